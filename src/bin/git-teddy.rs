@@ -1,0 +1,2 @@
+//! The same program as `git teddy`.
+fn main() {}

@@ -1,0 +1,2 @@
+//! The `teddy` program.
+fn main() {}

@@ -1,0 +1,1 @@
+//! A change: proposal, challenge, implementation, review, archive.

@@ -1,0 +1,1 @@
+//! The repository, and the only user of gix; knows nothing of sessions.

@@ -1,0 +1,1 @@
+//! The machine: one effect per file.

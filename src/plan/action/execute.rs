@@ -1,0 +1,24 @@
+//! EXECUTE: runs a command in the worktree.
+
+use std::time::Duration;
+
+use crate::text::path::RepoPath;
+
+/// A command to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Execute {
+    /// The script, as `sh` gets it.
+    pub command: String,
+    /// The info string of the block.
+    pub language: String,
+    /// The folder to run in; the project's root without one.
+    pub cwd: Option<RepoPath>,
+    /// Variables for this command alone.
+    pub env: Vec<(String, String)>,
+    /// What the model expects to see.
+    pub expected_outcome: String,
+    /// `- **Allow Failure:** true`: an exit code other than 0 does not stop the plan.
+    pub allow_failure: bool,
+    /// `- **Timeout:** 30`: a limit of its own, in seconds.
+    pub timeout: Option<Duration>,
+}

@@ -1,0 +1,69 @@
+//! The plan: what a model proposes in one turn, as a value.
+//!
+//! `parse -> validate -> (review) -> run`, each a function on these values. A mistake in a plan
+//! is a [`diagnostic::Diagnostic`], never an `Err`.
+
+pub mod action;
+pub mod diagnostic;
+pub mod memo;
+pub mod repair;
+pub mod run;
+pub mod validate;
+
+use action::Action;
+
+/// A parsed plan.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Plan {
+    /// The text of the level 1 heading.
+    pub title: String,
+    /// The list below it, in order.
+    pub fields: Vec<Field>,
+    /// The text of the rationale's block, without its fences.
+    pub rationale: String,
+    /// The proposed changes of the long-term memory.
+    pub memos: Vec<memo::Change>,
+    /// The actions, in order.
+    pub actions: Vec<Action>,
+}
+
+/// One `- **Key:** value` item.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Field {
+    /// The line in the plan, from 1.
+    pub line: usize,
+    /// The key as this project spells it (`File Path`), or as written where it is unknown.
+    pub key: String,
+    /// The text behind the colon, cut from the source.
+    pub value: String,
+    /// The items of a nested list, cut from the source.
+    pub items: Vec<String>,
+}
+
+/// How well the model says that things stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// The last expectation was met.
+    Green,
+    /// One was missed.
+    Yellow,
+    /// Two in a row were missed.
+    Red,
+}
+
+impl Plan {
+    /// Returns the value of a header field, its key compared without case.
+    pub fn field(&self, key: &str) -> Option<&str> {
+        self.fields.iter().find(|f| f.key.eq_ignore_ascii_case(key)).map(|f| f.value.as_str())
+    }
+
+    /// Returns the status of the header, with or without its emoji.
+    pub fn status(&self) -> Option<Status> {
+        let value = self.field("Status")?.to_lowercase();
+        let has = |word: &str, sign: char| value.contains(word) || value.contains(sign);
+        [("green", '🟢', Status::Green), ("yellow", '🟡', Status::Yellow), ("red", '🔴', Status::Red)]
+            .into_iter()
+            .find(|&(word, sign, _)| has(word, sign))
+            .map(|(_, _, status)| status)
+    }
+}

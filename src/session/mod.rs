@@ -1,0 +1,1 @@
+//! Turns as commits: the values of a session and where they are stored.

@@ -1,0 +1,8 @@
+//! Text as values: paths, fences, Markdown structure, edits, differences.
+//!
+//! Pure: nothing here reads a file, a clock or an environment.
+
+pub mod edit;
+pub mod path;
+
+pub mod resource;

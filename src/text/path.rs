@@ -1,0 +1,261 @@
+//! `RepoPath`: the only form in which a plan, a context list or a prompt may name a file.
+//!
+//! A value of this type is relative to the project's root, normal, and outside of every place
+//! that git or TeDDy keep for themselves, in any spelling that a file system folds to it. It says
+//! nothing about what is on disk: links are checked where a file is opened (`host::file`).
+
+use std::borrow::Borrow;
+use std::fmt;
+
+use unicode_normalization::UnicodeNormalization;
+
+/// The longest path that is accepted, in bytes.
+pub const MAX_PATH: usize = 4000;
+/// The longest component that is accepted, in bytes.
+pub const MAX_COMPONENT: usize = 255;
+
+/// A path of a file or folder of the project: relative, normal, UTF-8, outside `.git` and `.teddy`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[serde(transparent)]
+pub struct RepoPath(String);
+
+/// Why a text is not a [`RepoPath`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PathError {
+    /// The text is empty.
+    #[error("the path is empty")]
+    Empty,
+    /// It starts at the file system's root, a drive or a home directory.
+    #[error("the path must be relative to the project's root")]
+    Absolute,
+    /// It has a component `..`.
+    #[error("the path leaves the project with `..`")]
+    Traversal,
+    /// It has a component `.` or an empty one.
+    #[error("the path has an empty or `.` component")]
+    NotNormal,
+    /// It names something that git keeps.
+    #[error("`{0}` is git's own")]
+    GitInternal(String),
+    /// It names something that TeDDy keeps.
+    #[error("`{0}` is TeDDy's own")]
+    TeddyInternal(String),
+    /// It has a control, direction or invisible character, or a backslash.
+    #[error("the path has the character U+{0:04X}, which is not allowed in a path")]
+    Character(u32),
+    /// A component ends with a dot or a blank.
+    #[error("`{0}` ends with a dot or a blank")]
+    Trailing(String),
+    /// A component is longer than [`MAX_COMPONENT`], or the whole longer than [`MAX_PATH`].
+    #[error("the path is too long")]
+    TooLong,
+}
+
+impl RepoPath {
+    /// Checks a path that is relative to the project's root, without a leading `/`.
+    ///
+    /// # Errors
+    /// Any [`PathError`]; the first one that applies, from left to right.
+    pub fn parse(text: &str) -> Result<RepoPath, PathError> {
+        check_whole(text)?;
+        for (position, component) in text.split('/').enumerate() {
+            check_component(component, position == 0)?;
+        }
+        Ok(RepoPath(text.to_owned()))
+    }
+
+    /// Returns the path as text, with `/` between components.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns the last component.
+    pub fn file_name(&self) -> &str {
+        self.0.rsplit('/').next().unwrap_or(&self.0)
+    }
+
+    /// Returns the folders above, nearest first: `a/b/c` has `a/b` and `a`.
+    pub fn ancestors(&self) -> impl Iterator<Item = &str> {
+        self.0.rmatch_indices('/').map(|(at, _)| &self.0[..at])
+    }
+
+    /// Returns the form in which two paths that some file system takes for one are equal:
+    /// compatibility-normalised and lower case.
+    pub fn folded(&self) -> String {
+        fold(&self.0)
+    }
+}
+
+/// Checks what concerns the path as a whole.
+fn check_whole(text: &str) -> Result<(), PathError> {
+    if text.is_empty() {
+        return Err(PathError::Empty);
+    }
+    if text.len() > MAX_PATH {
+        return Err(PathError::TooLong);
+    }
+    if let Some(bad) = text.chars().find(|&c| c == '\\' || is_deceptive(c)) {
+        return Err(PathError::Character(bad as u32));
+    }
+    let drive = text.as_bytes().get(1) == Some(&b':') && text.as_bytes()[0].is_ascii_alphabetic();
+    if text.starts_with('/') || text == "~" || text.starts_with("~/") || drive {
+        return Err(PathError::Absolute);
+    }
+    Ok(())
+}
+
+/// Checks one component.
+fn check_component(component: &str, first: bool) -> Result<(), PathError> {
+    if component == ".." {
+        return Err(PathError::Traversal);
+    }
+    if component.is_empty() || component == "." {
+        return Err(PathError::NotNormal);
+    }
+    if component.len() > MAX_COMPONENT {
+        return Err(PathError::TooLong);
+    }
+    let folded = fold_component(component);
+    if is_git(&folded) {
+        return Err(PathError::GitInternal(component.to_owned()));
+    }
+    if first && folded == ".teddy" {
+        return Err(PathError::TeddyInternal(component.to_owned()));
+    }
+    if component.ends_with(['.', ' ']) {
+        return Err(PathError::Trailing(component.to_owned()));
+    }
+    Ok(())
+}
+
+/// Returns whether a folded component is one of the names under which some file system finds `.git`.
+fn is_git(folded: &str) -> bool {
+    let short = folded.strip_prefix("git~").is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
+    folded == ".git" || short
+}
+
+/// Returns the component as the most forgiving file system would look it up: characters that
+/// HFS+ ignores removed, an NTFS stream cut off, trailing dots and blanks cut off, case folded.
+fn fold_component(component: &str) -> String {
+    let visible: String = fold(component).chars().filter(|&c| !is_ignorable(c)).collect();
+    let stem = visible.split(':').next().unwrap_or_default();
+    stem.trim_end_matches(['.', ' ']).to_owned()
+}
+
+/// Returns the text compatibility-normalised and in lower case.
+fn fold(text: &str) -> String {
+    text.nfkc().flat_map(char::to_lowercase).nfkc().collect()
+}
+
+/// Returns whether HFS+ leaves the character out when it compares names.
+fn is_ignorable(c: char) -> bool {
+    matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
+}
+
+/// Returns whether a character has no place in a name that a person is asked to approve:
+/// controls, line separators, direction marks, invisible and private ones.
+pub fn is_deceptive(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{34f}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{8e2}'
+            | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+            | '\u{110bd}' | '\u{110cd}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e000}'..='\u{f8ff}' | '\u{e0000}'..='\u{e0fff}' | '\u{f0000}'..='\u{10ffff}')
+}
+
+impl fmt::Display for RepoPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl AsRef<str> for RepoPath {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Borrow<str> for RepoPath {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::str::FromStr for RepoPath {
+    type Err = PathError;
+
+    fn from_str(text: &str) -> Result<RepoPath, PathError> {
+        RepoPath::parse(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Compares what a text is read as: `ok` or the message.
+    fn check(text: &str, expected: &str) {
+        let found = RepoPath::parse(text).map_or_else(|e| e.to_string(), |_| "ok".to_owned());
+        assert_eq!(found, expected, "for {text:?}");
+    }
+
+    #[test]
+    fn ordinary_names_are_accepted() {
+        for name in ["a", "src/main.rs", ".gitignore", ".github/x.yml", "a b/ü.md", "__main__.py", ".teddyignore", "a/.teddy", "git~x"] {
+            check(name, "ok");
+        }
+    }
+
+    #[test]
+    fn a_path_stays_inside_the_project() {
+        check("", "the path is empty");
+        check("/etc/passwd", "the path must be relative to the project's root");
+        check("C:/x", "the path must be relative to the project's root");
+        check("~/x", "the path must be relative to the project's root");
+        check("a/../b", "the path leaves the project with `..`");
+        check("./a", "the path has an empty or `.` component");
+        check("a//b", "the path has an empty or `.` component");
+        check("a/", "the path has an empty or `.` component");
+    }
+
+    #[test]
+    fn every_spelling_of_the_git_directory_is_refused() {
+        for name in [
+            ".git",
+            ".GIT",
+            ".git.",
+            ".git ",
+            "git~1",
+            "GIT~2",
+            ".g\u{200c}it",
+            ".git::$INDEX_ALLOCATION",
+            "\u{ff0e}git",
+            "sub/.Git/config",
+        ] {
+            assert!(RepoPath::parse(name).is_err(), "{name:?} was accepted");
+        }
+    }
+
+    #[test]
+    fn the_tools_own_folder_is_refused_at_the_root_only() {
+        check(".teddy/config.yaml", "`.teddy` is TeDDy's own");
+        check(".TEDDY/x", "`.TEDDY` is TeDDy's own");
+        check("docs/.teddy/x", "ok");
+    }
+
+    #[test]
+    fn deceptive_characters_are_named() {
+        check("a\\b", "the path has the character U+005C, which is not allowed in a path");
+        check("a\u{202e}b", "the path has the character U+202E, which is not allowed in a path");
+        check("a\nb", "the path has the character U+000A, which is not allowed in a path");
+        check("a.", "`a.` ends with a dot or a blank");
+    }
+
+    #[test]
+    fn ancestors_are_listed_nearest_first() {
+        let path = RepoPath::parse("a/b/c").expect("a plain path");
+        assert_eq!(path.ancestors().collect::<Vec<_>>(), ["a/b", "a"]);
+    }
+}

@@ -1,0 +1,115 @@
+//! `Resource`: what a context list, READ, PRUNE and a hand-off may name.
+
+use std::fmt;
+
+use super::path::{PathError, RepoPath};
+
+/// Something that the model can be shown.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Resource {
+    /// A file or folder of the project.
+    File(RepoPath),
+    /// A page, `http` or `https`.
+    Url(String),
+    /// An artifact of an earlier turn, `.teddy/<session>/<NN>/<name>`.
+    Artifact(Artifact),
+}
+
+/// A file of a turn's commit, under the name that it has in a context list.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Artifact {
+    /// The session, one or more kebab-case components.
+    pub session: String,
+    /// The turn.
+    pub turn: u64,
+    /// The file in the turn's tree.
+    pub name: String,
+}
+
+impl Resource {
+    /// Reads one entry as it stands in a context list: `path`, `/path`, `./path`, a URL, or the
+    /// name of an artifact.
+    ///
+    /// # Errors
+    /// The path rules, where the text is neither a URL nor an artifact.
+    pub fn parse(text: &str) -> Result<Resource, PathError> {
+        if is_url(text) {
+            return Ok(Resource::Url(text.to_owned()));
+        }
+        let relative = text.strip_prefix("./").or_else(|| text.strip_prefix('/')).unwrap_or(text);
+        match Artifact::parse(relative) {
+            Some(artifact) => Ok(Resource::Artifact(artifact)),
+            None => RepoPath::parse(relative).map(Resource::File),
+        }
+    }
+}
+
+/// Returns whether the text starts as a web address does.
+pub fn is_url(text: &str) -> bool {
+    let scheme = text.split("://").next().unwrap_or_default();
+    text.contains("://") && (scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https"))
+}
+
+impl Artifact {
+    /// Reads `.teddy/<session>/<NN>/<name>`.
+    pub fn parse(text: &str) -> Option<Artifact> {
+        let mut parts = text.strip_prefix(".teddy/")?.rsplitn(3, '/');
+        let (name, turn, session) = (parts.next()?, parts.next()?, parts.next()?);
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
+        let safe =
+            |part: &str| !part.is_empty() && part.chars().all(plain) && !part.split('/').any(|c| c.is_empty() || c == "." || c == "..");
+        if !turn.bytes().all(|b| b.is_ascii_digit()) || !safe(name) || !safe(session) {
+            return None;
+        }
+        Some(Artifact { session: session.to_owned(), turn: turn.parse().ok()?, name: name.to_owned() })
+    }
+}
+
+impl fmt::Display for Artifact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, ".teddy/{}/{:02}/{}", self.session, self.turn, self.name)
+    }
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Resource::File(path) => path.fmt(f),
+            Resource::Url(url) => f.write_str(url),
+            Resource::Artifact(artifact) => artifact.fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Compares the canonical form of an entry.
+    fn check(text: &str, expected: &str) {
+        let found = Resource::parse(text).map_or_else(|e| e.to_string(), |r| r.to_string());
+        assert_eq!(found, expected, "for {text:?}");
+    }
+
+    #[test]
+    fn spellings_of_one_path_are_equal() {
+        for text in ["src/a.rs", "/src/a.rs", "./src/a.rs"] {
+            check(text, "src/a.rs");
+        }
+        check(".pre-commit-config.yaml", ".pre-commit-config.yaml");
+    }
+
+    #[test]
+    fn a_url_is_kept_as_it_is() {
+        check("https://example.com/docs?a=1", "https://example.com/docs?a=1");
+        assert!(!is_url("ftp://example.com"));
+    }
+
+    #[test]
+    fn artifacts_of_turns_have_names() {
+        check(".teddy/add-auth/03/report.md", ".teddy/add-auth/03/report.md");
+        check(".teddy/change/x/3/plan.md", ".teddy/change/x/03/plan.md");
+        check(".teddy/../03/report.md", "`.teddy` is TeDDy's own");
+        check(".teddy/config.yaml", "`.teddy` is TeDDy's own");
+    }
+}

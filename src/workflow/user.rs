@@ -1,0 +1,148 @@
+//! The person at the other end, as the workflows see them.
+
+use crate::plan::Plan;
+use crate::plan::diagnostic::Diagnostic;
+use crate::plan::repair::Repaired;
+use crate::plan::validate::Simulation;
+
+/// Someone who decides, answers and watches. `ui` implements it for a terminal.
+pub trait User {
+    /// Shows a proposal and returns what shall happen with it.
+    ///
+    /// # Errors
+    /// Where nobody can be asked; the message names the flag that answers.
+    fn review(&mut self, proposal: &Proposal<'_>) -> anyhow::Result<Decision>;
+
+    /// Asks for a message; `None` is the wish to leave.
+    ///
+    /// # Errors
+    /// As for [`User::review`].
+    fn ask(&mut self, question: &Question<'_>) -> anyhow::Result<Option<String>>;
+
+    /// Asks yes or no; `flag` is what answers where nobody can be asked.
+    ///
+    /// # Errors
+    /// As for [`User::review`].
+    fn confirm(&mut self, question: &str, flag: &str) -> anyhow::Result<bool>;
+
+    /// Tells what is going on; must return at once.
+    fn tell(&mut self, event: Event<'_>);
+}
+
+/// A valid plan, ready to be decided on.
+pub struct Proposal<'a> {
+    /// The session's name.
+    pub session: &'a str,
+    /// The turn's number.
+    pub turn: u64,
+    /// The plan.
+    pub plan: &'a Plan,
+    /// Its text, after repair.
+    pub text: &'a str,
+    /// What repair did.
+    pub repair: &'a Repaired,
+    /// What each action would do to the files.
+    pub simulation: &'a Simulation,
+    /// How commands will be confined, in a few words: `sandboxed, no network`, `not sandboxed`.
+    pub confinement: &'a str,
+    /// Validates a plan that the user changed, against the same snapshot.
+    pub revise: &'a dyn Fn(&Plan) -> anyhow::Result<Simulation>,
+}
+
+/// What the user decided.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision {
+    /// Run this.
+    Run(Approved),
+    /// Don't run it; plan again with these words, asked for if there are none.
+    Skip(Option<String>),
+    /// Leave everything as it is.
+    Quit,
+}
+
+/// What runs: the plan with the user's changes, and which parts of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Approved {
+    /// The plan as it will run: same number of actions in the same order; switched-off pairs are gone from their EDIT.
+    pub plan: Plan,
+    /// For each action whether it runs.
+    pub actions: Vec<bool>,
+    /// For each memo whether it is applied.
+    pub memos: Vec<bool>,
+    /// The indices of the actions that the user changed.
+    pub modified: Vec<usize>,
+}
+
+impl Approved {
+    /// Approves all of a plan as it stands.
+    pub fn all(plan: &Plan) -> Approved {
+        Approved { plan: plan.clone(), actions: vec![true; plan.actions.len()], memos: vec![true; plan.memos.len()], modified: Vec::new() }
+    }
+}
+
+/// Why a message is asked for.
+pub enum Question<'a> {
+    /// The message of the next turn.
+    NextTurn {
+        /// The session's name.
+        session: &'a str,
+        /// The number of the turn to plan.
+        turn: u64,
+    },
+    /// What to do instead of a skipped plan.
+    Instead {
+        /// The title of the plan.
+        title: &'a str,
+    },
+    /// The answer to CHAT_WITH_USER, INVOKE or CONCLUDE.
+    Answer {
+        /// The Markdown that the model wrote.
+        message: &'a str,
+    },
+}
+
+/// Something that happened on the way.
+pub enum Event<'a> {
+    /// The model is being asked.
+    Asking {
+        /// The model's name.
+        model: &'a str,
+        /// The tokens of the input.
+        tokens: usize,
+    },
+    /// More of the answer arrived.
+    Received {
+        /// The whole answer so far.
+        text: &'a str,
+    },
+    /// The answer is complete.
+    Answered,
+    /// The plan was not accepted.
+    Rejected {
+        /// Every mistake.
+        diagnostics: &'a [Diagnostic],
+    },
+    /// An action starts.
+    Started {
+        /// Its position, from 0.
+        index: usize,
+        /// `EXECUTE cargo test`
+        label: &'a str,
+    },
+    /// A command wrote this.
+    Output {
+        /// As the command wrote it.
+        bytes: &'a [u8],
+    },
+    /// An action ended.
+    Finished {
+        /// Its position, from 0.
+        index: usize,
+        /// Its result.
+        outcome: &'a crate::plan::run::Outcome,
+    },
+    /// A sentence for the user.
+    Note(&'a str),
+    /// A sentence that the user should not miss.
+    Warning(&'a str),
+}
