@@ -1,1 +1,24 @@
 //! The repository, and the only user of gix; knows nothing of sessions.
+//!
+//! Nothing here runs a hook, asks for a signing key, or writes the user's branch, HEAD, index,
+//! stash or config. Objects are written before the ref that reaches them.
+
+pub mod object;
+pub mod reference;
+pub mod repository;
+pub mod revision;
+
+/// Turns gix's errors into ours, with what was being done.
+pub(crate) trait During<T> {
+    /// Says what was being done when it failed.
+    fn during(self, what: impl std::fmt::Display) -> anyhow::Result<T>;
+}
+
+impl<T, E: Into<gix::Error>> During<T> for Result<T, E> {
+    fn during(self, what: impl std::fmt::Display) -> anyhow::Result<T> {
+        self.map_err(|error| {
+            let error: gix::Error = error.into();
+            anyhow::anyhow!("{error:#}").context(what.to_string())
+        })
+    }
+}

@@ -1,1 +1,4 @@
 //! The machine: one effect per file.
+
+pub mod clock;
+pub mod env;

@@ -1,0 +1,248 @@
+//! Objects: typed ids, reading, and writing that keeps what it reuses from being pruned.
+
+use std::fmt;
+use std::str::FromStr;
+
+use gix::objs::{Kind, Write, WriteTo};
+
+use super::During;
+use super::repository::Repository;
+
+/// Makes a typed object id: hexadecimal when shown, parsed or stored.
+macro_rules! object_id {
+    ($name:ident, $doc:literal) => {
+        #[doc = $doc]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub(in crate::git) gix::ObjectId);
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = anyhow::Error;
+
+            fn from_str(text: &str) -> anyhow::Result<$name> {
+                gix::ObjectId::from_hex(text.as_bytes()).map($name).map_err(|_| anyhow::anyhow!("`{text}` is no object id"))
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<$name, D::Error> {
+                String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+object_id!(CommitId, "The id of a commit.");
+object_id!(TreeId, "The id of a tree.");
+object_id!(BlobId, "The id of a blob.");
+
+/// What an entry of a tree is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Mode {
+    /// A regular file.
+    File,
+    /// A regular file with the executable bit.
+    Executable,
+    /// A symbolic link; its blob is the target.
+    Link,
+    /// A folder.
+    Tree,
+    /// A submodule or embedded repository; its id is a commit of that repository.
+    Gitlink,
+}
+
+/// One entry of a tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// What it is.
+    pub mode: Mode,
+    /// The object.
+    pub id: gix::ObjectId,
+}
+
+/// A commit, read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Commit {
+    /// Its id.
+    pub id: CommitId,
+    /// The tree.
+    pub tree: TreeId,
+    /// The parents, in order.
+    pub parents: Vec<CommitId>,
+    /// The whole message; bytes that are not UTF-8 replaced.
+    pub message: String,
+    /// The committer's time, seconds since 1970.
+    pub seconds: i64,
+}
+
+/// A commit to write.
+#[derive(Debug, Clone)]
+pub struct NewCommit<'a> {
+    /// The tree.
+    pub tree: TreeId,
+    /// The parents, in order.
+    pub parents: &'a [CommitId],
+    /// The whole message.
+    pub message: &'a str,
+    /// When; the commit gets at least its first parent's time.
+    pub time: &'a jiff::Zoned,
+}
+
+impl Repository {
+    /// Writes a blob and returns its id.
+    ///
+    /// # Errors
+    /// Where the object store cannot be written.
+    pub fn write_blob(&self, bytes: &[u8]) -> anyhow::Result<BlobId> {
+        self.write_raw(Kind::Blob, bytes).map(BlobId)
+    }
+
+    /// Writes a flat or nested tree from paths and blobs and returns its id.
+    ///
+    /// # Errors
+    /// Where a path is refused by git's rules or the store cannot be written.
+    pub fn write_tree_of(&self, files: &[(String, BlobId)]) -> anyhow::Result<TreeId> {
+        let mut editor = self.gix.empty_tree().edit().during("starting a tree")?;
+        for (path, blob) in files {
+            editor.upsert(path.as_str(), gix::objs::tree::EntryKind::Blob, blob.0).during(format_args!("adding `{path}` to a tree"))?;
+        }
+        Ok(TreeId(editor.write().during("writing a tree")?.detach()))
+    }
+
+    /// Writes a commit, its author the user where git knows one, its committer TeDDy.
+    ///
+    /// # Errors
+    /// Where a parent cannot be read or the store cannot be written.
+    pub fn write_commit(&self, new: &NewCommit<'_>) -> anyhow::Result<CommitId> {
+        let parent_time = new.parents.first().map(|&parent| self.commit(parent)).transpose()?.map_or(i64::MIN, |c| c.seconds);
+        let time = gix::date::Time { seconds: new.time.timestamp().as_second().max(parent_time), offset: new.time.offset().seconds() };
+        let (author, committer) = self.signatures(time);
+        let commit = gix::objs::Commit {
+            tree: new.tree.0,
+            parents: new.parents.iter().map(|parent| parent.0).collect(),
+            author,
+            committer,
+            encoding: None,
+            message: new.message.into(),
+            extra_headers: Vec::new(),
+        };
+        let mut bytes = Vec::with_capacity(512);
+        commit.write_to(&mut bytes)?;
+        self.write_raw(Kind::Commit, &bytes).map(CommitId)
+    }
+
+    /// Writes an object even where it exists loose already: its new file time keeps a `git gc`
+    /// that runs beside us from pruning what the coming ref will reach.
+    pub(in crate::git) fn write_raw(&self, kind: Kind, bytes: &[u8]) -> anyhow::Result<gix::ObjectId> {
+        self.gix.objects.write_buf(kind, bytes).map_err(|error| anyhow::anyhow!("{error}").context("writing an object"))
+    }
+
+    /// Reads a commit.
+    ///
+    /// # Errors
+    /// Where it is missing, damaged or no commit.
+    pub fn commit(&self, id: CommitId) -> anyhow::Result<Commit> {
+        let commit = self.gix.find_commit(id.0).during(format_args!("reading commit {id}"))?;
+        let decoded = commit.decode().during(format_args!("reading commit {id}"))?;
+        Ok(Commit {
+            id,
+            tree: TreeId(decoded.tree()),
+            parents: decoded.parents().map(CommitId).collect(),
+            message: String::from_utf8_lossy(decoded.message).into_owned(),
+            seconds: decoded.committer().during(format_args!("reading commit {id}"))?.seconds(),
+        })
+    }
+
+    /// Reads a blob.
+    ///
+    /// # Errors
+    /// Where it is missing, damaged or no blob.
+    pub fn blob(&self, id: BlobId) -> anyhow::Result<Vec<u8>> {
+        let mut blob = self.gix.find_blob(id.0).during(format_args!("reading blob {id}"))?;
+        Ok(blob.take_data())
+    }
+
+    /// Returns what is at a path of a tree, or nothing.
+    ///
+    /// # Errors
+    /// Where a tree cannot be read.
+    pub fn entry(&self, tree: TreeId, path: &[u8]) -> anyhow::Result<Option<Entry>> {
+        let tree = self.gix.find_tree(tree.0).during(format_args!("reading tree {tree}"))?;
+        let components = path.split(|&b| b == b'/');
+        let found = tree.lookup_entry(components).during("looking a path up")?;
+        Ok(found.map(|entry| Entry { mode: Mode::from(entry.mode()), id: entry.object_id() }))
+    }
+
+    /// Reads the file at a path of a tree, or nothing where there is no file.
+    ///
+    /// # Errors
+    /// Where an object cannot be read.
+    pub fn file(&self, tree: TreeId, path: &str) -> anyhow::Result<Option<Vec<u8>>> {
+        match self.entry(tree, path.as_bytes())? {
+            Some(Entry { mode: Mode::File | Mode::Executable, id }) => self.blob(BlobId(id)).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Returns whether an object is there.
+    pub fn has(&self, id: impl Into<gix::ObjectId>) -> bool {
+        self.gix.has_object(id.into())
+    }
+
+    /// Returns the id that bytes would have as a blob, without writing them.
+    ///
+    /// # Errors
+    /// Where the hash function refuses the bytes as a known attack.
+    pub fn blob_id(&self, bytes: &[u8]) -> anyhow::Result<BlobId> {
+        gix::objs::compute_hash(self.gix.object_hash(), Kind::Blob, bytes)
+            .map(BlobId)
+            .map_err(|e| anyhow::anyhow!("{e}").context("hashing"))
+    }
+
+    /// Returns the id of the empty tree.
+    pub fn empty_tree(&self) -> TreeId {
+        TreeId(self.gix.empty_tree().id)
+    }
+}
+
+impl From<gix::objs::tree::EntryMode> for Mode {
+    fn from(mode: gix::objs::tree::EntryMode) -> Mode {
+        use gix::objs::tree::EntryKind;
+        match mode.kind() {
+            EntryKind::Blob => Mode::File,
+            EntryKind::BlobExecutable => Mode::Executable,
+            EntryKind::Link => Mode::Link,
+            EntryKind::Tree => Mode::Tree,
+            EntryKind::Commit => Mode::Gitlink,
+        }
+    }
+}
+
+impl From<CommitId> for gix::ObjectId {
+    fn from(id: CommitId) -> gix::ObjectId {
+        id.0
+    }
+}
+
+impl From<TreeId> for gix::ObjectId {
+    fn from(id: TreeId) -> gix::ObjectId {
+        id.0
+    }
+}
+
+impl From<BlobId> for gix::ObjectId {
+    fn from(id: BlobId) -> gix::ObjectId {
+        id.0
+    }
+}

@@ -1,0 +1,168 @@
+//! The repository: found, judged fit, and opened.
+
+use std::path::{Path, PathBuf};
+
+use super::During;
+
+/// A repository with a worktree that TeDDy can work on.
+pub struct Repository {
+    /// gix's handle.
+    pub(in crate::git) gix: gix::Repository,
+    /// The top of the worktree.
+    workdir: PathBuf,
+}
+
+/// Why a folder is not fit.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// There is none.
+    #[error("`{0}` is not in a git repository")]
+    None(PathBuf),
+    /// It has no worktree.
+    #[error("`{0}` is a bare repository: there are no files to work on")]
+    Bare(PathBuf),
+    /// It stores refs in a way that we cannot read.
+    #[error("`{0}` stores its refs as `{1}`, which TeDDy cannot read")]
+    RefFormat(PathBuf, String),
+    /// The worktree is a home directory or a file system's root.
+    #[error("`{0}` is {1}: TeDDy does not record it as a project")]
+    TooWide(PathBuf, &'static str),
+    /// It belongs to somebody else.
+    #[error("`{0}` belongs to another user")]
+    Foreign(PathBuf),
+    /// It is damaged.
+    #[error("cannot open the repository at `{0}`: {1}")]
+    Damaged(PathBuf, String),
+}
+
+impl OpenError {
+    /// Returns what the user can do about it.
+    pub fn hint(&self) -> String {
+        match self {
+            OpenError::None(_) => "run `teddy init` to start one here, or `-C <dir>` to name another folder".to_owned(),
+            OpenError::Bare(_) => "use a clone with a worktree, or `git worktree add`".to_owned(),
+            OpenError::RefFormat(..) => "`git refs migrate --ref-format=files` converts it".to_owned(),
+            OpenError::TooWide(..) => "make the project a folder of its own".to_owned(),
+            OpenError::Foreign(path) => format!("if you trust it: `git config --global --add safe.directory {}`", path.display()),
+            OpenError::Damaged(..) => "`git fsck` tells what is wrong".to_owned(),
+        }
+    }
+}
+
+impl Repository {
+    /// Finds the repository of a folder as git does, `GIT_DIR` and `GIT_WORK_TREE` included.
+    ///
+    /// # Errors
+    /// [`OpenError`], each with a hint.
+    pub fn discover(start: &Path, home: Option<&Path>) -> Result<Repository, OpenError> {
+        let options = gix::open::Options::default().config_overrides(["core.safecrlf=false"]);
+        let trust = gix::sec::trust::Mapping { full: options.clone(), reduced: options };
+        let found = gix::ThreadSafeRepository::discover_with_environment_overrides_opts(start, Default::default(), trust);
+        let gix = match found {
+            Ok(found) => found.to_thread_local(),
+            Err(error) => return Err(why_not(start, &error)),
+        };
+        Repository::judge(gix, home)
+    }
+
+    /// Opens the worktree whose top is this folder.
+    ///
+    /// # Errors
+    /// Where there is none.
+    pub fn open(top: &Path) -> anyhow::Result<Repository> {
+        let options = gix::open::Options::default().config_overrides(["core.safecrlf=false"]);
+        let gix = gix::open_opts(top, options).during(format_args!("opening `{}`", top.display()))?;
+        Ok(Repository::judge(gix, None)?)
+    }
+
+    /// Refuses what cannot be worked on.
+    fn judge(mut gix: gix::Repository, home: Option<&Path>) -> Result<Repository, OpenError> {
+        let git_dir = gix.git_dir().to_owned();
+        if gix.git_dir_trust() != gix::sec::Trust::Full {
+            return Err(OpenError::Foreign(git_dir));
+        }
+        if let Some(format) = gix.config_snapshot().string("extensions.refStorage").filter(|f| f.as_slice() != b"files") {
+            return Err(OpenError::RefFormat(git_dir, format.to_string()));
+        }
+        let Some(workdir) = gix.workdir().map(Path::to_owned) else { return Err(OpenError::Bare(git_dir)) };
+        let workdir = workdir.canonicalize().unwrap_or(workdir);
+        if workdir.parent().is_none() {
+            return Err(OpenError::TooWide(workdir, "the root of the file system"));
+        }
+        if home.is_some_and(|home| home.canonicalize().is_ok_and(|home| home == workdir)) {
+            return Err(OpenError::TooWide(workdir, "your home directory"));
+        }
+        gix.object_cache_size_if_unset(4 * 1024 * 1024);
+        Ok(Repository { gix, workdir })
+    }
+
+    /// Returns the top of the worktree, without links.
+    pub fn workdir(&self) -> &Path {
+        &self.workdir
+    }
+
+    /// Returns the git directory of this worktree.
+    pub fn git_dir(&self) -> &Path {
+        self.gix.git_dir()
+    }
+
+    /// Returns the git directory that all linked worktrees share.
+    pub fn common_dir(&self) -> PathBuf {
+        let common = self.gix.common_dir();
+        common.canonicalize().unwrap_or_else(|_| common.to_owned())
+    }
+
+    /// Returns where TeDDy keeps what is no object: locks, the journal, caches.
+    pub fn teddy_dir(&self) -> PathBuf {
+        self.common_dir().join("teddy")
+    }
+
+    /// Returns the name of this worktree among its siblings: `main`, or the id of a linked one.
+    pub fn worktree_name(&self) -> String {
+        match self.gix.worktree().and_then(|worktree| worktree.id().ok().flatten().map(ToString::to_string)) {
+            Some(id) => format!("linked-{id}"),
+            None => "main".to_owned(),
+        }
+    }
+
+    /// Returns a value of git's configuration, such as `core.editor`.
+    pub fn config(&self, key: &str) -> Option<String> {
+        self.gix.config_snapshot().string(key).map(|value| value.to_string())
+    }
+
+    /// Returns every setting of a section, `teddy` say, as `(subkey, value)`, later ones last.
+    pub fn config_section(&self, section: &str) -> Vec<(String, String)> {
+        let snapshot = self.gix.config_snapshot();
+        let mut found = Vec::new();
+        for part in snapshot.plumbing().sections_by_name(section).into_iter().flatten() {
+            let subsection = part.header().subsection_name().map(|name| format!("{name}.")).unwrap_or_default();
+            for name in part.body().value_names() {
+                for value in part.body().values(&name) {
+                    found.push((format!("{subsection}{name}"), value.to_string()));
+                }
+            }
+        }
+        found
+    }
+
+    /// Returns who writes a commit: the user where git knows one, and TeDDy.
+    pub(in crate::git) fn signatures(&self, time: gix::date::Time) -> (gix::actor::Signature, gix::actor::Signature) {
+        let teddy = gix::actor::Signature { name: "TeDDy".into(), email: "teddy@localhost".into(), time };
+        let author = match self.gix.author() {
+            Some(Ok(user)) => gix::actor::Signature { name: user.name.into(), email: user.email.into(), time },
+            _ => teddy.clone(),
+        };
+        (author, teddy)
+    }
+}
+
+/// Finds out why nothing was opened.
+fn why_not(start: &Path, error: &gix::Error) -> OpenError {
+    let git_dir = start.ancestors().map(|folder| folder.join(".git")).find(|git| git.exists());
+    let Some(git_dir) = git_dir else { return OpenError::None(start.to_owned()) };
+    let config = std::fs::read_to_string(git_dir.join("config")).unwrap_or_default();
+    if config.to_lowercase().replace(' ', "").contains("refstorage=reftable") {
+        return OpenError::RefFormat(git_dir, "reftable".to_owned());
+    }
+    OpenError::Damaged(git_dir, format!("{error:#}"))
+}
