@@ -1,1 +1,0 @@
-//! The layered configuration and what a repository may decide before it is trusted.

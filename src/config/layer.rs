@@ -1,0 +1,225 @@
+//! Layers: where a setting may come from, and how they become one.
+
+use std::path::{Path, PathBuf};
+
+use serde_yaml::{Mapping, Value};
+
+use super::settings::Settings;
+
+/// The largest configuration file that is read, in bytes.
+pub const MAX_CONFIG: usize = 64 * 1024;
+
+/// What a repository may say of itself before it is trusted: nothing that runs a program,
+/// chooses where keys go, or widens what a plan may do.
+const UNTRUSTED: [&str; 5] = ["agent", "replan.max", "execute.output_limit", "context.budget", "limits.turns"];
+
+/// What a repository may say only once it is trusted.
+const TRUSTED: [&str; 8] = [
+    "pipeline",
+    "preview_command",
+    "worktree.copy",
+    "worktree.link",
+    "worktree.setup",
+    "execute.timeout",
+    "snapshot.exclude",
+    "change.planning_iterations",
+];
+
+/// A mistake in a configuration.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("cannot read `{path}`: {error}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// The text is wrong.
+    #[error("{origin}: {message}")]
+    Wrong {
+        /// The file, or what stands for it.
+        origin: String,
+        /// What is wrong.
+        message: String,
+    },
+}
+
+/// Settings from one place.
+#[derive(Debug, Clone, Default)]
+pub struct Layer {
+    /// The file, or what stands for it.
+    pub origin: String,
+    /// The settings, nested.
+    pub values: Mapping,
+}
+
+impl Layer {
+    /// Reads a YAML file; a missing one is an empty layer.
+    ///
+    /// # Errors
+    /// Where it cannot be read, is too large, is no YAML, or no mapping.
+    pub fn read(path: &Path) -> Result<Layer, ConfigError> {
+        match std::fs::read_to_string(path) {
+            Ok(text) => Layer::parse(&path.display().to_string(), &text),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                Ok(Layer { origin: path.display().to_string(), values: Mapping::new() })
+            }
+            Err(error) => Err(ConfigError::Read { path: path.to_owned(), error }),
+        }
+    }
+
+    /// Reads the text of a YAML file.
+    ///
+    /// # Errors
+    /// As for [`Layer::read`].
+    pub fn parse(origin: &str, text: &str) -> Result<Layer, ConfigError> {
+        let wrong = |message: String| ConfigError::Wrong { origin: origin.to_owned(), message };
+        if text.len() > MAX_CONFIG {
+            return Err(wrong(format!("is larger than {} KiB", MAX_CONFIG / 1024)));
+        }
+        match serde_yaml::from_str::<Value>(text).map_err(|e| wrong(e.to_string()))? {
+            Value::Null => Ok(Layer { origin: origin.to_owned(), values: Mapping::new() }),
+            Value::Mapping(values) => Ok(Layer { origin: origin.to_owned(), values }),
+            _ => Err(wrong("must be a mapping of settings".to_owned())),
+        }
+    }
+
+    /// Makes a layer from `key.subkey` and text, as `git config` and `-c` give them.
+    ///
+    /// # Errors
+    /// Where a value is no YAML.
+    pub fn from_pairs(origin: &str, pairs: &[(String, String)]) -> Result<Layer, ConfigError> {
+        let mut layer = Layer { origin: origin.to_owned(), values: Mapping::new() };
+        for (key, text) in pairs {
+            let value =
+                serde_yaml::from_str(text).map_err(|e| ConfigError::Wrong { origin: format!("{origin} {key}"), message: e.to_string() })?;
+            let parts: Vec<&str> = key.split('.').collect();
+            insert(&mut layer.values, &parts, value);
+        }
+        Ok(layer)
+    }
+
+    /// Splits off what a repository may not decide; returns the dotted keys that were dropped.
+    pub fn confine(&mut self, trusted: bool) -> Vec<String> {
+        let allowed = |key: &str| UNTRUSTED.contains(&key) || (trusted && TRUSTED.contains(&key));
+        let (kept, dropped): (Vec<_>, Vec<_>) = flatten(&self.values).into_iter().partition(|(key, _)| allowed(key));
+        self.values = Mapping::new();
+        for (key, value) in kept {
+            insert(&mut self.values, &key.split('.').collect::<Vec<_>>(), value);
+        }
+        dropped.into_iter().map(|(key, _)| key).collect()
+    }
+
+    /// Returns the settings that trust would allow, as `key: value` lines.
+    pub fn needs_trust(&self) -> Vec<(String, String)> {
+        let text = |value: &Value| serde_yaml::to_string(value).unwrap_or_default().trim_end().to_owned();
+        let needs = |key: &str| TRUSTED.contains(&key);
+        flatten(&self.values).into_iter().filter(|(key, _)| needs(key)).map(|(key, value)| (key, text(&value))).collect()
+    }
+}
+
+/// Merges layers, later ones over earlier ones, into settings.
+///
+/// # Errors
+/// An unknown key or a value of the wrong kind, with the layer that has it.
+pub fn merge(layers: &[Layer]) -> Result<Settings, ConfigError> {
+    let mut all = Mapping::new();
+    for layer in layers {
+        let alone: Result<Settings, _> = serde_yaml::from_value(Value::Mapping(layer.values.clone()));
+        alone.map_err(|e| ConfigError::Wrong { origin: layer.origin.clone(), message: e.to_string() })?;
+        overlay(&mut all, &layer.values);
+    }
+    serde_yaml::from_value(Value::Mapping(all))
+        .map_err(|e| ConfigError::Wrong { origin: "configuration".to_owned(), message: e.to_string() })
+}
+
+/// Puts one mapping over another, key by key.
+fn overlay(below: &mut Mapping, above: &Mapping) {
+    for (key, value) in above {
+        match (below.get_mut(key), value) {
+            (Some(Value::Mapping(old)), Value::Mapping(new)) => overlay(old, new),
+            _ => {
+                below.insert(key.clone(), value.clone());
+            }
+        }
+    }
+}
+
+/// Sets a nested value.
+fn insert(into: &mut Mapping, path: &[&str], value: Value) {
+    let [first, rest @ ..] = path else { return };
+    let key = Value::String((*first).to_owned());
+    if rest.is_empty() {
+        into.insert(key, value);
+        return;
+    }
+    let inner = into.entry(key).or_insert_with(|| Value::Mapping(Mapping::new()));
+    if !inner.is_mapping() {
+        *inner = Value::Mapping(Mapping::new());
+    }
+    if let Value::Mapping(inner) = inner {
+        insert(inner, rest, value);
+    }
+}
+
+/// Returns a mapping as dotted keys of at most two parts.
+fn flatten(values: &Mapping) -> Vec<(String, Value)> {
+    let mut flat = Vec::new();
+    for (key, value) in values {
+        let key = key.as_str().unwrap_or_default().to_owned();
+        match value {
+            Value::Mapping(inner) => {
+                flat.extend(inner.iter().map(|(sub, value)| (format!("{key}.{}", sub.as_str().unwrap_or_default()), value.clone())));
+            }
+            value => flat.push((key, value.clone())),
+        }
+    }
+    flat
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Makes a layer from YAML.
+    fn layer(text: &str) -> Layer {
+        Layer::parse("test.yaml", text).expect("valid YAML")
+    }
+
+    #[test]
+    fn later_layers_win_key_by_key() {
+        let settings = merge(&[layer("replan: {max: 1}\nagent: a"), layer("replan: {max: 2}")]).expect("valid settings");
+        assert_eq!((settings.replan.max, settings.agent.as_str()), (2, "a"));
+    }
+
+    #[test]
+    fn an_unknown_key_is_named_with_its_file() {
+        let error = merge(&[layer("modle: x")]).expect_err("a misspelt key");
+        assert!(error.to_string().starts_with("test.yaml: unknown field `modle`"), "{error}");
+    }
+
+    #[test]
+    fn an_untrusted_repository_cannot_name_a_program_or_a_server() {
+        let mut repository = layer(
+            "agent: x\npreview_command: evil\nworktree: {setup: evil}\nmodel: m\nmodels: {m: {kind: command}}\nexecute: {sandbox: off}",
+        );
+        assert_eq!(repository.confine(false), ["preview_command", "worktree.setup", "model", "models.m", "execute.sandbox"]);
+        assert_eq!(merge(&[repository]).expect("the rest is valid").agent, "x");
+    }
+
+    #[test]
+    fn a_trusted_repository_still_chooses_no_model_and_no_sandbox() {
+        let mut repository = layer("preview_command: vim\nmodel: m\nexecute: {sandbox: off, timeout: 5}");
+        assert_eq!(repository.confine(true), ["model", "execute.sandbox"]);
+        assert_eq!(merge(&[repository]).expect("the rest is valid").execute.timeout, 5);
+    }
+
+    #[test]
+    fn pairs_of_git_config_are_nested() {
+        let pairs = [("replan.max".to_owned(), "7".to_owned()), ("models.x.kind".to_owned(), "replay".to_owned())];
+        let settings = merge(&[Layer::from_pairs("git config", &pairs).expect("valid pairs")]).expect("valid settings");
+        assert_eq!((settings.replan.max, settings.models["x"].kind.as_str()), (7, "replay"));
+    }
+}

@@ -1,0 +1,292 @@
+//! The settings: what each means, and what it is without a word from anyone.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::size::Size;
+
+/// All settings.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// The model of a plan: a name of `models`, or `kind:id`.
+    pub model: Option<String>,
+    /// Models by name.
+    pub models: BTreeMap<String, ModelSettings>,
+    /// The agent of a new session.
+    pub agent: String,
+    /// The pipeline of a plan.
+    pub pipeline: Option<String>,
+    /// The program that shows and edits a proposal; split into words, no shell.
+    pub preview_command: Option<String>,
+    /// How rejected plans are asked for again.
+    pub replan: Replan,
+    /// How commands of a plan run.
+    pub execute: Execute,
+    /// What a snapshot takes.
+    pub snapshot: Snapshot,
+    /// The session's worktree.
+    pub worktree: Worktree,
+    /// What happens to the work of a plan that fails on the way.
+    pub on_failure: OnFailure,
+    /// Where an unattended loop stops.
+    pub limits: Limits,
+    /// What the model is shown.
+    pub context: Context,
+    /// Where RESEARCH searches.
+    pub research: Research,
+    /// What may be fetched.
+    pub web: Web,
+    /// The change workflow.
+    pub change: Change,
+}
+
+/// One model.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ModelSettings {
+    /// The protocol: `openai`, `anthropic`, `command`, `replay` or `manual`.
+    pub kind: String,
+    /// The provider's name of the model.
+    pub id: String,
+    /// Where requests go.
+    pub base_url: Option<String>,
+    /// The variable that holds the key.
+    pub api_key_env: Option<String>,
+    /// The program that prints the key.
+    pub api_key_command: Vec<String>,
+    /// `command`: the program and its arguments.
+    pub run: Vec<String>,
+    /// `replay`: a file or folder of answers.
+    pub path: Option<String>,
+    /// The limit of one answer, in seconds.
+    pub timeout: Option<u64>,
+    /// The limit of silence within an answer, in seconds.
+    pub idle_timeout: Option<u64>,
+    /// The limit until connected, in seconds.
+    pub connect_timeout: Option<u64>,
+    /// How long an answer may get, in tokens.
+    pub max_tokens: Option<u32>,
+    /// How freely the model chooses.
+    pub temperature: Option<f64>,
+    /// Further fields of a request, as the provider wants them.
+    pub extra: BTreeMap<String, serde_yaml::Value>,
+    /// What it costs.
+    pub price: Option<Price>,
+}
+
+/// Dollars for a million tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Price {
+    /// Read.
+    pub input: f64,
+    /// Written.
+    pub output: f64,
+    /// Read from the provider's cache; as `input` without it.
+    #[serde(default)]
+    pub cached: Option<f64>,
+}
+
+/// How rejected plans are asked for again.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Replan {
+    /// How many times in a row.
+    pub max: u32,
+}
+
+/// How commands of a plan run.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Execute {
+    /// The limit of one command, in seconds.
+    pub timeout: u64,
+    /// The program that runs the script.
+    pub shell: String,
+    /// Lines of output in the report; the whole is an artifact.
+    pub output_limit: usize,
+    /// Whether commands are confined.
+    pub sandbox: Sandbox,
+    /// Whether confined commands reach the network.
+    pub network: bool,
+    /// Folders besides the worktree that confined commands may write.
+    pub writable: Vec<String>,
+    /// Variables with the look of a secret that commands get all the same.
+    pub keep_env: Vec<String>,
+}
+
+/// Whether commands are confined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Sandbox {
+    /// Never.
+    Off,
+    /// Where the machine can.
+    On,
+    /// A command does not run where the machine cannot.
+    Require,
+}
+
+/// What a snapshot takes.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Snapshot {
+    /// Larger untracked files are left out.
+    pub max_file_size: Size,
+    /// Further names of untracked files that are left out.
+    pub exclude: Vec<String>,
+}
+
+/// The session's worktree.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Worktree {
+    /// The folder that holds the worktrees.
+    pub root: Option<String>,
+    /// Ignored files that are copied into it.
+    pub copy: Vec<String>,
+    /// Ignored folders that it links to.
+    pub link: Vec<String>,
+    /// A command that prepares a new one.
+    pub setup: Option<String>,
+}
+
+/// What happens to the work of a plan that fails on the way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OnFailure {
+    /// It is kept and brought to the workspace.
+    Keep,
+    /// It is dropped.
+    Rollback,
+}
+
+/// Where an unattended loop stops.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Turns in one call.
+    pub turns: u32,
+    /// Dollars in one session.
+    pub cost: f64,
+}
+
+/// What the model is shown.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Context {
+    /// A warning names the largest resources above this many tokens.
+    pub budget: usize,
+    /// A resource is cut off above this size.
+    pub max_resource_size: Size,
+}
+
+/// Where RESEARCH searches.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Research {
+    /// `searxng`, `brave`, `tavily` or `command`.
+    pub engine: Option<String>,
+    /// Where the engine is.
+    pub base_url: Option<String>,
+    /// The variable that holds the key.
+    pub api_key_env: Option<String>,
+    /// `command`: the program and its arguments.
+    pub run: Vec<String>,
+}
+
+/// What may be fetched.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Web {
+    /// Hosts that may have a private address.
+    pub allow_hosts: Vec<String>,
+}
+
+/// The change workflow.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Change {
+    /// How often a proposal is written again.
+    pub planning_iterations: u32,
+    /// How often an implementation is mended after its review.
+    pub implementation_iterations: u32,
+    /// The model of each role: `author`, `challenger`, `implementer`, `reviewer`.
+    pub roles: BTreeMap<String, String>,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            model: None,
+            models: BTreeMap::new(),
+            agent: "pathfinder".to_owned(),
+            pipeline: None,
+            preview_command: None,
+            replan: Replan::default(),
+            execute: Execute::default(),
+            snapshot: Snapshot::default(),
+            worktree: Worktree::default(),
+            on_failure: OnFailure::Keep,
+            limits: Limits::default(),
+            context: Context::default(),
+            research: Research::default(),
+            web: Web::default(),
+            change: Change::default(),
+        }
+    }
+}
+
+impl Default for Replan {
+    fn default() -> Replan {
+        Replan { max: 3 }
+    }
+}
+
+impl Default for Execute {
+    fn default() -> Execute {
+        Execute {
+            timeout: 600,
+            shell: "sh".to_owned(),
+            output_limit: 200,
+            sandbox: Sandbox::On,
+            network: false,
+            writable: Vec::new(),
+            keep_env: Vec::new(),
+        }
+    }
+}
+
+impl Default for Snapshot {
+    fn default() -> Snapshot {
+        Snapshot { max_file_size: Size(10 << 20), exclude: Vec::new() }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { turns: 50, cost: 5.0 }
+    }
+}
+
+impl Default for Context {
+    fn default() -> Context {
+        Context { budget: 100_000, max_resource_size: Size(1 << 20) }
+    }
+}
+
+impl Default for Change {
+    fn default() -> Change {
+        Change { planning_iterations: 3, implementation_iterations: 2, roles: BTreeMap::new() }
+    }
+}
+
+impl Execute {
+    /// Returns the limit of one command.
+    pub fn timeout(&self) -> Duration {
+        Duration::from_secs(self.timeout)
+    }
+}
