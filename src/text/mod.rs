@@ -6,3 +6,4 @@ pub mod edit;
 pub mod path;
 
 pub mod resource;
+pub mod visible;
