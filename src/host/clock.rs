@@ -1,14 +1,43 @@
-//! The time.
+//! The time. `TEDDY_NOW`, an RFC 3339 time with its offset, fixes it, so that a session can be
+//! made again commit for commit.
 
-use jiff::Zoned;
+use jiff::fmt::temporal::Pieces;
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
 
-/// Returns the time now, with the local offset; `TEDDY_NOW` (RFC 3339) fixes it for tests.
+use super::env;
+
+/// Returns the time with the user's time zone, or what `TEDDY_NOW` says. A `TEDDY_NOW` that is
+/// no RFC 3339 time is left aside.
 pub fn now() -> Zoned {
-    super::env::var("TEDDY_NOW").and_then(|text| fixed(&text)).unwrap_or_else(Zoned::now)
+    env::var("TEDDY_NOW").and_then(|text| parse(&text)).unwrap_or_else(Zoned::now)
 }
 
-/// Reads an RFC 3339 time with its offset.
-fn fixed(text: &str) -> Option<Zoned> {
-    let timestamp: jiff::Timestamp = text.parse().ok()?;
-    Some(timestamp.to_zoned(jiff::tz::TimeZone::UTC))
+/// Reads an RFC 3339 time; the offset becomes the time zone.
+pub fn parse(text: &str) -> Option<Zoned> {
+    let instant: Timestamp = text.trim().parse().ok()?;
+    let offset = Pieces::parse(text.trim()).ok()?.to_numeric_offset()?;
+    Some(instant.to_zoned(TimeZone::fixed(offset)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Compares what a text is read as.
+    fn check(text: &str, expected: Option<&str>) {
+        assert_eq!(parse(text).map(|t| t.to_string()).as_deref(), expected, "for {text:?}");
+    }
+
+    #[test]
+    fn the_offset_is_kept() {
+        check("2026-01-24T10:00:00+01:00", Some("2026-01-24T10:00:00+01:00[+01:00]"));
+        check("2026-01-24T10:00:00Z", Some("2026-01-24T10:00:00+00:00[UTC]"));
+    }
+
+    #[test]
+    fn a_time_without_offset_is_no_time() {
+        check("2026-01-24T10:00:00", None);
+        check("yesterday", None);
+    }
 }

@@ -1,7 +1,101 @@
-//! The environment: the only place that reads it.
-#![allow(clippy::disallowed_methods, reason = "this is the one home of these calls")]
+//! The environment: variables, arguments, the folders that they lead to. Nothing else reads it.
 
-/// Returns a variable that is set, not empty, and UTF-8.
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Returns a variable as text; nothing if it is unset, empty or not UTF-8.
 pub fn var(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
+    var_os(name)?.into_string().ok()
+}
+
+/// Returns a variable; nothing if it is unset or empty.
+#[expect(clippy::disallowed_methods, reason = "this is the one home of the environment")]
+pub fn var_os(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// Returns whether a variable is set, be it to nothing (`NO_COLOR`, `TEDDY_...` switches).
+#[expect(clippy::disallowed_methods, reason = "this is the one home of the environment")]
+pub fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some()
+}
+
+/// Returns every variable.
+pub fn all() -> impl Iterator<Item = (OsString, OsString)> {
+    std::env::vars_os()
+}
+
+/// Returns the arguments, the program's own name first.
+pub fn args() -> Vec<OsString> {
+    std::env::args_os().collect()
+}
+
+/// Returns the folder in which the program was started.
+///
+/// # Errors
+/// The folder was removed, or a folder above it may not be read.
+pub fn current_dir() -> std::io::Result<PathBuf> {
+    std::env::current_dir()
+}
+
+/// Returns the path by which this program can be started again, even if its file was replaced
+/// meanwhile.
+///
+/// # Errors
+/// The system does not tell.
+pub fn current_exe() -> std::io::Result<PathBuf> {
+    let link = PathBuf::from("/proc/self/exe");
+    if cfg!(target_os = "linux") && link.exists() { Ok(link) } else { std::env::current_exe() }
+}
+
+/// Returns the folder for temporary files.
+pub fn temp_dir() -> PathBuf {
+    std::env::temp_dir()
+}
+
+/// Returns the user's home folder, if it is known and absolute.
+pub fn home() -> Option<PathBuf> {
+    folder("HOME")
+}
+
+/// Returns the folder of the user's configuration files: `$XDG_CONFIG_HOME`, else `~/.config`.
+pub fn config_home() -> Option<PathBuf> {
+    folder("XDG_CONFIG_HOME").or_else(|| Some(home()?.join(".config")))
+}
+
+/// Returns the folder of what can be made again: `$XDG_CACHE_HOME`, else `~/.cache`.
+pub fn cache_home() -> Option<PathBuf> {
+    folder("XDG_CACHE_HOME").or_else(|| Some(home()?.join(".cache")))
+}
+
+/// Returns the folder of the user's data: `$XDG_DATA_HOME`, else `~/.local/share`.
+pub fn data_home() -> Option<PathBuf> {
+    folder("XDG_DATA_HOME").or_else(|| Some(home()?.join(".local/share")))
+}
+
+/// Returns the folder of what is kept between runs: `$XDG_STATE_HOME`, else `~/.local/state`.
+pub fn state_home() -> Option<PathBuf> {
+    folder("XDG_STATE_HOME").or_else(|| Some(home()?.join(".local/state")))
+}
+
+/// Returns the folder that a variable names; a relative one counts as unset, as XDG has it.
+fn folder(name: &str) -> Option<PathBuf> {
+    var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unset_variable_is_nothing() {
+        assert_eq!(var("TEDDY_THIS_IS_NOT_SET"), None);
+        assert!(!is_set("TEDDY_THIS_IS_NOT_SET"));
+    }
+
+    #[test]
+    fn the_program_can_be_found_again() {
+        let path = current_exe().expect("a program has a file");
+        assert!(path.exists());
+    }
 }

@@ -2,3 +2,5 @@
 
 pub mod clock;
 pub mod env;
+pub mod interrupt;
+pub mod process;
