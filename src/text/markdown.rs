@@ -1,0 +1,410 @@
+//! The block structure of a Markdown text, by line.
+//!
+//! The only user of comrak, and only for structure: what a block says is cut from the source by
+//! its line numbers, because comrak expands tabs, drops indentation and interprets what is inside.
+//! Lists are entered, quotations are not. The result is never deeper than [`MAX_NESTING`], so that
+//! walking and dropping it cannot overflow a stack, whatever the text.
+
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use comrak::nodes::{AstNode, NodeCodeBlock, NodeValue};
+use comrak::{Arena, Options, try_parse_document};
+
+/// The deepest nesting of blocks that is represented; deeper ones are left out and counted.
+pub const MAX_NESTING: usize = 64;
+/// How long reading may take before it is given up.
+const DEADLINE: Duration = Duration::from_secs(10);
+
+/// A text's structure.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Document {
+    /// The blocks at the top level, in order.
+    pub blocks: Vec<Block>,
+    /// How deep blocks nest in the source, however deep that is.
+    pub depth: usize,
+    /// Whether reading took too long; there are no blocks then.
+    pub abandoned: bool,
+}
+
+/// A block and its lines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Block {
+    /// The first line, from 1.
+    pub first: usize,
+    /// The last line, from 1, inclusive.
+    pub last: usize,
+    /// What it is.
+    pub node: Node,
+}
+
+/// What a block is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Node {
+    /// A heading.
+    Heading {
+        /// From 1.
+        level: u8,
+        /// Whether it is underlined instead of marked with `#`.
+        setext: bool,
+        /// The source between the marks.
+        text: String,
+    },
+    /// A code block.
+    Code(Code),
+    /// A list.
+    List {
+        /// Whether its items are numbered.
+        ordered: bool,
+        /// The items, in order.
+        items: Vec<Item>,
+    },
+    /// Running text.
+    Paragraph,
+    /// A thematic break.
+    Rule,
+    /// Raw HTML.
+    Html,
+    /// A quotation.
+    Quote,
+    /// Anything else, and what is nested too deep.
+    Other,
+}
+
+/// A code block, fenced or indented.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Code {
+    /// The info string, entities and escapes decoded.
+    pub info: String,
+    /// The fence's character; `None` for an indented block.
+    pub fence_char: Option<char>,
+    /// The length of the opening fence.
+    pub fence_len: usize,
+    /// The column of the opening fence, from 0.
+    pub indent: usize,
+    /// Whether a closing fence ends it.
+    pub closed: bool,
+    /// The lines between the fences, from 1.
+    pub content: Range<usize>,
+}
+
+/// An item of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Item {
+    /// The line of its marker, from 1.
+    pub first: usize,
+    /// What it holds.
+    pub blocks: Vec<Block>,
+}
+
+/// A text cut into lines that end with `\n`, `\r\n` or `\r`.
+#[derive(Debug, Clone)]
+pub struct Lines<'a> {
+    /// The whole.
+    text: &'a str,
+    /// Where each line starts.
+    starts: Vec<usize>,
+}
+
+/// Returns the blocks at the top level of a text.
+pub fn blocks(text: &str) -> Vec<Block> {
+    read(text).blocks
+}
+
+/// Returns the structure of a text. A byte order mark at its start is no part of it.
+pub fn read(text: &str) -> Document {
+    let arena = Arena::new();
+    let options = Options::default();
+    let started = Instant::now();
+    let too_late = || started.elapsed() > DEADLINE;
+    let Ok(root) = try_parse_document(&arena, text, &options, &too_late) else {
+        return Document { abandoned: true, ..Document::default() };
+    };
+    let lines = Lines::new(text);
+    let mut builder = Builder { lines: &lines, frames: vec![Frame::default()], depth: 0, deepest: 0, skipped: 0 };
+    for edge in root.traverse() {
+        match edge {
+            comrak::arena_tree::NodeEdge::Start(node) => builder.enter(node),
+            comrak::arena_tree::NodeEdge::End(node) => builder.leave(node),
+        }
+    }
+    let blocks = builder.frames.pop().map(|frame| frame.blocks).unwrap_or_default();
+    Document { blocks, depth: builder.deepest, abandoned: false }
+}
+
+/// Collects blocks during one walk through comrak's tree, without recursion.
+struct Builder<'a> {
+    /// The source.
+    lines: &'a Lines<'a>,
+    /// The document and the lists and items that are open.
+    frames: Vec<Frame>,
+    /// How many block nodes are open below the document.
+    depth: usize,
+    /// The most that were.
+    deepest: usize,
+    /// How many of the open ones are inside a node whose inside is left out.
+    skipped: usize,
+}
+
+/// What an open list or item has so far.
+#[derive(Default)]
+struct Frame {
+    /// Its lines.
+    span: (usize, usize),
+    /// The blocks of an item or the document.
+    blocks: Vec<Block>,
+    /// The items of a list.
+    items: Vec<Item>,
+}
+
+impl Builder<'_> {
+    /// A node starts.
+    fn enter(&mut self, node: &AstNode<'_>) {
+        let data = node.data.borrow();
+        if matches!(data.value, NodeValue::Document) || !data.value.block() {
+            return;
+        }
+        self.depth += 1;
+        self.deepest = self.deepest.max(self.depth);
+        if self.skipped > 0 {
+            self.skipped += 1;
+            return;
+        }
+        let span = self.span(&data);
+        let container = matches!(data.value, NodeValue::List(_) | NodeValue::Item(_));
+        if container && self.depth <= MAX_NESTING {
+            self.frames.push(Frame { span, ..Frame::default() });
+            return;
+        }
+        let node = self.leaf(&data.value, span);
+        self.push(Block { first: span.0, last: span.1, node });
+        self.skipped = 1;
+    }
+
+    /// A node ends.
+    fn leave(&mut self, node: &AstNode<'_>) {
+        let data = node.data.borrow();
+        if matches!(data.value, NodeValue::Document) || !data.value.block() {
+            return;
+        }
+        self.depth -= 1;
+        if self.skipped > 0 {
+            self.skipped -= 1;
+            return;
+        }
+        let frame = self.frames.pop().expect("every container that ends was entered");
+        match &data.value {
+            NodeValue::List(list) => {
+                let ordered = list.list_type == comrak::nodes::ListType::Ordered;
+                let node = Node::List { ordered, items: frame.items };
+                self.push(Block { first: frame.span.0, last: frame.span.1, node });
+            }
+            _ => self.top().items.push(Item { first: frame.span.0, blocks: frame.blocks }),
+        }
+    }
+
+    /// Adds a block to what is open.
+    fn push(&mut self, block: Block) {
+        self.top().blocks.push(block);
+    }
+
+    /// Returns what is open.
+    fn top(&mut self) -> &mut Frame {
+        self.frames.last_mut().expect("the document's frame is never popped during the walk")
+    }
+
+    /// Returns the first and last line of a node; a container that ends before a line's first
+    /// column ends with the line before.
+    fn span(&self, data: &comrak::nodes::Ast) -> (usize, usize) {
+        let (start, end) = (data.sourcepos.start, data.sourcepos.end);
+        let last = if end.column == 0 { end.line.saturating_sub(1) } else { end.line };
+        let first = start.line.max(1);
+        (first, last.clamp(first, self.lines.len().max(first)))
+    }
+
+    /// Returns what a node is whose inside is not entered.
+    fn leaf(&self, value: &NodeValue, span: (usize, usize)) -> Node {
+        match value {
+            NodeValue::Heading(heading) => {
+                Node::Heading { level: heading.level, setext: heading.setext, text: self.heading(heading.setext, span) }
+            }
+            NodeValue::CodeBlock(code) => Node::Code(self.code(code, span)),
+            NodeValue::Paragraph => Node::Paragraph,
+            NodeValue::ThematicBreak => Node::Rule,
+            NodeValue::HtmlBlock(_) => Node::Html,
+            NodeValue::BlockQuote => Node::Quote,
+            _ => Node::Other,
+        }
+    }
+
+    /// Cuts a heading's text from the source.
+    fn heading(&self, setext: bool, span: (usize, usize)) -> String {
+        if setext {
+            let lines = span.0..span.1;
+            return lines.map(|n| self.lines.get(n).trim()).collect::<Vec<_>>().join(" ");
+        }
+        heading_text(self.lines.get(span.0)).to_owned()
+    }
+
+    /// Reads a code block's fences.
+    fn code(&self, code: &NodeCodeBlock, (first, last): (usize, usize)) -> Code {
+        if !code.fenced {
+            let (info, content) = (String::new(), first..last + 1);
+            return Code { info, fence_char: None, fence_len: 0, indent: 4, closed: true, content };
+        }
+        let fence_char = char::from(code.fence_char);
+        let fence: String = std::iter::repeat_n(fence_char, code.fence_length).collect();
+        let opener = self.lines.get(first);
+        let indent = columns(&opener[..opener.find(&fence).unwrap_or(0)]);
+        let end = if code.closed { last } else { last + 1 };
+        Code {
+            info: code.info.clone(),
+            fence_char: Some(fence_char),
+            fence_len: code.fence_length,
+            indent,
+            closed: code.closed,
+            content: first + 1..end.max(first + 1),
+        }
+    }
+}
+
+/// Returns the text of an ATX heading's line: without its marks, closing marks and blanks around.
+pub fn heading_text(line: &str) -> &str {
+    let text = line.trim_start_matches([' ', '\t', '\u{feff}', '>', '-', '*', '+']);
+    let text = text.trim_start_matches('#').trim_matches([' ', '\t', '\r', '\n']);
+    let bare = text.trim_end_matches('#');
+    if bare.len() < text.len() && (bare.is_empty() || bare.ends_with([' ', '\t'])) { bare.trim_end() } else { text }
+}
+
+/// Returns how many columns a text takes, with a tab stop every four.
+pub fn columns(text: &str) -> usize {
+    text.chars().fold(0, |column, c| if c == '\t' { column / 4 * 4 + 4 } else { column + 1 })
+}
+
+impl<'a> Lines<'a> {
+    /// Cuts a text.
+    pub fn new(text: &'a str) -> Lines<'a> {
+        let bytes = text.as_bytes();
+        let mut starts = vec![0];
+        for at in memchr::memchr2_iter(b'\n', b'\r', bytes) {
+            let inside = bytes[at] == b'\r' && bytes.get(at + 1) == Some(&b'\n');
+            if !inside {
+                starts.push(at + 1);
+            }
+        }
+        if starts.last() == Some(&text.len()) {
+            starts.pop();
+        }
+        Lines { text, starts }
+    }
+
+    /// Returns how many lines there are.
+    pub fn len(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// Returns whether the text is empty.
+    pub fn is_empty(&self) -> bool {
+        self.starts.is_empty()
+    }
+
+    /// Returns a line, counted from 1, without its line end; an empty text where there is none.
+    pub fn get(&self, number: usize) -> &'a str {
+        self.raw(number).trim_end_matches(['\n', '\r'])
+    }
+
+    /// Returns a line, counted from 1, with its line end; an empty text where there is none.
+    pub fn raw(&self, number: usize) -> &'a str {
+        self.span(number..number + 1)
+    }
+
+    /// Returns lines, counted from 1, with their line ends.
+    pub fn span(&self, lines: Range<usize>) -> &'a str {
+        let start = |number: usize| match number {
+            0 => 0,
+            _ => self.starts.get(number - 1).copied().unwrap_or(self.text.len()),
+        };
+        let (from, to) = (start(lines.start), start(lines.end));
+        &self.text[from.min(to)..to]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Compares the outline of a text: one word and its lines for each block.
+    fn check(text: &str, expected: &[&str]) {
+        let found: Vec<String> = blocks(text).iter().map(describe).collect();
+        assert_eq!(found, expected, "for {text:?}");
+    }
+
+    /// Says what a block is.
+    fn describe(block: &Block) -> String {
+        let lines = format!("{}-{}", block.first, block.last);
+        match &block.node {
+            Node::Heading { level, setext, text } => format!("h{level}{} {lines} {text}", if *setext { "=" } else { "" }),
+            Node::Code(code) => format!("code {lines} {:?} {}{}", code.content, code.info, if code.closed { "" } else { " open" }),
+            Node::List { items, .. } => {
+                let inner: Vec<String> = items.iter().map(|i| i.blocks.iter().map(describe).collect::<Vec<_>>().join(", ")).collect();
+                format!("list {lines} [{}]", inner.join("; "))
+            }
+            other => format!("{other:?} {lines}").to_lowercase(),
+        }
+    }
+
+    #[test]
+    fn blocks_have_the_lines_of_the_source() {
+        check(
+            "# T\n- a\n- b\n\n```sh\nx\n```\ntext\n",
+            &["h1 1-1 T", "list 2-3 [paragraph 2-2; paragraph 3-3]", "code 5-7 6..7 sh", "paragraph 8-8"],
+        );
+    }
+
+    #[test]
+    fn every_kind_of_line_end_counts() {
+        check("# T\r\n\r\n```\r\nx\r\n```\r\n", &["h1 1-1 T", "code 3-5 4..5 "]);
+        check("# T\r```\rx\r```\r", &["h1 1-1 T", "code 2-4 3..4 "]);
+    }
+
+    #[test]
+    fn an_unclosed_block_reaches_to_the_end() {
+        check("```\na\nb", &["code 1-3 2..4  open"]);
+        check("```\na\nb\n", &["code 1-3 2..4  open"]);
+        check("```", &["code 1-1 2..2  open"]);
+    }
+
+    #[test]
+    fn a_block_in_a_list_keeps_its_column() {
+        let found = blocks("- a\n\n    ```\n    x\n    ```\n");
+        let Node::List { items, .. } = &found[0].node else { panic!("a list") };
+        let Node::Code(code) = &items[0].blocks[1].node else { panic!("a code block") };
+        assert_eq!((code.indent, code.content.clone()), (4, 4..5));
+    }
+
+    #[test]
+    fn an_underlined_heading_is_marked() {
+        check("hello\n---\n", &["h2= 1-2 hello"]);
+        check("### `A` ###\n", &["h3 1-1 `A`"]);
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_no_text() {
+        check("\u{feff}# T\n", &["h1 1-1 T"]);
+    }
+
+    #[test]
+    fn depth_is_counted_and_bounded() {
+        for marker in ["> ", "- "] {
+            let found = read(&(marker.repeat(100_000) + "x"));
+            assert!(found.depth > MAX_NESTING, "{} for {marker}", found.depth);
+        }
+    }
+
+    #[test]
+    fn lines_are_cut_at_every_line_end() {
+        let lines = Lines::new("a\r\nb\rc\nd");
+        assert_eq!((1..=5).map(|n| lines.get(n)).collect::<Vec<_>>(), ["a", "b", "c", "d", ""]);
+        assert_eq!((lines.span(2..4), lines.len(), Lines::new("").len()), ("b\rc\n", 4, 0));
+    }
+}
