@@ -3,6 +3,7 @@
 //! Pure: nothing here reads a file, a clock or an environment.
 
 pub mod edit;
+pub mod fence;
 pub mod markdown;
 pub mod path;
 

@@ -1,0 +1,122 @@
+//! Code fences: reading a line as one, sizing one for a content.
+//!
+//! The lines are CommonMark's: they end at `\n`, `\r\n` or `\r`.
+
+/// One line of a text, apart from its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Line<'a> {
+    /// The line without its end.
+    pub text: &'a str,
+    /// `\n`, `\r\n`, `\r`, or nothing in a last line.
+    pub ending: &'a str,
+}
+
+/// A line that CommonMark reads as an opening or a closing fence, whatever its indentation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fence<'a> {
+    /// The columns before it; a tab goes to the next multiple of 4.
+    pub indent: usize,
+    /// The backtick or the tilde.
+    pub mark: u8,
+    /// How many of them, at least 3.
+    pub len: usize,
+    /// What follows, trimmed.
+    pub info: &'a str,
+}
+
+/// Returns the lines of a text; a final line end starts no further line.
+pub fn split_lines(text: &str) -> impl Iterator<Item = Line<'_>> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let end = memchr::memchr2(b'\n', b'\r', rest.as_bytes()).unwrap_or(rest.len());
+        let after = match &rest.as_bytes()[end..] {
+            [b'\r', b'\n', ..] => end + 2,
+            [] => end,
+            _ => end + 1,
+        };
+        let line = Line { text: &rest[..end], ending: &rest[end..after] };
+        rest = &rest[after..];
+        Some(line)
+    })
+}
+
+/// Reads a line as a fence; text with a backtick behind backticks makes it none.
+pub fn read(line: &str) -> Option<Fence<'_>> {
+    let (indent, body) = split_indent(line);
+    let mark = *body.as_bytes().first().filter(|b| matches!(b, b'`' | b'~'))?;
+    let len = body.bytes().take_while(|&b| b == mark).count();
+    let info = body[len..].trim_matches([' ', '\t']);
+    let fence = len >= 3 && (mark == b'~' || !info.contains('`'));
+    fence.then_some(Fence { indent, mark, len, info })
+}
+
+/// Returns the columns of the blanks at a line's start, and the rest of the line.
+pub fn split_indent(line: &str) -> (usize, &str) {
+    let body = line.trim_start_matches([' ', '\t']);
+    let blanks = &line[..line.len() - body.len()];
+    let indent = blanks.bytes().fold(0, |column, b| if b == b'\t' { column / 4 * 4 + 4 } else { column + 1 });
+    (indent, body)
+}
+
+/// Returns the length of the longest run of an ASCII character.
+pub fn longest_run(content: &str, mark: char) -> usize {
+    let mark = u8::try_from(mark).unwrap_or_default();
+    let bytes = content.as_bytes();
+    let (mut longest, mut at) = (0, 0);
+    while let Some(found) = memchr::memchr(mark, &bytes[at..]) {
+        let start = at + found;
+        let run = bytes[start..].iter().take_while(|&&b| b == mark).count();
+        longest = longest.max(run);
+        at = start + run;
+    }
+    longest
+}
+
+/// Returns a backtick fence that is longer than any run of backticks in the content.
+pub fn fence_for(content: &str, min_len: usize) -> String {
+    "`".repeat(min_len.max(3).max(longest_run(content, '`') + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check_lines(text: &str, expected: &[(&str, &str)]) {
+        let lines: Vec<_> = split_lines(text).map(|l| (l.text, l.ending)).collect();
+        assert_eq!(lines, expected);
+    }
+
+    #[test]
+    fn lines_end_at_every_kind_of_line_end() {
+        check_lines("a\nb\r\nc\rd", &[("a", "\n"), ("b", "\r\n"), ("c", "\r"), ("d", "")]);
+        check_lines("\r\r\n\n", &[("", "\r"), ("", "\r\n"), ("", "\n")]);
+        check_lines("", &[]);
+    }
+
+    fn check_fence(line: &str, expected: Option<(usize, char, usize, &str)>) {
+        assert_eq!(read(line).map(|f| (f.indent, char::from(f.mark), f.len, f.info)), expected, "{line:?}");
+    }
+
+    #[test]
+    fn a_fence_has_three_marks_and_no_backtick_behind_backticks() {
+        check_fence("```", Some((0, '`', 3, "")));
+        check_fence("  ~~~~ md x \t", Some((2, '~', 4, "md x")));
+        check_fence("\t```sh", Some((4, '`', 3, "sh")));
+        check_fence(" \t```", Some((4, '`', 3, "")));
+        check_fence("~~~ a`b", Some((0, '~', 3, "a`b")));
+        check_fence("``` a`b", None);
+        check_fence("``", None);
+        check_fence("x ```", None);
+    }
+
+    #[test]
+    fn a_fence_is_longer_than_any_run_inside() {
+        assert_eq!(fence_for("plain", 3), "```");
+        assert_eq!(fence_for("a ```` b\n```", 3), "`````");
+        assert_eq!(fence_for("x", 6), "``````");
+        assert_eq!(longest_run("~~ ~~~ ~", '~'), 3);
+    }
+}
