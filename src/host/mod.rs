@@ -2,5 +2,6 @@
 
 pub mod clock;
 pub mod env;
+pub mod file;
 pub mod interrupt;
 pub mod process;

@@ -1,0 +1,54 @@
+//! The wording of what failed with a file.
+
+use std::fmt;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::text::visible;
+
+/// What failed with which file; inside an `io::Error` of the same kind.
+#[derive(Debug)]
+struct FileError {
+    /// What was tried, as in "cannot {verb} ...".
+    verb: &'static str,
+    /// The file.
+    path: PathBuf,
+    /// Why.
+    why: io::Error,
+}
+
+/// Returns the error with the words "cannot {verb} `{path}`" before it and its kind kept.
+pub fn failure(verb: &'static str, path: &Path, why: io::Error) -> io::Error {
+    io::Error::new(why.kind(), FileError { verb, path: path.to_owned(), why })
+}
+
+/// Returns the system's error number, also of an error that [`failure`] worded.
+pub fn errno(error: &io::Error) -> Option<i32> {
+    let inner = error.get_ref().and_then(|e| e.downcast_ref::<FileError>());
+    error.raw_os_error().or_else(|| inner.and_then(|e| errno(&e.why)))
+}
+
+/// Returns an error's words as the end of a sentence: lower case, without the error's number.
+pub fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error ").next().unwrap_or_default();
+    let mut chars = text.chars();
+    match chars.next() {
+        Some(first) => first.to_lowercase().chain(chars).collect(),
+        None => "unknown reason".to_owned(),
+    }
+}
+
+/// Returns a path as a person may see it.
+pub(super) fn show(path: &Path) -> String {
+    visible::visible(&visible::visible_bytes(path.as_os_str().as_bytes())).into_owned()
+}
+
+impl fmt::Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot {} `{}`: {}", self.verb, show(&self.path), reason(&self.why))
+    }
+}
+
+impl std::error::Error for FileError {}

@@ -1,0 +1,203 @@
+//! Files below a root, on the real file system.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+use std::path::Path;
+
+use super::swap::End;
+use super::*;
+
+/// A scratch folder with a root in it and a secret beside it.
+struct Scratch {
+    /// The folder; removed at the end.
+    folder: tempfile::TempDir,
+    /// The root, `<folder>/in`.
+    root: Root,
+}
+
+impl Scratch {
+    fn new() -> Scratch {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("in")).unwrap();
+        fs::write(folder.path().join("secret"), "secret").unwrap();
+        let root = Root::open(&folder.path().join("in")).unwrap();
+        Scratch { folder, root }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join("in").join(name)
+    }
+
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<_> = fs::read_dir(self.path("")).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+/// Compares an error's words.
+fn check<T: std::fmt::Debug>(result: io::Result<T>, expected: &str) {
+    assert_eq!(result.expect_err("this must fail").to_string(), expected);
+}
+
+#[test]
+fn a_created_file_is_read_back() {
+    let s = Scratch::new();
+    s.root.create_new(Path::new("a/b/c.sh"), b"x", Mode::Executable).unwrap();
+    assert_eq!(s.root.read(Path::new("a/b/c.sh"), 10).unwrap(), b"x");
+    assert_eq!(s.root.kind(Path::new("a/b/c.sh")).unwrap(), Some(Kind::File(Mode::Executable)));
+    assert_eq!(s.root.kind(Path::new("a/b")).unwrap(), Some(Kind::Folder));
+    assert_eq!(s.root.kind(Path::new("a/b/c.sh/d")).unwrap(), None);
+}
+
+#[test]
+fn create_never_overwrites() {
+    let s = Scratch::new();
+    symlink("nowhere", s.path("link")).unwrap();
+    fs::write(s.path("file"), "old").unwrap();
+    check(s.root.create_new(Path::new("file"), b"x", Mode::Plain), "cannot create `file`: file exists");
+    check(s.root.create_new(Path::new("link"), b"x", Mode::Plain), "cannot create `link`: file exists");
+    assert_eq!(fs::read(s.path("file")).unwrap(), b"old");
+    assert_eq!(s.names(), ["file", "link"]);
+}
+
+#[test]
+fn a_link_on_the_way_is_named_and_not_followed() {
+    let s = Scratch::new();
+    symlink("..", s.path("out")).unwrap();
+    symlink("../secret", s.path("s")).unwrap();
+    check(s.root.read(Path::new("out/secret"), 10), "cannot read `out/secret`: `out` is a link");
+    check(s.root.create_new(Path::new("out/x"), b"", Mode::Plain), "cannot create `out/x`: `out` is a link");
+    check(s.root.remove(Path::new("out/secret")), "cannot remove `out/secret`: `out` is a link");
+    check(s.root.kind(Path::new("out/secret")), "cannot look at `out/secret`: `out` is a link");
+    check(s.root.read(Path::new("s"), 10), "cannot read `s`: it is not a regular file");
+    check(s.root.replace(Path::new("s"), b"x"), "cannot write `s`: it is not a regular file");
+    assert_eq!(fs::read(s.folder.path().join("secret")).unwrap(), b"secret");
+}
+
+#[test]
+fn a_path_stays_below_the_root() {
+    let s = Scratch::new();
+    check(s.root.read(Path::new("../secret"), 10), "cannot read `../secret`: invalid argument");
+    check(s.root.read(&s.folder.path().join("secret"), 10).map_err(|_| io::Error::other("refused")), "refused");
+    check(s.root.read(Path::new(""), 10), "cannot read ``: invalid argument");
+}
+
+#[test]
+fn the_walk_follows_no_link_either() {
+    let s = Scratch::new();
+    fs::create_dir_all(s.path("a/b")).unwrap();
+    symlink("..", s.path("a/out")).unwrap();
+    let walk = |path: &str, missing| beneath::walk(&s.root.folder, Path::new(path), missing).map(drop);
+    assert_eq!(walk("a/b", beneath::Missing::Fail), Ok(()));
+    assert_eq!(walk("a/out/a", beneath::Missing::Make), Err(Errno::LOOP));
+    assert_eq!(walk("a/c/d", beneath::Missing::Fail), Err(Errno::NOENT));
+    assert_eq!(walk("a/c/d", beneath::Missing::Make), Ok(()));
+    assert!(s.path("a/c/d").is_dir());
+}
+
+#[test]
+fn replace_keeps_permissions_and_breaks_hard_links() {
+    let s = Scratch::new();
+    fs::write(s.path("a"), "old").unwrap();
+    fs::set_permissions(s.path("a"), fs::Permissions::from_mode(0o750)).unwrap();
+    fs::hard_link(s.path("a"), s.path("b")).unwrap();
+    assert_eq!(s.root.entry(Path::new("a")).unwrap().unwrap().links, 2);
+    s.root.replace(Path::new("a"), b"new").unwrap();
+    assert_eq!(fs::read(s.path("b")).unwrap(), b"old");
+    assert_eq!(fs::metadata(s.path("a")).unwrap().mode() & 0o777, 0o750);
+    assert_eq!(s.names(), ["a", "b"]);
+}
+
+#[test]
+fn remove_takes_empty_folders_along() {
+    let s = Scratch::new();
+    s.root.create_new(Path::new("a/b/c"), b"", Mode::Plain).unwrap();
+    s.root.create_new(Path::new("a/d"), b"", Mode::Plain).unwrap();
+    s.root.remove(Path::new("a/b/c")).unwrap();
+    assert!(!s.path("a/b").exists() && s.path("a/d").exists());
+    s.root.remove(Path::new("a/d")).unwrap();
+    assert!(s.names().is_empty() && s.path("").exists());
+}
+
+#[test]
+fn a_fifo_and_a_large_file_are_refused_at_once() {
+    let s = Scratch::new();
+    rustix::fs::mkfifoat(rustix::fs::CWD, s.path("fifo"), Bits::from_raw_mode(0o600)).unwrap();
+    fs::write(s.path("big"), "12345").unwrap();
+    check(s.root.read(Path::new("fifo"), 10), "cannot read `fifo`: it is not a regular file");
+    check(s.root.read(Path::new("big"), 4), "cannot read `big`: it is larger than 4 bytes");
+    assert_eq!(s.root.read(Path::new("big"), 5).unwrap(), b"12345");
+}
+
+#[test]
+fn links_are_made_and_read_as_text() {
+    let s = Scratch::new();
+    s.root.symlink(Path::new("a/l"), Path::new("../nowhere")).unwrap();
+    assert_eq!(s.root.read_link(Path::new("a/l")).unwrap(), Path::new("../nowhere"));
+    assert_eq!(s.root.kind(Path::new("a/l")).unwrap(), Some(Kind::Link));
+    check(s.root.symlink(Path::new("a/l"), Path::new("x")), "cannot create `a/l`: file exists");
+}
+
+#[test]
+fn a_staged_file_is_exchanged_and_put_back() {
+    let s = Scratch::new();
+    fs::write(s.path("a"), "old").unwrap();
+    fs::set_permissions(s.path("a"), fs::Permissions::from_mode(0o640)).unwrap();
+    let staged = s.root.stage_file(Path::new("a"), b"new", Mode::Executable).unwrap();
+    assert_eq!(fs::metadata(s.path(staged.to_str().unwrap())).unwrap().mode() & 0o777, 0o750);
+    s.root.exchange(&staged, Path::new("a")).unwrap();
+    assert_eq!(s.root.read(Path::new("a"), 10).unwrap(), b"new");
+    assert_eq!(s.root.read(&staged, 10).unwrap(), b"old");
+    s.root.exchange(&staged, Path::new("a")).unwrap();
+    assert_eq!(s.root.read(Path::new("a"), 10).unwrap(), b"old");
+}
+
+#[test]
+fn exchange_in_steps_has_the_same_result() {
+    let s = Scratch::new();
+    fs::write(s.path("a"), "1").unwrap();
+    symlink("2", s.path("b")).unwrap();
+    let end = |name: &'static str| End { folder: beneath::open_folder(&s.root.folder, Path::new("")).unwrap(), name: name.as_ref() };
+    s.root.exchange_in_steps(&end("a"), &end("b")).unwrap();
+    assert_eq!(fs::read_link(s.path("a")).unwrap(), Path::new("2"));
+    assert_eq!(fs::read(s.path("b")).unwrap(), b"1");
+    assert_eq!(s.names(), ["a", "b"]);
+}
+
+#[test]
+fn a_free_name_is_needed_in_one_step_and_in_two() {
+    let s = Scratch::new();
+    fs::write(s.path("a"), "1").unwrap();
+    fs::write(s.path("b"), "2").unwrap();
+    check(s.root.rename_new(Path::new("a"), Path::new("b")), "cannot create `b`: file exists");
+    let end = |name: &'static str| End { folder: beneath::open_folder(&s.root.folder, Path::new("")).unwrap(), name: name.as_ref() };
+    assert_eq!(swap::to_free_name_in_steps(&end("a"), &end("b")), Err(Errno::EXIST));
+    swap::to_free_name_in_steps(&end("a"), &end("c")).unwrap();
+    s.root.rename_new(Path::new("c"), Path::new("new/d")).unwrap();
+    assert_eq!(s.names(), ["b", "new"]);
+}
+
+#[test]
+fn state_files_are_replaced_whole() {
+    let s = Scratch::new();
+    let path = s.path("deep/state.json");
+    write_atomic(&path, b"1").unwrap();
+    write_atomic(&path, b"2").unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"2");
+    assert_eq!(fs::read_dir(s.path("deep")).unwrap().count(), 1);
+    let error = write_atomic(Path::new("/proc/no/state"), b"").expect_err("there is no such folder");
+    assert!(error.to_string().starts_with("cannot write `/proc/no/state`: "), "{error}");
+}
+
+#[test]
+fn names_that_are_not_text_work() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let s = Scratch::new();
+    let path = Path::new(OsStr::from_bytes(b"d\xff/f\xfe"));
+    s.root.create_new(path, b"x", Mode::Plain).unwrap();
+    assert_eq!(s.root.read(path, 1).unwrap(), b"x");
+    s.root.remove(path).unwrap();
+    check(s.root.read(path, 1), "cannot read `d\\xff/f\\xfe`: no such file or directory");
+    assert_eq!(errno(&s.root.read(path, 1).unwrap_err()), Some(2));
+}
