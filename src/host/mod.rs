@@ -5,3 +5,4 @@ pub mod env;
 pub mod file;
 pub mod interrupt;
 pub mod process;
+pub mod shell;

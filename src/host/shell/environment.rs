@@ -1,0 +1,68 @@
+//! The environment of a script: the user's, without keys and without what would lead git or
+//! TeDDy to another repository.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::Script;
+use crate::host::env;
+
+/// Parts of names that say that the value is a secret.
+const SECRET: [&str; 6] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"];
+/// Beginnings of git's variables that describe the user and not a repository.
+const GIT_USER: [&str; 5] = ["GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"];
+/// Names that a plan may not set, because they choose which code a command runs.
+const RESERVED: [&str; 6] = ["PATH", "HOME", "BASH_ENV", "ENV", "IFS", "SHELLOPTS"];
+/// Beginnings of such names.
+const RESERVED_START: [&str; 4] = ["GIT_", "LD_", "DYLD_", "TEDDY_"];
+
+/// Returns whether a plan may set a variable of this name.
+pub fn may_set(name: &str) -> bool {
+    let plain =
+        name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    plain && !RESERVED.contains(&name) && !RESERVED_START.iter().any(|start| name.starts_with(start)) && !name.ends_with("_BASE_URL")
+}
+
+/// Gives a command the script's environment.
+pub(super) fn apply(command: &mut Command, script: &Script, temporary: &Path) {
+    for (name, _) in env::all() {
+        let text = name.to_string_lossy();
+        if !passes(&text) && !script.keep_env.iter().any(|kept| *kept == text) {
+            command.env_remove(&name);
+        }
+    }
+    command.env("TMPDIR", temporary);
+    // Nobody is there to answer or to write a message.
+    command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_EDITOR", ":");
+    command.envs(script.env.iter().map(|(name, value)| (name, value)));
+}
+
+/// Returns whether a script inherits a variable of this name.
+fn passes(name: &str) -> bool {
+    let upper = name.to_ascii_uppercase();
+    let git = upper.starts_with("GIT_") && !GIT_USER.iter().any(|start| upper.starts_with(start));
+    !git && !upper.starts_with("TEDDY_") && upper != "OLDPWD" && !SECRET.iter().any(|word| upper.contains(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_and_repositories_do_not_pass() {
+        for name in ["OPENAI_API_KEY", "npm_token", "AWS_SECRET_ACCESS_KEY", "PGPASSWORD", "GIT_DIR", "GIT_CONFIG_COUNT", "TEDDY_NOW"] {
+            assert!(!passes(name), "{name} passes");
+        }
+        for name in ["PATH", "HOME", "LANG", "CARGO_HOME", "GIT_AUTHOR_NAME", "GIT_CONFIG_GLOBAL"] {
+            assert!(passes(name), "{name} does not pass");
+        }
+    }
+
+    #[test]
+    fn a_plan_may_not_choose_what_commands_run() {
+        for name in ["PATH", "LD_PRELOAD", "GIT_SSH_COMMAND", "BASH_ENV", "OPENAI_BASE_URL", "a-b", "", "1A", "BASH_FUNC_x%%"] {
+            assert!(!may_set(name), "{name} may be set");
+        }
+        assert!(may_set("RUST_LOG") && may_set("_X1"));
+    }
+}

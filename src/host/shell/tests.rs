@@ -1,0 +1,122 @@
+//! Scripts run by the real shell.
+
+use super::*;
+
+/// Runs a script in a scratch folder.
+fn run_with(text: &str, change: impl FnOnce(&mut Script)) -> (Finished, Vec<u8>) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut script = Script::new(text, folder.path());
+    change(&mut script);
+    let mut streamed = Vec::new();
+    let finished = run_until(&script, &AtomicBool::new(false), &mut |bytes| streamed.extend(bytes)).unwrap();
+    (finished, streamed)
+}
+
+/// Compares end and output.
+fn check(text: &str, end: End, output: &str) {
+    let (finished, streamed) = run_with(text, |_| ());
+    assert_eq!((finished.end, String::from_utf8_lossy(&finished.output.joined()).as_ref()), (end, output), "for {text:?}");
+    assert_eq!(String::from_utf8_lossy(&streamed), output);
+}
+
+/// Returns whether a process lives.
+fn lives(pid: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+    !stat.is_empty() && !stat.contains(") Z ")
+}
+
+#[test]
+fn the_exit_code_and_both_outputs_come_back_in_order() {
+    check("echo a; echo b >&2; echo c; exit 3", End::Exited(3), "a\nb\nc\n");
+    check("", End::Exited(0), "");
+    check("kill -9 $$", End::Signaled(9), "");
+    assert_eq!(End::Signaled(9).code(), 137);
+}
+
+#[test]
+fn ten_thousand_lines_arrive() {
+    let (finished, streamed) = run_with("i=0; while [ $i -lt 10000 ]; do echo line $i; i=$((i+1)); done", |s| s.capture = 100);
+    assert_eq!(streamed.split(|&b| b == b'\n').count(), 10_001);
+    assert_eq!(finished.output.head.len() + finished.output.tail.len(), 100);
+    assert_eq!(finished.output.lost, streamed.len() as u64 - 100);
+    assert!(finished.output.tail.ends_with(b"line 9999\n"));
+}
+
+#[test]
+fn there_is_no_input() {
+    check("cat; read x || echo none", End::Exited(0), "none\n");
+}
+
+#[test]
+fn a_script_may_be_longer_than_an_argument() {
+    let text = format!("# {}\necho end", "x".repeat(300_000));
+    check(&text, End::Exited(0), "end\n");
+}
+
+#[test]
+fn a_background_process_does_not_hold_the_turn_open() {
+    let (finished, output) = run_with("sleep 300 & echo $!", |_| ());
+    assert_eq!(finished.end, End::Exited(0));
+    assert!(finished.duration < Duration::from_secs(5), "{:?}", finished.duration);
+    assert!(!lives(str::from_utf8(&output).unwrap()));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_process_that_left_the_group_is_ended_too() {
+    let (finished, output) = run_with("setsid sh -c 'echo $$ > pid; exec sleep 300' & until [ -s pid ]; do :; done; cat pid", |_| ());
+    assert_eq!(finished.end, End::Exited(0));
+    assert!(finished.duration < Duration::from_secs(5));
+    assert!(!lives(str::from_utf8(&output).unwrap()));
+}
+
+#[test]
+fn the_time_limit_ends_the_whole_group() {
+    let limit = Duration::from_millis(200);
+    let (finished, output) = run_with("sleep 300 & echo $!; wait", |s| s.timeout = Some(limit));
+    assert_eq!(finished.end, End::TimedOut(limit));
+    assert_eq!(finished.end.code(), 124);
+    assert!(!lives(str::from_utf8(&output).unwrap()));
+}
+
+#[test]
+fn a_script_that_ignores_term_is_killed() {
+    let text = "trap '' TERM; echo deaf; while :; do sleep 1; done";
+    let (finished, output) = run_with(text, |s| s.timeout = Some(Duration::from_millis(200)));
+    assert!(matches!(finished.end, End::TimedOut(_)));
+    assert_eq!(output, b"deaf\n");
+    assert!(finished.duration >= GRACE && finished.duration < GRACE * 3, "{:?}", finished.duration);
+}
+
+#[test]
+fn a_script_may_clean_up_on_term() {
+    let text = "trap 'echo bye; exit 0' TERM; echo begin; sleep 300 & wait";
+    let (finished, output) = run_with(text, |s| s.timeout = Some(Duration::from_millis(200)));
+    assert!(matches!(finished.end, End::TimedOut(_)));
+    assert_eq!(output, b"begin\nbye\n");
+}
+
+#[test]
+fn an_interrupt_ends_the_script() {
+    let folder = tempfile::tempdir().unwrap();
+    let stop = AtomicBool::new(false);
+    let script = Script::new("echo begin; sleep 300", folder.path());
+    let finished = run_until(&script, &stop, &mut |_| stop.store(true, Ordering::SeqCst)).unwrap();
+    assert_eq!((finished.end.code(), finished.end), (130, End::Interrupted));
+}
+
+#[test]
+fn a_missing_folder_or_shell_is_said() {
+    let (finished, _) = run_with("true", |s| s.cwd = "/no/such".into());
+    assert_eq!(finished.end, End::NotStarted("the folder `/no/such` does not exist".to_owned()));
+    let (finished, _) = run_with("true", |s| s.shell = vec!["no-such-shell".to_owned()]);
+    assert_eq!(finished.end, End::NotStarted("cannot start `no-such-shell`: no such file or directory".to_owned()));
+}
+
+#[test]
+fn given_variables_win_and_temporary_files_are_private() {
+    let (_, output) = run_with("echo $A; [ -w \"$TMPDIR\" ] && echo yes; echo $GIT_TERMINAL_PROMPT", |s| {
+        s.env = vec![("A".to_owned(), "1 2".to_owned())];
+    });
+    assert_eq!(output, b"1 2\nyes\n0\n");
+}
