@@ -71,6 +71,17 @@ pub struct Entry {
     pub id: gix::ObjectId,
 }
 
+/// An entry of a tree that is no folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leaf {
+    /// The whole path, as bytes.
+    pub path: Vec<u8>,
+    /// What it is.
+    pub mode: Mode,
+    /// The object.
+    pub id: gix::ObjectId,
+}
+
 /// A commit, read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Commit {
@@ -193,6 +204,33 @@ impl Repository {
             Some(Entry { mode: Mode::File | Mode::Executable, id }) => self.blob(BlobId(id)).map(Some),
             _ => Ok(None),
         }
+    }
+
+    /// Reads every file of a small tree, folders included, by path.
+    ///
+    /// # Errors
+    /// Where an object cannot be read.
+    pub fn files(&self, tree: TreeId) -> anyhow::Result<std::collections::BTreeMap<String, Vec<u8>>> {
+        let mut found = std::collections::BTreeMap::new();
+        for leaf in self.leaves(tree)? {
+            found.insert(String::from_utf8_lossy(&leaf.path).into_owned(), self.blob(BlobId(leaf.id))?);
+        }
+        Ok(found)
+    }
+
+    /// Returns every entry of a tree that is no folder, by path.
+    ///
+    /// # Errors
+    /// Where a tree cannot be read.
+    pub fn leaves(&self, tree: TreeId) -> anyhow::Result<Vec<Leaf>> {
+        let tree = self.gix.find_tree(tree.0).during(format_args!("reading tree {tree}"))?;
+        let mut recorder = gix::traverse::tree::Recorder::default();
+        tree.traverse().breadthfirst(&mut recorder).during("reading a tree")?;
+        let leaf =
+            |record: gix::traverse::tree::recorder::Entry| Leaf { path: record.filepath.into(), mode: record.mode.into(), id: record.oid };
+        let mut leaves: Vec<Leaf> = recorder.records.into_iter().filter(|record| !record.mode.is_tree()).map(leaf).collect();
+        leaves.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(leaves)
     }
 
     /// Returns whether an object is there.

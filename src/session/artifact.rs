@@ -1,0 +1,54 @@
+//! The files of a turn's tree, by name.
+
+use std::collections::BTreeMap;
+
+/// What the model got.
+pub const INPUT: &str = "input.md";
+/// What the user asked for.
+pub const USER_PROMPT: &str = "user_prompt.txt";
+/// The agent's instructions.
+pub const SYSTEM_PROMPT: &str = "system_prompt.xml";
+/// The model's raw answer, where it differs from the plan.
+pub const REPLY: &str = "reply.md";
+/// The plan as proposed, after repair.
+pub const PLAN: &str = "plan.md";
+/// What happened.
+pub const REPORT: &str = "report.md";
+/// The working set, which the model manages.
+pub const TURN_CONTEXT: &str = "turn.context";
+/// The session's resources, which the user manages.
+pub const SESSION_CONTEXT: &str = "session.context";
+/// Facts about the turn.
+pub const META: &str = "meta.yaml";
+/// The folder of the state that the turn gives to the next one.
+pub const NEXT: &str = "next/";
+/// The folder of commands' full output.
+pub const OUTPUT: &str = "output/";
+/// The folder of a pipeline's steps.
+pub const STEPS: &str = "steps/";
+
+/// The files of one turn.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Artifacts(pub BTreeMap<String, Vec<u8>>);
+
+impl Artifacts {
+    /// Puts a file, in place of one of the same name.
+    pub fn put(&mut self, name: &str, content: impl Into<Vec<u8>>) {
+        self.0.insert(name.to_owned(), content.into());
+    }
+
+    /// Takes a file away.
+    pub fn remove(&mut self, name: &str) {
+        self.0.remove(name);
+    }
+
+    /// Returns a file as text; bytes that are not UTF-8 are replaced.
+    pub fn text(&self, name: &str) -> Option<String> {
+        self.0.get(name).map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+    }
+
+    /// Returns a file as text, empty where there is none.
+    pub fn text_or_empty(&self, name: &str) -> String {
+        self.text(name).unwrap_or_default()
+    }
+}

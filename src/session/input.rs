@@ -1,0 +1,306 @@
+//! `input.md`: the whole world of a turn, as the model gets it (`docs/formats/input.md`).
+//!
+//! Pure: the caller gathers, this writes. The same material gives the same bytes.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use crate::text::fence::fence_for;
+use crate::text::visible::visible;
+
+/// The project's structure is cut off to folders with counts above this many lines.
+pub const MAX_STRUCTURE: usize = 3000;
+
+/// Which list names a resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// `turn.context`
+    Turn,
+    /// `session.context`
+    Session,
+    /// `global.context`
+    Global,
+}
+
+impl Scope {
+    /// The scopes in the order in which they are shown.
+    pub const ALL: [Scope; 3] = [Scope::Turn, Scope::Session, Scope::Global];
+
+    /// Returns the heading of a scope.
+    pub fn title(self) -> &'static str {
+        match self {
+            Scope::Turn => "Turn",
+            Scope::Session => "Session",
+            Scope::Global => "Global",
+        }
+    }
+}
+
+/// One resource, shown once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shown {
+    /// The first list that names it.
+    pub scope: Scope,
+    /// A path, a URL, or the name of an artifact.
+    pub resource: String,
+    /// What there is to show.
+    pub body: Body,
+    /// The tokens of the text.
+    pub tokens: usize,
+}
+
+/// What there is to show of a resource.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Body {
+    /// Its text.
+    Text(String),
+    /// It is not there.
+    Missing,
+    /// It is no text.
+    Binary {
+        /// Its size in bytes.
+        bytes: u64,
+    },
+    /// It is larger than the limit.
+    TooLarge {
+        /// Its size in bytes.
+        bytes: u64,
+    },
+    /// It could not be had.
+    Failed(String),
+}
+
+/// What an input is made of.
+#[derive(Debug, Clone, Default)]
+pub struct Material {
+    /// The project's root.
+    pub cwd: String,
+    /// The operating system.
+    pub os: String,
+    /// The shell of EXECUTE.
+    pub shell: String,
+    /// The files of the project, sorted, with `/`.
+    pub paths: Vec<String>,
+    /// `.teddy/memos.yaml`, where it exists.
+    pub memos: Option<String>,
+    /// The resources, in the order of their lists.
+    pub resources: Vec<Shown>,
+    /// The branch and what differs from its commit.
+    pub status: String,
+}
+
+/// Writes the input.
+pub fn render(material: &Material) -> String {
+    let mut text = String::from("# Agent Invocation Payload\n\n## 1. System Information\n");
+    for (key, value) in [("CWD", &material.cwd), ("OS", &material.os), ("Shell", &material.shell)] {
+        line(&mut text, format_args!("- **{key}:** {}", visible(value)));
+    }
+    text.push_str("\n## 2. Project Structure\n");
+    block(&mut text, "", &structure(&material.paths));
+    if let Some(memos) = &material.memos {
+        text.push_str("\n## 3. Memos\n");
+        block(&mut text, "", memos);
+    }
+    text.push_str("\n## 4. Context Summary\n");
+    summary(&mut text, &material.resources);
+    text.push_str("\n## 5. Resource Contents\n\n");
+    for shown in &material.resources {
+        resource(&mut text, shown);
+    }
+    text.push_str("---\n\n## 6. Git Status\n");
+    block(&mut text, "", &material.status);
+    text
+}
+
+/// Writes the lists with tokens.
+fn summary(text: &mut String, resources: &[Shown]) {
+    for scope in Scope::ALL {
+        let listed: Vec<&Shown> = resources.iter().filter(|shown| shown.scope == scope).collect();
+        if listed.is_empty() {
+            continue;
+        }
+        line(text, format_args!("\n### {}", scope.title()));
+        for shown in listed {
+            let note = match &shown.body {
+                Body::Text(_) => format!("{} tokens", shown.tokens),
+                Body::Missing => "missing".to_owned(),
+                Body::Binary { .. } => "binary".to_owned(),
+                Body::TooLarge { .. } => "too large".to_owned(),
+                Body::Failed(_) => "not available".to_owned(),
+            };
+            line(text, format_args!("- {} ({note})", link(&shown.resource)));
+        }
+    }
+    let total: usize = resources.iter().map(|shown| shown.tokens).sum();
+    line(text, format_args!("\n**Total:** {total} tokens in {} resources", resources.len()));
+}
+
+/// Writes one resource.
+fn resource(text: &mut String, shown: &Shown) {
+    text.push_str("---\n");
+    line(text, format_args!("**Resource:** `{}`", link(&shown.resource)));
+    line(text, format_args!("**Tokens:** {}", shown.tokens));
+    match &shown.body {
+        Body::Text(content) => block(text, language(&shown.resource), content),
+        Body::Missing => block(text, "", "--- FILE NOT FOUND ---\n"),
+        Body::Binary { bytes } => block(text, "", &format!("--- BINARY FILE, {bytes} BYTES ---\n")),
+        Body::TooLarge { bytes } => block(text, "", &format!("--- FILE OF {bytes} BYTES, OVER THE LIMIT ---\n")),
+        Body::Failed(reason) => block(text, "", &format!("--- NOT AVAILABLE: {} ---\n", visible(reason))),
+    }
+}
+
+/// Returns a resource as a link: root-relative for a path, in angle brackets for a URL.
+fn link(resource: &str) -> String {
+    let shown = visible(resource);
+    if crate::text::resource::is_url(resource) {
+        return format!("[{shown}]({shown})");
+    }
+    if resource.contains([' ', '(', ')', '<', '>']) { format!("[{shown}](</{shown}>)") } else { format!("[{shown}](/{shown})") }
+}
+
+/// Writes a fenced block whose fence is longer than any run inside, and at least four.
+fn block(text: &mut String, language: &str, content: &str) {
+    let fence = fence_for(content, 4);
+    line(text, format_args!("{fence}{language}"));
+    text.push_str(content);
+    if !content.is_empty() && !content.ends_with('\n') {
+        text.push('\n');
+    }
+    line(text, format_args!("{fence}"));
+}
+
+/// Writes a line.
+fn line(text: &mut String, content: std::fmt::Arguments<'_>) {
+    writeln!(text, "{content}").expect("writing to a string");
+}
+
+/// A folder of the structure.
+#[derive(Default)]
+struct Folder<'a> {
+    /// Folders below, by name.
+    folders: BTreeMap<&'a str, Folder<'a>>,
+    /// Files in it.
+    files: Vec<&'a str>,
+}
+
+/// Returns the project's files as an indented list, folders first; above [`MAX_STRUCTURE`]
+/// lines the deepest folders are shown as counts.
+pub fn structure(paths: &[String]) -> String {
+    let mut root = Folder::default();
+    for path in paths {
+        let mut folder = &mut root;
+        let mut components = path.split('/').peekable();
+        while let Some(component) = components.next() {
+            if components.peek().is_none() {
+                folder.files.push(component);
+            } else {
+                folder = folder.folders.entry(component).or_default();
+            }
+        }
+    }
+    let deepest = paths.iter().map(|path| path.matches('/').count()).max().unwrap_or(0);
+    let fits = |depth: &usize| lines(&root, *depth) <= MAX_STRUCTURE;
+    let depth = (0..=deepest).rev().find(fits).unwrap_or(0);
+    let mut text = String::new();
+    write_folder(&mut text, &root, 0, depth);
+    text
+}
+
+/// Returns how many lines a folder takes when it is shown to this depth.
+fn lines(folder: &Folder<'_>, depth: usize) -> usize {
+    let below = |inner: &Folder<'_>| if depth == 0 { 0 } else { lines(inner, depth - 1) };
+    folder.files.len() + folder.folders.values().map(|inner| 1 + below(inner)).sum::<usize>()
+}
+
+/// Writes what is in a folder.
+fn write_folder(text: &mut String, folder: &Folder<'_>, indent: usize, depth: usize) {
+    for (name, inner) in &folder.folders {
+        let pad = "  ".repeat(indent);
+        if depth == 0 {
+            line(text, format_args!("{pad}{}/ ({} files)", visible(name), count(inner)));
+        } else {
+            line(text, format_args!("{pad}{}/", visible(name)));
+            write_folder(text, inner, indent + 1, depth - 1);
+        }
+    }
+    for name in &folder.files {
+        line(text, format_args!("{}{}", "  ".repeat(indent), visible(name)));
+    }
+}
+
+/// Returns how many files are in and below a folder.
+fn count(folder: &Folder<'_>) -> usize {
+    folder.files.len() + folder.folders.values().map(count).sum::<usize>()
+}
+
+/// Returns the word behind the fence for a path.
+pub fn language(path: &str) -> &'static str {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    match name.rsplit_once('.').map(|(_, ending)| ending).unwrap_or_default() {
+        "rs" => "rust",
+        "py" => "python",
+        "md" | "markdown" => "markdown",
+        "sh" | "bash" => "shell",
+        "yml" | "yaml" => "yaml",
+        "toml" => "toml",
+        "json" => "json",
+        "js" | "mjs" | "cjs" => "javascript",
+        "ts" => "typescript",
+        "tsx" => "tsx",
+        "go" => "go",
+        "java" => "java",
+        "c" | "h" => "c",
+        "cpp" | "cc" | "hpp" => "cpp",
+        "html" => "html",
+        "css" => "css",
+        "xml" => "xml",
+        "sql" => "sql",
+        "rb" => "ruby",
+        _ => "text",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Makes paths.
+    fn paths(list: &[&str]) -> Vec<String> {
+        list.iter().map(|&path| path.to_owned()).collect()
+    }
+
+    #[test]
+    fn folders_come_first_and_are_indented_by_two() {
+        let text = structure(&paths(&["README.md", "docs/specs/a.md", "src/main.rs"]));
+        assert_eq!(text, "docs/\n  specs/\n    a.md\nsrc/\n  main.rs\nREADME.md\n");
+    }
+
+    #[test]
+    fn a_huge_project_is_shown_as_folders_with_counts() {
+        let many: Vec<String> = (0..MAX_STRUCTURE).map(|n| format!("big/f{n}")).chain(["a".to_owned()]).collect();
+        assert_eq!(structure(&many), format!("big/ ({MAX_STRUCTURE} files)\na\n"));
+    }
+
+    #[test]
+    fn the_input_has_numbered_sections_and_sized_fences() {
+        let material = Material {
+            cwd: "/p".to_owned(),
+            os: "Linux".to_owned(),
+            shell: "sh".to_owned(),
+            paths: paths(&["a.md"]),
+            memos: None,
+            resources: vec![
+                Shown { scope: Scope::Turn, resource: "a.md".to_owned(), body: Body::Text("x\n````\ny\n````".to_owned()), tokens: 5 },
+                Shown { scope: Scope::Global, resource: "gone.md".to_owned(), body: Body::Missing, tokens: 0 },
+            ],
+            status: "On branch main\n".to_owned(),
+        };
+        let expected = "# Agent Invocation Payload\n\n## 1. System Information\n- **CWD:** /p\n- **OS:** Linux\n- **Shell:** sh\n\n\
+            ## 2. Project Structure\n````\na.md\n````\n\n\
+            ## 4. Context Summary\n\n### Turn\n- [a.md](/a.md) (5 tokens)\n\n### Global\n- [gone.md](/gone.md) (missing)\n\n**Total:** 5 tokens in 2 resources\n\n\
+            ## 5. Resource Contents\n\n---\n**Resource:** `[a.md](/a.md)`\n**Tokens:** 5\n`````markdown\nx\n````\ny\n````\n`````\n\
+            ---\n**Resource:** `[gone.md](/gone.md)`\n**Tokens:** 0\n````\n--- FILE NOT FOUND ---\n````\n---\n\n\
+            ## 6. Git Status\n````\nOn branch main\n````\n";
+        assert_eq!(render(&material), expected);
+    }
+}

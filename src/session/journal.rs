@@ -1,0 +1,132 @@
+//! The journal: what is under way between a session's ref and the user's files, so that the next
+//! call finishes what a crash interrupted.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::name::SessionName;
+use crate::git::object::{CommitId, TreeId};
+use crate::host::file::write_atomic;
+
+/// The intent to move a ref and then bring the user's files along.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pending {
+    /// The version of the format.
+    pub schema: u32,
+    /// The operation, a name for its temporary files.
+    pub operation: String,
+    /// The session, as in its ref.
+    pub session: String,
+    /// The turn that the ref moves to.
+    pub commit: CommitId,
+    /// The checkout that is brought along.
+    pub workspace: PathBuf,
+    /// Its tree before.
+    pub from: TreeId,
+    /// Its tree after.
+    pub to: TreeId,
+}
+
+/// The journal of a repository, below its common git directory.
+pub struct Journal {
+    /// `<common git directory>/teddy`.
+    folder: PathBuf,
+}
+
+/// What the journal says.
+#[derive(Debug)]
+pub enum Entry {
+    /// Nothing is under way.
+    None,
+    /// This is.
+    Pending(Pending),
+    /// The file cannot be read as a journal; it was put aside under this name.
+    Damaged(PathBuf),
+}
+
+impl Journal {
+    /// Opens the journal below `<common git directory>/teddy`.
+    pub fn new(teddy_dir: &Path) -> Journal {
+        Journal { folder: teddy_dir.to_owned() }
+    }
+
+    /// Returns what is under way. A damaged file is renamed, so that it is reported once.
+    ///
+    /// # Errors
+    /// Where the file cannot be read or renamed.
+    pub fn read(&self) -> std::io::Result<Entry> {
+        let path = self.pending();
+        let bytes = match std::fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Entry::None),
+            Err(error) => return Err(error),
+        };
+        if let Ok(pending) = serde_json::from_slice(&bytes) {
+            return Ok(Entry::Pending(pending));
+        }
+        let aside = self.folder.join("pending.json.bad");
+        std::fs::rename(&path, &aside)?;
+        Ok(Entry::Damaged(aside))
+    }
+
+    /// Writes down what is about to happen, durably.
+    ///
+    /// # Errors
+    /// Where the file cannot be written.
+    pub fn begin(&self, pending: &Pending) -> std::io::Result<()> {
+        std::fs::create_dir_all(&self.folder)?;
+        write_atomic(&self.pending(), &serde_json::to_vec_pretty(pending)?)
+    }
+
+    /// Writes down that it is done.
+    ///
+    /// # Errors
+    /// Where the file cannot be removed.
+    pub fn finish(&self) -> std::io::Result<()> {
+        match std::fs::remove_file(self.pending()) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Keeps a second copy of a session's tip, for the day on which its ref is damaged.
+    ///
+    /// # Errors
+    /// Where the file cannot be written.
+    pub fn keep_tip(&self, session: &SessionName, tip: CommitId) -> std::io::Result<()> {
+        let path = self.tip_path(session.as_str());
+        std::fs::create_dir_all(path.parent().unwrap_or(&self.folder))?;
+        write_atomic(&path, format!("{tip}\n").as_bytes())
+    }
+
+    /// Returns the second copy of a session's tip.
+    pub fn tip(&self, session: &str) -> Option<CommitId> {
+        std::fs::read_to_string(self.tip_path(session)).ok()?.trim().parse().ok()
+    }
+
+    /// Returns the path of a session's second tip.
+    fn tip_path(&self, session: &str) -> PathBuf {
+        self.folder.join("tips").join(session)
+    }
+
+    /// Returns the path of the intent.
+    fn pending(&self) -> PathBuf {
+        self.folder.join("pending.json")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_damaged_journal_is_put_aside_once() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let journal = Journal::new(folder.path());
+        assert!(matches!(journal.read(), Ok(Entry::None)));
+        std::fs::write(folder.path().join("pending.json"), "{\"schema\":").expect("a writable folder");
+        assert!(matches!(journal.read(), Ok(Entry::Damaged(_))));
+        assert!(matches!(journal.read(), Ok(Entry::None)));
+    }
+}

@@ -1,0 +1,120 @@
+//! The message of a turn's commit: readable with plain git.
+
+use std::fmt::Write as _;
+
+use super::meta::Meta;
+use super::name::SessionName;
+use crate::text::visible::visible;
+
+/// The longest subject, in characters.
+const MAX_SUBJECT: usize = 100;
+/// How many lines of the user's words the body has.
+const MAX_WORDS: usize = 12;
+
+/// What a message says.
+pub struct Message<'a> {
+    /// The subject.
+    pub title: &'a str,
+    /// What the user asked for.
+    pub asked: &'a str,
+    /// What was done, one line each.
+    pub done: &'a [String],
+    /// The session.
+    pub session: &'a SessionName,
+    /// The turn.
+    pub meta: &'a Meta,
+}
+
+impl Message<'_> {
+    /// Writes the message, trailers last.
+    pub fn render(&self) -> String {
+        let mut text = format!("{}\n\n", subject(self.title));
+        let asked: Vec<&str> = self.asked.trim().lines().collect();
+        for line in asked.iter().take(MAX_WORDS) {
+            writeln!(text, "{}", format!("> {}", visible(line)).trim_end()).expect("writing to a string");
+        }
+        if asked.len() > MAX_WORDS {
+            writeln!(text, "> ... ({} more lines)", asked.len() - MAX_WORDS).expect("writing to a string");
+        }
+        if !asked.is_empty() {
+            text.push('\n');
+        }
+        for line in self.done {
+            writeln!(text, "{}", visible(line)).expect("writing to a string");
+        }
+        if !self.done.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&self.trailers());
+        text
+    }
+
+    /// Writes the trailers.
+    fn trailers(&self) -> String {
+        let meta = self.meta;
+        let mut text = format!(
+            "Teddy-Session: {}\nTeddy-Turn: {}\nTeddy-Status: {}\nTeddy-Agent: {}\n",
+            self.session,
+            meta.number,
+            meta.status.word(),
+            visible(&meta.agent)
+        );
+        if let Some(model) = &meta.model {
+            writeln!(text, "Teddy-Model: {}", visible(&model.asked)).expect("writing to a string");
+        }
+        text
+    }
+}
+
+/// Makes a subject: one visible line of sensible length.
+pub fn subject(title: &str) -> String {
+    let line = visible(title.trim().lines().next().unwrap_or_default()).into_owned();
+    match line.char_indices().nth(MAX_SUBJECT) {
+        Some((cut, _)) => format!("{}...", line[..cut].trim_end()),
+        None if line.is_empty() => "(no title)".to_owned(),
+        None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::meta::{Origin, SCHEMA, Status};
+
+    #[test]
+    fn the_message_reads_well_and_ends_with_trailers() {
+        let meta = Meta {
+            schema: SCHEMA,
+            turn_id: uuid::Uuid::nil(),
+            parent_turn_id: None,
+            caller_turn_id: None,
+            number: 3,
+            status: Status::Executed,
+            agent: "pathfinder".to_owned(),
+            origin: Origin::User,
+            replans: 0,
+            model: None,
+            repair: None,
+            started: None,
+            ended: None,
+            workspace: None,
+            restored: None,
+            not_captured: Vec::new(),
+            repository_changes: Vec::new(),
+        };
+        let session = SessionName::parse("demo").expect("a good name");
+        let done = ["CREATE a.txt: done".to_owned()];
+        let message = Message {
+            title: "Add a\nsecond line",
+            asked: "Please\nTeddy-Status: evil\u{1b}[0m\n",
+            done: &done,
+            session: &session,
+            meta: &meta,
+        };
+        assert_eq!(
+            message.render(),
+            "Add a\n\n> Please\n> Teddy-Status: evil\\u{1b}[0m\n\nCREATE a.txt: done\n\n\
+             Teddy-Session: demo\nTeddy-Turn: 3\nTeddy-Status: executed\nTeddy-Agent: pathfinder\n"
+        );
+    }
+}

@@ -1,0 +1,229 @@
+//! `meta.yaml`: facts about a turn that no other artifact says (`docs/formats/turn.md`).
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::git::object::CommitId;
+
+/// The version of the format that we write.
+pub const SCHEMA: u32 = 1;
+
+/// How a turn ended, or where it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// The session's start, turn 0.
+    Started,
+    /// In progress: no plan yet.
+    Ready,
+    /// In progress: a plan waits to be executed.
+    Planned,
+    /// The plan ran and every action succeeded.
+    Executed,
+    /// The plan ran and an action failed.
+    Failed,
+    /// The plan was wrong and did not run.
+    Rejected,
+    /// The user did not want the plan.
+    Declined,
+    /// The workspace was brought back to an earlier turn.
+    Restored,
+}
+
+impl Status {
+    /// Returns the word of the trailer.
+    pub fn word(self) -> &'static str {
+        match self {
+            Status::Started => "started",
+            Status::Ready => "ready",
+            Status::Planned => "planned",
+            Status::Executed => "executed",
+            Status::Failed => "failed",
+            Status::Rejected => "rejected",
+            Status::Declined => "declined",
+            Status::Restored => "restored",
+        }
+    }
+}
+
+/// Whose words `user_prompt.txt` holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Origin {
+    /// The user's.
+    #[default]
+    User,
+    /// The validation's: what was wrong with the plan before.
+    Validation,
+}
+
+/// The facts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Meta {
+    /// The version of the format.
+    pub schema: u32,
+    /// This turn.
+    pub turn_id: Uuid,
+    /// The turn that it continues.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent_turn_id: Option<Uuid>,
+    /// The turn whose agent handed over, while an invoked agent works.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caller_turn_id: Option<Uuid>,
+    /// The distance from the session's start.
+    pub number: u64,
+    /// Where it stands.
+    pub status: Status,
+    /// The agent, by the name of its prompt.
+    pub agent: String,
+    /// Whose words `user_prompt.txt` holds.
+    #[serde(default)]
+    pub origin: Origin,
+    /// The rejected plans in a row before this turn.
+    #[serde(default)]
+    pub replans: u32,
+    /// The model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelUse>,
+    /// What repair had to assume.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repair: Option<String>,
+    /// When the turn began, RFC 3339.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<String>,
+    /// When it was recorded, RFC 3339.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<String>,
+    /// The code before and after.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<Workspace>,
+    /// For a restore: where it went.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restored: Option<Restored>,
+    /// Files that the snapshot does not have.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_captured: Vec<NotCaptured>,
+    /// Places of the repository's own state that a command of the plan changed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub repository_changes: Vec<String>,
+}
+
+/// Which model, and what it took.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ModelUse {
+    /// The one that was asked.
+    pub asked: String,
+    /// The one that answered, as it says itself.
+    pub answered: String,
+    /// Tokens read.
+    pub tokens_in: u64,
+    /// Tokens written.
+    pub tokens_out: u64,
+    /// Of those read, the ones that came from the provider's cache.
+    #[serde(default)]
+    pub tokens_cached: u64,
+    /// Dollars; nothing where no price is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+}
+
+/// The code around a turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Workspace {
+    /// The checkout that the turn belongs to, by its name among the worktrees.
+    pub worktree: String,
+    /// The workspace commit at the start.
+    pub before: CommitId,
+    /// The workspace commit with what the turn did.
+    pub after: CommitId,
+    /// Whether `after` was brought to the user's files.
+    pub synced: bool,
+    /// Where it overlapped with the user's own edits.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub overlaps: Vec<String>,
+}
+
+/// Where a restore went.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Restored {
+    /// The turn whose state the workspace has now.
+    pub turn: u64,
+    /// The turns that `redo` goes through, the next one last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub redo: Vec<u64>,
+}
+
+/// A file that the snapshot does not have.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotCaptured {
+    /// Which.
+    pub path: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// `next/meta.yaml`: who the next turn is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NextMeta {
+    /// The version of the format.
+    pub schema: u32,
+    /// The next turn.
+    pub turn_id: Uuid,
+    /// The turn that it continues.
+    pub parent_turn_id: Uuid,
+    /// The turn whose agent handed over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caller_turn_id: Option<Uuid>,
+    /// Its agent.
+    pub agent: String,
+}
+
+/// Reads `meta.yaml` or `next/meta.yaml`.
+///
+/// # Errors
+/// Where it is no YAML, lacks a field, or has a newer schema than ours.
+pub fn read<T: for<'de> Deserialize<'de>>(text: &str) -> anyhow::Result<T> {
+    if text.len() > 1 << 20 {
+        anyhow::bail!("is larger than 1 MiB");
+    }
+    let version: Version = serde_yaml::from_str(text)?;
+    if version.schema > SCHEMA {
+        anyhow::bail!("has schema {}, and this teddy reads up to {SCHEMA}: it was written by a newer one", version.schema);
+    }
+    Ok(serde_yaml::from_str(text)?)
+}
+
+/// The one field that every version has.
+#[derive(Deserialize)]
+struct Version {
+    /// The version of the format.
+    schema: u32,
+}
+
+/// Writes `meta.yaml` or `next/meta.yaml`.
+pub fn write(value: &impl Serialize) -> String {
+    serde_yaml::to_string(value).expect("plain structs of strings and numbers are always YAML")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let next = NextMeta {
+            schema: SCHEMA,
+            turn_id: Uuid::nil(),
+            parent_turn_id: Uuid::nil(),
+            caller_turn_id: None,
+            agent: "architect".to_owned(),
+        };
+        assert_eq!(read::<NextMeta>(&write(&next)).expect("our own text"), next);
+    }
+
+    #[test]
+    fn a_newer_schema_is_refused_by_its_number() {
+        let error = read::<NextMeta>("schema: 9\n").expect_err("a newer schema");
+        assert_eq!(error.to_string(), "has schema 9, and this teddy reads up to 1: it was written by a newer one");
+    }
+}

@@ -1,0 +1,119 @@
+//! `SessionName`: kebab-case, so that it is a ref, a folder and a word on the command line.
+
+use std::fmt;
+
+/// The longest name, in bytes.
+pub const MAX_NAME: usize = 100;
+
+/// The name of a session: kebab-case; that of a change's session is `change/<id>`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[serde(transparent)]
+pub struct SessionName(String);
+
+/// A text that is no session name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no session name: lower-case letters, digits and single hyphens, such as `add-auth`")]
+pub struct NameError(String);
+
+impl SessionName {
+    /// Checks a name that a user gives.
+    ///
+    /// # Errors
+    /// Where it is not kebab-case, too long, or `change`, which is a folder of refs.
+    pub fn parse(text: &str) -> Result<SessionName, NameError> {
+        if is_kebab(text) && text != "change" {
+            Ok(SessionName(text.to_owned()))
+        } else {
+            Err(NameError(crate::text::visible::visible(text).into_owned()))
+        }
+    }
+
+    /// Checks a name as it stands in a ref: a user's, or that of a change's session.
+    ///
+    /// # Errors
+    /// As for [`SessionName::parse`].
+    pub fn from_ref(text: &str) -> Result<SessionName, NameError> {
+        match text.strip_prefix("change/") {
+            Some(id) if is_kebab(id) => Ok(SessionName(text.to_owned())),
+            _ => SessionName::parse(text),
+        }
+    }
+
+    /// Makes a name of a title: `Add a greeting!` becomes `add-a-greeting`.
+    pub fn from_title(title: &str) -> SessionName {
+        let words: Vec<String> =
+            title.to_lowercase().split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty()).map(str::to_owned).collect();
+        let mut name = String::new();
+        for word in words.iter().take_while(|w| w.len() <= 30) {
+            if name.len() + word.len() > 40 {
+                break;
+            }
+            name = if name.is_empty() { word.clone() } else { format!("{name}-{word}") };
+        }
+        SessionName::parse(&name).unwrap_or_else(|_| SessionName("session".to_owned()))
+    }
+
+    /// Returns this name with a number behind it.
+    pub fn numbered(&self, number: usize) -> SessionName {
+        SessionName(format!("{}-{number}", self.0))
+    }
+
+    /// Returns the name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns the ref of the session.
+    pub fn reference(&self) -> String {
+        format!("{SESSIONS}{}", self.0)
+    }
+
+    /// Returns the ref of the turn in progress.
+    pub fn draft_reference(&self) -> String {
+        format!("{DRAFTS}{}", self.0)
+    }
+}
+
+/// Where sessions' refs are.
+pub const SESSIONS: &str = "refs/teddy/sessions/";
+/// Where the refs of turns in progress are.
+pub const DRAFTS: &str = "refs/teddy/drafts/";
+
+/// Returns whether a text is kebab-case and of a sensible length.
+fn is_kebab(text: &str) -> bool {
+    let word = |w: &str| !w.is_empty() && w.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+    text.len() <= MAX_NAME && text.split('-').all(word)
+}
+
+impl fmt::Display for SessionName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_kebab_case() {
+        for good in ["a", "add-auth", "v2", "20260124-add-user-auth"] {
+            assert!(SessionName::parse(good).is_ok(), "{good}");
+        }
+        for bad in ["", "A", "a b", "../x", "a--b", "-a", "a-", "a_b", "a/b", "change", "ü", "a\n", "HEAD", "@"] {
+            assert!(SessionName::parse(bad).is_err(), "{bad:?}");
+        }
+        assert!(SessionName::from_ref("change/x-1").is_ok());
+        assert!(SessionName::from_ref("other/x").is_err());
+    }
+
+    #[test]
+    fn a_title_becomes_a_name() {
+        let check = |title: &str, expected: &str| assert_eq!(SessionName::from_title(title).as_str(), expected);
+        check("Add a greeting!", "add-a-greeting");
+        check("Écrire `x`", "crire-x");
+        check("🐻", "session");
+        check("change", "session");
+        check("This title is so long that it would make a very poor name for a ref", "this-title-is-so-long-that-it-would-make");
+    }
+}

@@ -1,0 +1,141 @@
+//! One action of the report.
+
+use std::fmt::Write as _;
+
+use super::{block, item};
+use crate::plan::action::{Action, Kind};
+use crate::plan::run::{Effect, Ending, Outcome};
+use crate::text::edit::Tier;
+use crate::text::visible::{strip_ansi, visible};
+
+/// What there is to tell of an action.
+#[derive(Clone, Copy)]
+pub(super) struct Told<'a> {
+    /// What it came to; nothing where the plan did not run.
+    pub outcome: Option<&'a Outcome>,
+    /// The user's changes as a difference.
+    pub modification: Option<&'a str>,
+    /// Lines of output that are shown.
+    pub limit: usize,
+    /// Its position, from 0.
+    pub index: usize,
+}
+
+/// Writes an action with its metadata, status, outcome and what it produced.
+pub(super) fn write(text: &mut String, action: &Action, told: Told<'_>) {
+    let mark = if told.modification.is_some() { " (user modified)" } else { "" };
+    writeln!(text, "\n#### `{}`{mark}", action.kind.name()).expect("writing to a string");
+    match told.outcome {
+        None => item(text, "Status", "Not run"),
+        Some(outcome) => ending(text, outcome),
+    }
+    for field in &action.fields {
+        if field.items.is_empty() {
+            item(text, &visible(&field.key), &visible(&field.value));
+        } else {
+            writeln!(text, "- **{}:**{}", visible(&field.key), pad(&visible(&field.value))).expect("writing to a string");
+            field.items.iter().for_each(|value| writeln!(text, "  - {}", visible(value)).expect("writing to a string"));
+        }
+    }
+    if let Some(outcome) = told.outcome {
+        details(text, action, outcome, told);
+    }
+    if let Some(difference) = told.modification {
+        text.push_str("\nThe user changed this action:\n");
+        block(text, "diff", difference);
+    }
+}
+
+/// Writes the status, the result and how long it took.
+fn ending(text: &mut String, outcome: &Outcome) {
+    match outcome.ending {
+        Ending::Skipped => item(text, "Status", "Skipped 🟡"),
+        Ending::Success | Ending::Failure => {
+            item(text, "Status", "Approved ✅");
+            item(text, "Execution", if outcome.ending == Ending::Success { "Success 🟢" } else { "Failure 🔴" });
+            item(text, "Duration", &format!("{}ms", outcome.duration.as_millis()));
+        }
+    }
+    if !outcome.detail.is_empty() {
+        item(text, "Outcome", &visible(&outcome.detail));
+    }
+    if let Some(code) = outcome.exit_code {
+        item(text, "Exit Code", &code.to_string());
+    }
+}
+
+/// Writes what an action produced, and the text that it acted on where that is no file.
+fn details(text: &mut String, action: &Action, outcome: &Outcome, told: Told<'_>) {
+    for (number, place) in outcome.places.iter().enumerate() {
+        let tier = match place.tier {
+            Tier::Lines => "whole lines",
+            Tier::LineEnds => "whole lines, line ends of the file",
+            Tier::Inline => "inside a line",
+        };
+        writeln!(text, "- **Match {}:** line {}, {tier}", number + 1, place.line).expect("writing to a string");
+    }
+    match &action.kind {
+        Kind::Execute(execute) => {
+            text.push_str("\nCommand:\n");
+            block(text, "shell", &execute.command);
+            output(text, outcome, told);
+        }
+        Kind::Research(research) => {
+            for query in &research.queries {
+                block(text, "text", query);
+            }
+            output(text, outcome, told);
+        }
+        Kind::ChatWithUser(chat) => message(text, &chat.message),
+        Kind::Invoke(invoke) => message(text, &invoke.message),
+        Kind::Conclude(conclude) => message(text, &conclude.message),
+        Kind::Read(_) if matches!(outcome.effect, Some(Effect::Add(_))) => {
+            text.push_str("\nContent was successfully read. The resource has been added to the context for the next turn.\n");
+        }
+        Kind::Create(_) | Kind::Read(_) | Kind::Edit(_) | Kind::Prune(_) => {}
+    }
+}
+
+/// Writes a message in a block.
+fn message(text: &mut String, content: &str) {
+    text.push_str("\nMessage:\n");
+    block(text, "markdown", content);
+}
+
+/// Writes head and tail of what came out, and where the whole of it is.
+fn output(text: &mut String, outcome: &Outcome, told: Told<'_>) {
+    if outcome.output.is_empty() {
+        return;
+    }
+    let raw = String::from_utf8_lossy(&outcome.output);
+    let clean = strip_ansi(&raw);
+    let lines: Vec<&str> = clean.lines().collect();
+    text.push_str("\nOutput:\n");
+    if lines.len() <= told.limit {
+        block(text, "text", &shown(&lines));
+    } else {
+        let (head, tail) = (told.limit / 2, told.limit - told.limit / 2);
+        let left = lines.len() - told.limit;
+        let cut = format!("{}... {left} lines left out ...\n{}", shown(&lines[..head]), shown(&lines[lines.len() - tail..]));
+        block(text, "text", &cut);
+    }
+    writeln!(text, "\nThe whole output is `{}`.", output_name(told.index)).expect("writing to a string");
+    if outcome.lost_output > 0 {
+        writeln!(text, "{} bytes were over the limit and are lost.", outcome.lost_output).expect("writing to a string");
+    }
+}
+
+/// Returns the name of the artifact with an action's output.
+pub fn output_name(index: usize) -> String {
+    format!("{}{:02}.txt", crate::session::artifact::OUTPUT, index + 1)
+}
+
+/// Joins lines after making what is hidden in them visible.
+fn shown(lines: &[&str]) -> String {
+    lines.iter().map(|line| format!("{}\n", visible(line))).collect()
+}
+
+/// Returns a value with a blank before it, or nothing.
+fn pad(value: &str) -> String {
+    if value.is_empty() { String::new() } else { format!(" {value}") }
+}

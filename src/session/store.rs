@@ -1,0 +1,260 @@
+//! The store: sessions and their turns as refs and commits.
+
+use anyhow::Context as _;
+
+use super::artifact::{self, Artifacts};
+use super::message::Message;
+use super::meta::{self, Meta, Status};
+use super::name::{SESSIONS, SessionName};
+use super::turn::Turn;
+use crate::git::object::{CommitId, NewCommit};
+use crate::git::reference::Expected;
+use crate::git::repository::Repository;
+
+/// The sessions of a repository.
+pub struct Store<'a> {
+    /// The repository.
+    pub repository: &'a Repository,
+}
+
+/// A session or turn that is not there.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// No session has this name.
+    #[error("there is no session `{0}`")]
+    NoSession(SessionName),
+    /// A session has this name already.
+    #[error("there is a session `{0}` already")]
+    Taken(SessionName),
+    /// The session has no turn of this name.
+    #[error("session `{session}` has no turn `{turn}`; its turns are 0 to {last}")]
+    NoTurn {
+        /// The session.
+        session: SessionName,
+        /// What was asked for.
+        turn: String,
+        /// The number of the newest turn.
+        last: u64,
+    },
+}
+
+/// The turn in progress.
+#[derive(Debug, Clone)]
+pub struct Draft {
+    /// What is there of it.
+    pub artifacts: Artifacts,
+    /// Facts about it.
+    pub meta: Meta,
+    /// The commit that holds it, if it was saved.
+    pub commit: Option<CommitId>,
+}
+
+impl Draft {
+    /// Returns whether a plan waits to be executed.
+    pub fn is_planned(&self) -> bool {
+        self.meta.status == Status::Planned
+    }
+}
+
+/// A turn to write.
+pub struct NewTurn<'a> {
+    /// The session.
+    pub session: &'a SessionName,
+    /// The subject.
+    pub title: &'a str,
+    /// One line for each thing that was done.
+    pub done: &'a [String],
+    /// Everything but `meta.yaml`.
+    pub artifacts: Artifacts,
+    /// Facts about it.
+    pub meta: &'a Meta,
+    /// The turn before.
+    pub previous: Option<CommitId>,
+    /// The workspace commit after it.
+    pub workspace: Option<CommitId>,
+}
+
+impl<'a> Store<'a> {
+    /// Returns every session with its tip, by name; refs that name no session are left out.
+    ///
+    /// # Errors
+    /// Where the refs cannot be read.
+    pub fn sessions(&self) -> anyhow::Result<Vec<(SessionName, CommitId)>> {
+        let references = self.repository.references(SESSIONS)?;
+        let named = |r: crate::git::reference::Reference| Some((SessionName::from_ref(r.name.strip_prefix(SESSIONS)?).ok()?, r.target));
+        Ok(references.into_iter().filter_map(named).collect())
+    }
+
+    /// Returns the newest turn of a session.
+    ///
+    /// # Errors
+    /// [`StoreError::NoSession`], or where it cannot be read.
+    pub fn tip(&self, session: &SessionName) -> anyhow::Result<Turn> {
+        let id = self.repository.reference(&session.reference())?.ok_or_else(|| StoreError::NoSession(session.clone()))?;
+        Turn::read(self.repository, session, id)
+    }
+
+    /// Returns the turns of a session from this one back to the start.
+    pub fn history(&self, from: Turn) -> impl Iterator<Item = anyhow::Result<Turn>> + use<'a> {
+        let repository = self.repository;
+        std::iter::successors(Some(Ok(from)), move |turn| {
+            let turn = turn.as_ref().ok()?;
+            Some(Turn::read(repository, &turn.session, turn.previous?))
+        })
+    }
+
+    /// Returns the turn that a person names: a number, `@`, `@~2`, `<session>:<turn>`, or anything
+    /// that `git rev-parse` takes.
+    ///
+    /// # Errors
+    /// [`StoreError`], or where the expression names no turn.
+    pub fn turn(&self, session: &SessionName, name: &str) -> anyhow::Result<Turn> {
+        if let Some((other, turn)) = name.split_once(':')
+            && let Ok(other) = SessionName::from_ref(other)
+        {
+            return self.turn(&other, turn);
+        }
+        let tip = self.tip(session)?;
+        let back = match name.strip_prefix('@') {
+            Some("") => Some(0),
+            Some(rest) => rest.strip_prefix('~').and_then(|n| if n.is_empty() { Some(1) } else { n.parse().ok() }),
+            None => match name.parse::<u64>() {
+                Ok(number) if number <= tip.number() => Some(tip.number() - number),
+                Ok(_) => return Err(no_turn(&tip, name)),
+                Err(_) => None,
+            },
+        };
+        let Some(back) = back else { return self.turn_by_revision(&tip, name) };
+        let last = tip.number();
+        match usize::try_from(back).ok().and_then(|back| self.history(tip).nth(back)) {
+            Some(turn) => turn,
+            None => Err(StoreError::NoTurn { session: session.clone(), turn: name.to_owned(), last }.into()),
+        }
+    }
+
+    /// Returns the turn that a git expression names.
+    fn turn_by_revision(&self, tip: &Turn, name: &str) -> anyhow::Result<Turn> {
+        let Ok(commit) = self.repository.rev_parse(name) else { return Err(no_turn(tip, name)) };
+        Turn::read(self.repository, &tip.session, commit).with_context(|| format!("`{name}` names no turn"))
+    }
+
+    /// Returns the turn in progress: the saved draft, or what the newest turn prepared.
+    ///
+    /// # Errors
+    /// Where the repository cannot be read.
+    pub fn draft(&self, tip: &Turn) -> anyhow::Result<Draft> {
+        if let Some(id) = self.repository.reference(&tip.session.draft_reference())? {
+            let commit = self.repository.commit(id)?;
+            // A draft of an older turn is what a crash left behind its ref; it is done with.
+            if commit.parents.first() == Some(&tip.commit) {
+                return self.read_draft(id, commit.tree);
+            }
+        }
+        self.fresh_draft(tip)
+    }
+
+    /// Reads a saved draft.
+    fn read_draft(&self, id: CommitId, tree: crate::git::object::TreeId) -> anyhow::Result<Draft> {
+        let mut artifacts = Artifacts(self.repository.files(tree)?);
+        let text = artifacts.text(artifact::META).with_context(|| format!("the draft {id} has no `{}`", artifact::META))?;
+        let meta = meta::read(&text).with_context(|| format!("`{}` of the draft {id}", artifact::META))?;
+        artifacts.remove(artifact::META);
+        Ok(Draft { artifacts, meta, commit: Some(id) })
+    }
+
+    /// Makes the first state of the turn after the newest one.
+    fn fresh_draft(&self, tip: &Turn) -> anyhow::Result<Draft> {
+        let next = tip.next(self.repository)?;
+        let mut artifacts = Artifacts::default();
+        for (name, from) in [
+            (artifact::TURN_CONTEXT, format!("{}{}", artifact::NEXT, artifact::TURN_CONTEXT)),
+            (artifact::SYSTEM_PROMPT, format!("{}{}", artifact::NEXT, artifact::SYSTEM_PROMPT)),
+            (artifact::SESSION_CONTEXT, artifact::SESSION_CONTEXT.to_owned()),
+        ] {
+            artifacts.put(name, self.repository.file(tip.tree, &from)?.unwrap_or_default());
+        }
+        let rejected = tip.meta.status == Status::Rejected;
+        let meta = Meta {
+            schema: meta::SCHEMA,
+            turn_id: next.turn_id,
+            parent_turn_id: Some(next.parent_turn_id),
+            caller_turn_id: next.caller_turn_id,
+            number: tip.number() + 1,
+            status: Status::Ready,
+            agent: next.agent,
+            origin: meta::Origin::User,
+            replans: if rejected { tip.meta.replans + 1 } else { 0 },
+            model: None,
+            repair: None,
+            started: None,
+            ended: None,
+            workspace: None,
+            restored: None,
+            not_captured: Vec::new(),
+            repository_changes: Vec::new(),
+        };
+        Ok(Draft { artifacts, meta, commit: None })
+    }
+
+    /// Saves the turn in progress, so that it outlives this process.
+    ///
+    /// # Errors
+    /// Where someone else saved one meanwhile, or the repository cannot be written.
+    pub fn save_draft(&self, tip: &Turn, draft: &mut Draft) -> anyhow::Result<()> {
+        let title = format!("Draft of turn {}", draft.meta.number);
+        let new = NewTurn {
+            session: &tip.session,
+            title: &title,
+            done: &[],
+            artifacts: draft.artifacts.clone(),
+            meta: &draft.meta,
+            previous: Some(tip.commit),
+            workspace: None,
+        };
+        let commit = self.write(new)?;
+        let name = tip.session.draft_reference();
+        let stale = self.repository.reference(&name)?;
+        let expected = match (draft.commit, stale) {
+            (Some(saved), _) => Expected::At(saved),
+            (None, Some(stale)) => Expected::At(stale),
+            (None, None) => Expected::Absent,
+        };
+        self.repository.move_reference(&name, expected, commit, "teddy: draft")?;
+        draft.commit = Some(commit);
+        Ok(())
+    }
+
+    /// Removes the turn in progress, whoever saved it.
+    ///
+    /// # Errors
+    /// Where the refs cannot be written.
+    pub fn discard_draft(&self, session: &SessionName) -> anyhow::Result<()> {
+        let name = session.draft_reference();
+        if self.repository.reference(&name)?.is_some() {
+            self.repository.delete_reference(&name, Expected::Any)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the objects of a turn; no ref moves.
+    ///
+    /// # Errors
+    /// Where the repository cannot be written.
+    pub fn write(&self, mut new: NewTurn<'_>) -> anyhow::Result<CommitId> {
+        let asked = new.artifacts.text_or_empty(artifact::USER_PROMPT);
+        new.artifacts.put(artifact::META, meta::write(new.meta));
+        let mut files = Vec::with_capacity(new.artifacts.0.len());
+        for (name, content) in &new.artifacts.0 {
+            files.push((name.clone(), self.repository.write_blob(content)?));
+        }
+        let tree = self.repository.write_tree_of(&files)?;
+        let message = Message { title: new.title, asked: &asked, done: new.done, session: new.session, meta: new.meta }.render();
+        let parents: Vec<CommitId> = new.previous.into_iter().chain(new.workspace).collect();
+        self.repository.write_commit(&NewCommit { tree, parents: &parents, message: &message, time: &crate::host::clock::now() })
+    }
+}
+
+/// Says which turns there are.
+fn no_turn(tip: &Turn, name: &str) -> anyhow::Error {
+    StoreError::NoTurn { session: tip.session.clone(), turn: name.to_owned(), last: tip.number() }.into()
+}

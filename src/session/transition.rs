@@ -1,0 +1,270 @@
+//! The turn transition: from a turn and what its plan did to the first state of the next turn.
+//!
+//! Pure: the caller reads the turns and stores the result.
+
+use uuid::Uuid;
+
+use super::artifact;
+use super::name::SessionName;
+use crate::plan::run::Effect;
+use crate::text::resource::{Artifact, Resource};
+
+/// The turn that ends.
+#[derive(Debug, Clone)]
+pub struct Current<'a> {
+    /// Its session.
+    pub session: &'a SessionName,
+    /// Its number.
+    pub number: u64,
+    /// Its id.
+    pub turn_id: Uuid,
+    /// Who handed over to its agent.
+    pub caller_turn_id: Option<Uuid>,
+    /// Its agent.
+    pub agent: &'a str,
+    /// Its instructions.
+    pub system_prompt: &'a str,
+    /// Its working set.
+    pub context: &'a [Resource],
+}
+
+/// The turn whose agent handed over, as far as CONCLUDE goes back to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Caller {
+    /// Its id.
+    pub turn_id: Uuid,
+    /// Who had handed over to it in turn.
+    pub caller_turn_id: Option<Uuid>,
+    /// Its agent.
+    pub agent: String,
+    /// Its instructions.
+    pub system_prompt: String,
+    /// Its working set.
+    pub context: Vec<Resource>,
+}
+
+/// An agent and its instructions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Agent {
+    /// The name of its prompt.
+    pub name: String,
+    /// The prompt.
+    pub system_prompt: String,
+}
+
+/// What the transition needs besides the turn.
+#[derive(Debug, Clone, Default)]
+pub struct Others {
+    /// The agent that an INVOKE names.
+    pub invoked: Option<Agent>,
+    /// The turn to which a CONCLUDE returns.
+    pub caller: Option<Caller>,
+}
+
+/// The first state of the next turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Next {
+    /// Whom it continues.
+    pub parent_turn_id: Uuid,
+    /// Who handed over to its agent.
+    pub caller_turn_id: Option<Uuid>,
+    /// Its agent.
+    pub agent: String,
+    /// Its instructions.
+    pub system_prompt: String,
+    /// Its working set.
+    pub context: Vec<Resource>,
+}
+
+/// Returns the state after a plan ran: READ adds, PRUNE removes, in the plan's order; INVOKE and
+/// CONCLUDE replace it; what the turn left to read comes last.
+pub fn after_run(current: &Current<'_>, effects: &[Effect], others: &Others) -> Next {
+    let mut next = unchanged(current);
+    for effect in effects {
+        apply(&mut next, current, effect, others);
+    }
+    let handed_over = effects.iter().any(|e| matches!(e, Effect::Invoke { .. } | Effect::Conclude { .. }));
+    let history: &[&str] = if handed_over { &[artifact::REPORT] } else { &[artifact::REPORT, artifact::PLAN, artifact::USER_PROMPT] };
+    append_history(&mut next.context, current, history);
+    next
+}
+
+/// Returns the state after a plan that the user did not want: nothing of it applies, the report joins.
+pub fn after_decline(current: &Current<'_>) -> Next {
+    let mut next = unchanged(current);
+    append_history(&mut next.context, current, &[artifact::REPORT, artifact::PLAN, artifact::USER_PROMPT]);
+    next
+}
+
+/// Returns the state after a wrong plan: nothing of it applies, its report stays out, and the
+/// files whose text the model had wrong join, so that it sees the true one.
+pub fn after_rejection(current: &Current<'_>, mistaken: &[Resource]) -> Next {
+    let mut next = unchanged(current);
+    mistaken.iter().for_each(|resource| add(&mut next.context, resource));
+    next
+}
+
+/// Returns the direct continuation of a turn.
+fn unchanged(current: &Current<'_>) -> Next {
+    Next {
+        parent_turn_id: current.turn_id,
+        caller_turn_id: current.caller_turn_id,
+        agent: current.agent.to_owned(),
+        system_prompt: current.system_prompt.to_owned(),
+        context: current.context.to_vec(),
+    }
+}
+
+/// Applies what one action does.
+fn apply(next: &mut Next, current: &Current<'_>, effect: &Effect, others: &Others) {
+    match effect {
+        Effect::Add(resource) => add(&mut next.context, resource),
+        Effect::Remove(resource) => next.context.retain(|r| r != resource),
+        Effect::Invoke { agent, resources, .. } => {
+            let invoked = others.invoked.clone().unwrap_or(Agent { name: agent.clone(), system_prompt: next.system_prompt.clone() });
+            next.agent = invoked.name;
+            next.system_prompt = invoked.system_prompt;
+            next.caller_turn_id = Some(current.turn_id);
+            next.context.clear();
+            resources.iter().for_each(|r| add(&mut next.context, r));
+        }
+        Effect::Conclude { resources, .. } => {
+            if let Some(caller) = &others.caller {
+                next.agent.clone_from(&caller.agent);
+                next.system_prompt.clone_from(&caller.system_prompt);
+                next.parent_turn_id = caller.turn_id;
+                next.caller_turn_id = caller.caller_turn_id;
+                next.context.clone_from(&caller.context);
+            }
+            resources.iter().for_each(|r| add(&mut next.context, r));
+        }
+        Effect::Chat { .. } => {}
+    }
+}
+
+/// Adds a resource that is not there yet.
+fn add(context: &mut Vec<Resource>, resource: &Resource) {
+    if !context.contains(resource) {
+        context.push(resource.clone());
+    }
+}
+
+/// Adds what the turn left to read, in place of what the turn before it had left.
+fn append_history(context: &mut Vec<Resource>, current: &Current<'_>, names: &[&str]) {
+    let entry =
+        |turn: u64, name: &str| Resource::Artifact(Artifact { session: current.session.as_str().to_owned(), turn, name: name.to_owned() });
+    let previous = current.number.saturating_sub(1);
+    let old = [artifact::REPORT, artifact::PLAN, artifact::USER_PROMPT].map(|name| entry(previous, name));
+    context.retain(|resource| !old.contains(resource));
+    names.iter().for_each(|name| add(context, &entry(current.number, name)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Makes resources of context list entries.
+    fn resources(entries: &[&str]) -> Vec<Resource> {
+        entries.iter().map(|entry| Resource::parse(entry).expect("a good entry")).collect()
+    }
+
+    /// A session's name.
+    fn session() -> SessionName {
+        SessionName::parse("s").expect("a good name")
+    }
+
+    /// Runs a transition of turn 2 with this context and shows the next context, agent and caller.
+    fn check(context: &[&str], effects: &[Effect], expected: &str) {
+        let (session, context) = (session(), resources(context));
+        let current = Current {
+            session: &session,
+            number: 2,
+            turn_id: Uuid::from_u128(2),
+            caller_turn_id: Some(Uuid::from_u128(1)),
+            agent: "dev",
+            system_prompt: "<dev/>",
+            context: &context,
+        };
+        let caller = Caller {
+            turn_id: Uuid::from_u128(1),
+            caller_turn_id: Some(Uuid::from_u128(9)),
+            agent: "boss".to_owned(),
+            system_prompt: "<boss/>".to_owned(),
+            context: resources(&["brief.md"]),
+        };
+        let invoked = Agent { name: "architect".to_owned(), system_prompt: "<architect/>".to_owned() };
+        let next = after_run(&current, effects, &Others { invoked: Some(invoked), caller: Some(caller) });
+        let list: Vec<String> = next.context.iter().map(ToString::to_string).collect();
+        let id = |id: Option<Uuid>| id.map_or_else(|| "none".to_owned(), |id| id.as_u128().to_string());
+        let found = format!(
+            "{} {} parent {} caller {}: {}",
+            next.agent,
+            next.system_prompt,
+            next.parent_turn_id.as_u128(),
+            id(next.caller_turn_id),
+            list.join(" ")
+        );
+        assert_eq!(found, expected);
+    }
+
+    /// READ's effect.
+    fn read(entry: &str) -> Effect {
+        Effect::Add(Resource::parse(entry).expect("a good entry"))
+    }
+
+    /// PRUNE's effect.
+    fn prune(entry: &str) -> Effect {
+        Effect::Remove(Resource::parse(entry).expect("a good entry"))
+    }
+
+    const HISTORY: &str = ".teddy/s/02/report.md .teddy/s/02/plan.md .teddy/s/02/user_prompt.txt";
+
+    #[test]
+    fn read_adds_and_prune_removes() {
+        check(&["b", "c"], &[read("a"), prune("b")], &format!("dev <dev/> parent 2 caller 1: c a {HISTORY}"));
+    }
+
+    #[test]
+    fn a_resource_that_is_there_is_not_added_twice() {
+        check(&["b", "a"], &[read("a")], &format!("dev <dev/> parent 2 caller 1: b a {HISTORY}"));
+    }
+
+    #[test]
+    fn read_and_prune_of_one_resource_apply_in_the_plans_order() {
+        check(&[], &[read("a"), prune("a")], &format!("dev <dev/> parent 2 caller 1: {HISTORY}"));
+        check(&["a"], &[prune("a"), read("a")], &format!("dev <dev/> parent 2 caller 1: a {HISTORY}"));
+    }
+
+    #[test]
+    fn what_the_turn_before_left_to_read_makes_room() {
+        check(&[".teddy/s/01/report.md", ".teddy/s/01/plan.md", "a"], &[], &format!("dev <dev/> parent 2 caller 1: a {HISTORY}"));
+        check(&[".teddy/s/00/report.md"], &[], &format!("dev <dev/> parent 2 caller 1: .teddy/s/00/report.md {HISTORY}"));
+    }
+
+    #[test]
+    fn invoke_starts_with_the_handed_over_resources_alone() {
+        let invoke = Effect::Invoke { agent: "Architect".to_owned(), resources: resources(&["x.md", "y.md"]), message: String::new() };
+        check(&["a"], &[read("z"), invoke], "architect <architect/> parent 2 caller 2: x.md y.md .teddy/s/02/report.md");
+    }
+
+    #[test]
+    fn conclude_returns_to_the_caller_and_unwinds() {
+        let conclude = Effect::Conclude { resources: resources(&["fix.md"]), message: String::new() };
+        check(&["a"], &[conclude], "boss <boss/> parent 1 caller 9: brief.md fix.md .teddy/s/02/report.md");
+    }
+
+    #[test]
+    fn a_rejected_plan_changes_nothing_but_shows_the_mistaken_files() {
+        let (session, context) = (session(), resources(&["a"]));
+        let current = Current {
+            session: &session,
+            number: 2,
+            turn_id: Uuid::nil(),
+            caller_turn_id: None,
+            agent: "dev",
+            system_prompt: "",
+            context: &context,
+        };
+        assert_eq!(after_rejection(&current, &resources(&["a", "b"])).context, resources(&["a", "b"]));
+    }
+}

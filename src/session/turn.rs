@@ -1,0 +1,81 @@
+//! `Turn`: a commit of a session, read.
+
+use anyhow::Context as _;
+
+use super::artifact;
+use super::meta::{self, Meta, NextMeta};
+use super::name::SessionName;
+use crate::git::object::{Commit, CommitId, TreeId};
+use crate::git::repository::Repository;
+
+/// A complete turn.
+#[derive(Debug, Clone)]
+pub struct Turn {
+    /// Its session.
+    pub session: SessionName,
+    /// The commit.
+    pub commit: CommitId,
+    /// The tree with the artifacts.
+    pub tree: TreeId,
+    /// The turn before; nothing for turn 0.
+    pub previous: Option<CommitId>,
+    /// The workspace commit after the turn; nothing before the first plan.
+    pub workspace: Option<CommitId>,
+    /// The subject of the commit.
+    pub title: String,
+    /// `meta.yaml`.
+    pub meta: Meta,
+    /// When it was recorded, seconds since 1970.
+    pub seconds: i64,
+}
+
+impl Turn {
+    /// Reads the turn of a commit.
+    ///
+    /// # Errors
+    /// Where the commit is no turn: it has no readable `meta.yaml`.
+    pub fn read(repository: &Repository, session: &SessionName, id: CommitId) -> anyhow::Result<Turn> {
+        let commit = repository.commit(id)?;
+        let text = repository.file(commit.tree, artifact::META)?.with_context(|| format!("commit {id} is no turn of a session"))?;
+        let meta: Meta = meta::read(&String::from_utf8_lossy(&text)).with_context(|| format!("`{}` of turn {id}", artifact::META))?;
+        let Commit { tree, parents, message, seconds, .. } = commit;
+        let first = meta.number == 0;
+        let previous = parents.first().copied().filter(|_| !first);
+        let workspace = if first { None } else { parents.get(1).copied() };
+        let title = message.lines().next().unwrap_or_default().to_owned();
+        Ok(Turn { session: session.clone(), commit: id, tree, previous, workspace, title, meta, seconds })
+    }
+
+    /// Returns the turn's number.
+    pub fn number(&self) -> u64 {
+        self.meta.number
+    }
+
+    /// Returns an artifact as text, or nothing where the turn has none of that name.
+    ///
+    /// # Errors
+    /// Where the repository cannot be read.
+    pub fn text(&self, repository: &Repository, name: &str) -> anyhow::Result<Option<String>> {
+        Ok(repository.file(self.tree, name)?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+    }
+
+    /// Returns who the next turn is.
+    ///
+    /// # Errors
+    /// Where `next/meta.yaml` is missing or wrong.
+    pub fn next(&self, repository: &Repository) -> anyhow::Result<NextMeta> {
+        let name = format!("{}{}", artifact::NEXT, artifact::META);
+        let text = self.text(repository, &name)?.with_context(|| format!("turn {} has no `{name}`", self.number()))?;
+        meta::read(&text).with_context(|| format!("`{name}` of turn {}", self.number()))
+    }
+
+    /// Returns the turn whose state the workspace had after this one: its own number, or where a restore went.
+    pub fn position(&self) -> u64 {
+        self.meta.restored.as_ref().map_or(self.meta.number, |restored| restored.turn)
+    }
+
+    /// Returns the workspace commit that the user's files were last brought to.
+    pub fn published(&self) -> Option<CommitId> {
+        self.meta.workspace.as_ref().map(|workspace| if workspace.synced { workspace.after } else { workspace.before })
+    }
+}
