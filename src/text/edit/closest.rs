@@ -1,0 +1,318 @@
+//! The place of a text that is most like a FIND which is not in it.
+//!
+//! Lines are compared by a key without blanks, letter case and look-alike characters. Each line
+//! that FIND shares with the text votes for where FIND would start, a rare line with more weight;
+//! where lines are too few, letter triples vote. The best few places are then aligned line by line.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use crate::text::diff;
+
+/// The places that are aligned, from either kind of vote.
+const CANDIDATES: usize = 8;
+/// The votes that are counted; the rarest lines come first.
+const MAX_VOTES: usize = 200_000;
+/// The pairs of lines in one gap that are compared letter by letter.
+const MAX_GAP: usize = 4_000;
+/// The part of a line that has to be alike for the line to count as the same one, changed.
+const ALIKE: f64 = 0.4;
+/// The part of FIND that has to be found again for a place to be worth showing.
+const WORTH: f64 = 0.35;
+
+/// The most similar place.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Closest {
+    /// Its lines in the text, from 0.
+    pub lines: Range<usize>,
+    /// For each line of FIND the line of the text that it is.
+    pub pairs: Vec<Option<usize>>,
+    /// How much of FIND is there, from 0 to 1.
+    score: f64,
+}
+
+/// Returns the most similar place, if any is worth showing.
+pub(super) fn closest(text: &[&str], find: &[&str]) -> Option<Closest> {
+    let keys: Vec<u64> = text.iter().map(|line| key(line)).collect();
+    let wanted: Vec<u64> = find.iter().map(|line| key(line)).collect();
+    let mut starts = by_lines(&keys, &wanted);
+    starts.extend(by_letters(text, find));
+    let sides = Sides { text, find, keys: &keys, wanted: &wanted };
+    let mut best: Option<Closest> = None;
+    for start in starts {
+        let found = sides.around(start);
+        if best.as_ref().is_none_or(|b| found.score > b.score + 1e-9) {
+            best = Some(found);
+        }
+    }
+    best.filter(|b| b.score >= WORTH && !b.lines.is_empty())
+}
+
+/// Returns where FIND would start, best first, by the votes of lines that both have.
+fn by_lines(keys: &[u64], wanted: &[u64]) -> Vec<isize> {
+    let mut at: HashMap<u64, (Vec<usize>, Vec<usize>)> = HashMap::new();
+    for (n, &key) in wanted.iter().enumerate().filter(|&(_, &key)| key != BLANK) {
+        at.entry(key).or_default().0.push(n);
+    }
+    for (n, key) in keys.iter().enumerate() {
+        if let Some((_, there)) = at.get_mut(key) {
+            there.push(n);
+        }
+    }
+    let mut shared: Vec<(Vec<usize>, Vec<usize>)> = at.into_values().filter(|(_, there)| !there.is_empty()).collect();
+    shared.sort_by_key(|(here, there)| (there.len(), here[0]));
+    let mut votes: HashMap<isize, f64> = HashMap::new();
+    let mut counted = 0;
+    for (here, there) in &shared {
+        counted += here.len() * there.len();
+        if counted > MAX_VOTES {
+            break;
+        }
+        for (h, t) in here.iter().flat_map(|h| there.iter().map(move |t| (h, t))) {
+            *votes.entry(*t as isize - *h as isize).or_default() += 1.0 / there.len() as f64;
+        }
+    }
+    spread(votes.into_iter().collect(), wanted.len())
+}
+
+/// Returns where FIND would start, best first, by the letter triples that lines of the text share with it.
+fn by_letters(text: &[&str], find: &[&str]) -> Vec<isize> {
+    let mut known = vec![false; 1 << 16];
+    for line in find {
+        triples(line).for_each(|t| known[t as usize] = true);
+    }
+    let score = |line: &&str| -> f64 {
+        let (mut all, mut hits) = (0, 0);
+        for triple in triples(line) {
+            all += 1;
+            hits += usize::from(known[triple as usize]);
+        }
+        // A long line has many triples by chance: what it has too many of counts against it.
+        hits as f64 - 0.5 * (all - hits) as f64
+    };
+    let scores: Vec<f64> = text.iter().map(score).collect();
+    let size = find.len().min(scores.len());
+    let mut sum: f64 = scores[..size].iter().sum();
+    let mut starts = vec![(0, sum)];
+    for at in size..scores.len() {
+        sum += scores[at] - scores[at - size];
+        starts.push(((at + 1 - size) as isize, sum));
+    }
+    spread(starts, size)
+}
+
+/// Returns the best starts that are not about the same place.
+fn spread(mut starts: Vec<(isize, f64)>, size: usize) -> Vec<isize> {
+    let order = |a: &(isize, f64), b: &(isize, f64)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
+    let few = CANDIDATES * (size + 1).min(64);
+    if starts.len() > few {
+        starts.select_nth_unstable_by(few, order);
+        starts.truncate(few);
+    }
+    starts.sort_by(order);
+    let apart = (size / 2) as isize;
+    let mut chosen: Vec<isize> = Vec::new();
+    for (start, _) in starts {
+        if chosen.len() < CANDIDATES && chosen.iter().all(|c| (c - start).abs() > apart) {
+            chosen.push(start);
+        }
+    }
+    chosen
+}
+
+/// Both sides, with the keys of their lines.
+struct Sides<'a> {
+    /// The lines of the text.
+    text: &'a [&'a str],
+    /// The lines of FIND.
+    find: &'a [&'a str],
+    /// The keys of the text.
+    keys: &'a [u64],
+    /// The keys of FIND.
+    wanted: &'a [u64],
+}
+
+impl Sides<'_> {
+    /// Aligns FIND with the text around a start.
+    fn around(&self, start: isize) -> Closest {
+        let margin = (self.find.len().min(30) + 2) as isize;
+        let inside = |at: isize| at.clamp(0, self.text.len() as isize) as usize;
+        let window = inside(start - margin)..inside(start + self.find.len() as isize + margin);
+        let mut pairs: Vec<Option<usize>> = vec![None; self.find.len()];
+        let mut gap = (0, window.start);
+        for (here, there) in diff::align(self.wanted, &self.keys[window.clone()]) {
+            let there = there.start + window.start..there.end + window.start;
+            self.fill(&mut pairs, gap.0..here.start, gap.1..there.start);
+            gap = (here.end, there.end);
+            here.zip(there).for_each(|(h, t)| pairs[h] = Some(t));
+        }
+        self.fill(&mut pairs, gap.0..self.find.len(), gap.1..window.end);
+        self.drop_far_blanks(&mut pairs);
+        let (first, last) = (pairs.iter().flatten().min(), pairs.iter().flatten().max());
+        let lines = first.zip(last).map_or(0..0, |(&first, &last)| first..last + 1);
+        Closest { score: self.score(&pairs, &lines), lines, pairs }
+    }
+
+    /// Pairs the lines of a gap between equal ones so that they are as alike as they can be, in order.
+    fn fill(&self, pairs: &mut [Option<usize>], find: Range<usize>, text: Range<usize>) {
+        if find.is_empty() || text.is_empty() {
+            return;
+        }
+        if find.len() * text.len() > MAX_GAP {
+            let alike = |&(f, t): &(usize, usize)| likeness(self.find[f], self.text[t]) >= ALIKE;
+            find.zip(text).filter(alike).for_each(|(f, t)| pairs[f] = Some(t));
+            return;
+        }
+        let width = text.len() + 1;
+        let mut best = vec![0.0; (find.len() + 1) * width];
+        let like: Vec<f64> = find.clone().flat_map(|f| text.clone().map(move |t| (f, t))).map(|(f, t)| self.like(f, t)).collect();
+        for f in (0..find.len()).rev() {
+            for t in (0..text.len()).rev() {
+                let both = like[f * text.len() + t] + best[(f + 1) * width + t + 1];
+                best[f * width + t] = f64::max(both, f64::max(best[(f + 1) * width + t], best[f * width + t + 1]));
+            }
+        }
+        let (mut f, mut t) = (0, 0);
+        while f < find.len() && t < text.len() {
+            let like = like[f * text.len() + t];
+            if like > 0.0 && best[f * width + t] <= like + best[(f + 1) * width + t + 1] {
+                pairs[find.start + f] = Some(text.start + t);
+                (f, t) = (f + 1, t + 1);
+            } else if best[f * width + t] <= best[(f + 1) * width + t] {
+                f += 1;
+            } else {
+                t += 1;
+            }
+        }
+    }
+
+    /// Returns how alike two lines are, 0 where they are too different to be one line changed.
+    fn like(&self, find: usize, text: usize) -> f64 {
+        let like = likeness(self.find[find], self.text[text]);
+        if like < ALIKE { 0.0 } else { like * weight(self.find[find]) }
+    }
+
+    /// Leaves out blank lines that are paired with ones beyond the lines which say something.
+    fn drop_far_blanks(&self, pairs: &mut [Option<usize>]) {
+        let said = |n: &usize| self.wanted[*n] != BLANK && pairs[*n].is_some();
+        let Some((first, last)) = (0..pairs.len()).find(said).zip((0..pairs.len()).rfind(said)) else { return };
+        for n in (0..first).rev() {
+            pairs[n] = pairs[n].filter(|&t| pairs[n + 1].is_some_and(|next| next == t + 1));
+        }
+        for n in last + 1..pairs.len() {
+            pairs[n] = pairs[n].filter(|&t| pairs[n - 1].is_some_and(|before| before + 1 == t));
+        }
+    }
+
+    /// Returns how much of FIND is in the place; lines of the place that FIND does not have count a little against it.
+    fn score(&self, pairs: &[Option<usize>], lines: &Range<usize>) -> f64 {
+        let all: f64 = self.find.iter().map(|line| weight(line)).sum();
+        let there: f64 = pairs.iter().enumerate().filter_map(|(f, t)| t.map(|t| self.same(f, t) * weight(self.find[f]))).sum();
+        let surplus = lines.len().saturating_sub(pairs.iter().flatten().count());
+        there / all - 0.01 * surplus as f64
+    }
+
+    /// Returns how alike two paired lines are, from 0 to 1.
+    fn same(&self, find: usize, text: usize) -> f64 {
+        match self.wanted[find] == self.keys[text] {
+            true if self.find[find] == self.text[text] => 1.0,
+            true => 0.98,
+            false => 0.95 * likeness(self.find[find], self.text[text]),
+        }
+    }
+}
+
+/// Returns how much a line says.
+fn weight(line: &str) -> f64 {
+    (line.trim().len() as f64).sqrt() + 0.1
+}
+
+/// Returns the part of the letter triples that two lines share, from 0 to 1.
+fn likeness(a: &str, b: &str) -> f64 {
+    let sorted = |line| {
+        let mut triples: Vec<u16> = triples(line).take(1000).collect();
+        triples.sort_unstable();
+        triples
+    };
+    let (a, b) = (sorted(a), sorted(b));
+    if a.is_empty() || b.is_empty() {
+        return if a.len() == b.len() { 1.0 } else { 0.0 };
+    }
+    let (mut i, mut j, mut shared) = (0, 0, 0);
+    while i < a.len() && j < b.len() {
+        match a[i].cmp(&b[j]) {
+            std::cmp::Ordering::Less => i += 1,
+            std::cmp::Ordering::Greater => j += 1,
+            std::cmp::Ordering::Equal => (i, j, shared) = (i + 1, j + 1, shared + 1),
+        }
+    }
+    2.0 * f64::from(shared) / (a.len() + b.len()) as f64
+}
+
+/// Returns the letter triples of a line without its blanks, each folded into 16 bits; the first
+/// and last letter stand for two of their own, so that short lines have some as well.
+fn triples(line: &str) -> impl Iterator<Item = u16> + '_ {
+    let (mut a, mut b) = (0_u32, 0_u32);
+    let ended = if line.trim().is_empty() { 0 } else { 2 };
+    line.bytes().filter(|byte| !byte.is_ascii_whitespace()).chain(std::iter::repeat_n(0, ended)).map(move |byte| {
+        let c = u32::from(byte.to_ascii_lowercase());
+        let triple = (a << 16 | b << 8 | c).wrapping_mul(0x9e37_79b1) >> 16;
+        (a, b) = (b, c);
+        triple as u16
+    })
+}
+
+/// The key of a line that says nothing.
+const BLANK: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// Returns a number that is equal for lines which differ in blanks, letter case and look-alikes alone.
+fn key(line: &str) -> u64 {
+    let mut hash = BLANK;
+    let mut add = |unit: u32| hash = (hash ^ u64::from(unit)).wrapping_mul(0x0000_0100_0000_01b3);
+    if line.is_ascii() {
+        line.bytes().filter(|b| !b.is_ascii_whitespace()).for_each(|b| add(u32::from(b.to_ascii_lowercase())));
+    } else {
+        let plain = line.chars().flat_map(|c| super::clue::plain(c).to_lowercase());
+        plain.filter(|c| !c.is_whitespace()).for_each(|c| add(c as u32));
+    }
+    hash
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Compares the lines of the closest place, from 1, and how FIND's lines are paired with them.
+    fn check(text: &str, find: &str, expected: &str) {
+        let (text, find): (Vec<&str>, Vec<&str>) = (text.lines().collect(), find.lines().collect());
+        let found = closest(&text, &find).map_or("none".to_owned(), |c| {
+            let pairs: Vec<String> = c.pairs.iter().map(|p| p.map_or("-".to_owned(), |n| (n + 1).to_string())).collect();
+            format!("{}-{}: {}", c.lines.start + 1, c.lines.end, pairs.join(" "))
+        });
+        assert_eq!(found, expected, "for {find:?}");
+    }
+
+    #[test]
+    fn rare_lines_find_the_place_that_common_ones_do_not() {
+        let text = "fn a() {\n    one();\n}\n\nfn b() {\n    two();\n}\n\nfn c() {\n    one();\n}\n";
+        check(text, "fn b() {\n  quite = different;\n}\n", "5-7: 5 - 7");
+        check(text, "fn b() {\n    two(1);\n}\n", "5-7: 5 6 7");
+    }
+
+    #[test]
+    fn one_line_with_a_slip_is_found_by_its_letters() {
+        check("alpha\nreturn the_original_value\nbeta\n", "return the_orignal_value\n", "2-2: 2");
+    }
+
+    #[test]
+    fn lines_that_find_leaves_out_or_adds_are_seen() {
+        check("a1\nb2\nc3\nd4\ne5\n", "a1\nb2\nd4\ne5\n", "1-5: 1 2 4 5");
+        check("first\nsecond\nthird\n", "first\nsomething else\nsecond\nthird\n", "1-3: 1 - 2 3");
+    }
+
+    #[test]
+    fn a_text_with_nothing_in_common_has_no_closest_place() {
+        check("one\ntwo\nthree\n", "quite another sentence\n", "none");
+        check("", "x\n", "none");
+    }
+}

@@ -1,0 +1,127 @@
+//! The search for a FIND: linear in the file, hits counted with overlaps.
+
+use memchr::memchr_iter;
+use memchr::memmem::Finder;
+
+use super::{MAX_HITS, MatchError, Place, Tier, core};
+
+/// The mark that some editors put before the first line.
+const BOM: &str = "\u{feff}";
+
+/// Returns the one place where a FIND stands.
+///
+/// # Errors
+/// [`MatchError::Blank`], [`MatchError::Absent`] or [`MatchError::Ambiguous`].
+pub fn find(text: &str, find: &str) -> Result<Place, MatchError> {
+    if find.trim().is_empty() {
+        return Err(MatchError::Blank);
+    }
+    let lines = whole_lines(text, find);
+    if !lines.is_empty() {
+        return only(text, Tier::Lines, lines);
+    }
+    let tolerant = if find.contains('\r') { None } else { Unix::of(text) };
+    if let Some(unix) = &tolerant {
+        let hits = whole_lines(&unix.text, find);
+        if !hits.is_empty() {
+            return only(text, Tier::LineEnds, unix.back(hits));
+        }
+    }
+    let hits = match &tolerant {
+        Some(unix) => unix.back(inside(&unix.text, find)),
+        None => inside(text, find),
+    };
+    only(text, Tier::Inline, hits)
+}
+
+/// Returns the one hit as a place.
+fn only(text: &str, tier: Tier, hits: Vec<(usize, usize)>) -> Result<Place, MatchError> {
+    let mut places: Vec<Place> = Vec::with_capacity(hits.len());
+    let (mut line, mut counted) = (1, 0);
+    for (start, end) in hits.into_iter().take(MAX_HITS) {
+        line += memchr_iter(b'\n', &text.as_bytes()[counted..start]).count();
+        counted = start;
+        places.push(Place { tier, line, start, end });
+    }
+    match places.as_slice() {
+        [] => Err(MatchError::Absent),
+        [place] => Ok(*place),
+        _ => Err(MatchError::Ambiguous { places }),
+    }
+}
+
+/// Returns where FIND is a run of whole lines, with the end of the last line where it has one.
+///
+/// The line feeds around it are part of what is searched, so that a hit is never looked at in vain.
+fn whole_lines(text: &str, find: &str) -> Vec<(usize, usize)> {
+    let core = core(find);
+    let first = if text.starts_with(BOM) && !core.starts_with(BOM) { BOM.len() } else { 0 };
+    let head = &text[first..];
+    let mut hits = Vec::new();
+    if head.starts_with(core) && head[core.len()..].starts_with('\n') {
+        hits.push((first, first + core.len() + 1));
+    }
+    let needle = format!("\n{core}\n");
+    hits.extend(occurrences(text, &needle).map(|at| (at + 1, at + needle.len())));
+    hits.extend(last_lines(text, find, first));
+    hits
+}
+
+/// Returns where FIND is the last lines of a text that has no final line end.
+fn last_lines(text: &str, find: &str, first: usize) -> Option<(usize, usize)> {
+    let core = core(find);
+    let start = text.strip_suffix(core).or_else(|| text.strip_suffix(core.strip_suffix('\r')?))?.len();
+    let whole = start == first || text[..start].ends_with('\n');
+    (whole && !text.ends_with('\n')).then_some((start, text.len()))
+}
+
+/// Returns where FIND without its final line end stands anywhere. A blank line at an edge of it
+/// could only be a whole one, and that has been looked for already.
+fn inside(text: &str, find: &str) -> Vec<(usize, usize)> {
+    let core = core(find);
+    if core.starts_with(['\n', '\r']) || core.ends_with(['\n', '\r']) {
+        return Vec::new();
+    }
+    occurrences(text, core).map(|at| (at, at + core.len())).collect()
+}
+
+/// Returns where the needle stands, overlapping ones too, at most [`MAX_HITS`].
+fn occurrences<'a>(text: &'a str, needle: &'a str) -> impl Iterator<Item = usize> + 'a {
+    let finder = Finder::new(needle.as_bytes()).into_owned();
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let at = from + finder.find(text.as_bytes().get(from..)?)?;
+        from = at + 1;
+        Some(at)
+    })
+    .take(MAX_HITS)
+}
+
+/// A text with LF for CRLF, and the way back.
+struct Unix {
+    /// The text without each CR before an LF.
+    text: String,
+    /// Where in it a CR is missing: the positions of the line feeds, rising.
+    missing: Vec<usize>,
+}
+
+impl Unix {
+    /// Returns the text with LF alone, if it has a CRLF.
+    fn of(text: &str) -> Option<Unix> {
+        let mut unix = Unix { text: String::new(), missing: Vec::new() };
+        let mut copied = 0;
+        for at in Finder::new("\r\n").find_iter(text.as_bytes()) {
+            unix.text.push_str(&text[copied..at]);
+            unix.missing.push(unix.text.len());
+            copied = at + 1;
+        }
+        unix.text.push_str(&text[copied..]);
+        (copied > 0).then_some(unix)
+    }
+
+    /// Returns places of this text as places of the one that it came from.
+    fn back(&self, hits: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
+        let original = |at: usize| at + self.missing.partition_point(|&m| m < at);
+        hits.into_iter().map(|(start, end)| (original(start), original(end))).collect()
+    }
+}
