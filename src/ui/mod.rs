@@ -1,1 +1,25 @@
-//! The terminal: what a person sees and answers.
+//! The terminal: what a person sees of a plan and how the person answers.
+//!
+//! Whatever comes from a model, a repository or a command reaches the screen through
+//! [`style::Line`], which shows every deceptive character as a code point.
+
+pub mod style;
+
+pub mod diff;
+
+pub mod table;
+
+pub mod markdown;
+
+pub mod risk;
+
+pub mod summary;
+
+pub mod progress;
+
+pub mod quiet;
+
+mod seam;
+
+#[cfg(test)]
+mod sample;

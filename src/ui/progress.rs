@@ -1,0 +1,265 @@
+//! What happens between question and result, told on stderr: the model's answer as it arrives,
+//! mistakes of a plan, actions, the output of commands.
+//!
+//! On a terminal one line is rewritten while the model writes; elsewhere only whole lines come.
+
+pub mod output;
+pub mod scan;
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use super::style::{Line, Paint, Tone, block};
+use crate::plan::diagnostic::Diagnostic;
+use crate::plan::run::{Ending, Outcome};
+use crate::workflow::user::Event;
+use output::Output;
+use scan::Scan;
+
+/// The shortest time between two rewrites of the status line.
+const REFRESH: Duration = Duration::from_millis(100);
+
+/// How much is told, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Manner {
+    /// With colours or without.
+    pub paint: Paint,
+    /// The terminal's width; `None` where there is no terminal: then nothing is rewritten.
+    pub width: Option<usize>,
+    /// `-q`: warnings and rejections only.
+    pub quiet: bool,
+}
+
+/// Tells events.
+pub struct Progress<W: Write> {
+    /// Where to.
+    out: W,
+    /// How.
+    manner: Manner,
+    /// The request that is under way.
+    asking: Option<Asking>,
+    /// The command that is under way.
+    output: Output,
+    /// Whether the status line stands on the screen.
+    standing: bool,
+}
+
+/// A request to a model.
+struct Asking {
+    /// The model's name.
+    model: String,
+    /// When it was asked.
+    start: Instant,
+    /// When the status line was last written.
+    written: Option<Instant>,
+    /// What has been seen of the answer.
+    scan: Scan,
+}
+
+impl<W: Write> Progress<W> {
+    /// Returns a teller that has told nothing yet.
+    pub fn new(out: W, manner: Manner) -> Progress<W> {
+        Progress { out, manner, asking: None, output: Output::default(), standing: false }
+    }
+
+    /// Tells one event. A stream that is gone is no reason to stop: what cannot be written is dropped.
+    pub fn tell(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Asking { model, tokens } => self.asking(model, *tokens),
+            Event::Received { text } => self.received(text),
+            Event::Answered => self.answered(),
+            Event::Rejected { diagnostics } => self.always(rejected(diagnostics)),
+            Event::Started { index, label } => self.started(*index, label),
+            Event::Output { bytes } => self.printed(bytes),
+            Event::Finished { outcome, .. } => self.finished(outcome),
+            Event::Note(text) => self.lines(block(Tone::Plain, text)),
+            Event::Warning(text) => self.always(block(Tone::Warning, text)),
+        }
+    }
+
+    /// Takes the status line off the screen, before something else is written.
+    pub fn clear(&mut self) {
+        if std::mem::take(&mut self.standing) {
+            let _ = write!(self.out, "\r\x1b[K");
+            let _ = self.out.flush();
+        }
+    }
+
+    /// A model is asked.
+    fn asking(&mut self, model: &str, tokens: usize) {
+        self.lines(vec![Line::of(Tone::Faint, &format!("Asking {model} with {} tokens", grouped(tokens)))]);
+        self.asking = Some(Asking { model: model.to_owned(), start: Instant::now(), written: None, scan: Scan::default() });
+    }
+
+    /// More of the answer is there.
+    fn received(&mut self, text: &str) {
+        let Some(width) = self.manner.width.filter(|_| !self.manner.quiet) else { return };
+        let Some(asking) = &mut self.asking else { return };
+        let news = asking.scan.feed(text);
+        let due = !news.is_empty() || asking.written.is_none_or(|written| written.elapsed() >= REFRESH);
+        if !due {
+            return;
+        }
+        asking.written = Some(Instant::now());
+        let status = asking.status().cut(width.saturating_sub(1)).paint(self.manner.paint);
+        self.lines(news);
+        let _ = write!(self.out, "\r\x1b[K{status}");
+        let _ = self.out.flush();
+        self.standing = true;
+    }
+
+    /// The answer is complete.
+    fn answered(&mut self) {
+        let Some(asking) = self.asking.take() else { return };
+        if self.manner.width.is_some() {
+            self.lines(vec![asking.status()]);
+        }
+    }
+
+    /// An action starts.
+    fn started(&mut self, index: usize, label: &str) {
+        self.output = Output::default();
+        self.lines(vec![Line::of(Tone::Accent, &format!("▶ {}. ", index + 1)).with(Tone::Strong, label)]);
+    }
+
+    /// A command wrote something.
+    fn printed(&mut self, bytes: &[u8]) {
+        let lines = self.output.feed(bytes);
+        self.lines(lines);
+    }
+
+    /// An action ended.
+    fn finished(&mut self, outcome: &Outcome) {
+        let rest = std::mem::take(&mut self.output).finish();
+        self.lines(rest);
+        let failed = outcome.ending == Ending::Failure;
+        if failed { self.always(vec![ended(outcome)]) } else { self.lines(vec![ended(outcome)]) }
+    }
+
+    /// Writes lines, unless only what matters is told.
+    fn lines(&mut self, lines: Vec<Line>) {
+        if !self.manner.quiet {
+            self.always(lines);
+        }
+    }
+
+    /// Writes lines.
+    fn always(&mut self, lines: Vec<Line>) {
+        if lines.is_empty() {
+            return;
+        }
+        self.clear();
+        for line in lines {
+            let _ = writeln!(self.out, "{}", line.paint(self.manner.paint));
+        }
+        let _ = self.out.flush();
+    }
+}
+
+impl Asking {
+    /// Returns `sonnet: ~1,200 tokens, 12 s, 3 actions`.
+    fn status(&self) -> Line {
+        let actions = match self.scan.actions() {
+            0 => String::new(),
+            1 => ", 1 action".to_owned(),
+            number => format!(", {number} actions"),
+        };
+        let tokens = grouped(self.scan.tokens());
+        Line::of(Tone::Faint, &format!("{}: ~{tokens} tokens, {} s{actions}", self.model, self.start.elapsed().as_secs()))
+    }
+}
+
+/// Returns every mistake of a plan, with its place and what would be right.
+pub fn rejected(diagnostics: &[Diagnostic]) -> Vec<Line> {
+    let mistakes = if diagnostics.len() == 1 { "1 mistake" } else { &format!("{} mistakes", diagnostics.len()) };
+    let heading = Line::of(Tone::Warning, &format!("The plan was not accepted: {mistakes}"));
+    std::iter::once(heading).chain(diagnostics.iter().flat_map(diagnostic)).collect()
+}
+
+/// Returns one mistake.
+pub fn diagnostic(diagnostic: &Diagnostic) -> Vec<Line> {
+    let place = if diagnostic.action.is_empty() { String::new() } else { format!(" {}", diagnostic.action) };
+    let mut message = diagnostic.message.lines();
+    let first =
+        Line::of(Tone::Accent, &format!("  line {}{place}: ", diagnostic.line)).with(Tone::Plain, message.next().unwrap_or_default());
+    let more = message.map(|line| Line::of(Tone::Faint, &format!("    {line}")));
+    let hint = diagnostic.hint.iter().flat_map(|hint| hint.lines()).map(|line| Line::of(Tone::Added, &format!("    hint: {line}")));
+    std::iter::once(first).chain(more).chain(hint).collect()
+}
+
+/// Returns how an action ended.
+fn ended(outcome: &Outcome) -> Line {
+    let (sign, tone) = match outcome.ending {
+        Ending::Success => ("  ✓ ", Tone::Added),
+        Ending::Failure => ("  ✗ ", Tone::Removed),
+        Ending::Skipped => ("  - ", Tone::Faint),
+    };
+    let seconds = outcome.duration.as_secs_f64();
+    let time = if seconds >= 0.1 { format!(" ({seconds:.1} s)") } else { String::new() };
+    Line::of(tone, sign).with(Tone::Plain, &outcome.detail).with(Tone::Faint, &time)
+}
+
+/// Returns a number with a comma between thousands.
+pub fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let comma = |at: usize| at > 0 && (digits.len() - at).is_multiple_of(3);
+    digits.chars().enumerate().flat_map(|(at, digit)| comma(at).then_some(',').into_iter().chain([digit])).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns what is written when events are told.
+    fn told(width: Option<usize>, quiet: bool, events: &[Event<'_>]) -> String {
+        let mut out = Vec::new();
+        let mut progress = Progress::new(&mut out, Manner { paint: Paint::Bare, width, quiet });
+        events.iter().for_each(|event| progress.tell(event));
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn an_answer_is_followed_on_a_terminal() {
+        let text = "# Title\n\n## Action Plan\n\n### `CREATE`\n";
+        let events = [Event::Asking { model: "sonnet", tokens: 12_345 }, Event::Received { text }, Event::Answered];
+        let told = told(Some(80), false, &events).replace("\r\x1b[K", "<clear>");
+        insta::with_settings!({filters => [(r"\d+ s,", "N s,")]}, { insta::assert_snapshot!(told, @r#"
+        Asking sonnet with 12,345 tokens
+        Title
+          1. CREATE
+        <clear>sonnet: ~9 tokens, N s, 1 action<clear>sonnet: ~9 tokens, N s, 1 action
+        "#) });
+    }
+
+    #[test]
+    fn elsewhere_an_answer_is_awaited_in_silence() {
+        let events = [Event::Asking { model: "sonnet", tokens: 2 }, Event::Received { text: "# Title\n" }, Event::Answered];
+        assert_eq!(told(None, false, &events), "Asking sonnet with 2 tokens\n");
+    }
+
+    #[test]
+    fn a_rejection_has_place_message_and_hint() {
+        let diagnostics = [Diagnostic {
+            line: 12,
+            action: "EDIT a.rs".to_owned(),
+            message: "FIND matches nothing\nclosest: line 3".to_owned(),
+            hint: Some("take the text of line 3".to_owned()),
+        }];
+        insta::assert_snapshot!(told(None, true, &[Event::Rejected { diagnostics: &diagnostics }]), @r#"
+        The plan was not accepted: 1 mistake
+          line 12 EDIT a.rs: FIND matches nothing
+            closest: line 3
+            hint: take the text of line 3
+        "#);
+    }
+
+    #[test]
+    fn the_quiet_manner_keeps_warnings() {
+        assert_eq!(told(None, true, &[Event::Note("a"), Event::Warning("b\u{1b}[2J")]), "b\\u{1b}[2J\n");
+    }
+
+    #[test]
+    fn numbers_are_grouped() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+    }
+}

@@ -1,0 +1,91 @@
+//! The output of a command, shown as it comes: whole lines, nothing that steers the terminal.
+//!
+//! Colours are dropped; of a line that is rewritten with carriage returns its last state stays.
+
+use super::super::style::{Line, Tone};
+
+/// Bytes of an unfinished line that are kept; a longer line is shown in pieces.
+const MAX_LINE: usize = 4096;
+
+/// The output of one command.
+#[derive(Debug, Default)]
+pub struct Output {
+    /// The line that is not finished.
+    rest: Vec<u8>,
+}
+
+impl Output {
+    /// Takes bytes and returns the lines that they finish.
+    pub fn feed(&mut self, bytes: &[u8]) -> Vec<Line> {
+        let mut lines = Vec::new();
+        for piece in bytes.split_inclusive(|&b| b == b'\n') {
+            self.rest.extend_from_slice(piece);
+            if piece.ends_with(b"\n") || self.rest.len() > MAX_LINE {
+                lines.push(shown(&std::mem::take(&mut self.rest)));
+            }
+        }
+        lines
+    }
+
+    /// Returns the line that was not finished.
+    pub fn finish(self) -> Vec<Line> {
+        if self.rest.is_empty() { Vec::new() } else { vec![shown(&self.rest)] }
+    }
+}
+
+/// Returns a line behind its bar.
+fn shown(bytes: &[u8]) -> Line {
+    let text = String::from_utf8_lossy(bytes);
+    let text = text.trim_end_matches(['\r', '\n']);
+    let last = text.rsplit('\r').next().unwrap_or_default();
+    Line::of(Tone::Faint, "  │ ").with(Tone::Plain, &without_colors(last))
+}
+
+/// Returns the text without the sequences `ESC [ digits m` and `ESC [ K`.
+fn without_colors(text: &str) -> String {
+    let mut parts = text.split("\x1b[");
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let length = part.bytes().take_while(|b| b.is_ascii_digit() || *b == b';').count();
+        match part.as_bytes().get(length) {
+            Some(b'm' | b'K') => plain.push_str(&part[length + 1..]),
+            _ => plain.extend(["\x1b[", part]),
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Compares the lines that chunks of output become.
+    fn check(chunks: &[&[u8]], expected: &[&str]) {
+        let mut output = Output::default();
+        let mut lines: Vec<Line> = chunks.iter().flat_map(|chunk| output.feed(chunk)).collect();
+        lines.extend(output.finish());
+        assert_eq!(lines.iter().map(Line::text).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn lines_come_whole_even_in_pieces() {
+        check(&[b"a", b"b\nc", b"\n", b"d"], &["  │ ab", "  │ c", "  │ d"]);
+    }
+
+    #[test]
+    fn colours_go_and_other_sequences_are_seen() {
+        check(&[b"\x1b[1;31mred\x1b[0m\x1b[2Jx\xff\n"], &["  │ red\\u{1b}[2Jx\u{fffd}"]);
+    }
+
+    #[test]
+    fn of_a_rewritten_line_the_last_state_stays() {
+        check(&[b"10%\r50%\r100%\r\n"], &["  │ 100%"]);
+    }
+
+    #[test]
+    fn a_line_without_an_end_is_not_kept_forever() {
+        let mut output = Output::default();
+        let lines: usize = (0..10).map(|_| output.feed(&[b'x'; 1000]).len()).sum();
+        assert_eq!(lines, 2);
+    }
+}

@@ -1,0 +1,111 @@
+//! What can be said of a plan while it is still being written: title, actions, length.
+//!
+//! A glance, not a parse: code blocks are followed roughly, and the review comes from the parser.
+
+use super::super::style::{Line, Tone};
+
+/// Bytes that count as a token, while nobody has counted.
+const BYTES_PER_TOKEN: usize = 4;
+/// The actions' names.
+const NAMES: [&str; 9] = ["CREATE", "READ", "EDIT", "EXECUTE", "RESEARCH", "CHAT_WITH_USER", "INVOKE", "CONCLUDE", "PRUNE"];
+
+/// What has been seen.
+#[derive(Debug, Default)]
+pub struct Scan {
+    /// Bytes of whole lines that were looked at.
+    seen: usize,
+    /// Bytes of the answer so far.
+    length: usize,
+    /// The fence of the open code block.
+    fence: Option<String>,
+    /// Whether the title was there.
+    titled: bool,
+    /// Actions so far.
+    actions: usize,
+}
+
+impl Scan {
+    /// Takes the whole answer so far and returns what is new to say.
+    pub fn feed(&mut self, text: &str) -> Vec<Line> {
+        self.length = text.len();
+        let fresh = text.get(self.seen..).unwrap_or_default();
+        let whole = fresh.rfind('\n').map_or(0, |at| at + 1);
+        self.seen += whole;
+        fresh[..whole].lines().filter_map(|line| self.line(line)).collect()
+    }
+
+    /// Returns the number of actions so far.
+    pub fn actions(&self) -> usize {
+        self.actions
+    }
+
+    /// Returns about how many tokens there are so far.
+    pub fn tokens(&self) -> usize {
+        self.length / BYTES_PER_TOKEN
+    }
+
+    /// Looks at one line.
+    fn line(&mut self, line: &str) -> Option<Line> {
+        if self.in_block(line) {
+            return None;
+        }
+        if let Some(title) = line.strip_prefix("# ").filter(|_| !self.titled) {
+            self.titled = true;
+            return Some(Line::of(Tone::Strong, title));
+        }
+        let name = action(line)?;
+        self.actions += 1;
+        Some(Line::of(Tone::Faint, &format!("  {}. ", self.actions)).with(Tone::Plain, name))
+    }
+
+    /// Follows fences; tells whether the line belongs to a code block.
+    fn in_block(&mut self, line: &str) -> bool {
+        let trimmed = line.trim();
+        let sign = trimmed.chars().next().filter(|c| matches!(c, '`' | '~'));
+        let run: String = trimmed.chars().take_while(|&c| Some(c) == sign).collect();
+        match &self.fence {
+            Some(open) => {
+                if run == trimmed && run.starts_with(open.as_str()) {
+                    self.fence = None;
+                }
+                true
+            }
+            None if run.len() >= 3 => {
+                self.fence = Some(run);
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+/// Returns the action that a heading names.
+fn action(line: &str) -> Option<&'static str> {
+    let heading = line.strip_prefix("### ")?.trim().trim_matches('`');
+    NAMES.into_iter().find(|name| heading.starts_with(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Compares what is said as an answer grows, a piece for each call.
+    fn check(pieces: &[&str], expected: &[&str]) {
+        let (mut scan, mut text, mut said) = (Scan::default(), String::new(), Vec::new());
+        for piece in pieces {
+            text.push_str(piece);
+            said.extend(scan.feed(&text).iter().map(Line::text));
+        }
+        assert_eq!(said, expected);
+    }
+
+    #[test]
+    fn title_and_actions_are_said_once_when_their_lines_are_whole() {
+        check(&["# Ti", "tle\n### `CRE", "ATE`\n", "x"], &["Title", "  1. CREATE"]);
+    }
+
+    #[test]
+    fn headings_in_code_blocks_are_content() {
+        check(&["# T\n````md\n### `EDIT`\n```\n# x\n````\n### READ\n"], &["T", "  1. READ"]);
+    }
+}

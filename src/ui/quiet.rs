@@ -1,0 +1,120 @@
+//! The user where nobody can be asked: no terminal, or everything was said with flags.
+
+use std::io::Write;
+
+use anyhow::bail;
+
+use super::progress::{Manner, Progress};
+use super::style::Paint;
+use super::summary::{self, Room};
+use crate::workflow::user::{Approved, Decision, Event, Proposal, Question, User};
+
+/// The width of a summary that no terminal limits.
+const WIDTH: usize = 100;
+
+/// What was said beforehand about approval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Approval {
+    /// Each plan is shown and refused, naming the flag that approves.
+    Ask,
+    /// `-y`: every plan is approved.
+    All,
+}
+
+/// A user who answers with flags.
+pub struct Quiet<W: Write> {
+    /// What was said about approval.
+    approval: Approval,
+    /// With colours or without.
+    paint: Paint,
+    /// Where everything is told.
+    progress: Progress<W>,
+    /// Where summaries are shown.
+    out: W,
+}
+
+impl Quiet<std::io::Stderr> {
+    /// Returns a user who tells everything on stderr.
+    pub fn new(approval: Approval, manner: Manner) -> Self {
+        let progress = Progress::new(std::io::stderr(), manner);
+        Quiet { approval, paint: manner.paint, progress, out: std::io::stderr() }
+    }
+}
+
+impl<W: Write> User for Quiet<W> {
+    fn review(&mut self, proposal: &Proposal<'_>) -> anyhow::Result<Decision> {
+        self.progress.clear();
+        for line in summary::lines(proposal, Room { width: WIDTH, height: usize::MAX }) {
+            let _ = writeln!(self.out, "{}", line.paint(self.paint));
+        }
+        match self.approval {
+            Approval::All => Ok(Decision::Run(Approved::all(proposal.plan))),
+            Approval::Ask => bail!("nobody can be asked to approve this plan: use `-y` to approve it"),
+        }
+    }
+
+    fn ask(&mut self, question: &Question<'_>) -> anyhow::Result<Option<String>> {
+        match question {
+            Question::NextTurn { session, turn } => bail!("turn {turn} of `{session}` needs a message: use `-m`"),
+            Question::Instead { title } => bail!("what to do instead of \"{title}\" is not said: use `-m`"),
+            Question::Answer { .. } => bail!("the model waits for an answer: give it with `teddy resume -m`"),
+        }
+    }
+
+    fn confirm(&mut self, question: &str, flag: &str) -> anyhow::Result<bool> {
+        match self.approval {
+            Approval::All => Ok(true),
+            Approval::Ask => bail!("{} nobody can be asked: use `{flag}`", sentence(question)),
+        }
+    }
+
+    fn tell(&mut self, event: Event<'_>) {
+        self.progress.tell(&event);
+    }
+}
+
+/// Returns a question without the blanks and colons that invite an answer.
+fn sentence(question: &str) -> &str {
+    question.trim_end_matches([' ', ':', '›'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    /// Returns a user whose words can be read afterwards.
+    fn user(approval: Approval) -> Quiet<Vec<u8>> {
+        let manner = Manner { paint: Paint::Bare, width: None, quiet: false };
+        Quiet { approval, paint: Paint::Bare, progress: Progress::new(Vec::new(), manner), out: Vec::new() }
+    }
+
+    #[test]
+    fn approval_by_flag_shows_and_runs_all() {
+        let (sample, mut user) = (sample::bootstrap(), user(Approval::All));
+        let decision = user.review(&sample.proposal()).unwrap();
+        assert_eq!(decision, Decision::Run(Approved::all(&sample.plan)));
+        assert!(String::from_utf8(user.out).unwrap().contains("EXECUTE: 1 command"));
+    }
+
+    #[test]
+    fn without_a_flag_the_plan_is_shown_and_the_flag_named() {
+        let (sample, mut user) = (sample::bootstrap(), user(Approval::Ask));
+        let error = user.review(&sample.proposal()).unwrap_err().to_string();
+        assert_eq!(error, "nobody can be asked to approve this plan: use `-y` to approve it");
+        assert!(String::from_utf8(user.out).unwrap().contains("poetry lock"));
+    }
+
+    #[test]
+    fn a_message_is_never_invented() {
+        let error = |question| user(Approval::All).ask(&question).unwrap_err().to_string();
+        assert_eq!(error(Question::NextTurn { session: "a", turn: 2 }), "turn 2 of `a` needs a message: use `-m`");
+        assert_eq!(error(Question::Answer { message: "?" }), "the model waits for an answer: give it with `teddy resume -m`");
+    }
+
+    #[test]
+    fn a_question_names_its_flag() {
+        let error = user(Approval::Ask).confirm("Overwrite 3 files?", "--exact").unwrap_err().to_string();
+        assert_eq!(error, "Overwrite 3 files? nobody can be asked: use `--exact`");
+    }
+}

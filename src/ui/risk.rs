@@ -1,0 +1,197 @@
+//! What is risky in a plan, said plainly, before anyone says yes.
+//!
+//! Pure: from the proposal to sentences. It warns; it forbids nothing, that is validation's.
+
+mod later;
+
+use super::seam::visible;
+use crate::plan::action::{Action, Kind};
+use crate::plan::repair::{Level, Repaired};
+use crate::plan::validate::Step;
+use crate::workflow::user::Proposal;
+
+/// Notes of a repair that are quoted; the rest is counted.
+const MAX_NOTES: usize = 3;
+
+/// Something to look at before saying yes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Risk {
+    /// The action that it is about, by its index; `None` for the whole plan.
+    pub action: Option<usize>,
+    /// What, as words without a full stop.
+    pub text: String,
+}
+
+/// Returns every risk of a plan: those of the whole plan first, then by action.
+pub fn risks(proposal: &Proposal<'_>) -> Vec<Risk> {
+    let whole = repair(proposal.repair).into_iter().chain(unconfined(proposal)).chain(hidden_in_header(proposal));
+    let mut risks: Vec<Risk> = whole.map(|text| Risk { action: None, text }).collect();
+    for (index, action) in proposal.plan.actions.iter().enumerate() {
+        let step = proposal.simulation.steps.get(index).cloned().unwrap_or_default();
+        risks.extend(of_action(action, &step).into_iter().map(|text| Risk { action: Some(index), text }));
+    }
+    risks
+}
+
+/// Returns what is risky in one action.
+pub fn of_action(action: &Action, step: &Step) -> Vec<String> {
+    let target = action.kind.target();
+    let mut found = Vec::new();
+    if step.outside_context {
+        found.push(format!("{target} is in no context list: the model has not been shown it"));
+    }
+    if step.provisional {
+        found.push(format!("{target} may be changed by a command before: its {} is checked again when it runs", action.kind.name()));
+    }
+    found.extend(overwritten(action, step));
+    found.extend(later::reason(action).map(|when| format!("{target} executes later: {when}")));
+    found.extend(own_environment(&action.kind));
+    let hidden = texts(&action.kind).iter().map(|text| deceptive(text)).sum::<usize>();
+    if hidden > 0 {
+        found.push(format!("{} {target} has {hidden} hidden or misleading characters, shown as \\u{{..}}", action.kind.name()));
+    }
+    found
+}
+
+/// Says what repair had to assume.
+fn repair(repaired: &Repaired) -> Vec<String> {
+    if repaired.level < Level::Repaired {
+        return Vec::new();
+    }
+    let noted = repaired.notes.iter().take(MAX_NOTES).map(|note| format!("line {}: {}", note.line, note.message));
+    let rest = repaired.notes.len().saturating_sub(MAX_NOTES);
+    let more = (rest > 0).then(|| format!("and {rest} more"));
+    let notes: Vec<String> = noted.chain(more).collect();
+    vec![format!("the plan had damaged code blocks and was repaired: {}", notes.join("; "))]
+}
+
+/// Says that commands run without confinement.
+fn unconfined(proposal: &Proposal<'_>) -> Option<String> {
+    let commands = proposal.plan.actions.iter().filter(|a| matches!(a.kind, Kind::Execute(_))).count();
+    let free = !proposal.confinement.starts_with("sandboxed");
+    (commands > 0 && free).then(|| format!("commands run with all your rights ({})", proposal.confinement))
+}
+
+/// Says that the title, a header field or a memo hides something.
+fn hidden_in_header(proposal: &Proposal<'_>) -> Option<String> {
+    let fields = proposal.plan.fields.iter().map(|field| field.value.as_str());
+    let memos = proposal.plan.memos.iter().flat_map(|memo| [Some(memo.text.as_str()), memo.comment.as_deref()]).flatten();
+    let hidden: usize = fields.chain(memos).chain([proposal.plan.title.as_str()]).map(deceptive).sum();
+    (hidden > 0).then(|| format!("title, header or memos have {hidden} hidden or misleading characters, shown as \\u{{..}}"))
+}
+
+/// Says that a file with content is replaced or emptied.
+fn overwritten(action: &Action, step: &Step) -> Option<String> {
+    let before = step.before.as_deref().filter(|bytes| !bytes.is_empty())?;
+    let after = step.after.as_deref()?;
+    let lines = before.split_inclusive(|&b| b == b'\n').count();
+    match &action.kind {
+        Kind::Create(create) => Some(format!("{} is there already: its {lines} lines are replaced", create.path)),
+        Kind::Edit(edit) if after.is_empty() => Some(format!("{} becomes empty: its {lines} lines go", edit.path)),
+        _ => None,
+    }
+}
+
+/// Says that a command changes how programs are found or loaded.
+fn own_environment(kind: &Kind) -> Option<String> {
+    let Kind::Execute(execute) = kind else { return None };
+    let steers =
+        |name: &str| matches!(name, "PATH" | "IFS" | "ENV" | "BASH_ENV" | "HOME") || name.starts_with("LD_") || name.starts_with("GIT_");
+    let names: Vec<&str> = execute.env.iter().map(|(name, _)| name.as_str()).filter(|name| steers(name)).collect();
+    (!names.is_empty()).then(|| format!("a command sets {} for itself", names.join(", ")))
+}
+
+/// Returns what the model wrote in an action.
+fn texts(kind: &Kind) -> Vec<&str> {
+    match kind {
+        Kind::Create(create) => vec![&create.content],
+        Kind::Edit(edit) => edit.pairs.iter().map(|pair| pair.replace.as_str()).collect(),
+        Kind::Execute(execute) => {
+            let env = execute.env.iter().flat_map(|(name, value)| [name.as_str(), value.as_str()]);
+            env.chain([execute.command.as_str()]).collect()
+        }
+        Kind::Research(research) => research.queries.iter().map(String::as_str).collect(),
+        Kind::ChatWithUser(chat) => vec![&chat.message],
+        Kind::Invoke(invoke) => vec![&invoke.message, &invoke.agent],
+        Kind::Conclude(conclude) => vec![&conclude.message],
+        Kind::Read(_) | Kind::Prune(_) => Vec::new(),
+    }
+}
+
+/// Counts the characters that are not what they look like; tabs and line ends are.
+fn deceptive(text: &str) -> usize {
+    let mut buffer = [0; 4];
+    let ordinary = |c: &char| c.is_ascii_graphic() || matches!(c, ' ' | '\t' | '\n');
+    let lines = text.replace("\r\n", "\n");
+    lines.chars().filter(|c| !ordinary(c)).filter(|c| visible(c.encode_utf8(&mut buffer)) != c.to_string()).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::action::create::Create;
+    use crate::plan::action::execute::Execute;
+    use crate::plan::repair::Note;
+    use crate::text::path::RepoPath;
+
+    /// Returns an action of a kind.
+    fn action(kind: Kind) -> Action {
+        Action { line: 1, fields: Vec::new(), kind }
+    }
+
+    /// Returns a CREATE.
+    fn create(path: &str, content: &str) -> Action {
+        let path = RepoPath::parse(path).unwrap();
+        action(Kind::Create(Create { path, content: content.to_owned(), language: String::new(), overwrite: false }))
+    }
+
+    /// Compares the risks of one action.
+    fn check(action: &Action, step: &Step, expected: &[&str]) {
+        assert_eq!(of_action(action, step), expected);
+    }
+
+    #[test]
+    fn an_ordinary_file_is_no_risk() {
+        check(&create("src/a.rs", "fn a() {}\n\té 日本 🟢\r\n"), &Step::default(), &[]);
+    }
+
+    #[test]
+    fn a_file_outside_the_context_is_said() {
+        let step = Step { outside_context: true, ..Step::default() };
+        check(&create("a", ""), &step, &["a is in no context list: the model has not been shown it"]);
+    }
+
+    #[test]
+    fn what_is_replaced_is_counted() {
+        let step = Step { before: Some(b"a\nb\n".to_vec()), after: Some(b"c".to_vec()), ..Step::default() };
+        check(&create("a", "c"), &step, &["a is there already: its 2 lines are replaced"]);
+    }
+
+    #[test]
+    fn hidden_characters_are_counted() {
+        check(&create("a", "x\u{202e}y\u{1b}"), &Step::default(), &["CREATE a has 2 hidden or misleading characters, shown as \\u{..}"]);
+    }
+
+    #[test]
+    fn a_command_that_steers_programs_is_said() {
+        let execute = Execute {
+            command: "make".to_owned(),
+            language: String::new(),
+            cwd: None,
+            env: vec![("LD_PRELOAD".to_owned(), "x.so".to_owned()), ("A".to_owned(), "b".to_owned())],
+            expected_outcome: String::new(),
+            allow_failure: false,
+            timeout: None,
+        };
+        check(&action(Kind::Execute(execute)), &Step::default(), &["a command sets LD_PRELOAD for itself"]);
+    }
+
+    #[test]
+    fn a_repaired_plan_says_what_was_assumed() {
+        let notes = (1..=5).map(|line| Note { line, message: "fence closed".to_owned() }).collect();
+        let repaired = Repaired { text: String::new(), level: Level::Repaired, notes };
+        let expected = "the plan had damaged code blocks and was repaired: line 1: fence closed; line 2: fence closed; line 3: fence closed; and 2 more";
+        assert_eq!(repair(&repaired), [expected]);
+        assert_eq!(repair(&Repaired { level: Level::Refenced, ..repaired }), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,186 @@
+//! Files that some program runs or obeys later, without another question.
+
+use crate::plan::action::{Action, Kind};
+
+/// A rule: the file names or folders that it is about, and who runs them.
+struct Rule {
+    /// How a path matches, lower case: `name`, `*.ending`, `folder/`, or `a/b` for a whole path.
+    paths: &'static [&'static str],
+    /// When it runs.
+    when: &'static str,
+}
+
+/// Every rule; the first that matches is said.
+const RULES: &[Rule] = &[
+    Rule {
+        paths: &[
+            ".github/workflows/",
+            ".github/actions/",
+            ".gitlab-ci.yml",
+            ".gitlab/ci/",
+            ".circleci/",
+            "jenkinsfile",
+            "azure-pipelines.yml",
+            ".travis.yml",
+            "bitbucket-pipelines.yml",
+            ".buildkite/",
+            ".woodpecker/",
+            ".woodpecker.yml",
+            ".drone.yml",
+            ".forgejo/workflows/",
+            ".gitea/workflows/",
+            ".cirrus.yml",
+            "appveyor.yml",
+            ".appveyor.yml",
+            "cloudbuild.yaml",
+            "buildspec.yml",
+        ],
+        when: "continuous integration runs it, with its secrets",
+    },
+    Rule {
+        paths: &[
+            ".husky/",
+            ".githooks/",
+            "githooks/",
+            ".hooks/",
+            "git-hooks/",
+            ".lefthook/",
+            "lefthook.yml",
+            ".lefthook.yml",
+            ".pre-commit-config.yaml",
+            ".overcommit.yml",
+        ],
+        when: "git hooks run it",
+    },
+    Rule { paths: &[".gitattributes", ".gitmodules"], when: "git obeys it at checkout, filters and submodules included" },
+    Rule {
+        paths: &[".envrc", ".mise.toml", "mise.toml", ".tool-versions", ".bashrc", ".profile", ".zshrc", ".bash_profile"],
+        when: "the shell runs it on entering the folder or at login",
+    },
+    Rule {
+        paths: &[
+            ".vscode/",
+            ".idea/",
+            ".devcontainer/",
+            ".devcontainer.json",
+            "*.code-workspace",
+            ".vimrc",
+            ".exrc",
+            ".nvim.lua",
+            ".dir-locals.el",
+        ],
+        when: "the editor obeys it on opening the folder",
+    },
+    Rule {
+        paths: &[".claude/", ".cursor/", ".mcp.json", ".cursorrules", "claude.md", "agents.md", ".github/copilot-instructions.md"],
+        when: "coding agents obey it",
+    },
+    Rule {
+        paths: &["package.json", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", "bunfig.toml"],
+        when: "the package manager runs its scripts at install",
+    },
+    Rule {
+        paths: &[
+            "makefile",
+            "gnumakefile",
+            "*.mk",
+            "cmakelists.txt",
+            "*.cmake",
+            "meson.build",
+            "justfile",
+            ".justfile",
+            "taskfile.yml",
+            "taskfile.yaml",
+            "rakefile",
+            "build.rs",
+            ".cargo/",
+            "build.gradle",
+            "build.gradle.kts",
+            "settings.gradle",
+            "settings.gradle.kts",
+            "gradlew",
+            "mvnw",
+            ".mvn/",
+            "pom.xml",
+            "setup.py",
+            "binding.gyp",
+            "dockerfile",
+            "docker-compose.yml",
+            "docker-compose.yaml",
+            "compose.yml",
+            "compose.yaml",
+            "vagrantfile",
+            "tox.ini",
+            "noxfile.py",
+            "gemfile",
+            "flake.nix",
+            "shell.nix",
+            "default.nix",
+            "configure",
+            "*.bazel",
+            "*.bzl",
+        ],
+        when: "a build runs it",
+    },
+    Rule { paths: &["conftest.py", "sitecustomize.py", "usercustomize.py", "*.pth"], when: "every run of Python or its tests loads it" },
+];
+
+/// Returns when the file that an action writes is run by something else.
+pub(super) fn reason(action: &Action) -> Option<&'static str> {
+    match &action.kind {
+        Kind::Create(create) => of_path(create.path.as_str()),
+        Kind::Edit(edit) => of_path(edit.path.as_str()),
+        _ => None,
+    }
+}
+
+/// Returns when a path is run by something else.
+fn of_path(path: &str) -> Option<&'static str> {
+    let path = path.to_lowercase();
+    RULES.iter().find(|rule| rule.paths.iter().any(|pattern| matches(&path, pattern))).map(|rule| rule.when)
+}
+
+/// Tells whether a pattern of a rule matches a path in lower case.
+fn matches(path: &str, pattern: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    if let Some(ending) = pattern.strip_prefix('*') {
+        return name.ends_with(ending);
+    }
+    if pattern.ends_with('/') {
+        return path.starts_with(pattern) || path.contains(&format!("/{pattern}"));
+    }
+    if pattern.contains('/') {
+        return path == pattern;
+    }
+    name == pattern || (pattern == "dockerfile" && name.starts_with("dockerfile."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Compares when a path is run.
+    fn check(path: &str, expected: Option<&str>) {
+        assert_eq!(of_path(path), expected, "for {path}");
+    }
+
+    #[test]
+    fn files_that_run_later_are_known_in_any_case_and_folder() {
+        check(".github/workflows/ci.yml", Some("continuous integration runs it, with its secrets"));
+        check("Makefile", Some("a build runs it"));
+        check("web/package.json", Some("the package manager runs its scripts at install"));
+        check("sub/.envrc", Some("the shell runs it on entering the folder or at login"));
+        check(".vscode/tasks.json", Some("the editor obeys it on opening the folder"));
+        check(".husky/pre-commit", Some("git hooks run it"));
+        check("docs/.gitattributes", Some("git obeys it at checkout, filters and submodules included"));
+        check("Dockerfile.dev", Some("a build runs it"));
+        check("AGENTS.md", Some("coding agents obey it"));
+    }
+
+    #[test]
+    fn ordinary_files_do_not() {
+        for path in ["src/main.rs", "my-package.json", "docs/makefile.md", "husky/a.js", "rules.make"] {
+            check(path, None);
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! Text for the screen: lines of toned spans, and how they become bytes of a terminal.
+//!
+//! A [`Line`] can only be built from text that went through `visible`, so that nothing in it can
+//! hide, move or recolour what the person reads. Widths are columns, not characters.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use super::seam::visible;
+
+/// Columns from one tab stop to the next.
+const TAB: usize = 4;
+
+/// What a piece of text means; the terminal's own palette decides how that looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tone {
+    /// Nothing special.
+    Plain,
+    /// A heading, a name.
+    Strong,
+    /// Less important.
+    Faint,
+    /// A line that comes.
+    Added,
+    /// A line that goes.
+    Removed,
+    /// Something to look at before saying yes.
+    Warning,
+    /// A key, a position, code.
+    Accent,
+}
+
+/// A piece of one tone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Span {
+    /// How it looks.
+    pub tone: Tone,
+    /// The text, free of deceptive characters.
+    text: String,
+}
+
+/// One line of the screen, without its line end.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Line {
+    /// Its pieces, from left to right.
+    spans: Vec<Span>,
+}
+
+/// When colours are used: `--color`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Choice {
+    /// On a terminal, unless `NO_COLOR` is set.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Whether lines are written with colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Paint {
+    /// With escape sequences of our own.
+    Colors,
+    /// As bare text.
+    Bare,
+}
+
+impl Choice {
+    /// Returns what applies to a stream; `no_color` is the variable of that name.
+    pub fn paint(self, terminal: bool, no_color: Option<&str>) -> Paint {
+        let allowed = no_color.is_none_or(str::is_empty);
+        match self {
+            Choice::Always => Paint::Colors,
+            Choice::Auto if terminal && allowed => Paint::Colors,
+            Choice::Auto | Choice::Never => Paint::Bare,
+        }
+    }
+}
+
+impl Span {
+    /// Returns the text as it is shown.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+}
+
+impl Line {
+    /// Returns a line of one tone.
+    pub fn of(tone: Tone, text: &str) -> Line {
+        Line::default().with(tone, text)
+    }
+
+    /// Returns a line without a tone.
+    pub fn plain(text: &str) -> Line {
+        Line::of(Tone::Plain, text)
+    }
+
+    /// Returns the line with a piece more; tabs become blanks, whatever deceives a code point.
+    #[must_use]
+    pub fn with(mut self, tone: Tone, text: &str) -> Line {
+        let text = visible(&expand_tabs(text, self.width())).into_owned();
+        if !text.is_empty() {
+            self.spans.push(Span { tone, text });
+        }
+        self
+    }
+
+    /// Returns the line with another one behind it.
+    #[must_use]
+    pub fn join(mut self, other: Line) -> Line {
+        self.spans.extend(other.spans);
+        self
+    }
+
+    /// Returns its pieces.
+    pub fn spans(&self) -> &[Span] {
+        &self.spans
+    }
+
+    /// Returns its width in columns.
+    pub fn width(&self) -> usize {
+        self.spans.iter().map(|span| span.text.width()).sum()
+    }
+
+    /// Returns its text without tones.
+    pub fn text(&self) -> String {
+        self.spans.iter().map(|span| span.text.as_str()).collect()
+    }
+
+    /// Returns the line, with an ellipsis at its end where it is wider than `width`.
+    #[must_use]
+    pub fn cut(self, width: usize) -> Line {
+        if self.width() <= width {
+            return self;
+        }
+        let mut first = self.wrap(width.saturating_sub(1).max(1)).into_iter().next().unwrap_or_default();
+        first.spans.push(Span { tone: Tone::Faint, text: "…".to_owned() });
+        first
+    }
+
+    /// Returns the line in pieces that are no wider than `width`; an empty line is one piece.
+    pub fn wrap(self, width: usize) -> Vec<Line> {
+        if self.width() <= width {
+            return vec![self];
+        }
+        let mut lines = vec![Line::default()];
+        let mut used = 0;
+        for span in self.spans {
+            for c in span.text.chars() {
+                let columns = c.width().unwrap_or(0);
+                if used + columns > width && used > 0 {
+                    lines.push(Line::default());
+                    used = 0;
+                }
+                used += columns;
+                push(lines.last_mut().expect("there is always a last line"), span.tone, c);
+            }
+        }
+        lines
+    }
+
+    /// Returns the line as bytes for a terminal, without a line end.
+    pub fn paint(&self, paint: Paint) -> String {
+        match paint {
+            Paint::Bare => self.text(),
+            Paint::Colors => self.spans.iter().map(painted).collect(),
+        }
+    }
+}
+
+/// Returns every line of a text in one tone.
+pub fn block(tone: Tone, text: &str) -> Vec<Line> {
+    text.lines().map(|line| Line::of(tone, line)).collect()
+}
+
+/// Returns all lines, wrapped to the width.
+pub fn wrap_all(lines: Vec<Line>, width: usize) -> Vec<Line> {
+    lines.into_iter().flat_map(|line| line.wrap(width.max(1))).collect()
+}
+
+/// Adds a character to the last piece, or starts one where the tone changes.
+fn push(line: &mut Line, tone: Tone, c: char) {
+    match line.spans.last_mut() {
+        Some(last) if last.tone == tone => last.text.push(c),
+        _ => line.spans.push(Span { tone, text: c.to_string() }),
+    }
+}
+
+/// Replaces tabs by blanks up to the next stop, for a text that starts at a column.
+fn expand_tabs(text: &str, column: usize) -> String {
+    let mut expanded = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c == '\t' {
+            let blanks = TAB - (column + expanded.width()) % TAB;
+            expanded.extend(std::iter::repeat_n(' ', blanks));
+        } else {
+            expanded.push(c);
+        }
+    }
+    expanded
+}
+
+/// Returns a piece between its escape sequences.
+fn painted(span: &Span) -> String {
+    let code = match span.tone {
+        Tone::Plain => return span.text.clone(),
+        Tone::Strong => "1",
+        Tone::Faint => "2",
+        Tone::Added => "32",
+        Tone::Removed => "31",
+        Tone::Warning => "33",
+        Tone::Accent => "36",
+    };
+    format!("\x1b[{code}m{}\x1b[0m", span.text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Compares the pieces of a wrapped line.
+    fn check(line: Line, width: usize, expected: &[&str]) {
+        let found: Vec<String> = line.wrap(width).iter().map(Line::text).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_line_wraps_at_columns_not_at_characters() {
+        check(Line::plain("abcdef"), 3, &["abc", "def"]);
+        check(Line::plain("日本語"), 5, &["日本", "語"]);
+        check(Line::plain(""), 5, &[""]);
+        check(Line::plain("日"), 1, &["日"]);
+    }
+
+    #[test]
+    fn a_cut_line_says_so() {
+        assert_eq!(Line::plain("abcdef").cut(4).text(), "abc…");
+        assert_eq!(Line::plain("abcd").cut(4).text(), "abcd");
+        assert_eq!(Line::plain("日本語").cut(4).text(), "日…");
+    }
+
+    #[test]
+    fn nothing_on_a_line_can_steer_the_terminal() {
+        let line = Line::plain("a\x1b[2Jb\u{202e}c\rd");
+        assert!(!line.paint(Paint::Colors).chars().any(|c| c.is_control() || c == '\u{202e}'), "{line:?}");
+        assert_eq!(Line::plain("a\tb").text(), "a   b");
+    }
+
+    #[test]
+    fn colours_follow_the_choice_and_the_variable() {
+        assert_eq!(Choice::Auto.paint(true, None), Paint::Colors);
+        assert_eq!(Choice::Auto.paint(true, Some("1")), Paint::Bare);
+        assert_eq!(Choice::Auto.paint(true, Some("")), Paint::Colors);
+        assert_eq!(Choice::Auto.paint(false, None), Paint::Bare);
+        assert_eq!(Choice::Always.paint(false, Some("1")), Paint::Colors);
+        assert_eq!(Choice::Never.paint(true, None), Paint::Bare);
+    }
+
+    #[test]
+    fn tones_become_escape_sequences() {
+        let line = Line::plain("a ").with(Tone::Added, "b");
+        assert_eq!(line.paint(Paint::Colors), "a \x1b[32mb\x1b[0m");
+        assert_eq!(line.paint(Paint::Bare), "a b");
+    }
+}

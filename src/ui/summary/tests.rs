@@ -1,0 +1,94 @@
+//! What a person sees first.
+
+use super::super::sample;
+use super::*;
+
+/// Returns the bare text of a summary.
+fn shown(sample: &sample::Sample, width: usize, height: usize) -> String {
+    let lines = lines(&sample.proposal(), Room { width, height });
+    lines.iter().map(|line| line.text().trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_summary_counts_lists_and_warns() {
+    insta::assert_snapshot!(shown(&sample::bootstrap(), 80, 24), @r#"
+    ▶ Reviewing Plan: "Bootstrap New Project Component"
+      add-auth · turn 3 · 🟢 Green · Pathfinder
+    ────────────────────────────────────────────────────────────────────────────────
+     memos.yaml:
+      [+] ADD:    All new components must have a core.py file. # Establish a new con
+    vention.
+     Action Plan:
+      - CREATE: 1 file
+          src/components/new_component/core.py  +2
+      - EDIT: 1 file
+          pyproject.toml  +1
+      - EXECUTE: 1 command (sandboxed, no network)
+        $ poetry lock
+      - READ: 1 resource
+          docs/日本語.md
+      - CHAT_WITH_USER: 1 message
+          Is **this** right?
+    ────────────────────────────────────────────────────────────────────────────────
+    "#);
+}
+
+#[test]
+fn a_summary_wraps_on_a_narrow_screen() {
+    insta::assert_snapshot!(shown(&sample::bootstrap(), 40, 12), @r#"
+    ▶ Reviewing Plan: "Bootstrap New Project
+     Component"
+      add-auth · turn 3 · 🟢 Green · Pathfin
+    der
+    ────────────────────────────────────────
+     memos.yaml:
+      [+] ADD:    All new components must ha
+    ve a core.py file. # Establish a new con
+    vention.
+     Action Plan:
+      - CREATE: 1 file
+          src/components/new_component/core.
+    py  +2
+      - EDIT: 1 file
+          pyproject.toml  +1
+      - EXECUTE: 1 command (sandboxed, no ne
+    twork)
+        $ poetry lock
+      - READ: 1 resource
+          docs/日本語.md
+      - CHAT_WITH_USER: 1 message
+          Is **this** right?
+    ────────────────────────────────────────
+    "#);
+}
+
+#[test]
+fn many_files_are_counted_and_the_rest_is_said() {
+    let text = shown(&sample::many(500), 80, 24);
+    assert!(text.contains("CREATE: 500 files"), "{text}");
+    assert!(text.contains("more: (m)odify lists them all"), "{text}");
+    assert!(text.lines().count() <= 24, "{text}");
+}
+
+#[test]
+fn a_command_is_whole_however_long() {
+    let command: String = (0..100).map(|n| format!("echo {n}\n")).collect();
+    let text = shown(&sample::command(&command), 80, 24);
+    assert!((0..100).all(|n| text.contains(&format!("echo {n}\n"))), "{text}");
+}
+
+#[test]
+fn nothing_in_a_plan_can_steer_the_screen() {
+    let sample = sample::command("echo \u{1b}[2K\u{202e}safe\r\n");
+    let text = shown(&sample, 80, 24);
+    assert!(text.contains("\\u{1b}[2K\\u{202e}safe"), "{text}");
+    assert!(text.contains("⚠ EXECUTE"), "{text}");
+}
+
+#[test]
+fn the_value_has_commands_and_counts() {
+    let value = json(&sample::bootstrap().proposal());
+    assert_eq!(value["title"], "Bootstrap New Project Component");
+    assert_eq!(value["actions"][2]["command"], "poetry lock\n");
+    assert_eq!(value["actions"][1]["added"], 1);
+}

@@ -1,0 +1,53 @@
+//! The summary as JSON, for who reviews with a program.
+
+use serde_json::{Value, json};
+
+use super::super::diff::{self, Change};
+use super::super::risk;
+use crate::plan::action::Kind;
+use crate::plan::memo::Verb;
+use crate::workflow::user::Proposal;
+
+/// Returns the proposal as one object; commands, queries and messages whole and as they are.
+pub fn json(proposal: &Proposal<'_>) -> Value {
+    let plan = proposal.plan;
+    let memo = |verb| match verb {
+        Verb::Add => "add",
+        Verb::Remove => "remove",
+    };
+    json!({
+        "session": proposal.session,
+        "turn": proposal.turn,
+        "title": plan.title,
+        "status": plan.field("Status"),
+        "agent": plan.field("Agent"),
+        "repair": proposal.repair.level,
+        "confinement": proposal.confinement,
+        "memos": plan.memos.iter().map(|m| json!({ "verb": memo(m.verb), "text": m.text, "comment": m.comment })).collect::<Vec<_>>(),
+        "actions": (0..plan.actions.len()).map(|index| action(proposal, index)).collect::<Vec<_>>(),
+        "risks": risk::risks(proposal).iter().map(|r| json!({ "action": r.action, "text": r.text })).collect::<Vec<_>>(),
+    })
+}
+
+/// Returns one action.
+fn action(proposal: &Proposal<'_>, index: usize) -> Value {
+    let kind = &proposal.plan.actions[index].kind;
+    let mut value =
+        json!({ "index": index, "kind": kind.name(), "target": kind.target(), "description": proposal.plan.actions[index].description() });
+    match kind {
+        Kind::Create(_) | Kind::Edit(_) => {
+            let step = proposal.simulation.steps.get(index).cloned().unwrap_or_default();
+            let path = kind.target();
+            let counts = diff::counts(&Change { path: &path, before: step.before.as_deref(), after: step.after.as_deref() });
+            value["added"] = counts.added.into();
+            value["removed"] = counts.removed.into();
+        }
+        Kind::Execute(execute) => value["command"] = execute.command.as_str().into(),
+        Kind::Research(research) => value["queries"] = research.queries.as_slice().into(),
+        Kind::ChatWithUser(chat) => value["message"] = chat.message.as_str().into(),
+        Kind::Invoke(invoke) => value["message"] = invoke.message.as_str().into(),
+        Kind::Conclude(conclude) => value["message"] = conclude.message.as_str().into(),
+        Kind::Read(_) | Kind::Prune(_) => {}
+    }
+    value
+}
