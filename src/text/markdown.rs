@@ -132,6 +132,19 @@ pub fn read(text: &str) -> Document {
     Document { blocks, depth: builder.deepest, abandoned: false }
 }
 
+/// Returns one line of text as Markdown shows it: backslash escapes and entities decoded, nothing else changed.
+pub fn unescape(line: &str) -> String {
+    if !line.contains(['\\', '&']) {
+        return line.to_owned();
+    }
+    // An info string is the one place where escapes and entities count and emphasis does not.
+    let flat = line.replace(['\n', '\r'], " ");
+    match read(&format!("~~~ {flat}\n")).blocks.into_iter().next().map(|block| block.node) {
+        Some(Node::Code(code)) => code.info,
+        _ => line.to_owned(),
+    }
+}
+
 /// Collects blocks during one walk through comrak's tree, without recursion.
 struct Builder<'a> {
     /// The source.
@@ -398,6 +411,13 @@ mod tests {
         for marker in ["> ", "- "] {
             let found = read(&(marker.repeat(100_000) + "x"));
             assert!(found.depth > MAX_NESTING, "{} for {marker}", found.depth);
+        }
+    }
+
+    #[test]
+    fn escapes_and_entities_are_decoded() {
+        for (line, expected) in [("a\\_b &amp; &#46;&#x2e;/c", "a_b & ../c"), ("~x `y` __z__", "~x `y` __z__"), ("a\\b&c=1", "a\\b&c=1")] {
+            assert_eq!(unescape(line), expected);
         }
     }
 

@@ -5,6 +5,7 @@
 pub mod diff;
 pub mod edit;
 pub mod fence;
+pub mod link;
 pub mod markdown;
 pub mod path;
 

@@ -1,0 +1,340 @@
+//! The value of a path field: `[src/a.rs](/src/a.rs)`, and what models write instead.
+//!
+//! A person approves what the text of a link says, so text and destination must agree; what
+//! follows counts on the text alone. Escapes and entities are decoded before anything is compared,
+//! percent-sequences only to compare. Whether the name is a good one is `RepoPath`'s business.
+
+use super::markdown::unescape;
+use super::resource::is_url;
+
+/// Why a value is not one name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LinkError {
+    /// There is no value.
+    #[error("the value is empty")]
+    Empty,
+    /// There is more than one link.
+    #[error("there is more than one link")]
+    Several,
+    /// There is text beside the link.
+    #[error("there is text beside the link")]
+    Beside,
+    /// A link that names its destination elsewhere, or a bracket that is never closed.
+    #[error("the link is not of the form `[path](/path)`")]
+    Form,
+    /// The link has a title.
+    #[error("the link has a title")]
+    Title,
+    /// Text and destination differ.
+    #[error("the link's text `{text}` and its destination `{destination}` differ")]
+    Mismatch {
+        /// What the reader sees.
+        text: String,
+        /// Where it leads.
+        destination: String,
+    },
+    /// Another scheme than `http` and `https`.
+    #[error("only `http` and `https` addresses are read")]
+    Scheme,
+    /// A plain value with a blank in it.
+    #[error("a path with a blank must be a link or stand in backticks")]
+    Blank,
+}
+
+/// Reads the value of a field that names one thing and returns the name: a path without a leading
+/// `/`, or an address.
+///
+/// # Errors
+/// Where the value names nothing, several things, or one thing and shows another.
+pub fn read(value: &str) -> Result<String, LinkError> {
+    let value = value.trim();
+    let inner = unquoted(value);
+    if inner.is_empty() {
+        return Err(LinkError::Empty);
+    }
+    if inner.starts_with('[') {
+        return link(inner);
+    }
+    if inner.contains("](") {
+        return Err(if inner.matches("](").count() > 1 { LinkError::Several } else { LinkError::Beside });
+    }
+    if let Some(address) = inner.strip_prefix('<').and_then(|rest| rest.strip_suffix('>')) {
+        return if is_url(address) { Ok(address.to_owned()) } else { Err(LinkError::Form) };
+    }
+    let quoted = inner.len() < value.len();
+    if !quoted && inner.contains([' ', '\t']) {
+        return Err(LinkError::Blank);
+    }
+    if !quoted && inner.starts_with('*') && inner.ends_with('*') && inner.len() > 1 {
+        return Err(LinkError::Form);
+    }
+    checked_scheme(if quoted { forward(inner) } else { decoded(inner) })
+}
+
+/// Reads every name of a value: links or plain names, separated by blanks or commas.
+///
+/// # Errors
+/// As for [`read`], for the first name that is wrong.
+pub fn read_all(value: &str) -> Result<Vec<String>, LinkError> {
+    split(value).into_iter().map(read).collect()
+}
+
+/// Writes a path of the project as a link that [`read`] reads as the same path.
+pub fn write_path(path: &str) -> String {
+    let text = escaped(path);
+    if path.contains([' ', '"', '\'']) { format!("[{text}](</{text}>)") } else { format!("[{text}](/{text})") }
+}
+
+/// Writes an address as a link that [`read`] reads as the same address.
+pub fn write_url(url: &str) -> String {
+    let text = escaped(url);
+    format!("[{text}]({text})")
+}
+
+/// Splits a value at the commas and blanks that are outside of links.
+fn split(value: &str) -> Vec<&str> {
+    let linked = value.contains("](");
+    let mut parts = Vec::new();
+    let mut rest = value;
+    loop {
+        rest = rest.trim_start_matches([' ', '\t', ',', ';']);
+        if rest.is_empty() {
+            return parts;
+        }
+        let end = match rest.find("](") {
+            Some(at) if linked && rest.starts_with(['[', '`']) => at + rest[at..].find(')').map_or(rest.len() - at, |n| n + 1),
+            _ => rest.find([',', ';']).unwrap_or(rest.len()),
+        };
+        let end = if rest[end..].starts_with('`') { end + 1 } else { end };
+        parts.push(rest[..end].trim());
+        rest = &rest[end..];
+    }
+}
+
+/// Reads `[text](destination)`.
+fn link(value: &str) -> Result<String, LinkError> {
+    let Some((text, rest)) = value[1..].split_once("](") else { return Err(LinkError::Form) };
+    if rest.contains("](") {
+        return Err(LinkError::Several);
+    }
+    let Some(destination) = rest.strip_suffix(')') else {
+        return Err(if rest.contains(')') { LinkError::Beside } else { LinkError::Form });
+    };
+    let angled = destination.strip_prefix('<').and_then(|d| d.strip_suffix('>'));
+    if angled.is_none() && has_title(destination) {
+        return Err(LinkError::Title);
+    }
+    if angled.is_none() && destination.contains(") ") && !text.contains(") ") {
+        return Err(LinkError::Beside);
+    }
+    let text = decoded(unquoted(text));
+    let destination = decoded(angled.unwrap_or(destination));
+    agree(text, destination)
+}
+
+/// Returns the one name of text and destination.
+fn agree(text: String, destination: String) -> Result<String, LinkError> {
+    if is_url(&destination) {
+        return if names_address(&text, &destination) { Ok(destination) } else { Err(LinkError::Mismatch { text, destination }) };
+    }
+    let relative = destination.strip_prefix('/').or_else(|| destination.strip_prefix("./")).unwrap_or(&destination);
+    let relative = forward(relative);
+    if relative != text && percent_decoded(&relative).as_deref() != Some(text.as_str()) {
+        return Err(LinkError::Mismatch { text, destination });
+    }
+    checked_scheme(text)
+}
+
+/// Returns whether a text may stand for an address: it is the address, with or without its scheme,
+/// its host, or words that look like neither an address nor a path.
+fn names_address(text: &str, address: &str) -> bool {
+    let bare = |url: &str| url.split_once("://").map_or(url, |(_, rest)| rest).trim_start_matches("www.").trim_end_matches('/').to_owned();
+    let (shown, real) = (bare(text), bare(address));
+    let host = real.split(['/', '?', '#']).next().unwrap_or_default();
+    let word = !text.contains("://") && (text.contains(' ') || !text.contains(['/', '.']));
+    shown == real || (!text.contains("://") && shown == host) || word
+}
+
+/// Returns whether an unquoted destination ends with a title.
+fn has_title(destination: &str) -> bool {
+    [('"', " \""), ('\'', " '")].into_iter().any(|(end, start)| destination.ends_with(end) && destination.contains(start))
+}
+
+/// Returns a name, unless it is an address of another scheme.
+fn checked_scheme(name: String) -> Result<String, LinkError> {
+    let scheme = name.split(':').next().unwrap_or_default();
+    let addressed = scheme.len() > 1 && scheme.len() < name.len() && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+.-".contains(c));
+    let foreign = addressed && (name[scheme.len()..].starts_with(":/") || ["data", "mailto", "javascript"].contains(&scheme));
+    if foreign && !is_url(&name) { Err(LinkError::Scheme) } else { Ok(name) }
+}
+
+/// Removes one pair of backtick runs around a text.
+fn unquoted(text: &str) -> &str {
+    let run = text.len() - text.trim_start_matches('`').len();
+    let ticks = &text[..run];
+    let inner = text.get(run..).and_then(|rest| rest.strip_suffix(ticks));
+    match inner {
+        Some(inner) if run > 0 && !inner.is_empty() && !inner.ends_with('`') => inner.trim(),
+        _ => text,
+    }
+}
+
+/// Decodes escapes and entities; a path that has backslashes alone between its parts gets `/`.
+fn decoded(text: &str) -> String {
+    let forward = forward(text);
+    if forward == text { unescape(text) } else { forward }
+}
+
+/// Returns a path written with backslashes with `/`; any other text as it is.
+fn forward(text: &str) -> String {
+    let body = text.strip_prefix('/').unwrap_or(text);
+    let separators =
+        body.contains('\\') && !body.contains('/') && body.split('\\').skip(1).all(|part| part.starts_with(char::is_alphanumeric));
+    if separators { text.replace('\\', "/") } else { text.to_owned() }
+}
+
+/// Decodes percent-sequences; `None` where the result is no UTF-8.
+fn percent_decoded(text: &str) -> Option<String> {
+    let bytes = text.as_bytes();
+    let mut found = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let hex = bytes.get(at + 1..at + 3).and_then(|pair| std::str::from_utf8(pair).ok());
+        match hex.filter(|_| bytes[at] == b'%').and_then(|pair| u8::from_str_radix(pair, 16).ok()) {
+            Some(byte) => {
+                found.push(byte);
+                at += 3;
+            }
+            None => {
+                found.push(bytes[at]);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8(found).ok()
+}
+
+/// Writes a name so that decoding it gives the name again.
+fn escaped(name: &str) -> String {
+    let mut text = String::with_capacity(name.len());
+    for (at, c) in name.char_indices() {
+        let next = name[at + c.len_utf8()..].chars().next();
+        match c {
+            ']' if next == Some('(') => text.push_str("&#93;"),
+            '&' => text.push_str("&amp;"),
+            '<' | '>' | '`' | '\\' => text.extend(['\\', c]),
+            _ => text.push(c),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Compares what a value is read as: the name or the message.
+    fn check(value: &str, expected: &str) {
+        let found = read(value).unwrap_or_else(|e| e.to_string());
+        assert_eq!(found, expected, "for {value:?}");
+    }
+
+    #[test]
+    fn every_usual_spelling_of_a_path_is_read() {
+        for value in [
+            "[src/__main__.py](/src/__main__.py)",
+            "`[src/__main__.py](/src/__main__.py)`",
+            "[`src/__main__.py`](/src/__main__.py)",
+            "[src/__main__.py](src/__main__.py)",
+            "[src/__main__.py](</src/__main__.py>)",
+            "`src/__main__.py`",
+            "src/__main__.py",
+        ] {
+            check(value, "src/__main__.py");
+        }
+    }
+
+    #[test]
+    fn blanks_and_brackets_are_part_of_a_link_but_not_of_a_plain_path() {
+        check("[my file.md](/my file.md)", "my file.md");
+        check("[my file.md](</my file.md>)", "my file.md");
+        check("[my file.md](/my%20file.md)", "my file.md");
+        check("[my%20file.md](/my%20file.md)", "my%20file.md");
+        check("`my file.md`", "my file.md");
+        check("my file.md", "a path with a blank must be a link or stand in backticks");
+        check("[a[.md](/a[.md)", "a[.md");
+        check("[app/[id]/(x)/page.tsx](/app/[id]/(x)/page.tsx)", "app/[id]/(x)/page.tsx");
+    }
+
+    #[test]
+    fn text_and_destination_must_agree() {
+        check("[a.md](/b.md)", "the link's text `a.md` and its destination `/b.md` differ");
+        check("[etc/passwd](//etc/passwd)", "the link's text `etc/passwd` and its destination `//etc/passwd` differ");
+        check("[/etc/passwd](//etc/passwd)", "/etc/passwd");
+        check("[README.md](https://evil.example/x)", "the link's text `README.md` and its destination `https://evil.example/x` differ");
+        check(
+            "[https://a.example](https://b.example)",
+            "the link's text `https://a.example` and its destination `https://b.example` differ",
+        );
+    }
+
+    #[test]
+    fn a_value_is_exactly_one_link() {
+        check("[a](/a) and [b](/b)", "there is more than one link");
+        check("[a](/a) (new)", "there is text beside the link");
+        check("see [a](/a)", "there is text beside the link");
+        check("[a][ref]", "the link is not of the form `[path](/path)`");
+        check("[a.md]", "the link is not of the form `[path](/path)`");
+        check("[a](/a \"title\")", "the link has a title");
+        check("**a**", "the link is not of the form `[path](/path)`");
+        check("  ", "the value is empty");
+    }
+
+    #[test]
+    fn escapes_and_entities_are_decoded_first() {
+        check("[\\.\\./x](/\\.\\./x)", "../x");
+        check("&#46;&#46;/x", "../x");
+        check("[a\\_b.md](/a\\_b.md)", "a_b.md");
+        check("[a_b.md](/a\\_b.md)", "a_b.md");
+    }
+
+    #[test]
+    fn backslashes_alone_are_separators() {
+        check("[a\\b.toml](/a\\b.toml)", "a/b.toml");
+        check("src\\logic.py", "src/logic.py");
+        check("`src\\logic.py`", "src/logic.py");
+        check("..\\..\\etc", "....\\etc");
+        check("a\\..\\b", "a..\\b");
+    }
+
+    #[test]
+    fn addresses_keep_their_destination() {
+        check("[x](https://example.com/docs)", "https://example.com/docs");
+        check("[www.example.com](https://example.com/docs)", "https://example.com/docs");
+        check("[example.com/docs](https://example.com/docs)", "https://example.com/docs");
+        check("<https://example.com/a>", "https://example.com/a");
+        check("https://example.com/a?b=1&c=2", "https://example.com/a?b=1&c=2");
+        for value in ["ftp://example.com", "[x](file:///etc/passwd)", "[file:///etc/passwd](file:///etc/passwd)", "javascript:x"] {
+            assert!(read(value).is_err(), "{value}");
+        }
+    }
+
+    #[test]
+    fn several_names_may_stand_on_one_line() {
+        let names = |value: &str| read_all(value).map_err(|e| e.to_string());
+        assert_eq!(names("[a](/a), [b c](/b c) `[d](/d)`"), Ok(vec!["a".to_owned(), "b c".to_owned(), "d".to_owned()]));
+        assert_eq!(names("a.md, `b.md`"), Ok(vec!["a.md".to_owned(), "b.md".to_owned()]));
+        assert_eq!(names(""), Ok(vec![]));
+        assert!(names("[a](/b)").is_err());
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        for path in ["src/a.rs", "my file.md", "a](b.md", "`a`", "a&amp;b", "a<b>c", "x \"y\"", "%41", " a", "it's"] {
+            check(&write_path(path), path);
+        }
+        for url in ["https://a.example/x_(y)?q=1&amp;r=2", "http://b.example"] {
+            check(&write_url(url), url);
+        }
+    }
+}
