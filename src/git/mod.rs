@@ -3,6 +3,7 @@
 //! Nothing here runs a hook, asks for a signing key, or writes the user's branch, HEAD, index,
 //! stash or config. Objects are written before the ref that reaches them.
 
+pub mod ignore;
 pub mod object;
 pub mod reference;
 pub mod repository;

@@ -117,6 +117,18 @@ impl Repository {
         self.common_dir().join("teddy")
     }
 
+    /// Returns a short name for this repository among all others, the same for its linked worktrees.
+    pub fn identity(&self) -> String {
+        let common = self.common_dir();
+        let bytes = common.as_os_str().as_encoded_bytes();
+        let id = gix::objs::compute_hash(gix::hash::Kind::Sha1, gix::objs::Kind::Blob, bytes);
+        let id = id.map(|id| id.to_string()).unwrap_or_default();
+        let top = if common.ends_with(".git") { common.parent() } else { Some(common.as_path()) };
+        let name = top.and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let plain: String = name.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')).collect();
+        format!("{plain}-{}", id.get(..12).unwrap_or("0"))
+    }
+
     /// Returns the name of this worktree among its siblings: `main`, or the id of a linked one.
     pub fn worktree_name(&self) -> String {
         match self.gix.worktree().and_then(|worktree| worktree.id().ok().flatten().map(ToString::to_string)) {

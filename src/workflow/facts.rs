@@ -1,0 +1,88 @@
+//! What validation knows of the world: one snapshot of the workspace, the context lists, the memos.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::git::object::{Mode, TreeId};
+use crate::git::repository::Repository;
+use crate::host::file::Root;
+use crate::plan::validate::{Entry, Facts};
+use crate::session::transition::Caller;
+use crate::text::path::RepoPath;
+use crate::text::resource::Resource;
+use crate::workflow::lists::Lists;
+
+/// The facts of one snapshot.
+pub struct Snapshotted<'a> {
+    /// The repository.
+    pub repository: &'a Repository,
+    /// The tree of the user's files.
+    pub tree: TreeId,
+    /// The user's folder, for what the snapshot does not have.
+    pub workspace: &'a Root,
+    /// The three context lists.
+    pub lists: &'a Lists,
+    /// The memos.
+    pub memos: &'a [String],
+    /// The agents.
+    pub agents: BTreeSet<String>,
+    /// Who handed over.
+    pub caller: Option<&'a Caller>,
+    /// Tells whether an artifact of a turn exists.
+    pub artifacts: &'a dyn Fn(&Resource) -> bool,
+}
+
+impl Facts for Snapshotted<'_> {
+    fn entry(&self, path: &RepoPath) -> anyhow::Result<Entry> {
+        let mut above: Vec<&str> = path.ancestors().collect();
+        above.reverse();
+        for prefix in above {
+            match self.repository.entry(self.tree, prefix.as_bytes())?.map(|entry| entry.mode) {
+                Some(Mode::Tree) => {}
+                Some(Mode::Link) => return Ok(Entry::Link),
+                Some(Mode::Gitlink) => return Ok(Entry::Repository),
+                Some(Mode::File | Mode::Executable) => return Ok(Entry::File { bytes: Vec::new() }),
+                None => break,
+            }
+        }
+        Ok(match self.repository.entry(self.tree, path.as_str().as_bytes())?.map(|entry| entry.mode) {
+            Some(Mode::File | Mode::Executable) => Entry::File { bytes: self.repository.checked_out(self.tree, path.as_str())? },
+            Some(Mode::Tree) => Entry::Folder,
+            Some(Mode::Link) => Entry::Link,
+            Some(Mode::Gitlink) => Entry::Repository,
+            None => match self.workspace.kind(Path::new(path.as_str())) {
+                Ok(None) => Entry::Absent,
+                _ => Entry::LeftOut,
+            },
+        })
+    }
+
+    fn paths(&self) -> anyhow::Result<Vec<String>> {
+        let leaves = self.repository.leaves(self.tree)?;
+        Ok(leaves.into_iter().filter_map(|leaf| String::from_utf8(leaf.path).ok()).collect())
+    }
+
+    fn in_context(&self, resource: &Resource) -> bool {
+        self.lists.has(resource)
+    }
+
+    fn in_turn_context(&self, resource: &Resource) -> bool {
+        self.lists.turn_has(resource)
+    }
+
+    fn memos(&self) -> &[String] {
+        self.memos
+    }
+
+    fn agents(&self) -> BTreeSet<String> {
+        self.agents.clone()
+    }
+
+    fn has_caller(&self) -> bool {
+        self.caller.is_some()
+    }
+
+    fn has_artifact(&self, resource: &Resource) -> bool {
+        (self.artifacts)(resource)
+    }
+}

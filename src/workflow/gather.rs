@@ -1,0 +1,248 @@
+//! Gathering what `input.md` shows: from one snapshot, so that it is one moment of the project.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use crate::git::object::{BlobId, Leaf, Mode, TreeId};
+use crate::host::file::Root;
+use crate::model::token::TokenCache;
+use crate::session::input::{Body, Material, Scope, Shown};
+use crate::session::turn::Turn;
+use crate::text::resource::Resource;
+use crate::workflow::lists::{Entry, Lists};
+use crate::workflow::project::Project;
+
+/// Fetches a page as readable text.
+pub type Fetch<'a> = &'a mut dyn FnMut(&str) -> Result<String, String>;
+
+/// What the input is gathered from.
+pub struct Sources<'a> {
+    /// The user's files.
+    pub tree: TreeId,
+    /// The newest turn, for artifacts.
+    pub tip: &'a Turn,
+    /// The context lists.
+    pub lists: &'a Lists,
+    /// How many turns before the previous one are shown too.
+    pub depth: u64,
+}
+
+/// Gathers the resources one by one.
+struct Gatherer<'a, 'f> {
+    /// The project.
+    project: &'a Project,
+    /// The files of the snapshot.
+    leaves: &'a [Leaf],
+    /// Where artifacts come from.
+    tip: &'a Turn,
+    /// The user's folder, for ignored files that the user listed.
+    root: &'a Root,
+    /// Token counts by blob.
+    tokens: TokenCache,
+    /// How pages are had.
+    fetch: Fetch<'f>,
+    /// What is shown already.
+    seen: BTreeSet<String>,
+    /// What is shown.
+    shown: Vec<Shown>,
+}
+
+impl Project {
+    /// Gathers the material of the next input.
+    ///
+    /// # Errors
+    /// Where the repository cannot be read; a missing resource is shown as missing.
+    pub fn gather(&self, sources: &Sources<'_>, fetch: Fetch<'_>) -> anyhow::Result<Material> {
+        let leaves = self.repository.leaves(sources.tree)?;
+        let root = Root::open(self.repository.workdir())?;
+        let tokens = TokenCache::open(&self.repository.teddy_dir().join("tokens"));
+        let mut gatherer =
+            Gatherer { project: self, leaves: &leaves, tip: sources.tip, root: &root, tokens, fetch, seen: BTreeSet::new(), shown: Vec::new() };
+        for (scope, entry) in &sources.lists.entries {
+            gatherer.entry(*scope, entry)?;
+        }
+        gatherer.history(sources.depth)?;
+        let Gatherer { shown, mut tokens, .. } = gatherer;
+        // A cache that cannot be written only costs time.
+        let _ = tokens.save();
+        Ok(Material {
+            cwd: self.repository.workdir().display().to_string(),
+            os: system(),
+            shell: self.settings.execute.shell.clone(),
+            paths: self.structure(&leaves, &root)?,
+            memos: self.memos_text(&root),
+            resources: shown,
+            status: self.status_text(sources.tree)?,
+        })
+    }
+
+    /// Returns the paths of the project's structure: git's ignore rules, then `.teddyignore`.
+    fn structure(&self, leaves: &[Leaf], root: &Root) -> anyhow::Result<Vec<String>> {
+        let rules = root.read(Path::new(".teddyignore"), 1 << 20).unwrap_or_default();
+        let ignore = crate::git::ignore::Rules::parse(&rules);
+        let mut paths: BTreeSet<String> = leaves
+            .iter()
+            .filter(|leaf| !leaf.path.starts_with(b".teddy/") && !ignore.excludes(&leaf.path))
+            .map(|leaf| String::from_utf8_lossy(&leaf.path).into_owned())
+            .collect();
+        for name in ignore.included_names() {
+            if matches!(root.kind(Path::new(name)), Ok(Some(crate::host::file::Kind::File(_)))) {
+                paths.insert(name.to_owned());
+            }
+        }
+        Ok(paths.into_iter().collect())
+    }
+
+    /// Returns the branch and what differs from its commit.
+    fn status_text(&self, tree: TreeId) -> anyhow::Result<String> {
+        let branch = self.repository.branch()?;
+        let mut text = match (branch, self.repository.head()?) {
+            (Some(branch), Some(_)) => format!("On branch {branch}\n"),
+            (Some(branch), None) => format!("On branch {branch}, no commits yet\n"),
+            (None, head) => format!("HEAD detached at {}\n", head.map(|id| id.to_string()).unwrap_or_default()),
+        };
+        let changes = self.repository.changes(self.repository.head_tree()?, tree)?;
+        if changes.is_empty() {
+            text.push_str("nothing to commit, working tree clean\n");
+        }
+        for change in changes {
+            let letter = match (&change.old, &change.new) {
+                (None, _) => 'A',
+                (_, None) => 'D',
+                _ => 'M',
+            };
+            text.push_str(&format!("{letter} {}\n", crate::text::visible::visible(&String::from_utf8_lossy(&change.path))));
+        }
+        Ok(text)
+    }
+}
+
+impl Gatherer<'_, '_> {
+    /// Shows what an entry comes to.
+    fn entry(&mut self, scope: Scope, entry: &Entry) -> anyhow::Result<()> {
+        match entry {
+            Entry::Resource(Resource::File(path)) => self.path(scope, path.as_str()),
+            Entry::Resource(Resource::Url(url)) => {
+                let inert = scope == Scope::Global && !self.project.trusted && !self.project.is_own_global();
+                let body = if inert { Body::Failed("the repository is not trusted to name pages".to_owned()) } else { self.page(url) };
+                self.show(scope, url.clone(), body, None);
+                Ok(())
+            }
+            Entry::Resource(Resource::Artifact(artifact)) => {
+                let name = artifact.to_string();
+                let content = self.project.artifact(self.tip, artifact)?;
+                let body = content.map_or(Body::Missing, |bytes| self.body(&bytes));
+                self.show(scope, name, body, None);
+                Ok(())
+            }
+            Entry::Pattern(text, set) => self.pattern(scope, text, set),
+            Entry::Wrong(text, why) => {
+                let short: String = text.chars().take(200).collect();
+                self.show(scope, short, Body::Failed(why.clone()), None);
+                Ok(())
+            }
+        }
+    }
+
+    /// Shows a file, or every file of a folder.
+    fn path(&mut self, scope: Scope, path: &str) -> anyhow::Result<()> {
+        if let Ok(at) = self.leaves.binary_search_by(|leaf| leaf.path.as_slice().cmp(path.as_bytes())) {
+            return self.leaf(scope, at);
+        }
+        let below = format!("{path}/");
+        let inside: Vec<usize> = (0..self.leaves.len()).filter(|&at| self.leaves[at].path.starts_with(below.as_bytes())).collect();
+        if inside.is_empty() {
+            let body = self.outside_the_snapshot(scope, path);
+            self.show(scope, path.to_owned(), body, None);
+        }
+        inside.into_iter().try_for_each(|at| self.leaf(scope, at))
+    }
+
+    /// Reads an ignored file that the user listed; the model's own list does not reach it.
+    fn outside_the_snapshot(&mut self, scope: Scope, path: &str) -> Body {
+        if scope == Scope::Turn {
+            return Body::Missing;
+        }
+        let limit = self.project.settings.context.max_resource_size.0;
+        self.root.read(Path::new(path), limit).map_or(Body::Missing, |bytes| self.body(&bytes))
+    }
+
+    /// Shows every file that fits a pattern.
+    fn pattern(&mut self, scope: Scope, text: &str, set: &globset::GlobSet) -> anyhow::Result<()> {
+        let fits = |leaf: &Leaf| std::str::from_utf8(&leaf.path).is_ok_and(|path| set.is_match(path));
+        let found: Vec<usize> = (0..self.leaves.len()).filter(|&at| fits(&self.leaves[at])).collect();
+        if found.is_empty() {
+            self.show(scope, text.to_owned(), Body::Missing, None);
+        }
+        found.into_iter().try_for_each(|at| self.leaf(scope, at))
+    }
+
+    /// Shows a file of the snapshot.
+    fn leaf(&mut self, scope: Scope, at: usize) -> anyhow::Result<()> {
+        let leaf = &self.leaves[at];
+        let name = String::from_utf8_lossy(&leaf.path).into_owned();
+        if self.seen.contains(&name) {
+            return Ok(());
+        }
+        let body = match leaf.mode {
+            Mode::File | Mode::Executable => self.body(&self.project.repository.blob(BlobId(leaf.id))?),
+            Mode::Link => Body::Failed("a symbolic link".to_owned()),
+            Mode::Gitlink | Mode::Tree => Body::Failed("a repository of its own".to_owned()),
+        };
+        self.show(scope, name, body, Some(leaf.id.to_string()));
+        Ok(())
+    }
+
+    /// Fetches a page.
+    fn page(&mut self, url: &str) -> Body {
+        if self.seen.contains(url) {
+            return Body::Missing;
+        }
+        (self.fetch)(url).map_or_else(Body::Failed, Body::Text)
+    }
+
+    /// Shows the turns before the previous one.
+    fn history(&mut self, depth: u64) -> anyhow::Result<()> {
+        let number = self.tip.number();
+        for back in 1..=depth.min(number.saturating_sub(1)) {
+            for name in ["report.md", "plan.md", "user_prompt.txt"] {
+                let artifact =
+                    crate::text::resource::Artifact { session: self.tip.session.to_string(), turn: number - back, name: name.to_owned() };
+                if self.project.artifact(self.tip, &artifact)?.is_some() {
+                    self.entry(Scope::Turn, &Entry::Resource(Resource::Artifact(artifact)))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Judges bytes: text, binary, or too large.
+    fn body(&self, bytes: &[u8]) -> Body {
+        let size = bytes.len() as u64;
+        if size > self.project.settings.context.max_resource_size.0 {
+            return Body::TooLarge { bytes: size };
+        }
+        match std::str::from_utf8(bytes) {
+            Ok(text) if !text.contains('\0') => Body::Text(text.to_owned()),
+            _ => Body::Binary { bytes: size },
+        }
+    }
+
+    /// Shows a resource once.
+    fn show(&mut self, scope: Scope, resource: String, body: Body, blob: Option<String>) {
+        if !self.seen.insert(resource.clone()) {
+            return;
+        }
+        let tokens = match &body {
+            Body::Text(text) => self.tokens.count(blob.as_deref(), text),
+            _ => 0,
+        };
+        self.shown.push(Shown { scope, resource, body, tokens });
+    }
+}
+
+/// Returns the operating system's name and version.
+fn system() -> String {
+    let kernel = rustix::system::uname();
+    format!("{} {}", kernel.sysname().to_string_lossy(), kernel.release().to_string_lossy())
+}

@@ -1,0 +1,176 @@
+//! `Project`: a repository with its settings and the session in use; what every workflow starts from.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+use crate::config::layer::{self, Layer};
+use crate::config::settings::Settings;
+use crate::config::trust::{self, Trust};
+use crate::git::repository::Repository;
+use crate::git::snapshot::limits::Limits;
+use crate::host::file::write_atomic;
+use crate::host::lock::{Lock, LockError, PATIENCE};
+use crate::session::journal::Journal;
+use crate::session::name::SessionName;
+use crate::session::store::Store;
+
+/// Where the user keeps what is not a project's.
+#[derive(Debug, Clone)]
+pub struct Places {
+    /// The home directory.
+    pub home: Option<PathBuf>,
+    /// `$XDG_CONFIG_HOME/teddy`
+    pub config: PathBuf,
+    /// The user's configuration file.
+    pub config_file: PathBuf,
+    /// `$XDG_CACHE_HOME/teddy`
+    pub cache: PathBuf,
+}
+
+/// What the command line says about the project.
+#[derive(Debug, Clone, Default)]
+pub struct Wanted {
+    /// The session, by `--session` or `TEDDY_SESSION`.
+    pub session: Option<SessionName>,
+    /// Settings of this call, `-c key=value`.
+    pub settings: Vec<(String, String)>,
+}
+
+/// A repository with its settings.
+pub struct Project {
+    /// The repository.
+    pub repository: Repository,
+    /// The settings that hold.
+    pub settings: Settings,
+    /// Whether the repository's own `.teddy/` is trusted as it is now.
+    pub trusted: bool,
+    /// Settings of the repository that are ignored.
+    pub ignored: Vec<String>,
+    /// Where the user's things are.
+    pub places: Places,
+    /// The session that was asked for.
+    wanted: Option<SessionName>,
+}
+
+/// No session is in use.
+#[derive(Debug, thiserror::Error)]
+#[error("there is no session in use here")]
+pub struct NoSession;
+
+impl Project {
+    /// Opens the project of a folder.
+    ///
+    /// # Errors
+    /// Where there is no fit repository, or a configuration is wrong.
+    pub fn open(folder: &Path, places: Places, wanted: Wanted) -> anyhow::Result<Project> {
+        let repository = Repository::discover(folder, places.home.as_deref())?;
+        let teddy = repository.workdir().join(".teddy");
+        let record = Trust::of(&places.config, &repository.common_dir()).record();
+        let trusted = record.covers(&trust::files(&teddy));
+        let mut own = match trust::files(&teddy).get("config.yaml") {
+            Some(text) => Layer::parse(&teddy.join("config.yaml").display().to_string(), text)?,
+            None => Layer::default(),
+        };
+        let ignored = own.confine(trusted);
+        let layers = [
+            Layer::from_pairs("git config", &repository.config_section("teddy"))?,
+            Layer::read(&places.config_file)?,
+            own,
+            Layer::from_pairs("-c", &wanted.settings)?,
+        ];
+        let settings = layer::merge(&layers)?;
+        Ok(Project { repository, settings, trusted, ignored, places, wanted: wanted.session })
+    }
+
+    /// Returns the sessions.
+    pub fn store(&self) -> Store<'_> {
+        Store { repository: &self.repository }
+    }
+
+    /// Returns the journal.
+    pub fn journal(&self) -> Journal {
+        Journal::new(&self.repository.teddy_dir())
+    }
+
+    /// Returns the session in use: the one asked for, else the one last used in this worktree,
+    /// else the only one that there is.
+    ///
+    /// # Errors
+    /// [`NoSession`].
+    pub fn session(&self) -> anyhow::Result<SessionName> {
+        if let Some(wanted) = &self.wanted {
+            return Ok(wanted.clone());
+        }
+        let last = std::fs::read_to_string(self.last_used()).ok().and_then(|text| SessionName::from_ref(text.trim()).ok());
+        if let Some(last) = last
+            && self.repository.reference(&last.reference())?.is_some()
+        {
+            return Ok(last);
+        }
+        match self.store().sessions()?.as_slice() {
+            [(only, _)] => Ok(only.clone()),
+            _ => Err(NoSession.into()),
+        }
+    }
+
+    /// Makes a session the one in use in this worktree.
+    ///
+    /// # Errors
+    /// Where the note cannot be written.
+    pub fn use_session(&mut self, session: &SessionName) -> anyhow::Result<()> {
+        self.wanted = Some(session.clone());
+        let path = self.last_used();
+        let folder = path.parent().expect("the note has a folder");
+        std::fs::create_dir_all(folder).with_context(|| format!("making `{}`", folder.display()))?;
+        if std::fs::read_to_string(&path).is_ok_and(|text| text.trim() == session.as_str()) {
+            return Ok(());
+        }
+        Ok(write_atomic(&path, format!("{session}\n").as_bytes())?)
+    }
+
+    /// Takes the lock under which refs move and the user's files change.
+    ///
+    /// # Errors
+    /// Where another process holds it for too long.
+    pub fn lock(&self, command: &str) -> Result<Lock, LockError> {
+        Lock::take(&self.repository.teddy_dir(), command, PATIENCE)
+    }
+
+    /// Takes the lock of a session's turn in progress and its worktree.
+    ///
+    /// # Errors
+    /// As for [`Project::lock`].
+    pub fn lock_session(&self, session: &SessionName, command: &str) -> Result<Lock, LockError> {
+        Lock::take(&self.repository.teddy_dir().join("locks").join(session.as_str()), command, PATIENCE)
+    }
+
+    /// Returns the private index of a checkout.
+    pub fn index(&self, name: &str) -> PathBuf {
+        self.repository.teddy_dir().join("index").join(name)
+    }
+
+    /// Returns what a snapshot leaves out.
+    pub fn limits(&self) -> Limits {
+        Limits { max_file_size: self.settings.snapshot.max_file_size.0, secrets: self.settings.snapshot.exclude.clone(), ..Limits::default() }
+    }
+
+    /// Returns the folder that holds the worktrees of this repository's sessions.
+    pub fn worktrees(&self) -> PathBuf {
+        let root = match &self.settings.worktree.root {
+            Some(root) => self.repository.workdir().join(root),
+            None => self.places.cache.join("worktrees"),
+        };
+        root.join(self.repository.identity())
+    }
+
+    /// Returns the path of a file of `.teddy/` in the workspace.
+    pub fn teddy_file(&self, name: &str) -> PathBuf {
+        self.repository.workdir().join(".teddy").join(name)
+    }
+
+    /// Returns where the session last used in this worktree is noted.
+    fn last_used(&self) -> PathBuf {
+        self.repository.teddy_dir().join("current").join(self.repository.worktree_name())
+    }
+}
