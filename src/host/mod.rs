@@ -1,8 +1,13 @@
 //! The machine: one effect per file.
 
+pub mod clipboard;
 pub mod clock;
+pub mod editor;
 pub mod env;
 pub mod file;
+pub mod helper;
 pub mod interrupt;
+pub mod pager;
 pub mod process;
 pub mod shell;
+pub mod stdout;

@@ -1,0 +1,180 @@
+//! The clipboard, through the helpers that the system has: a program of the desktop, tmux, or,
+//! for copying, the terminal itself (OSC 52).
+//!
+//! A helper keeps what was copied when we end, which a clipboard library cannot. Where there is
+//! none the answer is an error at once, never a wait.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
+use std::time::Duration;
+
+use super::{env, helper, process};
+
+/// How long a helper may take.
+const LIMIT: Duration = Duration::from_secs(1);
+/// The most that terminals take through OSC 52, in bytes of base64.
+const MAX_OSC52: usize = 74_000;
+
+/// A clipboard and how it is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Helper {
+    /// The command that takes text.
+    copy: &'static [&'static str],
+    /// The command that gives it.
+    paste: &'static [&'static str],
+    /// Whether it takes UTF-16.
+    wide: bool,
+}
+
+/// A helper that takes UTF-8.
+const fn helper(copy: &'static [&'static str], paste: &'static [&'static str]) -> Helper {
+    Helper { copy, paste, wide: false }
+}
+
+/// macOS.
+const MACOS: Helper = helper(&["pbcopy"], &["pbpaste"]);
+/// Windows from its Linux subsystem.
+const WSL: Helper = Helper {
+    copy: &["clip.exe"],
+    paste: &["powershell.exe", "-NoProfile", "-Command", "[Console]::OutputEncoding=[Text.Encoding]::UTF8; Get-Clipboard -Raw"],
+    wide: true,
+};
+/// Wayland.
+const WAYLAND: Helper = helper(&["wl-copy"], &["wl-paste", "--no-newline"]);
+/// X11, the usual program.
+const XCLIP: Helper = helper(&["xclip", "-selection", "clipboard"], &["xclip", "-selection", "clipboard", "-o"]);
+/// X11, the other one.
+const XSEL: Helper = helper(&["xsel", "--clipboard", "--input"], &["xsel", "--clipboard", "--output"]);
+/// tmux: its own buffer, and the outer terminal's clipboard as far as that allows.
+const TMUX: Helper = helper(&["tmux", "load-buffer", "-w", "-"], &["tmux", "save-buffer", "-"]);
+
+/// Puts a text into the clipboard.
+///
+/// # Errors
+/// No clipboard is reachable, or the text is too long for the only way there is.
+pub fn copy(text: &str) -> io::Result<()> {
+    for helper in helpers(&is_there) {
+        let input = if helper.wide { wide(text) } else { text.as_bytes().to_vec() };
+        if helper::tell(&mut command(helper.copy), &input, LIMIT).is_ok() {
+            return Ok(());
+        }
+    }
+    through_terminal(text)
+}
+
+/// Returns the text in the clipboard.
+///
+/// # Errors
+/// No clipboard is reachable, or it holds no text.
+pub fn paste() -> io::Result<String> {
+    for helper in helpers(&is_there) {
+        if let Ok(answer) = helper::ask(&mut command(helper.paste), b"", LIMIT)
+            && answer.status.success()
+        {
+            return String::from_utf8(answer.stdout).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "the clipboard holds no text"));
+        }
+    }
+    Err(unreachable("give the text on standard input (`-`) instead"))
+}
+
+/// Returns the helpers that make sense here, best first. `is_set` tells of variables.
+fn helpers(is_set: &dyn Fn(&str) -> bool) -> Vec<Helper> {
+    let desktop: &[(bool, Helper)] = &[
+        (cfg!(target_os = "macos"), MACOS),
+        (is_set("WSL_DISTRO_NAME"), WSL),
+        (is_set("WAYLAND_DISPLAY"), WAYLAND),
+        (is_set("DISPLAY"), XCLIP),
+        (is_set("DISPLAY"), XSEL),
+        (is_set("TMUX"), TMUX),
+    ];
+    desktop.iter().filter(|(here, _)| *here).map(|(_, helper)| *helper).collect()
+}
+
+/// Returns whether a variable says that something is there.
+fn is_there(variable: &str) -> bool {
+    env::var_os(variable).is_some()
+}
+
+/// Returns a helper's command.
+fn command(words: &[&str]) -> std::process::Command {
+    let mut command = process::command(words.first().copied().unwrap_or_default());
+    command.args(words.iter().skip(1));
+    command
+}
+
+/// Asks the terminal to take a text into its clipboard.
+fn through_terminal(text: &str) -> io::Result<()> {
+    let sequence = osc52(text, is_there("TMUX"))?;
+    let mut terminal =
+        OpenOptions::new().write(true).open("/dev/tty").map_err(|_| unreachable("take the text from standard output instead"))?;
+    terminal.write_all(sequence.as_bytes())
+}
+
+/// Returns the sequence that puts a text into a terminal's clipboard.
+fn osc52(text: &str, tmux: bool) -> io::Result<String> {
+    let encoded = base64(text.as_bytes());
+    if encoded.len() > MAX_OSC52 {
+        return Err(unreachable("the text is too long for the terminal's own"));
+    }
+    Ok(match tmux {
+        true => format!("\u{1b}Ptmux;\u{1b}\u{1b}]52;c;{encoded}\u{7}\u{1b}\\"),
+        false => format!("\u{1b}]52;c;{encoded}\u{1b}\\"),
+    })
+}
+
+/// Returns the error that says that there is no clipboard, with a hint.
+fn unreachable(hint: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::NotFound, format!("no clipboard is reachable from here; {hint}"))
+}
+
+/// Returns a text as Windows' helper takes it.
+fn wide(text: &str) -> Vec<u8> {
+    "\u{feff}".encode_utf16().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect()
+}
+
+/// Returns bytes in base64, with padding.
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let group = |chunk: &[u8]| {
+        let number = chunk.iter().chain([0, 0].iter()).take(3).fold(0u32, |n, &byte| n << 8 | u32::from(byte));
+        let digits = chunk.len() + 1;
+        (0..4).map(move |place| if place < digits { DIGITS[(number >> (18 - 6 * place) & 63) as usize] as char } else { '=' })
+    };
+    bytes.chunks(3).flat_map(group).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Compares the helpers that are tried where these variables are set.
+    fn check(set: &[&str], expected: &[&str]) {
+        let found: Vec<_> = helpers(&|name| set.contains(&name)).iter().map(|helper| helper.copy[0]).collect();
+        assert_eq!(found.strip_prefix(&["pbcopy"]).unwrap_or(&found), expected);
+    }
+
+    #[test]
+    fn helpers_follow_the_surroundings() {
+        check(&[], &[]);
+        check(&["WAYLAND_DISPLAY", "DISPLAY"], &["wl-copy", "xclip", "xsel"]);
+        check(&["TMUX"], &["tmux"]);
+        check(&["WSL_DISTRO_NAME", "DISPLAY"], &["clip.exe", "xclip", "xsel"]);
+    }
+
+    #[test]
+    fn the_terminals_sequence_is_wrapped_for_tmux() {
+        assert_eq!(osc52("hi", false).unwrap(), "\u{1b}]52;c;aGk=\u{1b}\\");
+        assert_eq!(osc52("hi", true).unwrap(), "\u{1b}Ptmux;\u{1b}\u{1b}]52;c;aGk=\u{7}\u{1b}\\");
+        assert!(osc52(&"x".repeat(60_000), false).is_err());
+    }
+
+    #[test]
+    fn base64_has_padding() {
+        assert_eq!(["", "f", "fo", "foo", "foob"].map(|t| base64(t.as_bytes())), ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg=="]);
+    }
+
+    #[test]
+    fn windows_gets_utf16_with_a_mark() {
+        assert_eq!(wide("ä"), [0xff, 0xfe, 0xe4, 0]);
+    }
+}

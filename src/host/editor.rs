@@ -1,0 +1,184 @@
+//! The user's editor and previewer.
+//!
+//! A configured command is split into words and never given to a shell; what git itself would
+//! use (`GIT_EDITOR`, `core.editor`, `VISUAL`, `EDITOR`) is the user's own shell text and is run
+//! as git runs it. An editor with a window runs beside us; one in the terminal is waited for.
+
+use std::io;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use super::{env, process};
+
+/// Programs that open a window of their own.
+const WINDOWS: [&str; 30] = [
+    "atom",
+    "bbedit",
+    "clion",
+    "code",
+    "code-insiders",
+    "codium",
+    "cursor",
+    "fleet",
+    "gedit",
+    "geany",
+    "gnome-text-editor",
+    "goland",
+    "gvim",
+    "idea",
+    "kate",
+    "kwrite",
+    "mate",
+    "mousepad",
+    "notepad",
+    "notepadqq",
+    "open",
+    "pluma",
+    "pycharm",
+    "rustrover",
+    "subl",
+    "windsurf",
+    "xdg-open",
+    "xed",
+    "webstorm",
+    "zed",
+];
+
+/// An editor or previewer, ready to open files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Editor {
+    /// A program and its arguments; the file comes last.
+    Words(Vec<String>),
+    /// Shell text, as git has it; the file is its argument.
+    Shell(String),
+}
+
+/// What became of opening a file.
+#[derive(Debug)]
+pub enum Opened {
+    /// A terminal editor was left.
+    Left(ExitStatus),
+    /// A window is open; the user says when it is done.
+    Window(Child),
+}
+
+/// Returns the previewer: the configured command, else Visual Studio Code. Nothing means: show
+/// it in the terminal.
+///
+/// # Errors
+/// The configured command has no words or an open quote.
+pub fn previewer(configured: Option<&str>) -> io::Result<Option<Editor>> {
+    match configured {
+        Some(command) => split(command).map(Some),
+        None => Ok(process::find("code").map(|_| Editor::Words(vec!["code".to_owned()]))),
+    }
+}
+
+/// Returns the editor for a message or an action: the configured command, else Visual Studio
+/// Code, else git's choice.
+///
+/// # Errors
+/// As [`previewer`].
+pub fn editor(configured: Option<&str>, core_editor: Option<&str>) -> io::Result<Editor> {
+    Ok(previewer(configured)?.unwrap_or_else(|| Editor::Shell(git_editor(core_editor))))
+}
+
+/// Returns what `git var GIT_EDITOR` says, given the value of `core.editor`.
+pub fn git_editor(core_editor: Option<&str>) -> String {
+    let dumb = env::var("TERM").is_none_or(|term| term == "dumb");
+    let visual = || env::var("VISUAL").filter(|_| !dumb);
+    let core = || core_editor.map(str::to_owned);
+    env::var("GIT_EDITOR").or_else(core).or_else(visual).or_else(|| env::var("EDITOR")).unwrap_or_else(|| "vi".to_owned())
+}
+
+/// Splits a configured command into words.
+fn split(command: &str) -> io::Result<Editor> {
+    let bad = || io::Error::new(io::ErrorKind::InvalidInput, format!("`{command}` is no command: quotes must close"));
+    let words = shlex::split(command).filter(|words| !words.is_empty()).ok_or_else(bad)?;
+    Ok(Editor::Words(words))
+}
+
+impl Editor {
+    /// Opens a file: waits for a terminal editor, leaves a window open.
+    ///
+    /// # Errors
+    /// The program cannot be started.
+    pub fn open(&self, file: &Path) -> io::Result<Opened> {
+        let mut command = self.command(file);
+        if self.has_window() {
+            // A group of its own: ctrl-c at our prompt must not close the user's window.
+            let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+            return quiet.spawn().map(Opened::Window);
+        }
+        command.status().map(Opened::Left)
+    }
+
+    /// Returns whether the editor opens a window of its own.
+    pub fn has_window(&self) -> bool {
+        let words = match self {
+            Editor::Words(words) => words.clone(),
+            Editor::Shell(text) => shlex::split(text).unwrap_or_default(),
+        };
+        let program = words.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();
+        program.to_str().is_some_and(|name| WINDOWS.contains(&name) && !waits(&words))
+    }
+
+    /// Returns the command that opens a file.
+    fn command(&self, file: &Path) -> Command {
+        match self {
+            Editor::Words(words) => {
+                let mut command = process::command(words.first().map_or("", String::as_str));
+                command.args(words.iter().skip(1)).arg(file);
+                command
+            }
+            Editor::Shell(text) => {
+                let mut command = process::command("sh");
+                command.arg("-c").arg(format!("{text} \"$@\"")).arg(text).arg(file);
+                command
+            }
+        }
+    }
+}
+
+/// Returns whether the words ask a window to be waited for.
+fn waits(words: &[String]) -> bool {
+    words.iter().any(|word| matches!(word.as_str(), "--wait" | "-w" | "--block" | "-W" | "--nofork" | "-f"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Compares the command and whether it is a window's.
+    fn check(command: &str, expected: &[&str], window: bool) {
+        let editor = split(command).unwrap();
+        assert_eq!(editor, Editor::Words(expected.iter().map(|&w| w.to_owned()).collect()));
+        assert_eq!(editor.has_window(), window, "for {command}");
+    }
+
+    #[test]
+    fn a_configured_command_is_split_and_not_interpreted() {
+        check("nvim -R", &["nvim", "-R"], false);
+        check("code", &["code"], true);
+        check("/usr/bin/code --wait", &["/usr/bin/code", "--wait"], false);
+        check("'my editor' a;b $HOME", &["my editor", "a;b", "$HOME"], false);
+    }
+
+    #[test]
+    fn an_open_quote_is_an_error() {
+        assert_eq!(split("a 'b").unwrap_err().to_string(), "`a 'b` is no command: quotes must close");
+        assert!(split("").is_err());
+    }
+
+    #[test]
+    fn a_terminal_editor_is_waited_for() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let editor = Editor::Shell("printf edited >".to_owned());
+        assert!(matches!(editor.open(file.path()).unwrap(), Opened::Left(status) if status.success()));
+        assert_eq!(std::fs::read(file.path()).unwrap(), b"edited");
+        let editor = Editor::Words(vec!["rm".to_owned()]);
+        assert!(matches!(editor.open(file.path()).unwrap(), Opened::Left(status) if status.success()));
+        assert!(!file.path().exists());
+    }
+}

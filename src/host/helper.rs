@@ -1,0 +1,142 @@
+//! A small program that is asked one thing: text in, text out, within a time limit.
+
+use std::io::{self, Read, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal};
+
+/// The most output that is taken.
+const MAX_OUTPUT: u64 = 16 << 20;
+/// How often a program that closed its output is looked at.
+const TICK: Duration = Duration::from_millis(2);
+
+/// What a helper answered.
+#[derive(Debug)]
+pub struct Answer {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// What it wrote.
+    pub stdout: Vec<u8>,
+    /// What it complained.
+    pub stderr: Vec<u8>,
+}
+
+/// Gives a program its input and returns its answer.
+///
+/// # Errors
+/// It cannot be started, or takes longer than the limit (`TimedOut`); its group is killed then.
+pub fn ask(command: &mut Command, input: &[u8], limit: Duration) -> io::Result<Answer> {
+    let deadline = Instant::now() + limit;
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let mut child = command.spawn()?;
+    feed(&mut child, input);
+    let (sender, outputs) = mpsc::channel();
+    let complaints = mpsc::channel();
+    collect(child.stdout.take(), sender);
+    collect(child.stderr.take(), complaints.0);
+    let stdout = outputs.recv_timeout(limit);
+    let stderr = complaints.1.recv_timeout(deadline.saturating_duration_since(Instant::now()));
+    match (stdout, stderr, wait(&mut child, deadline)) {
+        (Ok(stdout), Ok(stderr), Some(status)) => Ok(Answer { status, stdout, stderr }),
+        _ => Err(end(child)),
+    }
+}
+
+/// Gives a program its input and does not listen to it: what it leaves in the background (the
+/// owner of a clipboard) may live on.
+///
+/// # Errors
+/// As [`ask`], and if the program fails.
+pub fn tell(command: &mut Command, input: &[u8], limit: Duration) -> io::Result<()> {
+    let deadline = Instant::now() + limit;
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+    let mut child = command.spawn()?;
+    feed(&mut child, input);
+    match wait(&mut child, deadline) {
+        Some(status) if status.success() => Ok(()),
+        Some(status) => Err(io::Error::other(format!("it ended with {status}"))),
+        None => Err(end(child)),
+    }
+}
+
+/// Writes a program's input from a thread, so that a program that does not read cannot hold us.
+fn feed(child: &mut Child, input: &[u8]) {
+    let input = input.to_vec();
+    if let Some(mut pipe) = child.stdin.take() {
+        // A program that ends without reading everything is judged by its exit code.
+        std::thread::spawn(move || pipe.write_all(&input));
+    }
+}
+
+/// Reads one of a program's outputs from a thread.
+fn collect(pipe: Option<impl Read + Send + 'static>, sender: mpsc::Sender<Vec<u8>>) {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(pipe) = pipe {
+            let _ = pipe.take(MAX_OUTPUT).read_to_end(&mut bytes);
+        }
+        let _ = sender.send(bytes);
+    });
+}
+
+/// Waits for a program's end until the deadline.
+fn wait(child: &mut Child, deadline: Instant) -> Option<ExitStatus> {
+    loop {
+        if let Ok(Some(status)) = child.try_wait() {
+            return Some(status);
+        }
+        if Instant::now() >= deadline {
+            return None;
+        }
+        std::thread::sleep(TICK);
+    }
+}
+
+/// Kills a program's group and returns the error that says so.
+fn end(mut child: Child) -> io::Error {
+    let _ = rustix::process::kill_process_group(Pid::from_child(&child), Signal::KILL);
+    let _ = child.kill();
+    let _ = child.wait();
+    io::Error::new(io::ErrorKind::TimedOut, "it takes too long")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::process::command;
+
+    const LIMIT: Duration = Duration::from_secs(10);
+
+    #[test]
+    fn a_helper_answers() {
+        let input = "x".repeat(300_000);
+        let answer = ask(&mut command("cat"), input.as_bytes(), LIMIT).unwrap();
+        assert!(answer.status.success() && answer.stdout == input.as_bytes() && answer.stderr.is_empty());
+    }
+
+    #[test]
+    fn a_helper_that_hangs_is_killed() {
+        let begin = Instant::now();
+        let error = ask(command("sh").args(["-c", "sleep 300; :"]), b"", Duration::from_millis(50)).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        let error = tell(command("sh").args(["-c", "sleep 300; :"]), b"", Duration::from_millis(50)).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        assert!(begin.elapsed() < LIMIT);
+    }
+
+    #[test]
+    fn what_a_told_helper_leaves_behind_does_not_hold_us() {
+        let begin = Instant::now();
+        tell(command("sh").args(["-c", "cat > /dev/null; sleep 3 &"]), b"text", LIMIT).unwrap();
+        assert!(begin.elapsed() < Duration::from_secs(2));
+    }
+
+    #[test]
+    fn a_failure_is_an_error() {
+        assert!(tell(&mut command("false"), b"", LIMIT).is_err());
+        assert!(!ask(&mut command("false"), b"", LIMIT).unwrap().status.success());
+    }
+}

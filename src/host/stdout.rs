@@ -1,0 +1,33 @@
+//! Results on standard output. A reader that has seen enough (`| head`) is no failure.
+
+use std::io::{self, Write as _};
+
+/// Writes a result.
+///
+/// # Errors
+/// The output cannot be written; that nobody reads it any more is none.
+pub fn write(bytes: impl AsRef<[u8]>) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    quietly(out.write_all(bytes.as_ref()).and_then(|()| out.flush()))
+}
+
+/// Takes a closed pipe for success.
+pub fn quietly(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_closed_pipe_is_no_failure() {
+        let (reader, mut writer) = io::pipe().unwrap();
+        drop(reader);
+        assert!(quietly(writer.write_all(b"x")).is_ok());
+        assert!(quietly(Err(io::ErrorKind::StorageFull.into())).is_err());
+    }
+}
