@@ -1,4 +1,25 @@
 //! Repair: the best segmentation of a reply by the plan grammar.
+//!
+//! Every block ends where the grammar can go on. Only fences are rewritten: a content's bytes and
+//! line ends stay, a plan that reads as valid comes back as it was, and a repaired plan is not
+//! changed again. The rules stand in `docs/formats/repair.md`.
+
+mod block;
+#[cfg(test)]
+mod cases;
+mod check;
+mod cost;
+#[cfg(test)]
+mod damage;
+mod emit;
+mod line;
+mod note;
+mod pass;
+mod state;
+mod step;
+#[cfg(test)]
+mod strict;
+mod token;
 
 /// How much had to be assumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
@@ -34,4 +55,48 @@ pub struct Repaired {
     pub level: Level,
     /// What was done, by line.
     pub notes: Vec<Note>,
+}
+
+/// Repairs a reply. Pure; never fails: what cannot be repaired comes back as it was.
+pub fn repair(reply: &str) -> Repaired {
+    let text = reply.strip_prefix('\u{feff}').unwrap_or(reply);
+    let mut repaired = segment(text);
+    if repaired.level < Level::Hopeless && repaired.text != text && segment(&repaired.text).text != repaired.text {
+        repaired = hopeless(text, 0, "no repair of these fences is stable");
+    }
+    if repaired.level == Level::Hopeless {
+        return Repaired { text: reply.to_owned(), ..repaired };
+    }
+    if text.len() < reply.len() {
+        repaired.level = repaired.level.max(Level::Refenced);
+        repaired.notes.insert(0, note::note(0, "dropped the byte order mark"));
+    }
+    repaired
+}
+
+/// Returns the best reading of a text, written out.
+fn segment(text: &str) -> Repaired {
+    let lines = line::read(text);
+    if !lines.iter().any(|l| matches!(l.kind, line::Kind::Action(_) | line::Kind::Section(line::Section::Plan))) {
+        return hopeless(text, 0, "there is no `## Action Plan` and no action");
+    }
+    let tokens = token::tokens(&lines);
+    if let Some(contents) = check::clean(&lines, &tokens) {
+        let notes = contents.iter().filter_map(|content| note::hidden_action(&lines, content)).collect();
+        return Repaired { text: text.to_owned(), level: Level::Clean, notes };
+    }
+    let Some(best) = pass::best(&tokens) else { return hopeless(text, 0, "no reading fits the plan's grammar") };
+    if let Some(step) = best.first.steps.iter().find(|step| step.event == step::Event::Broken) {
+        return hopeless(text, step.line.min(lines.len() - 1), "what the grammar asks for before this line is missing");
+    }
+    let spans = emit::spans(&lines, &best.first.steps);
+    let repaired = emit::emit(&lines, &best.first.steps, &spans);
+    let level = note::level(&best, repaired != text);
+    let notes = note::notes(&lines, &best, &spans, level);
+    Repaired { text: repaired, level, notes }
+}
+
+/// Returns a text that stays as it is.
+fn hopeless(text: &str, at: usize, why: &str) -> Repaired {
+    Repaired { text: text.to_owned(), level: Level::Hopeless, notes: vec![note::note(at, why)] }
 }

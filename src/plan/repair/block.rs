@@ -1,0 +1,169 @@
+//! One step inside a block: content, an inner fence, or the block's end.
+
+use super::cost::{self, Cost};
+use super::line::{Fence, Info, Label, Section};
+use super::state::{Block, Place, State};
+use super::step::{Event, How, Move, outside, scope};
+use super::token::{Token, TokenKind};
+
+/// Plan structure that was taken for content, as bits of [`Block::looks`].
+mod look {
+    /// `## Action Plan` outside of inner fences.
+    pub(super) const PLAN: u8 = 1;
+    /// An action outside of inner fences.
+    pub(super) const RAW: u8 = 2;
+    /// An action in an inner fence of a document.
+    pub(super) const DOCUMENT: u8 = 4;
+    /// An action in an inner fence without a language.
+    pub(super) const BARE: u8 = 8;
+    /// An action in an inner fence of another language.
+    pub(super) const CODE: u8 = 16;
+    /// A label.
+    pub(super) const LABEL: u8 = 32;
+}
+
+/// How many inner fences may be open.
+const MAX_DEPTH: u8 = 4;
+
+/// Passes every step that a token may be, inside a block, to `emit`.
+pub(super) fn inside(state: State, block: Block, token: &Token, emit: &mut dyn FnMut(Move)) {
+    match token.kind {
+        TokenKind::Gap(gap) => emit(Move::to(state.with(Block { solid: block.solid || gap.solid, ..block }), 0)),
+        TokenKind::Title { .. } => emit(Move::to(state.with(block.filled()), 0)),
+        TokenKind::Fence(fence) => {
+            close(state, block, fence, emit);
+            keep(state, block, fence, emit);
+        }
+        TokenKind::Action(_) | TokenKind::Section(_) | TokenKind::Label(..) => {
+            emit(look_alike(state, block, token));
+            forget(state, block, token, emit);
+        }
+        TokenKind::End => forget(state, block, token, emit),
+    }
+}
+
+/// Passes the steps in which a fence ends the block.
+fn close(state: State, block: Block, fence: Fence, emit: &mut dyn FnMut(Move)) {
+    if fence.indent > block.indent.saturating_add(3) {
+        return;
+    }
+    let trailing = match fence.info {
+        Info::Bare => 0,
+        Info::Odd => cost::TRAILING_ODD,
+        Info::Document | Info::Code => cost::TRAILING_WORD,
+    };
+    let (how, price) = match () {
+        () if fence.mark != block.mark && trailing > 0 => return,
+        () if fence.mark != block.mark => (How::OtherMark, cost::OTHER_MARK),
+        () if trailing > 0 => (How::Trailing, trailing + if fence.len < block.len { cost::SHORTER } else { 0 }),
+        () if fence.len < block.len => (How::Shorter, cost::SHORTER),
+        () if fence.len > block.len => (How::Proper, cost::LONGER),
+        () => (How::Proper, 0),
+    };
+    let askew = if fence.indent == block.indent { 0 } else { cost::ASKEW };
+    let empty = if state.place == Place::Label(Label::Find) && !block.solid { cost::EMPTY_FIND } else { 0 };
+    let next = state.closed(&block);
+    let price = price + askew + empty + left_open(state, block, how);
+    if state.place == Place::Start {
+        return emit(Move::to(next, 0));
+    }
+    emit(Move::doing(Event::Close(scope(state), how), next, price));
+}
+
+/// Returns what it costs that the content leaves an inner fence open.
+fn left_open(state: State, block: Block, how: How) -> Cost {
+    let Some(inner) = block.inner else {
+        let uneven = state.place == Place::Label(Label::Replace) && state.find_open;
+        return if uneven { cost::OPEN_SHORTER } else { 0 };
+    };
+    match state.place {
+        _ if block.looks != 0 => cost::DISORDER,
+        _ if inner.len < block.len && how == How::Proper => cost::OPEN_SHORTER,
+        Place::Label(Label::Replace) if state.find_open => 0,
+        Place::Label(_) => cost::OPEN_EDIT,
+        Place::Message(_) => cost::OPEN_MESSAGE,
+        _ if block.document => cost::OPEN_DOCUMENT,
+        _ => cost::OPEN_CODE,
+    }
+}
+
+/// Passes the steps in which a fence is content.
+fn keep(state: State, block: Block, fence: Fence, emit: &mut dyn FnMut(Move)) {
+    let content = state.with(block.filled());
+    let tagged = matches!(fence.info, Info::Document | Info::Code);
+    let Some(inner) = block.inner.filter(|_| fence.mark == block.mark) else {
+        let opens = fence.mark == block.mark && (tagged || fence.info == Info::Bare);
+        let query = matches!(state.place, Place::Action(super::line::Act::Research) | Place::Tail(super::line::Act::Research));
+        let price = cost::INNER + if query { cost::INNER_IN_QUERY } else { 0 };
+        return emit(if opens { Move::to(state.with(block.nested(fence)), price) } else { Move::to(content, 0) });
+    };
+    if fence.len < inner.len || fence.info == Info::Odd {
+        return emit(Move::to(content, 0));
+    }
+    if fence.info == Info::Bare {
+        let askew = if fence.indent == inner.indent { 0 } else { cost::INNER_ASKEW };
+        let longer = if fence.len > inner.len { cost::LONGER / 2 } else { 0 };
+        return emit(Move::to(state.with(block.unnested()), askew + longer));
+    }
+    let as_text = if inner.info == Info::Bare { cost::TAGGED_IN_BARE[usize::from(!block.document)] } else { 0 };
+    emit(Move::to(content, as_text));
+    if block.depth < MAX_DEPTH {
+        emit(Move::to(state.with(block.nested(fence)), cost::NESTED));
+    }
+}
+
+/// Returns the step in which plan structure is content.
+fn look_alike(state: State, block: Block, token: &Token) -> Move {
+    let (bit, price) = match (state.place, token.kind) {
+        (Place::Start, _) => (0, 0),
+        (_, TokenKind::Action(_)) => action_look(state, block),
+        (_, TokenKind::Section(Section::Plan)) => plan_look(state, block),
+        (_, TokenKind::Section(_)) => (0, cost::LOOK_SECTION),
+        (Place::Label(_), _) => (look::LABEL, cost::LOOK_LABEL),
+        _ => (0, 0),
+    };
+    let price = if bit != 0 && block.looks & bit != 0 { 0 } else { price };
+    Move::to(state.with(Block { looks: block.looks | (bit & !look::LABEL), solid: true, ..block }), price)
+}
+
+/// Returns the kind and the cost of an action heading as content.
+fn action_look(state: State, block: Block) -> (u8, Cost) {
+    let around = match state.place {
+        Place::Message(_) => Some(block.inner.map_or(block.info, |inner| inner.info)),
+        _ => block.inner.map(|inner| inner.info),
+    };
+    let in_code = if block.document { 0 } else { cost::LOOK_IN_CODE };
+    match around {
+        Some(Info::Document) => (look::DOCUMENT, cost::LOOK_DOCUMENT),
+        Some(Info::Bare) => (look::BARE, cost::LOOK_BARE + in_code),
+        Some(Info::Code | Info::Odd) => (look::CODE, cost::LOOK_CODE),
+        None if block.looks & look::PLAN != 0 => (look::RAW, 0),
+        None => (look::RAW, cost::LOOK_RAW + in_code),
+    }
+}
+
+/// Returns the kind and the cost of `## Action Plan` as content.
+fn plan_look(state: State, block: Block) -> (u8, Cost) {
+    if block.inner.is_some() || matches!(state.place, Place::Message(_)) {
+        return action_look(state, block);
+    }
+    let in_code = if block.document { 0 } else { cost::LOOK_IN_CODE };
+    let price = if matches!(state.place, Place::Head(_)) { cost::LOOK_PLAN_IN_SECTION } else { cost::LOOK_PLAN };
+    (look::PLAN, price + in_code)
+}
+
+/// Passes the step in which the block ended before this token and its closer is missing.
+fn forget(state: State, block: Block, token: &Token, emit: &mut dyn FnMut(Move)) {
+    let unsaid = !block.solid || state.place == Place::Start;
+    if unsaid {
+        return;
+    }
+    let price = if block.looks != 0 { cost::DISORDER } else { cost::FORGOTTEN };
+    let open = if block.looks != 0 { 0 } else { left_open(state, block, How::Shorter) };
+    outside(state.closed(&block), token, &mut |next| {
+        let wrapped = matches!(token.kind, TokenKind::End) && next.cost == cost::WRAPPER_OPEN;
+        if next.cost == 0 || wrapped {
+            emit(Move::doing(Event::Forgotten(scope(state)), next.state, price + open + next.cost));
+        }
+    });
+}

@@ -1,0 +1,1 @@
+//! The verified inputs, one by one.

@@ -1,0 +1,71 @@
+//! The fast path: does CommonMark's own reading fit the grammar, and is it the only one?
+//!
+//! It is when every step costs nothing, every block is closed, and no line inside a block could
+//! have closed it or opened another one of its kind.
+
+use std::ops::Range;
+
+use super::line::{Info, Line};
+use super::state::{Block, Place, State};
+use super::step::{Event, Move, outside};
+use super::token::{Token, TokenKind};
+
+/// Returns the contents of all blocks if the reply needs no repair.
+pub(super) fn clean(lines: &[Line<'_>], tokens: &[Token]) -> Option<Vec<Range<usize>>> {
+    let mut contents = Vec::new();
+    let (mut state, mut at) = (State::start(), 0);
+    while let Some(token) = tokens.get(at) {
+        let step = free_step(state, token)?;
+        (state, at) = (step.state, at + 1);
+        let Some(block) = state.block else { continue };
+        let closer = closer(&block, &tokens[at..], state)?;
+        at += closer + 1;
+        let content = token.line + 1..tokens[at - 1].line;
+        if block.indent > 0 && !is_indented(&lines[content.clone()], lines[token.line].text) {
+            return None;
+        }
+        contents.push(content);
+        state = state.closed(&block);
+    }
+    Some(contents)
+}
+
+/// Returns the one step that costs nothing.
+fn free_step(state: State, token: &Token) -> Option<Move> {
+    let mut free = None;
+    outside(state, token, &mut |step| {
+        let skips_title = matches!(token.kind, TokenKind::Title { .. }) && step.event.is_none();
+        let preamble = state.place == Place::Start && !matches!(step.event, Some(Event::Title));
+        let words = matches!(token.kind, TokenKind::Gap(gap) if !gap.solid);
+        if step.cost == 0 && !skips_title && (!preamble || words) && free.is_none() {
+            free = Some(step);
+        }
+    });
+    free
+}
+
+/// Returns which token closes a block, if no other fence inside could be taken for its own.
+fn closer(block: &Block, tokens: &[Token], state: State) -> Option<usize> {
+    for (at, token) in tokens.iter().enumerate() {
+        match token.kind {
+            TokenKind::Fence(fence) if fence.mark == block.mark && fence.len >= block.len => {
+                let closes = fence.info == Info::Bare && fence.indent == block.indent;
+                return closes.then_some(at);
+            }
+            TokenKind::Action(_) if matches!(state.place, Place::Message(_)) && block.info == Info::Code => return None,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Returns whether every line has the indentation of the opener before it.
+pub(super) fn is_indented(content: &[Line<'_>], opener: &str) -> bool {
+    let indent = indent_of(opener);
+    content.iter().all(|line| line.text.starts_with(indent) || line.text.trim().is_empty())
+}
+
+/// Returns the blanks at a line's start.
+pub(super) fn indent_of(line: &str) -> &str {
+    &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
+}

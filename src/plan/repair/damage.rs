@@ -1,0 +1,1 @@
+//! Plans that are damaged by rule, and what must come of them.

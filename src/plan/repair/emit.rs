@@ -1,0 +1,192 @@
+//! Writes a reading out: the lines as they came, with the fences that CommonMark needs.
+
+use std::ops::Range;
+
+use super::check::{indent_of, is_indented};
+use super::line::{Kind, Line};
+use super::pass::Step;
+use super::step::{Event, How, Scope};
+use crate::text::fence;
+
+/// A block of a reading.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Span {
+    /// The index of the opener's line.
+    pub open: usize,
+    /// The content's lines.
+    pub content: Range<usize>,
+    /// The closer's line, unless it was forgotten.
+    pub close: Option<usize>,
+    /// How the closer looks.
+    pub how: How,
+    /// Whether its fences have to be written anew.
+    pub anew: bool,
+}
+
+/// What happens to a line.
+#[derive(Debug)]
+enum Edit {
+    /// It is left out.
+    Drop,
+    /// Its text becomes another one.
+    Replace(String),
+    /// A line comes before it.
+    Insert(String),
+    /// So many bytes at its start are left out.
+    Dedent(usize),
+}
+
+/// Returns the blocks that a reading sees, those of messages only where they need new fences.
+pub(super) fn spans(lines: &[Line<'_>], steps: &[Step]) -> Vec<Span> {
+    let (mut spans, mut message) = (Vec::new(), Vec::new());
+    let (mut open, mut region) = (0, 0);
+    for step in steps {
+        let ends = matches!(step.event, Event::Action | Event::Forgotten(_) | Event::Unwrap);
+        match step.event {
+            Event::Open(_) => open = step.line,
+            Event::Close(scope, how) => {
+                let span = span(lines, open..step.line, Some(how));
+                if scope == Scope::Message { message.push(span) } else { spans.push(span) }
+            }
+            Event::Forgotten(scope) => {
+                let span = span(lines, open..step.line, None);
+                if scope == Scope::Message { message.push(span) } else { spans.push(span) }
+            }
+            _ => {}
+        }
+        if ends {
+            flush(lines, region..step.line, &mut message, &mut spans);
+            region = step.line;
+        }
+    }
+    flush(lines, region..lines.len(), &mut message, &mut spans);
+    spans
+}
+
+/// Takes over the blocks of a message, unless CommonMark ends the message where the reading does.
+fn flush(lines: &[Line<'_>], region: Range<usize>, message: &mut Vec<Span>, spans: &mut Vec<Span>) {
+    if !message.is_empty() && !is_closed(lines.get(region.start + 1..region.end).unwrap_or_default()) {
+        spans.append(message);
+    }
+    message.clear();
+}
+
+/// Returns whether CommonMark sees no action and no open fence at the end of some lines.
+fn is_closed(lines: &[Line<'_>]) -> bool {
+    let mut open: Option<super::line::Fence> = None;
+    for line in lines {
+        match (line.kind, open) {
+            (Kind::Fence(fence), None) if fence.indent <= 3 => open = Some(fence),
+            (Kind::Fence(fence), Some(outer)) => {
+                let bare = fence.info == super::line::Info::Bare && fence.indent <= 3;
+                if bare && fence.mark == outer.mark && fence.len >= outer.len {
+                    open = None;
+                }
+            }
+            (Kind::Action(_), None) => return false,
+            _ => {}
+        }
+    }
+    open.is_none()
+}
+
+/// Returns one block, from its opener to the line that ends it.
+fn span(lines: &[Line<'_>], Range { start: open, end }: Range<usize>, how: Option<How>) -> Span {
+    let trailing = lines[open + 1..end].iter().rev().take_while(|l| l.kind == Kind::Blank).count();
+    let content = open + 1..if how.is_some() { end } else { end - trailing };
+    let Kind::Fence(fence) = lines[open].kind else { unreachable!("a block opens at a fence") };
+    let inside = |line: &Line<'_>| matches!(line.kind, Kind::Fence(f) if f.mark == fence.mark && f.len >= fence.len);
+    let ambiguous = lines[content.clone()].iter().any(inside);
+    let askew = how.is_some() && matches!(lines[end].kind, Kind::Fence(f) if f.indent != 0);
+    let anew = ambiguous || askew || fence.indent > 0 || how != Some(How::Proper);
+    Span { open, content, close: how.map(|_| end), how: how.unwrap_or(How::Proper), anew }
+}
+
+/// Returns the text of a reading.
+pub(super) fn emit(lines: &[Line<'_>], steps: &[Step], spans: &[Span]) -> String {
+    let mut edits = Vec::new();
+    for step in steps {
+        edit(lines, step, &mut edits);
+    }
+    for span in spans.iter().filter(|span| span.anew) {
+        refence(lines, span, &mut edits);
+    }
+    edits.sort_by_key(|(line, _)| *line);
+    write(lines, &edits)
+}
+
+/// Adds what a step outside of blocks changes.
+fn edit(lines: &[Line<'_>], step: &Step, edits: &mut Vec<(usize, Edit)>) {
+    match step.event {
+        Event::Title => {
+            edits.retain(|(line, _)| *line >= step.line);
+            edits.extend((0..step.line).map(|line| (line, Edit::Drop)));
+            let text = lines[step.line].text;
+            if !text[1..].starts_with([' ', '\t']) {
+                edits.push((step.line, Edit::Replace(format!("# {}", &text[1..]))));
+            }
+        }
+        Event::Wrap | Event::Surplus => edits.push((step.line, Edit::Drop)),
+        Event::Unwrap => edits.extend((step.line..lines.len()).map(|line| (line, Edit::Drop))),
+        Event::Glued => edits.push((step.line, Edit::Insert(String::new()))),
+        _ => {}
+    }
+}
+
+/// Adds what makes a block's fences right.
+fn refence(lines: &[Line<'_>], span: &Span, edits: &mut Vec<(usize, Edit)>) {
+    let opener = lines[span.open].text;
+    let body = opener.trim_start_matches([' ', '\t']);
+    let mark = char::from(body.as_bytes()[0]);
+    let own = body.len() - body.trim_start_matches(mark).len();
+    let run = lines[span.content.clone()].iter().map(|l| fence::longest_run(l.text, mark)).max().unwrap_or(0);
+    let fence = String::from(mark).repeat(own.max(run + 1));
+    edits.push((span.open, Edit::Replace(format!("{fence}{}", &body[own..]))));
+    let indent = indent_of(opener);
+    if !indent.is_empty() && is_indented(&lines[span.content.clone()], opener) {
+        let dedent = |at: usize| (at, Edit::Dedent(common(lines[at].text, indent)));
+        edits.extend(span.content.clone().map(dedent));
+    }
+    edits.push(match span.close {
+        Some(line) => (line, Edit::Replace(fence)),
+        None => (span.content.end, Edit::Insert(fence)),
+    });
+}
+
+/// Returns how many bytes two texts share at their start.
+fn common(a: &str, b: &str) -> usize {
+    a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count()
+}
+
+/// Writes the lines with their changes.
+fn write(lines: &[Line<'_>], edits: &[(usize, Edit)]) -> String {
+    let usual = lines.iter().map(|l| l.ending).find(|e| !e.is_empty()).unwrap_or("\n");
+    let mut text = String::with_capacity(lines.iter().map(|l| l.text.len() + l.ending.len()).sum::<usize>() + 64);
+    let mut edits = edits.iter().peekable();
+    for at in 0..=lines.len() {
+        let (mut kept, mut own) = (true, lines.get(at).map_or("", |l| l.text));
+        while let Some((_, edit)) = edits.next_if(|(line, _)| *line == at) {
+            match edit {
+                Edit::Drop => kept = false,
+                Edit::Replace(other) => own = other,
+                Edit::Dedent(bytes) => own = &own[*bytes..],
+                Edit::Insert(line) => insert(&mut text, line, [usual, if at < lines.len() { usual } else { "" }]),
+            }
+        }
+        if let Some(line) = lines.get(at).filter(|_| kept) {
+            text.push_str(own);
+            text.push_str(line.ending);
+        }
+    }
+    text
+}
+
+/// Adds a line of our own; at the end it ends as the reply did.
+fn insert(text: &mut String, line: &str, [before, after]: [&str; 2]) {
+    let ended = text.ends_with(['\n', '\r']);
+    if !ended {
+        text.push_str(before);
+    }
+    text.push_str(line);
+    text.push_str(if after.is_empty() && ended { before } else { after });
+}

@@ -1,0 +1,308 @@
+//! What a line of a reply may be for the plan grammar, seen on its own.
+//!
+//! Whether it is that, or a line of some content, is decided by the pass.
+
+use crate::text::fence;
+
+/// A line with its reading.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Line<'a> {
+    /// The line without its end.
+    pub text: &'a str,
+    /// Its end.
+    pub ending: &'a str,
+    /// What it may be.
+    pub kind: Kind,
+}
+
+/// What a line may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Nothing but blanks.
+    Blank,
+    /// A fence, whatever its indentation.
+    Fence(Fence),
+    /// A heading of level 3 with the name of an action.
+    Action(Act),
+    /// A heading of level 2 with the name of a section.
+    Section(Section),
+    /// `FIND:` or `REPLACE:`.
+    Label(Label),
+    /// A heading of level 1, or `#Title`.
+    Title {
+        /// A blank stands behind the `#`.
+        spaced: bool,
+    },
+    /// A list item, or a line that is indented.
+    List,
+    /// A thematic break.
+    Rule,
+    /// Anything else.
+    Text,
+}
+
+/// A fence, as far as the grammar is concerned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Fence {
+    /// Backtick or tilde.
+    pub mark: u8,
+    /// Its length, cut at 65,535.
+    pub len: u16,
+    /// The columns before it, cut at 255.
+    pub indent: u8,
+    /// What its info string says.
+    pub info: Info,
+}
+
+/// What an info string says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Info {
+    /// Nothing: it may close.
+    Bare,
+    /// A document follows.
+    Document,
+    /// Code of some language follows.
+    Code,
+    /// No language is spelled so: more likely words behind a closer.
+    Odd,
+}
+
+/// An action's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Act {
+    /// CREATE.
+    Create,
+    /// READ.
+    Read,
+    /// EDIT.
+    Edit,
+    /// EXECUTE.
+    Execute,
+    /// RESEARCH.
+    Research,
+    /// CHAT_WITH_USER.
+    Chat,
+    /// INVOKE.
+    Invoke,
+    /// CONCLUDE.
+    Conclude,
+    /// PRUNE.
+    Prune,
+}
+
+/// A section's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Section {
+    /// `## Rationale`.
+    Rationale,
+    /// `## Memos`.
+    Memos,
+    /// `## Action Plan`.
+    Plan,
+}
+
+/// A label of EDIT.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Label {
+    /// `FIND:`.
+    Find,
+    /// `REPLACE:`.
+    Replace,
+}
+
+impl Act {
+    /// Returns whether free text follows the heading and its list.
+    pub fn is_message(self) -> bool {
+        matches!(self, Act::Chat | Act::Invoke | Act::Conclude)
+    }
+}
+
+/// Returns the lines of a reply with their readings.
+pub(super) fn read(text: &str) -> Vec<Line<'_>> {
+    let read = |l: fence::Line<'_>| kind(l.text);
+    let line = |l| (l, read(l));
+    let mut lines = Vec::with_capacity(text.len() / 32 + 1);
+    lines.extend(fence::split_lines(text).map(line).map(|(l, kind)| Line { text: l.text, ending: l.ending, kind }));
+    lines
+}
+
+/// Reads one line.
+pub(super) fn kind(line: &str) -> Kind {
+    let (indent, body) = fence::split_indent(line);
+    let Some(&first) = body.as_bytes().first() else { return Kind::Blank };
+    if matches!(first, b'`' | b'~')
+        && let Some(fence) = fence::read(line)
+    {
+        return Kind::Fence(of_fence(&fence));
+    }
+    if indent >= 4 {
+        return Kind::List;
+    }
+    match first {
+        b'#' => heading(body, indent).or_else(|| label(body)).unwrap_or(Kind::Text),
+        b'`' | b'F' | b'R' | b'_' => label(body).unwrap_or(Kind::Text),
+        b'*' | b'-' if is_rule(body) => Kind::Rule,
+        b'*' | b'-' | b'+' => item(body).or_else(|| label(body)).unwrap_or(Kind::Text),
+        b'0'..=b'9' => numbered(body),
+        _ if indent > 0 => Kind::List,
+        _ => Kind::Text,
+    }
+}
+
+/// Reduces a fence to what the grammar needs.
+fn of_fence(fence: &fence::Fence<'_>) -> Fence {
+    let len = u16::try_from(fence.len).unwrap_or(u16::MAX);
+    let indent = u8::try_from(fence.indent).unwrap_or(u8::MAX);
+    Fence { mark: fence.mark, len, indent, info: info(fence.info) }
+}
+
+/// Reads an info string.
+fn info(text: &str) -> Info {
+    let word = text.split([' ', '\t', ',']).next().unwrap_or_default();
+    let Some(first) = word.chars().next() else { return Info::Bare };
+    if is_document(word) {
+        Info::Document
+    } else if first.is_alphanumeric() || matches!(first, '{' | '.' | '_') {
+        Info::Code
+    } else {
+        Info::Odd
+    }
+}
+
+/// Returns whether a language's name or a file's ending stands for prose.
+pub(super) fn is_document(word: &str) -> bool {
+    ["md", "markdown", "mdx", "text", "txt", "rst", "plaintext", "plan"].iter().any(|name| word.eq_ignore_ascii_case(name))
+}
+
+/// Reads a heading: a title, a section or an action.
+fn heading(body: &str, indent: usize) -> Option<Kind> {
+    let level = body.bytes().take_while(|&b| b == b'#').count();
+    let rest = &body[level..];
+    let spaced = rest.starts_with([' ', '\t']);
+    let name = rest.trim().trim_end_matches('#').trim_end();
+    match level {
+        1 if !rest.is_empty() && indent == 0 => Some(Kind::Title { spaced }),
+        2 if spaced => section(name).map(Kind::Section),
+        3 if spaced => action(name).map(Kind::Action),
+        _ => None,
+    }
+}
+
+/// Reads the name of a section.
+fn section(name: &str) -> Option<Section> {
+    let name = name.trim_matches(['*', '`', ':', '_', ' ']);
+    [("Rationale", Section::Rationale), ("Memos", Section::Memos), ("Action Plan", Section::Plan)]
+        .into_iter()
+        .find_map(|(known, section)| known.eq_ignore_ascii_case(name).then_some(section))
+}
+
+/// Reads the name of an action: in backticks, bold or plain, with or without a number.
+fn action(text: &str) -> Option<Act> {
+    let text = text.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start_matches(['.', ')', ' ']);
+    if let Some((name, _)) = text.strip_prefix('`').and_then(|rest| rest.split_once('`')) {
+        return act(name.trim_matches(['*', ' ', ':']));
+    }
+    act(text.trim_matches(['*', '`', ':', '_', ' ']))
+}
+
+/// Returns the action of a name.
+fn act(name: &str) -> Option<Act> {
+    Some(match name {
+        "CREATE" => Act::Create,
+        "READ" => Act::Read,
+        "EDIT" => Act::Edit,
+        "EXECUTE" => Act::Execute,
+        "RESEARCH" => Act::Research,
+        "CHAT_WITH_USER" | "CHAT WITH USER" | "PROMPT" => Act::Chat,
+        "INVOKE" => Act::Invoke,
+        "CONCLUDE" | "RETURN" => Act::Conclude,
+        "PRUNE" => Act::Prune,
+        _ => return None,
+    })
+}
+
+/// Reads a label of EDIT: a heading, in backticks, bold, or plain with its colon.
+fn label(body: &str) -> Option<Kind> {
+    if body.len() > 32 {
+        return None;
+    }
+    let bare: String = body.chars().filter(|c| !matches!(c, '`' | '*' | '_' | '#' | ' ' | '\t')).collect();
+    let name = bare.strip_suffix(':').or_else(|| body.starts_with(['`', '*', '#']).then_some(&*bare))?;
+    match name {
+        "FIND" => Some(Kind::Label(Label::Find)),
+        "REPLACE" => Some(Kind::Label(Label::Replace)),
+        _ => None,
+    }
+}
+
+/// Reads a bullet.
+fn item(body: &str) -> Option<Kind> {
+    matches!(body.as_bytes().get(1), None | Some(b' ' | b'\t')).then_some(Kind::List)
+}
+
+/// Reads a numbered item.
+fn numbered(body: &str) -> Kind {
+    let rest = body.trim_start_matches(|c: char| c.is_ascii_digit());
+    if rest.starts_with(". ") || rest.starts_with(") ") { Kind::List } else { Kind::Text }
+}
+
+/// Returns whether a line is a thematic break.
+fn is_rule(body: &str) -> bool {
+    let mark = body.as_bytes()[0];
+    let marks = body.bytes().filter(|&b| b == mark).count();
+    marks >= 3 && body.bytes().all(|b| b == mark || b == b' ' || b == b'\t')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(lines: &[&str], expected: Kind) {
+        for line in lines {
+            assert_eq!(kind(line), expected, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn actions_are_known_in_every_spelling() {
+        check(
+            &["### `READ`", "### READ", "### **READ**", "### `READ**", "### READ**", "### 1. READ", " ### `READ` ###"],
+            Kind::Action(Act::Read),
+        );
+        check(&["### `CHAT WITH USER`", "### CHAT_WITH_USER", "### `PROMPT`"], Kind::Action(Act::Chat));
+        check(&["### RETURN", "### `CONCLUDE`"], Kind::Action(Act::Conclude));
+        check(&["### `CREATE`: a.md", "### CREATE:"], Kind::Action(Act::Create));
+        check(&["###`READ`", "### Read", "#### `READ`", "### READ me", "### 1. Synthesis", "## READ"], Kind::Text);
+        check(&["    ### `READ`"], Kind::List);
+    }
+
+    #[test]
+    fn labels_are_known_in_every_spelling() {
+        check(&["`FIND:`", "FIND:", "**FIND:**", "#### `FIND:`", "#### FIND:", "`FIND`:", "### FIND"], Kind::Label(Label::Find));
+        check(&["`REPLACE:`", "REPLACE:", "__REPLACE__:", "#### **REPLACE**"], Kind::Label(Label::Replace));
+        check(&["FIND", "about `FIND:`", "`FIND:` ```py"], Kind::Text);
+    }
+
+    #[test]
+    fn other_lines_are_told_apart() {
+        check(&["", " \t"], Kind::Blank);
+        check(&["- a", "* **b**", "+", "1. x", "  more"], Kind::List);
+        check(&["---", "* * *", "------"], Kind::Rule);
+        check(&["# T"], Kind::Title { spaced: true });
+        check(&["#T"], Kind::Title { spaced: false });
+        check(&["## Action Plan", "## action plan:"], Kind::Section(Section::Plan));
+        check(&["##Rationale", "## Other", "#", "text"], Kind::Text);
+    }
+
+    #[test]
+    fn an_info_string_that_is_no_language_is_odd() {
+        let info = |line| match kind(line) {
+            Kind::Fence(fence) => fence.info,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(info("```"), Info::Bare);
+        assert_eq!(info("~~~markdown x"), Info::Document);
+        assert_eq!(info("```rust,no_run"), Info::Code);
+        assert_eq!([info("``` # done"), info("````(end)"), info("``` <!-- x -->")], [Info::Odd; 3]);
+    }
+}

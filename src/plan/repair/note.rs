@@ -1,0 +1,111 @@
+//! What a repair tells: how sure it is, and what it did, by line.
+
+use std::ops::Range;
+
+use super::cost::{MARGIN, REPAIR};
+use super::emit::Span;
+use super::line::{Info, Kind, Line};
+use super::pass::{Best, Reading};
+use super::step::{Event, How};
+use super::{Level, Note};
+
+/// Returns how sure the best reading is.
+pub(super) fn level(best: &Best, changed: bool) -> Level {
+    let costly = best.first.steps.iter().any(|step| step.cost >= REPAIR);
+    match &best.second {
+        Some(second) if second.cost < best.first.cost + MARGIN => Level::Doubtful,
+        _ if !changed => Level::Clean,
+        _ if costly => Level::Repaired,
+        _ => Level::Refenced,
+    }
+}
+
+/// Returns what was done and what is in doubt, in the order of the lines.
+pub(super) fn notes(lines: &[Line<'_>], best: &Best, spans: &[Span], level: Level) -> Vec<Note> {
+    let mut notes: Vec<Note> = best.first.steps.iter().filter_map(|step| step_note(lines, step.line, step.event)).collect();
+    notes.extend(spans.iter().filter(|span| span.anew).map(span_note));
+    notes.extend(spans.iter().filter_map(|span| hidden_action(lines, &span.content)));
+    if let (Level::Doubtful, Some(second)) = (level, &best.second) {
+        notes.push(doubt(lines, &best.first, second));
+    }
+    notes.sort_by_key(|note| note.line);
+    notes
+}
+
+/// Returns a note on a line, given by its index.
+pub(super) fn note(at: usize, message: &str) -> Note {
+    Note { line: at + 1, message: message.to_owned() }
+}
+
+/// Says what a step outside of blocks did.
+fn step_note(lines: &[Line<'_>], at: usize, event: Event) -> Option<Note> {
+    let message = match event {
+        Event::Title if !lines[at].text[1..].starts_with([' ', '\t']) => "put a blank behind the `#` of the title",
+        Event::Title if lines[..at].iter().any(|l| !matches!(l.kind, Kind::Blank | Kind::Fence(_))) => "dropped the words before the title",
+        Event::Wrap => "took the whole plan out of its fence",
+        Event::Unwrap if lines[at + 1..].iter().any(|l| l.kind != Kind::Blank) => "dropped the words behind the plan's fence",
+        Event::Surplus => "dropped a fence that closes nothing",
+        Event::Glued => "put a blank line before the label, which the list would swallow",
+        _ => return None,
+    };
+    Some(note(at, message))
+}
+
+/// Says what was done to a block's fences.
+fn span_note(span: &Span) -> Note {
+    let opened = span.open + 1;
+    match (span.close, span.how) {
+        (None, _) => note(span.content.end, &format!("closed the block that opens at line {opened}; its closing fence was missing")),
+        (Some(at), How::Shorter) => note(at, &format!("made the closing fence as long as the one that opens at line {opened}")),
+        (Some(at), How::Trailing) => note(at, "dropped the text behind the closing fence"),
+        (Some(at), How::OtherMark) => note(at, &format!("closed with the character of the fence that opens at line {opened}")),
+        (Some(_), How::Proper) => note(span.open, "rewrote the fence, so that the fences inside cannot end its block"),
+    }
+}
+
+/// Warns of an action's heading in a content, outside of the content's own fences.
+pub(super) fn hidden_action(lines: &[Line<'_>], content: &Range<usize>) -> Option<Note> {
+    let mut open: Option<super::line::Fence> = None;
+    for at in content.clone() {
+        match (lines[at].kind, open) {
+            (Kind::Action(_), None) => {
+                let message = format!("the content that starts at line {} holds this action's heading; it is not run", content.start + 1);
+                return Some(note(at, &message));
+            }
+            (Kind::Fence(fence), None) if fence.info != Info::Odd => open = Some(fence),
+            (Kind::Fence(fence), Some(outer)) if fence.info == Info::Bare && fence.mark == outer.mark && fence.len >= outer.len => {
+                open = None
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Says where the two best readings part.
+fn doubt(lines: &[Line<'_>], first: &Reading, second: &Reading) -> Note {
+    let doings = |reading: &Reading| -> Vec<(usize, Event)> {
+        reading.steps.iter().filter(|s| !matches!(s.event, Event::Prose | Event::Glued)).map(|s| (s.line, s.event)).collect()
+    };
+    let (first, second) = (doings(first), doings(second));
+    let same = first.iter().zip(&second).take_while(|(a, b)| a == b).count();
+    let ways: Vec<_> = [first.get(same), second.get(same)].into_iter().flatten().collect();
+    let at = ways.iter().map(|way| way.0).min().unwrap_or(0);
+    let says: Vec<_> = ways.iter().map(|way| format!("line {} {}", way.0.min(lines.len() - 1) + 1, doing(way.1))).collect();
+    note(at.min(lines.len() - 1), &format!("the fences can be read in two ways: {}", says.join(", or ")))
+}
+
+/// Says what an event means for its line.
+fn doing(event: Event) -> &'static str {
+    match event {
+        Event::Title => "is the title",
+        Event::Wrap => "opens a fence around the plan",
+        Event::Unwrap => "closes the fence around the plan",
+        Event::Action => "is an action of the plan",
+        Event::Open(_) => "opens a block",
+        Event::Close(..) => "closes its block",
+        Event::Forgotten(_) => "follows a block whose closing fence is missing",
+        Event::Surplus => "is a fence too many",
+        Event::Glued | Event::Prose | Event::Broken => "belongs to nothing",
+    }
+}

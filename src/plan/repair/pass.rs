@@ -1,0 +1,282 @@
+//! The pass: the cheapest reading of all tokens, and how far ahead of the next one it is.
+//!
+//! The next step depends only on the state, so that keeping the two cheapest different readings
+//! of each state is exact, up to the beam.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use super::block::inside;
+use super::cost::{self, Cost};
+use super::state::State;
+use super::step::{Event, Move, Scope, outside};
+use super::token::Token;
+
+/// How many states are kept after each token.
+const BEAM: usize = 64;
+/// No step before this one.
+const ROOT: u32 = u32::MAX;
+/// So many steps are kept before those that no reading uses any more are dropped.
+const FULL: usize = 1 << 21;
+
+/// A reading: what it does, by line.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Reading {
+    /// The steps that do something, in order.
+    pub steps: Vec<Step>,
+    /// The sum of its costs.
+    pub cost: Cost,
+}
+
+/// Something that a reading does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Step {
+    /// The index of the line.
+    pub line: usize,
+    /// What.
+    pub event: Event,
+    /// What was paid since the step before.
+    pub cost: Cost,
+}
+
+/// The best readings of a reply.
+pub(super) struct Best {
+    /// The cheapest.
+    pub first: Reading,
+    /// The cheapest one that differs from it.
+    pub second: Option<Reading>,
+}
+
+/// A reading so far.
+#[derive(Debug, Clone, Copy)]
+struct Path {
+    /// What it cost.
+    cost: Cost,
+    /// Equal for readings that do the same.
+    print: u64,
+    /// Its last stored step.
+    node: u32,
+    /// What it does at this token, not stored yet.
+    event: Option<Event>,
+}
+
+/// A stored step.
+#[derive(Debug, Clone, Copy)]
+struct Node {
+    /// The step before.
+    parent: u32,
+    /// The line.
+    line: u32,
+    /// The cost up to here.
+    cost: Cost,
+    /// What was done.
+    event: Event,
+}
+
+/// The two cheapest readings that end in one state.
+struct Entry {
+    /// The state.
+    state: State,
+    /// The cheapest.
+    best: Path,
+    /// The cheapest that does something else.
+    next: Option<Path>,
+}
+
+/// Returns the best readings; `None` if no reading reaches the end.
+pub(super) fn best(tokens: &[Token]) -> Option<Best> {
+    let root = Path { cost: 0, print: 0, node: ROOT, event: None };
+    let mut from = vec![Entry { state: State::start(), best: root, next: None }];
+    let (mut frontier, mut nodes) = (Frontier::default(), Vec::new());
+    for token in tokens {
+        for entry in &from {
+            advance(entry, token, &mut frontier);
+        }
+        frontier.trim();
+        std::mem::swap(&mut from, &mut frontier.entries);
+        frontier.clear();
+        for entry in &mut from {
+            store(&mut entry.best, token, &mut nodes);
+            if let Some(next) = &mut entry.next {
+                store(next, token, &mut nodes);
+            }
+        }
+        if nodes.len() > FULL {
+            compact(&mut nodes, &mut from);
+        }
+    }
+    let end = from.first()?;
+    let reading = |path: Path| trace(path, &nodes);
+    Some(Best { first: reading(end.best), second: end.next.map(reading) })
+}
+
+/// Adds every step from one state.
+fn advance(entry: &Entry, token: &Token, frontier: &mut Frontier) {
+    let mut emit = |step: Move| {
+        for path in [Some(&entry.best), entry.next.as_ref()].into_iter().flatten() {
+            let print = step.event.and_then(print_of).map_or(path.print, |event| mix(path.print, event, token.line));
+            frontier.add(step.state, Path { cost: path.cost + step.cost, print, node: path.node, event: step.event });
+        }
+    };
+    match entry.state.block {
+        Some(block) => inside(entry.state, block, token, &mut emit),
+        None => outside(entry.state, token, &mut emit),
+    }
+}
+
+/// Returns what tells readings apart: not how a closer looks, nor the fences of a message.
+fn print_of(event: Event) -> Option<u64> {
+    match event {
+        Event::Title => Some(1),
+        Event::Wrap => Some(2),
+        Event::Unwrap => Some(3),
+        Event::Action => Some(4),
+        Event::Open(Scope::Content) => Some(5),
+        Event::Close(Scope::Content, _) => Some(6),
+        Event::Forgotten(_) => Some(7),
+        Event::Surplus => Some(8),
+        Event::Open(Scope::Message) | Event::Close(Scope::Message, _) | Event::Glued | Event::Prose | Event::Broken => None,
+    }
+}
+
+/// Returns the print of a reading that does one thing more.
+fn mix(print: u64, event: u64, line: usize) -> u64 {
+    let word = (line as u64) << 4 | event;
+    (print.rotate_left(5) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
+/// Stores what a reading does at a token.
+fn store(path: &mut Path, token: &Token, nodes: &mut Vec<Node>) {
+    let Some(event) = path.event.take() else { return };
+    let line = u32::try_from(token.line).unwrap_or(u32::MAX);
+    nodes.push(Node { parent: path.node, line, cost: path.cost, event });
+    path.node = u32::try_from(nodes.len() - 1).expect("steps are compacted long before they are that many");
+}
+
+/// Drops the stored steps that no reading uses.
+fn compact(nodes: &mut Vec<Node>, entries: &mut [Entry]) {
+    let mut used = vec![false; nodes.len()];
+    let paths = |entries: &mut [Entry], with: &mut dyn FnMut(&mut u32)| {
+        for entry in entries {
+            with(&mut entry.best.node);
+            if let Some(next) = &mut entry.next {
+                with(&mut next.node);
+            }
+        }
+    };
+    paths(entries, &mut |node| {
+        let mut at = *node;
+        while at != ROOT && !std::mem::replace(&mut used[at as usize], true) {
+            at = nodes[at as usize].parent;
+        }
+    });
+    let mut moved = vec![ROOT; nodes.len()];
+    let mut kept = 0u32;
+    for at in 0..nodes.len() {
+        if used[at] {
+            let mut node = nodes[at];
+            node.parent = if node.parent == ROOT { ROOT } else { moved[node.parent as usize] };
+            nodes[kept as usize] = node;
+            moved[at] = kept;
+            kept += 1;
+        }
+    }
+    nodes.truncate(kept as usize);
+    paths(entries, &mut |node| {
+        if *node != ROOT {
+            *node = moved[*node as usize];
+        }
+    });
+}
+
+/// Returns the steps that led to a reading's end.
+fn trace(path: Path, nodes: &[Node]) -> Reading {
+    let mut steps = Vec::new();
+    let mut at = path.node;
+    while at != ROOT {
+        let node = nodes[at as usize];
+        let before = if node.parent == ROOT { 0 } else { nodes[node.parent as usize].cost };
+        steps.push(Step { line: node.line as usize, event: node.event, cost: node.cost - before });
+        at = node.parent;
+    }
+    steps.reverse();
+    Reading { steps, cost: path.cost }
+}
+
+/// The states that a token leads to.
+#[derive(Default)]
+struct Frontier {
+    /// The states, each once.
+    entries: Vec<Entry>,
+    /// Where each state stands.
+    index: HashMap<State, usize, BuildHasherDefault<Mixer>>,
+}
+
+impl Frontier {
+    /// Adds a reading.
+    fn add(&mut self, state: State, path: Path) {
+        let Some(&at) = self.index.get(&state) else {
+            self.index.insert(state, self.entries.len());
+            self.entries.push(Entry { state, best: path, next: None });
+            return;
+        };
+        let entry = &mut self.entries[at];
+        if path.print == entry.best.print {
+            if path.cost < entry.best.cost {
+                entry.best = path;
+            }
+        } else if path.cost < entry.best.cost {
+            entry.next = Some(std::mem::replace(&mut entry.best, path));
+        } else if entry.next.is_none_or(|next| path.cost < next.cost) {
+            entry.next = Some(path);
+        }
+    }
+
+    /// Keeps the cheapest states.
+    fn trim(&mut self) {
+        let Some(best) = self.entries.iter().map(|e| e.best.cost).min() else { return };
+        self.entries.retain(|e| e.best.cost <= best + cost::HOPELESS);
+        if self.entries.len() > BEAM {
+            self.entries.select_nth_unstable_by_key(BEAM, |e| e.best.cost);
+            self.entries.truncate(BEAM);
+        }
+    }
+
+    /// Makes room for the next token.
+    fn clear(&mut self) {
+        self.entries.clear();
+        self.index.clear();
+    }
+}
+
+/// A fast hasher: states are small and nobody attacks the table, for the beam bounds it.
+#[derive(Default)]
+struct Mixer(u64);
+
+impl Hasher for Mixer {
+    fn finish(&self) -> u64 {
+        self.0 ^ (self.0 >> 29)
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u64(u64::from(byte));
+        }
+    }
+
+    fn write_u8(&mut self, n: u8) {
+        self.write_u64(u64::from(n));
+    }
+
+    fn write_u16(&mut self, n: u16) {
+        self.write_u64(u64::from(n));
+    }
+
+    fn write_u64(&mut self, n: u64) {
+        self.0 = (self.0.rotate_left(5) ^ n).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+
+    fn write_isize(&mut self, n: isize) {
+        self.write_u64(n as u64);
+    }
+}

@@ -1,0 +1,171 @@
+//! Where in the plan grammar a reading stands.
+
+use std::hash::Hash;
+
+use super::line::{Act, Fence, Info, Label, Section};
+use super::token::File;
+
+/// A state of the pass: what the next steps may be depends on nothing else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct State {
+    /// The place in the grammar.
+    pub place: Place,
+    /// The open block, if any.
+    pub block: Option<Block>,
+    /// The mark of the fence around the whole plan; 0 without one.
+    pub wrap: u8,
+    /// What the action's path says about its file.
+    pub file: File,
+    /// The list below the heading was seen.
+    pub listed: bool,
+    /// Text that has no place here was seen.
+    pub prose: bool,
+    /// A block was closed by the line before.
+    pub fresh: bool,
+    /// The FIND of this pair left a fence open.
+    pub find_open: bool,
+}
+
+/// A place in the grammar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Place {
+    /// Before the title.
+    Start,
+    /// Behind the opening of a fence around the whole plan.
+    Wrapped,
+    /// Below the title.
+    Title,
+    /// Below a section's heading.
+    Head(Section),
+    /// Behind a section's block.
+    After(Section),
+    /// Below `## Action Plan`.
+    Top,
+    /// Below the heading of an action that has no free text.
+    Action(Act),
+    /// Below a label.
+    Label(Label),
+    /// Between FIND's block and REPLACE.
+    Between,
+    /// Behind an action's block.
+    Tail(Act),
+    /// In an action's message.
+    Message(Act),
+    /// Behind the fence around the whole plan.
+    Done,
+    /// At the end.
+    End,
+}
+
+/// An open block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Block {
+    /// The opener's mark.
+    pub mark: u8,
+    /// Its length.
+    pub len: u16,
+    /// Its indentation.
+    pub indent: u8,
+    /// Its info string.
+    pub info: Info,
+    /// Whether the content is prose, in which fences may stand.
+    pub document: bool,
+    /// Something other than blank lines was seen.
+    pub solid: bool,
+    /// How many inner fences are open.
+    pub depth: u8,
+    /// The outermost inner fence.
+    pub inner: Option<Inner>,
+    /// The kinds of plan structure that were taken for content.
+    pub looks: u8,
+}
+
+/// An open fence of a content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Inner {
+    /// Its length.
+    pub len: u16,
+    /// Its indentation.
+    pub indent: u8,
+    /// Its info string.
+    pub info: Info,
+}
+
+impl State {
+    /// Returns the state before the first line.
+    pub fn start() -> Self {
+        State {
+            place: Place::Start,
+            block: None,
+            wrap: 0,
+            file: File::Unknown,
+            listed: false,
+            prose: false,
+            fresh: false,
+            find_open: false,
+        }
+    }
+
+    /// Returns the state at a new place of the same plan.
+    pub fn at(self, place: Place) -> Self {
+        State { place, wrap: self.wrap, ..State::start() }
+    }
+
+    /// Returns the state at a further place of the same action.
+    pub fn further(self, place: Place) -> Self {
+        State { file: self.file, find_open: self.find_open, ..self.at(place) }
+    }
+
+    /// Returns the state in a block that a fence opens here.
+    pub fn opened(self, fence: Fence) -> Self {
+        let document = match (fence.info, self.file) {
+            (Info::Bare | Info::Odd, file) => file != File::Code,
+            (info, _) => info == Info::Document,
+        };
+        let Fence { mark, len, indent, info } = fence;
+        let block = Block { mark, len, indent, info, document, solid: false, depth: 0, inner: None, looks: 0 };
+        State { block: Some(block), fresh: false, ..self }
+    }
+
+    /// Returns the state behind the open block.
+    pub fn closed(self, block: &Block) -> Self {
+        let place = match self.place {
+            Place::Head(section) => Place::After(section),
+            Place::Action(act @ (Act::Create | Act::Execute | Act::Research)) => Place::Tail(act),
+            Place::Label(Label::Find) => Place::Between,
+            Place::Label(Label::Replace) => Place::Tail(Act::Edit),
+            same => return State { block: None, fresh: true, ..self.at(same).listed_as(self) },
+        };
+        let find_open = self.place == Place::Label(Label::Find) && block.depth > 0;
+        State { fresh: true, find_open, ..self.further(place) }
+    }
+
+    /// Returns this state with what another one knows of its action.
+    fn listed_as(self, other: Self) -> Self {
+        State { file: other.file, listed: other.listed, prose: other.prose, ..self }
+    }
+
+    /// Returns this state with its block changed.
+    pub fn with(self, block: Block) -> Self {
+        State { block: Some(block), ..self }
+    }
+}
+
+impl Block {
+    /// Returns the block with solid content.
+    pub fn filled(self) -> Self {
+        Block { solid: true, ..self }
+    }
+
+    /// Returns the block inside one more inner fence.
+    pub fn nested(self, fence: Fence) -> Self {
+        let inner = Inner { len: fence.len, indent: fence.indent, info: fence.info };
+        Block { depth: self.depth + 1, inner: self.inner.or(Some(inner)), solid: true, ..self }
+    }
+
+    /// Returns the block behind the innermost fence.
+    pub fn unnested(self) -> Self {
+        let depth = self.depth - 1;
+        Block { depth, inner: self.inner.filter(|_| depth > 0), solid: true, ..self }
+    }
+}

@@ -1,0 +1,273 @@
+//! One step outside of blocks: where a token may lead, and at what cost.
+
+use super::cost::{self, Cost};
+use super::line::{Act, Fence, Info, Label, Section};
+use super::state::{Place, State};
+use super::token::{File, Gap, Glued, Token, TokenKind};
+
+/// A step of a reading.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Move {
+    /// Where it leads.
+    pub state: State,
+    /// What it costs.
+    pub cost: Cost,
+    /// What it does at the token's line.
+    pub event: Option<Event>,
+}
+
+/// What a reading does at a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Event {
+    /// The plan's title.
+    Title,
+    /// Opens the fence around the whole plan.
+    Wrap,
+    /// Closes it.
+    Unwrap,
+    /// An action begins.
+    Action,
+    /// Opens a block.
+    Open(Scope),
+    /// Closes it.
+    Close(Scope, How),
+    /// The open block ends before this line, its closer is missing.
+    Forgotten(Scope),
+    /// A fence that belongs to nothing.
+    Surplus,
+    /// A label that needs a blank line before it.
+    Glued,
+    /// Text that has no place here.
+    Prose,
+    /// The grammar cannot go on here.
+    Broken,
+}
+
+/// Whose fence it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Scope {
+    /// Of a block that the plan's grammar asks for.
+    Content,
+    /// Of a message.
+    Message,
+}
+
+/// How a closer differs from what it should be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum How {
+    /// In nothing, or it is longer.
+    Proper,
+    /// It is shorter.
+    Shorter,
+    /// Text stands behind it.
+    Trailing,
+    /// It has the other character.
+    OtherMark,
+}
+
+impl Move {
+    /// Returns a step that does nothing at its line.
+    pub fn to(state: State, cost: Cost) -> Self {
+        Move { state, cost, event: None }
+    }
+
+    /// Returns a step that does something.
+    pub fn doing(event: Event, state: State, cost: Cost) -> Self {
+        Move { state, cost, event: Some(event) }
+    }
+
+    /// Returns the step with a further cost.
+    pub fn plus(self, cost: Cost) -> Self {
+        Move { cost: self.cost + cost, ..self }
+    }
+}
+
+/// Passes every step that a token may be, outside of a block, to `emit`.
+pub(super) fn outside(state: State, token: &Token, emit: &mut dyn FnMut(Move)) {
+    match token.kind {
+        TokenKind::Gap(gap) => emit(over_gap(state, gap)),
+        TokenKind::Fence(fence) => at_fence(state, fence, emit),
+        TokenKind::Action(act) => emit(at_action(state, act)),
+        TokenKind::Section(section) => emit(at_section(state, section)),
+        TokenKind::Label(label, glued) => emit(at_label(state, label, glued)),
+        TokenKind::Title { spaced, late } => at_title(state, [spaced, late], emit),
+        TokenKind::End => emit(at_end(state)),
+    }
+}
+
+/// Returns the step over lines that the grammar has no word for.
+fn over_gap(state: State, gap: Gap) -> Move {
+    let state = State { fresh: false, ..state };
+    if !gap.words {
+        return Move::to(state, 0);
+    }
+    match state.place {
+        Place::Start | Place::Message(_) | Place::Done | Place::End => Move::to(state, 0),
+        Place::Title | Place::Action(_) => {
+            let file = if gap.file == File::Unknown { state.file } else { gap.file };
+            let listed = State { listed: state.listed || gap.list, file, ..state };
+            let price = if state.place == Place::Title { cost::PROSE_IN_HEADER } else { cost::PROSE };
+            if gap.text { prose(listed, price) } else { Move::to(listed, 0) }
+        }
+        _ => prose(state, cost::PROSE),
+    }
+}
+
+/// Returns the step over text that has no place here; it is paid for once.
+fn prose(state: State, price: Cost) -> Move {
+    if state.prose {
+        return Move::to(state, 0);
+    }
+    Move::doing(Event::Prose, State { prose: true, ..state }, price)
+}
+
+/// Returns what it costs to leave a place, and whether the plan is broken there.
+fn leave(state: State) -> (Cost, bool) {
+    let unlisted = if state.listed { 0 } else { cost::MISSING };
+    match state.place {
+        Place::Start | Place::Wrapped => (cost::MISSING_BLOCK, false),
+        Place::Title => (if state.listed { 0 } else { cost::PROSE_IN_HEADER }, false),
+        Place::Head(_) if state.prose => (0, false),
+        Place::Head(_) => (cost::MISSING, false),
+        Place::Action(Act::Read | Act::Prune) => (unlisted, false),
+        Place::Action(_) => (cost::MISSING_BLOCK + unlisted, true),
+        Place::Label(_) | Place::Between => (cost::MISSING_BLOCK, true),
+        Place::Done => (cost::MISSING_BLOCK, true),
+        Place::After(_) | Place::Top | Place::Tail(_) | Place::Message(_) | Place::End => (0, false),
+    }
+}
+
+/// Returns the step to a new part of the plan, from a place that is left.
+fn move_on(state: State, next: State, event: Option<Event>) -> Move {
+    let (cost, broken) = leave(state);
+    let event = if broken { Some(Event::Broken) } else { event };
+    Move { state: next, cost, event }
+}
+
+/// Returns the step at an action's heading.
+fn at_action(state: State, act: Act) -> Move {
+    let place = if act.is_message() { Place::Message(act) } else { Place::Action(act) };
+    let early = matches!(state.place, Place::Title | Place::Head(_) | Place::After(_));
+    let next = if state.place == Place::Done { state } else { state.at(place) };
+    move_on(state, next, Some(Event::Action)).plus(if early { cost::MISSING } else { 0 })
+}
+
+/// Returns the step at a section's heading.
+fn at_section(state: State, section: Section) -> Move {
+    let place = if section == Section::Plan { Place::Top } else { Place::Head(section) };
+    let next = state.at(place);
+    let skipped = match (state.place, section) {
+        (Place::Title, Section::Rationale) | (Place::Start | Place::Wrapped, _) => 0,
+        (Place::After(Section::Rationale) | Place::Head(Section::Rationale), Section::Memos | Section::Plan) => 0,
+        (Place::After(Section::Memos) | Place::Head(Section::Memos), Section::Plan) => 0,
+        (Place::Title | Place::After(_) | Place::Head(_), _) => cost::MISSING,
+        (Place::Message(_) | Place::Done, _) => return Move::to(state, cost::SECTION_IN_MESSAGE),
+        _ => return prose(state, 2 * cost::PROSE),
+    };
+    move_on(state, next, None).plus(skipped)
+}
+
+/// Returns the step at a label.
+fn at_label(state: State, label: Label, glued: Glued) -> Move {
+    let next = state.further(Place::Label(label));
+    let (price, event) = if glued == Glued::Yes { (cost::TRIFLE, Some(Event::Glued)) } else { (0, None) };
+    let unlisted = if state.listed { 0 } else { cost::MISSING };
+    match (state.place, label) {
+        (Place::Action(Act::Edit), Label::Find) => Move { state: next, cost: price + unlisted, event },
+        (Place::Tail(Act::Edit), Label::Find) | (Place::Between, Label::Replace) => Move { state: next, cost: price, event },
+        (Place::Action(Act::Edit) | Place::Tail(Act::Edit) | Place::Between | Place::Label(_), _) => {
+            Move::doing(Event::Broken, next, cost::MISSING_BLOCK)
+        }
+        (Place::Message(_) | Place::Done | Place::Start, _) => Move::to(state, 0),
+        _ => prose(state, cost::PROSE),
+    }
+}
+
+/// Passes the steps at a title, which is `spaced` from its `#` or not, and the first words or not.
+fn at_title(state: State, [spaced, late]: [bool; 2], emit: &mut dyn FnMut(Move)) {
+    match state.place {
+        Place::Start | Place::Wrapped => {
+            let preamble = if late && state.place == Place::Start { cost::TRIFLE } else { 0 };
+            let squeezed = if spaced { 0 } else { cost::TRIFLE };
+            emit(Move::doing(Event::Title, state.at(Place::Title), preamble + squeezed));
+            if state.place == Place::Start {
+                emit(Move::to(state, if spaced { cost::TITLE_SKIPPED } else { 0 }));
+            }
+        }
+        _ => emit(over_gap(state, Gap { words: true, solid: true, text: true, ..Gap::default() })),
+    }
+}
+
+/// Returns the step at the end of the reply.
+fn at_end(state: State) -> Move {
+    let early = matches!(state.place, Place::Top | Place::Head(_) | Place::After(_) | Place::Title);
+    let unclosed = if state.wrap != 0 && state.place != Place::Done { cost::WRAPPER_OPEN } else { 0 };
+    let (cost, broken) = if state.place == Place::Done { (0, false) } else { leave(state) };
+    let event = broken.then_some(Event::Broken);
+    Move { state: State { wrap: 0, ..State::start().at(Place::End) }, cost, event }.plus(unclosed + if early { cost::MISSING } else { 0 })
+}
+
+/// Passes the steps at a fence outside of a block.
+fn at_fence(state: State, fence: Fence, emit: &mut dyn FnMut(Move)) {
+    match state.place {
+        Place::Done => emit(Move::to(state, 0)),
+        Place::Start => {
+            emit(Move::to(state.opened(fence), 0));
+            let wrapper = if fence.info == Info::Code { cost::WRAPPER_CODE } else { cost::WRAPPER };
+            emit(Move::doing(Event::Wrap, State { wrap: fence.mark, ..state.at(Place::Wrapped) }, wrapper));
+        }
+        _ => {
+            end_wrapper(state, fence, emit);
+            open(state, fence, emit);
+            surplus(state, fence, emit);
+        }
+    }
+}
+
+/// Passes the step in which a fence ends the whole plan.
+fn end_wrapper(state: State, fence: Fence, emit: &mut dyn FnMut(Move)) {
+    let complete = match state.place {
+        Place::Tail(_) | Place::Message(_) => true,
+        Place::Action(Act::Read | Act::Prune) => state.listed,
+        _ => false,
+    };
+    let trailing = match fence.info {
+        Info::Bare => 0,
+        Info::Odd => cost::TRAILING_ODD,
+        Info::Document | Info::Code => return,
+    };
+    if complete && state.wrap == fence.mark {
+        emit(Move::doing(Event::Unwrap, state.at(Place::Done), trailing));
+    }
+}
+
+/// Passes the step in which a fence opens a block.
+fn open(state: State, fence: Fence, emit: &mut dyn FnMut(Move)) {
+    let in_list = matches!(state.place, Place::Action(_) | Place::Message(_) | Place::Tail(Act::Research));
+    if fence.indent > 3 && !(in_list && fence.indent <= 9) {
+        return emit(Move::to(state, 0));
+    }
+    let price = match state.place {
+        Place::Head(_) if state.prose => cost::STRAY_AFTER_PROSE,
+        Place::Head(_) | Place::Label(_) | Place::Tail(Act::Research) | Place::Message(_) => 0,
+        Place::Action(Act::Create | Act::Execute | Act::Research) if state.listed => 0,
+        Place::Action(Act::Create | Act::Execute | Act::Research) => cost::MISSING,
+        _ if state.prose => cost::STRAY_AFTER_PROSE,
+        _ => cost::STRAY,
+    };
+    let odd = if fence.info == Info::Odd { cost::STRAY_AFTER_PROSE } else { 0 };
+    emit(Move::doing(Event::Open(scope(state)), state.opened(fence), price + odd));
+}
+
+/// Passes the step in which a fence belongs to nothing.
+fn surplus(state: State, fence: Fence, emit: &mut dyn FnMut(Move)) {
+    if matches!(fence.info, Info::Bare | Info::Odd) {
+        let price = if state.fresh { cost::SURPLUS_FRESH } else { cost::SURPLUS };
+        emit(Move::doing(Event::Surplus, state, price));
+    }
+}
+
+/// Returns whose fences stand at a place.
+pub(super) fn scope(state: State) -> Scope {
+    if matches!(state.place, Place::Message(_)) { Scope::Message } else { Scope::Content }
+}

@@ -1,0 +1,132 @@
+//! A strict reading of a plan, for the tests: what a plan says by CommonMark alone.
+//!
+//! It knows nothing of repair and forgives nothing, so that a test that compares its results
+//! proves that the emitted fences mean to any Markdown reader what the repair meant.
+
+use crate::plan::repair::line::{self, Kind, Label};
+use crate::text::markdown::{self, Block, Code, Node};
+
+/// An action: its name, its path if it has one, and its contents or its message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Deed {
+    /// As the format spells it.
+    pub name: &'static str,
+    /// What the link of the first item says.
+    pub path: String,
+    /// The contents of the blocks, byte for byte, or the message.
+    pub parts: Vec<String>,
+}
+
+/// Reads a plan; the error says where it is no plan.
+pub(super) fn read(text: &str) -> Result<Vec<Deed>, String> {
+    let lines: Vec<&str> = crate::text::fence::split_lines(text).map(|l| l.text).collect();
+    let document = markdown::read(text);
+    let mut blocks = document.blocks.as_slice();
+    let kind = |block: &Block| match &block.node {
+        Node::Heading { setext: false, .. } => line::kind(lines[block.first - 1]),
+        _ => Kind::Text,
+    };
+    let start = blocks.iter().position(|b| matches!(kind(b), Kind::Section(line::Section::Plan))).ok_or("no action plan")?;
+    let header: Vec<Kind> = blocks[..start].iter().map(kind).collect();
+    if header.first() != Some(&Kind::Title { spaced: true }) {
+        return Err("no title".into());
+    }
+    if blocks[..start].iter().any(|b| matches!(b.node, Node::Paragraph | Node::Html | Node::Quote | Node::Other)) {
+        return Err("stray text above the action plan".into());
+    }
+    blocks = &blocks[start + 1..];
+    let mut deeds = Vec::new();
+    while let Some((head, rest)) = blocks.split_first() {
+        if matches!(head.node, Node::Rule) {
+            blocks = rest;
+            continue;
+        }
+        let Kind::Action(act) = kind(head) else { return Err(format!("line {}: no action", head.first)) };
+        let len = rest.iter().position(|b| matches!(kind(b), Kind::Action(_))).unwrap_or(rest.len());
+        let last = rest.get(len).map_or(lines.len(), |next| next.first - 1);
+        deeds.push(deed(text, act, &rest[..len], head.first..last)?);
+        blocks = &rest[len..];
+    }
+    Ok(deeds)
+}
+
+/// Reads one action.
+fn deed(text: &str, act: line::Act, body: &[Block], span: std::ops::Range<usize>) -> Result<Deed, String> {
+    use line::Act;
+    let name = match act {
+        Act::Create => "CREATE",
+        Act::Read => "READ",
+        Act::Edit => "EDIT",
+        Act::Execute => "EXECUTE",
+        Act::Research => "RESEARCH",
+        Act::Chat => "CHAT_WITH_USER",
+        Act::Invoke => "INVOKE",
+        Act::Conclude => "CONCLUDE",
+        Act::Prune => "PRUNE",
+    };
+    if act.is_message() {
+        let open = body.iter().any(|b| matches!(&b.node, Node::Code(code) if !code.closed && code.fence_char.is_some()));
+        let message = cut(text, span.start..span.end).trim_matches(['\n', '\r']).trim_end().to_owned();
+        return if open { Err(format!("{name}: open fence")) } else { Ok(Deed { name, path: String::new(), parts: vec![message] }) };
+    }
+    let (path, codes) = parts(text, body)?;
+    let labels: Vec<_> = codes.iter().map(|(label, _)| *label).collect();
+    let fits = match act {
+        Act::Create | Act::Execute => labels == [None],
+        Act::Research => !labels.is_empty() && labels.iter().all(Option::is_none),
+        Act::Edit => !labels.is_empty() && labels.chunks(2).all(|pair| pair == [Some(Label::Find), Some(Label::Replace)]),
+        _ => labels.is_empty(),
+    };
+    let parts = codes.into_iter().map(|(_, content)| content).collect();
+    if fits { Ok(Deed { name, path, parts }) } else { Err(format!("{name}: its blocks are {labels:?}")) }
+}
+
+/// A content with the label above it.
+type Labelled = (Option<Label>, String);
+
+/// Reads the list and the blocks below an action's heading.
+fn parts(text: &str, body: &[Block]) -> Result<(String, Vec<Labelled>), String> {
+    let (mut path, mut label, mut codes) = (String::new(), None, Vec::new());
+    for block in body {
+        let line = cut(text, block.first - 1..block.first);
+        let found = if let Kind::Label(found) = line::kind(line.trim_end_matches(['\n', '\r'])) { Some(found) } else { None };
+        match &block.node {
+            Node::Code(code) => codes.push((std::mem::take(&mut label), content(text, code)?)),
+            Node::List { items, .. } if path.is_empty() => {
+                path = line.split_once("](/").map_or("", |(_, rest)| rest.trim_end().trim_end_matches(')')).to_owned();
+                path.push_str(if path.is_empty() { "-" } else { "" });
+                let nested = items.iter().flat_map(|item| &item.blocks);
+                for code in nested.filter_map(|b| if let Node::Code(code) = &b.node { Some(code) } else { None }) {
+                    codes.push((None, content(text, code)?));
+                }
+            }
+            Node::Rule => {}
+            Node::Paragraph | Node::Heading { .. } if found.is_some() && block.first == block.last => label = found,
+            other => return Err(format!("line {}: stray {other:?}", block.first)),
+        }
+    }
+    if label.is_some() { Err("label without a block".into()) } else { Ok((path, codes)) }
+}
+
+/// Returns the bytes of a content; an indentation that the opener has too is no part of it.
+fn content(text: &str, code: &Code) -> Result<String, String> {
+    if !code.closed {
+        return Err(format!("line {}: open fence", code.content.start));
+    }
+    let opener = cut(text, code.content.start - 2..code.content.start - 1);
+    let indent = &opener[..opener.len() - opener.trim_start_matches([' ', '\t']).len()];
+    let content = cut(text, code.content.start - 1..code.content.end - 1);
+    let lines = crate::text::fence::split_lines(content);
+    Ok(lines.map(|l| format!("{}{}", l.text.strip_prefix(indent).unwrap_or(l.text), l.ending)).collect())
+}
+
+/// Returns the bytes of some lines, by index.
+fn cut(text: &str, lines: std::ops::Range<usize>) -> &str {
+    let mut ends = vec![0];
+    ends.extend(crate::text::fence::split_lines(text).scan(0, |at, l| {
+        *at += l.text.len() + l.ending.len();
+        Some(*at)
+    }));
+    let end = lines.end.min(ends.len() - 1);
+    &text[ends[lines.start.min(end)]..ends[end]]
+}

@@ -1,0 +1,142 @@
+//! The lines of a reply as tokens: each line that the grammar knows, and the gaps between them.
+//!
+//! A gap is one step of the pass however long it is, which is what makes the pass fast.
+
+use super::line::{Act, Fence, Kind, Label, Line, Section, is_document};
+
+/// A step of the pass.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Token {
+    /// The index of its (first) line.
+    pub line: usize,
+    /// What it is.
+    pub kind: TokenKind,
+}
+
+/// What a token is.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum TokenKind {
+    /// Lines that the grammar has no word for.
+    Gap(Gap),
+    /// A fence.
+    Fence(Fence),
+    /// An action's heading.
+    Action(Act),
+    /// A section's heading.
+    Section(Section),
+    /// A label, and whether the line before would swallow it.
+    Label(Label, Glued),
+    /// A title, before the first section or action.
+    Title {
+        /// A blank stands behind the `#`.
+        spaced: bool,
+        /// Something other than blank lines stands before it.
+        late: bool,
+    },
+    /// The end of the reply.
+    End,
+}
+
+/// Whether a label stands right below a list, without a blank line between.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Glued {
+    /// It does; CommonMark reads it as the last item's text.
+    Yes,
+    /// It is a paragraph or a heading of its own.
+    No,
+}
+
+/// What a gap holds.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Gap {
+    /// A line that is neither blank nor a rule.
+    pub words: bool,
+    /// A line that is not blank.
+    pub solid: bool,
+    /// A list.
+    pub list: bool,
+    /// Text that is no part of a list.
+    pub text: bool,
+    /// The kind of file that a `File Path` names.
+    pub file: File,
+}
+
+/// What a file's name says about its content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub(super) enum File {
+    /// No name, or no ending.
+    #[default]
+    Unknown,
+    /// Prose, in which fences may stand.
+    Document,
+    /// Anything else.
+    Code,
+}
+
+/// Returns the tokens of a reply; the last one is its end.
+pub(super) fn tokens(lines: &[Line<'_>]) -> Vec<Token> {
+    let mut tokens = Vec::with_capacity(lines.len() / 4 + 2);
+    let (mut open, mut preamble, mut late) = (None::<(usize, Gap)>, true, false);
+    for (at, line) in lines.iter().enumerate() {
+        let known = match line.kind {
+            Kind::Fence(fence) => Some(TokenKind::Fence(fence)),
+            Kind::Action(act) => Some(TokenKind::Action(act)),
+            Kind::Section(section) => Some(TokenKind::Section(section)),
+            Kind::Label(label) => Some(TokenKind::Label(label, glued(lines, at))),
+            Kind::Title { spaced } if preamble => Some(TokenKind::Title { spaced, late }),
+            _ => None,
+        };
+        late |= line.kind != Kind::Blank;
+        let Some(kind) = known else {
+            let (_, gap) = open.get_or_insert((at, Gap::default()));
+            extend(gap, lines, at);
+            continue;
+        };
+        tokens.extend(open.take().map(|(line, gap)| Token { line, kind: TokenKind::Gap(gap) }));
+        preamble &= !matches!(kind, TokenKind::Action(_) | TokenKind::Section(_));
+        tokens.push(Token { line: at, kind });
+    }
+    tokens.extend(open.map(|(line, gap)| Token { line, kind: TokenKind::Gap(gap) }));
+    tokens.push(Token { line: lines.len(), kind: TokenKind::End });
+    tokens
+}
+
+/// Adds a line to a gap.
+fn extend(gap: &mut Gap, lines: &[Line<'_>], at: usize) {
+    match lines[at].kind {
+        Kind::Blank => return,
+        Kind::Rule => {}
+        Kind::List => {
+            (gap.words, gap.list) = (true, true);
+            if gap.file == File::Unknown {
+                gap.file = file(lines[at].text);
+            }
+        }
+        _ => {
+            gap.words = true;
+            gap.text |= !(gap.list && lines[at - 1].kind != Kind::Blank);
+        }
+    }
+    gap.solid = true;
+}
+
+/// Returns whether CommonMark would read the label at a line as the text of the list above it.
+fn glued(lines: &[Line<'_>], at: usize) -> Glued {
+    let above = at.checked_sub(1).map(|before| lines[before].kind);
+    let heading = lines[at].text.trim_start().starts_with('#');
+    if !heading && matches!(above, Some(Kind::List | Kind::Text)) { Glued::Yes } else { Glued::No }
+}
+
+/// Reads what a `File Path` item says about the file.
+fn file(item: &str) -> File {
+    if !item.contains("Path") {
+        return File::Unknown;
+    }
+    let name = item.trim_end_matches([')', '>', '`', ' ', '*']);
+    match name.rsplit_once('.') {
+        Some((_, ending)) if ending.contains(['/', ' ', ']']) => File::Unknown,
+        Some((_, ending)) if is_document(ending) => File::Document,
+        Some(_) => File::Code,
+        None => File::Unknown,
+    }
+}
