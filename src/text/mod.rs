@@ -8,6 +8,7 @@ pub mod fence;
 pub mod link;
 pub mod markdown;
 pub mod path;
+pub mod redact;
 
 pub mod resource;
 pub mod visible;
