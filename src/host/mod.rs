@@ -6,6 +6,7 @@ pub mod editor;
 pub mod env;
 pub mod file;
 pub mod helper;
+pub mod http;
 pub mod interrupt;
 pub mod pager;
 pub mod process;
