@@ -65,12 +65,16 @@ pub struct ModelSettings {
     pub timeout: Option<u64>,
     /// The limit of silence within an answer, in seconds.
     pub idle_timeout: Option<u64>,
+    /// The limit of silence before an answer begins, in seconds.
+    pub first_byte_timeout: Option<u64>,
     /// The limit until connected, in seconds.
     pub connect_timeout: Option<u64>,
     /// How long an answer may get, in tokens.
     pub max_tokens: Option<u32>,
     /// How freely the model chooses.
     pub temperature: Option<f64>,
+    /// Further HTTP headers of a request.
+    pub headers: BTreeMap<String, String>,
     /// Further fields of a request, as the provider wants them.
     pub extra: BTreeMap<String, serde_yaml::Value>,
     /// What it costs.
