@@ -1,0 +1,134 @@
+//! A model that is a program: the input on its stdin, the plan on its stdout.
+
+use std::io::Write as _;
+use std::rc::Rc;
+use std::time::Duration;
+
+use super::job::Job;
+use super::settings::Settings;
+use super::{Answer, Finish, Model, ModelError, Request, Usage};
+
+/// The limit of the whole answer where the settings have none.
+const TIMEOUT: Duration = Duration::from_secs(1800);
+/// The most that an answer may have, in bytes.
+const MAX_BYTES: usize = 32 << 20;
+/// The word of `run` that stands for the path of a file with the input.
+const PLACEHOLDER: &str = "{input}";
+
+/// A program.
+pub struct Command {
+    /// The model's name.
+    name: String,
+    /// The program and its arguments.
+    run: Vec<String>,
+    /// The variables with keys that it does not get.
+    withheld: Vec<String>,
+    /// The limit of the whole answer.
+    timeout: Duration,
+    /// The longest silence; none without it: many such programs print at the end only.
+    idle: Option<Duration>,
+    /// Says whether the user wants to stop.
+    stopped: Rc<dyn Fn() -> bool>,
+}
+
+impl Command {
+    /// Makes a model of `run`. Of the variables in `keys` the program gets the one that `api_key_env` names.
+    ///
+    /// # Errors
+    /// [`ModelError::Settings`] where `run` is empty.
+    pub fn new(name: &str, settings: &Settings, keys: &[String], stopped: Rc<dyn Fn() -> bool>) -> Result<Command, ModelError> {
+        if settings.run.first().is_none_or(|program| program.trim().is_empty()) {
+            return Err(ModelError::Settings(format!("model `{name}` has no program in `run`")));
+        }
+        let withheld = keys.iter().filter(|key| settings.api_key_env.as_ref() != Some(key)).cloned().collect();
+        let timeout = settings.timeout.unwrap_or(TIMEOUT);
+        Ok(Command { name: name.to_owned(), run: settings.run.clone(), withheld, timeout, idle: settings.idle_timeout, stopped })
+    }
+}
+
+impl Model for Command {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn answer(&self, request: &Request, watch: &mut dyn FnMut(&str)) -> Result<Answer, ModelError> {
+        let text = request.whole_text();
+        let file = self.run.iter().any(|word| word.contains(PLACEHOLDER)).then(|| input_file(&text)).transpose()?;
+        let path = file.as_ref().map(|file| file.path().to_string_lossy().into_owned());
+        let words: Vec<String> = match &path {
+            Some(path) => self.run.iter().map(|word| word.replace(PLACEHOLDER, path)).collect(),
+            None => self.run.clone(),
+        };
+        let stdin = path.is_none().then_some(text);
+        let job = Job {
+            words: &words,
+            stdin,
+            withheld: &self.withheld,
+            timeout: self.timeout,
+            idle: self.idle,
+            max_bytes: MAX_BYTES,
+            stopped: &*self.stopped,
+        };
+        let finished = job.run(watch)?;
+        if finished.stdout.trim().is_empty() {
+            return Err(ModelError::CommandSilent { program: words[0].clone(), stderr: finished.stderr });
+        }
+        Ok(Answer { text: finished.stdout, model: self.name.clone(), usage: Usage::default(), finish: Finish::Stop })
+    }
+}
+
+/// Writes the input to a file that only the user can read and that goes when it is dropped.
+fn input_file(text: &str) -> Result<tempfile::NamedTempFile, ModelError> {
+    let write = || -> std::io::Result<_> {
+        let mut file = tempfile::Builder::new().prefix("teddy-input-").suffix(".md").tempfile()?;
+        file.write_all(text.as_bytes())?;
+        Ok(file)
+    };
+    write().map_err(|error| ModelError::Io { action: "writing the input to a file".into(), detail: error.to_string() })
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    fn check(run: &[&str], api_key_env: Option<&str>, expected: Result<&str, &str>) {
+        let settings = Settings {
+            kind: super::super::settings::Kind::Command,
+            run: run.iter().map(|word| (*word).to_owned()).collect(),
+            api_key_env: api_key_env.map(str::to_owned),
+            ..Settings::default()
+        };
+        let request = Request { system: "S".into(), input: "I\n".into(), message: "M".into(), max_tokens: None };
+        let got = Command::new("mine", &settings, &["HOME".to_owned()], Rc::new(|| false))
+            .and_then(|model| model.answer(&request, &mut |_| ()))
+            .map(|answer| answer.text)
+            .map_err(|error| error.to_string());
+        assert_eq!(got.as_deref().map_err(String::as_str), expected);
+    }
+
+    #[test]
+    fn the_program_gets_everything_on_stdin() {
+        check(&["cat"], None, Ok("S\n\nI\n\n# Message from the user\n\nM\n"));
+    }
+
+    #[test]
+    fn a_program_that_wants_a_file_gets_its_path() {
+        check(&["sh", "-c", "cat; head -n 1 \"$0\"", "{input}"], None, Ok("S\n"));
+    }
+
+    #[test]
+    fn a_program_that_prints_nothing_is_an_error_with_its_words() {
+        check(&["sh", "-c", "echo not logged in >&2"], None, Err("`sh` printed no answer: not logged in"));
+    }
+
+    #[test]
+    fn a_key_reaches_only_the_program_that_names_it() {
+        check(&["sh", "-c", "echo ${HOME-no}"], None, Ok("no\n"));
+        check(&["sh", "-c", "test -n \"$HOME\" && echo yes"], Some("HOME"), Ok("yes\n"));
+    }
+
+    #[test]
+    fn an_empty_run_is_no_model() {
+        check(&[], None, Err("model `mine` has no program in `run`"));
+    }
+}

@@ -1,0 +1,132 @@
+//! The words of [`ModelError`]: what failed, and what the user can do about it.
+
+use std::fmt;
+
+use super::ModelError;
+
+impl fmt::Display for ModelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ModelError::Settings(detail) => write!(f, "{detail}"),
+            ModelError::NoKey { model, variable } => write!(f, "model `{model}` has no key: {variable} is not set, empty or a placeholder"),
+            ModelError::KeyCommand { detail } => write!(f, "the command for the key failed: {detail}"),
+            ModelError::Unauthorized { origin, detail } => write!(f, "{origin} does not accept the key{}", colon(detail)),
+            ModelError::NotFound { id, address, detail } => write!(f, "{address} knows no model `{id}`{}", colon(detail)),
+            ModelError::Quota { detail } => write!(f, "too many requests, or no credit left{}", colon(detail)),
+            ModelError::Refused { status, detail } => write!(f, "the request was refused with status {status}{}", colon(detail)),
+            ModelError::Server { status, detail } => write!(f, "the provider failed with status {status}{}", colon(detail)),
+            ModelError::NotJson { address, sample } => write!(f, "{address} answered something that is no model's answer: `{sample}`"),
+            ModelError::Connect { origin, detail } => write!(f, "cannot reach {origin}{}", colon(detail)),
+            ModelError::Redirect { origin, location } => write!(f, "{origin} redirects to {location}, which is not followed"),
+            other => other.fmt_answer(f),
+        }
+    }
+}
+
+impl std::error::Error for ModelError {}
+
+impl ModelError {
+    /// Writes what went wrong with an answer that had begun, or with a program.
+    fn fmt_answer(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ModelError::Broken { detail, .. } => write!(f, "the answer broke off{}", colon(detail)),
+            ModelError::Provider { detail, .. } => write!(f, "the provider stopped in the middle of its answer{}", colon(detail)),
+            ModelError::Idle { limit, .. } => write!(f, "nothing arrived for {} s", limit.as_secs_f64()),
+            ModelError::Timeout { limit, .. } => write!(f, "the answer was not complete after {} s", limit.as_secs_f64()),
+            ModelError::TooLarge { limit, .. } => write!(f, "the answer is larger than {limit} bytes"),
+            ModelError::Empty { reason } => write!(f, "the answer is empty{}", colon(reason)),
+            ModelError::Truncated { .. } => write!(f, "the answer was cut at the limit of tokens"),
+            ModelError::CommandMissing { program } => write!(f, "cannot find the program `{program}`"),
+            ModelError::CommandFailed { program, status, stderr } => write!(f, "`{program}` failed ({status}){}", colon(stderr)),
+            ModelError::CommandSilent { program, stderr } => write!(f, "`{program}` printed no answer{}", colon(stderr)),
+            ModelError::ReplayEnded { answers } => write!(f, "all {answers} recorded answers are used up"),
+            ModelError::Io { action, detail } => write!(f, "{action}: {detail}"),
+            _ => write!(f, "interrupted"),
+        }
+    }
+
+    /// Returns what had arrived of the answer before it failed.
+    pub fn partial(&self) -> Option<&str> {
+        match self {
+            ModelError::Broken { partial, .. }
+            | ModelError::Provider { partial, .. }
+            | ModelError::Idle { partial, .. }
+            | ModelError::Timeout { partial, .. }
+            | ModelError::TooLarge { partial, .. }
+            | ModelError::Truncated { partial }
+            | ModelError::Interrupted { partial } => Some(partial.as_str()).filter(|text| !text.is_empty()),
+            _ => None,
+        }
+    }
+
+    /// Returns what the user can do about it: a sentence without a full stop.
+    pub fn remedy(&self) -> String {
+        match self {
+            ModelError::Settings(_) => "correct the model's entry under `models:` in the configuration".into(),
+            ModelError::NoKey { variable, .. } => {
+                format!("set {variable}, or give the model `api_key_env` or `api_key_command` in your own configuration")
+            }
+            ModelError::KeyCommand { .. } => "run the words of `api_key_command` by hand; they must print the key and nothing else".into(),
+            ModelError::Unauthorized { .. } => "check that the key is current and belongs to this address; `api_key_env` names its variable".into(),
+            ModelError::NotFound { .. } => "check the model's `id`, and that `base_url` ends where the API begins (mostly `/v1`)".into(),
+            ModelError::Quota { .. } => "wait a while, raise the limit at the provider, or use another model with `--model`".into(),
+            ModelError::Refused { .. } => {
+                "if the input is too long, take resources out of the context (`teddy context list` shows the largest); else check the model's settings".into()
+            }
+            ModelError::Server { .. } => "try again later, or use another model with `--model`".into(),
+            ModelError::NotJson { .. } => "check `base_url`: it seems to be a web page and not an API, or a proxy stands between".into(),
+            ModelError::Connect { .. } => "check `base_url`, the network and the proxy; for a local model, that its server runs".into(),
+            ModelError::Redirect { .. } => "put the address of the API itself into `base_url`; a key is never sent on to another address".into(),
+            other => other.remedy_answer(),
+        }
+    }
+
+    /// Returns the remedy for an answer that had begun, or for a program.
+    fn remedy_answer(&self) -> String {
+        match self {
+            ModelError::Broken { .. } | ModelError::Provider { .. } => "run `teddy plan` again; what arrived is kept and was not executed".into(),
+            ModelError::Idle { .. } => "run `teddy plan` again, or raise the model's `idle_timeout` and `first_byte_timeout`".into(),
+            ModelError::Timeout { .. } => "raise the model's `timeout`, or ask for a smaller step".into(),
+            ModelError::TooLarge { .. } => "ask for a smaller step; an answer of this size is no plan".into(),
+            ModelError::Empty { .. } => "run `teddy plan` again, or raise the model's `max_tokens` if it reasons before it answers".into(),
+            ModelError::Truncated { .. } => "raise the model's `max_tokens`, or ask for a smaller step".into(),
+            ModelError::CommandMissing { .. } => "install it, or correct `run` in the model's entry".into(),
+            ModelError::CommandFailed { .. } | ModelError::CommandSilent { .. } => {
+                "run it by hand: it gets the input on stdin and must print the plan on stdout; a key that it needs is named with `api_key_env`".into()
+            }
+            ModelError::ReplayEnded { .. } => "add another answer, or use another model with `--model`".into(),
+            ModelError::Io { .. } => "check the path and its permissions".into(),
+            _ => "run `teddy plan` again".into(),
+        }
+    }
+}
+
+/// Puts a colon before words that are there.
+fn colon(detail: &str) -> String {
+    if detail.is_empty() { String::new() } else { format!(": {detail}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_says_what_failed_and_the_remedy_what_to_do() {
+        let error = ModelError::NoKey { model: "gpt".into(), variable: "OPENAI_API_KEY".into() };
+        assert_eq!(error.to_string(), "model `gpt` has no key: OPENAI_API_KEY is not set, empty or a placeholder");
+        assert_eq!(error.remedy(), "set OPENAI_API_KEY, or give the model `api_key_env` or `api_key_command` in your own configuration");
+    }
+
+    #[test]
+    fn details_that_are_missing_leave_no_colon() {
+        assert_eq!(ModelError::Empty { reason: String::new() }.to_string(), "the answer is empty");
+        assert_eq!(ModelError::Quota { detail: "slow down".into() }.to_string(), "too many requests, or no credit left: slow down");
+    }
+
+    #[test]
+    fn what_arrived_is_kept() {
+        assert_eq!(ModelError::Interrupted { partial: "# T".into() }.partial(), Some("# T"));
+        assert_eq!(ModelError::Interrupted { partial: String::new() }.partial(), None);
+        assert_eq!(ModelError::Empty { reason: String::new() }.partial(), None);
+    }
+}

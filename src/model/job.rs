@@ -1,0 +1,366 @@
+//! A program that gets a text on stdin and prints one: a command model, or what prints a key.
+//!
+//! It runs in a process group of its own, which ends with it: at the time limit, when the user
+//! stops it, and when this side fails.
+
+use std::io::{ErrorKind, Read, Write};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::ModelError;
+
+/// How often the time limit, the user's wish and the end of the process are looked at.
+const TICK: Duration = Duration::from_millis(20);
+/// How long output may still come after the process has ended: a background child can hold the pipe open.
+const LINGER: Duration = Duration::from_millis(300);
+/// How long a process has to end by itself after SIGTERM.
+const GRACE: Duration = Duration::from_millis(500);
+/// How much of stderr is kept, in bytes.
+const STDERR_TAIL: usize = 4096;
+
+/// What to run and its limits.
+pub struct Job<'a> {
+    /// The program and its arguments.
+    pub words: &'a [String],
+    /// What it gets on stdin; nothing, and a closed one, without it.
+    pub stdin: Option<String>,
+    /// The variables that it does not get.
+    pub withheld: &'a [String],
+    /// The limit of the whole run.
+    pub timeout: Duration,
+    /// The longest silence; none without it.
+    pub idle: Option<Duration>,
+    /// The most bytes that it may print.
+    pub max_bytes: usize,
+    /// Says whether the user wants to stop; asked every few milliseconds.
+    pub stopped: &'a dyn Fn() -> bool,
+}
+
+/// What a program did that ended by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finished {
+    /// All that it printed.
+    pub stdout: String,
+    /// The end of what it wrote to stderr, without blank ends.
+    pub stderr: String,
+}
+
+/// A piece of output, by the pipe that it came from.
+enum Piece {
+    /// From stdout.
+    Out(Vec<u8>),
+    /// From stderr.
+    Err(Vec<u8>),
+}
+
+/// A running process group; dropping it ends it.
+struct Group(Child);
+
+impl Job<'_> {
+    /// Runs it to its end. `watch` gets all that was printed so far.
+    ///
+    /// # Errors
+    /// [`ModelError::CommandMissing`], [`ModelError::CommandFailed`], a limit, or an interruption.
+    pub fn run(self, watch: &mut dyn FnMut(&str)) -> Result<Finished, ModelError> {
+        let program = self.words.first().cloned().unwrap_or_default();
+        let mut group = Group(self.spawn(&program)?);
+        let pieces = connect(&mut group.0, self.stdin.clone());
+        let (status, output) = self.follow(&mut group, &pieces, watch)?;
+        let stderr = tail(&output.stderr);
+        if status.success() {
+            Ok(Finished { stdout: output.text(), stderr })
+        } else {
+            Err(ModelError::CommandFailed { program, status: status.to_string(), stderr })
+        }
+    }
+
+    /// Starts the process.
+    fn spawn(&self, program: &str) -> Result<Child, ModelError> {
+        let mut command = crate::host::process::command(program);
+        command.args(self.words.get(1..).unwrap_or_default());
+        command.stdin(if self.stdin.is_some() { Stdio::piped() } else { Stdio::null() });
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        self.withheld.iter().for_each(|name| {
+            command.env_remove(name);
+        });
+        own_group(&mut command);
+        command.spawn().map_err(|error| match error.kind() {
+            ErrorKind::NotFound => ModelError::CommandMissing { program: program.to_owned() },
+            _ => ModelError::Io { action: format!("starting `{program}`"), detail: error.to_string() },
+        })
+    }
+
+    /// Collects the output until the process is done or must be ended.
+    fn follow(&self, group: &mut Group, pieces: &Receiver<Piece>, watch: &mut dyn FnMut(&str)) -> Result<(ExitStatus, Output), ModelError> {
+        let mut clock = Clock { start: Instant::now(), last: Instant::now() };
+        let mut output = Output::default();
+        let (mut ended, mut closed) = (None, false);
+        loop {
+            match pieces.recv_timeout(TICK) {
+                Ok(piece) => {
+                    clock.last = Instant::now();
+                    output.add(piece, watch);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) if closed => thread::park_timeout(TICK),
+                Err(RecvTimeoutError::Disconnected) => closed = true,
+            }
+            if ended.is_none() {
+                ended = group.0.try_wait().ok().flatten();
+                clock.last = if ended.is_some() { Instant::now() } else { clock.last };
+            }
+            match ended {
+                Some(status) if closed || clock.last.elapsed() > LINGER => return Ok((status, output)),
+                _ => self.check(&clock, &output)?,
+            }
+        }
+    }
+
+    /// Looks at the limits and the user's wish.
+    fn check(&self, clock: &Clock, output: &Output) -> Result<(), ModelError> {
+        if output.stdout.len() > self.max_bytes {
+            return Err(ModelError::TooLarge { limit: self.max_bytes, partial: String::new() });
+        }
+        if (self.stopped)() {
+            return Err(ModelError::Interrupted { partial: output.text() });
+        }
+        if clock.start.elapsed() > self.timeout {
+            return Err(ModelError::Timeout { limit: self.timeout, partial: output.text() });
+        }
+        match self.idle {
+            Some(limit) if clock.last.elapsed() > limit => Err(ModelError::Idle { limit, partial: output.text() }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// When a process started and was last heard of.
+struct Clock {
+    /// The start.
+    start: Instant,
+    /// The last piece of output, or its end.
+    last: Instant,
+}
+
+/// What a process wrote so far.
+#[derive(Default)]
+struct Output {
+    /// All of stdout.
+    stdout: Vec<u8>,
+    /// The end of stderr.
+    stderr: Vec<u8>,
+}
+
+impl Output {
+    /// Adds a piece.
+    fn add(&mut self, piece: Piece, watch: &mut dyn FnMut(&str)) {
+        match piece {
+            Piece::Out(bytes) => {
+                self.stdout.extend(bytes);
+                watch(whole_characters(&self.stdout));
+            }
+            Piece::Err(bytes) => {
+                self.stderr.extend(bytes);
+                let surplus = self.stderr.len().saturating_sub(STDERR_TAIL);
+                self.stderr.drain(..surplus);
+            }
+        }
+    }
+
+    /// Returns stdout as text; what is no UTF-8 becomes U+FFFD.
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.stdout).into_owned()
+    }
+}
+
+/// Returns the text up to a character that is cut or none.
+fn whole_characters(bytes: &[u8]) -> &str {
+    bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid())
+}
+
+/// Returns the end of stderr as text.
+fn tail(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).trim().to_owned()
+}
+
+/// Starts the threads that feed and read the process.
+fn connect(child: &mut Child, stdin: Option<String>) -> Receiver<Piece> {
+    let (sender, pieces) = channel();
+    if let (Some(mut pipe), Some(text)) = (child.stdin.take(), stdin) {
+        // A program that does not read its input to the end is in its right: the broken pipe says nothing.
+        thread::spawn(move || pipe.write_all(text.as_bytes()).and_then(|()| pipe.flush()).is_ok());
+    }
+    if let Some(pipe) = child.stdout.take() {
+        read(pipe, sender.clone(), Piece::Out);
+    }
+    if let Some(pipe) = child.stderr.take() {
+        read(pipe, sender, Piece::Err);
+    }
+    pieces
+}
+
+/// Reads a pipe to its end on a thread of its own.
+fn read(mut pipe: impl Read + Send + 'static, sender: Sender<Piece>, piece: fn(Vec<u8>) -> Piece) {
+    thread::spawn(move || {
+        let mut buffer = vec![0; 64 << 10];
+        while let Ok(length @ 1..) = pipe.read(&mut buffer) {
+            if sender.send(piece(buffer[..length].to_vec())).is_err() {
+                break;
+            }
+        }
+    });
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if matches!(self.0.try_wait(), Ok(Some(_))) {
+            return;
+        }
+        signal(&mut self.0, Signal::End);
+        let start = Instant::now();
+        while start.elapsed() < GRACE {
+            if matches!(self.0.try_wait(), Ok(Some(_))) {
+                break;
+            }
+            thread::park_timeout(TICK);
+        }
+        signal(&mut self.0, Signal::Kill);
+        // The exit status of a process that was ended on purpose has no reader.
+        let _ = self.0.wait();
+    }
+}
+
+/// How a group is ended.
+#[derive(Clone, Copy)]
+enum Signal {
+    /// So that it can clean up.
+    End,
+    /// At once.
+    Kill,
+}
+
+/// Puts the process at the head of a group of its own.
+#[cfg(unix)]
+fn own_group(command: &mut Command) {
+    use std::os::unix::process::CommandExt as _;
+    command.process_group(0);
+}
+
+/// There are no groups here.
+#[cfg(not(unix))]
+fn own_group(_: &mut Command) {}
+
+/// Ends all processes of the group.
+#[cfg(unix)]
+fn signal(child: &mut Child, signal: Signal) {
+    let signal = match signal {
+        Signal::End => nix::sys::signal::SIGTERM,
+        Signal::Kill => nix::sys::signal::SIGKILL,
+    };
+    let Ok(id) = i32::try_from(child.id()) else { return };
+    // A group that is gone already is what was wanted.
+    let _ = nix::sys::signal::killpg(nix::unistd::Pid::from_raw(id), signal);
+}
+
+/// Ends the process.
+#[cfg(not(unix))]
+fn signal(child: &mut Child, _: Signal) {
+    // A process that is gone already is what was wanted.
+    let _ = child.kill();
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    fn sh(script: &str, change: impl FnOnce(&mut Job<'_>)) -> Result<Finished, ModelError> {
+        let words = ["sh", "-c", script].map(str::to_owned);
+        let mut job = Job {
+            words: &words,
+            stdin: Some("in\n".into()),
+            withheld: &[],
+            timeout: Duration::from_secs(20),
+            idle: None,
+            max_bytes: 1 << 20,
+            stopped: &|| false,
+        };
+        change(&mut job);
+        job.run(&mut |_| ())
+    }
+
+    #[test]
+    fn stdin_goes_in_and_stdout_comes_back() {
+        let finished = sh("cat; echo note >&2", |_| ()).unwrap();
+        assert_eq!((finished.stdout.as_str(), finished.stderr.as_str()), ("in\n", "note"));
+    }
+
+    #[test]
+    fn a_program_that_does_not_read_its_input_is_in_its_right() {
+        assert_eq!(sh("echo out", |job| job.stdin = Some("x".repeat(4 << 20))).unwrap().stdout, "out\n");
+    }
+
+    #[test]
+    fn output_larger_than_a_pipe_comes_whole() {
+        assert_eq!(sh("head -c 700000 /dev/zero | tr '\\0' a", |_| ()).unwrap().stdout.len(), 700_000);
+    }
+
+    #[test]
+    fn a_failure_has_its_status_and_the_end_of_stderr() {
+        let error = sh("echo wrong key >&2; exit 3", |_| ()).unwrap_err();
+        assert_eq!(error.to_string(), "`sh` failed (exit status: 3): wrong key");
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_named() {
+        let words = ["teddy-no-such-program".to_owned()];
+        let job = Job { words: &words, stdin: None, withheld: &[], timeout: GRACE, idle: None, max_bytes: 1, stopped: &|| false };
+        assert_eq!(job.run(&mut |_| ()), Err(ModelError::CommandMissing { program: words[0].clone() }));
+    }
+
+    #[test]
+    fn the_time_limit_ends_the_whole_group_and_keeps_what_came() {
+        let start = Instant::now();
+        let error = sh("echo part; sleep 60 & sleep 60", |job| job.timeout = Duration::from_millis(200)).unwrap_err();
+        assert_eq!(error.partial(), Some("part\n"));
+        assert!(matches!(error, ModelError::Timeout { .. }) && start.elapsed() < Duration::from_secs(20), "{error}");
+    }
+
+    #[test]
+    fn a_silent_program_meets_the_idle_limit() {
+        let error = sh("sleep 60", |job| job.idle = Some(Duration::from_millis(50))).unwrap_err();
+        assert!(matches!(error, ModelError::Idle { .. }), "{error}");
+    }
+
+    #[test]
+    fn an_endless_answer_is_cut() {
+        let error = sh("yes", |job| job.max_bytes = 1000).unwrap_err();
+        assert!(matches!(error, ModelError::TooLarge { limit: 1000, .. }), "{error}");
+    }
+
+    #[test]
+    fn a_background_child_does_not_hold_the_answer() {
+        let start = Instant::now();
+        assert_eq!(sh("sleep 60 & echo done", |_| ()).unwrap().stdout, "done\n");
+        assert!(start.elapsed() < Duration::from_secs(20));
+    }
+
+    #[test]
+    fn an_interruption_keeps_what_came() {
+        let words = ["sh", "-c", "echo part; sleep 60"].map(str::to_owned);
+        let seen = std::cell::Cell::new(false);
+        let stopped = || seen.get();
+        let job = Job {
+            words: &words,
+            stdin: None,
+            withheld: &[],
+            timeout: Duration::from_secs(20),
+            idle: None,
+            max_bytes: 1 << 20,
+            stopped: &stopped,
+        };
+        let got = job.run(&mut |_| seen.set(true));
+        assert_eq!(got, Err(ModelError::Interrupted { partial: "part\n".into() }));
+    }
+}

@@ -1,0 +1,83 @@
+//! A model whose wire is a person: the input goes to a file or the clipboard, the answer comes back.
+//!
+//! How both happen is decided by who makes it; this file only says what is handed over.
+
+use std::io;
+use std::rc::Rc;
+
+use super::{Answer, Finish, Model, ModelError, Request, Usage};
+
+/// Hands the text over: writes it to a file, copies it.
+pub type Give = dyn Fn(&str) -> io::Result<()>;
+/// Fetches the answer: from the editor, the clipboard, a file. `None` is the wish to leave.
+pub type Take = dyn Fn() -> io::Result<Option<String>>;
+
+/// A person with a chat window.
+pub struct Manual {
+    /// The model's name.
+    name: String,
+    /// Hands the text over.
+    give: Rc<Give>,
+    /// Fetches the answer.
+    take: Rc<Take>,
+}
+
+impl Manual {
+    /// Makes a model that gives the whole input away and takes the answer.
+    pub fn new(name: &str, give: Rc<Give>, take: Rc<Take>) -> Manual {
+        Manual { name: name.to_owned(), give, take }
+    }
+}
+
+impl Model for Manual {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn answer(&self, request: &Request, watch: &mut dyn FnMut(&str)) -> Result<Answer, ModelError> {
+        (self.give)(&request.whole_text()).map_err(|error| failed("handing the input over", &error))?;
+        let text = (self.take)().map_err(|error| failed("taking the answer", &error))?;
+        let text = text.ok_or(ModelError::Interrupted { partial: String::new() })?;
+        if text.trim().is_empty() {
+            return Err(ModelError::Empty { reason: String::new() });
+        }
+        watch(&text);
+        Ok(Answer { text, model: "manual".into(), usage: Usage::default(), finish: Finish::Stop })
+    }
+}
+
+/// Says which half failed.
+fn failed(action: &str, error: &io::Error) -> ModelError {
+    ModelError::Io { action: action.to_owned(), detail: error.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    fn check(taken: Option<&str>, expected: Result<&str, ModelError>) {
+        let given = Rc::new(RefCell::new(String::new()));
+        let request = Request { system: "S\n".into(), input: "I\n".into(), message: "M".into(), max_tokens: None };
+        let (desk, taken) = (given.clone(), taken.map(str::to_owned));
+        let give = Rc::new(move |text: &str| {
+            text.clone_into(&mut desk.borrow_mut());
+            Ok(())
+        });
+        let got = Manual::new("chat", give, Rc::new(move || Ok(taken.clone()))).answer(&request, &mut |_| ());
+        assert_eq!(got.map(|answer| answer.text), expected.map(str::to_owned));
+        assert_eq!(*given.borrow(), "S\n\nI\n\n# Message from the user\n\nM\n");
+    }
+
+    #[test]
+    fn the_whole_input_is_given_and_the_answer_taken() {
+        check(Some("# A\n"), Ok("# A\n"));
+    }
+
+    #[test]
+    fn leaving_is_an_interruption_and_nothing_is_no_answer() {
+        check(None, Err(ModelError::Interrupted { partial: String::new() }));
+        check(Some(" \n"), Err(ModelError::Empty { reason: String::new() }));
+    }
+}

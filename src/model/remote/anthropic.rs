@@ -1,0 +1,157 @@
+//! The Messages protocol of Anthropic: its requests with cache marks, its stream, its answers in one piece.
+
+use serde_json::{Value, json};
+
+use super::draft::{Draft, error_words, number, text};
+use super::sse::Event;
+use crate::model::settings::Settings;
+use crate::model::{Finish, Request, message_part};
+
+/// Where Anthropic's own API begins.
+pub const BASE: &str = "https://api.anthropic.com/v1";
+/// The variable with the key for it.
+pub const KEY: &str = "ANTHROPIC_API_KEY";
+/// The variable that moves it elsewhere; it names the address without `/v1`.
+pub const BASE_VARIABLE: &str = "ANTHROPIC_BASE_URL";
+/// The path behind the base.
+pub const PATH: &str = "messages";
+/// The version of the protocol.
+pub const VERSION: &str = "2023-06-01";
+/// The limit of an answer where nobody set one: the protocol wants a number.
+const MAX_TOKENS: u32 = 16_384;
+
+/// Returns the body of a request. System prompt and input end with cache marks: they stay when the message changes.
+pub fn body(id: &str, settings: &Settings, request: &Request) -> Value {
+    let cached = |text: &str| json!({ "type": "text", "text": text, "cache_control": { "type": "ephemeral" } });
+    let mut content = Vec::new();
+    if !request.input.trim().is_empty() {
+        content.push(cached(&request.input));
+    }
+    let message = message_part(&request.message);
+    if !message.is_empty() {
+        content.push(json!({ "type": "text", "text": message }));
+    }
+    let limit = request.max_tokens.or(settings.max_tokens).unwrap_or(MAX_TOKENS);
+    let mut body = json!({ "model": id, "max_tokens": limit, "stream": true, "messages": [{ "role": "user", "content": content }] });
+    if !request.system.trim().is_empty() {
+        body["system"] = json!([cached(&request.system)]);
+    }
+    if let Some(temperature) = settings.temperature {
+        body["temperature"] = temperature.into();
+    }
+    body
+}
+
+/// Takes an event of the stream.
+///
+/// # Errors
+/// The provider's words, where the event is an error.
+pub fn event(draft: &mut Draft, event: &Event) -> Result<(), String> {
+    let Ok(value) = serde_json::from_str::<Value>(&event.data) else { return Ok(()) };
+    match text(&value, "/type").unwrap_or(&event.name) {
+        "message_start" => {
+            draft.recognised = true;
+            draft.model = text(&value, "/message/model").map(str::to_owned);
+            take_usage(draft, &value["message"]);
+        }
+        "content_block_delta" => draft.text.push_str(text(&value, "/delta/text").unwrap_or_default()),
+        "message_delta" => {
+            draft.finish = text(&value, "/delta/stop_reason").map(finish).or(draft.finish.take());
+            take_usage(draft, &value);
+        }
+        "message_stop" => draft.ended = true,
+        "error" => return Err(error_words(&value).unwrap_or_else(|| event.data.clone())),
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Takes an answer that came in one piece. Returns whether it is one.
+pub fn whole(draft: &mut Draft, value: &Value) -> bool {
+    let Some(blocks) = value.get("content").and_then(Value::as_array) else { return false };
+    draft.text.extend(blocks.iter().filter_map(|block| text(block, "/text")));
+    draft.model = text(value, "/model").map(str::to_owned);
+    draft.finish = text(value, "/stop_reason").map(finish);
+    take_usage(draft, value);
+    draft.recognised = true;
+    draft.ended = true;
+    true
+}
+
+/// Takes the usage of a message. Tokens that are read from or written to the cache stand beside the others; ours is their sum.
+fn take_usage(draft: &mut Draft, message: &Value) {
+    let cached = number(message, "/usage/cache_read_input_tokens");
+    let input = number(message, "/usage/input_tokens") + number(message, "/usage/cache_creation_input_tokens") + cached;
+    if input > 0 {
+        draft.usage.input = input;
+        draft.usage.cached = cached;
+    }
+    draft.usage.output = number(message, "/usage/output_tokens").max(draft.usage.output);
+}
+
+/// Reads the provider's word for the end.
+fn finish(reason: &str) -> Finish {
+    match reason {
+        "end_turn" | "stop_sequence" => Finish::Stop,
+        "max_tokens" | "model_context_window_exceeded" => Finish::Length,
+        other => Finish::Other(other.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Usage;
+
+    const START: &str = r#"{"type":"message_start","message":{"model":"claude-x","usage":{"input_tokens":3,"cache_creation_input_tokens":10,"cache_read_input_tokens":20,"output_tokens":1}}}"#;
+
+    fn take(events: &[&str]) -> Result<Draft, String> {
+        let mut draft = Draft::default();
+        events.iter().try_for_each(|data| event(&mut draft, &Event { name: String::new(), data: (*data).into() }))?;
+        Ok(draft)
+    }
+
+    #[test]
+    fn deltas_make_the_text_and_the_sum_of_the_caches_the_usage() {
+        let draft = take(&[
+            START,
+            r#"{"type":"content_block_delta","delta":{"type":"thinking_delta","thinking":"hm"}}"#,
+            r##"{"type":"content_block_delta","delta":{"type":"text_delta","text":"# T\n"}}"##,
+            r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":5}}"#,
+            r#"{"type":"message_stop"}"#,
+        ])
+        .unwrap();
+        assert_eq!(draft.usage, Usage { input: 33, output: 5, cached: 20 });
+        assert_eq!(
+            (draft.text.as_str(), draft.model.as_deref(), draft.finish, draft.ended),
+            ("# T\n", Some("claude-x"), Some(Finish::Stop), true)
+        );
+    }
+
+    #[test]
+    fn a_cut_answer_says_so() {
+        let draft = take(&[START, r#"{"type":"message_delta","delta":{"stop_reason":"max_tokens"}}"#]).unwrap();
+        assert_eq!(draft.finish, Some(Finish::Length));
+    }
+
+    #[test]
+    fn an_error_in_the_stream_has_the_providers_words() {
+        assert_eq!(
+            take(&[START, r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#]),
+            Err("Overloaded".into())
+        );
+    }
+
+    #[test]
+    fn what_stays_is_marked_for_the_cache() {
+        let request = Request { system: "S".into(), input: "I".into(), message: "M".into(), max_tokens: None };
+        let body = body("claude", &Settings::default(), &request);
+        let mark = json!({ "type": "ephemeral" });
+        assert_eq!(body["system"], json!([{ "type": "text", "text": "S", "cache_control": mark }]));
+        assert_eq!(
+            body["messages"][0]["content"],
+            json!([{ "type": "text", "text": "I", "cache_control": mark }, { "type": "text", "text": "# Message from the user\n\nM" }])
+        );
+        assert_eq!(body["max_tokens"], json!(MAX_TOKENS));
+    }
+}

@@ -1,0 +1,214 @@
+//! One call: sent, repeated where that can help, its answer read within the limits.
+
+use std::time::Duration;
+
+use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION, RETRY_AFTER};
+use reqwest::{Client, RequestBuilder, Response, StatusCode};
+use serde_json::Value;
+
+use super::clock::{Clock, Stop};
+use super::draft::error_words;
+use super::key::{is_loopback, origin};
+use super::reader::Reader;
+use super::{Protocol, Remote, anthropic, retry};
+use crate::model::{Answer, ModelError};
+
+/// The most of a refusal's body that is read, in bytes.
+const MAX_REFUSAL: usize = 64 << 10;
+
+/// A call to a model.
+pub struct Call<'a> {
+    /// The model.
+    remote: &'a Remote,
+    /// The connection.
+    client: Client,
+}
+
+/// Why one attempt failed, and whether another one can help.
+pub struct Failure {
+    /// What went wrong.
+    pub error: ModelError,
+    /// What can be done about it.
+    pub again: Again,
+}
+
+/// Whether another attempt can help.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Again {
+    /// It cannot.
+    No,
+    /// After a pause, of this length if the server asks for one.
+    After(Option<Duration>),
+    /// With another body.
+    Adapted,
+}
+
+impl From<ModelError> for Failure {
+    fn from(error: ModelError) -> Failure {
+        Failure { error, again: Again::No }
+    }
+}
+
+impl<'a> Call<'a> {
+    /// Makes the client: no redirects, and no proxy between this machine and itself.
+    ///
+    /// # Errors
+    /// [`ModelError::Settings`] for what `reqwest` does not take.
+    pub fn new(remote: &'a Remote) -> Result<Call<'a>, ModelError> {
+        let client = crate::host::http::client(|builder| {
+            let builder = builder.redirect(reqwest::redirect::Policy::none()).connect_timeout(remote.limits.connect).referer(false);
+            if is_loopback(&remote.url) { builder.no_proxy() } else { builder }
+        });
+        let client =
+            client.map_err(|error| ModelError::Settings(format!("cannot make an HTTP client: {}", remote.key.scrub(&root(&error)))))?;
+        Ok(Call { remote, client })
+    }
+
+    /// Asks until there is an answer or no repetition can help.
+    ///
+    /// # Errors
+    /// Any [`ModelError`] of a remote model.
+    pub async fn run(&self, mut body: Value, watch: &mut dyn FnMut(&str)) -> Result<Answer, ModelError> {
+        let clock = Clock::new(self.remote.limits.total, &*self.remote.stopped);
+        let mut repetition = 0;
+        loop {
+            let failure = match self.attempt(&body, &clock, watch).await {
+                Ok(answer) => return Ok(answer),
+                Err(failure) => failure,
+            };
+            match failure.again {
+                Again::Adapted if self.remote.protocol.adapt(&mut body, &failure.error.to_string()) => {}
+                Again::After(asked) if repetition < self.remote.limits.retries => {
+                    let pause = retry::pause(self.remote.limits.pause, repetition, asked);
+                    repetition += 1;
+                    self.tell(&failure.error, pause, repetition);
+                    clock.rest(pause).await.map_err(|stop| self.stopped(stop, Duration::ZERO, ""))?;
+                }
+                _ => return Err(failure.error),
+            }
+        }
+    }
+
+    /// Says that a call is tried again.
+    fn tell(&self, error: &ModelError, pause: Duration, repetition: u32) {
+        let retries = self.remote.limits.retries;
+        (self.remote.note)(&format!("{error}; trying again in {:.0} s ({repetition} of {retries})", pause.as_secs_f64().ceil()));
+    }
+
+    /// Sends the request once and reads what comes.
+    async fn attempt(&self, body: &Value, clock: &Clock<'_>, watch: &mut dyn FnMut(&str)) -> Result<Answer, Failure> {
+        let first = self.remote.limits.first;
+        let sent = clock.within(first, self.request(body).send()).await.map_err(|stop| self.stopped(stop, first, ""))?;
+        let response = sent.map_err(|error| self.unsent(&error))?;
+        match response.status() {
+            status if status.is_success() => self.read(response, clock, watch).await,
+            status if status.is_redirection() => {
+                let location = response.headers().get(LOCATION).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+                let location = self.remote.key.scrub(location.as_deref().unwrap_or("nowhere"));
+                Err(ModelError::Redirect { origin: origin(&self.remote.url), location }.into())
+            }
+            status => Err(self.refusal(status, response, clock).await),
+        }
+    }
+
+    /// Makes the request.
+    fn request(&self, body: &Value) -> RequestBuilder {
+        let mut request = self.client.post(self.remote.url.clone()).header(ACCEPT, "text/event-stream, application/json");
+        for (name, value) in &self.remote.settings.headers.0 {
+            request = request.header(name, value);
+        }
+        if self.remote.protocol == Protocol::Anthropic {
+            request = request.header("anthropic-version", anthropic::VERSION);
+        }
+        match (self.remote.key.value(), self.remote.protocol) {
+            (Some(key), Protocol::Openai) => request = request.bearer_auth(key),
+            (Some(key), Protocol::Anthropic) => request = request.header("x-api-key", key),
+            (None, _) => {}
+        }
+        request.json(body)
+    }
+
+    /// Reads an accepted answer.
+    async fn read(&self, mut response: Response, clock: &Clock<'_>, watch: &mut dyn FnMut(&str)) -> Result<Answer, Failure> {
+        let stream = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
+        let mut reader = Reader::new(self.remote, stream);
+        while !reader.is_done() {
+            let limit = if reader.is_empty() { self.remote.limits.first } else { self.remote.limits.idle };
+            match clock.within(limit, response.chunk()).await {
+                Ok(Ok(Some(bytes))) => reader.take(&bytes, watch)?,
+                Ok(Ok(None)) => break,
+                Ok(Err(error)) if reader.is_empty() => return Err(self.unsent(&error)),
+                _ if reader.has_finish() => break,
+                Ok(Err(error)) => {
+                    let detail = self.remote.key.scrub(&root(&error));
+                    return Err(ModelError::Broken { detail, partial: reader.into_text() }.into());
+                }
+                Err(stop) => return Err(self.stopped(stop, limit, &reader.into_text()).into()),
+            }
+        }
+        Ok(reader.finish(watch)?)
+    }
+
+    /// Explains a connection that failed before anything arrived.
+    fn unsent(&self, error: &reqwest::Error) -> Failure {
+        let detail = self.remote.key.scrub(&root(error));
+        if error.is_builder() {
+            return ModelError::Settings(format!("cannot make a request to model `{}`: {detail}", self.remote.name)).into();
+        }
+        Failure { error: ModelError::Connect { origin: origin(&self.remote.url), detail }, again: Again::After(None) }
+    }
+
+    /// Explains a refusal.
+    async fn refusal(&self, status: StatusCode, mut response: Response, clock: &Clock<'_>) -> Failure {
+        let asked = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+        let asked = asked.and_then(|value| retry::retry_after(value, crate::host::clock::now().timestamp()));
+        let mut body = Vec::new();
+        while body.len() < MAX_REFUSAL {
+            match clock.within(self.remote.limits.idle, response.chunk()).await {
+                Ok(Ok(Some(bytes))) => body.extend_from_slice(&bytes),
+                Err(stop @ (Stop::Interrupted | Stop::Late)) => return self.stopped(stop, Duration::ZERO, "").into(),
+                _ => break,
+            }
+        }
+        body.truncate(MAX_REFUSAL);
+        self.explain(status, &String::from_utf8_lossy(&body), asked)
+    }
+
+    /// Says what a status means.
+    fn explain(&self, status: StatusCode, body: &str, asked: Option<Duration>) -> Failure {
+        let value = serde_json::from_str::<Value>(body).unwrap_or_default();
+        let spent = body.contains("insufficient_quota");
+        let page = body.trim_start().starts_with('<');
+        let words = error_words(&value).unwrap_or_else(|| if page { "an HTML page".into() } else { body.to_owned() });
+        let detail = self.remote.key.scrub(&words);
+        let (origin, address) = (origin(&self.remote.url), self.remote.url.to_string());
+        let status = status.as_u16();
+        match status {
+            401 | 403 => ModelError::Unauthorized { origin, detail }.into(),
+            404 => ModelError::NotFound { id: self.remote.id.clone(), address, detail }.into(),
+            429 if spent => ModelError::Quota { detail }.into(),
+            429 => Failure { error: ModelError::Quota { detail }, again: Again::After(asked) },
+            408 | 500.. => Failure { error: ModelError::Server { status, detail }, again: Again::After(asked) },
+            _ => Failure { error: ModelError::Refused { status, detail }, again: Again::Adapted },
+        }
+    }
+
+    /// Explains why waiting ended.
+    fn stopped(&self, stop: Stop, limit: Duration, partial: &str) -> ModelError {
+        let partial = partial.to_owned();
+        match stop {
+            Stop::Interrupted => ModelError::Interrupted { partial },
+            Stop::Silent => ModelError::Idle { limit, partial },
+            Stop::Late => ModelError::Timeout { limit: self.remote.limits.total, partial },
+        }
+    }
+}
+
+/// Returns the innermost words of an error: the outer ones repeat the address.
+fn root(error: &dyn std::error::Error) -> String {
+    let mut innermost = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    innermost.to_string()
+}

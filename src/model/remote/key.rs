@@ -1,0 +1,188 @@
+//! A key and the one origin that it may be sent to.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use reqwest::Url;
+
+use crate::model::ModelError;
+use crate::model::job::Job;
+use crate::model::outside::Outside;
+use crate::model::settings::Settings;
+use crate::text::redact::redact_values;
+use crate::text::visible::visible;
+
+/// The longest piece of a foreign text that an error shows, in bytes.
+const MAX_DETAIL: usize = 600;
+/// The limit of a command that prints a key.
+const COMMAND_LIMIT: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// A key, or none for a server that wants none. Neither `Debug` nor any error shows it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Key(Option<String>);
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Key(***)" } else { "Key(none)" })
+    }
+}
+
+/// Where a key may come from if the settings don't say: the provider's usual variable, for the provider's own address.
+pub struct Usual<'a> {
+    /// The variable.
+    pub variable: &'static str,
+    /// The address that the variable's key belongs to.
+    pub base: &'a Url,
+}
+
+impl Key {
+    /// Fetches the key for an address.
+    ///
+    /// The usual variable serves the usual address only: a `base_url` elsewhere gets a key only
+    /// where `api_key_env` or `api_key_command` says so.
+    ///
+    /// # Errors
+    /// [`ModelError::NoKey`], [`ModelError::KeyCommand`], or [`ModelError::Settings`] for a key that would go over plain HTTP to another machine.
+    pub fn fetch(name: &str, settings: &Settings, (url, usual): (&Url, &Usual<'_>), outside: &Outside) -> Result<Key, ModelError> {
+        let from = |variable: &str| {
+            let value = (outside.variable)(variable).map(|value| value.trim().to_owned()).filter(|value| !is_placeholder(value));
+            value.ok_or_else(|| ModelError::NoKey { model: name.to_owned(), variable: variable.to_owned() })
+        };
+        let key = if !settings.api_key_command.is_empty() {
+            from_command(settings, outside)?
+        } else if let Some(variable) = &settings.api_key_env {
+            from(variable)?
+        } else if url.origin() == usual.base.origin() && !is_loopback(url) {
+            from(usual.variable)?
+        } else if url.origin() == usual.base.origin() {
+            return Ok(Key(from(usual.variable).ok()));
+        } else {
+            return Ok(Key(None));
+        };
+        if url.scheme() == "https" || is_loopback(url) {
+            Ok(Key(Some(key)))
+        } else {
+            Err(ModelError::Settings(format!("the key of model `{name}` would go unencrypted to {}: use https", origin(url))))
+        }
+    }
+
+    /// Returns the key for an HTTP header.
+    pub fn value(&self) -> Option<&str> {
+        self.0.as_deref()
+    }
+
+    /// Returns a foreign text fit for an error: without this key and anything key-shaped, in one visible line of limited length.
+    pub fn scrub(&self, text: &str) -> String {
+        let clean = redact_values(text.trim(), &self.0.as_deref().into_iter().collect::<Vec<_>>()).text;
+        let end = clean.char_indices().map(|(at, c)| at + c.len_utf8()).take_while(|end| *end <= MAX_DETAIL).last().unwrap_or(0);
+        let mark = if end < clean.len() { " ..." } else { "" };
+        format!("{}{mark}", visible(&clean[..end].split_whitespace().collect::<Vec<_>>().join(" ")))
+    }
+}
+
+/// Runs the command that prints a key.
+fn from_command(settings: &Settings, outside: &Outside) -> Result<String, ModelError> {
+    let words = &settings.api_key_command;
+    let job =
+        Job { words, stdin: None, withheld: &[], timeout: COMMAND_LIMIT, idle: None, max_bytes: 64 << 10, stopped: &*outside.stopped };
+    match job.run(&mut |_| ()) {
+        Ok(finished) if is_placeholder(finished.stdout.trim()) => {
+            Err(ModelError::KeyCommand { detail: format!("`{}` printed no key", words[0]) })
+        }
+        Ok(finished) => Ok(finished.stdout.trim().to_owned()),
+        Err(error @ ModelError::Interrupted { .. }) => Err(error),
+        Err(error) => Err(ModelError::KeyCommand { detail: redact_values(&error.to_string(), &[]).text.into_owned() }),
+    }
+}
+
+/// Says whether a text is what stands in examples instead of a key.
+fn is_placeholder(text: &str) -> bool {
+    let lower = text.to_ascii_lowercase();
+    text.is_empty()
+        || text.contains(|c: char| c.is_whitespace() || c.is_control())
+        || text.contains("...")
+        || text.starts_with('<')
+        || ["your", "changeme", "xxx", "todo", "replace"].iter().any(|word| lower.starts_with(word))
+}
+
+/// Says whether an address is this machine.
+pub fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    match host.trim_matches(['[', ']']).parse::<IpAddr>() {
+        Ok(address) => address.is_loopback(),
+        Err(_) => host == "localhost" || host.ends_with(".localhost"),
+    }
+}
+
+/// Returns scheme, host and port: an address without anything that may be secret.
+pub fn origin(url: &Url) -> String {
+    url.origin().ascii_serialization()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use super::*;
+
+    const SECRET: &str = "abcdefgh-12345678";
+
+    fn fetch(settings: &Settings, url: &str, value: Option<&str>) -> Result<Key, ModelError> {
+        let usual = Url::parse("https://api.openai.com/v1").unwrap();
+        let value = value.map(str::to_owned);
+        let outside = Outside { variable: Rc::new(move |_| value.clone()), ..Outside::default() };
+        Key::fetch("m", settings, (&Url::parse(url).unwrap(), &Usual { variable: "OPENAI_API_KEY", base: &usual }), &outside)
+    }
+
+    fn named() -> Settings {
+        Settings { api_key_env: Some("MY_KEY".into()), ..Settings::default() }
+    }
+
+    #[test]
+    fn the_usual_variable_serves_the_usual_address_only() {
+        let settings = Settings::default();
+        assert_eq!(fetch(&settings, "https://api.openai.com/v1", Some(SECRET)), Ok(Key(Some(SECRET.into()))));
+        assert_eq!(fetch(&settings, "https://evil.example/v1", Some(SECRET)), Ok(Key(None)));
+        assert_eq!(fetch(&settings, "http://127.0.0.1:8080/v1", Some(SECRET)), Ok(Key(None)));
+    }
+
+    #[test]
+    fn a_named_variable_serves_any_address_that_is_encrypted_or_here() {
+        assert_eq!(fetch(&named(), "https://openrouter.ai/api/v1", Some(SECRET)), Ok(Key(Some(SECRET.into()))));
+        assert_eq!(fetch(&named(), "http://[::1]:8080/v1", Some(SECRET)), Ok(Key(Some(SECRET.into()))));
+        let error = fetch(&named(), "http://models.example/v1", Some(SECRET)).unwrap_err();
+        assert_eq!(error.to_string(), "the key of model `m` would go unencrypted to http://models.example: use https");
+    }
+
+    #[test]
+    fn a_placeholder_is_no_key() {
+        for value in [None, Some(" "), Some("sk-..."), Some("your-api-key"), Some("<key>"), Some("two words"), Some("xxxxxxxx")] {
+            assert_eq!(
+                fetch(&named(), "https://openrouter.ai", value),
+                Err(ModelError::NoKey { model: "m".into(), variable: "MY_KEY".into() }),
+                "{value:?}"
+            );
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_command_prints_the_key() {
+        let with = |script: &str| Settings { api_key_command: ["sh", "-c", script].map(str::to_owned).to_vec(), ..Settings::default() };
+        assert_eq!(fetch(&with(&format!("echo {SECRET}")), "https://openrouter.ai", None), Ok(Key(Some(SECRET.into()))));
+        assert_eq!(
+            fetch(&with("true"), "https://openrouter.ai", None),
+            Err(ModelError::KeyCommand { detail: "`sh` printed no key".into() })
+        );
+        let error = fetch(&with("echo locked >&2; exit 1"), "https://openrouter.ai", None).unwrap_err();
+        assert_eq!(error.to_string(), "the command for the key failed: `sh` failed (exit status: 1): locked");
+    }
+
+    #[test]
+    fn no_text_of_ours_shows_the_key() {
+        let key = Key(Some(SECRET.into()));
+        assert_eq!(format!("{key:?}"), "Key(***)");
+        assert_eq!(key.scrub(&format!("bad key {SECRET}\nat \u{1b}[31mhost")), "bad key [redacted key] at \\u{1b}[31mhost");
+        assert!(key.scrub(&"long ".repeat(1000)).len() < MAX_DETAIL + 10);
+    }
+}

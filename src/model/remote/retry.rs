@@ -1,0 +1,51 @@
+//! How long to wait before a call is tried again.
+
+use std::time::Duration;
+
+/// The longest pause, whatever a server asks for.
+pub const MAX_PAUSE: Duration = Duration::from_secs(60);
+
+/// Returns the pause before a repetition: what the server asks for, else twice as long each time, neither over a minute.
+pub fn pause(first: Duration, repetition: u32, asked: Option<Duration>) -> Duration {
+    asked.unwrap_or_else(|| first.saturating_mul(1 << repetition.min(16))).min(MAX_PAUSE)
+}
+
+/// Reads a `Retry-After` header: seconds, or a date seen from `now`.
+pub fn retry_after(value: &str, now: jiff::Timestamp) -> Option<Duration> {
+    let value = value.trim();
+    if let Ok(seconds) = value.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds.clamp(0.0, MAX_PAUSE.as_secs_f64())).ok();
+    }
+    let date = jiff::fmt::rfc2822::parse(value).ok()?.timestamp();
+    Some(Duration::try_from(date.duration_since(now)).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn a_pause_doubles_up_to_a_minute() {
+        assert_eq!([0, 1, 2, 9, 99].map(|n| pause(SECOND, n, None).as_secs()), [1, 2, 4, 60, 60]);
+    }
+
+    #[test]
+    fn a_server_may_ask_for_a_minute_at_most() {
+        assert_eq!([3, 86_400].map(|seconds| pause(SECOND, 0, Some(seconds * SECOND)).as_secs()), [3, 60]);
+    }
+
+    #[test]
+    fn retry_after_is_seconds_or_a_date() {
+        let now = "2026-01-24T10:00:00Z".parse().unwrap();
+        let check =
+            |value: &str, expected: Option<u64>| assert_eq!(retry_after(value, now).map(|pause| pause.as_secs()), expected, "{value}");
+        check("7", Some(7));
+        check("99999999999999999999", Some(60));
+        check("-5", Some(0));
+        check("Sat, 24 Jan 2026 10:00:30 GMT", Some(30));
+        check("Sat, 24 Jan 2026 09:00:00 GMT", Some(0));
+        check("soon", None);
+    }
+}

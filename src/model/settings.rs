@@ -1,0 +1,217 @@
+//! How a model is configured: an entry under `models:`, or `kind:id` on the command line.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::ModelError;
+use crate::config::settings::{ModelSettings, Price};
+
+/// What a model needs to be opened.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Settings {
+    /// What stands behind the name.
+    pub kind: Kind,
+    /// The provider's name for the model.
+    pub id: Option<String>,
+    /// Where the API begins, mostly ending in `/v1`.
+    pub base_url: Option<String>,
+    /// The variable that holds the key; for a command, the one that it may keep.
+    pub api_key_env: Option<String>,
+    /// A program and its arguments that print the key.
+    pub api_key_command: Vec<String>,
+    /// `command`: the program and its arguments; `{input}` becomes the path of a file with the input.
+    pub run: Vec<String>,
+    /// `replay`: a file with an answer, or a folder of them in the order of their names.
+    pub path: Option<PathBuf>,
+    /// The limit of the whole answer.
+    pub timeout: Option<Duration>,
+    /// The longest silence between two pieces of an answer.
+    pub idle_timeout: Option<Duration>,
+    /// The longest silence before the first piece.
+    pub first_byte_timeout: Option<Duration>,
+    /// The limit of making the connection.
+    pub connect_timeout: Option<Duration>,
+    /// The most tokens of an answer.
+    pub max_tokens: Option<u32>,
+    /// How free the model is to vary; the provider's default without it.
+    pub temperature: Option<f64>,
+    /// Further HTTP headers.
+    pub headers: Headers,
+    /// What it costs.
+    pub price: Option<Price>,
+    /// Further fields of the request's JSON, as the provider names them.
+    pub extra: serde_json::Map<String, serde_json::Value>,
+}
+
+/// What stands behind a model's name.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Kind {
+    /// An OpenAI-compatible chat completions endpoint.
+    #[default]
+    Openai,
+    /// Anthropic's Messages API.
+    Anthropic,
+    /// A program.
+    Command,
+    /// Answers from files or from a recorded session.
+    Replay,
+    /// A person who carries the text to a chat window and back.
+    Manual,
+}
+
+/// HTTP headers. Their values may be secret, so `Debug` shows the names alone.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Headers(pub BTreeMap<String, String>);
+
+impl fmt::Debug for Headers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+impl Kind {
+    /// The kinds by name.
+    const ALL: [(&'static str, Kind); 5] = [
+        ("openai", Kind::Openai),
+        ("anthropic", Kind::Anthropic),
+        ("command", Kind::Command),
+        ("replay", Kind::Replay),
+        ("manual", Kind::Manual),
+    ];
+
+    /// Reads a kind.
+    fn parse(name: &str) -> Option<Kind> {
+        Kind::ALL.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)
+    }
+
+    /// Lists the kinds.
+    fn names() -> String {
+        Kind::ALL.map(|(name, _)| format!("`{name}`")).join(", ")
+    }
+}
+
+impl Settings {
+    /// Reads an entry of the configuration.
+    ///
+    /// # Errors
+    /// [`ModelError::Settings`] for a kind that is none, a limit of 0, or a field that JSON cannot say.
+    pub fn from_config(name: &str, entry: &ModelSettings) -> Result<Settings, ModelError> {
+        let wrong = |detail: String| ModelError::Settings(format!("model `{name}`: {detail}"));
+        let seconds = |key: &str, value: Option<u64>| match value {
+            Some(0) => Err(wrong(format!("a `{key}` of 0 leaves no time"))),
+            other => Ok(other.map(Duration::from_secs)),
+        };
+        let extra = entry.extra.iter().map(|(key, value)| serde_json::to_value(value).map(|value| (key.clone(), value)));
+        Ok(Settings {
+            kind: Kind::parse(&entry.kind).ok_or_else(|| wrong(format!("`{}` is no kind: it is one of {}", entry.kind, Kind::names())))?,
+            id: Some(entry.id.clone()).filter(|id| !id.is_empty()),
+            base_url: entry.base_url.clone(),
+            api_key_env: entry.api_key_env.clone(),
+            api_key_command: entry.api_key_command.clone(),
+            run: entry.run.clone(),
+            path: entry.path.as_ref().map(PathBuf::from),
+            timeout: seconds("timeout", entry.timeout)?,
+            idle_timeout: seconds("idle_timeout", entry.idle_timeout)?,
+            first_byte_timeout: seconds("first_byte_timeout", entry.first_byte_timeout)?,
+            connect_timeout: seconds("connect_timeout", entry.connect_timeout)?,
+            max_tokens: entry.max_tokens,
+            temperature: entry.temperature,
+            headers: Headers(entry.headers.clone()),
+            price: entry.price,
+            extra: extra.collect::<Result<_, _>>().map_err(|error| wrong(format!("`extra`: {error}")))?,
+        })
+    }
+
+    /// Reads `kind:rest`: `openai:gpt-5`, `anthropic:claude-sonnet-4-5`, `command:claude -p`, `replay:answers/`, `manual`.
+    ///
+    /// # Errors
+    /// [`ModelError::Settings`], which lists the kinds.
+    pub fn from_spec(spec: &str) -> Result<Settings, ModelError> {
+        let (kind, rest) = spec.split_once(':').unwrap_or((spec, ""));
+        let (kind, rest) = (Kind::parse(kind).ok_or_else(|| unknown(spec))?, rest.trim());
+        if rest.is_empty() && kind != Kind::Manual {
+            return Err(ModelError::Settings(format!("`{spec}` names nothing behind the colon")));
+        }
+        let settings = Settings { kind, ..Settings::default() };
+        Ok(match kind {
+            Kind::Openai | Kind::Anthropic => Settings { id: Some(rest.to_owned()), ..settings },
+            Kind::Command => Settings { run: words(rest)?, ..settings },
+            Kind::Replay => Settings { path: Some(PathBuf::from(rest)), ..settings },
+            Kind::Manual => settings,
+        })
+    }
+
+    /// Returns the model's id.
+    ///
+    /// # Errors
+    /// [`ModelError::Settings`] where there is none.
+    pub fn require_id(&self, name: &str) -> Result<&str, ModelError> {
+        self.id.as_deref().filter(|id| !id.trim().is_empty()).ok_or_else(|| ModelError::Settings(format!("model `{name}` has no `id`")))
+    }
+}
+
+/// Splits a command line into words, as a shell would, without running one.
+fn words(line: &str) -> Result<Vec<String>, ModelError> {
+    shlex::split(line).ok_or_else(|| ModelError::Settings(format!("`{line}` has a quotation mark that is not closed")))
+}
+
+/// Says that a name is no model and what one looks like.
+fn unknown(spec: &str) -> ModelError {
+    ModelError::Settings(format!(
+        "`{spec}` is no model: give a name from `models:`, or `openai:<id>`, `anthropic:<id>`, `command:<program>`, `replay:<path>`, `manual`"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(yaml: &str) -> Result<Settings, String> {
+        let entry: ModelSettings = serde_yaml::from_str(yaml).unwrap();
+        Settings::from_config("m", &entry).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn an_entry_is_read_with_its_limits_and_prices() {
+        let settings = parse("{ kind: openai, id: qwen3, timeout: 600, price: { input: 3, output: 15 }, extra: { top_k: 4 } }").unwrap();
+        assert_eq!(
+            (settings.kind, settings.id.as_deref(), settings.timeout),
+            (Kind::Openai, Some("qwen3"), Some(Duration::from_secs(600)))
+        );
+        assert_eq!(settings.price, Some(Price { input: 3.0, output: 15.0, cached: None }));
+        assert_eq!(settings.extra["top_k"], 4);
+    }
+
+    #[test]
+    fn an_entry_that_makes_no_model_is_explained() {
+        let kinds = "it is one of `openai`, `anthropic`, `command`, `replay`, `manual`";
+        assert_eq!(parse("{ kind: gemini }"), Err(format!("model `m`: `gemini` is no kind: {kinds}")));
+        assert_eq!(parse("{ id: x }"), Err(format!("model `m`: `` is no kind: {kinds}")));
+        assert_eq!(parse("{ kind: command, timeout: 0 }"), Err("model `m`: a `timeout` of 0 leaves no time".into()));
+    }
+
+    #[test]
+    fn a_spec_names_kind_and_rest() {
+        assert_eq!(Settings::from_spec("openai:meta/llama:free").unwrap().id.as_deref(), Some("meta/llama:free"));
+        assert_eq!(Settings::from_spec("command:claude -p 'a b'").unwrap().run, ["claude", "-p", "a b"]);
+        assert_eq!(Settings::from_spec("replay:answers/").unwrap().path, Some(PathBuf::from("answers/")));
+        assert_eq!(Settings::from_spec("manual").unwrap().kind, Kind::Manual);
+    }
+
+    #[test]
+    fn a_spec_that_is_none_lists_the_kinds() {
+        let error = Settings::from_spec("sonet").unwrap_err().to_string();
+        assert!(error.starts_with("`sonet` is no model: ") && error.contains("anthropic:<id>"), "{error}");
+        assert!(Settings::from_spec("openai:").is_err());
+        assert!(Settings::from_spec("command:a 'b").is_err());
+    }
+
+    #[test]
+    fn debug_shows_no_header_value() {
+        let settings = parse("{ kind: openai, headers: { X-Secret: hunter2 } }").unwrap();
+        let shown = format!("{settings:?}");
+        assert!(shown.contains("X-Secret") && !shown.contains("hunter2"), "{shown}");
+    }
+}

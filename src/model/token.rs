@@ -1,0 +1,181 @@
+//! Counting tokens, and remembering the counts by blob id.
+//!
+//! Counts are those of `o200k_base`: exact for OpenAI's models, near for others. Loading the
+//! vocabulary takes about 0.1 s, so it happens at the first count that the cache does not have.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+/// The most counts that a cache file keeps; the ones used longest ago go first.
+pub const MAX_ENTRIES: usize = 20_000;
+/// The largest cache file that is read, in bytes.
+const MAX_FILE: u64 = 4 << 20;
+/// The first line of a cache file: another vocabulary or layout gets another one.
+const HEADER: &str = "teddy token counts 1 o200k_base";
+
+/// Counts the tokens of a text. What looks like a special token counts as the plain text that it is.
+pub fn count(text: &str) -> usize {
+    if text.is_empty() { 0 } else { tiktoken_rs::o200k_base_singleton().encode_ordinary(text).len() }
+}
+
+/// Counts by blob id, kept in one small file. Losing it costs time and nothing else.
+#[derive(Debug)]
+pub struct TokenCache {
+    /// The file.
+    path: PathBuf,
+    /// Count and time of last use, by id.
+    counts: HashMap<String, (u32, u64)>,
+    /// The time: one tick for each use.
+    clock: u64,
+    /// Whether there is something to save.
+    changed: bool,
+}
+
+impl TokenCache {
+    /// Reads the cache; a file that is missing, damaged or too large is an empty one.
+    pub fn open(path: &Path) -> TokenCache {
+        let text = fs::metadata(path).ok().filter(|data| data.len() <= MAX_FILE).and_then(|_| fs::read_to_string(path).ok());
+        let counts = text.as_deref().and_then(parse).unwrap_or_default();
+        TokenCache { path: path.to_owned(), clock: counts.len() as u64, counts, changed: false }
+    }
+
+    /// Returns the count of a blob.
+    pub fn get(&mut self, blob_id: &str) -> Option<usize> {
+        let (count, used) = self.counts.get_mut(blob_id)?;
+        self.clock += 1;
+        *used = self.clock;
+        Some(*count as usize)
+    }
+
+    /// Keeps the count of a blob; `blob_id` is its hexadecimal id.
+    pub fn put(&mut self, blob_id: &str, count: usize) {
+        let Ok(count) = u32::try_from(count) else { return };
+        if !is_id(blob_id) {
+            return;
+        }
+        self.clock += 1;
+        self.changed |= self.counts.insert(blob_id.to_owned(), (count, self.clock)).is_none_or(|(old, _)| old != count);
+    }
+
+    /// Returns the count of a blob, counting its text if it is not known yet.
+    pub fn count(&mut self, blob_id: &str, text: &str) -> usize {
+        self.get(blob_id).unwrap_or_else(|| {
+            let tokens = count(text);
+            self.put(blob_id, tokens);
+            tokens
+        })
+    }
+
+    /// Writes the cache if a count is new, in one step.
+    ///
+    /// # Errors
+    /// What the system says; the old file is then still whole.
+    pub fn save(&mut self) -> io::Result<()> {
+        if !self.changed {
+            return Ok(());
+        }
+        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        fs::create_dir_all(folder)?;
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        file.write_all(self.render().as_bytes())?;
+        file.persist(&self.path).map_err(|error| error.error)?;
+        self.changed = false;
+        Ok(())
+    }
+
+    /// Returns the file's text: the entries in the order of their last use.
+    fn render(&self) -> String {
+        let mut entries: Vec<_> = self.counts.iter().collect();
+        entries.sort_unstable_by_key(|(_, (_, used))| *used);
+        let mut text = format!("{HEADER}\n");
+        for (id, (count, _)) in &entries[entries.len().saturating_sub(MAX_ENTRIES)..] {
+            writeln!(text, "{id} {count}").expect("writing to a String cannot fail");
+        }
+        text
+    }
+}
+
+/// Reads a cache file; `None` if a line of it is damaged.
+fn parse(text: &str) -> Option<HashMap<String, (u32, u64)>> {
+    let lines = text.strip_prefix(HEADER)?.strip_prefix('\n')?.lines();
+    lines
+        .enumerate()
+        .map(|(n, line)| {
+            let (id, count) = line.split_once(' ').filter(|(id, _)| is_id(id))?;
+            Some((id.to_owned(), (count.parse().ok()?, n as u64)))
+        })
+        .collect()
+}
+
+/// Says whether a text is an object id, SHA-1 or SHA-256.
+fn is_id(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(n: usize) -> String {
+        format!("{n:040x}")
+    }
+
+    #[test]
+    fn tokens_are_those_of_o200k_base() {
+        assert_eq!(count(""), 0);
+        assert_eq!(count("hello world"), 2);
+        assert_eq!(count("Dependencies: measured choices\n"), 5);
+    }
+
+    #[test]
+    fn a_special_token_in_a_file_is_plain_text() {
+        assert!(count("<|endoftext|>") > 1);
+    }
+
+    #[test]
+    fn counts_survive_in_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("deep/tokens");
+        let mut cache = TokenCache::open(&path);
+        assert_eq!(cache.count(&id(1), "hello world"), 2);
+        cache.save().unwrap();
+        assert_eq!(TokenCache::open(&path).count(&id(1), "another text is not counted again"), 2);
+    }
+
+    #[test]
+    fn a_cache_that_learned_nothing_is_not_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tokens");
+        TokenCache::open(&path).save().unwrap();
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_damaged_file_is_an_empty_cache() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tokens");
+        let good = format!("{HEADER}\n{} 7\n", id(1));
+        let cases = [good.replace(" 7", " x"), good.replace("o200k", "cl100k"), "\u{0}\u{0}".into(), format!("{good}../etc 3\n")];
+        for bad in cases {
+            fs::write(&path, &bad).unwrap();
+            assert_eq!(TokenCache::open(&path).get(&id(1)), None, "{bad:?}");
+        }
+        fs::write(&path, good).unwrap();
+        assert_eq!(TokenCache::open(&path).get(&id(1)), Some(7));
+    }
+
+    #[test]
+    fn the_counts_used_longest_ago_go_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tokens");
+        let mut cache = TokenCache::open(&path);
+        (0..=MAX_ENTRIES).for_each(|n| cache.put(&id(n), n));
+        assert_eq!(cache.get(&id(0)), Some(0));
+        cache.save().unwrap();
+        let mut read = TokenCache::open(&path);
+        assert_eq!((read.get(&id(0)), read.get(&id(1)), read.counts.len()), (Some(0), None, MAX_ENTRIES));
+    }
+}
