@@ -2,7 +2,7 @@
 //!
 //! Used by the review, by `teddy show` and by `teddy diff`.
 
-use super::seam::{Hunk, hunks};
+use super::seam::{self, Counts};
 use super::style::{Line, Tone};
 
 /// A file before and after; `None` where there is none.
@@ -14,15 +14,6 @@ pub struct Change<'a> {
     pub before: Option<&'a [u8]>,
     /// What is there then.
     pub after: Option<&'a [u8]>,
-}
-
-/// How many lines come and go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counts {
-    /// Lines that come.
-    pub added: usize,
-    /// Lines that go.
-    pub removed: usize,
 }
 
 /// Returns the unified diff of a file, headed by its names.
@@ -42,7 +33,7 @@ pub fn body(change: &Change<'_>) -> Vec<Line> {
         return vec![Line::of(Tone::Faint, "no difference")];
     }
     match (text(change.before), text(change.after)) {
-        (Some(before), Some(after)) => hunks(before, after).iter().flat_map(hunk).collect(),
+        (Some(before), Some(after)) => seam::hunks(before, after).iter().flat_map(|lines| hunk(lines)).collect(),
         _ => vec![Line::of(Tone::Faint, "binary content differs")],
     }
 }
@@ -50,22 +41,18 @@ pub fn body(change: &Change<'_>) -> Vec<Line> {
 /// Counts the lines that come and go; nothing for binary content.
 pub fn counts(change: &Change<'_>) -> Counts {
     let (Some(before), Some(after)) = (text(change.before), text(change.after)) else { return Counts::default() };
-    let hunks = hunks(before, after);
-    let count = |sign| hunks.iter().flat_map(|h| &h.lines).filter(|line| line.sign == sign).count();
-    Counts { added: count('+'), removed: count('-') }
+    seam::counts(before, after)
 }
 
-impl Counts {
-    /// Returns `+3 -1`; a side that is nothing is left out, a change without lines is `±0`.
-    pub fn line(self) -> Line {
-        let added = if self.added > 0 { format!("+{}", self.added) } else { String::new() };
-        let removed = if self.removed > 0 { format!("-{}", self.removed) } else { String::new() };
-        let gap = if added.is_empty() || removed.is_empty() { "" } else { " " };
-        match (added.is_empty(), removed.is_empty()) {
-            (true, true) => Line::of(Tone::Faint, "±0"),
-            _ => Line::default().with(Tone::Added, &added).with(Tone::Plain, gap).with(Tone::Removed, &removed),
-        }
+/// Returns `+3 -1`; a side that is nothing is left out, a change without lines is `±0`.
+pub fn counted(counts: Counts) -> Line {
+    let number = |sign: char, number: usize| if number > 0 { format!("{sign}{number}") } else { String::new() };
+    let (added, removed) = (number('+', counts.added), number('-', counts.removed));
+    let gap = if added.is_empty() || removed.is_empty() { "" } else { " " };
+    if added.is_empty() && removed.is_empty() {
+        return Line::of(Tone::Faint, "±0");
     }
+    Line::default().with(Tone::Added, &added).with(Tone::Plain, gap).with(Tone::Removed, &removed)
 }
 
 /// Returns the content as text; nothing is empty text, and a NUL makes it binary as git sees it.
@@ -75,26 +62,34 @@ fn text(bytes: Option<&[u8]>) -> Option<&str> {
 }
 
 /// Returns the lines of a hunk.
-fn hunk(hunk: &Hunk) -> Vec<Line> {
-    let mut lines = vec![Line::of(Tone::Accent, &hunk.header)];
-    for changed in &hunk.lines {
-        let tone = match changed.sign {
-            '+' => Tone::Added,
-            '-' => Tone::Removed,
-            _ => Tone::Plain,
+fn hunk(hunk: &[seam::Line]) -> Vec<Line> {
+    let mut lines = vec![Line::of(Tone::Accent, &header(hunk))];
+    for line in hunk {
+        let (sign, tone, marked) = match line.change {
+            seam::Change::Kept => (" ", Tone::Plain, Tone::Plain),
+            seam::Change::Removed => ("-", Tone::Removed, Tone::RemovedPart),
+            seam::Change::Added => ("+", Tone::Added, Tone::AddedPart),
         };
-        let (text, end) = split_end(&changed.text);
-        lines.push(Line::of(tone, &format!("{}{text}", changed.sign)));
-        if end.is_empty() {
+        let piece = |line: Line, (differs, text): &(bool, String)| line.with(if *differs { marked } else { tone }, text);
+        lines.push(line.pieces.iter().fold(Line::of(tone, sign), piece));
+        if line.unended {
             lines.push(Line::of(Tone::Faint, "\\ No newline at end of file"));
         }
     }
     lines
 }
 
-/// Splits the final newline off; a carriage return stays, so that it is seen.
-fn split_end(line: &str) -> (&str, &str) {
-    line.split_at(line.len() - usize::from(line.ends_with('\n')))
+/// Returns `@@ -1,3 +1,4 @@`.
+fn header(hunk: &[seam::Line]) -> String {
+    let side = |number: &dyn Fn(&seam::Line) -> Option<usize>| {
+        let numbers: Vec<usize> = hunk.iter().filter_map(number).collect();
+        match numbers.as_slice() {
+            [] => "0,0".to_owned(),
+            [one] => one.to_string(),
+            [first, ..] => format!("{first},{}", numbers.len()),
+        }
+    };
+    format!("@@ -{} +{} @@", side(&|line| line.old), side(&|line| line.new))
 }
 
 #[cfg(test)]
@@ -132,7 +127,7 @@ mod tests {
 
     #[test]
     fn counts_leave_out_what_is_nothing() {
-        let line = |added, removed| Counts { added, removed }.line().text();
+        let line = |added, removed| counted(Counts { added, removed }).text();
         assert_eq!([line(3, 1), line(3, 0), line(0, 1), line(0, 0)], ["+3 -1", "+3", "-1", "±0"]);
     }
 }

@@ -19,6 +19,22 @@ pub mod progress;
 
 pub mod quiet;
 
+pub mod key;
+
+pub mod input;
+
+pub mod terminal;
+
+pub mod ask;
+
+pub mod editor;
+
+pub mod viewer;
+
+pub mod draw;
+
+pub mod person;
+
 mod seam;
 
 #[cfg(test)]

@@ -12,6 +12,9 @@ use crate::workflow::user::{Approved, Decision, Event, Proposal, Question, User}
 /// The width of a summary that no terminal limits.
 const WIDTH: usize = 100;
 
+/// The flag that approves plans, and answers whatever names it.
+pub const APPROVE_ALL: &str = "-y";
+
 /// What was said beforehand about approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Approval {
@@ -63,8 +66,8 @@ impl<W: Write> User for Quiet<W> {
 
     fn confirm(&mut self, question: &str, flag: &str) -> anyhow::Result<bool> {
         match self.approval {
-            Approval::All => Ok(true),
-            Approval::Ask => bail!("{} nobody can be asked: use `{flag}`", sentence(question)),
+            Approval::All if flag == APPROVE_ALL => Ok(true),
+            Approval::All | Approval::Ask => bail!("{} nobody can be asked: use `{flag}`", sentence(question)),
         }
     }
 
@@ -114,7 +117,9 @@ mod tests {
 
     #[test]
     fn a_question_names_its_flag() {
-        let error = user(Approval::Ask).confirm("Overwrite 3 files?", "--exact").unwrap_err().to_string();
+        let error = user(Approval::All).confirm("Overwrite 3 files?", "--exact").unwrap_err().to_string();
         assert_eq!(error, "Overwrite 3 files? nobody can be asked: use `--exact`");
+        assert!(user(Approval::All).confirm("Run it?", "-y").unwrap());
+        assert!(user(Approval::Ask).confirm("Run it?", "-y").is_err());
     }
 }

@@ -4,10 +4,10 @@
 
 mod later;
 
-use super::seam::visible;
 use crate::plan::action::{Action, Kind};
 use crate::plan::repair::{Level, Repaired};
 use crate::plan::validate::Step;
+use crate::text::path::is_deceptive;
 use crate::workflow::user::Proposal;
 
 /// Notes of a repair that are quoted; the rest is counted.
@@ -120,10 +120,7 @@ fn texts(kind: &Kind) -> Vec<&str> {
 
 /// Counts the characters that are not what they look like; tabs and line ends are.
 fn deceptive(text: &str) -> usize {
-    let mut buffer = [0; 4];
-    let ordinary = |c: &char| c.is_ascii_graphic() || matches!(c, ' ' | '\t' | '\n');
-    let lines = text.replace("\r\n", "\n");
-    lines.chars().filter(|c| !ordinary(c)).filter(|c| visible(c.encode_utf8(&mut buffer)) != c.to_string()).count()
+    text.replace("\r\n", "\n").chars().filter(|&c| !matches!(c, '\t' | '\n') && is_deceptive(c)).count()
 }
 
 #[cfg(test)]

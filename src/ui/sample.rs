@@ -15,6 +15,9 @@ use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
 use crate::workflow::user::Proposal;
 
+/// A validation.
+type Revise = dyn Fn(&Plan) -> anyhow::Result<Simulation>;
+
 /// What a proposal borrows from.
 pub(super) struct Sample {
     /// The plan.
@@ -24,7 +27,7 @@ pub(super) struct Sample {
     /// What it would do.
     pub simulation: Simulation,
     /// A validation by plain substitution.
-    revise: Box<dyn Fn(&Plan) -> anyhow::Result<Simulation>>,
+    revise: Box<Revise>,
 }
 
 impl Sample {

@@ -1,46 +1,63 @@
-//! Stand-ins for `text::visible` and `text::diff` until they are there.
+//! A stand-in for `text::diff` until it is there; the names are the same.
 
-use std::borrow::Cow;
-
-/// Shows every deceptive character of one line as a code point.
-pub(super) fn visible(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(deceptive) {
-        return Cow::Borrowed(text);
-    }
-    Cow::Owned(text.chars().map(|c| if deceptive(c) { format!("\\u{{{:x}}}", c as u32) } else { c.to_string() }).collect())
+/// What happens to a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// It stays.
+    Kept,
+    /// It goes.
+    Removed,
+    /// It comes.
+    Added,
 }
 
-/// Tells whether a character can hide or change what is shown.
-fn deceptive(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+/// One line of a preview.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// What happens to it.
+    pub change: Change,
+    /// Its number in the old text, from 1.
+    pub old: Option<usize>,
+    /// Its number in the new text, from 1.
+    pub new: Option<usize>,
+    /// Its text in pieces, without the line feed; `true` marks what differs within the line.
+    pub pieces: Vec<(bool, String)>,
+    /// It is the last line and has no line end.
+    pub unended: bool,
 }
 
-/// One line of a difference.
-pub(super) struct Changed {
-    /// ` `, `-` or `+`.
-    pub sign: char,
-    /// The line, with its line end.
-    pub text: String,
+/// How many lines come and go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
+pub struct Counts {
+    /// Lines that only the new text has.
+    pub added: usize,
+    /// Lines that only the old text has.
+    pub removed: usize,
 }
 
-/// One hunk.
-pub(super) struct Hunk {
-    /// `@@ -1,2 +1,3 @@`
-    pub header: String,
-    /// Its lines.
-    pub lines: Vec<Changed>,
+/// Returns how many lines come and go.
+pub fn counts(old: &str, new: &str) -> Counts {
+    let hunks = hunks(old, new);
+    let count = |change| hunks.iter().flatten().filter(|line| line.change == change).count();
+    Counts { added: count(Change::Added), removed: count(Change::Removed) }
 }
 
-/// Returns the hunks between two texts.
-pub(super) fn hunks(before: &str, after: &str) -> Vec<Hunk> {
-    let diff = similar::TextDiff::from_lines(before, after);
-    let hunk = |h: &similar::udiff::UnifiedDiffHunk<'_, '_, '_, str>| Hunk {
-        header: h.header().to_string(),
-        lines: h
-            .iter_changes()
-            .map(|c| Changed { sign: c.tag().to_string().chars().next().unwrap_or(' '), text: c.value().to_owned() })
-            .collect(),
+/// Returns the hunks for a preview.
+pub fn hunks(old: &str, new: &str) -> Vec<Vec<Line>> {
+    let diff = similar::TextDiff::from_lines(old, new);
+    let line = |c: similar::Change<&str>| Line {
+        change: match c.tag() {
+            similar::ChangeTag::Equal => Change::Kept,
+            similar::ChangeTag::Delete => Change::Removed,
+            similar::ChangeTag::Insert => Change::Added,
+        },
+        old: c.old_index().map(|n| n + 1),
+        new: c.new_index().map(|n| n + 1),
+        pieces: vec![(false, c.value().trim_end_matches('\n').to_owned())],
+        unended: !c.value().ends_with('\n'),
     };
-    diff.unified_diff().context_radius(3).iter_hunks().map(|h| hunk(&h)).collect()
+    diff.grouped_ops(3)
+        .iter()
+        .map(|group| group.iter().flat_map(|op| diff.iter_changes(op).map(line).collect::<Vec<_>>()).collect())
+        .collect()
 }

@@ -5,7 +5,7 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::seam::visible;
+use crate::text::visible::visible;
 
 /// Columns from one tab stop to the next.
 const TAB: usize = 4;
@@ -23,6 +23,10 @@ pub enum Tone {
     Added,
     /// A line that goes.
     Removed,
+    /// What differs in a line that comes.
+    AddedPart,
+    /// What differs in a line that goes.
+    RemovedPart,
     /// Something to look at before saying yes.
     Warning,
     /// A key, a position, code.
@@ -102,6 +106,15 @@ impl Line {
         let text = visible(&expand_tabs(text, self.width())).into_owned();
         if !text.is_empty() {
             self.spans.push(Span { tone, text });
+        }
+        self
+    }
+
+    /// Returns the line with blanks behind it, however many.
+    #[must_use]
+    pub fn blanks(mut self, number: usize) -> Line {
+        if number > 0 {
+            self.spans.push(Span { tone: Tone::Plain, text: " ".repeat(number) });
         }
         self
     }
@@ -209,6 +222,8 @@ fn painted(span: &Span) -> String {
         Tone::Faint => "2",
         Tone::Added => "32",
         Tone::Removed => "31",
+        Tone::AddedPart => "1;4;32",
+        Tone::RemovedPart => "1;4;31",
         Tone::Warning => "33",
         Tone::Accent => "36",
     };

@@ -144,7 +144,7 @@ fn listed(proposal: &Proposal<'_>, index: usize) -> Vec<Line> {
         Kind::Create(_) | Kind::Edit(_) => {
             let step = proposal.simulation.steps.get(index).cloned().unwrap_or_default();
             let change = Change { path: &kind.target(), before: step.before.as_deref(), after: step.after.as_deref() };
-            vec![line.with(Tone::Plain, "  ").join(diff::counts(&change).line())]
+            vec![line.with(Tone::Plain, "  ").join(diff::counted(diff::counts(&change)))]
         }
         Kind::Research(research) => research.queries.iter().map(|query| Line::plain(&format!("      {query}"))).collect(),
         _ => vec![line],

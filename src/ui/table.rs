@@ -5,7 +5,7 @@ use jiff::Zoned;
 use super::style::{Line, Paint, Tone};
 
 /// The blanks between two columns.
-const GAP: &str = "  ";
+const GAP: usize = 2;
 
 /// How a column stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,14 +63,14 @@ impl Table {
     fn aligned(&self, cells: &[Line], widths: &[usize]) -> Line {
         let mut line = Line::default();
         for (at, cell) in cells.iter().enumerate().take(widths.len()) {
-            let blanks = " ".repeat(widths[at].saturating_sub(cell.width()));
+            let blanks = widths[at].saturating_sub(cell.width());
             let last = at + 1 == widths.len();
             line = match self.columns[at].1 {
-                Some(Align::Right) => line.with(Tone::Plain, &blanks).join(cell.clone()),
+                Some(Align::Right) => line.blanks(blanks).join(cell.clone()),
                 _ if last => line.join(cell.clone()),
-                _ => line.join(cell.clone()).with(Tone::Plain, &blanks),
+                _ => line.join(cell.clone()).blanks(blanks),
             };
-            line = if last { line } else { line.with(Tone::Plain, GAP) };
+            line = if last { line } else { line.blanks(GAP) };
         }
         line
     }

@@ -1,0 +1,134 @@
+//! Questions that are asked below what is on the screen: one key, one text, yes or no.
+
+use std::io::{self, Write};
+
+use ratatui::crossterm::cursor::{MoveDown, MoveToColumn, MoveUp};
+use ratatui::crossterm::queue;
+use ratatui::crossterm::terminal::{Clear, ClearType};
+
+use super::input::{Act, Input, Layout};
+use super::key::Key;
+use super::style::{Line, Paint, Tone};
+use super::terminal::{self, Raw};
+
+/// How a text came to its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reply {
+    /// It was sent.
+    Text(String),
+    /// It is to be continued in an editor.
+    Editor(String),
+    /// The person left.
+    Left,
+}
+
+/// Writes lines to the terminal.
+pub fn show(lines: &[Line], paint: Paint) {
+    let mut out = io::stderr().lock();
+    for line in lines {
+        let _ = writeln!(out, "{}", line.paint(paint));
+    }
+    let _ = out.flush();
+}
+
+/// Shows a question and waits for one of its keys; ctrl-c and ctrl-d are `leave`.
+///
+/// # Errors
+/// The terminal is gone.
+pub fn key(question: &Line, keys: &[char], leave: char) -> io::Result<char> {
+    let _raw = Raw::enter()?;
+    let mut out = io::stderr();
+    write!(out, "{}", question.text())?;
+    out.flush()?;
+    let chosen = loop {
+        match terminal::next_key()? {
+            Key::Char(c) if keys.contains(&c.to_ascii_lowercase()) => break c.to_ascii_lowercase(),
+            Key::Ctrl('c' | 'd') | Key::Closed => break leave,
+            Key::Ctrl('z') => {
+                write!(out, "\r\n")?;
+                terminal::suspend()?;
+                write!(out, "\r{}", question.text())?;
+                out.flush()?;
+            }
+            _ => {}
+        }
+    };
+    write!(out, "{chosen}\r\n")?;
+    out.flush()?;
+    Ok(chosen)
+}
+
+/// Asks yes or no; leaving is no.
+///
+/// # Errors
+/// The terminal is gone.
+pub fn yes(question: &str) -> io::Result<bool> {
+    Ok(key(&Line::plain(&format!("{question} (y/n) › ")), &['y', 'n'], 'n')? == 'y')
+}
+
+/// Asks for a text, starting from one.
+///
+/// # Errors
+/// The terminal is gone.
+pub fn text(start: &str, paint: Paint) -> io::Result<Reply> {
+    let _raw = Raw::enter()?;
+    let mut input = Input::new(start);
+    let mut drawn = Layout { lines: Vec::new(), row: 0, column: 0 };
+    loop {
+        drawn = redraw(&drawn, &input, paint)?;
+        let (next, act) = input.press(&terminal::next_key()?);
+        input = next;
+        let Some(act) = act else { continue };
+        below(&drawn)?;
+        match act {
+            Act::Send => return Ok(Reply::Text(input.text().to_owned())),
+            Act::Leave => return Ok(Reply::Left),
+            Act::Editor => return Ok(Reply::Editor(input.text().to_owned())),
+            Act::Suspend => terminal::suspend()?,
+        }
+        drawn = Layout { lines: Vec::new(), row: 0, column: 0 };
+    }
+}
+
+/// Says how a text is written.
+pub fn hint() -> Line {
+    Line::of(Tone::Faint, "enter sends, \\ + enter for another line, ctrl-e for the editor, ctrl-d leaves")
+}
+
+/// Draws the text over what was drawn before; of a text higher than the screen, the part with the cursor.
+fn redraw(before: &Layout, input: &Input, paint: Paint) -> io::Result<Layout> {
+    let room = terminal::room();
+    let mut layout = input.layout(room.width.saturating_sub(1));
+    let height = room.height.saturating_sub(1).max(1);
+    let first = (layout.row + 1).saturating_sub(height);
+    layout.lines = layout.lines.into_iter().skip(first).take(height).collect();
+    layout.row -= first;
+    let mut out = io::stderr().lock();
+    up(&mut out, before.row)?;
+    queue!(out, MoveToColumn(0), Clear(ClearType::FromCursorDown))?;
+    let text: Vec<String> = layout.lines.iter().map(|line| line.paint(paint)).collect();
+    write!(out, "{}", text.join("\r\n"))?;
+    up(&mut out, layout.lines.len().saturating_sub(layout.row + 1))?;
+    queue!(out, MoveToColumn(u16::try_from(layout.column).unwrap_or(u16::MAX)))?;
+    out.flush()?;
+    Ok(layout)
+}
+
+/// Moves the cursor up, which zero lines would not leave as it is.
+fn up(out: &mut impl Write, lines: usize) -> io::Result<()> {
+    if lines > 0 {
+        queue!(out, MoveUp(u16::try_from(lines).unwrap_or(u16::MAX)))?;
+    }
+    Ok(())
+}
+
+/// Moves the cursor to the line below the text.
+fn below(drawn: &Layout) -> io::Result<()> {
+    let mut out = io::stderr().lock();
+    let lines = drawn.lines.len().saturating_sub(drawn.row + 1);
+    if lines > 0 {
+        queue!(out, MoveDown(u16::try_from(lines).unwrap_or(u16::MAX)))?;
+    }
+    write!(out, "\r\n")?;
+    out.flush()
+}

@@ -1,0 +1,185 @@
+//! The terminal's modes: raw, full screen, and always back to what the person had.
+//!
+//! Modes are left when their guard is dropped, before a panic prints, and around a suspension.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use ratatui::crossterm::cursor::{Hide, Show};
+use ratatui::crossterm::event::{self, DisableBracketedPaste, EnableBracketedPaste};
+use ratatui::crossterm::execute;
+use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode, size};
+use ratatui::prelude::CrosstermBackend;
+use rustix::process::{Signal, kill_current_process_group};
+
+use super::key::Key;
+use super::summary::Room;
+use crate::host::interrupt;
+
+/// How long a wait for a key goes on before the wish to end is looked at.
+const PATIENCE: Duration = Duration::from_millis(100);
+/// What a signal to the own process group may need to arrive.
+const STOPPING: Duration = Duration::from_millis(20);
+/// The room of a terminal that does not tell its size.
+const UNKNOWN: Room = Room { width: 80, height: 24 };
+
+/// Whether keys come one by one.
+static RAW: AtomicBool = AtomicBool::new(false);
+/// Whether the other screen is shown.
+static FULL: AtomicBool = AtomicBool::new(false);
+/// Sets the panic hook once.
+static HOOK: Once = Once::new();
+
+/// The mode in which keys come one by one; left when it is dropped.
+#[derive(Debug)]
+pub struct Raw(());
+
+/// A full screen of its own; left when it is dropped.
+pub struct Full {
+    /// What draws on it.
+    pub screen: ratatui::Terminal<CrosstermBackend<io::Stderr>>,
+    /// The mode below.
+    _raw: Raw,
+}
+
+/// Returns whether a person is there: keys from stdin, screen on stderr.
+pub fn is_there() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Returns the size of the terminal.
+pub fn room() -> Room {
+    match size() {
+        Ok((width, height)) if width > 0 && height > 0 => Room { width: usize::from(width), height: usize::from(height) },
+        _ => UNKNOWN,
+    }
+}
+
+/// Waits for the next key.
+///
+/// # Errors
+/// The terminal is gone.
+pub fn next_key() -> io::Result<Key> {
+    loop {
+        if interrupt::requested() {
+            return Ok(Key::Closed);
+        }
+        if event::poll(PATIENCE)?
+            && let Some(key) = Key::read(event::read()?)
+        {
+            return Ok(key);
+        }
+    }
+}
+
+/// Leaves every mode. Doing so again does nothing.
+pub fn restore() {
+    let mut out = io::stderr();
+    if FULL.swap(false, Ordering::SeqCst) {
+        let _ = execute!(out, LeaveAlternateScreen, Show);
+    }
+    if RAW.swap(false, Ordering::SeqCst) {
+        let _ = execute!(out, DisableBracketedPaste);
+        let _ = disable_raw_mode();
+    }
+    let _ = out.flush();
+}
+
+/// Stops the program as ctrl-z does; returns when it goes on, in the modes that it had.
+///
+/// # Errors
+/// The terminal is gone.
+pub fn suspend() -> io::Result<()> {
+    let full = FULL.load(Ordering::SeqCst);
+    let raw = RAW.load(Ordering::SeqCst);
+    restore();
+    // The whole group, as the terminal would: `git teddy` has git above it, which must stop too.
+    kill_current_process_group(Signal::TSTP)?;
+    std::thread::sleep(STOPPING);
+    if raw {
+        enter_raw()?;
+    }
+    if full {
+        enter_full()?;
+    }
+    Ok(())
+}
+
+impl Raw {
+    /// Enters the mode.
+    ///
+    /// # Errors
+    /// There is no terminal.
+    pub fn enter() -> io::Result<Raw> {
+        restore_before_panics();
+        enter_raw()?;
+        Ok(Raw(()))
+    }
+}
+
+impl Drop for Raw {
+    fn drop(&mut self) {
+        restore();
+    }
+}
+
+impl Full {
+    /// Enters the full screen.
+    ///
+    /// # Errors
+    /// There is no terminal.
+    pub fn enter() -> io::Result<Full> {
+        let raw = Raw::enter()?;
+        enter_full()?;
+        let screen = ratatui::Terminal::new(CrosstermBackend::new(io::stderr()))?;
+        Ok(Full { screen, _raw: raw })
+    }
+
+    /// Stops the program as ctrl-z does, and draws anew afterwards.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub fn suspend(&mut self) -> io::Result<()> {
+        suspend()?;
+        self.screen.clear()
+    }
+
+    /// Gives the terminal back while something else uses it.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub fn aside<T>(&mut self, work: impl FnOnce() -> T) -> io::Result<T> {
+        restore();
+        let result = work();
+        enter_raw()?;
+        enter_full()?;
+        self.screen.clear()?;
+        Ok(result)
+    }
+}
+
+/// Enters raw mode.
+fn enter_raw() -> io::Result<()> {
+    enable_raw_mode()?;
+    RAW.store(true, Ordering::SeqCst);
+    execute!(io::stderr(), EnableBracketedPaste)
+}
+
+/// Enters the other screen.
+fn enter_full() -> io::Result<()> {
+    FULL.store(true, Ordering::SeqCst);
+    execute!(io::stderr(), EnterAlternateScreen, Hide)
+}
+
+/// Has a panic leave every mode before it prints.
+fn restore_before_panics() {
+    HOOK.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            restore();
+            before(panic);
+        }));
+    });
+}

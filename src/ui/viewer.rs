@@ -1,0 +1,191 @@
+//! A text on a full screen, to be read: a pure state machine over wrapped lines.
+
+use super::key::Key;
+use super::style::{Line, Tone, wrap_all};
+
+/// A text that is being read.
+#[derive(Debug, Clone)]
+pub struct Viewer {
+    /// What it is.
+    pub title: String,
+    /// The text as it came.
+    source: Vec<Line>,
+    /// The text, wrapped to the width.
+    pub lines: Vec<Line>,
+    /// The first line on the screen.
+    pub top: usize,
+    /// The width that the text is wrapped to.
+    width: usize,
+    /// Lines on the screen.
+    pub height: usize,
+    /// What is searched for; `true` while it is being written.
+    pub search: Option<(String, bool)>,
+}
+
+/// What a key asks for besides another place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Act {
+    /// Back to where it was opened.
+    Close,
+    /// Stop the program for a while.
+    Suspend,
+}
+
+/// The keys, for the last line of the screen.
+pub const KEYS: &str = "j/k, space, PgUp/PgDn, home/end scroll · / search, n/N next · q back";
+
+impl Viewer {
+    /// Returns a text at its start.
+    pub fn new(title: &str, source: Vec<Line>) -> Viewer {
+        Viewer { title: title.to_owned(), lines: source.clone(), source, top: 0, width: 0, height: 1, search: None }
+    }
+
+    /// Fits the text to a screen.
+    #[must_use]
+    pub fn fit(mut self, width: usize, height: usize) -> Viewer {
+        if (width, height.max(1)) == (self.width, self.height) {
+            return self;
+        }
+        let place = self.top as f64 / self.lines.len().max(1) as f64;
+        self.lines = wrap_all(self.source.clone(), width);
+        (self.width, self.height) = (width, height.max(1));
+        self.top = (place * self.lines.len() as f64).round() as usize;
+        self.scrolled(0)
+    }
+
+    /// Takes a key.
+    pub fn press(mut self, key: &Key) -> (Viewer, Option<Act>) {
+        if self.search.as_ref().is_some_and(|(_, writing)| *writing) {
+            return (self.searching(key), None);
+        }
+        let page = self.height.saturating_sub(1).max(1) as isize;
+        let by = match key {
+            Key::Char('q') | Key::Esc | Key::Ctrl('c' | 'd') | Key::Closed => return (self, Some(Act::Close)),
+            Key::Ctrl('z') => return (self, Some(Act::Suspend)),
+            Key::Char('/') => {
+                self.search = Some((String::new(), true));
+                0
+            }
+            Key::Char('n') => return (self.find(Step::Next), None),
+            Key::Char('N') => return (self.find(Step::Previous), None),
+            Key::Char('j') | Key::Down | Key::Enter => 1,
+            Key::Char('k') | Key::Up => -1,
+            Key::Char(' ' | 'f') | Key::PageDown => page,
+            Key::Char('b') | Key::PageUp => -page,
+            Key::Char('g') | Key::Home => isize::MIN / 2,
+            Key::Char('G') | Key::End => isize::MAX / 2,
+            _ => 0,
+        };
+        (self.scrolled(by), None)
+    }
+
+    /// Returns the lines on the screen.
+    pub fn shown(&self) -> &[Line] {
+        let end = (self.top + self.height).min(self.lines.len());
+        &self.lines[self.top.min(end)..end]
+    }
+
+    /// Moves the place, as far as there is text.
+    #[must_use]
+    fn scrolled(mut self, by: isize) -> Viewer {
+        let last = self.lines.len().saturating_sub(self.height);
+        self.top = self.top.saturating_add_signed(by).min(last);
+        self
+    }
+
+    /// Takes a key while the search is being written.
+    #[must_use]
+    fn searching(mut self, key: &Key) -> Viewer {
+        let Some((text, writing)) = &mut self.search else { return self };
+        match key {
+            Key::Char(c) => text.push(*c),
+            Key::Backspace => drop(text.pop()),
+            Key::Enter => {
+                *writing = false;
+                return self.find(Step::Here);
+            }
+            Key::Esc | Key::Ctrl('c') | Key::Closed => self.search = None,
+            _ => {}
+        }
+        self
+    }
+
+    /// Goes to a line that has the searched text.
+    #[must_use]
+    fn find(self, step: Step) -> Viewer {
+        let Some((text, _)) = self.search.clone().filter(|(text, _)| !text.is_empty()) else { return self };
+        let wanted = text.to_lowercase();
+        let number = self.lines.len();
+        let places: Vec<usize> = match step {
+            Step::Here => (self.top..number).chain(0..self.top).collect(),
+            Step::Next => (self.top + 1..number).chain(0..=self.top).collect(),
+            Step::Previous => (0..self.top).rev().chain((self.top..number).rev()).collect(),
+        };
+        let hit = places.into_iter().find(|&at| self.lines.get(at).is_some_and(|line| line.text().to_lowercase().contains(&wanted)));
+        match hit {
+            Some(at) => Viewer { top: at, ..self }.scrolled(0),
+            None => self,
+        }
+    }
+}
+
+/// Where a search goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// From the first line on the screen.
+    Here,
+    /// From the line after it.
+    Next,
+    /// Backwards.
+    Previous,
+}
+
+/// Returns the last line of the screen: keys and place, or the search.
+pub fn footer(viewer: &Viewer) -> Line {
+    if let Some((text, true)) = &viewer.search {
+        return Line::of(Tone::Accent, &format!("/{text}█"));
+    }
+    let end = (viewer.top + viewer.height).min(viewer.lines.len());
+    Line::of(Tone::Accent, &format!("{end}/{} ", viewer.lines.len())).with(Tone::Faint, KEYS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Presses keys on ten lines, four of which are on the screen, and compares the first one shown.
+    fn check(keys: &str, expected: &str) {
+        let lines = (0..10).map(|n| Line::plain(&format!("line {n}"))).collect();
+        let mut viewer = Viewer::new("text", lines).fit(40, 4);
+        for c in keys.chars() {
+            let key = if c == '\n' { Key::Enter } else { Key::Char(c) };
+            viewer = viewer.press(&key).0;
+        }
+        assert_eq!(viewer.shown()[0].text(), expected, "after {keys:?}");
+    }
+
+    #[test]
+    fn scrolling_stops_at_both_ends() {
+        check("jjk", "line 1");
+        check("kk", "line 0");
+        check("G", "line 6");
+        check("    ", "line 6");
+        check("Ggj", "line 1");
+    }
+
+    #[test]
+    fn a_search_finds_the_next_and_the_one_before() {
+        check("/LINE 3\n", "line 3");
+        check("/line\nnn", "line 2");
+        check("/line\nnnN", "line 1");
+        check("/nothing\n", "line 0");
+    }
+
+    #[test]
+    fn a_resize_wraps_anew_and_keeps_the_place() {
+        let lines = (0..10).map(|n| Line::plain(&format!("{n}{}", "x".repeat(9)))).collect();
+        let viewer = Viewer::new("text", lines).fit(10, 2);
+        let viewer = (0..5).fold(viewer, |viewer, _| viewer.press(&Key::Down).0).fit(5, 2);
+        assert_eq!(viewer.shown()[0].text(), "5xxxx");
+    }
+}
