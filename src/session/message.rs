@@ -79,29 +79,11 @@ pub fn subject(title: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::meta::{Origin, SCHEMA, Status};
+    use crate::session::meta::Status;
 
     #[test]
     fn the_message_reads_well_and_ends_with_trailers() {
-        let meta = Meta {
-            schema: SCHEMA,
-            turn_id: uuid::Uuid::nil(),
-            parent_turn_id: None,
-            caller_turn_id: None,
-            number: 3,
-            status: Status::Executed,
-            agent: "pathfinder".to_owned(),
-            origin: Origin::User,
-            replans: 0,
-            model: None,
-            repair: None,
-            started: None,
-            ended: None,
-            workspace: None,
-            restored: None,
-            not_captured: Vec::new(),
-            repository_changes: Vec::new(),
-        };
+        let meta = Meta::of(uuid::Uuid::nil(), 3, Status::Executed, "pathfinder");
         let session = SessionName::parse("demo").expect("a good name");
         let done = ["CREATE a.txt: done".to_owned()];
         let message = Message {

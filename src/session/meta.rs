@@ -30,6 +30,32 @@ pub enum Status {
     Restored,
 }
 
+impl Meta {
+    /// Returns the facts of a turn of which nothing is known yet but who it is.
+    pub fn of(turn_id: Uuid, number: u64, status: Status, agent: &str) -> Meta {
+        Meta {
+            schema: SCHEMA,
+            turn_id,
+            parent_turn_id: None,
+            caller_turn_id: None,
+            number,
+            status,
+            agent: agent.to_owned(),
+            origin: Origin::User,
+            replans: 0,
+            model: None,
+            repair: None,
+            started: None,
+            ended: None,
+            workspace: None,
+            restored: None,
+            mistakes: Vec::new(),
+            not_captured: Vec::new(),
+            repository_changes: Vec::new(),
+        }
+    }
+}
+
 impl Status {
     /// Returns the word of the trailer.
     pub fn word(self) -> &'static str {
@@ -100,6 +126,9 @@ pub struct Meta {
     /// For a restore: where it went.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restored: Option<Restored>,
+    /// For a rejected plan: what names each wrong FIND, so that the same one is not asked for for ever.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mistakes: Vec<String>,
     /// Files that the snapshot does not have.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_captured: Vec<NotCaptured>,

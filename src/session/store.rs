@@ -175,23 +175,10 @@ impl<'a> Store<'a> {
         }
         let rejected = tip.meta.status == Status::Rejected;
         let meta = Meta {
-            schema: meta::SCHEMA,
-            turn_id: next.turn_id,
             parent_turn_id: Some(next.parent_turn_id),
             caller_turn_id: next.caller_turn_id,
-            number: tip.number() + 1,
-            status: Status::Ready,
-            agent: next.agent,
-            origin: meta::Origin::User,
             replans: if rejected { tip.meta.replans + 1 } else { 0 },
-            model: None,
-            repair: None,
-            started: None,
-            ended: None,
-            workspace: None,
-            restored: None,
-            not_captured: Vec::new(),
-            repository_changes: Vec::new(),
+            ..Meta::of(next.turn_id, tip.number() + 1, Status::Ready, &next.agent)
         };
         Ok(Draft { artifacts, meta, commit: None })
     }

@@ -12,3 +12,9 @@ pub mod redact;
 
 pub mod resource;
 pub mod visible;
+
+/// Returns a short name for a text, the same for the same bytes.
+pub fn digest(text: &str) -> String {
+    use sha2::{Digest, Sha256};
+    Sha256::digest(text.as_bytes()).iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,123 @@
+//! Judging a plan: repaired, parsed, simulated on a snapshot, every mistake at once.
+
+use crate::git::object::TreeId;
+use crate::host::file::Root;
+use crate::plan;
+use crate::plan::Plan;
+use crate::plan::action::Kind;
+use crate::plan::diagnostic::Diagnostic;
+use crate::plan::repair::{Level, Repaired};
+use crate::plan::validate::{Simulation, validate};
+use crate::session::transition::Caller;
+use crate::session::turn::Turn;
+use crate::text::resource::Resource;
+use crate::workflow::facts::Snapshotted;
+use crate::workflow::lists::Lists;
+use crate::workflow::project::Project;
+
+/// A plan, judged.
+#[derive(Debug, Clone)]
+pub struct Judged {
+    /// Its text and what repair did.
+    pub repaired: Repaired,
+    /// The plan.
+    pub plan: Plan,
+    /// What it would do; its diagnostics include those of the parser.
+    pub simulation: Simulation,
+    /// How it was read, where its structure is at fault.
+    pub outline: Option<String>,
+}
+
+/// On what a plan is judged.
+pub struct Ground<'a> {
+    /// The newest turn.
+    pub tip: &'a Turn,
+    /// The user's files.
+    pub tree: TreeId,
+    /// The context lists.
+    pub lists: &'a Lists,
+    /// Who handed over.
+    pub caller: Option<&'a Caller>,
+}
+
+impl Judged {
+    /// Returns every mistake.
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        &self.simulation.diagnostics
+    }
+
+    /// Returns the files of EDITs that do not fit, so that the model sees their true text.
+    pub fn mistaken(&self) -> Vec<Resource> {
+        let edits = self.plan.actions.iter().zip(&self.simulation.steps);
+        let wrong = edits.filter_map(|(action, step)| match &action.kind {
+            Kind::Edit(edit) if step.places.len() < edit.pairs.len() && step.before.is_some() => Some(Resource::File(edit.path.clone())),
+            _ => None,
+        });
+        wrong.collect()
+    }
+
+    /// Names every FIND that does not fit, by file and text.
+    pub fn wrong_finds(&self) -> Vec<String> {
+        let mut names = Vec::new();
+        for (action, step) in self.plan.actions.iter().zip(&self.simulation.steps) {
+            let Kind::Edit(edit) = &action.kind else { continue };
+            let fits = |index: usize| step.places.iter().any(|(at, _)| *at == index);
+            let wrong = edit.pairs.iter().enumerate().filter(|(index, _)| !fits(*index));
+            names.extend(wrong.map(|(_, pair)| format!("{}#{}", edit.path, crate::text::digest(&pair.find))));
+        }
+        names
+    }
+}
+
+impl Project {
+    /// Judges the text of a reply or plan.
+    ///
+    /// # Errors
+    /// Where the repository cannot be read.
+    pub fn judge(&self, text: &str, ground: &Ground<'_>) -> anyhow::Result<Judged> {
+        let repaired = plan::repair::repair(text);
+        let (plan, mut diagnostics) = plan::parse(&repaired.text);
+        if repaired.level >= Level::Doubtful {
+            diagnostics.extend(doubts(&repaired));
+        }
+        let outline = (!diagnostics.is_empty()).then(|| plan::outline(&repaired.text));
+        let mut simulation = self.simulate(&plan, ground)?;
+        simulation.diagnostics.append(&mut diagnostics);
+        simulation.diagnostics.sort_by_key(|d| d.line);
+        Ok(Judged { repaired, plan, simulation, outline })
+    }
+
+    /// Runs a plan in the mind.
+    ///
+    /// # Errors
+    /// As for [`Project::judge`].
+    pub fn simulate(&self, plan: &Plan, ground: &Ground<'_>) -> anyhow::Result<Simulation> {
+        let root = Root::open(self.repository.workdir())?;
+        let memos = self.memos(&root)?;
+        let artifacts = |resource: &Resource| match resource {
+            Resource::Artifact(artifact) => self.artifact(ground.tip, artifact).ok().flatten().is_some(),
+            _ => false,
+        };
+        let facts = Snapshotted {
+            repository: &self.repository,
+            tree: ground.tree,
+            workspace: &root,
+            lists: ground.lists,
+            memos: &memos,
+            agents: self.agents(),
+            caller: ground.caller,
+            artifacts: &artifacts,
+        };
+        validate(plan, &facts)
+    }
+}
+
+/// Returns what is in doubt as mistakes, for the model to write again.
+fn doubts(repaired: &Repaired) -> Vec<Diagnostic> {
+    let hint = "write the plan again; the fence of each block must be longer than any run of its character inside".to_owned();
+    let doubt = |line: usize, message: &str| Diagnostic { line, action: String::new(), message: message.to_owned(), hint: Some(hint.clone()) };
+    if repaired.notes.is_empty() {
+        return vec![doubt(1, "where the code blocks end cannot be told")];
+    }
+    repaired.notes.iter().map(|note| doubt(note.line, &note.message)).collect()
+}

@@ -1,0 +1,124 @@
+//! Small things that workflows look up: artifacts of turns, memos, agents, who handed over.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use anyhow::Context as _;
+
+use crate::host::file::Root;
+use crate::model::prompt;
+use crate::plan::memo;
+use crate::session::artifact;
+use crate::session::name::SessionName;
+use crate::session::transition::{Agent, Caller};
+use crate::session::turn::Turn;
+use crate::text::context_list;
+use crate::text::resource::{Artifact, Resource};
+use crate::workflow::project::Project;
+
+/// Where the memos are in the workspace.
+pub const MEMOS: &str = ".teddy/memos.yaml";
+/// The list of every session.
+pub const GLOBAL: &str = ".teddy/global.context";
+/// The largest of these files that is read, in bytes.
+const MAX_FILE: u64 = 1 << 20;
+
+impl Project {
+    /// Returns an artifact of a turn, by the name under which a context list has it.
+    ///
+    /// # Errors
+    /// Where the repository cannot be read.
+    pub fn artifact(&self, tip: &Turn, wanted: &Artifact) -> anyhow::Result<Option<Vec<u8>>> {
+        let Ok(session) = SessionName::from_ref(&wanted.session) else { return Ok(None) };
+        // A branch has the turns of the session that it comes from in its own chain.
+        let own = self.store().turn(&tip.session, &wanted.turn.to_string()).ok();
+        let turn = match own {
+            Some(turn) if session == tip.session || turn.recorded_session(&self.repository)? == session => Some(turn),
+            _ => self.store().turn(&session, &wanted.turn.to_string()).ok(),
+        };
+        let Some(turn) = turn else { return Ok(None) };
+        self.repository.file(turn.tree, &wanted.name)
+    }
+
+    /// Returns the memos.
+    ///
+    /// # Errors
+    /// Where the file is no list of texts.
+    pub fn memos(&self, root: &Root) -> anyhow::Result<Vec<String>> {
+        match self.memos_text(root) {
+            Some(text) => memo::read(&text).with_context(|| format!("reading `{MEMOS}`")),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Returns the text of the memos' file.
+    pub fn memos_text(&self, root: &Root) -> Option<String> {
+        root.read(Path::new(MEMOS), MAX_FILE).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Returns the text of the list of every session.
+    pub fn global_context(&self, root: &Root) -> String {
+        root.read(Path::new(GLOBAL), MAX_FILE).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+    }
+
+    /// Returns whether the list of every session is the user's own: git does not track it.
+    pub fn is_own_global(&self) -> bool {
+        let tree = self.repository.head_tree().ok();
+        tree.and_then(|tree| self.repository.entry(tree, GLOBAL.as_bytes()).ok()).flatten().is_none()
+    }
+
+    /// Returns an agent by name: the project's own prompt where it is trusted, else a built-in one.
+    ///
+    /// # Errors
+    /// Where there is none; the message lists those that there are.
+    pub fn agent(&self, name: &str) -> anyhow::Result<Agent> {
+        let found = prompt::find(name, &self.own_prompts())?;
+        Ok(Agent { name: found.name, system_prompt: found.text })
+    }
+
+    /// Returns the names of all agents.
+    pub fn agents(&self) -> BTreeSet<String> {
+        prompt::list(&self.own_prompts()).into_iter().map(|prompt| prompt.name).collect()
+    }
+
+    /// Returns the project's own prompts by file name; none before it is trusted.
+    pub fn own_prompts(&self) -> Vec<(String, String)> {
+        if !self.trusted {
+            return Vec::new();
+        }
+        let files = crate::config::trust::files(&self.repository.workdir().join(".teddy"));
+        files.into_iter().filter_map(|(path, text)| Some((path.strip_prefix("prompts/")?.to_owned(), text))).collect()
+    }
+
+    /// Returns the turn whose agent handed over to the agent of the turn after `tip`.
+    ///
+    /// # Errors
+    /// Where the repository cannot be read.
+    pub fn caller(&self, tip: &Turn, id: Option<uuid::Uuid>) -> anyhow::Result<Option<Caller>> {
+        let Some(id) = id else { return Ok(None) };
+        for turn in self.store().history(tip.clone()) {
+            let turn = turn?;
+            if turn.meta.turn_id == id {
+                let text = |name: &str| turn.text(&self.repository, name).map(Option::unwrap_or_default);
+                return Ok(Some(Caller {
+                    turn_id: id,
+                    caller_turn_id: turn.meta.caller_turn_id,
+                    agent: turn.meta.agent.clone(),
+                    system_prompt: text(artifact::SYSTEM_PROMPT)?,
+                    context: resources(&text(artifact::TURN_CONTEXT)?),
+                }));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Returns the entries of a list that are resources.
+pub fn resources(list: &str) -> Vec<Resource> {
+    context_list::entries(list).filter_map(|entry| Resource::parse(entry).ok()).collect()
+}
+
+/// Writes resources as a list.
+pub fn list(resources: &[Resource]) -> String {
+    resources.iter().map(|resource| format!("{resource}\n")).collect()
+}

@@ -1,0 +1,285 @@
+//! Planning a turn: `input.md`, the model's answer, repair, validation, the draft.
+
+use anyhow::Context as _;
+
+use crate::host::clock;
+use crate::model::{Answer, Finish, Request, Usage};
+use crate::plan::diagnostic::Diagnostic;
+use crate::plan::repair::Level;
+use crate::session::artifact;
+use crate::session::input;
+use crate::session::meta::{ModelUse, Origin, Status};
+use crate::session::store::Draft;
+use crate::session::turn::Turn;
+use crate::workflow::judge::{Ground, Judged};
+use crate::workflow::lists::Lists;
+use crate::workflow::models::Chosen;
+use crate::workflow::project::Project;
+use crate::workflow::user::{Event, Question, User};
+use crate::workflow::workspace::Recorded;
+
+/// What is wanted of a plan.
+#[derive(Debug, Clone, Default)]
+pub struct Wish {
+    /// The user's words; asked for without them.
+    pub message: Option<String>,
+    /// The model's raw answer, from elsewhere.
+    pub from: Option<String>,
+    /// The model, by name or `kind:id`; the configured one without it.
+    pub model: Option<String>,
+    /// The pipeline; the configured one without it.
+    pub pipeline: Option<String>,
+    /// How many turns before the previous one the model sees.
+    pub depth: u64,
+    /// Whose words the message is.
+    pub origin: Origin,
+}
+
+/// A plan that waits to be executed.
+#[derive(Debug, Clone)]
+pub struct Planned {
+    /// The turn.
+    pub turn: u64,
+    /// The plan's title.
+    pub title: String,
+    /// What was asked and answered.
+    pub model: Option<ModelUse>,
+    /// What repair had to assume.
+    pub repair: Level,
+    /// Every mistake.
+    pub diagnostics: Vec<Diagnostic>,
+    /// How it was read, where its structure is at fault.
+    pub outline: Option<String>,
+    /// The plan's text.
+    pub text: String,
+}
+
+/// The wish to leave instead of writing a message.
+#[derive(Debug, thiserror::Error)]
+#[error("nothing was planned")]
+pub struct Left;
+
+/// Plans the next turn of the session in use and saves it as the draft.
+///
+/// # Errors
+/// Where the model gives no whole answer, or the repository cannot be written; what arrived is kept in the draft.
+pub fn plan(project: &Project, wish: &Wish, user: &mut dyn User) -> anyhow::Result<Planned> {
+    let session = project.session()?;
+    let _session_lock = project.lock_session(&session, "plan")?;
+    project.recover_now(user)?;
+    let tip = project.store().tip(&session)?;
+    let draft = project.store().draft(&tip)?;
+    plan_turn(project, wish, Start { tip: &tip, draft }, user)
+}
+
+/// Where a plan starts.
+pub struct Start<'a> {
+    /// The newest turn.
+    pub tip: &'a Turn,
+    /// The turn in progress.
+    pub draft: Draft,
+}
+
+/// Plans a turn whose session is locked.
+///
+/// # Errors
+/// As for [`plan`].
+pub fn plan_turn(project: &Project, wish: &Wish, start: Start<'_>, user: &mut dyn User) -> anyhow::Result<Planned> {
+    let Start { tip, mut draft } = start;
+    // A model that cannot be had is found out before the user writes a word.
+    let chosen = if wish.from.is_none() { Some(project.choose(tip, wish)?) } else { None };
+    let message = message(wish, &draft, tip, user)?;
+    let recorded = project.record_locked(tip)?;
+    let lists = project.lists(&draft)?;
+    begin(&mut draft, wish, &message);
+    let text = make_input(project, &Making { tip, lists: &lists, recorded: &recorded, depth: wish.depth }, user)?;
+    draft.artifacts.put(artifact::INPUT, text.as_str());
+    let reply = match (&wish.from, chosen) {
+        (Some(reply), _) => reply.clone(),
+        (None, Some(chosen)) => {
+            let request = Request { system: draft.artifacts.text_or_empty(artifact::SYSTEM_PROMPT), input: text, message, max_tokens: None };
+            ask(project, Asking { tip, draft: &mut draft, chosen, request }, user)?
+        }
+        (None, None) => unreachable!("without an answer from elsewhere a model was chosen"),
+    };
+    let caller = project.caller(tip, draft.meta.caller_turn_id)?;
+    let judged = project.judge(&reply, &Ground { tip, tree: recorded.tree, lists: &lists, caller: caller.as_ref() })?;
+    keep_plan(&mut draft, &reply, &judged);
+    project.store().save_draft(tip, &mut draft)?;
+    Ok(Planned {
+        turn: draft.meta.number,
+        title: judged.plan.title.clone(),
+        model: draft.meta.model,
+        repair: judged.repaired.level,
+        diagnostics: judged.simulation.diagnostics,
+        outline: judged.outline,
+        text: judged.repaired.text,
+    })
+}
+
+/// Returns the message: the wish's, the one that waits in the draft, or what the user answers.
+fn message(wish: &Wish, draft: &Draft, tip: &Turn, user: &mut dyn User) -> anyhow::Result<String> {
+    if let Some(message) = &wish.message {
+        return Ok(message.clone());
+    }
+    let waiting = draft.artifacts.text_or_empty(artifact::USER_PROMPT);
+    if !waiting.trim().is_empty() && !draft.is_planned() {
+        return Ok(waiting);
+    }
+    if wish.from.is_some() {
+        return Ok(String::new());
+    }
+    let question = Question::NextTurn { session: tip.session.as_str(), turn: draft.meta.number };
+    user.ask(&question)?.filter(|message| !message.trim().is_empty()).ok_or_else(|| Left.into())
+}
+
+/// Puts a turn in progress back to its beginning.
+fn begin(draft: &mut Draft, wish: &Wish, message: &str) {
+    for stale in [artifact::REPLY, artifact::PLAN, artifact::INPUT] {
+        draft.artifacts.remove(stale);
+    }
+    draft.artifacts.put(artifact::USER_PROMPT, message);
+    draft.meta.status = Status::Ready;
+    draft.meta.origin = wish.origin;
+    draft.meta.model = None;
+    draft.meta.repair = None;
+    draft.meta.started = Some(clock::now().timestamp().to_string());
+}
+
+/// What an input is made of.
+pub struct Making<'a> {
+    /// The newest turn.
+    pub tip: &'a Turn,
+    /// The context lists.
+    pub lists: &'a Lists,
+    /// The user's files.
+    pub recorded: &'a Recorded,
+    /// How many turns before the previous one are shown.
+    pub depth: u64,
+}
+
+/// Writes the input of the next turn, and warns where it is large.
+///
+/// # Errors
+/// Where the repository cannot be read.
+pub fn make_input(project: &Project, making: &Making<'_>, user: &mut dyn User) -> anyhow::Result<String> {
+    let sources = crate::workflow::gather::Sources { tree: making.recorded.tree, tip: making.tip, lists: making.lists, depth: making.depth };
+    let mut pages = project.pages();
+    let material = project.gather(&sources, &mut |url| pages.get(url))?;
+    let total: usize = material.resources.iter().map(|shown| shown.tokens).sum();
+    if total > project.settings.context.budget {
+        let mut largest: Vec<_> = material.resources.iter().collect();
+        largest.sort_by_key(|shown| std::cmp::Reverse(shown.tokens));
+        let names: Vec<String> = largest.iter().take(3).map(|shown| format!("{} ({})", shown.resource, shown.tokens)).collect();
+        user.tell(Event::Warning(&format!(
+            "the context has {total} tokens, over the budget of {}; the largest are {}",
+            project.settings.context.budget,
+            names.join(", ")
+        )));
+    }
+    let text = input::render(&material);
+    Ok(crate::text::redact::redact(&text).text.into_owned())
+}
+
+/// What is asked, and where what comes of it is kept.
+struct Asking<'a> {
+    /// The newest turn.
+    tip: &'a Turn,
+    /// The turn in progress.
+    draft: &'a mut Draft,
+    /// The model.
+    chosen: Chosen,
+    /// The question.
+    request: Request,
+}
+
+/// Asks the model and returns its whole answer.
+fn ask(project: &Project, asking: Asking<'_>, user: &mut dyn User) -> anyhow::Result<String> {
+    let Asking { tip, draft, chosen, request } = asking;
+    let name = chosen.model.name().to_owned();
+    let tokens = crate::model::token::count(&request.input) + crate::model::token::count(&request.system);
+    user.tell(Event::Asking { model: &name, tokens });
+    let answer = chosen.model.answer(&request, &mut |text| user.tell(Event::Received { text }));
+    user.tell(Event::Answered);
+    let answer = match answer {
+        Ok(answer) => answer,
+        Err(error) => {
+            if let Some(partial) = error.partial() {
+                draft.artifacts.put(artifact::REPLY, partial);
+            }
+            project.store().save_draft(tip, draft)?;
+            return Err(error.into());
+        }
+    };
+    note_use(draft, &name, &answer, &chosen);
+    if answer.finish != Finish::Stop {
+        draft.artifacts.put(artifact::REPLY, answer.text.as_str());
+        project.store().save_draft(tip, draft)?;
+        return Err(truncated(&answer));
+    }
+    Ok(answer.text)
+}
+
+/// Notes what an answer took.
+fn note_use(draft: &mut Draft, name: &str, answer: &Answer, chosen: &Chosen) {
+    let Usage { input, output, cached } = answer.usage;
+    draft.meta.model = Some(ModelUse {
+        asked: name.to_owned(),
+        answered: answer.model.clone(),
+        tokens_in: input,
+        tokens_out: output,
+        tokens_cached: cached,
+        cost: crate::model::price::cost(chosen.price.as_ref(), answer.usage),
+    });
+}
+
+/// Says that an answer is not whole.
+fn truncated(answer: &Answer) -> anyhow::Error {
+    let why = match &answer.finish {
+        Finish::Other(reason) => format!("it ended with `{reason}`"),
+        _ => "it reached the limit of tokens".to_owned(),
+    };
+    let error = anyhow::anyhow!("the model's answer is cut off: {why}; it is in the draft's `{}` and was not taken as a plan", artifact::REPLY);
+    error.context("no plan was made; raise `max_tokens` of the model, or ask for less at once")
+}
+
+/// Puts the plan into the draft.
+pub fn keep_plan(draft: &mut Draft, reply: &str, judged: &Judged) {
+    if reply == judged.repaired.text {
+        draft.artifacts.remove(artifact::REPLY);
+    } else {
+        draft.artifacts.put(artifact::REPLY, reply);
+    }
+    draft.artifacts.put(artifact::PLAN, judged.repaired.text.as_str());
+    draft.meta.repair = Some(format!("{:?}", judged.repaired.level).to_lowercase());
+    draft.meta.status = Status::Planned;
+}
+
+impl Project {
+    /// Records the user's files under the lock.
+    ///
+    /// # Errors
+    /// Where another process holds it for too long, or the files cannot be recorded.
+    pub fn record_locked(&self, tip: &Turn) -> anyhow::Result<Recorded> {
+        let _lock = self.lock("snapshot")?;
+        self.record(tip, &[]).context("recording your files")
+    }
+
+    /// Finishes what a crash interrupted, under the lock.
+    ///
+    /// # Errors
+    /// As for [`Project::recover`].
+    pub fn recover_now(&self, user: &mut dyn User) -> anyhow::Result<bool> {
+        let _lock = self.lock("recover")?;
+        self.recover(user)
+    }
+
+    /// Reads the context lists of a turn in progress.
+    ///
+    /// # Errors
+    /// Where the project's folder cannot be opened.
+    pub fn lists(&self, draft: &Draft) -> anyhow::Result<Lists> {
+        let root = crate::host::file::Root::open(self.repository.workdir())?;
+        Ok(Lists::read(&draft.artifacts, &self.global_context(&root)))
+    }
+}
