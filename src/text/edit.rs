@@ -16,7 +16,7 @@ mod explain;
 mod find;
 mod splice;
 
-pub use explain::{Case, Explanation, explain};
+pub use explain::{Case, Explanation, MAX_OTHER, explain};
 pub use find::find;
 
 /// The most hits that are counted; a FIND with more is as ambiguous as can be.

@@ -142,8 +142,12 @@ fn fold_component(component: &str) -> String {
     stem.trim_end_matches(['.', ' ']).to_owned()
 }
 
-/// Returns the text compatibility-normalised and in lower case.
-fn fold(text: &str) -> String {
+/// Returns the form of a path, or of the start of one, in which two that some file system takes
+/// for one are equal: compatibility-normalised and lower case.
+pub fn fold(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
     text.nfkc().flat_map(char::to_lowercase).nfkc().collect()
 }
 

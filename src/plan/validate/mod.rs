@@ -1,11 +1,39 @@
 //! Validation: the plan run in the mind, on the snapshot, before anything runs.
+//!
+//! Every action sees what those before it would have done, so a CREATE can be edited and a FIND may
+//! rest on the pair above it. All mistakes are found at once, and what depends on a mistake alone
+//! is none of its own.
+//!
+//! An EXECUTE may change any file. What it could put right is no mistake after it: whether a file,
+//! folder or link is there, what it says, whether a name has a twin. Such an action is
+//! *provisional*, and judged again when it runs. Mistakes that no command can put right stay: a
+//! blank FIND, a REPLACE that equals it, a file of the snapshot that is in no context list, a
+//! forbidden variable, memos, agents, the order of the last action.
+
+mod command;
+mod create;
+mod edit;
+mod hand_over;
+mod memo;
+mod resource;
+mod twin;
+mod world;
 
 use std::collections::BTreeSet;
 
+use super::Plan;
+use super::action::{Action, Kind};
 use super::diagnostic::Diagnostic;
 use crate::text::edit::Place;
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
+use crate::text::visible::visible;
+use world::World;
+
+pub use command::is_forbidden;
+
+/// The characters of a target that stand in a diagnostic's label.
+const LABEL: usize = 80;
 
 /// What is at a path of the snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,4 +103,117 @@ pub struct Step {
     pub provisional: bool,
     /// The file is in no context list.
     pub outside_context: bool,
+    /// It has a mistake.
+    pub wrong: bool,
 }
+
+impl Simulation {
+    /// Returns the labels of the actions without a mistake, for the model to repeat as they are.
+    pub fn right(&self, plan: &Plan) -> Vec<String> {
+        let right = plan.actions.iter().zip(&self.steps).filter(|(_, step)| !step.wrong);
+        right.map(|(action, _)| label(action)).collect()
+    }
+}
+
+/// Runs a plan in the mind.
+///
+/// # Errors
+/// Where the snapshot cannot be read. A wrong plan is no error: its mistakes are in the result.
+pub fn validate(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<Simulation> {
+    let mut judge = Judge { plan, world: World::new(facts, plan)?, simulation: Simulation::default() };
+    memo::check(&mut judge);
+    for action in &plan.actions {
+        judge.simulation.steps.push(Step { provisional: judge.world.shaken && touches_files(action), ..Step::default() });
+        judge.action(action)?;
+    }
+    hand_over::check_order(&mut judge);
+    let mut simulation = judge.simulation;
+    simulation.diagnostics.sort_by_key(|d| d.line);
+    Ok(simulation)
+}
+
+/// Returns whether an EXECUTE could change what an action meets.
+fn touches_files(action: &Action) -> bool {
+    match &action.kind {
+        Kind::Create(_) | Kind::Edit(_) => true,
+        Kind::Read(read) => matches!(read.resource, Resource::File(_)),
+        _ => false,
+    }
+}
+
+/// Returns the name of an action in a message: `EDIT src/a.rs`.
+pub fn label(action: &Action) -> String {
+    let target = action.kind.target();
+    let shown = visible(&target);
+    let short: String = shown.chars().take(LABEL).collect();
+    let rest = if short.len() < shown.len() { "…" } else { "" };
+    format!("{} {short}{rest}", action.kind.name()).trim_end().to_owned()
+}
+
+/// Something that is wrong, before it is known where and whether it counts.
+struct Mistake {
+    /// What is wrong.
+    message: String,
+    /// What would be right.
+    hint: Option<String>,
+}
+
+impl Mistake {
+    /// Makes a mistake with a hint.
+    fn new(message: impl Into<String>, hint: impl Into<String>) -> Mistake {
+        Mistake { message: message.into(), hint: Some(hint.into()) }
+    }
+}
+
+/// The plan on its way through the mind.
+struct Judge<'a> {
+    /// The plan.
+    plan: &'a Plan,
+    /// The files as they would be now.
+    world: World<'a>,
+    /// What came out so far.
+    simulation: Simulation,
+}
+
+impl<'a> Judge<'a> {
+    /// Judges one action and does in the mind what it does.
+    fn action(&mut self, action: &'a Action) -> anyhow::Result<()> {
+        match &action.kind {
+            Kind::Create(create) => create::check(self, action, create),
+            Kind::Edit(edit) => edit::check(self, action, edit),
+            Kind::Read(read) => resource::check_read(self, action, &read.resource),
+            Kind::Prune(prune) => {
+                resource::check_prune(self, action, &prune.resource);
+                Ok(())
+            }
+            Kind::Execute(execute) => command::check(self, action, execute),
+            Kind::Invoke(invoke) => hand_over::check_invoke(self, action, invoke),
+            Kind::Conclude(conclude) => hand_over::check_conclude(self, action, conclude),
+            Kind::Research(_) | Kind::ChatWithUser(_) => Ok(()),
+        }
+    }
+
+    /// Returns the step of the action that is being judged.
+    fn step(&mut self) -> &mut Step {
+        self.simulation.steps.last_mut().expect("a step was pushed before its action was judged")
+    }
+
+    /// Records a mistake that nothing puts right.
+    fn refuse(&mut self, action: &Action, line: usize, mistake: Mistake) {
+        self.step().wrong = true;
+        let (message, hint) = (mistake.message, mistake.hint);
+        self.simulation.diagnostics.push(Diagnostic { line, action: label(action), message, hint });
+    }
+
+    /// Records a mistake, unless an EXECUTE before the action may put it right.
+    fn miss(&mut self, action: &Action, line: usize, mistake: Mistake) {
+        if self.world.shaken {
+            self.step().provisional = true;
+        } else {
+            self.refuse(action, line, mistake);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,79 @@
+//! EXECUTE: there is a command, a folder to run it in, and no variable that would change more than that.
+
+use std::collections::BTreeSet;
+
+use super::world::Found;
+use super::{Judge, Mistake};
+use crate::plan::action::Action;
+use crate::plan::action::execute::Execute;
+use crate::text::path::RepoPath;
+use crate::text::visible::visible;
+
+/// Variables that decide what runs, by name.
+const FORBIDDEN: [&str; 5] = ["PATH", "HOME", "BASH_ENV", "ENV", "IFS"];
+/// The same by the start of the name.
+const FORBIDDEN_STARTS: [&str; 4] = ["GIT_", "LD_", "DYLD_", "TEDDY_"];
+/// The same by its end.
+const FORBIDDEN_ENDS: [&str; 1] = ["_BASE_URL"];
+
+/// Judges an EXECUTE; what it does to the files is not known.
+pub(super) fn check(judge: &mut Judge<'_>, action: &Action, execute: &Execute) -> anyhow::Result<()> {
+    if execute.command.trim().is_empty() {
+        judge.refuse(action, action.line, Mistake::new("there is no command", "put the command into the code block"));
+    }
+    if execute.command.contains('\0') {
+        judge.refuse(action, action.line, Mistake { message: "the command has a NUL character".to_owned(), hint: None });
+    }
+    if let Some(mistake) = execute.cwd.as_ref().map(|cwd| no_folder(judge, cwd)).transpose()?.flatten() {
+        judge.miss(action, action.line, mistake);
+    }
+    let mut seen = BTreeSet::new();
+    for (name, value) in &execute.env {
+        if let Some(mistake) = wrong_variable(name, value).or_else(|| (!seen.insert(name)).then(|| twice(name))) {
+            judge.refuse(action, action.line, mistake);
+        }
+    }
+    judge.world.shaken = true;
+    Ok(())
+}
+
+/// Returns what is wrong with the folder to run in.
+fn no_folder(judge: &Judge<'_>, cwd: &RepoPath) -> anyhow::Result<Option<Mistake>> {
+    let shown = visible(cwd.as_str());
+    let found = judge.world.look(cwd)?;
+    Ok(match found {
+        Found::Folder => None,
+        Found::Absent => Some(Mistake::new(format!("there is no folder `{shown}` to run in"), "`cwd` is relative to the project's root")),
+        Found::File(_) => Some(Mistake::new(format!("`{shown}` is a file, and no folder to run in"), "name the folder that it is in")),
+        other => Some(Mistake::new(format!("`{shown}` {}", other.obstacle().unwrap_or_default()), "run in a folder of the project")),
+    })
+}
+
+/// Returns what is wrong with a variable.
+fn wrong_variable(name: &str, value: &str) -> Option<Mistake> {
+    let shown = visible(name);
+    let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') && !name.starts_with(|c: char| c.is_ascii_digit());
+    if name.is_empty() || !plain {
+        return Some(Mistake::new(format!("`{shown}` is no name for a variable"), "use letters, digits and `_`"));
+    }
+    if value.contains('\0') {
+        return Some(Mistake { message: format!("the value of `{shown}` has a NUL character"), hint: None });
+    }
+    is_forbidden(name).then(|| {
+        let hint = "it decides which programs and services a command reaches; leave it as the user has it";
+        Mistake::new(format!("a plan may not set `{shown}`"), hint)
+    })
+}
+
+/// Returns whether a plan may not set the variable, because it decides what runs or where keys go.
+pub fn is_forbidden(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    FORBIDDEN.contains(&name.as_str())
+        || FORBIDDEN_STARTS.iter().any(|start| name.starts_with(start))
+        || FORBIDDEN_ENDS.iter().any(|end| name.ends_with(end))
+}
+
+/// Returns the mistake of a variable that is set twice.
+fn twice(name: &str) -> Mistake {
+    Mistake::new(format!("`{}` is set twice", visible(name)), "keep one value")
+}

@@ -1,0 +1,139 @@
+//! EDIT: the file is text before the model's eyes, and each FIND has one place in it.
+
+use super::world::Found;
+use super::{Judge, Mistake};
+use crate::plan::action::Action;
+use crate::plan::action::edit::{Edit, Pair};
+use crate::text::edit::{Case, MatchError, apply, explain, find};
+use crate::text::visible::visible;
+
+/// Judges an EDIT and makes its replacements.
+pub(super) fn check(judge: &mut Judge<'_>, action: &Action, edit: &Edit) -> anyhow::Result<()> {
+    let found = judge.world.look(&edit.path)?;
+    let known = judge.world.is_known(&edit.path);
+    if !known && matches!(found, Found::File(_)) {
+        judge.step().outside_context = true;
+        judge.refuse(action, action.line, unknown(edit));
+    }
+    match text_of(judge, edit, found)? {
+        Ok(text) => pairs(judge, action, (edit, text))?,
+        Err(mistake) => {
+            judge.miss(action, action.line, mistake);
+            for (number, pair) in edit.pairs.iter().enumerate() {
+                malformed(judge, action, (edit, number, pair));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns what is wrong with an EDIT of a file that the model has not seen.
+fn unknown(edit: &Edit) -> Mistake {
+    let path = visible(edit.path.as_str());
+    let hint = "READ it in this plan and edit it in the next one, when its text is before you";
+    Mistake::new(format!("`{path}` is in no context list"), hint)
+}
+
+/// Returns the text of the file, or why it has none.
+fn text_of(judge: &Judge<'_>, edit: &Edit, found: Found) -> anyhow::Result<Result<String, Mistake>> {
+    let path = visible(edit.path.as_str());
+    if let Some(obstacle) = found.obstacle() {
+        return Ok(Err(Mistake::new(format!("`{path}` {obstacle}"), "EDIT changes text files of the project only")));
+    }
+    let Found::File(bytes) = found else {
+        return Ok(Err(missing(judge, edit)?));
+    };
+    Ok(readable(bytes).map_err(|what| Mistake::new(format!("`{path}` is {what}"), "change it with EXECUTE")))
+}
+
+/// Returns bytes as text that an EDIT can work on, or what they are instead.
+pub(in crate::plan) fn readable(bytes: Vec<u8>) -> Result<String, &'static str> {
+    if bytes.contains(&0) {
+        return Err("binary");
+    }
+    String::from_utf8(bytes).map_err(|_| "not UTF-8")
+}
+
+/// Returns what is wrong with an EDIT of a file that is not there, and which one may be meant.
+fn missing(judge: &Judge<'_>, edit: &Edit) -> anyhow::Result<Mistake> {
+    let names = judge.world.names_like(&edit.path)?;
+    let names: Vec<String> = names.iter().map(|name| format!("`{}`", visible(name))).collect();
+    let hint = if names.is_empty() { "a new file is made with CREATE".to_owned() } else { format!("there is {}", names.join(" and ")) };
+    Ok(Mistake::new(format!("there is no file `{}`", visible(edit.path.as_str())), hint))
+}
+
+/// Judges a pair for itself, where there is no text to find it in.
+fn malformed(judge: &mut Judge<'_>, action: &Action, (edit, number, pair): (&Edit, usize, &Pair)) {
+    if let Err(error @ (MatchError::Blank | MatchError::Same)) = apply("x", &pair.find, &pair.replace) {
+        let words = explain(&case((edit, number, pair), "x", &[]), &error);
+        judge.refuse(action, pair.line, Mistake::new(words.message, words.hint));
+    }
+}
+
+/// Returns what a message about a pair is made from.
+fn case<'a>((edit, number, pair): (&'a Edit, usize, &'a Pair), text: &'a str, others: &'a [(String, String)]) -> Case<'a> {
+    let (path, find, replace) = (edit.path.as_str(), pair.find.as_str(), pair.replace.as_str());
+    Case { path, text, number: number + 1, count: edit.pairs.len(), find, replace, others }
+}
+
+/// Judges the pairs in order, each on the text after those before it.
+fn pairs(judge: &mut Judge<'_>, action: &Action, (edit, mut text): (&Edit, String)) -> anyhow::Result<()> {
+    let before = text.clone();
+    let first = judge.simulation.diagnostics.len();
+    let (mut places, mut wrong) = (Vec::new(), Vec::new());
+    for (number, pair) in edit.pairs.iter().enumerate() {
+        match apply(&text, &pair.find, &pair.replace) {
+            Ok((after, place)) => {
+                text = after;
+                places.push((number, place));
+            }
+            Err(error) => {
+                wrong.push(number);
+                if !rests_on_a_failed_pair(judge, edit, (pair, &error)) {
+                    fails(judge, action, (case((edit, number, pair), &text, &[]), pair.line, &error))?;
+                }
+                judge.world.lost.entry(edit.path.clone()).or_default().push(pair.replace.clone());
+            }
+        }
+    }
+    tell_what_fits(judge, first, (&places, edit));
+    let step = judge.step();
+    step.before = Some(before.into_bytes());
+    step.after = (wrong.is_empty() && !step.wrong).then(|| text.clone().into_bytes());
+    step.wrong |= !wrong.is_empty() && !step.provisional;
+    step.places = places;
+    judge.world.write(&edit.path, text.into_bytes());
+    Ok(())
+}
+
+/// Returns whether a FIND is missing only because a pair before it, which would have brought it, failed.
+fn rests_on_a_failed_pair(judge: &Judge<'_>, edit: &Edit, (pair, error): (&Pair, &MatchError)) -> bool {
+    let lost = judge.world.lost.get(&edit.path).map_or(&[][..], Vec::as_slice);
+    *error == MatchError::Absent && lost.iter().any(|text| find(text, &pair.find) != Err(MatchError::Absent))
+}
+
+/// Records a pair that does not apply.
+fn fails(judge: &mut Judge<'_>, action: &Action, (case, line, error): (Case<'_>, usize, &MatchError)) -> anyhow::Result<()> {
+    let certain = matches!(error, MatchError::Blank | MatchError::Same);
+    if judge.world.shaken && !certain {
+        judge.step().provisional = true;
+        return Ok(());
+    }
+    let others = judge.world.others(judge.plan)?;
+    let words = explain(&Case { others, ..case }, error);
+    judge.refuse(action, line, Mistake::new(words.message, words.hint));
+    Ok(())
+}
+
+/// Adds to the first mistake of an EDIT which of its pairs fit.
+fn tell_what_fits(judge: &mut Judge<'_>, first: usize, (places, edit): (&[(usize, crate::text::edit::Place)], &Edit)) {
+    let Some(diagnostic) = judge.simulation.diagnostics.get_mut(first).filter(|_| !places.is_empty()) else { return };
+    let numbers: Vec<String> = places.iter().map(|(number, _)| (number + 1).to_string()).collect();
+    let fit = match numbers.as_slice() {
+        [one] => format!("pair {one} of {} fits, repeat it as it is", edit.pairs.len()),
+        [most @ .., last] => format!("pairs {} and {last} of {} fit, repeat them as they are", most.join(", "), edit.pairs.len()),
+        [] => return,
+    };
+    let hint = diagnostic.hint.take().map_or(String::new(), |hint| hint + "; ");
+    diagnostic.hint = Some(hint + &fit);
+}

@@ -1,0 +1,67 @@
+//! READ, PRUNE and hand-overs: what they name is there.
+
+use super::world::Found;
+use super::{Judge, Mistake};
+use crate::plan::action::{Action, Kind};
+use crate::text::path::RepoPath;
+use crate::text::resource::Resource;
+use crate::text::visible::visible;
+
+/// Judges a READ. Whether a page can be fetched shows when it is.
+pub(super) fn check_read(judge: &mut Judge<'_>, action: &Action, resource: &Resource) -> anyhow::Result<()> {
+    check_there(judge, action, resource)
+}
+
+/// Judges that a resource is there.
+pub(super) fn check_there(judge: &mut Judge<'_>, action: &Action, resource: &Resource) -> anyhow::Result<()> {
+    match resource {
+        Resource::Url(_) => {}
+        Resource::File(path) => {
+            if let Some(mistake) = absent(judge, path)? {
+                judge.miss(action, action.line, mistake);
+            }
+        }
+        Resource::Artifact(_) if judge.world.facts.has_artifact(resource) => {}
+        Resource::Artifact(_) => {
+            let message = format!("there is no artifact `{}`", visible(&resource.to_string()));
+            judge.refuse(action, action.line, Mistake::new(message, "name a turn that was executed and a file that it has"));
+        }
+    }
+    Ok(())
+}
+
+/// Returns what is wrong with a path that should be a file or a folder.
+fn absent(judge: &Judge<'_>, path: &RepoPath) -> anyhow::Result<Option<Mistake>> {
+    let shown = visible(path.as_str());
+    let found = judge.world.look(path)?;
+    Ok(match found {
+        Found::File(_) | Found::Folder => None,
+        Found::Absent => {
+            let names = judge.world.names_like(path)?;
+            let names: Vec<String> = names.iter().map(|name| format!("`{}`", visible(name))).collect();
+            let hint = (!names.is_empty()).then(|| format!("there is {}", names.join(" and ")));
+            Some(Mistake { message: format!("there is no file `{shown}`"), hint })
+        }
+        Found::Other(_) | Found::Below(..) => {
+            Some(Mistake::new(format!("`{shown}` {}", found.obstacle().unwrap_or_default()), "name the file itself"))
+        }
+    })
+}
+
+/// Judges a PRUNE: the resource stands in the turn's own list, and goes once.
+pub(super) fn check_prune(judge: &mut Judge<'_>, action: &Action, resource: &Resource) {
+    let shown = resource.to_string();
+    let shown = visible(&shown);
+    let same = |a: &Action| matches!(&a.kind, Kind::Prune(prune) if prune.resource == *resource);
+    let first = judge.plan.actions.iter().find(|a| same(a)).is_none_or(|a| std::ptr::eq(a, action));
+    if !judge.world.facts.in_turn_context(resource) {
+        let hint = if judge.world.facts.in_context(resource) {
+            "it comes from the session's or the global list, which the user keeps"
+        } else {
+            "leave the action out"
+        };
+        judge.refuse(action, action.line, Mistake::new(format!("`{shown}` is not in the turn's context"), hint));
+    } else if !first {
+        judge.refuse(action, action.line, Mistake::new(format!("`{shown}` is pruned twice"), "keep one PRUNE"));
+    }
+}

@@ -1,0 +1,66 @@
+//! Names that some file system takes for one: `src/A.rs` beside `src/a.rs`.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::Facts;
+use crate::plan::Plan;
+use crate::plan::action::Kind;
+use crate::text::path::{RepoPath, fold};
+
+/// The spellings in use for each name that the plan creates.
+pub(super) struct Twins {
+    /// By folded path or folder, the spellings of the snapshot and of the plan so far.
+    spellings: HashMap<String, BTreeSet<String>>,
+}
+
+impl Twins {
+    /// Reads the snapshot's spellings of what a plan creates, folders included.
+    pub fn of(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<Twins> {
+        let mut twins = Twins { spellings: HashMap::new() };
+        for action in &plan.actions {
+            if let Kind::Create(create) = &action.kind {
+                for name in names(&create.path) {
+                    twins.spellings.entry(fold(name)).or_default();
+                }
+            }
+        }
+        if !twins.spellings.is_empty() {
+            twins.read(&facts.paths()?);
+        }
+        Ok(twins)
+    }
+
+    /// Takes up the spellings of sorted paths; a folder is looked at once.
+    fn read(&mut self, paths: &[String]) {
+        let mut last = "";
+        for path in paths {
+            let shared = path.bytes().zip(last.bytes()).take_while(|(a, b)| a == b).count();
+            let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
+            for name in ends.filter(|&end| end >= shared).map(|end| &path[..end]) {
+                if let Some(known) = self.spellings.get_mut(&fold(name)) {
+                    known.insert(name.to_owned());
+                }
+            }
+            last = path;
+        }
+    }
+
+    /// Takes up a path that the plan creates, and returns it, or the folder above it, with the
+    /// other spelling that is there.
+    pub fn add(&mut self, path: &RepoPath) -> Option<(String, String)> {
+        let mut twin = BTreeMap::new();
+        for name in names(path) {
+            let known = self.spellings.entry(fold(name)).or_default();
+            if !known.contains(name) {
+                twin.extend(known.first().map(|other| (name.to_owned(), other.clone())));
+                known.insert(name.to_owned());
+            }
+        }
+        twin.pop_first()
+    }
+}
+
+/// Returns a path and the folders above it.
+fn names(path: &RepoPath) -> impl Iterator<Item = &str> {
+    path.ancestors().chain([path.as_str()])
+}

@@ -1,0 +1,168 @@
+//! The files as they would be after the actions that were judged already.
+
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::twin::Twins;
+use super::{Entry, Facts};
+use crate::plan::Plan;
+use crate::plan::action::Kind;
+use crate::text::edit;
+use crate::text::path::RepoPath;
+use crate::text::resource::Resource;
+
+/// The other files that are searched for a FIND which is not where it should be.
+const MAX_OTHERS: usize = 200;
+/// Their size together, in bytes.
+const MAX_OTHER_BYTES: usize = 8 << 20;
+/// The names that are offered for a file that is not there.
+const MAX_NAMES: usize = 3;
+
+/// The snapshot with what the plan has done to it.
+pub(super) struct World<'a> {
+    /// The snapshot.
+    pub facts: &'a dyn Facts,
+    /// An EXECUTE has run: what it did is not known.
+    pub shaken: bool,
+    /// The files that the plan wrote.
+    written: BTreeMap<RepoPath, Vec<u8>>,
+    /// Those among them whose whole content is the plan's own.
+    pub created: BTreeSet<RepoPath>,
+    /// The texts that failed pairs would have put into a file.
+    pub lost: BTreeMap<RepoPath, Vec<String>>,
+    /// The names that differ only in case or form.
+    pub twins: Twins,
+    /// The files of the plan and of the context, for a FIND that is elsewhere.
+    others: OnceCell<Vec<(String, String)>>,
+}
+
+/// What is at a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Found {
+    /// Nothing, and nothing in the way.
+    Absent,
+    /// A file with its bytes.
+    File(Vec<u8>),
+    /// A folder.
+    Folder,
+    /// Something that no action goes into, said in words: `a symbolic link`.
+    Other(&'static str),
+    /// Something above is no folder: where, and what it is.
+    Below(String, &'static str),
+}
+
+impl<'a> World<'a> {
+    /// Starts at the snapshot.
+    pub fn new(facts: &'a dyn Facts, plan: &Plan) -> anyhow::Result<World<'a>> {
+        Ok(World {
+            facts,
+            shaken: false,
+            written: BTreeMap::new(),
+            created: BTreeSet::new(),
+            lost: BTreeMap::new(),
+            twins: Twins::of(plan, facts)?,
+            others: OnceCell::new(),
+        })
+    }
+
+    /// Returns what is at a path now.
+    pub fn look(&self, path: &RepoPath) -> anyhow::Result<Found> {
+        let mut above: Vec<&str> = path.ancestors().collect();
+        above.reverse();
+        for folder in above {
+            let folder = RepoPath::parse(folder).expect("the folder above a checked path is one");
+            match self.at(&folder)? {
+                Found::Folder => {}
+                Found::Absent => return Ok(Found::Absent),
+                Found::File(_) => return Ok(Found::Below(folder.to_string(), "a file")),
+                Found::Other(what) | Found::Below(_, what) => return Ok(Found::Below(folder.to_string(), what)),
+            }
+        }
+        self.at(path)
+    }
+
+    /// Returns what is at a path whose parents are folders.
+    fn at(&self, path: &RepoPath) -> anyhow::Result<Found> {
+        if let Some(bytes) = self.written.get(path) {
+            return Ok(Found::File(bytes.clone()));
+        }
+        let prefix = format!("{path}/");
+        if self.written.keys().any(|p| p.as_str().starts_with(&prefix)) {
+            return Ok(Found::Folder);
+        }
+        Ok(match self.facts.entry(path)? {
+            Entry::Absent => Found::Absent,
+            Entry::File { bytes } => Found::File(bytes),
+            Entry::Folder => Found::Folder,
+            Entry::Link => Found::Other("a symbolic link"),
+            Entry::Repository => Found::Other("a repository of its own"),
+            Entry::LeftOut => Found::Other("left out of the snapshot: too large, a secret, or unreadable"),
+        })
+    }
+
+    /// Writes a file.
+    pub fn write(&mut self, path: &RepoPath, bytes: Vec<u8>) {
+        self.written.insert(path.clone(), bytes);
+    }
+
+    /// Returns whether an EDIT may change the file: its text is before the model.
+    pub fn is_known(&self, path: &RepoPath) -> bool {
+        self.created.contains(path) || self.facts.in_context(&Resource::File(path.clone()))
+    }
+
+    /// Returns names of files that may be meant by one that is not there.
+    pub fn names_like(&self, path: &RepoPath) -> anyhow::Result<Vec<String>> {
+        let name = path.file_name();
+        let same = |other: &&String| other.rsplit('/').next().is_some_and(|n| n.eq_ignore_ascii_case(name));
+        Ok(self.facts.paths()?.iter().filter(same).take(MAX_NAMES).cloned().collect())
+    }
+
+    /// Returns the text files that the plan or the context names, as in the snapshot.
+    pub fn others(&self, plan: &Plan) -> anyhow::Result<&[(String, String)]> {
+        if self.others.get().is_none() {
+            let found = self.collect_others(plan)?;
+            return Ok(self.others.get_or_init(|| found));
+        }
+        Ok(self.others.get().map_or(&[], |others| others))
+    }
+
+    /// Reads those files, as many as the limits allow.
+    fn collect_others(&self, plan: &Plan) -> anyhow::Result<Vec<(String, String)>> {
+        let named = plan.actions.iter().filter_map(|action| match &action.kind {
+            Kind::Edit(edit) => Some(edit.path.clone()),
+            _ => None,
+        });
+        let listed = self.facts.paths()?.into_iter().filter_map(|path| RepoPath::parse(&path).ok());
+        let listed = listed.filter(|path| self.facts.in_context(&Resource::File(path.clone())));
+        let (mut seen, mut found, mut size) = (BTreeSet::new(), Vec::new(), 0);
+        for path in named.chain(listed) {
+            if found.len() >= MAX_OTHERS || size >= MAX_OTHER_BYTES {
+                break;
+            }
+            if !seen.insert(path.clone()) {
+                continue;
+            }
+            let Found::File(bytes) = self.look(&path)? else { continue };
+            if bytes.len() > edit::MAX_OTHER {
+                continue;
+            }
+            if let Ok(text) = String::from_utf8(bytes) {
+                size += text.len();
+                found.push((path.to_string(), text));
+            }
+        }
+        Ok(found)
+    }
+}
+
+impl Found {
+    /// Says why there is no file to work on, as `is a folder`; `None` where there is one or nothing at all.
+    pub fn obstacle(&self) -> Option<String> {
+        match self {
+            Found::Absent | Found::File(_) => None,
+            Found::Folder => Some("is a folder".to_owned()),
+            Found::Other(what) => Some(format!("is {what}")),
+            Found::Below(above, what) => Some(format!("is below `{above}`, which is {what}")),
+        }
+    }
+}
