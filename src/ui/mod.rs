@@ -31,6 +31,12 @@ pub mod editor;
 
 pub mod viewer;
 
+pub mod checklist;
+
+pub mod draft;
+
+pub mod preview;
+
 pub mod draw;
 
 pub mod person;

@@ -1,0 +1,113 @@
+//! Moving in the list: cursor, pages, search, pairs that open and close, the preview's scroll.
+
+use super::{Act, Checklist, Item, Row};
+use crate::ui::key::Key;
+
+impl Checklist {
+    /// Takes a key that only moves; unknown keys do nothing.
+    pub(super) fn motion(&mut self, key: &Key) -> Option<Act> {
+        let page = self.height.saturating_sub(1).max(1) as isize;
+        match key {
+            Key::Up | Key::Char('k') => self.move_by(-1),
+            Key::Down | Key::Char('j') => self.move_by(1),
+            Key::PageUp => self.move_by(-page),
+            Key::PageDown => self.move_by(page),
+            Key::Home | Key::Char('g') => self.cursor = 0,
+            Key::End | Key::Char('G') => self.move_by(isize::MAX / 2),
+            Key::Char('J') => self.scroll = (self.scroll + 1).min(self.max_scroll),
+            Key::Char('K') => self.scroll = self.scroll.saturating_sub(1),
+            Key::Tab => self.open(None),
+            Key::Right | Key::Char('l') => self.open(Some(true)),
+            Key::Left | Key::Char('h') => self.open(Some(false)),
+            Key::Char('/') => self.search = Some((String::new(), true)),
+            Key::Char('n') => self.find(Step::Next),
+            Key::Char('N') => self.find(Step::Previous),
+            _ => {}
+        }
+        None
+    }
+
+    /// Takes a key while the search is being written.
+    pub(super) fn write_search(&mut self, key: &Key) {
+        let Some((text, writing)) = &mut self.search else { return };
+        match key {
+            Key::Char(c) => text.push(*c),
+            Key::Backspace => drop(text.pop()),
+            Key::Enter => {
+                *writing = false;
+                self.find(Step::Here);
+            }
+            Key::Esc | Key::Ctrl('c') | Key::Closed => self.search = None,
+            _ => {}
+        }
+        self.follow();
+    }
+
+    /// Brings the cursor's row onto the screen.
+    pub(super) fn follow(&mut self) {
+        let rows = self.rows().len();
+        self.cursor = self.cursor.min(rows.saturating_sub(1));
+        self.top = self.top.min(rows.saturating_sub(self.height));
+        if self.cursor < self.top {
+            self.top = self.cursor;
+        }
+        if self.cursor >= self.top + self.height {
+            self.top = self.cursor + 1 - self.height;
+        }
+    }
+
+    /// Moves the cursor, as far as there are rows.
+    fn move_by(&mut self, by: isize) {
+        self.cursor = self.cursor.saturating_add_signed(by).min(self.rows().len().saturating_sub(1));
+    }
+
+    /// Opens or closes the pairs of the item; without a wish, the other way round.
+    fn open(&mut self, wish: Option<bool>) {
+        let Some(index) = self.current() else { return };
+        if self.items[index].pairs.is_empty() {
+            return;
+        }
+        let open = wish.unwrap_or(!self.items[index].open);
+        self.items[index].open = open;
+        if !open {
+            self.cursor = self.rows().iter().position(|&row| row == Row::Item(index)).unwrap_or(0);
+        }
+    }
+
+    /// Goes to an item whose label, or that of a pair, has the searched text.
+    fn find(&mut self, step: Step) {
+        let Some((text, _)) = self.search.clone().filter(|(text, _)| !text.is_empty()) else { return };
+        let (wanted, rows) = (text.to_lowercase(), self.rows());
+        let here = self.cursor.min(rows.len());
+        let places: Vec<usize> = match step {
+            Step::Here => (here..rows.len()).chain(0..here).collect(),
+            Step::Next => (here + 1..rows.len()).chain(0..=here).collect(),
+            Step::Previous => (0..here).rev().chain((here..rows.len()).rev()).collect(),
+        };
+        let hit = |&at: &usize| rows.get(at).is_some_and(|&row| self.label(row).to_lowercase().contains(&wanted));
+        match places.into_iter().find(hit) {
+            Some(at) => self.cursor = at,
+            None => self.notice = Some(format!("`{text}` is not in the list")),
+        }
+    }
+
+    /// Returns the text of a row.
+    fn label(&self, row: Row) -> String {
+        match row {
+            Row::Memos | Row::Actions => String::new(),
+            Row::Item(index) => self.items.get(index).map(|Item { label, .. }| label.text()).unwrap_or_default(),
+            Row::Pair(index, pair) => self.items[index].pairs[pair].label.text(),
+        }
+    }
+}
+
+/// Where a search goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// From the cursor.
+    Here,
+    /// From the row after it.
+    Next,
+    /// Backwards.
+    Previous,
+}

@@ -1,0 +1,213 @@
+//! A proposal under the person's hands: the plan as changed so far, and what would run of it.
+//!
+//! Pure but for `revise`, which validates against the snapshot of the proposal.
+
+use std::collections::BTreeSet;
+
+use super::checklist::{Checklist, Item, Part};
+use super::style::{Line, Tone};
+use super::summary;
+use crate::plan::Plan;
+use crate::plan::action::{Action, Kind};
+use crate::plan::diagnostic::Diagnostic;
+use crate::plan::validate::Step;
+use crate::workflow::user::{Approved, Proposal};
+
+/// The plan as the person has it.
+#[derive(Debug, Clone)]
+pub struct Draft {
+    /// The plan with every pair, switched off or not.
+    pub plan: Plan,
+    /// What each action would do, by the newest validation in which it took part.
+    pub steps: Vec<Step>,
+    /// The actions whose content the person changed.
+    pub edited: BTreeSet<usize>,
+}
+
+impl Draft {
+    /// Returns the proposal, unchanged.
+    pub fn new(proposal: &Proposal<'_>) -> Draft {
+        let mut steps = proposal.simulation.steps.clone();
+        steps.resize(proposal.plan.actions.len(), Step::default());
+        Draft { plan: proposal.plan.clone(), steps, edited: BTreeSet::new() }
+    }
+
+    /// Returns the items of the checklist, all switched on.
+    pub fn items(&self) -> Vec<Item> {
+        let memos = self.plan.memos.iter().enumerate().map(|(at, memo)| Item::new(Part::Memo(at), summary::memo(memo), Vec::new()));
+        let actions = (0..self.plan.actions.len()).map(|at| self.item(at));
+        memos.chain(actions).collect()
+    }
+
+    /// Returns the item of an action, switched on.
+    pub fn item(&self, index: usize) -> Item {
+        let kind = &self.plan.actions[index].kind;
+        let label = Line::of(Tone::Strong, &format!("{}:", kind.name())).with(Tone::Plain, &format!(" {}", kind.target()));
+        let item = Item::new(Part::Action(index), label, pairs(kind));
+        Item { modified: self.edited.contains(&index), ..item }
+    }
+
+    /// Returns what runs as the list is switched.
+    pub fn approved(&self, list: &Checklist) -> Approved {
+        let mut approved = Approved::all(&self.plan);
+        let mut modified = self.edited.clone();
+        for item in &list.items {
+            match item.part {
+                Part::Memo(at) => approved.memos[at] = item.on,
+                Part::Action(at) => {
+                    approved.actions[at] = item.on;
+                    if item.on && !item.is_whole() {
+                        drop_pairs(&mut approved.plan.actions[at], item);
+                        modified.insert(at);
+                    }
+                }
+            }
+        }
+        approved.modified = modified.into_iter().collect();
+        approved
+    }
+
+    /// Validates what is switched on, marks what cannot run, and takes over what each action would do.
+    ///
+    /// # Errors
+    /// The repository cannot be read.
+    pub fn judge(&mut self, list: &mut Checklist, proposal: &Proposal<'_>) -> anyhow::Result<()> {
+        let (plan, places) = running(&self.approved(list));
+        let simulation = (proposal.revise)(&plan)?;
+        for (step, &at) in simulation.steps.into_iter().zip(&places) {
+            self.steps[at] = step;
+        }
+        for item in &mut list.items {
+            item.problem = None;
+            item.pairs.iter_mut().for_each(|pair| pair.problem = None);
+        }
+        for diagnostic in &simulation.diagnostics {
+            self.mark(list, &places, diagnostic);
+        }
+        Ok(())
+    }
+
+    /// Marks the item, or the pair, that a mistake is about; the first running item if it is about none.
+    fn mark(&self, list: &mut Checklist, running: &[usize], diagnostic: &Diagnostic) {
+        let above = |&&at: &&usize| self.plan.actions[at].line <= diagnostic.line;
+        let Some(&at) = running.iter().rfind(above).or(running.first()) else { return };
+        let words = self.words(at, diagnostic);
+        let Some(item) = list.items.iter_mut().find(|item| item.part == Part::Action(at)) else { return };
+        let pair = match &self.plan.actions[at].kind {
+            Kind::Edit(edit) => edit.pairs.iter().rposition(|pair| pair.line <= diagnostic.line),
+            _ => None,
+        };
+        match pair.and_then(|pair| item.pairs.get_mut(pair)).filter(|pair| pair.on) {
+            Some(pair) => pair.problem = Some(words),
+            None => item.problem = Some(words),
+        }
+    }
+
+    /// Returns what a mistake means to who switched something off or changed it.
+    fn words(&self, at: usize, diagnostic: &Diagnostic) -> String {
+        let kind = &self.plan.actions[at].kind;
+        let what = diagnostic.message.lines().next().unwrap_or_default();
+        let name = format!("{} {}", kind.name(), kind.target());
+        if self.edited.contains(&at) {
+            format!("{name}: {what}")
+        } else {
+            format!("{name} depends on what is switched off or changed: {what}")
+        }
+    }
+}
+
+/// Returns the labels of the pairs, where there is more than one.
+fn pairs(kind: &Kind) -> Vec<Line> {
+    let Kind::Edit(edit) = kind else { return Vec::new() };
+    if edit.pairs.len() < 2 {
+        return Vec::new();
+    }
+    let first = |text: &str| text.lines().find(|line| !line.trim().is_empty()).unwrap_or("(nothing)").trim().to_owned();
+    let label = |(at, pair): (usize, &crate::plan::action::edit::Pair)| {
+        Line::of(Tone::Faint, &format!("{}. ", at + 1))
+            .with(Tone::Removed, &first(&pair.find))
+            .with(Tone::Plain, " → ")
+            .with(Tone::Added, &first(&pair.replace))
+    };
+    edit.pairs.iter().enumerate().map(label).collect()
+}
+
+/// Takes the pairs that are switched off out of an EDIT.
+fn drop_pairs(action: &mut Action, item: &Item) {
+    if let Kind::Edit(edit) = &mut action.kind {
+        let mut switches = item.pairs.iter().map(|pair| pair.on);
+        edit.pairs.retain(|_| switches.next().unwrap_or(true));
+    }
+}
+
+/// Returns the plan without what is switched off, and for each action of it its index in the whole plan.
+fn running(approved: &Approved) -> (Plan, Vec<usize>) {
+    let mut plan = approved.plan.clone();
+    let places: Vec<usize> = (0..plan.actions.len()).filter(|&at| approved.actions[at]).collect();
+    let mut actions = approved.actions.iter();
+    plan.actions.retain(|_| *actions.next().unwrap_or(&true));
+    let mut memos = approved.memos.iter();
+    plan.memos.retain(|_| *memos.next().unwrap_or(&true));
+    (plan, places)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::key::Key;
+    use super::super::sample;
+    use super::*;
+
+    /// Presses keys on the list of the seed's example and judges it.
+    fn judged(keys: &[Key]) -> (Draft, Checklist) {
+        let sample = sample::bootstrap();
+        let proposal = sample.proposal();
+        let mut draft = Draft::new(&proposal);
+        let mut list = keys.iter().fold(Checklist::new(draft.items()).fit(20, 0), |list, key| list.press(key).0);
+        draft.judge(&mut list, &proposal).unwrap();
+        (draft, list)
+    }
+
+    #[test]
+    fn an_untouched_list_approves_the_plan_as_it_is() {
+        let (draft, list) = judged(&[]);
+        assert_eq!(draft.approved(&list), Approved::all(&sample::bootstrap().plan));
+    }
+
+    #[test]
+    fn a_pair_that_needs_a_switched_off_pair_says_so() {
+        let (draft, list) = judged(&[Key::Down, Key::Down, Key::Down, Key::Right, Key::Down, Key::Char(' ')]);
+        let edit = &list.items[2];
+        let problem = "EDIT pyproject.toml depends on what is switched off or changed: FIND matches nothing";
+        assert_eq!(edit.pairs.iter().map(|pair| pair.problem.as_deref()).collect::<Vec<_>>(), [None, Some(problem)]);
+        assert_eq!(list.problem(), Some(problem));
+        let approved = draft.approved(&list);
+        assert_eq!(approved.modified, [1]);
+        let Kind::Edit(edit) = &approved.plan.actions[1].kind else { panic!("an EDIT stays one") };
+        assert_eq!(edit.pairs.len(), 1);
+    }
+
+    #[test]
+    fn what_is_switched_off_stays_in_the_plan_but_does_not_run() {
+        let (draft, list) = judged(&[Key::Char(' '), Key::Down, Key::Down, Key::Char(' ')]);
+        let approved = draft.approved(&list);
+        assert_eq!(approved.memos, [false]);
+        assert_eq!(approved.actions, [false, true, true, true, true]);
+        assert_eq!(approved.plan, sample::bootstrap().plan);
+        assert_eq!(approved.modified, Vec::<usize>::new());
+    }
+
+    #[test]
+    fn an_edit_of_a_file_whose_create_is_off_is_marked() {
+        let plan = sample::plan(vec![
+            sample::action(10, sample::create("a", "x\n")),
+            sample::action(20, sample::edit("a", 21, &[("x\n", "y\n")])),
+        ]);
+        let sample = sample::Sample::new(plan, &[]);
+        let proposal = sample.proposal();
+        let mut draft = Draft::new(&proposal);
+        let mut list = Checklist::new(draft.items()).fit(20, 0).press(&Key::Char(' ')).0;
+        draft.judge(&mut list, &proposal).unwrap();
+        let problems: Vec<Option<&str>> = list.items.iter().map(|item| item.problem.as_deref()).collect();
+        assert_eq!(problems, [None, Some("EDIT a depends on what is switched off or changed: the file is not there")]);
+    }
+}
