@@ -12,3 +12,6 @@ pub mod pager;
 pub mod process;
 pub mod shell;
 pub mod stdout;
+pub mod lock;
+pub mod process;
+pub mod sync;

@@ -1,0 +1,142 @@
+//! The lock of a repository: one process changes TeDDy's state at a time.
+//!
+//! The kernel releases it when its holder ends, however it ends, so that a dead process never
+//! blocks the next one. Readers do not take it.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How long a command waits for its turn.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+/// How often a waiting command looks again.
+const PAUSE: Duration = Duration::from_millis(25);
+/// How much of the holder's name is read.
+const MAX_HOLDER: u64 = 400;
+
+/// The lock, held until this is dropped.
+#[derive(Debug)]
+pub struct Lock {
+    /// The file that is locked.
+    file: File,
+}
+
+/// Why the lock was not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// Another process holds it; exit code 75.
+    #[error("busy: {holder} is at work in this repository")]
+    Busy {
+        /// Its process id and command.
+        holder: String,
+    },
+    /// The lock file cannot be used.
+    #[error("cannot lock `{0}`: {1}")]
+    Unusable(std::path::PathBuf, std::io::Error),
+}
+
+impl Lock {
+    /// Takes the lock `folder/lock`, and waits up to `patience` for it; `command` is what others are told.
+    ///
+    /// # Errors
+    /// [`LockError`]; the folder is made if it is not there.
+    pub fn take(folder: &Path, command: &str, patience: Duration) -> Result<Lock, LockError> {
+        let path = folder.join("lock");
+        Lock::wait(&path, command, patience).map_err(|error| match error {
+            Refusal::Busy(holder) => LockError::Busy { holder },
+            Refusal::Io(error) => LockError::Unusable(path, error),
+        })
+    }
+
+    /// Opens the file and waits.
+    fn wait(path: &Path, command: &str, patience: Duration) -> Result<Lock, Refusal> {
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        let started = Instant::now();
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) if started.elapsed() < patience => std::thread::sleep(PAUSE),
+                Err(TryLockError::WouldBlock) => return Err(Refusal::Busy(holder(&mut file))),
+                Err(TryLockError::Error(error)) => return Err(error.into()),
+            }
+        }
+        let mut lock = Lock { file };
+        lock.sign(&format!("process {} ({command})", std::process::id()));
+        Ok(lock)
+    }
+
+    /// Writes who holds it; a failure costs only the name in another's message.
+    fn sign(&mut self, holder: &str) {
+        let _ = self.file.set_len(0).and_then(|()| self.file.rewind()).and_then(|()| self.file.write_all(holder.as_bytes()));
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        self.sign("");
+        let _ = self.file.unlock();
+    }
+}
+
+/// Why waiting ended without the lock.
+enum Refusal {
+    /// Another process has it.
+    Busy(String),
+    /// The file cannot be used.
+    Io(std::io::Error),
+}
+
+impl From<std::io::Error> for Refusal {
+    fn from(error: std::io::Error) -> Refusal {
+        Refusal::Io(error)
+    }
+}
+
+/// Reads who holds the lock.
+fn holder(file: &mut File) -> String {
+    let mut bytes = Vec::new();
+    let read = file.rewind().and_then(|()| Read::by_ref(file).take(MAX_HOLDER).read_to_end(&mut bytes));
+    match read {
+        Ok(length) if length > 0 => crate::text::visible::visible(&String::from_utf8_lossy(&bytes)).into_owned(),
+        _ => "another process".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_taker_is_told_who_holds_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let held = Lock::take(folder.path(), "teddy execute", Duration::ZERO).unwrap();
+        let error = Lock::take(folder.path(), "teddy new", Duration::ZERO).unwrap_err();
+        let holder = format!("busy: process {} (teddy execute) is at work in this repository", std::process::id());
+        assert_eq!(error.to_string(), holder);
+        drop(held);
+        Lock::take(folder.path(), "teddy new", Duration::ZERO).unwrap();
+    }
+
+    #[test]
+    fn a_waiting_taker_gets_it_when_the_holder_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let held = Lock::take(folder.path(), "first", Duration::ZERO).unwrap();
+        std::thread::scope(|scope| {
+            let second = scope.spawn(|| Lock::take(folder.path(), "second", PATIENCE));
+            drop(held);
+            second.join().unwrap().unwrap();
+        });
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_made_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("file"), "").unwrap();
+        let error = Lock::take(&folder.path().join("file"), "x", Duration::ZERO).unwrap_err();
+        assert!(error.to_string().starts_with("cannot lock `"), "{error}");
+    }
+}
