@@ -4,6 +4,8 @@
 //! stash or config. Objects are written before the ref that reaches them.
 
 pub mod ignore;
+pub mod diff;
+pub mod merge;
 pub mod object;
 pub mod reference;
 pub mod repository;

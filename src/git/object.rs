@@ -267,6 +267,19 @@ impl From<gix::objs::tree::EntryMode> for Mode {
     }
 }
 
+impl From<Mode> for gix::objs::tree::EntryKind {
+    fn from(mode: Mode) -> gix::objs::tree::EntryKind {
+        use gix::objs::tree::EntryKind;
+        match mode {
+            Mode::File => EntryKind::Blob,
+            Mode::Executable => EntryKind::BlobExecutable,
+            Mode::Link => EntryKind::Link,
+            Mode::Tree => EntryKind::Tree,
+            Mode::Gitlink => EntryKind::Commit,
+        }
+    }
+}
+
 impl From<CommitId> for gix::ObjectId {
     fn from(id: CommitId) -> gix::ObjectId {
         id.0

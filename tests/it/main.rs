@@ -1,1 +1,5 @@
 //! End-to-end tests.
+#![allow(clippy::unwrap_used, reason = "a test fails where it must")]
+
+mod merge;
+mod support;

@@ -1,0 +1,203 @@
+//! The three-way merge of trees: what one side alone changed is taken, what both changed is
+//! merged line by line, and where they meet nothing is decided.
+//!
+//! Renames are not guessed at, so that what a merge does can be told path by path.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gix::bstr::BStr;
+use gix::merge::blob::builtin_driver::text::Labels;
+use gix::merge::blob::{Platform, Resolution, ResourceKind};
+use gix::objs::Kind;
+use gix::objs::tree::EntryKind;
+
+use super::During;
+use super::diff::Change;
+use super::object::{Entry, Mode, TreeId};
+use super::repository::Repository;
+
+/// What a merge came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Merged {
+    /// Both sides' changes fit together.
+    Clean(TreeId),
+    /// Both sides changed the same lines, or one deleted what the other changed.
+    Overlap {
+        /// Where, sorted.
+        paths: Vec<Vec<u8>>,
+        /// Everything that fits together, and our side where it does not.
+        ours: TreeId,
+        /// Everything that fits together, and their side where it does not.
+        theirs: TreeId,
+        /// Everything that fits together, and git's conflict markers where it does not; our side
+        /// where there are no lines to mark.
+        markers: TreeId,
+    },
+}
+
+/// What one side did, by path.
+type Edits = BTreeMap<Vec<u8>, Change>;
+
+/// The result for a path that both sides changed.
+struct Met {
+    /// What to put there, with conflict markers if need be.
+    entry: Option<Entry>,
+    /// Whether the sides fit together.
+    clean: bool,
+}
+
+impl Repository {
+    /// Merges two trees that both come from `base`.
+    ///
+    /// # Errors
+    /// Where an object cannot be read or written.
+    pub fn merge(&self, base: TreeId, ours: TreeId, theirs: TreeId) -> anyhow::Result<Merged> {
+        if ours == base || ours == theirs {
+            return Ok(Merged::Clean(theirs));
+        }
+        if theirs == base {
+            return Ok(Merged::Clean(ours));
+        }
+        let (ours_did, theirs_did) = (by_path(self.changes(base, ours)?), by_path(self.changes(base, theirs)?));
+        let mut overlap = in_the_way(&ours_did, &theirs_did);
+        let mut edits: BTreeMap<_, _> = theirs_did.iter().map(|(path, change)| (path.clone(), change.new.clone())).collect();
+        for (path, met) in self.meet(&ours_did, &theirs_did)? {
+            if !met.clean {
+                overlap.insert(path.clone());
+            }
+            edits.insert(path, met.entry);
+        }
+        if overlap.is_empty() {
+            return Ok(Merged::Clean(self.tree_with(ours, &edits)?));
+        }
+        self.ways_out(ours, &Divided { ours: ours_did, theirs: theirs_did, edits, overlap })
+    }
+
+    /// Merges each path that both sides changed differently.
+    fn meet(&self, ours: &Edits, theirs: &Edits) -> anyhow::Result<Vec<(Vec<u8>, Met)>> {
+        let mut platform = None;
+        let mut met = Vec::new();
+        for (path, their) in theirs {
+            let Some(our) = ours.get(path).filter(|our| our.new != their.new) else { continue };
+            let result = match (&our.new, &their.new) {
+                (Some(o), Some(t)) if is_file(o) && is_file(t) => {
+                    let platform = match &mut platform {
+                        Some(platform) => platform,
+                        none => none.insert(self.gix.merge_resource_cache(Default::default()).during("preparing a merge")?),
+                    };
+                    self.meet_files(platform, path, [our.old.as_ref().filter(|old| is_file(old)), Some(o), Some(t)])?
+                }
+                // Neither lines nor modes to merge: a deletion, a link, a gitlink.
+                (our, their) => Met { entry: our.clone().or(their.clone()), clean: false },
+            };
+            met.push((path.clone(), result));
+        }
+        Ok(met)
+    }
+
+    /// Merges content and mode of one file; the versions are base, ours, theirs.
+    fn meet_files(&self, platform: &mut Platform, path: &[u8], versions: [Option<&Entry>; 3]) -> anyhow::Result<Met> {
+        let mode = three(versions.map(|version| version.map(|entry| entry.mode)));
+        let (id, clean) = match three(versions.map(|version| version.map(|entry| entry.id))) {
+            Some(id) => (id, true),
+            None => self.meet_lines(platform, path, versions)?,
+        };
+        let our_mode = versions[1].map_or(Mode::File, |ours| ours.mode);
+        Ok(Met { entry: Some(Entry { mode: mode.unwrap_or(our_mode), id }), clean: clean && mode.is_some() })
+    }
+
+    /// Merges the lines of one file, writes the result, and tells whether the sides fit together.
+    fn meet_lines(&self, platform: &mut Platform, path: &[u8], versions: [Option<&Entry>; 3]) -> anyhow::Result<(gix::ObjectId, bool)> {
+        let kinds = [ResourceKind::CommonAncestorOrBase, ResourceKind::CurrentOrOurs, ResourceKind::OtherOrTheirs];
+        let null = self.gix.object_hash().null();
+        let during = || format!("merging `{}`", String::from_utf8_lossy(path));
+        for (version, kind) in versions.into_iter().zip(kinds) {
+            let id = version.map_or(null, |entry| entry.id);
+            platform.set_resource(id, EntryKind::Blob, BStr::new(path), kind, &self.gix.objects).during(during())?;
+        }
+        let options = self.gix.blob_merge_options().during(during())?;
+        let context = self.gix.command_context().during(during())?;
+        let merge = platform.prepare_merge(&self.gix.objects, options).during(during())?;
+        let labels = Labels { ancestor: Some("before".into()), current: Some("yours".into()), other: Some("turn".into()) };
+        let mut bytes = Vec::new();
+        let (pick, resolution) = merge.merge(&mut bytes, labels, &context).during(during())?;
+        let written = merge.id_by_pick(pick, &bytes, |bytes| self.write_raw(Kind::Blob, bytes));
+        let id = written?.ok_or_else(|| anyhow::anyhow!("{}: a merge driver left no result", during()))?;
+        Ok((id, resolution != Resolution::Conflict))
+    }
+
+    /// Writes the trees from which a user can choose where the sides do not fit together.
+    fn ways_out(&self, ours: TreeId, divided: &Divided) -> anyhow::Result<Merged> {
+        let Divided { ours: ours_did, theirs: theirs_did, edits, overlap } = divided;
+        let mut kept = edits.clone();
+        kept.retain(|path, _| !overlap.contains(path));
+        let (mut taken, mut marked) = (kept.clone(), kept.clone());
+        for path in overlap {
+            let (our, their) = (ours_did.get(path), theirs_did.get(path));
+            let theirs = their.map_or(our.and_then(|our| our.old.clone()), |their| their.new.clone());
+            taken.insert(path.clone(), theirs);
+            // A file where the other side has a folder cannot be marked: ours stays.
+            if our.is_some() && their.is_some() {
+                marked.insert(path.clone(), edits.get(path).cloned().flatten());
+            }
+        }
+        Ok(Merged::Overlap {
+            paths: overlap.iter().cloned().collect(),
+            ours: self.tree_with(ours, &kept)?,
+            theirs: self.tree_with(ours, &taken)?,
+            markers: self.tree_with(ours, &marked)?,
+        })
+    }
+}
+
+/// A merge whose sides do not fit together everywhere.
+struct Divided {
+    /// What our side did.
+    ours: Edits,
+    /// What their side did.
+    theirs: Edits,
+    /// What to do to our tree, conflict markers included.
+    edits: BTreeMap<Vec<u8>, Option<Entry>>,
+    /// Where they do not fit together.
+    overlap: BTreeSet<Vec<u8>>,
+}
+
+/// Indexes changes by path.
+fn by_path(changes: Vec<Change>) -> Edits {
+    changes.into_iter().map(|change| (change.path.clone(), change)).collect()
+}
+
+/// Returns the paths at which one side put a file where the other side put a folder.
+fn in_the_way(ours: &Edits, theirs: &Edits) -> BTreeSet<Vec<u8>> {
+    let mut found = BTreeSet::new();
+    for (one, other) in [(ours, theirs), (theirs, ours)] {
+        for (path, _) in one.iter().filter(|(_, change)| change.new.is_some()) {
+            for parent in parents(path) {
+                if other.get(parent).is_some_and(|change| change.new.is_some()) {
+                    found.extend([path.clone(), parent.to_owned()]);
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Returns the folders above a path.
+fn parents(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| &path[..at])
+}
+
+/// Returns whether an entry is a regular file.
+fn is_file(entry: &Entry) -> bool {
+    matches!(entry.mode, Mode::File | Mode::Executable)
+}
+
+/// Merges one value of base, ours and theirs, if at most one side changed it.
+fn three<T: PartialEq + Copy>([base, ours, theirs]: [Option<T>; 3]) -> Option<T> {
+    match (base, ours, theirs) {
+        (_, ours, theirs) if ours == theirs => ours,
+        (base, ours, theirs) if base == ours => theirs,
+        (base, ours, theirs) if base == theirs => ours,
+        _ => None,
+    }
+}
