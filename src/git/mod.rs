@@ -5,8 +5,11 @@
 
 pub mod ignore;
 pub mod diff;
+pub(in crate::git) mod filter;
 pub mod merge;
 pub mod object;
+pub(in crate::git) mod place;
+pub mod publish;
 pub mod reference;
 pub mod repository;
 pub mod revision;

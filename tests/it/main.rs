@@ -2,4 +2,5 @@
 #![allow(clippy::unwrap_used, reason = "a test fails where it must")]
 
 mod merge;
+mod publish;
 mod support;

@@ -1,0 +1,338 @@
+//! A place among files: reached without following a link, at the moment of use.
+//!
+//! Every step opens one component of the path and refuses a link, a file, and a folder that is a
+//! repository of its own. What is open stays what it was, whatever happens to its name meanwhile.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use gix::bstr::BStr;
+use rustix::fs::{Access, AtFlags, CWD, Dir, FileType, Mode, OFlags, RawMode, RenameFlags};
+use rustix::io::Errno;
+
+/// The largest file that is compared; a larger one counts as something else than what git holds.
+const MAX_COMPARED: u64 = 4 << 30;
+
+/// The top of a worktree, opened once.
+#[derive(Debug)]
+pub(in crate::git) struct Top {
+    /// The folder.
+    folder: OwnedFd,
+}
+
+/// What the walk to a path came to.
+#[derive(Debug)]
+pub(in crate::git) enum Walk {
+    /// The folder is open.
+    Place(Place),
+    /// A folder on the way is not there.
+    Missing,
+    /// Something else than a folder that we may enter is at this length of the path.
+    Blocked(usize),
+    /// A repository of its own is on the way.
+    Boundary,
+    /// The path has a component that git keeps for itself.
+    Refused,
+}
+
+/// What the walk does about a folder that is not there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::git) enum Missing {
+    /// It makes the folder.
+    Make,
+    /// It stops.
+    Stop,
+}
+
+/// A name in an open folder.
+#[derive(Debug)]
+pub(in crate::git) struct Place {
+    /// The folder.
+    folder: OwnedFd,
+    /// The name.
+    name: Vec<u8>,
+}
+
+/// What is on disk at a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::git) enum Seen {
+    /// Nothing.
+    Absent,
+    /// A regular file.
+    File {
+        /// Its bytes.
+        bytes: Vec<u8>,
+        /// Its permissions.
+        permissions: RawMode,
+    },
+    /// A link and its target.
+    Link(Vec<u8>),
+    /// A folder.
+    Folder,
+    /// A device, a pipe, or a file that is too large or may not be read.
+    Other,
+}
+
+/// What to write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::git) enum Content {
+    /// A regular file.
+    File {
+        /// Its bytes.
+        bytes: Vec<u8>,
+        /// Its permissions; nothing for those that a new file gets.
+        permissions: Option<RawMode>,
+        /// Whether a new file can be executed.
+        executable: bool,
+    },
+    /// A link and its target.
+    Link(Vec<u8>),
+}
+
+impl Top {
+    /// Opens the top of a worktree.
+    pub(in crate::git) fn open(path: &Path) -> io::Result<Top> {
+        let folder = rustix::fs::open(path, folder_flags(), Mode::empty())?;
+        Ok(Top { folder })
+    }
+
+    /// Walks to the folder of a path.
+    pub(in crate::git) fn walk(&self, path: &[u8], missing: Missing) -> io::Result<Walk> {
+        if !path.split(|&byte| byte == b'/').all(is_ordinary) {
+            return Ok(Walk::Refused);
+        }
+        let mut folder = rustix::io::dup(&self.folder)?;
+        let mut start = 0;
+        while let Some(length) = path[start..].iter().position(|&byte| byte == b'/') {
+            let end = start + length;
+            folder = match step(&folder, &path[start..end], missing) {
+                Ok(next) => next,
+                Err(Errno::NOENT) => return Ok(Walk::Missing),
+                Err(Errno::NOTDIR | Errno::LOOP | Errno::ACCESS | Errno::PERM) => return Ok(Walk::Blocked(end)),
+                Err(error) => return Err(error.into()),
+            };
+            if exists(&folder, b".git")? {
+                return Ok(Walk::Boundary);
+            }
+            start = end + 1;
+        }
+        Ok(Walk::Place(Place { folder, name: path[start..].to_vec() }))
+    }
+}
+
+impl Place {
+    /// Returns the name.
+    pub(in crate::git) fn name(&self) -> &[u8] {
+        &self.name
+    }
+
+    /// Returns another name in the same folder.
+    pub(in crate::git) fn sibling(&self, name: &[u8]) -> io::Result<Place> {
+        Ok(Place { folder: rustix::io::dup(&self.folder)?, name: name.to_vec() })
+    }
+
+    /// Returns a name in the folder of this name, if it is a folder and no repository of its own.
+    pub(in crate::git) fn child(&self, name: &[u8]) -> io::Result<Option<Place>> {
+        match step(&self.folder, &self.name, Missing::Stop) {
+            Ok(folder) if exists(&folder, b".git")? => Ok(None),
+            Ok(folder) => Ok(Some(Place { folder, name: name.to_vec() })),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Returns the names in the folder that this name is in.
+    pub(in crate::git) fn siblings(&self) -> io::Result<Vec<Vec<u8>>> {
+        let mut names = Vec::new();
+        for entry in Dir::read_from(&self.folder)? {
+            let name = entry?.file_name().to_bytes().to_vec();
+            if name != b"." && name != b".." {
+                names.push(name);
+            }
+        }
+        Ok(names)
+    }
+
+    /// Returns what kind of thing is here, without reading it.
+    pub(in crate::git) fn kind(&self) -> io::Result<Option<FileType>> {
+        match rustix::fs::statat(&self.folder, self.name.as_slice(), AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(FileType::from_raw_mode(stat.st_mode))),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Reads what is here.
+    pub(in crate::git) fn look(&self) -> io::Result<Seen> {
+        // It may become something else between the two calls: then it is looked at once more.
+        for _ in 0..8 {
+            match self.kind()? {
+                None => return Ok(Seen::Absent),
+                Some(FileType::Directory) => return Ok(Seen::Folder),
+                Some(FileType::RegularFile) => {
+                    if let Some(seen) = self.read_file()? {
+                        return Ok(seen);
+                    }
+                }
+                Some(FileType::Symlink) => match rustix::fs::readlinkat(&self.folder, self.name.as_slice(), Vec::new()) {
+                    Ok(target) => return Ok(Seen::Link(target.into_bytes())),
+                    Err(Errno::NOENT | Errno::INVAL) => {}
+                    Err(error) => return Err(error.into()),
+                },
+                Some(_) => return Ok(Seen::Other),
+            }
+        }
+        Ok(Seen::Other)
+    }
+
+    /// Reads a regular file; nothing where it is none any more.
+    fn read_file(&self) -> io::Result<Option<Seen>> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = match rustix::fs::openat(&self.folder, self.name.as_slice(), flags, Mode::empty()) {
+            Ok(file) => File::from(file),
+            Err(Errno::NOENT | Errno::LOOP) => return Ok(None),
+            Err(Errno::ACCESS | Errno::PERM) => return Ok(Some(Seen::Other)),
+            Err(error) => return Err(error.into()),
+        };
+        let stat = rustix::fs::fstat(&file)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Ok(None);
+        }
+        let size = u64::try_from(stat.st_size).unwrap_or_default();
+        if size > MAX_COMPARED {
+            return Ok(Some(Seen::Other));
+        }
+        let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
+        file.take(MAX_COMPARED).read_to_end(&mut bytes)?;
+        Ok(Some(Seen::File { bytes, permissions: stat.st_mode & 0o7777 }))
+    }
+
+    /// Makes something new here; what is here already stays and is an error.
+    pub(in crate::git) fn create(&self, content: &Content) -> io::Result<()> {
+        let (bytes, permissions, executable) = match content {
+            Content::Link(target) => {
+                return Ok(rustix::fs::symlinkat(target.as_slice(), &self.folder, self.name.as_slice())?);
+            }
+            Content::File { bytes, permissions, executable } => (bytes, permissions, executable),
+        };
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mode = Mode::from_raw_mode(match permissions {
+            // Nobody else reads it before it has the permissions of the file that it replaces.
+            Some(permissions) => permissions & 0o700 | 0o200,
+            None if *executable => 0o777,
+            None => 0o666,
+        });
+        let mut file = File::from(rustix::fs::openat(&self.folder, self.name.as_slice(), flags, mode)?);
+        let written = file.write_all(bytes).and_then(|()| match permissions {
+            Some(permissions) => Ok(rustix::fs::fchmod(&file, Mode::from_raw_mode(*permissions))?),
+            None => Ok(()),
+        });
+        if written.is_err() {
+            let _ = self.remove();
+        }
+        written
+    }
+
+    /// Exchanges what is here with what is at another name of the folder; false where the file system cannot.
+    pub(in crate::git) fn exchange(&self, other: &Place) -> io::Result<bool> {
+        self.rename(other, RenameFlags::EXCHANGE)
+    }
+
+    /// Moves what is here to another name of the folder that must be free.
+    pub(in crate::git) fn move_to(&self, free: &Place) -> io::Result<()> {
+        if self.rename(free, RenameFlags::NOREPLACE)? {
+            return Ok(());
+        }
+        // A hard link fails where the name is taken; on file systems without links a moment stays
+        // open between looking and moving.
+        let (from, to) = (self.name.as_slice(), free.name.as_slice());
+        match rustix::fs::linkat(&self.folder, from, &free.folder, to, AtFlags::empty()) {
+            Ok(()) => return self.remove(),
+            Err(Errno::EXIST) => return Err(Errno::EXIST.into()),
+            Err(_) if free.kind()?.is_some() => return Err(Errno::EXIST.into()),
+            Err(_) => {}
+        }
+        Ok(rustix::fs::renameat(&self.folder, from, &free.folder, to)?)
+    }
+
+    /// Moves what is here over what is at another name, where the file system cannot exchange.
+    pub(in crate::git) fn replace(&self, other: &Place) -> io::Result<()> {
+        Ok(rustix::fs::renameat(&self.folder, self.name.as_slice(), &other.folder, other.name.as_slice())?)
+    }
+
+    /// Moves what is here to a path outside that must be free; false where that is on another file system.
+    pub(in crate::git) fn move_out(&self, free: &Path) -> io::Result<bool> {
+        let moved = rustix::fs::renameat_with(&self.folder, self.name.as_slice(), CWD, free, RenameFlags::NOREPLACE);
+        match moved {
+            Ok(()) => Ok(true),
+            Err(Errno::XDEV | Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Renames with a flag; false where the file system does not know it.
+    fn rename(&self, other: &Place, flags: RenameFlags) -> io::Result<bool> {
+        let (from, to) = (self.name.as_slice(), other.name.as_slice());
+        match rustix::fs::renameat_with(&self.folder, from, &other.folder, to, flags) {
+            Ok(()) => Ok(true),
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Returns whether names in this folder may be made and removed.
+    pub(in crate::git) fn writable(&self) -> io::Result<bool> {
+        match rustix::fs::accessat(&self.folder, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::empty()) {
+            Ok(()) => Ok(true),
+            Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Removes the file or link here.
+    pub(in crate::git) fn remove(&self) -> io::Result<()> {
+        Ok(rustix::fs::unlinkat(&self.folder, self.name.as_slice(), AtFlags::empty())?)
+    }
+
+    /// Removes the folder here if nothing is in it; false where something is.
+    pub(in crate::git) fn remove_empty_folder(&self) -> io::Result<bool> {
+        match rustix::fs::unlinkat(&self.folder, self.name.as_slice(), AtFlags::REMOVEDIR) {
+            Ok(()) => Ok(true),
+            Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOENT | Errno::NOTDIR | Errno::BUSY) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Opens the next folder of a path.
+fn step(folder: &OwnedFd, name: &[u8], missing: Missing) -> Result<OwnedFd, Errno> {
+    match rustix::fs::openat(folder, name, folder_flags(), Mode::empty()) {
+        Err(Errno::NOENT) if missing == Missing::Make => match rustix::fs::mkdirat(folder, name, Mode::from_raw_mode(0o777)) {
+            Ok(()) | Err(Errno::EXIST) => rustix::fs::openat(folder, name, folder_flags(), Mode::empty()),
+            Err(error) => Err(error),
+        },
+        opened => opened,
+    }
+}
+
+/// Returns how a folder is opened.
+fn folder_flags() -> OFlags {
+    OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC
+}
+
+/// Returns whether a folder has a name, be it a broken link.
+fn exists(folder: &OwnedFd, name: &[u8]) -> io::Result<bool> {
+    match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(_) => Ok(true),
+        Err(Errno::NOENT) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Returns whether a component is no spelling of `.git` and does not leave the folder.
+fn is_ordinary(component: &[u8]) -> bool {
+    let options = gix::validate::path::component::Options { protect_windows: false, protect_hfs: true, protect_ntfs: true };
+    gix::validate::path::component(BStr::new(component), None, options).is_ok() && !component.contains(&0)
+}

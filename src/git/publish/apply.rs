@@ -1,0 +1,290 @@
+//! The writing: each path is exchanged in one step, and what was there is looked at once more.
+
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
+
+use anyhow::Context;
+use rustix::fs::RawMode;
+
+use super::Publisher;
+use super::judge::{Mark, Step};
+use crate::git::diff::Change;
+use crate::git::object::{BlobId, Entry, Mode};
+use crate::git::place::{Content, Missing, Place, Seen, Walk};
+
+/// A new version that lies ready beside its place.
+struct Prepared {
+    /// What it is for.
+    step: Step,
+    /// The temporary name.
+    temporary: Vec<u8>,
+    /// What it is recognised by.
+    ours: Mark,
+}
+
+/// What was moved aside, as long as somebody may still write to it.
+pub(super) struct Held {
+    /// The path that it was at.
+    path: Vec<u8>,
+    /// The temporary name.
+    temporary: Vec<u8>,
+    /// What it was when it was judged.
+    was: Mark,
+    /// What is at the path now; nothing after a deletion.
+    ours: Mark,
+}
+
+impl Publisher<'_> {
+    /// Makes the changes: new versions laid ready, deletions, then the exchanges.
+    pub(super) fn apply(&mut self, steps: Vec<Step>) -> anyhow::Result<()> {
+        let (deletions, writes): (Vec<_>, Vec<_>) = steps.into_iter().partition(|step| step.change.new.is_none());
+        let mut prepared = Vec::new();
+        let outcome = self.prepare_and_write(deletions, writes, &mut prepared);
+        if outcome.is_err() {
+            self.discard(&prepared);
+        }
+        self.settle()?;
+        outcome?;
+        if self.guard.durable {
+            self.sync()?;
+        }
+        Ok(())
+    }
+
+    /// Does the work of [`Publisher::apply`]; `prepared` holds what lies ready and is not used yet.
+    fn prepare_and_write(&mut self, deletions: Vec<Step>, writes: Vec<Step>, prepared: &mut Vec<Prepared>) -> anyhow::Result<()> {
+        let mut late = Vec::new();
+        for step in writes {
+            if let Some(step) = self.prepare(step, prepared)? {
+                late.push(step);
+            }
+        }
+        // A power cut after an exchange must not find empty files.
+        if self.guard.durable {
+            self.sync()?;
+        }
+        for step in &deletions {
+            self.delete(step)?;
+        }
+        self.settle()?;
+        for step in &deletions {
+            self.remove_empty_folders(&step.change.path)?;
+        }
+        // These had to wait until a file left the name that their folder takes.
+        for step in late {
+            if let Some(step) = self.prepare(step, prepared)? {
+                self.conflict(&step.change.path);
+            }
+        }
+        while let Some(ready) = prepared.pop() {
+            self.write(ready)?;
+        }
+        Ok(())
+    }
+
+    /// Lays the new version ready beside its place; gives the step back where its folder cannot be made yet.
+    fn prepare(&mut self, step: Step, prepared: &mut Vec<Prepared>) -> anyhow::Result<Option<Step>> {
+        let Walk::Place(place) = self.top.walk(&step.change.path, Missing::Make)? else { return Ok(Some(step)) };
+        let content = self.content(&step.change, step.permissions)?;
+        let temporary = self.lay(&place, &content).with_context(|| cannot_write(&step.change.path))?;
+        let ours = self.mark(&place.sibling(&temporary)?.look()?)?;
+        prepared.push(Prepared { step, temporary, ours });
+        Ok(None)
+    }
+
+    /// Writes a temporary file and returns its name.
+    fn lay(&mut self, place: &Place, content: &Content) -> std::io::Result<Vec<u8>> {
+        loop {
+            let temporary = self.temporary();
+            match place.sibling(&temporary)?.create(content) {
+                Ok(()) => return Ok(temporary),
+                // Left by a run that was interrupted.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Returns what a checkout writes for a change.
+    fn content(&mut self, change: &Change, old: Option<RawMode>) -> anyhow::Result<Content> {
+        let Some(Entry { mode, id }) = &change.new else { anyhow::bail!("a deletion has no content") };
+        let blob = self.repository.blob(BlobId(*id))?;
+        if *mode == Mode::Link && self.abilities.links {
+            return Ok(Content::Link(blob));
+        }
+        let bytes = if *mode == Mode::Link { blob } else { self.new.smudge(&change.path, blob)? };
+        let executable = *mode == Mode::Executable;
+        let permissions = match old {
+            Some(old) if self.abilities.executable => Some(with_executable(old, executable)),
+            old => old,
+        };
+        Ok(Content::File { bytes, permissions, executable })
+    }
+
+    /// Exchanges what is at a path with what lies ready.
+    fn write(&mut self, ready: Prepared) -> anyhow::Result<()> {
+        let path = ready.step.change.path.clone();
+        fail::fail_point!("publish_before_exchange");
+        let Walk::Place(place) = self.top.walk(&path, Missing::Stop)? else {
+            self.conflict(&path);
+            return Ok(());
+        };
+        let temporary = place.sibling(&ready.temporary)?;
+        let written = match ready.step.was {
+            Mark::Absent => self.write_new(&place, &temporary, &ready)?,
+            _ => self.write_over(&place, &temporary, &ready)?,
+        };
+        fail::fail_point!("publish_after_exchange");
+        if written {
+            self.done.written.push(path);
+            return Ok(());
+        }
+        self.conflict(&path);
+        self.remove_empty_folders(&path)
+    }
+
+    /// Gives a new file its name, if that is still free.
+    fn write_new(&mut self, place: &Place, temporary: &Place, ready: &Prepared) -> anyhow::Result<bool> {
+        place.remove_empty_folder()?;
+        match temporary.move_to(place) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                self.let_go(temporary, &ready.ours, &ready.step.change.path)?;
+                self.is_new(&ready.step.change, &place.look()?)
+            }
+            // The folder was moved away with what lay ready in it.
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error).with_context(|| cannot_write(&ready.step.change.path)),
+        }
+    }
+
+    /// Exchanges a file that is there; what it was is held until nobody can be writing to it.
+    fn write_over(&mut self, place: &Place, temporary: &Place, ready: &Prepared) -> anyhow::Result<bool> {
+        let path = &ready.step.change.path;
+        match temporary.exchange(place) {
+            Ok(true) => {}
+            Ok(false) => return self.write_without_exchange(place, temporary, ready),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                self.let_go(temporary, &ready.ours, path)?;
+                return Ok(false);
+            }
+            Err(error) => return Err(error).with_context(|| cannot_write(path)),
+        }
+        let held = Held { path: path.clone(), temporary: ready.temporary.clone(), was: ready.step.was.clone(), ours: ready.ours.clone() };
+        if self.mark(&temporary.look()?)? != held.was {
+            self.give_back(place, temporary, &held)?;
+            return Ok(false);
+        }
+        self.held.push(held);
+        Ok(true)
+    }
+
+    /// Replaces a file on a file system that cannot exchange: a moment stays open between the last
+    /// look and the rename.
+    fn write_without_exchange(&mut self, place: &Place, temporary: &Place, ready: &Prepared) -> anyhow::Result<bool> {
+        if self.mark(&place.look()?)? != ready.step.was {
+            self.let_go(temporary, &ready.ours, &ready.step.change.path)?;
+            return Ok(false);
+        }
+        temporary.replace(place).with_context(|| cannot_write(&ready.step.change.path))?;
+        Ok(true)
+    }
+
+    /// Gives the user's bytes their name back after an exchange or a deletion that came too late.
+    fn give_back(&mut self, place: &Place, temporary: &Place, held: &Held) -> anyhow::Result<()> {
+        if held.ours == Mark::Absent {
+            return match temporary.move_to(place) {
+                Ok(()) => Ok(()),
+                // The user saved anew: that save keeps the name.
+                Err(_) => self.let_go(temporary, &Mark::Absent, &held.path),
+            };
+        }
+        let returned = match temporary.exchange(place) {
+            Ok(returned) => returned,
+            Err(error) if error.kind() == ErrorKind::NotFound => false,
+            Err(error) => return Err(error).with_context(|| cannot_write(&held.path)),
+        };
+        if returned && self.mark(&temporary.look()?)? != held.ours {
+            // The user saved over our version meanwhile: the newer save keeps the name.
+            let _ = temporary.exchange(place);
+        }
+        self.let_go(temporary, &held.ours, &held.path)
+    }
+
+    /// Moves a file aside, if it is what it was when it was judged.
+    fn delete(&mut self, step: &Step) -> anyhow::Result<()> {
+        let path = &step.change.path;
+        let Walk::Place(place) = self.top.walk(path, Missing::Stop)? else { return Ok(()) };
+        let name = self.temporary();
+        let temporary = place.sibling(&name)?;
+        fail::fail_point!("publish_before_delete");
+        match place.move_to(&temporary) {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error).with_context(|| cannot_write(path)),
+        }
+        fail::fail_point!("publish_after_delete");
+        self.done.deleted.push(path.clone());
+        self.held.push(Held { path: path.clone(), temporary: name, was: step.was.clone(), ours: Mark::Absent });
+        Ok(())
+    }
+
+    /// Lets go of what was moved aside, if nobody wrote to it since; else it gets its name back.
+    fn settle(&mut self) -> anyhow::Result<()> {
+        for held in std::mem::take(&mut self.held) {
+            let Walk::Place(place) = self.top.walk(&held.path, Missing::Stop)? else { continue };
+            let temporary = place.sibling(&held.temporary)?;
+            if self.mark(&temporary.look()?)? == held.was {
+                temporary.remove().with_context(|| cannot_write(&held.path))?;
+                continue;
+            }
+            self.give_back(&place, &temporary, &held)?;
+            let undone = if held.ours == Mark::Absent { &mut self.done.deleted } else { &mut self.done.written };
+            undone.retain(|path| *path != held.path);
+            self.conflict(&held.path);
+        }
+        Ok(())
+    }
+
+    /// Removes the folders above a path that are empty now, nearest first.
+    fn remove_empty_folders(&mut self, path: &[u8]) -> anyhow::Result<()> {
+        let mut path = path;
+        while let Some(end) = path.iter().rposition(|&byte| byte == b'/') {
+            path = &path[..end];
+            let Walk::Place(folder) = self.top.walk(path, Missing::Stop)? else { break };
+            if !folder.remove_empty_folder()? && folder.look()? != Seen::Absent {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes what lies ready after a failure.
+    fn discard(&mut self, prepared: &[Prepared]) {
+        for ready in prepared {
+            let path = &ready.step.change.path;
+            let Ok(Walk::Place(place)) = self.top.walk(path, Missing::Stop) else { continue };
+            // What cannot be removed is swept by the next run.
+            let _ = place.sibling(&ready.temporary).map(|temporary| self.let_go(&temporary, &ready.ours, path));
+        }
+    }
+
+    /// Makes what was written survive a power cut.
+    fn sync(&self) -> anyhow::Result<()> {
+        let top = self.repository.workdir();
+        let written: Vec<_> = self.done.written.iter().map(|path| top.join(std::ffi::OsStr::from_bytes(path))).collect();
+        let written: Vec<_> = written.iter().map(std::path::PathBuf::as_path).collect();
+        crate::host::sync::sync(top, &written).context("making the files durable")
+    }
+}
+
+/// Returns permissions with the executable bit set for whoever may read, or for nobody.
+fn with_executable(permissions: RawMode, executable: bool) -> RawMode {
+    let plain = permissions & 0o666;
+    if executable { plain | (plain & 0o444) >> 2 } else { plain }
+}
+
+/// Says what failed.
+fn cannot_write(path: &[u8]) -> String {
+    format!("cannot write `{}`", String::from_utf8_lossy(path))
+}

@@ -1,0 +1,218 @@
+//! The look before the first write: which paths are as the old tree says, and which are not.
+
+use std::collections::BTreeSet;
+
+use rustix::fs::RawMode;
+
+use super::Publisher;
+use crate::git::diff::Change;
+use crate::git::object::{Entry, Mode};
+use crate::git::place::{Missing, Place, Seen, Walk};
+
+/// A change that can be made.
+#[derive(Debug)]
+pub(super) struct Step {
+    /// The change.
+    pub(super) change: Change,
+    /// What is on disk, known to be what the old tree says.
+    pub(super) was: Mark,
+    /// The permissions of the file on disk.
+    pub(super) permissions: Option<RawMode>,
+}
+
+/// What something on disk is recognised by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Mark {
+    /// Nothing is there.
+    Absent,
+    /// A file with these bytes, executable or not.
+    File(gix::ObjectId, bool),
+    /// A link with this target.
+    Link(gix::ObjectId),
+    /// Something that git does not hold.
+    Other,
+}
+
+/// What a change comes to.
+enum Verdict {
+    /// It is on disk already, or concerns a repository within.
+    Nothing,
+    /// It can be made.
+    Ready(Mark, Option<RawMode>),
+    /// The path must stay as it is.
+    Conflict,
+}
+
+impl Publisher<'_> {
+    /// Judges every change, deletions first, notes the conflicts, and returns what can be done.
+    pub(super) fn judge(&mut self, changes: &[Change]) -> anyhow::Result<Vec<Step>> {
+        let mut leaving = BTreeSet::new();
+        let mut steps = Vec::new();
+        let (deletions, others): (Vec<_>, Vec<_>) = changes.iter().partition(|change| change.new.is_none());
+        for change in deletions.into_iter().chain(others) {
+            let deletes = change.new.is_none();
+            match self.verdict(change, &leaving)? {
+                Verdict::Nothing => {}
+                Verdict::Conflict => {
+                    self.conflict(&change.path);
+                    continue;
+                }
+                Verdict::Ready(was, permissions) => steps.push(Step { change: change.clone(), was, permissions }),
+            }
+            if deletes {
+                leaving.insert(change.path.clone());
+            }
+        }
+        Ok(steps)
+    }
+
+    /// Judges one change.
+    fn verdict(&mut self, change: &Change, leaving: &BTreeSet<Vec<u8>>) -> anyhow::Result<Verdict> {
+        let gitlink = |entry: &Option<Entry>| entry.as_ref().is_some_and(|entry| entry.mode == Mode::Gitlink);
+        if gitlink(&change.old) || gitlink(&change.new) {
+            let only = [&change.old, &change.new].into_iter().all(|entry| entry.is_none() || gitlink(entry));
+            return Ok(if only { Verdict::Nothing } else { Verdict::Conflict });
+        }
+        if self.is_untouchable(&change.path) {
+            return Ok(Verdict::Conflict);
+        }
+        let place = match self.top.walk(&change.path, Missing::Stop)? {
+            Walk::Place(place) => place,
+            Walk::Missing => return Ok(absent(change)),
+            Walk::Blocked(end) if leaving.contains(&change.path[..end]) => return Ok(absent(change)),
+            // What is to go cannot be behind a file or a link: it is gone.
+            Walk::Blocked(_) if change.new.is_none() => return Ok(Verdict::Nothing),
+            Walk::Blocked(_) | Walk::Boundary | Walk::Refused => return Ok(Verdict::Conflict),
+        };
+        let verdict = self.compare(change, &place, leaving)?;
+        if matches!(verdict, Verdict::Ready(..)) && !place.writable()? {
+            let path = String::from_utf8_lossy(&change.path);
+            anyhow::bail!("cannot change `{path}`: its folder may not be written to");
+        }
+        Ok(verdict)
+    }
+
+    /// Compares what is on disk with what both trees say.
+    fn compare(&mut self, change: &Change, place: &Place, leaving: &BTreeSet<Vec<u8>>) -> anyhow::Result<Verdict> {
+        let seen = place.look()?;
+        if seen == Seen::Folder && change.new.is_some() && !self.leaves_whole(place, &change.path, leaving)? {
+            return Ok(Verdict::Conflict);
+        }
+        if self.is_new(change, &seen)? {
+            return Ok(Verdict::Nothing);
+        }
+        if !self.is_old(change, &seen)? {
+            return Ok(Verdict::Conflict);
+        }
+        if seen == Seen::Absent && self.abilities.ignores_case && has_twin(place, &change.path, leaving)? {
+            return Ok(Verdict::Conflict);
+        }
+        let permissions = if let Seen::File { permissions, .. } = &seen { Some(*permissions) } else { None };
+        Ok(Verdict::Ready(self.mark(&seen)?, permissions))
+    }
+
+    /// Returns whether everything in a folder is among what leaves, so that a file can take its name.
+    fn leaves_whole(&self, place: &Place, path: &[u8], leaving: &BTreeSet<Vec<u8>>) -> anyhow::Result<bool> {
+        let mut folders = vec![(place.sibling(place.name())?, path.to_vec())];
+        while let Some((folder, path)) = folders.pop() {
+            let Some(inside) = folder.child(b".")? else { return Ok(false) };
+            for name in inside.siblings()? {
+                let path = [path.as_slice(), b"/", &name].concat();
+                let child = inside.sibling(&name)?;
+                if child.kind()? == Some(rustix::fs::FileType::Directory) {
+                    folders.push((child, path));
+                } else if !leaving.contains(&path) {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Returns whether a path is one of those that no snapshot holds, or lies in one.
+    fn is_untouchable(&self, path: &[u8]) -> bool {
+        let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+        ends.chain([path.len()]).any(|end| self.guard.untouchable.contains(&path[..end]))
+    }
+
+    /// Returns whether what is on disk is what the new tree says.
+    pub(super) fn is_new(&mut self, change: &Change, seen: &Seen) -> anyhow::Result<bool> {
+        if self.is_raw(&change.new, seen)? {
+            return Ok(true);
+        }
+        let (Some(entry), Seen::File { bytes, .. }) = (&change.new, seen) else { return Ok(false) };
+        let cleaned = self.new.clean(&change.path, bytes)?;
+        Ok(self.is_file_like(entry, seen) && self.repository.blob_id(&cleaned)?.0 == entry.id)
+    }
+
+    /// Returns whether what is on disk is what the old tree says.
+    fn is_old(&mut self, change: &Change, seen: &Seen) -> anyhow::Result<bool> {
+        if self.is_raw(&change.old, seen)? {
+            return Ok(true);
+        }
+        let (Some(entry), Seen::File { bytes, .. }) = (&change.old, seen) else { return Ok(false) };
+        let cleaned = self.old.clean(&change.path, bytes)?;
+        Ok(self.is_file_like(entry, seen) && self.repository.blob_id(&cleaned)?.0 == entry.id)
+    }
+
+    /// Returns whether what is on disk has the very bytes that a tree says.
+    fn is_raw(&self, entry: &Option<Entry>, seen: &Seen) -> anyhow::Result<bool> {
+        Ok(match (entry, seen) {
+            // A folder is no leaf: where a tree says nothing, it may stand.
+            (None, Seen::Absent | Seen::Folder) => true,
+            (Some(entry), Seen::Link(target)) => entry.mode == Mode::Link && self.repository.blob_id(target)?.0 == entry.id,
+            (Some(entry), Seen::File { bytes, .. }) if entry.mode == Mode::Link => {
+                !self.abilities.links && self.repository.blob_id(bytes)?.0 == entry.id
+            }
+            (Some(entry), Seen::File { bytes, .. }) => self.is_file_like(entry, seen) && self.repository.blob_id(bytes)?.0 == entry.id,
+            _ => false,
+        })
+    }
+
+    /// Returns whether type and executable bit are those of an entry.
+    fn is_file_like(&self, entry: &Entry, seen: &Seen) -> bool {
+        let Seen::File { permissions, .. } = seen else { return false };
+        match entry.mode {
+            Mode::File | Mode::Executable if !self.abilities.executable => true,
+            Mode::File => !is_executable(*permissions),
+            Mode::Executable => is_executable(*permissions),
+            _ => false,
+        }
+    }
+
+    /// Returns what something on disk is recognised by.
+    pub(super) fn mark(&self, seen: &Seen) -> anyhow::Result<Mark> {
+        Ok(match seen {
+            Seen::Absent | Seen::Folder => Mark::Absent,
+            Seen::File { bytes, permissions } => Mark::File(self.repository.blob_id(bytes)?.0, is_executable(*permissions)),
+            Seen::Link(target) => Mark::Link(self.repository.blob_id(target)?.0),
+            Seen::Other => Mark::Other,
+        })
+    }
+}
+
+/// Judges a change whose place on disk is empty.
+fn absent(change: &Change) -> Verdict {
+    match (&change.old, &change.new) {
+        (_, None) => Verdict::Nothing,
+        (None, Some(_)) => Verdict::Ready(Mark::Absent, None),
+        // The user deleted what is to be changed.
+        (Some(_), Some(_)) => Verdict::Conflict,
+    }
+}
+
+/// Returns whether another name in the folder is the same to a file system that ignores case.
+fn has_twin(place: &Place, path: &[u8], leaving: &BTreeSet<Vec<u8>>) -> anyhow::Result<bool> {
+    let name = place.name();
+    let folded = String::from_utf8_lossy(name).to_lowercase();
+    let folder = &path[..path.len() - name.len()];
+    Ok(place.siblings()?.iter().any(|other| {
+        let same = other != name && String::from_utf8_lossy(other).to_lowercase() == folded;
+        same && !leaving.contains(&[folder, other].concat())
+    }))
+}
+
+/// Returns whether git takes a file for executable.
+fn is_executable(permissions: RawMode) -> bool {
+    permissions & 0o100 != 0
+}

@@ -1,0 +1,170 @@
+//! Publishing: brings the user's files from one tree to another without losing a byte.
+//!
+//! Each path is compared with what the old tree says and exchanged in one step; what was there is
+//! compared once more afterwards, and given back if somebody changed it in between. So each file
+//! is old or new and never torn, a user's save at any moment survives, and a run that was
+//! interrupted is finished by running it again. Nothing outside the two trees is touched:
+//! ignored files, repositories within, and what no snapshot holds.
+
+mod apply;
+mod judge;
+mod rescue;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use super::diff::Change;
+use super::filter::Filter;
+use super::object::TreeId;
+use super::place::Top;
+use super::repository::Repository;
+use apply::Held;
+
+/// What a publication must respect.
+#[derive(Debug, Clone, Default)]
+pub struct Guard {
+    /// Names the temporary files; letters, digits and `-` only.
+    pub operation: String,
+    /// Files and folders that no snapshot holds and that must therefore stay.
+    pub untouchable: BTreeSet<Vec<u8>>,
+    /// What to do when a path is not as the old tree says.
+    pub overlap: Overlap,
+    /// Whether what was written must survive a power cut once this returns.
+    pub durable: bool,
+}
+
+/// What to do when a path is neither as the old tree says nor as the new one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Overlap {
+    /// Nothing at all is written.
+    #[default]
+    Stop,
+    /// The path is left alone and the others go on: for finishing what was begun.
+    PassOver,
+}
+
+/// What a publication did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Published {
+    /// Written, sorted.
+    pub written: Vec<Vec<u8>>,
+    /// Deleted, sorted.
+    pub deleted: Vec<Vec<u8>>,
+    /// Left as they are, because they are neither as the old tree says nor as the new one.
+    pub conflicts: Vec<Vec<u8>>,
+    /// Bytes of unknown origin, moved to where they can be read.
+    pub rescued: Vec<Rescued>,
+}
+
+/// A file of unknown bytes that was found in the place of one of ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rescued {
+    /// The path beside which it was.
+    pub path: Vec<u8>,
+    /// Where it is now.
+    pub kept: PathBuf,
+}
+
+/// A publication under way.
+struct Publisher<'repo> {
+    /// The repository whose worktree it is.
+    repository: &'repo Repository,
+    /// Its top.
+    top: Top,
+    /// How the old tree's files look on disk.
+    old: Filter<'repo>,
+    /// How the new tree's files look on disk.
+    new: Filter<'repo>,
+    /// What the file system can hold.
+    abilities: Abilities,
+    /// What to respect.
+    guard: &'repo Guard,
+    /// What was moved aside and is not yet given up.
+    held: Vec<Held>,
+    /// How many temporary names were given out.
+    names: usize,
+    /// What was done.
+    done: Published,
+}
+
+/// What the file system can hold, as git's configuration says.
+#[derive(Debug, Clone, Copy)]
+struct Abilities {
+    /// It keeps the executable bit.
+    executable: bool,
+    /// It has symbolic links.
+    links: bool,
+    /// It takes names that differ in case for one.
+    ignores_case: bool,
+}
+
+impl Repository {
+    /// Brings the worktree's files from tree `from` to tree `to`; the caller holds the lock.
+    ///
+    /// Can be run again after a crash: what is done is passed over, what is not is done.
+    ///
+    /// # Errors
+    /// Where an object cannot be read, a filter fails or a file cannot be written; then what was
+    /// done so far stays, each file whole, and another run finishes it.
+    pub fn publish(&self, from: TreeId, to: TreeId, guard: &Guard) -> anyhow::Result<Published> {
+        let (mut publisher, changes) = self.publisher(from, to, guard)?;
+        if changes.is_empty() {
+            return Ok(Published::default());
+        }
+        let steps = publisher.judge(&changes)?;
+        if guard.overlap == Overlap::Stop && !publisher.done.conflicts.is_empty() {
+            return Ok(publisher.finish());
+        }
+        publisher.apply(steps)?;
+        Ok(publisher.finish())
+    }
+
+    /// Returns the paths that differ from what `from` says, without writing anything.
+    ///
+    /// # Errors
+    /// As for [`Repository::publish`].
+    pub fn would_conflict(&self, from: TreeId, to: TreeId, guard: &Guard) -> anyhow::Result<Vec<Vec<u8>>> {
+        let (mut publisher, changes) = self.publisher(from, to, guard)?;
+        publisher.judge(&changes)?;
+        Ok(publisher.finish().conflicts)
+    }
+
+    /// Gathers what a publication needs, and what the trees differ in.
+    fn publisher<'repo>(&'repo self, from: TreeId, to: TreeId, guard: &'repo Guard) -> anyhow::Result<(Publisher<'repo>, Vec<Change>)> {
+        let changes = self.changes(from, to)?;
+        let paths = || changes.iter().map(|change| change.path.as_slice());
+        let setting = |key: &str, default| self.gix.config_snapshot().boolean(key).unwrap_or(default);
+        let publisher = Publisher {
+            repository: self,
+            top: Top::open(self.workdir())?,
+            old: self.filter(from, paths())?,
+            new: self.filter(to, paths())?,
+            abilities: Abilities {
+                executable: setting("core.fileMode", true),
+                links: setting("core.symlinks", true),
+                ignores_case: setting("core.ignoreCase", false),
+            },
+            guard,
+            held: Vec::new(),
+            names: 0,
+            done: Published::default(),
+        };
+        Ok((publisher, changes))
+    }
+}
+
+impl Publisher<'_> {
+    /// Returns what was done, sorted.
+    fn finish(mut self) -> Published {
+        for paths in [&mut self.done.written, &mut self.done.deleted, &mut self.done.conflicts] {
+            paths.sort();
+            paths.dedup();
+        }
+        self.done
+    }
+
+    /// Notes a path that must stay as it is.
+    fn conflict(&mut self, path: &[u8]) {
+        self.done.conflicts.push(path.to_vec());
+    }
+}

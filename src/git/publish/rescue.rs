@@ -1,0 +1,142 @@
+//! Temporary files: their names, and what becomes of one whose bytes nobody knows.
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::io::{ErrorKind, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+
+use super::judge::Mark;
+use super::{Guard, Publisher, Rescued};
+use crate::git::diff::Change;
+use crate::git::object::TreeId;
+use crate::git::place::{Missing, Place, Seen, Walk};
+use crate::git::repository::Repository;
+
+/// How every temporary file in the user's worktree begins.
+pub const TEMPORARY: &str = ".teddy-tmp-";
+
+impl Repository {
+    /// Removes the temporary files that an interrupted publication left, once no other is running.
+    ///
+    /// One whose bytes are in neither tree is a save of the user's that was moved aside: it goes
+    /// to `undo/rescued` in TeDDy's folder and is named.
+    ///
+    /// # Errors
+    /// Where a file cannot be read, moved or removed.
+    pub fn sweep_temporaries(&self, from: TreeId, to: TreeId, guard: &Guard) -> anyhow::Result<Vec<Rescued>> {
+        let (mut publisher, changes) = self.publisher(from, to, guard)?;
+        let prefix = publisher.prefix();
+        let mut folders = BTreeSet::new();
+        for change in &changes {
+            folders.extend(folders_of(&change.path).map(<[u8]>::to_vec));
+        }
+        for folder in folders {
+            let Walk::Place(inside) = publisher.top.walk(&[folder.as_slice(), b"x"].concat(), Missing::Stop)? else { continue };
+            for name in inside.siblings()?.into_iter().filter(|name| name.starts_with(&prefix)) {
+                publisher.sweep(&inside.sibling(&name)?, &changes, &[folder.as_slice(), &name].concat())?;
+            }
+        }
+        Ok(publisher.done.rescued)
+    }
+}
+
+impl Publisher<'_> {
+    /// Returns the next temporary name.
+    pub(super) fn temporary(&mut self) -> Vec<u8> {
+        self.names += 1;
+        [self.prefix(), self.names.to_string().into_bytes()].concat()
+    }
+
+    /// Returns how the temporary names of this operation begin.
+    fn prefix(&self) -> Vec<u8> {
+        format!("{TEMPORARY}{}-", self.guard.operation).into_bytes()
+    }
+
+    /// Removes a temporary file, if its bytes are known; else keeps them where they can be read.
+    pub(super) fn let_go(&mut self, temporary: &Place, known: &Mark, path: &[u8]) -> anyhow::Result<()> {
+        let seen = temporary.look()?;
+        let mark = self.mark(&seen)?;
+        if mark == Mark::Absent {
+            return Ok(());
+        }
+        if mark != *known {
+            let kept = keep(&self.rescue_folder()?, temporary, path)?;
+            self.done.rescued.push(Rescued { path: path.to_vec(), kept });
+            return Ok(());
+        }
+        temporary.remove().with_context(|| format!("cannot remove a temporary file beside `{}`", String::from_utf8_lossy(path)))
+    }
+
+    /// Removes one temporary file of an interrupted run.
+    fn sweep(&mut self, temporary: &Place, changes: &[Change], path: &[u8]) -> anyhow::Result<()> {
+        let seen = temporary.look()?;
+        let mut known = matches!(&seen, Seen::File { bytes, .. } if bytes.is_empty());
+        for change in changes {
+            known = known || self.is_either(change, &seen)?;
+        }
+        let mark = if known { self.mark(&seen)? } else { Mark::Other };
+        self.let_go(temporary, &mark, path)
+    }
+
+    /// Returns whether bytes are those of either version of a change.
+    fn is_either(&mut self, change: &Change, seen: &Seen) -> anyhow::Result<bool> {
+        let ids: Vec<_> = [&change.old, &change.new].into_iter().flatten().map(|entry| entry.id).collect();
+        let (Seen::File { bytes, .. } | Seen::Link(bytes)) = seen else { return Ok(false) };
+        if ids.contains(&self.repository.blob_id(bytes)?.0) {
+            return Ok(true);
+        }
+        let (old, new) = (self.old.clean(&change.path, bytes)?, self.new.clean(&change.path, bytes)?);
+        Ok(ids.contains(&self.repository.blob_id(&old)?.0) || ids.contains(&self.repository.blob_id(&new)?.0))
+    }
+
+    /// Returns the folder for bytes of unknown origin, readable for the user alone.
+    fn rescue_folder(&self) -> anyhow::Result<PathBuf> {
+        let folder = self.repository.teddy_dir().join("undo").join("rescued");
+        std::fs::create_dir_all(&folder).with_context(|| format!("cannot make `{}`", folder.display()))?;
+        Ok(folder)
+    }
+}
+
+/// Moves unknown bytes to a name that is free: the very file, so that what somebody still writes to
+/// it is kept as well; a copy of it from another file system.
+fn keep(folder: &Path, temporary: &Place, path: &[u8]) -> anyhow::Result<PathBuf> {
+    let name = OsStr::from_bytes(path.rsplit(|&byte| byte == b'/').next().unwrap_or(path));
+    for number in 1.. {
+        let mut free = OsString::from(format!("{number}-"));
+        free.push(name);
+        let kept = folder.join(free);
+        match temporary.move_out(&kept).and_then(|moved| if moved { Ok(()) } else { copy_out(temporary, &kept) }) {
+            Ok(()) => return Ok(kept),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error).with_context(|| format!("cannot keep bytes in `{}`", folder.display())),
+        }
+    }
+    anyhow::bail!("no free name in `{}`", folder.display())
+}
+
+/// Copies unknown bytes to a name that is free, makes them durable, and only then removes the original.
+fn copy_out(temporary: &Place, kept: &Path) -> std::io::Result<()> {
+    match temporary.look()? {
+        Seen::Link(target) => std::os::unix::fs::symlink(OsStr::from_bytes(&target), kept)?,
+        Seen::File { bytes, .. } => write_private(kept, &bytes)?,
+        Seen::Absent | Seen::Folder | Seen::Other => return Err(ErrorKind::Unsupported.into()),
+    }
+    temporary.remove()
+}
+
+/// Writes a new file that only the user can read.
+fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// Returns the folders of a path, each with its final `/`; the top is empty.
+fn folders_of(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at + 1);
+    [0].into_iter().chain(ends).map(|end| &path[..end])
+}

@@ -1,0 +1,290 @@
+//! Publishing: the user's files move from tree to tree, and what is the user's stays.
+
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+
+use teddy::git::object::TreeId;
+use teddy::git::publish::{Guard, Overlap, Published};
+
+use crate::support::TestRepo;
+
+/// Returns a guard that passes conflicts over or stops at them.
+fn guard(overlap: Overlap) -> Guard {
+    Guard { operation: "test".to_owned(), overlap, ..Guard::default() }
+}
+
+/// Returns the id of the tree of all files.
+fn tree(repo: &TestRepo) -> TreeId {
+    repo.tree().parse().unwrap()
+}
+
+/// Makes the two trees of a test: as `before` and then `after` leave the files; the files are as `before` left them.
+fn trees(repo: &TestRepo, before: impl Fn(&TestRepo), after: impl Fn(&TestRepo)) -> (TreeId, TreeId) {
+    before(repo);
+    let from = tree(repo);
+    after(repo);
+    let to = tree(repo);
+    publish(repo, to, from);
+    assert_eq!(tree(repo), from);
+    (from, to)
+}
+
+/// Publishes and stops at a conflict.
+fn publish(repo: &TestRepo, from: TreeId, to: TreeId) -> Published {
+    repo.open().publish(from, to, &guard(Overlap::Stop)).unwrap()
+}
+
+/// Returns paths as text.
+fn text(paths: &[Vec<u8>]) -> Vec<String> {
+    paths.iter().map(|path| String::from_utf8_lossy(path).into_owned()).collect()
+}
+
+/// Returns every name below a folder that looks like one of our temporary files.
+fn leftovers(folder: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let entry = entry.unwrap();
+        if entry.file_type().unwrap().is_dir() {
+            found.extend(leftovers(&entry.path()));
+        } else if entry.file_name().to_string_lossy().starts_with(".teddy-tmp-") {
+            found.push(entry.path().display().to_string());
+        }
+    }
+    found
+}
+
+/// Makes a file executable or not.
+fn chmod(repo: &TestRepo, path: &str, mode: u32) {
+    std::fs::set_permissions(repo.path().join(path), std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn every_kind_of_change_is_published_and_can_be_taken_back() {
+    let repo = TestRepo::new();
+    let (from, to) = trees(
+        &repo,
+        |repo| {
+            for path in ["changed", "deleted", "deep/er/deleted", "to-folder", "from-folder/a/b", "script", "to-link"] {
+                repo.write(path, format!("old {path}"));
+            }
+            symlink("changed", repo.path().join("link")).unwrap();
+            symlink("changed", repo.path().join("from-link")).unwrap();
+        },
+        |repo| {
+            repo.write("changed", "new");
+            for path in ["deleted", "deep", "to-folder", "from-folder", "to-link", "link", "from-link"] {
+                repo.remove(path);
+            }
+            repo.write("to-folder/a/b", "new");
+            repo.write("from-folder", "new");
+            repo.write("new/deep/file", "new");
+            repo.write("from-link", "new");
+            chmod(repo, "script", 0o755);
+            symlink("nowhere", repo.path().join("link")).unwrap();
+            symlink("changed", repo.path().join("to-link")).unwrap();
+        },
+    );
+    let published = publish(&repo, from, to);
+    assert_eq!(tree(&repo), to);
+    assert_eq!(text(&published.conflicts), [""; 0]);
+    assert_eq!(text(&published.deleted), ["deep/er/deleted", "deleted", "from-folder/a/b", "to-folder"]);
+    assert_eq!(
+        text(&published.written),
+        ["changed", "from-folder", "from-link", "link", "new/deep/file", "script", "to-folder/a/b", "to-link"]
+    );
+    assert_eq!(leftovers(&repo.path()), [""; 0]);
+    assert!(!repo.path().join("deep").exists(), "an empty folder stayed");
+    publish(&repo, to, from);
+    assert_eq!(tree(&repo), from);
+}
+
+#[test]
+fn a_second_run_does_nothing() {
+    let repo = TestRepo::new();
+    let (from, to) = trees(&repo, |r| r.write("a", "1"), |r| r.write("a", "2"));
+    publish(&repo, from, to);
+    assert_eq!(publish(&repo, from, to), Published::default());
+    assert_eq!(repo.read("a"), "2");
+}
+
+#[test]
+fn nothing_is_written_when_one_path_is_not_as_expected() {
+    let repo = TestRepo::new();
+    let (from, to) = trees(
+        &repo,
+        |r| ["a", "b"].map(|p| r.write(p, "1")).into_iter().collect(),
+        |r| ["a", "b", "c"].map(|p| r.write(p, "2")).into_iter().collect(),
+    );
+    repo.write("b", "mine");
+    let published = publish(&repo, from, to);
+    assert_eq!((text(&published.written), text(&published.conflicts)), (vec![], vec!["b".to_owned()]));
+    assert_eq!((repo.read("a"), repo.read("b")), ("1".to_owned(), "mine".to_owned()));
+
+    let published = repo.open().publish(from, to, &guard(Overlap::PassOver)).unwrap();
+    assert_eq!(text(&published.written), ["a", "c"]);
+    assert_eq!(text(&published.conflicts), ["b"]);
+    assert_eq!((repo.read("a"), repo.read("b")), ("2".to_owned(), "mine".to_owned()));
+}
+
+/// Publishes a change of one file after the user did something, and compares the conflicts.
+fn check_conflict(path: &str, user: impl Fn(&TestRepo), expected: &[&str]) {
+    let repo = TestRepo::new();
+    let (from, to) = trees(&repo, |r| r.write(path, "1"), |r| r.write(path, "2"));
+    user(&repo);
+    let published = publish(&repo, from, to);
+    assert_eq!(text(&published.conflicts), expected);
+    assert_eq!(leftovers(&repo.path()), [""; 0]);
+}
+
+#[test]
+fn what_the_user_did_meanwhile_is_a_conflict() {
+    check_conflict("a", |r| r.remove("a"), &["a"]);
+    check_conflict("a", |r| chmod(r, "a", 0o755), &["a"]);
+    check_conflict("a", |r| r.write("a", "2"), &[]);
+    check_conflict("d/a", |r| r.remove("d"), &["d/a"]);
+    check_conflict("a", |r| (r.remove("a"), r.write("a/mine", "x")).1, &["a"]);
+    check_conflict("d/a", |r| r.git(&["init", "-q", "d"]).clear(), &["d/a"]);
+}
+
+#[test]
+fn a_folder_that_became_a_link_is_not_written_through() {
+    let repo = TestRepo::new();
+    let (from, to) = trees(&repo, |r| r.write("d/a", "1"), |r| r.write("d/a", "2"));
+    let outside = repo.beside("outside");
+    std::fs::create_dir(&outside).unwrap();
+    std::fs::write(outside.join("a"), "1").unwrap();
+    repo.remove("d");
+    symlink(&outside, repo.path().join("d")).unwrap();
+    assert_eq!(text(&publish(&repo, from, to).conflicts), ["d/a"]);
+    assert_eq!(std::fs::read_to_string(outside.join("a")).unwrap(), "1");
+}
+
+#[test]
+fn a_folder_with_ignored_files_is_not_replaced() {
+    let repo = TestRepo::new().file(".gitignore", "*.o\n");
+    let (from, to) = trees(&repo, |r| r.write("out/a", "1"), |r| (r.remove("out"), r.write("out", "file")).1);
+    repo.write("out/cache.o", "mine");
+    assert_eq!(text(&publish(&repo, from, to).conflicts), ["out"]);
+    assert_eq!((repo.read("out/a"), repo.read("out/cache.o")), ("1".to_owned(), "mine".to_owned()));
+}
+
+#[test]
+fn a_folder_keeps_what_is_ignored_when_its_files_go() {
+    let repo = TestRepo::new().file(".gitignore", "*.o\n");
+    let (from, to) = trees(&repo, |r| r.write("out/a", "1"), |r| r.remove("out"));
+    repo.write("out/cache.o", "mine");
+    assert_eq!(text(&publish(&repo, from, to).deleted), ["out/a"]);
+    assert_eq!(repo.read("out/cache.o"), "mine");
+}
+
+#[test]
+fn an_uncaptured_path_is_not_touched() {
+    let repo = TestRepo::new();
+    let (from, to) = trees(&repo, |r| r.write("a", "1"), |r| r.write("big/file", "2"));
+    let untouchable = [b"big".to_vec()].into_iter().collect();
+    let published = repo.open().publish(from, to, &Guard { untouchable, ..guard(Overlap::Stop) }).unwrap();
+    assert_eq!(text(&published.conflicts), ["big/file"]);
+}
+
+#[test]
+fn permissions_are_kept() {
+    let repo = TestRepo::new();
+    let (from, to) = trees(
+        &repo,
+        |r| ["a", "b"].map(|p| r.write(p, "1")).into_iter().collect(),
+        |r| (r.write("a", "2"), r.write("b", "2"), chmod(r, "b", 0o755)).2,
+    );
+    chmod(&repo, "a", 0o600);
+    chmod(&repo, "b", 0o640);
+    publish(&repo, from, to);
+    let mode = |path: &str| std::fs::metadata(repo.path().join(path)).unwrap().permissions().mode() & 0o7777;
+    assert_eq!((mode("a"), mode("b")), (0o600, 0o750));
+    publish(&repo, to, from);
+    assert_eq!((mode("a"), mode("b")), (0o600, 0o640));
+}
+
+#[test]
+fn files_are_written_as_a_checkout_would() {
+    let repo = TestRepo::new().file(".gitattributes", "*.txt text eol=crlf\n*.up filter=up\n");
+    repo.git(&["config", "filter.up.clean", "tr a-z A-Z"]);
+    repo.git(&["config", "filter.up.smudge", "tr A-Z a-z"]);
+    let (from, to) = trees(
+        &repo,
+        |r| (r.write("a.txt", "1\r\n"), r.write("b.up", "one\n")).1,
+        |r| (r.write("a.txt", "2\r\n"), r.write("b.up", "two\n")).1,
+    );
+    publish(&repo, from, to);
+    assert_eq!((repo.read("a.txt"), repo.read("b.up")), ("2\r\n".to_owned(), "two\n".to_owned()));
+    assert_eq!(repo.git(&["cat-file", "-p", &format!("{to}:b.up")]), "TWO");
+}
+
+#[test]
+fn attributes_and_the_files_they_govern_change_together() {
+    let repo = TestRepo::new();
+    let (from, to) =
+        trees(&repo, |r| r.write("z.txt", "1\n"), |r| (r.write(".gitattributes", "*.txt text eol=crlf\n"), r.write("z.txt", "2\r\n")).1);
+    publish(&repo, from, to);
+    assert_eq!(repo.read("z.txt"), "2\r\n");
+    publish(&repo, to, from);
+    assert_eq!(repo.read("z.txt"), "1\n");
+}
+
+#[test]
+fn a_name_that_differs_only_in_case_is_a_conflict_where_case_is_ignored() {
+    let repo = TestRepo::new();
+    let (from, to) = trees(&repo, |r| r.write("x", "1"), |r| r.write("Name", "2"));
+    repo.git(&["config", "core.ignoreCase", "true"]);
+    repo.write("name", "mine");
+    assert_eq!(text(&publish(&repo, from, to).conflicts), ["Name"]);
+}
+
+#[test]
+fn a_case_change_alone_is_published_where_case_is_ignored() {
+    let repo = TestRepo::new();
+    let (from, to) = trees(&repo, |r| r.write("name", "1"), |r| (r.remove("name"), r.write("Name", "1")).1);
+    repo.git(&["config", "core.ignoreCase", "true"]);
+    assert_eq!(text(&publish(&repo, from, to).written), ["Name"]);
+}
+
+#[test]
+fn names_that_are_not_utf8_are_published() {
+    use std::os::unix::ffi::OsStrExt;
+    let repo = TestRepo::new();
+    let odd = repo.path().join(std::ffi::OsStr::from_bytes(b"n\xff"));
+    let (from, to) = trees(&repo, |r| r.write("x", "1"), |_| std::fs::write(&odd, "2").unwrap());
+    assert_eq!(publish(&repo, from, to).written, [b"n\xff".to_vec()]);
+    assert_eq!(std::fs::read(&odd).unwrap(), b"2");
+}
+
+#[test]
+fn temporary_files_of_an_interrupted_run_are_swept() {
+    let repo = TestRepo::new();
+    let (from, to) = trees(&repo, |r| r.write("d/a", "1"), |r| r.write("d/a", "2"));
+    repo.write("d/.teddy-tmp-test-1", "1");
+    repo.write("d/.teddy-tmp-test-2", "2");
+    repo.write("d/.teddy-tmp-test-3", "the user's save");
+    repo.write("d/.teddy-tmp-other-1", "1");
+    let rescued = repo.open().sweep_temporaries(from, to, &guard(Overlap::Stop)).unwrap();
+    assert_eq!(rescued.len(), 1);
+    assert_eq!(std::fs::read_to_string(&rescued[0].kept).unwrap(), "the user's save");
+    let other = repo.path().join("d/.teddy-tmp-other-1").display().to_string();
+    assert_eq!(leftovers(&repo.path()), [other]);
+}
+
+#[test]
+fn a_folder_that_may_not_be_written_to_is_named_before_anything_is_written() {
+    if rustix::process::geteuid().is_root() {
+        return;
+    }
+    let repo = TestRepo::new();
+    let (from, to) = trees(
+        &repo,
+        |r| ["a", "d/b"].map(|p| r.write(p, "1")).into_iter().collect(),
+        |r| ["a", "d/b"].map(|p| r.write(p, "2")).into_iter().collect(),
+    );
+    chmod(&repo, "d", 0o555);
+    let error = repo.open().publish(from, to, &guard(Overlap::Stop)).unwrap_err();
+    chmod(&repo, "d", 0o755);
+    assert_eq!(error.to_string(), "cannot change `d/b`: its folder may not be written to");
+    assert_eq!(repo.read("a"), "1");
+}
