@@ -1,0 +1,212 @@
+//! Pages of the web as text: fetched from public addresses only, within time and size.
+//!
+//! A host's addresses are looked up once, all of them are judged, and the connection goes to
+//! those and to no others, so that a name cannot change its meaning in between. Every redirect
+//! is judged like a first address. No proxy, no cookies, no credentials.
+
+pub mod address;
+mod readable;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION};
+use reqwest::{Client, Response, Url, redirect};
+
+use super::{http, interrupt};
+use address::AddressError;
+
+/// The most redirects that are followed.
+const MAX_REDIRECTS: usize = 5;
+/// What we would like to get.
+const WANTED: &str = "text/markdown, text/html;q=0.9, text/plain";
+/// How often the interrupt flag is looked at.
+const TICK: Duration = Duration::from_millis(50);
+
+/// What may be fetched and how much of it.
+#[derive(Debug, Clone)]
+pub struct Rules {
+    /// Hosts of the user's own network that may be fetched: `name` or `name:port`.
+    pub allowed_hosts: Vec<String>,
+    /// The time for everything together.
+    pub timeout: Duration,
+    /// The most bytes of a body, before and after decompression.
+    pub max_body: usize,
+}
+
+impl Default for Rules {
+    fn default() -> Rules {
+        Rules { allowed_hosts: Vec::new(), timeout: Duration::from_secs(30), max_body: 5 << 20 }
+    }
+}
+
+/// A page.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Page {
+    /// The address from which it came in the end.
+    pub url: String,
+    /// Its title, if it has one.
+    pub title: Option<String>,
+    /// Its text; Markdown, if it was HTML.
+    pub text: String,
+}
+
+/// Why there is no page.
+#[derive(Debug, thiserror::Error)]
+pub enum WebError {
+    /// The address is not one that is fetched.
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    /// The host has no address.
+    #[error("the host `{0}` is not known")]
+    UnknownHost(String),
+    /// The connection or the answer failed.
+    #[error("the page cannot be fetched: {0}")]
+    Failed(String),
+    /// The server said no.
+    #[error("the server answered {0}")]
+    Status(u16),
+    /// There is no end to the redirects.
+    #[error("it redirects more than {MAX_REDIRECTS} times")]
+    Redirects,
+    /// The body is too long.
+    #[error("the page is larger than {0} bytes")]
+    TooLarge(usize),
+    /// It took too long.
+    #[error("the page did not arrive within {} s", .0.as_secs())]
+    TimedOut(Duration),
+    /// The user asked to stop.
+    #[error("interrupted")]
+    Interrupted,
+    /// The body is no readable text; why.
+    #[error("the page cannot be used: {0}")]
+    Unreadable(String),
+}
+
+/// Fetches a page.
+///
+/// # Errors
+/// Any [`WebError`].
+pub fn fetch(url: &str, rules: &Rules) -> Result<Page, WebError> {
+    let first = address::parse(url)?;
+    let stop = interrupt::flag();
+    let fetched = http::block_on(async {
+        tokio::select! {
+            answer = tokio::time::timeout(rules.timeout, follow(first, rules)) => answer.unwrap_or(Err(WebError::TimedOut(rules.timeout))),
+            () = raised(&stop) => Err(WebError::Interrupted),
+        }
+    });
+    let body = fetched.map_err(|e| WebError::Failed(e.to_string()))??;
+    let text = readable::read(&body.bytes, body.content_type.as_deref(), body.url.as_str()).map_err(WebError::Unreadable)?;
+    Ok(Page { url: body.url.into(), title: text.title, text: text.text })
+}
+
+/// Ends when the flag is set.
+async fn raised(flag: &AtomicBool) {
+    while !flag.load(Ordering::SeqCst) {
+        tokio::time::sleep(TICK).await;
+    }
+}
+
+/// What a server sent.
+struct Body {
+    /// From where.
+    url: Url,
+    /// Its `Content-Type`.
+    content_type: Option<String>,
+    /// The bytes, decompressed.
+    bytes: Vec<u8>,
+}
+
+/// Fetches an address and those it redirects to.
+async fn follow(mut url: Url, rules: &Rules) -> Result<Body, WebError> {
+    for _ in 0..=MAX_REDIRECTS {
+        let addresses = resolve(&url, rules).await?;
+        let response = client(addresses)?.get(url.clone()).header(ACCEPT, WANTED).send().await.map_err(|e| WebError::Failed(cause(&e)))?;
+        let status = response.status();
+        match redirected(&url, &response) {
+            Some(next) => {
+                url = next?;
+                address::check(&url)?;
+            }
+            None if status.is_success() => return receive(url, response, rules.max_body).await,
+            None => return Err(WebError::Status(status.as_u16())),
+        }
+    }
+    Err(WebError::Redirects)
+}
+
+/// Returns where a response sends us, if it does.
+fn redirected(url: &Url, response: &Response) -> Option<Result<Url, WebError>> {
+    if !response.status().is_redirection() {
+        return None;
+    }
+    let target = response.headers().get(LOCATION)?.to_str().ok()?;
+    Some(url.join(target).map_err(|_| AddressError::NotWeb(target.to_owned()).into()))
+}
+
+/// Looks up a host's addresses and judges every one of them.
+async fn resolve(url: &Url, rules: &Rules) -> Result<Vec<SocketAddr>, WebError> {
+    let host = url.host_str().unwrap_or_default();
+    let port = url.port_or_known_default().unwrap_or(0);
+    let unknown = || WebError::UnknownHost(host.to_owned());
+    let found = tokio::net::lookup_host((host.trim_matches(['[', ']']), port)).await.map_err(|_| unknown())?;
+    let addresses: Vec<SocketAddr> = found.collect();
+    if addresses.is_empty() {
+        return Err(unknown());
+    }
+    let private = addresses.iter().find(|address| !address::is_public(address.ip()));
+    match private.filter(|_| !address::is_allowed(url, &rules.allowed_hosts)) {
+        Some(address) => Err(AddressError::Private { host: host.to_owned(), address: address.ip() }.into()),
+        None => Ok(addresses),
+    }
+}
+
+/// Returns a client that knows these addresses and no others.
+fn client(addresses: Vec<SocketAddr>) -> Result<Client, WebError> {
+    let pinned = Arc::new(Pinned(addresses));
+    let configured =
+        http::client(|builder| builder.no_proxy().redirect(redirect::Policy::none()).referer(false).dns_resolver(Arc::clone(&pinned)));
+    configured.map_err(|e| WebError::Failed(cause(&e)))
+}
+
+/// A name service with one answer.
+struct Pinned(Vec<SocketAddr>);
+
+impl Resolve for Pinned {
+    fn resolve(&self, _: Name) -> Resolving {
+        let addresses: Addrs = Box::new(self.0.clone().into_iter());
+        Box::pin(std::future::ready(Ok(addresses)))
+    }
+}
+
+/// Receives a body up to a limit.
+async fn receive(url: Url, mut response: Response, limit: usize) -> Result<Body, WebError> {
+    if response.content_length().is_some_and(|length| length > limit as u64) {
+        return Err(WebError::TooLarge(limit));
+    }
+    let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let mut bytes = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(|e| WebError::Failed(cause(&e)))? {
+        if bytes.len() + chunk.len() > limit {
+            return Err(WebError::TooLarge(limit));
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(Body { url, content_type, bytes })
+}
+
+/// Returns the innermost reason of an error; the outer ones repeat the address.
+fn cause(error: &dyn std::error::Error) -> String {
+    let mut innermost = error;
+    while let Some(source) = innermost.source() {
+        innermost = source;
+    }
+    innermost.to_string()
+}
+
+#[cfg(test)]
+mod tests;

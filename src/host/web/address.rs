@@ -1,0 +1,193 @@
+//! Which web addresses may be fetched: public ones, and what the user named.
+//!
+//! A page's address comes from a model or from another page. It must not lead into the user's
+//! own network: every address that a name resolves to is judged before one of them is used.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use reqwest::Url;
+
+/// Why an address is not fetched.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AddressError {
+    /// The text is no address of the web.
+    #[error("`{0}` is no web address (http or https)")]
+    NotWeb(String),
+    /// It has a user name or password in it.
+    #[error("an address must not hold a user name or password")]
+    Credentials,
+    /// It leads to a machine that is not public.
+    #[error("`{host}` is not a public address ({address}); list it under the allowed hosts of your own configuration to fetch it")]
+    Private {
+        /// The host in the address.
+        host: String,
+        /// What it resolves to.
+        address: IpAddr,
+    },
+}
+
+/// Reads an address and turns links to a file's page at a code host into links to the file.
+///
+/// # Errors
+/// It is no web address, or it holds credentials.
+pub fn parse(text: &str) -> Result<Url, AddressError> {
+    let url = Url::parse(text).map_err(|_| AddressError::NotWeb(text.to_owned()))?;
+    check(&url)?;
+    Ok(raw(&url).unwrap_or(url))
+}
+
+/// Checks an address without asking for its host's numbers.
+///
+/// # Errors
+/// As [`parse`].
+pub fn check(url: &Url) -> Result<(), AddressError> {
+    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none_or(str::is_empty) {
+        return Err(AddressError::NotWeb(url.to_string()));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(AddressError::Credentials);
+    }
+    Ok(())
+}
+
+/// Returns the address of the bare file for a page of GitHub or GitLab that shows it.
+fn raw(url: &Url) -> Option<Url> {
+    let path = url.path();
+    let raw = match url.host_str()? {
+        "github.com" => {
+            let mut parts = path.trim_start_matches('/').splitn(4, '/');
+            let (owner, repository, kind, rest) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+            (kind == "blob").then(|| format!("https://raw.githubusercontent.com/{owner}/{repository}/{rest}"))?
+        }
+        "gitlab.com" => format!("https://gitlab.com{}", path.split_once("/-/blob/").map(|(p, rest)| format!("{p}/-/raw/{rest}"))?),
+        _ => return None,
+    };
+    Url::parse(&raw).ok()
+}
+
+/// Returns whether the user allowed a host, by its name or with its port.
+pub fn is_allowed(url: &Url, allowed: &[String]) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let with_port = format!("{host}:{}", url.port_or_known_default().unwrap_or(0));
+    allowed.iter().any(|name| name.eq_ignore_ascii_case(host) || name.eq_ignore_ascii_case(&with_port))
+}
+
+/// Returns whether an address belongs to the public internet.
+pub fn is_public(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => is_public_v4(v4),
+        IpAddr::V6(v6) => match v6.segments() {
+            [0, 0, 0, 0, 0, 0xffff, ..] | [0x64, 0xff9b, 0, 0, 0, 0, ..] => is_public_v4(embedded(v6)),
+            _ => is_public_v6(v6),
+        },
+    }
+}
+
+/// Returns the IPv4 address in the last bytes of an IPv6 address.
+fn embedded(v6: Ipv6Addr) -> Ipv4Addr {
+    let [.., a, b, c, d] = v6.octets();
+    Ipv4Addr::new(a, b, c, d)
+}
+
+/// Judges by the registry of special addresses (RFC 6890 and what came after it).
+fn is_public_v4(v4: Ipv4Addr) -> bool {
+    !matches!(
+        v4.octets(),
+        [0 | 10 | 127, ..]
+            | [100, 64..=127, ..]
+            | [169, 254, ..]
+            | [172, 16..=31, ..]
+            | [192, 0, 0 | 2, _]
+            | [192, 88, 99, _]
+            | [192, 168, ..]
+            | [198, 18..=19, ..]
+            | [198, 51, 100, _]
+            | [203, 0, 113, _]
+            | [224..=255, ..]
+    )
+}
+
+/// Judges an IPv6 address: global unicast without the parts that are set aside.
+fn is_public_v6(v6: Ipv6Addr) -> bool {
+    match v6.segments() {
+        [0x2001, 0..=0x1ff, ..] | [0x2001, 0xdb8, ..] | [0x2002, ..] | [0x3fff, 0..=0xfff, ..] => false,
+        [first, ..] => first & 0xe000 == 0x2000,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Compares what an address is read as.
+    fn check_parse(text: &str, expected: &str) {
+        let found = parse(text).map_or_else(|e| e.to_string(), |url| url.to_string());
+        assert_eq!(found, expected, "for {text:?}");
+    }
+
+    #[test]
+    fn only_the_web_is_fetched() {
+        check_parse("https://example.com/a?b", "https://example.com/a?b");
+        check_parse("file:///etc/passwd", "`file:///etc/passwd` is no web address (http or https)");
+        check_parse("gopher://x", "`gopher://x` is no web address (http or https)");
+        check_parse("http://", "`http://` is no web address (http or https)");
+        check_parse("https://user:pw@example.com/", "an address must not hold a user name or password");
+    }
+
+    #[test]
+    fn a_file_shown_at_a_code_host_is_fetched_bare() {
+        check_parse("https://github.com/o/r/blob/main/src/a.rs#L3", "https://raw.githubusercontent.com/o/r/main/src/a.rs");
+        check_parse("https://github.com/o/r/issues/3", "https://github.com/o/r/issues/3");
+        check_parse("https://gitlab.com/g/p/-/blob/main/a", "https://gitlab.com/g/p/-/raw/main/a");
+    }
+
+    #[test]
+    fn every_spelling_of_a_local_address_is_seen() {
+        for text in [
+            "http://127.0.0.1",
+            "http://2130706433",
+            "http://0x7f.1",
+            "http://0177.0.0.1",
+            "http://127.1",
+            "http://0",
+            "http://10.1.2.3",
+            "http://172.31.0.1",
+            "http://192.168.1.1",
+            "http://169.254.169.254",
+            "http://100.100.0.1",
+            "http://198.19.0.1",
+            "http://224.0.0.1",
+            "http://255.255.255.255",
+            "http://[::1]",
+            "http://[::]",
+            "http://[::ffff:127.0.0.1]",
+            "http://[::ffff:7f00:1]",
+            "http://[fe80::1]",
+            "http://[fd00::1]",
+            "http://[ff02::1]",
+            "http://[64:ff9b::7f00:1]",
+            "http://[2002:7f00:1::]",
+            "http://[2001:db8::1]",
+            "http://[2001::1]",
+        ] {
+            let url = parse(text).expect("each of these is an address");
+            let address: IpAddr = url.host_str().unwrap().trim_matches(['[', ']']).parse().expect("each of these is a number");
+            assert!(!is_public(address), "{text} counts as public");
+        }
+    }
+
+    #[test]
+    fn public_addresses_are_public() {
+        for text in ["1.1.1.1", "192.0.1.1", "172.32.0.1", "223.255.255.255", "2606:4700::1111", "64:ff9b::101:101", "::ffff:8.8.8.8"] {
+            assert!(is_public(text.parse().unwrap()), "{text} does not count as public");
+        }
+    }
+
+    #[test]
+    fn a_host_is_allowed_by_name_or_with_its_port() {
+        let url = parse("http://Docs.local:8080/x").unwrap();
+        assert!(is_allowed(&url, &["docs.local".to_owned()]));
+        assert!(is_allowed(&url, &["docs.local:8080".to_owned()]));
+        assert!(!is_allowed(&url, &["docs.local:80".to_owned(), "local".to_owned()]));
+    }
+}
