@@ -14,6 +14,5 @@ pub mod search;
 pub mod shell;
 pub mod stdout;
 pub mod lock;
-pub mod process;
 pub mod sync;
 pub mod web;
