@@ -8,10 +8,10 @@ use fail::fail_point;
 
 use crate::git::merge::Merged;
 use crate::git::object::{CommitId, TreeId};
-use crate::git::publish::{Guard, Published};
+use crate::git::publish::{Guard, Overlap, Published};
 use crate::git::reference::{Expected, MoveError};
 use crate::git::repository::Repository;
-use crate::host::sync;
+use crate::host::sync::sync;
 use crate::session::journal::{Entry, Pending};
 use crate::session::name::SessionName;
 use crate::workflow::project::Project;
@@ -64,10 +64,10 @@ impl Project {
     ///
     /// # Errors
     /// Before the ref moved: nothing has changed. After it: the message says that the next call finishes.
-    pub fn complete(&self, session: &SessionName, turn: Step, files: Option<&Move>) -> anyhow::Result<Published> {
+    pub fn complete(&self, session: &SessionName, turn: &Step, files: Option<&Move>) -> anyhow::Result<Published> {
         let journal = self.journal();
         fail_point!("before-objects-sync", |_| Err(anyhow::anyhow!("failpoint before-objects-sync")));
-        sync::all(&self.repository.common_dir()).context("making the turn's objects durable")?;
+        sync(&self.repository.common_dir(), &[]).context("making the turn's objects durable")?;
         let needed = files.filter(|files| files.from != files.to);
         if let Some(files) = needed {
             fail_point!("before-intent", |_| Err(anyhow::anyhow!("failpoint before-intent")));
@@ -80,18 +80,21 @@ impl Project {
             return Err(not_moved(session, error));
         }
         fail_point!("after-ref", |_| Err(anyhow::anyhow!("failpoint after-ref")));
-        let done = self.after_the_ref(session, turn.new, needed);
+        let done = self.after_the_ref(session, turn, needed);
         done.with_context(|| format!("the turn is recorded as {}; `teddy recover` brings it to your files", turn.new))
     }
 
     /// Does what comes after the commit point.
-    fn after_the_ref(&self, session: &SessionName, tip: CommitId, files: Option<&Move>) -> anyhow::Result<Published> {
-        let journal = self.journal();
-        sync::all(&self.repository.common_dir())?;
+    fn after_the_ref(&self, session: &SessionName, turn: &Step, files: Option<&Move>) -> anyhow::Result<Published> {
+        let (journal, tip) = (self.journal(), turn.new);
+        sync(&self.repository.common_dir(), &[]).context("making the session's ref durable")?;
         journal.keep_tip(session, tip)?;
         self.store().discard_draft(session)?;
+        if let Some(workspace) = turn.published {
+            self.repository.move_reference(&self.published_reference(), Expected::Any, workspace, &turn.log)?;
+        }
         let Some(files) = files else { return Ok(Published::default()) };
-        let published = publish(&self.repository, files, &operation(tip))?;
+        let published = publish(&self.repository, files, &guard(&operation(tip), Overlap::Stop))?;
         fail_point!("before-clear", |_| Err(anyhow::anyhow!("failpoint before-clear")));
         journal.finish()?;
         Ok(published)
@@ -150,7 +153,7 @@ impl Project {
             user.tell(Event::Warning(&format!("`{}` is gone, so that a turn of `{session}` cannot be brought to it", pending.workspace.display())));
             return Ok(());
         };
-        let published = publish(repository, &files, &pending.operation)?;
+        let published = publish(repository, &files, &guard(&pending.operation, Overlap::PassOver))?;
         user.tell(Event::Note(&format!("finished an interrupted turn of `{session}`: {} files", published.written.len() + published.deleted.len())));
         for path in &published.conflicts {
             user.tell(Event::Warning(&format!("`{}` was changed meanwhile and is left as it is", String::from_utf8_lossy(path))));
@@ -166,15 +169,22 @@ pub struct Step {
     pub expected: Expected,
     /// Where it goes.
     pub new: CommitId,
+    /// The workspace commit to which the user's files are brought, if they are.
+    pub published: Option<CommitId>,
     /// The line in its log.
     pub log: String,
 }
 
 /// Brings the files along and makes it durable.
-fn publish(repository: &Repository, files: &Move, operation: &str) -> anyhow::Result<Published> {
-    let published = repository.publish(files.from, files.to, &Guard::new(operation))?;
-    sync::all(repository.workdir())?;
+fn publish(repository: &Repository, files: &Move, guard: &Guard) -> anyhow::Result<Published> {
+    let published = repository.publish(files.from, files.to, guard)?;
+    sync(repository.workdir(), &[]).context("making your files durable")?;
     Ok(published)
+}
+
+/// Returns what a publication respects.
+fn guard(operation: &str, overlap: Overlap) -> Guard {
+    Guard { operation: operation.to_owned(), overlap, ..Guard::default() }
 }
 
 /// Returns the name of an operation.
@@ -185,7 +195,7 @@ fn operation(commit: CommitId) -> String {
 /// Says why a session's ref did not move.
 fn not_moved(session: &SessionName, error: MoveError) -> anyhow::Error {
     match error {
-        MoveError::Moved { .. } => anyhow::anyhow!("session `{session}` got another turn meanwhile; nothing was changed"),
+        MoveError::Moved { .. } => anyhow::Error::new(error).context(format!("session `{session}` got another turn meanwhile; nothing was changed")),
         MoveError::Store(error) => error,
     }
 }

@@ -25,8 +25,8 @@ pub fn new(project: &mut Project, name: &SessionName, agent: &Agent) -> anyhow::
         return Err(StoreError::Taken(name.clone()).into());
     }
     let commit = write(project, name, agent)?;
-    let step = Step { expected: Expected::Absent, new: commit, log: "teddy: start".to_owned() };
-    project.complete(name, step, None).map_err(|error| match error.downcast_ref::<MoveError>() {
+    let step = Step { expected: Expected::Absent, new: commit, published: None, log: "teddy: start".to_owned() };
+    project.complete(name, &step, None).map_err(|error| match error.downcast_ref::<MoveError>() {
         Some(MoveError::Moved { .. }) => StoreError::Taken(name.clone()).into(),
         _ => error,
     })?;

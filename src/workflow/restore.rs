@@ -162,9 +162,9 @@ fn go(project: &Project, tip: &Turn, aim: Aim<'_>, wish: &Wish) -> anyhow::Resul
     if wish.dry_run {
         return Ok(done);
     }
-    let commit = write(project, tip, &Writing { target: &target, recorded: &recorded, files: &files, wish })?;
-    let step = Step { expected: Expected::At(tip.commit), new: commit, log: format!("teddy: restore turn {}", target.turn.number()) };
-    let published = project.complete(&tip.session, step, Some(&files))?;
+    let (commit, after) = write(project, tip, &Writing { target: &target, recorded: &recorded, files: &files, wish })?;
+    let step = Step { expected: Expected::At(tip.commit), new: commit, published: Some(after), log: format!("teddy: restore turn {}", target.turn.number()) };
+    let published = project.complete(&tip.session, &step, Some(&files))?;
     done.overlaps = shown(&published.conflicts);
     done.commit = Some(commit);
     Ok(done)
@@ -223,7 +223,7 @@ struct Writing<'a> {
 }
 
 /// Writes the turn that records a restore.
-fn write(project: &Project, tip: &Turn, writing: &Writing<'_>) -> anyhow::Result<CommitId> {
+fn write(project: &Project, tip: &Turn, writing: &Writing<'_>) -> anyhow::Result<(CommitId, CommitId)> {
     let Writing { target, recorded, files, wish } = writing;
     let repository = &project.repository;
     let draft = project.store().draft(tip)?;
@@ -256,7 +256,7 @@ fn write(project: &Project, tip: &Turn, writing: &Writing<'_>) -> anyhow::Result
     }
     artifacts.put(artifact::REPORT, report(&title, &done));
     let new = NewTurn { session: &tip.session, title: &title, done: &done, artifacts, meta: &meta, previous: Some(tip.commit), workspace: Some(after) };
-    project.store().write(new)
+    Ok((project.store().write(new)?, after))
 }
 
 /// Gives the next turn the state that it had after the turn that was restored.
