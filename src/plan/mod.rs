@@ -6,11 +6,17 @@
 pub mod action;
 pub mod diagnostic;
 pub mod memo;
+pub mod outline;
+pub mod parse;
+pub mod render;
 pub mod repair;
 pub mod run;
 pub mod validate;
 
 use action::Action;
+pub use outline::outline;
+pub use parse::parse;
+pub use render::render;
 
 /// A parsed plan.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -38,6 +44,13 @@ pub struct Field {
     pub value: String,
     /// The items of a nested list, cut from the source.
     pub items: Vec<String>,
+}
+
+impl Field {
+    /// Makes a field that is in no plan yet.
+    pub fn new(key: &str, value: impl Into<String>) -> Field {
+        Field { key: key.to_owned(), value: value.into(), ..Field::default() }
+    }
 }
 
 /// How well the model says that things stand.

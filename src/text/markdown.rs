@@ -132,6 +132,20 @@ pub fn read(text: &str) -> Document {
     Document { blocks, depth: builder.deepest, abandoned: false }
 }
 
+/// Returns the lines of every fenced code block, fences included, in order; those in lists too.
+pub fn fenced(blocks: &[Block]) -> Vec<(Range<usize>, &Code)> {
+    let mut found = Vec::new();
+    let mut open: Vec<&Block> = blocks.iter().rev().collect();
+    while let Some(block) = open.pop() {
+        match &block.node {
+            Node::Code(code) if code.fence_char.is_some() => found.push((block.first..block.last + 1, code)),
+            Node::List { items, .. } => open.extend(items.iter().rev().flat_map(|item| item.blocks.iter().rev())),
+            _ => {}
+        }
+    }
+    found
+}
+
 /// Returns one line of text as Markdown shows it: backslash escapes and entities decoded, nothing else changed.
 pub fn unescape(line: &str) -> String {
     if !line.contains(['\\', '&']) {

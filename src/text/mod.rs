@@ -12,6 +12,7 @@ pub mod redact;
 
 pub mod resource;
 pub mod visible;
+pub mod yaml;
 
 /// Returns a short name for a text, the same for the same bytes.
 pub fn digest(text: &str) -> String {

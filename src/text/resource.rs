@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::path::{PathError, RepoPath};
+use super::path::{PathError, RepoPath, is_deceptive};
 
 /// Something that the model can be shown.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,16 +27,21 @@ pub struct Artifact {
 }
 
 impl Resource {
-    /// Reads one entry as it stands in a context list: `path`, `/path`, `./path`, a URL, or the
-    /// name of an artifact.
+    /// Reads one entry as it stands in a context list: `path`, `/path`, `./path`, `folder/`, a URL, or
+    /// the name of an artifact.
     ///
     /// # Errors
-    /// The path rules, where the text is neither a URL nor an artifact.
+    /// The path rules, where the text is neither a URL nor an artifact; a blank or a deceptive character
+    /// in a URL.
     pub fn parse(text: &str) -> Result<Resource, PathError> {
         if is_url(text) {
+            if let Some(bad) = text.chars().find(|&c| c.is_whitespace() || is_deceptive(c)) {
+                return Err(PathError::Character(bad as u32));
+            }
             return Ok(Resource::Url(text.to_owned()));
         }
         let relative = text.strip_prefix("./").or_else(|| text.strip_prefix('/')).unwrap_or(text);
+        let relative = relative.strip_suffix('/').unwrap_or(relative);
         match Artifact::parse(relative) {
             Some(artifact) => Ok(Resource::Artifact(artifact)),
             None => RepoPath::parse(relative).map(Resource::File),
@@ -97,12 +102,16 @@ mod tests {
             check(text, "src/a.rs");
         }
         check(".pre-commit-config.yaml", ".pre-commit-config.yaml");
+        check("src/", "src");
+        check("src//", "the path has an empty or `.` component");
     }
 
     #[test]
     fn a_url_is_kept_as_it_is() {
         check("https://example.com/docs?a=1", "https://example.com/docs?a=1");
         assert!(!is_url("ftp://example.com"));
+        check("https://a.example/\u{202e}x", "the path has the character U+202E, which is not allowed in a path");
+        check("https://a.example/x y", "the path has the character U+0020, which is not allowed in a path");
     }
 
     #[test]

@@ -1,6 +1,20 @@
 //! INVOKE: hands over to another agent.
 
+use super::body::Body;
+use super::{Kind, Row, resource_list};
+use crate::plan::Field;
 use crate::text::resource::Resource;
+
+/// The line of the table.
+pub const ROW: Row = Row {
+    name: "INVOKE",
+    aliases: &[],
+    keys: &["Agent", "Handoff Resources", "Description"],
+    shape: "a list and a message",
+    message: true,
+    labels: false,
+    read: |body| read(body).map(Kind::Invoke),
+};
 
 /// A hand-over.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,4 +25,23 @@ pub struct Invoke {
     pub resources: Vec<Resource>,
     /// The Markdown, cut from the source, without blank lines at its ends.
     pub message: String,
+}
+
+impl Invoke {
+    /// Returns the fields of its value.
+    pub fn fields(&self) -> Vec<Field> {
+        let list = resource_list(&self.resources);
+        std::iter::once(Field::new("Agent", self.agent.as_str())).chain(list).chain([Field::new("Description", "")]).collect()
+    }
+}
+
+/// Reads the action.
+fn read(body: &mut Body<'_>) -> Option<Invoke> {
+    let agent = body.field("Agent").map(|f| f.value.trim_matches(['`', '*']).to_owned()).filter(|name| !name.is_empty());
+    if agent.is_none() {
+        body.wrong(body.line, "INVOKE has no `Agent`", "add `- **Agent:** Architect`, the agent that takes over");
+    }
+    let resources = body.resources();
+    let message = body.message()?;
+    Some(Invoke { agent: agent?, resources, message })
 }

@@ -1,16 +1,50 @@
 //! The nine actions: one file each for its value, its fields, how it is read and written.
 
+pub mod body;
+pub mod border;
 pub mod chat_with_user;
 pub mod conclude;
 pub mod create;
 pub mod edit;
 pub mod execute;
+pub mod field;
+pub mod heading;
 pub mod invoke;
 pub mod prune;
 pub mod read;
 pub mod research;
 
 use super::Field;
+use crate::text::fence::fence_for;
+use crate::text::link;
+use crate::text::resource::Resource;
+use body::Body;
+
+/// The shortest fence that is written.
+const MIN_FENCE: usize = 4;
+
+/// One line of the table of actions.
+#[derive(Debug)]
+pub struct Row {
+    /// The name as the format spells it.
+    pub name: &'static str,
+    /// Other names that are read.
+    pub aliases: &'static [&'static str],
+    /// The fields that mean something, as the format spells them.
+    pub keys: &'static [&'static str],
+    /// What stands below the heading, in words.
+    pub shape: &'static str,
+    /// Whether all that follows the list is a message.
+    pub message: bool,
+    /// Whether it has the labels FIND and REPLACE.
+    pub labels: bool,
+    /// Reads it; `None` and a diagnostic where it cannot be read.
+    pub read: fn(&mut Body<'_>) -> Option<Kind>,
+}
+
+/// The actions.
+pub static ROWS: [Row; 9] =
+    [create::ROW, read::ROW, edit::ROW, execute::ROW, research::ROW, chat_with_user::ROW, invoke::ROW, conclude::ROW, prune::ROW];
 
 /// One `### ACTION` of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,6 +96,48 @@ impl Kind {
         }
     }
 
+    /// Returns its fields that follow from its value, in the format's order; a `Description` without
+    /// a value marks the place of the action's own.
+    pub fn fields(&self) -> Vec<Field> {
+        match self {
+            Kind::Create(create) => create.fields(),
+            Kind::Read(read) => read.fields(),
+            Kind::Edit(edit) => edit.fields(),
+            Kind::Execute(execute) => execute.fields(),
+            Kind::Research(_) => vec![Field::new("Description", "")],
+            Kind::ChatWithUser(_) => Vec::new(),
+            Kind::Invoke(invoke) => invoke.fields(),
+            Kind::Conclude(conclude) => conclude.fields(),
+            Kind::Prune(prune) => prune.fields(),
+        }
+    }
+
+    /// Writes what stands below its list; messages are left to `border`.
+    pub fn write(&self, out: &mut String) {
+        match self {
+            Kind::Create(create) => create.write(out),
+            Kind::Edit(edit) => edit.write(out),
+            Kind::Execute(execute) => execute.write(out),
+            Kind::Research(research) => research.write(out),
+            _ => {}
+        }
+    }
+
+    /// Returns its message.
+    pub fn message(&self) -> Option<&str> {
+        match self {
+            Kind::ChatWithUser(chat) => Some(&chat.message),
+            Kind::Invoke(invoke) => Some(&invoke.message),
+            Kind::Conclude(conclude) => Some(&conclude.message),
+            _ => None,
+        }
+    }
+
+    /// Returns the keys of its row of the table.
+    pub fn keys(&self) -> &'static [&'static str] {
+        ROWS.iter().find(|row| row.name == self.name()).map_or(&[], |row| row.keys)
+    }
+
     /// Returns what it acts on, in one line: a path, a URL, an agent, the first line of a command,
     /// the first query, the first line of a message.
     pub fn target(&self) -> String {
@@ -85,4 +161,30 @@ impl Action {
     pub fn description(&self) -> &str {
         self.fields.iter().find(|f| f.key == "Description").map_or("", |f| f.value.as_str())
     }
+}
+
+/// Writes a code block whose fence is longer than any run inside.
+pub fn write_block(content: &str, language: &str, out: &mut String) {
+    let fence = fence_for(content, MIN_FENCE);
+    let language: String = language.chars().filter(|&c| c != '`' && !c.is_whitespace() && !c.is_control()).collect();
+    out.push_str(&format!("{fence}{language}\n{content}"));
+    if !content.is_empty() && !content.ends_with(['\n', '\r']) {
+        out.push('\n');
+    }
+    out.push_str(&fence);
+    out.push('\n');
+}
+
+/// Writes a resource as a link.
+fn write_resource(resource: &Resource) -> String {
+    match resource {
+        Resource::Url(url) => link::write_url(url),
+        other => link::write_path(&other.to_string()),
+    }
+}
+
+/// Returns the field that lists resources; none where there are none.
+fn resource_list(resources: &[Resource]) -> Option<Field> {
+    let items = resources.iter().map(write_resource).collect();
+    (!resources.is_empty()).then(|| Field { items, ..Field::new("Handoff Resources", "") })
 }

@@ -1,0 +1,148 @@
+//! Where an action ends: the headings that no message can hold.
+//!
+//! Reading and writing share it, so that a message that is written never holds an action, a section
+//! or a title for who reads it.
+
+use super::field;
+use super::heading::{self, Section};
+use crate::text::markdown::{self, Block, Code, Lines, Node};
+
+/// A heading that ends what stands above it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Border {
+    /// Level 1.
+    Title,
+    /// Level 2 with the name of a section.
+    Section(Section),
+    /// Level 3 with the name of an action.
+    Action(&'static str),
+    /// The name of an action at another level, or other words at level 3 with an action's fields below.
+    Unknown,
+}
+
+/// Returns which border the block at an index is; an underlined heading is none.
+pub fn border(lines: &Lines<'_>, blocks: &[Block], index: usize) -> Option<Border> {
+    let Node::Heading { level, setext: false, text } = &blocks[index].node else { return None };
+    match (level, heading::section(text), heading::action(text)) {
+        (1, ..) => Some(Border::Title),
+        (2, Some(section), _) => Some(Border::Section(section)),
+        (3, _, Some(name)) => Some(Border::Action(name)),
+        (_, _, Some(_)) => Some(Border::Unknown),
+        (3, ..) => fields_follow(lines, blocks, index).then_some(Border::Unknown),
+        _ => None,
+    }
+}
+
+/// Returns whether the block behind an index is a list that starts with a field of the format.
+fn fields_follow(lines: &Lines<'_>, blocks: &[Block], index: usize) -> bool {
+    match blocks.get(index + 1).map(|block| &block.node) {
+        Some(Node::List { ordered: false, items }) => field::starts_known(lines, items),
+        _ => false,
+    }
+}
+
+/// Returns whether a line reads as the heading of an action or a section to a person, wherever it stands and
+/// however it is indented; also where a blank behind the marks is missing.
+pub fn looks_like_border(line: &str) -> bool {
+    let text = line.trim_matches([' ', '\t', '\u{a0}', '\r', '\n']);
+    let level = text.len() - text.trim_start_matches('#').len();
+    let words = markdown::heading_text(text);
+    match level {
+        2 => text[2..].starts_with([' ', '\t', '\u{a0}']) && heading::section(words).is_some(),
+        3 => heading::action(words).is_some(),
+        _ => false,
+    }
+}
+
+/// Returns the lines, from 1, that look like a border, but are none: Markdown reads them as part of something else
+/// than a fenced code block.
+pub fn hidden(lines: &Lines<'_>, blocks: &[Block]) -> Vec<usize> {
+    let shown: Vec<usize> =
+        (0..blocks.len()).filter(|&i| matches!(blocks[i].node, Node::Heading { setext: false, .. })).map(|i| blocks[i].first).collect();
+    let fenced = markdown::fenced(blocks);
+    let mut inside = fenced.iter().peekable();
+    let mut found = Vec::new();
+    for number in 1..=lines.len() {
+        while inside.next_if(|(range, _)| range.end <= number).is_some() {}
+        let content = inside.peek().is_some_and(|(range, _)| range.contains(&number));
+        if !content && looks_like_border(lines.get(number)) && shown.binary_search(&number).is_err() {
+            found.push(number);
+        }
+    }
+    found
+}
+
+/// Writes a message. A line that would end it gets a backslash, a block that is left open its fence.
+pub fn write_message(message: &str, out: &mut String) {
+    let lines = Lines::new(message);
+    let blocks = markdown::blocks(message);
+    let mut borders = hidden(&lines, &blocks);
+    borders.extend((0..blocks.len()).filter(|&i| border(&lines, &blocks, i).is_some()).map(|i| blocks[i].first));
+    for number in 1..=lines.len() {
+        let line = lines.raw(number);
+        let text = line.trim_start_matches([' ', '\t', '\u{a0}']);
+        if borders.contains(&number) {
+            out.push_str(&line[..line.len() - text.len()]);
+            out.push('\\');
+            out.push_str(text);
+        } else {
+            out.push_str(line);
+        }
+    }
+    if !message.ends_with('\n') {
+        out.push('\n');
+    }
+    if let Some(code) = markdown::fenced(&blocks).into_iter().map(|(_, code)| code).find(|code| !code.closed) {
+        close(code, out);
+    }
+}
+
+/// Writes the fence that closes a block.
+fn close(code: &Code, out: &mut String) {
+    out.extend(std::iter::repeat_n(code.fence_char.unwrap_or('`'), code.fence_len));
+    out.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Compares which lines are borders, and which only look like one.
+    fn check(text: &str, borders: &[usize], expected_hidden: &[usize]) {
+        let (lines, blocks) = (Lines::new(text), markdown::blocks(text));
+        let found: Vec<usize> = (0..blocks.len()).filter(|&i| border(&lines, &blocks, i).is_some()).map(|i| blocks[i].first).collect();
+        assert_eq!(found, borders, "borders of {text:?}");
+        assert_eq!(hidden(&lines, &blocks), expected_hidden, "hidden in {text:?}");
+    }
+
+    #[test]
+    fn headings_of_the_format_are_borders_and_others_are_words() {
+        check("# T\n\n## Memos\n\n## Words\n\n### `READ`\n\n### Options\n- a\n\n### `DELETE`\n- **File Path:** x\n", &[1, 3, 7, 12], &[]);
+        check("#### `READ`\n", &[1], &[]);
+        check("text\n---\n\n```\n### `READ`\n```\n", &[], &[]);
+    }
+
+    #[test]
+    fn p18_a_heading_that_markdown_reads_as_something_else_is_found() {
+        check("<!--\n### `READ`\n-->\n", &[], &[2]);
+        check("- a\n\n  ### `READ`\n", &[], &[3]);
+        check("###`READ`\n", &[], &[1]);
+        check("###\u{a0}`READ`\n", &[], &[1]);
+        check("x\n\n    ### `READ`\n", &[], &[3]);
+        check("<details>\n## Action Plan\n", &[], &[2]);
+    }
+
+    #[test]
+    fn a_written_message_holds_no_border() {
+        for (message, expected) in [
+            ("### `READ`", "\\### `READ`\n"),
+            ("```\n### `READ`\n```", "```\n### `READ`\n```\n"),
+            ("# x\n~~~~\ny", "\\# x\n~~~~\ny\n~~~~\n"),
+            ("<!--\n### READ", "<!--\n\\### READ\n"),
+        ] {
+            let mut out = String::new();
+            write_message(message, &mut out);
+            assert_eq!(out, expected);
+        }
+    }
+}

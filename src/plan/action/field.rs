@@ -1,0 +1,205 @@
+//! `- **Key:** value`: how an item of a plan's list is read and written.
+
+use crate::plan::Field;
+use crate::plan::action::heading;
+use crate::text::markdown::{Item, Lines, Node, columns};
+
+/// The keys that mean something, as the format spells them.
+const KEYS: [&str; 15] = [
+    "Status",
+    "Plan Type",
+    "Agent",
+    "File Path",
+    "Resource",
+    "Description",
+    "Expected Outcome",
+    "cwd",
+    "env",
+    "Allow Failure",
+    "Timeout",
+    "Overwrite",
+    "Final Newline",
+    "Line Endings",
+    "Handoff Resources",
+];
+/// Keys that other versions of the format give a meaning which this one does not.
+const UNSUPPORTED: [&str; 4] = ["Match All", "Lines", "Background", "Tail"];
+/// Keys that say something to a reader only; one too many does no harm.
+const WORDS: [&str; 4] = ["Status", "Plan Type", "Description", "Expected Outcome"];
+/// The longest key, in bytes.
+const MAX_KEY: usize = 60;
+
+/// An item as read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The field.
+    pub field: Field,
+    /// The first line of the item's text that is no part of the value: a label, a fence that is none.
+    pub rest: Option<usize>,
+}
+
+/// Returns a key as the format spells it, whatever its case, blanks and marks; aliases too.
+pub fn canonical(key: &str) -> Option<&'static str> {
+    let plain = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
+    let key = match plain(key).as_str() {
+        "referencefiles" => "handoffresources".to_owned(),
+        "lineending" => "lineendings".to_owned(),
+        other => other.to_owned(),
+    };
+    KEYS.into_iter().chain(UNSUPPORTED).find(|known| plain(known) == key)
+}
+
+/// Returns whether a key of the format changes what an action does.
+pub fn has_weight(key: &str) -> bool {
+    (KEYS.contains(&key) && !WORDS.contains(&key)) || is_unsupported(key)
+}
+
+/// Returns whether a key belongs to another version of the format.
+pub fn is_unsupported(key: &str) -> bool {
+    UNSUPPORTED.contains(&key)
+}
+
+/// Reads an item. `own` says whether an unindented line that follows the item's text still belongs to its value.
+pub fn read(lines: &Lines<'_>, item: &Item, own: Own) -> Option<Entry> {
+    let paragraph = item.blocks.first().filter(|block| block.node == Node::Paragraph)?;
+    let (mark, text) = split_marker(lines.get(item.first));
+    let (key, first) = split_key(text)?;
+    let mut value = vec![first];
+    let mut rest = None;
+    for number in paragraph.first + 1..=paragraph.last {
+        let line = lines.get(number);
+        let lazy = indent(line) < mark && own == Own::Indented;
+        if lazy || heading::label(line.trim()).is_some() || is_fence(line) {
+            rest = Some(number);
+            break;
+        }
+        value.push(line.trim());
+    }
+    let key = canonical(key).map_or_else(|| key.to_owned(), str::to_owned);
+    let field = Field { line: item.first, key, value: value.join(" ").trim().to_owned(), items: nested(lines, item) };
+    Some(Entry { field, rest })
+}
+
+/// Which lines below an item's first one belong to its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Own {
+    /// Those that CommonMark gives it, indented or not.
+    All,
+    /// Indented ones; an unindented one starts the message.
+    Indented,
+}
+
+/// Writes a field as the format spells it. Whatever its texts hold, it stays one field.
+pub fn write(field: &Field, out: &mut String) {
+    let value = one_line(&field.value);
+    let key = one_line(&field.key);
+    let blank = if value.is_empty() { "" } else { " " };
+    out.push_str(&format!("- **{key}:**{blank}{value}\n"));
+    for item in &field.items {
+        out.push_str(&format!("    - {}\n", one_line(item)));
+    }
+}
+
+/// Returns a text on one line, without blanks at its ends.
+pub fn one_line(text: &str) -> String {
+    text.split(['\n', '\r']).map(str::trim).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// Returns whether a list's first item has a key that the format knows.
+pub fn starts_known(lines: &Lines<'_>, items: &[Item]) -> bool {
+    items.first().and_then(|item| read(lines, item, Own::All)).is_some_and(|entry| canonical(&entry.field.key).is_some())
+}
+
+/// Returns the texts of the nested lists' items.
+fn nested(lines: &Lines<'_>, item: &Item) -> Vec<String> {
+    let lists = item.blocks.iter().filter_map(|block| match &block.node {
+        Node::List { items, .. } => Some(items),
+        _ => None,
+    });
+    lists.flatten().map(|inner| item_text(lines, inner)).collect()
+}
+
+/// Returns an item's first paragraph on one line.
+fn item_text(lines: &Lines<'_>, item: &Item) -> String {
+    let last = item.blocks.first().filter(|b| b.node == Node::Paragraph).map_or(item.first, |b| b.last);
+    let (_, first) = split_marker(lines.get(item.first));
+    let more = (item.first + 1..=last).map(|n| lines.get(n).trim());
+    std::iter::once(first.trim()).chain(more).collect::<Vec<_>>().join(" ").trim().to_owned()
+}
+
+/// Splits an item's first line at the end of its bullet; the first part as the columns that it takes.
+fn split_marker(line: &str) -> (usize, &str) {
+    let text = line.trim_start_matches([' ', '\t']);
+    let text = text.strip_prefix(['-', '*', '+']).unwrap_or(text).trim_start_matches([' ', '\t']);
+    (columns(&line[..line.len() - text.len()]), text)
+}
+
+/// Splits `**Key:** value` in each of its spellings: bold, italic, code or plain, colon inside or outside.
+fn split_key(text: &str) -> Option<(&str, &str)> {
+    const MARKS: [char; 3] = ['*', '_', '`'];
+    let (key, value) = text.split_once(':')?;
+    let key = key.trim_matches(MARKS).trim();
+    let marked = text.starts_with(MARKS);
+    let words = !key.is_empty() && key.len() <= MAX_KEY && key.chars().all(|c| c.is_alphanumeric() || " _-/()`".contains(c));
+    if !words || value.starts_with("//") {
+        return None;
+    }
+    let value = if marked { value.trim_start_matches(['*', '_']) } else { value };
+    Some((key, value.trim()))
+}
+
+/// Returns the columns of a line's leading blanks.
+fn indent(line: &str) -> usize {
+    columns(&line[..line.len() - line.trim_start_matches([' ', '\t']).len()])
+}
+
+/// Returns whether a line of text looks like a fence.
+pub fn is_fence(line: &str) -> bool {
+    let line = line.trim_start();
+    line.starts_with("```") || line.starts_with("~~~")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::markdown::blocks;
+
+    /// Compares what each item of a list is read as.
+    fn check(text: &str, expected: &[(&str, &str)]) {
+        let lines = Lines::new(text);
+        let mut found = Vec::new();
+        for block in blocks(text) {
+            let Node::List { items, .. } = block.node else { continue };
+            found.extend(items.iter().filter_map(|item| read(&lines, item, Own::All)).map(|e| (e.field.key, e.field.value)));
+        }
+        let expected: Vec<_> = expected.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        assert_eq!(found, expected, "for {text:?}");
+    }
+
+    #[test]
+    fn p8_a_key_is_read_in_every_usual_spelling() {
+        for item in ["- **File Path:** x", "- **File Path**: x", "- File Path: x", "* *File Path:* x", "+ `File Path`: x", "- file_path: x"]
+        {
+            check(item, &[("File Path", "x")]);
+        }
+        check("- **Reference Files:** x", &[("Handoff Resources", "x")]);
+        check("- **Other:** z", &[("Other", "z")]);
+    }
+
+    #[test]
+    fn p8_a_value_keeps_its_marks_and_colons() {
+        check("- **Description:** Description: `a` *b*", &[("Description", "Description: `a` *b*")]);
+        check("- **Resource:** https://example.com/a", &[("Resource", "https://example.com/a")]);
+        check("- https://example.com\n- no key here", &[]);
+    }
+
+    #[test]
+    fn p8_a_value_may_go_on_below() {
+        check("- **Description:** one\n  two\nthree\n", &[("Description", "one two three")]);
+    }
+
+    #[test]
+    fn f04_a_label_below_a_value_is_no_part_of_it() {
+        check("- **Description:** d\n`FIND:`\n", &[("Description", "d")]);
+    }
+}

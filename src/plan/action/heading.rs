@@ -1,0 +1,113 @@
+//! What a heading of a plan says: a section, an action, or just words.
+
+use super::ROWS;
+
+/// A section of a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Section {
+    /// `## Rationale`
+    Rationale,
+    /// `## Memos`
+    Memos,
+    /// `## Action Plan`
+    ActionPlan,
+}
+
+impl Section {
+    /// Returns the heading's text as the format spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Section::Rationale => "Rationale",
+            Section::Memos => "Memos",
+            Section::ActionPlan => "Action Plan",
+        }
+    }
+}
+
+/// Returns the section that a level 2 heading opens: the name in any case, with or without number,
+/// emphasis and colon.
+pub fn section(text: &str) -> Option<Section> {
+    let name = bare(text);
+    [Section::Rationale, Section::Memos, Section::ActionPlan].into_iter().find(|s| s.name().eq_ignore_ascii_case(name))
+}
+
+/// Returns the format's name of the action that a level 3 heading opens: the name in capitals, or in any
+/// case between backticks, with or without number, emphasis and colon; blanks may stand for `_`.
+pub fn action(text: &str) -> Option<&'static str> {
+    let name = bare(text).replace([' ', '-'], "_");
+    let quoted = unnumbered(text).trim_start_matches(['*', '_']).starts_with('`');
+    let same = |known: &str| if quoted { known.eq_ignore_ascii_case(&name) } else { known == name };
+    ROWS.iter().find(|row| same(row.name) || row.aliases.iter().any(|a| same(a))).map(|row| row.name)
+}
+
+/// Returns whether a paragraph's line or a heading of an EDIT is the label `FIND:` or `REPLACE:`, and which.
+pub fn label(line: &str) -> Option<Label> {
+    let name = bare(line.trim_start_matches('#'));
+    [("FIND", Label::Find), ("REPLACE", Label::Replace)].into_iter().find(|(word, _)| word.eq_ignore_ascii_case(name)).map(|(_, l)| l)
+}
+
+/// A label of an EDIT.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Label {
+    /// `FIND:`
+    Find,
+    /// `REPLACE:`
+    Replace,
+}
+
+/// Returns the format's names, as a message lists them.
+pub fn allowed() -> String {
+    let names: Vec<String> = ROWS.iter().map(|row| format!("`{}`", row.name)).collect();
+    names.join(", ")
+}
+
+/// Removes a number, emphasis, backticks, a colon and blanks around a heading's words.
+pub fn bare(text: &str) -> &str {
+    unnumbered(text).trim_matches(['`', '*', '_', ':', ' ', '\t', '\u{a0}'])
+}
+
+/// Removes a leading `1.` or `1)`.
+fn unnumbered(text: &str) -> &str {
+    let text = text.trim_matches([' ', '\t', '\u{a0}']);
+    let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let numbered = rest.len() < text.len() && rest.starts_with(['.', ')']);
+    if numbered { rest[1..].trim_start_matches([' ', '\t', '\u{a0}']) } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Compares which action a heading opens; an empty text for none.
+    fn check(text: &str, expected: &str) {
+        assert_eq!(action(text).unwrap_or_default(), expected, "for {text:?}");
+    }
+
+    #[test]
+    fn p17_an_action_is_known_in_every_usual_spelling() {
+        for text in ["`READ`", "READ", "**READ**", "`READ**", "1. READ", "2) `READ`", "**`READ`**", "READ:", "`read`", "\u{a0}`READ`"] {
+            check(text, "READ");
+        }
+        for text in ["CHAT WITH USER", "`CHAT_WITH_USER`", "CHAT-WITH-USER", "PROMPT"] {
+            check(text, "CHAT_WITH_USER");
+        }
+        check("`RETURN`", "CONCLUDE");
+    }
+
+    #[test]
+    fn p17_words_are_no_action() {
+        for text in ["Read", "Research", "READ the docs", "MESSAGE", "", "FIND:"] {
+            check(text, "");
+        }
+    }
+
+    #[test]
+    fn sections_and_labels_are_known_by_name() {
+        assert_eq!(section("2. Action plan:"), Some(Section::ActionPlan));
+        assert_eq!(section("**Rationale**"), Some(Section::Rationale));
+        assert_eq!(section("Plan"), None);
+        assert_eq!(label("#### `FIND:`"), Some(Label::Find));
+        assert_eq!(label("**REPLACE:**"), Some(Label::Replace));
+        assert_eq!(label("find the bug"), None);
+    }
+}

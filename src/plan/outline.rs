@@ -1,0 +1,98 @@
+//! How a plan's text was read: one line for each block at its top level.
+//!
+//! A model that got a fence wrong sees nothing wrong in its own text. The outline shows what Markdown
+//! made of it, with a mark at the blocks that a diagnostic is about.
+
+use super::diagnostic::quote;
+use super::parse::{MAX_PLAN, normal, parse};
+use crate::text::markdown::{self, Block, Lines, Node};
+
+/// The most blocks that are listed.
+const MAX_BLOCKS: usize = 500;
+
+/// Returns the outline of a plan's text.
+pub fn outline(text: &str) -> String {
+    if text.len() > MAX_PLAN {
+        return String::new();
+    }
+    let (_, wrong) = parse(text);
+    let text = normal(text);
+    let lines = Lines::new(&text);
+    let blocks = markdown::blocks(&text);
+    let mut out = String::new();
+    for (index, block) in blocks.iter().take(MAX_BLOCKS).enumerate() {
+        let mistaken = wrong.iter().any(|w| (block.first..=block.last).contains(&w.line));
+        let mark = if mistaken { '✗' } else { '✓' };
+        out.push_str(&format!("[{mark}] [{index:03}] line {}: {}\n", block.first, describe(block, &lines)));
+    }
+    if blocks.len() > MAX_BLOCKS {
+        out.push_str(&format!("... and {} more\n", blocks.len() - MAX_BLOCKS));
+    }
+    out
+}
+
+/// Says what a block is, in a few words.
+fn describe(block: &Block, lines: &Lines<'_>) -> String {
+    let first = quote(lines.get(block.first));
+    match &block.node {
+        Node::Heading { level, setext: false, text } => format!("Heading (level {level}): \"{}\"", quote(text)),
+        Node::Heading { level, text, .. } => format!("Heading (level {level}, underlined): \"{}\"", quote(text)),
+        Node::Code(code) => {
+            let fence = match code.fence_char {
+                Some('`') => format!("{} backticks", code.fence_len),
+                Some(_) => format!("{} tildes", code.fence_len),
+                None => "indented".to_owned(),
+            };
+            let closed = if code.closed { "" } else { ", never closed" };
+            let content = code.content.clone().map(|n| lines.get(n)).find(|line| !line.trim().is_empty()).unwrap_or_default();
+            format!("Code block ({fence}, {} lines{closed}): \"{}\"", code.content.len(), quote(content))
+        }
+        Node::List { items, .. } => format!("List ({} items): \"{first}\"", items.len()),
+        Node::Paragraph => format!("Paragraph: \"{first}\""),
+        Node::Rule => "Rule".to_owned(),
+        Node::Html => format!("HTML: \"{first}\""),
+        Node::Quote => format!("Quotation: \"{first}\""),
+        Node::Other => format!("Block: \"{first}\""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Compares an outline.
+    fn check(text: &str, expected: &[&str]) {
+        assert_eq!(outline(text).lines().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn p23_wrong_blocks_are_marked_and_fences_are_named() {
+        check(
+            "# T\n- a: b\n\n## Rationale\n````text\nr\n````\n\n## Action Plan\n\n### `CREATE`\n- **File Path:** a\n```py\nx\n```\nThat is all.\n```\n",
+            &[
+                "[✓] [000] line 1: Heading (level 1): \"T\"",
+                "[✓] [001] line 2: List (1 items): \"- a: b\"",
+                "[✓] [002] line 4: Heading (level 2): \"Rationale\"",
+                "[✓] [003] line 5: Code block (4 backticks, 1 lines): \"r\"",
+                "[✓] [004] line 9: Heading (level 2): \"Action Plan\"",
+                "[✓] [005] line 11: Heading (level 3): \"`CREATE`\"",
+                "[✓] [006] line 12: List (1 items): \"- **File Path:** a\"",
+                "[✓] [007] line 13: Code block (3 backticks, 1 lines): \"x\"",
+                "[✗] [008] line 16: Paragraph: \"That is all.\"",
+                "[✗] [009] line 17: Code block (3 backticks, 0 lines, never closed): \"\"",
+            ],
+        );
+    }
+
+    #[test]
+    fn p23_text_is_cut_between_characters() {
+        let found = outline(&"ü".repeat(100));
+        assert_eq!(found, format!("[✗] [000] line 1: Paragraph: \"{}…\"\n", "ü".repeat(60)));
+    }
+
+    #[test]
+    fn p23_a_hostile_text_has_an_outline_too() {
+        assert!(outline(&"> ".repeat(100_000)).starts_with("[✗] [000] line 1: Quotation"));
+        assert_eq!(outline(""), "");
+    }
+}

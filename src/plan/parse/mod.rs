@@ -1,0 +1,218 @@
+//! From a plan's text to its value, with every mistake at once.
+//!
+//! It never fails and never panics: what cannot be read is left out and said. The text is the one after
+//! repair, and it is read strictly: what the format has no place for is a mistake, never skipped in silence.
+//! Comrak gives the structure (`text::markdown`), a scan of the lines beside it finds the headings that it
+//! takes for something else. The rules P1-P24 are those of `docs/formats/plan.md`.
+
+mod check;
+mod region;
+mod section;
+
+use std::borrow::Cow;
+
+use super::Plan;
+use super::action::body::Body;
+use super::action::border::Border;
+use super::action::heading::{self, Section};
+use super::action::{Action, ROWS};
+use super::diagnostic::{Diagnostic, quote};
+use crate::text::markdown::{self, Block, Lines, MAX_NESTING, Node};
+use region::Region;
+
+/// The largest plan that is read, in bytes (P22).
+pub const MAX_PLAN: usize = 16 << 20;
+/// The most actions of a plan (P22).
+pub const MAX_ACTIONS: usize = 2000;
+
+/// Reads a plan.
+pub fn parse(text: &str) -> (Plan, Vec<Diagnostic>) {
+    let mut plan = Plan::default();
+    if text.len() > MAX_PLAN {
+        let message = format!("the plan has {} bytes; at most {MAX_PLAN} are read", text.len());
+        return (plan, vec![Diagnostic::new(1, message).hint("write a shorter plan, over several turns")]);
+    }
+    let text = normal(text);
+    if text.trim().is_empty() {
+        return (plan, vec![Diagnostic::new(1, "the plan is empty").hint("start with `# Title`")]);
+    }
+    let document = markdown::read(&text);
+    let lines = Lines::new(&text);
+    let limit = limits(&document);
+    let regions = region::split(&lines, &document.blocks);
+    let actions = regions.iter().filter(|r| matches!(r.border, Some(Border::Action(_)))).count();
+    let too_many = (actions > MAX_ACTIONS)
+        .then(|| Diagnostic::new(1, format!("the plan has {actions} actions; at most {MAX_ACTIONS} are read")).hint("write several plans"));
+    if let Some(wrong) = limit.or(too_many) {
+        return (plan, vec![wrong]);
+    }
+    let mut reader = Reader { lines: &lines, blocks: &document.blocks, found: Vec::new(), labels: Vec::new(), section: None };
+    for region in &regions {
+        reader.region(region, &mut plan);
+    }
+    reader.sections(&regions);
+    reader.found.extend(check::unclosed(&lines, &document.blocks));
+    reader.found.extend(check::nul(&text));
+    let hidden = check::hidden(&lines, &document.blocks);
+    reader.found.retain(|wrong| hidden.iter().all(|h| h.line != wrong.line));
+    reader.found.extend(hidden);
+    (plan, reader.finish())
+}
+
+/// Returns a plan's text without a byte order mark, and with LF if all of its lines end with CRLF (P2).
+pub fn normal(text: &str) -> Cow<'_, str> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let pairs = text.matches("\r\n").count();
+    if pairs > 0 && pairs == text.matches('\n').count() && pairs == text.matches('\r').count() {
+        return Cow::Owned(text.replace("\r\n", "\n"));
+    }
+    Cow::Borrowed(text)
+}
+
+/// Says whether a document is too deep or takes too long (P22).
+fn limits(document: &markdown::Document) -> Option<Diagnostic> {
+    if document.abandoned {
+        return Some(Diagnostic::new(1, "reading the plan's Markdown took too long").hint("write plain blocks, nested less"));
+    }
+    (document.depth > MAX_NESTING).then(|| {
+        let message = format!("lists or quotations are nested {} deep; at most {MAX_NESTING} are read", document.depth);
+        Diagnostic::new(1, message).hint("put such text into a code block")
+    })
+}
+
+/// Reads region by region.
+struct Reader<'a> {
+    /// The plan's lines.
+    lines: &'a Lines<'a>,
+    /// The plan's blocks.
+    blocks: &'a [Block],
+    /// The mistakes so far.
+    found: Vec<Diagnostic>,
+    /// What the actions are called, with the lines that they take.
+    labels: Vec<(std::ops::Range<usize>, String)>,
+    /// The section that is open.
+    section: Option<Section>,
+}
+
+impl Reader<'_> {
+    /// Reads what stands between two borders.
+    fn region(&mut self, region: &Region, plan: &mut Plan) {
+        let blocks = &self.blocks[region.blocks.clone()];
+        match region.border {
+            None => self.before_title(blocks),
+            Some(Border::Title) if region.first_title => {
+                plan.title = region.text.clone();
+                plan.fields = section::header(self.lines, region, blocks, &mut self.found);
+            }
+            Some(Border::Title) => {
+                self.wrong(region.line, "a second level 1 heading", "a plan has one title; use deeper headings in messages")
+            }
+            Some(Border::Section(found)) => {
+                self.enter(region.line, found);
+                match found {
+                    Section::Rationale => plan.rationale = section::rationale(self.lines, region, blocks, &mut self.found),
+                    Section::Memos => plan.memos = section::memos(self.lines, region, blocks, &mut self.found),
+                    Section::ActionPlan => section::stray(self.lines, blocks, "expected an action's heading", &mut self.found),
+                }
+            }
+            Some(Border::Action(name)) => self.action(name, region, plan),
+            Some(Border::Unknown) => self.unknown(region),
+        }
+    }
+
+    /// Reads an action.
+    fn action(&mut self, name: &'static str, region: &Region, plan: &mut Plan) {
+        if self.section != Some(Section::ActionPlan) {
+            self.wrong(region.line, format!("{name} stands outside of the action plan"), "put all actions below `## Action Plan`");
+        }
+        let row = ROWS.iter().find(|row| row.name == name).expect("borders carry names of the table");
+        let blocks = &self.blocks[region.blocks.clone()];
+        let mut body = Body::new(self.lines, row, (region.line, region.end), blocks);
+        let kind = (row.read)(&mut body);
+        let label = kind.as_ref().map_or_else(|| body.label(), |kind| format!("{name} {}", quote(&kind.target())).trim_end().to_owned());
+        self.labels.push((region.line..region.end, label));
+        self.found.append(&mut body.found);
+        plan.actions.extend(kind.map(|kind| Action { line: region.line, fields: body.fields, kind }));
+    }
+
+    /// Says that a heading is none of the format's.
+    fn unknown(&mut self, region: &Region) {
+        let text = quote(heading::bare(&region.text));
+        let known = heading::action(&region.text);
+        match (known, self.section) {
+            (Some(name), _) => {
+                let hint = format!("write ### `{name}`");
+                self.wrong(region.line, format!("{name} is a level {} heading; actions are level 3", region.level), hint);
+            }
+            (None, Some(Section::ActionPlan)) if region.level == 3 => {
+                self.wrong(region.line, format!("unknown action `{text}`"), format!("the actions are {}", heading::allowed()));
+                self.labels.push((region.line..region.end, text));
+            }
+            _ => {
+                let hint = "a plan has `## Rationale`, `## Memos` if needed, and `## Action Plan`; put other headings into a code block";
+                self.wrong(region.line, format!("unknown level {} heading \"{text}\"", region.level), hint);
+            }
+        }
+    }
+
+    /// Says that something stands before the title.
+    fn before_title(&mut self, blocks: &[Block]) {
+        if let Some(block) = blocks.iter().find(|block| block.node != Node::Rule) {
+            let what = quote(self.lines.get(block.first));
+            self.wrong(block.first, format!("\"{what}\" stands before the title"), "start the plan with `# Title`");
+        }
+    }
+
+    /// Notes that a section starts.
+    fn enter(&mut self, line: usize, section: Section) {
+        let name = section.name();
+        match self.section {
+            Some(before) if before == section => self.wrong(line, format!("a second section `{name}`"), "put both into one"),
+            Some(before) if before > section => {
+                let hint = "the order is Rationale, Memos, Action Plan";
+                self.wrong(line, format!("`{name}` stands behind `{}`", before.name()), hint);
+            }
+            _ => {}
+        }
+        self.section = Some(section);
+    }
+
+    /// Says which parts of a plan are missing.
+    fn sections(&mut self, regions: &[Region]) {
+        let has = |border: Border| regions.iter().any(|r| r.border == Some(border));
+        if !has(Border::Title) {
+            self.found.retain(|wrong| !wrong.message.ends_with("stands before the title"));
+            self.wrong(1, "the plan has no level 1 heading", "start the plan with `# Title`");
+        }
+        let plan_line = regions.iter().find(|r| r.border == Some(Border::Section(Section::ActionPlan))).map(|r| r.line);
+        if !has(Border::Section(Section::Rationale)) {
+            let hint = "add `## Rationale` with one code block before `## Action Plan`";
+            self.wrong(plan_line.unwrap_or(1), "the plan has no `## Rationale`", hint);
+        }
+        let actions = regions.iter().any(|r| matches!(r.border, Some(Border::Action(_) | Border::Unknown)));
+        match plan_line {
+            None => self.wrong(self.lines.len(), "the plan has no `## Action Plan`", "add `## Action Plan` and at least one action"),
+            Some(line) if !actions => self.wrong(line, "the action plan is empty", "add at least one action, as ### `READ`"),
+            Some(_) => {}
+        }
+    }
+
+    /// Notes a mistake.
+    fn wrong(&mut self, line: usize, message: impl Into<String>, hint: impl Into<String>) {
+        self.found.push(Diagnostic::new(line, message).hint(hint));
+    }
+
+    /// Returns the mistakes by line, each with its action.
+    fn finish(self) -> Vec<Diagnostic> {
+        let mut found = self.found;
+        for wrong in &mut found {
+            let label = self.labels.iter().find(|(lines, _)| lines.contains(&wrong.line));
+            wrong.action = label.map(|(_, label)| label.clone()).unwrap_or_default();
+        }
+        found.sort_by_key(|wrong| wrong.line);
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests;

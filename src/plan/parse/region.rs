@@ -1,0 +1,55 @@
+//! A plan cut at its borders: the title, the sections, the actions.
+
+use std::ops::Range;
+
+use crate::plan::action::ROWS;
+use crate::plan::action::border::{Border, border};
+use crate::text::markdown::{Block, Lines, Node};
+
+/// What stands between one border and the next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Region {
+    /// The border that opens it; `None` for what stands before the first one.
+    pub border: Option<Border>,
+    /// The heading's text.
+    pub text: String,
+    /// The heading's level; 0 before the first border.
+    pub level: u8,
+    /// The heading's line, from 1.
+    pub line: usize,
+    /// The line behind its last.
+    pub end: usize,
+    /// Its blocks, without the heading.
+    pub blocks: Range<usize>,
+    /// Whether it is the first with a title.
+    pub first_title: bool,
+}
+
+/// Cuts a plan. In a message only the format's own headings are borders, elsewhere any heading down to level 3.
+pub fn split(lines: &Lines<'_>, blocks: &[Block]) -> Vec<Region> {
+    let start = Region { border: None, text: String::new(), level: 0, line: 1, end: 1, blocks: 0..0, first_title: false };
+    let mut regions = vec![start];
+    for (index, block) in blocks.iter().enumerate() {
+        let open = regions.last_mut().expect("there is one from the start");
+        let Node::Heading { level, setext: false, text } = &block.node else {
+            open.blocks.end = index + 1;
+            continue;
+        };
+        let stray = (*level <= 3 && !is_message(open)).then_some(Border::Unknown);
+        let Some(found) = border(lines, blocks, index).or(stray) else {
+            open.blocks.end = index + 1;
+            continue;
+        };
+        open.end = block.first;
+        let first_title = found == Border::Title && regions.iter().all(|r| r.border != Some(Border::Title));
+        let (text, level) = (text.clone(), *level);
+        regions.push(Region { border: Some(found), text, level, line: block.first, end: 0, blocks: index + 1..index + 1, first_title });
+    }
+    regions.last_mut().expect("there is one from the start").end = lines.len() + 1;
+    regions
+}
+
+/// Returns whether a region is an action with a message.
+fn is_message(region: &Region) -> bool {
+    matches!(region.border, Some(Border::Action(name)) if ROWS.iter().any(|row| row.name == name && row.message))
+}

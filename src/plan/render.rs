@@ -1,0 +1,78 @@
+//! From a plan's value to its text: only the format's own spellings, fences longer than any run inside.
+//!
+//! What is written is read again as the same plan, whatever its texts hold: fields stay on their line,
+//! contents inside of their fences, and no message can hold an action (P24).
+
+use super::action::heading::Section;
+use super::action::{Action, border, field, write_block};
+use super::{Field, Plan, memo};
+use crate::text::markdown::heading_text;
+
+/// Writes a plan.
+pub fn render(plan: &Plan) -> String {
+    let mut out = format!("# {}\n", title(&plan.title));
+    for field in &plan.fields {
+        field::write(field, &mut out);
+    }
+    section(Section::Rationale, &mut out);
+    write_block(&plan.rationale, "text", &mut out);
+    if !plan.memos.is_empty() {
+        section(Section::Memos, &mut out);
+        let mut block = String::new();
+        plan.memos.iter().for_each(|change| memo::write(change, &mut block));
+        write_block(&block, "", &mut out);
+    }
+    section(Section::ActionPlan, &mut out);
+    for action in &plan.actions {
+        write_action(action, &mut out);
+    }
+    out
+}
+
+/// Writes a section's heading.
+fn section(section: Section, out: &mut String) {
+    out.push_str(&format!("\n## {}\n", section.name()));
+}
+
+/// Writes an action.
+fn write_action(action: &Action, out: &mut String) {
+    out.push_str(&format!("\n### `{}`\n", action.kind.name()));
+    let fields = merged(action);
+    for field in &fields {
+        field::write(field, out);
+    }
+    match action.kind.message() {
+        Some(message) => {
+            if !fields.is_empty() {
+                out.push('\n');
+            }
+            border::write_message(message, out);
+        }
+        None => action.kind.write(out),
+    }
+}
+
+/// Returns an action's fields: those of its value as the value has them, in the format's order, then the others
+/// as they came.
+fn merged(action: &Action) -> Vec<Field> {
+    let mut fields = action.kind.fields();
+    let keys = action.kind.keys();
+    fields.retain_mut(|field| {
+        if field.key == "Description" {
+            field.value = action.description().to_owned();
+        }
+        field.key != "Description" || !field.value.is_empty()
+    });
+    let others = action.fields.iter().filter(|f| !keys.contains(&f.key.as_str()) && !field::has_weight(&f.key));
+    fields.extend(others.cloned());
+    fields
+}
+
+/// Returns a title that a heading's reader does not shorten.
+fn title(text: &str) -> String {
+    let line = field::one_line(text);
+    if heading_text(&format!("# {line}")) == line { line } else { format!("{line} #") }
+}
+
+#[cfg(test)]
+mod tests;
