@@ -1,10 +1,146 @@
 //! Running an approved plan in a worktree: actions in order, each with an outcome.
+//!
+//! An action that fails is an outcome, never an error, and those behind it are skipped; what was
+//! done stays. Each path is looked at again at the moment of use, and a FIND is judged by the
+//! matcher of validation. What needs a network, a shell or a session is asked of [`Tools`].
 
-use std::time::Duration;
+mod command;
+mod context;
+mod write;
 
+use std::io;
+use std::time::{Duration, Instant};
+
+use super::Plan;
+use super::action::{Action, Kind};
+use crate::host::file::Root;
+use crate::host::shell;
+use crate::plan::action::execute::Execute;
 use crate::text::edit::Place;
 use crate::text::path::RepoPath;
-use crate::text::resource::Resource;
+use crate::text::resource::{Artifact, Resource};
+
+/// Where a plan runs, and what it runs with.
+pub struct Stage<'a> {
+    /// The worktree.
+    pub root: &'a Root,
+    /// Everything else.
+    pub tools: &'a mut dyn Tools,
+}
+
+/// What actions need of the world besides files, and who watches them.
+pub trait Tools {
+    /// Runs a command in the worktree, with its output streamed to whoever watches.
+    ///
+    /// # Errors
+    /// Where the machine cannot run anything. A command that fails or does not begin is no error.
+    fn execute(&mut self, execute: &Execute) -> io::Result<shell::Finished>;
+
+    /// Fetches a page, so that the next input has it.
+    ///
+    /// # Errors
+    /// Why it cannot be had, in words.
+    fn fetch(&mut self, url: &str) -> Result<(), String>;
+
+    /// Searches the web for one query and returns what was found as text.
+    ///
+    /// # Errors
+    /// Why nothing could be searched, in words.
+    fn search(&mut self, query: &str) -> Result<String, String>;
+
+    /// Returns whether a turn has the artifact.
+    fn has_artifact(&self, artifact: &Artifact) -> bool;
+
+    /// Returns whether the user wants the run to end.
+    fn interrupted(&self) -> bool;
+
+    /// An action that runs begins.
+    fn started(&mut self, index: usize, action: &Action);
+
+    /// An action ended or was skipped.
+    fn finished(&mut self, index: usize, outcome: &Outcome);
+}
+
+/// What came of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Ran {
+    /// One outcome for each action.
+    pub outcomes: Vec<Outcome>,
+    /// An action failed that was not allowed to.
+    pub failed: bool,
+    /// The user ended the run before the plan's end.
+    pub interrupted: bool,
+}
+
+/// Runs the chosen actions of a plan, `chosen` by their index.
+pub fn run(plan: &Plan, chosen: &[bool], stage: &mut Stage<'_>) -> Ran {
+    let mut ran = Ran::default();
+    for (index, action) in plan.actions.iter().enumerate() {
+        let outcome = match why_not(&ran, action, chosen.get(index) == Some(&true)) {
+            Some(reason) => Outcome::of(Ending::Skipped, reason),
+            None if stage.tools.interrupted() => {
+                ran.interrupted = true;
+                Outcome::of(Ending::Skipped, INTERRUPTED)
+            }
+            None => timed(index, action, stage),
+        };
+        if outcome.ending == Ending::Failure {
+            ran.interrupted |= stage.tools.interrupted();
+            ran.failed |= ran.interrupted || !is_allowed(action, &outcome);
+        }
+        stage.tools.finished(index, &outcome);
+        ran.outcomes.push(outcome);
+    }
+    ran
+}
+
+/// Why an action is skipped after the user ended the run.
+const INTERRUPTED: &str = "skipped because the run was interrupted";
+
+/// Returns why an action is not tried.
+fn why_not(ran: &Ran, action: &Action, chosen: bool) -> Option<&'static str> {
+    let nothing_left = matches!(&action.kind, Kind::Edit(edit) if edit.pairs.is_empty());
+    match () {
+        () if !chosen || nothing_left => Some("skipped by the user"),
+        () if ran.interrupted => Some(INTERRUPTED),
+        () if ran.failed => Some("skipped because an action before it failed"),
+        () => None,
+    }
+}
+
+/// Returns whether the plan goes on after a failure: its command ran, and is allowed to fail.
+fn is_allowed(action: &Action, outcome: &Outcome) -> bool {
+    outcome.exit_code.is_some() && matches!(&action.kind, Kind::Execute(execute) if execute.allow_failure)
+}
+
+/// Does what one action says, and measures it.
+fn timed(index: usize, action: &Action, stage: &mut Stage<'_>) -> Outcome {
+    stage.tools.started(index, action);
+    let begun = Instant::now();
+    let outcome = act(action, stage);
+    Outcome { duration: begun.elapsed(), ..outcome }
+}
+
+/// Does what one action says.
+fn act(action: &Action, stage: &mut Stage<'_>) -> Outcome {
+    match &action.kind {
+        Kind::Create(create) => write::create(stage.root, create),
+        Kind::Edit(edit) => write::edit(stage.root, edit),
+        Kind::Execute(execute) => command::execute(stage, execute),
+        Kind::Research(research) => command::research(stage.tools, &research.queries),
+        Kind::Read(read) => context::read(stage, &read.resource),
+        Kind::Prune(prune) => {
+            let effect = Effect::Remove(prune.resource.clone());
+            Outcome::with("it is not in the context of the next turn", effect)
+        }
+        Kind::ChatWithUser(chat) => Outcome::with("the user is asked", Effect::Chat { message: chat.message.clone() }),
+        Kind::Invoke(invoke) => context::invoke(invoke),
+        Kind::Conclude(conclude) => {
+            let (resources, message) = (conclude.resources.clone(), conclude.message.clone());
+            Outcome::with("returned to the caller", Effect::Conclude { resources, message })
+        }
+    }
+}
 
 /// How an action ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
@@ -41,6 +177,33 @@ pub struct Outcome {
     pub effect: Option<Effect>,
 }
 
+impl Outcome {
+    /// Returns an outcome that is no more than its ending.
+    fn of(ending: Ending, detail: impl Into<String>) -> Outcome {
+        Outcome {
+            ending,
+            detail: detail.into(),
+            duration: Duration::ZERO,
+            exit_code: None,
+            output: Vec::new(),
+            lost_output: 0,
+            places: Vec::new(),
+            written: Vec::new(),
+            effect: None,
+        }
+    }
+
+    /// Returns a failure.
+    fn failure(detail: impl Into<String>) -> Outcome {
+        Outcome::of(Ending::Failure, detail)
+    }
+
+    /// Returns a success that the next turn will see.
+    fn with(detail: impl Into<String>, effect: Effect) -> Outcome {
+        Outcome { effect: Some(effect), ..Outcome::of(Ending::Success, detail) }
+    }
+}
+
 /// What an action does to the next turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
@@ -70,3 +233,6 @@ pub enum Effect {
         message: String,
     },
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,17 +4,11 @@ use std::collections::BTreeSet;
 
 use super::world::Found;
 use super::{Judge, Mistake};
+use crate::host::shell::may_set;
 use crate::plan::action::Action;
 use crate::plan::action::execute::Execute;
 use crate::text::path::RepoPath;
 use crate::text::visible::visible;
-
-/// Variables that decide what runs, by name.
-const FORBIDDEN: [&str; 5] = ["PATH", "HOME", "BASH_ENV", "ENV", "IFS"];
-/// The same by the start of the name.
-const FORBIDDEN_STARTS: [&str; 4] = ["GIT_", "LD_", "DYLD_", "TEDDY_"];
-/// The same by its end.
-const FORBIDDEN_ENDS: [&str; 1] = ["_BASE_URL"];
 
 /// Judges an EXECUTE; what it does to the files is not known.
 pub(super) fn check(judge: &mut Judge<'_>, action: &Action, execute: &Execute) -> anyhow::Result<()> {
@@ -59,18 +53,10 @@ fn wrong_variable(name: &str, value: &str) -> Option<Mistake> {
     if value.contains('\0') {
         return Some(Mistake { message: format!("the value of `{shown}` has a NUL character"), hint: None });
     }
-    is_forbidden(name).then(|| {
+    (!may_set(name)).then(|| {
         let hint = "it decides which programs and services a command reaches; leave it as the user has it";
         Mistake::new(format!("a plan may not set `{shown}`"), hint)
     })
-}
-
-/// Returns whether a plan may not set the variable, because it decides what runs or where keys go.
-pub fn is_forbidden(name: &str) -> bool {
-    let name = name.to_ascii_uppercase();
-    FORBIDDEN.contains(&name.as_str())
-        || FORBIDDEN_STARTS.iter().any(|start| name.starts_with(start))
-        || FORBIDDEN_ENDS.iter().any(|end| name.ends_with(end))
 }
 
 /// Returns the mistake of a variable that is set twice.

@@ -47,7 +47,7 @@ fn text_of(judge: &Judge<'_>, edit: &Edit, found: Found) -> anyhow::Result<Resul
 }
 
 /// Returns bytes as text that an EDIT can work on, or what they are instead.
-pub(in crate::plan) fn readable(bytes: Vec<u8>) -> Result<String, &'static str> {
+pub(crate) fn readable(bytes: Vec<u8>) -> Result<String, &'static str> {
     if bytes.contains(&0) {
         return Err("binary");
     }

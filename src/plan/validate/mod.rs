@@ -12,7 +12,7 @@
 
 mod command;
 mod create;
-mod edit;
+pub(super) mod edit;
 mod hand_over;
 mod memo;
 mod resource;
@@ -29,8 +29,6 @@ use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
 use crate::text::visible::visible;
 use world::World;
-
-pub use command::is_forbidden;
 
 /// The characters of a target that stand in a diagnostic's label.
 const LABEL: usize = 80;

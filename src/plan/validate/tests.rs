@@ -340,12 +340,6 @@ fn a_command_needs_text_and_a_folder() {
 
 #[test]
 fn variables_that_decide_what_runs_are_refused() {
-    for name in ["PATH", "Path", "HOME", "BASH_ENV", "ENV", "IFS", "GIT_DIR", "LD_PRELOAD", "DYLD_X", "OPENAI_BASE_URL", "TEDDY_NOW"] {
-        assert!(is_forbidden(name), "{name}");
-    }
-    for name in ["RUST_LOG", "CI", "MY_PATH", "ENVIRONMENT"] {
-        assert!(!is_forbidden(name), "{name}");
-    }
     let with = |env: &[(&str, &str)]| {
         Kind::Execute(Execute { env: env.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(), ..execute("ls") })
     };

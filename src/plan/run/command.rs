@@ -1,0 +1,76 @@
+//! EXECUTE and RESEARCH: what runs outside of this program.
+
+use std::path::Path;
+
+use super::{Ending, Outcome, Stage, Tools};
+use crate::host::file::{Kind, Root, reason};
+use crate::host::shell::{End, Finished, may_set};
+use crate::plan::action::execute::Execute;
+use crate::text::path::RepoPath;
+use crate::text::visible::visible;
+
+/// How a command or a search ended that the user stopped.
+const INTERRUPTED: &str = "stopped by the user";
+
+/// Runs a command and keeps what it said.
+pub(super) fn execute(stage: &mut Stage<'_>, execute: &Execute) -> Outcome {
+    let refused = execute.env.iter().find(|(name, _)| !may_set(name)).map(|(name, _)| format!("a plan may not set `{}`", visible(name)));
+    let refused = refused.or_else(|| execute.cwd.as_ref().and_then(|cwd| no_folder(stage.root, cwd)));
+    if let Some(why) = refused {
+        return Outcome::failure(why);
+    }
+    match stage.tools.execute(execute) {
+        Ok(finished) => ended(&finished),
+        Err(error) => Outcome::failure(format!("the command cannot be run: {}", reason(&error))),
+    }
+}
+
+/// Returns why a command cannot run in a folder.
+fn no_folder(root: &Root, cwd: &RepoPath) -> Option<String> {
+    match root.kind(Path::new(cwd.as_str())) {
+        Ok(Some(Kind::Folder)) => None,
+        Ok(_) => Some(format!("there is no folder `{}` to run in", visible(cwd.as_str()))),
+        Err(error) => Some(reason(&error)),
+    }
+}
+
+/// Returns the outcome of a command.
+fn ended(finished: &Finished) -> Outcome {
+    let (ending, detail) = match &finished.end {
+        End::Exited(0) => (Ending::Success, "the command succeeded".to_owned()),
+        End::Exited(code) => (Ending::Failure, format!("the command failed with exit code {code}")),
+        End::Signaled(signal) => (Ending::Failure, format!("the command was killed by signal {signal}")),
+        End::TimedOut(limit) => (Ending::Failure, format!("the command was stopped after its time limit of {} s", limit.as_secs_f64())),
+        End::Interrupted => (Ending::Failure, INTERRUPTED.to_owned()),
+        End::NotStarted(why) => (Ending::Failure, format!("the command did not start: {}", visible(why))),
+    };
+    Outcome {
+        exit_code: Some(finished.end.code()),
+        output: finished.output.joined(),
+        lost_output: finished.output.lost,
+        ..Outcome::of(ending, detail)
+    }
+}
+
+/// Runs every query; one that finds something is enough.
+pub(super) fn research(tools: &mut dyn Tools, queries: &[String]) -> Outcome {
+    let (mut output, mut failures) = (String::new(), Vec::new());
+    for query in queries {
+        if tools.interrupted() {
+            return Outcome { output: output.into_bytes(), ..Outcome::failure(INTERRUPTED) };
+        }
+        match tools.search(query) {
+            Ok(found) => output += &format!("Query: {}\n\n{}\n\n", visible(query.trim()), found.trim_end()),
+            Err(why) => {
+                let why = format!("no result for `{}`: {}", visible(query.trim()), visible(&why));
+                output += &format!("{why}\n\n");
+                failures.push(why);
+            }
+        }
+    }
+    let found = queries.len() - failures.len();
+    let ending = if found == 0 { Ending::Failure } else { Ending::Success };
+    let share = format!("{found} of {} queries have results", queries.len());
+    let detail = std::iter::once(share).chain(failures).collect::<Vec<_>>().join("; ");
+    Outcome { output: output.into_bytes(), ..Outcome::of(ending, detail) }
+}
