@@ -11,6 +11,7 @@ pub mod manual;
 pub mod open;
 pub mod outside;
 pub mod price;
+pub mod prompt;
 pub mod remote;
 pub mod replay;
 pub mod settings;
