@@ -3,16 +3,18 @@
 //! Nothing here runs a hook, asks for a signing key, or writes the user's branch, HEAD, index,
 //! stash or config. Objects are written before the ref that reaches them.
 
-pub mod ignore;
 pub mod diff;
 pub(in crate::git) mod filter;
+pub mod ignore;
 pub mod merge;
 pub mod object;
+pub mod pack;
 pub(in crate::git) mod place;
 pub mod publish;
 pub mod reference;
 pub mod repository;
 pub mod revision;
+pub mod snapshot;
 
 /// Turns gix's errors into ours, with what was being done.
 pub(crate) trait During<T> {

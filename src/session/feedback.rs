@@ -29,7 +29,8 @@ mod tests {
 
     #[test]
     fn the_fence_around_the_faulty_plan_is_longer_than_any_inside() {
-        let diagnostic = Diagnostic { line: 3, action: "EDIT a".to_owned(), message: "FIND is not there".to_owned(), hint: Some("read it".to_owned()) };
+        let diagnostic =
+            Diagnostic { line: 3, action: "EDIT a".to_owned(), message: "FIND is not there".to_owned(), hint: Some("read it".to_owned()) };
         let text = render("# T\n`````\nx\n`````\n", &[diagnostic], None);
         assert_eq!(
             text,

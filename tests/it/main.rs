@@ -3,4 +3,5 @@
 
 mod merge;
 mod publish;
+mod snapshot;
 mod support;

@@ -12,10 +12,15 @@ pub struct TestRepo {
 impl TestRepo {
     /// Makes an empty repository on branch `main`.
     pub fn new() -> TestRepo {
+        TestRepo::with(&[])
+    }
+
+    /// Makes an empty repository on branch `main`, with more arguments to `git init`.
+    pub fn with(init: &[&str]) -> TestRepo {
         let repo = TestRepo { folder: tempfile::tempdir().unwrap() };
         std::fs::create_dir(repo.folder.path().join("home")).unwrap();
         std::fs::create_dir(repo.path()).unwrap();
-        repo.git(&["init", "-q", "-b", "main"]);
+        repo.git(&[&["init", "-q", "-b", "main"], init].concat());
         repo
     }
 
@@ -37,9 +42,15 @@ impl TestRepo {
 
     /// Writes a file and its folders.
     pub fn write(&self, path: &str, content: impl AsRef<[u8]>) {
+        self.put(path, content);
+    }
+
+    /// Writes a file of any name and its folders, one after another.
+    pub fn put(&self, path: impl AsRef<Path>, content: impl AsRef<[u8]>) -> &TestRepo {
         let path = self.path().join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, content).unwrap();
+        self
     }
 
     /// Reads a file as text.

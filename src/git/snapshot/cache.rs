@@ -1,0 +1,384 @@
+//! The private index: what the last snapshot saw, folder by folder, so that the next one reads
+//! only what has changed.
+//!
+//! One file of fixed-size records that are decoded where they are looked at: loading costs one
+//! read and one pass of a checksum. It is only a cache: whatever is wrong with it, it is as if
+//! there were none. It is replaced by rename, so that several programs may use it at once.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use gix::ObjectId;
+use gix::index::entry::Stat;
+use gix::index::entry::stat::Time;
+use gix::objs::tree::EntryKind;
+
+use super::stat::Stamp;
+
+/// What opens the file; the number changes with the format.
+const MAGIC: &[u8; 8] = b"TeDDyix1";
+/// The length of the header.
+const HEADER: usize = 128;
+/// The length of a folder's record without its tree id.
+const FOLDER: usize = 44;
+/// The length of an entry's record without its id.
+const ENTRY: usize = 48;
+
+/// The kinds of entries, by the number that the file has for them.
+const KINDS: [EntryKind; 5] = [EntryKind::Blob, EntryKind::BlobExecutable, EntryKind::Link, EntryKind::Commit, EntryKind::Tree];
+
+/// How an entry came into the cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// It is on disk, with this stat.
+    Seen,
+    /// The user's index says so; the disk is not asked.
+    Inherited,
+    /// It is not in the tree, but a change of it matters (an ignored `.gitignore`).
+    Watched,
+}
+
+/// One name of a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Entry<N = Vec<u8>> {
+    /// The name.
+    pub(super) name: N,
+    /// What it is in the tree.
+    pub(super) kind: EntryKind,
+    /// The object; null where it is not made yet or not in the tree.
+    pub(super) id: ObjectId,
+    /// The stat when it was read.
+    pub(super) stat: Stat,
+    /// The start of the id that the user's index had for it: line-end rules depend on it.
+    pub(super) basis: u32,
+    /// How it came here.
+    pub(super) standing: Standing,
+}
+
+impl Entry {
+    /// Returns the entry with its name borrowed.
+    pub(super) fn borrowed(&self) -> Entry<&[u8]> {
+        let Entry { name, kind, id, stat, basis, standing } = self;
+        Entry { name, kind: *kind, id: *id, stat: *stat, basis: *basis, standing: *standing }
+    }
+}
+
+/// A folder's own times; they change with its names.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Times {
+    /// Of the last change of a name.
+    pub(super) mtime: Time,
+    /// Of the last change of the folder.
+    pub(super) ctime: Time,
+    /// The folder's number.
+    pub(super) ino: u32,
+}
+
+impl From<&Stat> for Times {
+    fn from(stat: &Stat) -> Times {
+        Times { mtime: stat.mtime, ctime: stat.ctime, ino: stat.ino }
+    }
+}
+
+/// What is known of a folder beside its entries; bits.
+pub(super) mod mark {
+    /// Its names must be read again each time: something in it was left out.
+    pub(in crate::git::snapshot) const RELIST: u32 = 1;
+    /// It is not on disk; only what the user's index holds still is below it.
+    pub(in crate::git::snapshot) const VIRTUAL: u32 = 2;
+    /// It is a repository of its own.
+    pub(in crate::git::snapshot) const EMBEDDED: u32 = 4;
+    /// It has rules of its own: `.gitignore` or `.gitattributes`.
+    pub(in crate::git::snapshot) const RULES: u32 = 8;
+}
+
+/// A folder.
+#[derive(Debug, Clone)]
+pub(super) struct Folder<'a> {
+    /// Its path.
+    pub(super) path: &'a [u8],
+    /// The record of its parent; its own for the root.
+    pub(super) parent: u32,
+    /// The records of its entries.
+    pub(super) entries: std::ops::Range<usize>,
+    /// Bits of [`mark`].
+    pub(super) marks: u32,
+    /// Its times.
+    pub(super) times: Times,
+    /// The tree; null where nothing is in it.
+    pub(super) tree: ObjectId,
+}
+
+/// What holds for the whole cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Basis {
+    /// A hash of the settings that decide what a file becomes.
+    pub(super) settings: u64,
+    /// A hash of what else decides which names are taken.
+    pub(super) choice: u64,
+    /// The stat of the user's index.
+    pub(super) index: Stat,
+    /// The time before the walk.
+    pub(super) stamp: Stamp,
+    /// The tree of the whole.
+    pub(super) root: ObjectId,
+}
+
+/// The cache, loaded.
+pub(super) struct Cache {
+    /// The file.
+    bytes: Vec<u8>,
+    /// What holds for all of it.
+    pub(super) basis: Basis,
+    /// How many folders.
+    folders: usize,
+    /// How many entries.
+    entries: usize,
+    /// The length of an id.
+    hash: usize,
+    /// The children of each folder: `children[starts[n]..starts[n + 1]]`.
+    starts: Vec<u32>,
+    /// Folder numbers, grouped by parent.
+    children: Vec<u32>,
+}
+
+impl Cache {
+    /// Loads a cache; nothing if it is missing, damaged, or of another hash function.
+    pub(super) fn load(path: &Path, hash: gix::hash::Kind) -> Option<Cache> {
+        let bytes = std::fs::read(path).ok()?;
+        let hash = hash.len_in_bytes();
+        if bytes.len() < HEADER || &bytes[..8] != MAGIC || u64_at(&bytes, 8) != checksum(&bytes[16..]) {
+            return None;
+        }
+        let (folders, entries, names) = (u32_at(&bytes, 72) as usize, u32_at(&bytes, 76) as usize, u32_at(&bytes, 80) as usize);
+        let expected = HEADER + folders * (FOLDER + hash) + entries * (ENTRY + hash) + names;
+        if u32_at(&bytes, 68) as usize != hash || bytes.len() != expected || folders == 0 {
+            return None;
+        }
+        let basis = Basis {
+            settings: u64_at(&bytes, 16),
+            choice: u64_at(&bytes, 116),
+            index: stat_at(&bytes, 24),
+            stamp: Stamp(time_at(&bytes, 60)),
+            root: ObjectId::from_bytes_or_panic(&bytes[84..84 + hash]),
+        };
+        let mut cache = Cache { bytes, basis, folders, entries, hash, starts: Vec::new(), children: Vec::new() };
+        cache.group();
+        Some(cache)
+    }
+
+    /// Groups folders by parent.
+    fn group(&mut self) {
+        let parents: Vec<u32> = (0..self.folders).map(|n| u32_at(&self.bytes, self.folder_at(n) + 8)).collect();
+        let mut starts = vec![0u32; self.folders + 1];
+        parents.iter().skip(1).for_each(|&parent| starts[parent as usize + 1] += 1);
+        (1..starts.len()).for_each(|n| starts[n] += starts[n - 1]);
+        let mut next = starts.clone();
+        self.children = vec![0; self.folders.saturating_sub(1)];
+        for (n, &parent) in parents.iter().enumerate().skip(1) {
+            self.children[next[parent as usize] as usize] = n as u32;
+            next[parent as usize] += 1;
+        }
+        self.starts = starts;
+    }
+
+    /// Returns where a folder's record starts.
+    fn folder_at(&self, n: usize) -> usize {
+        HEADER + n * (FOLDER + self.hash)
+    }
+
+    /// Returns the bytes of a name or path.
+    fn name(&self, offset: u32, len: usize) -> &[u8] {
+        let start = HEADER + self.folders * (FOLDER + self.hash) + self.entries * (ENTRY + self.hash) + offset as usize;
+        &self.bytes[start..start + len]
+    }
+
+    /// Returns a folder.
+    pub(super) fn folder(&self, n: usize) -> Folder<'_> {
+        let (at, b) = (self.folder_at(n), &self.bytes);
+        let first = u32_at(b, at + 12) as usize;
+        Folder {
+            path: self.name(u32_at(b, at), u32_at(b, at + 4) as usize),
+            parent: u32_at(b, at + 8),
+            entries: first..first + u32_at(b, at + 16) as usize,
+            marks: u32_at(b, at + 20),
+            times: Times { mtime: time_at(b, at + 24), ctime: time_at(b, at + 32), ino: u32_at(b, at + 40) },
+            tree: ObjectId::from_bytes_or_panic(&b[at + FOLDER..at + FOLDER + self.hash]),
+        }
+    }
+
+    /// Returns an entry.
+    pub(super) fn entry(&self, n: usize) -> Entry<&[u8]> {
+        let (at, b) = (self.folder_at(self.folders) + n * (ENTRY + self.hash), &self.bytes);
+        Entry {
+            name: self.name(u32_at(b, at), u16::from_le_bytes([b[at + 4], b[at + 5]]) as usize),
+            kind: KINDS[usize::from(b[at + 6]).min(4)],
+            standing: [Standing::Seen, Standing::Inherited, Standing::Watched][usize::from(b[at + 7]).min(2)],
+            stat: stat_at(b, at + 8),
+            basis: u32_at(b, at + 44),
+            id: ObjectId::from_bytes_or_panic(&b[at + ENTRY..at + ENTRY + self.hash]),
+        }
+    }
+
+    /// Returns the number of the folder at a path.
+    pub(super) fn find_folder(&self, path: &[u8]) -> Option<usize> {
+        let (mut low, mut high) = (0, self.folders);
+        while low < high {
+            let middle = low.midpoint(high);
+            match self.folder(middle).path.cmp(path) {
+                std::cmp::Ordering::Equal => return Some(middle),
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Greater => high = middle,
+            }
+        }
+        None
+    }
+
+    /// Returns the entry of a name in a folder.
+    pub(super) fn find_entry(&self, folder: &Folder<'_>, name: &[u8]) -> Option<Entry<&[u8]>> {
+        let (mut low, mut high) = (folder.entries.start, folder.entries.end);
+        while low < high {
+            let middle = low.midpoint(high);
+            let entry = self.entry(middle);
+            match entry.name.cmp(name) {
+                std::cmp::Ordering::Equal => return Some(entry),
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Greater => high = middle,
+            }
+        }
+        None
+    }
+
+    /// Returns how many folders there are.
+    pub(super) fn folder_count(&self) -> usize {
+        self.folders
+    }
+
+    /// Returns the numbers of a folder's sub-folders.
+    pub(super) fn children(&self, n: usize) -> &[u32] {
+        &self.children[self.starts[n] as usize..self.starts[n + 1] as usize]
+    }
+}
+
+/// A cache in the making: folders in the order of their paths, each followed by its entries.
+pub(super) struct Writer {
+    /// The folders' records.
+    folders: Vec<u8>,
+    /// The entries' records.
+    entries: Vec<u8>,
+    /// Names and paths.
+    names: Vec<u8>,
+    /// Numbers of folders and entries so far.
+    counts: (u32, u32),
+}
+
+impl Writer {
+    /// Starts a cache.
+    pub(super) fn new() -> Writer {
+        Writer { folders: Vec::new(), entries: Vec::new(), names: Vec::new(), counts: (0, 0) }
+    }
+
+    /// Adds a folder; its range of entries is counted from those that follow.
+    pub(super) fn folder<'e>(&mut self, folder: &Folder<'_>, entries: impl Iterator<Item = Entry<&'e [u8]>>) {
+        let first = self.counts.1;
+        for entry in entries {
+            self.entry(&entry);
+        }
+        let numbers = [self.names.len() as u32, folder.path.len() as u32, folder.parent, first, self.counts.1 - first, folder.marks];
+        self.names.extend_from_slice(folder.path);
+        numbers.iter().for_each(|&n| put(&mut self.folders, n));
+        [folder.times.mtime, folder.times.ctime].iter().for_each(|time| put_time(&mut self.folders, *time));
+        put(&mut self.folders, folder.times.ino);
+        self.folders.extend_from_slice(folder.tree.as_slice());
+        self.counts.0 += 1;
+    }
+
+    /// Adds an entry.
+    fn entry(&mut self, entry: &Entry<&[u8]>) {
+        put(&mut self.entries, self.names.len() as u32);
+        self.entries.extend_from_slice(&(entry.name.len() as u16).to_le_bytes());
+        self.entries.push(KINDS.iter().position(|&kind| kind == entry.kind).unwrap_or_default() as u8);
+        self.entries.push(entry.standing as u8);
+        put_stat(&mut self.entries, &entry.stat);
+        put(&mut self.entries, entry.basis);
+        self.entries.extend_from_slice(entry.id.as_slice());
+        self.names.extend_from_slice(entry.name);
+        self.counts.1 += 1;
+    }
+
+    /// Replaces the file at a path by this cache.
+    pub(super) fn save(self, basis: &Basis, mut file: tempfile::NamedTempFile, path: &Path) -> std::io::Result<()> {
+        let mut bytes = Vec::with_capacity(HEADER + self.folders.len() + self.entries.len() + self.names.len());
+        bytes.extend_from_slice(MAGIC);
+        bytes.extend_from_slice(&[0; 8]);
+        bytes.extend_from_slice(&basis.settings.to_le_bytes());
+        put_stat(&mut bytes, &basis.index);
+        put_time(&mut bytes, basis.stamp.0);
+        let hash = basis.root.as_slice().len() as u32;
+        [hash, self.counts.0, self.counts.1, self.names.len() as u32].iter().for_each(|&n| put(&mut bytes, n));
+        bytes.extend_from_slice(basis.root.as_slice());
+        bytes.resize(116, 0);
+        bytes.extend_from_slice(&basis.choice.to_le_bytes());
+        bytes.resize(HEADER, 0);
+        [&self.folders, &self.entries, &self.names].iter().for_each(|part| bytes.extend_from_slice(part));
+        let sum = checksum(&bytes[16..]);
+        bytes[8..16].copy_from_slice(&sum.to_le_bytes());
+        file.write_all(&bytes)?;
+        file.persist(path)?;
+        Ok(())
+    }
+}
+
+/// Returns a sum over bytes that tells a torn or rotten file.
+fn checksum(bytes: &[u8]) -> u64 {
+    const PRIME: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut sums = [bytes.len() as u64, 1, 2, 3];
+    let mut blocks = bytes.chunks_exact(32);
+    for block in &mut blocks {
+        for (n, sum) in sums.iter_mut().enumerate() {
+            *sum = (*sum ^ u64_at(block, n * 8)).wrapping_mul(PRIME).rotate_left(29);
+        }
+    }
+    let tail = blocks.remainder().iter();
+    let last = tail.fold(0, |sum: u64, &byte| (sum ^ u64::from(byte)).wrapping_mul(PRIME).rotate_left(29));
+    sums.iter().fold(last, |all, sum| (all ^ sum).wrapping_mul(PRIME).rotate_left(31))
+}
+
+/// Appends a number.
+fn put(to: &mut Vec<u8>, number: u32) {
+    to.extend_from_slice(&number.to_le_bytes());
+}
+
+/// Appends a time.
+fn put_time(to: &mut Vec<u8>, time: Time) {
+    put(to, time.secs);
+    put(to, time.nsecs);
+}
+
+/// Appends a stat.
+fn put_stat(to: &mut Vec<u8>, s: &Stat) {
+    put_time(to, s.mtime);
+    put_time(to, s.ctime);
+    [s.dev, s.ino, s.uid, s.gid, s.size].iter().for_each(|&n| put(to, n));
+}
+
+/// Reads a number.
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes are four bytes"))
+}
+
+/// Reads a long number.
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes are eight bytes"))
+}
+
+/// Reads a time.
+fn time_at(bytes: &[u8], at: usize) -> Time {
+    Time { secs: u32_at(bytes, at), nsecs: u32_at(bytes, at + 4) }
+}
+
+/// Reads a stat.
+fn stat_at(bytes: &[u8], at: usize) -> Stat {
+    let n = |offset| u32_at(bytes, at + offset);
+    Stat { mtime: time_at(bytes, at), ctime: time_at(bytes, at + 8), dev: n(16), ino: n(20), uid: n(24), gid: n(28), size: n(32) }
+}

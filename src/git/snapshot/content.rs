@@ -1,0 +1,207 @@
+//! Contents: a file's or link's bytes as git stores them.
+//!
+//! Filters run as the user's own configuration says; `.gitattributes` only chooses among them.
+
+use std::ffi::OsStr;
+use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use anyhow::Context as _;
+use gix::ObjectId;
+use gix::bstr::ByteSlice as _;
+use gix::filter::Pipeline;
+use gix::filter::plumbing::pipeline::convert::ToGitOutcome;
+use gix::index::entry::Stat;
+use gix::objs::Kind as ObjectKind;
+use gix::objs::tree::EntryKind;
+use gix::worktree::stack::state::attributes::Source;
+use rustix::fd::AsFd as _;
+use rustix::fs::OFlags;
+
+use super::cache::{Standing, mark};
+use super::folder::{Listing, Scanned, join};
+use super::ground::Ground;
+use super::limits::{LeftOut, Reason, shown};
+use super::stat::{self, Kind, is_absent};
+use crate::git::During;
+use crate::git::pack::Sink;
+
+/// How often a file that changes while it is read is read again.
+const ATTEMPTS: usize = 3;
+/// As many files are worth a thread.
+const PER_THREAD: usize = 16;
+
+/// A file to read.
+struct Job {
+    /// The folder's position in the scan.
+    folder: usize,
+    /// The entry's position in the folder.
+    entry: usize,
+    /// The path.
+    path: Vec<u8>,
+    /// What it was when the folder was listed.
+    kind: EntryKind,
+}
+
+/// What came of reading a file.
+pub(super) enum Outcome {
+    /// It is this object; the stat is null if the file would not stand still.
+    Read(ObjectId, Stat),
+    /// It is gone.
+    Gone,
+    /// It cannot be read.
+    Unreadable(String),
+}
+
+/// Reads every file whose id is not known and fills the ids in.
+pub(super) fn read_all(ground: &Ground<'_>, scanned: &mut [Scanned], sink: &Sink) -> anyhow::Result<()> {
+    let jobs = jobs(scanned);
+    if jobs.is_empty() {
+        return Ok(());
+    }
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(jobs.len().div_ceil(PER_THREAD));
+    let part = jobs.len().div_ceil(threads);
+    let run = |jobs: &[Job]| -> anyhow::Result<Vec<Outcome>> {
+        let repo = ground.shared.to_thread_local();
+        let mut reader = Reader::new(ground, &repo, sink);
+        jobs.iter().map(|job| reader.read(&job.path, job.kind)).collect()
+    };
+    let outcomes: Vec<Vec<Outcome>> = if threads == 1 {
+        vec![run(&jobs)?]
+    } else {
+        std::thread::scope(|scope| {
+            let started: Vec<_> = jobs.chunks(part).map(|jobs| scope.spawn(|| run(jobs))).collect();
+            started.into_iter().map(|thread| thread.join().expect("reading files does not panic")).collect::<anyhow::Result<_>>()
+        })?
+    };
+    // From the last to the first, so that removing an entry moves none that is still to come.
+    let outcomes: Vec<Outcome> = outcomes.into_iter().flatten().collect();
+    for (job, outcome) in jobs.iter().zip(outcomes).rev() {
+        settle(ground, &mut scanned[job.folder], job, outcome)?;
+    }
+    Ok(())
+}
+
+/// Lists the files to read.
+fn jobs(scanned: &[Scanned]) -> Vec<Job> {
+    let mut jobs = Vec::new();
+    for (folder, scan) in scanned.iter().enumerate() {
+        let Listing::Read(entries) = &scan.listing else { continue };
+        for (at, entry) in entries.iter().enumerate() {
+            if entry.id.is_null() && entry.standing == Standing::Seen {
+                jobs.push(Job { folder, entry: at, path: join(&scan.path, &entry.name), kind: entry.kind });
+            }
+        }
+    }
+    jobs
+}
+
+/// Writes what came of reading into the scan.
+fn settle(ground: &Ground<'_>, folder: &mut Scanned, job: &Job, outcome: Outcome) -> anyhow::Result<()> {
+    let Listing::Read(entries) = &mut folder.listing else { return Ok(()) };
+    match outcome {
+        Outcome::Read(id, stat) => {
+            entries[job.entry].id = id;
+            entries[job.entry].stat = stat;
+        }
+        Outcome::Gone => {
+            entries.remove(job.entry);
+            folder.marks |= mark::RELIST;
+        }
+        Outcome::Unreadable(why) => {
+            folder.marks |= mark::RELIST;
+            folder.left.push(LeftOut { path: shown(&job.path), reason: Reason::Unreadable(why) });
+            let tracked = ground.index()?.state.entry_by_path(job.path.as_bstr());
+            match tracked.and_then(|entry| Some((entry.mode.to_tree_entry_mode()?.kind(), entry.id))) {
+                Some((kind, id)) => {
+                    let entry = &mut entries[job.entry];
+                    (entry.kind, entry.id, entry.stat) = (kind, id, Stat::default());
+                }
+                None => drop(entries.remove(job.entry)),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Reads files for one thread.
+pub(super) struct Reader<'g, 'r> {
+    /// The snapshot.
+    ground: &'g Ground<'g>,
+    /// The thread's own handle.
+    repo: &'r gix::Repository,
+    /// Where objects go.
+    sink: &'g Sink,
+    /// The filters, once a file needed them.
+    filters: Option<Pipeline<'r>>,
+}
+
+impl<'g, 'r> Reader<'g, 'r> {
+    /// Starts without filters.
+    pub(super) fn new(ground: &'g Ground<'g>, repo: &'r gix::Repository, sink: &'g Sink) -> Reader<'g, 'r> {
+        Reader { ground, repo, sink, filters: None }
+    }
+
+    /// Reads a file or link into an object.
+    pub(super) fn read(&mut self, path: &[u8], kind: EntryKind) -> anyhow::Result<Outcome> {
+        let read = if kind == EntryKind::Link && self.ground.links { self.link(path) } else { self.file(path) };
+        let (data, stat) = match read {
+            Ok(read) => read,
+            Err(error) if is_absent(&error) => return Ok(Outcome::Gone),
+            Err(error) => return Ok(Outcome::Unreadable(error.kind().to_string())),
+        };
+        let data = if kind == EntryKind::Link { data } else { self.filtered(path, data)? };
+        Ok(Outcome::Read(self.sink.add(self.repo, ObjectKind::Blob, data)?, stat))
+    }
+
+    /// Reads a link's target.
+    fn link(&self, path: &[u8]) -> std::io::Result<(Vec<u8>, Stat)> {
+        let (folder, name) = path.rsplit_once_str(b"/").unwrap_or((b"", path));
+        let folder = self.ground.open(folder, OFlags::RDONLY | OFlags::DIRECTORY)?;
+        let target = rustix::fs::readlinkat(&folder, name, Vec::new())?;
+        Ok((target.into_bytes(), stat::look(&folder, name)?.stat))
+    }
+
+    /// Reads a file until it stands still.
+    fn file(&self, path: &[u8]) -> std::io::Result<(Vec<u8>, Stat)> {
+        let mut file = std::fs::File::from(self.ground.open(path, OFlags::RDONLY)?);
+        let mut data = Vec::new();
+        for _ in 0..ATTEMPTS {
+            let before = stat::look_at(file.as_fd())?;
+            if before.kind != Kind::File {
+                return Err(std::io::ErrorKind::NotFound.into());
+            }
+            data.clear();
+            data.reserve_exact(usize::try_from(before.size).unwrap_or_default() + 1);
+            std::io::Seek::rewind(&mut file)?;
+            file.read_to_end(&mut data)?;
+            if stat::look_at(file.as_fd())?.stat == before.stat {
+                return Ok((data, before.stat));
+            }
+        }
+        Ok((data, Stat::default()))
+    }
+
+    /// Returns a file's bytes as git stores them.
+    fn filtered(&mut self, path: &[u8], data: Vec<u8>) -> anyhow::Result<Vec<u8>> {
+        let index = self.ground.index()?;
+        let filters = match &mut self.filters {
+            Some(filters) => filters,
+            empty => {
+                let attributes = self.repo.attributes_only(&index.state, Source::WorktreeThenIdMapping);
+                let attributes = attributes.during("reading git's attributes")?.detach();
+                empty.insert(Pipeline::new(self.repo, attributes).during("reading the configuration of filters")?)
+            }
+        };
+        let name = Path::new(OsStr::from_bytes(path));
+        let failed = || format!("cannot record `{}`: its filter failed", shown(path));
+        let mut converted = Vec::new();
+        match filters.convert_to_git(data.as_slice(), name, &index.state).during(failed())? {
+            ToGitOutcome::Unchanged(_) => return Ok(data),
+            ToGitOutcome::Buffer(buffer) => converted.extend_from_slice(buffer),
+            ToGitOutcome::Process(mut process) => drop(process.read_to_end(&mut converted).with_context(failed)?),
+        }
+        Ok(converted)
+    }
+}

@@ -1,0 +1,41 @@
+//! Repositories inside the worktree: opaque, recorded by the commit that they are at.
+
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use gix::ObjectId;
+
+use super::ground::Ground;
+
+/// What a folder with a `.git` is.
+pub(super) enum Embedded {
+    /// A repository at this commit.
+    At(ObjectId),
+    /// A repository without a commit, or one that we cannot read.
+    Unborn,
+    /// No repository: `.git` is something else.
+    None,
+}
+
+/// Returns what a folder with a `.git` is.
+pub(super) fn look(ground: &Ground<'_>, path: &[u8]) -> Embedded {
+    let top = ground.workdir.join(Path::new(std::ffi::OsStr::from_bytes(path)));
+    let git = top.join(".git");
+    if git.symlink_metadata().is_err() {
+        return Embedded::None;
+    }
+    match gix::open_opts(&top, gix::open::Options::default()) {
+        Ok(repo) => repo.head_id().map_or(Embedded::Unborn, |id| Embedded::At(id.detach())),
+        // A repository in a format that we do not know is still not ours to enter.
+        Err(_) if git.join("HEAD").exists() && git.join("objects").is_dir() => Embedded::Unborn,
+        Err(_) => Embedded::None,
+    }
+}
+
+/// Returns the commit that an embedded repository is at.
+pub(super) fn commit(ground: &Ground<'_>, path: &[u8]) -> Option<ObjectId> {
+    match look(ground, path) {
+        Embedded::At(id) => Some(id),
+        Embedded::Unborn | Embedded::None => None,
+    }
+}

@@ -1,0 +1,188 @@
+//! What every part of one snapshot shares: the repository, the user's index, the cache, settings.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use anyhow::Context as _;
+use gix::index::entry::Stat;
+use gix::index::entry::stat::{Options, Time};
+use rustix::fd::{AsFd as _, OwnedFd};
+use rustix::fs::OFlags;
+
+use super::cache::{Basis, Cache, Entry};
+use super::limits::Limits;
+use super::stat::{self, Kind, Seen, Stamp};
+use super::tracked::Index;
+use crate::git::During;
+use crate::git::repository::Repository;
+
+/// What one snapshot stands on.
+pub(super) struct Ground<'a> {
+    /// The repository, to be had once per thread.
+    pub(super) shared: gix::ThreadSafeRepository,
+    /// The top of the worktree, open.
+    pub(super) top: OwnedFd,
+    /// The same as a path.
+    pub(super) workdir: &'a Path,
+    /// What to leave out.
+    pub(super) limits: &'a Limits,
+    /// Paths to take even where they are ignored, sorted.
+    pub(super) force: Vec<&'a [u8]>,
+    /// What the last snapshot saw.
+    pub(super) cache: Option<Cache>,
+    /// What this snapshot stands on; its root is not known before the end.
+    pub(super) basis: Basis,
+    /// How stats compare.
+    pub(super) options: Options,
+    /// Whether the executable bit on disk means something.
+    pub(super) file_mode: bool,
+    /// Whether links on disk are links.
+    pub(super) links: bool,
+    /// The user's index, decoded when something needs it.
+    index: OnceLock<Result<Index, String>>,
+}
+
+impl<'a> Ground<'a> {
+    /// Opens the worktree and loads the cache, if its objects are still there.
+    pub(super) fn new(repository: &'a Repository, limits: &'a Limits, force: &'a [Vec<u8>]) -> anyhow::Result<Ground<'a>> {
+        let gix = &repository.gix;
+        let workdir = repository.workdir();
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let top =
+            rustix::fs::open(workdir, flags, rustix::fs::Mode::empty()).with_context(|| format!("cannot open `{}`", workdir.display()))?;
+        let mut force: Vec<&[u8]> = force.iter().map(Vec::as_slice).collect();
+        force.sort_unstable();
+        let config = gix.config_snapshot();
+        let basis = Basis {
+            settings: settings(repository),
+            choice: choice(repository, limits, &force),
+            index: index_stat(&gix.index_path()),
+            stamp: Stamp::default(),
+            root: gix.object_hash().null(),
+        };
+        Ok(Ground {
+            shared: gix.clone().into_sync(),
+            top,
+            workdir,
+            limits,
+            force,
+            cache: None,
+            basis,
+            options: stat::options(gix),
+            file_mode: config.boolean("core.fileMode").unwrap_or(true),
+            links: config.boolean("core.symlinks").unwrap_or(true),
+            index: OnceLock::new(),
+        })
+    }
+
+    /// Sets what the last snapshot saw.
+    pub(super) fn with_cache(mut self, cache: Option<Cache>, stamp: Stamp) -> Ground<'a> {
+        self.cache = cache;
+        self.basis.stamp = stamp;
+        self
+    }
+
+    /// Returns the user's index.
+    pub(super) fn index(&self) -> anyhow::Result<&Index> {
+        let loaded = self.index.get_or_init(|| {
+            let gix = self.shared.to_thread_local();
+            load_index(&gix).map_err(|error| format!("{error:#}"))
+        });
+        loaded.as_ref().map_err(|error| anyhow::anyhow!("{error}"))
+    }
+
+    /// Returns whether ids in the cache still stand: the settings that made them are the same.
+    pub(super) fn ids_stand(&self) -> bool {
+        self.cache.as_ref().is_some_and(|cache| cache.basis.settings == self.basis.settings)
+    }
+
+    /// Returns whether a folder that did not change still has the same names to take.
+    pub(super) fn names_stand(&self) -> bool {
+        self.ids_stand()
+            && self.cache.as_ref().is_some_and(|cache| {
+                let then = &cache.basis;
+                then.choice == self.basis.choice && then.index == self.basis.index && !then.stamp.is_racy(&then.index)
+            })
+    }
+
+    /// Returns whether an entry of the cache is still what is on disk.
+    pub(super) fn unchanged(&self, entry: &Entry<&[u8]>, seen: &Seen) -> bool {
+        use gix::objs::tree::EntryKind;
+        let Some(cache) = &self.cache else { return false };
+        let kind = match entry.kind {
+            EntryKind::Blob => seen.kind == Kind::File && !(self.file_mode && seen.executable),
+            EntryKind::BlobExecutable => seen.kind == Kind::File && (!self.file_mode || seen.executable),
+            EntryKind::Link => seen.kind == Kind::Link || (!self.links && seen.kind == Kind::File),
+            EntryKind::Commit | EntryKind::Tree => false,
+        };
+        kind && entry.stat.matches(&seen.stat, self.options) && !cache.basis.stamp.is_racy(&seen.stat)
+    }
+
+    /// Returns whether a path is to be taken even where it is ignored.
+    pub(super) fn is_forced(&self, path: &[u8]) -> bool {
+        self.force.binary_search(&path).is_ok()
+    }
+
+    /// Returns whether something below a folder is to be taken even where it is ignored.
+    pub(super) fn forces_below(&self, folder: &[u8]) -> bool {
+        let mut prefix = folder.to_vec();
+        prefix.push(b'/');
+        let at = self.force.partition_point(|path| *path < prefix.as_slice());
+        self.force.get(at).is_some_and(|path| path.starts_with(&prefix))
+    }
+
+    /// Opens a path below the top, no link followed.
+    pub(super) fn open(&self, path: &[u8], flags: OFlags) -> std::io::Result<OwnedFd> {
+        stat::open_below(self.top.as_fd(), path, flags)
+    }
+}
+
+/// Decodes the user's index; an empty one where there is none.
+pub(super) fn load_index(gix: &gix::Repository) -> anyhow::Result<Index> {
+    if !gix.index_path().exists() {
+        return Ok(Index { state: gix::index::State::new(gix.object_hash()) });
+    }
+    let file = gix.open_index().during("reading git's index")?;
+    Ok(Index { state: file.into_parts().0 })
+}
+
+/// Returns the stat of a file, all zero where there is none.
+fn index_stat(path: &Path) -> Stat {
+    let seen = rustix::fs::lstat(path).map(|stat| Seen::from(stat).stat);
+    seen.unwrap_or_else(|_| Stat { mtime: Time::default(), ctime: Time::default(), ..Stat::default() })
+}
+
+/// Hashes the settings and files that decide what bytes a file becomes.
+fn settings(repository: &Repository) -> u64 {
+    let mut hash = DefaultHasher::new();
+    for section in ["core", "filter"] {
+        repository.config_section(section).hash(&mut hash);
+    }
+    repository.workdir().hash(&mut hash);
+    add_file(&mut hash, &repository.common_dir().join("info/attributes"));
+    add_file(&mut hash, &global_file(repository, "core.attributesFile", "attributes"));
+    hash.finish()
+}
+
+/// Hashes what decides, beside the index and `.gitignore` files, which names are taken.
+fn choice(repository: &Repository, limits: &Limits, force: &[&[u8]]) -> u64 {
+    let mut hash = DefaultHasher::new();
+    (limits.max_file_size, limits.leave_secrets, &limits.secrets, force).hash(&mut hash);
+    add_file(&mut hash, &repository.common_dir().join("info/exclude"));
+    add_file(&mut hash, &global_file(repository, "core.excludesFile", "ignore"));
+    hash.finish()
+}
+
+/// Returns the file of rules for all of the user's repositories.
+fn global_file(repository: &Repository, key: &str, name: &str) -> PathBuf {
+    match repository.gix.config_snapshot().trusted_path(key) {
+        Ok(Some(path)) => path,
+        _ => crate::host::env::config_home().unwrap_or_default().join("git").join(name),
+    }
+}
+
+/// Hashes a small file's content: its times would miss two changes within one tick.
+fn add_file(hash: &mut DefaultHasher, path: &Path) {
+    std::fs::read(path).ok().hash(hash);
+}

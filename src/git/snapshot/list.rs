@@ -1,0 +1,308 @@
+//! A folder read name by name: each is tracked, forced, untracked, or left out.
+
+use std::collections::BTreeMap;
+
+use gix::index::entry::{Mode, Stat};
+use gix::objs::tree::EntryKind;
+use rustix::fd::OwnedFd;
+use rustix::fs::Dir;
+
+use super::cache::{Entry, Folder, Standing, Times, mark};
+use super::embedded::{self, Embedded};
+use super::folder::{Listing, Scanned, Task, basis, join, judge};
+use super::ground::Ground;
+use super::limits::{LeftOut, Reason, shown};
+use super::rules::Rules;
+use super::stat::{Kind, Seen, look};
+use super::tracked::{Name, Tracked};
+
+/// A folder being listed.
+pub(super) struct List<'a, 'r> {
+    /// The snapshot.
+    ground: &'a Ground<'a>,
+    /// The ignore rules.
+    rules: &'a mut Rules<'r>,
+    /// What was asked.
+    task: Task,
+    /// What the index has in it and was not met yet.
+    tracked: BTreeMap<&'a [u8], Name>,
+    /// The folder in the last snapshot.
+    was: Option<Folder<'a>>,
+    /// The names taken.
+    entries: Vec<Entry>,
+    /// The folders to look at next.
+    tasks: Vec<Task>,
+    /// The rest of the result.
+    pub(super) scanned: Scanned,
+}
+
+/// A name met on disk.
+struct Met<'n> {
+    /// The name.
+    name: &'n [u8],
+    /// Its path.
+    path: Vec<u8>,
+    /// What is there.
+    seen: Seen,
+    /// What the index has there.
+    tracked: Name,
+}
+
+impl<'a, 'r> List<'a, 'r> {
+    /// Starts with what the index has in the folder.
+    pub(super) fn new(ground: &'a Ground<'a>, rules: &'a mut Rules<'r>, task: Task) -> anyhow::Result<List<'a, 'r>> {
+        let index = ground.index()?;
+        let tracked = index.names(&task.path, index.below(&task.path));
+        let scanned = Scanned {
+            path: task.path.clone(),
+            marks: 0,
+            times: Times::default(),
+            listing: Listing::Read(Vec::new()),
+            link: None,
+            left: Vec::new(),
+        };
+        let cache = ground.cache.as_ref();
+        let was = cache.and_then(|cache| Some(cache.folder(task.known.or_else(|| cache.find_folder(&task.path))?)));
+        Ok(List { ground, rules, task, tracked, was, entries: Vec::new(), tasks: Vec::new(), scanned })
+    }
+
+    /// Reads the folder's names and takes each as it is due.
+    pub(super) fn read(mut self, folder: &OwnedFd) -> anyhow::Result<(Scanned, Vec<Task>)> {
+        let names = match names(folder) {
+            Ok(read) => read,
+            Err(error) => return self.unreadable(&error),
+        };
+        let is_git = |name: &[u8]| name.eq_ignore_ascii_case(b".git");
+        if !self.task.path.is_empty() && self.tracked.is_empty() && names.iter().any(|(name, _)| is_git(name)) {
+            match embedded::look(self.ground, &self.task.path) {
+                Embedded::At(id) => return Ok(self.embedded(id)),
+                Embedded::Unborn => {
+                    self.leave(&self.task.path.clone(), Reason::EmbeddedWithoutCommit);
+                    return Ok(self.end());
+                }
+                Embedded::None => {}
+            }
+        }
+        self.compare_rules(folder, &names);
+        for (name, kind) in &names {
+            if !is_git(name) {
+                self.meet(folder, name, *kind)?;
+            }
+        }
+        self.finish()
+    }
+
+    /// Records a folder that can be opened but not read.
+    fn unreadable(mut self, error: &std::io::Error) -> anyhow::Result<(Scanned, Vec<Task>)> {
+        self.task.unreadable = true;
+        self.leave(&self.task.path.clone(), Reason::Unreadable(error.kind().to_string()));
+        self.finish()
+    }
+
+    /// Records the folder as a repository of its own.
+    fn embedded(mut self, id: gix::ObjectId) -> (Scanned, Vec<Task>) {
+        self.scanned.link = Some(id);
+        self.scanned.marks |= mark::EMBEDDED;
+        self.end()
+    }
+
+    /// Finds out whether the folder's own rules are still what they were.
+    fn compare_rules(&mut self, folder: &OwnedFd, names: &[(Vec<u8>, Kind)]) {
+        for rule in [b".gitignore".as_slice(), b".gitattributes"] {
+            let there = names.iter().any(|(name, _)| name == rule);
+            let was = self.was.as_ref().and_then(|was| self.ground.cache.as_ref()?.find_entry(was, rule));
+            let same = match (&was, there) {
+                (Some(was), true) => look(folder, rule).is_ok_and(|seen| self.ground.unchanged(was, &seen)),
+                (None, false) => true,
+                _ => false,
+            };
+            self.scanned.marks |= if there { mark::RULES } else { 0 };
+            let kind = if rule == b".gitignore" { &mut self.task.relist } else { &mut self.task.distrust };
+            *kind |= !same;
+        }
+    }
+
+    /// Takes one name.
+    fn meet(&mut self, folder: &OwnedFd, name: &[u8], kind: Kind) -> anyhow::Result<()> {
+        let tracked = self.tracked.remove(name).unwrap_or_default();
+        let path = join(&self.task.path, name);
+        if kind == Kind::Folder {
+            return self.meet_folder(name, path, &tracked);
+        }
+        match look(folder, name) {
+            Ok(seen) if seen.kind == Kind::Folder => self.meet_folder(name, path, &tracked),
+            Ok(seen) => self.meet_file(Met { name, path, seen, tracked }),
+            Err(error) => {
+                if !super::stat::is_absent(&error) {
+                    self.leave(&path, Reason::Unreadable(error.kind().to_string()));
+                    self.inherit(name, tracked.file.as_ref());
+                }
+                self.descend_absent(path, &tracked)
+            }
+        }
+    }
+
+    /// Takes a sub-folder.
+    fn meet_folder(&mut self, name: &[u8], path: Vec<u8>, tracked: &Name) -> anyhow::Result<()> {
+        if let Some(file) = &tracked.file {
+            if file.mode == Mode::COMMIT {
+                let id = embedded::commit(self.ground, &path).unwrap_or(file.id);
+                let entry = Entry { standing: Standing::Seen, ..inherited(name, EntryKind::Commit, id) };
+                self.entries.push(entry);
+                return Ok(());
+            }
+            if file.frozen {
+                self.inherit(name, Some(file));
+            }
+        }
+        let wanted = !tracked.below.is_empty() || self.ground.forces_below(&path);
+        if wanted || !self.rules.is_ignored(self.ground, &path, true)? {
+            self.descend(path, false);
+        }
+        Ok(())
+    }
+
+    /// Takes a file, a link or something special.
+    fn meet_file(&mut self, met: Met<'_>) -> anyhow::Result<()> {
+        let taken = match met.tracked.file {
+            Some(file) => self.meet_tracked(&met, &file)?,
+            None => self.meet_untracked(&met)?,
+        };
+        // A file that is taken hides what the index may still hold below its name.
+        if !taken {
+            self.descend_absent(met.path, &met.tracked)?;
+        }
+        Ok(())
+    }
+
+    /// Takes a tracked file.
+    fn meet_tracked(&mut self, met: &Met<'_>, file: &Tracked) -> anyhow::Result<bool> {
+        if file.frozen {
+            self.inherit(met.name, Some(file));
+            return Ok(true);
+        }
+        if met.seen.kind == Kind::Special {
+            self.leave(&met.path, Reason::Special);
+            self.inherit(met.name, Some(file));
+            return Ok(true);
+        }
+        self.take(met)
+    }
+
+    /// Takes an untracked file, if it is not ignored and within the limits.
+    fn meet_untracked(&mut self, met: &Met<'_>) -> anyhow::Result<bool> {
+        let forced = self.ground.is_forced(&met.path);
+        if !forced && self.rules.is_ignored(self.ground, &met.path, false)? {
+            if matches!(met.name, b".gitignore" | b".gitattributes") {
+                let kind = if met.seen.kind == Kind::Link { EntryKind::Link } else { EntryKind::Blob };
+                let null = self.ground.basis.root.kind().null();
+                let entry = inherited(met.name, kind, null);
+                self.entries.push(Entry { stat: met.seen.stat, standing: Standing::Watched, ..entry });
+            }
+            return Ok(false);
+        }
+        let large = met.seen.kind == Kind::File && met.seen.size > self.ground.limits.max_file_size;
+        let reason = match met.seen.kind {
+            Kind::Special => Some(Reason::Special),
+            _ if !is_name(met.name) => Some(Reason::Name),
+            _ if forced => None,
+            _ if self.ground.limits.is_secret(met.name) => Some(Reason::Secret),
+            _ if large => Some(Reason::TooLarge(met.seen.size)),
+            _ => None,
+        };
+        match reason {
+            None => self.take(met),
+            Some(reason) => {
+                self.leave(&met.path, reason);
+                Ok(false)
+            }
+        }
+    }
+
+    /// Takes a file into the snapshot.
+    fn take(&mut self, met: &Met<'_>) -> anyhow::Result<bool> {
+        let trusted = self.ground.ids_stand() && !self.task.distrust;
+        let cached = self.was.as_ref().filter(|_| trusted);
+        let cached = cached.and_then(|was| self.ground.cache.as_ref()?.find_entry(was, met.name));
+        let entry = judge(self.ground, met.name.to_vec(), &met.seen, (met.tracked.file.as_ref(), cached.as_ref()))?;
+        self.entries.push(entry);
+        Ok(true)
+    }
+
+    /// Takes what the index says of a name.
+    fn inherit(&mut self, name: &[u8], tracked: Option<&Tracked>) {
+        let Some(tracked) = tracked else { return };
+        if let Some(mode) = tracked.mode.to_tree_entry_mode() {
+            let entry = inherited(name, mode.kind(), tracked.id);
+            self.entries.push(Entry { basis: basis(&tracked.id), ..entry });
+        }
+    }
+
+    /// Notes a sub-folder to be looked at.
+    fn descend(&mut self, path: Vec<u8>, absent: bool) {
+        let Task { relist, distrust, unreadable, .. } = self.task;
+        self.tasks.push(Task { path, known: None, relist, distrust, absent, unreadable });
+    }
+
+    /// Notes a sub-folder that is not there, if the index still holds something of it.
+    fn descend_absent(&mut self, path: Vec<u8>, tracked: &Name) -> anyhow::Result<()> {
+        let below = tracked.below.clone();
+        if !below.is_empty() && (self.task.unreadable || self.ground.index()?.any_frozen(below)) {
+            self.descend(path, true);
+        }
+        Ok(())
+    }
+
+    /// Leaves a path out; the folder is then read anew each time.
+    fn leave(&mut self, path: &[u8], reason: Reason) {
+        self.scanned.marks |= mark::RELIST;
+        self.scanned.left.push(LeftOut { path: shown(path), reason });
+    }
+
+    /// Takes what the index holds of the names that were not met.
+    pub(super) fn finish(mut self) -> anyhow::Result<(Scanned, Vec<Task>)> {
+        for (name, tracked) in std::mem::take(&mut self.tracked) {
+            if let Some(file) = tracked.file.filter(|file| file.frozen || self.task.unreadable) {
+                self.inherit(name, Some(&file));
+            }
+            self.descend_absent(join(&self.task.path, name), &tracked)?;
+        }
+        Ok(self.end())
+    }
+
+    /// Returns the result.
+    fn end(mut self) -> (Scanned, Vec<Task>) {
+        self.entries.sort_by(|a, b| a.name.cmp(&b.name));
+        self.scanned.listing = Listing::Read(self.entries);
+        (self.scanned, self.tasks)
+    }
+}
+
+/// Returns an entry that the disk is not asked about.
+fn inherited(name: &[u8], kind: EntryKind, id: gix::ObjectId) -> Entry {
+    Entry { name: name.to_vec(), kind, id, stat: Stat::default(), basis: 0, standing: Standing::Inherited }
+}
+
+/// Returns the names of a folder with what they are.
+fn names(folder: &OwnedFd) -> std::io::Result<Vec<(Vec<u8>, Kind)>> {
+    let mut names = Vec::new();
+    for entry in Dir::read_from(folder)? {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if name == b"." || name == b".." {
+            continue;
+        }
+        let kind = match entry.file_type() {
+            rustix::fs::FileType::Unknown => look(folder, name)?.kind,
+            known => known.into(),
+        };
+        names.push((name.to_vec(), kind));
+    }
+    Ok(names)
+}
+
+/// Returns whether git takes a name into a tree.
+fn is_name(name: &[u8]) -> bool {
+    let options = gix::validate::path::component::Options { protect_windows: false, protect_hfs: true, protect_ntfs: true };
+    gix::validate::path::component(name.into(), None, options).is_ok()
+}

@@ -1,0 +1,115 @@
+//! The snapshot: the user's files as a git tree, as `git add -A && git write-tree` would make it.
+//!
+//! Tracked is what the user's own index tracks, which is read and never written; untracked files
+//! are taken unless git ignores them or the limits leave them out. What a snapshot saw is kept in
+//! a private index, so that the next one reads only what has changed since. Embedded repositories
+//! are opaque. Objects are written before the tree is named; no ref is moved here.
+
+mod cache;
+mod content;
+mod embedded;
+mod folder;
+mod ground;
+mod limits;
+mod list;
+mod paths;
+mod rules;
+mod stat;
+mod tracked;
+mod tree;
+mod walk;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+pub use self::limits::{LeftOut, Limits, Reason};
+
+use self::cache::{Cache, Folder, Writer};
+use self::folder::{Listing, Scanned};
+use self::ground::Ground;
+use self::stat::Stamp;
+use super::object::TreeId;
+use super::pack::Sink;
+use super::repository::Repository;
+
+/// The user's files at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    /// The tree.
+    pub tree: TreeId,
+    /// What is not in it, sorted by path.
+    pub left_out: Vec<LeftOut>,
+    /// The `.keep` file of a pack that was written; [`Repository::release`] it when a ref reaches
+    /// the tree.
+    pub keep: Option<PathBuf>,
+}
+
+impl Repository {
+    /// Records the files of this worktree.
+    ///
+    /// `index` is the private index of this worktree; it is made and replaced as needed. Paths in
+    /// `force` are taken even where they are ignored or over the limits.
+    ///
+    /// # Errors
+    /// Where a required filter fails, git's index is damaged or the object store cannot be
+    /// written. A file that cannot be read is left out instead.
+    pub fn snapshot(&self, index: &Path, limits: &Limits, force: &[Vec<u8>]) -> anyhow::Result<Snapshot> {
+        let folder = index.parent().context("the private index has no folder")?;
+        std::fs::create_dir_all(folder).with_context(|| format!("making `{}`", folder.display()))?;
+        // Its time is the file system's own and older than whatever is seen from here on.
+        let file = tempfile::Builder::new().prefix("tmp-index-").tempfile_in(folder);
+        let file = file.with_context(|| format!("writing into `{}`", folder.display()))?;
+        let seen = stat::look_at(file.as_file())?;
+        let cache = Cache::load(index, self.gix.object_hash()).filter(|cache| self.is_whole(cache));
+        let ground = Ground::new(self, limits, force)?.with_cache(cache, Stamp(seen.stat.mtime));
+
+        let mut folders = walk::walk(&ground)?;
+        let sink = Sink::new(self);
+        content::read_all(&ground, &mut folders, &sink)?;
+        let trees = tree::write(&ground, &self.gix, &folders, &sink)?;
+        let keep = sink.finish(&self.gix)?;
+        let root = *trees.first().context("the walk found no top folder")?;
+        let mut basis = ground.basis;
+        basis.root = root;
+        if !is_as_saved(&ground, &folders, basis.root) {
+            // The private index only saves time: a full disk is no reason to fail.
+            let _ = save(&ground, &folders, &trees).save(&basis, file, index);
+        }
+        let mut left_out: Vec<LeftOut> = folders.into_iter().flat_map(|folder| folder.left).collect();
+        left_out.sort();
+        Ok(Snapshot { tree: TreeId(root), left_out, keep })
+    }
+
+    /// Returns whether the objects that a private index names are still there: it is no root for
+    /// `git gc`, which keeps all that a tree reaches or nothing.
+    fn is_whole(&self, cache: &Cache) -> bool {
+        cache.basis.root == self.gix.empty_tree().id || self.has(cache.basis.root)
+    }
+}
+
+/// Returns whether the private index on disk says just this.
+fn is_as_saved(ground: &Ground<'_>, folders: &[Scanned], root: gix::ObjectId) -> bool {
+    let Some(cache) = &ground.cache else { return false };
+    let kept = folders.iter().all(|folder| matches!(folder.listing, Listing::Kept(_)));
+    ground.names_stand() && kept && cache.basis.root == root && folders.len() == cache.folder_count()
+}
+
+/// Returns the private index that goes with a walk.
+fn save(ground: &Ground<'_>, folders: &[Scanned], trees: &[gix::ObjectId]) -> Writer {
+    let mut writer = Writer::new();
+    for (at, folder) in folders.iter().enumerate() {
+        let record = Folder {
+            path: &folder.path,
+            parent: if at == 0 { 0 } else { tree::parent_of(folders, at) as u32 },
+            entries: 0..0,
+            marks: folder.marks,
+            times: folder.times,
+            tree: trees[at],
+        };
+        let mut entries = Vec::new();
+        tree::each_entry(ground, folder, &mut |entry| entries.push(entry));
+        writer.folder(&record, entries.into_iter());
+    }
+    writer
+}

@@ -1,0 +1,91 @@
+//! Few paths: a tree with just these read again, for who knows what was written.
+
+use gix::bstr::ByteSlice as _;
+use gix::index::entry::Mode;
+use gix::objs::tree::EntryKind;
+use gix::objs::{Kind as ObjectKind, TreeRef, WriteTo as _};
+use rustix::fs::OFlags;
+
+use super::content::{Outcome, Reader};
+use super::folder::kind_of;
+use super::ground::Ground;
+use super::limits::{Limits, shown};
+use super::stat::{self, Kind, is_absent};
+use super::{Snapshot, TreeId, embedded};
+use crate::git::During;
+use crate::git::pack::Sink;
+use crate::git::repository::Repository;
+
+impl Repository {
+    /// Returns a tree like `base` in which these paths are as on disk: files and links recorded,
+    /// what is not there removed. Neither ignore rules nor limits are asked. A folder on disk
+    /// takes the place of a file only if a path below it is given too.
+    ///
+    /// # Errors
+    /// Where a path cannot be read, a required filter fails, or the object store cannot be read or
+    /// written.
+    pub fn snapshot_paths(&self, base: TreeId, paths: &[Vec<u8>]) -> anyhow::Result<Snapshot> {
+        let limits = Limits::none();
+        let ground = Ground::new(self, &limits, &[])?;
+        let sink = Sink::new(self);
+        let mut reader = Reader::new(&ground, &self.gix, &sink);
+        let root = self.gix.find_tree(base.0).during("reading a tree")?;
+        let root = TreeRef::from_bytes(&root.data, self.gix.object_hash()).during("reading a tree")?.into_owned();
+        let mut editor = gix::objs::tree::Editor::new(root, &self.gix.objects, self.gix.object_hash());
+        // Removals first: a file may have made room for a folder.
+        let mut found = Vec::new();
+        for path in paths {
+            match self.read_path(&mut reader, &ground, (base, path))? {
+                Some(entry) => found.push((path, entry)),
+                None => drop(editor.remove_if_leaf(parts(path)).during("editing a tree")?),
+            }
+        }
+        for (path, (kind, id)) in found {
+            editor.upsert(parts(path), kind, id).during("editing a tree")?;
+        }
+        let tree = editor.write(|tree| {
+            let mut data = Vec::new();
+            tree.write_to(&mut data)?;
+            sink.add(&self.gix, ObjectKind::Tree, data)
+        })?;
+        Ok(Snapshot { tree: TreeId(tree), left_out: Vec::new(), keep: sink.finish(&self.gix)? })
+    }
+
+    /// Returns what a path is on disk; nothing where there is neither file nor link nor repository.
+    fn read_path(
+        &self,
+        reader: &mut Reader<'_, '_>,
+        ground: &Ground<'_>,
+        (base, path): (TreeId, &[u8]),
+    ) -> anyhow::Result<Option<(EntryKind, gix::ObjectId)>> {
+        let (folder, name) = path.rsplit_once_str(b"/").unwrap_or((b"", path));
+        let seen = ground.open(folder, OFlags::RDONLY | OFlags::DIRECTORY).and_then(|folder| stat::look(folder, name));
+        let seen = match seen {
+            Ok(seen) => seen,
+            Err(error) if is_absent(&error) => return Ok(None),
+            Err(error) => anyhow::bail!("cannot read `{}`: {}", shown(path), error.kind()),
+        };
+        match seen.kind {
+            Kind::Folder => Ok(embedded::commit(ground, path).map(|id| (EntryKind::Commit, id))),
+            Kind::Special => anyhow::bail!("cannot record `{}`: it is neither file, folder nor link", shown(path)),
+            Kind::File | Kind::Link => {
+                let before = self.entry(base, path)?.map(|entry| match entry.mode {
+                    super::super::object::Mode::Executable => Mode::FILE_EXECUTABLE,
+                    super::super::object::Mode::Link => Mode::SYMLINK,
+                    _ => Mode::FILE,
+                });
+                let kind = kind_of(ground, &seen, before);
+                match reader.read(path, kind)? {
+                    Outcome::Read(id, _) => Ok(Some((kind, id))),
+                    Outcome::Gone => Ok(None),
+                    Outcome::Unreadable(why) => anyhow::bail!("cannot read `{}`: {why}", shown(path)),
+                }
+            }
+        }
+    }
+}
+
+/// Returns the components of a path.
+fn parts(path: &[u8]) -> impl Iterator<Item = &gix::bstr::BStr> {
+    path.split(|&byte| byte == b'/').map(|part| part.as_bstr())
+}

@@ -1,0 +1,38 @@
+//! Git's ignore rules, as one thread asks for them.
+
+use gix::AttributeStack;
+use gix::bstr::ByteSlice as _;
+use gix::index::entry::Mode;
+use gix::worktree::stack::state::ignore::Source;
+
+use super::ground::Ground;
+use crate::git::During;
+
+/// Ignore rules: `.gitignore` files, `info/exclude`, the user's own file. Read when first asked.
+pub(super) struct Rules<'r> {
+    /// The repository, this thread's own.
+    repo: &'r gix::Repository,
+    /// The rules on the way to the path that was asked for last.
+    stack: Option<AttributeStack<'r>>,
+}
+
+impl<'r> Rules<'r> {
+    /// Starts without having read any.
+    pub(super) fn new(repo: &'r gix::Repository) -> Rules<'r> {
+        Rules { repo, stack: None }
+    }
+
+    /// Returns whether git ignores a path, or a folder above it, if it is not tracked.
+    pub(super) fn is_ignored(&mut self, ground: &Ground<'_>, path: &[u8], folder: bool) -> anyhow::Result<bool> {
+        let stack = match &mut self.stack {
+            Some(stack) => stack,
+            empty => {
+                let source = Source::WorktreeThenIdMappingIfNotSkipped;
+                empty.insert(self.repo.excludes(&ground.index()?.state, None, source).during("reading the ignore rules")?)
+            }
+        };
+        let mode = if folder { Mode::DIR } else { Mode::FILE };
+        let platform = stack.at_entry(path.as_bstr(), Some(mode)).during("reading the ignore rules")?;
+        Ok(platform.is_excluded())
+    }
+}

@@ -1,0 +1,98 @@
+//! What the user's index tracks, read only, folder by folder.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use gix::ObjectId;
+use gix::bstr::ByteSlice;
+use gix::index::entry::{Flags, Mode, Stage, Stat};
+use gix::index::{Entry, State};
+
+/// The user's index.
+pub(super) struct Index {
+    /// The decoded index; empty where there is none.
+    pub(super) state: State,
+}
+
+/// A tracked path.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tracked {
+    /// The object in the index.
+    pub(super) id: ObjectId,
+    /// What it is there.
+    pub(super) mode: Mode,
+    /// The file's stat when git last compared it.
+    pub(super) stat: Stat,
+    /// Whether git is told not to look at the file (sparse checkout, assume-unchanged).
+    pub(super) frozen: bool,
+    /// Whether the id stands for the file's content: not where a merge or `add -N` left it open.
+    pub(super) settled: bool,
+}
+
+/// What the index has at one name of a folder.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Name {
+    /// The file, link or submodule of this name.
+    pub(super) file: Option<Tracked>,
+    /// The entries below a folder of this name.
+    pub(super) below: Range<usize>,
+}
+
+impl Index {
+    /// Returns the entries below a folder.
+    pub(super) fn below(&self, folder: &[u8]) -> Range<usize> {
+        if folder.is_empty() {
+            return 0..self.state.entries().len();
+        }
+        let mut prefix = folder.to_vec();
+        prefix.push(b'/');
+        self.state.prefixed_entries_range(prefix.as_bstr()).unwrap_or_default()
+    }
+
+    /// Returns the names in a folder, of which these are the entries.
+    pub(super) fn names(&self, folder: &[u8], entries: Range<usize>) -> BTreeMap<&[u8], Name> {
+        let skip = if folder.is_empty() { 0 } else { folder.len() + 1 };
+        let mut names: BTreeMap<&[u8], Name> = BTreeMap::new();
+        for at in entries {
+            let entry = &self.state.entries()[at];
+            let rest = &entry.path(&self.state)[skip..];
+            match rest.find_byte(b'/') {
+                None => add_file(names.entry(rest).or_default(), entry),
+                // A sparse index has whole folders as entries that end in a slash.
+                Some(end) if end + 1 == rest.len() => add_file(names.entry(&rest[..end]).or_default(), entry),
+                Some(end) => {
+                    let below = &mut names.entry(&rest[..end]).or_default().below;
+                    *below = if Range::is_empty(below) { at..at + 1 } else { below.start..at + 1 };
+                }
+            }
+        }
+        names
+    }
+
+    /// Returns whether git is told not to look at something among these entries.
+    pub(super) fn any_frozen(&self, entries: Range<usize>) -> bool {
+        self.state.entries()[entries].iter().any(is_frozen)
+    }
+}
+
+/// Notes one stage of a path; the user's own side of a conflict wins.
+fn add_file(name: &mut Name, entry: &Entry) {
+    let stage = entry.stage();
+    if name.file.is_some() && stage != Stage::Ours {
+        return;
+    }
+    name.file = Some(Tracked {
+        id: entry.id,
+        mode: entry.mode,
+        stat: entry.stat,
+        frozen: is_frozen(entry),
+        settled: stage == Stage::Unconflicted && !entry.flags.contains(Flags::INTENT_TO_ADD),
+    });
+}
+
+/// Returns whether git is told not to look at the file of an entry.
+fn is_frozen(entry: &Entry) -> bool {
+    entry.stage() == Stage::Unconflicted
+        && entry.flags.intersects(Flags::SKIP_WORKTREE | Flags::ASSUME_VALID)
+        && !entry.flags.contains(Flags::INTENT_TO_ADD)
+}

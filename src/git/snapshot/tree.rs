@@ -1,0 +1,125 @@
+//! Trees: from what the folders have to objects, the innermost first.
+
+use gix::ObjectId;
+use gix::objs::tree::EntryKind;
+use gix::objs::{Kind, WriteTo as _};
+
+use super::cache::{Entry, Standing, mark};
+use super::folder::{Listing, Scanned};
+use super::ground::Ground;
+use crate::git::pack::Sink;
+
+/// Writes the trees that are new; returns the tree of each folder, null where nothing is in it.
+/// The folders are in the order of their paths.
+pub(super) fn write(ground: &Ground<'_>, gix: &gix::Repository, folders: &[Scanned], sink: &Sink) -> anyhow::Result<Vec<ObjectId>> {
+    let mut builder = Builder {
+        ground,
+        folders,
+        trees: vec![gix.object_hash().null(); folders.len()],
+        same: vec![false; folders.len()],
+        children: vec![Vec::new(); folders.len()],
+    };
+    for at in (0..folders.len()).rev() {
+        builder.same[at] = builder.is_same(at);
+        builder.trees[at] = builder.tree(at, gix, sink)?;
+        if at > 0 {
+            let parent = parent_of(folders, at);
+            builder.children[parent].push(at);
+        }
+    }
+    Ok(builder.trees)
+}
+
+/// Returns the position of a folder's parent.
+pub(super) fn parent_of(folders: &[Scanned], at: usize) -> usize {
+    let path = &folders[at].path;
+    let end = path.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
+    folders.binary_search_by(|folder| folder.path.as_slice().cmp(&path[..end])).expect("a folder is scanned after its parent")
+}
+
+/// The trees, as far as they are made.
+struct Builder<'a> {
+    /// The snapshot.
+    ground: &'a Ground<'a>,
+    /// The folders.
+    folders: &'a [Scanned],
+    /// Their trees.
+    trees: Vec<ObjectId>,
+    /// Whether they are as in the last snapshot.
+    same: Vec<bool>,
+    /// Their sub-folders, the last first.
+    children: Vec<Vec<usize>>,
+}
+
+impl Builder<'_> {
+    /// Returns whether a folder has what it had in the last snapshot.
+    fn is_same(&self, at: usize) -> bool {
+        let (Listing::Kept(number), Some(cache)) = (&self.folders[at].listing, &self.ground.cache) else { return false };
+        let children = &self.children[at];
+        let link = self.folders[at].link;
+        children.len() == cache.children(*number).len()
+            && children.iter().all(|&child| self.same[child])
+            && link.is_none_or(|link| link == cache.folder(*number).tree)
+    }
+
+    /// Returns a folder's tree, written if it is new.
+    fn tree(&self, at: usize, gix: &gix::Repository, sink: &Sink) -> anyhow::Result<ObjectId> {
+        let folder = &self.folders[at];
+        if let Some(link) = folder.link {
+            return Ok(link);
+        }
+        let known = match (&folder.listing, &self.ground.cache) {
+            (Listing::Kept(number), Some(cache)) => Some(cache.folder(*number).tree),
+            (_, cache) => cache.as_ref().and_then(|cache| Some(cache.folder(cache.find_folder(&folder.path)?).tree)),
+        };
+        if let (true, Some(known)) = (self.same[at], known) {
+            return Ok(known);
+        }
+        let tree = self.entries(at);
+        if tree.entries.is_empty() && at > 0 {
+            return Ok(gix.object_hash().null());
+        }
+        let mut data = Vec::new();
+        tree.write_to(&mut data)?;
+        if let Some(known) = known.filter(|known| !known.is_null()) {
+            let id = gix::objs::compute_hash(gix.object_hash(), Kind::Tree, &data);
+            if id.is_ok_and(|id| id == known) {
+                return Ok(known);
+            }
+        }
+        sink.add(gix, Kind::Tree, data)
+    }
+
+    /// Returns a folder's entries in git's order; a folder that has something in it wins over a
+    /// file of its name that only the index has.
+    fn entries(&self, at: usize) -> gix::objs::Tree {
+        let mut entries = Vec::new();
+        let skip = if self.folders[at].path.is_empty() { 0 } else { self.folders[at].path.len() + 1 };
+        for &child in self.children[at].iter().filter(|&&child| !self.trees[child].is_null()) {
+            let kind = if self.folders[child].link.is_some() { EntryKind::Commit } else { EntryKind::Tree };
+            let filename = self.folders[child].path[skip..].into();
+            entries.push(gix::objs::tree::Entry { mode: kind.into(), filename, oid: self.trees[child] });
+        }
+        let folders = entries.len();
+        let mut add = |entry: Entry<&[u8]>| {
+            let hidden = entry.standing == Standing::Inherited && entries[..folders].iter().any(|e| e.filename == entry.name);
+            if entry.standing != Standing::Watched && !entry.id.is_null() && !hidden {
+                entries.push(gix::objs::tree::Entry { mode: entry.kind.into(), filename: entry.name.into(), oid: entry.id });
+            }
+        };
+        each_entry(self.ground, &self.folders[at], &mut add);
+        entries.sort();
+        gix::objs::Tree { entries }
+    }
+}
+
+/// Goes through the entries of a folder.
+pub(super) fn each_entry<'f>(ground: &'f Ground<'_>, folder: &'f Scanned, add: &mut impl FnMut(Entry<&'f [u8]>)) {
+    match (&folder.listing, &ground.cache) {
+        (Listing::Read(entries), _) => entries.iter().for_each(|entry| add(entry.borrowed())),
+        (Listing::Kept(number), Some(cache)) if folder.marks & mark::EMBEDDED == 0 => {
+            cache.folder(*number).entries.for_each(|n| add(cache.entry(n)));
+        }
+        (Listing::Kept(_), _) => {}
+    }
+}

@@ -1,0 +1,109 @@
+//! The walk over the worktree: folders in parallel, each by whichever thread is free.
+
+use std::sync::{Condvar, Mutex};
+
+use super::folder::{Scanned, Task, scan};
+use super::ground::Ground;
+use super::rules::Rules;
+
+/// Fewer folders than this are walked by one thread.
+const FEW: usize = 48;
+/// The most threads: more than cores, since a cold disk is what they wait for.
+const MOST_THREADS: usize = 8;
+/// How many folders a thread takes at once.
+const BATCH: usize = 8;
+
+/// Folders that wait for a thread.
+struct Queue {
+    /// What waits, and how many threads may still add to it.
+    state: Mutex<State>,
+    /// Told when something was added or all is done.
+    wake: Condvar,
+}
+
+/// What a queue holds.
+struct State {
+    /// The folders.
+    tasks: Vec<Task>,
+    /// How many threads are at work.
+    busy: usize,
+    /// What failed first.
+    failed: Option<anyhow::Error>,
+}
+
+/// Looks at every folder of the worktree; the result is in the order of their paths.
+pub(super) fn walk(ground: &Ground<'_>) -> anyhow::Result<Vec<Scanned>> {
+    let state = State { tasks: vec![Task::default()], busy: 0, failed: None };
+    let queue = Queue { state: Mutex::new(state), wake: Condvar::new() };
+    let threads = threads(ground);
+    let mut scanned: Vec<Scanned> = if threads == 1 {
+        work(ground, &queue)
+    } else {
+        std::thread::scope(|scope| {
+            let started: Vec<_> = (0..threads).map(|_| scope.spawn(|| work(ground, &queue))).collect();
+            started.into_iter().flat_map(|thread| thread.join().expect("a walk does not panic")).collect()
+        })
+    };
+    if let Some(error) = queue.state.into_inner().expect("no thread panics with the lock").failed {
+        return Err(error);
+    }
+    scanned.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(scanned)
+}
+
+/// Returns how many threads are worth it.
+fn threads(ground: &Ground<'_>) -> usize {
+    let few = ground.cache.as_ref().is_some_and(|cache| cache.folder_count() < FEW);
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    if few { 1 } else { MOST_THREADS.min(4 * cores) }
+}
+
+/// Takes folders from the queue until there are none.
+fn work(ground: &Ground<'_>, queue: &Queue) -> Vec<Scanned> {
+    let repo = ground.shared.to_thread_local();
+    let mut rules = Rules::new(&repo);
+    let mut done = Vec::new();
+    while let Some(batch) = queue.take() {
+        let mut found = Vec::new();
+        let result = batch.into_iter().try_for_each(|task| {
+            let (scanned, tasks) = scan(ground, &mut rules, task)?;
+            done.push(scanned);
+            found.extend(tasks);
+            Ok(())
+        });
+        queue.put(found, result.err());
+    }
+    done
+}
+
+impl Queue {
+    /// Takes some folders; nothing once all are done or something has failed.
+    fn take(&self) -> Option<Vec<Task>> {
+        let mut state = self.state.lock().expect("no thread panics with the lock");
+        loop {
+            if state.failed.is_some() {
+                return None;
+            }
+            if !state.tasks.is_empty() {
+                state.busy += 1;
+                let rest = state.tasks.len().saturating_sub(BATCH.min(state.tasks.len().div_ceil(4)));
+                return Some(state.tasks.split_off(rest));
+            }
+            if state.busy == 0 {
+                return None;
+            }
+            state = self.wake.wait(state).expect("no thread panics with the lock");
+        }
+    }
+
+    /// Gives back what was found while looking at some.
+    fn put(&self, found: Vec<Task>, failed: Option<anyhow::Error>) {
+        let mut state = self.state.lock().expect("no thread panics with the lock");
+        state.busy -= 1;
+        state.tasks.extend(found);
+        state.failed = state.failed.take().or(failed);
+        if state.busy == 0 || !state.tasks.is_empty() || state.failed.is_some() {
+            self.wake.notify_all();
+        }
+    }
+}

@@ -1,0 +1,548 @@
+//! Snapshots against real git: the same tree as `git add -A && git write-tree`, and nothing of
+//! the user's is touched.
+
+use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+use teddy::git::repository::Repository;
+use teddy::git::snapshot::{LeftOut, Limits, Reason, Snapshot};
+
+use crate::support::TestRepo;
+
+/// Takes a snapshot.
+#[track_caller]
+fn take(top: &Path, limits: &Limits, force: &[&str]) -> Snapshot {
+    let repo = Repository::open(top).expect("the repository opens");
+    let index = repo.teddy_dir().join("index").join(repo.worktree_name());
+    let force: Vec<Vec<u8>> = force.iter().map(|path| path.as_bytes().to_vec()).collect();
+    repo.snapshot(&index, limits, &force).expect("a snapshot")
+}
+
+/// Returns the tree that git makes of a worktree, with a copy of its index and objects elsewhere.
+#[track_caller]
+fn gits_tree(repo: &TestRepo, top: &Path) -> String {
+    let git = |args: &[&str]| repo.git_in(top, args);
+    let git_dir = PathBuf::from(git(&["rev-parse", "--absolute-git-dir"]));
+    let objects = PathBuf::from(git(&["rev-parse", "--path-format=absolute", "--git-path", "objects"]));
+    let index = git_dir.join("index-of-the-test");
+    let _ = std::fs::copy(git_dir.join("index"), &index);
+    let elsewhere = tempfile::tempdir().expect("a folder");
+    let with = |args: &[&str]| {
+        let mut command = repo.command("git");
+        command.env("GIT_INDEX_FILE", &index).env("GIT_OBJECT_DIRECTORY", elsewhere.path());
+        let out = command.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", &objects).arg("-C").arg(top).args(args).output().unwrap();
+        assert!(out.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&out.stderr));
+        String::from_utf8_lossy(&out.stdout).trim_end().to_owned()
+    };
+    with(&["-c", "core.safecrlf=false", "-c", "advice.addEmbeddedRepo=false", "add", "-A"]);
+    let tree = with(&["write-tree"]);
+    std::fs::remove_file(index).expect("git wrote its index");
+    tree
+}
+
+/// Returns every file of the git directory that is the user's, with its bytes.
+fn users_state(git_dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut state = BTreeMap::new();
+    let mut folders = vec![git_dir.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("a name").path();
+            if path.ends_with(".git/teddy") || path.ends_with(".git/objects") {
+                continue;
+            }
+            if path.is_dir() { folders.push(path) } else { drop(state.insert(path.clone(), std::fs::read(path).expect("a file"))) }
+        }
+    }
+    state
+}
+
+/// Asserts that a snapshot of a worktree is what git would make of it, twice, and that all its
+/// objects are there.
+#[track_caller]
+fn check_at(repo: &TestRepo, top: &Path) -> Snapshot {
+    let before = users_state(&repo.path().join(".git"));
+    let snapshot = take(top, &Limits::none(), &[]);
+    let tree = snapshot.tree.to_string();
+    let entries = |tree: &str| repo.git(&["ls-tree", "-r", "-t", tree]);
+    let listed = entries(&tree);
+    repo.git(&["rev-list", "--objects", "--quiet", &tree]);
+    assert_eq!(users_state(&repo.path().join(".git")), before, "the user's state is as it was");
+    let expected = gits_tree(repo, top);
+    assert_eq!(tree, expected, "ours:\n{listed}\ngit's status:\n{}", repo.git(&["status", "--short", "--ignored"]));
+    let again = take(top, &Limits::none(), &[]);
+    assert_eq!(again.tree, snapshot.tree, "the second snapshot, from the private index, is the same");
+    assert_eq!(again.left_out, snapshot.left_out);
+    snapshot
+}
+
+/// Asserts the same for the repository's own worktree.
+#[track_caller]
+fn check(repo: &TestRepo) -> Snapshot {
+    check_at(repo, &repo.path())
+}
+
+/// Returns what a snapshot left out, as text.
+fn left(snapshot: &Snapshot) -> Vec<(&str, &Reason)> {
+    snapshot.left_out.iter().map(|LeftOut { path, reason }| (path.as_str(), reason)).collect()
+}
+
+/// Returns the paths in a snapshot.
+fn paths(repo: &TestRepo, snapshot: &Snapshot) -> String {
+    repo.git(&["ls-tree", "-r", "--name-only", &snapshot.tree.to_string()]).replace('\n', " ")
+}
+
+#[test]
+fn an_empty_repository_has_the_empty_tree() {
+    let repo = TestRepo::new();
+    check(&repo);
+    std::fs::create_dir_all(repo.path().join("empty/folders")).unwrap();
+    check(&repo);
+    repo.put("a/b.txt", "x");
+    check(&repo);
+}
+
+#[test]
+fn ignore_files_are_read_where_they_stand() {
+    let repo = TestRepo::new();
+    repo.put(".gitignore", "*.log\n/build\nnested/**/deep\n!keep.log\n").put("a.log", "1").put("keep.log", "2").put("build/x", "3");
+    repo.put("sub/.gitignore", "!a.log\n*.tmp\n").put("sub/a.log", "4").put("sub/b.tmp", "5").put("sub/build/y", "6");
+    repo.put("nested/x/deep/z", "7").put("nested/x/z", "8");
+    repo.put("hidden/.gitignore", "*\n").put("hidden/file", "9");
+    check(&repo);
+    repo.commit("all");
+    repo.put("sub/.gitignore", "*.log\n").put("hidden/.gitignore", "*\n!file\n").put("build/.gitignore", "!x\n");
+    check(&repo);
+    std::fs::remove_file(repo.path().join("hidden/.gitignore")).unwrap();
+    check(&repo);
+    repo.put(".gitignore", "sub\n");
+    check(&repo);
+}
+
+#[test]
+fn the_users_own_exclude_files_count() {
+    let repo = TestRepo::new();
+    let global = repo.beside("ignore");
+    repo.git(&["config", "core.excludesFile", global.to_str().unwrap()]);
+    repo.put("a.o", "1").put("b.swp", "2").put("c", "3");
+    check(&repo);
+    std::fs::write(&global, "*.swp\n").unwrap();
+    check(&repo);
+    std::fs::write(repo.path().join(".git/info/exclude"), "*.o\n").unwrap();
+    assert_eq!(paths(&repo, &check(&repo)), "c");
+}
+
+#[test]
+fn tracked_files_stay_even_where_they_are_ignored() {
+    let repo = TestRepo::new();
+    repo.put("gen/a.c", "1").put("gen/sub/b.c", "2").put("top.log", "3").commit("first");
+    repo.put(".gitignore", "gen\n*.log\n").put("gen/new.c", "4").put("gen/sub/new.c", "5").put("new.log", "6");
+    check(&repo);
+    repo.put("gen/a.c", "changed").put("top.log", "changed");
+    check(&repo);
+    std::fs::remove_file(repo.path().join("gen/a.c")).unwrap();
+    std::fs::remove_file(repo.path().join("top.log")).unwrap();
+    check(&repo);
+}
+
+#[test]
+fn what_is_tracked_follows_the_users_index() {
+    let repo = TestRepo::new();
+    repo.put(".gitignore", "*.txt\n").put("a.rs", "1").commit("first");
+    repo.put("ignored.txt", "2").put("dir/deep.txt", "3");
+    check(&repo);
+    repo.git(&["add", "-f", "ignored.txt", "dir/deep.txt"]);
+    assert_eq!(paths(&repo, &check(&repo)), ".gitignore a.rs dir/deep.txt ignored.txt");
+    repo.git(&["rm", "-q", "--cached", "dir/deep.txt", "a.rs"]);
+    assert_eq!(paths(&repo, &check(&repo)), ".gitignore a.rs ignored.txt");
+    repo.git(&["commit", "-q", "-m", "second"]);
+    check(&repo);
+    repo.git(&["checkout", "-q", "-f", "-b", "other", "HEAD~1"]);
+    check(&repo);
+    repo.git(&["reset", "-q", "main"]);
+    check(&repo);
+}
+
+#[test]
+fn the_executable_bit_counts_where_git_says_so() {
+    let repo = TestRepo::new();
+    repo.put("run", "#!\n").put("data", "x").commit("first");
+    let chmod = |name: &str, mode| std::fs::set_permissions(repo.path().join(name), std::fs::Permissions::from_mode(mode)).unwrap();
+    chmod("run", 0o755);
+    check(&repo);
+    repo.commit("second");
+    repo.git(&["config", "core.fileMode", "false"]);
+    chmod("run", 0o644);
+    chmod("data", 0o755);
+    repo.put("new", "y");
+    chmod("new", 0o755);
+    check(&repo);
+    repo.put("run", "changed");
+    check(&repo);
+}
+
+#[test]
+fn links_and_changes_of_type_are_recorded() {
+    let repo = TestRepo::new();
+    repo.put("file", "1").put("dir/a", "2").put("dir/b/c", "3").put("other", "4");
+    symlink("file", repo.path().join("link")).unwrap();
+    symlink("/nowhere/at/all", repo.path().join("dangling")).unwrap();
+    repo.commit("first");
+    check(&repo);
+    std::fs::remove_file(repo.path().join("link")).unwrap();
+    std::fs::remove_dir_all(repo.path().join("dir")).unwrap();
+    std::fs::remove_file(repo.path().join("other")).unwrap();
+    std::fs::remove_file(repo.path().join("file")).unwrap();
+    repo.put("link", "now a file").put("file/is/a/folder", "5").put("dir", "now a file");
+    symlink("file/is", repo.path().join("other")).unwrap();
+    check(&repo);
+    std::fs::remove_file(repo.path().join("dir")).unwrap();
+    symlink("file", repo.path().join("dir")).unwrap();
+    check(&repo);
+}
+
+#[test]
+fn deleted_files_are_gone_ignored_or_not() {
+    let repo = TestRepo::new();
+    repo.put("a", "1").put("b/c", "2").put("b/d", "3").put("x.log", "4").commit("first");
+    check(&repo);
+    repo.put(".gitignore", "*.log\nb\n");
+    for path in ["a", "b/c", "x.log"] {
+        std::fs::remove_file(repo.path().join(path)).unwrap();
+    }
+    check(&repo);
+    std::fs::remove_dir_all(repo.path().join("b")).unwrap();
+    check(&repo);
+    repo.put("x.log", "back");
+    check(&repo);
+}
+
+#[test]
+fn embedded_repositories_are_opaque() {
+    let repo = TestRepo::new();
+    repo.put("a", "1").put(".gitignore", "skipped\n");
+    let inner = repo.path().join("inner");
+    let git = |dir: &Path, args: &[&str]| repo.git_in(dir, args);
+    for name in ["inner", "skipped"] {
+        repo.git(&["init", "-q", name]);
+        repo.put(format!("{name}/file"), "in it");
+        git(&repo.path().join(name), &["add", "file"]);
+        git(&repo.path().join(name), &["commit", "-q", "-m", "one"]);
+    }
+    check(&repo);
+    repo.put("inner/file", "dirty").put("inner/more", "untracked");
+    check(&repo);
+    git(&inner, &["commit", "-q", "--allow-empty", "-m", "two"]);
+    check(&repo);
+    repo.git(&["-c", "advice.addEmbeddedRepo=false", "add", "inner"]);
+    check(&repo);
+    git(&inner, &["commit", "-q", "--allow-empty", "-m", "three"]);
+    check(&repo);
+    std::fs::remove_dir_all(&inner).unwrap();
+    check(&repo);
+    std::fs::create_dir(&inner).unwrap();
+    check(&repo);
+}
+
+#[test]
+fn an_embedded_repository_without_a_commit_is_left_out() {
+    let repo = TestRepo::new();
+    repo.put("a", "1");
+    repo.git(&["init", "-q", "sub/inner"]);
+    repo.put("sub/inner/file", "x").put("not-a-repo/.git", "words").put("not-a-repo/file", "y");
+    for _ in 0..2 {
+        let snapshot = take(&repo.path(), &Limits::none(), &[]);
+        assert_eq!(left(&snapshot), [("sub/inner", &Reason::EmbeddedWithoutCommit)]);
+        assert_eq!(paths(&repo, &snapshot), "a not-a-repo/file");
+    }
+}
+
+#[test]
+fn a_submodule_stands_at_its_commit() {
+    let source = TestRepo::new();
+    source.put("lib", "1").commit("one");
+    let repo = TestRepo::new();
+    repo.put("a", "1").commit("first");
+    repo.git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", source.path().to_str().unwrap(), "dep"]);
+    repo.git(&["commit", "-q", "-m", "submodule"]);
+    check(&repo);
+    repo.put("dep/lib", "dirty").put("dep/new", "untracked");
+    check(&repo);
+    repo.git_in(&repo.path().join("dep"), &["commit", "-q", "-a", "-m", "two"]);
+    check(&repo);
+    repo.git(&["submodule", "--quiet", "deinit", "-f", "dep"]);
+    check(&repo);
+}
+
+#[test]
+fn line_ends_are_as_the_settings_say() {
+    let repo = TestRepo::new();
+    repo.put("crlf.txt", "a\r\nb\r\n").put("mixed.txt", "a\r\nb\n").put("bin", "a\r\n\0").commit("as is");
+    repo.git(&["config", "core.autocrlf", "true"]);
+    check(&repo);
+    repo.put("crlf.txt", "a\r\nb\r\nc\r\n").put("new.txt", "x\r\ny\r\n").put("mixed.txt", "c\r\nd\ne\n");
+    check(&repo);
+    repo.git(&["rm", "-q", "--cached", "crlf.txt"]);
+    check(&repo);
+    repo.git(&["config", "core.autocrlf", "input"]);
+    check(&repo);
+}
+
+#[test]
+fn attributes_choose_line_ends_and_encodings() {
+    let repo = TestRepo::new();
+    repo.put(".gitattributes", "*.txt text\n*.bat text eol=crlf\n*.u16 working-tree-encoding=UTF-16LE\n*.id ident\n");
+    repo.put("a.txt", "x\r\ny\r\n").put("b.bat", "x\r\n").put("c.u16", b"h\0i\0\n\0").put("d.raw", "x\r\n");
+    repo.put("e.id", "$Id: 1234$\n");
+    check(&repo);
+    repo.commit("first");
+    repo.put("sub/.gitattributes", "*.txt -text\n").put("sub/a.txt", "x\r\n");
+    check(&repo);
+    repo.put("sub/.gitattributes", "*.txt text\n");
+    check(&repo);
+    repo.put(".gitattributes", "* -text\n");
+    check(&repo);
+    std::fs::remove_file(repo.path().join("sub/.gitattributes")).unwrap();
+    check(&repo);
+}
+
+#[test]
+fn filters_of_the_users_configuration_run() {
+    let repo = TestRepo::new();
+    repo.put(".gitattributes", "*.up filter=upper\n*.lfs filter=missing\n").put("a.up", "abc").put("b.lfs", "kept");
+    check(&repo);
+    repo.git(&["config", "filter.upper.clean", "tr a-z A-Z"]);
+    let snapshot = check(&repo);
+    assert_eq!(repo.git(&["cat-file", "-p", &format!("{}:a.up", snapshot.tree)]), "ABC");
+    repo.put("a.up", "def").put("c.up", "ghi");
+    check(&repo);
+}
+
+#[test]
+fn a_required_filter_that_fails_is_an_error_that_names_the_file() {
+    let repo = TestRepo::new();
+    repo.put(".gitattributes", "*.x filter=f\n").put("dir/a.x", "abc");
+    repo.git(&["config", "filter.f.clean", "false"]);
+    check(&repo);
+    repo.git(&["config", "filter.f.required", "true"]);
+    let opened = Repository::open(&repo.path()).unwrap();
+    let error = opened.snapshot(&repo.beside("index"), &Limits::none(), &[]).unwrap_err();
+    assert!(format!("{error:#}").starts_with("cannot record `dir/a.x`: its filter failed"), "{error:#}");
+    assert!(!repo.beside("index").exists());
+}
+
+#[test]
+fn names_need_not_be_utf_8() {
+    let repo = TestRepo::new();
+    let name = |bytes: &'static [u8]| std::ffi::OsStr::from_bytes(bytes);
+    repo.put(name(b"caf\xe9"), "1").put(name(b"d\xff/\xfe"), "2").put("tab\there", "3").put("new\nline", "4").put("caf\u{e9}", "5");
+    check(&repo);
+    repo.commit("first");
+    repo.put(name(b"d\xff/\xfe"), "changed").put(name(b"d\xff/more"), "6");
+    check(&repo);
+}
+
+#[test]
+fn what_sparse_checkout_leaves_out_is_not_deleted() {
+    let repo = TestRepo::new();
+    repo.put("in/a", "1").put("out/b", "2").put("out/deep/c", "3").put("top", "4").commit("first");
+    repo.git(&["sparse-checkout", "set", "--no-sparse-index", "in"]);
+    assert!(!repo.path().join("out").exists());
+    check(&repo);
+    repo.put("in/a", "changed").put("in/new", "5");
+    check(&repo);
+    repo.git(&["sparse-checkout", "disable"]);
+    check(&repo);
+}
+
+#[test]
+fn a_sparse_index_is_read() {
+    let repo = TestRepo::new();
+    repo.put("in/a", "1").put("out/b", "2").put("out/deep/c", "3").put("top", "4").commit("first");
+    repo.git(&["sparse-checkout", "set", "--sparse-index", "in"]);
+    check(&repo);
+    repo.put("in/a", "changed");
+    check(&repo);
+}
+
+#[test]
+fn marks_in_the_index_are_honoured() {
+    let repo = TestRepo::new();
+    repo.put("assumed", "1").put("skipped/a", "2").put("skipped/b", "3").put("c", "4").commit("first");
+    repo.git(&["update-index", "--assume-unchanged", "assumed"]);
+    repo.git(&["update-index", "--skip-worktree", "skipped/a"]);
+    repo.put("assumed", "changed");
+    std::fs::remove_dir_all(repo.path().join("skipped")).unwrap();
+    check(&repo);
+    std::fs::remove_file(repo.path().join("assumed")).unwrap();
+    repo.put("planned", "5").put("open", "6");
+    repo.git(&["add", "-N", "planned", "open"]);
+    check(&repo);
+    std::fs::remove_file(repo.path().join("open")).unwrap();
+    check(&repo);
+}
+
+#[test]
+fn a_merge_in_progress_is_taken_as_it_stands() {
+    let repo = TestRepo::new();
+    repo.put("both", "base\n").put("gone", "base\n").put("fine", "x\n").commit("base");
+    repo.git(&["checkout", "-q", "-b", "side"]);
+    repo.put("both", "side\n").put("gone", "side\n").commit("side");
+    repo.git(&["checkout", "-q", "main"]);
+    repo.put("both", "main\n");
+    std::fs::remove_file(repo.path().join("gone")).unwrap();
+    repo.commit("main");
+    assert!(!repo.command("git").current_dir(repo.path()).args(["merge", "-q", "side"]).output().unwrap().status.success());
+    check(&repo);
+    std::fs::remove_file(repo.path().join("both")).unwrap();
+    check(&repo);
+}
+
+#[test]
+fn special_files_are_left_out_and_named() {
+    let repo = TestRepo::new();
+    repo.put("a", "1");
+    assert!(repo.command("mkfifo").arg(repo.path().join("pipe")).status().unwrap().success());
+    let _socket = std::os::unix::net::UnixListener::bind(repo.path().join("socket")).unwrap();
+    assert_eq!(left(&check(&repo)), [("pipe", &Reason::Special), ("socket", &Reason::Special)]);
+    repo.put(".gitignore", "pipe\nsocket\n");
+    assert_eq!(left(&check(&repo)), []);
+}
+
+#[test]
+fn other_forms_of_index_and_head_are_read() {
+    let repo = TestRepo::new();
+    repo.put("a/b/c", "1").put("d", "2").commit("first");
+    repo.git(&["update-index", "--split-index"]);
+    repo.put("e", "3");
+    repo.git(&["add", "e"]);
+    check(&repo);
+    repo.git(&["update-index", "--no-split-index", "--index-version", "4"]);
+    repo.put("a/b/c", "changed");
+    check(&repo);
+    repo.git(&["checkout", "-q", "--detach"]);
+    check(&repo);
+    repo.git(&["update-index", "--untracked-cache"]);
+    check(&repo);
+}
+
+#[test]
+fn a_shallow_clone_is_read() {
+    let source = TestRepo::new();
+    source.put("a", "1").commit("one");
+    source.put("a", "2").commit("two");
+    let repo = TestRepo::new();
+    let (url, clone) = (format!("file://{}", source.path().display()), repo.path().join("clone"));
+    repo.git(&["clone", "-q", "--depth=1", &url, clone.to_str().unwrap()]);
+    std::fs::write(clone.join("b"), "3").unwrap();
+    let snapshot = take(&clone, &Limits::none(), &[]);
+    assert_eq!(snapshot.tree.to_string(), gits_tree(&repo, &clone));
+}
+
+#[test]
+fn sha256_repositories_are_read() {
+    let repo = TestRepo::with(&["--object-format=sha256"]);
+    repo.put("a", "1").put("dir/b", "2");
+    check(&repo);
+    repo.commit("first");
+    repo.put("a", "changed");
+    check(&repo);
+}
+
+#[test]
+fn a_linked_worktree_has_a_snapshot_of_its_own() {
+    let repo = TestRepo::new();
+    repo.put("a", "1").put("dir/b", "2").commit("first");
+    let linked = repo.beside("linked");
+    repo.git(&["worktree", "add", "-q", "--detach", linked.to_str().unwrap()]);
+    std::fs::write(linked.join("dir/b"), "changed").unwrap();
+    std::fs::write(linked.join("new"), "3").unwrap();
+    let there = check_at(&repo, &linked);
+    assert_ne!(there.tree, check(&repo).tree);
+}
+
+#[test]
+fn untracked_files_over_the_limits_are_left_out_and_tracked_ones_stay() {
+    let repo = TestRepo::new();
+    let limits = Limits { max_file_size: 4, ..Limits::default() };
+    repo.put("tracked", "12345").put(".env", "TRACKED=1").commit("first");
+    repo.put("big", "12345").put("small", "1234").put("sub/id_rsa", "k").put("sub/.env.local", "S=1").put("x.key", "k");
+    let expected =
+        [("big", &Reason::TooLarge(5)), ("sub/.env.local", &Reason::Secret), ("sub/id_rsa", &Reason::Secret), ("x.key", &Reason::Secret)];
+    for _ in 0..2 {
+        let snapshot = take(&repo.path(), &limits, &[]);
+        assert_eq!(left(&snapshot), expected);
+        assert_eq!(paths(&repo, &snapshot), ".env small tracked");
+    }
+    repo.git(&["add", "big"]);
+    assert_eq!(left(&take(&repo.path(), &limits, &[])), expected[1..]);
+    assert_eq!(left(&take(&repo.path(), &Limits::none(), &[])), []);
+}
+
+#[test]
+fn forced_paths_are_taken_though_ignored() {
+    let repo = TestRepo::new();
+    repo.put(".gitignore", "target\n*.log\n").put("target/a/made", "1").put("target/a/other", "2").put("b.log", "3").put("c.log", "4");
+    for _ in 0..2 {
+        let snapshot = take(&repo.path(), &Limits::default(), &["target/a/made", "b.log", "not/there"]);
+        assert_eq!(paths(&repo, &snapshot), ".gitignore b.log target/a/made");
+    }
+    assert_eq!(paths(&repo, &check(&repo)), ".gitignore");
+}
+
+#[test]
+fn a_private_index_that_is_damaged_or_outlived_by_gc_is_made_anew() {
+    let repo = TestRepo::new();
+    repo.put("a", "1").put("dir/b", "2").commit("first");
+    repo.put("dir/b", "changed").put("new/c", "3");
+    let index = repo.path().join(".git/teddy/index/main");
+    let tree = check(&repo).tree;
+    let whole = std::fs::read(&index).unwrap();
+    for damaged in [&[][..], &whole[..whole.len() / 2], b"words"] {
+        std::fs::write(&index, damaged).unwrap();
+        assert_eq!(check(&repo).tree, tree);
+    }
+    let mut flipped = whole;
+    *flipped.last_mut().unwrap() ^= 1;
+    std::fs::write(&index, flipped).unwrap();
+    assert_eq!(check(&repo).tree, tree);
+    repo.git(&["gc", "-q", "--prune=now"]);
+    assert_eq!(check(&repo).tree, tree);
+}
+
+#[test]
+fn many_new_objects_become_one_kept_pack() {
+    let repo = TestRepo::new();
+    for n in 0..700 {
+        repo.put(format!("d{}/f{n}", n % 7), format!("content {n}\n"));
+    }
+    let snapshot = take(&repo.path(), &Limits::none(), &[]);
+    let keep = snapshot.keep.clone().expect("a pack was written");
+    assert!(keep.exists());
+    repo.git(&["verify-pack", keep.with_extension("idx").to_str().unwrap()]);
+    repo.git(&["fsck", "--strict"]);
+    assert!(repo.git(&["count-objects"]).starts_with("0 objects"));
+    assert_eq!(snapshot.tree.to_string(), gits_tree(&repo, &repo.path()));
+    let opened = Repository::open(&repo.path()).unwrap();
+    assert_eq!(opened.release_all().unwrap(), 1);
+    assert!(!keep.exists());
+}
+
+#[test]
+fn a_few_paths_can_be_read_again() {
+    let repo = TestRepo::new();
+    repo.put(".gitattributes", "*.txt text\n").put("a.txt", "1\r\n").put("dir/b", "2").put("dir/deep/c", "3").put("was", "4").commit("one");
+    let base = take(&repo.path(), &Limits::none(), &[]).tree;
+    repo.put("a.txt", "changed\r\n").put("dir/new/d", "5").put("not asked for", "6");
+    std::fs::remove_file(repo.path().join("dir/deep/c")).unwrap();
+    std::fs::remove_file(repo.path().join("was")).unwrap();
+    repo.put("was/now", "7");
+    symlink("a.txt", repo.path().join("link")).unwrap();
+    let opened = Repository::open(&repo.path()).unwrap();
+    let paths = ["a.txt", "dir/new/d", "dir/deep/c", "was", "was/now", "link", "never/there"];
+    let paths: Vec<Vec<u8>> = paths.iter().map(|path| path.as_bytes().to_vec()).collect();
+    let snapshot = opened.snapshot_paths(base, &paths).unwrap();
+    std::fs::remove_file(repo.path().join("not asked for")).unwrap();
+    assert_eq!(snapshot.tree, check(&repo).tree);
+}
