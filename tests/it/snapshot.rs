@@ -7,7 +7,8 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
 use teddy::git::repository::Repository;
-use teddy::git::snapshot::{LeftOut, Limits, Reason, Snapshot};
+use teddy::git::snapshot::Snapshot;
+use teddy::git::snapshot::limits::{LeftOut, Limits, Reason};
 
 use crate::support::TestRepo;
 

@@ -10,7 +10,7 @@ mod content;
 mod embedded;
 mod folder;
 mod ground;
-mod limits;
+pub mod limits;
 mod list;
 mod paths;
 mod rules;
@@ -23,11 +23,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-pub use self::limits::{LeftOut, Limits, Reason};
-
 use self::cache::{Cache, Folder, Writer};
 use self::folder::{Listing, Scanned};
 use self::ground::Ground;
+use self::limits::{LeftOut, Limits};
 use self::stat::Stamp;
 use super::object::TreeId;
 use super::pack::Sink;
