@@ -4,7 +4,7 @@ use super::cost::{self, Cost};
 use super::line::{Fence, Info, Label, Section};
 use super::state::{Block, Place, State};
 use super::step::{Event, How, Move, outside, scope};
-use super::token::{Token, TokenKind};
+use super::token::{Glued, Token, TokenKind};
 
 /// Plan structure that was taken for content, as bits of [`Block::looks`].
 mod look {
@@ -55,7 +55,7 @@ fn close(state: State, block: Block, fence: Fence, emit: &mut dyn FnMut(Move)) {
     let (how, price) = match () {
         () if fence.mark != block.mark && trailing > 0 => return,
         () if fence.mark != block.mark => (How::OtherMark, cost::OTHER_MARK),
-        () if trailing > 0 => (How::Trailing, trailing + if fence.len < block.len { cost::SHORTER } else { 0 }),
+        () if trailing > 0 => (How::Trailing, trailing + if fence.len < block.len { cost::SHORTER_TOO } else { 0 }),
         () if fence.len < block.len => (How::Shorter, cost::SHORTER),
         () if fence.len > block.len => (How::Proper, cost::LONGER),
         () => (How::Proper, 0),
@@ -74,17 +74,23 @@ fn close(state: State, block: Block, fence: Fence, emit: &mut dyn FnMut(Move)) {
 fn left_open(state: State, block: Block, how: How) -> Cost {
     let Some(inner) = block.inner else {
         let uneven = state.place == Place::Label(Label::Replace) && state.find_open;
-        return if uneven { cost::OPEN_SHORTER } else { 0 };
+        return if uneven { cost::TRIFLE } else { 0 };
     };
     match state.place {
-        _ if block.looks != 0 => cost::DISORDER,
+        _ if looks_like_plan(&block) => cost::DISORDER,
         _ if inner.len < block.len && how == How::Proper => cost::OPEN_SHORTER,
         Place::Label(Label::Replace) if state.find_open => 0,
         Place::Label(_) => cost::OPEN_EDIT,
         Place::Message(_) => cost::OPEN_MESSAGE,
+        _ if block.document && inner.info == Info::Bare => cost::OPEN_BARE,
         _ if block.document => cost::OPEN_DOCUMENT,
         _ => cost::OPEN_CODE,
     }
+}
+
+/// Returns whether an action was taken for content.
+fn looks_like_plan(block: &Block) -> bool {
+    block.looks & !look::LABEL != 0
 }
 
 /// Passes the steps in which a fence is content.
@@ -94,8 +100,10 @@ fn keep(state: State, block: Block, fence: Fence, emit: &mut dyn FnMut(Move)) {
     let Some(inner) = block.inner.filter(|_| fence.mark == block.mark) else {
         let opens = fence.mark == block.mark && (tagged || fence.info == Info::Bare);
         let query = matches!(state.place, Place::Action(super::line::Act::Research) | Place::Tail(super::line::Act::Research));
-        let price = cost::INNER + if query { cost::INNER_IN_QUERY } else { 0 };
-        return emit(if opens { Move::to(state.with(block.nested(fence)), price) } else { Move::to(content, 0) });
+        let rival = fence.info == Info::Bare && block.len > 3 && fence.len >= block.len;
+        let price = cost::INNER + if query { cost::INNER_IN_QUERY } else { 0 } + if rival { cost::INNER_RIVAL } else { 0 };
+        let odd = if fence.mark == block.mark && !opens { cost::ODD_KEPT } else { 0 };
+        return emit(if opens { Move::to(state.with(block.nested(fence)), price) } else { Move::to(content, odd) });
     };
     if fence.len < inner.len || fence.info == Info::Odd {
         return emit(Move::to(content, 0));
@@ -108,7 +116,7 @@ fn keep(state: State, block: Block, fence: Fence, emit: &mut dyn FnMut(Move)) {
     let as_text = if inner.info == Info::Bare { cost::TAGGED_IN_BARE[usize::from(!block.document)] } else { 0 };
     emit(Move::to(content, as_text));
     if block.depth < MAX_DEPTH {
-        emit(Move::to(state.with(block.nested(fence)), cost::NESTED));
+        emit(Move::to(state.with(block.nested(fence)), as_text.max(cost::NESTED)));
     }
 }
 
@@ -122,8 +130,10 @@ fn look_alike(state: State, block: Block, token: &Token) -> Move {
         (Place::Label(_), _) => (look::LABEL, cost::LOOK_LABEL),
         _ => (0, 0),
     };
-    let price = if bit != 0 && block.looks & bit != 0 { 0 } else { price };
-    Move::to(state.with(Block { looks: block.looks | (bit & !look::LABEL), solid: true, ..block }), price)
+    let known = bit != 0 && block.looks & bit != 0;
+    let whole_edit = bit != look::LABEL && bit != 0 && block.looks & look::LABEL != 0;
+    let price = if known { 0 } else { price + if whole_edit { cost::LOOK_EDIT } else { 0 } };
+    Move::to(state.with(Block { looks: block.looks | bit, solid: true, ..block }), price)
 }
 
 /// Returns the kind and the cost of an action heading as content.
@@ -158,9 +168,15 @@ fn forget(state: State, block: Block, token: &Token, emit: &mut dyn FnMut(Move))
     if unsaid {
         return;
     }
-    let price = if block.looks != 0 { cost::DISORDER } else { cost::FORGOTTEN };
-    let open = if block.looks != 0 { 0 } else { left_open(state, block, How::Shorter) };
-    outside(state.closed(&block), token, &mut |next| {
+    let disorder = looks_like_plan(&block);
+    let price = if disorder { cost::DISORDER } else { cost::FORGOTTEN };
+    let open = if disorder { 0 } else { left_open(state, block, How::Shorter) };
+    // The closer that is put before a label keeps it out of the text above.
+    let kind = match token.kind {
+        TokenKind::Label(label, _) => TokenKind::Label(label, Glued::No),
+        kind => kind,
+    };
+    outside(state.closed(&block), &Token { kind, ..*token }, &mut |next| {
         let wrapped = matches!(token.kind, TokenKind::End) && next.cost == cost::WRAPPER_OPEN;
         if next.cost == 0 || wrapped {
             emit(Move::doing(Event::Forgotten(scope(state)), next.state, price + open + next.cost));

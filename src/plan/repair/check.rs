@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::line::{Info, Line};
+use super::line::{Info, Kind, Line};
 use super::state::{Block, Place, State};
 use super::step::{Event, Move, outside};
 use super::token::{Token, TokenKind};
@@ -68,4 +68,10 @@ pub(super) fn is_indented(content: &[Line<'_>], opener: &str) -> bool {
 /// Returns the blanks at a line's start.
 pub(super) fn indent_of(line: &str) -> &str {
     &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
+}
+
+/// Returns whether the closer behind a content is longer than the opener before it.
+pub(super) fn is_closed_longer(lines: &[Line<'_>], content: &Range<usize>) -> bool {
+    let len = |at: usize| if let Kind::Fence(fence) = lines[at].kind { fence.len } else { 0 };
+    len(content.end) > len(content.start - 1)
 }

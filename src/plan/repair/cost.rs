@@ -19,6 +19,8 @@ pub(super) const HOPELESS: Cost = 400 * UNIT;
 pub(super) const INNER: Cost = 1;
 /// An inner fence in a query.
 pub(super) const INNER_IN_QUERY: Cost = 40 * UNIT;
+/// An inner fence without a language that is as long as an outer fence of four or more.
+pub(super) const INNER_RIVAL: Cost = 25 * UNIT;
 /// An inner fence that is closed at another indentation.
 pub(super) const INNER_ASKEW: Cost = 3 * UNIT;
 /// A fence with a language inside an inner fence of the same length.
@@ -38,6 +40,10 @@ pub(super) const OTHER_MARK: Cost = 80 * UNIT;
 pub(super) const TRAILING_WORD: Cost = 50 * UNIT;
 /// A closer with text behind it that could not.
 pub(super) const TRAILING_ODD: Cost = 30 * UNIT;
+/// The same, and it is shorter too.
+pub(super) const SHORTER_TOO: Cost = 15 * UNIT;
+/// A fence with text behind it that is taken for content.
+pub(super) const ODD_KEPT: Cost = 30 * UNIT;
 /// A closer that was forgotten.
 pub(super) const FORGOTTEN: Cost = 50 * UNIT;
 /// A closer that was forgotten, or a fence left open, in a content that looks like a plan.
@@ -47,6 +53,8 @@ pub(super) const DISORDER: Cost = 120 * UNIT;
 pub(super) const OPEN_CODE: Cost = 40 * UNIT;
 /// See [`OPEN_CODE`].
 pub(super) const OPEN_DOCUMENT: Cost = 60 * UNIT;
+/// The same in a document, where the open fence has no language.
+pub(super) const OPEN_BARE: Cost = 40 * UNIT;
 /// The same where the outer fence is longer, and closed by the rule.
 pub(super) const OPEN_SHORTER: Cost = 15 * UNIT;
 /// The same in FIND, or in one of FIND and REPLACE.
@@ -73,7 +81,10 @@ pub(super) const LOOK_IN_CODE: Cost = 50 * UNIT;
 /// Another section's heading as content.
 pub(super) const LOOK_SECTION: Cost = 5 * UNIT;
 /// A label as content of an EDIT.
-pub(super) const LOOK_LABEL: Cost = 20 * UNIT;
+pub(super) const LOOK_LABEL: Cost = 40 * UNIT;
+
+/// An action as content behind a label as content.
+pub(super) const LOOK_EDIT: Cost = 60 * UNIT;
 
 /// A surplus fence right under a closer.
 pub(super) const SURPLUS_FRESH: Cost = 30 * UNIT;

@@ -82,8 +82,11 @@ fn segment(text: &str) -> Repaired {
     }
     let tokens = token::tokens(&lines);
     if let Some(contents) = check::clean(&lines, &tokens) {
-        let notes = contents.iter().filter_map(|content| note::hidden_action(&lines, content)).collect();
-        return Repaired { text: text.to_owned(), level: Level::Clean, notes };
+        let hidden = |content| note::hidden_action(&lines, content).map(|note| (note, check::is_closed_longer(&lines, content)));
+        let (notes, longer): (Vec<_>, Vec<_>) = contents.iter().filter_map(hidden).unzip();
+        // Two slips may cancel out: a closer that is missing, and one that is too long further down.
+        let level = if longer.contains(&true) { Level::Doubtful } else { Level::Clean };
+        return Repaired { text: text.to_owned(), level, notes };
     }
     let Some(best) = pass::best(&tokens) else { return hopeless(text, 0, "no reading fits the plan's grammar") };
     if let Some(step) = best.first.steps.iter().find(|step| step.event == step::Event::Broken) {

@@ -124,7 +124,8 @@ fn advance(entry: &Entry, token: &Token, frontier: &mut Frontier) {
     }
 }
 
-/// Returns what tells readings apart: not how a closer looks, nor the fences of a message.
+/// Returns what tells readings apart: not how a closer looks, nor the fences
+/// of a message or of the rationale, which decide nothing but where it ends.
 fn print_of(event: Event) -> Option<u64> {
     match event {
         Event::Title => Some(1),
@@ -133,9 +134,9 @@ fn print_of(event: Event) -> Option<u64> {
         Event::Action => Some(4),
         Event::Open(Scope::Content) => Some(5),
         Event::Close(Scope::Content, _) => Some(6),
-        Event::Forgotten(_) => Some(7),
+        Event::Forgotten(Scope::Content | Scope::Message) => Some(7),
         Event::Surplus => Some(8),
-        Event::Open(Scope::Message) | Event::Close(Scope::Message, _) | Event::Glued | Event::Prose | Event::Broken => None,
+        Event::Open(_) | Event::Close(..) | Event::Forgotten(_) | Event::Glued | Event::Prose | Event::Broken => None,
     }
 }
 

@@ -48,6 +48,8 @@ pub(super) enum Event {
 pub(super) enum Scope {
     /// Of a block that the plan's grammar asks for.
     Content,
+    /// Of the rationale, which nothing is done with.
+    Rationale,
     /// Of a message.
     Message,
 }
@@ -269,5 +271,9 @@ fn surplus(state: State, fence: Fence, emit: &mut dyn FnMut(Move)) {
 
 /// Returns whose fences stand at a place.
 pub(super) fn scope(state: State) -> Scope {
-    if matches!(state.place, Place::Message(_)) { Scope::Message } else { Scope::Content }
+    match state.place {
+        Place::Message(_) => Scope::Message,
+        Place::Head(Section::Rationale) => Scope::Rationale,
+        _ => Scope::Content,
+    }
 }
