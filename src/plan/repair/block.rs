@@ -100,8 +100,7 @@ fn keep(state: State, block: Block, fence: Fence, emit: &mut dyn FnMut(Move)) {
     let Some(inner) = block.inner.filter(|_| fence.mark == block.mark) else {
         let opens = fence.mark == block.mark && (tagged || fence.info == Info::Bare);
         let query = matches!(state.place, Place::Action(super::line::Act::Research) | Place::Tail(super::line::Act::Research));
-        let rival = fence.info == Info::Bare && block.len > 3 && fence.len >= block.len;
-        let price = cost::INNER + if query { cost::INNER_IN_QUERY } else { 0 } + if rival { cost::INNER_RIVAL } else { 0 };
+        let price = cost::INNER + if query { cost::INNER_IN_QUERY } else { 0 } + rivalry(&block, fence);
         let odd = if fence.mark == block.mark && !opens { cost::ODD_KEPT } else { 0 };
         return emit(if opens { Move::to(state.with(block.nested(fence)), price) } else { Move::to(content, odd) });
     };
@@ -117,6 +116,16 @@ fn keep(state: State, block: Block, fence: Fence, emit: &mut dyn FnMut(Move)) {
     emit(Move::to(content, as_text));
     if block.depth < MAX_DEPTH {
         emit(Move::to(state.with(block.nested(fence)), as_text.max(cost::NESTED)));
+    }
+}
+
+/// Returns what it costs that a fence that could end the block opens an inner one.
+fn rivalry(block: &Block, fence: Fence) -> Cost {
+    match () {
+        () if fence.info != Info::Bare || fence.len < block.len => 0,
+        () if block.len > 3 => cost::INNER_RIVAL,
+        () if !block.document => cost::INNER_RIVAL_IN_CODE,
+        () => 0,
     }
 }
 

@@ -1,1 +1,374 @@
-//! The verified inputs, one by one.
+//! Replies one by one, and what comes of each; the numbers are those of `docs/formats/repair.md`.
+
+use super::Level::{self, Clean, Doubtful, Hopeless, Refenced, Repaired};
+use super::repair;
+
+/// What stands above the actions, and the actions that the cases are made of.
+const WORDS: [(&str, &str); 9] = [
+    ("{head}", "{title}\n## Rationale\n````text\nAll is well.\n````\n\n## Action Plan\n\n"),
+    ("{title}", "# Add a greeting\n{meta}"),
+    ("{meta}", "- **Status:** Green 🟢\n- **Plan Type:** Implementation\n- **Agent:** Developer\n"),
+    ("{create}", "### `CREATE`\n- **File Path:** [notes.md](/notes.md)\n- **Description:** Do it.\n"),
+    ("{hello}", "### `CREATE`\n- **File Path:** [hello](/hello)\n- **Description:** Do it.\n"),
+    ("{second}", "### `CREATE`\n- **File Path:** [second](/second)\n- **Description:** Do it.\n"),
+    ("{edit}", "### `EDIT`\n- **File Path:** [notes.md](/notes.md)\n- **Description:** Do it.\n"),
+    ("{execute}", "### `EXECUTE`\n- **Description:** Do it.\n"),
+    ("{research}", "### `RESEARCH`\n- **Description:** Do it.\n"),
+];
+/// An action without a block.
+const READ: &str = "### `READ`\n- **Resource:** [second](/second)\n- **Description:** Do it.\n";
+
+/// Returns a case's text: words in braces stand for parts, `{crlf}` for other line ends.
+fn expand(case: &str) -> String {
+    let text = WORDS.iter().fold(case.replace("{read}", READ), |text, (word, part)| text.replace(word, part));
+    match text.strip_prefix("{crlf}") {
+        Some(text) => text.replace('\n', "\r\n"),
+        None => text,
+    }
+}
+
+/// Compares what comes of a reply, and that nothing more comes of the result.
+fn check(name: &str, reply: &str, level: Level, expected: &str) {
+    let repaired = repair(&expand(reply));
+    assert_eq!(repaired.text, expand(expected), "{name}");
+    assert_eq!(repaired.level, level, "{name}: {:?}", repaired.notes);
+    assert_eq!(repair(&repaired.text).text, repaired.text, "{name}, once more");
+}
+
+#[test]
+fn what_is_right_or_beyond_repair_stays_as_it_is() {
+    let cases = [
+        ("F03: queries that follow each other are not joined", "{head}{research}```text\nq1\n```\n```text\nq2\n```\n", Clean),
+        ("F05: a label behind a blank line", "{head}{edit}\n`FIND:`\n```\na\n```\n`REPLACE:`\n```\nb\n```\n", Clean),
+        ("F08: a closer may be longer", "{head}{execute}```shell\nmake\n`````\n\n{read}", Clean),
+        ("F11: a block inside the last list item is the reader's business", "{head}{hello}  ```\n  x\n  ```\n", Clean),
+        ("F12: the same, four columns in", "{head}{hello}\n    ```\n    x\n    ```\n", Clean),
+        (
+            "F14: a nested list",
+            "{head}{execute}- **Expected Outcome:** e\n- **cwd:** sub/dir\n- **env:**\n    - `VAR1`: \"value1\"\n    - `VAR2`: \"value2\"\n````shell\nmake\n````\n",
+            Clean,
+        ),
+        ("F15: underscores in a path", "{head}### `READ`\n- **Resource:** src/__main__.py\n- **Description:** Do it.\n", Clean),
+        ("F16: a rule between actions", "{head}{read}\n---\n\n{read}- **Description:** Do it.\n", Clean),
+        (
+            "F17: an underlined line in a message is no section",
+            "{head}### `CHAT_WITH_USER`\nGood morning\n---\n\n{read}- **Description:** Do it.\n",
+            Clean,
+        ),
+        ("F18: a heading with broken marks", "{head}### `READ**\n- **Resource:** [third](/third)\n", Clean),
+        ("F19: a path with a blank", "{head}### `READ`\n- **Resource:** [my file.md](/my file.md)\n- **Description:** Do it.\n", Clean),
+        (
+            "F20: a path in angle brackets",
+            "{head}### `READ`\n- **Resource:** [my file.md](</my file.md>)\n- **Description:** Do it.\n",
+            Clean,
+        ),
+        (
+            "F21: a path with percent signs",
+            "{head}### `READ`\n- **Resource:** [my file.md](/my%20file.md)\n- **Description:** Do it.\n",
+            Clean,
+        ),
+        ("F22: a link in backticks", "{head}### `READ`\n- **Resource:** `[third](/third)`\n- **Description:** Do it.\n", Clean),
+        ("F23: headings and fences in a message", "{head}### `CHAT_WITH_USER`\nHi\n\n### Options\n- a\n\n```sh\nmake\n```\nbye\n", Clean),
+        ("F24: blanks at the end", "{head}{read}          \n### `READ`\n- **Resource:** [fourth](/fourth)\n    ", Clean),
+        ("F25: stray text at the end is the parser's business", "{head}{read}\nDoes that suit you?\n", Clean),
+        ("F26: the same right below the list", "{head}{read}- **Description:** Do it.\nDoes that suit you?\n", Clean),
+        ("F27: a backtick in the info string: no fence, and no content to close", "{head}{hello}```md `x`\nfoo\n```\n", Hopeless),
+        (
+            "F28: memos with comments",
+            "{title}\n## Rationale\n````text\nAll is well.\n````\n\n## Memos\n````\n[+] A fact. # why\n[-] Old issue #42 closed # reason\n[+] Use C# here\n````\n\n## Action Plan\n\n{read}",
+            Clean,
+        ),
+        ("F29: line ends of two characters", "{crlf}{head}{hello}```\nx\ny\n```\n", Clean),
+        ("F31: a block indented by a tab", "{head}{hello}\n\t```\n\tx\n\t```\n", Clean),
+        ("F32: an empty block", "{head}{hello}```\n```\n", Clean),
+        ("F33: a blank line at the end of a content", "{head}{hello}```\nx\n\n```\n", Clean),
+        ("F34: lists in other spellings", "{head}### `READ`\n- **Resource**: [third](/third)\n- *Description:* d\n* **Other:** z\n", Clean),
+        ("F36: blank lines before a block", "{head}{execute}\n\n```sh\nmake\n```\n", Clean),
+        (
+            "F37: no plan at all",
+            "```markdown\nThat plan was wrong.\n\n## Original Faulty Plan:\n````markdown\n# Original\n````\n````\n```\nafter\n",
+            Hopeless,
+        ),
+        ("F38: a block right below the list", "{head}{hello}```py\nx\n```\n", Clean),
+        (
+            "F39: a label and a fence on one line",
+            "{head}### `EDIT`\n- **File Path:** [hello](/hello)\n- **Description:** Do it.\n\n`FIND:` ```py\na\n```\n`REPLACE:`\n```\nb\n```\n",
+            Hopeless,
+        ),
+        ("F40: backticks inside tildes", "{head}{hello}~~~~~~markdown\n```sh\nmake\n```\n~~~~~~\n", Clean),
+        ("G05: a fence by the rule", "{head}{create}````markdown\n```sh\nx\n```\n````\n", Clean),
+        ("G09: a repaired plan", "{head}{create}````markdown\n# A\n```shell\nmake all\n```\nafter\n````\n", Clean),
+        ("G11: a fence in a message", "{head}### `CHAT_WITH_USER`\nTry:\n```sh\nmake\n```\nOK?\n", Clean),
+        ("G12: stray text behind the last block", "{head}{hello}```py\nx\n```\nSo much for that.\n", Clean),
+        (
+            "G14: runs in the middle of lines end nothing",
+            "{head}### `CREATE`\n- **File Path:** [a.rs](/a.rs)\n- **Description:** Do it.\n```rust\n/// ```\n/// let x = 1;\n/// ```\nfn a() {}\n```\n",
+            Clean,
+        ),
+        ("G20: a heading right behind a closer", "{head}{execute}```sh\nmake\n```\n### READ\n- **Resource:** [second](/second)\n", Clean),
+        ("G22: tildes inside backticks", "{head}{create}```markdown\n~~~sh\nx\n~~~\n```\n", Clean),
+        (
+            "G23: a run in a memo",
+            "{title}\n## Rationale\n````text\nAll is well.\n````\n\n## Memos\n```\n[+] Use ``` for code\n```\n\n## Action Plan\n\n{read}",
+            Clean,
+        ),
+        ("G24: three queries", "{head}{research}\n```text\nq1\n```\n\n```text\nq2\n```\n\n```\nq3\n```\n\n{read}", Clean),
+        ("D01: stray text behind a block joins nothing", "{head}{hello}```py\nx\n```\nSo much for that.\n\n{second}```\ny\n```\n", Clean),
+        ("D02: the same in a document", "{head}{create}```markdown\nx\n```\nSo much for that.\n\n{second}```\ny\n```\n", Doubtful),
+        (
+            "D03: stray text between FIND and REPLACE",
+            "{head}### `EDIT`\n- **File Path:** [hello](/hello)\n- **Description:** Do it.\n\n`FIND:`\n```\na\n```\nand then\n\n`REPLACE:`\n```\nb\n```\n",
+            Clean,
+        ),
+        ("D04: stray text between queries", "{head}{research}```text\nq1\n```\nand also\n```text\nq2\n```\n", Clean),
+        (
+            "D05: labels as content",
+            "{head}{edit}\n`FIND:`\n````markdown\non `FIND:`\n`FIND:`\nx\n`REPLACE:`\ny\n````\n`REPLACE:`\n````markdown\nnew\n````\n",
+            Clean,
+        ),
+        ("D06: stray text between two blocks", "{head}{hello}```py\nx\n```\nchatter\n```py\nz\n```\n\n{second}```\ny\n```\n", Clean),
+        ("D07: an action's heading as content", "{head}{create}````markdown\n### `READ`\ntext\n````\n\n{read}", Clean),
+    ];
+    for (name, reply, level) in cases {
+        check(name, reply, level, reply);
+    }
+}
+
+#[test]
+fn what_is_damaged_becomes_what_was_meant() {
+    let cases = [
+        (
+            "F01: a fence with a language inside one of the same length",
+            "{head}{create}```markdown\n# A\n```shell\nmake all\n```\nafter\n```\n",
+            Refenced,
+            "{head}{create}````markdown\n# A\n```shell\nmake all\n```\nafter\n````\n",
+        ),
+        (
+            "F02: a pair of bare fences inside a bare one",
+            "{head}{create}```\nx\n```\ny\n```\nz\n```\n",
+            Refenced,
+            "{head}{create}````\nx\n```\ny\n```\nz\n````\n",
+        ),
+        (
+            "F04: a label right below the list",
+            "{head}{edit}`FIND:`\n```\na\n```\n`REPLACE:`\n```\nb\n```\n",
+            Refenced,
+            "{head}{edit}\n`FIND:`\n```\na\n```\n`REPLACE:`\n```\nb\n```\n",
+        ),
+        (
+            "F06: text behind a closer",
+            "{head}{hello}~~~~~~\nHello\n~~~~~~ and no more\n\n{read}",
+            Repaired,
+            "{head}{hello}~~~~~~\nHello\n~~~~~~\n\n{read}",
+        ),
+        (
+            "F07: the whole plan in a fence",
+            "```markdown\n{title}\n## Rationale\n```text\nAll is well.\n```\n\n## Action Plan\n\n{read}```\n",
+            Refenced,
+            "{title}\n## Rationale\n```text\nAll is well.\n```\n\n## Action Plan\n\n{read}",
+        ),
+        (
+            "F09: a closer that is shorter",
+            "{head}{execute}````shell\nmake\n```\n\n{read}",
+            Repaired,
+            "{head}{execute}````shell\nmake\n````\n\n{read}",
+        ),
+        ("F10: the last closer is missing", "{head}{execute}```shell\nmake\n", Repaired, "{head}{execute}```shell\nmake\n```\n"),
+        (
+            "F13: no blank behind the title's mark",
+            "#Add a greeting\n{meta}\n## Rationale\n````text\nAll is well.\n````\n\n## Action Plan\n\n{read}",
+            Refenced,
+            "{head}{read}",
+        ),
+        (
+            "F30: fences in the rationale",
+            "{title}\n## Rationale\n```text\n### 1. Synthesis\nsaw:\n```\nerr\n```\n### 2. Justification\n```\n\n## Action Plan\n\n{read}",
+            Refenced,
+            "{title}\n## Rationale\n````text\n### 1. Synthesis\nsaw:\n```\nerr\n```\n### 2. Justification\n````\n\n## Action Plan\n\n{read}",
+        ),
+        (
+            "F35: a byte order mark",
+            "\u{feff}{title}\n## Rationale\n````text\nAll is well.\n````\n\n## Action Plan\n\n{read}",
+            Refenced,
+            "{title}\n## Rationale\n````text\nAll is well.\n````\n\n## Action Plan\n\n{read}",
+        ),
+        (
+            "F41: a plan inside a plan",
+            "{head}{create}````markdown\n# Inner\n## Action Plan\n### `EXECUTE`\n- **Description:** A command.\n````shell\necho \"hello\"\n````\n````\n",
+            Repaired,
+            "{head}{create}`````markdown\n# Inner\n## Action Plan\n### `EXECUTE`\n- **Description:** A command.\n````shell\necho \"hello\"\n````\n`````\n",
+        ),
+        (
+            "G01: the inner fence ends right before the outer one",
+            "{head}{create}```markdown\n# A\n```shell\nmake all\n```\n```\n\n{read}",
+            Refenced,
+            "{head}{create}````markdown\n# A\n```shell\nmake all\n```\n````\n\n{read}",
+        ),
+        (
+            "G02: two inner fences",
+            "{head}{create}```markdown\n```sh\n1\n```\nmid\n```py\n2\n```\n```\n\n{read}",
+            Refenced,
+            "{head}{create}````markdown\n```sh\n1\n```\nmid\n```py\n2\n```\n````\n\n{read}",
+        ),
+        (
+            "G03: both sides of an edit",
+            "{head}{edit}\n`FIND:`\n```markdown\n```sh\nold\n```\n```\n`REPLACE:`\n```markdown\n```sh\nnew\n```\n```\n",
+            Refenced,
+            "{head}{edit}\n`FIND:`\n````markdown\n```sh\nold\n```\n````\n`REPLACE:`\n````markdown\n```sh\nnew\n```\n````\n",
+        ),
+        (
+            "G04: a run of four in a line",
+            "{head}{create}```markdown\nuse ```` inline\n```sh\nx\n```\n```\n",
+            Refenced,
+            "{head}{create}`````markdown\nuse ```` inline\n```sh\nx\n```\n`````\n",
+        ),
+        (
+            "G06: a plan with actions inside a plan",
+            "{head}{create}````markdown\n# P\n\n## Action Plan\n\n### `EXECUTE`\n- **Description:** x\n````shell\nmake\n````\n\n### `READ`\n- **Resource:** [z](/z)\n````\n\n{read}",
+            Repaired,
+            "{head}{create}`````markdown\n# P\n\n## Action Plan\n\n### `EXECUTE`\n- **Description:** x\n````shell\nmake\n````\n\n### `READ`\n- **Resource:** [z](/z)\n`````\n\n{read}",
+        ),
+        (
+            "G07: the whole plan in a longer fence",
+            "````markdown\n{title}\n## Rationale\n```text\nAll is well.\n```\n\n## Action Plan\n\n{read}````\n",
+            Refenced,
+            "{title}\n## Rationale\n```text\nAll is well.\n```\n\n## Action Plan\n\n{read}",
+        ),
+        ("G08: words before the title", "This is what I would do.\n\n{head}{read}", Refenced, "{head}{read}"),
+        ("G10: tildes inside tildes", "{head}{hello}~~~md\n~~~sh\nx\n~~~\n~~~\n", Refenced, "{head}{hello}~~~~md\n~~~sh\nx\n~~~\n~~~~\n"),
+        (
+            "G13: a fence in a script",
+            "{head}{execute}```shell\ncat > x.md <<'EOF'\n```py\nx\n```\nEOF\n```\n\n{read}",
+            Refenced,
+            "{head}{execute}````shell\ncat > x.md <<'EOF'\n```py\nx\n```\nEOF\n````\n\n{read}",
+        ),
+        (
+            "G15: one odd fence",
+            "{head}{create}```markdown\nbegin with\n```\nend so\n```\n\n{read}",
+            Doubtful,
+            "{head}{create}````markdown\nbegin with\n```\nend so\n````\n\n{read}",
+        ),
+        (
+            "G16: a content that is one fence",
+            "{head}{edit}\n`FIND:`\n```\n```\n```\n`REPLACE:`\n```\nx\n```\n",
+            Repaired,
+            "{head}{edit}\n`FIND:`\n````\n```\n````\n`REPLACE:`\n```\nx\n```\n",
+        ),
+        (
+            "G17: an inner fence that is longer",
+            "{head}{create}```markdown\n````sh\nx\n````\nend\n```\n\n{read}",
+            Refenced,
+            "{head}{create}`````markdown\n````sh\nx\n````\nend\n`````\n\n{read}",
+        ),
+        (
+            "G18: three levels of the same length",
+            "{head}{create}```md\n```a\n```b\nx\n```\n```\n```\n\n{read}",
+            Refenced,
+            "{head}{create}````md\n```a\n```b\nx\n```\n```\n````\n\n{read}",
+        ),
+        (
+            "G19: line ends of two characters",
+            "{crlf}{head}{create}```markdown\n# A\n```shell\nmake all\n```\nafter\n```\n",
+            Refenced,
+            "{crlf}{head}{create}````markdown\n# A\n```shell\nmake all\n```\nafter\n````\n",
+        ),
+        (
+            "G21: front matter inside a fence",
+            "{head}{create}```markdown\nExample:\n```\n---\nk: v\n---\n```\nend\n```\n\n---\n\n{read}",
+            Refenced,
+            "{head}{create}````markdown\nExample:\n```\n---\nk: v\n---\n```\nend\n````\n\n---\n\n{read}",
+        ),
+        (
+            "G25: a closer is missing before an action",
+            "{head}{execute}```shell\nmake\n\n{read}",
+            Repaired,
+            "{head}{execute}```shell\nmake\n```\n\n{read}",
+        ),
+        (
+            "G26: a message keeps its fences",
+            "{head}### `INVOKE`\n- **Agent:** Architect\n\nRun:\n```sh\nmake\n```\n\n{create}```md\n```sh\n1\n```\n```\n",
+            Refenced,
+            "{head}### `INVOKE`\n- **Agent:** Architect\n\nRun:\n```sh\nmake\n```\n\n{create}````md\n```sh\n1\n```\n````\n",
+        ),
+        (
+            "G27: fences in a list of the content",
+            "{head}{create}```markdown\n1. step\n   ```sh\n   x\n   ```\n2. next\n```\n\n{read}",
+            Refenced,
+            "{head}{create}````markdown\n1. step\n   ```sh\n   x\n   ```\n2. next\n````\n\n{read}",
+        ),
+        (
+            "G28: words on both sides of the plan's fence",
+            "Here:\n```\n{title}\n## Rationale\n~~~text\nAll is well.\n~~~\n\n## Action Plan\n\n{read}```\nTell me what you think.\n",
+            Refenced,
+            "{title}\n## Rationale\n~~~text\nAll is well.\n~~~\n\n## Action Plan\n\n{read}",
+        ),
+        (
+            "D08: an odd fence in the rationale",
+            "{title}\n## Rationale\n```text\n### 1. Synthesis\nuse\n```\nas fence\n```\n\n## Action Plan\n\n{read}",
+            Repaired,
+            "{title}\n## Rationale\n````text\n### 1. Synthesis\nuse\n```\nas fence\n````\n\n## Action Plan\n\n{read}",
+        ),
+    ];
+    for (name, reply, level, expected) in cases {
+        check(name, reply, level, expected);
+    }
+}
+
+#[test]
+fn every_later_spelling_of_an_edit_is_structure() {
+    let block = "```md\n```sh\nold\n```\n```\n";
+    let mended = "````md\n```sh\nold\n```\n````\n";
+    for [find, replace] in
+        [["#### FIND:", "#### REPLACE:"], ["#### `FIND:`", "#### `REPLACE:`"], ["**FIND:**", "**REPLACE:**"], ["FIND:", "REPLACE:"]]
+    {
+        let edit = |block: &str| format!("{{head}}{{edit}}\n{find}\n{block}{replace}\n{block}\n### RETURN\nDone.\n");
+        check(find, &edit(block), Refenced, &edit(mended));
+    }
+}
+
+#[test]
+fn every_later_spelling_of_an_action_ends_a_block() {
+    for heading in ["### `RETURN`", "### RETURN", "### `PROMPT`", "### CHAT WITH USER", "### `READ**`", "### READ", "### **PRUNE**"] {
+        let plan = |closer: &str| format!("{{head}}{{create}}```md\nx\n{closer}\n{heading}\n- **Resource:** [a](/a)\n");
+        check(heading, &plan(""), Repaired, &plan("```\n"));
+    }
+}
+
+/// Compares the notes of a reply, each as `line: message`.
+fn check_notes(reply: &str, expected: &[&str]) {
+    let notes: Vec<_> = repair(&expand(reply)).notes.iter().map(|note| format!("{}: {}", note.line, note.message)).collect();
+    assert_eq!(notes, expected);
+}
+
+#[test]
+fn notes_say_what_was_done_at_which_line() {
+    check_notes("{head}{execute}```sh\nmake\n```\n", &[]);
+    check_notes("{head}{execute}```sh\nmake\n\n{read}", &["17: closed the block that opens at line 15; its closing fence was missing"]);
+    check_notes("{head}{execute}````sh\nmake\n```\n", &["17: made the closing fence as long as the one that opens at line 15"]);
+    check_notes("{head}{execute}```sh\nmake\n``` (end)\n", &["17: dropped the text behind the closing fence"]);
+    check_notes("{head}{execute}```sh\nmake\n```\n```\n", &["18: dropped a fence that closes nothing"]);
+    check_notes(
+        "Words.\n\n#Add a greeting\n{meta}\n## Rationale\n```\nr\n```\n## Action Plan\n{read}",
+        &["3: put a blank behind the `#` of the title"],
+    );
+    check_notes(
+        "{head}{create}```md\nbegin with\n```\nend so\n```\n",
+        &[
+            "16: rewrote the fence, so that the fences inside cannot end its block",
+            "20: the fences can be read in two ways: line 20 closes its block, or line 20 follows a block whose closing fence is missing",
+        ],
+    );
+}
+
+#[test]
+fn a_content_that_hides_an_action_is_told() {
+    let hidden = "18: the content that starts at line 17 holds this action's heading; it is not run";
+    check_notes("{head}{create}````md\nx\n{read}````\n", &[hidden]);
+    check_notes("{head}{create}````md\n```md\n{read}```\n````\n", &[]);
+}
+
+#[test]
+fn a_hidden_action_behind_a_closer_that_is_too_long_is_in_doubt() {
+    let reply = "{head}{execute}````sh\nmake\n```\n\n{create}```md\nx\n`````\n";
+    check("two slips that cancel out", reply, Doubtful, reply);
+}

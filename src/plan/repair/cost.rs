@@ -21,6 +21,8 @@ pub(super) const INNER: Cost = 1;
 pub(super) const INNER_IN_QUERY: Cost = 40 * UNIT;
 /// An inner fence without a language that is as long as an outer fence of four or more.
 pub(super) const INNER_RIVAL: Cost = 25 * UNIT;
+/// The same of any length, in code.
+pub(super) const INNER_RIVAL_IN_CODE: Cost = 15 * UNIT;
 /// An inner fence that is closed at another indentation.
 pub(super) const INNER_ASKEW: Cost = 3 * UNIT;
 /// A fence with a language inside an inner fence of the same length.

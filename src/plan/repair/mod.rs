@@ -12,6 +12,8 @@ mod cost;
 #[cfg(test)]
 mod damage;
 mod emit;
+#[cfg(test)]
+mod law;
 mod line;
 mod note;
 mod pass;

@@ -63,23 +63,26 @@ fn span_note(span: &Span) -> Note {
     }
 }
 
-/// Warns of an action's heading in a content, outside of the content's own fences.
+/// Warns of an action's heading in a content, outside of the content's own closed fences.
 pub(super) fn hidden_action(lines: &[Line<'_>], content: &Range<usize>) -> Option<Note> {
-    let mut open: Option<super::line::Fence> = None;
+    let (mut open, mut hidden) = (None::<super::line::Fence>, None);
     for at in content.clone() {
         match (lines[at].kind, open) {
-            (Kind::Action(_), None) => {
-                let message = format!("the content that starts at line {} holds this action's heading; it is not run", content.start + 1);
-                return Some(note(at, &message));
-            }
+            (Kind::Action(_), None) => return Some(hidden_note(at, content)),
+            (Kind::Action(_), Some(_)) => hidden = hidden.or(Some(at)),
             (Kind::Fence(fence), None) if fence.info != Info::Odd => open = Some(fence),
             (Kind::Fence(fence), Some(outer)) if fence.info == Info::Bare && fence.mark == outer.mark && fence.len >= outer.len => {
-                open = None
+                (open, hidden) = (None, None);
             }
             _ => {}
         }
     }
-    None
+    hidden.map(|at| hidden_note(at, content))
+}
+
+/// Says that a heading at a line is content.
+fn hidden_note(at: usize, content: &Range<usize>) -> Note {
+    note(at, &format!("the content that starts at line {} holds this action's heading; it is not run", content.start + 1))
 }
 
 /// Says where the two best readings part.

@@ -1,0 +1,147 @@
+//! What holds for every reply, whatever it is.
+
+use proptest::prelude::*;
+
+use super::line::{self, Kind};
+use super::{Level, repair};
+
+/// Lines that plans, documents and slips are made of.
+const LINES: [&str; 48] = [
+    "# Title",
+    "#Title",
+    "- **Status:** Green",
+    "## Rationale",
+    "## Memos",
+    "## Action Plan",
+    "## Other",
+    "### `CREATE`",
+    "### `EDIT`",
+    "### EXECUTE",
+    "### `READ`",
+    "### `RESEARCH`",
+    "### CHAT WITH USER",
+    "### `INVOKE`",
+    "### RETURN",
+    "- **File Path:** [a.md](/a.md)",
+    "- **File Path:** [a.rs](/a.rs)",
+    "- **Description:** d",
+    "`FIND:`",
+    "`REPLACE:`",
+    "#### FIND:",
+    "REPLACE:",
+    "```",
+    "```",
+    "```",
+    "````",
+    "````",
+    "`````",
+    "```md",
+    "````markdown",
+    "```sh",
+    "````rust",
+    "``` (end)",
+    "```` <!-- x -->",
+    "``` a`b",
+    "~~~",
+    "~~~~",
+    "~~~text",
+    "  ```",
+    "  ```md",
+    "    ```",
+    "\t```",
+    "---",
+    "",
+    "",
+    "text",
+    "  indented",
+    "use ```` inline",
+];
+
+/// Returns replies made of such lines, with every kind of line end.
+fn replies() -> impl Strategy<Value = String> {
+    let line = (prop::sample::select(LINES.to_vec()), prop::sample::select(vec!["\n", "\n", "\n", "\r\n", "\r"]));
+    let free = prop::collection::vec(line.clone(), 0..60);
+    let body = prop::collection::vec(line, 0..40);
+    let join = |lines: Vec<(&str, &str)>| lines.into_iter().map(|(text, end)| format!("{text}{end}")).collect::<String>();
+    let head = "# T\n- **Status:** Green\n\n## Rationale\n```\nr\n```\n\n## Action Plan\n\n";
+    prop_oneof![free.prop_map(join), body.prop_map(move |lines| format!("{head}{}", join(lines)))]
+}
+
+/// Returns the lines that a repair must keep, but those above the title and behind a fence around the plan.
+fn kept(text: &str) -> Vec<&str> {
+    let is_fence = |l: &str| matches!(line::kind(l), Kind::Fence(_) | Kind::Blank);
+    crate::text::fence::split_lines(text).map(|l| l.text).filter(|l| !is_fence(l)).map(|l| l.trim_start()).collect()
+}
+
+/// Returns the action headings that stand outside of CommonMark's fences, or all of them.
+fn actions(text: &str, outside: bool) -> Vec<&str> {
+    let mut open: Option<line::Fence> = None;
+    let mut visible = |l: &line::Line<'_>| {
+        match (l.kind, open) {
+            (Kind::Fence(fence), None) if fence.indent < 4 => open = Some(fence),
+            (Kind::Fence(fence), Some(outer)) if line::Info::Bare == fence.info && fence.mark == outer.mark && fence.len >= outer.len => {
+                open = None
+            }
+            _ => {}
+        }
+        matches!(l.kind, Kind::Action(_)) && (open.is_none() || !outside)
+    };
+    line::read(text).iter().filter(|l| visible(l)).map(|l| l.text).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_repaired_reply_is_not_changed_again(reply in replies()) {
+        let once = repair(&reply);
+        let twice = repair(&once.text);
+        prop_assert_eq!(&twice.text, &once.text);
+    }
+
+    #[test]
+    fn every_line_survives_in_order(reply in replies()) {
+        let repaired = repair(&reply);
+        let mut before = kept(&reply).into_iter();
+        for line in kept(&repaired.text) {
+            let line = line.strip_prefix("# ").unwrap_or(line);
+            prop_assert!(before.any(|other| other == line || other.trim_start_matches('#').trim_start() == line), "{:?} is new", line);
+        }
+    }
+
+    #[test]
+    fn nothing_but_a_preamble_and_a_tail_is_dropped(reply in replies()) {
+        let repaired = repair(&reply);
+        let told = |what: &str| repaired.notes.iter().any(|note| note.message.starts_with(what));
+        if repaired.level < Level::Hopeless && !told("dropped the words") && !told("took the whole plan") && !told("put a blank behind") {
+            prop_assert_eq!(kept(&repaired.text), kept(&reply));
+        }
+        let mut known = actions(&reply, false).into_iter();
+        for action in actions(&repaired.text, true) {
+            prop_assert!(known.any(|other| other == action), "{:?} is no action of the reply", action);
+        }
+    }
+
+    #[test]
+    fn what_is_clean_or_hopeless_is_byte_for_byte_the_reply(reply in replies()) {
+        let repaired = repair(&reply);
+        if matches!(repaired.level, Level::Clean | Level::Hopeless) {
+            prop_assert_eq!(repaired.text, reply);
+        }
+    }
+
+    #[test]
+    fn notes_name_lines_of_the_reply(reply in replies()) {
+        let lines = crate::text::fence::split_lines(&reply).count().max(1);
+        for note in repair(&reply).notes {
+            prop_assert!((1..=lines + 1).contains(&note.line), "{:?}", note);
+        }
+    }
+
+    #[test]
+    fn no_bytes_make_it_fail(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+        let reply = String::from_utf8_lossy(&bytes);
+        let repaired = repair(&reply);
+        prop_assert_eq!(repaired.text, reply);
+    }
+}
