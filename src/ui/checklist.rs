@@ -68,7 +68,7 @@ pub struct Pair {
 }
 
 /// A row of the list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Row {
     /// The heading above the memos.
     Memos,

@@ -8,6 +8,7 @@ use super::checklist::{Checklist, Item, Part};
 use super::style::{Line, Tone};
 use super::summary;
 use crate::plan::Plan;
+use crate::plan::action::edit::Pair;
 use crate::plan::action::{Action, Kind};
 use crate::plan::diagnostic::Diagnostic;
 use crate::plan::validate::Step;
@@ -122,14 +123,23 @@ fn pairs(kind: &Kind) -> Vec<Line> {
     if edit.pairs.len() < 2 {
         return Vec::new();
     }
-    let first = |text: &str| text.lines().find(|line| !line.trim().is_empty()).unwrap_or("(nothing)").trim().to_owned();
-    let label = |(at, pair): (usize, &crate::plan::action::edit::Pair)| {
-        Line::of(Tone::Faint, &format!("{}. ", at + 1))
-            .with(Tone::Removed, &first(&pair.find))
-            .with(Tone::Plain, " → ")
-            .with(Tone::Added, &first(&pair.replace))
+    let label = |(at, pair): (usize, &Pair)| {
+        let (find, replace) = first_difference(pair);
+        let number = Line::of(Tone::Faint, &format!("{}. ", at + 1));
+        number.with(Tone::Removed, find).with(Tone::Plain, " → ").with(Tone::Added, replace)
     };
     edit.pairs.iter().enumerate().map(label).collect()
+}
+
+/// Returns the first line of each side in which they differ.
+fn first_difference(pair: &Pair) -> (&str, &str) {
+    let (mut find, mut replace) = (pair.find.lines(), pair.replace.lines());
+    loop {
+        match (find.next(), replace.next()) {
+            (Some(one), Some(other)) if one == other => {}
+            (one, other) => return (one.map_or("(nothing)", str::trim), other.map_or("(nothing)", str::trim)),
+        }
+    }
 }
 
 /// Takes the pairs that are switched off out of an EDIT.

@@ -1,6 +1,7 @@
-//! The full screens, drawn: a text to read, the checklist. States come from elsewhere.
+//! The full screens, drawn from their states: a text to read, the checklist.
 
-use std::io;
+pub mod panes;
+mod rows;
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -8,32 +9,11 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text;
 use ratatui::widgets::Paragraph;
 
-use super::key::Key;
-use super::style::{Line, Paint, Tone};
-use super::terminal::{self, Full};
-use super::viewer::{self, Viewer};
+use panes::Panes;
 
-/// Shows a text until the person closes it.
-///
-/// # Errors
-/// The terminal is gone.
-pub fn read(full: &mut Full, viewer: Viewer, paint: Paint) -> io::Result<()> {
-    let mut viewer = viewer;
-    loop {
-        let area = full.screen.size()?;
-        viewer = viewer.fit(usize::from(area.width), usize::from(area.height.saturating_sub(2)));
-        full.screen.draw(|frame| text(frame, &viewer, paint))?;
-        let key = terminal::next_key()?;
-        let (next, act) = viewer.press(&key);
-        viewer = next;
-        match act {
-            Some(viewer::Act::Close) => return Ok(()),
-            Some(viewer::Act::Suspend) => full.suspend()?,
-            None if matches!(key, Key::Resize(..)) => full.screen.autoresize()?,
-            None => {}
-        }
-    }
-}
+use super::checklist::{Checklist, Part};
+use super::style::{Line, Paint, Tone};
+use super::viewer::{self, Viewer};
 
 /// Draws a text: title, lines, keys.
 pub fn text(frame: &mut Frame<'_>, viewer: &Viewer, paint: Paint) {
@@ -43,6 +23,85 @@ pub fn text(frame: &mut Frame<'_>, viewer: &Viewer, paint: Paint) {
     lines.resize(usize::from(area.height.saturating_sub(1)), Line::default());
     lines.push(viewer::footer(viewer));
     put(frame, area, &lines, paint);
+}
+
+/// What is drawn around and beside the list.
+pub struct Beside<'a> {
+    /// The title of the screen.
+    pub title: &'a str,
+    /// The preview of the cursor's row, wrapped to its pane.
+    pub preview: &'a [Line],
+    /// With colours or without.
+    pub paint: Paint,
+}
+
+/// Draws the list, its preview where there is room, what is switched on, and the keys.
+pub fn checklist(frame: &mut Frame<'_>, list: &Checklist, beside: &Beside<'_>) {
+    let area = frame.area();
+    let panes = panes::split(area, list.rows().len());
+    put(frame, panes.title, &[Line::of(Tone::Accent, "▶ ").with(Tone::Strong, beside.title)], beside.paint);
+    rows::draw(frame, panes.list, list, beside.paint);
+    preview(frame, &panes, list, beside);
+    put(frame, panes.status, &[status(list)], beside.paint);
+    put(frame, panes.keys, &[keys(usize::from(area.width))], beside.paint);
+}
+
+/// Draws the preview and the line between it and the list.
+fn preview(frame: &mut Frame<'_>, panes: &Panes, list: &Checklist, beside: &Beside<'_>) {
+    let (Some(side), Some(divider)) = (panes.side, panes.divider) else { return };
+    let lines = if divider.width == 1 {
+        vec![Line::of(Tone::Faint, "│"); usize::from(divider.height)]
+    } else {
+        vec![Line::of(Tone::Faint, &"─".repeat(usize::from(divider.width)))]
+    };
+    put(frame, divider, &lines, beside.paint);
+    let from = list.scroll.min(beside.preview.len());
+    put(frame, side, &beside.preview[from..], beside.paint);
+}
+
+/// Returns the line above the keys: a search, a notice, or what is switched on.
+fn status(list: &Checklist) -> Line {
+    if let Some((text, true)) = &list.search {
+        return Line::of(Tone::Accent, &format!("/{text}█"));
+    }
+    if let Some(notice) = list.notice.as_deref() {
+        return Line::of(Tone::Warning, notice);
+    }
+    if let Some(problem) = list.problem() {
+        return Line::of(Tone::Removed, &format!("✗ {problem}"));
+    }
+    let count = |wanted: fn(Part) -> bool, word: &str| {
+        let items: Vec<bool> = list.items.iter().filter(|item| wanted(item.part)).map(|item| item.on).collect();
+        let on = items.iter().filter(|&&on| on).count();
+        (!items.is_empty()).then(|| format!("{on} of {} {word}", items.len()))
+    };
+    let counts = [count(|part| matches!(part, Part::Action(_)), "actions"), count(|part| matches!(part, Part::Memo(_)), "memos")];
+    let more = if list.max_scroll > 0 { " · J/K scroll the preview" } else { "" };
+    Line::of(Tone::Faint, &format!("{} will run{more}", counts.into_iter().flatten().collect::<Vec<_>>().join(" and ")))
+}
+
+/// Returns the keys, as many as fit.
+fn keys(width: usize) -> Line {
+    const KEYS: [(&str, &str); 8] = [
+        ("s", "run"),
+        ("q", "back"),
+        ("?", "help"),
+        ("space", "toggle"),
+        ("p", "preview/edit"),
+        ("a", "all"),
+        ("v", "view"),
+        ("↑/↓", "move"),
+    ];
+    let mut line = Line::default();
+    for (key, what) in KEYS {
+        let gap = if line.spans().is_empty() { "" } else { "  " };
+        let longer = line.clone().with(Tone::Plain, gap).with(Tone::Accent, key).with(Tone::Faint, &format!(" {what}"));
+        if longer.width() > width {
+            break;
+        }
+        line = longer;
+    }
+    line
 }
 
 /// Draws lines into an area, each cut to its width.
@@ -78,3 +137,6 @@ fn style(tone: Tone, paint: Paint) -> Style {
         Paint::Bare => plain.add_modifier(modifier),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -39,6 +39,14 @@ pub mod preview;
 
 pub mod draw;
 
+pub mod reader;
+
+pub mod editing;
+
+pub mod desk;
+
+pub mod modify;
+
 pub mod person;
 
 mod seam;

@@ -1,18 +1,24 @@
 //! `Person`: the user at a terminal.
 
-use std::io::{self, Stderr, Write};
+use std::io::{self, Stderr};
 
-use super::ask::{self, Reply};
-use super::editor::{Choices, Editor, Opened};
+use super::ask;
+use super::desk::Terminal;
+use super::editing::Desk;
+use super::editor::{Choices, Opened};
+use super::modify::Modify;
 use super::progress::{Manner, Progress};
 use super::quiet::APPROVE_ALL;
 use super::style::{Line, Paint, Tone, block};
 use super::summary;
 use super::terminal::{self, Full};
 use super::viewer::Viewer;
-use super::{draw, markdown};
+use super::{markdown, reader};
 use crate::text::visible::visible_block;
 use crate::workflow::user::{Approved, Decision, Event, Proposal, Question, User};
+
+/// What is said when the person comes back from changes that are not run yet.
+const KEPT: &str = "Your changes are kept in (m)odify; (a) runs the plan as it came.";
 
 /// What the person said beforehand.
 #[derive(Debug, Clone, Default)]
@@ -41,21 +47,29 @@ impl Person {
 
     /// Shows the summary and asks until something is decided.
     fn decide(&mut self, proposal: &Proposal<'_>) -> anyhow::Result<Decision> {
+        let mut modify = Modify::new(proposal);
         loop {
             ask::show(&summary::lines(proposal, terminal::room()), self.paint);
+            if modify.is_changed() {
+                ask::show(&[Line::of(Tone::Warning, KEPT)], self.paint);
+            }
             match ask::key(&Line::plain(summary::PROMPT), &['a', 'r', 'm', 's', 'q'], 'q')? {
                 'a' => return Ok(Decision::Run(Approved::all(proposal.plan))),
                 'r' => self.read("plan.md", proposal.text)?,
                 's' => return Ok(Decision::Skip(None)),
                 'q' => return Ok(Decision::Quit),
-                _ => {}
+                _ => {
+                    if let Some(approved) = modify.run(proposal, &mut self.desk())? {
+                        return Ok(Decision::Run(approved));
+                    }
+                }
             }
         }
     }
 
     /// Shows a text in the configured program, or on a full screen.
     fn read(&self, name: &str, text: &str) -> anyhow::Result<()> {
-        if let Some(reader) = self.choices().reader() {
+        if let Some(reader) = self.desk().choices.reader() {
             let folder = tempfile::tempdir()?;
             let path = folder.path().join(name);
             std::fs::write(&path, visible_block(text).as_bytes())?;
@@ -69,39 +83,23 @@ impl Person {
             }
         }
         let mut full = Full::enter()?;
-        draw::read(&mut full, Viewer::new(name, markdown::lines(text)), self.paint)?;
+        reader::read(&mut full, Viewer::new(name, markdown::lines(text)), self.paint)?;
         Ok(())
     }
 
-    /// Asks for a text of one or more lines.
+    /// Asks for a text of one or more lines; a blank one is no answer.
     fn write(&self) -> anyhow::Result<Option<String>> {
-        ask::show(&[ask::hint()], self.paint);
-        let mut start = String::new();
         loop {
-            match ask::text(&start, self.paint)? {
-                Reply::Left => return Ok(None),
-                Reply::Text(text) if text.trim().is_empty() => start = String::new(),
-                Reply::Text(text) => return Ok(Some(text)),
-                Reply::Editor(text) => start = self.in_editor(&text),
+            match self.desk().text("")? {
+                Some(text) if text.trim().is_empty() => {}
+                answer => return Ok(answer),
             }
         }
     }
 
-    /// Lets the person go on in an editor; what cannot be edited stays as it is.
-    fn in_editor(&self, text: &str) -> String {
-        let edited = self.choices().message().map(|editor| edit_message(&editor, text));
-        let problem = match edited {
-            Some(Ok(text)) => return text,
-            Some(Err(error)) => error.to_string(),
-            None => "no editor is known: set `EDITOR`".to_owned(),
-        };
-        ask::show(&[Line::of(Tone::Warning, &problem)], self.paint);
-        text.to_owned()
-    }
-
-    /// Returns the programs that can be chosen from.
-    fn choices(&self) -> Choices {
-        Choices::here(self.wishes.preview_command.as_deref())
+    /// Returns the terminal with the programs that can be chosen from.
+    fn desk(&self) -> Terminal {
+        Terminal { choices: Choices::here(self.wishes.preview_command.as_deref()), paint: self.paint }
     }
 }
 
@@ -150,14 +148,4 @@ fn asked(question: &Question<'_>) -> Vec<Line> {
             lines
         }
     }
-}
-
-/// Edits a message in a file of its own.
-fn edit_message(editor: &Editor, text: &str) -> io::Result<String> {
-    let mut file = tempfile::Builder::new().prefix("teddy-").suffix(".md").tempfile()?;
-    file.write_all(text.as_bytes())?;
-    if editor.open(file.path())? == Opened::Beside {
-        ask::yes("Have you finished writing and saved the file?")?;
-    }
-    Ok(std::fs::read_to_string(file.path())?.trim_end().to_owned())
 }

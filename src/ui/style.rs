@@ -7,6 +7,9 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::text::visible::visible;
 
+/// What stands before a row that continues the one above.
+const FOLD: &str = "↪ ";
+
 /// Columns from one tab stop to the next.
 const TAB: usize = 4;
 
@@ -173,6 +176,28 @@ impl Line {
         lines
     }
 
+    /// Returns the line in rows for reading: broken at blanks where that is possible, each further row
+    /// indented and marked, so that it cannot pass for a line of its own.
+    pub fn fold(self, width: usize) -> Vec<Line> {
+        if self.width() <= width {
+            return vec![self];
+        }
+        let cells: Vec<(Tone, char)> = self.spans.iter().flat_map(|span| span.text.chars().map(|c| (span.tone, c))).collect();
+        let indent = cells.iter().take_while(|(_, c)| *c == ' ').count().min(width / 3);
+        let mark = if width > 2 * FOLD.width() + indent { FOLD } else { "" };
+        let (mut rows, mut rest) = (Vec::new(), cells.as_slice());
+        while !rest.is_empty() {
+            let start = if rows.is_empty() { Line::default() } else { Line::default().blanks(indent).with(Tone::Faint, mark) };
+            let (row, behind) = rest.split_at(taken(rest, width.saturating_sub(start.width())));
+            rows.push(row.iter().fold(start, |mut line, &(tone, c)| {
+                push(&mut line, tone, c);
+                line
+            }));
+            rest = behind;
+        }
+        rows
+    }
+
     /// Returns the line as bytes for a terminal, without a line end.
     pub fn paint(&self, paint: Paint) -> String {
         match paint {
@@ -187,9 +212,24 @@ pub fn block(tone: Tone, text: &str) -> Vec<Line> {
     text.lines().map(|line| Line::of(tone, line)).collect()
 }
 
-/// Returns all lines, wrapped to the width.
+/// Returns all lines, folded to the width.
 pub fn wrap_all(lines: Vec<Line>, width: usize) -> Vec<Line> {
-    lines.into_iter().flat_map(|line| line.wrap(width.max(1))).collect()
+    lines.into_iter().flat_map(|line| line.fold(width.max(1))).collect()
+}
+
+/// Returns how many characters of a row are taken, so that it ends behind a blank where one is near.
+fn taken(cells: &[(Tone, char)], width: usize) -> usize {
+    let mut used = 0;
+    let fits = cells.iter().take_while(|(_, c)| {
+        used += c.width().unwrap_or(0);
+        used <= width
+    });
+    let most = fits.count().max(1);
+    if most >= cells.len() {
+        return cells.len();
+    }
+    let blank = cells[..most].iter().rposition(|&(_, c)| c == ' ').map(|at| at + 1);
+    blank.filter(|&at| at > most / 2).unwrap_or(most)
 }
 
 /// Adds a character to the last piece, or starts one where the tone changes.
@@ -246,6 +286,21 @@ mod tests {
         check(Line::plain("日本語"), 5, &["日本", "語"]);
         check(Line::plain(""), 5, &[""]);
         check(Line::plain("日"), 1, &["日"]);
+    }
+
+    /// Compares the rows of a folded line.
+    fn check_fold(text: &str, width: usize, expected: &[&str]) {
+        let found: Vec<String> = Line::plain(text).fold(width).iter().map(Line::text).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_folded_line_breaks_at_blanks_and_marks_what_goes_on() {
+        check_fold("  one two three", 9, &["  one ", "  ↪ two ", "  ↪ three"]);
+        check_fold("abcdefghijk", 6, &["abcdef", "↪ ghij", "↪ k"]);
+        check_fold("日本語日本語", 7, &["日本語", "↪ 日本", "↪ 語"]);
+        check_fold("abc", 1, &["a", "b", "c"]);
+        check_fold("日本", 1, &["日", "本"]);
     }
 
     #[test]

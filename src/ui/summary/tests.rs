@@ -16,8 +16,8 @@ fn a_summary_counts_lists_and_warns() {
       add-auth · turn 3 · 🟢 Green · Pathfinder
     ────────────────────────────────────────────────────────────────────────────────
      memos.yaml:
-      [+] ADD:    All new components must have a core.py file. # Establish a new con
-    vention.
+      [+] ADD:    All new components must have a core.py file. # Establish a new
+      ↪ convention.
      Action Plan:
       - CREATE: 1 file
           src/components/new_component/core.py  +2
@@ -36,23 +36,23 @@ fn a_summary_counts_lists_and_warns() {
 #[test]
 fn a_summary_wraps_on_a_narrow_screen() {
     insta::assert_snapshot!(shown(&sample::bootstrap(), 40, 12), @r#"
-    ▶ Reviewing Plan: "Bootstrap New Project
-     Component"
-      add-auth · turn 3 · 🟢 Green · Pathfin
-    der
+    ▶ Reviewing Plan: "Bootstrap New
+    ↪ Project Component"
+      add-auth · turn 3 · 🟢 Green ·
+      ↪ Pathfinder
     ────────────────────────────────────────
      memos.yaml:
-      [+] ADD:    All new components must ha
-    ve a core.py file. # Establish a new con
-    vention.
+      [+] ADD:    All new components must
+      ↪ have a core.py file. # Establish a
+      ↪ new convention.
      Action Plan:
       - CREATE: 1 file
           src/components/new_component/core.
-    py  +2
+          ↪ py  +2
       - EDIT: 1 file
           pyproject.toml  +1
-      - EXECUTE: 1 command (sandboxed, no ne
-    twork)
+      - EXECUTE: 1 command (sandboxed, no
+      ↪ network)
         $ poetry lock
       - READ: 1 resource
           docs/日本語.md

@@ -1,0 +1,70 @@
+//! The desk of a person at a terminal: prompts below each other, an editor when one is asked for.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use super::ask::{self, Reply};
+use super::editing::Desk;
+use super::editor::{Choices, Editor, Opened};
+use super::style::{Line, Paint, Tone};
+
+/// The terminal in its ordinary mode, with the programs that can be chosen from.
+#[derive(Debug, Clone)]
+pub struct Terminal {
+    /// The programs.
+    pub choices: Choices,
+    /// With colours or without.
+    pub paint: Paint,
+}
+
+impl Terminal {
+    /// Lets the person go on with a text in an editor; what cannot be edited stays as it is.
+    fn in_editor(&mut self, text: &str) -> String {
+        let edited = self.choices.message().map(|editor| edit_text(&editor, text));
+        let problem = match edited {
+            Some(Ok(text)) => return text,
+            Some(Err(error)) => error.to_string(),
+            None => "no editor is known: set `EDITOR`".to_owned(),
+        };
+        self.show(&[Line::of(Tone::Warning, &problem)]);
+        text.to_owned()
+    }
+}
+
+impl Desk for Terminal {
+    fn show(&mut self, lines: &[Line]) {
+        ask::show(lines, self.paint);
+    }
+
+    fn key(&mut self, question: &str, keys: &[char]) -> io::Result<char> {
+        let leave = keys.last().copied().unwrap_or('c');
+        ask::key(&Line::plain(question), keys, leave)
+    }
+
+    fn text(&mut self, start: &str) -> io::Result<Option<String>> {
+        let several = start.contains('\n') && self.choices.message().is_some();
+        let mut text = if several { self.in_editor(start) } else { start.to_owned() };
+        self.show(&[ask::hint()]);
+        loop {
+            match ask::text(&text, self.paint)? {
+                Reply::Left => return Ok(None),
+                Reply::Text(text) => return Ok(Some(text)),
+                Reply::Editor(written) => text = self.in_editor(&written),
+            }
+        }
+    }
+
+    fn open(&mut self, path: &Path) -> io::Result<Option<Opened>> {
+        self.choices.preview().map(|editor| editor.open(path)).transpose()
+    }
+}
+
+/// Edits a text in a file of its own.
+fn edit_text(editor: &Editor, text: &str) -> io::Result<String> {
+    let mut file = tempfile::Builder::new().prefix("teddy-").suffix(".md").tempfile()?;
+    file.write_all(text.as_bytes())?;
+    if editor.open(file.path())? == Opened::Beside && !ask::yes("Have you finished writing and saved the file?")? {
+        return Ok(text.to_owned());
+    }
+    Ok(std::fs::read_to_string(file.path())?.trim_end().to_owned())
+}

@@ -1,0 +1,96 @@
+//! The rows of the checklist: branches, switches, marks. Only those on the screen are made.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::style::Modifier;
+use ratatui::widgets::Paragraph;
+
+use super::drawn;
+use crate::ui::checklist::{Checklist, Item, Row};
+use crate::ui::style::{Line, Paint, Tone};
+
+/// Draws the rows that fit, from the first one on the screen.
+pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, list: &Checklist, paint: Paint) {
+    let rows = list.rows();
+    let width = usize::from(area.width);
+    let on_screen = rows.iter().enumerate().skip(list.top).take(usize::from(area.height));
+    let lines: Vec<_> = on_screen
+        .map(|(at, &row)| {
+            let selected = at == list.cursor;
+            let last =
+                !rows[at + 1..].iter().any(|&next| same_branch(row, next)) || rows.get(at + 1).is_some_and(|&next| next == Row::Actions);
+            let drawn = drawn(line(list, row, width, Place { selected, last }), paint);
+            if selected { drawn.patch_style(Modifier::REVERSED) } else { drawn }
+        })
+        .collect();
+    frame.render_widget(Paragraph::new(lines), area);
+}
+
+/// Where a row stands.
+#[derive(Clone, Copy)]
+struct Place {
+    /// Under the cursor.
+    selected: bool,
+    /// The last of its branch.
+    last: bool,
+}
+
+/// Tells whether the second row hangs on the same branch as the first.
+fn same_branch(row: Row, next: Row) -> bool {
+    match (row, next) {
+        (Row::Item(_), Row::Item(_)) => true,
+        (Row::Pair(one, _), Row::Pair(other, _)) => one == other,
+        _ => false,
+    }
+}
+
+/// Returns a row, cut to the width.
+fn line(list: &Checklist, row: Row, width: usize, place: Place) -> Line {
+    let cursor = Line::of(Tone::Accent, if place.selected { "›" } else { " " });
+    match row {
+        Row::Memos => cursor.with(Tone::Strong, "Memos").cut(width),
+        Row::Actions => cursor.with(Tone::Strong, "Action Plan").cut(width),
+        Row::Item(index) => {
+            let item = &list.items[index];
+            let start = cursor.with(Tone::Faint, if place.last { "└─" } else { "├─" }).join(switch(item.on, item.problem.is_some()));
+            fitted(start, toned(&item.label, item.on), marks(item), width)
+        }
+        Row::Pair(index, pair) => {
+            let pair = &list.items[index].pairs[pair];
+            let start = cursor.with(Tone::Faint, if place.last { "│  └─" } else { "│  ├─" }).join(switch(pair.on, pair.problem.is_some()));
+            let mark = Line::of(Tone::Removed, if pair.problem.is_some() && pair.on { " ✗" } else { "" });
+            fitted(start, toned(&pair.label, pair.on), mark, width)
+        }
+    }
+}
+
+/// Returns `[✓] `, `[ ] `, or `[✗] ` for what is switched on and cannot run.
+fn switch(on: bool, problem: bool) -> Line {
+    match (on, problem) {
+        (true, false) => Line::of(Tone::Added, "[✓] "),
+        (true, true) => Line::of(Tone::Removed, "[✗] "),
+        (false, _) => Line::of(Tone::Faint, "[ ] "),
+    }
+}
+
+/// Returns what stands behind an item's label.
+fn marks(item: &Item) -> Line {
+    let on = item.pairs.iter().filter(|pair| pair.on).count();
+    let sign = if item.open { "▾" } else { "▸" };
+    let pairs = if item.pairs.is_empty() { String::new() } else { format!("  {sign} {on}/{} pairs", item.pairs.len()) };
+    let broken = item.on && item.pairs.iter().any(|pair| pair.on && pair.problem.is_some());
+    Line::of(Tone::Faint, &pairs)
+        .with(Tone::Removed, if broken { " ✗" } else { "" })
+        .with(Tone::Warning, if item.modified { "  *modified" } else { "" })
+}
+
+/// Returns a label, faint where it is switched off.
+fn toned(label: &Line, on: bool) -> Line {
+    if on { label.clone() } else { Line::of(Tone::Faint, &label.text()) }
+}
+
+/// Joins start, label and marks; the label gives way where there is no room.
+fn fitted(start: Line, label: Line, marks: Line, width: usize) -> Line {
+    let room = width.saturating_sub(start.width() + marks.width()).max(1);
+    start.join(label.cut(room)).join(marks).cut(width)
+}

@@ -1,0 +1,172 @@
+//! Screens at three sizes, as a person sees them.
+
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+
+use super::*;
+use crate::ui::draft::Draft;
+use crate::ui::key::Key;
+use crate::ui::preview;
+use crate::ui::sample::{self, Sample};
+use crate::ui::style::wrap_all;
+
+/// Returns the screen after some keys, without blanks at the ends of lines.
+fn screen(sample: &Sample, size: (u16, u16), keys: &[Key]) -> String {
+    let proposal = sample.proposal();
+    let mut draft = Draft::new(&proposal);
+    let mut list = keys.iter().fold(Checklist::new(draft.items()).fit(20, 0), |list, key| list.press(key).0);
+    draft.judge(&mut list, &proposal).unwrap();
+    let panes = panes::split(Rect::new(0, 0, size.0, size.1), list.rows().len());
+    let lines = list.row().map(|row| preview::lines(&draft, &list, row)).unwrap_or_default();
+    let preview = wrap_all(lines, panes.side.map_or(1, |side| usize::from(side.width)));
+    let list = list.fit(usize::from(panes.list.height), 0);
+    let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
+    let beside = Beside { title: &sample.plan.title, preview: &preview, paint: Paint::Colors };
+    terminal.draw(|frame| checklist(frame, &list, &beside)).unwrap();
+    shown(&terminal)
+}
+
+/// Returns the characters of a screen.
+fn shown(terminal: &Terminal<TestBackend>) -> String {
+    let buffer = terminal.backend().buffer();
+    let row = |y| {
+        let mut text = String::new();
+        let mut skip = 0;
+        for x in 0..buffer.area.width {
+            let symbol = buffer[(x, y)].symbol();
+            if skip == 0 {
+                text.push_str(symbol);
+                skip = unicode_width::UnicodeWidthStr::width(symbol).saturating_sub(1);
+            } else {
+                skip -= 1;
+            }
+        }
+        text.trim_end().to_owned()
+    };
+    (0..buffer.area.height).map(row).collect::<Vec<_>>().join("\n")
+}
+
+/// Opens the pairs of the EDIT and switches the first one off.
+const SWITCH_PAIR: [Key; 6] = [Key::Down, Key::Down, Key::Down, Key::Right, Key::Down, Key::Char(' ')];
+
+#[test]
+fn a_common_terminal_has_the_preview_below() {
+    insta::assert_snapshot!(screen(&sample::bootstrap(), (80, 24), &[Key::Down, Key::Down]), @r#"
+    ▶ Bootstrap New Project Component
+     Memos
+     └─[✓] [+] ADD:    All new components must have a core.py file. # Establish a n…
+     Action Plan
+    ›├─[✓] CREATE: src/components/new_component/core.py
+     ├─[✓] EDIT: pyproject.toml  ▸ 2/2 pairs
+     ├─[✓] EXECUTE: poetry lock
+     ├─[✓] READ: docs/日本語.md
+     └─[✓] CHAT_WITH_USER: Is **this** right?
+    ────────────────────────────────────────────────────────────────────────────────
+    --- /dev/null
+    +++ b/src/components/new_component/core.py
+    @@ -0,0 +1,2 @@
+    +def main():
+    +    pass
+
+
+
+
+
+
+
+    5 of 5 actions and 1 of 1 memos will run
+    s run  q back  ? help  space toggle  p preview/edit  a all  v view  ↑/↓ move
+    "#);
+}
+
+#[test]
+fn a_wide_terminal_has_the_preview_beside() {
+    let screen = screen(&sample::bootstrap(), (200, 60), &SWITCH_PAIR);
+    assert_eq!(screen.lines().count(), 60);
+    insta::assert_snapshot!(screen.lines().filter(|line| line.trim() != "│").collect::<Vec<_>>().join("\n"), @r#"
+    ▶ Bootstrap New Project Component
+     Memos                                                                          │ FIND → REPLACE
+     └─[✓] [+] ADD:    All new components must have a core.py file. # Establish a n…│  name = "x"
+     Action Plan                                                                    │ +version = "1"
+     ├─[✓] CREATE: src/components/new_component/core.py                             │
+     ├─[✓] EDIT: pyproject.toml  ▾ 1/2 pairs ✗                                      │
+    ›│  ├─[ ] 1. (nothing) → version = "1"                                          │
+     │  └─[✗] 2. version = "1" → version = "2" ✗                                    │
+     ├─[✓] EXECUTE: poetry lock                                                     │
+     ├─[✓] READ: docs/日本語.md                                                     │
+     └─[✓] CHAT_WITH_USER: Is **this** right?                                       │
+    ✗ EDIT pyproject.toml depends on what is switched off or changed: FIND matches nothing
+    s run  q back  ? help  space toggle  p preview/edit  a all  v view  ↑/↓ move
+    "#);
+}
+
+#[test]
+fn a_narrow_terminal_has_the_list_alone() {
+    insta::assert_snapshot!(screen(&sample::bootstrap(), (40, 12), &SWITCH_PAIR), @r#"
+    ▶ Bootstrap New Project Component
+     Memos
+     └─[✓] [+] ADD:    All new components m…
+     Action Plan
+     ├─[✓] CREATE: src/components/new_compo…
+     ├─[✓] EDIT: pyproject.t…  ▾ 1/2 pairs ✗
+    ›│  ├─[ ] 1. (nothing) → version = "1"
+     │  └─[✗] 2. version = "1" → version … ✗
+     ├─[✓] EXECUTE: poetry lock
+     ├─[✓] READ: docs/日本語.md
+    ✗ EDIT pyproject.toml depends on what i…
+    s run  q back  ? help  space toggle
+    "#);
+}
+
+#[test]
+fn wide_characters_keep_their_columns() {
+    insta::assert_snapshot!(screen(&sample::bootstrap(), (24, 9), &[Key::Down, Key::Down, Key::Char(' ')]), @r#"
+    ▶ Bootstrap New Project…
+     Memos
+     └─[✓] [+] ADD:    All …
+     Action Plan
+    ›├─[ ] CREATE: src/comp…
+     ├─[✓] EDI…  ▸ 2/2 pairs
+     ├─[✓] EXECUTE: poetry …
+    4 of 5 actions and 1 of…
+    s run  q back  ? help
+    "#);
+}
+
+#[test]
+fn no_size_is_too_small() {
+    for size in [(1, 1), (3, 2), (10, 3), (100, 4), (5, 20)] {
+        screen(&sample::bootstrap(), size, &[]);
+    }
+}
+
+#[test]
+fn the_end_of_a_long_list_is_reached() {
+    let text = screen(&sample::many(500), (80, 24), &[Key::End]);
+    assert!(text.contains("›└─[✓] CREATE: src/file_499.txt"), "{text}");
+    assert!(text.contains("500 of 500 actions will run"), "{text}");
+}
+
+#[test]
+fn a_text_is_drawn_between_title_and_keys() {
+    let lines = (0..30).map(|n| Line::plain(&format!("line {n}"))).collect();
+    let viewer = Viewer::new("plan.md", lines).fit(40, 4).press(&Key::Char('G')).0;
+    let mut terminal = Terminal::new(TestBackend::new(40, 6)).unwrap();
+    terminal.draw(|frame| text(frame, &viewer, Paint::Bare)).unwrap();
+    insta::assert_snapshot!(shown(&terminal), @r#"
+    plan.md
+    line 26
+    line 27
+    line 28
+    line 29
+    30/30 j/k, space, PgUp/PgDn, home/end s…
+    "#);
+}
+
+#[test]
+fn without_colours_only_weight_is_used() {
+    for tone in [Tone::Added, Tone::Removed, Tone::Warning, Tone::Accent, Tone::AddedPart] {
+        assert_eq!(style(tone, Paint::Bare).fg, None);
+        assert!(style(tone, Paint::Colors).fg.is_some());
+    }
+}

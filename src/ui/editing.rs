@@ -1,0 +1,216 @@
+//! Changing an action before it runs: the flows behind `p`.
+//!
+//! They talk through a [`Desk`], so that a test can be the person. What comes back is the action's
+//! new content, or nothing where the person changed nothing; it is validated by the caller.
+
+mod content;
+
+use std::io;
+use std::path::Path;
+
+use anyhow::Context;
+
+use super::editor::Opened;
+use super::preview;
+use super::style::{Line, Tone, block};
+use crate::plan::action::create::Create;
+use crate::plan::action::edit::{Edit, Pair};
+use crate::plan::action::{Action, Kind};
+use crate::plan::validate::Step;
+use crate::text::path::RepoPath;
+
+/// The ways in which a flow talks to the person.
+pub trait Desk {
+    /// Shows lines.
+    fn show(&mut self, lines: &[Line]);
+    /// Asks for one of some keys; leaving is the last of them.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    fn key(&mut self, question: &str, keys: &[char]) -> io::Result<char>;
+    /// Lets a text be changed; `None` is the wish to leave.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    fn text(&mut self, start: &str) -> io::Result<Option<String>>;
+    /// Opens a file in the person's editor; `None` where there is none.
+    ///
+    /// # Errors
+    /// The editor failed.
+    fn open(&mut self, path: &Path) -> io::Result<Option<Opened>>;
+}
+
+/// Lets the person see and change an action; returns it as changed.
+///
+/// # Errors
+/// The terminal is gone, or no temporary file can be made.
+pub fn edit(desk: &mut dyn Desk, action: &Action, step: &Step) -> anyhow::Result<Option<Action>> {
+    match &action.kind {
+        Kind::Create(create) => save_as(desk, action, create, step),
+        Kind::Edit(edit) => final_version(desk, action, edit, step),
+        Kind::Read(_) | Kind::Prune(_) => {
+            desk.show(&preview::action(action, step));
+            desk.key("(c)lose › ", &['c'])?;
+            Ok(None)
+        }
+        _ => in_terminal(desk, action, step),
+    }
+}
+
+/// Tells whether an action has something to change.
+pub fn can_be_changed(kind: &Kind) -> bool {
+    !matches!(kind, Kind::Read(_) | Kind::Prune(_))
+}
+
+/// CREATE: the content in the editor, the path at the prompt.
+fn save_as(desk: &mut dyn Desk, action: &Action, create: &Create, step: &Step) -> anyhow::Result<Option<Action>> {
+    let file = Proposed::write(&create.path, create.content.as_bytes())?;
+    let opened = file.open(desk, action, step)?;
+    if opened.is_some() {
+        desk.show(&block(
+            Tone::Plain,
+            "Your editor has been opened to preview the new file's content. You may edit it directly in this preview.",
+        ));
+    }
+    let Some(path) = new_path(desk, &create.path)? else { return Ok(None) };
+    let content = match opened {
+        Some(_) => file.finished(desk, "Have you finished editing and saved the file content?")?,
+        None => None,
+    };
+    let content = content.unwrap_or_else(|| create.content.clone());
+    if path == create.path && content == create.content {
+        return Ok(None);
+    }
+    let mut changed = action.clone();
+    for field in changed.fields.iter_mut().filter(|field| field.key == "File Path") {
+        field.value = field.value.replace(create.path.as_str(), path.as_str());
+    }
+    changed.kind = Kind::Create(Create { path, content, ..create.clone() });
+    Ok(Some(changed))
+}
+
+/// Asks where a file goes until the answer is a path; `None` is the wish to leave.
+fn new_path(desk: &mut dyn Desk, path: &RepoPath) -> anyhow::Result<Option<RepoPath>> {
+    loop {
+        desk.show(&[
+            Line::default(),
+            Line::plain("File path: [").with(Tone::Strong, path.as_str()).with(Tone::Plain, "]"),
+            Line::of(Tone::Faint, "Press Enter to confirm, or type a new path"),
+        ]);
+        let Some(text) = desk.text("")? else { return Ok(None) };
+        if text.trim().is_empty() {
+            return Ok(Some(path.clone()));
+        }
+        match RepoPath::parse(text.trim()) {
+            Ok(path) => return Ok(Some(path)),
+            Err(error) => desk.show(&[Line::of(Tone::Warning, &error.to_string())]),
+        }
+    }
+}
+
+/// EDIT: the file as it would be, in the editor; a change becomes one pair from the original to it.
+fn final_version(desk: &mut dyn Desk, action: &Action, edit: &Edit, step: &Step) -> anyhow::Result<Option<Action>> {
+    let (Some(before), Some(after)) = (as_text(step.before.as_deref()), as_text(step.after.as_deref())) else {
+        desk.show(&preview::action(action, step));
+        desk.show(&[Line::of(Tone::Warning, "its result is not known or no text: it can be switched on or off, but not changed")]);
+        desk.key("(c)lose › ", &['c'])?;
+        return Ok(None);
+    };
+    let file = Proposed::write(&edit.path, after.as_bytes())?;
+    desk.show(&[Line::plain("Editing: [").with(Tone::Strong, edit.path.as_str()).with(Tone::Plain, "]"), Line::default()]);
+    if file.open(desk, action, step)?.is_none() {
+        desk.key("(c)lose › ", &['c'])?;
+        return Ok(None);
+    }
+    let words = "Your editor has been opened to preview the proposed changes. You may edit the file directly in this preview to make final adjustments.";
+    desk.show(&block(Tone::Plain, words));
+    let Some(content) = file.finished(desk, "Have you finished editing and saved the file?")?.filter(|content| content != after) else {
+        return Ok(None);
+    };
+    if content == before {
+        desk.show(&[Line::of(Tone::Warning, "That is the file as it was: switch the action off instead.")]);
+        desk.key("(c)lose › ", &['c'])?;
+        return Ok(None);
+    }
+    let pair = whole_file(edit, before, &content);
+    let mut changed = action.clone();
+    changed.kind = Kind::Edit(Edit { pairs: vec![pair], ..edit.clone() });
+    Ok(Some(changed))
+}
+
+/// Returns the pair that takes a file from its original to its final content.
+fn whole_file(edit: &Edit, before: &str, after: &str) -> Pair {
+    let first = edit.pairs.first();
+    let (line, language) = first.map_or((0, String::new()), |pair| (pair.line, pair.language.clone()));
+    // A FIND ends with a line end; where the file does not, both sides get one that the matcher takes off again.
+    let end = if before.ends_with('\n') { "" } else { "\n" };
+    Pair { line, find: format!("{before}{end}"), replace: format!("{after}{end}"), language }
+}
+
+/// The rest: shown, and changed at a prompt.
+fn in_terminal(desk: &mut dyn Desk, action: &Action, step: &Step) -> anyhow::Result<Option<Action>> {
+    desk.show(&[Line::of(Tone::Strong, action.kind.name())]);
+    desk.show(&preview::action(action, step));
+    if desk.key("(e)dit or (c)lose › ", &['e', 'c'])? == 'c' {
+        return Ok(None);
+    }
+    let Some(text) = desk.text(&content::text(&action.kind))? else { return Ok(None) };
+    let kind = content::with(&action.kind, &text);
+    Ok((kind != action.kind).then(|| Action { kind, ..action.clone() }))
+}
+
+/// Returns content as text.
+fn as_text(bytes: Option<&[u8]>) -> Option<&str> {
+    bytes.and_then(|bytes| std::str::from_utf8(bytes).ok())
+}
+
+/// A proposed file in a folder of its own, under its own name.
+struct Proposed {
+    /// Removed when the flow ends.
+    _folder: tempfile::TempDir,
+    /// The file.
+    path: std::path::PathBuf,
+}
+
+impl Proposed {
+    /// Writes the file.
+    fn write(path: &RepoPath, content: &[u8]) -> anyhow::Result<Proposed> {
+        let folder = tempfile::Builder::new().prefix("teddy-").tempdir().context("making a folder for the preview")?;
+        let path = folder.path().join(path.file_name());
+        std::fs::write(&path, content).context("writing the preview")?;
+        Ok(Proposed { _folder: folder, path })
+    }
+
+    /// Opens it; where nothing can, shows the action in the terminal.
+    fn open(&self, desk: &mut dyn Desk, action: &Action, step: &Step) -> anyhow::Result<Option<Opened>> {
+        let problem = match desk.open(&self.path) {
+            Ok(Some(opened)) => return Ok(Some(opened)),
+            Ok(None) => "No editor is known: set `preview_command` or `EDITOR` to change it.".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        desk.show(&preview::action(action, step));
+        desk.show(&[Line::of(Tone::Warning, &problem)]);
+        Ok(None)
+    }
+
+    /// Waits until the person has finished and returns the content; `None` where it is to stay as it was.
+    fn finished(&self, desk: &mut dyn Desk, question: &str) -> anyhow::Result<Option<String>> {
+        loop {
+            match desk.key(&format!("{question} (y/n) › "), &['y', 'n', 'd'])? {
+                'y' => {}
+                'd' => return Ok(None),
+                _ => {
+                    desk.show(&[Line::of(Tone::Faint, "Take your time: y when it is saved, d to drop your changes.")]);
+                    continue;
+                }
+            }
+            match std::fs::read_to_string(&self.path) {
+                Ok(content) => return Ok(Some(content)),
+                Err(error) => desk.show(&[Line::of(Tone::Warning, &format!("the file cannot be read: {error}"))]),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

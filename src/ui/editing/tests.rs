@@ -1,0 +1,129 @@
+//! The flows with a scripted person.
+
+use std::collections::VecDeque;
+
+use super::*;
+use crate::plan::action::research::Research;
+use crate::ui::sample;
+
+/// A person who has decided beforehand.
+#[derive(Default)]
+struct Script {
+    /// The keys, in order.
+    keys: VecDeque<char>,
+    /// The texts, in order; `None` leaves.
+    texts: VecDeque<Option<&'static str>>,
+    /// What is saved in the editor; without one there is no editor.
+    saves: Option<&'static str>,
+    /// The text that was offered for change.
+    offered: String,
+    /// Everything shown.
+    shown: String,
+}
+
+impl Desk for Script {
+    fn show(&mut self, lines: &[Line]) {
+        lines.iter().for_each(|line| self.shown += &(line.text() + "\n"));
+    }
+
+    fn key(&mut self, _question: &str, keys: &[char]) -> io::Result<char> {
+        let key = self.keys.pop_front().unwrap_or(keys[keys.len() - 1]);
+        assert!(keys.contains(&key), "{key} is not asked for");
+        Ok(key)
+    }
+
+    fn text(&mut self, start: &str) -> io::Result<Option<String>> {
+        self.offered = start.to_owned();
+        Ok(self.texts.pop_front().expect("the script has a text for each question").map(str::to_owned))
+    }
+
+    fn open(&mut self, path: &Path) -> io::Result<Option<Opened>> {
+        let Some(text) = self.saves else { return Ok(None) };
+        std::fs::write(path, text)?;
+        Ok(Some(Opened::Beside))
+    }
+}
+
+/// Returns what a script makes of an action.
+fn changed(script: &mut Script, kind: Kind, step: &Step) -> Option<Kind> {
+    edit(script, &sample::action(1, kind), step).unwrap().map(|action| action.kind)
+}
+
+/// Returns what an EDIT from `a` to `b` would do to its file.
+fn step() -> Step {
+    Step { before: Some(b"a\nx\n".to_vec()), after: Some(b"b\nx\n".to_vec()), ..Step::default() }
+}
+
+#[test]
+fn a_new_file_gets_the_path_and_the_content_of_the_person() {
+    let mut script =
+        Script { saves: Some("mine\n"), texts: [Some("../x"), Some("src/b.rs")].into(), keys: ['n', 'y'].into(), ..Script::default() };
+    let found = changed(&mut script, sample::create("src/a.rs", "theirs\n"), &Step::default());
+    assert_eq!(found, Some(sample::create("src/b.rs", "mine\n")));
+    assert!(script.shown.contains("File path: [src/a.rs]") && script.shown.contains("leaves the project"), "{}", script.shown);
+    assert!(script.shown.contains("Take your time"), "{}", script.shown);
+}
+
+#[test]
+fn a_new_file_that_nobody_changed_is_not_modified() {
+    let mut script = Script { saves: Some("same\n"), texts: [Some("")].into(), keys: ['y'].into(), ..Script::default() };
+    assert_eq!(changed(&mut script, sample::create("a", "same\n"), &Step::default()), None);
+}
+
+#[test]
+fn dropped_changes_leave_the_content() {
+    let mut script = Script { saves: Some("mine\n"), texts: [Some("")].into(), keys: ['d'].into(), ..Script::default() };
+    assert_eq!(changed(&mut script, sample::create("a", "theirs\n"), &Step::default()), None);
+}
+
+#[test]
+fn without_an_editor_the_content_is_shown_and_the_path_can_change() {
+    let mut script = Script { texts: [Some("b")].into(), ..Script::default() };
+    assert_eq!(changed(&mut script, sample::create("a", "theirs\n"), &Step::default()), Some(sample::create("b", "theirs\n")));
+    assert!(script.shown.contains("+theirs") && script.shown.contains("No editor is known"), "{}", script.shown);
+}
+
+#[test]
+fn a_changed_edit_is_one_pair_from_the_original_to_the_final_file() {
+    let mut script = Script { saves: Some("c\nx\n"), keys: ['y'].into(), ..Script::default() };
+    let found = changed(&mut script, sample::edit("f", 7, &[("a\n", "b\n")]), &step());
+    assert_eq!(found, Some(sample::edit("f", 7, &[("a\nx\n", "c\nx\n")])));
+    assert!(script.shown.contains("Editing: [f]"), "{}", script.shown);
+}
+
+#[test]
+fn a_file_without_a_final_newline_keeps_its_pair_well_formed() {
+    let step = Step { before: Some(b"a".to_vec()), after: Some(b"b".to_vec()), ..Step::default() };
+    let mut script = Script { saves: Some("c"), keys: ['y'].into(), ..Script::default() };
+    assert_eq!(changed(&mut script, sample::edit("f", 7, &[("a\n", "b\n")]), &step), Some(sample::edit("f", 7, &[("a\n", "c\n")])));
+}
+
+#[test]
+fn an_edit_that_is_taken_back_is_not_a_change() {
+    let mut script = Script { saves: Some("a\nx\n"), keys: ['y', 'c'].into(), ..Script::default() };
+    assert_eq!(changed(&mut script, sample::edit("f", 7, &[("a\n", "b\n")]), &step()), None);
+    assert!(script.shown.contains("switch the action off instead"), "{}", script.shown);
+}
+
+#[test]
+fn a_command_is_changed_at_the_prompt() {
+    let mut script = Script { keys: ['e'].into(), texts: [Some("make -j2")].into(), ..Script::default() };
+    assert_eq!(changed(&mut script, sample::execute("make\n"), &Step::default()), Some(sample::execute("make -j2\n")));
+    assert_eq!(script.offered, "make");
+}
+
+#[test]
+fn closing_or_leaving_changes_nothing() {
+    let mut closing = Script { keys: ['c'].into(), ..Script::default() };
+    assert_eq!(changed(&mut closing, sample::execute("make\n"), &Step::default()), None);
+    let mut leaving = Script { keys: ['e'].into(), texts: [None].into(), ..Script::default() };
+    assert_eq!(changed(&mut leaving, sample::execute("make\n"), &Step::default()), None);
+}
+
+#[test]
+fn queries_are_separated_by_blank_lines() {
+    let research = |queries: &[&str]| Kind::Research(Research { queries: queries.iter().map(|&q| q.to_owned()).collect() });
+    let mut script = Script { keys: ['e'].into(), texts: [Some("one\n\nthree\n\n\n")].into(), ..Script::default() };
+    assert_eq!(changed(&mut script, research(&["one", "two"]), &Step::default()), Some(research(&["one", "three"])));
+    assert_eq!(script.offered, "one\n\ntwo");
+}

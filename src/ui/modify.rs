@@ -1,0 +1,155 @@
+//! Tier 2 at a terminal: keys in, screens out, until the person runs or leaves.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use ratatui::layout::Rect;
+
+use super::checklist::{Act, Checklist, Item, Part, Row};
+use super::desk::Terminal;
+use super::draft::Draft;
+use super::draw::{self, Beside, panes};
+use super::key::Key;
+use super::style::{Line, Tone, wrap_all};
+use super::terminal::{self, Full};
+use super::viewer::Viewer;
+use super::{editing, preview, reader};
+use crate::workflow::user::{Approved, Proposal};
+
+/// The keys and what they do.
+const HELP: [(&str, &str); 18] = [
+    ("↑ ↓  k j", "move"),
+    ("PgUp PgDn", "move by a page"),
+    ("home end  g G", "to the first, to the last"),
+    ("space, enter", "switch the memo, action or pair on or off; on a heading: all of it"),
+    ("a", "everything on; everything off, if everything is on"),
+    ("→ ←  l h, tab", "show or hide the pairs of an EDIT, to switch single ones"),
+    ("p", "preview and edit the action"),
+    ("v", "the preview on the whole screen"),
+    ("J K", "scroll the preview"),
+    ("/", "search; n and N go to the next and the one before"),
+    ("s", "run what is switched on, in its order"),
+    ("q, esc", "back to the summary; the switches are kept for (m)odify"),
+    ("ctrl-z", "suspend; fg comes back here"),
+    ("?", "this help"),
+    ("", ""),
+    ("[✓]", "runs"),
+    ("[ ]", "does not run"),
+    ("✗", "cannot run as things are switched: the line above the keys says why"),
+];
+
+/// What the person has made of a proposal; kept while the summary is shown again.
+pub struct Modify {
+    /// The plan as changed.
+    draft: Draft,
+    /// The switches.
+    list: Checklist,
+    /// The previews that have been asked for, wrapped to a width.
+    previews: HashMap<(Row, usize), Rc<[Line]>>,
+}
+
+/// Where the person works: the full screen, and the ordinary one below it.
+struct Stage<'a> {
+    /// The full screen.
+    full: Full,
+    /// Prompts and editors.
+    desk: &'a mut Terminal,
+}
+
+impl Modify {
+    /// Returns the proposal with nothing changed.
+    pub fn new(proposal: &Proposal<'_>) -> Modify {
+        let draft = Draft::new(proposal);
+        Modify { list: Checklist::new(draft.items()), draft, previews: HashMap::new() }
+    }
+
+    /// Tells whether the person has changed anything.
+    pub fn is_changed(&self) -> bool {
+        !self.draft.edited.is_empty() || !self.list.items.iter().all(Item::is_whole)
+    }
+
+    /// Shows the checklist until the person runs, which returns what runs, or leaves.
+    ///
+    /// # Errors
+    /// The terminal is gone, or the repository cannot be read.
+    pub fn run(&mut self, proposal: &Proposal<'_>, desk: &mut Terminal) -> anyhow::Result<Option<Approved>> {
+        let mut stage = Stage { full: Full::enter()?, desk };
+        loop {
+            self.draw(&mut stage)?;
+            let key = terminal::next_key()?;
+            let (list, act) = std::mem::take(&mut self.list).press(&key);
+            self.list = list;
+            match act {
+                Some(Act::Run) => return Ok(Some(self.draft.approved(&self.list))),
+                Some(Act::Leave) => return Ok(None),
+                Some(Act::Changed) => self.judge(proposal)?,
+                Some(Act::Edit(index)) => self.edit(index, &mut stage, proposal)?,
+                Some(Act::View) => self.view(&mut stage)?,
+                Some(Act::Help) => reader::read(&mut stage.full, Viewer::new("Keys", help()), stage.desk.paint)?,
+                Some(Act::Suspend) => stage.full.suspend()?,
+                None if matches!(key, Key::Resize(..)) => stage.full.screen.autoresize()?,
+                None => {}
+            }
+        }
+    }
+
+    /// Fits the list to the screen and draws it.
+    fn draw(&mut self, stage: &mut Stage<'_>) -> anyhow::Result<()> {
+        let size = stage.full.screen.size()?;
+        let panes = panes::split(Rect::new(0, 0, size.width, size.height), self.list.rows().len());
+        let (width, height) = panes.side.map_or((0, 0), |side| (usize::from(side.width), usize::from(side.height)));
+        let preview = self.preview(width);
+        let max_scroll = preview.len().saturating_sub(height);
+        self.list = std::mem::take(&mut self.list).fit(usize::from(panes.list.height), if width == 0 { 0 } else { max_scroll });
+        let beside = Beside { title: &self.draft.plan.title, preview: &preview, paint: stage.desk.paint };
+        stage.full.screen.draw(|frame| draw::checklist(frame, &self.list, &beside))?;
+        Ok(())
+    }
+
+    /// Returns the preview of the cursor's row; it is made once for each width.
+    fn preview(&mut self, width: usize) -> Rc<[Line]> {
+        let Some(row) = self.list.row().filter(|_| width > 0) else { return Rc::default() };
+        let made = || wrap_all(preview::lines(&self.draft, &self.list, row), width).into();
+        self.previews.entry((row, width)).or_insert_with(made).clone()
+    }
+
+    /// Judges what is switched on.
+    fn judge(&mut self, proposal: &Proposal<'_>) -> anyhow::Result<()> {
+        self.previews.clear();
+        self.draft.judge(&mut self.list, proposal)
+    }
+
+    /// Lets the person change an item, in the terminal's ordinary mode.
+    fn edit(&mut self, index: usize, stage: &mut Stage<'_>, proposal: &Proposal<'_>) -> anyhow::Result<()> {
+        let Part::Action(at) = self.list.items[index].part else { return self.view(stage) };
+        let action = &self.draft.plan.actions[at];
+        if !editing::can_be_changed(&action.kind) {
+            return self.view(stage);
+        }
+        let Some(changed) = stage.full.aside(|| editing::edit(stage.desk, action, &self.draft.steps[at]))?? else { return Ok(()) };
+        self.draft.plan.actions[at] = changed;
+        self.draft.edited.insert(at);
+        self.list.items[index] = Item { on: self.list.items[index].on, ..self.draft.item(at) };
+        self.judge(proposal)?;
+        self.list.notice = self.list.problem().map(str::to_owned);
+        Ok(())
+    }
+
+    /// Shows the preview of the cursor's row on the whole screen.
+    fn view(&mut self, stage: &mut Stage<'_>) -> anyhow::Result<()> {
+        let Some(row) = self.list.row() else { return Ok(()) };
+        let title = match row {
+            Row::Memos | Row::Actions => self.draft.plan.title.clone(),
+            Row::Item(index) => self.list.items[index].label.text(),
+            Row::Pair(index, pair) => format!("{}, pair {}", self.list.items[index].label.text(), pair + 1),
+        };
+        let lines = preview::lines(&self.draft, &self.list, row);
+        reader::read(&mut stage.full, Viewer::new(&title, lines), stage.desk.paint)?;
+        Ok(())
+    }
+}
+
+/// Returns the keys and what they do, as lines.
+fn help() -> Vec<Line> {
+    HELP.iter().map(|(keys, what)| Line::of(Tone::Accent, &format!("{keys:<15}")).with(Tone::Plain, what)).collect()
+}

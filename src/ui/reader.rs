@@ -1,0 +1,34 @@
+//! Reading a text on a full screen, key by key.
+
+use std::io;
+
+use super::draw;
+use super::key::Key;
+use super::style::Paint;
+use super::terminal::{self, Full};
+use super::viewer::{Act, Viewer};
+
+/// Lines for title and keys.
+const FRAME: u16 = 2;
+
+/// Shows a text until the person closes it.
+///
+/// # Errors
+/// The terminal is gone.
+pub fn read(full: &mut Full, viewer: Viewer, paint: Paint) -> io::Result<()> {
+    let mut viewer = viewer;
+    loop {
+        let area = full.screen.size()?;
+        viewer = viewer.fit(usize::from(area.width), usize::from(area.height.saturating_sub(FRAME)));
+        full.screen.draw(|frame| draw::text(frame, &viewer, paint))?;
+        let key = terminal::next_key()?;
+        let (next, act) = viewer.press(&key);
+        viewer = next;
+        match act {
+            Some(Act::Close) => return Ok(()),
+            Some(Act::Suspend) => full.suspend()?,
+            None if matches!(key, Key::Resize(..)) => full.screen.autoresize()?,
+            None => {}
+        }
+    }
+}
