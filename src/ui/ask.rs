@@ -6,9 +6,11 @@ use ratatui::crossterm::cursor::{MoveDown, MoveToColumn, MoveUp};
 use ratatui::crossterm::queue;
 use ratatui::crossterm::terminal::{Clear, ClearType};
 
+use unicode_width::UnicodeWidthStr;
+
 use super::input::{Act, Input, Layout};
 use super::key::Key;
-use super::style::{Line, Paint, Tone};
+use super::style::{Line, Paint, Tone, wrap_all};
 use super::terminal::{self, Raw};
 
 /// How a text came to its end.
@@ -22,10 +24,10 @@ pub enum Reply {
     Left,
 }
 
-/// Writes lines to the terminal.
+/// Writes lines to the terminal, folded to its width.
 pub fn show(lines: &[Line], paint: Paint) {
     let mut out = io::stderr().lock();
-    for line in lines {
+    for line in wrap_all(lines.to_vec(), terminal::room().width) {
         let _ = writeln!(out, "{}", line.paint(paint));
     }
     let _ = out.flush();
@@ -38,7 +40,8 @@ pub fn show(lines: &[Line], paint: Paint) {
 pub fn key(question: &Line, keys: &[char], leave: char) -> io::Result<char> {
     let _raw = Raw::enter()?;
     let mut out = io::stderr();
-    write!(out, "{}", question.text())?;
+    let question = broken(&question.text(), terminal::room().width);
+    write!(out, "{question}")?;
     out.flush()?;
     let chosen = loop {
         match terminal::next_key()? {
@@ -47,7 +50,7 @@ pub fn key(question: &Line, keys: &[char], leave: char) -> io::Result<char> {
             Key::Ctrl('z') => {
                 write!(out, "\r\n")?;
                 terminal::suspend()?;
-                write!(out, "\r{}", question.text())?;
+                write!(out, "\r{question}")?;
                 out.flush()?;
             }
             _ => {}
@@ -56,6 +59,20 @@ pub fn key(question: &Line, keys: &[char], leave: char) -> io::Result<char> {
     write!(out, "{chosen}\r\n")?;
     out.flush()?;
     Ok(chosen)
+}
+
+/// Returns a question that fits a width: what is asked, then the keys, broken between keys.
+fn broken(question: &str, width: usize) -> String {
+    let fits = |text: &str| text.width() < width;
+    let Some((asked, keys)) = question.split_once("? ").filter(|_| !fits(question)) else { return question.to_owned() };
+    let mut rows = vec![format!("{asked}?")];
+    for (at, key) in keys.split_inclusive(" / ").enumerate() {
+        match rows.last_mut() {
+            Some(row) if at > 0 && fits(&format!("{row}{key}")) => row.push_str(key),
+            _ => rows.push(key.to_owned()),
+        }
+    }
+    rows.join("\r\n")
 }
 
 /// Asks yes or no; leaving is no.
@@ -131,4 +148,22 @@ fn below(drawn: &Layout) -> io::Result<()> {
     }
     write!(out, "\r\n")?;
     out.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::summary::PROMPT;
+    use super::*;
+
+    /// Compares the rows of the summary's question.
+    fn check(width: usize, expected: &[&str]) {
+        assert_eq!(broken(PROMPT, width).split("\r\n").collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn a_question_is_broken_between_its_keys() {
+        check(100, &[PROMPT]);
+        check(80, &["Execute this plan?", "(a)pprove all / (r)eview full plan / (m)odify / (s)kip / (q)uit › "]);
+        check(40, &["Execute this plan?", "(a)pprove all / (r)eview full plan / ", "(m)odify / (s)kip / (q)uit › "]);
+    }
 }

@@ -183,7 +183,7 @@ fn risks(proposal: &Proposal<'_>) -> Vec<Line> {
 fn fixed_lines(proposal: &Proposal<'_>, width: usize) -> usize {
     let groups = actions(proposal);
     let whole = groups.iter().filter(|group| group.whole).flat_map(|group| group.listed.clone());
-    let prompt = PROMPT.len() / width.max(1) + 1;
+    let prompt = PROMPT.len() / width.max(1) + 2;
     head(proposal).len() + 2 + groups.len() + wrap_all(whole.collect(), width).len() + prompt
 }
 
