@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn the_program_gets_everything_on_stdin() {
-        check(&["cat"], None, Ok("S\n\nI\n\n# Message from the user\n\nM\n"));
+        check(&["cat"], None, Ok("S\n\nI\n\n# Message\n\nM\n"));
     }
 
     #[test]

@@ -67,7 +67,7 @@ mod tests {
         });
         let got = Manual::new("chat", give, Rc::new(move || Ok(taken.clone()))).answer(&request, &mut |_| ());
         assert_eq!(got.map(|answer| answer.text), expected.map(str::to_owned));
-        assert_eq!(*given.borrow(), "S\n\nI\n\n# Message from the user\n\nM\n");
+        assert_eq!(*given.borrow(), "S\n\nI\n\n# Message\n\nM\n");
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod job;
 pub mod manual;
 pub mod open;
 pub mod outside;
+pub mod pipeline;
 pub mod price;
 pub mod prompt;
 pub mod remote;
@@ -270,7 +271,7 @@ impl Request {
 
 /// Returns the message under its heading, or nothing.
 pub(crate) fn message_part(message: &str) -> String {
-    if message.trim().is_empty() { String::new() } else { format!("# Message from the user\n\n{}", message.trim_end()) }
+    if message.trim().is_empty() { String::new() } else { format!("# Message\n\n{}", message.trim_end()) }
 }
 
 /// Joins the parts that are not empty with a blank line and ends with a newline.

@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(body["system"], json!([{ "type": "text", "text": "S", "cache_control": mark }]));
         assert_eq!(
             body["messages"][0]["content"],
-            json!([{ "type": "text", "text": "I", "cache_control": mark }, { "type": "text", "text": "# Message from the user\n\nM" }])
+            json!([{ "type": "text", "text": "I", "cache_control": mark }, { "type": "text", "text": "# Message\n\nM" }])
         );
         assert_eq!(body["max_tokens"], json!(MAX_TOKENS));
     }

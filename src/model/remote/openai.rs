@@ -156,7 +156,7 @@ mod tests {
         let body = body("gpt", &Settings::default(), &request);
         assert_eq!(
             body["messages"],
-            json!([{ "role": "system", "content": "S" }, { "role": "user", "content": "I\n\n# Message from the user\n\nM\n" }])
+            json!([{ "role": "system", "content": "S" }, { "role": "user", "content": "I\n\n# Message\n\nM\n" }])
         );
         assert_eq!((&body["model"], &body["max_tokens"], &body["stream"]), (&json!("gpt"), &json!(7), &json!(true)));
     }
