@@ -154,10 +154,7 @@ mod tests {
     fn a_request_has_the_stable_part_first() {
         let request = Request { system: "S".into(), input: "I".into(), message: "M".into(), max_tokens: Some(7) };
         let body = body("gpt", &Settings::default(), &request);
-        assert_eq!(
-            body["messages"],
-            json!([{ "role": "system", "content": "S" }, { "role": "user", "content": "I\n\n# Message\n\nM\n" }])
-        );
+        assert_eq!(body["messages"], json!([{ "role": "system", "content": "S" }, { "role": "user", "content": "I\n\n# Message\n\nM\n" }]));
         assert_eq!((&body["model"], &body["max_tokens"], &body["stream"]), (&json!("gpt"), &json!(7), &json!(true)));
     }
 

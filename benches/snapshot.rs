@@ -1,0 +1,2 @@
+//! Speed, as ratios against git.
+fn main() {}
