@@ -16,3 +16,5 @@ pub mod shell;
 pub mod stdout;
 pub mod sync;
 pub mod web;
+pub mod process;
+pub mod sync;
