@@ -87,17 +87,22 @@ impl TestRepo {
         self.git(&["rev-parse", "HEAD"])
     }
 
-    /// Returns the tree of every file that is not ignored, through an index of its own.
+    /// Returns the tree of every file that is not ignored, each read anew.
     pub fn tree(&self) -> String {
+        self.tree_in(&self.path())
+    }
+
+    /// Returns the tree of every file of another worktree.
+    pub fn tree_in(&self, folder: &Path) -> String {
         let index = self.beside("index");
         let _ = std::fs::remove_file(&index);
-        let run = |args: &[&str]| {
-            let output = self.command("git").current_dir(self.path()).env("GIT_INDEX_FILE", &index).args(args).output().unwrap();
-            assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
-            String::from_utf8_lossy(&output.stdout).trim().to_owned()
-        };
+        let run = |args: &[&str]| self.command("git").current_dir(folder).env("GIT_INDEX_FILE", &index).args(args).output().unwrap();
+        // Only an index knows that an empty folder is a submodule; on an unborn branch there is none.
+        run(&["read-tree", "HEAD"]);
         run(&["add", "-A"]);
-        run(&["write-tree"])
+        let written = run(&["write-tree"]);
+        assert!(written.status.success(), "{}", String::from_utf8_lossy(&written.stderr));
+        String::from_utf8_lossy(&written.stdout).trim().to_owned()
     }
 
     /// Returns a command with an environment that nothing of the machine reaches.
