@@ -9,6 +9,8 @@ pub mod ignore;
 pub mod merge;
 pub mod object;
 pub mod pack;
+pub mod merge;
+pub mod object;
 pub(in crate::git) mod place;
 pub mod publish;
 pub mod reference;
