@@ -54,6 +54,9 @@ impl Repository {
 
 impl Filter<'_> {
     /// Returns the bytes that git stores for a file's bytes.
+    ///
+    /// # Errors
+    /// Where a filter fails.
     pub(in crate::git) fn clean(&mut self, path: &[u8], bytes: &[u8]) -> anyhow::Result<Vec<u8>> {
         let during = || format!("filtering `{}`", path.to_str_lossy());
         let native = gix::path::from_bstr(BStr::new(path)).during(during())?;
@@ -67,6 +70,9 @@ impl Filter<'_> {
     }
 
     /// Returns the bytes that a checkout writes for a blob.
+    ///
+    /// # Errors
+    /// Where a filter fails.
     pub(in crate::git) fn smudge(&mut self, path: &[u8], blob: Vec<u8>) -> anyhow::Result<Vec<u8>> {
         let during = || format!("filtering `{}`", path.to_str_lossy());
         let options = Options { can_delay: Delay::Forbid, unknown_encoding: UnknownEncoding::Ignore };

@@ -17,6 +17,8 @@ pub mod reference;
 pub mod repository;
 pub mod revision;
 pub mod snapshot;
+pub(in crate::git) mod version;
+pub mod worktree;
 
 /// Turns gix's errors into ours, with what was being done.
 pub(crate) trait During<T> {

@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use gix::bstr::BStr;
-use rustix::fs::{Access, AtFlags, CWD, Dir, FileType, Mode, OFlags, RawMode, RenameFlags};
+use rustix::fs::{Access, AtFlags, CWD, Dir, FileType, Mode, OFlags, RawMode, RenameFlags, Stat};
 use rustix::io::Errno;
 
 /// The largest file that is compared; a larger one counts as something else than what git holds.
@@ -156,9 +156,14 @@ impl Place {
     }
 
     /// Returns what kind of thing is here, without reading it.
-    pub(in crate::git) fn kind(&self) -> io::Result<Option<FileType>> {
+    pub(in crate::git) fn look_kind(&self) -> io::Result<Option<FileType>> {
+        Ok(self.stat()?.map(|stat| FileType::from_raw_mode(stat.st_mode)))
+    }
+
+    /// Returns the times and numbers of what is here.
+    pub(in crate::git) fn stat(&self) -> io::Result<Option<Stat>> {
         match rustix::fs::statat(&self.folder, self.name.as_slice(), AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => Ok(Some(FileType::from_raw_mode(stat.st_mode))),
+            Ok(stat) => Ok(Some(stat)),
             Err(Errno::NOENT) => Ok(None),
             Err(error) => Err(error.into()),
         }
@@ -168,7 +173,7 @@ impl Place {
     pub(in crate::git) fn look(&self) -> io::Result<Seen> {
         // It may become something else between the two calls: then it is looked at once more.
         for _ in 0..8 {
-            match self.kind()? {
+            match self.look_kind()? {
                 None => return Ok(Seen::Absent),
                 Some(FileType::Directory) => return Ok(Seen::Folder),
                 Some(FileType::RegularFile) => {
@@ -251,7 +256,7 @@ impl Place {
         match rustix::fs::linkat(&self.folder, from, &free.folder, to, AtFlags::empty()) {
             Ok(()) => return self.remove(),
             Err(Errno::EXIST) => return Err(Errno::EXIST.into()),
-            Err(_) if free.kind()?.is_some() => return Err(Errno::EXIST.into()),
+            Err(_) if free.look_kind()?.is_some() => return Err(Errno::EXIST.into()),
             Err(_) => {}
         }
         Ok(rustix::fs::renameat(&self.folder, from, &free.folder, to)?)

@@ -5,3 +5,4 @@ mod merge;
 mod publish;
 mod snapshot;
 mod support;
+mod worktree;

@@ -4,12 +4,9 @@ use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 
 use anyhow::Context;
-use rustix::fs::RawMode;
 
 use super::Publisher;
 use super::judge::{Mark, Step};
-use crate::git::diff::Change;
-use crate::git::object::{BlobId, Entry, Mode};
 use crate::git::place::{Content, Missing, Place, Seen, Walk};
 
 /// A new version that lies ready beside its place.
@@ -85,7 +82,8 @@ impl Publisher<'_> {
     /// Lays the new version ready beside its place; gives the step back where its folder cannot be made yet.
     fn prepare(&mut self, step: Step, prepared: &mut Vec<Prepared>) -> anyhow::Result<Option<Step>> {
         let Walk::Place(place) = self.top.walk(&step.change.path, Missing::Make)? else { return Ok(Some(step)) };
-        let content = self.content(&step.change, step.permissions)?;
+        let Some(entry) = &step.change.new else { anyhow::bail!("a deletion writes nothing") };
+        let content = self.new.content(&step.change.path, entry, step.permissions)?;
         let temporary = self.lay(&place, &content).with_context(|| cannot_write(&step.change.path))?;
         let ours = self.mark(&place.sibling(&temporary)?.look()?)?;
         prepared.push(Prepared { step, temporary, ours });
@@ -103,22 +101,6 @@ impl Publisher<'_> {
                 Err(error) => return Err(error),
             }
         }
-    }
-
-    /// Returns what a checkout writes for a change.
-    fn content(&mut self, change: &Change, old: Option<RawMode>) -> anyhow::Result<Content> {
-        let Some(Entry { mode, id }) = &change.new else { anyhow::bail!("a deletion has no content") };
-        let blob = self.repository.blob(BlobId(*id))?;
-        if *mode == Mode::Link && self.abilities.links {
-            return Ok(Content::Link(blob));
-        }
-        let bytes = if *mode == Mode::Link { blob } else { self.new.smudge(&change.path, blob)? };
-        let executable = *mode == Mode::Executable;
-        let permissions = match old {
-            Some(old) if self.abilities.executable => Some(with_executable(old, executable)),
-            old => old,
-        };
-        Ok(Content::File { bytes, permissions, executable })
     }
 
     /// Exchanges what is at a path with what lies ready.
@@ -150,7 +132,10 @@ impl Publisher<'_> {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                 self.let_go(temporary, &ready.ours, &ready.step.change.path)?;
-                self.is_new(&ready.step.change, &place.look()?)
+                {
+                    let change = &ready.step.change;
+                    self.new.is(&change.path, change.new.as_ref(), &place.look()?)
+                }
             }
             // The folder was moved away with what lay ready in it.
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
@@ -276,12 +261,6 @@ impl Publisher<'_> {
         let written: Vec<_> = written.iter().map(std::path::PathBuf::as_path).collect();
         crate::host::sync::sync(top, &written).context("making the files durable")
     }
-}
-
-/// Returns permissions with the executable bit set for whoever may read, or for nobody.
-fn with_executable(permissions: RawMode, executable: bool) -> RawMode {
-    let plain = permissions & 0o666;
-    if executable { plain | (plain & 0o444) >> 2 } else { plain }
 }
 
 /// Says what failed.

@@ -8,6 +8,7 @@ use super::Publisher;
 use crate::git::diff::Change;
 use crate::git::object::{Entry, Mode};
 use crate::git::place::{Missing, Place, Seen, Walk};
+use crate::git::version::is_executable;
 
 /// A change that can be made.
 #[derive(Debug)]
@@ -98,13 +99,13 @@ impl Publisher<'_> {
         if seen == Seen::Folder && change.new.is_some() && !self.leaves_whole(place, &change.path, leaving)? {
             return Ok(Verdict::Conflict);
         }
-        if self.is_new(change, &seen)? {
+        if self.new.is(&change.path, change.new.as_ref(), &seen)? {
             return Ok(Verdict::Nothing);
         }
-        if !self.is_old(change, &seen)? {
+        if !self.old.is(&change.path, change.old.as_ref(), &seen)? {
             return Ok(Verdict::Conflict);
         }
-        if seen == Seen::Absent && self.abilities.ignores_case && has_twin(place, &change.path, leaving)? {
+        if seen == Seen::Absent && self.repository.abilities().ignores_case && has_twin(place, &change.path, leaving)? {
             return Ok(Verdict::Conflict);
         }
         let permissions = if let Seen::File { permissions, .. } = &seen { Some(*permissions) } else { None };
@@ -119,7 +120,7 @@ impl Publisher<'_> {
             for name in inside.siblings()? {
                 let path = [path.as_slice(), b"/", &name].concat();
                 let child = inside.sibling(&name)?;
-                if child.kind()? == Some(rustix::fs::FileType::Directory) {
+                if child.look_kind()? == Some(rustix::fs::FileType::Directory) {
                     folders.push((child, path));
                 } else if !leaving.contains(&path) {
                     return Ok(false);
@@ -133,51 +134,6 @@ impl Publisher<'_> {
     fn is_untouchable(&self, path: &[u8]) -> bool {
         let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
         ends.chain([path.len()]).any(|end| self.guard.untouchable.contains(&path[..end]))
-    }
-
-    /// Returns whether what is on disk is what the new tree says.
-    pub(super) fn is_new(&mut self, change: &Change, seen: &Seen) -> anyhow::Result<bool> {
-        if self.is_raw(&change.new, seen)? {
-            return Ok(true);
-        }
-        let (Some(entry), Seen::File { bytes, .. }) = (&change.new, seen) else { return Ok(false) };
-        let cleaned = self.new.clean(&change.path, bytes)?;
-        Ok(self.is_file_like(entry, seen) && self.repository.blob_id(&cleaned)?.0 == entry.id)
-    }
-
-    /// Returns whether what is on disk is what the old tree says.
-    fn is_old(&mut self, change: &Change, seen: &Seen) -> anyhow::Result<bool> {
-        if self.is_raw(&change.old, seen)? {
-            return Ok(true);
-        }
-        let (Some(entry), Seen::File { bytes, .. }) = (&change.old, seen) else { return Ok(false) };
-        let cleaned = self.old.clean(&change.path, bytes)?;
-        Ok(self.is_file_like(entry, seen) && self.repository.blob_id(&cleaned)?.0 == entry.id)
-    }
-
-    /// Returns whether what is on disk has the very bytes that a tree says.
-    fn is_raw(&self, entry: &Option<Entry>, seen: &Seen) -> anyhow::Result<bool> {
-        Ok(match (entry, seen) {
-            // A folder is no leaf: where a tree says nothing, it may stand.
-            (None, Seen::Absent | Seen::Folder) => true,
-            (Some(entry), Seen::Link(target)) => entry.mode == Mode::Link && self.repository.blob_id(target)?.0 == entry.id,
-            (Some(entry), Seen::File { bytes, .. }) if entry.mode == Mode::Link => {
-                !self.abilities.links && self.repository.blob_id(bytes)?.0 == entry.id
-            }
-            (Some(entry), Seen::File { bytes, .. }) => self.is_file_like(entry, seen) && self.repository.blob_id(bytes)?.0 == entry.id,
-            _ => false,
-        })
-    }
-
-    /// Returns whether type and executable bit are those of an entry.
-    fn is_file_like(&self, entry: &Entry, seen: &Seen) -> bool {
-        let Seen::File { permissions, .. } = seen else { return false };
-        match entry.mode {
-            Mode::File | Mode::Executable if !self.abilities.executable => true,
-            Mode::File => !is_executable(*permissions),
-            Mode::Executable => is_executable(*permissions),
-            _ => false,
-        }
     }
 
     /// Returns what something on disk is recognised by.
@@ -210,9 +166,4 @@ fn has_twin(place: &Place, path: &[u8], leaving: &BTreeSet<Vec<u8>>) -> anyhow::
         let same = other != name && String::from_utf8_lossy(other).to_lowercase() == folded;
         same && !leaving.contains(&[folder, other].concat())
     }))
-}
-
-/// Returns whether git takes a file for executable.
-fn is_executable(permissions: RawMode) -> bool {
-    permissions & 0o100 != 0
 }

@@ -14,10 +14,10 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use super::diff::Change;
-use super::filter::Filter;
 use super::object::TreeId;
 use super::place::Top;
 use super::repository::Repository;
+use super::version::Version;
 use apply::Held;
 
 /// What a publication must respect.
@@ -72,11 +72,9 @@ struct Publisher<'repo> {
     /// Its top.
     top: Top,
     /// How the old tree's files look on disk.
-    old: Filter<'repo>,
+    old: Version<'repo>,
     /// How the new tree's files look on disk.
-    new: Filter<'repo>,
-    /// What the file system can hold.
-    abilities: Abilities,
+    new: Version<'repo>,
     /// What to respect.
     guard: &'repo Guard,
     /// What was moved aside and is not yet given up.
@@ -85,17 +83,6 @@ struct Publisher<'repo> {
     names: usize,
     /// What was done.
     done: Published,
-}
-
-/// What the file system can hold, as git's configuration says.
-#[derive(Debug, Clone, Copy)]
-struct Abilities {
-    /// It keeps the executable bit.
-    executable: bool,
-    /// It has symbolic links.
-    links: bool,
-    /// It takes names that differ in case for one.
-    ignores_case: bool,
 }
 
 impl Repository {
@@ -133,17 +120,11 @@ impl Repository {
     fn publisher<'repo>(&'repo self, from: TreeId, to: TreeId, guard: &'repo Guard) -> anyhow::Result<(Publisher<'repo>, Vec<Change>)> {
         let changes = self.changes(from, to)?;
         let paths = || changes.iter().map(|change| change.path.as_slice());
-        let setting = |key: &str, default| self.gix.config_snapshot().boolean(key).unwrap_or(default);
         let publisher = Publisher {
             repository: self,
             top: Top::open(self.workdir())?,
-            old: self.filter(from, paths())?,
-            new: self.filter(to, paths())?,
-            abilities: Abilities {
-                executable: setting("core.fileMode", true),
-                links: setting("core.symlinks", true),
-                ignores_case: setting("core.ignoreCase", false),
-            },
+            old: self.version(from, paths())?,
+            new: self.version(to, paths())?,
             guard,
             held: Vec::new(),
             names: 0,

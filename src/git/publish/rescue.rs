@@ -82,15 +82,21 @@ impl Publisher<'_> {
         self.let_go(temporary, &mark, path)
     }
 
-    /// Returns whether bytes are those of either version of a change.
+    /// Returns whether bytes are those of either version of a change, whatever their mode.
     fn is_either(&mut self, change: &Change, seen: &Seen) -> anyhow::Result<bool> {
-        let ids: Vec<_> = [&change.old, &change.new].into_iter().flatten().map(|entry| entry.id).collect();
-        let (Seen::File { bytes, .. } | Seen::Link(bytes)) = seen else { return Ok(false) };
-        if ids.contains(&self.repository.blob_id(bytes)?.0) {
-            return Ok(true);
+        for entry in [&change.old, &change.new].into_iter().flatten() {
+            for permissions in [0o644, 0o755] {
+                let seen = match seen {
+                    Seen::File { bytes, .. } => Seen::File { bytes: bytes.clone(), permissions },
+                    other => other.clone(),
+                };
+                let path = &change.path;
+                if self.old.is(path, Some(entry), &seen)? || self.new.is(path, Some(entry), &seen)? {
+                    return Ok(true);
+                }
+            }
         }
-        let (old, new) = (self.old.clean(&change.path, bytes)?, self.new.clean(&change.path, bytes)?);
-        Ok(ids.contains(&self.repository.blob_id(&old)?.0) || ids.contains(&self.repository.blob_id(&new)?.0))
+        Ok(false)
     }
 
     /// Returns the folder for bytes of unknown origin, readable for the user alone.

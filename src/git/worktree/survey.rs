@@ -1,0 +1,206 @@
+//! The look at a whole worktree: which tracked files are as the index says, and what else is there.
+//!
+//! Folders of one depth are looked at by all processors; no file is read.
+
+use std::ops::Range;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+use gix::bstr::ByteSlice;
+use gix::index::entry::{Flags, Mode, Stage, Stat, stat::Options};
+use gix::index::{Entry, State};
+use rustix::fs::{AtFlags, Dir, FileType, Mode as Permissions, OFlags};
+
+/// The most threads that look at once; more than that wait for each other.
+const MAX_THREADS: usize = 8;
+
+/// What a look at the worktree found.
+#[derive(Debug, Default)]
+pub(super) struct Survey {
+    /// For each entry of the index, whether the file on disk is surely the same.
+    pub(super) same: Vec<bool>,
+    /// Names that the index does not have; a folder stands for all that is in it.
+    pub(super) others: Vec<Other>,
+}
+
+/// Something that the index does not have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Other {
+    /// Its path.
+    pub(super) path: Vec<u8>,
+    /// Whether it is a folder.
+    pub(super) folder: bool,
+}
+
+/// A folder to look at, and the entries of the index below it.
+#[derive(Debug)]
+struct Folder {
+    /// Its path with the final `/`; empty for the top.
+    path: Vec<u8>,
+    /// The entries below it.
+    entries: Range<usize>,
+}
+
+/// What was found in some folders.
+#[derive(Debug, Default)]
+struct Found {
+    /// Entries that are the same on disk.
+    same: Vec<usize>,
+    /// Names that the index does not have.
+    others: Vec<Other>,
+    /// Folders below.
+    below: Vec<Folder>,
+}
+
+/// What the index says about a name.
+enum Child {
+    /// A file, link or gitlink.
+    Leaf(usize),
+    /// A folder and the entries below it.
+    Folder(Range<usize>),
+}
+
+/// Compares the worktree at `top` with an index.
+///
+/// # Errors
+/// Where a folder cannot be read.
+pub(super) fn survey(top: &Path, index: &State, options: Options) -> anyhow::Result<Survey> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let look = Look { top: rustix::fs::open(top, flags, Permissions::empty())?, index, options };
+    let mut survey = Survey { same: vec![false; index.entries().len()], others: Vec::new() };
+    let mut level = vec![Folder { path: Vec::new(), entries: 0..index.entries().len() }];
+    while !level.is_empty() {
+        let mut below = Vec::new();
+        for found in look.at_all(&level)? {
+            found.same.into_iter().for_each(|entry| survey.same[entry] = true);
+            survey.others.extend(found.others);
+            below.extend(found.below);
+        }
+        level = below;
+    }
+    Ok(survey)
+}
+
+/// A look under way.
+struct Look<'a> {
+    /// The top of the worktree.
+    top: OwnedFd,
+    /// The index.
+    index: &'a State,
+    /// Which times and numbers of a file count.
+    options: Options,
+}
+
+impl Look<'_> {
+    /// Looks at folders, some in each thread.
+    fn at_all(&self, folders: &[Folder]) -> anyhow::Result<Vec<Found>> {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
+        let share = folders.len().div_ceil(threads).max(16);
+        if folders.len() <= share {
+            return Ok(vec![self.at_some(folders)?]);
+        }
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = folders.chunks(share).map(|folders| scope.spawn(|| self.at_some(folders))).collect();
+            threads.into_iter().map(|thread| thread.join().expect("a look does not panic")).collect()
+        })
+    }
+
+    /// Looks at some folders.
+    fn at_some(&self, folders: &[Folder]) -> anyhow::Result<Found> {
+        let mut found = Found::default();
+        for folder in folders {
+            self.at(folder, &mut found)?;
+        }
+        Ok(found)
+    }
+
+    /// Looks at one folder.
+    fn at(&self, folder: &Folder, found: &mut Found) -> anyhow::Result<()> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let path = folder.path.strip_suffix(b"/").unwrap_or(b".");
+        let open = rustix::fs::openat(&self.top, path, flags, Permissions::empty())?;
+        let children = self.children(folder);
+        for entry in Dir::read_from(&open)? {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if name == b"." || name == b".." || (folder.path.is_empty() && name == b".git") {
+                continue;
+            }
+            let is_folder = entry.file_type() == FileType::Directory;
+            match children.binary_search_by(|(known, _)| (*known).cmp(name)).map(|at| &children[at].1) {
+                Ok(Child::Leaf(at)) if self.is_same(&open, name, *at) => found.same.push(*at),
+                Ok(Child::Leaf(_)) if !is_folder => {}
+                Ok(Child::Folder(entries)) if is_folder => {
+                    let path = [folder.path.as_slice(), name, b"/"].concat();
+                    found.below.push(Folder { path, entries: entries.clone() });
+                }
+                _ => found.others.push(Other { path: [folder.path.as_slice(), name].concat(), folder: is_folder }),
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns what the index says about the names in a folder, sorted by name.
+    fn children(&self, folder: &Folder) -> Vec<(&[u8], Child)> {
+        let entries = self.index.entries();
+        let mut children = Vec::new();
+        let mut at = folder.entries.start;
+        while at < folder.entries.end {
+            let path: &[u8] = entries[at].path(self.index);
+            let name = &path[folder.path.len()..];
+            let Some(length) = name.find_byte(b'/') else {
+                children.push((name, Child::Leaf(at)));
+                at += 1;
+                continue;
+            };
+            let prefix = &path[..=folder.path.len() + length];
+            let rest = &entries[at..folder.entries.end];
+            let end = at + rest.partition_point(|entry| entry.path(self.index).starts_with(prefix));
+            children.push((&name[..length], Child::Folder(at..end)));
+            at = end;
+        }
+        children.sort_unstable_by_key(|(name, _)| *name);
+        children
+    }
+
+    /// Returns whether what is on disk is surely what the index says.
+    fn is_same(&self, folder: impl AsFd, name: &[u8], at: usize) -> bool {
+        let entry = &self.index.entries()[at];
+        let Ok(stat) = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) else { return false };
+        if entry.mode == Mode::COMMIT {
+            return FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+        }
+        self.is_plain(entry) && is_mode(entry.mode, stat.st_mode) && entry.stat.matches(&as_in_index(&stat), self.options)
+    }
+
+    /// Returns whether an entry is merged, and its file was not written in the moment in which the index was.
+    fn is_plain(&self, entry: &Entry) -> bool {
+        let odd = Flags::INTENT_TO_ADD | Flags::ASSUME_VALID;
+        entry.stage() == Stage::Unconflicted && !entry.flags.intersects(odd) && !entry.stat.is_racy(self.index.timestamp(), self.options)
+    }
+}
+
+/// Returns whether type and executable bit are those of an entry.
+fn is_mode(mode: Mode, raw: rustix::fs::RawMode) -> bool {
+    match FileType::from_raw_mode(raw) {
+        FileType::RegularFile if raw & 0o100 != 0 => mode == Mode::FILE_EXECUTABLE,
+        FileType::RegularFile => mode == Mode::FILE,
+        FileType::Symlink => mode == Mode::SYMLINK,
+        _ => false,
+    }
+}
+
+/// Returns what the index keeps of a file's times and numbers; it keeps 32 bits of each.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the index keeps the low bits")]
+pub(super) fn as_in_index(stat: &rustix::fs::Stat) -> Stat {
+    use gix::index::entry::stat::Time;
+    Stat {
+        mtime: Time { secs: stat.st_mtime as u32, nsecs: stat.st_mtime_nsec as u32 },
+        ctime: Time { secs: stat.st_ctime as u32, nsecs: stat.st_ctime_nsec as u32 },
+        dev: stat.st_dev as u32,
+        ino: stat.st_ino as u32,
+        uid: stat.st_uid,
+        gid: stat.st_gid,
+        size: stat.st_size as u32,
+    }
+}

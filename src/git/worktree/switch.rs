@@ -1,0 +1,327 @@
+//! The switch of a worktree to another commit: what differs is written, what an earlier turn left
+//! and nothing ignores is removed.
+//!
+//! A plan may have done anything to the files, the index and HEAD. So each file is compared with
+//! what the index says, and one that differs is read: if it is what the new tree says already, it
+//! keeps its time, and a build tool sees nothing new.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use anyhow::Context;
+use gix::bstr::ByteSlice;
+use gix::index::entry::{Flags, Mode as IndexMode, Stage, Stat};
+use gix::index::{Entry as IndexEntry, State};
+use gix::refs::Target;
+use gix::refs::transaction::{Change, LogChange, PreviousValue, RefEdit};
+use gix::worktree::stack::state::{attributes, ignore};
+
+use super::survey::{Other, Survey, as_in_index, survey};
+use crate::git::During;
+use crate::git::object::{CommitId, Entry, Mode, TreeId};
+use crate::git::place::{Missing, Place, Seen, Top, Walk};
+use crate::git::repository::Repository;
+
+/// What an operation that was cut short leaves in the git directory of a worktree.
+const UNFINISHED: [&str; 12] = [
+    "index.lock",
+    "HEAD.lock",
+    "MERGE_HEAD",
+    "MERGE_MSG",
+    "MERGE_MODE",
+    "CHERRY_PICK_HEAD",
+    "REVERT_HEAD",
+    "AUTO_MERGE",
+    "SQUASH_MSG",
+    "rebase-merge",
+    "rebase-apply",
+    "sequencer",
+];
+
+/// A switch under way.
+struct Switch<'a> {
+    /// The worktree.
+    repository: &'a Repository,
+    /// Its top.
+    top: Top,
+    /// The tree to switch to.
+    tree: TreeId,
+    /// What the index said.
+    old: State,
+    /// What is in the worktree.
+    survey: Survey,
+}
+
+/// Brings a worktree to a commit: files, index and HEAD.
+///
+/// # Errors
+/// Where a file cannot be read or written; then another switch finishes it.
+pub(super) fn switch(repository: &Repository, at: CommitId) -> anyhow::Result<()> {
+    for name in UNFINISHED {
+        remove_any(&repository.git_dir().join(name))?;
+    }
+    let tree = repository.commit(at)?.tree;
+    let options = repository.gix.checkout_options(attributes::Source::IdMapping).during("reading the configuration")?;
+    let (old, _) = repository.gix.open_index().during("reading the index of the worktree")?.into_parts();
+    let survey = survey(repository.workdir(), &old, options.stat_options)?;
+    let top = Top::open(repository.workdir())?;
+    let switch = Switch { repository, top, tree, old, survey };
+    let mut new = repository.gix.index_from_tree(&tree.0).during(format_args!("reading tree {tree}"))?;
+    let differing = switch.take_over(&mut new);
+    let to_write = switch.already_right(&mut new, &differing)?;
+    switch.delete(&new)?;
+    switch.write(&mut new, &to_write)?;
+    switch.remove_leftovers(&new)?;
+    new.remove_tree();
+    new.write(gix::index::write::Options::default()).during("writing the index of the worktree")?;
+    make_gitlink_folders(repository)?;
+    detach(repository, at)
+}
+
+impl Switch<'_> {
+    /// Takes over what the index knows of files that stay as they are, and returns the other entries.
+    fn take_over(&self, new: &mut State) -> Vec<usize> {
+        let (mut at, old) = (0, self.old.entries());
+        let mut differing = Vec::new();
+        for (position, (entry, path)) in new.entries_mut_with_paths().enumerate() {
+            while at < old.len() && old[at].path(&self.old) < path {
+                at += 1;
+            }
+            let known = old.get(at).filter(|known| known.path(&self.old) == path && known.stage() == Stage::Unconflicted);
+            match known {
+                Some(known) if self.is_hidden(known) => entry.flags |= Flags::SKIP_WORKTREE | Flags::EXTENDED,
+                Some(known) if self.survey.same[at] && known.id == entry.id && known.mode == entry.mode => entry.stat = known.stat,
+                _ if entry.mode == IndexMode::COMMIT => {}
+                _ => differing.push(position),
+            }
+        }
+        differing
+    }
+
+    /// Returns whether a sparse checkout leaves an entry out.
+    fn is_hidden(&self, entry: &IndexEntry) -> bool {
+        entry.flags.contains(Flags::SKIP_WORKTREE)
+    }
+
+    /// Finds the files that are what the new tree says already, and returns the others.
+    fn already_right(&self, new: &mut State, differing: &[usize]) -> anyhow::Result<Vec<usize>> {
+        let paths: Vec<_> = differing.iter().map(|&at| new.entry(at).path(new).to_vec()).collect();
+        let mut version = None;
+        let mut to_write = Vec::new();
+        for (&at, path) in differing.iter().zip(&paths) {
+            let Some((place, entry)) = self.candidate(new, at, path)? else {
+                to_write.push(at);
+                continue;
+            };
+            let version = match &mut version {
+                Some(version) => version,
+                none => none.insert(self.repository.version(self.tree, paths.iter().map(Vec::as_slice))?),
+            };
+            // The time is taken before the file is read: a later write shows.
+            let stat = place.stat()?;
+            match stat {
+                Some(stat) if version.is(path, Some(&entry), &place.look()?)? => new.entries_mut()[at].stat = as_in_index(&stat),
+                _ => to_write.push(at),
+            }
+        }
+        Ok(to_write)
+    }
+
+    /// Returns where a file is that could be what the new tree says; nothing where it surely is not.
+    fn candidate(&self, new: &State, at: usize, path: &[u8]) -> anyhow::Result<Option<(Place, Entry)>> {
+        let known = self.old.entry_index_by_path_and_stage(path.as_bstr(), Stage::Unconflicted);
+        if known.is_some_and(|known| self.survey.same[known]) {
+            return Ok(None);
+        }
+        let entry = new.entry(at);
+        let mode = match entry.mode {
+            IndexMode::FILE => Mode::File,
+            IndexMode::FILE_EXECUTABLE => Mode::Executable,
+            IndexMode::SYMLINK => Mode::Link,
+            _ => return Ok(None),
+        };
+        match self.top.walk(path, Missing::Stop)? {
+            Walk::Place(place) => Ok(Some((place, Entry { mode, id: entry.id }))),
+            Walk::Boundary => anyhow::bail!("`{}` is in a repository of its own", path.to_str_lossy()),
+            Walk::Missing | Walk::Blocked(_) | Walk::Refused => Ok(None),
+        }
+    }
+
+    /// Deletes the files that only the old index has.
+    fn delete(&self, new: &State) -> anyhow::Result<()> {
+        let mut folders = BTreeSet::new();
+        for entry in self.old.entries() {
+            let path = entry.path(&self.old);
+            if entry.mode == IndexMode::COMMIT || self.is_hidden(entry) || new.entry_by_path(path).is_some() {
+                continue;
+            }
+            self.remove_file(path)?;
+            folders.extend(parent(path).map(<[u8]>::to_vec));
+        }
+        self.remove_empty_folders(folders)
+    }
+
+    /// Writes files as a checkout does, with all processors.
+    fn write(&self, new: &mut State, to_write: &[usize]) -> anyhow::Result<()> {
+        if to_write.is_empty() {
+            return Ok(());
+        }
+        let mut partial = self.partial(new, to_write);
+        for &at in to_write {
+            self.clear(new.entry(at).path(new))?;
+        }
+        let mut options = self.repository.gix.checkout_options(attributes::Source::IdMapping).during("reading the configuration")?;
+        options.overwrite_existing = true;
+        options.destination_is_initially_empty = false;
+        let objects = self.repository.gix.objects.clone().into_arc().context("opening the object store")?;
+        let discard = gix::progress::Discard;
+        let never = AtomicBool::new(false);
+        let top = self.repository.workdir();
+        let done = gix::worktree::state::checkout(&mut partial, top, objects, &discard, &discard, &never, options);
+        let done = done.during("writing the files of a worktree")?;
+        anyhow::ensure!(done.errors.is_empty() && done.collisions.is_empty(), "not every file of the worktree could be written");
+        let written = partial.entries().iter().filter(|entry| !entry.flags.contains(Flags::SKIP_WORKTREE));
+        for (&at, written) in to_write.iter().zip(written) {
+            new.entries_mut()[at].stat = written.stat;
+        }
+        Ok(())
+    }
+
+    /// Returns an index of the files to write, and of the attribute files that tell how.
+    fn partial(&self, new: &State, to_write: &[usize]) -> State {
+        let mut partial = State::new(self.repository.gix.object_hash());
+        let mut to_write = to_write.iter().copied().peekable();
+        for (position, entry) in new.entries().iter().enumerate() {
+            let path = entry.path(new);
+            let flags = if to_write.next_if_eq(&position).is_some() {
+                Flags::empty()
+            } else if path.ends_with(b".gitattributes") {
+                Flags::SKIP_WORKTREE
+            } else {
+                continue;
+            };
+            partial.dangerously_push_entry(Stat::default(), entry.id, flags, entry.mode, path);
+        }
+        partial
+    }
+
+    /// Removes a folder, or a link or file on the way, where a file is to be written.
+    fn clear(&self, path: &[u8]) -> anyhow::Result<()> {
+        match self.top.walk(path, Missing::Stop)? {
+            Walk::Place(place) if place.look_kind()?.is_some_and(rustix::fs::FileType::is_dir) => {
+                remove_any(&self.repository.workdir().join(gix::path::from_bstr(path.as_bstr()).during("reading a path")?))
+            }
+            Walk::Blocked(end) => self.remove_file(&path[..end]),
+            Walk::Boundary => anyhow::bail!("`{}` is in a repository of its own", path.to_str_lossy()),
+            Walk::Refused => anyhow::bail!("`{}` is no name for a file", path.to_str_lossy()),
+            Walk::Place(_) | Walk::Missing => Ok(()),
+        }
+    }
+
+    /// Removes what an earlier turn left and nothing ignores; repositories of their own stay.
+    fn remove_leftovers(&self, new: &State) -> anyhow::Result<()> {
+        if self.survey.others.is_empty() {
+            return Ok(());
+        }
+        let source = ignore::Source::WorktreeThenIdMappingIfNotSkipped;
+        let mut rules = self.repository.gix.excludes(new, None, source).during("reading ignore rules")?;
+        let mut folders = BTreeSet::new();
+        let mut others = self.survey.others.clone();
+        while let Some(Other { path, folder }) = others.pop() {
+            let path_of = path.as_bstr();
+            let is_known = new.entry_by_path(path_of).is_some();
+            if !folder && is_known {
+                continue;
+            }
+            let mode = if folder { IndexMode::DIR } else { IndexMode::FILE };
+            if !is_known && rules.at_entry(path_of, Some(mode)).during("reading ignore rules")?.is_excluded() {
+                continue;
+            }
+            if !folder {
+                self.remove_file(&path)?;
+                folders.extend(parent(&path).map(<[u8]>::to_vec));
+                continue;
+            }
+            others.extend(self.inside(&path)?);
+            folders.insert(path);
+        }
+        self.remove_empty_folders(folders)
+    }
+
+    /// Returns what is in a folder that is no repository of its own.
+    fn inside(&self, path: &[u8]) -> anyhow::Result<Vec<Other>> {
+        let Walk::Place(inside) = self.top.walk(&[path, b"/x"].concat(), Missing::Stop)? else { return Ok(Vec::new()) };
+        let mut others = Vec::new();
+        for name in inside.siblings()? {
+            let folder = inside.sibling(&name)?.look_kind()?.is_some_and(rustix::fs::FileType::is_dir);
+            others.push(Other { path: [path, b"/", &name].concat(), folder });
+        }
+        Ok(others)
+    }
+
+    /// Removes a file or link, if it is there.
+    fn remove_file(&self, path: &[u8]) -> anyhow::Result<()> {
+        let Walk::Place(place) = self.top.walk(path, Missing::Stop)? else { return Ok(()) };
+        match place.look_kind()? {
+            Some(kind) if !kind.is_dir() => Ok(place.remove()?),
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes folders that are empty, and those above them.
+    fn remove_empty_folders(&self, folders: BTreeSet<Vec<u8>>) -> anyhow::Result<()> {
+        for folder in folders.iter().rev() {
+            let mut path = Some(folder.as_slice());
+            while let Some(folder) = path {
+                let Walk::Place(place) = self.top.walk(folder, Missing::Stop)? else { break };
+                if !place.remove_empty_folder()? && place.look()? != Seen::Absent {
+                    break;
+                }
+                path = parent(folder);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Makes the empty folders that stand for repositories within, as git does.
+pub(super) fn make_gitlink_folders(repository: &Repository) -> anyhow::Result<()> {
+    let index = repository.gix.open_index().during("reading the index of the worktree")?;
+    for entry in index.entries().iter().filter(|entry| entry.mode == IndexMode::COMMIT) {
+        let path: &[u8] = entry.path(&index);
+        let top = Top::open(repository.workdir())?;
+        top.walk(&[path, b"/x"].concat(), Missing::Make)?;
+    }
+    Ok(())
+}
+
+/// Points HEAD at a commit, whatever branch a plan's command switched to.
+fn detach(repository: &Repository, at: CommitId) -> anyhow::Result<()> {
+    let edit = RefEdit {
+        change: Change::Update {
+            log: LogChange { message: "teddy: switch".into(), ..LogChange::default() },
+            expected: PreviousValue::Any,
+            new: Target::Object(at.0),
+        },
+        name: gix::refs::FullName::try_from("HEAD").map_err(|error| anyhow::anyhow!("{error}"))?,
+        deref: false,
+    };
+    repository.gix.edit_reference(edit).during("moving HEAD of the worktree")?;
+    Ok(())
+}
+
+/// Removes a file, link or folder, if it is there.
+fn remove_any(path: &Path) -> anyhow::Result<()> {
+    match std::fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_dir() => Ok(std::fs::remove_dir_all(path)?),
+        Ok(_) => Ok(std::fs::remove_file(path)?),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Returns the folder that a path is in, unless it is the top.
+fn parent(path: &[u8]) -> Option<&[u8]> {
+    path.iter().rposition(|&byte| byte == b'/').map(|at| &path[..at])
+}

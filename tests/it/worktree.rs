@@ -1,0 +1,270 @@
+//! Session worktrees: made, switched, made anew, and never in the user's way.
+
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use teddy::git::worktree::SessionWorktree;
+
+use crate::support::TestRepo;
+
+/// Returns the session's worktree at a commit.
+fn open(repo: &TestRepo, at: &str) -> SessionWorktree {
+    try_open(repo, at).unwrap_or_else(|error| panic!("{error:#}"))
+}
+
+/// Returns the session's worktree at a commit, or why there is none.
+fn try_open(repo: &TestRepo, at: &str) -> anyhow::Result<SessionWorktree> {
+    repo.open().session_worktree(&repo.beside("worktrees"), "demo", at.parse().unwrap())
+}
+
+/// Returns where the session's worktree is.
+fn place(repo: &TestRepo) -> PathBuf {
+    repo.beside("worktrees").join("demo")
+}
+
+/// Checks that a worktree has exactly the files of a commit, as git sees it.
+fn check(repo: &TestRepo, at: &str) {
+    let run = |args: &[&str]| repo.git_in(&place(repo), args);
+    assert_eq!(run(&["status", "--porcelain"]), "");
+    assert_eq!(run(&["rev-parse", "HEAD"]), at);
+    assert_eq!(run(&["rev-parse", "--abbrev-ref", "HEAD"]), "HEAD", "HEAD is on a branch");
+    // `git status` believes the times in the index; this reads every file.
+    assert_eq!(repo.tree_in(&place(repo)), run(&["rev-parse", &format!("{at}^{{tree}}")]));
+}
+
+/// Makes a repository with one file of each kind, and returns its commit.
+fn every_kind() -> (TestRepo, String) {
+    let repo = TestRepo::new()
+        .file("a", "1")
+        .file("d/e/f", "1")
+        .file("run", "#!/bin/sh\n")
+        .file("crlf.txt", "1\r\n2\r\n")
+        .file(".gitattributes", "*.txt text eol=crlf\n")
+        .file(".gitignore", "/target\n*.o\n");
+    std::fs::set_permissions(repo.path().join("run"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    symlink("d/e", repo.path().join("link")).unwrap();
+    let commit = repo.commit("one");
+    (repo, commit)
+}
+
+/// Reads a file of the worktree.
+fn read(repo: &TestRepo, path: &str) -> String {
+    std::fs::read_to_string(place(repo).join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// Writes a file of the worktree.
+fn write(repo: &TestRepo, path: &str, content: &str) {
+    let path = place(repo).join(path);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, content).unwrap();
+}
+
+/// Returns what the user's repository says of itself.
+fn user_state(repo: &TestRepo) -> [String; 4] {
+    let index = std::fs::read(repo.path().join(".git/index")).unwrap();
+    let config = std::fs::read_to_string(repo.path().join(".git/config")).unwrap();
+    [format!("{index:?}"), config, repo.git(&["rev-parse", "HEAD"]), repo.git(&["for-each-ref"])]
+}
+
+#[test]
+fn a_new_worktree_has_the_files_of_the_commit_and_git_knows_it() {
+    let (repo, commit) = every_kind();
+    let before = user_state(&repo);
+    assert!(open(&repo, &commit).fresh);
+    check(&repo, &commit);
+    assert_eq!(read(&repo, "crlf.txt"), "1\r\n2\r\n");
+    assert_eq!(std::fs::read_link(place(&repo).join("link")).unwrap(), Path::new("d/e"));
+    let listed = repo.git(&["worktree", "list", "--porcelain"]);
+    assert!(listed.contains("locked teddy session demo"), "{listed}");
+    assert_eq!(user_state(&repo), before);
+}
+
+#[test]
+fn a_lost_worktree_survives_a_prune_and_is_made_anew() {
+    let (repo, commit) = every_kind();
+    open(&repo, &commit);
+    std::fs::remove_dir_all(place(&repo)).unwrap();
+    repo.git(&["worktree", "prune", "--expire", "now"]);
+    assert_eq!(repo.open().session_worktrees().unwrap().len(), 1);
+    assert!(open(&repo, &commit).fresh);
+    check(&repo, &commit);
+}
+
+#[test]
+fn a_switch_writes_only_what_differs() {
+    let (repo, one) = every_kind();
+    open(&repo, &one);
+    let inode = |path: &str| {
+        let metadata = std::fs::metadata(place(&repo).join(path)).unwrap();
+        (metadata.ino(), metadata.mtime(), metadata.mtime_nsec())
+    };
+    let before = inode("a");
+    repo.write("d/e/f", "2");
+    repo.write("crlf.txt", "3\r\n");
+    repo.write("new/file", "2");
+    repo.remove("run");
+    let two = repo.commit("two");
+    assert!(!open(&repo, &two).fresh);
+    check(&repo, &two);
+    assert_eq!((read(&repo, "d/e/f"), read(&repo, "crlf.txt")), ("2".to_owned(), "3\r\n".to_owned()));
+    assert_eq!(inode("a"), before);
+    open(&repo, &one);
+    check(&repo, &one);
+    assert!(!place(&repo).join("new").exists(), "an empty folder stayed");
+}
+
+#[test]
+fn what_a_turn_left_goes_and_what_is_ignored_stays() {
+    let (repo, one) = every_kind();
+    open(&repo, &one);
+    for path in ["left", "deep/er/left", "target/cache", "d/e/x.o", "own/.gitignore"] {
+        write(&repo, path, "*");
+    }
+    write(&repo, "a", "changed");
+    open(&repo, &one);
+    check(&repo, &one);
+    assert_eq!(read(&repo, "a"), "1");
+    assert!(!place(&repo).join("left").exists() && !place(&repo).join("deep").exists());
+    for path in ["target/cache", "d/e/x.o", "own/.gitignore"] {
+        assert_eq!(read(&repo, path), "*");
+    }
+}
+
+#[test]
+fn a_file_that_is_right_already_keeps_its_time() {
+    let (repo, one) = every_kind();
+    open(&repo, &one);
+    write(&repo, "a", "made by the turn");
+    write(&repo, "new/file", "made by the turn");
+    let stamp = |path: &str| std::fs::metadata(place(&repo).join(path)).unwrap().modified().unwrap();
+    let before = [stamp("a"), stamp("new/file")];
+    repo.write("a", "made by the turn");
+    repo.write("new/file", "made by the turn");
+    let two = repo.commit("two");
+    open(&repo, &two);
+    check(&repo, &two);
+    assert_eq!([stamp("a"), stamp("new/file")], before);
+}
+
+#[test]
+fn a_switch_gets_over_whatever_a_plan_did() {
+    let (repo, one) = every_kind();
+    open(&repo, &one);
+    let outside = repo.beside("outside");
+    std::fs::create_dir_all(outside.join("e")).unwrap();
+    std::fs::write(outside.join("e/f"), "not ours").unwrap();
+    let run = |args: &[&str]| repo.git_in(&place(&repo), args);
+    run(&["checkout", "-q", "-b", "plan"]);
+    write(&repo, "committed", "x");
+    run(&["add", "-A"]);
+    run(&["commit", "-q", "-m", "by the plan"]);
+    let tip = run(&["rev-parse", "HEAD"]);
+    run(&["rm", "-rqf", "d", "a", "run"]);
+    symlink(&outside, place(&repo).join("d")).unwrap();
+    write(&repo, "a/folder", "x");
+    write(&repo, "run/cache.o", "x");
+    let git_dir = PathBuf::from(run(&["rev-parse", "--absolute-git-dir"]));
+    std::fs::write(git_dir.join("index.lock"), "").unwrap();
+    std::fs::write(git_dir.join("MERGE_HEAD"), &one).unwrap();
+    let again = open(&repo, &one);
+    assert!(!again.fresh);
+    check(&repo, &one);
+    assert_eq!(std::fs::read_to_string(outside.join("e/f")).unwrap(), "not ours");
+    assert_eq!(repo.git(&["rev-parse", "plan"]), tip, "a branch was moved");
+}
+
+#[test]
+fn an_unmerged_index_is_got_over() {
+    let (repo, one) = every_kind();
+    repo.write("a", "2");
+    let two = repo.commit("two");
+    open(&repo, &one);
+    write(&repo, "a", "3");
+    let run = |args: &[&str]| repo.git_in(&place(&repo), args);
+    run(&["commit", "-qam", "three"]);
+    let mut merge = repo.command("git");
+    assert!(!merge.current_dir(place(&repo)).args(["merge", "-q", &two]).output().unwrap().status.success());
+    open(&repo, &one);
+    check(&repo, &one);
+}
+
+#[test]
+fn a_damaged_worktree_is_made_anew() {
+    let damages: [fn(&Path, &Path); 5] = [
+        |_, record| std::fs::remove_dir_all(record).unwrap(),
+        |_, record| std::fs::write(record.join("index"), "garbage").unwrap(),
+        |_, record| std::fs::remove_file(record.join("HEAD")).unwrap(),
+        |_, record| std::fs::write(record.join("HEAD"), "").unwrap(),
+        |path, _| std::fs::remove_file(path.join(".git")).unwrap(),
+    ];
+    for (number, damage) in damages.into_iter().enumerate() {
+        let (repo, commit) = every_kind();
+        open(&repo, &commit);
+        let record = PathBuf::from(repo.git_in(&place(&repo), &["rev-parse", "--absolute-git-dir"]));
+        damage(&place(&repo), &record);
+        open(&repo, &commit);
+        check(&repo, &commit);
+        assert_eq!(repo.git(&["worktree", "list"]).lines().count(), 2, "damage {number}");
+    }
+}
+
+#[test]
+fn something_else_in_the_way_is_an_error() {
+    let (repo, commit) = every_kind();
+    std::fs::create_dir_all(place(&repo)).unwrap();
+    std::fs::write(place(&repo).join("mine"), "x").unwrap();
+    let error = try_open(&repo, &commit).map(|_| ()).unwrap_err().to_string();
+    let path = place(&repo).display().to_string();
+    assert_eq!(error, format!("`{path}` is in the way: it is no worktree of this repository; move it away, or set `worktree.root`"));
+    assert_eq!(read(&repo, "mine"), "x");
+}
+
+#[test]
+fn it_works_from_a_linked_worktree_and_is_removed_again() {
+    let (repo, commit) = every_kind();
+    repo.git(&["worktree", "add", "-q", "../linked"]);
+    let linked = teddy::git::repository::Repository::discover(&repo.beside("linked"), None).unwrap();
+    linked.session_worktree(&repo.beside("worktrees"), "demo", commit.parse().unwrap()).unwrap();
+    check(&repo, &commit);
+    assert!(linked.remove_session_worktree("demo").unwrap());
+    assert!(!linked.remove_session_worktree("demo").unwrap());
+    assert!(!place(&repo).exists());
+    assert_eq!(repo.git(&["worktree", "list"]).lines().count(), 2);
+}
+
+#[test]
+fn shallow_and_sha256_repositories_have_worktrees_too() {
+    let (repo, _) = every_kind();
+    repo.write("a", "2");
+    let tip = repo.commit("two");
+    let from = format!("file://{}", repo.path().display());
+    repo.git(&["clone", "-q", "--depth", "1", &from, "../shallow"]);
+    repo.git(&["init", "-q", "--object-format=sha256", "../sha256"]);
+    std::fs::write(repo.beside("sha256").join("a"), "2").unwrap();
+    repo.git_in(&repo.beside("sha256"), &["add", "-A"]);
+    repo.git_in(&repo.beside("sha256"), &["commit", "-qm", "one"]);
+    let other = repo.git_in(&repo.beside("sha256"), &["rev-parse", "HEAD"]);
+    for (name, at) in [("shallow", tip), ("sha256", other)] {
+        let repository = teddy::git::repository::Repository::discover(&repo.beside(name), None).unwrap();
+        for _ in 0..2 {
+            repository.session_worktree(&repo.beside("worktrees"), name, at.parse().unwrap()).unwrap();
+            let path = repo.beside("worktrees").join(name);
+            assert_eq!(repo.git_in(&path, &["status", "--porcelain"]), "");
+            assert_eq!(std::fs::read_to_string(path.join("a")).unwrap(), "2");
+        }
+    }
+}
+
+#[test]
+fn a_submodule_is_an_empty_folder() {
+    let (repo, _) = every_kind();
+    let (other, _) = every_kind();
+    let from = other.path().display().to_string();
+    repo.git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", &from, "sub"]);
+    let commit = repo.commit("with a submodule");
+    for fresh in [true, false] {
+        assert_eq!(open(&repo, &commit).fresh, fresh);
+        check(&repo, &commit);
+        assert!(place(&repo).join("sub").is_dir());
+    }
+}
