@@ -9,8 +9,6 @@ pub mod ignore;
 pub mod merge;
 pub mod object;
 pub mod pack;
-pub mod merge;
-pub mod object;
 pub(in crate::git) mod place;
 pub mod publish;
 pub mod reference;

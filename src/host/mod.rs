@@ -16,5 +16,3 @@ pub mod shell;
 pub mod stdout;
 pub mod sync;
 pub mod web;
-pub mod process;
-pub mod sync;

@@ -9,7 +9,6 @@ pub mod link;
 pub mod markdown;
 pub mod path;
 pub mod redact;
-
 pub mod resource;
 pub mod visible;
 pub mod yaml;
