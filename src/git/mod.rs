@@ -3,8 +3,10 @@
 //! Nothing here runs a hook, asks for a signing key, or writes the user's branch, HEAD, index,
 //! stash or config. Objects are written before the ref that reaches them.
 
+pub mod command;
 pub mod diff;
 pub(in crate::git) mod filter;
+pub mod fingerprint;
 pub mod ignore;
 pub mod merge;
 pub mod object;

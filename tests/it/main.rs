@@ -1,6 +1,8 @@
 //! End-to-end tests.
 #![allow(clippy::unwrap_used, reason = "a test fails where it must")]
 
+mod command;
+mod fingerprint;
 mod merge;
 mod publish;
 mod snapshot;

@@ -268,3 +268,39 @@ fn a_submodule_is_an_empty_folder() {
         assert!(place(&repo).join("sub").is_dir());
     }
 }
+
+#[test]
+fn ignored_files_are_copied_or_linked_and_others_are_not() {
+    use teddy::git::worktree::{Bring, Brought};
+    let repo = TestRepo::new().file(".gitignore", ".env*\nnode_modules/\nvendor/\n*.secret\n").file("a", "1");
+    repo.write(".worktreeinclude", "# what the tests need\n.env\nvendor/keep/\n");
+    let commit = repo.commit("one");
+    for path in [".env", "sub/.env", ".env.local", "node_modules/x/y", "vendor/keep/z", "vendor/other", "b.secret", "untracked"] {
+        repo.write(path, path);
+    }
+    let worktree = open(&repo, &commit);
+    let bring = |copy: &[&str], link: &[&str]| {
+        let own = |patterns: &[&str]| patterns.iter().map(|&p| p.to_owned()).collect();
+        let mut brought = worktree.bring(&repo.open(), &Bring { copy: own(copy), link: own(link) }).unwrap();
+        brought.copied.sort();
+        brought
+    };
+    let paths = |paths: &[&str]| paths.iter().map(|path| path.as_bytes().to_vec()).collect::<Vec<_>>();
+    let brought = bring(&["*.secret", "untracked", "a"], &["node_modules"]);
+    let expected = Brought {
+        copied: paths(&[".env", "b.secret", "sub/.env", "vendor/keep/z"]),
+        linked: paths(&["node_modules"]),
+        in_the_way: Vec::new(),
+    };
+    assert_eq!(brought, expected);
+    assert_eq!(read(&repo, "node_modules/x/y"), "node_modules/x/y");
+    assert_eq!(std::fs::read_link(place(&repo).join("node_modules")).unwrap(), repo.path().join("node_modules"));
+    assert_ne!(std::fs::metadata(repo.path().join(".env")).unwrap().ino(), std::fs::metadata(place(&repo).join(".env")).unwrap().ino());
+
+    repo.write(".env", "changed");
+    let brought = bring(&[], &["node_modules"]);
+    assert_eq!((brought.copied, read(&repo, ".env")), (paths(&[".env"]), "changed".to_owned()));
+    open(&repo, &commit);
+    assert_eq!(read(&repo, ".env"), "changed");
+    assert_eq!(repo.read("node_modules/x/y"), "node_modules/x/y", "a switch followed the link");
+}

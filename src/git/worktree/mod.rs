@@ -5,6 +5,7 @@
 //! build's caches) stays. One that is lost or damaged is made anew. Where none can be made that is
 //! an error, and never a reason to run in the user's files.
 
+mod bring;
 mod survey;
 mod switch;
 
@@ -13,6 +14,8 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
 use gix::bstr::{BStr, ByteSlice};
+
+pub use bring::{Bring, Brought, INCLUDE_FILE};
 
 use super::During;
 use super::object::CommitId;

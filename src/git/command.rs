@@ -1,0 +1,73 @@
+//! The one way to run git itself: nothing of a clone's, of the environment or of the network has
+//! a say in what it does.
+//!
+//! Not for what gix can do: a process costs milliseconds, and a repository's configuration can name
+//! programs. Diffs additionally take `--no-ext-diff` and `--no-textconv`, and paths come after `--`.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::git::repository::Repository;
+use crate::host::{env, process};
+
+/// What every command is told, whatever the configuration says.
+const SETTINGS: [&str; 9] = [
+    "core.fsmonitor=false",
+    "core.hooksPath=/dev/null",
+    "core.attributesFile=/dev/null",
+    "core.pager=cat",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "commit.gpgSign=false",
+    "tag.gpgSign=false",
+    "log.showSignature=false",
+];
+
+/// What a command that stays on this machine is told as well.
+const LOCAL_SETTINGS: [&str; 2] = ["protocol.allow=never", "core.sshCommand=false"];
+
+/// Whether a command may talk to another repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// It stays in this one.
+    Local,
+    /// It may fetch and push, with the user's own transports and keys.
+    Network,
+}
+
+impl Repository {
+    /// Returns a git command for this worktree; the caller adds the arguments.
+    ///
+    /// # Errors
+    /// Where git is not installed.
+    pub fn git(&self, reach: Reach) -> anyhow::Result<Command> {
+        let mut command = git_in(self.workdir(), reach)?;
+        command.arg("--git-dir").arg(self.git_dir()).arg("--work-tree").arg(self.workdir());
+        Ok(command)
+    }
+}
+
+/// Returns a git command that runs in a folder, for `git init` say.
+///
+/// # Errors
+/// Where git is not in an absolute folder of `PATH` outside this one and the current one.
+pub fn git_in(folder: &Path, reach: Reach) -> anyhow::Result<Command> {
+    let current = env::current_dir().unwrap_or_else(|_| folder.to_owned());
+    let Some(program) = process::find_outside("git", &[folder, &current]) else {
+        anyhow::bail!("git is not installed: no folder of PATH has it");
+    };
+    let mut command = process::command(program);
+    command.current_dir(folder).stdin(Stdio::null());
+    for (name, _) in env::all().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"GIT_")) {
+        command.env_remove(name);
+    }
+    for (name, value) in [("GIT_TERMINAL_PROMPT", "0"), ("GIT_NO_REPLACE_OBJECTS", "1"), ("GIT_EDITOR", ":"), ("LC_ALL", "C")] {
+        command.env(name, value);
+    }
+    command.args(["--no-pager", "--no-optional-locks", "--literal-pathspecs"]);
+    let local: &[&str] = if reach == Reach::Local { &LOCAL_SETTINGS } else { &[] };
+    for setting in SETTINGS.iter().chain(local) {
+        command.args(["-c", setting]);
+    }
+    Ok(command)
+}

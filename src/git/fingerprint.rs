@@ -1,0 +1,170 @@
+//! A fingerprint of what of a repository is the user's alone: configuration, hooks, HEAD, refs,
+//! stash and index.
+//!
+//! A plan's commands run in a linked worktree that shares these with the user. Taken before and
+//! after, it tells whether a command changed any. It looks at what they say: refs that were only
+//! packed and an index that was only refreshed are the same.
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use gix::refs::TargetRef;
+use sha2::{Digest, Sha256};
+
+use super::During;
+use super::repository::Repository;
+
+/// What TeDDy itself changes.
+const OURS: &str = "refs/teddy/";
+
+/// The fingerprint of a repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fingerprint {
+    /// The digest of each part, by name.
+    parts: BTreeMap<String, [u8; 32]>,
+}
+
+/// A part of a repository that is not as it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// The part: `config`, `hooks/pre-commit`, `refs/heads/main`.
+    pub part: String,
+    /// What happened to it.
+    pub what: What,
+}
+
+/// What happened to a part of a repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum What {
+    /// It was not there.
+    Added,
+    /// It says something else.
+    Changed,
+    /// It is gone.
+    Removed,
+}
+
+impl Fingerprint {
+    /// Returns what is different later, sorted by part.
+    pub fn differences(&self, later: &Fingerprint) -> Vec<Difference> {
+        let mut names: Vec<_> = self.parts.keys().chain(later.parts.keys()).collect();
+        names.sort();
+        names.dedup();
+        let difference = |part: &String| {
+            let what = match (self.parts.get(part), later.parts.get(part)) {
+                (before, after) if before == after => return None,
+                (None, _) => What::Added,
+                (_, None) => What::Removed,
+                _ => What::Changed,
+            };
+            Some(Difference { part: part.clone(), what })
+        };
+        names.into_iter().filter_map(difference).collect()
+    }
+}
+
+impl Repository {
+    /// Takes the fingerprint of what is the user's.
+    ///
+    /// # Errors
+    /// Where a part is there and cannot be read.
+    pub fn fingerprint(&self) -> anyhow::Result<Fingerprint> {
+        let (common, own) = (self.common_dir(), self.git_dir().to_owned());
+        let mut parts = BTreeMap::new();
+        for name in ["config", "hooks", "info", "objects/info/alternates", "HEAD", "logs/refs/stash"] {
+            add(&mut parts, name, &common.join(name))?;
+        }
+        for name in ["HEAD", "config.worktree", "info"] {
+            let name_here = if own == common { name.to_owned() } else { format!("{}/{name}", self.worktree_name()) };
+            add(&mut parts, &name_here, &own.join(name))?;
+        }
+        self.add_refs(&mut parts)?;
+        if let Some(digest) = self.index_digest()? {
+            parts.insert("index".to_owned(), digest);
+        }
+        Ok(Fingerprint { parts })
+    }
+
+    /// Adds every ref but ours, loose or packed.
+    fn add_refs(&self, parts: &mut BTreeMap<String, [u8; 32]>) -> anyhow::Result<()> {
+        let platform = self.gix.references().during("listing refs")?;
+        let mut damaged = 0;
+        for reference in platform.all().during("listing refs")? {
+            let Ok(reference) = reference else {
+                damaged += 1;
+                continue;
+            };
+            let name = reference.name().as_bstr().to_string();
+            if !name.starts_with(OURS) {
+                let target = match reference.target() {
+                    TargetRef::Object(id) => digest(id.as_bytes()),
+                    TargetRef::Symbolic(name) => digest(name.as_bstr()),
+                };
+                parts.insert(name, target);
+            }
+        }
+        if damaged > 0 {
+            parts.insert("refs that are damaged".to_owned(), digest(&[damaged]));
+        }
+        Ok(())
+    }
+
+    /// Returns the digest of what the index says, whatever the times in it.
+    fn index_digest(&self) -> anyhow::Result<Option<[u8; 32]>> {
+        let path = self.git_dir().join("index");
+        let Ok(index) = gix::index::File::at(&path, self.gix.object_hash(), true, gix::index::decode::Options::default()) else {
+            return match std::fs::read(&path) {
+                Ok(bytes) => Ok(Some(digest(&bytes))),
+                Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+                Err(error) => Err(error.into()),
+            };
+        };
+        let mut hasher = Sha256::new();
+        for entry in index.entries() {
+            let flags = entry.flags & (gix::index::entry::Flags::SKIP_WORKTREE | gix::index::entry::Flags::INTENT_TO_ADD);
+            hasher.update(entry.path(&index));
+            hasher.update([0]);
+            hasher.update(entry.id.as_bytes());
+            hasher.update(entry.mode.bits().to_be_bytes());
+            hasher.update([u8::try_from(entry.stage_raw()).unwrap_or(u8::MAX)]);
+            hasher.update(flags.bits().to_be_bytes());
+        }
+        Ok(Some(hasher.finalize().into()))
+    }
+}
+
+/// Adds a file, or every file of a folder.
+fn add(parts: &mut BTreeMap<String, [u8; 32]>, name: &str, path: &Path) -> anyhow::Result<()> {
+    let metadata = match std::fs::symlink_metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
+    if metadata.is_symlink() {
+        let target = std::fs::read_link(path)?;
+        parts.insert(format!("{name} (link)"), digest(target.as_os_str().as_encoded_bytes()));
+    }
+    // A link is followed as git follows it, one step: what it leads to counts as well.
+    match std::fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() && !path.is_symlink() => {
+            for entry in std::fs::read_dir(path)? {
+                let entry = entry?;
+                add(parts, &format!("{name}/{}", entry.file_name().to_string_lossy()), &entry.path())?;
+            }
+        }
+        Ok(metadata) if metadata.is_file() => {
+            let mut bytes = std::fs::read(path)?;
+            bytes.push(u8::from(metadata.permissions().mode() & 0o111 != 0));
+            parts.insert(name.to_owned(), digest(&bytes));
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Returns the digest of bytes.
+fn digest(bytes: &[u8]) -> [u8; 32] {
+    Sha256::digest(bytes).into()
+}

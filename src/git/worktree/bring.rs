@@ -1,0 +1,252 @@
+//! What git ignores and a plan's commands need all the same: copied from the user's workspace, or
+//! linked to it.
+//!
+//! Only ignored files are brought, and never by a hard link: writing to one would write to the
+//! user's file. An ignored folder is looked into only where a pattern names something in it.
+
+use std::io::ErrorKind;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use gix::bstr::ByteSlice;
+use gix::index::entry::Mode;
+use gix::worktree::stack::state::ignore::Source;
+
+use super::SessionWorktree;
+use crate::git::During;
+use crate::git::ignore::Rules;
+use crate::git::place::{Content, Missing, Seen, Top, Walk};
+use crate::git::repository::Repository;
+
+/// The file of the workspace that lists what to copy, in the syntax of `.gitignore`.
+pub const INCLUDE_FILE: &str = ".worktreeinclude";
+
+/// What to bring, in the syntax of `.gitignore`.
+#[derive(Debug, Clone, Default)]
+pub struct Bring {
+    /// To copy, beside what [`INCLUDE_FILE`] says.
+    pub copy: Vec<String>,
+    /// To link to.
+    pub link: Vec<String>,
+}
+
+/// What was brought.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Brought {
+    /// Copied files and links; those that were there already are left out.
+    pub copied: Vec<Vec<u8>>,
+    /// Links to the workspace: a snapshot must leave them out where no rule ignores a link.
+    pub linked: Vec<Vec<u8>>,
+    /// Not brought, because something else is there.
+    pub in_the_way: Vec<Vec<u8>>,
+}
+
+/// A walk through the workspace.
+struct Walker<'a> {
+    /// The top of the workspace.
+    from: &'a Path,
+    /// The worktree's top.
+    to: Top,
+    /// The worktree's path.
+    to_path: &'a Path,
+    /// What to copy.
+    copy: Patterns,
+    /// What to link to.
+    link: Patterns,
+    /// What was done.
+    done: Brought,
+}
+
+/// Patterns, and where they lead.
+struct Patterns {
+    /// gix's form.
+    rules: Rules,
+    /// The patterns that name a path and not only a name, without `/` at either end.
+    paths: Vec<Vec<u8>>,
+}
+
+/// A name in the workspace.
+struct Found {
+    /// Its path from the top.
+    path: Vec<u8>,
+    /// Whether it is a folder.
+    folder: bool,
+    /// Whether git ignores it, or a folder above it.
+    ignored: bool,
+}
+
+impl SessionWorktree {
+    /// Brings what is ignored in `workspace` and fits; what is there already and the same stays.
+    ///
+    /// # Errors
+    /// Where a file cannot be read or written.
+    pub fn bring(&self, workspace: &Repository, what: &Bring) -> anyhow::Result<Brought> {
+        let included = match std::fs::read(workspace.workdir().join(INCLUDE_FILE)) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(error).with_context(|| format!("cannot read `{INCLUDE_FILE}`")),
+        };
+        if included.is_empty() && what.copy.is_empty() && what.link.is_empty() {
+            return Ok(Brought::default());
+        }
+        let mut walker = Walker {
+            from: workspace.workdir(),
+            to: Top::open(&self.path)?,
+            to_path: &self.path,
+            copy: Patterns::parse(&[included, what.copy.join("\n").into_bytes()].join(&b'\n')),
+            link: Patterns::parse(what.link.join("\n").as_bytes()),
+            done: Brought::default(),
+        };
+        walker.walk(workspace)?;
+        Ok(walker.done)
+    }
+}
+
+impl Walker<'_> {
+    /// Walks through the workspace and brings what fits.
+    fn walk(&mut self, workspace: &Repository) -> anyhow::Result<()> {
+        let index = workspace.gix.index_or_empty().during("reading the index")?;
+        let mut rules = workspace.gix.excludes(&index, None, Source::WorktreeThenIdMappingIfNotSkipped).during("reading ignore rules")?;
+        let mut folders = vec![Found { path: Vec::new(), folder: true, ignored: false }];
+        while let Some(folder) = folders.pop() {
+            for mut found in self.inside(&folder)? {
+                let (path, mode) = (found.path.as_bstr(), if found.folder { Mode::DIR } else { Mode::FILE });
+                if !found.folder && index.entry_by_path(path).is_some() {
+                    continue;
+                }
+                found.ignored = found.ignored || rules.at_entry(path, Some(mode)).during("reading ignore rules")?.is_excluded();
+                if found.ignored && self.link.fits(&found) {
+                    self.link_to(&found.path)?;
+                } else if found.ignored && self.copy.fits(&found) {
+                    self.copy(found)?;
+                } else if found.folder && self.leads_on(&found) {
+                    folders.push(found);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns whether something in a folder can fit.
+    fn leads_on(&self, folder: &Found) -> bool {
+        if folder.ignored {
+            return self.copy.leads_into(&folder.path) || self.link.leads_into(&folder.path);
+        }
+        !self.source(&folder.path).join(".git").exists()
+    }
+
+    /// Returns what is in a folder of the workspace; a folder that may not be read is empty.
+    fn inside(&self, folder: &Found) -> anyhow::Result<Vec<Found>> {
+        let entries = match std::fs::read_dir(self.source(&folder.path)) {
+            Ok(entries) => entries,
+            Err(error) if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::NotFound) => return Ok(Vec::new()),
+            Err(error) => return Err(error.into()),
+        };
+        let mut found = Vec::new();
+        for entry in entries {
+            let entry = entry?;
+            let name = entry.file_name().into_vec();
+            if name == b".git" && folder.path.is_empty() {
+                continue;
+            }
+            let path = if folder.path.is_empty() { name } else { [&folder.path, b"/".as_slice(), &name].concat() };
+            found.push(Found { path, folder: entry.file_type()?.is_dir(), ignored: folder.ignored });
+        }
+        Ok(found)
+    }
+
+    /// Copies a file, a link, or a folder with all that is in it.
+    fn copy(&mut self, found: Found) -> anyhow::Result<()> {
+        let mut all = vec![found];
+        while let Some(found) = all.pop() {
+            if found.folder {
+                all.extend(self.inside(&found)?);
+            } else {
+                self.copy_file(&found.path).with_context(|| format!("copying `{}`", found.path.to_str_lossy()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies one file or link, its time included; what is the same already stays.
+    fn copy_file(&mut self, path: &[u8]) -> anyhow::Result<()> {
+        let source = self.source(path);
+        let metadata = std::fs::symlink_metadata(&source)?;
+        let Walk::Place(place) = self.to.walk(path, Missing::Make)? else {
+            self.done.in_the_way.push(path.to_vec());
+            return Ok(());
+        };
+        let target = self.to_path.join(std::ffi::OsStr::from_bytes(path));
+        let there = match std::fs::symlink_metadata(&target) {
+            Ok(there) => Some(there),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => return Err(error.into()),
+        };
+        if there.as_ref().is_some_and(std::fs::Metadata::is_dir) {
+            self.done.in_the_way.push(path.to_vec());
+            return Ok(());
+        }
+        let same = there.as_ref().is_some_and(|there| {
+            there.file_type() == metadata.file_type() && there.len() == metadata.len() && there.modified().ok() == metadata.modified().ok()
+        });
+        if same || !(metadata.is_file() || metadata.is_symlink()) {
+            return Ok(());
+        }
+        if there.is_some() {
+            place.remove()?;
+        }
+        if metadata.is_symlink() {
+            place.create(&Content::Link(std::fs::read_link(&source)?.into_os_string().into_vec()))?;
+        } else {
+            // The system shares the blocks where the file system can.
+            std::fs::copy(&source, &target)?;
+            std::fs::File::options().append(true).open(&target)?.set_modified(metadata.modified()?)?;
+        }
+        self.done.copied.push(path.to_vec());
+        Ok(())
+    }
+
+    /// Makes a link to a file or folder of the workspace.
+    fn link_to(&mut self, path: &[u8]) -> anyhow::Result<()> {
+        let target = self.source(path).into_os_string().into_vec();
+        let Walk::Place(place) = self.to.walk(path, Missing::Make)? else {
+            self.done.in_the_way.push(path.to_vec());
+            return Ok(());
+        };
+        match place.look()? {
+            Seen::Absent => place.create(&Content::Link(target))?,
+            Seen::Link(there) if there == target => {}
+            _ => {
+                self.done.in_the_way.push(path.to_vec());
+                return Ok(());
+            }
+        }
+        self.done.linked.push(path.to_vec());
+        Ok(())
+    }
+
+    /// Returns the path of something in the workspace.
+    fn source(&self, path: &[u8]) -> PathBuf {
+        self.from.join(std::ffi::OsStr::from_bytes(path))
+    }
+}
+
+impl Patterns {
+    /// Reads patterns, one each line.
+    fn parse(text: &[u8]) -> Patterns {
+        let paths = text.lines().map(|line| line.trim().trim_with(|c| c == '/')).filter(|line| line.contains(&b'/'));
+        Patterns { rules: Rules::parse(text), paths: paths.map(<[u8]>::to_vec).collect() }
+    }
+
+    /// Returns whether a name fits.
+    fn fits(&self, found: &Found) -> bool {
+        // A folder fits where everything in it does.
+        if found.folder { self.rules.excludes(&[&found.path, b"/\0".as_slice()].concat()) } else { self.rules.excludes(&found.path) }
+    }
+
+    /// Returns whether a pattern names something in an ignored folder.
+    fn leads_into(&self, folder: &[u8]) -> bool {
+        self.paths.iter().any(|path| path.strip_prefix(folder).is_some_and(|rest| rest.first() == Some(&b'/')))
+    }
+}
