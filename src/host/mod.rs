@@ -11,6 +11,7 @@ pub mod interrupt;
 pub mod lock;
 pub mod pager;
 pub mod process;
+pub mod sandbox;
 pub mod search;
 pub mod shell;
 pub mod stdout;

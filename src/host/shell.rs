@@ -22,7 +22,8 @@ pub use capture::Captured;
 pub use environment::may_set;
 
 use super::file::reason;
-use super::{interrupt, process};
+use super::sandbox::Launcher;
+use super::{interrupt, process, sandbox};
 use capture::Capture;
 use stragglers::Marker;
 
@@ -54,6 +55,9 @@ pub struct Script {
     pub capture: usize,
     /// Inherited variables that pass although their name says secret or git.
     pub keep_env: Vec<String>,
+    /// The program that starts the shell, in a sandbox or not; without one the shell is started
+    /// directly.
+    pub launcher: Option<Launcher>,
 }
 
 /// What became of a script.
@@ -106,6 +110,7 @@ impl Script {
             timeout: None,
             capture: 1 << 20,
             keep_env: Vec::new(),
+            launcher: None,
         }
     }
 }
@@ -142,6 +147,7 @@ pub fn run_until(script: &Script, stop: &AtomicBool, output: &mut dyn FnMut(&[u8
         output(bytes);
     };
     let end = running.watch(script.timeout, stop, &mut sink)?;
+    script.launcher.iter().flat_map(|launcher| &launcher.policy).for_each(sandbox::sweep);
     finished(end, capture.finish())
 }
 
@@ -203,12 +209,17 @@ impl Running {
         let Some((shell, options)) = script.shell.split_first() else {
             return Ok(Err(io::Error::new(io::ErrorKind::InvalidInput, "no shell is given")));
         };
-        let mut command = process::command(shell);
+        let mut command = match &script.launcher {
+            Some(launcher) => launcher.command(shell, &scratch.temporary())?,
+            None => process::command(shell),
+        };
         command.args(options).arg(scratch.script()).current_dir(&script.cwd);
         environment::apply(&mut command, script, &scratch.temporary());
         command.env(stragglers::VARIABLE, marker.value());
         command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        if script.launcher.is_none() {
+            std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        }
         let spawned = command.spawn();
         // The command holds the pipe's writing ends; while they live the pipe does not close.
         drop(command);
@@ -269,14 +280,17 @@ impl Running {
 
     /// Sends a signal to the group, and wakes what is stopped.
     fn signal(&self, signal: Signal) {
-        // The group may be gone already, which is what we want.
-        let _ = rustix::process::kill_process_group(self.pid, signal);
+        // A launcher that has not come to making the group is alone. Whoever is gone already is
+        // where we want it.
+        if rustix::process::kill_process_group(self.pid, signal).is_err() {
+            let _ = rustix::process::kill_process(self.pid, signal);
+        }
         let _ = rustix::process::kill_process_group(self.pid, Signal::CONT);
     }
 
     /// Kills the group and what left it.
     fn kill(&self) {
-        let _ = rustix::process::kill_process_group(self.pid, Signal::KILL);
+        self.signal(Signal::KILL);
         self.marker.kill_all();
     }
 }

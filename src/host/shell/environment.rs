@@ -34,6 +34,12 @@ pub(super) fn apply(command: &mut Command, script: &Script, temporary: &Path) {
     command.env("TMPDIR", temporary);
     // Nobody is there to answer or to write a message.
     command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_EDITOR", ":");
+    if script.launcher.as_ref().is_some_and(|launcher| launcher.policy.is_some()) {
+        // The user's repository is not open to it.
+        command.env("GIT_CONFIG_COUNT", "2");
+        command.env("GIT_CONFIG_KEY_0", "gc.auto").env("GIT_CONFIG_VALUE_0", "0");
+        command.env("GIT_CONFIG_KEY_1", "maintenance.auto").env("GIT_CONFIG_VALUE_1", "false");
+    }
     command.envs(script.env.iter().map(|(name, value)| (name, value)));
 }
 
