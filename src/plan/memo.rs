@@ -343,6 +343,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
         #[test]
         fn m8_any_memo_survives_the_file(memos in proptest::collection::vec("[^\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}]{1,30}", 1..5)) {
             let mut unique: Vec<String> = Vec::new();

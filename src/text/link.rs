@@ -7,6 +7,9 @@
 use super::markdown::unescape;
 use super::resource::is_url;
 
+/// How many closing parentheses are tried as the end of a link.
+const MAX_ENDS: usize = 20;
+
 /// Why a value is not one name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LinkError {
@@ -102,13 +105,21 @@ fn split(value: &str) -> Vec<&str> {
             return parts;
         }
         let end = match rest.find("](") {
-            Some(at) if linked && rest.starts_with(['[', '`']) => at + rest[at..].find(')').map_or(rest.len() - at, |n| n + 1),
+            Some(at) if linked && rest.starts_with(['[', '`']) => link_end(rest, at),
             _ => rest.find([',', ';']).unwrap_or(rest.len()),
         };
         let end = if rest[end..].starts_with('`') { end + 1 } else { end };
         parts.push(rest[..end].trim());
         rest = &rest[end..];
     }
+}
+
+/// Returns where the link that starts a text ends, given where its destination starts: at the first `)` that
+/// makes it a good one, else at the first.
+fn link_end(text: &str, destination: usize) -> usize {
+    let ends = || text[destination..].match_indices(')').map(|(at, _)| destination + at + 1);
+    let good = |end: &usize| link(text[..*end].trim_start_matches('`')).is_ok();
+    ends().take(MAX_ENDS).find(good).or_else(|| ends().next()).unwrap_or(text.len())
 }
 
 /// Reads `[text](destination)`.
