@@ -99,7 +99,8 @@ fn message() -> impl Strategy<Value = String> {
         "### Options",
         "- a",
         "1. b",
-        "```sh\n### `READ`\n# x\n```",
+        "```sh\n# x\n```",
+        "```sh\n### `READ`\n```",
         "~~~\n`FIND:`\n~~~",
         "> ### READ",
         "a\n---",
@@ -211,6 +212,14 @@ proptest! {
         let (found, wrong) = parse(&text);
         prop_assert_eq!(&wrong, &vec![], "{}", text);
         prop_assert_eq!(unplaced(found), plan, "{}", text);
+    }
+
+    #[test]
+    fn p24_repair_leaves_a_written_plan_alone(plan in plan()) {
+        let example = |action: &Action| action.kind.message().is_some_and(|message| message.contains("### `READ`"));
+        prop_assume!(!plan.actions.iter().any(example));
+        let text = render(&plan);
+        prop_assert_eq!(crate::plan::repair::repair(&text).text, text);
     }
 
     #[test]
