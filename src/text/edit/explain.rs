@@ -1,5 +1,7 @@
 //! The words for a pair that does not apply: where the text probably is, and what is different there.
 
+use std::collections::BTreeSet;
+
 use super::closest::{Closest, closest};
 use super::{MatchError, Place, Tier, clue, find};
 use crate::text::visible::visible;
@@ -110,8 +112,9 @@ fn absent(case: &Case<'_>) -> Explanation {
         hint = "write the lines into FIND as they stand in the file, with nothing added";
     } else if case.text.is_empty() {
         lines.push("the file is empty".to_owned());
-    } else if there.is_none() {
-        lines.extend(nearest(case));
+    } else {
+        let nowhere = there.is_none().then(|| vec!["no place in the file is like it".to_owned()]);
+        lines.extend(nearest(case).or(nowhere).unwrap_or_default());
     }
     let elsewhere = case.others.iter().filter(|(_, text)| text.len() <= MAX_OTHER);
     if let Some((name, line)) = elsewhere.filter(|(name, _)| name != case.path).find_map(|(name, text)| Some((name, at(text, case.find)?)))
@@ -122,8 +125,13 @@ fn absent(case: &Case<'_>) -> Explanation {
     Explanation { message: lines.join("\n"), hint: hint.to_owned() }
 }
 
-/// Returns the line at which the REPLACE stands as whole lines.
+/// Returns the line at which the REPLACE stands as whole lines. A REPLACE that only leaves lines of
+/// FIND out stands there before the edit as well, which says nothing.
 fn already(case: &Case<'_>) -> Option<usize> {
+    let wanted: BTreeSet<&str> = case.find.lines().map(str::trim).collect();
+    if case.replace.lines().all(|line| wanted.contains(line.trim()) || line.trim().is_empty()) {
+        return None;
+    }
     match find::find(case.text, case.replace) {
         Ok(place) if place.tier != Tier::Inline => Some(place.line),
         Err(MatchError::Ambiguous { places }) if places[0].tier != Tier::Inline && case.replace.lines().count() > 1 => Some(places[0].line),
@@ -140,16 +148,14 @@ fn at(text: &str, find: &str) -> Option<usize> {
     }
 }
 
-/// Shows the closest place and its first difference.
-fn nearest(case: &Case<'_>) -> Vec<String> {
+/// Shows the closest place, if there is one, and its first difference.
+fn nearest(case: &Case<'_>) -> Option<Vec<String>> {
     let lines = |text| -> Vec<&str> { super::core(text).split('\n').collect() };
     let crlf = case.find.contains('\r');
     let bare = |line: &'_ str| -> usize { if crlf { line.len() } else { line.strip_suffix('\r').unwrap_or(line).len() } };
     let file: Vec<&str> = lines(case.text).into_iter().map(|line| &line[..bare(line)]).collect();
     let wanted = lines(case.find);
-    let Some(place) = closest(&file, &wanted) else {
-        return vec!["no place in the file is like it".to_owned()];
-    };
+    let place = closest(&file, &wanted)?;
     let view = View { file: &file, find: &wanted, place: &place };
     let equal = place.pairs.iter().enumerate().filter(|(f, t)| t.is_some_and(|t| wanted[*f] == file[t])).count();
     let (first, last) = (place.lines.start + 1, place.lines.end);
@@ -157,7 +163,7 @@ fn nearest(case: &Case<'_>) -> Vec<String> {
     let share = if wanted.len() > 1 { format!(", {equal} of the {} lines of FIND are there", wanted.len()) } else { String::new() };
     let mut out = vec![format!("the closest place is {span}{share}")];
     out.extend(view.difference());
-    out
+    Some(out)
 }
 
 /// The closest place of a FIND, side by side with it.

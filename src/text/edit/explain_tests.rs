@@ -126,6 +126,22 @@ the REPLACE is already there, at line 6",
 }
 
 #[test]
+fn a_replace_that_only_leaves_lines_out_says_nothing_about_the_past() {
+    check(
+        FILE,
+        ("\tlet x = compute(2);\n}\n", "}\n"),
+        "FIND 2 of 3 is not in `src/a.rs`
+the closest place is lines 6 to 8, 1 of the 2 lines of FIND are there
+the first difference is at line 6: content: the file has `1`, FIND has `2`, at column 18
+  file 6 | \tlet x = compute(1);
+  FIND 1 | \tlet x = compute(2);
+         | \t                ^
+  file 7 | \tx
+  file 8 | }",
+    );
+}
+
+#[test]
 fn the_text_in_another_file_is_pointed_at() {
     check(
         FILE,
