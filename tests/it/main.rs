@@ -4,6 +4,7 @@
 mod command;
 mod fingerprint;
 mod merge;
+mod prompts;
 mod publish;
 mod snapshot;
 mod support;

@@ -5,6 +5,7 @@ use std::fmt;
 use serde_yaml::Value;
 
 use super::{Input, Pipeline, Step, placeholders};
+use crate::text::yaml::guard;
 
 /// The largest pipeline, in bytes (P1).
 pub const MAX_BYTES: usize = 64 << 10;
@@ -64,10 +65,7 @@ impl Reader<'_> {
 
     /// Reads the whole.
     fn pipeline(&mut self, text: &str) -> Option<Pipeline> {
-        if text.len() > MAX_BYTES {
-            self.wrong(format_args!("the file has {} bytes, the limit is {MAX_BYTES}", text.len()));
-            return None;
-        }
+        guard(text, MAX_BYTES).map_err(|error| self.wrong(error)).ok()?;
         let value: Value = serde_yaml::from_str(text).map_err(|error| self.wrong(error)).ok()?;
         self.keys(&value, &["description", "steps"]);
         let description = self.text(&value, "description").unwrap_or_default();
@@ -215,7 +213,7 @@ mod tests {
 
     #[test]
     fn p1_a_pipeline_has_a_largest_size() {
-        check(&format!("# {}", "x".repeat(MAX_BYTES)), &["the file has 65538 bytes, the limit is 65536"]);
+        check(&format!("# {}", "x".repeat(MAX_BYTES)), &["the file has 65538 bytes; at most 65536 are read"]);
     }
 
     #[test]
@@ -304,5 +302,6 @@ mod tests {
             ],
         );
         assert_eq!(read("steps: [").unwrap_err().0.len(), 1);
+        check(&"[".repeat(60_000), &["line 1 is nested more than 64 deep"]);
     }
 }
