@@ -25,7 +25,7 @@ pub struct Stopped {
     /// The step that failed.
     pub step: String,
     /// Why.
-    pub error: ModelError,
+    pub error: Box<ModelError>,
 }
 
 /// What happens on the way.
@@ -68,7 +68,7 @@ pub fn run(pipeline: &Pipeline, turn: &Request, open: &mut Open<'_>, watch: &mut
             .and_then(|answer| if last || answer.is_whole() { Ok(answer) } else { Err(ModelError::Truncated { partial: answer.text }) });
         match answer {
             Ok(answer) => ran.push(Ran { name: step.name.clone(), request, answer }),
-            Err(error) => return Err(Stopped { ran, step: step.name.clone(), error }),
+            Err(error) => return Err(Stopped { ran, step: step.name.clone(), error: Box::new(error) }),
         }
         ran.last().into_iter().for_each(|ran| watch(Event::Finished(ran)));
     }
@@ -80,7 +80,11 @@ fn open_all(pipeline: &Pipeline, open: &mut Open<'_>) -> Result<HashMap<Option<S
     let mut models = HashMap::new();
     for step in &pipeline.steps {
         if !models.contains_key(&step.model) {
-            let model = open(step.model.as_deref()).map_err(|error| Stopped { ran: Vec::new(), step: step.name.clone(), error })?;
+            let model = open(step.model.as_deref()).map_err(|error| Stopped {
+                ran: Vec::new(),
+                step: step.name.clone(),
+                error: Box::new(error),
+            })?;
             models.insert(step.model.clone(), model);
         }
     }
@@ -194,7 +198,7 @@ mod tests {
         let yaml = "steps: [{name: a, prompt: x}, {name: b, prompt: x, model: keyless}]";
         let missing = ModelError::NoKey { model: "keyless".into(), variable: "KEY".into() };
         let (result, log) = go(yaml, &mut |name| if name.is_none() { Ok(replay(&["A"])) } else { Err(missing.clone()) });
-        assert_eq!(result, Err(Stopped { ran: Vec::new(), step: "b".into(), error: missing.clone() }));
+        assert_eq!(result, Err(Stopped { ran: Vec::new(), step: "b".into(), error: Box::new(missing.clone()) }));
         assert_eq!(log, Vec::<String>::new());
     }
 
@@ -203,13 +207,13 @@ mod tests {
         let (result, _) = go(THREE, &mut |_| Ok(replay(&["A"])));
         let stopped = result.unwrap_err();
         assert_eq!((stopped.ran.len(), stopped.ran[0].answer.text.as_str(), stopped.step.as_str()), (1, "A", "decision"));
-        assert_eq!(stopped.error, ModelError::ReplayEnded { answers: 1 });
+        assert_eq!(*stopped.error, ModelError::ReplayEnded { answers: 1 });
     }
 
     #[test]
     fn p12_a_cut_answer_fails_a_step_but_the_last() {
         let (result, _) = go("steps: [{name: a, prompt: x}, {name: b, prompt: x}]", &mut |_| Ok(Box::new(Cut)));
-        assert_eq!(result.unwrap_err().error, ModelError::Truncated { partial: "half".into() });
+        assert_eq!(*result.unwrap_err().error, ModelError::Truncated { partial: "half".into() });
         let (result, _) = go("steps: [{name: a, prompt: x}]", &mut |_| Ok(Box::new(Cut)));
         assert_eq!(result.unwrap()[0].answer.finish, Finish::Length);
     }

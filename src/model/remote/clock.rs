@@ -47,6 +47,8 @@ impl<'a> Clock<'a> {
         tokio::pin!(future);
         loop {
             tokio::select! {
+                // What has arrived counts, even where a limit has passed meanwhile.
+                biased;
                 value = &mut future => return Ok(value),
                 () = sleep_until(end) => return Err(stop),
                 _ = ticks.tick() => if (self.stopped)() { return Err(Stop::Interrupted) },

@@ -42,7 +42,7 @@ impl Key {
     /// where `api_key_env` or `api_key_command` says so.
     ///
     /// # Errors
-    /// [`ModelError::NoKey`], [`ModelError::KeyCommand`], or [`ModelError::Settings`] for a key that would go over plain HTTP to another machine.
+    /// [`ModelError::NoKey`], [`ModelError::KeyCommand`], or [`ModelError::Settings`] for a key that would go over plain HTTP into the internet.
     pub fn fetch(name: &str, settings: &Settings, (url, usual): (&Url, &Usual<'_>), outside: &Outside) -> Result<Key, ModelError> {
         let from = |variable: &str| {
             let value = (outside.variable)(variable).map(|value| value.trim().to_owned()).filter(|value| !is_placeholder(value));
@@ -59,7 +59,7 @@ impl Key {
         } else {
             return Ok(Key(None));
         };
-        if url.scheme() == "https" || is_loopback(url) {
+        if url.scheme() == "https" || is_near(url) {
             Ok(Key(Some(key)))
         } else {
             Err(ModelError::Settings(format!("the key of model `{name}` would go unencrypted to {}: use https", origin(url))))
@@ -114,6 +114,16 @@ pub fn is_loopback(url: &Url) -> bool {
     }
 }
 
+/// Says whether an address is this machine or in its own network: a private address, a name without a dot, or one that no public server has.
+fn is_near(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    match host.trim_matches(['[', ']']).parse::<IpAddr>() {
+        Ok(IpAddr::V4(address)) => address.is_loopback() || address.is_private(),
+        Ok(IpAddr::V6(address)) => address.is_loopback() || address.is_unique_local(),
+        Err(_) => !host.contains('.') || [".localhost", ".local", ".internal", ".lan", ".home.arpa"].iter().any(|end| host.ends_with(end)),
+    }
+}
+
 /// Returns scheme, host and port: an address without anything that may be secret.
 pub fn origin(url: &Url) -> String {
     url.origin().ascii_serialization()
@@ -147,7 +157,10 @@ mod tests {
     }
 
     #[test]
-    fn a_named_variable_serves_any_address_that_is_encrypted_or_here() {
+    fn a_named_variable_serves_any_address_that_is_encrypted_or_near() {
+        for near in ["http://10.0.0.5:4000/v1", "http://litellm:4000", "http://gateway.internal/v1", "http://[fd00::1]:80"] {
+            assert_eq!(fetch(&named(), near, Some(SECRET)), Ok(Key(Some(SECRET.into()))), "{near}");
+        }
         assert_eq!(fetch(&named(), "https://openrouter.ai/api/v1", Some(SECRET)), Ok(Key(Some(SECRET.into()))));
         assert_eq!(fetch(&named(), "http://[::1]:8080/v1", Some(SECRET)), Ok(Key(Some(SECRET.into()))));
         let error = fetch(&named(), "http://models.example/v1", Some(SECRET)).unwrap_err();

@@ -224,3 +224,29 @@ fn endpoint(base: &Url, path: &str) -> Url {
     url.set_path(&whole);
     url
 }
+
+#[cfg(test)]
+mod address_tests {
+    use super::*;
+
+    #[test]
+    fn an_address_with_a_password_or_another_scheme_is_refused() {
+        for base in ["file:///etc/passwd", "https://me:pw@host/v1", "api.openai.com", "ftp://host"] {
+            let settings = Settings { id: Some("m".into()), base_url: Some(base.into()), ..Settings::default() };
+            let error = Remote::new("mine", &settings, &Outside::default()).err();
+            assert!(matches!(error, Some(ModelError::Settings(_))), "{base}: {error:?}");
+        }
+    }
+
+    #[test]
+    fn the_environment_may_move_the_usual_address() {
+        for (kind, variable, base, expected) in [
+            (Kind::Openai, "OPENAI_BASE_URL", "http://127.0.0.1:9/openai/v1/", "http://127.0.0.1:9/openai/v1/chat/completions"),
+            (Kind::Anthropic, "ANTHROPIC_BASE_URL", "http://127.0.0.1:9", "http://127.0.0.1:9/v1/messages"),
+        ] {
+            let outside = Outside { variable: Rc::new(move |name| (name == variable).then(|| base.to_owned())), ..Outside::default() };
+            let remote = Remote::new("mine", &Settings { kind, id: Some("m".into()), ..Settings::default() }, &outside).unwrap();
+            assert_eq!((remote.url.as_str(), remote.key.value()), (expected, None));
+        }
+    }
+}

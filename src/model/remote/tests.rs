@@ -245,7 +245,7 @@ fn silence_after_the_end_is_no_error() {
 #[test]
 fn a_slow_drip_meets_the_total_limit() {
     let fake = Fake::start(vec![vec![Act::Send(stream(BEGUN)), Act::Drip(": ".repeat(100_000), Duration::from_millis(2))]]);
-    let total = Duration::from_millis(200);
+    let total = Duration::from_millis(600);
     let error = ask(&model(&fake, |remote| remote.limits.total = total)).unwrap_err();
     assert_eq!(error, ModelError::Timeout { limit: total, partial: "# Hel".into() });
 }
@@ -341,25 +341,4 @@ fn an_interruption_comes_through_at_once_and_keeps_what_came() {
     let result = remote.answer(&Request::default(), &mut |_| *seen.borrow_mut() = true);
     assert_eq!(result, Err(ModelError::Interrupted { partial: "# Hel".into() }));
     assert!(start.elapsed() < Duration::from_secs(10));
-}
-
-#[test]
-fn an_address_with_a_password_or_another_scheme_is_refused() {
-    for base in ["file:///etc/passwd", "https://me:pw@host/v1", "api.openai.com", "ftp://host"] {
-        let settings = Settings { id: Some("m".into()), base_url: Some(base.into()), ..Settings::default() };
-        let error = Remote::new("mine", &settings, &Outside::default()).err();
-        assert!(matches!(error, Some(ModelError::Settings(_))), "{base}: {error:?}");
-    }
-}
-
-#[test]
-fn the_environment_may_move_the_usual_address() {
-    for (kind, variable, base, expected) in [
-        (Kind::Openai, "OPENAI_BASE_URL", "http://127.0.0.1:9/openai/v1/", "http://127.0.0.1:9/openai/v1/chat/completions"),
-        (Kind::Anthropic, "ANTHROPIC_BASE_URL", "http://127.0.0.1:9", "http://127.0.0.1:9/v1/messages"),
-    ] {
-        let outside = Outside { variable: Rc::new(move |name| (name == variable).then(|| base.to_owned())), ..Outside::default() };
-        let remote = Remote::new("mine", &Settings { kind, id: Some("m".into()), ..Settings::default() }, &outside).unwrap();
-        assert_eq!((remote.url.as_str(), remote.key.value()), (expected, None));
-    }
 }
