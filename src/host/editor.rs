@@ -4,7 +4,7 @@
 //! use (`GIT_EDITOR`, `core.editor`, `VISUAL`, `EDITOR`) is the user's own shell text and is run
 //! as git runs it. An editor with a window runs beside us; one in the terminal is waited for.
 
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -110,6 +110,10 @@ impl Editor {
             // A group of its own: ctrl-c at our prompt must not close the user's window.
             let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
             return quiet.spawn().map(Opened::Window);
+        }
+        if !io::stdout().is_terminal() && io::stderr().is_terminal() {
+            // Standard output is a result's then, and the editor belongs on the screen.
+            command.stdout(io::stderr());
         }
         command.status().map(Opened::Left)
     }

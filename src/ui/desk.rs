@@ -5,8 +5,9 @@ use std::path::Path;
 
 use super::ask::{self, Reply};
 use super::editing::Desk;
-use super::editor::{Choices, Editor, Opened};
+use super::editor::{self, Choices, Opened};
 use super::style::{Line, Paint, Tone};
+use crate::host::editor::Editor;
 
 /// The terminal in its ordinary mode, with the programs that can be chosen from.
 #[derive(Debug, Clone)]
@@ -20,14 +21,13 @@ pub struct Terminal {
 impl Terminal {
     /// Lets the person go on with a text in an editor; what cannot be edited stays as it is.
     fn in_editor(&mut self, text: &str) -> String {
-        let edited = self.choices.message().map(|editor| edit_text(&editor, text));
-        let problem = match edited {
-            Some(Ok(text)) => return text,
-            Some(Err(error)) => error.to_string(),
-            None => "no editor is known: set `EDITOR`".to_owned(),
-        };
-        self.show(&[Line::of(Tone::Warning, &problem)]);
-        text.to_owned()
+        match self.choices.message().and_then(|editor| edit_text(&editor, text)) {
+            Ok(text) => text,
+            Err(error) => {
+                self.show(&[Line::of(Tone::Warning, &error.to_string())]);
+                text.to_owned()
+            }
+        }
     }
 }
 
@@ -42,8 +42,7 @@ impl Desk for Terminal {
     }
 
     fn text(&mut self, start: &str) -> io::Result<Option<String>> {
-        let several = start.contains('\n') && self.choices.message().is_some();
-        let mut text = if several { self.in_editor(start) } else { start.to_owned() };
+        let mut text = if start.contains('\n') { self.in_editor(start) } else { start.to_owned() };
         self.show(&[ask::hint()]);
         loop {
             match ask::text(&text, self.paint)? {
@@ -55,7 +54,7 @@ impl Desk for Terminal {
     }
 
     fn open(&mut self, path: &Path) -> io::Result<Option<Opened>> {
-        self.choices.preview().map(|editor| editor.open(path)).transpose()
+        self.choices.preview()?.map(|editor| editor::open(&editor, path)).transpose()
     }
 }
 
@@ -63,7 +62,7 @@ impl Desk for Terminal {
 fn edit_text(editor: &Editor, text: &str) -> io::Result<String> {
     let mut file = tempfile::Builder::new().prefix("teddy-").suffix(".md").tempfile()?;
     file.write_all(text.as_bytes())?;
-    if editor.open(file.path())? == Opened::Beside && !ask::yes("Have you finished writing and saved the file?")? {
+    if editor::open(editor, file.path())? == Opened::Beside && !ask::yes("Have you finished writing and saved the file?")? {
         return Ok(text.to_owned());
     }
     Ok(std::fs::read_to_string(file.path())?.trim_end().to_owned())

@@ -2,8 +2,8 @@
 //!
 //! Used by the review, by `teddy show` and by `teddy diff`.
 
-use super::seam::{self, Counts};
 use super::style::{Line, Tone};
+use crate::text::diff::{self, Counts};
 
 /// A file before and after; `None` where there is none.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +33,7 @@ pub fn body(change: &Change<'_>) -> Vec<Line> {
         return vec![Line::of(Tone::Faint, "no difference")];
     }
     match (text(change.before), text(change.after)) {
-        (Some(before), Some(after)) => seam::hunks(before, after).iter().flat_map(|lines| hunk(lines)).collect(),
+        (Some(before), Some(after)) => diff::hunks(before, after).iter().flat_map(|lines| hunk(lines)).collect(),
         _ => vec![Line::of(Tone::Faint, "binary content differs")],
     }
 }
@@ -41,7 +41,7 @@ pub fn body(change: &Change<'_>) -> Vec<Line> {
 /// Counts the lines that come and go; nothing for binary content.
 pub fn counts(change: &Change<'_>) -> Counts {
     let (Some(before), Some(after)) = (text(change.before), text(change.after)) else { return Counts::default() };
-    seam::counts(before, after)
+    diff::counts(before, after)
 }
 
 /// Returns `+3 -1`; a side that is nothing is left out, a change without lines is `±0`.
@@ -62,13 +62,13 @@ fn text(bytes: Option<&[u8]>) -> Option<&str> {
 }
 
 /// Returns the lines of a hunk.
-fn hunk(hunk: &[seam::Line]) -> Vec<Line> {
+fn hunk(hunk: &[diff::Line]) -> Vec<Line> {
     let mut lines = vec![Line::of(Tone::Accent, &header(hunk))];
     for line in hunk {
         let (sign, tone, marked) = match line.change {
-            seam::Change::Kept => (" ", Tone::Plain, Tone::Plain),
-            seam::Change::Removed => ("-", Tone::Removed, Tone::RemovedPart),
-            seam::Change::Added => ("+", Tone::Added, Tone::AddedPart),
+            diff::Change::Kept => (" ", Tone::Plain, Tone::Plain),
+            diff::Change::Removed => ("-", Tone::Removed, Tone::RemovedPart),
+            diff::Change::Added => ("+", Tone::Added, Tone::AddedPart),
         };
         let piece = |line: Line, (differs, text): &(bool, String)| line.with(if *differs { marked } else { tone }, text);
         lines.push(line.pieces.iter().fold(Line::of(tone, sign), piece));
@@ -80,8 +80,8 @@ fn hunk(hunk: &[seam::Line]) -> Vec<Line> {
 }
 
 /// Returns `@@ -1,3 +1,4 @@`.
-fn header(hunk: &[seam::Line]) -> String {
-    let side = |number: &dyn Fn(&seam::Line) -> Option<usize>| {
+fn header(hunk: &[diff::Line]) -> String {
+    let side = |number: &dyn Fn(&diff::Line) -> Option<usize>| {
         let numbers: Vec<usize> = hunk.iter().filter_map(number).collect();
         match numbers.as_slice() {
             [] => "0,0".to_owned(),

@@ -17,6 +17,7 @@ use crate::plan::action::create::Create;
 use crate::plan::action::edit::{Edit, Pair};
 use crate::plan::action::{Action, Kind};
 use crate::plan::validate::Step;
+use crate::text::edit::apply;
 use crate::text::path::RepoPath;
 
 /// The ways in which a flow talks to the person.
@@ -132,19 +133,21 @@ fn final_version(desk: &mut dyn Desk, action: &Action, edit: &Edit, step: &Step)
         desk.key("(c)lose › ", &['c'])?;
         return Ok(None);
     }
-    let pair = whole_file(edit, before, &content);
-    let mut changed = action.clone();
-    changed.kind = Kind::Edit(Edit { pairs: vec![pair], ..edit.clone() });
-    Ok(Some(changed))
+    Ok(Some(Action { kind: whole_file(edit, before, content), ..action.clone() }))
 }
 
-/// Returns the pair that takes a file from its original to its final content.
-fn whole_file(edit: &Edit, before: &str, after: &str) -> Pair {
+/// Returns what takes a file from its original to its final content: one pair; or, where no pair can
+/// say it, such as a lost final newline, the whole file anew.
+fn whole_file(edit: &Edit, before: &str, after: String) -> Kind {
     let first = edit.pairs.first();
     let (line, language) = first.map_or((0, String::new()), |pair| (pair.line, pair.language.clone()));
     // A FIND ends with a line end; where the file does not, both sides get one that the matcher takes off again.
     let end = if before.ends_with('\n') { "" } else { "\n" };
-    Pair { line, find: format!("{before}{end}"), replace: format!("{after}{end}"), language }
+    let pair = Pair { line, find: format!("{before}{end}"), replace: format!("{after}{end}"), language };
+    match apply(before, &pair.find, &pair.replace) {
+        Ok((found, _)) if found == after => Kind::Edit(Edit { path: edit.path.clone(), pairs: vec![pair] }),
+        _ => Kind::Create(Create { path: edit.path.clone(), content: after, language: pair.language, overwrite: true }),
+    }
 }
 
 /// The rest: shown, and changed at a prompt.

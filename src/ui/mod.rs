@@ -49,7 +49,5 @@ pub mod modify;
 
 pub mod person;
 
-mod seam;
-
 #[cfg(test)]
 mod sample;

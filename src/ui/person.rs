@@ -5,7 +5,7 @@ use std::io::{self, Stderr};
 use super::ask;
 use super::desk::Terminal;
 use super::editing::Desk;
-use super::editor::{Choices, Opened};
+use super::editor::{self, Choices, Opened};
 use super::modify::Modify;
 use super::progress::{Manner, Progress};
 use super::quiet::APPROVE_ALL;
@@ -14,6 +14,7 @@ use super::summary;
 use super::terminal::{self, Full};
 use super::viewer::Viewer;
 use super::{markdown, reader};
+use crate::host::editor::Editor;
 use crate::text::visible::visible_block;
 use crate::workflow::user::{Approved, Decision, Event, Proposal, Question, User};
 
@@ -25,8 +26,8 @@ const KEPT: &str = "Your changes are kept in (m)odify; (a) runs the plan as it c
 pub struct Wishes {
     /// `-y`: plans run without a question; messages are still asked for.
     pub approve_all: bool,
-    /// `preview_command` of the configuration.
-    pub preview_command: Option<String>,
+    /// The programs that open files.
+    pub choices: Choices,
 }
 
 /// The user at a terminal: keys from stdin, words on stderr.
@@ -69,21 +70,25 @@ impl Person {
 
     /// Shows a text in the configured program, or on a full screen.
     fn read(&self, name: &str, text: &str) -> anyhow::Result<()> {
-        if let Some(reader) = self.desk().choices.reader() {
-            let folder = tempfile::tempdir()?;
-            let path = folder.path().join(name);
-            std::fs::write(&path, visible_block(text).as_bytes())?;
-            match reader.open(&path) {
-                Ok(Opened::Ended) => return Ok(()),
-                Ok(Opened::Beside) => {
-                    ask::key(&Line::plain(&format!("{} shows the plan. (c)lose › ", reader.name())), &['c'], 'c')?;
-                    return Ok(());
-                }
-                Err(error) => ask::show(&[Line::of(Tone::Warning, &format!("cannot open `{}`: {error}", reader.name()))], self.paint),
+        if let Some(reader) = self.wishes.choices.reader()? {
+            match self.read_with(&reader, name, text) {
+                Ok(()) => return Ok(()),
+                Err(error) => ask::show(&[Line::of(Tone::Warning, &error.to_string())], self.paint),
             }
         }
         let mut full = Full::enter()?;
         reader::read(&mut full, Viewer::new(name, markdown::lines(text)), self.paint)?;
+        Ok(())
+    }
+
+    /// Shows a text in a program, deceptive characters as code points.
+    fn read_with(&self, reader: &Editor, name: &str, text: &str) -> io::Result<()> {
+        let folder = tempfile::Builder::new().prefix("teddy-").tempdir()?;
+        let path = folder.path().join(name);
+        std::fs::write(&path, visible_block(text).as_bytes())?;
+        if editor::open(reader, &path)? == Opened::Beside {
+            ask::key(&Line::plain("Your previewer has been opened. (c)lose › "), &['c'], 'c')?;
+        }
         Ok(())
     }
 
@@ -99,7 +104,7 @@ impl Person {
 
     /// Returns the terminal with the programs that can be chosen from.
     fn desk(&self) -> Terminal {
-        Terminal { choices: Choices::here(self.wishes.preview_command.as_deref()), paint: self.paint }
+        Terminal { choices: self.wishes.choices.clone(), paint: self.paint }
     }
 }
 

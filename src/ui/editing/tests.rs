@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use super::*;
 use crate::plan::action::research::Research;
+use crate::text::edit::apply;
 use crate::ui::sample;
 
 /// A person who has decided beforehand.
@@ -92,10 +93,19 @@ fn a_changed_edit_is_one_pair_from_the_original_to_the_final_file() {
 }
 
 #[test]
-fn a_file_without_a_final_newline_keeps_its_pair_well_formed() {
-    let step = Step { before: Some(b"a".to_vec()), after: Some(b"b".to_vec()), ..Step::default() };
-    let mut script = Script { saves: Some("c"), keys: ['y'].into(), ..Script::default() };
-    assert_eq!(changed(&mut script, sample::edit("f", 7, &[("a\n", "b\n")]), &step), Some(sample::edit("f", 7, &[("a\n", "c\n")])));
+fn any_file_is_brought_to_the_content_that_was_saved() {
+    for (before, saved) in
+        [("a\n", "c\n"), ("a", "c"), ("a", "c\n"), ("a\n", "c"), ("a\r\nb\r\n", "c\nd\r\n"), ("a\n", ""), ("a\n\n", "\n")]
+    {
+        let step = Step { before: Some(before.into()), after: Some(b"proposed".to_vec()), ..Step::default() };
+        let mut script = Script { saves: Some(saved), keys: ['y'].into(), ..Script::default() };
+        let after = match changed(&mut script, sample::edit("f", 7, &[("a\n", "b\n")]), &step).unwrap() {
+            Kind::Edit(edit) => apply(before, &edit.pairs[0].find, &edit.pairs[0].replace).unwrap().0,
+            Kind::Create(create) if create.overwrite => create.content,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(after, saved, "from {before:?}");
+    }
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! The output of a command, shown as it comes: whole lines, nothing that steers the terminal.
 //!
-//! Colours are dropped; of a line that is rewritten with carriage returns its last state stays.
+//! Colours and cursor moves are dropped; of a line that is rewritten with carriage returns its last state stays.
 
 use super::super::style::{Line, Tone};
+use crate::text::visible::strip_ansi;
 
 /// Bytes of an unfinished line that are kept; a longer line is shown in pieces.
 const MAX_LINE: usize = 4096;
@@ -38,21 +39,7 @@ fn shown(bytes: &[u8]) -> Line {
     let text = String::from_utf8_lossy(bytes);
     let text = text.trim_end_matches(['\r', '\n']);
     let last = text.rsplit('\r').next().unwrap_or_default();
-    Line::of(Tone::Faint, "  │ ").with(Tone::Plain, &without_colors(last))
-}
-
-/// Returns the text without the sequences `ESC [ digits m` and `ESC [ K`.
-fn without_colors(text: &str) -> String {
-    let mut parts = text.split("\x1b[");
-    let mut plain = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let length = part.bytes().take_while(|b| b.is_ascii_digit() || *b == b';').count();
-        match part.as_bytes().get(length) {
-            Some(b'm' | b'K') => plain.push_str(&part[length + 1..]),
-            _ => plain.extend(["\x1b[", part]),
-        }
-    }
-    plain
+    Line::of(Tone::Faint, "  │ ").with(Tone::Plain, &strip_ansi(last))
 }
 
 #[cfg(test)]
@@ -73,8 +60,8 @@ mod tests {
     }
 
     #[test]
-    fn colours_go_and_other_sequences_are_seen() {
-        check(&[b"\x1b[1;31mred\x1b[0m\x1b[2Jx\xff\n"], &["  │ red\\u{1b}[2Jx\u{fffd}"]);
+    fn sequences_go_and_what_deceives_is_seen() {
+        check(&[b"\x1b[1;31mred\x1b[0m\x1b[2Jx\xff\x07\n"], &["  │ redx\u{fffd}\\u{7}"]);
     }
 
     #[test]
