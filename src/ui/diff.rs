@@ -27,15 +27,28 @@ pub fn unified(change: &Change<'_>) -> Vec<Line> {
     lines
 }
 
-/// Returns the hunks alone.
+/// Returns the hunks alone. Line ends that are CRLF all through are said once and not shown in each line.
 pub fn body(change: &Change<'_>) -> Vec<Line> {
     if change.before == change.after {
         return vec![Line::of(Tone::Faint, "no difference")];
     }
-    match (text(change.before), text(change.after)) {
-        (Some(before), Some(after)) => diff::hunks(before, after).iter().flat_map(|lines| hunk(lines)).collect(),
-        _ => vec![Line::of(Tone::Faint, "binary content differs")],
+    let (Some(before), Some(after)) = (text(change.before), text(change.after)) else {
+        return vec![Line::of(Tone::Faint, "binary content differs")];
+    };
+    let shown = |before: &str, after: &str| diff::hunks(before, after).iter().flat_map(|lines| hunk(lines)).collect::<Vec<_>>();
+    let crlf = (before.contains('\r') || after.contains('\r')) && is_crlf(before) && is_crlf(after);
+    if !crlf {
+        return shown(before, after);
     }
+    let mut lines = vec![Line::of(Tone::Faint, "(line ends are CRLF)")];
+    lines.extend(shown(&before.replace("\r\n", "\n"), &after.replace("\r\n", "\n")));
+    lines
+}
+
+/// Tells whether there are line ends, or none at all, and all of them are CRLF.
+fn is_crlf(text: &str) -> bool {
+    let pairs = text.matches("\r\n").count();
+    pairs == text.matches('\n').count() && pairs == text.matches('\r').count()
 }
 
 /// Counts the lines that come and go; nothing for binary content.
@@ -118,6 +131,12 @@ mod tests {
     fn a_carriage_return_is_seen() {
         let expected = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-a\n+a\\u{d}";
         check(Some("a\n"), Some("a\r\n"), expected);
+    }
+
+    #[test]
+    fn line_ends_that_are_all_crlf_are_said_once() {
+        check(None, Some("a\r\n"), "--- /dev/null\n+++ b/a.txt\n(line ends are CRLF)\n@@ -0,0 +1 @@\n+a");
+        check(None, Some("a\r\nb\n"), "--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1,2 @@\n+a\\u{d}\n+b");
     }
 
     #[test]

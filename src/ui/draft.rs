@@ -187,7 +187,7 @@ mod tests {
     fn a_pair_that_needs_a_switched_off_pair_says_so() {
         let (draft, list) = judged(&[Key::Down, Key::Down, Key::Down, Key::Right, Key::Down, Key::Char(' ')]);
         let edit = &list.items[2];
-        let problem = "EDIT pyproject.toml depends on what is switched off or changed: FIND matches nothing";
+        let problem = "EDIT pyproject.toml depends on what is switched off or changed: FIND is not in `pyproject.toml`";
         assert_eq!(edit.pairs.iter().map(|pair| pair.problem.as_deref()).collect::<Vec<_>>(), [None, Some(problem)]);
         assert_eq!(list.problem(), Some(problem));
         let approved = draft.approved(&list);
@@ -208,16 +208,12 @@ mod tests {
 
     #[test]
     fn an_edit_of_a_file_whose_create_is_off_is_marked() {
-        let plan = sample::plan(vec![
-            sample::action(10, sample::create("a", "x\n")),
-            sample::action(20, sample::edit("a", 21, &[("x\n", "y\n")])),
-        ]);
-        let sample = sample::Sample::new(plan, &[]);
+        let sample = sample::chain();
         let proposal = sample.proposal();
         let mut draft = Draft::new(&proposal);
         let mut list = Checklist::new(draft.items()).fit(20, 0).press(&Key::Char(' ')).0;
         draft.judge(&mut list, &proposal).unwrap();
         let problems: Vec<Option<&str>> = list.items.iter().map(|item| item.problem.as_deref()).collect();
-        assert_eq!(problems, [None, Some("EDIT a depends on what is switched off or changed: the file is not there")]);
+        assert_eq!(problems, [None, Some("EDIT a depends on what is switched off or changed: there is no file `a`")]);
     }
 }

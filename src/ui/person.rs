@@ -49,6 +49,7 @@ impl Person {
     /// Shows the summary and asks until something is decided.
     fn decide(&mut self, proposal: &Proposal<'_>) -> anyhow::Result<Decision> {
         let mut modify = Modify::new(proposal);
+        terminal::forget_typed()?;
         loop {
             ask::show(&summary::lines(proposal, terminal::room()), self.paint);
             if modify.is_changed() {

@@ -1,16 +1,14 @@
-//! Proposals for the tests of this layer.
+//! Proposals for the tests of this layer, judged by the real engine on files in memory.
 
-use crate::plan::action::chat_with_user::ChatWithUser;
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::plan::action::create::Create;
 use crate::plan::action::edit::{Edit, Pair};
 use crate::plan::action::execute::Execute;
-use crate::plan::action::read::Read;
 use crate::plan::action::{Action, Kind};
-use crate::plan::diagnostic::Diagnostic;
-use crate::plan::memo::{self, Verb};
 use crate::plan::repair::{Level, Repaired};
-use crate::plan::validate::{Simulation, Step};
-use crate::plan::{Field, Plan};
+use crate::plan::validate::{Entry, Facts, Simulation, validate};
+use crate::plan::{self, Plan};
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
 use crate::workflow::user::Proposal;
@@ -26,17 +24,20 @@ pub(super) struct Sample {
     pub repair: Repaired,
     /// What it would do.
     pub simulation: Simulation,
-    /// A validation by plain substitution.
+    /// The validation on the same files.
     revise: Box<Revise>,
 }
 
 impl Sample {
-    /// Returns a sample of a plan on files.
-    pub fn new(plan: Plan, files: &[(&str, &str)]) -> Sample {
-        let files: Vec<(String, String)> = files.iter().map(|&(path, text)| (path.to_owned(), text.to_owned())).collect();
-        let simulation = simulate(&plan, &files);
-        let repair = Repaired { text: String::new(), level: Level::Clean, notes: Vec::new() };
-        Sample { plan, repair, simulation, revise: Box::new(move |plan| Ok(simulate(plan, &files))) }
+    /// Returns the sample of a plan's text on files.
+    pub fn new(text: &str, files: &[(&str, &str)]) -> Sample {
+        let (plan, diagnostics) = plan::parse(text);
+        assert_eq!(diagnostics, []);
+        let files = Files(files.iter().map(|&(path, text)| (path.to_owned(), text.to_owned())).collect());
+        let simulation = validate(&plan, &files).unwrap();
+        assert_eq!(simulation.diagnostics, []);
+        let repair = Repaired { text: text.to_owned(), level: Level::Clean, notes: Vec::new() };
+        Sample { plan, repair, simulation, revise: Box::new(move |plan| validate(plan, &files)) }
     }
 
     /// Returns the proposal.
@@ -45,7 +46,7 @@ impl Sample {
             session: "add-auth",
             turn: 3,
             plan: &self.plan,
-            text: "# Bootstrap New Project Component\n",
+            text: &self.repair.text,
             repair: &self.repair,
             simulation: &self.simulation,
             confinement: "sandboxed, no network",
@@ -54,42 +55,46 @@ impl Sample {
     }
 }
 
-/// Returns what a plan does: each pair replaces the first hit of the text so far.
-fn simulate(plan: &Plan, files: &[(String, String)]) -> Simulation {
-    let mut files = files.to_vec();
-    let mut simulation = Simulation::default();
-    for action in &plan.actions {
-        let step = match &action.kind {
-            Kind::Create(create) => {
-                files.push((create.path.to_string(), create.content.clone()));
-                Step { after: Some(create.content.clone().into_bytes()), ..Step::default() }
-            }
-            Kind::Edit(edit) => edited(edit, &mut files, &mut simulation.diagnostics),
-            _ => Step::default(),
-        };
-        simulation.steps.push(step);
-    }
-    simulation
-}
+/// The files of a project, all of them in its context.
+struct Files(BTreeMap<String, String>);
 
-/// Applies the pairs of an EDIT.
-fn edited(edit: &Edit, files: &mut [(String, String)], diagnostics: &mut Vec<Diagnostic>) -> Step {
-    let action = format!("EDIT {}", edit.path);
-    let Some((_, text)) = files.iter_mut().find(|(path, _)| path == edit.path.as_str()) else {
-        let line = edit.pairs.first().map_or(0, |pair| pair.line);
-        diagnostics.push(Diagnostic { line, action, message: "the file is not there".to_owned(), hint: None });
-        return Step::default();
-    };
-    let before = text.clone();
-    for pair in &edit.pairs {
-        if text.contains(&pair.find) {
-            *text = text.replacen(&pair.find, &pair.replace, 1);
-        } else {
-            let message = "FIND matches nothing".to_owned();
-            diagnostics.push(Diagnostic { line: pair.line, action: action.clone(), message, hint: None });
-        }
+impl Facts for Files {
+    fn entry(&self, path: &RepoPath) -> anyhow::Result<Entry> {
+        let below = format!("{path}/");
+        Ok(match self.0.get(path.as_str()) {
+            Some(text) => Entry::File { bytes: text.clone().into_bytes() },
+            None if self.0.keys().any(|name| name.starts_with(&below)) => Entry::Folder,
+            None => Entry::Absent,
+        })
     }
-    Step { before: Some(before.into_bytes()), after: Some(text.clone().into_bytes()), ..Step::default() }
+
+    fn paths(&self) -> anyhow::Result<Vec<String>> {
+        Ok(self.0.keys().cloned().collect())
+    }
+
+    fn in_context(&self, _resource: &Resource) -> bool {
+        true
+    }
+
+    fn in_turn_context(&self, _resource: &Resource) -> bool {
+        true
+    }
+
+    fn memos(&self) -> &[String] {
+        &[]
+    }
+
+    fn agents(&self) -> BTreeSet<String> {
+        BTreeSet::new()
+    }
+
+    fn has_caller(&self) -> bool {
+        false
+    }
+
+    fn has_artifact(&self, _resource: &Resource) -> bool {
+        true
+    }
 }
 
 /// Returns an action at a line.
@@ -97,14 +102,10 @@ pub(super) fn action(line: usize, kind: Kind) -> Action {
     Action { line, fields: Vec::new(), kind }
 }
 
-/// Returns a path.
-pub(super) fn path(text: &str) -> RepoPath {
-    RepoPath::parse(text).unwrap()
-}
-
 /// Returns a CREATE.
 pub(super) fn create(name: &str, content: &str) -> Kind {
-    Kind::Create(Create { path: path(name), content: content.to_owned(), language: String::new(), overwrite: false })
+    let path = RepoPath::parse(name).unwrap();
+    Kind::Create(Create { path, content: content.to_owned(), language: String::new(), overwrite: false })
 }
 
 /// Returns an EDIT whose pairs start at a line, ten lines apart.
@@ -115,7 +116,7 @@ pub(super) fn edit(name: &str, line: usize, pairs: &[(&str, &str)]) -> Kind {
         replace: replace.to_owned(),
         language: String::new(),
     };
-    Kind::Edit(Edit { path: path(name), pairs: pairs.iter().enumerate().map(pair).collect() })
+    Kind::Edit(Edit { path: RepoPath::parse(name).unwrap(), pairs: pairs.iter().enumerate().map(pair).collect() })
 }
 
 /// Returns an EXECUTE.
@@ -131,49 +132,101 @@ pub(super) fn execute(command: &str) -> Kind {
     })
 }
 
-/// Returns a plan with a header.
-pub(super) fn plan(actions: Vec<Action>) -> Plan {
-    let field = |key: &str, value: &str| Field { line: 2, key: key.to_owned(), value: value.to_owned(), items: Vec::new() };
-    Plan {
-        title: "Bootstrap New Project Component".to_owned(),
-        fields: vec![field("Status", "Green 🟢"), field("Agent", "Pathfinder")],
-        actions,
-        ..Plan::default()
-    }
+/// What stands before the actions of a plan.
+const HEAD: &str = "# Bootstrap New Project Component
+- **Status:** Green 🟢
+- **Plan Type:** Implementation
+- **Agent:** Pathfinder
+
+## Rationale
+````text
+### 1. Synthesis
+The component is missing.
+````
+";
+
+/// The seed's example: a memo, a CREATE, an EDIT, a command; then a READ and a message.
+const BOOTSTRAP: &str = "
+## Memos
+````text
+[+] All new components must have a core.py file. # Establish a new convention.
+````
+
+## Action Plan
+
+### `CREATE`
+- **File Path:** [src/components/new_component/core.py](/src/components/new_component/core.py)
+- **Description:** Start the component.
+````python
+def main():
+    pass
+````
+
+### `EDIT`
+- **File Path:** [pyproject.toml](/pyproject.toml)
+- **Description:** Name a version.
+
+`FIND:`
+````toml
+name = \"x\"
+````
+`REPLACE:`
+````toml
+name = \"x\"
+version = \"1\"
+````
+
+`FIND:`
+````toml
+version = \"1\"
+````
+`REPLACE:`
+````toml
+version = \"2\"
+````
+
+### `READ`
+- **Resource:** [docs/日本語.md](/docs/日本語.md)
+- **Description:** See what it says.
+
+### `EXECUTE`
+- **Description:** Lock.
+- **Expected Outcome:** A lock file.
+````shell
+poetry lock
+````
+
+### `CHAT_WITH_USER`
+Is **this** right?
+";
+
+/// Returns the seed's example.
+pub(super) fn bootstrap() -> Sample {
+    Sample::new(&format!("{HEAD}{BOOTSTRAP}"), &[("pyproject.toml", "[tool]\nname = \"x\"\n"), ("docs/日本語.md", "text\n")])
 }
 
-/// Returns the seed's example: a memo, a CREATE, an EDIT, a command; then a READ and a message.
-pub(super) fn bootstrap() -> Sample {
-    let mut plan = plan(vec![
-        action(20, create("src/components/new_component/core.py", "def main():\n    pass\n")),
-        action(
-            30,
-            edit(
-                "pyproject.toml",
-                31,
-                &[("name = \"x\"\n", "name = \"x\"\nversion = \"1\"\n"), ("version = \"1\"\n", "version = \"2\"\n")],
-            ),
-        ),
-        action(60, execute("poetry lock\n")),
-        action(70, Kind::Read(Read { resource: Resource::parse("docs/日本語.md").unwrap() })),
-        action(80, Kind::ChatWithUser(ChatWithUser { message: "Is **this** right?".to_owned() })),
-    ]);
-    plan.memos.push(memo::Change {
-        line: 10,
-        verb: Verb::Add,
-        text: "All new components must have a core.py file.".to_owned(),
-        comment: Some("Establish a new convention.".to_owned()),
-    });
-    Sample::new(plan, &[("pyproject.toml", "[tool]\nname = \"x\"\n")])
+/// Returns a plan of a CREATE and an EDIT of what it makes.
+pub(super) fn chain() -> Sample {
+    let edit = "### `EDIT`\n- **File Path:** [a](/a)\n- **Description:** Edit.\n\n`FIND:`\n````\nx\n````\n`REPLACE:`\n````\ny\n````\n";
+    Sample::new(&format!("{HEAD}\n## Action Plan\n\n{}\n{edit}", made("a", "x")), &[])
 }
 
 /// Returns a plan that makes many files.
 pub(super) fn many(number: usize) -> Sample {
-    let one = |n: usize| action(10 + n * 10, create(&format!("src/file_{n:03}.txt"), "content\n"));
-    Sample::new(plan((0..number).map(one).collect()), &[])
+    let actions: String = (0..number).map(|n| made(&format!("src/file_{n:03}.txt"), "content")).collect();
+    Sample::new(&format!("{HEAD}\n## Action Plan\n\n{actions}"), &[])
 }
 
-/// Returns a plan with one command.
+/// Returns the text of a CREATE.
+fn made(path: &str, content: &str) -> String {
+    format!("### `CREATE`\n- **File Path:** [{path}](/{path})\n- **Description:** Make it.\n````\n{content}\n````\n\n")
+}
+
+/// Returns a plan with one command, whatever its characters.
 pub(super) fn command(command: &str) -> Sample {
-    Sample::new(plan(vec![action(10, execute(command))]), &[])
+    let text =
+        format!("{HEAD}\n## Action Plan\n\n### `EXECUTE`\n- **Description:** Run.\n- **Expected Outcome:** Ran.\n````shell\ntrue\n````\n");
+    let mut sample = Sample::new(&text, &[]);
+    sample.plan.actions[0].kind = execute(command);
+    sample
 }

@@ -207,6 +207,11 @@ impl Line {
     }
 }
 
+/// Returns lines as bytes for a terminal or a pager, each with its line end.
+pub fn text(lines: &[Line], paint: Paint) -> String {
+    lines.iter().map(|line| line.paint(paint) + "\n").collect()
+}
+
 /// Returns every line of a text in one tone.
 pub fn block(tone: Tone, text: &str) -> Vec<Line> {
     text.lines().map(|line| Line::of(tone, line)).collect()

@@ -18,8 +18,12 @@ use crate::workflow::user::Proposal;
 
 /// The keys of the prompt.
 pub const PROMPT: &str = "Execute this plan? (a)pprove all / (r)eview full plan / (m)odify / (s)kip / (q)uit › ";
-/// Lines of lists that are shown however small the screen is.
-const MIN_LISTED: usize = 6;
+/// Lines of a list of actions that are shown however small the screen is.
+const MIN_LISTED: usize = 1;
+/// The same for memos.
+const MIN_MEMOS: usize = 3;
+/// The same for risks.
+const MIN_RISKS: usize = 6;
 /// The widest rule that is drawn.
 const MAX_RULE: usize = 100;
 
@@ -45,18 +49,20 @@ pub struct Room {
     pub height: usize,
 }
 
-/// Returns the summary, wrapped to the room's width.
+/// Returns the summary, folded to the room's width.
 pub fn lines(proposal: &Proposal<'_>, room: Room) -> Vec<Line> {
     let rule = Line::of(Tone::Faint, &"─".repeat(room.width.min(MAX_RULE)));
-    let (actions, risks) = (actions(proposal), risks(proposal));
-    let memos = memos(&proposal.plan.memos);
-    let fixed = fixed_lines(proposal, room.width) + risks.len();
-    let left = room.height.saturating_sub(fixed).max(MIN_LISTED);
-    let mut lines = head(proposal);
+    let mut sections = vec![memos(&proposal.plan.memos)];
+    sections.extend(actions(proposal));
+    sections.push(risks(proposal));
+    sections.retain(|section| !section.is_empty());
+    let head = head(proposal);
+    let fixed = head.len() + 2 + PROMPT.len() / room.width.max(1) + 2;
+    let left = room.height.saturating_sub(fixed + sections.iter().map(|section| section.fixed(room.width)).sum::<usize>());
+    let limits = shares(&sections, left);
+    let mut lines = head;
     lines.push(rule.clone());
-    lines.extend(shortened(memos, left / 2));
-    lines.extend(actions.into_iter().flat_map(|group| group.lines(left)));
-    lines.extend(risks);
+    lines.extend(sections.into_iter().zip(limits).flat_map(|(section, limit)| section.lines(limit)));
     lines.push(rule);
     wrap_all(lines, room.width)
 }
@@ -78,12 +84,10 @@ fn head(proposal: &Proposal<'_>) -> Vec<Line> {
 }
 
 /// Returns the changes of the memory.
-fn memos(changes: &[memo::Change]) -> Vec<Line> {
-    let mut lines: Vec<Line> = changes.iter().map(|change| Line::plain("  ").join(memo(change))).collect();
-    if !lines.is_empty() {
-        lines.insert(0, Line::of(Tone::Strong, " memos.yaml:"));
-    }
-    lines
+fn memos(changes: &[memo::Change]) -> Section {
+    let listed: Vec<Line> = changes.iter().map(|change| Line::plain("  ").join(memo(change))).collect();
+    let heading = (!listed.is_empty()).then(|| Line::of(Tone::Strong, " memos.yaml:"));
+    Section { heading, listed, room: Some(MIN_MEMOS) }
 }
 
 /// Returns one change of the memory: `[+] ADD: text # comment`.
@@ -96,43 +100,70 @@ pub fn memo(change: &memo::Change) -> Line {
     Line::of(tone, sign).with(Tone::Plain, &change.text).with(Tone::Faint, &comment)
 }
 
-/// The actions of one name.
-struct Group {
+/// A heading and what stands below it.
+struct Section {
     /// `CREATE: 1 file`
-    count: Line,
+    heading: Option<Line>,
     /// A line for each, or more for commands.
     listed: Vec<Line>,
-    /// Whether all lines are shown however small the screen is.
-    whole: bool,
+    /// The lines that are shown however small the screen is; all of them without a number.
+    room: Option<usize>,
 }
 
-impl Group {
-    /// Returns its lines; where they may be shortened, at most `limit` of the list.
-    fn lines(self, limit: usize) -> Vec<Line> {
-        let listed = if self.whole { self.listed } else { shortened(self.listed, limit) };
-        std::iter::once(self.count).chain(listed).collect()
+impl Section {
+    /// Tells whether there is nothing to show.
+    fn is_empty(&self) -> bool {
+        self.heading.is_none() && self.listed.is_empty()
     }
+
+    /// Returns the lines that it takes on any screen of a width.
+    fn fixed(&self, width: usize) -> usize {
+        let listed = if self.room.is_none() { wrap_all(self.listed.clone(), width).len() } else { 0 };
+        usize::from(self.heading.is_some()) + listed
+    }
+
+    /// Returns its lines, at most so many of the list unless it is shown whole.
+    fn lines(self, limit: usize) -> Vec<Line> {
+        let listed = if self.room.is_none() { self.listed } else { shortened(self.listed, limit) };
+        self.heading.into_iter().chain(listed).collect()
+    }
+}
+
+/// Divides lines among the lists that may be shortened: each its least, then one by one who has more.
+fn shares(sections: &[Section], left: usize) -> Vec<usize> {
+    let wanted = |section: &Section| section.room.map_or(0, |_| section.listed.len());
+    let mut shares: Vec<usize> = sections.iter().map(|section| section.room.unwrap_or(0).min(section.listed.len())).collect();
+    let mut left = left.saturating_sub(shares.iter().sum());
+    while let Some(at) =
+        (0..sections.len()).filter(|&at| shares[at] < wanted(&sections[at])).min_by_key(|&at| shares[at]).filter(|_| left > 0)
+    {
+        shares[at] += 1;
+        left -= 1;
+    }
+    shares
 }
 
 /// Returns the actions, counted by name.
-fn actions(proposal: &Proposal<'_>) -> Vec<Group> {
-    let mut groups = vec![Group { count: Line::of(Tone::Strong, " Action Plan:"), listed: Vec::new(), whole: true }];
-    groups.extend(COUNTED.iter().filter_map(|&(name, one, many)| group(proposal, name, (one, many))));
+fn actions(proposal: &Proposal<'_>) -> Vec<Section> {
+    let heading = |line| Section { heading: Some(line), listed: Vec::new(), room: None };
+    let mut sections = vec![heading(Line::of(Tone::Strong, " Action Plan:"))];
+    sections.extend(COUNTED.iter().filter_map(|&(name, one, many)| group(proposal, name, (one, many))));
     if proposal.plan.actions.is_empty() {
-        groups.push(Group { count: Line::of(Tone::Faint, "  no actions"), listed: Vec::new(), whole: true });
+        sections.push(heading(Line::of(Tone::Faint, "  no actions")));
     }
-    groups
+    sections
 }
 
 /// Returns the actions of one name, if there are any.
-fn group(proposal: &Proposal<'_>, name: &str, (one, many): (&str, &str)) -> Option<Group> {
+fn group(proposal: &Proposal<'_>, name: &str, (one, many): (&str, &str)) -> Option<Section> {
     let chosen: Vec<usize> = (0..proposal.plan.actions.len()).filter(|&at| proposal.plan.actions[at].kind.name() == name).collect();
     let number = chosen.len();
     let word = if number == 1 { one } else { many };
     let how = if name == "EXECUTE" { format!(" ({})", proposal.confinement) } else { String::new() };
     let count = Line::plain("  - ").with(Tone::Strong, name).with(Tone::Plain, &format!(": {number} {word}")).with(Tone::Faint, &how);
     let listed = chosen.iter().flat_map(|&index| listed(proposal, index)).collect();
-    (number > 0).then_some(Group { count, listed, whole: name == "EXECUTE" })
+    let room = (name != "EXECUTE").then_some(MIN_LISTED);
+    (number > 0).then_some(Section { heading: Some(count), listed, room })
 }
 
 /// Returns the lines of one action in its group.
@@ -170,29 +201,19 @@ pub fn command(execute: &Execute) -> Vec<Line> {
 }
 
 /// Returns what is risky.
-fn risks(proposal: &Proposal<'_>) -> Vec<Line> {
+fn risks(proposal: &Proposal<'_>) -> Section {
     let risks = risk::risks(proposal);
-    let mut lines: Vec<Line> = risks.iter().map(|risk| Line::of(Tone::Warning, &format!("  ⚠ {}", risk.text))).collect();
-    if !lines.is_empty() {
-        lines.insert(0, Line::of(Tone::Strong, " Look at:"));
-    }
-    lines
-}
-
-/// Counts the lines that are always shown.
-fn fixed_lines(proposal: &Proposal<'_>, width: usize) -> usize {
-    let groups = actions(proposal);
-    let whole = groups.iter().filter(|group| group.whole).flat_map(|group| group.listed.clone());
-    let prompt = PROMPT.len() / width.max(1) + 2;
-    head(proposal).len() + 2 + groups.len() + wrap_all(whole.collect(), width).len() + prompt
+    let listed: Vec<Line> = risks.iter().map(|risk| Line::of(Tone::Warning, &format!("  ⚠ {}", risk.text))).collect();
+    let heading = (!listed.is_empty()).then(|| Line::of(Tone::Strong, " Look at:"));
+    Section { heading, listed, room: Some(MIN_RISKS) }
 }
 
 /// Returns at most `limit` lines, the last one saying how many are left out.
 fn shortened(mut lines: Vec<Line>, limit: usize) -> Vec<Line> {
-    let limit = limit.max(2);
     if lines.len() > limit {
-        let left_out = lines.len() - (limit - 1);
-        lines.truncate(limit - 1);
+        let kept = limit.saturating_sub(1);
+        let left_out = lines.len() - kept;
+        lines.truncate(kept);
         lines.push(Line::of(Tone::Warning, &format!("      … and {left_out} more: (m)odify lists them all")));
     }
     lines

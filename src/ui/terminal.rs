@@ -13,6 +13,7 @@ use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode, size};
 use ratatui::prelude::CrosstermBackend;
 use rustix::process::{Signal, kill_current_process_group};
+use rustix::termios::{QueueSelector, tcflush};
 
 use super::key::Key;
 use super::summary::Room;
@@ -72,6 +73,19 @@ pub fn next_key() -> io::Result<Key> {
             return Ok(key);
         }
     }
+}
+
+/// Forgets what was typed before anything was asked, so that it cannot answer unseen.
+///
+/// # Errors
+/// The terminal is gone.
+pub fn forget_typed() -> io::Result<()> {
+    let _raw = Raw::enter()?;
+    tcflush(io::stdin(), QueueSelector::IFlush)?;
+    while event::poll(Duration::ZERO)? {
+        event::read()?;
+    }
+    Ok(())
 }
 
 /// Leaves every mode. Doing so again does nothing.

@@ -58,17 +58,17 @@ fn a_common_terminal_has_the_preview_below() {
      Action Plan
     ›├─[✓] CREATE: src/components/new_component/core.py
      ├─[✓] EDIT: pyproject.toml  ▸ 2/2 pairs
-     ├─[✓] EXECUTE: poetry lock
      ├─[✓] READ: docs/日本語.md
+     ├─[✓] EXECUTE: poetry lock
      └─[✓] CHAT_WITH_USER: Is **this** right?
     ────────────────────────────────────────────────────────────────────────────────
+    Start the component.
+
     --- /dev/null
     +++ b/src/components/new_component/core.py
     @@ -0,0 +1,2 @@
     +def main():
     +    pass
-
-
 
 
 
@@ -92,10 +92,10 @@ fn a_wide_terminal_has_the_preview_beside() {
      ├─[✓] EDIT: pyproject.toml  ▾ 1/2 pairs ✗                                      │
     ›│  ├─[ ] 1. (nothing) → version = "1"                                          │
      │  └─[✗] 2. version = "1" → version = "2" ✗                                    │
-     ├─[✓] EXECUTE: poetry lock                                                     │
      ├─[✓] READ: docs/日本語.md                                                     │
+     ├─[✓] EXECUTE: poetry lock                                                     │
      └─[✓] CHAT_WITH_USER: Is **this** right?                                       │
-    ✗ EDIT pyproject.toml depends on what is switched off or changed: FIND matches nothing
+    ✗ EDIT pyproject.toml depends on what is switched off or changed: FIND is not in `pyproject.toml`
     s run  q back  ? help  space toggle  p preview/edit  a all  v view  ↑/↓ move
     "#);
 }
@@ -111,8 +111,8 @@ fn a_narrow_terminal_has_the_list_alone() {
      ├─[✓] EDIT: pyproject.t…  ▾ 1/2 pairs ✗
     ›│  ├─[ ] 1. (nothing) → version = "1"
      │  └─[✗] 2. version = "1" → version … ✗
-     ├─[✓] EXECUTE: poetry lock
      ├─[✓] READ: docs/日本語.md
+     ├─[✓] EXECUTE: poetry lock
     ✗ EDIT pyproject.toml depends on what i…
     s run  q back  ? help  space toggle
     "#);
@@ -127,7 +127,7 @@ fn wide_characters_keep_their_columns() {
      Action Plan
     ›├─[ ] CREATE: src/comp…
      ├─[✓] EDI…  ▸ 2/2 pairs
-     ├─[✓] EXECUTE: poetry …
+     ├─[✓] READ: docs/日本…
     4 of 5 actions and 1 of…
     s run  q back  ? help
     "#);

@@ -71,6 +71,17 @@ fn many_files_are_counted_and_the_rest_is_said() {
 }
 
 #[test]
+fn a_plan_that_has_a_bit_of_everything_fits_a_screen() {
+    let mut sample = sample::many(40);
+    let mut more = sample::bootstrap().plan;
+    sample.plan.memos = vec![more.memos.remove(0); 20];
+    sample.plan.actions.extend(more.actions);
+    let text = shown(&sample, 120, 24);
+    assert!(text.lines().count() <= 24, "{text}");
+    assert!(text.contains("$ poetry lock") && text.contains("CREATE: 41 files"), "{text}");
+}
+
+#[test]
 fn a_command_is_whole_however_long() {
     let command: String = (0..100).map(|n| format!("echo {n}\n")).collect();
     let text = shown(&sample::command(&command), 80, 24);
@@ -89,6 +100,6 @@ fn nothing_in_a_plan_can_steer_the_screen() {
 fn the_value_has_commands_and_counts() {
     let value = json(&sample::bootstrap().proposal());
     assert_eq!(value["title"], "Bootstrap New Project Component");
-    assert_eq!(value["actions"][2]["command"], "poetry lock\n");
+    assert_eq!(value["actions"][3]["command"], "poetry lock\n");
     assert_eq!(value["actions"][1]["added"], 1);
 }
