@@ -1,0 +1,146 @@
+//! What benches share: generated trees, timing against git, tables.
+#![allow(clippy::print_stdout, reason = "a bench reports on stdout")]
+#![allow(clippy::unwrap_used, reason = "a bench fails where it must")]
+#![allow(dead_code, reason = "each bench uses its part")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A committed tree of files; removed when dropped.
+pub struct Workspace {
+    /// The folder that holds it, and a home.
+    root: tempfile::TempDir,
+    /// How many files it has.
+    pub files: usize,
+    /// The state of the generator of contents.
+    seed: u64,
+}
+
+impl Workspace {
+    /// Makes a tree of so many files, about fifteen in a folder and six folders deep, and commits it.
+    pub fn new(files: usize) -> Workspace {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(root.path().join("home")).unwrap();
+        std::fs::create_dir(root.path().join("repo")).unwrap();
+        let mut workspace = Workspace { root, files, seed: 1 };
+        for n in 0..files {
+            workspace.rewrite(n);
+        }
+        workspace.git(&["init", "-q", "-b", "main"]);
+        workspace.git(&["config", "core.looseCompression", "0"]);
+        workspace.git(&["add", "-A"]);
+        workspace.git(&["commit", "-q", "-m", "all"]);
+        workspace.git(&["gc", "-q"]);
+        // Git counts files of the index's own second as changed; so that none is, refresh it later.
+        workspace.git(&["status", "--short"]);
+        workspace
+    }
+
+    /// Returns the top of the worktree.
+    pub fn path(&self) -> PathBuf {
+        self.root.path().join("repo")
+    }
+
+    /// Returns a folder beside the worktree.
+    pub fn beside(&self, name: &str) -> PathBuf {
+        self.root.path().join(name)
+    }
+
+    /// Returns the path of a file.
+    pub fn file(&self, n: usize) -> PathBuf {
+        let folder = n / 15;
+        let path: PathBuf =
+            (0..5).rev().map(|level| format!("d{}", (folder / 5_usize.pow(level)) % 5 + 10 * (folder / 5_usize.pow(level + 1)))).collect();
+        self.path().join(path).join(format!("file_{n}.rs"))
+    }
+
+    /// Gives a file a new content.
+    pub fn rewrite(&mut self, n: usize) {
+        let path = self.file(n);
+        let lines = 8 + self.random() % 120;
+        let text: String = (0..lines).map(|line| format!("let value_{line} = {};\n", self.random())).collect();
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    /// Gives some files, spread over the tree, a new content.
+    pub fn rewrite_some(&mut self, count: usize) {
+        for _ in 0..count {
+            let n = self.random() as usize % self.files;
+            self.rewrite(n);
+        }
+    }
+
+    /// Returns the next number of a fixed sequence.
+    fn random(&mut self) -> u64 {
+        self.seed ^= self.seed << 13;
+        self.seed ^= self.seed >> 7;
+        self.seed ^= self.seed << 17;
+        self.seed >> 16
+    }
+
+    /// Runs git in the worktree.
+    pub fn git(&self, args: &[&str]) {
+        git_in(&self.path(), &self.root.path().join("home"), args);
+    }
+}
+
+/// Runs git somewhere, apart from the machine's settings.
+#[expect(clippy::disallowed_methods, reason = "a bench starts git itself")]
+pub fn git_in(folder: &Path, home: &Path, args: &[&str]) {
+    let mut command = Command::new("git");
+    command.current_dir(folder).env("HOME", home).env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+    for role in ["AUTHOR", "COMMITTER"] {
+        command.env(format!("GIT_{role}_NAME"), "Bench").env(format!("GIT_{role}_EMAIL"), "bench@localhost");
+    }
+    assert!(command.args(args).stdout(Stdio::null()).status().unwrap().success(), "git {args:?}");
+}
+
+/// Returns how long something takes.
+pub fn time(run: impl FnOnce()) -> Duration {
+    let start = Instant::now();
+    run();
+    start.elapsed()
+}
+
+/// Returns the middle one of some times.
+pub fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}
+
+/// A line of the table: ours against git's, and what is allowed.
+pub struct Row {
+    /// What is measured.
+    pub name: String,
+    /// Our time.
+    pub ours: Duration,
+    /// Git's time.
+    pub gits: Duration,
+    /// The ratio that must be reached.
+    pub at_first: f64,
+    /// The ratio that we aim at.
+    pub goal: f64,
+}
+
+/// Prints the head of the table.
+pub fn head(against: &str) {
+    println!("{:<40} {:>9} {:>12} {:>6} {:>9} {:>6}", "", "ours", against, "ratio", "at first", "goal");
+}
+
+impl Row {
+    /// Prints the line; returns whether the ratio that must be reached is.
+    pub fn print(&self) -> bool {
+        let ratio = self.ours.as_secs_f64() / self.gits.as_secs_f64();
+        let ms = |time: Duration| format!("{:.1} ms", time.as_secs_f64() * 1e3);
+        println!("{:<40} {:>9} {:>12} {ratio:>6.2} {:>9.1} {:>6.1}", self.name, ms(self.ours), ms(self.gits), self.at_first, self.goal);
+        ratio <= self.at_first
+    }
+}
+
+/// Returns the sizes to measure: those given as arguments, else the usual three.
+pub fn sizes() -> Vec<usize> {
+    let given: Vec<usize> = std::env::args().skip(1).filter_map(|arg| arg.parse().ok()).collect();
+    if given.is_empty() { vec![1_000, 10_000, 80_000] } else { given }
+}
