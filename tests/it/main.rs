@@ -7,5 +7,6 @@ mod merge;
 mod prompts;
 mod publish;
 mod snapshot;
+mod snapshot_random;
 mod support;
 mod worktree;

@@ -80,7 +80,7 @@ fn check_at(repo: &TestRepo, top: &Path) -> Snapshot {
 
 /// Asserts the same for the repository's own worktree.
 #[track_caller]
-fn check(repo: &TestRepo) -> Snapshot {
+pub fn check(repo: &TestRepo) -> Snapshot {
     check_at(repo, &repo.path())
 }
 
