@@ -1,2 +1,5 @@
 //! The same program as `git teddy`.
-fn main() {}
+
+fn main() -> std::process::ExitCode {
+    teddy::cli::main()
+}

@@ -1,2 +1,5 @@
 //! The `teddy` program.
-fn main() {}
+
+fn main() -> std::process::ExitCode {
+    teddy::cli::main()
+}

@@ -1,1 +1,154 @@
-//! The command line: one file for each command.
+//! The command line: one file for each command, with its arguments, one call, and what is printed.
+
+mod app;
+mod branch;
+mod completions;
+mod context;
+mod diff;
+mod exit;
+mod execute;
+mod export;
+mod get_prompt;
+mod init;
+mod log;
+mod man;
+mod new;
+mod plan;
+mod preprocess;
+mod recover;
+mod redo;
+mod restore;
+mod resume;
+mod sessions;
+mod show;
+mod start;
+mod status;
+mod switch;
+mod trust;
+mod undo;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+use app::{App, Global};
+
+/// Git-native sessions for AI-assisted coding
+///
+/// A session is a chain of turns, and a turn is a commit: what the model got, what it answered, the
+/// plan, the report, and the code before and after. Plans run in a worktree of their own; your files
+/// move from one recorded state to the next, or not at all.
+#[derive(Parser)]
+#[command(name = "teddy", version, max_term_width = 100, after_help = EXAMPLES, arg_required_else_help = true, infer_subcommands = false)]
+struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What a beginner types.
+const EXAMPLES: &str = "\
+Examples:
+  teddy demo                          a whole session on recorded answers, in a scratch repository
+  teddy new add-auth                  start a session
+  teddy plan -m 'add a login form'    ask the model for a plan
+  teddy execute                       review it, run it, record it
+  teddy undo                          take the last turn back
+  git log --first-parent teddy/sessions/add-auth";
+
+/// Makes the list of commands: a variant and a match arm for each row.
+macro_rules! commands {
+    ($($(#[$attribute:meta])* $variant:ident => $module:ident,)*) => {
+        /// A command.
+        #[derive(Subcommand)]
+        enum Command {
+            $($(#[$attribute])* $variant($module::Args),)*
+        }
+
+        impl Command {
+            /// Runs it.
+            fn run(self, app: &mut App) -> anyhow::Result<ExitCode> {
+                match self {
+                    $(Command::$variant(args) => $module::run(args, app),)*
+                }
+            }
+        }
+    };
+}
+
+commands! {
+    Init => init,
+    New => new,
+    Start => start,
+    Plan => plan,
+    Execute => execute,
+    #[command(visible_alias = "continue")]
+    Resume => resume,
+    Context => context,
+    Status => status,
+    Log => log,
+    Show => show,
+    Diff => diff,
+    Restore => restore,
+    Undo => undo,
+    Redo => redo,
+    Branch => branch,
+    Switch => switch,
+    Sessions => sessions,
+    Export => export,
+    Preprocess => preprocess,
+    GetPrompt => get_prompt,
+    Trust => trust,
+    Recover => recover,
+    Completions => completions,
+    Man => man,
+}
+
+/// Runs the program and returns its exit code.
+pub fn main() -> ExitCode {
+    if let Some(code) = crate::host::sandbox::launch_if_asked(&crate::host::env::args()) {
+        return code;
+    }
+    clap_complete::CompleteEnv::with_factory(Cli::command).complete();
+    let arguments = expand(crate::host::env::args());
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Where even stderr is gone there is nobody to tell.
+            let _ = error.print();
+            return if error.use_stderr() { exit::USAGE.into() } else { ExitCode::SUCCESS };
+        }
+    };
+    // Without handlers ctrl-c ends the program at once, which recovery covers.
+    let _ = crate::host::interrupt::install();
+    let mut app = App::new(cli.global);
+    match cli.command.run(&mut app) {
+        Ok(code) => code,
+        Err(error) => app.fail(&error),
+    }
+}
+
+/// Lets `teddy session <command>` be what `teddy <command>` is.
+fn expand(mut arguments: Vec<std::ffi::OsString>) -> Vec<std::ffi::OsString> {
+    let is_session = |argument: &std::ffi::OsString| argument == "session";
+    if arguments.len() > 2 && arguments.get(1).is_some_and(is_session) {
+        arguments.remove(1);
+    }
+    arguments
+}
+
+/// Returns the parser, for completions and the manual.
+fn parser() -> clap::Command {
+    Cli::command()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parser_is_consistent() {
+        parser().debug_assert();
+    }
+}

@@ -47,6 +47,16 @@ impl Repository {
     }
 }
 
+/// Makes an empty repository in a folder, on the branch that the user's git starts with.
+///
+/// # Errors
+/// Where git is not installed or the folder cannot be written.
+pub fn init(folder: &Path) -> anyhow::Result<()> {
+    let output = git_in(folder, Reach::Local)?.args(["init", "--quiet"]).output()?;
+    anyhow::ensure!(output.status.success(), "git init failed: {}", String::from_utf8_lossy(&output.stderr).trim());
+    Ok(())
+}
+
 /// Returns a git command that runs in a folder, for `git init` say.
 ///
 /// # Errors

@@ -46,6 +46,17 @@ pub enum What {
     Removed,
 }
 
+impl std::fmt::Display for Difference {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let what = match self.what {
+            What::Added => "added",
+            What::Changed => "changed",
+            What::Removed => "removed",
+        };
+        write!(f, "{} {what}", self.part)
+    }
+}
+
 impl Fingerprint {
     /// Returns what is different later, sorted by part.
     pub fn differences(&self, later: &Fingerprint) -> Vec<Difference> {

@@ -13,6 +13,7 @@ pub mod object;
 pub mod pack;
 pub(in crate::git) mod place;
 pub mod publish;
+pub mod read;
 pub mod reference;
 pub mod repository;
 pub mod revision;

@@ -47,6 +47,13 @@ object_id!(CommitId, "The id of a commit.");
 object_id!(TreeId, "The id of a tree.");
 object_id!(BlobId, "The id of a blob.");
 
+impl BlobId {
+    /// Takes the id of an entry that is a file or a link.
+    pub fn of(id: gix::ObjectId) -> BlobId {
+        BlobId(id)
+    }
+}
+
 /// What an entry of a tree is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mode {

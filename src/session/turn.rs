@@ -59,6 +59,16 @@ impl Turn {
         Ok(repository.file(self.tree, name)?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
+    /// Returns the session in which the turn was recorded; a branch shares turns with the session that it comes from.
+    ///
+    /// # Errors
+    /// Where the commit cannot be read.
+    pub fn recorded_session(&self, repository: &Repository) -> anyhow::Result<SessionName> {
+        let message = repository.commit(self.commit)?.message;
+        let named = message.lines().rev().find_map(|line| line.strip_prefix("Teddy-Session: "));
+        Ok(named.and_then(|name| SessionName::from_ref(name.trim()).ok()).unwrap_or_else(|| self.session.clone()))
+    }
+
     /// Returns who the next turn is.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 //!
 //! Pure: nothing here reads a file, a clock or an environment.
 
+pub mod context_list;
 pub mod diff;
 pub mod edit;
 pub mod fence;

@@ -58,6 +58,17 @@ impl Desk for Terminal {
     }
 }
 
+/// Edits a text in a file of its own, in the user's editor.
+///
+/// # Errors
+/// Where there is no terminal, or the editor fails.
+pub fn edit(text: &str, core_editor: Option<&str>) -> io::Result<String> {
+    if !super::terminal::is_there() {
+        return Err(io::Error::other("there is no terminal for an editor; use `teddy context add` and `rm`"));
+    }
+    edit_text(&crate::host::editor::editor(None, core_editor)?, text)
+}
+
 /// Edits a text in a file of its own.
 fn edit_text(editor: &Editor, text: &str) -> io::Result<String> {
     let mut file = tempfile::Builder::new().prefix("teddy-").suffix(".md").tempfile()?;

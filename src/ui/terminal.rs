@@ -50,6 +50,21 @@ pub fn is_there() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
+/// Returns whether words are read on a screen.
+pub fn is_stderr() -> bool {
+    io::stderr().is_terminal()
+}
+
+/// Returns whether results are read on a screen.
+pub fn is_stdout() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// Returns the width of the screen on which words are read; nothing where there is none.
+pub fn stderr_width() -> Option<usize> {
+    is_stderr().then(|| room().width)
+}
+
 /// Returns the size of the terminal.
 pub fn room() -> Room {
     match size() {

@@ -185,7 +185,7 @@ impl Gatherer<'_, '_> {
             return Ok(());
         }
         let body = match leaf.mode {
-            Mode::File | Mode::Executable => self.body(&self.project.repository.blob(BlobId(leaf.id))?),
+            Mode::File | Mode::Executable => self.body(&self.project.repository.blob(BlobId::of(leaf.id))?),
             Mode::Link => Body::Failed("a symbolic link".to_owned()),
             Mode::Gitlink | Mode::Tree => Body::Failed("a repository of its own".to_owned()),
         };
@@ -234,7 +234,10 @@ impl Gatherer<'_, '_> {
             return;
         }
         let tokens = match &body {
-            Body::Text(text) => self.tokens.count(blob.as_deref(), text),
+            Body::Text(text) => {
+                let blob = blob.or_else(|| self.project.repository.blob_id(text.as_bytes()).ok().map(|id| id.to_string()));
+                blob.map_or(0, |blob| self.tokens.count(&blob, text))
+            }
             _ => 0,
         };
         self.shown.push(Shown { scope, resource, body, tokens });

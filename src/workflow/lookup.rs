@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Context as _;
 
 use crate::host::file::Root;
-use crate::model::prompt;
+use crate::model::prompt::Prompts;
 use crate::plan::memo;
 use crate::session::artifact;
 use crate::session::name::SessionName;
@@ -72,22 +72,23 @@ impl Project {
     /// # Errors
     /// Where there is none; the message lists those that there are.
     pub fn agent(&self, name: &str) -> anyhow::Result<Agent> {
-        let found = prompt::find(name, &self.own_prompts())?;
+        let found = self.prompts().find(name)?;
         Ok(Agent { name: found.name, system_prompt: found.text })
     }
 
     /// Returns the names of all agents.
     pub fn agents(&self) -> BTreeSet<String> {
-        prompt::list(&self.own_prompts()).into_iter().map(|prompt| prompt.name).collect()
+        self.prompts().names().into_iter().map(str::to_owned).collect()
     }
 
-    /// Returns the project's own prompts by file name; none before it is trusted.
-    pub fn own_prompts(&self) -> Vec<(String, String)> {
-        if !self.trusted {
-            return Vec::new();
-        }
+    /// Returns the prompts: the built-in ones, and the project's own once it is trusted.
+    pub fn prompts(&self) -> Prompts {
         let files = crate::config::trust::files(&self.repository.workdir().join(".teddy"));
-        files.into_iter().filter_map(|(path, text)| Some((path.strip_prefix("prompts/")?.to_owned(), text))).collect()
+        let own = files.into_iter().filter(|_| self.trusted).filter_map(|(path, text)| {
+            let name = path.strip_prefix("prompts/")?.strip_suffix(".xml")?;
+            Some((name.to_owned(), text))
+        });
+        Prompts::new(own)
     }
 
     /// Returns the turn whose agent handed over to the agent of the turn after `tip`.

@@ -2,4 +2,27 @@
 //!
 //! The person is `&mut dyn user::User`, so that every workflow runs in a test, in CI and at a terminal alike.
 
+pub mod branch;
+pub mod complete;
+pub mod confine;
+pub mod context;
+pub mod execute;
+pub mod facts;
+pub mod gather;
+pub mod history;
+pub mod judge;
+pub mod lists;
+pub mod lookup;
+pub mod models;
+pub mod modified;
+pub mod new;
+pub mod pages;
+pub mod paths;
+pub mod plan;
+pub mod project;
+pub mod restore;
+pub mod resume;
+pub mod tools;
+pub mod trust;
 pub mod user;
+pub mod workspace;

@@ -6,7 +6,7 @@ use crate::config::settings::Price;
 use crate::host::interrupt;
 use crate::model::open::open;
 use crate::model::outside::Outside;
-use crate::model::settings::Settings;
+use crate::model::settings::{Kind, Settings};
 use crate::model::Model;
 use crate::session::artifact;
 use crate::session::name::SessionName;
@@ -46,19 +46,21 @@ impl Project {
             Some(entry) => Settings::from_config(name, entry)?,
             None => Settings::from_spec(name)?,
         };
-        let outside = self.outside(tip)?;
+        let outside = self.outside(tip, &settings)?;
         Ok(Chosen { price: settings.price, model: open(name, &settings, &outside)? })
     }
 
     /// Returns what models need of the world.
-    fn outside(&self, tip: &Turn) -> anyhow::Result<Outside> {
+    fn outside(&self, tip: &Turn, settings: &Settings) -> anyhow::Result<Outside> {
         let keys = self.settings.models.values().filter_map(|model| model.api_key_env.clone());
         let mut outside = Outside::default();
         outside.keys.extend(keys);
         outside.stopped = Rc::new(interrupt::requested);
-        outside.replayed = self.answers(tip)?;
-        let recorded: Vec<(String, Vec<String>)> = self.recorded_answers()?;
-        outside.recorded = Rc::new(move |path| recorded.iter().find(|(name, _)| name == path).map(|(_, texts)| texts.clone()));
+        if settings.kind == Kind::Replay {
+            outside.replayed = self.answers(tip)?;
+            let recorded = self.recorded(settings)?;
+            outside.recorded = Rc::new(move |_| recorded.clone());
+        }
         Ok(outside)
     }
 
@@ -71,17 +73,14 @@ impl Project {
         Ok(count)
     }
 
-    /// Returns the answers of the sessions that a configured replay names.
-    fn recorded_answers(&self) -> anyhow::Result<Vec<(String, Vec<String>)>> {
-        let named = self.settings.models.values().filter_map(|model| model.path.as_deref()).chain(self.settings.model.as_deref());
-        let names = named.filter_map(|text| SessionName::from_ref(text.strip_prefix("replay:").unwrap_or(text)).ok());
-        let mut found = Vec::new();
-        for name in names {
-            if self.repository.reference(&name.reference())?.is_some() {
-                found.push((name.to_string(), self.answers_of(&name)?));
-            }
+    /// Returns the answers of the session that a replay names, if its path is the name of one.
+    fn recorded(&self, settings: &Settings) -> anyhow::Result<Option<Vec<String>>> {
+        let named = settings.path.as_ref().and_then(|path| SessionName::from_ref(path.to_str()?).ok());
+        let Some(name) = named.filter(|name| !self.repository.workdir().join(name.as_str()).exists()) else { return Ok(None) };
+        match self.repository.reference(&name.reference())? {
+            Some(_) => self.answers_of(&name).map(Some),
+            None => Ok(None),
         }
-        Ok(found)
     }
 
     /// Returns the answers of a recorded session, oldest first.

@@ -178,7 +178,7 @@ pub fn make_input(project: &Project, making: &Making<'_>, user: &mut dyn User) -
         )));
     }
     let text = input::render(&material);
-    Ok(crate::text::redact::redact(&text).text.into_owned())
+    Ok(crate::text::redact::redact(&text).into_owned())
 }
 
 /// What is asked, and where what comes of it is kept.

@@ -129,6 +129,20 @@ impl Project {
         Ok(write_atomic(&path, format!("{session}\n").as_bytes())?)
     }
 
+    /// Returns a name that no session has: the wanted one, or it with a number.
+    ///
+    /// # Errors
+    /// Where the refs cannot be read.
+    pub fn free_name(&self, wanted: SessionName) -> anyhow::Result<SessionName> {
+        let mut name = wanted.clone();
+        let mut number = 1;
+        while self.repository.reference(&name.reference())?.is_some() {
+            number += 1;
+            name = wanted.numbered(number);
+        }
+        Ok(name)
+    }
+
     /// Takes the lock under which refs move and the user's files change.
     ///
     /// # Errors

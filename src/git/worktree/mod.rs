@@ -5,7 +5,7 @@
 //! build's caches) stays. One that is lost or damaged is made anew. Where none can be made that is
 //! an error, and never a reason to run in the user's files.
 
-mod bring;
+pub mod bring;
 mod survey;
 mod switch;
 

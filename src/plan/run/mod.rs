@@ -179,7 +179,7 @@ pub struct Outcome {
 
 impl Outcome {
     /// Returns an outcome that is no more than its ending.
-    fn of(ending: Ending, detail: impl Into<String>) -> Outcome {
+    pub fn of(ending: Ending, detail: impl Into<String>) -> Outcome {
         Outcome {
             ending,
             detail: detail.into(),

@@ -1,0 +1,253 @@
+//! What every command has: global options, the project, the person, and where words and results go.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+
+use super::exit::{self, Code};
+use crate::git::repository::OpenError;
+use crate::host::lock::LockError;
+use crate::host::{env, stdout};
+use crate::model::ModelError;
+use crate::session::name::SessionName;
+use crate::session::store::StoreError;
+use crate::text::visible::visible_block;
+use crate::ui::editor::Choices;
+use crate::ui::person::{Person, Wishes};
+use crate::ui::progress::Manner;
+use crate::ui::quiet::{Approval, Quiet};
+use crate::ui::style::{Choice, Paint};
+use crate::ui::terminal;
+use crate::workflow::execute::NoPlan;
+use crate::workflow::models::NoModel;
+use crate::workflow::plan::Left;
+use crate::workflow::project::{NoSession, Places, Project, Wanted};
+use crate::workflow::user::User;
+
+/// Options of every command.
+#[derive(clap::Args)]
+pub(super) struct Global {
+    /// Run as if started in this folder
+    #[arg(short = 'C', global = true, value_name = "DIR")]
+    directory: Option<PathBuf>,
+    /// The session to work on, in place of the one last used here
+    #[arg(short, long, global = true, env = "TEDDY_SESSION", value_name = "NAME")]
+    session: Option<String>,
+    /// A setting for this call, such as `-c replan.max=0`
+    #[arg(short = 'c', global = true, value_name = "KEY=VALUE")]
+    setting: Vec<String>,
+    /// Print the result as JSON on standard output
+    #[arg(long, global = true)]
+    pub(super) json: bool,
+    /// Say nothing but errors and warnings
+    #[arg(short, long, global = true)]
+    quiet: bool,
+    /// Say more
+    #[arg(short, long, global = true)]
+    verbose: bool,
+    /// When to use colours
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    color: Color,
+}
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Color {
+    /// On a terminal, unless `NO_COLOR` is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// The running program.
+pub(super) struct App {
+    /// Options of every command.
+    pub(super) global: Global,
+}
+
+impl App {
+    /// Starts.
+    pub(super) fn new(global: Global) -> App {
+        App { global }
+    }
+
+    /// Opens the project of the folder in use.
+    ///
+    /// # Errors
+    /// Where there is none, or its configuration is wrong.
+    pub(super) fn project(&self) -> anyhow::Result<Project> {
+        let project = Project::open(&self.folder()?, self.places()?, self.wanted()?)?;
+        if !project.ignored.is_empty() {
+            let names = project.ignored.join(", ");
+            let hint = if project.trusted { "a repository may not decide that" } else { "`teddy trust` shows what would change that" };
+            self.warn(&format!("settings of this repository are ignored: {names} ({hint})"));
+        }
+        Ok(project)
+    }
+
+    /// Returns the folder in use.
+    ///
+    /// # Errors
+    /// Where it is gone.
+    pub(super) fn folder(&self) -> anyhow::Result<PathBuf> {
+        let here = env::current_dir().context("the current folder is gone")?;
+        match &self.global.directory {
+            Some(folder) if folder.is_dir() => Ok(here.join(folder)),
+            Some(folder) => anyhow::bail!("`{}` is no folder", folder.display()),
+            None => Ok(here),
+        }
+    }
+
+    /// Returns where the user keeps what is no project's.
+    ///
+    /// # Errors
+    /// Where there is no home directory.
+    pub(super) fn places(&self) -> anyhow::Result<Places> {
+        let home = env::home();
+        let below = |variable: &str, folder: &str| {
+            let base = env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+            base.or_else(|| home.as_ref().map(|home| home.join(folder))).map(|base| base.join("teddy"))
+        };
+        let config = below("XDG_CONFIG_HOME", ".config").context("neither HOME nor XDG_CONFIG_HOME is set")?;
+        let cache = below("XDG_CACHE_HOME", ".cache").context("neither HOME nor XDG_CACHE_HOME is set")?;
+        let config_file = env::var_os("TEDDY_CONFIG").map_or_else(|| config.join("config.yaml"), PathBuf::from);
+        Ok(Places { home, config, config_file, cache })
+    }
+
+    /// Returns what the options say about the project.
+    fn wanted(&self) -> anyhow::Result<Wanted> {
+        let session = self.global.session.as_deref().map(SessionName::from_ref).transpose()?;
+        let pair = |text: &String| match text.split_once('=') {
+            Some((key, value)) => Ok((key.trim().to_owned(), value.to_owned())),
+            None => anyhow::bail!("`-c {text}`: write `key=value`"),
+        };
+        Ok(Wanted { session, settings: self.global.setting.iter().map(pair).collect::<anyhow::Result<_>>()? })
+    }
+
+    /// Returns the user: at the terminal, or answering with flags where there is none.
+    pub(super) fn user(&self, project: &Project, approve_all: bool) -> Box<dyn User> {
+        if terminal::is_there() && !self.global.json {
+            let choices = Choices { preview_command: project.settings.preview_command.clone(), core_editor: project.repository.config("core.editor") };
+            let wishes = Wishes { approve_all, choices };
+            return Box::new(Person::new(wishes, self.manner()));
+        }
+        let approval = if approve_all { Approval::All } else { Approval::Ask };
+        Box::new(Quiet::new(approval, self.manner()))
+    }
+
+    /// Returns how words are told.
+    fn manner(&self) -> Manner {
+        Manner { paint: self.paint(terminal::is_stderr()), width: terminal::stderr_width(), quiet: self.global.quiet }
+    }
+
+    /// Returns whether a stream gets colours.
+    pub(super) fn paint(&self, is_terminal: bool) -> Paint {
+        let choice = match self.global.color {
+            Color::Auto => Choice::Auto,
+            Color::Always => Choice::Always,
+            Color::Never => Choice::Never,
+        };
+        choice.paint(is_terminal, env::var("NO_COLOR").as_deref())
+    }
+
+    /// Returns whether stdout gets colours.
+    pub(super) fn paint_results(&self) -> Paint {
+        self.paint(terminal::is_stdout())
+    }
+
+    /// Prints a result.
+    ///
+    /// # Errors
+    /// Where standard output cannot be written.
+    pub(super) fn print(&self, text: impl AsRef<[u8]>) -> anyhow::Result<()> {
+        stdout::write(text).context("writing to standard output")
+    }
+
+    /// Prints a long result, through the pager at a terminal.
+    ///
+    /// # Errors
+    /// As for [`App::print`].
+    pub(super) fn page(&self, project: &Project, text: &str) -> anyhow::Result<()> {
+        crate::host::pager::page(text, project.repository.config("core.pager").as_deref()).context("writing to standard output")
+    }
+
+    /// Prints a result as JSON.
+    ///
+    /// # Errors
+    /// As for [`App::print`].
+    pub(super) fn print_json(&self, value: &impl serde::Serialize) -> anyhow::Result<()> {
+        self.print(format!("{}\n", serde_json::to_string_pretty(value)?))
+    }
+
+    /// Says something on stderr, unless `-q`.
+    pub(super) fn say(&self, text: &str) {
+        if !self.global.quiet {
+            self.tell(text);
+        }
+    }
+
+    /// Warns on stderr.
+    pub(super) fn warn(&self, text: &str) {
+        self.tell(&format!("warning: {text}"));
+    }
+
+    /// Writes a line to stderr; where nobody reads it, nothing is lost.
+    fn tell(&self, text: &str) {
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr().lock(), "{}", visible_block(text));
+    }
+
+    /// Says why the program fails, with a hint, and returns its exit code.
+    pub(super) fn fail(&self, error: &anyhow::Error) -> ExitCode {
+        if crate::host::interrupt::requested() {
+            self.tell("interrupted");
+            return exit::INTERRUPTED.into();
+        }
+        self.tell(&format!("error: {error:#}"));
+        let (hint, code) = judge(error);
+        if let Some(hint) = hint {
+            self.tell(&format!("hint: {hint}"));
+        }
+        code.into()
+    }
+}
+
+/// Returns what the user can do about an error, and the exit code.
+fn judge(error: &anyhow::Error) -> (Option<String>, Code) {
+    let failed = |hint: &str| (Some(hint.to_owned()), exit::FAILED);
+    for cause in error.chain() {
+        if let Some(open) = cause.downcast_ref::<OpenError>() {
+            return (Some(open.hint()), exit::FAILED);
+        }
+        if let Some(model) = cause.downcast_ref::<ModelError>() {
+            return (Some(model.remedy()), exit::FAILED);
+        }
+        if let Some(LockError::Busy { .. }) = cause.downcast_ref::<LockError>() {
+            return (None, exit::BUSY);
+        }
+        if cause.is::<NoSession>() {
+            return failed("`teddy new <name>` starts one, `teddy sessions` lists them, `-s <name>` names one");
+        }
+        if cause.is::<NoPlan>() {
+            return failed("`teddy plan -m <message>` makes one; `teddy execute <file>` takes one from elsewhere");
+        }
+        if cause.is::<NoModel>() {
+            return failed(
+                "set `model:` in your configuration or use `--model`, for example `--model 'command:claude -p'`; `teddy plan --from <file>` takes an answer from elsewhere",
+            );
+        }
+        if cause.is::<Left>() {
+            return (None, exit::FAILED);
+        }
+        match cause.downcast_ref::<StoreError>() {
+            Some(StoreError::NoSession(_)) => return failed("`teddy sessions` lists the sessions"),
+            Some(StoreError::Taken(name)) => return failed(&format!("`teddy switch {name}` goes on with it; or choose another name")),
+            Some(StoreError::NoTurn { .. }) => return failed("`teddy log` lists the turns"),
+            None => {}
+        }
+    }
+    (None, exit::FAILED)
+}

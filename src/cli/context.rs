@@ -1,0 +1,146 @@
+//! `teddy context`
+
+use std::process::ExitCode;
+
+use super::app::App;
+use super::exit;
+use crate::session::input::{Body, Scope};
+use crate::workflow::context::Edit;
+use crate::workflow::project::Project;
+
+/// Make and show the next input of the model, or change what it shows
+///
+/// Three lists name what the model sees: the turn's own (which the model manages with READ and PRUNE), the session's,
+/// and `.teddy/global.context` of every session. An entry is a file, a folder, a pattern or a URL.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  teddy context                          the next input.md\n  teddy context add src/ README.md       for this session\n  teddy context add --turn src/main.rs   for the next turn\n  teddy context rm README.md\n  teddy context list")]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Option<Command>,
+    /// Show this many turns before the previous one
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    context_depth: u64,
+}
+
+/// What to do with the lists.
+#[derive(clap::Subcommand)]
+enum Command {
+    /// Add files, folders, patterns or URLs
+    Add(Entries),
+    /// Take them out again
+    Rm(Entries),
+    /// Edit a list in your editor
+    Edit(Where),
+    /// List what the model will see, with tokens
+    List,
+}
+
+/// Entries and their list.
+#[derive(clap::Args)]
+struct Entries {
+    /// Files, folders, patterns or URLs, relative to the project's root
+    #[arg(required = true, value_name = "RESOURCE")]
+    resources: Vec<String>,
+    #[command(flatten)]
+    scope: Where,
+}
+
+/// Which list.
+#[derive(clap::Args)]
+#[group(multiple = false)]
+struct Where {
+    /// The turn's own list
+    #[arg(long)]
+    turn: bool,
+    /// The session's list (the default)
+    #[arg(long = "session-list", id = "session-list")]
+    session_wide: bool,
+    /// The list of every session, `.teddy/global.context`
+    #[arg(long)]
+    global: bool,
+}
+
+impl Where {
+    /// Returns the list.
+    fn scope(&self) -> Scope {
+        match self {
+            Where { turn: true, .. } => Scope::Turn,
+            Where { global: true, .. } => Scope::Global,
+            _ => Scope::Session,
+        }
+    }
+}
+
+/// Shows or changes the context.
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    let project = app.project()?;
+    match args.command {
+        None => {
+            let mut user = app.user(&project, false);
+            let text = project.make_context(args.context_depth, user.as_mut())?;
+            if app.global.json { app.print_json(&serde_json::json!({ "input": text }))? } else { app.page(&project, &text)? }
+        }
+        Some(Command::List) => list(app, &project, args.context_depth)?,
+        Some(Command::Add(entries)) => change(app, &project, Edit::Add, &entries)?,
+        Some(Command::Rm(entries)) => change(app, &project, Edit::Remove, &entries)?,
+        Some(Command::Edit(place)) => edit(app, &project, place.scope())?,
+    }
+    Ok(exit::DONE.into())
+}
+
+/// Changes a list and says how.
+fn change(app: &App, project: &Project, edit: Edit, entries: &Entries) -> anyhow::Result<()> {
+    let mut user = app.user(project, false);
+    let changed = project.edit_context(entries.scope.scope(), edit, &entries.resources, user.as_mut())?;
+    let verb = if edit == Edit::Add { "Added" } else { "Removed" };
+    let list = entries.scope.scope().title().to_lowercase();
+    if app.global.json {
+        return app.print_json(&serde_json::json!({ "list": list, "changed": changed }));
+    }
+    if changed.is_empty() {
+        app.say(&format!("The {list} list stays as it is."));
+    }
+    changed.iter().for_each(|entry| app.say(&format!("{verb} {entry} ({list})")));
+    Ok(())
+}
+
+/// Opens a list in the editor.
+fn edit(app: &App, project: &Project, scope: Scope) -> anyhow::Result<()> {
+    let before = project.read_context(scope)?;
+    let after = crate::ui::desk::edit(&before, project.repository.config("core.editor").as_deref())?;
+    let mut user = app.user(project, false);
+    project.write_context(scope, &format!("{after}\n"), user.as_mut())?;
+    app.say("Saved.");
+    Ok(())
+}
+
+/// Lists what the model will see.
+fn list(app: &App, project: &Project, depth: u64) -> anyhow::Result<()> {
+    let material = project.list_context(depth)?;
+    let total: usize = material.resources.iter().map(|shown| shown.tokens).sum();
+    if app.global.json {
+        let rows: Vec<_> = material
+            .resources
+            .iter()
+            .map(|shown| {
+                let scope = shown.scope.title().to_lowercase();
+                serde_json::json!({ "resource": shown.resource, "scope": scope, "tokens": shown.tokens, "missing": shown.body == Body::Missing })
+            })
+            .collect();
+        return app.print_json(&rows);
+    }
+    let mut text = String::new();
+    for shown in &material.resources {
+        let note = match &shown.body {
+            Body::Text(_) => String::new(),
+            Body::Missing => "  (missing)".to_owned(),
+            Body::Binary { .. } => "  (binary)".to_owned(),
+            Body::TooLarge { .. } => "  (too large)".to_owned(),
+            Body::Failed(why) => format!("  ({why})"),
+        };
+        let name = crate::text::visible::visible(&shown.resource).into_owned();
+        text.push_str(&format!("{:8} {:>8}  {name}{note}\n", shown.scope.title().to_lowercase(), shown.tokens));
+    }
+    text.push_str(&format!("{:8} {total:>8}\n", "total"));
+    app.print(text)
+}

@@ -1,0 +1,74 @@
+//! `teddy diff`
+
+use std::process::ExitCode;
+
+use super::app::App;
+use super::exit;
+use crate::git::object::{BlobId, Entry, Mode, TreeId};
+use crate::ui::diff::{Change, unified};
+use crate::workflow::project::Project;
+use crate::workflow::restore::lossy;
+
+/// Show what a turn changed in the code, or what differs between two turns
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  teddy diff                        what the newest turn changed\n  teddy diff 3                      what turn 3 changed\n  teddy diff 1 3                    from after turn 1 to after turn 3\n  git show teddy/sessions/add-auth^2")]
+pub(super) struct Args {
+    /// A turn, the newest one if left out
+    turn: Option<String>,
+    /// Another turn
+    other: Option<String>,
+}
+
+/// Prints the differences.
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    let project = app.project()?;
+    let (old, new) = trees(&project, &args)?;
+    let mut text = String::new();
+    let mut rows = Vec::new();
+    for change in project.repository.changes(old, new)? {
+        let (before, after) = (content(&project, change.old.as_ref())?, content(&project, change.new.as_ref())?);
+        let path = lossy(&change.path);
+        if app.global.json {
+            let word = match (&change.old, &change.new) {
+                (None, _) => "added",
+                (_, None) => "deleted",
+                _ => "modified",
+            };
+            rows.push(serde_json::json!({ "path": path, "change": word }));
+            continue;
+        }
+        let shown = Change { path: &path, before: before.as_deref(), after: after.as_deref() };
+        unified(&shown).iter().for_each(|line| text.push_str(&format!("{}\n", line.paint(app.paint_results()))));
+    }
+    if app.global.json { app.print_json(&rows)? } else { app.page(&project, &text)? }
+    Ok(exit::DONE.into())
+}
+
+/// Returns the two sides.
+fn trees(project: &Project, args: &Args) -> anyhow::Result<(TreeId, TreeId)> {
+    let (store, session) = (project.store(), project.session()?);
+    let after = |name: &str| -> anyhow::Result<TreeId> {
+        let turn = store.turn(&session, name)?;
+        match turn.workspace {
+            Some(commit) => project.tree(commit),
+            None => anyhow::bail!("turn {} has no code: it is the session's start", turn.number()),
+        }
+    };
+    if let (Some(old), Some(new)) = (&args.turn, &args.other) {
+        return Ok((after(old)?, after(new)?));
+    }
+    let turn = store.turn(&session, args.turn.as_deref().unwrap_or("@"))?;
+    match &turn.meta.workspace {
+        Some(workspace) => Ok((project.tree(workspace.before)?, project.tree(workspace.after)?)),
+        None => anyhow::bail!("turn {} changed no code: it is the session's start", turn.number()),
+    }
+}
+
+/// Returns the content of one side.
+fn content(project: &Project, entry: Option<&Entry>) -> anyhow::Result<Option<Vec<u8>>> {
+    match entry {
+        Some(Entry { mode: Mode::Gitlink, id }) => Ok(Some(format!("repository at {id}\n").into_bytes())),
+        Some(Entry { mode: Mode::File | Mode::Executable | Mode::Link, id }) => project.repository.blob(BlobId::of(*id)).map(Some),
+        Some(Entry { mode: Mode::Tree, .. }) | None => Ok(None),
+    }
+}

@@ -1,0 +1,122 @@
+//! `teddy execute`
+
+use std::process::ExitCode;
+
+use super::app::App;
+use super::exit::{self, Code};
+use super::plan::{json as plan_json, read_below};
+use crate::plan::run::{Ending, Outcome};
+use crate::session::meta::Status;
+use crate::workflow::execute::{Executed, Wish, execute};
+
+/// Validate, review and run the plan; record the turn; bring the result to your files
+///
+/// Runs in a worktree of its own. Your own edits made meanwhile stay; where they overlap with the result, nothing
+/// is written, the result stays in the turn, and the exit code is 4.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  teddy execute                 review the draft's plan\n  teddy execute -y              approve all of it\n  teddy execute plan.md -y      run a plan from elsewhere; starts a session if there is none\n\nExit codes: 0 done, 1 an action failed, 3 plan rejected, 4 recorded but not brought to your files")]
+pub(super) struct Args {
+    /// A plan from this file (or `-`) in place of the draft's
+    #[arg(value_name = "PLAN")]
+    plan: Option<String>,
+    /// Approve everything
+    #[arg(short, long)]
+    yes: bool,
+    /// Don't ask the model for another plan if this one is rejected
+    #[arg(long)]
+    no_replan: bool,
+    /// The model that corrects a rejected plan
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+}
+
+/// Executes and says what came of it.
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    let plan = args.plan.as_deref().map(|path| read_below(app, path)).transpose()?;
+    let mut project = app.project()?;
+    let mut user = app.user(&project, args.yes);
+    let wish = Wish { plan, replan: !args.no_replan, model: args.model };
+    let executed = execute(&mut project, &wish, user.as_mut())?;
+    drop(user);
+    show(app, &executed)?;
+    Ok(code(&executed).into())
+}
+
+/// Returns the exit code of a result.
+pub(super) fn code(executed: &Executed) -> Code {
+    match executed.status {
+        _ if executed.interrupted => exit::INTERRUPTED,
+        Some(Status::Rejected) => exit::REJECTED,
+        _ if !executed.overlaps.is_empty() => exit::OVERLAP,
+        Some(Status::Failed) => exit::FAILED,
+        _ => exit::DONE,
+    }
+}
+
+/// Says what came of an execution.
+pub(super) fn show(app: &App, executed: &Executed) -> anyhow::Result<()> {
+    if app.global.json {
+        return app.print_json(&json(executed));
+    }
+    let Some(commit) = executed.commit else {
+        if executed.status == Some(Status::Rejected) {
+            app.warn(&format!("the plan is rejected and no session was started:\n{}", crate::session::report::errors(&executed.diagnostics)));
+        } else {
+            app.say(&format!("Nothing was run; the plan of turn {} waits.", executed.turn));
+        }
+        return Ok(());
+    };
+    let word = executed.status.map_or("recorded", Status::word);
+    let id = commit.to_string();
+    app.print(format!("turn {} {word} {}\n", executed.turn, &id[..12]))?;
+    for path in &executed.overlaps {
+        app.warn(&format!("`{path}` overlaps with your own edits and was left as it is"));
+    }
+    if !executed.overlaps.is_empty() {
+        app.say("The result is in the turn: `teddy restore @ --theirs` takes it, `--markers` writes conflict markers, `--ours` keeps your side.");
+    }
+    if let Some(planned) = &executed.replanned {
+        app.say(&format!("The model wrote another plan for turn {}: {}. Next: teddy execute", planned.turn, planned.title));
+    } else if executed.status == Some(Status::Rejected) {
+        app.say(&format!("`teddy show {} report.md` says what is wrong.", executed.turn));
+    }
+    Ok(())
+}
+
+/// Returns the result as JSON.
+pub(super) fn json(executed: &Executed) -> serde_json::Value {
+    let action = |(index, action): (usize, &crate::plan::action::Action)| {
+        let outcome = executed.outcomes.get(index);
+        serde_json::json!({
+            "index": index,
+            "kind": action.kind.name(),
+            "target": action.kind.target(),
+            "status": outcome.map_or("not run", ending),
+            "detail": outcome.map(|o| &o.detail),
+            "exit_code": outcome.and_then(|o| o.exit_code),
+            "duration_ms": outcome.map(|o| o.duration.as_millis()),
+        })
+    };
+    serde_json::json!({
+        "session": executed.session,
+        "turn": executed.turn,
+        "commit": executed.commit,
+        "status": executed.status.map_or("planned", Status::word),
+        "before": executed.before,
+        "after": executed.after,
+        "synced": executed.synced,
+        "overlaps": executed.overlaps,
+        "actions": executed.plan.actions.iter().enumerate().map(action).collect::<Vec<_>>(),
+        "diagnostics": executed.diagnostics,
+        "replanned": executed.replanned.as_ref().map(plan_json),
+    })
+}
+
+/// Returns the word for an ending.
+fn ending(outcome: &Outcome) -> &'static str {
+    match outcome.ending {
+        Ending::Success => "success",
+        Ending::Failure => "failure",
+        Ending::Skipped => "skipped",
+    }
+}

@@ -1,0 +1,52 @@
+//! `teddy log`
+
+use std::process::ExitCode;
+
+use super::app::App;
+use super::exit;
+use crate::text::visible::visible;
+use crate::ui::style::{Line, Tone};
+use crate::workflow::history::Row;
+
+/// List the turns of the session, newest first
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  teddy log\n  teddy log -n 5 --json\n  git log --first-parent teddy/sessions/add-auth")]
+pub(super) struct Args {
+    /// At most this many
+    #[arg(short = 'n', long, value_name = "N")]
+    max_count: Option<usize>,
+}
+
+/// Prints the list.
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    let project = app.project()?;
+    let rows = project.log(args.max_count.unwrap_or(usize::MAX))?;
+    if app.global.json {
+        app.print_json(&rows)?;
+        return Ok(exit::DONE.into());
+    }
+    let paint = app.paint_results();
+    let text: String = rows.iter().map(|row| format!("{}\n", line(row).paint(paint))).collect();
+    app.page(&project, &text)?;
+    Ok(exit::DONE.into())
+}
+
+/// Returns a row as a line; the turns of an invoked agent are indented.
+fn line(row: &Row) -> Line {
+    let tone = match row.status.word() {
+        "executed" | "restored" => Tone::Added,
+        "failed" | "rejected" => Tone::Removed,
+        _ => Tone::Faint,
+    };
+    let files = match row.files.len() {
+        0 => String::new(),
+        1 => " (1 file)".to_owned(),
+        n => format!(" ({n} files)"),
+    };
+    let cost = row.cost.map(|cost| format!(" ${cost:.2}")).unwrap_or_default();
+    Line::of(Tone::Strong, &format!("{:>4} ", row.number))
+        .with(Tone::Accent, &format!("{} ", &row.commit.to_string()[..8]))
+        .with(tone, &format!("{:9}", row.status.word()))
+        .with(Tone::Plain, &format!("{}{}", "  ".repeat(row.depth), visible(&row.title)))
+        .with(Tone::Faint, &format!("{files}{cost}"))
+}

@@ -1,0 +1,40 @@
+//! `teddy new`
+
+use std::process::ExitCode;
+
+use super::app::App;
+use super::exit;
+use crate::session::name::SessionName;
+use crate::workflow;
+
+/// Start a session
+///
+/// The name is kebab-case, such as `add-auth`. The session becomes the one in use in this worktree.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  teddy new add-auth\n  teddy new fix-login -a debugger")]
+pub(super) struct Args {
+    /// The session's name
+    name: String,
+    /// The agent that plans; `teddy get-prompt` lists them
+    #[arg(short, long, value_name = "AGENT")]
+    agent: Option<String>,
+}
+
+/// Starts the session and prints its ref.
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    let name = SessionName::parse(&args.name)?;
+    let mut project = app.project()?;
+    let agent = project.agent(&args.agent.unwrap_or_else(|| project.settings.agent.clone()))?;
+    let lock = project.lock("new")?;
+    let mut user = app.user(&project, false);
+    project.recover(user.as_mut())?;
+    let commit = workflow::new::new(&mut project, &name, &agent)?;
+    drop(lock);
+    if app.global.json {
+        app.print_json(&serde_json::json!({ "session": name, "ref": name.reference(), "commit": commit, "agent": agent.name }))?;
+    } else {
+        app.print(format!("{}\n", name.reference()))?;
+        app.say(&format!("Started session {name} with the agent {}. Next: teddy plan -m '...'", agent.name));
+    }
+    Ok(exit::DONE.into())
+}

@@ -1,0 +1,104 @@
+//! `teddy plan`
+
+use std::io::Read as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+
+use super::app::App;
+use super::exit;
+use crate::session::meta::Origin;
+use crate::workflow::plan::{Planned, Wish, plan};
+
+/// Ask the model for a plan, and keep it as the session's draft
+///
+/// Makes `input.md`, asks, repairs the fences of the answer and checks it. Nothing runs before `teddy execute`.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  teddy plan -m 'add a --version flag'\n  teddy plan -m - < request.txt\n  teddy plan --from answer.md          take an answer from a chat window\n  teddy plan --model 'command:claude -p' -m 'fix the test'")]
+pub(super) struct Args {
+    /// What you want; `-` reads standard input
+    #[arg(short, long, value_name = "TEXT")]
+    message: Option<String>,
+    /// Take this file (or `-`) as the model's raw answer
+    #[arg(long, value_name = "FILE")]
+    from: Option<String>,
+    /// The model: a name of the configuration, or `kind:id`
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+    /// The pipeline of `.teddy/pipelines/`
+    #[arg(long, value_name = "NAME")]
+    pipeline: Option<String>,
+    /// Show the model this many turns before the previous one
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    context_depth: u64,
+}
+
+/// Plans and says what came of it.
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    let project = app.project()?;
+    let mut user = app.user(&project, false);
+    let message = args.message.map(|text| if text == "-" { read("-") } else { Ok(text) }).transpose()?;
+    let from = args.from.as_deref().map(|path| read_below(app, path)).transpose()?;
+    let wish = Wish { message, from, model: args.model, pipeline: args.pipeline, depth: args.context_depth, origin: Origin::User };
+    let planned = plan(&project, &wish, user.as_mut())?;
+    drop(user);
+    show(app, &planned)?;
+    Ok(if planned.diagnostics.is_empty() { exit::DONE } else { exit::REJECTED }.into())
+}
+
+/// Prints the plan, or what is wrong with it.
+fn show(app: &App, planned: &Planned) -> anyhow::Result<()> {
+    if app.global.json {
+        return app.print_json(&json(planned));
+    }
+    app.print(&planned.text)?;
+    if planned.diagnostics.is_empty() {
+        app.say(&format!("Planned turn {}: {}. Next: teddy execute", planned.turn, planned.title));
+        return Ok(());
+    }
+    app.warn(&format!("the plan of turn {} has {} mistakes:", planned.turn, planned.diagnostics.len()));
+    app.warn(&crate::session::report::errors(&planned.diagnostics));
+    if let Some(outline) = &planned.outline {
+        app.say(&format!("How the plan was read:\n{outline}"));
+    }
+    app.say("`teddy execute` records it as rejected and asks the model again.");
+    Ok(())
+}
+
+/// Returns the result as JSON.
+pub(super) fn json(planned: &Planned) -> serde_json::Value {
+    let model = planned.model.as_ref();
+    serde_json::json!({
+        "turn": planned.turn,
+        "title": planned.title,
+        "model": model.map(|m| &m.asked),
+        "answered_by": model.map(|m| &m.answered),
+        "tokens_in": model.map(|m| m.tokens_in),
+        "tokens_out": model.map(|m| m.tokens_out),
+        "cost": model.and_then(|m| m.cost),
+        "repair": planned.repair,
+        "diagnostics": planned.diagnostics,
+    })
+}
+
+/// Reads a file relative to the folder in use, or standard input.
+pub(super) fn read_below(app: &App, path: &str) -> anyhow::Result<String> {
+    if path == "-" { read(path) } else { read(&app.folder()?.join(path).to_string_lossy()) }
+}
+
+/// Reads a text file, or standard input for `-`.
+fn read(path: &str) -> anyhow::Result<String> {
+    let bytes = if path == "-" {
+        let mut bytes = Vec::new();
+        std::io::stdin().lock().read_to_end(&mut bytes).context("reading standard input")?;
+        bytes
+    } else {
+        std::fs::read(Path::new(path)).with_context(|| format!("cannot read `{path}`"))?
+    };
+    String::from_utf8(bytes).map_err(|error| {
+        let valid = error.utf8_error().valid_up_to();
+        let line = error.as_bytes()[..valid].iter().filter(|&&b| b == b'\n').count() + 1;
+        anyhow::anyhow!("`{path}` is not UTF-8: line {line} has the byte 0x{:02x}; save it as UTF-8", error.as_bytes()[valid])
+    })
+}

@@ -1,0 +1,105 @@
+//! `teddy preprocess`
+
+use std::io::Read as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+
+use super::app::App;
+use super::exit;
+use crate::host::{clipboard, file};
+use crate::plan::repair::{Level, Repaired, repair};
+
+/// Repair the code fences of a plan
+///
+/// Only fences are rewritten, never a byte of content; a plan that reads as valid stays as it is, byte for byte.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  teddy preprocess plan.md          in place\n  teddy preprocess - < plan.md      standard input to standard output\n  teddy preprocess                  the clipboard, to standard output and back")]
+pub(super) struct Args {
+    /// The plan; `-` for standard input, the clipboard if left out
+    #[arg(value_name = "FILE")]
+    file: Option<String>,
+    /// Leave the clipboard as it is
+    #[arg(long)]
+    no_copy: bool,
+}
+
+/// Repairs and says what was done.
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    let repaired = match args.file.as_deref() {
+        None => from_clipboard(app, args.no_copy)?,
+        Some("-") => {
+            let mut bytes = Vec::new();
+            std::io::stdin().lock().read_to_end(&mut bytes).context("reading standard input")?;
+            let repaired = repair(&text(bytes, "standard input")?);
+            print(app, &repaired)?;
+            repaired
+        }
+        Some(name) => in_place(app, name)?,
+    };
+    for note in &repaired.notes {
+        app.say(&format!("line {}: {}", note.line, note.message));
+    }
+    match repaired.level {
+        Level::Clean => app.say("There is nothing to repair."),
+        Level::Refenced | Level::Repaired => app.say("The fences are repaired."),
+        Level::Doubtful => app.warn("another reading is about as likely; check the result"),
+        Level::Hopeless => app.warn("where the blocks end cannot be told; the plan is as it was"),
+    }
+    let unsure = repaired.level >= Level::Doubtful;
+    Ok(if unsure { exit::REJECTED } else { exit::DONE }.into())
+}
+
+/// Prints the result.
+fn print(app: &App, repaired: &Repaired) -> anyhow::Result<()> {
+    if app.global.json {
+        return app.print_json(&serde_json::json!({ "level": repaired.level, "notes": repaired.notes, "text": repaired.text }));
+    }
+    app.print(&repaired.text)
+}
+
+/// Repairs the clipboard.
+fn from_clipboard(app: &App, no_copy: bool) -> anyhow::Result<Repaired> {
+    let copied = clipboard::paste().context("reading the clipboard (`teddy preprocess -` reads standard input)")?;
+    anyhow::ensure!(!copied.trim().is_empty(), "the clipboard is empty; name a file, or `-` for standard input");
+    let repaired = repair(&copied);
+    print(app, &repaired)?;
+    if !no_copy {
+        clipboard::copy(&repaired.text).context("writing the clipboard")?;
+        app.say("Output copied to clipboard.");
+    }
+    Ok(repaired)
+}
+
+/// Repairs a file; one that needs nothing is not written.
+fn in_place(app: &App, name: &str) -> anyhow::Result<Repaired> {
+    let path = app.folder()?.join(name);
+    let bytes = match std::fs::read(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => anyhow::bail!("plan file not found at `{name}`"),
+        read => read.with_context(|| format!("cannot read `{name}`"))?,
+    };
+    let before = text(bytes, name)?;
+    let repaired = repair(&before);
+    if repaired.text != before {
+        write(&path, repaired.text.as_bytes()).with_context(|| format!("writing `{name}`"))?;
+    }
+    if app.global.json {
+        app.print_json(&serde_json::json!({ "level": repaired.level, "notes": repaired.notes }))?;
+    }
+    Ok(repaired)
+}
+
+/// Replaces a file in one step; its permissions stay.
+fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    // A link is followed: the user named the file that it leads to.
+    let path = path.canonicalize()?;
+    let permissions = path.metadata()?.permissions();
+    file::write_atomic(&path, bytes)?;
+    Ok(std::fs::set_permissions(&path, permissions)?)
+}
+
+/// Takes bytes for text.
+fn text(bytes: Vec<u8>, name: &str) -> anyhow::Result<String> {
+    String::from_utf8(bytes).map_err(|error| anyhow::anyhow!("`{name}` is not UTF-8 (byte {})", error.utf8_error().valid_up_to()))
+}

@@ -1,0 +1,101 @@
+//! `teddy restore`
+
+use std::process::ExitCode;
+
+use super::app::App;
+use super::exit;
+use crate::workflow::restore::{Done, OnOverlap, Wish, restore};
+
+/// Bring the workspace back to the state it had after a turn
+///
+/// Undoes what later turns did and keeps your own later edits. The restore is a turn of its own, so that it can be
+/// undone. Ignored files are never touched.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  teddy restore 2\n  teddy restore 2 src/           only what is below src/\n  teddy restore 2 -n             show what would change\n  teddy restore 2 --exact        make the files equal to the snapshot")]
+pub(super) struct Args {
+    /// The turn: a number, `@`, `@~1`, `<session>:<turn>`, or anything `git rev-parse` takes
+    turn: String,
+    /// Files and folders to restrict it to
+    #[arg(value_name = "PATH")]
+    paths: Vec<String>,
+    #[command(flatten)]
+    how: How,
+    /// Leave the context as it is
+    #[arg(long)]
+    files_only: bool,
+}
+
+/// How a restore, an undo and a redo go about it.
+#[derive(clap::Args)]
+pub(super) struct How {
+    /// Show what would change, and change nothing
+    #[arg(short = 'n', long)]
+    dry_run: bool,
+    /// Make the files equal to the snapshot, your own later edits included (they are recorded first)
+    #[arg(long, group = "overlap")]
+    exact: bool,
+    /// Where edits overlap, keep yours
+    #[arg(long, group = "overlap")]
+    ours: bool,
+    /// Where edits overlap, take the turn's
+    #[arg(long, group = "overlap")]
+    theirs: bool,
+    /// Where edits overlap, write conflict markers
+    #[arg(long, group = "overlap")]
+    markers: bool,
+    /// Don't ask
+    #[arg(short, long)]
+    yes: bool,
+}
+
+impl How {
+    /// Returns what is wanted.
+    pub(super) fn wish(&self) -> Wish {
+        let on_overlap = match self {
+            How { exact: true, .. } => OnOverlap::Exact,
+            How { ours: true, .. } => OnOverlap::Ours,
+            How { theirs: true, .. } => OnOverlap::Theirs,
+            How { markers: true, .. } => OnOverlap::Markers,
+            _ => OnOverlap::Stop,
+        };
+        Wish { on_overlap, dry_run: self.dry_run, ..Wish::default() }
+    }
+}
+
+/// Restores and says what changed.
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    let project = app.project()?;
+    let mut user = app.user(&project, true);
+    let prefix = crate::workflow::paths::below(&project.repository, &app.folder()?, &args.paths)?;
+    let wish = Wish { paths: prefix, files_only: args.files_only, ..args.how.wish() };
+    if args.how.exact && !args.how.yes && !args.how.dry_run {
+        let preview = restore(&project, &args.turn, &Wish { dry_run: true, ..wish.clone() }, user.as_mut())?;
+        let changed = preview.written.len() + preview.deleted.len();
+        if changed > 0 && !app.user(&project, false).confirm(&format!("Make {changed} files equal to turn {}?", args.turn), "-y")? {
+            app.say("Nothing was changed.");
+            return Ok(exit::DONE.into());
+        }
+    }
+    let done = restore(&project, &args.turn, &wish, user.as_mut())?;
+    show(app, &done, wish.dry_run)
+}
+
+/// Says what changed, or would.
+pub(super) fn show(app: &App, done: &Done, dry_run: bool) -> anyhow::Result<ExitCode> {
+    if app.global.json {
+        app.print_json(done)?;
+    } else {
+        let mut text = String::new();
+        for (word, paths) in [("write", &done.written), ("delete", &done.deleted), ("keep", &done.kept), ("overlap", &done.overlaps)] {
+            paths.iter().for_each(|path| text.push_str(&format!("{word} {}\n", crate::text::visible::visible(path))));
+        }
+        app.print(text)?;
+        let changed = done.written.len() + done.deleted.len();
+        match (dry_run, done.overlaps.is_empty()) {
+            (_, false) => app.warn("your own edits overlap with what the turns did; use --ours, --theirs, --markers or --exact"),
+            (true, true) => app.say(&format!("Turn {} would change {changed} files.", done.turn)),
+            (false, true) => app.say(&format!("The workspace is as after turn {}: {changed} files changed, {} of your own kept.", done.turn, done.kept.len())),
+        }
+    }
+    Ok(if done.overlaps.is_empty() { exit::DONE } else { exit::OVERLAP }.into())
+}

@@ -1,0 +1,32 @@
+//! `teddy sessions`
+
+use std::process::ExitCode;
+
+use super::app::App;
+use super::exit;
+use crate::text::visible::visible;
+
+/// List the sessions, the one that changed last first
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  teddy sessions\n  teddy sessions --json\n  git for-each-ref refs/teddy/sessions")]
+pub(super) struct Args {}
+
+/// Prints the list.
+pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    let project = app.project()?;
+    let rows = project.session_rows()?;
+    if app.global.json {
+        app.print_json(&rows)?;
+        return Ok(exit::DONE.into());
+    }
+    let width = rows.iter().map(|row| row.name.len()).max().unwrap_or(0);
+    let line = |row: &crate::workflow::history::SessionRow| {
+        let mark = if row.current { '*' } else { ' ' };
+        format!("{mark} {:width$}  {:>4} turns  {}  {}\n", row.name, row.turns, &row.updated[..10.min(row.updated.len())], visible(&row.title))
+    };
+    app.print(rows.iter().map(line).collect::<String>())?;
+    if rows.is_empty() {
+        app.say("There is no session; `teddy new <name>` starts one.");
+    }
+    Ok(exit::DONE.into())
+}

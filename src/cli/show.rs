@@ -1,0 +1,54 @@
+//! `teddy show`
+
+use std::process::ExitCode;
+
+use super::app::App;
+use super::exit;
+use crate::session::artifact;
+use crate::text::visible::visible_block;
+
+/// Show a turn: its report, or one of its files
+///
+/// The files of a turn: input.md, user_prompt.txt, system_prompt.xml, reply.md, plan.md, report.md, turn.context,
+/// session.context, meta.yaml, steps/, output/, next/.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  teddy show                        the newest turn's report\n  teddy show 3 plan.md\n  git show teddy/sessions/add-auth~2:report.md")]
+pub(super) struct Args {
+    /// The turn, the newest one if left out; and one of its files, `report.md` if left out
+    #[arg(value_name = "[TURN] [ARTIFACT]", num_args = 0..=2)]
+    words: Vec<String>,
+}
+
+/// Prints the file.
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    let project = app.project()?;
+    let store = project.store();
+    let session = project.session()?;
+    let is_file = |word: &str| word.contains('.') && word.parse::<u64>().is_err() && !word.contains(':');
+    let (turn, wanted) = match args.words.as_slice() {
+        [] => ("@", None),
+        [word] if is_file(word) => ("@", Some(word.as_str())),
+        [turn] => (turn.as_str(), None),
+        [turn, file, ..] => (turn.as_str(), Some(file.as_str())),
+    };
+    let turn = store.turn(&session, turn)?;
+    let files = project.repository.files(turn.tree)?;
+    if app.global.json {
+        let mut value = serde_json::to_value(project.row(&turn)?)?;
+        value["artifacts"] = serde_json::json!(files.keys().collect::<Vec<_>>());
+        app.print_json(&value)?;
+        return Ok(exit::DONE.into());
+    }
+    let default = if files.contains_key(artifact::REPORT) { artifact::REPORT } else { artifact::META };
+    let name = wanted.unwrap_or(default);
+    let Some(content) = files.get(name) else {
+        let names: Vec<&str> = files.keys().map(String::as_str).collect();
+        anyhow::bail!("turn {} has no `{name}`; it has {}", turn.number(), names.join(", "));
+    };
+    if crate::ui::terminal::is_stdout() {
+        app.page(&project, &visible_block(&String::from_utf8_lossy(content)))?;
+    } else {
+        app.print(content)?;
+    }
+    Ok(exit::DONE.into())
+}

@@ -1,0 +1,37 @@
+//! `teddy start`
+
+use std::process::ExitCode;
+
+use super::app::App;
+use super::resume::{How, go};
+use crate::session::name::SessionName;
+use crate::workflow;
+
+/// Start a session and go on with it: `new`, then the loop of `resume`
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  teddy start add-auth -m 'add a login form'\n  teddy start -m 'fix the build' --yolo")]
+pub(super) struct Args {
+    /// The session's name; made of the message if left out
+    name: Option<String>,
+    /// The agent that plans
+    #[arg(short, long, value_name = "AGENT")]
+    agent: Option<String>,
+    #[command(flatten)]
+    how: How,
+}
+
+/// Starts and goes on.
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    let mut project = app.project()?;
+    let name = match &args.name {
+        Some(name) => SessionName::parse(name)?,
+        None => args.how.session_name(&project)?,
+    };
+    let agent = project.agent(&args.agent.unwrap_or_else(|| project.settings.agent.clone()))?;
+    {
+        let _lock = project.lock("start")?;
+        workflow::new::new(&mut project, &name, &agent)?;
+    }
+    app.say(&format!("Started session {name}."));
+    go(app, project, args.how)
+}

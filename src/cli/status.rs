@@ -1,0 +1,42 @@
+//! `teddy status`
+
+use std::process::ExitCode;
+
+use super::app::App;
+use super::exit;
+use crate::text::visible::visible;
+
+/// Show where things stand: the session, its newest turn, the plan that waits, your changes since
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  teddy status\n  teddy status --json")]
+pub(super) struct Args {}
+
+/// Prints the state.
+pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    let project = app.project()?;
+    let standing = project.standing()?;
+    if app.global.json {
+        app.print_json(&standing)?;
+        return Ok(exit::DONE.into());
+    }
+    let (Some(session), Some(turn)) = (&standing.session, standing.turn) else {
+        app.print("No session is in use here.\n")?;
+        app.say("`teddy new <name>` starts one; `teddy sessions` lists them.");
+        return Ok(exit::DONE.into());
+    };
+    let mut text = format!("Session {session}, turn {turn}\n");
+    match &standing.draft {
+        Some(draft) => text.push_str(&format!("A plan waits for turn {}: {} ({} actions)\n", turn + 1, visible(&draft.title), draft.actions)),
+        None => text.push_str(&format!("Ready for turn {}\n", turn + 1)),
+    }
+    let changed = &standing.workspace.changed;
+    if changed.is_empty() {
+        text.push_str("Your files are as the newest turn left them\n");
+    } else {
+        text.push_str(&format!("{} files changed since:\n", changed.len()));
+        changed.iter().for_each(|path| text.push_str(&format!("  {}\n", visible(path))));
+    }
+    app.print(text)?;
+    app.say(if standing.draft.is_some() { "Next: teddy execute" } else { "Next: teddy plan -m '...'" });
+    Ok(exit::DONE.into())
+}

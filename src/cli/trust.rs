@@ -1,0 +1,48 @@
+//! `teddy trust`
+
+use std::process::ExitCode;
+
+use super::app::App;
+use super::exit;
+use crate::workflow::trust::{Seen, remember, see};
+
+/// Show what this repository's `.teddy/` would decide, and trust it as it is now
+///
+/// Trust is bound to the content: with any changed byte it ends, and the next `teddy trust` shows the difference.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  teddy trust                       look, then decide\n  teddy trust -y\n  teddy trust --revoke")]
+pub(super) struct Args {
+    /// Trust without a question
+    #[arg(short, long)]
+    yes: bool,
+    /// Trust it no longer
+    #[arg(long, conflicts_with = "yes")]
+    revoke: bool,
+}
+
+/// Shows, asks, remembers.
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    let project = app.project()?;
+    if args.revoke {
+        remember(&project, false)?;
+        app.say("This repository is not trusted any more.");
+        return Ok(exit::DONE.into());
+    }
+    let Seen { text, is_trusted, is_empty } = see(&project)?;
+    if app.global.json {
+        app.print_json(&serde_json::json!({ "trusted": is_trusted, "shown": text }))?;
+    } else {
+        app.print(&text)?;
+    }
+    if is_trusted || is_empty {
+        app.say(if is_empty { "This repository asks for nothing that takes trust." } else { "This repository is trusted as it is." });
+        return Ok(exit::DONE.into());
+    }
+    if !args.yes && !app.user(&project, false).confirm("Trust exactly this?", "-y")? {
+        app.say("Nothing was trusted.");
+        return Ok(exit::FAILED.into());
+    }
+    remember(&project, true)?;
+    app.say("Trusted, until any of it changes.");
+    Ok(exit::DONE.into())
+}

@@ -1,0 +1,39 @@
+//! Forking a session at a turn, and going on with another one.
+
+use crate::git::object::CommitId;
+use crate::git::reference::{Expected, MoveError};
+use crate::session::name::SessionName;
+use crate::session::store::StoreError;
+use crate::workflow::project::Project;
+use crate::workflow::user::User;
+
+/// Starts a session whose newest turn is a turn of another one, and goes on with it. Your files stay as they are.
+///
+/// # Errors
+/// Where there is no such turn, or the name is taken.
+pub fn branch(project: &mut Project, turn: &str, name: &SessionName, user: &mut dyn User) -> anyhow::Result<CommitId> {
+    let commit = {
+        let _lock = project.lock("branch")?;
+        project.recover(user)?;
+        let from = project.store().turn(&project.session()?, turn)?;
+        let log = format!("teddy: branch from {}", from.commit);
+        let moved = project.repository.move_reference(&name.reference(), Expected::Absent, from.commit, &log);
+        moved.map_err(|error| match error {
+            MoveError::Moved { .. } => anyhow::Error::from(StoreError::Taken(name.clone())),
+            MoveError::Store(error) => error,
+        })?;
+        project.journal().keep_tip(name, from.commit)?;
+        from.commit
+    };
+    project.use_session(name)?;
+    Ok(commit)
+}
+
+/// Goes on with another session.
+///
+/// # Errors
+/// Where there is none of this name.
+pub fn switch(project: &mut Project, name: &SessionName) -> anyhow::Result<()> {
+    project.store().tip(name)?;
+    project.use_session(name)
+}

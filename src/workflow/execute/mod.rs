@@ -1,0 +1,256 @@
+//! Executing a plan: validated, reviewed, run elsewhere, recorded, brought to the user's files.
+
+mod record;
+mod reject;
+mod stage;
+
+use crate::git::object::CommitId;
+use crate::plan::Plan;
+use crate::plan::diagnostic::Diagnostic;
+use crate::plan::run::{Effect, Outcome};
+use crate::session::artifact;
+use crate::session::meta::Status;
+use crate::session::name::SessionName;
+use crate::session::store::Draft;
+use crate::session::transition::Caller;
+use crate::session::turn::Turn;
+use crate::workflow::judge::{Ground, Judged};
+use crate::workflow::lists::Lists;
+use crate::workflow::new::new;
+use crate::workflow::plan::{Planned, keep_plan};
+use crate::workflow::project::{NoSession, Project};
+use crate::workflow::user::{Approved, Decision, Event, Proposal, Question, User};
+use crate::workflow::workspace::Recorded;
+
+/// How often a review is begun again because the user's files changed under it.
+const MAX_REVIEWS: u32 = 5;
+
+/// What is wanted of an execution.
+#[derive(Debug, Clone, Default)]
+pub struct Wish {
+    /// A plan from elsewhere; the draft's without it.
+    pub plan: Option<String>,
+    /// Whether a rejected plan goes back to the model.
+    pub replan: bool,
+    /// The model that is asked again.
+    pub model: Option<String>,
+}
+
+/// What came of an execution.
+#[derive(Debug, Clone, Default)]
+pub struct Executed {
+    /// The session; empty where none was begun.
+    pub session: String,
+    /// The turn.
+    pub turn: u64,
+    /// The turn's commit; nothing where nothing was recorded.
+    pub commit: Option<CommitId>,
+    /// How the turn ended; nothing where the user left it as it was.
+    pub status: Option<Status>,
+    /// The workspace commit before.
+    pub before: Option<CommitId>,
+    /// The workspace commit after.
+    pub after: Option<CommitId>,
+    /// Whether the result is in the user's files.
+    pub synced: bool,
+    /// Where it meets the user's own edits.
+    pub overlaps: Vec<String>,
+    /// The plan.
+    pub plan: Plan,
+    /// What each action came to.
+    pub outcomes: Vec<Outcome>,
+    /// Every mistake of a rejected plan.
+    pub diagnostics: Vec<Diagnostic>,
+    /// Whether the user ended the run.
+    pub interrupted: bool,
+    /// The plan that was made instead.
+    pub replanned: Option<Planned>,
+    /// What the user wants instead of a declined plan.
+    pub instead: Option<String>,
+}
+
+/// A turn on its way through an execution.
+struct Case<'a> {
+    /// The newest turn.
+    tip: &'a Turn,
+    /// The turn in progress.
+    draft: Draft,
+    /// The user's files.
+    recorded: Recorded,
+    /// The context lists.
+    lists: Lists,
+    /// Who handed over.
+    caller: Option<Caller>,
+    /// The plan.
+    judged: Judged,
+}
+
+/// Executes a plan in the session in use; without one, a session is begun that is named after the plan.
+///
+/// # Errors
+/// Where no plan waits, or the repository, the worktree or the files cannot be written.
+pub fn execute(project: &mut Project, wish: &Wish, user: &mut dyn User) -> anyhow::Result<Executed> {
+    let session = match (project.session(), &wish.plan) {
+        (Err(error), Some(text)) if error.is::<NoSession>() => match begin(project, text)? {
+            Ok(session) => session,
+            Err(rejected) => return Ok(*rejected),
+        },
+        (session, _) => session?,
+    };
+    let _session_lock = project.lock_session(&session, "execute")?;
+    project.recover_now(user)?;
+    let tip = project.store().tip(&session)?;
+    let mut draft = project.store().draft(&tip)?;
+    if let Some(text) = &wish.plan {
+        adopt(project, &tip, &mut draft, text)?;
+    }
+    anyhow::ensure!(draft.is_planned(), NoPlan(session));
+    let executed = execute_turn(project, &tip, draft, wish, user)?;
+    answer(project, &tip.session, &executed, user)?;
+    Ok(executed)
+}
+
+/// No plan waits.
+#[derive(Debug, thiserror::Error)]
+#[error("no plan waits in session `{0}`")]
+pub struct NoPlan(SessionName);
+
+/// Begins a session for a plan from elsewhere, if the plan is one.
+fn begin(project: &mut Project, text: &str) -> anyhow::Result<Result<SessionName, Box<Executed>>> {
+    let repaired = crate::plan::repair::repair(text);
+    let (plan, diagnostics) = crate::plan::parse(&repaired.text);
+    if !diagnostics.is_empty() {
+        return Ok(Err(Box::new(Executed { plan, diagnostics, status: Some(Status::Rejected), ..Executed::default() })));
+    }
+    let agent = project.agent(&project.settings.agent.clone())?;
+    let _lock = project.lock("new")?;
+    let name = project.free_name(SessionName::from_title(&plan.title))?;
+    new(project, &name, &agent)?;
+    Ok(Ok(name))
+}
+
+/// Makes a plan from elsewhere the plan of the turn in progress.
+fn adopt(project: &Project, tip: &Turn, draft: &mut Draft, text: &str) -> anyhow::Result<()> {
+    let lists = project.lists(draft)?;
+    let recorded = project.record_locked(tip)?;
+    let caller = project.caller(tip, draft.meta.caller_turn_id)?;
+    let judged = project.judge(text, &Ground { tip, tree: recorded.tree, lists: &lists, caller: caller.as_ref() })?;
+    draft.meta.started = Some(crate::host::clock::now().timestamp().to_string());
+    draft.artifacts.remove(artifact::INPUT);
+    keep_plan(draft, text, &judged);
+    project.store().save_draft(tip, draft)
+}
+
+/// Executes the plan of a turn in progress; the session is locked.
+///
+/// # Errors
+/// As for [`execute`].
+pub fn execute_turn(project: &Project, tip: &Turn, draft: Draft, wish: &Wish, user: &mut dyn User) -> anyhow::Result<Executed> {
+    let mut approved: Option<Approved> = None;
+    for _ in 0..MAX_REVIEWS {
+        let case = open_case(project, tip, draft.clone(), approved.take())?;
+        if !case.judged.diagnostics().is_empty() {
+            user.tell(Event::Rejected { diagnostics: case.judged.diagnostics() });
+            return reject::reject(project, case, wish, user);
+        }
+        let decision = review(project, &case, user)?;
+        let chosen = match decision {
+            Decision::Quit => return Ok(left(&case)),
+            Decision::Skip(words) => return decline(project, case, words, user),
+            Decision::Run(chosen) => chosen,
+        };
+        let now = project.snapshot(&forced(&chosen.plan, project))?;
+        if now.tree == case.recorded.tree {
+            return record::run_and_record(project, case, chosen, user);
+        }
+        user.tell(Event::Warning("your files changed while the plan was reviewed; it is validated again"));
+        approved = Some(chosen);
+    }
+    anyhow::bail!("your files change all the time; nothing was run")
+}
+
+/// Records the user's files and judges the plan on them.
+fn open_case<'a>(project: &Project, tip: &'a Turn, draft: Draft, approved: Option<Approved>) -> anyhow::Result<Case<'a>> {
+    let text = draft.artifacts.text_or_empty(artifact::PLAN);
+    let (plan, _) = crate::plan::parse(&text);
+    let plan = approved.map_or(plan, |approved| approved.plan);
+    let recorded = {
+        let _lock = project.lock("execute")?;
+        project.record(tip, &forced(&plan, project))?
+    };
+    let lists = project.lists(&draft)?;
+    let caller = project.caller(tip, draft.meta.caller_turn_id)?;
+    let judged = project.judge(&text, &Ground { tip, tree: recorded.tree, lists: &lists, caller: caller.as_ref() })?;
+    Ok(Case { tip, draft, recorded, lists, caller, judged })
+}
+
+/// Returns the paths that must be in the snapshots although git may ignore them: what the plan
+/// writes, and the memos. Secrets stay out.
+fn forced(plan: &Plan, project: &Project) -> Vec<Vec<u8>> {
+    use crate::plan::action::Kind;
+    let limits = project.limits();
+    let targets = plan.actions.iter().filter_map(|action| match &action.kind {
+        Kind::Create(create) => Some(&create.path),
+        Kind::Edit(edit) => Some(&edit.path),
+        _ => None,
+    });
+    let open = targets.filter(|path| !limits.is_secret(path.file_name().as_bytes()));
+    let mut paths: Vec<Vec<u8>> = open.map(|path| path.as_str().as_bytes().to_vec()).collect();
+    if !plan.memos.is_empty() {
+        paths.push(crate::workflow::lookup::MEMOS.as_bytes().to_vec());
+    }
+    paths
+}
+
+/// Lets the user decide.
+fn review(project: &Project, case: &Case<'_>, user: &mut dyn User) -> anyhow::Result<Decision> {
+    let ground = Ground { tip: case.tip, tree: case.recorded.tree, lists: &case.lists, caller: case.caller.as_ref() };
+    let revise = |plan: &Plan| project.simulate(plan, &ground);
+    let proposal = Proposal {
+        session: case.tip.session.as_str(),
+        turn: case.draft.meta.number,
+        plan: &case.judged.plan,
+        text: &case.judged.repaired.text,
+        repair: &case.judged.repaired,
+        simulation: &case.judged.simulation,
+        confinement: &project.confinement(),
+        revise: &revise,
+    };
+    user.review(&proposal)
+}
+
+/// Returns what is to say where the user leaves everything as it is.
+fn left(case: &Case<'_>) -> Executed {
+    Executed {
+        session: case.tip.session.to_string(),
+        turn: case.draft.meta.number,
+        plan: case.judged.plan.clone(),
+        ..Executed::default()
+    }
+}
+
+/// Records that the user did not want the plan.
+fn decline(project: &Project, case: Case<'_>, words: Option<String>, user: &mut dyn User) -> anyhow::Result<Executed> {
+    let words = match words {
+        Some(words) => Some(words),
+        None => user.ask(&Question::Instead { title: &case.judged.plan.title })?,
+    };
+    let mut executed = record::record_declined(project, case, words.as_deref().unwrap_or_default())?;
+    executed.instead = words.filter(|words| !words.trim().is_empty());
+    Ok(executed)
+}
+
+/// Asks the user for the answer that the plan waits for; it becomes the next turn's message.
+fn answer(project: &Project, session: &SessionName, executed: &Executed, user: &mut dyn User) -> anyhow::Result<()> {
+    let said = executed.outcomes.iter().rev().find_map(|outcome| match &outcome.effect {
+        Some(Effect::Chat { message }) => Some(message),
+        _ => None,
+    });
+    let Some(message) = said.filter(|_| executed.commit.is_some() && !executed.interrupted) else { return Ok(()) };
+    // Where nobody can be asked, the question stands in the report and the next message answers it.
+    let Ok(Some(answer)) = user.ask(&Question::Answer { message }) else { return Ok(()) };
+    let tip = project.store().tip(session)?;
+    let mut draft = project.store().draft(&tip)?;
+    draft.artifacts.put(artifact::USER_PROMPT, answer);
+    project.store().save_draft(&tip, &mut draft)
+}

@@ -1,0 +1,267 @@
+//! Recording a turn whose plan ran, or was declined.
+
+use uuid::Uuid;
+
+use super::stage::{Left, perform};
+use super::{Case, Executed};
+use crate::config::settings::OnFailure;
+use crate::git::object::{CommitId, TreeId};
+use crate::git::reference::Expected;
+use crate::host::clock;
+use crate::plan::Plan;
+use crate::plan::run::{Effect, Ending, Outcome};
+use crate::session::artifact::{self, Artifacts};
+use crate::session::meta::{self, Meta, NextMeta, SCHEMA, Status, Workspace};
+use crate::session::report::Report;
+use crate::session::report::action::output_name;
+use crate::session::store::NewTurn;
+use crate::session::transition::{self, Agent, Current, Next, Others};
+use crate::text::resource::Artifact;
+use crate::workflow::complete::{Fit, Move, Step};
+use crate::workflow::lookup::list;
+use crate::workflow::project::Project;
+use crate::workflow::restore::shown;
+use crate::workflow::user::{Approved, User};
+
+/// Everything that a turn is written from.
+pub(super) struct Writing<'a> {
+    /// How it ended.
+    pub status: Status,
+    /// The plan as it ran, or as proposed.
+    pub plan: &'a Plan,
+    /// What each action came to.
+    pub outcomes: &'a [Outcome],
+    /// For each memo whether it was applied.
+    pub memos: &'a [bool],
+    /// The user's changes.
+    pub modifications: &'a [(usize, String)],
+    /// The first state of the next turn.
+    pub next: Next,
+    /// The workspace after it.
+    pub workspace: Workspace,
+    /// What a command changed in the repository itself.
+    pub repository_changes: Vec<String>,
+}
+
+/// Runs what was approved and records the turn.
+pub(super) fn run_and_record(project: &Project, case: Case<'_>, approved: Approved, user: &mut dyn User) -> anyhow::Result<Executed> {
+    let left = perform(project, &case, &approved, user)?;
+    let failed = left.ran.failed || left.ran.interrupted;
+    let rolled_back = failed && project.settings.on_failure == OnFailure::Rollback;
+    let (base, tree) = if rolled_back { (case.recorded.commit, case.recorded.tree) } else { (left.base, left.tree) };
+    let title = crate::session::message::subject(&approved.plan.title);
+    let message = format!("{title}\n\nTeddy-Session: {}\nTeddy-Turn: {}\n", case.tip.session, case.draft.meta.number);
+    let after = project.advance(base, tree, &message)?;
+    let next = next_state(project, &case, &left.ran.outcomes)?;
+    let modifications = crate::workflow::modified::differences(&case.judged.plan, &approved);
+
+    let _lock = project.lock("execute")?;
+    let now = project.record(case.tip, &super::forced(&approved.plan, project))?;
+    let (files, overlaps) = match project.fit(case.recorded.tree, now.tree, tree)? {
+        Fit::Clean(files) => (Some(files), Vec::new()),
+        Fit::Overlap(paths, _) => (None, shown(&paths)),
+    };
+    let synced = files.is_some();
+    let workspace =
+        Workspace { worktree: project.repository.worktree_name(), before: case.recorded.commit, after, synced, overlaps: overlaps.clone() };
+    let writing = Writing {
+        status: if failed { Status::Failed } else { Status::Executed },
+        plan: &approved.plan,
+        outcomes: &left.ran.outcomes,
+        memos: &approved.memos,
+        modifications: &modifications,
+        next,
+        workspace,
+        repository_changes: left.repository_changes.clone(),
+    };
+    let mut executed = finish(project, &case, &writing, files.as_ref())?;
+    let Left { ran, .. } = left;
+    executed.outcomes = ran.outcomes;
+    executed.interrupted = ran.interrupted;
+    executed.plan = approved.plan;
+    Ok(executed)
+}
+
+/// Records that the user did not want the plan.
+pub(super) fn record_declined(project: &Project, mut case: Case<'_>, words: &str) -> anyhow::Result<Executed> {
+    let next = transition::after_decline(&current(&case, &case.lists.turn(), &prompt_of(&case)));
+    let _lock = project.lock("execute")?;
+    if !words.trim().is_empty() {
+        case.draft.artifacts.put("declined.txt", words);
+    }
+    let plan = case.judged.plan.clone();
+    let outcomes: Vec<Outcome> = plan.actions.iter().map(|_| Outcome::of(Ending::Skipped, "the user declined the plan")).collect();
+    let writing = Writing {
+        status: Status::Declined,
+        plan: &plan,
+        outcomes: &outcomes,
+        memos: &[],
+        modifications: &[],
+        next,
+        workspace: still(project, &case),
+        repository_changes: Vec::new(),
+    };
+    let mut executed = finish(project, &case, &writing, None)?;
+    executed.outcomes = outcomes;
+    Ok(executed)
+}
+
+/// Returns the workspace of a turn that changed nothing.
+pub(super) fn still(project: &Project, case: &Case<'_>) -> Workspace {
+    let here = case.recorded.commit;
+    Workspace { worktree: project.repository.worktree_name(), before: here, after: here, synced: true, overlaps: Vec::new() }
+}
+
+/// Writes the turn and completes it. The caller holds the lock.
+pub(super) fn finish(project: &Project, case: &Case<'_>, writing: &Writing<'_>, files: Option<&Move>) -> anyhow::Result<Executed> {
+    let (commit, meta) = write(project, case, writing)?;
+    let subject = format!("teddy: turn {} {}", meta.number, meta.status.word());
+    let published = writing.workspace.synced.then_some(writing.workspace.after);
+    let step = Step { expected: Expected::At(case.tip.commit), new: commit, published, log: subject };
+    let done = project.complete(&case.tip.session, &step, files)?;
+    let mut overlaps = writing.workspace.overlaps.clone();
+    overlaps.extend(shown(&done.conflicts));
+    Ok(Executed {
+        session: case.tip.session.to_string(),
+        turn: meta.number,
+        commit: Some(commit),
+        status: Some(writing.status),
+        before: Some(writing.workspace.before),
+        after: Some(writing.workspace.after),
+        synced: overlaps.is_empty(),
+        overlaps,
+        plan: writing.plan.clone(),
+        ..Executed::default()
+    })
+}
+
+/// Writes the objects of the turn.
+fn write(project: &Project, case: &Case<'_>, writing: &Writing<'_>) -> anyhow::Result<(CommitId, Meta)> {
+    let ended = clock::now().timestamp().to_string();
+    let meta = Meta {
+        status: writing.status,
+        ended: Some(ended.clone()),
+        workspace: Some(writing.workspace.clone()),
+        mistakes: if writing.status == Status::Rejected { case.judged.wrong_finds() } else { Vec::new() },
+        not_captured: case.recorded.not_captured.clone(),
+        repository_changes: writing.repository_changes.clone(),
+        ..case.draft.meta.clone()
+    };
+    let mut artifacts = case.draft.artifacts.clone();
+    artifacts.put(artifact::REPORT, report(project, case, writing, &meta));
+    outputs(&mut artifacts, writing.outcomes);
+    next_artifacts(&mut artifacts, &writing.next);
+    let done = summary(project, writing)?;
+    let title = if writing.plan.title.is_empty() { "(no title)" } else { &writing.plan.title };
+    let new = NewTurn {
+        session: &case.tip.session,
+        title,
+        done: &done,
+        artifacts,
+        meta: &meta,
+        previous: Some(case.tip.commit),
+        workspace: Some(writing.workspace.after),
+    };
+    Ok((project.store().write(new)?, meta))
+}
+
+/// Writes the report.
+fn report(project: &Project, case: &Case<'_>, writing: &Writing<'_>, meta: &Meta) -> String {
+    let plan_name = Artifact { session: case.tip.session.to_string(), turn: meta.number, name: artifact::PLAN.to_owned() }.to_string();
+    let prompt = case.draft.artifacts.text_or_empty(artifact::USER_PROMPT);
+    let rejected = writing.status == Status::Rejected;
+    let text = Report {
+        plan_name: &plan_name,
+        status: writing.status,
+        started: meta.started.as_deref().unwrap_or_default(),
+        ended: meta.ended.as_deref().unwrap_or_default(),
+        user_prompt: &prompt,
+        plan: writing.plan,
+        outcomes: writing.outcomes,
+        memos: writing.memos,
+        modifications: writing.modifications,
+        repairs: &case.judged.repaired.notes,
+        diagnostics: if rejected { case.judged.diagnostics() } else { &[] },
+        outline: case.judged.outline.as_deref().filter(|_| rejected),
+        overlaps: &writing.workspace.overlaps,
+        not_captured: &meta.not_captured,
+        repository_changes: &meta.repository_changes,
+        output_limit: project.settings.execute.output_limit,
+    }
+    .render();
+    crate::text::redact::redact(&text).into_owned()
+}
+
+/// Keeps the whole output of commands.
+fn outputs(artifacts: &mut Artifacts, outcomes: &[Outcome]) {
+    for (index, outcome) in outcomes.iter().enumerate().filter(|(_, outcome)| !outcome.output.is_empty()) {
+        let text = String::from_utf8_lossy(&outcome.output);
+        artifacts.put(&output_name(index), crate::text::redact::redact(&text).into_owned());
+    }
+}
+
+/// Keeps the state that the turn gives to the next one.
+fn next_artifacts(artifacts: &mut Artifacts, next: &Next) {
+    let meta = NextMeta {
+        schema: SCHEMA,
+        turn_id: Uuid::now_v7(),
+        parent_turn_id: next.parent_turn_id,
+        caller_turn_id: next.caller_turn_id,
+        agent: next.agent.clone(),
+    };
+    let mut put = |name: &str, content: String| artifacts.put(&format!("{}{name}", artifact::NEXT), content);
+    put(artifact::META, meta::write(&meta));
+    put(artifact::TURN_CONTEXT, list(&next.context));
+    put(artifact::SYSTEM_PROMPT, next.system_prompt.clone());
+}
+
+/// Says what was done, a line for each action and file.
+fn summary(project: &Project, writing: &Writing<'_>) -> anyhow::Result<Vec<String>> {
+    let actions = writing.plan.actions.iter().zip(writing.outcomes);
+    let mut lines: Vec<String> = actions
+        .map(|(action, outcome)| {
+            let ending = match outcome.ending {
+                Ending::Success => "done",
+                Ending::Failure => "failed",
+                Ending::Skipped => "skipped",
+            };
+            format!("{} {}: {ending}", action.kind.name(), action.kind.target())
+        })
+        .collect();
+    let tree = |id: CommitId| -> anyhow::Result<TreeId> { Ok(project.repository.commit(id)?.tree) };
+    let changes = project.repository.changes(tree(writing.workspace.before)?, tree(writing.workspace.after)?)?;
+    if !changes.is_empty() {
+        lines.push(format!("{} files changed", changes.len()));
+    }
+    if !writing.workspace.synced {
+        lines.push("not brought to the workspace: it overlaps with the user's own edits".to_owned());
+    }
+    Ok(lines)
+}
+
+/// Returns the turn that ends, as the transition sees it.
+pub(super) fn current<'a>(case: &'a Case<'_>, context: &'a [crate::text::resource::Resource], prompt: &'a str) -> Current<'a> {
+    Current {
+        session: &case.tip.session,
+        number: case.draft.meta.number,
+        turn_id: case.draft.meta.turn_id,
+        caller_turn_id: case.draft.meta.caller_turn_id,
+        agent: &case.draft.meta.agent,
+        system_prompt: prompt,
+        context,
+    }
+}
+
+/// Returns the instructions of the turn that ends.
+pub(super) fn prompt_of(case: &Case<'_>) -> String {
+    case.draft.artifacts.text_or_empty(artifact::SYSTEM_PROMPT)
+}
+
+/// Returns the state after the run.
+fn next_state(project: &Project, case: &Case<'_>, outcomes: &[Outcome]) -> anyhow::Result<Next> {
+    let effects: Vec<Effect> = outcomes.iter().filter_map(|outcome| outcome.effect.clone()).collect();
+    let invoked = effects.iter().find_map(|effect| if let Effect::Invoke { agent, .. } = effect { Some(agent) } else { None });
+    let invoked: Option<Agent> = invoked.map(|name| project.agent(name)).transpose()?;
+    let (context, prompt) = (case.lists.turn(), prompt_of(case));
+    Ok(transition::after_run(&current(case, &context, &prompt), &effects, &Others { invoked, caller: case.caller.clone() }))
+}

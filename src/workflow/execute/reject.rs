@@ -1,0 +1,91 @@
+//! A plan that is wrong: recorded as rejected, and sent back to the model.
+
+use super::record::{Writing, current, finish, prompt_of, still};
+use super::{Case, Executed, Wish};
+use crate::session::artifact;
+use crate::session::feedback;
+use crate::session::meta::{Origin, Status};
+use crate::session::transition;
+use crate::session::turn::Turn;
+use crate::workflow::models::NoModel;
+use crate::workflow::plan::{self, Planned, Start, plan_turn};
+use crate::workflow::project::Project;
+use crate::workflow::user::{Event, User};
+
+/// Records the failure and, where that is wanted and may help, asks the model for a better plan.
+pub(super) fn reject(project: &Project, case: Case<'_>, wish: &Wish, user: &mut dyn User) -> anyhow::Result<Executed> {
+    let session = case.tip.session.clone();
+    let diagnostics = case.judged.simulation.diagnostics.clone();
+    let text = case.draft.artifacts.text_or_empty(artifact::PLAN);
+    let message = feedback::render(&text, &diagnostics, case.judged.outline.as_deref());
+    let again = worth_asking(project, &case);
+    let mut executed = record(project, &case)?;
+    executed.diagnostics = diagnostics;
+    if !wish.replan {
+        return Ok(executed);
+    }
+    if let Err(why) = again {
+        user.tell(Event::Note(&why));
+        return Ok(executed);
+    }
+    let tip = project.store().tip(&session)?;
+    executed.replanned = replan(project, &tip, message, Again { wish, user })?;
+    Ok(executed)
+}
+
+/// Who is asked again, and who watches.
+struct Again<'a> {
+    /// What was wanted.
+    wish: &'a Wish,
+    /// The user.
+    user: &'a mut dyn User,
+}
+
+/// Records the turn as rejected.
+fn record(project: &Project, case: &Case<'_>) -> anyhow::Result<Executed> {
+    let (context, prompt) = (case.lists.turn(), prompt_of(case));
+    let next = transition::after_rejection(&current(case, &context, &prompt), &case.judged.mistaken());
+    let _lock = project.lock("execute")?;
+    let writing = Writing {
+        status: Status::Rejected,
+        plan: &case.judged.plan,
+        outcomes: &[],
+        memos: &[],
+        modifications: &[],
+        next,
+        workspace: still(project, case),
+        repository_changes: Vec::new(),
+    };
+    finish(project, case, &writing, None)
+}
+
+/// Returns why asking again is of no use, if it is not.
+fn worth_asking(project: &Project, case: &Case<'_>) -> Result<(), String> {
+    let max = project.settings.replan.max;
+    if case.draft.meta.replans >= max {
+        return Err(format!("{} plans in a row were rejected; say what to do with `teddy plan -m`", case.draft.meta.replans + 1));
+    }
+    let before = &case.tip.meta.mistakes;
+    if case.tip.meta.status == Status::Rejected && case.judged.wrong_finds().iter().any(|find| before.contains(find)) {
+        return Err("the same FIND was wrong twice; say what to do with `teddy plan -m`".to_owned());
+    }
+    Ok(())
+}
+
+/// Asks the model again; an answer that does not come leaves the session ready for another call.
+fn replan(project: &Project, tip: &Turn, message: String, again: Again<'_>) -> anyhow::Result<Option<Planned>> {
+    let Again { wish, user } = again;
+    let draft = project.store().draft(tip)?;
+    let wish = plan::Wish { message: Some(message), model: wish.model.clone(), origin: Origin::Validation, ..plan::Wish::default() };
+    match plan_turn(project, &wish, Start { tip, draft }, user) {
+        Ok(planned) => Ok(Some(planned)),
+        Err(error) if error.is::<NoModel>() => {
+            user.tell(Event::Note("no model is configured that could correct the plan"));
+            Ok(None)
+        }
+        Err(error) => {
+            user.tell(Event::Warning(&format!("the model could not be asked again: {error:#}")));
+            Ok(None)
+        }
+    }
+}

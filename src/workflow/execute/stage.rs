@@ -1,0 +1,153 @@
+//! The stage: the session's worktree at the user's files, the run in it, and what it left.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::Context as _;
+
+use super::Case;
+use crate::git::object::{CommitId, TreeId};
+use crate::git::worktree::SessionWorktree;
+use crate::git::worktree::bring::Bring;
+use crate::host::file::{Mode, Root};
+use crate::host::sandbox::Launcher;
+use crate::host::shell::{End, Script, run as run_script};
+use crate::plan::action::Kind;
+use crate::plan::memo::{self, Change};
+use crate::plan::run::{Ran, Stage, run};
+use crate::text::resource::Artifact;
+use crate::workflow::lookup::MEMOS;
+use crate::workflow::project::Project;
+use crate::workflow::tools::Equipment;
+use crate::workflow::user::{Approved, Event, User};
+
+/// What a run left.
+pub(super) struct Left {
+    /// What each action came to.
+    pub ran: Ran,
+    /// The files after it.
+    pub tree: TreeId,
+    /// The commit that they stand on: the one before, or what the plan itself committed on it.
+    pub base: CommitId,
+    /// The repository's own state that a command changed.
+    pub repository_changes: Vec<String>,
+}
+
+/// Runs what was approved in the session's worktree.
+pub(super) fn perform(project: &Project, case: &Case<'_>, approved: &Approved, user: &mut dyn User) -> anyhow::Result<Left> {
+    let (worktree, linked) = open(project, case, user)?;
+    let root = Root::open(&worktree.path)?;
+    let runs_commands = runs_commands(approved);
+    let fingerprint = runs_commands.then(|| project.repository.fingerprint()).transpose()?;
+    apply_memos(&root, approved)?;
+    let artifacts = |artifact: &Artifact| project.artifact(case.tip, artifact).ok().flatten().is_some();
+    let policy = project.policy(&worktree)?;
+    let launcher = Launcher::new(policy).context("starting the commands of the plan")?;
+    let mut tools = Equipment {
+        worktree: &worktree.path,
+        settings: &project.settings.execute,
+        launcher,
+        pages: project.pages(),
+        artifacts: &artifacts,
+        user,
+    };
+    let ran = run(&approved.plan, &approved.actions, &mut Stage { root: &root, tools: &mut tools });
+    let written = written(&ran, approved);
+    let tree = if runs_commands {
+        whole_worktree(project, case, &Opened { worktree: &worktree, linked: &linked, written: &written })?
+    } else {
+        worktree.repository.snapshot_paths(case.recorded.tree, &written).context("recording what the plan did")?.tree
+    };
+    let changed = match &fingerprint {
+        Some(before) => before.differences(&project.repository.fingerprint()?).iter().map(ToString::to_string).collect(),
+        None => Vec::new(),
+    };
+    let base = base(project, &worktree, case.recorded.commit)?;
+    Ok(Left { ran, tree, base, repository_changes: changed })
+}
+
+/// Opens the worktree at the user's files and brings what git ignores.
+fn open(project: &Project, case: &Case<'_>, user: &mut dyn User) -> anyhow::Result<(SessionWorktree, Vec<Vec<u8>>)> {
+    let session = case.tip.session.as_str();
+    let worktree = project
+        .repository
+        .session_worktree(&project.worktrees(), session, case.recorded.commit)
+        .context("the session's worktree cannot be made; nothing was run")?;
+    let settings = &project.settings.worktree;
+    let brought = worktree.bring(&project.repository, &Bring { copy: settings.copy.clone(), link: settings.link.clone() })?;
+    if let Some(setup) = settings.setup.as_ref().filter(|_| worktree.fresh) {
+        user.tell(Event::Note(&format!("preparing the worktree: {setup}")));
+        let script = Script { timeout: Some(project.settings.execute.timeout()), ..Script::new(setup.as_str(), &worktree.path) };
+        let finished = run_script(&script, &mut |bytes| user.tell(Event::Output { bytes }))?;
+        if finished.end != End::Exited(0) {
+            project.repository.remove_session_worktree(session)?;
+            anyhow::bail!("`worktree.setup` failed with exit code {}; nothing was run", finished.end.code());
+        }
+    }
+    Ok((worktree, brought.linked))
+}
+
+/// A worktree after a run.
+struct Opened<'a> {
+    /// The worktree.
+    worktree: &'a SessionWorktree,
+    /// The links that lead out of it.
+    linked: &'a [Vec<u8>],
+    /// What the plan itself wrote.
+    written: &'a [Vec<u8>],
+}
+
+/// Returns the files of the worktree, without the links that were brought.
+fn whole_worktree(project: &Project, case: &Case<'_>, opened: &Opened<'_>) -> anyhow::Result<TreeId> {
+    let index = project.index(&format!("session-{}", case.tip.session.as_str().replace('/', "-")));
+    let repository = &opened.worktree.repository;
+    let tree = repository.snapshot(&index, &project.limits(), opened.written).context("recording what the plan did")?.tree;
+    let mut edits = BTreeMap::new();
+    for path in opened.linked {
+        if repository.entry(tree, path)?.is_some() {
+            edits.insert(path.clone(), repository.entry(case.recorded.tree, path)?);
+        }
+    }
+    if edits.is_empty() { Ok(tree) } else { repository.tree_with(tree, &edits) }
+}
+
+/// Returns whether a command will run.
+fn runs_commands(approved: &Approved) -> bool {
+    let chosen = approved.plan.actions.iter().zip(&approved.actions).filter(|(_, chosen)| **chosen);
+    chosen.into_iter().any(|(action, _)| matches!(action.kind, Kind::Execute(_)))
+}
+
+/// Applies the approved memos in the worktree.
+fn apply_memos(root: &Root, approved: &Approved) -> anyhow::Result<()> {
+    let chosen = approved.plan.memos.iter().zip(&approved.memos).filter(|(_, chosen)| **chosen);
+    let changes: Vec<Change> = chosen.map(|(change, _)| change.clone()).collect();
+    if changes.is_empty() {
+        return Ok(());
+    }
+    let path = Path::new(MEMOS);
+    match root.kind(path)? {
+        None => Ok(root.create_new(path, memo::apply("", &changes).as_bytes(), Mode::Plain)?),
+        Some(_) => {
+            let old = root.read(path, memo::MAX_FILE as u64)?;
+            Ok(root.replace(path, memo::apply(&String::from_utf8_lossy(&old), &changes).as_bytes())?)
+        }
+    }
+}
+
+/// Returns every path that the plan itself wrote.
+fn written(ran: &Ran, approved: &Approved) -> Vec<Vec<u8>> {
+    let paths = ran.outcomes.iter().flat_map(|outcome| &outcome.written);
+    let mut unique: BTreeMap<Vec<u8>, ()> = paths.map(|path| (path.as_str().as_bytes().to_vec(), ())).collect();
+    if approved.memos.contains(&true) {
+        unique.insert(MEMOS.as_bytes().to_vec(), ());
+    }
+    unique.into_keys().collect()
+}
+
+/// Returns the commit that the result stands on.
+fn base(project: &Project, worktree: &SessionWorktree, before: CommitId) -> anyhow::Result<CommitId> {
+    match worktree.repository.head()? {
+        Some(head) if head != before && project.repository.is_ancestor(before, head)? => Ok(head),
+        _ => Ok(before),
+    }
+}

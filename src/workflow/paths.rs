@@ -1,0 +1,58 @@
+//! Paths that a person types, relative to the folder that they are in.
+
+use std::path::{Component, Path, PathBuf};
+
+use anyhow::Context as _;
+
+use crate::git::repository::Repository;
+
+/// Returns paths relative to the project's root; `.` there is the whole project, which restricts nothing.
+///
+/// # Errors
+/// Where a path leads out of the project.
+pub fn below(repository: &Repository, folder: &Path, paths: &[String]) -> anyhow::Result<Vec<String>> {
+    let folder = folder.canonicalize().with_context(|| format!("`{}` is gone", folder.display()))?;
+    let prefix = folder.strip_prefix(repository.workdir()).unwrap_or(Path::new("")).to_owned();
+    let mut found = Vec::new();
+    for path in paths {
+        let inside = relative(repository.workdir(), &prefix, Path::new(path)).with_context(|| format!("`{path}` is outside the project"))?;
+        if inside.is_empty() {
+            return Ok(Vec::new());
+        }
+        found.push(inside);
+    }
+    Ok(found)
+}
+
+/// Returns a path relative to the root, or nothing where it leads out.
+fn relative(root: &Path, prefix: &Path, path: &Path) -> Option<String> {
+    let path = if path.is_absolute() { path.strip_prefix(root).ok()?.to_owned() } else { prefix.join(path) };
+    let mut clean = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::Normal(name) => clean.push(name),
+            Component::ParentDir if clean.pop() => {}
+            Component::CurDir => {}
+            _ => return None,
+        }
+    }
+    Some(clean.to_str()?.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_taken_from_the_folder_in_use() {
+        let check = |prefix: &str, path: &str, expected: Option<&str>| {
+            assert_eq!(relative(Path::new("/p"), Path::new(prefix), Path::new(path)).as_deref(), expected, "{prefix} {path}");
+        };
+        check("src", "a.rs", Some("src/a.rs"));
+        check("src", "../b", Some("b"));
+        check("src", "../../b", None);
+        check("", ".", Some(""));
+        check("", "/p/x", Some("x"));
+        check("", "/q/x", None);
+    }
+}

@@ -1,0 +1,75 @@
+//! What a running plan gets of the world: commands in the worktree, pages, searches, an audience.
+
+use std::io;
+use std::path::Path;
+
+use crate::config::settings;
+use crate::host::interrupt;
+use crate::host::sandbox::Launcher;
+use crate::host::shell::{self, Finished, Script};
+use crate::plan::action::Action;
+use crate::plan::action::execute::Execute;
+use crate::plan::run::{Outcome, Tools};
+use crate::text::resource::Artifact;
+use crate::workflow::pages::Pages;
+use crate::workflow::user::{Event, User};
+
+/// How much of a command's output is kept, in bytes.
+const CAPTURE: usize = 4 << 20;
+
+/// The tools of one run.
+pub struct Equipment<'a> {
+    /// The worktree's folder.
+    pub worktree: &'a Path,
+    /// How commands run.
+    pub settings: &'a settings::Execute,
+    /// What starts them, in a sandbox or not.
+    pub launcher: Launcher,
+    /// The pages of the turn.
+    pub pages: Pages,
+    /// Whether an artifact of a turn exists.
+    pub artifacts: &'a dyn Fn(&Artifact) -> bool,
+    /// Who watches.
+    pub user: &'a mut dyn User,
+}
+
+impl Tools for Equipment<'_> {
+    fn execute(&mut self, execute: &Execute) -> io::Result<Finished> {
+        let cwd = execute.cwd.as_ref().map_or_else(|| self.worktree.to_owned(), |cwd| self.worktree.join(cwd.as_str()));
+        let script = Script {
+            env: execute.env.clone(),
+            shell: shlex::split(&self.settings.shell).unwrap_or_else(|| vec!["sh".to_owned()]),
+            timeout: Some(execute.timeout.unwrap_or(self.settings.timeout())),
+            capture: CAPTURE,
+            keep_env: self.settings.keep_env.clone(),
+            launcher: Some(self.launcher.clone()),
+            ..Script::new(execute.command.as_str(), cwd)
+        };
+        shell::run(&script, &mut |bytes| self.user.tell(Event::Output { bytes }))
+    }
+
+    fn fetch(&mut self, url: &str) -> Result<(), String> {
+        self.pages.get(url).map(|_| ())
+    }
+
+    fn search(&mut self, query: &str) -> Result<String, String> {
+        self.pages.search(query)
+    }
+
+    fn has_artifact(&self, artifact: &Artifact) -> bool {
+        (self.artifacts)(artifact)
+    }
+
+    fn interrupted(&self) -> bool {
+        interrupt::requested()
+    }
+
+    fn started(&mut self, index: usize, action: &Action) {
+        let label = format!("{} {}", action.kind.name(), action.kind.target());
+        self.user.tell(Event::Started { index, label: &label });
+    }
+
+    fn finished(&mut self, index: usize, outcome: &Outcome) {
+        self.user.tell(Event::Finished { index, outcome });
+    }
+}

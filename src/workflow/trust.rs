@@ -1,0 +1,52 @@
+//! Trusting what a repository's `.teddy/` says: shown whole at first, as a difference later.
+
+use crate::config::trust::{Record, Trust, files};
+use crate::text::diff::unified;
+use crate::text::visible::visible_block;
+use crate::workflow::project::Project;
+
+/// What there is to decide on.
+pub struct Seen {
+    /// The contents, or how they differ from what was trusted.
+    pub text: String,
+    /// Whether exactly this is trusted already.
+    pub is_trusted: bool,
+    /// Whether there is nothing that takes trust.
+    pub is_empty: bool,
+}
+
+/// Returns what trusting would allow.
+///
+/// # Errors
+/// Where the repository cannot be read.
+pub fn see(project: &Project) -> anyhow::Result<Seen> {
+    let now = files(&project.repository.workdir().join(".teddy"));
+    let record = trust(project).record();
+    let mut text = String::new();
+    let names: std::collections::BTreeSet<&String> = now.keys().chain(record.files.keys()).collect();
+    for name in names {
+        let (old, new) = (record.files.get(name), now.get(name));
+        let shown = match (old, new) {
+            (Some(old), Some(new)) if old == new => continue,
+            (None, Some(new)) => format!("--- .teddy/{name}\n{}\n", visible_block(new)),
+            (Some(old), new) => visible_block(&unified(old, new.map_or("", String::as_str), ("trusted", name))).into_owned(),
+            (None, None) => continue,
+        };
+        text.push_str(&shown);
+    }
+    Ok(Seen { text, is_trusted: record.covers(&now), is_empty: now.is_empty() })
+}
+
+/// Trusts what is there now, or nothing.
+///
+/// # Errors
+/// Where the record cannot be written.
+pub fn remember(project: &Project, trusted: bool) -> anyhow::Result<()> {
+    let record = if trusted { Record { files: files(&project.repository.workdir().join(".teddy")) } } else { Record::default() };
+    Ok(trust(project).remember(&record)?)
+}
+
+/// Finds the record of a repository.
+fn trust(project: &Project) -> Trust {
+    Trust::of(&project.places.config, &project.repository.common_dir())
+}
