@@ -12,6 +12,11 @@ pub struct Repository {
     workdir: PathBuf,
 }
 
+/// Settings that hold for our own handle, whatever the configuration says: a file that does not
+/// round-trip is recorded all the same, and a log line needs somebody who wrote it.
+const OVERRIDES: [&str; 3] =
+    ["core.safecrlf=false", "gitoxide.committer.nameFallback=TeDDy", "gitoxide.committer.emailFallback=teddy@localhost"];
+
 /// Why a folder is not fit.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -55,7 +60,7 @@ impl Repository {
     /// # Errors
     /// [`OpenError`], each with a hint.
     pub fn discover(start: &Path, home: Option<&Path>) -> Result<Repository, OpenError> {
-        let options = gix::open::Options::default().config_overrides(["core.safecrlf=false"]);
+        let options = gix::open::Options::default().config_overrides(OVERRIDES);
         let trust = gix::sec::trust::Mapping { full: options.clone(), reduced: options };
         let found = gix::ThreadSafeRepository::discover_with_environment_overrides_opts(start, Default::default(), trust);
         let gix = match found {
@@ -70,7 +75,7 @@ impl Repository {
     /// # Errors
     /// Where there is none.
     pub fn open(top: &Path) -> anyhow::Result<Repository> {
-        let options = gix::open::Options::default().config_overrides(["core.safecrlf=false"]);
+        let options = gix::open::Options::default().config_overrides(OVERRIDES);
         let gix = gix::open_opts(top, options).during(format_args!("opening `{}`", top.display()))?;
         Ok(Repository::judge(gix, None)?)
     }
