@@ -4,6 +4,7 @@ mod app;
 mod branch;
 mod completions;
 mod context;
+mod demo;
 mod diff;
 mod exit;
 mod execute;
@@ -101,6 +102,7 @@ commands! {
     GetPrompt => get_prompt,
     Trust => trust,
     Recover => recover,
+    Demo => demo,
     Completions => completions,
     Man => man,
 }

@@ -6,6 +6,7 @@ pub mod branch;
 pub mod complete;
 pub mod confine;
 pub mod context;
+pub mod demo;
 pub mod execute;
 pub mod facts;
 pub mod gather;

@@ -1,0 +1,70 @@
+//! `teddy demo`
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+
+use super::app::App;
+use super::exit;
+use crate::text::visible::visible_block;
+use crate::ui::style::{Line, Tone};
+use crate::workflow::demo::{Stage, demo};
+
+/// Run a whole session on recorded answers, in a scratch repository: no key, no network
+///
+/// Each step is shown with the command that does it. The folder stays, so that you can look around.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  teddy demo\n  teddy demo /tmp/look")]
+pub(super) struct Args {
+    /// The folder; a new temporary one if left out
+    #[arg(value_name = "DIR")]
+    folder: Option<PathBuf>,
+}
+
+/// Runs the demo and prints its folder.
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    let folder = match args.folder {
+        Some(folder) => app.folder()?.join(folder),
+        None => tempfile::Builder::new().prefix("teddy-demo-").tempdir().context("making a temporary folder")?.keep(),
+    };
+    let project = demo(&folder, &mut Printed { app })?;
+    if app.global.json {
+        app.print_json(&serde_json::json!({ "folder": project }))?;
+    } else {
+        app.print(format!("\nThe session is in {}\n", project.display()))?;
+        app.say(&format!("Go on in it with: cd {} && export TEDDY_CONFIG=../teddy.yaml", project.display()));
+    }
+    Ok(exit::DONE.into())
+}
+
+/// Shows the demo on standard output.
+struct Printed<'a> {
+    /// The program.
+    app: &'a App,
+}
+
+impl Printed<'_> {
+    /// Prints a line, unless a result as JSON is wanted.
+    fn line(&self, tone: Tone, text: &str) {
+        if !self.app.global.json {
+            // A reader that is gone has seen enough.
+            let _ = self.app.print(format!("{}\n", Line::of(tone, text).paint(self.app.paint_results())));
+        }
+    }
+}
+
+impl Stage for Printed<'_> {
+    fn heading(&mut self, text: &str) {
+        self.line(Tone::Plain, "");
+        self.line(Tone::Strong, &format!("# {text}"));
+    }
+
+    fn command(&mut self, text: &str) {
+        self.line(Tone::Accent, &format!("$ {text}"));
+    }
+
+    fn output(&mut self, text: &str) {
+        visible_block(text).lines().for_each(|line| self.line(Tone::Plain, line));
+    }
+}
