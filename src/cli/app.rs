@@ -130,7 +130,10 @@ impl App {
     /// Returns the user: at the terminal, or answering with flags where there is none.
     pub(super) fn user(&self, project: &Project, approve_all: bool) -> Box<dyn User> {
         if terminal::is_there() && !self.global.json {
-            let choices = Choices { preview_command: project.settings.preview_command.clone(), core_editor: project.repository.config("core.editor") };
+            let choices = Choices {
+                preview_command: project.settings.preview_command.clone(),
+                core_editor: project.repository.config("core.editor"),
+            };
             let wishes = Wishes { approve_all, choices };
             return Box::new(Person::new(wishes, self.manner()));
         }

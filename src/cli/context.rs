@@ -13,7 +13,9 @@ use crate::workflow::project::Project;
 /// Three lists name what the model sees: the turn's own (which the model manages with READ and PRUNE), the session's,
 /// and `.teddy/global.context` of every session. An entry is a file, a folder, a pattern or a URL.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  teddy context                          the next input.md\n  teddy context add src/ README.md       for this session\n  teddy context add --turn src/main.rs   for the next turn\n  teddy context rm README.md\n  teddy context list")]
+#[command(
+    after_help = "Examples:\n  teddy context                          the next input.md\n  teddy context add src/ README.md       for this session\n  teddy context add --turn src/main.rs   for the next turn\n  teddy context rm README.md\n  teddy context list"
+)]
 pub(super) struct Args {
     #[command(subcommand)]
     command: Option<Command>,

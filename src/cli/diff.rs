@@ -11,7 +11,9 @@ use crate::workflow::restore::lossy;
 
 /// Show what a turn changed in the code, or what differs between two turns
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  teddy diff                        what the newest turn changed\n  teddy diff 3                      what turn 3 changed\n  teddy diff 1 3                    from after turn 1 to after turn 3\n  git show teddy/sessions/add-auth^2")]
+#[command(
+    after_help = "Examples:\n  teddy diff                        what the newest turn changed\n  teddy diff 3                      what turn 3 changed\n  teddy diff 1 3                    from after turn 1 to after turn 3\n  git show teddy/sessions/add-auth^2"
+)]
 pub(super) struct Args {
     /// A turn, the newest one if left out
     turn: Option<String>,
@@ -40,7 +42,11 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         let shown = Change { path: &path, before: before.as_deref(), after: after.as_deref() };
         unified(&shown).iter().for_each(|line| text.push_str(&format!("{}\n", line.paint(app.paint_results()))));
     }
-    if app.global.json { app.print_json(&rows)? } else { app.page(&project, &text)? }
+    if app.global.json {
+        app.print_json(&rows)?
+    } else {
+        app.page(&project, &text)?
+    }
     Ok(exit::DONE.into())
 }
 

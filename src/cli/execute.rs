@@ -14,7 +14,9 @@ use crate::workflow::execute::{Executed, Wish, execute};
 /// Runs in a worktree of its own. Your own edits made meanwhile stay; where they overlap with the result, nothing
 /// is written, the result stays in the turn, and the exit code is 4.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  teddy execute                 review the draft's plan\n  teddy execute -y              approve all of it\n  teddy execute plan.md -y      run a plan from elsewhere; starts a session if there is none\n\nExit codes: 0 done, 1 an action failed, 3 plan rejected, 4 recorded but not brought to your files")]
+#[command(
+    after_help = "Examples:\n  teddy execute                 review the draft's plan\n  teddy execute -y              approve all of it\n  teddy execute plan.md -y      run a plan from elsewhere; starts a session if there is none\n\nExit codes: 0 done, 1 an action failed, 3 plan rejected, 4 recorded but not brought to your files"
+)]
 pub(super) struct Args {
     /// A plan from this file (or `-`) in place of the draft's
     #[arg(value_name = "PLAN")]
@@ -60,7 +62,10 @@ pub(super) fn show(app: &App, executed: &Executed) -> anyhow::Result<()> {
     }
     let Some(commit) = executed.commit else {
         if executed.status == Some(Status::Rejected) {
-            app.warn(&format!("the plan is rejected and no session was started:\n{}", crate::session::report::errors(&executed.diagnostics)));
+            app.warn(&format!(
+                "the plan is rejected and no session was started:\n{}",
+                crate::session::report::errors(&executed.diagnostics)
+            ));
         } else {
             app.say(&format!("Nothing was run; the plan of turn {} waits.", executed.turn));
         }

@@ -15,7 +15,9 @@ use crate::workflow::plan::{Planned, Wish, plan};
 ///
 /// Makes `input.md`, asks, repairs the fences of the answer and checks it. Nothing runs before `teddy execute`.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  teddy plan -m 'add a --version flag'\n  teddy plan -m - < request.txt\n  teddy plan --from answer.md          take an answer from a chat window\n  teddy plan --model 'command:claude -p' -m 'fix the test'")]
+#[command(
+    after_help = "Examples:\n  teddy plan -m 'add a --version flag'\n  teddy plan -m - < request.txt\n  teddy plan --from answer.md          take an answer from a chat window\n  teddy plan --model 'command:claude -p' -m 'fix the test'"
+)]
 pub(super) struct Args {
     /// What you want; `-` reads standard input
     #[arg(short, long, value_name = "TEXT")]

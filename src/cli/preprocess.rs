@@ -15,7 +15,9 @@ use crate::plan::repair::{Level, Repaired, repair};
 ///
 /// Only fences are rewritten, never a byte of content; a plan that reads as valid stays as it is, byte for byte.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  teddy preprocess plan.md          in place\n  teddy preprocess - < plan.md      standard input to standard output\n  teddy preprocess                  the clipboard, to standard output and back")]
+#[command(
+    after_help = "Examples:\n  teddy preprocess plan.md          in place\n  teddy preprocess - < plan.md      standard input to standard output\n  teddy preprocess                  the clipboard, to standard output and back"
+)]
 pub(super) struct Args {
     /// The plan; `-` for standard input, the clipboard if left out
     #[arg(value_name = "FILE")]

@@ -11,7 +11,9 @@ use crate::workflow::restore::{Done, OnOverlap, Wish, restore};
 /// Undoes what later turns did and keeps your own later edits. The restore is a turn of its own, so that it can be
 /// undone. Ignored files are never touched.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  teddy restore 2\n  teddy restore 2 src/           only what is below src/\n  teddy restore 2 -n             show what would change\n  teddy restore 2 --exact        make the files equal to the snapshot")]
+#[command(
+    after_help = "Examples:\n  teddy restore 2\n  teddy restore 2 src/           only what is below src/\n  teddy restore 2 -n             show what would change\n  teddy restore 2 --exact        make the files equal to the snapshot"
+)]
 pub(super) struct Args {
     /// The turn: a number, `@`, `@~1`, `<session>:<turn>`, or anything `git rev-parse` takes
     turn: String,
@@ -94,7 +96,11 @@ pub(super) fn show(app: &App, done: &Done, dry_run: bool) -> anyhow::Result<Exit
         match (dry_run, done.overlaps.is_empty()) {
             (_, false) => app.warn("your own edits overlap with what the turns did; use --ours, --theirs, --markers or --exact"),
             (true, true) => app.say(&format!("Turn {} would change {changed} files.", done.turn)),
-            (false, true) => app.say(&format!("The workspace is as after turn {}: {changed} files changed, {} of your own kept.", done.turn, done.kept.len())),
+            (false, true) => app.say(&format!(
+                "The workspace is as after turn {}: {changed} files changed, {} of your own kept.",
+                done.turn,
+                done.kept.len()
+            )),
         }
     }
     Ok(if done.overlaps.is_empty() { exit::DONE } else { exit::OVERLAP }.into())

@@ -15,7 +15,9 @@ use crate::workflow::resume::{Wish, resume};
 /// Ends when you leave (ctrl-d). With --yolo it runs without approval and stops at a question of the model, a limit,
 /// or a second rejected plan in a row.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  teddy resume\n  teddy resume -m 'now the tests'\n  teddy resume --yolo --max-turns 5 --max-cost 1 -m 'make the tests pass'")]
+#[command(
+    after_help = "Examples:\n  teddy resume\n  teddy resume -m 'now the tests'\n  teddy resume --yolo --max-turns 5 --max-cost 1 -m 'make the tests pass'"
+)]
 pub(super) struct Args {
     #[command(flatten)]
     pub(super) how: How,

@@ -22,7 +22,13 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let width = rows.iter().map(|row| row.name.len()).max().unwrap_or(0);
     let line = |row: &crate::workflow::history::SessionRow| {
         let mark = if row.current { '*' } else { ' ' };
-        format!("{mark} {:width$}  {:>4} turns  {}  {}\n", row.name, row.turns, &row.updated[..10.min(row.updated.len())], visible(&row.title))
+        format!(
+            "{mark} {:width$}  {:>4} turns  {}  {}\n",
+            row.name,
+            row.turns,
+            &row.updated[..10.min(row.updated.len())],
+            visible(&row.title)
+        )
     };
     app.print(rows.iter().map(line).collect::<String>())?;
     if rows.is_empty() {

@@ -12,7 +12,9 @@ use crate::text::visible::visible_block;
 /// The files of a turn: input.md, user_prompt.txt, system_prompt.xml, reply.md, plan.md, report.md, turn.context,
 /// session.context, meta.yaml, steps/, output/, next/.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  teddy show                        the newest turn's report\n  teddy show 3 plan.md\n  git show teddy/sessions/add-auth~2:report.md")]
+#[command(
+    after_help = "Examples:\n  teddy show                        the newest turn's report\n  teddy show 3 plan.md\n  git show teddy/sessions/add-auth~2:report.md"
+)]
 pub(super) struct Args {
     /// The turn, the newest one if left out; and one of its files, `report.md` if left out
     #[arg(value_name = "[TURN] [ARTIFACT]", num_args = 0..=2)]

@@ -26,7 +26,9 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     };
     let mut text = format!("Session {session}, turn {turn}\n");
     match &standing.draft {
-        Some(draft) => text.push_str(&format!("A plan waits for turn {}: {} ({} actions)\n", turn + 1, visible(&draft.title), draft.actions)),
+        Some(draft) => {
+            text.push_str(&format!("A plan waits for turn {}: {} ({} actions)\n", turn + 1, visible(&draft.title), draft.actions))
+        }
         None => text.push_str(&format!("Ready for turn {}\n", turn + 1)),
     }
     let changed = &standing.workspace.changed;

@@ -177,9 +177,23 @@ pub struct Workspace {
 pub struct Restored {
     /// The turn whose state the workspace has now.
     pub turn: u64,
+    /// What asked for it.
+    #[serde(default)]
+    pub by: By,
     /// The turns that `redo` goes through, the next one last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub redo: Vec<u64>,
+}
+
+/// What asked for a restore.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum By {
+    /// `teddy restore`: a step of its own, which can be undone.
+    #[default]
+    Restore,
+    /// `teddy undo` or `teddy redo`: a move over the steps.
+    Undo,
 }
 
 /// A file that the snapshot does not have.

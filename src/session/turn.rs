@@ -3,7 +3,7 @@
 use anyhow::Context as _;
 
 use super::artifact;
-use super::meta::{self, Meta, NextMeta};
+use super::meta::{self, By, Meta, NextMeta, Restored};
 use super::name::SessionName;
 use crate::git::object::{Commit, CommitId, TreeId};
 use crate::git::repository::Repository;
@@ -79,9 +79,12 @@ impl Turn {
         meta::read(&text).with_context(|| format!("`{name}` of turn {}", self.number()))
     }
 
-    /// Returns the turn whose state the workspace had after this one: its own number, or where a restore went.
+    /// Returns the step at which the session stands after this turn: the turn itself, or where an undo went.
     pub fn position(&self) -> u64 {
-        self.meta.restored.as_ref().map_or(self.meta.number, |restored| restored.turn)
+        match &self.meta.restored {
+            Some(Restored { turn, by: By::Undo, .. }) => *turn,
+            _ => self.meta.number,
+        }
     }
 
     /// Returns the workspace commit that the user's files were last brought to.

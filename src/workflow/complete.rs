@@ -122,7 +122,10 @@ impl Project {
         let pending = match journal.read().context("reading the journal")? {
             Entry::None => return Ok(false),
             Entry::Damaged(aside) => {
-                user.tell(Event::Warning(&format!("the journal was damaged and is now `{}`; `teddy status` shows where things stand", aside.display())));
+                user.tell(Event::Warning(&format!(
+                    "the journal was damaged and is now `{}`; `teddy status` shows where things stand",
+                    aside.display()
+                )));
                 return Ok(true);
             }
             Entry::Pending(pending) => pending,
@@ -150,11 +153,17 @@ impl Project {
             elsewhere = Repository::open(&pending.workspace)?;
             &elsewhere
         } else {
-            user.tell(Event::Warning(&format!("`{}` is gone, so that a turn of `{session}` cannot be brought to it", pending.workspace.display())));
+            user.tell(Event::Warning(&format!(
+                "`{}` is gone, so that a turn of `{session}` cannot be brought to it",
+                pending.workspace.display()
+            )));
             return Ok(());
         };
         let published = publish(repository, &files, &guard(&pending.operation, Overlap::PassOver))?;
-        user.tell(Event::Note(&format!("finished an interrupted turn of `{session}`: {} files", published.written.len() + published.deleted.len())));
+        user.tell(Event::Note(&format!(
+            "finished an interrupted turn of `{session}`: {} files",
+            published.written.len() + published.deleted.len()
+        )));
         for path in &published.conflicts {
             user.tell(Event::Warning(&format!("`{}` was changed meanwhile and is left as it is", String::from_utf8_lossy(path))));
         }
@@ -195,7 +204,9 @@ fn operation(commit: CommitId) -> String {
 /// Says why a session's ref did not move.
 fn not_moved(session: &SessionName, error: MoveError) -> anyhow::Error {
     match error {
-        MoveError::Moved { .. } => anyhow::Error::new(error).context(format!("session `{session}` got another turn meanwhile; nothing was changed")),
+        MoveError::Moved { .. } => {
+            anyhow::Error::new(error).context(format!("session `{session}` got another turn meanwhile; nothing was changed"))
+        }
         MoveError::Store(error) => error,
     }
 }

@@ -26,7 +26,12 @@ impl Project {
             anyhow::bail!("`execute.sandbox` is `require`, and this machine has none: {why}");
         }
         let (common, git_dir) = (self.repository.common_dir(), worktree.repository.git_dir().to_owned());
-        Ok(self.policy_of(Places { worktree: &worktree.path, git_dir: &git_dir, common_dir: &common, workspace: self.repository.workdir() }))
+        Ok(self.policy_of(Places {
+            worktree: &worktree.path,
+            git_dir: &git_dir,
+            common_dir: &common,
+            workspace: self.repository.workdir(),
+        }))
     }
 
     /// Makes the policy that the settings describe.

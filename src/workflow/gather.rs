@@ -56,8 +56,16 @@ impl Project {
         let leaves = self.repository.leaves(sources.tree)?;
         let root = Root::open(self.repository.workdir())?;
         let tokens = TokenCache::open(&self.repository.teddy_dir().join("tokens"));
-        let mut gatherer =
-            Gatherer { project: self, leaves: &leaves, tip: sources.tip, root: &root, tokens, fetch, seen: BTreeSet::new(), shown: Vec::new() };
+        let mut gatherer = Gatherer {
+            project: self,
+            leaves: &leaves,
+            tip: sources.tip,
+            root: &root,
+            tokens,
+            fetch,
+            seen: BTreeSet::new(),
+            shown: Vec::new(),
+        };
         for (scope, entry) in &sources.lists.entries {
             gatherer.entry(*scope, entry)?;
         }

@@ -170,15 +170,18 @@ impl Project {
             // A ref of ours that holds no turn comes from elsewhere; it must not hide the others.
             let Ok(turn) = Turn::read(&self.repository, &name, commit) else { continue };
             let updated = jiff::Timestamp::from_second(turn.seconds).unwrap_or_default();
-            rows.push((turn.seconds, SessionRow {
-                reference: name.reference(),
-                tip: commit,
-                turns: turn.number(),
-                title: turn.title.clone(),
-                updated: updated.to_string(),
-                current: current.as_ref() == Some(&name),
-                name: name.to_string(),
-            }));
+            rows.push((
+                turn.seconds,
+                SessionRow {
+                    reference: name.reference(),
+                    tip: commit,
+                    turns: turn.number(),
+                    title: turn.title.clone(),
+                    updated: updated.to_string(),
+                    current: current.as_ref() == Some(&name),
+                    name: name.to_string(),
+                },
+            ));
         }
         rows.sort_by_key(|(seconds, _)| std::cmp::Reverse(*seconds));
         Ok(rows.into_iter().map(|(_, row)| row).collect())

@@ -115,7 +115,8 @@ impl Project {
 /// Returns what is in doubt as mistakes, for the model to write again.
 fn doubts(repaired: &Repaired) -> Vec<Diagnostic> {
     let hint = "write the plan again; the fence of each block must be longer than any run of its character inside".to_owned();
-    let doubt = |line: usize, message: &str| Diagnostic { line, action: String::new(), message: message.to_owned(), hint: Some(hint.clone()) };
+    let doubt =
+        |line: usize, message: &str| Diagnostic { line, action: String::new(), message: message.to_owned(), hint: Some(hint.clone()) };
     if repaired.notes.is_empty() {
         return vec![doubt(1, "where the code blocks end cannot be told")];
     }

@@ -4,10 +4,10 @@ use std::rc::Rc;
 
 use crate::config::settings::Price;
 use crate::host::interrupt;
+use crate::model::Model;
 use crate::model::open::open;
 use crate::model::outside::Outside;
 use crate::model::settings::{Kind, Settings};
-use crate::model::Model;
 use crate::session::artifact;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;

@@ -39,7 +39,8 @@ fn write(project: &Project, name: &SessionName, agent: &Agent) -> anyhow::Result
     let turn_id = Uuid::now_v7();
     let now = Some(clock::now().timestamp().to_string());
     let meta = Meta { started: now.clone(), ended: now, ..Meta::of(turn_id, 0, Status::Started, &agent.name) };
-    let next = NextMeta { schema: SCHEMA, turn_id: Uuid::now_v7(), parent_turn_id: turn_id, caller_turn_id: None, agent: agent.name.clone() };
+    let next =
+        NextMeta { schema: SCHEMA, turn_id: Uuid::now_v7(), parent_turn_id: turn_id, caller_turn_id: None, agent: agent.name.clone() };
     let mut artifacts = Artifacts::default();
     artifacts.put(artifact::SESSION_CONTEXT, SESSION_CONTEXT);
     artifacts.put(&format!("{}{}", artifact::NEXT, artifact::TURN_CONTEXT), "");

@@ -15,7 +15,8 @@ pub fn below(repository: &Repository, folder: &Path, paths: &[String]) -> anyhow
     let prefix = folder.strip_prefix(repository.workdir()).unwrap_or(Path::new("")).to_owned();
     let mut found = Vec::new();
     for path in paths {
-        let inside = relative(repository.workdir(), &prefix, Path::new(path)).with_context(|| format!("`{path}` is outside the project"))?;
+        let inside =
+            relative(repository.workdir(), &prefix, Path::new(path)).with_context(|| format!("`{path}` is outside the project"))?;
         if inside.is_empty() {
             return Ok(Vec::new());
         }

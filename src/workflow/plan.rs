@@ -97,7 +97,8 @@ pub fn plan_turn(project: &Project, wish: &Wish, start: Start<'_>, user: &mut dy
     let reply = match (&wish.from, chosen) {
         (Some(reply), _) => reply.clone(),
         (None, Some(chosen)) => {
-            let request = Request { system: draft.artifacts.text_or_empty(artifact::SYSTEM_PROMPT), input: text, message, max_tokens: None };
+            let request =
+                Request { system: draft.artifacts.text_or_empty(artifact::SYSTEM_PROMPT), input: text, message, max_tokens: None };
             ask(project, Asking { tip, draft: &mut draft, chosen, request }, user)?
         }
         (None, None) => unreachable!("without an answer from elsewhere a model was chosen"),
@@ -163,7 +164,8 @@ pub struct Making<'a> {
 /// # Errors
 /// Where the repository cannot be read.
 pub fn make_input(project: &Project, making: &Making<'_>, user: &mut dyn User) -> anyhow::Result<String> {
-    let sources = crate::workflow::gather::Sources { tree: making.recorded.tree, tip: making.tip, lists: making.lists, depth: making.depth };
+    let sources =
+        crate::workflow::gather::Sources { tree: making.recorded.tree, tip: making.tip, lists: making.lists, depth: making.depth };
     let mut pages = project.pages();
     let material = project.gather(&sources, &mut |url| pages.get(url))?;
     let total: usize = material.resources.iter().map(|shown| shown.tokens).sum();
@@ -239,7 +241,8 @@ fn truncated(answer: &Answer) -> anyhow::Error {
         Finish::Other(reason) => format!("it ended with `{reason}`"),
         _ => "it reached the limit of tokens".to_owned(),
     };
-    let error = anyhow::anyhow!("the model's answer is cut off: {why}; it is in the draft's `{}` and was not taken as a plan", artifact::REPLY);
+    let error =
+        anyhow::anyhow!("the model's answer is cut off: {why}; it is in the draft's `{}` and was not taken as a plan", artifact::REPLY);
     error.context("no plan was made; raise `max_tokens` of the model, or ask for less at once")
 }
 

@@ -166,7 +166,11 @@ impl Project {
 
     /// Returns what a snapshot leaves out.
     pub fn limits(&self) -> Limits {
-        Limits { max_file_size: self.settings.snapshot.max_file_size.0, secrets: self.settings.snapshot.exclude.clone(), ..Limits::default() }
+        Limits {
+            max_file_size: self.settings.snapshot.max_file_size.0,
+            secrets: self.settings.snapshot.exclude.clone(),
+            ..Limits::default()
+        }
     }
 
     /// Returns the folder that holds the worktrees of this repository's sessions.

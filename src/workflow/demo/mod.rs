@@ -67,7 +67,9 @@ fn run(folder: &Path, line: &str, expected: i32, stage: &mut dyn Stage) -> anyho
         "teddy" => process::command(env::current_exe()?),
         other => process::command(other),
     };
-    for (name, _) in env::all().filter(|(name, _)| name.to_string_lossy().starts_with("GIT_") || name.to_string_lossy().starts_with("TEDDY_")) {
+    for (name, _) in
+        env::all().filter(|(name, _)| name.to_string_lossy().starts_with("GIT_") || name.to_string_lossy().starts_with("TEDDY_"))
+    {
         command.env_remove(name);
     }
     for role in ["AUTHOR", "COMMITTER"] {

@@ -221,12 +221,7 @@ fn review(project: &Project, case: &Case<'_>, user: &mut dyn User) -> anyhow::Re
 
 /// Returns what is to say where the user leaves everything as it is.
 fn left(case: &Case<'_>) -> Executed {
-    Executed {
-        session: case.tip.session.to_string(),
-        turn: case.draft.meta.number,
-        plan: case.judged.plan.clone(),
-        ..Executed::default()
-    }
+    Executed { session: case.tip.session.to_string(), turn: case.draft.meta.number, plan: case.judged.plan.clone(), ..Executed::default() }
 }
 
 /// Records that the user did not want the plan.

@@ -1,0 +1,91 @@
+//! The turn that records a restore.
+
+use super::{Aim, Wish, lossy};
+use crate::git::object::CommitId;
+use crate::host::clock;
+use crate::session::artifact::{self, Artifacts};
+use crate::session::meta::{self, Meta, NextMeta, Restored, SCHEMA, Status, Workspace};
+use crate::session::store::NewTurn;
+use crate::session::turn::Turn;
+use crate::workflow::complete::Move;
+use crate::workflow::project::Project;
+use crate::workflow::workspace::Recorded;
+
+/// What the turn of a restore is written from.
+pub(super) struct Writing<'a> {
+    /// Where it goes.
+    pub aim: &'a Aim<'a>,
+    /// The user's files before.
+    pub recorded: &'a Recorded,
+    /// What happens to them.
+    pub files: &'a Move,
+    /// What was wanted.
+    pub wish: &'a Wish,
+}
+
+/// Writes the turn that records a restore.
+pub(super) fn write(project: &Project, tip: &Turn, writing: &Writing<'_>) -> anyhow::Result<(CommitId, CommitId)> {
+    let Writing { aim, recorded, files, wish } = writing;
+    let repository = &project.repository;
+    let draft = project.store().draft(tip)?;
+    let title = format!("Restore turn {}: {}", aim.turn.number(), aim.turn.title.trim_start_matches("Restore "));
+    let after = project.advance(recorded.commit, files.to, &format!("{title}\n\nTeddy-Session: {}\n", tip.session))?;
+    let now = Some(clock::now().timestamp().to_string());
+    let restored = Restored { turn: aim.turn.number(), by: aim.by, redo: aim.redo.clone() };
+    let workspace = Workspace { worktree: repository.worktree_name(), before: recorded.commit, after, synced: true, overlaps: Vec::new() };
+    let meta = Meta {
+        status: Status::Restored,
+        started: now.clone(),
+        ended: now,
+        workspace: Some(workspace),
+        restored: Some(restored),
+        not_captured: recorded.not_captured.clone(),
+        replans: 0,
+        model: None,
+        repair: None,
+        ..draft.meta.clone()
+    };
+    let mut artifacts = Artifacts::default();
+    artifacts.put(artifact::SYSTEM_PROMPT, draft.artifacts.text_or_empty(artifact::SYSTEM_PROMPT));
+    artifacts.put(artifact::TURN_CONTEXT, draft.artifacts.text_or_empty(artifact::TURN_CONTEXT));
+    artifacts.put(artifact::SESSION_CONTEXT, draft.artifacts.text_or_empty(artifact::SESSION_CONTEXT));
+    let from = if wish.files_only { tip } else { aim.turn };
+    next_state(project, &mut artifacts, from, meta.turn_id)?;
+    let mut done: Vec<String> = Vec::new();
+    for change in repository.changes(files.from, files.to)? {
+        done.push(format!("{} {}", if change.new.is_some() { "write" } else { "delete" }, lossy(&change.path)));
+    }
+    artifacts.put(artifact::REPORT, report(&title, &done));
+    let new = NewTurn {
+        session: &tip.session,
+        title: &title,
+        done: &done,
+        artifacts,
+        meta: &meta,
+        previous: Some(tip.commit),
+        workspace: Some(after),
+    };
+    Ok((project.store().write(new)?, after))
+}
+
+/// Gives the next turn the state that it had after the turn that was restored.
+fn next_state(project: &Project, artifacts: &mut Artifacts, from: &Turn, turn_id: uuid::Uuid) -> anyhow::Result<()> {
+    let old = from.next(&project.repository)?;
+    let next = NextMeta { schema: SCHEMA, turn_id: uuid::Uuid::now_v7(), parent_turn_id: turn_id, ..old };
+    artifacts.put(&format!("{}{}", artifact::NEXT, artifact::META), meta::write(&next));
+    for name in [artifact::TURN_CONTEXT, artifact::SYSTEM_PROMPT] {
+        let name = format!("{}{name}", artifact::NEXT);
+        artifacts.put(&name, project.repository.file(from.tree, &name)?.unwrap_or_default());
+    }
+    Ok(())
+}
+
+/// Writes the report of a restore.
+fn report(title: &str, done: &[String]) -> String {
+    let mut text = format!("# Execution Report: {title}\n- **Overall Status:** Restored 🟢\n\n## Changed Files\n\n");
+    done.iter().for_each(|line| text.push_str(&format!("- {}\n", crate::text::visible::visible(line))));
+    if done.is_empty() {
+        text.push_str("*(No file had to change.)*\n");
+    }
+    text
+}
