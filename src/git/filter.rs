@@ -3,6 +3,7 @@
 //! The attributes come from the tree whose files are meant and never from the worktree, so that a
 //! change to `.gitattributes` and to the files that it governs can be made in any order.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io::Read;
 
@@ -53,20 +54,22 @@ impl Repository {
 }
 
 impl Filter<'_> {
-    /// Returns the bytes that git stores for a file's bytes.
+    /// Returns the bytes that git stores for a file's bytes; borrowed where no filter changes them.
     ///
     /// # Errors
     /// Where a filter fails.
-    pub(in crate::git) fn clean(&mut self, path: &[u8], bytes: &[u8]) -> anyhow::Result<Vec<u8>> {
+    pub(in crate::git) fn clean<'a>(&mut self, path: &[u8], bytes: &'a [u8]) -> anyhow::Result<Cow<'a, [u8]>> {
         let during = || format!("filtering `{}`", path.to_str_lossy());
         let native = gix::path::from_bstr(BStr::new(path)).during(during())?;
-        let mut cleaned = Vec::new();
-        match self.pipeline.convert_to_git(bytes, &native, &self.index).during(during())? {
-            ToGitOutcome::Unchanged(_) => cleaned.extend_from_slice(bytes),
-            ToGitOutcome::Buffer(buffer) => cleaned.extend_from_slice(buffer),
-            ToGitOutcome::Process(mut output) => drop(output.read_to_end(&mut cleaned)?),
-        }
-        Ok(cleaned)
+        Ok(match self.pipeline.convert_to_git(bytes, &native, &self.index).during(during())? {
+            ToGitOutcome::Unchanged(_) => Cow::Borrowed(bytes),
+            ToGitOutcome::Buffer(buffer) => Cow::Owned(buffer.to_vec()),
+            ToGitOutcome::Process(mut output) => {
+                let mut cleaned = Vec::new();
+                output.read_to_end(&mut cleaned)?;
+                Cow::Owned(cleaned)
+            }
+        })
     }
 
     /// Returns the bytes that a checkout writes for a blob.

@@ -1,11 +1,13 @@
 //! How the files of one tree look on disk: whether what is there is what the tree says, and what
 //! to write so that it is.
 
+use std::borrow::Cow;
+
 use rustix::fs::RawMode;
 
 use super::filter::Filter;
 use super::object::{BlobId, Entry, Mode, TreeId};
-use super::place::{Content, Seen};
+use super::place::{Content, Place, Seen};
 use super::repository::Repository;
 
 /// The files of a tree, as a checkout would write them.
@@ -16,6 +18,28 @@ pub(in crate::git) struct Version<'repo> {
     filter: Filter<'repo>,
     /// What the file system can hold.
     abilities: Abilities,
+}
+
+/// What something on disk is recognised by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::git) enum Mark {
+    /// Nothing is there, or a folder.
+    Absent,
+    /// A file with these bytes, executable or not.
+    File(gix::ObjectId, bool),
+    /// A link with this target.
+    Link(gix::ObjectId),
+    /// Something that git does not hold.
+    Other,
+}
+
+/// What is on disk, and what it is recognised by.
+#[derive(Debug)]
+pub(in crate::git) struct Marked {
+    /// What is on disk.
+    pub(in crate::git) seen: Seen,
+    /// What it is recognised by.
+    pub(in crate::git) mark: Mark,
 }
 
 /// What the file system can hold, as git's configuration says.
@@ -38,6 +62,21 @@ impl Repository {
         Ok(Version { repository: self, filter: self.filter(tree, paths)?, abilities: self.abilities() })
     }
 
+    /// Looks at a place, and hashes what is there.
+    ///
+    /// # Errors
+    /// Where it cannot be read.
+    pub(in crate::git) fn look(&self, place: &Place) -> anyhow::Result<Marked> {
+        let seen = place.look()?;
+        let mark = match &seen {
+            Seen::Absent | Seen::Folder => Mark::Absent,
+            Seen::File { bytes, permissions } => Mark::File(self.blob_id(bytes)?.0, is_executable(*permissions)),
+            Seen::Link(target) => Mark::Link(self.blob_id(target)?.0),
+            Seen::Other => Mark::Other,
+        };
+        Ok(Marked { seen, mark })
+    }
+
     /// Returns what the file system of the worktree can hold.
     pub(in crate::git) fn abilities(&self) -> Abilities {
         let settings = self.gix.config_snapshot();
@@ -56,25 +95,21 @@ impl Version<'_> {
     ///
     /// # Errors
     /// Where a filter fails.
-    pub(in crate::git) fn is(&mut self, path: &[u8], entry: Option<&Entry>, seen: &Seen) -> anyhow::Result<bool> {
+    pub(in crate::git) fn is(&mut self, path: &[u8], entry: Option<&Entry>, seen: &Marked) -> anyhow::Result<bool> {
         let Some(entry) = entry else {
             // A folder is no leaf: where a tree says nothing, it may stand.
-            return Ok(matches!(seen, Seen::Absent | Seen::Folder));
+            return Ok(seen.mark == Mark::Absent);
         };
-        match seen {
-            Seen::Link(target) => Ok(entry.mode == Mode::Link && self.is_blob(target, entry)?),
-            Seen::File { bytes, .. } if entry.mode == Mode::Link => Ok(!self.abilities.links && self.is_blob(bytes, entry)?),
-            Seen::File { bytes, permissions } => {
-                if !self.is_mode(entry.mode, *permissions) {
-                    return Ok(false);
-                }
-                if self.is_blob(bytes, entry)? {
-                    return Ok(true);
-                }
-                let cleaned = self.filter.clean(path, bytes)?;
-                self.is_blob(&cleaned, entry)
-            }
-            Seen::Absent | Seen::Folder | Seen::Other => Ok(false),
+        match (&seen.mark, &seen.seen) {
+            (Mark::Link(id), _) => Ok(entry.mode == Mode::Link && *id == entry.id),
+            (Mark::File(id, _), _) if entry.mode == Mode::Link => Ok(!self.abilities.links && *id == entry.id),
+            (Mark::File(_, executable), _) if !self.is_mode(entry.mode, *executable) => Ok(false),
+            (Mark::File(id, _), _) if *id == entry.id => Ok(true),
+            (Mark::File(..), Seen::File { bytes, .. }) => match self.filter.clean(path, bytes)? {
+                Cow::Borrowed(_) => Ok(false),
+                Cow::Owned(cleaned) => Ok(self.repository.blob_id(&cleaned)?.0 == entry.id),
+            },
+            _ => Ok(false),
         }
     }
 
@@ -99,22 +134,17 @@ impl Version<'_> {
     }
 
     /// Returns whether a file has the executable bit of a mode, as far as the file system keeps it.
-    fn is_mode(&self, mode: Mode, permissions: RawMode) -> bool {
+    fn is_mode(&self, mode: Mode, executable: bool) -> bool {
         match mode {
-            Mode::File => !self.abilities.executable || !is_executable(permissions),
-            Mode::Executable => !self.abilities.executable || is_executable(permissions),
+            Mode::File => !self.abilities.executable || !executable,
+            Mode::Executable => !self.abilities.executable || executable,
             Mode::Link | Mode::Tree | Mode::Gitlink => false,
         }
-    }
-
-    /// Returns whether bytes are an entry's blob.
-    fn is_blob(&self, bytes: &[u8], entry: &Entry) -> anyhow::Result<bool> {
-        Ok(self.repository.blob_id(bytes)?.0 == entry.id)
     }
 }
 
 /// Returns whether git takes a file for executable.
-pub(in crate::git) fn is_executable(permissions: RawMode) -> bool {
+fn is_executable(permissions: RawMode) -> bool {
     permissions & 0o100 != 0
 }
 

@@ -8,5 +8,6 @@ mod prompts;
 mod publish;
 mod snapshot;
 mod snapshot_random;
+mod storm;
 mod support;
 mod worktree;

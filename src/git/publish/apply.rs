@@ -6,8 +6,9 @@ use std::os::unix::ffi::OsStrExt;
 use anyhow::Context;
 
 use super::Publisher;
-use super::judge::{Mark, Step};
+use super::judge::Step;
 use crate::git::place::{Content, Missing, Place, Seen, Walk};
+use crate::git::version::Mark;
 
 /// A new version that lies ready beside its place.
 struct Prepared {
@@ -85,7 +86,7 @@ impl Publisher<'_> {
         let Some(entry) = &step.change.new else { anyhow::bail!("a deletion writes nothing") };
         let content = self.new.content(&step.change.path, entry, step.permissions)?;
         let temporary = self.lay(&place, &content).with_context(|| cannot_write(&step.change.path))?;
-        let ours = self.mark(&place.sibling(&temporary)?.look()?)?;
+        let ours = self.repository.look(&place.sibling(&temporary)?)?.mark;
         prepared.push(Prepared { step, temporary, ours });
         Ok(None)
     }
@@ -134,7 +135,7 @@ impl Publisher<'_> {
                 self.let_go(temporary, &ready.ours, &ready.step.change.path)?;
                 {
                     let change = &ready.step.change;
-                    self.new.is(&change.path, change.new.as_ref(), &place.look()?)
+                    self.new.is(&change.path, change.new.as_ref(), &self.repository.look(place)?)
                 }
             }
             // The folder was moved away with what lay ready in it.
@@ -156,7 +157,7 @@ impl Publisher<'_> {
             Err(error) => return Err(error).with_context(|| cannot_write(path)),
         }
         let held = Held { path: path.clone(), temporary: ready.temporary.clone(), was: ready.step.was.clone(), ours: ready.ours.clone() };
-        if self.mark(&temporary.look()?)? != held.was {
+        if self.repository.look(&temporary)?.mark != held.was {
             self.give_back(place, temporary, &held)?;
             return Ok(false);
         }
@@ -167,7 +168,7 @@ impl Publisher<'_> {
     /// Replaces a file on a file system that cannot exchange: a moment stays open between the last
     /// look and the rename.
     fn write_without_exchange(&mut self, place: &Place, temporary: &Place, ready: &Prepared) -> anyhow::Result<bool> {
-        if self.mark(&place.look()?)? != ready.step.was {
+        if self.repository.look(place)?.mark != ready.step.was {
             self.let_go(temporary, &ready.ours, &ready.step.change.path)?;
             return Ok(false);
         }
@@ -189,7 +190,7 @@ impl Publisher<'_> {
             Err(error) if error.kind() == ErrorKind::NotFound => false,
             Err(error) => return Err(error).with_context(|| cannot_write(&held.path)),
         };
-        if returned && self.mark(&temporary.look()?)? != held.ours {
+        if returned && self.repository.look(&temporary)?.mark != held.ours {
             // The user saved over our version meanwhile: the newer save keeps the name.
             let _ = temporary.exchange(place);
         }
@@ -219,7 +220,7 @@ impl Publisher<'_> {
         for held in std::mem::take(&mut self.held) {
             let Walk::Place(place) = self.top.walk(&held.path, Missing::Stop)? else { continue };
             let temporary = place.sibling(&held.temporary)?;
-            if self.mark(&temporary.look()?)? == held.was {
+            if self.repository.look(&temporary)?.mark == held.was {
                 temporary.remove().with_context(|| cannot_write(&held.path))?;
                 continue;
             }

@@ -8,7 +8,7 @@ use super::Publisher;
 use crate::git::diff::Change;
 use crate::git::object::{Entry, Mode};
 use crate::git::place::{Missing, Place, Seen, Walk};
-use crate::git::version::is_executable;
+use crate::git::version::Mark;
 
 /// A change that can be made.
 #[derive(Debug)]
@@ -19,19 +19,6 @@ pub(super) struct Step {
     pub(super) was: Mark,
     /// The permissions of the file on disk.
     pub(super) permissions: Option<RawMode>,
-}
-
-/// What something on disk is recognised by.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Mark {
-    /// Nothing is there.
-    Absent,
-    /// A file with these bytes, executable or not.
-    File(gix::ObjectId, bool),
-    /// A link with this target.
-    Link(gix::ObjectId),
-    /// Something that git does not hold.
-    Other,
 }
 
 /// What a change comes to.
@@ -95,21 +82,21 @@ impl Publisher<'_> {
 
     /// Compares what is on disk with what both trees say.
     fn compare(&mut self, change: &Change, place: &Place, leaving: &BTreeSet<Vec<u8>>) -> anyhow::Result<Verdict> {
-        let seen = place.look()?;
-        if seen == Seen::Folder && change.new.is_some() && !self.leaves_whole(place, &change.path, leaving)? {
+        let found = self.repository.look(place)?;
+        if found.seen == Seen::Folder && change.new.is_some() && !self.leaves_whole(place, &change.path, leaving)? {
             return Ok(Verdict::Conflict);
         }
-        if self.new.is(&change.path, change.new.as_ref(), &seen)? {
+        if self.new.is(&change.path, change.new.as_ref(), &found)? {
             return Ok(Verdict::Nothing);
         }
-        if !self.old.is(&change.path, change.old.as_ref(), &seen)? {
+        if !self.old.is(&change.path, change.old.as_ref(), &found)? {
             return Ok(Verdict::Conflict);
         }
-        if seen == Seen::Absent && self.repository.abilities().ignores_case && has_twin(place, &change.path, leaving)? {
+        if found.seen == Seen::Absent && self.repository.abilities().ignores_case && has_twin(place, &change.path, leaving)? {
             return Ok(Verdict::Conflict);
         }
-        let permissions = if let Seen::File { permissions, .. } = &seen { Some(*permissions) } else { None };
-        Ok(Verdict::Ready(self.mark(&seen)?, permissions))
+        let permissions = if let Seen::File { permissions, .. } = found.seen { Some(permissions) } else { None };
+        Ok(Verdict::Ready(found.mark, permissions))
     }
 
     /// Returns whether everything in a folder is among what leaves, so that a file can take its name.
@@ -134,16 +121,6 @@ impl Publisher<'_> {
     fn is_untouchable(&self, path: &[u8]) -> bool {
         let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
         ends.chain([path.len()]).any(|end| self.guard.untouchable.contains(&path[..end]))
-    }
-
-    /// Returns what something on disk is recognised by.
-    pub(super) fn mark(&self, seen: &Seen) -> anyhow::Result<Mark> {
-        Ok(match seen {
-            Seen::Absent | Seen::Folder => Mark::Absent,
-            Seen::File { bytes, permissions } => Mark::File(self.repository.blob_id(bytes)?.0, is_executable(*permissions)),
-            Seen::Link(target) => Mark::Link(self.repository.blob_id(target)?.0),
-            Seen::Other => Mark::Other,
-        })
     }
 }
 

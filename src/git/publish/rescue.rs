@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-use super::judge::Mark;
 use super::{Guard, Publisher, Rescued};
 use crate::git::diff::Change;
-use crate::git::object::TreeId;
+use crate::git::object::{Mode, TreeId};
 use crate::git::place::{Missing, Place, Seen, Walk};
 use crate::git::repository::Repository;
+use crate::git::version::{Mark, Marked};
 
 /// How every temporary file in the user's worktree begins.
 pub const TEMPORARY: &str = ".teddy-tmp-";
@@ -58,8 +58,7 @@ impl Publisher<'_> {
 
     /// Removes a temporary file, if its bytes are known; else keeps them where they can be read.
     pub(super) fn let_go(&mut self, temporary: &Place, known: &Mark, path: &[u8]) -> anyhow::Result<()> {
-        let seen = temporary.look()?;
-        let mark = self.mark(&seen)?;
+        let mark = self.repository.look(temporary)?.mark;
         if mark == Mark::Absent {
             return Ok(());
         }
@@ -73,27 +72,26 @@ impl Publisher<'_> {
 
     /// Removes one temporary file of an interrupted run.
     fn sweep(&mut self, temporary: &Place, changes: &[Change], path: &[u8]) -> anyhow::Result<()> {
-        let seen = temporary.look()?;
-        let mut known = matches!(&seen, Seen::File { bytes, .. } if bytes.is_empty());
+        let found = self.repository.look(temporary)?;
+        let mut known = matches!(&found.seen, Seen::File { bytes, .. } if bytes.is_empty());
         for change in changes {
-            known = known || self.is_either(change, &seen)?;
+            known = known || self.is_either(change, &found)?;
         }
-        let mark = if known { self.mark(&seen)? } else { Mark::Other };
+        let mark = if known { found.mark } else { Mark::Other };
         self.let_go(temporary, &mark, path)
     }
 
     /// Returns whether bytes are those of either version of a change, whatever their mode.
-    fn is_either(&mut self, change: &Change, seen: &Seen) -> anyhow::Result<bool> {
+    fn is_either(&mut self, change: &Change, found: &Marked) -> anyhow::Result<bool> {
+        let (path, seen) = (&change.path, &found.seen);
         for entry in [&change.old, &change.new].into_iter().flatten() {
-            for permissions in [0o644, 0o755] {
-                let seen = match seen {
-                    Seen::File { bytes, .. } => Seen::File { bytes: bytes.clone(), permissions },
-                    other => other.clone(),
-                };
-                let path = &change.path;
-                if self.old.is(path, Some(entry), &seen)? || self.new.is(path, Some(entry), &seen)? {
-                    return Ok(true);
-                }
+            let mark = match found.mark {
+                Mark::File(id, _) => Mark::File(id, entry.mode == Mode::Executable),
+                ref other => other.clone(),
+            };
+            let alike = Marked { seen: seen.clone(), mark };
+            if self.old.is(path, Some(entry), &alike)? || self.new.is(path, Some(entry), &alike)? {
+                return Ok(true);
             }
         }
         Ok(false)

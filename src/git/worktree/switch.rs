@@ -121,7 +121,9 @@ impl Switch<'_> {
             // The time is taken before the file is read: a later write shows.
             let stat = place.stat()?;
             match stat {
-                Some(stat) if version.is(path, Some(&entry), &place.look()?)? => new.entries_mut()[at].stat = as_in_index(&stat),
+                Some(stat) if version.is(path, Some(&entry), &self.repository.look(&place)?)? => {
+                    new.entries_mut()[at].stat = as_in_index(&stat)
+                }
                 _ => to_write.push(at),
             }
         }
