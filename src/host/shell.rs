@@ -20,6 +20,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 
 pub use capture::Captured;
 pub use environment::may_set;
+pub use stragglers::end_orphans;
 
 use super::file::reason;
 use super::sandbox::Launcher;

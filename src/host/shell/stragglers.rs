@@ -1,23 +1,31 @@
-//! Processes that left their script's group (`setsid`, a daemon): found by a variable that every
-//! descendant inherits. Linux only; elsewhere the group is all that is ended.
+//! Processes that left their script's group (`setsid`, a daemon) or outlived their TeDDy: found by
+//! a variable that every descendant inherits. Linux only; elsewhere the group is all that is ended.
 
 use rustix::process::{Pid, Signal};
 
-/// The variable's name.
+use crate::host::env;
+
+/// The variable's name. Its value is a list of marks: a script may run TeDDy itself.
 pub(super) const VARIABLE: &str = "TEDDY_RUN";
+/// What stands between two marks.
+const SEPARATOR: char = ':';
 /// How often it is looked again for what was born meanwhile.
 const ROUNDS: usize = 8;
 
-/// The mark of one script's processes.
+/// The mark of one script's processes: this process's number and something that no other script has.
 pub(super) struct Marker {
-    /// The variable's value; no other script has it.
+    /// The mark.
+    own: String,
+    /// The variable's value: the marks of the scripts around this one, then its own.
     value: String,
 }
 
 impl Marker {
     /// Returns a new mark.
     pub(super) fn new() -> Marker {
-        Marker { value: uuid::Uuid::now_v7().to_string() }
+        let own = format!("{}.{}", std::process::id(), uuid::Uuid::now_v7());
+        let value = env::var(VARIABLE).map_or_else(|| own.clone(), |around| format!("{around}{SEPARATOR}{own}"));
+        Marker { own, value }
     }
 
     /// Returns the variable's value.
@@ -27,26 +35,43 @@ impl Marker {
 
     /// Kills every process that has the mark.
     pub(super) fn kill_all(&self) {
-        for _ in 0..ROUNDS {
-            let found = self.processes();
-            if found.is_empty() {
-                return;
-            }
-            for pid in found {
-                let _ = rustix::process::kill_process(pid, Signal::KILL);
-            }
+        kill(|mark| mark == self.own);
+    }
+}
+
+/// Kills what is left of scripts whose TeDDy was killed itself. For a recovery; never touches a
+/// script whose TeDDy lives.
+pub fn end_orphans() {
+    kill(|mark| owner(mark).is_some_and(|pid| rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::SRCH)));
+}
+
+/// Returns the process that a mark names.
+fn owner(mark: &str) -> Option<Pid> {
+    Pid::from_raw(mark.split_once('.')?.0.parse().ok()?)
+}
+
+/// Kills every process that has a mark of some kind.
+fn kill(is_wanted: impl Fn(&str) -> bool) {
+    for _ in 0..ROUNDS {
+        let found = processes(&is_wanted);
+        if found.is_empty() {
+            return;
+        }
+        for pid in found {
+            let _ = rustix::process::kill_process(pid, Signal::KILL);
         }
     }
+}
 
-    /// Returns the living processes that have the mark.
-    fn processes(&self) -> Vec<Pid> {
-        let entry = format!("{VARIABLE}={}", self.value);
-        let marked = |pid: &Pid| {
-            let environ = std::fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())).unwrap_or_default();
-            environ.split(|&byte| byte == 0).any(|variable| variable == entry.as_bytes())
-        };
-        let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
-        let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        numbers.filter_map(Pid::from_raw).filter(marked).collect()
-    }
+/// Returns the living processes that have a mark of some kind.
+fn processes(is_wanted: impl Fn(&str) -> bool) -> Vec<Pid> {
+    let wanted = |pid: &Pid| {
+        let environ = std::fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())).unwrap_or_default();
+        let value = environ.split(|&byte| byte == 0).find_map(|variable| variable.strip_prefix(VARIABLE.as_bytes())?.strip_prefix(b"="));
+        value.and_then(|value| str::from_utf8(value).ok()).is_some_and(|value| value.split(SEPARATOR).any(&is_wanted))
+    };
+    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let own = rustix::process::getpid();
+    numbers.filter_map(Pid::from_raw).filter(|pid| *pid != own && wanted(pid)).collect()
 }

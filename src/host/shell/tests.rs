@@ -120,3 +120,22 @@ fn given_variables_win_and_temporary_files_are_private() {
     });
     assert_eq!(output, b"1 2\nyes\n0\n");
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_outlived_its_program_is_found_later() {
+    let start = |mark: String| {
+        let mut command = process::command("sleep");
+        command.arg("300").env(stragglers::VARIABLE, mark);
+        command.spawn().unwrap()
+    };
+    // A process that has ended and was waited for: its number is free.
+    let mut gone = process::command("true").spawn().unwrap();
+    gone.wait().unwrap();
+    let (mut orphan, mut cared_for) = (start(format!("1.a:{}.b", gone.id())), start(format!("{}.c", std::process::id())));
+    end_orphans();
+    assert!(!orphan.wait().unwrap().success());
+    assert!(cared_for.try_wait().unwrap().is_none());
+    cared_for.kill().unwrap();
+    cared_for.wait().unwrap();
+}
