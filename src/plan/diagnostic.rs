@@ -36,7 +36,8 @@ impl Diagnostic {
 /// [`MAX_QUOTE`] characters.
 pub fn quote(text: &str) -> String {
     let line = text.trim().lines().next().unwrap_or_default().trim_end();
-    let shown = visible(line);
+    let start: String = line.chars().take(MAX_QUOTE + 1).collect();
+    let shown = visible(&start);
     let mut short: String = shown.chars().take(MAX_QUOTE).collect();
     if short.len() < shown.len() || line.len() < text.trim().len() {
         short.push('…');

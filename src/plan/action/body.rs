@@ -3,6 +3,7 @@
 //! The readers of the nine actions take from it what they need and leave a diagnostic for each
 //! mistake; none of them looks at Markdown again.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::heading::{self, Label};
@@ -29,6 +30,8 @@ pub struct Body<'a> {
     pub parts: Vec<Part>,
     /// The lines of a message, for actions that have one.
     message: Range<usize>,
+    /// Whether a label came; what looks like a field behind it is none.
+    labelled: bool,
     /// The mistakes so far.
     pub found: Vec<Diagnostic>,
 }
@@ -64,7 +67,8 @@ pub enum Part {
 impl<'a> Body<'a> {
     /// Cuts the blocks below a heading. `end` is the line behind the action's last.
     pub fn new(lines: &'a Lines<'a>, row: &'static Row, (line, end): (usize, usize), blocks: &[Block]) -> Body<'a> {
-        let mut body = Body { lines, row, line, fields: Vec::new(), parts: Vec::new(), message: line + 1..end, found: Vec::new() };
+        let mut body =
+            Body { lines, row, line, fields: Vec::new(), parts: Vec::new(), message: line + 1..end, labelled: false, found: Vec::new() };
         if row.message {
             body.cut_message(blocks);
         } else {
@@ -117,8 +121,8 @@ impl<'a> Body<'a> {
         let entry = field::read(self.lines, item, field::Own::All);
         let label = self.row.labels.then(|| entry.as_ref().and_then(|e| heading::label(&e.field.key))).flatten();
         match (entry, label) {
-            (Some(entry), Some(label)) if entry.field.value.is_empty() => self.parts.push(Part::Label { line: item.first, label }),
-            (Some(entry), None) if self.parts.is_empty() || !self.parts.iter().any(|p| matches!(p, Part::Label { .. })) => {
+            (Some(entry), Some(label)) if entry.field.value.is_empty() => self.label_at(item.first, label),
+            (Some(entry), None) if !self.labelled => {
                 let rest = entry.rest;
                 self.fields.push(entry.field);
                 if let (Some(rest), Some(last)) = (rest, item.blocks.first().map(|b| b.last)) {
@@ -155,7 +159,7 @@ impl<'a> Body<'a> {
             let text = self.lines.get(line).trim();
             match heading::label(text).filter(|_| self.row.labels) {
                 Some(label) => {
-                    self.parts.push(Part::Label { line, label });
+                    self.label_at(line, label);
                     said = false;
                 }
                 None if said => {}
@@ -166,6 +170,12 @@ impl<'a> Body<'a> {
                 }
             }
         }
+    }
+
+    /// Takes a label.
+    fn label_at(&mut self, line: usize, label: Label) {
+        self.labelled = true;
+        self.parts.push(Part::Label { line, label });
     }
 
     /// Takes a fenced code block.
@@ -189,7 +199,8 @@ impl<'a> Body<'a> {
     /// Says which fields have no meaning here, and which stand there twice.
     fn check_fields(&mut self) {
         let name = self.row.name;
-        for (index, found) in self.fields.iter().enumerate() {
+        let mut seen = BTreeSet::new();
+        for found in &self.fields {
             let key = found.key.as_str();
             if !field::has_weight(key) {
                 continue;
@@ -198,7 +209,7 @@ impl<'a> Body<'a> {
                 let keys: Vec<String> = self.row.keys.iter().map(|k| format!("`{k}`")).collect();
                 let message = format!("`{key}` has no meaning in {name}");
                 self.found.push(Diagnostic::new(found.line, message).hint(format!("leave it out; {name} knows {}", keys.join(", "))));
-            } else if self.fields[..index].iter().any(|f| f.key == key) {
+            } else if !seen.insert(key) {
                 self.found.push(Diagnostic::new(found.line, format!("`{key}` stands here for the second time")).hint("keep one of them"));
             }
         }

@@ -3,6 +3,8 @@
 //! Reading and writing share it, so that a message that is written never holds an action, a section
 //! or a title for who reads it.
 
+use std::collections::BTreeSet;
+
 use super::field;
 use super::heading::{self, Section};
 use crate::text::markdown::{self, Block, Code, Lines, Node};
@@ -76,7 +78,7 @@ pub fn hidden(lines: &Lines<'_>, blocks: &[Block]) -> Vec<usize> {
 pub fn write_message(message: &str, out: &mut String) {
     let lines = Lines::new(message);
     let blocks = markdown::blocks(message);
-    let mut borders = hidden(&lines, &blocks);
+    let mut borders: BTreeSet<usize> = hidden(&lines, &blocks).into_iter().collect();
     borders.extend((0..blocks.len()).filter(|&i| border(&lines, &blocks, i).is_some()).map(|i| blocks[i].first));
     for number in 1..=lines.len() {
         let line = lines.raw(number);

@@ -1,5 +1,6 @@
 //! EXECUTE: runs a command in the worktree.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::body::{Body, without_optional};
@@ -106,9 +107,10 @@ fn env(body: &mut Body<'_>) -> Vec<(String, String)> {
         body.wrong(field.line, format!("`env` has a value of its own: \"{}\"", quote(&field.value)), hint);
     }
     let mut variables: Vec<(String, String)> = Vec::new();
+    let mut names = BTreeSet::new();
     for item in &field.items {
         match variable(item) {
-            Some((name, _)) if variables.iter().any(|(known, _)| *known == name) => {
+            Some((name, _)) if !names.insert(name.clone()) => {
                 body.wrong(field.line, format!("the variable `{name}` stands here for the second time"), "keep one of them");
             }
             Some(found) => variables.push(found),

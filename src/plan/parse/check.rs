@@ -19,7 +19,7 @@ pub fn unclosed(lines: &Lines<'_>, blocks: &[Block]) -> Vec<Diagnostic> {
 
 /// Says which lines look like the heading of an action or a section and are none to Markdown (P18).
 pub fn hidden(lines: &Lines<'_>, blocks: &[Block]) -> Vec<Diagnostic> {
-    let around = |line: usize| blocks.iter().find(|block| (block.first..=block.last).contains(&line));
+    let around = |line: usize| blocks[..blocks.partition_point(|block| block.first <= line)].last();
     let wrong = |line: usize| {
         let whole = match around(line).map(|block| &block.node) {
             Some(Node::Html) => "HTML",

@@ -10,6 +10,7 @@ mod region;
 mod section;
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use super::Plan;
 use super::action::body::Body;
@@ -24,6 +25,8 @@ use region::Region;
 pub const MAX_PLAN: usize = 16 << 20;
 /// The most actions of a plan (P22).
 pub const MAX_ACTIONS: usize = 2000;
+/// The most mistakes that are said one by one.
+pub const MAX_MISTAKES: usize = 200;
 
 /// Reads a plan.
 pub fn parse(text: &str) -> (Plan, Vec<Diagnostic>) {
@@ -54,7 +57,8 @@ pub fn parse(text: &str) -> (Plan, Vec<Diagnostic>) {
     reader.found.extend(check::unclosed(&lines, &document.blocks));
     reader.found.extend(check::nul(&text));
     let hidden = check::hidden(&lines, &document.blocks);
-    reader.found.retain(|wrong| hidden.iter().all(|h| h.line != wrong.line));
+    let lines_of: BTreeSet<usize> = hidden.iter().map(|wrong| wrong.line).collect();
+    reader.found.retain(|wrong| !lines_of.contains(&wrong.line));
     reader.found.extend(hidden);
     (plan, reader.finish())
 }
@@ -205,11 +209,16 @@ impl Reader<'_> {
     /// Returns the mistakes by line, each with its action.
     fn finish(self) -> Vec<Diagnostic> {
         let mut found = self.found;
+        found.sort_by_key(|wrong| wrong.line);
+        let more = found.len().saturating_sub(MAX_MISTAKES);
+        if let Some(cut) = found.get(MAX_MISTAKES).map(|wrong| wrong.line) {
+            found.truncate(MAX_MISTAKES);
+            found.push(Diagnostic::new(cut, format!("there are {more} more mistakes from here on")));
+        }
         for wrong in &mut found {
             let label = self.labels.iter().find(|(lines, _)| lines.contains(&wrong.line));
             wrong.action = label.map(|(_, label)| label.clone()).unwrap_or_default();
         }
-        found.sort_by_key(|wrong| wrong.line);
         found
     }
 }

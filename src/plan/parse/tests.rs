@@ -455,6 +455,32 @@ fn p22_limits_are_one_clear_mistake() {
 }
 
 #[test]
+fn p22_a_flood_of_mistakes_is_cut_and_costs_no_time() {
+    let started = std::time::Instant::now();
+    let pieces = [
+        "words\n\n",
+        "- x\n",
+        "- Description: x\n",
+        "- File Path: a\n",
+        "# T\n",
+        "###`READ`\n\n",
+        "`REPLACE:`\n\n",
+        "```\n```\n",
+        "  - `A`: b\n",
+        "<!-- -->\n",
+    ];
+    for piece in pieces {
+        for head in [EDIT.to_owned(), "### EXECUTE\n- env:\n".to_owned(), "### INVOKE\n- Handoff Resources:\n".to_owned()] {
+            let (_, wrong) = parse(&format!("{HEAD}{head}{}", piece.repeat(2_000)));
+            assert!(wrong.len() <= MAX_MISTAKES + 1, "{}", wrong.len());
+        }
+    }
+    assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
+    let (_, wrong) = parse(&format!("{HEAD}{EDIT}{}", "words\n\n".repeat(300)));
+    assert_eq!(wrong.last().map(|w| (w.line, w.message.as_str())), Some((416, "there are 100 more mistakes from here on")));
+}
+
+#[test]
 fn a_large_plan_is_read_in_a_second() {
     let content = "let x = \"some line of code\";\n".repeat(1800);
     let text = format!("{HEAD}{}", format!("{CREATE}````rust\n{content}````\n\n").repeat(40));
