@@ -10,18 +10,15 @@ use super::heading::{self, Label};
 use super::{Row, field};
 use crate::plan::Field;
 use crate::plan::diagnostic::{Diagnostic, quote};
-use crate::text::link;
 use crate::text::markdown::{Block, Code, Item, Lines, Node};
-use crate::text::path::{PathError, RepoPath};
-use crate::text::resource::Resource;
 
 /// An action that is being read.
 #[derive(Debug)]
 pub struct Body<'a> {
     /// The plan's lines.
-    lines: &'a Lines<'a>,
+    pub(super) lines: &'a Lines<'a>,
     /// The action's row of the table.
-    row: &'static Row,
+    pub(super) row: &'static Row,
     /// The line of the heading.
     pub line: usize,
     /// The list below the heading.
@@ -29,7 +26,7 @@ pub struct Body<'a> {
     /// What follows, in order.
     pub parts: Vec<Part>,
     /// The lines of a message, for actions that have one.
-    message: Range<usize>,
+    pub(super) message: Range<usize>,
     /// Whether a label came; what looks like a field behind it is none.
     labelled: bool,
     /// The mistakes so far.
@@ -214,168 +211,6 @@ impl<'a> Body<'a> {
             }
         }
     }
-
-    /// Returns a field by the format's key.
-    pub fn field(&self, key: &str) -> Option<&Field> {
-        self.fields.iter().find(|f| f.key == key)
-    }
-
-    /// Notes a mistake.
-    pub fn wrong(&mut self, line: usize, message: impl Into<String>, hint: impl Into<String>) {
-        self.found.push(Diagnostic::new(line, message).hint(hint));
-    }
-
-    /// Reads the one path of `File Path`.
-    pub fn path(&mut self) -> Option<RepoPath> {
-        let Some(field) = self.field("File Path").cloned() else {
-            self.wrong(self.line, format!("{} has no `File Path`", self.row.name), "add `- **File Path:** [src/a.rs](/src/a.rs)`");
-            return None;
-        };
-        self.name(&field, RepoPath::parse)
-    }
-
-    /// Reads the one resource of `Resource`, or of `File Path`.
-    pub fn resource(&mut self) -> Option<Resource> {
-        let fields: Vec<Field> = self.fields.iter().filter(|f| f.key == "Resource" || f.key == "File Path").cloned().collect();
-        let Some(first) = fields.first() else {
-            self.wrong(self.line, format!("{} has no `Resource`", self.row.name), "add `- **Resource:** [src/a.rs](/src/a.rs)`");
-            return None;
-        };
-        if let Some(second) = fields.get(1).filter(|f| f.key != first.key) {
-            self.wrong(second.line, "`Resource` and `File Path` mean the same here", "keep one of them");
-        }
-        self.name(first, resource)
-    }
-
-    /// Reads `Handoff Resources`: a nested list, or names on its line.
-    pub fn resources(&mut self) -> Vec<Resource> {
-        let Some(field) = self.field("Handoff Resources").cloned() else { return Vec::new() };
-        let inline = without_optional(&field.value);
-        let inline = if matches!(inline.to_lowercase().as_str(), "none" | "n/a" | "-") { "" } else { inline };
-        let mut values = Vec::new();
-        for value in std::iter::once(inline).chain(field.items.iter().map(String::as_str)) {
-            match link::read_all(value) {
-                Ok(names) => values.extend(names),
-                Err(error) => self.bad_name(field.line, value, &error.to_string()),
-            }
-        }
-        values.iter().filter_map(|name| resource(name).map_err(|e| self.bad_name(field.line, name, &e.to_string())).ok()).collect()
-    }
-
-    /// Reads a field that names one thing.
-    pub fn name<T>(&mut self, field: &Field, parse: fn(&str) -> Result<T, PathError>) -> Option<T> {
-        let name = link::read(&field.value).map_err(|e| e.to_string());
-        let parsed = name.and_then(|name| parse(&name).map_err(|e| e.to_string()));
-        let parsed = parsed.map_err(|message| self.bad_name(field.line, &field.value, &message)).ok();
-        if let Some(item) = field.items.first() {
-            self.wrong(field.line, format!("`{}` names more than one thing: \"{}\"", field.key, quote(item)), "write one action for each");
-            return None;
-        }
-        parsed
-    }
-
-    /// Notes a name that is none.
-    fn bad_name(&mut self, line: usize, value: &str, message: &str) {
-        let hint = "write `[path/from/root](/path/from/root)`, text and destination alike, inside the project";
-        self.wrong(line, format!("{message}: \"{}\"", quote(value)), hint);
-    }
-
-    /// Reads a field that says yes or no.
-    pub fn flag(&mut self, key: &str) -> Option<bool> {
-        let field = self.field(key)?.clone();
-        match field.value.trim_matches(['`', '*', '"', '.']).to_lowercase().as_str() {
-            "true" | "yes" | "on" => Some(true),
-            "false" | "no" | "off" => Some(false),
-            _ => {
-                self.wrong(
-                    field.line,
-                    format!("`{key}` is neither true nor false: \"{}\"", quote(&field.value)),
-                    "write `true` or `false`",
-                );
-                None
-            }
-        }
-    }
-
-    /// Reads the one code block of CREATE and EXECUTE: its content and its language.
-    pub fn one_block(&mut self) -> Option<(String, String)> {
-        let name = self.row.name;
-        let mut blocks = self.blocks().into_iter();
-        let Some((_, content, language)) = blocks.next() else {
-            self.wrong(self.line, format!("{name} has no code block"), "add exactly one fenced code block below the list");
-            return None;
-        };
-        for (line, ..) in blocks {
-            let hint = "put all of the content into one block whose fence is longer than any run of backticks inside";
-            self.wrong(line, format!("{name} has more than one code block"), hint);
-        }
-        Some((content, language))
-    }
-
-    /// Takes all code blocks, and says what else should not be there.
-    pub fn blocks(&mut self) -> Vec<(usize, String, String)> {
-        let mut blocks = Vec::new();
-        for part in std::mem::take(&mut self.parts) {
-            match part {
-                Part::Code { line, content, language } => blocks.push((line, content, language)),
-                other => self.misplaced(&other),
-            }
-        }
-        blocks
-    }
-
-    /// Says that an action with no code blocks has some, and what else should not be there.
-    pub fn nothing_below(&mut self) {
-        let name = self.row.name;
-        for (line, ..) in self.blocks() {
-            self.wrong(line, format!("{name} has a code block"), format!("{name} takes a list alone"));
-        }
-    }
-
-    /// Says that a part has no place.
-    pub fn misplaced(&mut self, part: &Part) {
-        let name = self.row.name;
-        match part {
-            Part::Stray { line, what } => {
-                self.wrong(*line, format!("unexpected {what}"), format!("{name} has {}; leave everything else out", self.row.shape));
-            }
-            Part::Label { line, .. } => self.wrong(*line, format!("{name} has no FIND or REPLACE"), "use EDIT to change a file"),
-            Part::Code { line, .. } => {
-                self.wrong(*line, "this code block has no label above it", "put `FIND:` or `REPLACE:` on the line above the block");
-            }
-        }
-    }
-
-    /// Returns the message: its lines without blank ones and rules at its ends.
-    pub fn message(&mut self) -> Option<String> {
-        let blank = |n: usize| self.lines.get(n).trim().is_empty();
-        let mut range = self.message.clone();
-        while range.start < range.end && blank(range.start) {
-            range.start += 1;
-        }
-        while range.start < range.end && (blank(range.end - 1) || self.ends_with_rule(&range)) {
-            range.end -= 1;
-        }
-        let text = self.lines.span(range).trim_end_matches(['\n', '\r']);
-        if text.is_empty() {
-            self.wrong(self.line, format!("{} has no message", self.row.name), "write the message below the heading and the list");
-            return None;
-        }
-        Some(text.to_owned())
-    }
-
-    /// Returns whether the last line separates this action from the next: a rule with a blank line above.
-    fn ends_with_rule(&self, range: &Range<usize>) -> bool {
-        let line = self.lines.get(range.end - 1).trim();
-        let above = range.end - 2 < range.start || self.lines.get(range.end - 2).trim().is_empty();
-        above && line.len() >= 3 && (line.chars().all(|c| c == '-') || line.chars().all(|c| c == '*') || line.chars().all(|c| c == '_'))
-    }
-
-    /// Returns what to call the action where it could not be read: its name and the raw value that names its target.
-    pub fn label(&self) -> String {
-        let target = self.field("File Path").or_else(|| self.field("Resource")).map(|f| quote(&f.value)).unwrap_or_default();
-        format!("{} {target}", self.row.name).trim_end().to_owned()
-    }
 }
 
 /// Where a code block stands.
@@ -417,16 +252,6 @@ fn dedented(line: &str, indent: usize) -> Option<&str> {
         }
     }
     Some("")
-}
-
-/// Reads a name as a resource of a plan: unlike a context list, it has no leading `/`.
-fn resource(name: &str) -> Result<Resource, PathError> {
-    if name.starts_with('/') { Err(PathError::Absolute) } else { Resource::parse(name) }
-}
-
-/// Removes the word that the format's own examples put before optional values.
-pub fn without_optional(value: &str) -> &str {
-    value.strip_prefix("(Optional)").or_else(|| value.strip_prefix("(optional)")).unwrap_or(value).trim()
 }
 
 /// Says what a block is.

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::body::{Body, without_optional};
+use super::body::Body;
+use super::take::without_optional;
 use super::{Kind, Row, write_block};
 use crate::plan::Field;
 use crate::plan::diagnostic::quote;

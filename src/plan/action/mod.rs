@@ -13,6 +13,7 @@ pub mod invoke;
 pub mod prune;
 pub mod read;
 pub mod research;
+pub mod take;
 
 use super::Field;
 use crate::text::fence::fence_for;

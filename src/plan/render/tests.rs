@@ -254,3 +254,14 @@ fn p24_no_text_of_a_changed_plan_gets_out_of_its_place() {
     let (found, wrong) = parse(&render(&plan));
     assert_eq!((found.actions.len(), found.actions[1].kind.name(), wrong), (2, "READ", vec![]), "{}", render(&plan));
 }
+
+#[test]
+fn the_documents_example_is_valid_and_in_the_formats_own_spelling() {
+    let document = include_str!("../../../docs/formats/plan.md");
+    let lines = crate::text::markdown::Lines::new(document);
+    let blocks = crate::text::markdown::blocks(document);
+    let example = crate::text::markdown::fenced(&blocks).into_iter().find(|(_, code)| code.info == "markdown").expect("the example");
+    let text = lines.span(example.1.content.clone());
+    let (plan, wrong) = parse(text);
+    assert_eq!((wrong, render(&plan).as_str()), (vec![], text));
+}
