@@ -59,9 +59,10 @@ fn merged(action: &Action) -> Vec<Field> {
     let keys = action.kind.keys();
     fields.retain_mut(|field| {
         if field.key == "Description" {
-            field.value = action.description().to_owned();
+            let own = action.fields.iter().find(|f| f.key == "Description");
+            *field = own.cloned().unwrap_or_default();
         }
-        field.key != "Description" || !field.value.is_empty()
+        !field.key.is_empty() && (field.key != "Description" || !field.value.is_empty() || !field.items.is_empty())
     });
     let others = action.fields.iter().filter(|f| !keys.contains(&f.key.as_str()) && !field::has_weight(&f.key));
     fields.extend(others.cloned());

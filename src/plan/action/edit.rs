@@ -92,9 +92,6 @@ fn read(body: &mut Body<'_>) -> Option<Edit> {
             }
             (Part::Label { line, label }, _) => State::Labelled(line, label),
             (Part::Code { content, language, .. }, State::Labelled(line, Label::Find)) => {
-                if content.is_empty() {
-                    body.wrong(line, "the FIND block is empty", "put the lines to replace into it; CREATE fills an empty file");
-                }
                 pending = Some(Pair { line, find: content, replace: String::new(), language });
                 State::Found
             }

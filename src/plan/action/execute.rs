@@ -1,6 +1,5 @@
 //! EXECUTE: runs a command in the worktree.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::body::Body;
@@ -77,9 +76,6 @@ fn read(body: &mut Body<'_>) -> Option<Execute> {
     let timeout = timeout(body);
     let expected_outcome = body.field("Expected Outcome").map(|f| f.value.clone()).unwrap_or_default();
     let (command, language) = body.one_block()?;
-    if command.trim().is_empty() {
-        body.wrong(body.line, "EXECUTE has an empty code block", "put the command into the block");
-    }
     Some(Execute { command, language, cwd: cwd?, env, expected_outcome, allow_failure, timeout })
 }
 
@@ -108,12 +104,8 @@ fn env(body: &mut Body<'_>) -> Vec<(String, String)> {
         body.wrong(field.line, format!("`env` has a value of its own: \"{}\"", quote(&field.value)), hint);
     }
     let mut variables: Vec<(String, String)> = Vec::new();
-    let mut names = BTreeSet::new();
     for item in &field.items {
         match variable(item) {
-            Some((name, _)) if !names.insert(name.clone()) => {
-                body.wrong(field.line, format!("the variable `{name}` stands here for the second time"), "keep one of them");
-            }
             Some(found) => variables.push(found),
             None => body.wrong(field.line, format!("this is no variable: \"{}\"", quote(item)), hint),
         }

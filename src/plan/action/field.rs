@@ -116,7 +116,8 @@ fn nested(lines: &Lines<'_>, item: &Item) -> Vec<String> {
         Node::List { items, .. } => Some(items),
         _ => None,
     });
-    lists.flatten().map(|inner| item_text(lines, inner)).collect()
+    let worded = |inner: &&Item| inner.blocks.first().is_some_and(|block| block.node == Node::Paragraph);
+    lists.flatten().filter(worded).map(|inner| item_text(lines, inner)).collect()
 }
 
 /// Returns an item's first paragraph on one line.

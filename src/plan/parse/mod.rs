@@ -54,12 +54,13 @@ pub fn parse(text: &str) -> (Plan, Vec<Diagnostic>) {
         reader.region(region, &mut plan);
     }
     reader.sections(&regions);
-    reader.found.extend(check::unclosed(&lines, &document.blocks));
     reader.found.extend(check::nul(&text));
-    let hidden = check::hidden(&lines, &document.blocks);
-    let lines_of: BTreeSet<usize> = hidden.iter().map(|wrong| wrong.line).collect();
-    reader.found.retain(|wrong| !lines_of.contains(&wrong.line));
-    reader.found.extend(hidden);
+    let mut causes = check::unclosed(&lines, &document.blocks);
+    causes.extend(check::hidden(&lines, &document.blocks));
+    // What else is wrong in such a line follows from it.
+    let at: BTreeSet<usize> = causes.iter().map(|wrong| wrong.line).collect();
+    reader.found.retain(|wrong| !at.contains(&wrong.line));
+    reader.found.extend(causes);
     (plan, reader.finish())
 }
 

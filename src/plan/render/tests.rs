@@ -235,10 +235,10 @@ proptest! {
 
 #[test]
 fn p24_the_formats_own_spelling_is_written() {
-    let text = "# T #\n* status: Green\n## 1. rationale\n```\nr\n```\n## Memos\n~~~\n[-] a # b\n~~~\n## Action plan:\n### edit\n### PROMPT\nhi\n### **EDIT**\n- Reference: x\n- file_path: `a b.md`\n- Description: d\n#### FIND\n~~~py\n```` \n~~~\n#### REPLACE\n```py\n```\n### RETURN\n- Reference Files: [a](/a)\n\nbye\n";
+    let text = "# T #\n* status: Green\n## 1. rationale\n```\nr\n```\n## Memos\n~~~\n[-] a # b\n~~~\n## Action plan:\n### edit\n### PROMPT\nhi\n### **EDIT**\n- Reference: x\n- file_path: `a b.md`\n- Description: d\n  - e\n#### FIND\n~~~py\n```` \n~~~\n#### REPLACE\n```py\n```\n### RETURN\n- Reference Files: [a](/a)\n\nbye\n";
     let (plan, wrong) = parse(text);
     assert_eq!(wrong.iter().map(|w| w.message.as_str()).collect::<Vec<_>>(), ["unknown action `edit`"]);
-    let expected = "# T\n- **Status:** Green\n\n## Rationale\n````text\nr\n````\n\n## Memos\n````\n[-] a # b\n````\n\n## Action Plan\n\n### `CHAT_WITH_USER`\nhi\n\n### `EDIT`\n- **File Path:** [a b.md](</a b.md>)\n- **Description:** d\n- **Reference:** x\n\n`FIND:`\n`````py\n```` \n`````\n`REPLACE:`\n````py\n````\n\n### `CONCLUDE`\n- **Handoff Resources:**\n    - [a](/a)\n\nbye\n";
+    let expected = "# T\n- **Status:** Green\n\n## Rationale\n````text\nr\n````\n\n## Memos\n````\n[-] a # b\n````\n\n## Action Plan\n\n### `CHAT_WITH_USER`\nhi\n\n### `EDIT`\n- **File Path:** [a b.md](</a b.md>)\n- **Description:** d\n    - e\n- **Reference:** x\n\n`FIND:`\n`````py\n```` \n`````\n`REPLACE:`\n````py\n````\n\n### `CONCLUDE`\n- **Handoff Resources:**\n    - [a](/a)\n\nbye\n";
     assert_eq!(render(&plan), expected);
 }
 
