@@ -19,7 +19,7 @@ mod splice;
 pub use explain::{Case, Explanation, MAX_OTHER, explain};
 pub use find::find;
 
-/// The most hits that are counted; a FIND with more is as ambiguous as can be.
+/// The most hits that are counted, but for one at an edge; a FIND with more is as ambiguous as can be.
 const MAX_HITS: usize = 1000;
 
 /// Which rule found the place.
@@ -62,7 +62,7 @@ pub enum MatchError {
     /// It is in several places.
     #[error("the FIND stands in {} places", places.len())]
     Ambiguous {
-        /// Every place, at most [`MAX_HITS`].
+        /// Every place, or as many as are counted.
         places: Vec<Place>,
     },
 }

@@ -215,6 +215,17 @@ fn an_edit_applies_as_a_whole_or_not_at_all() {
 }
 
 #[test]
+fn an_edit_fails_where_a_command_has_changed_its_file() {
+    let mut world = World::new();
+    let ran = world.check(
+        vec![execute("write src/a.rs other"), edit("src/a.rs", &[("one\n", "1\n")])],
+        &["Success: the command succeeded", "Failure: FIND is not in `src/a.rs`; no place in the file is like it; the file is as it was"],
+    );
+    assert!(ran.failed);
+    assert_eq!(world.get("src/a.rs").as_deref(), Some("other\n"));
+}
+
+#[test]
 fn an_edit_needs_text() {
     let mut world = World::new();
     world.put("latin.txt", b"caf\xe9\n");

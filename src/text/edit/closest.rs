@@ -159,13 +159,13 @@ impl Sides<'_> {
             return;
         }
         if find.len() * text.len() > MAX_GAP {
-            let alike = |&(f, t): &(usize, usize)| likeness(self.find[f], self.text[t]) >= ALIKE;
+            let alike = |&(f, t): &(usize, usize)| likeness(&sorted(self.find[f]), &sorted(self.text[t])) >= ALIKE;
             find.zip(text).filter(alike).for_each(|(f, t)| pairs[f] = Some(t));
             return;
         }
         let width = text.len() + 1;
         let mut best = vec![0.0; (find.len() + 1) * width];
-        let like: Vec<f64> = find.clone().flat_map(|f| text.clone().map(move |t| (f, t))).map(|(f, t)| self.like(f, t)).collect();
+        let like = self.likenesses(&find, &text);
         for f in (0..find.len()).rev() {
             for t in (0..text.len()).rev() {
                 let both = like[f * text.len() + t] + best[(f + 1) * width + t + 1];
@@ -186,10 +186,18 @@ impl Sides<'_> {
         }
     }
 
-    /// Returns how alike two lines are, 0 where they are too different to be one line changed.
-    fn like(&self, find: usize, text: usize) -> f64 {
-        let like = likeness(self.find[find], self.text[text]);
-        if like < ALIKE { 0.0 } else { like * weight(self.find[find]) }
+    /// Returns how alike each line of FIND is to each of the text, row by row; 0 where they are too
+    /// different to be one line changed.
+    fn likenesses(&self, find: &Range<usize>, text: &Range<usize>) -> Vec<f64> {
+        let there: Vec<Vec<u16>> = text.clone().map(|t| sorted(self.text[t])).collect();
+        let row = |f: usize| {
+            let (here, weight) = (sorted(self.find[f]), weight(self.find[f]));
+            there
+                .iter()
+                .map(move |there| Some(likeness(&here, there)).filter(|like| *like >= ALIKE).map_or(0.0, |like| like * weight))
+                .collect()
+        };
+        find.clone().flat_map(|f| -> Vec<f64> { row(f) }).collect()
     }
 
     /// Leaves out blank lines that are paired with ones beyond the lines which say something.
@@ -217,7 +225,7 @@ impl Sides<'_> {
         match self.wanted[find] == self.keys[text] {
             true if self.find[find] == self.text[text] => 1.0,
             true => 0.98,
-            false => 0.95 * likeness(self.find[find], self.text[text]),
+            false => 0.95 * likeness(&sorted(self.find[find]), &sorted(self.text[text])),
         }
     }
 }
@@ -227,14 +235,15 @@ fn weight(line: &str) -> f64 {
     (line.trim().len() as f64).sqrt() + 0.1
 }
 
-/// Returns the part of the letter triples that two lines share, from 0 to 1.
-fn likeness(a: &str, b: &str) -> f64 {
-    let sorted = |line| {
-        let mut triples: Vec<u16> = triples(line).take(1000).collect();
-        triples.sort_unstable();
-        triples
-    };
-    let (a, b) = (sorted(a), sorted(b));
+/// Returns the letter triples of a line, of a very long one those at its start.
+fn sorted(line: &str) -> Vec<u16> {
+    let mut triples: Vec<u16> = triples(line).take(1000).collect();
+    triples.sort_unstable();
+    triples
+}
+
+/// Returns the part of their sorted letter triples that two lines share, from 0 to 1.
+fn likeness(a: &[u16], b: &[u16]) -> f64 {
     if a.is_empty() || b.is_empty() {
         return if a.len() == b.len() { 1.0 } else { 0.0 };
     }

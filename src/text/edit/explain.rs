@@ -75,7 +75,7 @@ impl Case<'_> {
 
 /// Lists the places of an ambiguous FIND, with the line above each, which tells them apart.
 fn several(case: &Case<'_>, places: &[Place]) -> String {
-    let many = if places.len() >= super::MAX_HITS { "at least " } else { "" };
+    let many = if places.len() >= find::max_hits(case.find.len()) { "at least " } else { "" };
     let numbers: Vec<String> = places.iter().take(MAX_LISTED).map(|p| p.line.to_string()).collect();
     let more = if places.len() > MAX_LISTED { format!(" and {} more", places.len() - MAX_LISTED) } else { String::new() };
     let inside = if places[0].tier == Tier::Inline { ", inside a line" } else { "" };

@@ -5,6 +5,8 @@ use memchr::memmem::Finder;
 
 use super::{MAX_HITS, MatchError, Place, Tier, core};
 
+/// The bytes of hits that are compared.
+const MAX_COMPARED: usize = 64 << 20;
 /// The mark that some editors put before the first line.
 const BOM: &str = "\u{feff}";
 
@@ -38,7 +40,7 @@ pub fn find(text: &str, find: &str) -> Result<Place, MatchError> {
 fn only(text: &str, tier: Tier, hits: Vec<(usize, usize)>) -> Result<Place, MatchError> {
     let mut places: Vec<Place> = Vec::with_capacity(hits.len());
     let (mut line, mut counted) = (1, 0);
-    for (start, end) in hits.into_iter().take(MAX_HITS) {
+    for (start, end) in hits {
         line += memchr_iter(b'\n', &text.as_bytes()[counted..start]).count();
         counted = start;
         places.push(Place { tier, line, start, end });
@@ -85,7 +87,7 @@ fn inside(text: &str, find: &str) -> Vec<(usize, usize)> {
     occurrences(text, core).map(|at| (at, at + core.len())).collect()
 }
 
-/// Returns where the needle stands, overlapping ones too, at most [`MAX_HITS`].
+/// Returns where the needle stands, overlapping ones too, at most [`max_hits`].
 fn occurrences<'a>(text: &'a str, needle: &'a str) -> impl Iterator<Item = usize> + 'a {
     let finder = Finder::new(needle.as_bytes()).into_owned();
     let mut from = 0;
@@ -94,7 +96,12 @@ fn occurrences<'a>(text: &'a str, needle: &'a str) -> impl Iterator<Item = usize
         from = at + 1;
         Some(at)
     })
-    .take(MAX_HITS)
+    .take(max_hits(needle.len()))
+}
+
+/// Returns how many hits of a needle of this length are looked for: fewer for a long one, which takes time each.
+pub(super) fn max_hits(length: usize) -> usize {
+    (MAX_COMPARED / length.max(1)).clamp(2, MAX_HITS)
 }
 
 /// A text with LF for CRLF, and the way back.
