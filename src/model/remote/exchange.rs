@@ -82,7 +82,12 @@ impl<'a> Call<'a> {
                     let pause = retry::pause(self.remote.limits.pause, repetition, asked);
                     repetition += 1;
                     self.tell(&failure.error, pause, repetition);
-                    clock.rest(pause).await.map_err(|stop| self.stopped(stop, Duration::ZERO, ""))?;
+                    match clock.rest(pause).await {
+                        Ok(()) => {}
+                        Err(Stop::Interrupted) => return Err(self.stopped(Stop::Interrupted, pause, "")),
+                        // Why nothing came says more than that time is up.
+                        Err(_) => return Err(failure.error),
+                    }
                 }
                 _ => return Err(failure.error),
             }

@@ -294,6 +294,15 @@ fn a_connection_that_breaks_before_the_first_byte_is_made_again() {
 }
 
 #[test]
+fn a_pause_beyond_the_total_limit_ends_with_the_reason() {
+    let fake = Fake::answering(&[response("429 Too Many Requests", "retry-after: 30\r\n", "{\"error\":\"slow down\"}")]);
+    let start = Instant::now();
+    let error = ask(&model(&fake, |remote| remote.limits.total = Duration::from_secs(1))).unwrap_err();
+    assert_eq!(error, ModelError::Quota { detail: "slow down".into() });
+    assert!(start.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
 fn repetitions_have_an_end() {
     let fake = Fake::answering(&vec![response("500 Internal Server Error", "", "{\"error\":\"oops\"}"); 9]);
     assert_eq!(ask(&model(&fake, |_| ())), Err(ModelError::Server { status: 500, detail: "oops".into() }));
