@@ -41,6 +41,17 @@ impl Desk for Terminal {
         ask::key(&Line::plain(question), keys, leave)
     }
 
+    fn line(&mut self) -> io::Result<Option<String>> {
+        let mut text = String::new();
+        loop {
+            match ask::text(&text, self.paint)? {
+                Reply::Left => return Ok(None),
+                Reply::Text(text) => return Ok(Some(text)),
+                Reply::Editor(written) => text = written,
+            }
+        }
+    }
+
     fn text(&mut self, start: &str) -> io::Result<Option<String>> {
         let mut text = if start.contains('\n') { self.in_editor(start) } else { start.to_owned() };
         self.show(&[ask::hint()]);

@@ -14,6 +14,9 @@ use crate::plan::diagnostic::Diagnostic;
 use crate::plan::validate::Step;
 use crate::workflow::user::{Approved, Proposal};
 
+/// The columns of a label; no screen shows more, and the preview has it whole.
+const MAX_LABEL: usize = 500;
+
 /// The plan as the person has it.
 #[derive(Debug, Clone)]
 pub struct Draft {
@@ -44,7 +47,7 @@ impl Draft {
     pub fn item(&self, index: usize) -> Item {
         let kind = &self.plan.actions[index].kind;
         let label = Line::of(Tone::Strong, &format!("{}:", kind.name())).with(Tone::Plain, &format!(" {}", kind.target()));
-        let item = Item::new(Part::Action(index), label, pairs(kind));
+        let item = Item::new(Part::Action(index), label.cut(MAX_LABEL), pairs(kind));
         Item { modified: self.edited.contains(&index), ..item }
     }
 
@@ -126,7 +129,7 @@ fn pairs(kind: &Kind) -> Vec<Line> {
     let label = |(at, pair): (usize, &Pair)| {
         let (find, replace) = first_difference(pair);
         let number = Line::of(Tone::Faint, &format!("{}. ", at + 1));
-        number.with(Tone::Removed, find).with(Tone::Plain, " → ").with(Tone::Added, replace)
+        number.with(Tone::Removed, find).with(Tone::Plain, " → ").with(Tone::Added, replace).cut(MAX_LABEL)
     };
     edit.pairs.iter().enumerate().map(label).collect()
 }

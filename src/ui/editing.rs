@@ -29,6 +29,11 @@ pub trait Desk {
     /// # Errors
     /// The terminal is gone.
     fn key(&mut self, question: &str, keys: &[char]) -> io::Result<char>;
+    /// Asks for one line; `None` is the wish to leave.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    fn line(&mut self) -> io::Result<Option<String>>;
     /// Lets a text be changed; `None` is the wish to leave.
     ///
     /// # Errors
@@ -98,7 +103,7 @@ fn new_path(desk: &mut dyn Desk, path: &RepoPath) -> anyhow::Result<Option<RepoP
             Line::plain("File path: [").with(Tone::Strong, path.as_str()).with(Tone::Plain, "]"),
             Line::of(Tone::Faint, "Press Enter to confirm, or type a new path"),
         ]);
-        let Some(text) = desk.text("")? else { return Ok(None) };
+        let Some(text) = desk.line()? else { return Ok(None) };
         if text.trim().is_empty() {
             return Ok(Some(path.clone()));
         }

@@ -248,12 +248,15 @@ fn push(line: &mut Line, tone: Tone, c: char) {
 /// Replaces tabs by blanks up to the next stop, for a text that starts at a column.
 fn expand_tabs(text: &str, column: usize) -> String {
     let mut expanded = String::with_capacity(text.len());
+    let mut column = column;
     for c in text.chars() {
+        let blanks = TAB - column % TAB;
         if c == '\t' {
-            let blanks = TAB - (column + expanded.width()) % TAB;
             expanded.extend(std::iter::repeat_n(' ', blanks));
+            column += blanks;
         } else {
             expanded.push(c);
+            column += c.width().unwrap_or(0);
         }
     }
     expanded

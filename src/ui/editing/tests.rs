@@ -33,6 +33,10 @@ impl Desk for Script {
         Ok(key)
     }
 
+    fn line(&mut self) -> io::Result<Option<String>> {
+        self.text("")
+    }
+
     fn text(&mut self, start: &str) -> io::Result<Option<String>> {
         self.offered = start.to_owned();
         Ok(self.texts.pop_front().expect("the script has a text for each question").map(str::to_owned))
