@@ -9,7 +9,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-use super::{env, process};
+use super::{env, interrupt, process};
 
 /// Programs that open a window of their own.
 const WINDOWS: [&str; 30] = [
@@ -115,7 +115,7 @@ impl Editor {
             // Standard output is a result's then, and the editor belongs on the screen.
             command.stdout(io::stderr());
         }
-        command.status().map(Opened::Left)
+        interrupt::deaf(|| command.status()).map(Opened::Left)
     }
 
     /// Returns whether the editor opens a window of its own.

@@ -5,8 +5,9 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
+use signal_hook::SigId;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 /// The exit code of a program that was interrupted.
@@ -14,6 +15,8 @@ pub const EXIT_INTERRUPTED: i32 = 130;
 
 /// The flag; one for the process.
 static FLAG: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+/// What listens for INT.
+static EARS: Mutex<Vec<SigId>> = Mutex::new(Vec::new());
 /// Whether the handlers are set.
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 
@@ -28,10 +31,34 @@ pub fn install() -> io::Result<()> {
     let flag = flag();
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         if !is_ignored(signal) {
-            // In this order: the handlers run as registered, so the first signal finds the flag down.
-            signal_hook::flag::register_conditional_shutdown(signal, EXIT_INTERRUPTED, Arc::clone(&flag))?;
-            signal_hook::flag::register(signal, Arc::clone(&flag))?;
+            listen(signal, &flag)?;
         }
+    }
+    Ok(())
+}
+
+/// Does work during which ctrl-c is for someone else: an editor that has the terminal.
+pub fn deaf<T>(work: impl FnOnce() -> T) -> T {
+    let ears = std::mem::take(&mut *EARS.lock().expect("nothing panics with the lock"));
+    // The handler itself stays, so that the signal ends nobody here; what is executed starts without it.
+    let listened = ears.into_iter().filter(|&ear| signal_hook::low_level::unregister(ear)).count() > 0;
+    let result = work();
+    if listened {
+        // It has been possible before; if it is no longer, ctrl-c does nothing, which is better than to stop here.
+        let _ = listen(SIGINT, &flag());
+    }
+    result
+}
+
+/// Begins to listen for one signal.
+fn listen(signal: i32, flag: &Arc<AtomicBool>) -> io::Result<()> {
+    // In this order: the handlers run as registered, so the first signal finds the flag down.
+    let ears = [
+        signal_hook::flag::register_conditional_shutdown(signal, EXIT_INTERRUPTED, Arc::clone(flag))?,
+        signal_hook::flag::register(signal, Arc::clone(flag))?,
+    ];
+    if signal == SIGINT {
+        EARS.lock().expect("nothing panics with the lock").extend(ears);
     }
     Ok(())
 }
@@ -58,16 +85,22 @@ fn is_ignored(signal: i32) -> bool {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_signal_sets_the_flag() {
-        install().expect("handlers can be set");
-        assert!(!requested());
-        rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::HUP).expect("a process may signal itself");
+    /// Sends a signal to the own process and says whether the flag goes up.
+    fn is_heard(signal: rustix::process::Signal) -> bool {
+        rustix::process::kill_process(rustix::process::getpid(), signal).expect("a process may signal itself");
         let patience = std::time::Instant::now();
-        while !requested() && patience.elapsed().as_secs() < 5 {
+        while !requested() && patience.elapsed().as_millis() < 500 {
             std::thread::yield_now();
         }
-        assert!(requested());
-        flag().store(false, Ordering::SeqCst);
+        flag().swap(false, Ordering::SeqCst)
+    }
+
+    #[test]
+    fn a_signal_sets_the_flag_unless_ctrl_c_is_for_someone_else() {
+        use rustix::process::Signal;
+        install().expect("handlers can be set");
+        assert!(is_heard(Signal::HUP) && is_heard(Signal::INT));
+        deaf(|| assert!(!is_heard(Signal::INT) && is_heard(Signal::HUP)));
+        assert!(is_heard(Signal::INT));
     }
 }

@@ -106,7 +106,10 @@ fn pair_of(draft: &Draft, part: Part, pair: usize) -> Option<&Pair> {
 fn replaced(pair: &Pair) -> Vec<Line> {
     let change = Change { path: "", before: Some(pair.find.as_bytes()), after: Some(pair.replace.as_bytes()) };
     let mut lines = vec![Line::of(Tone::Faint, "FIND → REPLACE")];
-    lines.extend(diff::body(&change).into_iter().filter(|line| !line.text().starts_with("@@ ")));
+    let mut hunks = diff::body(&change).into_iter();
+    // The first position says nothing; a further one stands for lines that stay.
+    lines.extend(hunks.next().filter(|line| !line.text().starts_with("@@ ")));
+    lines.extend(hunks.map(|line| if line.text().starts_with("@@ ") { Line::of(Tone::Faint, "⋯") } else { line }));
     lines
 }
 

@@ -17,7 +17,7 @@ use rustix::termios::{QueueSelector, tcflush};
 
 use super::key::Key;
 use super::summary::Room;
-use crate::host::interrupt;
+use crate::host::{env, interrupt};
 
 /// How long a wait for a key goes on before the wish to end is looked at.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -45,9 +45,10 @@ pub struct Full {
     _raw: Raw,
 }
 
-/// Returns whether a person is there: keys from stdin, screen on stderr.
+/// Returns whether a person is there: keys from stdin, screen on stderr, a terminal that can do more than print.
 pub fn is_there() -> bool {
-    io::stdin().is_terminal() && io::stderr().is_terminal()
+    let dumb = env::var("TERM").is_some_and(|term| term == "dumb");
+    !dumb && io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
 /// Returns whether words are read on a screen.
