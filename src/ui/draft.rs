@@ -26,6 +26,8 @@ pub struct Draft {
     pub steps: Vec<Step>,
     /// The actions whose content the person changed.
     pub edited: BTreeSet<usize>,
+    /// Why things cannot run as they are, each with the action that it is about.
+    pub mistakes: Vec<(usize, Diagnostic)>,
 }
 
 impl Draft {
@@ -33,7 +35,7 @@ impl Draft {
     pub fn new(proposal: &Proposal<'_>) -> Draft {
         let mut steps = proposal.simulation.steps.clone();
         steps.resize(proposal.plan.actions.len(), Step::default());
-        Draft { plan: proposal.plan.clone(), steps, edited: BTreeSet::new() }
+        Draft { plan: proposal.plan.clone(), steps, edited: BTreeSet::new(), mistakes: Vec::new() }
     }
 
     /// Returns the items of the checklist, all switched on.
@@ -49,6 +51,12 @@ impl Draft {
         let label = Line::of(Tone::Strong, &format!("{}:", kind.name())).with(Tone::Plain, &format!(" {}", kind.target()));
         let item = Item::new(Part::Action(index), label.cut(MAX_LABEL), pairs(kind));
         Item { modified: self.edited.contains(&index), ..item }
+    }
+
+    /// Takes an action as the person changed it.
+    pub fn change(&mut self, index: usize, action: Action) {
+        self.plan.actions[index] = action;
+        self.edited.insert(index);
     }
 
     /// Returns what runs as the list is switched.
@@ -85,16 +93,21 @@ impl Draft {
             item.problem = None;
             item.pairs.iter_mut().for_each(|pair| pair.problem = None);
         }
-        for diagnostic in &simulation.diagnostics {
-            self.mark(list, &places, diagnostic);
+        self.mistakes = simulation.diagnostics.into_iter().filter_map(|found| Some((self.place(&places, &found)?, found))).collect();
+        for (at, diagnostic) in &self.mistakes {
+            self.mark(list, *at, diagnostic);
         }
         Ok(())
     }
 
-    /// Marks the item, or the pair, that a mistake is about; the first running item if it is about none.
-    fn mark(&self, list: &mut Checklist, running: &[usize], diagnostic: &Diagnostic) {
-        let above = |&&at: &&usize| self.plan.actions[at].line <= diagnostic.line;
-        let Some(&at) = running.iter().rfind(above).or(running.first()) else { return };
+    /// Returns the action that a mistake is about; the first one that runs if it is about none.
+    fn place(&self, running: &[usize], diagnostic: &Diagnostic) -> Option<usize> {
+        let above = |at: &&usize| self.plan.actions[**at].line <= diagnostic.line;
+        running.iter().rfind(above).or(running.first()).copied()
+    }
+
+    /// Marks the item, or the pair, that a mistake is about.
+    fn mark(&self, list: &mut Checklist, at: usize, diagnostic: &Diagnostic) {
         let words = self.words(at, diagnostic);
         let Some(item) = list.items.iter_mut().find(|item| item.part == Part::Action(at)) else { return };
         let pair = match &self.plan.actions[at].kind {
@@ -218,5 +231,22 @@ mod tests {
         draft.judge(&mut list, &proposal).unwrap();
         let problems: Vec<Option<&str>> = list.items.iter().map(|item| item.problem.as_deref()).collect();
         assert_eq!(problems, [None, Some("EDIT a depends on what is switched off or changed: there is no file `a`")]);
+    }
+
+    #[test]
+    fn a_changed_action_is_judged_again_and_approved_as_changed() {
+        let sample = sample::chain();
+        let proposal = sample.proposal();
+        let mut draft = Draft::new(&proposal);
+        let mut list = Checklist::new(draft.items());
+        draft.change(0, Action { kind: sample::create("b", "x\n"), ..draft.plan.actions[0].clone() });
+        draft.judge(&mut list, &proposal).unwrap();
+        assert!(list.problem().is_some_and(|problem| problem.contains("there is no file `a`")), "{list:?}");
+        draft.change(0, Action { kind: sample::create("a", "x\nz\n"), ..draft.plan.actions[0].clone() });
+        draft.judge(&mut list, &proposal).unwrap();
+        assert_eq!((list.problem(), draft.mistakes.as_slice()), (None, [].as_slice()));
+        let approved = draft.approved(&list);
+        assert_eq!((&approved.plan, approved.modified), (&draft.plan, vec![0]));
+        assert_eq!(draft.steps[1].after.as_deref(), Some(b"y\nz\n".as_slice()));
     }
 }

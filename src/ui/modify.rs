@@ -127,8 +127,7 @@ impl Modify {
             return self.view(stage);
         }
         let Some(changed) = stage.full.aside(|| editing::edit(stage.desk, action, &self.draft.steps[at]))?? else { return Ok(()) };
-        self.draft.plan.actions[at] = changed;
-        self.draft.edited.insert(at);
+        self.draft.change(at, changed);
         self.list.items[index] = Item { on: self.list.items[index].on, ..self.draft.item(at) };
         self.judge(proposal)?;
         self.list.notice = self.list.problem().map(str::to_owned);

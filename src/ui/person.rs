@@ -2,6 +2,8 @@
 
 use std::io::{self, Stderr};
 
+use ratatui::crossterm::style::force_color_output;
+
 use super::ask;
 use super::desk::Terminal;
 use super::editing::Desk;
@@ -43,6 +45,8 @@ pub struct Person {
 impl Person {
     /// Returns the user at the terminal; [`terminal::is_there`] says whether there is one.
     pub fn new(wishes: Wishes, manner: Manner) -> Person {
+        // The variable NO_COLOR has been weighed against `--color` already.
+        force_color_output(manner.paint == Paint::Colors);
         Person { wishes, paint: manner.paint, progress: Progress::new(io::stderr(), manner) }
     }
 

@@ -4,7 +4,7 @@ use super::checklist::{Checklist, Part, Row};
 use super::diff::{self, Change};
 use super::draft::Draft;
 use super::style::{Line, Tone, block};
-use super::{markdown, risk, summary};
+use super::{markdown, progress, risk, summary};
 use crate::plan::action::edit::Pair;
 use crate::plan::action::execute::Execute;
 use crate::plan::action::{Action, Kind};
@@ -41,7 +41,11 @@ fn item(draft: &Draft, list: &Checklist, index: usize) -> Vec<Line> {
     let mut lines: Vec<Line> = problem(item.problem.as_deref()).into_iter().collect();
     match item.part {
         Part::Memo(at) => lines.push(summary::memo(&draft.plan.memos[at])),
-        Part::Action(at) => lines.extend(action(&draft.plan.actions[at], &draft.steps[at])),
+        Part::Action(at) => {
+            let mistakes = draft.mistakes.iter().filter(|(place, _)| *place == at && item.on);
+            lines.extend(mistakes.flat_map(|(_, mistake)| progress::diagnostic(mistake)));
+            lines.extend(action(&draft.plan.actions[at], &draft.steps[at]));
+        }
     }
     lines
 }

@@ -178,10 +178,12 @@ pub fn rejected(diagnostics: &[Diagnostic]) -> Vec<Line> {
 
 /// Returns one mistake.
 pub fn diagnostic(diagnostic: &Diagnostic) -> Vec<Line> {
-    let place = if diagnostic.action.is_empty() { String::new() } else { format!(" {}", diagnostic.action) };
+    let line = (diagnostic.line > 0).then(|| format!("line {}", diagnostic.line));
+    let action = (!diagnostic.action.is_empty()).then(|| diagnostic.action.clone());
+    let place: Vec<String> = [line, action].into_iter().flatten().collect();
+    let place = if place.is_empty() { "  ".to_owned() } else { format!("  {}: ", place.join(" ")) };
     let mut message = diagnostic.message.lines();
-    let first =
-        Line::of(Tone::Accent, &format!("  line {}{place}: ", diagnostic.line)).with(Tone::Plain, message.next().unwrap_or_default());
+    let first = Line::of(Tone::Accent, &place).with(Tone::Plain, message.next().unwrap_or_default());
     let more = message.map(|line| Line::of(Tone::Faint, &format!("    {line}")));
     let hint = diagnostic.hint.iter().flat_map(|hint| hint.lines()).map(|line| Line::of(Tone::Added, &format!("    hint: {line}")));
     std::iter::once(first).chain(more).chain(hint).collect()
@@ -251,6 +253,12 @@ mod tests {
             closest: line 3
             hint: take the text of line 3
         "#);
+    }
+
+    #[test]
+    fn a_mistake_of_the_whole_plan_has_no_place() {
+        let found = Diagnostic { line: 0, action: String::new(), message: "it is empty".to_owned(), hint: None };
+        assert_eq!(diagnostic(&found)[0].text(), "  it is empty");
     }
 
     #[test]
