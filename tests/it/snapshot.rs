@@ -28,7 +28,11 @@ fn gits_tree(repo: &TestRepo, top: &Path) -> String {
     let git_dir = PathBuf::from(git(&["rev-parse", "--absolute-git-dir"]));
     let objects = PathBuf::from(git(&["rev-parse", "--path-format=absolute", "--git-path", "objects"]));
     let index = git_dir.join("index-of-the-test");
-    let _ = std::fs::copy(git_dir.join("index"), &index);
+    if std::fs::copy(git_dir.join("index"), &index).is_ok() {
+        // Which entries git takes on trust depends on the age of the index.
+        let time = git_dir.join("index").metadata().unwrap().modified().unwrap();
+        std::fs::File::options().append(true).open(&index).unwrap().set_modified(time).unwrap();
+    }
     let elsewhere = tempfile::tempdir().expect("a folder");
     let with = |args: &[&str]| {
         let mut command = repo.command("git");
@@ -482,6 +486,26 @@ fn untracked_files_over_the_limits_are_left_out_and_tracked_ones_stay() {
 }
 
 #[test]
+fn a_file_that_grows_over_the_limit_is_left_out_from_then_on() {
+    let repo = TestRepo::new();
+    let limits = Limits { max_file_size: 4, ..Limits::default() };
+    repo.put("log", "1234").put("kept", "1");
+    assert_eq!(left(&take(&repo.path(), &limits, &[])), []);
+    repo.put("log", "12345");
+    assert_eq!(left(&take(&repo.path(), &limits, &[])), [("log", &Reason::TooLarge(5))]);
+    repo.put("log", "1");
+    assert_eq!(left(&take(&repo.path(), &limits, &[])), []);
+}
+
+#[test]
+fn rules_behind_a_link_do_not_count() {
+    let repo = TestRepo::new();
+    repo.put("rules", "*.log\n").put("a.log", "1").put("sub/a.log", "2").put("sub/.gitignore/file", "3");
+    symlink("rules", repo.path().join(".gitignore")).unwrap();
+    check(&repo);
+}
+
+#[test]
 fn forced_paths_are_taken_though_ignored() {
     let repo = TestRepo::new();
     repo.put(".gitignore", "target\n*.log\n").put("target/a/made", "1").put("target/a/other", "2").put("b.log", "3").put("c.log", "4");
@@ -546,4 +570,19 @@ fn a_few_paths_can_be_read_again() {
     let snapshot = opened.snapshot_paths(base, &paths).unwrap();
     std::fs::remove_file(repo.path().join("not asked for")).unwrap();
     assert_eq!(snapshot.tree, check(&repo).tree);
+}
+
+#[test]
+fn what_a_tree_lacks_is_found() {
+    let repo = TestRepo::new();
+    repo.put("a", "1").put("dir/b", "2").put("dir/c", "3").commit("one");
+    let opened = repo.open();
+    let whole = opened.head_tree().unwrap();
+    repo.put("dir/b", "changed").put("new/d", "4");
+    let tree = take(&repo.path(), &Limits::none(), &[]).tree;
+    assert!(opened.missing(tree, whole).unwrap().is_empty());
+    let lost = repo.git(&["rev-parse", &format!("{tree}:dir/b")]);
+    std::fs::remove_file(repo.path().join(".git/objects").join(&lost[..2]).join(&lost[2..])).unwrap();
+    let missing = opened.missing(tree, whole).unwrap();
+    assert_eq!(missing.iter().map(ToString::to_string).collect::<Vec<_>>(), [lost]);
 }

@@ -145,7 +145,8 @@ fn keep(at: &Keep<'_>) -> anyhow::Result<Option<(Scanned, Vec<Task>)>> {
                     continue;
                 }
                 let rule = matches!(entry.name, b".gitignore" | b".gitattributes");
-                if rule || entry.standing == Standing::Watched || matches!(seen.kind, Kind::Folder | Kind::Special) {
+                let other = matches!(seen.kind, Kind::Folder | Kind::Special) || seen.size > at.ground.limits.max_file_size;
+                if rule || other || entry.standing == Standing::Watched {
                     return Ok(None);
                 }
                 changed.push((n - was.entries.start, seen));

@@ -18,6 +18,7 @@ mod stat;
 mod tracked;
 mod tree;
 mod walk;
+mod whole;
 
 use std::path::{Path, PathBuf};
 
