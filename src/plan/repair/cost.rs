@@ -3,17 +3,17 @@
 //! The numbers are ranks of likelihood, found by reasoning and tuned on damaged plans. They
 //! are part of the format: `docs/formats/repair.md` has them as a table.
 
-/// The sum of what a reading had to assume, in thousandths.
+/// The sum of what a reading had to assume, in millionths.
 pub(super) type Cost = u64;
 
 /// One unit.
-pub(super) const UNIT: Cost = 1000;
+pub(super) const UNIT: Cost = 1_000_000;
 /// A reading this far ahead of the next one is not in doubt.
 pub(super) const MARGIN: Cost = 20 * UNIT;
 /// From here on a step is a repair that the user is shown.
 pub(super) const REPAIR: Cost = 25 * UNIT;
 /// Readings that are worse than the best by more are dropped.
-pub(super) const HOPELESS: Cost = 400 * UNIT;
+pub(super) const HOPELESS: Cost = 250 * UNIT;
 
 /// An inner fence: among equals the reading with fewer of them wins.
 pub(super) const INNER: Cost = 1;

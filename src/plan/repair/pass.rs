@@ -4,16 +4,17 @@
 //! of each state is exact, up to the beam.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry::{Occupied, Vacant};
 use std::hash::{BuildHasherDefault, Hasher};
 
 use super::block::inside;
 use super::cost::{self, Cost};
 use super::state::State;
 use super::step::{Event, Move, Scope, outside};
-use super::token::Token;
+use super::token::{Token, TokenKind};
 
 /// How many states are kept after each token.
-const BEAM: usize = 64;
+const BEAM: usize = 32;
 /// No step before this one.
 const ROOT: u32 = u32::MAX;
 /// So many steps are kept before those that no reading uses any more are dropped.
@@ -87,19 +88,18 @@ struct Entry {
 pub(super) fn best(tokens: &[Token]) -> Option<Best> {
     let root = Path { cost: 0, print: 0, node: ROOT, event: None };
     let mut from = vec![Entry { state: State::start(), best: root, next: None }];
-    let (mut frontier, mut nodes) = (Frontier::default(), Vec::new());
+    let (mut frontier, mut nodes) = (Frontier { cheapest: Cost::MAX, ..Frontier::default() }, Vec::new());
     for token in tokens {
-        for entry in &from {
-            advance(entry, token, &mut frontier);
+        if matches!(token.kind, TokenKind::Gap(_)) {
+            from.iter_mut().for_each(|entry| cross(entry, token));
+        } else {
+            from.iter().for_each(|entry| advance(entry, token, &mut frontier));
+            frontier.trim();
+            std::mem::swap(&mut from, &mut frontier.entries);
+            frontier.clear();
         }
-        frontier.trim();
-        std::mem::swap(&mut from, &mut frontier.entries);
-        frontier.clear();
         for entry in &mut from {
-            store(&mut entry.best, token, &mut nodes);
-            if let Some(next) = &mut entry.next {
-                store(next, token, &mut nodes);
-            }
+            entry.paths().for_each(|path| store(path, token, &mut nodes));
         }
         if nodes.len() > FULL {
             compact(&mut nodes, &mut from);
@@ -110,17 +110,57 @@ pub(super) fn best(tokens: &[Token]) -> Option<Best> {
     Some(Best { first: reading(end.best), second: end.next.map(reading) })
 }
 
+/// Takes the one step over a gap, in place. It makes equal states of few; the next token joins them.
+fn cross(entry: &mut Entry, token: &Token) {
+    let (state, mut taken) = (entry.state, None);
+    steps(state, token, &mut |step| taken = Some(step));
+    if let Some(step) = taken {
+        entry.state = step.state;
+        entry.paths().for_each(|path| *path = path.then(step, token.line));
+    }
+}
+
 /// Adds every step from one state.
 fn advance(entry: &Entry, token: &Token, frontier: &mut Frontier) {
-    let mut emit = |step: Move| {
-        for path in [Some(&entry.best), entry.next.as_ref()].into_iter().flatten() {
-            let print = step.event.and_then(print_of).map_or(path.print, |event| mix(path.print, event, token.line));
-            frontier.add(step.state, Path { cost: path.cost + step.cost, print, node: path.node, event: step.event });
+    steps(entry.state, token, &mut |step| {
+        let best = entry.best.then(step, token.line);
+        frontier.add(Entry { state: step.state, best, next: entry.next.map(|path| path.then(step, token.line)) });
+    });
+}
+
+/// Passes every step that a token may be to `emit`.
+fn steps(state: State, token: &Token, emit: &mut dyn FnMut(Move)) {
+    match state.block {
+        Some(block) => inside(state, block, token, emit),
+        None => outside(state, token, emit),
+    }
+}
+
+impl Path {
+    /// Returns the reading with one step more.
+    fn then(self, step: Move, line: usize) -> Self {
+        let print = step.event.and_then(print_of).map_or(self.print, |event| mix(self.print, event, line));
+        Path { cost: self.cost + step.cost, print, node: self.node, event: step.event }
+    }
+}
+
+impl Entry {
+    /// Returns the readings.
+    fn paths(&mut self) -> impl Iterator<Item = &mut Path> {
+        std::iter::once(&mut self.best).chain(self.next.as_mut())
+    }
+
+    /// Takes over a reading that ends in the same state.
+    fn join(&mut self, path: Path) {
+        if path.print == self.best.print {
+            if path.cost < self.best.cost {
+                self.best = path;
+            }
+        } else if path.cost < self.best.cost {
+            self.next = Some(std::mem::replace(&mut self.best, path));
+        } else if self.next.is_none_or(|next| path.cost < next.cost) {
+            self.next = Some(path);
         }
-    };
-    match entry.state.block {
-        Some(block) => inside(entry.state, block, token, &mut emit),
-        None => outside(entry.state, token, &mut emit),
     }
 }
 
@@ -157,20 +197,12 @@ fn store(path: &mut Path, token: &Token, nodes: &mut Vec<Node>) {
 /// Drops the stored steps that no reading uses.
 fn compact(nodes: &mut Vec<Node>, entries: &mut [Entry]) {
     let mut used = vec![false; nodes.len()];
-    let paths = |entries: &mut [Entry], with: &mut dyn FnMut(&mut u32)| {
-        for entry in entries {
-            with(&mut entry.best.node);
-            if let Some(next) = &mut entry.next {
-                with(&mut next.node);
-            }
-        }
-    };
-    paths(entries, &mut |node| {
-        let mut at = *node;
+    for path in entries.iter_mut().flat_map(Entry::paths) {
+        let mut at = path.node;
         while at != ROOT && !std::mem::replace(&mut used[at as usize], true) {
             at = nodes[at as usize].parent;
         }
-    });
+    }
     let mut moved = vec![ROOT; nodes.len()];
     let mut kept = 0u32;
     for at in 0..nodes.len() {
@@ -183,11 +215,9 @@ fn compact(nodes: &mut Vec<Node>, entries: &mut [Entry]) {
         }
     }
     nodes.truncate(kept as usize);
-    paths(entries, &mut |node| {
-        if *node != ROOT {
-            *node = moved[*node as usize];
-        }
-    });
+    for path in entries.iter_mut().flat_map(Entry::paths).filter(|path| path.node != ROOT) {
+        path.node = moved[path.node as usize];
+    }
 }
 
 /// Returns the steps that led to a reading's end.
@@ -211,35 +241,42 @@ struct Frontier {
     entries: Vec<Entry>,
     /// Where each state stands.
     index: HashMap<State, usize, BuildHasherDefault<Mixer>>,
+    /// The lowest cost so far.
+    cheapest: Cost,
+    /// Room for the costs of the states.
+    costs: Vec<Cost>,
 }
 
 impl Frontier {
-    /// Adds a reading.
-    fn add(&mut self, state: State, path: Path) {
-        let Some(&at) = self.index.get(&state) else {
-            self.index.insert(state, self.entries.len());
-            self.entries.push(Entry { state, best: path, next: None });
+    /// Adds the readings that end in a state.
+    fn add(&mut self, entry: Entry) {
+        self.cheapest = self.cheapest.min(entry.best.cost);
+        if entry.best.cost > self.cheapest.saturating_add(cost::HOPELESS) {
             return;
-        };
-        let entry = &mut self.entries[at];
-        if path.print == entry.best.print {
-            if path.cost < entry.best.cost {
-                entry.best = path;
+        }
+        match self.index.entry(entry.state) {
+            Vacant(place) => {
+                place.insert(self.entries.len());
+                self.entries.push(entry);
             }
-        } else if path.cost < entry.best.cost {
-            entry.next = Some(std::mem::replace(&mut entry.best, path));
-        } else if entry.next.is_none_or(|next| path.cost < next.cost) {
-            entry.next = Some(path);
+            Occupied(place) => {
+                let known = &mut self.entries[*place.get()];
+                known.join(entry.best);
+                entry.next.into_iter().for_each(|path| known.join(path));
+            }
         }
     }
 
     /// Keeps the cheapest states.
     fn trim(&mut self) {
-        let Some(best) = self.entries.iter().map(|e| e.best.cost).min() else { return };
-        self.entries.retain(|e| e.best.cost <= best + cost::HOPELESS);
+        let limit = self.cheapest.saturating_add(cost::HOPELESS);
+        self.entries.retain(|entry| entry.best.cost <= limit);
         if self.entries.len() > BEAM {
-            self.entries.select_nth_unstable_by_key(BEAM, |e| e.best.cost);
-            self.entries.truncate(BEAM);
+            self.costs.clear();
+            self.costs.extend(self.entries.iter().map(|entry| entry.best.cost));
+            let (_, &mut limit, _) = self.costs.select_nth_unstable(BEAM - 1);
+            self.entries.retain(|entry| entry.best.cost <= limit);
+            self.entries.truncate(2 * BEAM);
         }
     }
 
@@ -247,37 +284,24 @@ impl Frontier {
     fn clear(&mut self) {
         self.entries.clear();
         self.index.clear();
+        self.cheapest = Cost::MAX;
     }
 }
 
-/// A fast hasher: states are small and nobody attacks the table, for the beam bounds it.
+/// A fast hasher of the two words of a state; the beam bounds the table, so nobody can flood it.
 #[derive(Default)]
 struct Mixer(u64);
 
 impl Hasher for Mixer {
     fn finish(&self) -> u64 {
-        self.0 ^ (self.0 >> 29)
+        self.0 ^ (self.0 >> 32)
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u64(u64::from(byte));
-        }
+        bytes.iter().for_each(|&byte| self.write_u64(u64::from(byte)));
     }
 
-    fn write_u8(&mut self, n: u8) {
-        self.write_u64(u64::from(n));
-    }
-
-    fn write_u16(&mut self, n: u16) {
-        self.write_u64(u64::from(n));
-    }
-
-    fn write_u64(&mut self, n: u64) {
-        self.0 = (self.0.rotate_left(5) ^ n).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    }
-
-    fn write_isize(&mut self, n: isize) {
-        self.write_u64(n as u64);
+    fn write_u64(&mut self, word: u64) {
+        self.0 = (self.0.rotate_left(23) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     }
 }

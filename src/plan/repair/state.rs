@@ -1,12 +1,12 @@
 //! Where in the plan grammar a reading stands.
 
-use std::hash::Hash;
+use std::hash::{Hash, Hasher};
 
 use super::line::{Act, Fence, Info, Label, Section};
 use super::token::File;
 
 /// A state of the pass: what the next steps may be depends on nothing else.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct State {
     /// The place in the grammar.
     pub place: Place,
@@ -27,7 +27,7 @@ pub(super) struct State {
 }
 
 /// A place in the grammar.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     /// Before the title.
     Start,
@@ -58,7 +58,7 @@ pub(super) enum Place {
 }
 
 /// An open block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Block {
     /// The opener's mark.
     pub mark: u8,
@@ -81,7 +81,7 @@ pub(super) struct Block {
 }
 
 /// An open fence of a content.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Inner {
     /// Its length.
     pub len: u16,
@@ -151,7 +151,46 @@ impl State {
     }
 }
 
+impl Hash for State {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        let flags = [self.listed, self.prose, self.fresh, self.find_open, self.block.is_some()];
+        let flags = flags.into_iter().fold(0, |word, flag| word << 1 | u64::from(flag));
+        let block = self.block.map_or(0, |block| block.word());
+        hasher.write_u64(self.place.word() << 24 | u64::from(self.wrap) << 16 | (self.file as u64) << 8 | flags);
+        hasher.write_u64(block);
+    }
+}
+
+impl Place {
+    /// Returns a number of its own for every place.
+    fn word(self) -> u64 {
+        match self {
+            Place::Start => 0,
+            Place::Wrapped => 1,
+            Place::Title => 2,
+            Place::Top => 3,
+            Place::Between => 4,
+            Place::Done => 5,
+            Place::End => 6,
+            Place::Head(section) => 16 + section as u64,
+            Place::After(section) => 32 + section as u64,
+            Place::Action(act) => 48 + act as u64,
+            Place::Label(label) => 64 + label as u64,
+            Place::Tail(act) => 80 + act as u64,
+            Place::Message(act) => 96 + act as u64,
+        }
+    }
+}
+
 impl Block {
+    /// Returns most of the block in one word, for its hash.
+    fn word(&self) -> u64 {
+        let inner = self.inner.map_or(0, |inner| u64::from(inner.len) << 12 | u64::from(inner.indent) << 4 | inner.info as u64);
+        let outer = u64::from(self.len) << 8 ^ u64::from(self.indent) << 4 ^ u64::from(self.mark) ^ (self.info as u64) << 20;
+        let flags = u64::from(self.looks) << 5 | u64::from(self.depth) << 2 | u64::from(self.solid) << 1 | u64::from(self.document);
+        inner << 36 ^ outer << 12 ^ flags
+    }
+
     /// Returns the block with solid content.
     pub fn filled(self) -> Self {
         Block { solid: true, ..self }
