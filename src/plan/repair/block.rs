@@ -109,7 +109,11 @@ fn keep(state: State, block: Block, fence: Fence, emit: &mut dyn FnMut(Move)) {
     }
     if fence.info == Info::Bare {
         let askew = if fence.indent == inner.indent { 0 } else { cost::INNER_ASKEW };
-        let longer = if fence.len > inner.len { cost::LONGER / 2 } else { 0 };
+        let longer = match () {
+            () if fence.len == inner.len => 0,
+            () if inner.len < block.len && fence.len >= block.len => cost::INNER_RIVAL,
+            () => cost::INNER_LONGER,
+        };
         return emit(Move::to(state.with(block.unnested()), askew + longer));
     }
     let as_text = if inner.info == Info::Bare { cost::TAGGED_IN_BARE[usize::from(!block.document)] } else { 0 };

@@ -19,7 +19,9 @@ pub(super) const HOPELESS: Cost = 250 * UNIT;
 pub(super) const INNER: Cost = 1;
 /// An inner fence in a query.
 pub(super) const INNER_IN_QUERY: Cost = 40 * UNIT;
-/// An inner fence without a language that is as long as an outer fence of four or more.
+/// A closer of an inner fence that is longer than its opener.
+pub(super) const INNER_LONGER: Cost = 5 * UNIT;
+/// A bare fence as long as an outer one of four or more that opens an inner one, or closes a shorter one.
 pub(super) const INNER_RIVAL: Cost = 25 * UNIT;
 /// The same of any length, in code.
 pub(super) const INNER_RIVAL_IN_CODE: Cost = 15 * UNIT;

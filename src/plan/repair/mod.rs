@@ -96,7 +96,7 @@ fn segment(text: &str) -> Repaired {
     }
     let spans = emit::spans(&lines, &best.first.steps);
     let repaired = emit::emit(&lines, &best.first.steps, &spans);
-    let level = note::level(&best, repaired != text);
+    let level = note::level(&lines, &best, &spans, repaired != text);
     let notes = note::notes(&lines, &best, &spans, level);
     Repaired { text: repaired, level, notes }
 }

@@ -4,16 +4,18 @@ use std::ops::Range;
 
 use super::cost::{MARGIN, REPAIR};
 use super::emit::Span;
-use super::line::{Info, Kind, Line};
+use super::line::{Info, Kind, Line, Section};
 use super::pass::{Best, Reading};
 use super::step::{Event, How};
 use super::{Level, Note};
 
-/// Returns how sure the best reading is.
-pub(super) fn level(best: &Best, changed: bool) -> Level {
+/// Returns how sure the best reading is, which changes the text or not.
+pub(super) fn level(lines: &[Line<'_>], best: &Best, spans: &[Span], changed: bool) -> Level {
     let costly = best.first.steps.iter().any(|step| step.cost >= REPAIR);
+    let swallows = |span: &Span| span.anew && swallows_action(&lines[span.content.clone()]);
     match &best.second {
         Some(second) if second.cost < best.first.cost + MARGIN => Level::Doubtful,
+        _ if spans.iter().any(swallows) => Level::Doubtful,
         _ if !changed => Level::Clean,
         _ if costly => Level::Repaired,
         _ => Level::Refenced,
@@ -25,7 +27,7 @@ pub(super) fn notes(lines: &[Line<'_>], best: &Best, spans: &[Span], level: Leve
     let mut notes: Vec<Note> = best.first.steps.iter().filter_map(|step| step_note(lines, step.line, step.event)).collect();
     notes.extend(spans.iter().filter(|span| span.anew).map(span_note));
     notes.extend(spans.iter().filter_map(|span| hidden_action(lines, &span.content)));
-    if let (Level::Doubtful, Some(second)) = (level, &best.second) {
+    if let (Level::Doubtful, Some(second)) = (level, best.second.as_ref().filter(|second| second.cost < best.first.cost + MARGIN)) {
         notes.push(doubt(lines, &best.first, second));
     }
     notes.sort_by_key(|note| note.line);
@@ -78,6 +80,25 @@ pub(super) fn hidden_action(lines: &[Line<'_>], content: &Range<usize>) -> Optio
         }
     }
     hidden.map(|at| hidden_note(at, content))
+}
+
+/// Returns whether a content holds an action that is neither in a document's fence nor below an
+/// `## Action Plan` of the content's own: with new fences around it, nobody would see it again.
+fn swallows_action(content: &[Line<'_>]) -> bool {
+    let (mut open, mut planned) = (None::<super::line::Fence>, false);
+    for line in content {
+        match (line.kind, open) {
+            (Kind::Section(Section::Plan), None) => planned = true,
+            (Kind::Action(_), None) if !planned => return true,
+            (Kind::Action(_), Some(outer)) if outer.info != Info::Document && !planned => return true,
+            (Kind::Fence(fence), None) if fence.info != Info::Odd => open = Some(fence),
+            (Kind::Fence(fence), Some(outer)) if fence.info == Info::Bare && fence.mark == outer.mark && fence.len >= outer.len => {
+                open = None
+            }
+            _ => {}
+        }
+    }
+    false
 }
 
 /// Says that a heading at a line is content.
