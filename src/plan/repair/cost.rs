@@ -61,8 +61,10 @@ pub(super) const OPEN_DOCUMENT: Cost = 60 * UNIT;
 pub(super) const OPEN_BARE: Cost = 40 * UNIT;
 /// The same where the outer fence is longer, and closed by the rule.
 pub(super) const OPEN_SHORTER: Cost = 15 * UNIT;
-/// The same in FIND, or in one of FIND and REPLACE.
+/// The same in FIND, or in one of FIND and REPLACE: without a language, with one.
 pub(super) const OPEN_EDIT: Cost = 25 * UNIT;
+/// See [`OPEN_EDIT`].
+pub(super) const OPEN_EDIT_TAGGED: Cost = 30 * UNIT;
 /// The same in a message.
 pub(super) const OPEN_MESSAGE: Cost = 10 * UNIT;
 /// A FIND without content.

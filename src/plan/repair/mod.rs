@@ -76,6 +76,15 @@ pub fn repair(reply: &str) -> Repaired {
     repaired
 }
 
+impl Repaired {
+    /// Returns the same in doubt.
+    fn doubted(mut self, why: Note) -> Self {
+        self.level = Level::Doubtful;
+        self.notes.push(why);
+        self
+    }
+}
+
 /// Returns the best reading of a text, written out.
 fn segment(text: &str) -> Repaired {
     let lines = line::read(text);
@@ -84,11 +93,17 @@ fn segment(text: &str) -> Repaired {
     }
     let tokens = token::tokens(&lines);
     if let Some(contents) = check::clean(&lines, &tokens) {
-        let hidden = |content| note::hidden_action(&lines, content).map(|note| (note, check::is_closed_longer(&lines, content)));
-        let (notes, longer): (Vec<_>, Vec<_>) = contents.iter().filter_map(hidden).unzip();
+        let notes = contents.iter().filter_map(|content| note::hidden_action(&lines, content)).collect();
         // Two slips may cancel out: a closer that is missing, and one that is too long further down.
-        let level = if longer.contains(&true) { Level::Doubtful } else { Level::Clean };
-        return Repaired { text: text.to_owned(), level, notes };
+        let doubtful =
+            contents.iter().find(|content| check::is_closed_longer(&lines, content) && note::swallows_action(&lines[(*content).clone()]));
+        let repaired = Repaired { text: text.to_owned(), level: Level::Clean, notes };
+        return match doubtful {
+            Some(content) => {
+                repaired.doubted(note::note(content.end, "this closing fence is longer than its opener, and an action stands between them"))
+            }
+            None => repaired,
+        };
     }
     let Some(best) = pass::best(&tokens) else { return hopeless(text, 0, "no reading fits the plan's grammar") };
     if let Some(step) = best.first.steps.iter().find(|step| step.event == step::Event::Broken) {

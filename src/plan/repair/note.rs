@@ -84,7 +84,7 @@ pub(super) fn hidden_action(lines: &[Line<'_>], content: &Range<usize>) -> Optio
 
 /// Returns whether a content holds an action that is neither in a document's fence nor below an
 /// `## Action Plan` of the content's own: with new fences around it, nobody would see it again.
-fn swallows_action(content: &[Line<'_>]) -> bool {
+pub(super) fn swallows_action(content: &[Line<'_>]) -> bool {
     let (mut open, mut planned) = (None::<super::line::Fence>, false);
     for line in content {
         match (line.kind, open) {
