@@ -27,6 +27,9 @@ const MAX_DEPTH: u8 = 4;
 
 /// Passes every step that a token may be, inside a block, to `emit`.
 pub(super) fn inside(state: State, block: Block, token: &Token, emit: &mut dyn FnMut(Move)) {
+    if block.sure {
+        return by_rule(state, block, token, emit);
+    }
     match token.kind {
         TokenKind::Gap(gap) => emit(Move::to(state.with(Block { solid: block.solid || gap.solid, ..block }), 0)),
         TokenKind::Title { .. } => emit(Move::to(state.with(block.filled()), 0)),
@@ -39,6 +42,16 @@ pub(super) fn inside(state: State, block: Block, token: &Token, emit: &mut dyn F
             forget(state, block, token, emit);
         }
         TokenKind::End => forget(state, block, token, emit),
+    }
+}
+
+/// Passes the only step of a block that is read by the rule: the first fence that can close it does.
+fn by_rule(state: State, block: Block, token: &Token, emit: &mut dyn FnMut(Move)) {
+    match token.kind {
+        TokenKind::Fence(fence) if fence.mark == block.mark && fence.len >= block.len => close(state, block, fence, emit),
+        TokenKind::Gap(gap) if !gap.solid => emit(Move::to(state, 0)),
+        TokenKind::End => {}
+        _ => emit(Move::to(state.with(block.filled()), 0)),
     }
 }
 

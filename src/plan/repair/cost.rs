@@ -76,6 +76,10 @@ pub(super) const LOOK_DOCUMENT: Cost = 8 * UNIT;
 pub(super) const LOOK_BARE: Cost = 45 * UNIT;
 /// See [`LOOK_DOCUMENT`].
 pub(super) const LOOK_CODE: Cost = 60 * UNIT;
+/// An action heading in a block that obeys the fence rule: in a document.
+pub(super) const LOOK_BY_RULE: Cost = 20 * UNIT;
+/// The same in code.
+pub(super) const LOOK_BY_RULE_IN_CODE: Cost = 40 * UNIT;
 /// `## Action Plan` as content: of a document, of a section.
 pub(super) const LOOK_PLAN: Cost = 30 * UNIT;
 /// See [`LOOK_PLAN`].

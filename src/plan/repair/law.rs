@@ -131,6 +131,19 @@ proptest! {
     }
 
     #[test]
+    fn a_plan_by_the_rule_stays_whatever_its_contents_are(contents in prop::collection::vec(prop::collection::vec(prop::sample::select(LINES.to_vec()), 0..15), 1..5)) {
+        let mut plan = String::from("# T\n- **Status:** Green\n\n## Rationale\n```\nr\n```\n\n## Action Plan\n");
+        for (number, lines) in contents.iter().enumerate() {
+            let content: String = lines.iter().map(|line| format!("{line}\n")).collect();
+            let fence = crate::text::fence::fence_for(&content, 3);
+            let info = ["md", "rust", ""][number % 3];
+            plan.push_str(&format!("\n### `CREATE`\n- **File Path:** [a](/a)\n{fence}{info}\n{content}{fence}\n"));
+        }
+        let repaired = repair(&plan);
+        prop_assert_eq!((repaired.text.as_str(), repaired.level), (plan.as_str(), Level::Clean));
+    }
+
+    #[test]
     fn notes_name_lines_of_the_reply(reply in replies()) {
         let lines = crate::text::fence::split_lines(&reply).count().max(1);
         for note in repair(&reply).notes {

@@ -72,6 +72,8 @@ pub(super) struct Block {
     pub document: bool,
     /// Something other than blank lines was seen.
     pub solid: bool,
+    /// The block obeys the fence rule, and is read so.
+    pub sure: bool,
     /// How many inner fences are open.
     pub depth: u8,
     /// The outermost inner fence.
@@ -123,7 +125,7 @@ impl State {
             (info, _) => info == Info::Document,
         };
         let Fence { mark, len, indent, info } = fence;
-        let block = Block { mark, len, indent, info, document, solid: false, depth: 0, inner: None, looks: 0 };
+        let block = Block { mark, len, indent, info, document, solid: false, sure: false, depth: 0, inner: None, looks: 0 };
         State { block: Some(block), fresh: false, ..self }
     }
 
@@ -187,7 +189,11 @@ impl Block {
     fn word(&self) -> u64 {
         let inner = self.inner.map_or(0, |inner| u64::from(inner.len) << 12 | u64::from(inner.indent) << 4 | inner.info as u64);
         let outer = u64::from(self.len) << 8 ^ u64::from(self.indent) << 4 ^ u64::from(self.mark) ^ (self.info as u64) << 20;
-        let flags = u64::from(self.looks) << 5 | u64::from(self.depth) << 2 | u64::from(self.solid) << 1 | u64::from(self.document);
+        let flags = u64::from(self.looks) << 6
+            | u64::from(self.sure) << 5
+            | u64::from(self.depth) << 2
+            | u64::from(self.solid) << 1
+            | u64::from(self.document);
         inner << 36 ^ outer << 12 ^ flags
     }
 

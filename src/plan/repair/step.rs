@@ -2,8 +2,8 @@
 
 use super::cost::{self, Cost};
 use super::line::{Act, Fence, Info, Label, Section};
-use super::state::{Place, State};
-use super::token::{File, Gap, Glued, Token, TokenKind};
+use super::state::{Block, Place, State};
+use super::token::{File, Gap, Glued, Rule, Token, TokenKind};
 
 /// A step of a reading.
 #[derive(Debug, Clone, Copy)]
@@ -78,6 +78,17 @@ impl Move {
         Move { state, cost, event: Some(event) }
     }
 
+    /// Returns the step into a block that is read by the fence rule.
+    fn by_rule(self, rule: Rule) -> Self {
+        let Some(block) = self.state.block else { return self };
+        let price = match (rule, block.document) {
+            (Rule::KeptOverAction, true) => cost::LOOK_BY_RULE,
+            (Rule::KeptOverAction, false) => cost::LOOK_BY_RULE_IN_CODE,
+            _ => 0,
+        };
+        Move { state: self.state.with(Block { sure: true, ..block }), ..self }.plus(price)
+    }
+
     /// Returns the step with a further cost.
     pub fn plus(self, cost: Cost) -> Self {
         Move { cost: self.cost + cost, ..self }
@@ -88,7 +99,7 @@ impl Move {
 pub(super) fn outside(state: State, token: &Token, emit: &mut dyn FnMut(Move)) {
     match token.kind {
         TokenKind::Gap(gap) => emit(over_gap(state, gap)),
-        TokenKind::Fence(fence) => at_fence(state, fence, emit),
+        TokenKind::Fence(fence) => at_fence(state, fence, token.rule, emit),
         TokenKind::Action(act) => emit(at_action(state, act)),
         TokenKind::Section(section) => emit(at_section(state, section)),
         TokenKind::Label(label, glued) => emit(at_label(state, label, glued)),
@@ -210,7 +221,7 @@ fn at_end(state: State) -> Move {
 }
 
 /// Passes the steps at a fence outside of a block.
-fn at_fence(state: State, fence: Fence, emit: &mut dyn FnMut(Move)) {
+fn at_fence(state: State, fence: Fence, rule: Rule, emit: &mut dyn FnMut(Move)) {
     match state.place {
         Place::Done => emit(Move::to(state, 0)),
         Place::Start => {
@@ -220,7 +231,7 @@ fn at_fence(state: State, fence: Fence, emit: &mut dyn FnMut(Move)) {
         }
         _ => {
             end_wrapper(state, fence, emit);
-            open(state, fence, emit);
+            open(state, fence, rule, emit);
             surplus(state, fence, emit);
         }
     }
@@ -244,7 +255,7 @@ fn end_wrapper(state: State, fence: Fence, emit: &mut dyn FnMut(Move)) {
 }
 
 /// Passes the step in which a fence opens a block.
-fn open(state: State, fence: Fence, emit: &mut dyn FnMut(Move)) {
+fn open(state: State, fence: Fence, rule: Rule, emit: &mut dyn FnMut(Move)) {
     let in_list = matches!(state.place, Place::Action(_) | Place::Message(_) | Place::Tail(Act::Research));
     if fence.indent > 3 && !(in_list && fence.indent <= 9) {
         return emit(Move::to(state, 0));
@@ -258,7 +269,11 @@ fn open(state: State, fence: Fence, emit: &mut dyn FnMut(Move)) {
         _ => cost::STRAY,
     };
     let odd = if fence.info == Info::Odd { cost::STRAY_AFTER_PROSE } else { 0 };
-    emit(Move::doing(Event::Open(scope(state)), state.opened(fence), price + odd));
+    let opened = Move::doing(Event::Open(scope(state)), state.opened(fence), price + odd);
+    emit(opened);
+    if rule != Rule::Broken && opened.cost == 0 && !matches!(state.place, Place::Message(_)) {
+        emit(opened.by_rule(rule));
+    }
 }
 
 /// Passes the step in which a fence belongs to nothing.

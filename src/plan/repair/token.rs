@@ -2,7 +2,7 @@
 //!
 //! A gap is one step of the pass however long it is, which is what makes the pass fast.
 
-use super::line::{Act, Fence, Kind, Label, Line, Section, is_document};
+use super::line::{Act, Fence, Info, Kind, Label, Line, Section, is_document};
 
 /// A step of the pass.
 #[derive(Debug, Clone, Copy)]
@@ -11,6 +11,20 @@ pub(super) struct Token {
     pub line: usize,
     /// What it is.
     pub kind: TokenKind,
+    /// Whether a block that opens here would obey the fence rule.
+    pub rule: Rule,
+}
+
+/// Whether a block that opens at a fence would be closed by the first fence that is long enough,
+/// with something behind it that the grammar knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rule {
+    /// It would not, or this is no fence.
+    Broken,
+    /// It would.
+    Kept,
+    /// It would, and an action's heading would be its content.
+    KeptOverAction,
 }
 
 /// What a token is.
@@ -92,13 +106,60 @@ pub(super) fn tokens(lines: &[Line<'_>]) -> Vec<Token> {
             extend(gap, lines, at);
             continue;
         };
-        tokens.extend(open.take().map(|(line, gap)| Token { line, kind: TokenKind::Gap(gap) }));
+        tokens.extend(open.take().map(|(line, gap)| Token::new(line, TokenKind::Gap(gap))));
         preamble &= !matches!(kind, TokenKind::Action(_) | TokenKind::Section(_));
-        tokens.push(Token { line: at, kind });
+        tokens.push(Token::new(at, kind));
     }
-    tokens.extend(open.map(|(line, gap)| Token { line, kind: TokenKind::Gap(gap) }));
-    tokens.push(Token { line: lines.len(), kind: TokenKind::End });
+    tokens.extend(open.map(|(line, gap)| Token::new(line, TokenKind::Gap(gap))));
+    tokens.push(Token::new(lines.len(), TokenKind::End));
+    judge(&mut tokens);
     tokens
+}
+
+impl Token {
+    /// Returns a token that is not judged yet.
+    fn new(line: usize, kind: TokenKind) -> Self {
+        Token { line, kind, rule: Rule::Broken }
+    }
+
+    /// Returns whether the grammar knows it, fences aside.
+    fn is_structure(&self) -> bool {
+        !matches!(self.kind, TokenKind::Gap(_) | TokenKind::Fence(_) | TokenKind::Title { .. })
+    }
+}
+
+/// Judges every fence: from the last one on, each looks for the next one of its kind that is as long.
+fn judge(tokens: &mut [Token]) {
+    let mut waiting: [Vec<(u16, usize)>; 2] = [Vec::new(), Vec::new()];
+    let mut actions = 0;
+    let mut seen = vec![0u32; tokens.len()];
+    for at in (0..tokens.len()).rev() {
+        actions += u32::from(matches!(tokens[at].kind, TokenKind::Action(_)));
+        seen[at] = actions;
+        let TokenKind::Fence(fence) = tokens[at].kind else { continue };
+        let same = &mut waiting[usize::from(fence.mark == b'~')];
+        while same.last().is_some_and(|&(len, _)| len < fence.len) {
+            same.pop();
+        }
+        if let Some(&(_, closer)) = same.last()
+            && closes_by_rule(&tokens[closer..], fence)
+        {
+            tokens[at].rule = if seen[at] > seen[closer] { Rule::KeptOverAction } else { Rule::Kept };
+        }
+        same.push((fence.len, at));
+    }
+}
+
+/// Returns whether the first of some tokens closes a block, and the grammar can go on behind it.
+fn closes_by_rule(tokens: &[Token], opener: Fence) -> bool {
+    let proper = matches!(tokens[0].kind, TokenKind::Fence(closer) if closer == Fence { info: Info::Bare, ..opener } && closer.indent == 0);
+    let mut behind = tokens[1..].iter().filter(|token| !matches!(token.kind, TokenKind::Gap(gap) if !gap.words));
+    let wraps = |token: &Token| matches!(token.kind, TokenKind::Fence(fence) if fence.info == Info::Bare);
+    match behind.next() {
+        Some(next) if proper && wraps(next) => behind.next().is_some_and(|last| matches!(last.kind, TokenKind::End)),
+        Some(next) => proper && next.is_structure(),
+        None => false,
+    }
 }
 
 /// Adds a line to a gap.
