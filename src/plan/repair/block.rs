@@ -85,10 +85,7 @@ fn close(state: State, block: Block, fence: Fence, emit: &mut dyn FnMut(Move)) {
 
 /// Returns what it costs that the content leaves an inner fence open.
 fn left_open(state: State, block: Block, how: How) -> Cost {
-    let Some(inner) = block.inner else {
-        let uneven = state.place == Place::Label(Label::Replace) && state.find_open;
-        return if uneven { cost::TRIFLE } else { 0 };
-    };
+    let Some(inner) = block.inner else { return 0 };
     match state.place {
         _ if looks_like_plan(&block) => cost::DISORDER,
         _ if inner.len < block.len && how == How::Proper => cost::OPEN_SHORTER,
@@ -125,7 +122,7 @@ fn keep(state: State, block: Block, fence: Fence, emit: &mut dyn FnMut(Move)) {
         let askew = if fence.indent == inner.indent { 0 } else { cost::INNER_ASKEW };
         let longer = match () {
             () if fence.len == inner.len => 0,
-            () if inner.len < block.len && fence.len >= block.len => cost::INNER_RIVAL,
+            () if inner.len < block.len && fence.len >= block.len => cost::INNER_CLOSED_BY_RIVAL,
             () => cost::INNER_LONGER,
         };
         return emit(Move::to(state.with(block.unnested()), askew + longer));

@@ -21,7 +21,9 @@ pub(super) const INNER: Cost = 1;
 pub(super) const INNER_IN_QUERY: Cost = 40 * UNIT;
 /// A closer of an inner fence that is longer than its opener.
 pub(super) const INNER_LONGER: Cost = 5 * UNIT;
-/// A bare fence as long as an outer one of four or more that opens an inner one, or closes a shorter one.
+/// The same, and the closer is long enough for the block.
+pub(super) const INNER_CLOSED_BY_RIVAL: Cost = 30 * UNIT;
+/// A bare fence as long as an outer one of four or more that opens an inner one.
 pub(super) const INNER_RIVAL: Cost = 25 * UNIT;
 /// The same of any length, in code.
 pub(super) const INNER_RIVAL_IN_CODE: Cost = 15 * UNIT;
@@ -64,7 +66,7 @@ pub(super) const OPEN_SHORTER: Cost = 15 * UNIT;
 /// The same in FIND, or in one of FIND and REPLACE: without a language, with one.
 pub(super) const OPEN_EDIT: Cost = 25 * UNIT;
 /// See [`OPEN_EDIT`].
-pub(super) const OPEN_EDIT_TAGGED: Cost = 30 * UNIT;
+pub(super) const OPEN_EDIT_TAGGED: Cost = 35 * UNIT;
 /// The same in a message.
 pub(super) const OPEN_MESSAGE: Cost = 10 * UNIT;
 /// A FIND without content.
