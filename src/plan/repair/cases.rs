@@ -194,3 +194,16 @@ fn a_hidden_action_behind_a_closer_that_is_too_long_is_in_doubt() {
     let reply = "{head}{execute}````sh\nmake\n```\n\n{create}```md\nx\n`````\n";
     check("two slips that cancel out", reply, Doubtful, reply);
 }
+
+#[test]
+fn whole_replies_become_plans() {
+    let replies = [
+        (include_str!("../../../fixtures/replies/nested.reply.md"), Refenced, include_str!("../../../fixtures/replies/nested.plan.md")),
+        (include_str!("../../../fixtures/replies/wrapped.reply.md"), Refenced, include_str!("../../../fixtures/replies/wrapped.plan.md")),
+        (include_str!("../../../fixtures/replies/unclosed.reply.md"), Repaired, include_str!("../../../fixtures/replies/unclosed.plan.md")),
+    ];
+    for (reply, level, plan) in replies {
+        check("a whole reply", reply, level, plan);
+        check("its plan", plan, Clean, plan);
+    }
+}
