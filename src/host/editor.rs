@@ -4,11 +4,14 @@
 //! use (`GIT_EDITOR`, `core.editor`, `VISUAL`, `EDITOR`) is the user's own shell text and is run
 //! as git runs it. An editor with a window runs beside us; one in the terminal is waited for.
 
+use std::fmt;
+use std::fs::File;
 use std::io::{self, IsTerminal as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
+use super::file::reason;
 use super::{env, interrupt, process};
 
 /// Programs that open a window of their own.
@@ -106,16 +109,15 @@ impl Editor {
     /// The program cannot be started.
     pub fn open(&self, file: &Path) -> io::Result<Opened> {
         let mut command = self.command(file);
-        if self.has_window() {
+        let opened = if self.has_window() {
             // A group of its own: ctrl-c at our prompt must not close the user's window.
             let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
-            return quiet.spawn().map(Opened::Window);
-        }
-        if !io::stdout().is_terminal() && io::stderr().is_terminal() {
-            // Standard output is a result's then, and the editor belongs on the screen.
-            command.stdout(io::stderr());
-        }
-        interrupt::deaf(|| command.status()).map(Opened::Left)
+            quiet.spawn().map(Opened::Window)
+        } else {
+            attach(&mut command);
+            interrupt::deaf(|| command.status()).map(Opened::Left)
+        };
+        opened.map_err(|e| io::Error::new(e.kind(), format!("cannot start `{self}`: {}", reason(&e))))
     }
 
     /// Returns whether the editor opens a window of its own.
@@ -142,6 +144,31 @@ impl Editor {
                 command
             }
         }
+    }
+}
+
+impl fmt::Display for Editor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Editor::Words(words) => f.write_str(&words.join(" ")),
+            Editor::Shell(text) => f.write_str(text),
+        }
+    }
+}
+
+/// Gives a terminal editor the screen and the keyboard even if our own input and output go
+/// elsewhere (`teddy execute - > result`).
+fn attach(command: &mut Command) {
+    if !io::stderr().is_terminal() {
+        return;
+    }
+    if !io::stdout().is_terminal() {
+        command.stdout(io::stderr());
+    }
+    if !io::stdin().is_terminal()
+        && let Ok(keyboard) = File::open("/dev/tty")
+    {
+        command.stdin(keyboard);
     }
 }
 
@@ -173,6 +200,12 @@ mod tests {
     fn an_open_quote_is_an_error() {
         assert_eq!(split("a 'b").unwrap_err().to_string(), "`a 'b` is no command: quotes must close");
         assert!(split("").is_err());
+    }
+
+    #[test]
+    fn a_missing_editor_is_named() {
+        let error = split("no-such-editor -x").unwrap().open(Path::new("f")).unwrap_err();
+        assert_eq!(error.to_string(), "cannot start `no-such-editor -x`: no such file or directory");
     }
 
     #[test]
