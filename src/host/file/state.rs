@@ -3,14 +3,14 @@
 use std::io;
 use std::path::Path;
 
-use rustix::fs::{CWD, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 
-use super::failure;
 use super::write::{New, Permissions, write_file};
+use super::{Entry, failure};
 use crate::host::file::TEMPORARY;
 
 /// Writes a file whole and durably: temporary file, sync, rename, sync of the folder. Makes the
-/// folders above. Links in the path are followed; for paths of our own, not for a project's.
+/// folders above; keeps the permissions of a file that is there. Links in the path are followed; for paths of our own, not for a project's.
 ///
 /// # Errors
 /// The system's, with the path; the old file is as it was.
@@ -27,8 +27,12 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let temporary = format!("{TEMPORARY}{}-{}", std::process::id(), name.to_string_lossy());
     let temporary = temporary.as_ref();
     // A process of the same id that crashed here may have left its file.
-    let _ = rustix::fs::unlinkat(&folder, temporary, rustix::fs::AtFlags::empty());
-    write_file(&folder, temporary, New { bytes, permissions: Permissions::New(super::Mode::Plain), durable: true })?;
+    let _ = rustix::fs::unlinkat(&folder, temporary, AtFlags::empty());
+    let permissions = match rustix::fs::statat(&folder, name, AtFlags::empty()) {
+        Ok(old) => Permissions::Exactly(Entry::from(&old).permissions),
+        Err(_) => Permissions::New(super::Mode::Plain),
+    };
+    write_file(&folder, temporary, New { bytes, permissions, durable: true })?;
     rustix::fs::renameat(&folder, temporary, &folder, name)?;
     rustix::fs::fsync(&folder)?;
     Ok(())

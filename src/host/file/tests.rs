@@ -183,7 +183,9 @@ fn state_files_are_replaced_whole() {
     let s = Scratch::new();
     let path = s.path("deep/state.json");
     write_atomic(&path, b"1").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
     write_atomic(&path, b"2").unwrap();
+    assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
     assert_eq!(fs::read(&path).unwrap(), b"2");
     assert_eq!(fs::read_dir(s.path("deep")).unwrap().count(), 1);
     let error = write_atomic(Path::new("/proc/no/state"), b"").expect_err("there is no such folder");
