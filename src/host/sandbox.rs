@@ -62,12 +62,14 @@ pub struct Launcher {
 }
 
 impl Launcher {
-    /// Returns a launcher that is this program.
+    /// Returns a launcher that is this program. A machine that can enforce nothing starts the
+    /// script unrestricted, as [`describe`] says of it.
     ///
     /// # Errors
     /// The system does not tell where this program is.
     pub fn new(policy: Option<Policy>) -> io::Result<Launcher> {
-        Ok(Launcher { command: vec![env::current_exe()?.into()], policy })
+        let enforceable = !matches!(availability(), Availability::None(_));
+        Ok(Launcher { command: vec![env::current_exe()?.into()], policy: policy.filter(|_| enforceable) })
     }
 }
 

@@ -42,6 +42,8 @@ impl Project {
         }
         let mut policy = Policy::standard(places);
         policy.network = if settings.network { Network::On } else { Network::Off };
+        // The worktree's links lead into the workspace, which is closed otherwise.
+        policy.read.extend(self.settings.worktree.link.iter().map(|name| self.repository.workdir().join(name)));
         policy.write.extend(settings.writable.iter().map(|folder| self.expand(folder)));
         Some(policy)
     }
