@@ -66,7 +66,8 @@ fn close(state: State, block: Block, fence: Fence, emit: &mut dyn FnMut(Move)) {
         Info::Document | Info::Code => cost::TRAILING_WORD,
     };
     let (how, price) = match () {
-        () if fence.mark != block.mark && trailing > 0 => return,
+        () if trailing > 0 && fence.mark != block.mark => return,
+        () if trailing == cost::TRAILING_WORD && fence.len < block.len => return,
         () if fence.mark != block.mark => (How::OtherMark, cost::OTHER_MARK),
         () if trailing > 0 => (How::Trailing, trailing + if fence.len < block.len { cost::SHORTER_TOO } else { 0 }),
         () if fence.len < block.len => (How::Shorter, cost::SHORTER),
@@ -99,9 +100,9 @@ fn left_open(state: State, block: Block, how: How) -> Cost {
     }
 }
 
-/// Returns whether an action was taken for content.
+/// Returns whether an action was taken for content that no document's fence shows.
 fn looks_like_plan(block: &Block) -> bool {
-    block.looks & !look::LABEL != 0
+    block.looks & !(look::LABEL | look::DOCUMENT) != 0
 }
 
 /// Passes the steps in which a fence is content.

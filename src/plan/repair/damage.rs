@@ -117,7 +117,7 @@ pub(super) fn sections(text: &str) -> Vec<String> {
 /// Returns a text cut into pieces of so many lines.
 pub(super) fn chunks(text: &str, lines: usize) -> Vec<String> {
     let all: Vec<&str> = text.split_inclusive('\n').collect();
-    all.chunks(lines).map(<[&str]>::concat).filter(|piece| piece.ends_with('\n')).collect()
+    all.chunks(lines).map(|piece| format!("{}\n", piece.concat().trim_end())).collect()
 }
 
 /// Returns a document with prose, lists and fences.
