@@ -352,7 +352,7 @@ fn damaged_plans_come_back_as_they_were_meant_and_never_silently_otherwise() {
     let corpus = Corpus::own(&mut dice);
     let tally = tally(&corpus, &mut dice, 520);
     let silent: Vec<_> = tally.wrong.iter().filter(|wrong| wrong.silent).collect();
-    assert!(silent.is_empty(), "{} silently wrong: {:?}\n{}", silent.len(), silent[0].damages, silent[0].text);
+    assert!(silent.is_empty(), "{} silently wrong: {:?}, {:?}\n{}", silent.len(), silent[0].damages, silent[0].level, silent[0].text);
     assert!(tally.exact * 100 >= tally.all * 97, "{} of {} exact", tally.exact, tally.all);
 }
 
