@@ -83,7 +83,7 @@ pub fn edit(text: &str, core_editor: Option<&str>) -> io::Result<String> {
 /// Edits a text in a file of its own.
 fn edit_text(editor: &Editor, text: &str) -> io::Result<String> {
     let mut file = tempfile::Builder::new().prefix("teddy-").suffix(".md").tempfile()?;
-    file.write_all(text.as_bytes())?;
+    writeln!(file, "{text}")?;
     if editor::open(editor, file.path())? == Opened::Beside && !ask::yes("Have you finished writing and saved the file?")? {
         return Ok(text.to_owned());
     }

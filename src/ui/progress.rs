@@ -9,7 +9,7 @@ pub mod scan;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use super::style::{Line, Paint, Tone, block};
+use super::style::{Line, Paint, Tone, block, wrap_all};
 use crate::plan::diagnostic::Diagnostic;
 use crate::plan::run::{Ending, Outcome};
 use crate::workflow::user::Event;
@@ -149,6 +149,10 @@ impl<W: Write> Progress<W> {
             return;
         }
         self.clear();
+        let lines = match self.manner.width {
+            Some(width) => wrap_all(lines, width),
+            None => lines,
+        };
         for line in lines {
             let _ = writeln!(self.out, "{}", line.paint(self.manner.paint));
         }
@@ -231,6 +235,12 @@ mod tests {
           1. CREATE
         <clear>sonnet: ~9 tokens, N s, 1 action<clear>sonnet: ~9 tokens, N s, 1 action
         "#) });
+    }
+
+    #[test]
+    fn lines_are_folded_on_a_terminal_alone() {
+        assert_eq!(told(Some(9), false, &[Event::Note("one two three")]), "one two \n↪ three\n");
+        assert_eq!(told(None, false, &[Event::Note("one two three")]), "one two three\n");
     }
 
     #[test]
