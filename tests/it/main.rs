@@ -6,6 +6,7 @@ mod fingerprint;
 mod merge;
 mod prompts;
 mod publish;
+mod review;
 mod snapshot;
 mod snapshot_random;
 mod storm;

@@ -1,0 +1,154 @@
+//! The review at a pseudo-terminal: what is on the screen, what a key does, and that the terminal comes back.
+
+use std::io::{Read as _, Write};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use portable_pty::{Child, CommandBuilder, PtySize, native_pty_system};
+
+use crate::support::TestRepo;
+
+/// How long a screen may take to show what is awaited.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A plan with a memo, a CREATE and a command.
+const PLAN: &str = "# Greet\n- **Status:** Green 🟢\n- **Plan Type:** Implementation\n- **Agent:** Pathfinder\n\n## Rationale\n````text\nNobody greets.\n````\n\n## Memos\n````text\n[+] Greet everybody.\n````\n\n## Action Plan\n\n### `CREATE`\n- **File Path:** [hello.txt](/hello.txt)\n- **Description:** Say hello.\n````text\nhello\n````\n\n### `EXECUTE`\n- **Description:** Say more.\n- **Expected Outcome:** More is said.\n````shell\necho more > more.txt\n````\n";
+
+/// The program at a terminal.
+struct Screen {
+    /// What the screen shows.
+    parser: vt100::Parser,
+    /// What the program writes, as it comes.
+    output: Receiver<Vec<u8>>,
+    /// The keys.
+    keys: Box<dyn Write + Send>,
+    /// The program.
+    child: Box<dyn Child + Send + Sync>,
+}
+
+impl Screen {
+    /// Starts the program in a repository on a screen of a size.
+    fn open(repo: &TestRepo, (cols, rows): (u16, u16), args: &[&str]) -> Screen {
+        let pty = native_pty_system().openpty(PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }).unwrap();
+        let like = repo.command(env!("CARGO_BIN_EXE_teddy"));
+        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_teddy"));
+        command.env_clear();
+        command.cwd(repo.path());
+        command.args(args);
+        for (name, value) in like.get_envs() {
+            command.env(name, value.unwrap_or_default());
+        }
+        command.env("TERM", "xterm-256color");
+        let child = pty.slave.spawn_command(command).unwrap();
+        drop(pty.slave);
+        let mut reader = pty.master.try_clone_reader().unwrap();
+        let keys = pty.master.take_writer().unwrap();
+        let (sender, output) = channel();
+        std::thread::spawn(move || {
+            let _master = pty.master;
+            let mut buffer = [0; 4096];
+            while let Ok(length @ 1..) = reader.read(&mut buffer) {
+                if sender.send(buffer[..length].to_vec()).is_err() {
+                    break;
+                }
+            }
+        });
+        Screen { parser: vt100::Parser::new(rows, cols, 0), output, keys, child }
+    }
+
+    /// Waits until the screen has a text; returns the screen.
+    fn wait_for(&mut self, text: &str) -> String {
+        let start = Instant::now();
+        loop {
+            let shown = self.shown();
+            if shown.contains(text) {
+                return shown;
+            }
+            let left = PATIENCE.saturating_sub(start.elapsed());
+            let Ok(bytes) = self.output.recv_timeout(left) else { panic!("no `{text}` on the screen:\n{shown}") };
+            self.parser.process(&bytes);
+        }
+    }
+
+    /// Returns what the screen shows, without blanks at the ends of lines.
+    fn shown(&self) -> String {
+        let lines: Vec<String> = self.parser.screen().contents().lines().map(|line| line.trim_end().to_owned()).collect();
+        lines.join("\n")
+    }
+
+    /// Presses keys.
+    fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+        self.keys.flush().unwrap();
+    }
+
+    /// Waits for the end and returns the exit code; the screen has everything then.
+    fn end(&mut self) -> u32 {
+        let code = self.child.wait().unwrap().exit_code();
+        while let Ok(bytes) = self.output.recv_timeout(PATIENCE) {
+            self.parser.process(&bytes);
+        }
+        assert!(!self.parser.screen().alternate_screen() && !self.parser.screen().hide_cursor() && !self.parser.screen().bracketed_paste());
+        code
+    }
+}
+
+/// Returns a repository with the plan beside its files.
+fn project() -> TestRepo {
+    let repo = TestRepo::new().file("a.txt", "a\n");
+    repo.commit("init");
+    std::fs::write(repo.beside("plan.md"), PLAN).unwrap();
+    repo
+}
+
+/// Starts the review of the plan.
+fn review(repo: &TestRepo, size: (u16, u16)) -> Screen {
+    let plan = repo.beside("plan.md");
+    let mut screen = Screen::open(repo, size, &["execute", plan.to_str().unwrap()]);
+    screen.wait_for("(q)uit ›");
+    screen
+}
+
+#[test]
+fn one_key_approves_all_and_the_files_are_there() {
+    let repo = project();
+    let mut screen = review(&repo, (80, 24));
+    let shown = screen.shown();
+    assert!(
+        shown.contains("- CREATE: 1 file") && shown.contains("$ echo more > more.txt") && shown.contains("[+] ADD:    Greet everybody."),
+        "{shown}"
+    );
+    screen.press("a");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    assert_eq!((repo.read("hello.txt").as_str(), repo.read("more.txt").as_str()), ("hello\n", "more\n"));
+}
+
+#[test]
+fn what_is_switched_off_does_not_run() {
+    for size in [(80, 24), (200, 60), (40, 12)] {
+        let repo = project();
+        let mut screen = review(&repo, size);
+        screen.press("m");
+        screen.wait_for("2 of 2 actions");
+        screen.press("G ");
+        let shown = screen.wait_for("1 of 2 actions");
+        assert!(shown.contains("[✓] CREATE: hello.txt") && shown.contains("[ ] EXECUTE: echo more"), "{shown}");
+        screen.press("s");
+        assert_eq!(screen.end(), 0, "{}", screen.shown());
+        assert_eq!(repo.read("hello.txt"), "hello\n");
+        assert!(!repo.path().join("more.txt").exists());
+    }
+}
+
+#[test]
+fn reading_and_leaving_changes_nothing() {
+    let repo = project();
+    let mut screen = review(&repo, (80, 24));
+    screen.press("r");
+    screen.wait_for("Nobody greets.");
+    screen.press("q");
+    screen.wait_for("(q)uit ›");
+    screen.press("\x03");
+    screen.end();
+    assert!(!repo.path().join("hello.txt").exists());
+}
