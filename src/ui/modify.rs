@@ -87,7 +87,7 @@ impl Modify {
                 Some(Act::View) => self.view(&mut stage)?,
                 Some(Act::Help) => reader::read(&mut stage.full, Viewer::new("Keys", help()), stage.desk.paint)?,
                 Some(Act::Suspend) => stage.full.suspend()?,
-                None if matches!(key, Key::Resize(..)) => stage.full.screen.autoresize()?,
+                None if matches!(key, Key::Resize(..)) => stage.full.renew()?,
                 None => {}
             }
         }

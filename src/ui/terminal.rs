@@ -10,7 +10,7 @@ use std::time::Duration;
 use ratatui::crossterm::cursor::{Hide, Show};
 use ratatui::crossterm::event::{self, DisableBracketedPaste, EnableBracketedPaste};
 use ratatui::crossterm::execute;
-use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode, size};
+use ratatui::crossterm::terminal::{Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode, size};
 use ratatui::prelude::CrosstermBackend;
 use rustix::process::{Signal, kill_current_process_group};
 use rustix::termios::{QueueSelector, tcflush};
@@ -173,7 +173,18 @@ impl Full {
     /// The terminal is gone.
     pub fn suspend(&mut self) -> io::Result<()> {
         suspend()?;
-        self.screen.clear()
+        self.renew()
+    }
+
+    /// Draws everything anew with the next drawing, on a screen of whatever size it has now.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub fn renew(&mut self) -> io::Result<()> {
+        // Not `clear`: it asks the terminal where the cursor stands, and not each answers.
+        execute!(io::stderr(), Clear(ClearType::All))?;
+        self.screen = ratatui::Terminal::new(CrosstermBackend::new(io::stderr()))?;
+        Ok(())
     }
 
     /// Gives the terminal back while something else uses it.
@@ -185,7 +196,7 @@ impl Full {
         let result = work();
         enter_raw()?;
         enter_full()?;
-        self.screen.clear()?;
+        self.renew()?;
         Ok(result)
     }
 }

@@ -39,6 +39,7 @@ impl Screen {
             command.env(name, value.unwrap_or_default());
         }
         command.env("TERM", "xterm-256color");
+        command.env("GIT_EDITOR", "printf 'mine\\n' >");
         let child = pty.slave.spawn_command(command).unwrap();
         drop(pty.slave);
         let mut reader = pty.master.try_clone_reader().unwrap();
@@ -151,4 +152,29 @@ fn reading_and_leaving_changes_nothing() {
     screen.press("\x03");
     screen.end();
     assert!(!repo.path().join("hello.txt").exists());
+}
+
+#[test]
+fn what_the_person_edits_is_what_runs_and_what_the_report_says() {
+    let repo = project();
+    let mut screen = review(&repo, (80, 24));
+    screen.press("mjjp");
+    screen.wait_for("File path: [hello.txt]");
+    screen.press("mine.txt\r");
+    screen.wait_for("saved the file content? (y/n)");
+    screen.press("y");
+    screen.wait_for("CREATE: mine.txt  *modified");
+    screen.press("jp");
+    screen.wait_for("(e)dit or (c)lose");
+    screen.press("e");
+    screen.wait_for("› echo more > more.txt");
+    screen.press("\x15echo other > other.txt\r");
+    screen.wait_for("EXECUTE: echo other > other.txt  *modified");
+    screen.press("s");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    assert_eq!((repo.read("mine.txt").as_str(), repo.read("other.txt").as_str()), ("mine\n", "other\n"));
+    assert!(!repo.path().join("hello.txt").exists() && !repo.path().join("more.txt").exists());
+    let session = repo.git(&["for-each-ref", "--format=%(refname)", "refs/teddy/sessions"]);
+    let report = repo.git(&["show", &format!("{}:report.md", session.trim())]);
+    assert!(report.contains("#### `CREATE` (user modified)") && report.contains("+echo other > other.txt"), "{report}");
 }
