@@ -10,6 +10,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::ModelError;
+use crate::text::redact::redact;
+use crate::text::visible::{strip_ansi, visible_block};
 
 /// How often the time limit, the user's wish and the end of the process are looked at.
 const TICK: Duration = Duration::from_millis(20);
@@ -180,9 +182,10 @@ fn whole_characters(bytes: &[u8]) -> &str {
     bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid())
 }
 
-/// Returns the end of stderr as text.
+/// Returns the end of stderr as text fit for an error: no colours, no keys, nothing invisible.
 fn tail(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).trim().to_owned()
+    let text = String::from_utf8_lossy(bytes);
+    visible_block(&redact(&strip_ansi(text.trim()))).into_owned()
 }
 
 /// Starts the threads that feed and read the process.
@@ -310,6 +313,13 @@ mod tests {
     fn a_failure_has_its_status_and_the_end_of_stderr() {
         let error = sh("echo wrong key >&2; exit 3", |_| ()).unwrap_err();
         assert_eq!(error.to_string(), "`sh` failed (exit status: 3): wrong key");
+    }
+
+    #[test]
+    fn what_a_program_says_is_shown_without_colours_keys_and_tricks() {
+        let key = format!("sk-ant-{}", "a1B2".repeat(10));
+        let error = sh(&format!("printf '\\033[31mred\\033[0m {key}\\nb\\007' >&2; exit 1"), |_| ()).unwrap_err();
+        assert_eq!(error.to_string(), "`sh` failed (exit status: 1): red [redacted anthropic key]\nb\\u{7}");
     }
 
     #[test]

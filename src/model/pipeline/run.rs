@@ -48,6 +48,11 @@ pub enum Event<'a> {
     Finished(&'a Ran),
 }
 
+/// Returns the folder of a step's artifacts; `position` counts from 0 (P13).
+pub fn folder(position: usize, name: &str) -> String {
+    format!("steps/{:02}-{name}", position + 1)
+}
+
 /// Opens a model by its name; the turn's own for `None`.
 pub type Open<'a> = dyn FnMut(Option<&str>) -> Result<Box<dyn Model>, ModelError> + 'a;
 
@@ -200,6 +205,11 @@ mod tests {
         let (result, log) = go(yaml, &mut |name| if name.is_none() { Ok(replay(&["A"])) } else { Err(missing.clone()) });
         assert_eq!(result, Err(Stopped { ran: Vec::new(), step: "b".into(), error: Box::new(missing.clone()) }));
         assert_eq!(log, Vec::<String>::new());
+    }
+
+    #[test]
+    fn p13_a_step_has_a_folder_of_its_own() {
+        assert_eq!([folder(0, "analysis"), folder(11, "plan")], ["steps/01-analysis", "steps/12-plan"]);
     }
 
     #[test]

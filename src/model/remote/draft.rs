@@ -1,6 +1,10 @@
 //! What has arrived of an answer, whatever the protocol.
 
 use crate::model::{Answer, Finish, ModelError, Usage};
+use crate::text::visible::visible;
+
+/// The longest name that a server may give itself or the end of its answer, in characters.
+const MAX_WORD: usize = 200;
 
 /// An answer on its way.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -25,7 +29,8 @@ impl Draft {
     /// # Errors
     /// [`ModelError::Broken`] where the end was never announced, [`ModelError::Empty`] where there is no text.
     pub fn into_answer(self, id: &str) -> Result<Answer, ModelError> {
-        let Some(finish) = self.finish.or_else(|| self.ended.then_some(Finish::Stop)) else {
+        let finish = self.finish.map(|finish| if let Finish::Other(reason) = finish { Finish::Other(word(&reason)) } else { finish });
+        let Some(finish) = finish.or_else(|| self.ended.then_some(Finish::Stop)) else {
             return Err(ModelError::Broken { detail: "the connection closed before the end".into(), partial: self.text });
         };
         if self.text.trim().is_empty() {
@@ -36,8 +41,14 @@ impl Draft {
             };
             return Err(ModelError::Empty { reason });
         }
-        Ok(Answer { text: self.text, model: self.model.unwrap_or_else(|| id.to_owned()), usage: self.usage, finish })
+        let model = self.model.map_or_else(|| id.to_owned(), |model| word(&model));
+        Ok(Answer { text: self.text, model, usage: self.usage, finish })
     }
+}
+
+/// Returns a server's word as one visible line: it goes into records and onto the screen.
+fn word(text: &str) -> String {
+    visible(&text.chars().take(MAX_WORD).collect::<String>()).into_owned()
 }
 
 /// Returns a number of a JSON object, 0 where there is none.
@@ -54,4 +65,35 @@ pub fn text<'a>(value: &'a serde_json::Value, pointer: &str) -> Option<&'a str> 
 pub fn error_words(value: &serde_json::Value) -> Option<String> {
     let found = ["/error/message", "/error", "/message", "/detail", "/0/error/message"].iter().find_map(|pointer| text(value, pointer));
     found.map(str::to_owned).or_else(|| value.get("error").filter(|error| !error.is_null()).map(ToString::to_string))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_servers_words_cannot_forge_a_record() {
+        let draft = Draft {
+            text: "a".into(),
+            model: Some("gpt\nTeddy-Status: executed".into()),
+            finish: Some(Finish::Other("x\u{1b}[2J".into())),
+            ..Draft::default()
+        };
+        let answer = draft.into_answer("gpt").unwrap();
+        assert_eq!((answer.model.as_str(), answer.finish), ("gpt\\u{a}Teddy-Status: executed", Finish::Other("x\\u{1b}[2J".into())));
+    }
+
+    #[test]
+    fn an_error_is_found_in_every_wrapping() {
+        for text in [
+            r#"{"error":{"message":"m"}}"#,
+            r#"{"error":"m"}"#,
+            r#"{"message":"m"}"#,
+            r#"{"detail":"m"}"#,
+            r#"[{"error":{"message":"m"}}]"#,
+        ] {
+            assert_eq!(error_words(&serde_json::from_str(text).unwrap()).as_deref(), Some("m"), "{text}");
+        }
+        assert_eq!(error_words(&serde_json::json!({ "error": { "code": 7 } })).as_deref(), Some("{\"code\":7}"));
+    }
 }
