@@ -28,7 +28,8 @@ impl Workspace {
             workspace.rewrite(n);
         }
         workspace.git(&["init", "-q", "-b", "main"]);
-        workspace.git(&["config", "core.looseCompression", "0"]);
+        workspace.git(&["config", "gc.auto", "0"]);
+        workspace.git(&["config", "maintenance.auto", "false"]);
         workspace.git(&["add", "-A"]);
         workspace.git(&["commit", "-q", "-m", "all"]);
         workspace.git(&["gc", "-q"]);

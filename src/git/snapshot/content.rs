@@ -63,7 +63,9 @@ pub(super) fn read_all(ground: &Ground<'_>, scanned: &mut [Scanned], sink: &Sink
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(jobs.len().div_ceil(PER_THREAD));
     let part = jobs.len().div_ceil(threads);
     let run = |jobs: &[Job]| -> anyhow::Result<Vec<Outcome>> {
-        let repo = ground.shared.to_thread_local();
+        let mut repo = ground.shared.to_thread_local();
+        // An object that is not found is new: looking for packs made meanwhile, each time, is slow.
+        repo.objects.refresh_never();
         let mut reader = Reader::new(ground, &repo, sink);
         jobs.iter().map(|job| reader.read(&job.path, job.kind)).collect()
     };

@@ -67,7 +67,9 @@ impl Repository {
         let mut folders = walk::walk(&ground)?;
         let sink = Sink::new(self);
         content::read_all(&ground, &mut folders, &sink)?;
-        let trees = tree::write(&ground, &self.gix, &folders, &sink)?;
+        let mut gix = self.gix.clone();
+        gix.objects.refresh_never();
+        let trees = tree::write(&ground, &gix, &folders, &sink)?;
         let keep = sink.finish(&self.gix)?;
         let root = *trees.first().context("the walk found no top folder")?;
         let mut basis = ground.basis;
