@@ -118,6 +118,8 @@ impl Repository {
 
     /// Gathers what a publication needs, and what the trees differ in.
     fn publisher<'repo>(&'repo self, from: TreeId, to: TreeId, guard: &'repo Guard) -> anyhow::Result<(Publisher<'repo>, Vec<Change>)> {
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+        anyhow::ensure!(guard.operation.bytes().all(plain), "`{}` cannot be part of a file name", guard.operation);
         let changes = self.changes(from, to)?;
         let paths = || changes.iter().map(|change| change.path.as_slice());
         let publisher = Publisher {

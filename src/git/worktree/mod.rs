@@ -133,7 +133,8 @@ impl Repository {
         }
         self.lock_worktree(path, session)?;
         let repository = Repository::open(path)?;
-        switch::make_gitlink_folders(&repository)?;
+        let index = repository.gix.open_index().during("reading the index of a worktree")?;
+        switch::make_gitlink_folders(&repository, &index)?;
         Ok(repository)
     }
 
@@ -178,8 +179,7 @@ impl Repository {
     fn open_worktree(&self, path: &Path, git_dir: &Path) -> Option<Repository> {
         let repository = Repository::open(path).ok()?;
         let same = |a: &Path, b: &Path| Some(a.canonicalize().ok()? == b.canonicalize().ok()?);
-        let index = repository.gix.open_index().ok()?;
-        let whole = same(repository.git_dir(), git_dir)? && same(&repository.common_dir(), &self.common_dir())? && !index.is_sparse();
+        let whole = same(repository.git_dir(), git_dir)? && same(&repository.common_dir(), &self.common_dir())?;
         whole.then_some(repository)
     }
 
@@ -200,10 +200,7 @@ impl Repository {
     /// Removes what is left of a worktree of ours: its files, and git's record of it.
     fn discard(&self, path: &Path) -> anyhow::Result<()> {
         let record = self.registered(path);
-        match std::fs::remove_dir_all(path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
-            _ => {}
-        }
+        switch::remove_any(path)?;
         match record {
             Some(record) if record.parent().is_some_and(|parent| parent.ends_with("worktrees")) => {
                 std::fs::remove_dir_all(&record).with_context(|| format!("removing `{}`", record.display()))

@@ -6,6 +6,8 @@
 //! keeps its time, and a build tool sees nothing new.
 
 use std::collections::BTreeSet;
+use std::io::ErrorKind;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -64,6 +66,7 @@ pub(super) fn switch(repository: &Repository, at: CommitId) -> anyhow::Result<()
     let tree = repository.commit(at)?.tree;
     let options = repository.gix.checkout_options(attributes::Source::IdMapping).during("reading the configuration")?;
     let (old, _) = repository.gix.open_index().during("reading the index of the worktree")?.into_parts();
+    anyhow::ensure!(!old.is_sparse(), "the index of the worktree has whole folders in it");
     let survey = survey(repository.workdir(), &old, options.stat_options)?;
     let top = Top::open(repository.workdir())?;
     let switch = Switch { repository, top, tree, old, survey };
@@ -75,7 +78,7 @@ pub(super) fn switch(repository: &Repository, at: CommitId) -> anyhow::Result<()
     switch.remove_leftovers(&new)?;
     new.remove_tree();
     new.write(gix::index::write::Options::default()).during("writing the index of the worktree")?;
-    make_gitlink_folders(repository)?;
+    make_gitlink_folders(repository, &new)?;
     detach(repository, at)
 }
 
@@ -288,11 +291,10 @@ impl Switch<'_> {
 }
 
 /// Makes the empty folders that stand for repositories within, as git does.
-pub(super) fn make_gitlink_folders(repository: &Repository) -> anyhow::Result<()> {
-    let index = repository.gix.open_index().during("reading the index of the worktree")?;
+pub(super) fn make_gitlink_folders(repository: &Repository, index: &State) -> anyhow::Result<()> {
+    let top = Top::open(repository.workdir())?;
     for entry in index.entries().iter().filter(|entry| entry.mode == IndexMode::COMMIT) {
-        let path: &[u8] = entry.path(&index);
-        let top = Top::open(repository.workdir())?;
+        let path: &[u8] = entry.path(index);
         top.walk(&[path, b"/x"].concat(), Missing::Make)?;
     }
     Ok(())
@@ -313,14 +315,35 @@ fn detach(repository: &Repository, at: CommitId) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Removes a file, link or folder, if it is there.
-fn remove_any(path: &Path) -> anyhow::Result<()> {
-    match std::fs::symlink_metadata(path) {
-        Ok(metadata) if metadata.is_dir() => Ok(std::fs::remove_dir_all(path)?),
-        Ok(_) => Ok(std::fs::remove_file(path)?),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error.into()),
+/// Removes a file, link or folder, if it is there; folders that may not be written to as well.
+pub(super) fn remove_any(path: &Path) -> anyhow::Result<()> {
+    let removed = match std::fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_dir() => std::fs::remove_dir_all(path).or_else(|error| {
+            if error.kind() != ErrorKind::PermissionDenied {
+                return Err(error);
+            }
+            make_writable(path)?;
+            std::fs::remove_dir_all(path)
+        }),
+        Ok(_) => std::fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    match removed {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error).with_context(|| format!("cannot remove `{}`", path.display())),
+        _ => Ok(()),
     }
+}
+
+/// Makes a folder and all folders below it writable, as package managers leave them not to be.
+fn make_writable(folder: &Path) -> std::io::Result<()> {
+    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700))?;
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            make_writable(&entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 /// Returns the folder that a path is in, unless it is the top.
