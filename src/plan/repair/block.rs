@@ -151,6 +151,7 @@ fn look_alike(state: State, block: Block, token: &Token) -> Move {
         (Place::Start, _) => (0, 0),
         (_, TokenKind::Action(_)) => action_look(state, block),
         (_, TokenKind::Section(Section::Plan)) => plan_look(state, block),
+        (Place::Head(_), TokenKind::Section(_)) => (0, cost::LOOK_SECTION_IN_SECTION),
         (_, TokenKind::Section(_)) => (0, cost::LOOK_SECTION),
         (Place::Label(_), _) => (look::LABEL, cost::LOOK_LABEL),
         _ => (0, 0),

@@ -199,6 +199,7 @@ fn a_hidden_action_behind_a_closer_that_is_too_long_is_in_doubt() {
 fn whole_replies_become_plans() {
     let replies = [
         (include_str!("../../../fixtures/replies/nested.reply.md"), Refenced, include_str!("../../../fixtures/replies/nested.plan.md")),
+        (include_str!("../../../fixtures/replies/equal.reply.md"), Refenced, include_str!("../../../fixtures/replies/equal.plan.md")),
         (include_str!("../../../fixtures/replies/wrapped.reply.md"), Refenced, include_str!("../../../fixtures/replies/wrapped.plan.md")),
         (include_str!("../../../fixtures/replies/unclosed.reply.md"), Repaired, include_str!("../../../fixtures/replies/unclosed.plan.md")),
     ];

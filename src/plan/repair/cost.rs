@@ -92,6 +92,8 @@ pub(super) const LOOK_RAW: Cost = 70 * UNIT;
 pub(super) const LOOK_IN_CODE: Cost = 50 * UNIT;
 /// Another section's heading as content.
 pub(super) const LOOK_SECTION: Cost = 5 * UNIT;
+/// The same in a section's own block, which the next section's heading rather ends.
+pub(super) const LOOK_SECTION_IN_SECTION: Cost = 45 * UNIT;
 /// A label as content of an EDIT.
 pub(super) const LOOK_LABEL: Cost = 40 * UNIT;
 
