@@ -304,3 +304,39 @@ fn ignored_files_are_copied_or_linked_and_others_are_not() {
     assert_eq!(read(&repo, ".env"), "changed");
     assert_eq!(repo.read("node_modules/x/y"), "node_modules/x/y", "a switch followed the link");
 }
+
+#[test]
+fn a_long_life_of_switches_and_plans_ends_right_every_time() {
+    let (repo, first) = every_kind();
+    let mut commits = vec![first];
+    let names = ["a", "d/e/f", "d/x", "run", "n/m/o", "n/m", "crlf.txt", "z"];
+    for step in 0..6_usize {
+        let name = names[(step * 3 + 2) % names.len()];
+        let path = repo.path().join(name);
+        if path.exists() || path.parent().is_some_and(Path::is_file) {
+            repo.remove(if path.exists() { name } else { "n/m" });
+        } else {
+            repo.write(name, format!("step {step}\r\n"));
+        }
+        commits.push(repo.commit("step"));
+    }
+    for step in 0..14_usize {
+        let at = &commits[(step * 5 + step / 3) % commits.len()];
+        assert_eq!(open(&repo, at).fresh, step == 0, "step {step}");
+        check(&repo, at);
+        let run = |args: &[&str]| repo.git_in(&place(&repo), args);
+        let name = names[(step * 7) % names.len()];
+        let path = place(&repo).join(name);
+        match step % 4 {
+            0 if path.is_file() => write(&repo, name, "by the plan"),
+            1 => drop(run(&["add", "-A"])),
+            2 if path.is_file() => std::fs::remove_file(path).unwrap(),
+            3 => {
+                write(&repo, "plan/own", "by the plan");
+                run(&["add", "-A"]);
+                run(&["commit", "-qm", "by the plan"]);
+            }
+            _ => {}
+        }
+    }
+}

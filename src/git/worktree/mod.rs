@@ -6,6 +6,7 @@
 //! an error, and never a reason to run in the user's files.
 
 pub mod bring;
+mod index;
 mod survey;
 mod switch;
 
@@ -133,8 +134,8 @@ impl Repository {
         }
         self.lock_worktree(path, session)?;
         let repository = Repository::open(path)?;
-        let index = repository.gix.open_index().during("reading the index of a worktree")?;
-        switch::make_gitlink_folders(&repository, &index)?;
+        switch::make_gitlink_folders(&repository, &index::read(&repository)?)?;
+        index::remember(&repository, repository.commit(at)?.tree)?;
         Ok(repository)
     }
 

@@ -19,6 +19,7 @@ use gix::refs::Target;
 use gix::refs::transaction::{Change, LogChange, PreviousValue, RefEdit};
 use gix::worktree::stack::state::{attributes, ignore};
 
+use super::index;
 use super::survey::{Other, Survey, as_in_index, survey};
 use crate::git::During;
 use crate::git::object::{CommitId, Entry, Mode, TreeId};
@@ -65,20 +66,20 @@ pub(super) fn switch(repository: &Repository, at: CommitId) -> anyhow::Result<()
     }
     let tree = repository.commit(at)?.tree;
     let options = repository.gix.checkout_options(attributes::Source::IdMapping).during("reading the configuration")?;
-    let (old, _) = repository.gix.open_index().during("reading the index of the worktree")?.into_parts();
-    anyhow::ensure!(!old.is_sparse(), "the index of the worktree has whole folders in it");
+    let old = index::read(repository)?;
     let survey = survey(repository.workdir(), &old, options.stat_options)?;
     let top = Top::open(repository.workdir())?;
     let switch = Switch { repository, top, tree, old, survey };
-    let mut new = repository.gix.index_from_tree(&tree.0).during(format_args!("reading tree {tree}"))?;
+    let (mut new, unchanged) = index::for_tree(repository, &switch.old, tree)?;
     let differing = switch.take_over(&mut new);
     let to_write = switch.already_right(&mut new, &differing)?;
     switch.delete(&new)?;
     switch.write(&mut new, &to_write)?;
     switch.remove_leftovers(&new)?;
-    new.remove_tree();
-    new.write(gix::index::write::Options::default()).during("writing the index of the worktree")?;
     make_gitlink_folders(repository, &new)?;
+    if !unchanged || !differing.is_empty() {
+        index::write(repository, new, tree)?;
+    }
     detach(repository, at)
 }
 
