@@ -57,7 +57,7 @@ fn round(repo: &TestRepo, number: u64, longest: u64) -> bool {
             while started.elapsed() < wait {
                 std::hint::spin_loop();
             }
-            save(path, saved, number % 2 == 0);
+            save(path, saved, number.is_multiple_of(2));
         });
         repository.publish(from, to, &guard(Overlap::Stop)).unwrap()
     });

@@ -157,7 +157,7 @@ impl Publisher<'_> {
             Err(error) => return Err(error).with_context(|| cannot_write(path)),
         }
         let held = Held { path: path.clone(), temporary: ready.temporary.clone(), was: ready.step.was.clone(), ours: ready.ours.clone() };
-        if self.repository.look(&temporary)?.mark != held.was {
+        if self.repository.look(temporary)?.mark != held.was {
             self.give_back(place, temporary, &held)?;
             return Ok(false);
         }
@@ -190,7 +190,7 @@ impl Publisher<'_> {
             Err(error) if error.kind() == ErrorKind::NotFound => false,
             Err(error) => return Err(error).with_context(|| cannot_write(&held.path)),
         };
-        if returned && self.repository.look(&temporary)?.mark != held.ours {
+        if returned && self.repository.look(temporary)?.mark != held.ours {
             // The user saved over our version meanwhile: the newer save keeps the name.
             let _ = temporary.exchange(place);
         }

@@ -7,6 +7,7 @@
 
 pub mod bring;
 mod index;
+mod remove;
 mod survey;
 mod switch;
 
@@ -201,7 +202,7 @@ impl Repository {
     /// Removes what is left of a worktree of ours: its files, and git's record of it.
     fn discard(&self, path: &Path) -> anyhow::Result<()> {
         let record = self.registered(path);
-        switch::remove_any(path)?;
+        remove::remove_any(path)?;
         match record {
             Some(record) if record.parent().is_some_and(|parent| parent.ends_with("worktrees")) => {
                 std::fs::remove_dir_all(&record).with_context(|| format!("removing `{}`", record.display()))

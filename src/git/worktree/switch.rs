@@ -6,9 +6,6 @@
 //! keeps its time, and a build tool sees nothing new.
 
 use std::collections::BTreeSet;
-use std::io::ErrorKind;
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
@@ -20,6 +17,7 @@ use gix::refs::transaction::{Change, LogChange, PreviousValue, RefEdit};
 use gix::worktree::stack::state::{attributes, ignore};
 
 use super::index;
+use super::remove::remove_any;
 use super::survey::{Other, Survey, as_in_index, survey};
 use crate::git::During;
 use crate::git::object::{CommitId, Entry, Mode, TreeId};
@@ -313,37 +311,6 @@ fn detach(repository: &Repository, at: CommitId) -> anyhow::Result<()> {
         deref: false,
     };
     repository.gix.edit_reference(edit).during("moving HEAD of the worktree")?;
-    Ok(())
-}
-
-/// Removes a file, link or folder, if it is there; folders that may not be written to as well.
-pub(super) fn remove_any(path: &Path) -> anyhow::Result<()> {
-    let removed = match std::fs::symlink_metadata(path) {
-        Ok(metadata) if metadata.is_dir() => std::fs::remove_dir_all(path).or_else(|error| {
-            if error.kind() != ErrorKind::PermissionDenied {
-                return Err(error);
-            }
-            make_writable(path)?;
-            std::fs::remove_dir_all(path)
-        }),
-        Ok(_) => std::fs::remove_file(path),
-        Err(error) => Err(error),
-    };
-    match removed {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(error).with_context(|| format!("cannot remove `{}`", path.display())),
-        _ => Ok(()),
-    }
-}
-
-/// Makes a folder and all folders below it writable, as package managers leave them not to be.
-fn make_writable(folder: &Path) -> std::io::Result<()> {
-    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700))?;
-    for entry in std::fs::read_dir(folder)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            make_writable(&entry.path())?;
-        }
-    }
     Ok(())
 }
 
