@@ -13,6 +13,7 @@ use gix::index::entry::Stat;
 use gix::index::entry::stat::Time;
 use gix::objs::tree::EntryKind;
 
+use super::bytes::{checksum, put, put_stat, put_time, stat_at, time_at, u32_at, u64_at};
 use super::stat::Stamp;
 
 /// What opens the file; the number changes with the format.
@@ -329,56 +330,66 @@ impl Writer {
     }
 }
 
-/// Returns a sum over bytes that tells a torn or rotten file.
-fn checksum(bytes: &[u8]) -> u64 {
-    const PRIME: u64 = 0x9e37_79b9_7f4a_7c15;
-    let mut sums = [bytes.len() as u64, 1, 2, 3];
-    let mut blocks = bytes.chunks_exact(32);
-    for block in &mut blocks {
-        for (n, sum) in sums.iter_mut().enumerate() {
-            *sum = (*sum ^ u64_at(block, n * 8)).wrapping_mul(PRIME).rotate_left(29);
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns an id.
+    fn id(byte: u8) -> ObjectId {
+        ObjectId::from_bytes_or_panic(&[byte; 20])
     }
-    let tail = blocks.remainder().iter();
-    let last = tail.fold(0, |sum: u64, &byte| (sum ^ u64::from(byte)).wrapping_mul(PRIME).rotate_left(29));
-    sums.iter().fold(last, |all, sum| (all ^ sum).wrapping_mul(PRIME).rotate_left(31))
-}
 
-/// Appends a number.
-fn put(to: &mut Vec<u8>, number: u32) {
-    to.extend_from_slice(&number.to_le_bytes());
-}
+    /// Returns an entry.
+    fn entry(name: &[u8], kind: EntryKind, standing: Standing) -> Entry<&[u8]> {
+        let time = Time { secs: 5, nsecs: 6 };
+        let stat = Stat { mtime: time, ctime: Time { secs: 7, nsecs: 8 }, dev: 1, ino: 2, uid: 3, gid: 4, size: 9 };
+        Entry { name, kind, id: id(name[0]), stat, basis: 77, standing }
+    }
 
-/// Appends a time.
-fn put_time(to: &mut Vec<u8>, time: Time) {
-    put(to, time.secs);
-    put(to, time.nsecs);
-}
+    /// Saves a cache of three folders and returns its file.
+    fn saved(folder: &Path) -> std::path::PathBuf {
+        let mut writer = Writer::new();
+        let times = Times { mtime: Time { secs: 1, nsecs: 2 }, ctime: Time { secs: 3, nsecs: 4 }, ino: 5 };
+        let folder_at = |path, parent, marks| Folder { path, parent, entries: 0..0, marks, times, tree: id(9) };
+        let first = [entry(b"a", EntryKind::Blob, Standing::Seen), entry(b"z\xff", EntryKind::Link, Standing::Inherited)];
+        writer.folder(&folder_at(b"", 0, 0), first.into_iter());
+        writer.folder(&folder_at(b"b", 0, mark::RELIST), [entry(b"x", EntryKind::Commit, Standing::Watched)].into_iter());
+        writer.folder(&folder_at(b"b/c", 1, mark::RULES), std::iter::empty());
+        let basis = Basis { settings: 1, choice: 2, index: Stat::default(), stamp: Stamp(Time { secs: 3, nsecs: 4 }), root: id(1) };
+        let path = folder.join("index");
+        writer.save(&basis, tempfile::NamedTempFile::new_in(folder).unwrap(), &path).unwrap();
+        path
+    }
 
-/// Appends a stat.
-fn put_stat(to: &mut Vec<u8>, s: &Stat) {
-    put_time(to, s.mtime);
-    put_time(to, s.ctime);
-    [s.dev, s.ino, s.uid, s.gid, s.size].iter().for_each(|&n| put(to, n));
-}
+    #[test]
+    fn what_is_saved_is_loaded() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::load(&saved(folder.path()), gix::hash::Kind::Sha1).unwrap();
+        assert_eq!((cache.basis.settings, cache.basis.choice, cache.basis.root), (1, 2, id(1)));
+        assert_eq!(cache.basis.stamp, Stamp(Time { secs: 3, nsecs: 4 }));
+        assert_eq!((cache.children(0), cache.children(1), cache.children(2)), (&[1][..], &[2][..], &[][..]));
+        let top = cache.folder(cache.find_folder(b"").unwrap());
+        assert_eq!(cache.find_entry(&top, b"z\xff"), Some(entry(b"z\xff", EntryKind::Link, Standing::Inherited)));
+        assert_eq!(cache.find_entry(&top, b"x"), None);
+        let inner = cache.folder(cache.find_folder(b"b").unwrap());
+        assert_eq!(cache.entry(inner.entries.start), entry(b"x", EntryKind::Commit, Standing::Watched));
+        assert_eq!((inner.marks, inner.parent, inner.tree, inner.times.ino), (mark::RELIST, 0, id(9), 5));
+    }
 
-/// Reads a number.
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes are four bytes"))
-}
-
-/// Reads a long number.
-fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes are eight bytes"))
-}
-
-/// Reads a time.
-fn time_at(bytes: &[u8], at: usize) -> Time {
-    Time { secs: u32_at(bytes, at), nsecs: u32_at(bytes, at + 4) }
-}
-
-/// Reads a stat.
-fn stat_at(bytes: &[u8], at: usize) -> Stat {
-    let n = |offset| u32_at(bytes, at + offset);
-    Stat { mtime: time_at(bytes, at), ctime: time_at(bytes, at + 8), dev: n(16), ino: n(20), uid: n(24), gid: n(28), size: n(32) }
+    #[test]
+    fn a_file_that_was_changed_anywhere_is_no_cache() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = saved(folder.path());
+        let whole = std::fs::read(&path).unwrap();
+        for at in 0..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 0x40;
+            std::fs::write(&path, damaged).unwrap();
+            assert!(Cache::load(&path, gix::hash::Kind::Sha1).is_none(), "byte {at}");
+        }
+        std::fs::write(&path, &whole[..whole.len() - 1]).unwrap();
+        assert!(Cache::load(&path, gix::hash::Kind::Sha1).is_none());
+        std::fs::write(&path, &whole).unwrap();
+        assert!(Cache::load(&path, gix::hash::Kind::Sha256).is_none());
+    }
 }

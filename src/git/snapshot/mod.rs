@@ -5,6 +5,7 @@
 //! a private index, so that the next one reads only what has changed since. Embedded repositories
 //! are opaque. Objects are written before the tree is named; no ref is moved here.
 
+mod bytes;
 mod cache;
 mod content;
 mod embedded;

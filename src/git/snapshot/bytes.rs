@@ -1,0 +1,58 @@
+//! Numbers, times and stats as bytes of the private index, and the sum that guards them.
+
+use gix::index::entry::Stat;
+use gix::index::entry::stat::Time;
+
+/// Returns a sum over bytes that tells a torn or rotten file.
+pub(super) fn checksum(bytes: &[u8]) -> u64 {
+    const PRIME: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut sums = [bytes.len() as u64, 1, 2, 3];
+    let mut blocks = bytes.chunks_exact(32);
+    for block in &mut blocks {
+        for (n, sum) in sums.iter_mut().enumerate() {
+            *sum = (*sum ^ u64_at(block, n * 8)).wrapping_mul(PRIME).rotate_left(29);
+        }
+    }
+    let tail = blocks.remainder().iter();
+    let last = tail.fold(0, |sum: u64, &byte| (sum ^ u64::from(byte)).wrapping_mul(PRIME).rotate_left(29));
+    sums.iter().fold(last, |all, sum| (all ^ sum).wrapping_mul(PRIME).rotate_left(31))
+}
+
+/// Appends a number.
+pub(super) fn put(to: &mut Vec<u8>, number: u32) {
+    to.extend_from_slice(&number.to_le_bytes());
+}
+
+/// Appends a time.
+pub(super) fn put_time(to: &mut Vec<u8>, time: Time) {
+    put(to, time.secs);
+    put(to, time.nsecs);
+}
+
+/// Appends a stat.
+pub(super) fn put_stat(to: &mut Vec<u8>, s: &Stat) {
+    put_time(to, s.mtime);
+    put_time(to, s.ctime);
+    [s.dev, s.ino, s.uid, s.gid, s.size].iter().for_each(|&n| put(to, n));
+}
+
+/// Reads a number.
+pub(super) fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes are four bytes"))
+}
+
+/// Reads a long number.
+pub(super) fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes are eight bytes"))
+}
+
+/// Reads a time.
+pub(super) fn time_at(bytes: &[u8], at: usize) -> Time {
+    Time { secs: u32_at(bytes, at), nsecs: u32_at(bytes, at + 4) }
+}
+
+/// Reads a stat.
+pub(super) fn stat_at(bytes: &[u8], at: usize) -> Stat {
+    let n = |offset| u32_at(bytes, at + offset);
+    Stat { mtime: time_at(bytes, at), ctime: time_at(bytes, at + 8), dev: n(16), ino: n(20), uid: n(24), gid: n(28), size: n(32) }
+}
