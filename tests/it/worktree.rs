@@ -271,7 +271,7 @@ fn a_submodule_is_an_empty_folder() {
 
 #[test]
 fn ignored_files_are_copied_or_linked_and_others_are_not() {
-    use teddy::git::worktree::{Bring, Brought};
+    use teddy::git::worktree::bring::{Bring, Brought};
     let repo = TestRepo::new().file(".gitignore", ".env*\nnode_modules/\nvendor/\n*.secret\n").file("a", "1");
     repo.write(".worktreeinclude", "# what the tests need\n.env\nvendor/keep/\n");
     let commit = repo.commit("one");

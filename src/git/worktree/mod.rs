@@ -17,8 +17,6 @@ use std::sync::atomic::AtomicBool;
 use anyhow::Context;
 use gix::bstr::{BStr, ByteSlice};
 
-pub use bring::{Bring, Brought, INCLUDE_FILE};
-
 use super::During;
 use super::object::CommitId;
 use super::repository::Repository;
