@@ -2,11 +2,18 @@
 #![allow(clippy::unwrap_used, reason = "a test fails where it must")]
 
 mod command;
+mod execute;
 mod fingerprint;
+mod history;
 mod merge;
+mod plan;
+mod plans;
 mod prompts;
 mod publish;
+mod replan;
+mod restore;
 mod review;
+mod sessions;
 mod snapshot;
 mod snapshot_random;
 mod storm;

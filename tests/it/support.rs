@@ -1,7 +1,8 @@
 //! A repository for one test, apart from the machine's and the user's settings.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// A repository in a folder of its own, removed when dropped.
 pub struct TestRepo {
@@ -121,5 +122,132 @@ impl TestRepo {
     /// Opens the repository as TeDDy does.
     pub fn open(&self) -> teddy::git::repository::Repository {
         teddy::git::repository::Repository::discover(&self.path(), None).unwrap()
+    }
+
+    /// Gives the model one more recorded answer.
+    pub fn reply(&self, answer: &str) -> &TestRepo {
+        let answers = self.beside("answers");
+        std::fs::create_dir_all(&answers).unwrap();
+        let number = std::fs::read_dir(&answers).unwrap().count() + 1;
+        std::fs::write(answers.join(format!("{number:03}.md")), answer).unwrap();
+        // A single file would answer every time.
+        std::fs::write(answers.join("999.md"), "no more answers").unwrap();
+        self.configure(&format!("model: replay:{}\n", answers.display()))
+    }
+
+    /// Writes the user's own configuration.
+    pub fn configure(&self, yaml: &str) -> &TestRepo {
+        std::fs::write(self.beside("teddy.yaml"), yaml).unwrap();
+        self
+    }
+
+    /// Runs teddy in the repository.
+    pub fn teddy(&self, args: &[&str]) -> Output {
+        self.teddy_in(&self.path(), args)
+    }
+
+    /// Runs teddy in another folder.
+    pub fn teddy_in(&self, folder: &Path, args: &[&str]) -> Output {
+        Output::of(self.teddy_command(args).current_dir(folder).stdin(Stdio::null()))
+    }
+
+    /// Runs teddy with a text on its standard input.
+    pub fn teddy_reads(&self, args: &[&str], input: impl AsRef<[u8]>) -> Output {
+        let mut command = self.teddy_command(args);
+        command.current_dir(self.path()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_ref()).unwrap();
+        Output::from(child.wait_with_output().unwrap())
+    }
+
+    /// Returns teddy as a command, apart from the machine's and the user's settings.
+    pub fn teddy_command(&self, args: &[&str]) -> Command {
+        let mut command = self.command(env!("CARGO_BIN_EXE_teddy"));
+        command.env("XDG_CONFIG_HOME", self.beside("home/config")).env("XDG_CACHE_HOME", self.beside("home/cache"));
+        command.env("TEDDY_CONFIG", self.beside("teddy.yaml")).env("TEDDY_NOW", "2026-01-02T03:04:05+00:00");
+        command.args(args);
+        command
+    }
+
+    /// Runs teddy and returns what it printed as JSON; it must end with this exit code.
+    pub fn json(&self, args: &[&str], code: i32) -> serde_json::Value {
+        let out = self.teddy(&[&["--json"], args].concat());
+        assert_eq!(out.code, code, "teddy {args:?}: {out}");
+        serde_json::from_str(&out.stdout).unwrap_or_else(|error| panic!("teddy {args:?}: {error}: {out}"))
+    }
+
+    /// Runs teddy, which must succeed, and returns what it printed.
+    pub fn done(&self, args: &[&str]) -> String {
+        let out = self.teddy(args);
+        assert_eq!(out.code, 0, "teddy {args:?}: {out}");
+        out.stdout
+    }
+
+    /// Executes a plan from elsewhere, which must succeed.
+    pub fn run_plan(&self, plan: &str) {
+        let out = self.teddy_reads(&["execute", "-", "-y"], plan);
+        assert_eq!(out.code, 0, "{out}");
+    }
+
+    /// Returns everything of the user's that no command may change: refs, HEAD, stash, settings, hooks, and the index.
+    pub fn users(&self) -> Users {
+        let refs = self.git(&["for-each-ref", "--exclude=refs/teddy/", "--format=%(refname) %(objectname) %(symref)"]);
+        let read = |name: &str| std::fs::read(self.path().join(".git").join(name)).unwrap_or_default();
+        let parts = ["HEAD", "index", "config", "logs/HEAD", "logs/refs/heads/main", "logs/refs/stash"];
+        let mut hooks: Vec<_> = std::fs::read_dir(self.path().join(".git/hooks")).unwrap().map(|hook| hook.unwrap().path()).collect();
+        hooks.sort();
+        Users { refs, parts: parts.iter().map(|name| ((*name).to_owned(), read(name))).collect(), hooks }
+    }
+}
+
+/// What is the user's in a repository, byte for byte.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Users {
+    /// The refs but for ours.
+    refs: String,
+    /// Files of git's own folder.
+    parts: Vec<(String, Vec<u8>)>,
+    /// The hooks.
+    hooks: Vec<PathBuf>,
+}
+
+/// What a run of teddy left.
+#[derive(Debug)]
+pub struct Output {
+    /// Its results.
+    pub stdout: String,
+    /// Its words.
+    pub stderr: String,
+    /// Its exit code; -1 where a signal ended it.
+    pub code: i32,
+}
+
+impl Output {
+    /// Runs a command to its end.
+    pub fn of(command: &mut Command) -> Output {
+        Output::from(command.output().unwrap())
+    }
+
+    /// Compares the exit code, and looks for words in what was said.
+    #[track_caller]
+    pub fn check(&self, code: i32, words: &[&str]) -> &Output {
+        assert_eq!(self.code, code, "{self}");
+        for words in words {
+            assert!(self.stderr.contains(words) || self.stdout.contains(words), "nothing says `{words}`: {self}");
+        }
+        self
+    }
+}
+
+impl From<std::process::Output> for Output {
+    fn from(output: std::process::Output) -> Output {
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        Output { stdout: text(output.stdout), stderr: text(output.stderr), code: output.status.code().unwrap_or(-1) }
+    }
+}
+
+impl std::fmt::Display for Output {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "exit code {}\n--- stdout\n{}\n--- stderr\n{}", self.code, self.stdout, self.stderr)
     }
 }

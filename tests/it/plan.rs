@@ -1,0 +1,165 @@
+//! `plan` and `resume`: the input, the model's answer, the draft.
+
+use crate::plans::{chat, create, execute, plan};
+use crate::support::TestRepo;
+
+/// A project with a session.
+fn project() -> TestRepo {
+    let repo = TestRepo::new().file("a.txt", "one\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    // Only a file whose text is before the model may be edited.
+    repo.done(&["context", "add", "a.txt"]);
+    repo
+}
+
+#[test]
+fn a_plan_is_a_draft_and_changes_no_file() {
+    let repo = project();
+    let text = plan("Make it", &[create("b.txt", "b\n")]);
+    repo.reply(&text);
+    assert_eq!(repo.done(&["plan", "-m", "make b"]), text);
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+    let status = repo.json(&["status"], 0);
+    assert_eq!(
+        (status["state"].as_str(), status["draft"]["title"].as_str(), status["draft"]["actions"].as_u64()),
+        (Some("planned"), Some("Make it"), Some(1))
+    );
+    let draft = |name: &str| repo.git(&["show", &format!("refs/teddy/drafts/demo:{name}")]);
+    assert_eq!(draft("user_prompt.txt"), "make b");
+    assert!(draft("input.md").starts_with("# Agent Invocation Payload"));
+    assert!(draft("system_prompt.xml").contains("<"));
+}
+
+#[test]
+fn the_draft_is_gone_when_the_turn_is_complete_and_its_files_are_in_the_turn() {
+    let repo = project();
+    repo.reply(&plan("Make it", &[create("b.txt", "b\n")]));
+    repo.done(&["plan", "-m", "make b"]);
+    repo.done(&["execute", "-y"]);
+    assert_eq!(repo.git(&["for-each-ref", "refs/teddy/drafts"]), "");
+    let names = repo.git(&["ls-tree", "-r", "--name-only", "teddy/sessions/demo"]);
+    let expected = "input.md meta.yaml next/meta.yaml next/system_prompt.xml next/turn.context plan.md report.md session.context system_prompt.xml turn.context user_prompt.txt";
+    assert_eq!(names.split('\n').collect::<Vec<_>>().join(" "), expected);
+}
+
+#[test]
+fn a_message_comes_from_standard_input_as_well() {
+    let repo = project();
+    repo.reply(&plan("Make it", &[create("b.txt", "b\n")]));
+    repo.teddy_reads(&["plan", "-m", "-"], "from a pipe\n").check(0, &[]);
+    assert_eq!(repo.git(&["show", "refs/teddy/drafts/demo:user_prompt.txt"]), "from a pipe");
+}
+
+#[test]
+fn without_a_message_and_a_terminal_the_flag_is_named() {
+    let repo = project();
+    repo.reply(&plan("Make it", &[create("b.txt", "b\n")]));
+    repo.teddy(&["plan"]).check(1, &["`-m`"]);
+    repo.teddy(&["resume"]).check(1, &["`-m`"]);
+}
+
+#[test]
+fn an_answer_from_elsewhere_is_repaired_and_the_raw_one_kept() {
+    let repo = project();
+    let text = plan("Make it", &[create("b.md", "```sh\nls\n```\n")]);
+    let wrong = text.replace("`````", "```").replace("````", "```");
+    std::fs::write(repo.beside("answer.md"), &wrong).unwrap();
+    let value = repo.json(&["plan", "--from", "../answer.md", "-m", "x"], 0);
+    assert_ne!(value["repair"], "clean");
+    repo.done(&["execute", "-y"]);
+    assert_eq!(repo.read("b.md"), "```sh\nls\n```\n");
+    assert_eq!(repo.done(&["show", "1", "reply.md"]), wrong);
+}
+
+#[test]
+fn json_has_every_key_that_scripts_rely_on() {
+    let repo = project();
+    repo.reply(&plan("Make it", &[create("b.txt", "b\n")]));
+    let value = repo.json(&["plan", "-m", "x"], 0);
+    for key in ["turn", "title", "model", "tokens_in", "tokens_out", "cost", "repair", "diagnostics"] {
+        assert!(value.get(key).is_some(), "no `{key}` in {value}");
+    }
+    assert_eq!((value["turn"].as_u64(), value["title"].as_str(), value["repair"].as_str()), (Some(1), Some("Make it"), Some("clean")));
+}
+
+#[test]
+fn a_wrong_plan_exits_with_3_and_says_every_mistake_at_once() {
+    let repo = project();
+    let wrong = plan("Wrong", &[crate::plans::edit("a.txt", "nine", "9"), crate::plans::edit("none.txt", "x", "y")]);
+    std::fs::write(repo.beside("answer.md"), wrong).unwrap();
+    let value = repo.json(&["plan", "--from", "../answer.md", "-m", "x"], 3);
+    let diagnostics = value["diagnostics"].as_array().unwrap();
+    assert_eq!(diagnostics.len(), 2, "{value}");
+    for key in ["line", "action", "message", "hint"] {
+        assert!(diagnostics[0].get(key).is_some(), "no `{key}` in {value}");
+    }
+}
+
+#[test]
+fn planning_again_replaces_the_draft() {
+    let repo = project();
+    for title in ["One", "Two"] {
+        std::fs::write(repo.beside("answer.md"), plan(title, &[create("b.txt", "b\n")])).unwrap();
+        repo.done(&["plan", "--from", "../answer.md", "-m", title]);
+    }
+    assert_eq!(repo.json(&["status"], 0)["draft"]["title"], "Two");
+    assert_eq!(repo.git(&["rev-list", "--count", "--first-parent", "teddy/sessions/demo"]), "1");
+}
+
+#[test]
+fn a_command_is_a_model() {
+    let repo = project();
+    let answer = plan("From a program", &[create("b.txt", "b\n")]);
+    std::fs::write(repo.beside("answer.md"), answer).unwrap();
+    std::fs::write(repo.beside("model.sh"), "cat > \"$0.got\"; cat \"${0%/*}/answer.md\"\n").unwrap();
+    let model = format!("command:sh {}", repo.beside("model.sh").display());
+    repo.teddy(&["plan", "-m", "please do", "--model", &model]).check(0, &["From a program"]);
+    let got = std::fs::read_to_string(repo.beside("model.sh.got")).unwrap();
+    assert!(got.contains("# Agent Invocation Payload") && got.contains("please do"), "{got}");
+}
+
+#[test]
+fn resume_executes_what_waits_and_plans_otherwise() {
+    let repo = project();
+    repo.reply(&plan("One", &[create("one.txt", "1\n")])).reply(&plan("Two", &[create("two.txt", "2\n")]));
+    repo.done(&["plan", "-m", "one"]);
+    repo.teddy(&["resume", "-y"]).check(0, &["turn 1 executed"]);
+    repo.teddy(&["continue", "-y", "-m", "two"]).check(0, &["turn 2 executed"]);
+    assert_eq!(repo.read("two.txt"), "2\n");
+}
+
+#[test]
+fn an_unattended_loop_goes_on_until_the_model_asks() {
+    let repo = project();
+    repo.reply(&plan("One", &[create("one.txt", "1\n")]));
+    repo.reply(&plan("Two", &[create("two.txt", "2\n")]));
+    repo.reply(&plan("Ask", &[chat("What next?")]));
+    repo.reply(&plan("Never", &[create("never.txt", "n\n")]));
+    repo.teddy(&["resume", "--yolo", "-m", "go"]).check(0, &["turn 3 executed", "the model asks you something"]);
+    assert!(repo.path().join("two.txt").exists() && !repo.path().join("never.txt").exists());
+    assert_eq!(repo.git(&["for-each-ref", "refs/teddy/drafts"]), "");
+}
+
+#[test]
+fn an_unattended_loop_stops_at_the_limit_of_turns() {
+    let repo = project();
+    for n in 1..=4 {
+        repo.reply(&plan(&format!("Turn {n}"), &[execute("true")]));
+    }
+    repo.teddy(&["resume", "--yolo", "--max-turns", "2", "-m", "go"]).check(0, &["stopped after 2 turns"]);
+    assert_eq!(repo.json(&["status"], 0)["turn"], 2);
+}
+
+#[test]
+fn a_question_of_the_model_is_answered_by_the_next_message() {
+    let repo = project();
+    repo.reply(&plan("Ask", &[chat("Which colour?")])).reply(&plan("Blue", &[create("blue.txt", "\n")]));
+    repo.done(&["plan", "-m", "paint"]);
+    repo.done(&["execute", "-y"]);
+    assert!(repo.done(&["show"]).contains("Which colour?"));
+    repo.done(&["resume", "-y", "-m", "blue"]);
+    let input = repo.done(&["show", "2", "input.md"]);
+    assert!(input.contains("Which colour?"), "the question is in the history: {input}");
+    assert_eq!(repo.done(&["show", "2", "user_prompt.txt"]), "blue");
+}

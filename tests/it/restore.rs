@@ -1,0 +1,160 @@
+//! `restore`, `undo`, `redo`: back to a turn, with the user's own edits kept; each is a turn itself.
+
+use serde_json::json;
+
+use crate::plans::{create, edit, execute, plan};
+use crate::support::TestRepo;
+
+/// A project after three turns: a.txt is changed, b.txt is made, c.txt is deleted.
+fn three_turns() -> TestRepo {
+    let repo = TestRepo::new().file("a.txt", "1\n2\n3\n4\n5\n").file("c.txt", "c\n").file(".gitignore", "*.log\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    repo.done(&["context", "add", "a.txt"]);
+    repo.run_plan(&plan("Change a", &[edit("a.txt", "2", "two")]));
+    repo.run_plan(&plan("Make b", &[create("dir/b.txt", "b\n")]));
+    repo.run_plan(&plan("Delete c", &[execute("rm c.txt")]));
+    repo
+}
+
+#[test]
+fn the_turns_after_it_are_undone_and_the_users_own_edits_stay() {
+    let repo = three_turns();
+    repo.write("a.txt", "1\ntwo\n3\n4\nfive\n");
+    repo.write("mine.txt", "mine\n");
+    let value = repo.json(&["restore", "0"], 0);
+    assert_eq!(value["turn"], 0);
+    assert_eq!(value["written"], json!(["a.txt", "c.txt"]));
+    assert_eq!(value["deleted"], json!(["dir/b.txt"]));
+    assert_eq!(value["kept"], json!(["a.txt", "mine.txt"]));
+    assert_eq!((value["overlaps"].clone(), value["not_captured"].clone()), (json!([]), json!([])));
+    assert_eq!(value["commit"].as_str().unwrap(), repo.git(&["rev-parse", "teddy/sessions/demo"]));
+    assert_eq!(repo.read("a.txt"), "1\n2\n3\n4\nfive\n");
+    assert_eq!((repo.read("c.txt").as_str(), repo.read("mine.txt").as_str()), ("c\n", "mine\n"));
+    assert!(!repo.path().join("dir").exists(), "a folder that a turn made goes with its last file");
+}
+
+#[test]
+fn a_dry_run_says_the_same_and_changes_nothing() {
+    let repo = three_turns();
+    let (tree, refs) = (repo.tree(), repo.git(&["for-each-ref", "refs/teddy/sessions"]));
+    let dry = repo.json(&["restore", "1", "-n"], 0);
+    assert_eq!((repo.tree(), repo.git(&["for-each-ref", "refs/teddy/sessions"])), (tree, refs));
+    assert_eq!(dry["commit"], json!(null));
+    let done = repo.json(&["restore", "1"], 0);
+    assert_eq!((&dry["written"], &dry["deleted"]), (&done["written"], &done["deleted"]));
+}
+
+#[test]
+fn exact_makes_the_files_equal_to_the_snapshot_and_what_was_there_is_kept_in_git() {
+    let repo = three_turns();
+    repo.write("a.txt", "mine\n");
+    repo.write("new.txt", "mine too\n");
+    repo.write("x.log", "ignored\n");
+    repo.teddy(&["restore", "1", "--exact"]).check(1, &["`-y`"]);
+    repo.done(&["restore", "1", "--exact", "-y"]);
+    assert_eq!(repo.tree(), repo.git(&["rev-parse", "teddy/sessions/demo~3^2^{tree}"]));
+    assert_eq!(repo.read("x.log"), "ignored\n");
+    let before = "teddy/sessions/demo^2^";
+    assert_eq!(repo.git(&["show", &format!("{before}:new.txt")]), "mine too");
+    repo.done(&["undo"]);
+    assert_eq!((repo.read("a.txt").as_str(), repo.read("new.txt").as_str()), ("mine\n", "mine too\n"));
+}
+
+#[test]
+fn an_overlap_writes_nothing_and_names_the_ways_out() {
+    let repo = three_turns();
+    repo.write("a.txt", "1\nmy two\n3\n4\n5\n");
+    let tree = repo.tree();
+    let out = repo.teddy(&["restore", "0"]);
+    out.check(4, &["overlap a.txt", "--ours, --theirs, --markers or --exact"]);
+    assert_eq!(repo.tree(), tree);
+    assert_eq!(repo.json(&["log"], 0)[0]["number"], 3);
+    let ways = [("--ours", "1\nmy two\n3\n4\n5\n"), ("--theirs", "1\n2\n3\n4\n5\n")];
+    for (way, expected) in ways {
+        repo.write("a.txt", "1\nmy two\n3\n4\n5\n");
+        repo.done(&["-s", "demo", "restore", "0", way]);
+        assert_eq!(repo.read("a.txt"), expected, "{way}");
+        assert!(!repo.path().join("dir").exists());
+        repo.done(&["restore", "3", "--exact", "-y"]);
+    }
+    repo.write("a.txt", "1\nmy two\n3\n4\n5\n");
+    repo.done(&["restore", "0", "--markers"]);
+    let text = repo.read("a.txt");
+    assert!(text.contains("<<<<<<<") && text.contains("my two") && text.contains(">>>>>>>"), "{text}");
+}
+
+#[test]
+fn paths_restrict_it_and_are_relative_to_the_folder_in_use() {
+    let repo = three_turns();
+    repo.done(&["restore", "0", "c.txt"]);
+    assert!(repo.path().join("c.txt").exists() && repo.path().join("dir/b.txt").exists());
+    let out = repo.teddy_in(&repo.path().join("dir"), &["restore", "0", "b.txt"]);
+    assert_eq!(out.code, 0, "{out}");
+    assert!(!repo.path().join("dir/b.txt").exists());
+    assert_eq!(repo.read("a.txt"), "1\ntwo\n3\n4\n5\n");
+}
+
+#[test]
+fn undo_and_redo_walk_over_the_turns_without_an_end() {
+    let repo = three_turns();
+    let trees: Vec<String> = ["~3", "~2", "~1", ""]
+        .iter()
+        .map(|at| if *at == "~3" { "HEAD^{tree}".to_owned() } else { format!("teddy/sessions/demo{at}^2^{{tree}}") })
+        .map(|name| repo.git(&["rev-parse", &name]))
+        .collect();
+    repo.done(&["undo"]);
+    assert_eq!(repo.tree(), trees[2]);
+    repo.done(&["undo", "2"]);
+    assert_eq!(repo.tree(), trees[0]);
+    repo.teddy(&["undo"]).check(1, &["nothing to undo"]);
+    repo.done(&["redo"]);
+    assert_eq!(repo.tree(), trees[1]);
+    repo.done(&["redo", "2"]);
+    assert_eq!(repo.tree(), trees[3]);
+    repo.teddy(&["redo"]).check(1, &["nothing to redo"]);
+    let statuses =
+        repo.git(&["log", "--first-parent", "--format=%(trailers:key=Teddy-Status,valueonly,separator=)", "teddy/sessions/demo"]);
+    assert_eq!(statuses.split_whitespace().filter(|word| *word == "restored").count(), 4);
+}
+
+#[test]
+fn a_restore_can_be_undone_like_any_turn() {
+    let repo = three_turns();
+    let tree = repo.tree();
+    repo.done(&["restore", "1"]);
+    repo.done(&["undo"]);
+    assert_eq!(repo.tree(), tree);
+}
+
+#[test]
+fn the_context_goes_back_too_unless_only_files_are_wanted() {
+    let repo = three_turns();
+    let context = || repo.done(&["show", "@", "next/turn.context"]);
+    repo.done(&["restore", "1"]);
+    assert!(context().contains(".teddy/demo/01/report.md"), "{}", context());
+    repo.done(&["restore", "3"]);
+    repo.done(&["restore", "1", "--files-only"]);
+    assert!(context().contains(".teddy/demo/03/report.md"), "{}", context());
+}
+
+#[test]
+fn any_expression_of_git_names_a_turn() {
+    let repo = three_turns();
+    let first = repo.git(&["rev-parse", "teddy/sessions/demo~2"]);
+    for name in ["1", "@~2", "teddy/sessions/demo~2", &first, &first[..10], "demo:1"] {
+        assert!(repo.done(&["show", name]).starts_with("# Execution Report: Change a"), "{name}");
+    }
+}
+
+#[test]
+fn what_no_snapshot_has_is_neither_overwritten_nor_deleted() {
+    let repo = three_turns();
+    repo.write(".env", "KEY=1\n");
+    repo.write("x.log", "log\n");
+    repo.done(&["restore", "0"]);
+    repo.done(&["restore", "3", "--exact", "-y"]);
+    assert_eq!((repo.read(".env").as_str(), repo.read("x.log").as_str()), ("KEY=1\n", "log\n"));
+    let value = repo.json(&["restore", "1"], 0);
+    assert_eq!(value["not_captured"], json!([".env"]));
+}
