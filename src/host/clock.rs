@@ -13,6 +13,11 @@ pub fn now() -> Zoned {
     env::var("TEDDY_NOW").and_then(|text| parse(&text)).unwrap_or_else(Zoned::now)
 }
 
+/// Returns the time as artifacts have it: RFC 3339 in UTC, to the millisecond.
+pub fn stamp() -> String {
+    now().timestamp().round(jiff::Unit::Millisecond).unwrap_or_else(|_| now().timestamp()).to_string()
+}
+
 /// Reads an RFC 3339 time; the offset becomes the time zone.
 pub fn parse(text: &str) -> Option<Zoned> {
     let instant: Timestamp = text.trim().parse().ok()?;

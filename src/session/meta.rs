@@ -126,7 +126,7 @@ pub struct Meta {
     /// For a restore: where it went.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restored: Option<Restored>,
-    /// For a rejected plan: what names each wrong FIND, so that the same one is not asked for for ever.
+    /// For a rejected plan: what names its mistakes, so that the same one is not asked for for ever.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mistakes: Vec<String>,
     /// Files that the snapshot does not have.

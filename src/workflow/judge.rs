@@ -56,9 +56,11 @@ impl Judged {
         wrong.collect()
     }
 
-    /// Names every FIND that does not fit, by file and text.
-    pub fn wrong_finds(&self) -> Vec<String> {
-        let mut names = Vec::new();
+    /// Names the mistakes, so that the same ones are known again: all of them together, and each
+    /// FIND that does not fit by file and text.
+    pub fn mistakes(&self) -> Vec<String> {
+        let all: String = self.diagnostics().iter().map(|d| format!("{}: {}\n", d.action, d.message)).collect();
+        let mut names = vec![format!("all#{}", crate::text::digest(&all))];
         for (action, step) in self.plan.actions.iter().zip(&self.simulation.steps) {
             let Kind::Edit(edit) = &action.kind else { continue };
             let fits = |index: usize| step.places.iter().any(|(at, _)| *at == index);

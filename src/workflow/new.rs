@@ -37,7 +37,7 @@ pub fn new(project: &mut Project, name: &SessionName, agent: &Agent) -> anyhow::
 /// Writes turn 0.
 fn write(project: &Project, name: &SessionName, agent: &Agent) -> anyhow::Result<CommitId> {
     let turn_id = Uuid::now_v7();
-    let now = Some(clock::now().timestamp().to_string());
+    let now = Some(clock::stamp());
     let meta = Meta { started: now.clone(), ended: now, ..Meta::of(turn_id, 0, Status::Started, &agent.name) };
     let next =
         NextMeta { schema: SCHEMA, turn_id: Uuid::now_v7(), parent_turn_id: turn_id, caller_turn_id: None, agent: agent.name.clone() };

@@ -144,7 +144,7 @@ fn begin(draft: &mut Draft, wish: &Wish, message: &str) {
     draft.meta.origin = wish.origin;
     draft.meta.model = None;
     draft.meta.repair = None;
-    draft.meta.started = Some(clock::now().timestamp().to_string());
+    draft.meta.started = Some(clock::stamp());
 }
 
 /// What an input is made of.

@@ -135,7 +135,7 @@ fn adopt(project: &Project, tip: &Turn, draft: &mut Draft, text: &str) -> anyhow
     let recorded = project.record_locked(tip)?;
     let caller = project.caller(tip, draft.meta.caller_turn_id)?;
     let judged = project.judge(text, &Ground { tip, tree: recorded.tree, lists: &lists, caller: caller.as_ref() })?;
-    draft.meta.started = Some(crate::host::clock::now().timestamp().to_string());
+    draft.meta.started = Some(crate::host::clock::stamp());
     draft.artifacts.remove(artifact::INPUT);
     keep_plan(draft, text, &judged);
     project.store().save_draft(tip, draft)

@@ -137,12 +137,12 @@ pub(super) fn finish(project: &Project, case: &Case<'_>, writing: &Writing<'_>, 
 
 /// Writes the objects of the turn.
 fn write(project: &Project, case: &Case<'_>, writing: &Writing<'_>) -> anyhow::Result<(CommitId, Meta)> {
-    let ended = clock::now().timestamp().to_string();
+    let ended = clock::stamp();
     let meta = Meta {
         status: writing.status,
         ended: Some(ended.clone()),
         workspace: Some(writing.workspace.clone()),
-        mistakes: if writing.status == Status::Rejected { case.judged.wrong_finds() } else { Vec::new() },
+        mistakes: if writing.status == Status::Rejected { case.judged.mistakes() } else { Vec::new() },
         not_captured: case.recorded.not_captured.clone(),
         repository_changes: writing.repository_changes.clone(),
         ..case.draft.meta.clone()

@@ -66,8 +66,8 @@ fn worth_asking(project: &Project, case: &Case<'_>) -> Result<(), String> {
         return Err(format!("{} plans in a row were rejected; say what to do with `teddy plan -m`", case.draft.meta.replans + 1));
     }
     let before = &case.tip.meta.mistakes;
-    if case.tip.meta.status == Status::Rejected && case.judged.wrong_finds().iter().any(|find| before.contains(find)) {
-        return Err("the same FIND was wrong twice; say what to do with `teddy plan -m`".to_owned());
+    if case.tip.meta.status == Status::Rejected && case.judged.mistakes().iter().any(|mistake| before.contains(mistake)) {
+        return Err("the same mistake was made twice; say what to do with `teddy plan -m`".to_owned());
     }
     Ok(())
 }

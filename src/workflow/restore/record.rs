@@ -30,7 +30,7 @@ pub(super) fn write(project: &Project, tip: &Turn, writing: &Writing<'_>) -> any
     let draft = project.store().draft(tip)?;
     let title = format!("Restore turn {}: {}", aim.turn.number(), aim.turn.title.trim_start_matches("Restore "));
     let after = project.advance(recorded.commit, files.to, &format!("{title}\n\nTeddy-Session: {}\n", tip.session))?;
-    let now = Some(clock::now().timestamp().to_string());
+    let now = Some(clock::stamp());
     let restored = Restored { turn: aim.turn.number(), by: aim.by, redo: aim.redo.clone() };
     let workspace = Workspace { worktree: repository.worktree_name(), before: recorded.commit, after, synced: true, overlaps: Vec::new() };
     let meta = Meta {
