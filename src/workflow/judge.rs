@@ -56,16 +56,19 @@ impl Judged {
         wrong.collect()
     }
 
-    /// Names the mistakes, so that the same ones are known again: all of them together, and each
-    /// FIND that does not fit by file and text.
+    /// Names the mistakes, so that the same ones are known again: each FIND that does not fit by
+    /// file and text; where there is none, all mistakes together.
     pub fn mistakes(&self) -> Vec<String> {
-        let all: String = self.diagnostics().iter().map(|d| format!("{}: {}\n", d.action, d.message)).collect();
-        let mut names = vec![format!("all#{}", crate::text::digest(&all))];
+        let mut names = Vec::new();
         for (action, step) in self.plan.actions.iter().zip(&self.simulation.steps) {
             let Kind::Edit(edit) = &action.kind else { continue };
             let fits = |index: usize| step.places.iter().any(|(at, _)| *at == index);
             let wrong = edit.pairs.iter().enumerate().filter(|(index, _)| !fits(*index));
             names.extend(wrong.map(|(_, pair)| format!("{}#{}", edit.path, crate::text::digest(&pair.find))));
+        }
+        if names.is_empty() && !self.diagnostics().is_empty() {
+            let all: String = self.diagnostics().iter().map(|d| format!("{}: {}\n", d.action, d.message)).collect();
+            names.push(format!("all#{}", crate::text::digest(&all)));
         }
         names
     }

@@ -20,6 +20,11 @@ pub struct Recorded {
     pub not_captured: Vec<NotCaptured>,
 }
 
+/// Returns what a snapshot does not have.
+pub fn not_captured(snapshot: &Snapshot) -> Vec<NotCaptured> {
+    snapshot.left_out.iter().map(|left| NotCaptured { path: left.path.clone(), reason: left.reason.to_string() }).collect()
+}
+
 impl Project {
     /// Takes a snapshot of the user's files.
     ///
@@ -38,9 +43,7 @@ impl Project {
         let snapshot = self.snapshot(force)?;
         let commit = self.place(snapshot.tree, tip)?;
         self.keep(commit)?;
-        let not_captured =
-            snapshot.left_out.iter().map(|left| NotCaptured { path: left.path.clone(), reason: left.reason.to_string() }).collect();
-        Ok(Recorded { commit, tree: snapshot.tree, not_captured })
+        Ok(Recorded { commit, tree: snapshot.tree, not_captured: not_captured(&snapshot) })
     }
 
     /// Returns a commit with this tree: HEAD, the newest workspace commit, or a new one on them.

@@ -10,6 +10,7 @@ mod plan;
 mod plans;
 mod prompts;
 mod publish;
+mod repairs;
 mod replan;
 mod restore;
 mod review;

@@ -84,7 +84,17 @@ fn the_same_wrong_find_twice_ends_the_loop() {
     repo.reply(&wrong("nine")).reply(&wrong("nine")).reply(&plan("Never", &[create("x", "x\n")]));
     repo.teddy(&["plan", "-m", "x"]);
     repo.teddy(&["execute", "-y"]).check(3, &["wrote another plan"]);
-    repo.teddy(&["execute", "-y"]).check(3, &["the same FIND was wrong twice"]);
+    repo.teddy(&["execute", "-y"]).check(3, &["the same mistake was made twice"]);
+}
+
+#[test]
+fn a_plan_that_comes_again_word_for_word_ends_the_loop() {
+    let repo = project();
+    let taken = plan("Taken", &[create("a.txt", "x\n")]);
+    repo.reply(&taken).reply(&taken).reply(&plan("Never", &[create("x", "x\n")]));
+    repo.teddy(&["plan", "-m", "x"]);
+    repo.teddy(&["execute", "-y"]).check(3, &["wrote another plan"]);
+    repo.teddy(&["execute", "-y"]).check(3, &["the same mistake was made twice"]);
 }
 
 #[test]

@@ -171,8 +171,9 @@ pub fn execute_turn(project: &Project, tip: &Turn, draft: Draft, wish: &Wish, us
 
 /// Records the user's files and judges the plan on them.
 fn open_case<'a>(project: &Project, tip: &'a Turn, draft: Draft, approved: Option<Approved>) -> anyhow::Result<Case<'a>> {
-    let text = draft.artifacts.text_or_empty(artifact::PLAN);
-    let (plan, _) = crate::plan::parse(&text);
+    // The raw answer, where there is one: what repair had to assume must be in the review again.
+    let text = draft.artifacts.text(artifact::REPLY).unwrap_or_else(|| draft.artifacts.text_or_empty(artifact::PLAN));
+    let (plan, _) = crate::plan::parse(&draft.artifacts.text_or_empty(artifact::PLAN));
     let plan = approved.map_or(plan, |approved| approved.plan);
     let recorded = {
         let _lock = project.lock("execute")?;

@@ -11,7 +11,7 @@ use crate::host::clock;
 use crate::plan::Plan;
 use crate::plan::run::{Effect, Ending, Outcome};
 use crate::session::artifact::{self, Artifacts};
-use crate::session::meta::{self, Meta, NextMeta, SCHEMA, Status, Workspace};
+use crate::session::meta::{self, Meta, NextMeta, NotCaptured, SCHEMA, Status, Workspace};
 use crate::session::report::Report;
 use crate::session::report::action::output_name;
 use crate::session::store::NewTurn;
@@ -41,6 +41,8 @@ pub(super) struct Writing<'a> {
     pub workspace: Workspace,
     /// What a command changed in the repository itself.
     pub repository_changes: Vec<String>,
+    /// Files that no snapshot has.
+    pub not_captured: Vec<NotCaptured>,
 }
 
 /// Runs what was approved and records the turn.
@@ -73,6 +75,7 @@ pub(super) fn run_and_record(project: &Project, case: Case<'_>, approved: Approv
         next,
         workspace,
         repository_changes: left.repository_changes.clone(),
+        not_captured: union(&case.recorded.not_captured, &left.not_captured),
     };
     let mut executed = finish(project, &case, &writing, files.as_ref())?;
     let Left { ran, .. } = left;
@@ -100,10 +103,17 @@ pub(super) fn record_declined(project: &Project, mut case: Case<'_>, words: &str
         next,
         workspace: still(project, &case),
         repository_changes: Vec::new(),
+        not_captured: case.recorded.not_captured.clone(),
     };
     let mut executed = finish(project, &case, &writing, None)?;
     executed.outcomes = outcomes;
     Ok(executed)
+}
+
+/// Joins what was left out of two snapshots.
+fn union(before: &[NotCaptured], after: &[NotCaptured]) -> Vec<NotCaptured> {
+    let new = after.iter().filter(|left| before.iter().all(|known| known.path != left.path));
+    before.iter().chain(new).cloned().collect()
 }
 
 /// Returns the workspace of a turn that changed nothing.
@@ -143,7 +153,7 @@ fn write(project: &Project, case: &Case<'_>, writing: &Writing<'_>) -> anyhow::R
         ended: Some(ended.clone()),
         workspace: Some(writing.workspace.clone()),
         mistakes: if writing.status == Status::Rejected { case.judged.mistakes() } else { Vec::new() },
-        not_captured: case.recorded.not_captured.clone(),
+        not_captured: writing.not_captured.clone(),
         repository_changes: writing.repository_changes.clone(),
         ..case.draft.meta.clone()
     };

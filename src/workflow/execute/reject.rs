@@ -55,6 +55,7 @@ fn record(project: &Project, case: &Case<'_>) -> anyhow::Result<Executed> {
         next,
         workspace: still(project, case),
         repository_changes: Vec::new(),
+        not_captured: case.recorded.not_captured.clone(),
     };
     finish(project, case, &writing, None)
 }

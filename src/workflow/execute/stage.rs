@@ -15,11 +15,13 @@ use crate::host::shell::{End, Script, run as run_script};
 use crate::plan::action::Kind;
 use crate::plan::memo::{self, Change};
 use crate::plan::run::{Ran, Stage, run};
+use crate::session::meta::NotCaptured;
 use crate::text::resource::Artifact;
 use crate::workflow::lookup::MEMOS;
 use crate::workflow::project::Project;
 use crate::workflow::tools::Equipment;
 use crate::workflow::user::{Approved, Event, User};
+use crate::workflow::workspace::not_captured;
 
 /// What a run left.
 pub(super) struct Left {
@@ -31,6 +33,8 @@ pub(super) struct Left {
     pub base: CommitId,
     /// The repository's own state that a command changed.
     pub repository_changes: Vec<String>,
+    /// Files that the plan left and no snapshot takes.
+    pub not_captured: Vec<NotCaptured>,
 }
 
 /// Runs what was approved in the session's worktree.
@@ -53,17 +57,18 @@ pub(super) fn perform(project: &Project, case: &Case<'_>, approved: &Approved, u
     };
     let ran = run(&approved.plan, &approved.actions, &mut Stage { root: &root, tools: &mut tools });
     let written = written(&ran, approved);
-    let tree = if runs_commands {
+    let (tree, not_captured) = if runs_commands {
         whole_worktree(project, case, &Opened { worktree: &worktree, linked: &linked, written: &written })?
     } else {
-        worktree.repository.snapshot_paths(case.recorded.tree, &written).context("recording what the plan did")?.tree
+        let snapshot = worktree.repository.snapshot_paths(case.recorded.tree, &written).context("recording what the plan did")?;
+        (snapshot.tree, not_captured(&snapshot))
     };
     let changed = match &fingerprint {
         Some(before) => before.differences(&project.repository.fingerprint()?).iter().map(ToString::to_string).collect(),
         None => Vec::new(),
     };
     let base = base(project, &worktree, case.recorded.commit)?;
-    Ok(Left { ran, tree, base, repository_changes: changed })
+    Ok(Left { ran, tree, base, repository_changes: changed, not_captured })
 }
 
 /// Opens the worktree at the user's files and brings what git ignores.
@@ -97,18 +102,20 @@ struct Opened<'a> {
     written: &'a [Vec<u8>],
 }
 
-/// Returns the files of the worktree, without the links that were brought.
-fn whole_worktree(project: &Project, case: &Case<'_>, opened: &Opened<'_>) -> anyhow::Result<TreeId> {
+/// Returns the files of the worktree, without the links that were brought, and what no snapshot takes.
+fn whole_worktree(project: &Project, case: &Case<'_>, opened: &Opened<'_>) -> anyhow::Result<(TreeId, Vec<NotCaptured>)> {
     let index = project.index(&format!("session-{}", case.tip.session.as_str().replace('/', "-")));
     let repository = &opened.worktree.repository;
-    let tree = repository.snapshot(&index, &project.limits(), opened.written).context("recording what the plan did")?.tree;
+    let snapshot = repository.snapshot(&index, &project.limits(), opened.written).context("recording what the plan did")?;
+    let (tree, not_captured) = (snapshot.tree, not_captured(&snapshot));
     let mut edits = BTreeMap::new();
     for path in opened.linked {
         if repository.entry(tree, path)?.is_some() {
             edits.insert(path.clone(), repository.entry(case.recorded.tree, path)?);
         }
     }
-    if edits.is_empty() { Ok(tree) } else { repository.tree_with(tree, &edits) }
+    let tree = if edits.is_empty() { tree } else { repository.tree_with(tree, &edits)? };
+    Ok((tree, not_captured))
 }
 
 /// Returns whether a command will run.

@@ -1,0 +1,48 @@
+//! What repair had to assume goes with a plan: into the review, the report, or back to the model.
+
+use crate::plans::{create, execute, plan};
+use crate::support::TestRepo;
+
+/// A project with a session and a model that answers this.
+fn answered(reply: &str) -> TestRepo {
+    let repo = TestRepo::new().file("a.txt", "one\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    repo.reply(reply);
+    repo
+}
+
+#[test]
+fn a_doubtful_plan_is_not_run_by_a_second_command_either() {
+    let header = plan("Two files", &[]);
+    let repo = answered(&format!(
+        "{header}\n### `CREATE`\n- **File Path:** [a.md](/a.md)\n- **Description:** d\n```markdown\nx\n```\nThat is all.\n\n\
+         ### `CREATE`\n- **File Path:** [b](/b)\n- **Description:** d\n```\ny\n```\n"
+    ));
+    repo.teddy(&["plan", "-m", "go"]).check(3, &[]);
+    repo.teddy(&["execute", "-y", "--no-replan"]).check(3, &["rejected"]);
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_repaired_plan_says_so_in_the_review_and_in_the_report() {
+    let text = plan("Make it", &[create("b.txt", "b\n")]);
+    let (unclosed, _) = text.trim_end().rsplit_once('\n').unwrap();
+    let repo = answered(&format!("Here is the plan.\n\n{unclosed}\n"));
+    repo.done(&["plan", "-m", "go"]);
+    repo.teddy(&["execute", "-y"]).check(0, &["repaired"]);
+    let report = repo.done(&["show", "1"]);
+    assert!(report.contains("## Repairs\n\n- line 3: dropped the words before the title\n- line "), "{report}");
+    assert!(repo.done(&["show", "1", "reply.md"]).starts_with("Here is the plan."));
+}
+
+#[test]
+fn what_a_command_leaves_over_the_limit_is_named_in_the_report() {
+    let repo = answered(&plan("Make much", &[execute("head -c 3000 /dev/zero > big.bin; echo s > .env")]));
+    repo.done(&["plan", "-m", "go"]);
+    repo.done(&["execute", "-y", "-c", "snapshot.max_file_size=1KiB"]);
+    let report = repo.done(&["show", "1"]);
+    assert!(report.contains("- `big.bin`: untracked and large (3000 bytes)"), "{report}");
+    assert!(report.contains("- `.env`: untracked and named like a secret"), "{report}");
+    assert_eq!(repo.git(&["status", "--porcelain"]), "");
+}
