@@ -5,7 +5,8 @@
 
 use super::diagnostic::quote;
 use super::parse::{MAX_PLAN, normal, parse};
-use crate::text::markdown::{self, Block, Lines, Node};
+use crate::text::lines::Lines;
+use crate::text::markdown::{self, Block, Node};
 
 /// The most blocks that are listed.
 const MAX_BLOCKS: usize = 500;

@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 use comrak::nodes::{AstNode, NodeCodeBlock, NodeValue};
 use comrak::{Arena, Options, try_parse_document};
 
+use super::lines::Lines;
+
 /// The deepest nesting of blocks that is represented; deeper ones are left out and counted.
 pub const MAX_NESTING: usize = 64;
 /// How long reading may take before it is given up.
@@ -95,15 +97,6 @@ pub struct Item {
     pub first: usize,
     /// What it holds.
     pub blocks: Vec<Block>,
-}
-
-/// A text cut into lines that end with `\n`, `\r\n` or `\r`.
-#[derive(Debug, Clone)]
-pub struct Lines<'a> {
-    /// The whole.
-    text: &'a str,
-    /// Where each line starts.
-    starts: Vec<usize>,
 }
 
 /// Returns the blocks at the top level of a text.
@@ -308,54 +301,6 @@ pub fn columns(text: &str) -> usize {
     text.chars().fold(0, |column, c| if c == '\t' { column / 4 * 4 + 4 } else { column + 1 })
 }
 
-impl<'a> Lines<'a> {
-    /// Cuts a text.
-    pub fn new(text: &'a str) -> Lines<'a> {
-        let bytes = text.as_bytes();
-        let mut starts = vec![0];
-        for at in memchr::memchr2_iter(b'\n', b'\r', bytes) {
-            let inside = bytes[at] == b'\r' && bytes.get(at + 1) == Some(&b'\n');
-            if !inside {
-                starts.push(at + 1);
-            }
-        }
-        if starts.last() == Some(&text.len()) {
-            starts.pop();
-        }
-        Lines { text, starts }
-    }
-
-    /// Returns how many lines there are.
-    pub fn len(&self) -> usize {
-        self.starts.len()
-    }
-
-    /// Returns whether the text is empty.
-    pub fn is_empty(&self) -> bool {
-        self.starts.is_empty()
-    }
-
-    /// Returns a line, counted from 1, without its line end; an empty text where there is none.
-    pub fn get(&self, number: usize) -> &'a str {
-        self.raw(number).trim_end_matches(['\n', '\r'])
-    }
-
-    /// Returns a line, counted from 1, with its line end; an empty text where there is none.
-    pub fn raw(&self, number: usize) -> &'a str {
-        self.span(number..number + 1)
-    }
-
-    /// Returns lines, counted from 1, with their line ends.
-    pub fn span(&self, lines: Range<usize>) -> &'a str {
-        let start = |number: usize| match number {
-            0 => 0,
-            _ => self.starts.get(number - 1).copied().unwrap_or(self.text.len()),
-        };
-        let (from, to) = (start(lines.start), start(lines.end));
-        &self.text[from.min(to)..to]
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -433,12 +378,5 @@ mod tests {
         for (line, expected) in [("a\\_b &amp; &#46;&#x2e;/c", "a_b & ../c"), ("~x `y` __z__", "~x `y` __z__"), ("a\\b&c=1", "a\\b&c=1")] {
             assert_eq!(unescape(line), expected);
         }
-    }
-
-    #[test]
-    fn lines_are_cut_at_every_line_end() {
-        let lines = Lines::new("a\r\nb\rc\nd");
-        assert_eq!((1..=5).map(|n| lines.get(n)).collect::<Vec<_>>(), ["a", "b", "c", "d", ""]);
-        assert_eq!((lines.span(2..4), lines.len(), Lines::new("").len()), ("b\rc\n", 4, 0));
     }
 }

@@ -10,7 +10,8 @@ use super::heading::{self, Label};
 use super::{Row, field};
 use crate::plan::Field;
 use crate::plan::diagnostic::{Diagnostic, quote};
-use crate::text::markdown::{Block, Code, Item, Lines, Node};
+use crate::text::lines::Lines;
+use crate::text::markdown::{Block, Code, Item, Node};
 
 /// An action that is being read.
 #[derive(Debug)]

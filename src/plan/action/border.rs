@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 
 use super::field;
 use super::heading::{self, Section};
-use crate::text::markdown::{self, Block, Code, Lines, Node};
+use crate::text::lines::Lines;
+use crate::text::markdown::{self, Block, Code, Node};
 
 /// A heading that ends what stands above it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

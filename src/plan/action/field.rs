@@ -2,7 +2,8 @@
 
 use crate::plan::Field;
 use crate::plan::action::heading;
-use crate::text::markdown::{Item, Lines, Node, columns};
+use crate::text::lines::Lines;
+use crate::text::markdown::{Item, Node, columns};
 
 /// The keys that mean something, as the format spells them.
 const KEYS: [&str; 15] = [

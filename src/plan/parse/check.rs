@@ -3,7 +3,8 @@
 
 use crate::plan::action::border;
 use crate::plan::diagnostic::{Diagnostic, quote};
-use crate::text::markdown::{self, Block, Code, Lines, Node};
+use crate::text::lines::Lines;
+use crate::text::markdown::{self, Block, Code, Node};
 
 /// Says which fenced blocks are never closed, and what they swallow (P19).
 pub fn unclosed(lines: &Lines<'_>, blocks: &[Block]) -> Vec<Diagnostic> {

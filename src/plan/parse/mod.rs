@@ -18,7 +18,8 @@ use super::action::border::Border;
 use super::action::heading::{self, Section};
 use super::action::{Action, ROWS};
 use super::diagnostic::{Diagnostic, quote};
-use crate::text::markdown::{self, Block, Lines, MAX_NESTING, Node};
+use crate::text::lines::Lines;
+use crate::text::markdown::{self, Block, MAX_NESTING, Node};
 use region::Region;
 
 /// The largest plan that is read, in bytes (P22).

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use crate::plan::action::ROWS;
 use crate::plan::action::border::{Border, border};
-use crate::text::markdown::{Block, Lines, Node};
+use crate::text::lines::Lines;
+use crate::text::markdown::{Block, Node};
 
 /// What stands between one border and the next.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,7 +6,8 @@ use crate::plan::action::body::content;
 use crate::plan::action::field::{self, Own};
 use crate::plan::diagnostic::{Diagnostic, quote};
 use crate::plan::memo;
-use crate::text::markdown::{Block, Lines, Node};
+use crate::text::lines::Lines;
+use crate::text::markdown::{Block, Node};
 
 /// Reads the list below the title (P4, P5).
 pub fn header(lines: &Lines<'_>, region: &Region, blocks: &[Block], found: &mut Vec<Diagnostic>) -> Vec<Field> {
