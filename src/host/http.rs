@@ -4,7 +4,10 @@ use std::future::Future;
 use std::io;
 use std::sync::Once;
 
-use reqwest::{Client, ClientBuilder};
+use reqwest::ClientBuilder;
+
+/// What callers handle of the HTTP library, named from here so that it has one home.
+pub use reqwest::{Client, Error, RequestBuilder, Response, StatusCode, Url, header, redirect};
 
 /// Installs the TLS provider, once for the process.
 static PROVIDER: Once = Once::new();

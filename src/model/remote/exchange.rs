@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION, RETRY_AFTER};
-use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use serde_json::Value;
 
 use super::clock::{Clock, Stop};
@@ -11,6 +9,8 @@ use super::draft::error_words;
 use super::key::{is_loopback, origin};
 use super::reader::Reader;
 use super::{Protocol, Remote, anthropic, retry};
+use crate::host::http::header::{ACCEPT, CONTENT_TYPE, LOCATION, RETRY_AFTER};
+use crate::host::http::{self, Client, RequestBuilder, Response, StatusCode};
 use crate::model::{Answer, ModelError};
 
 /// The most of a refusal's body that is read, in bytes.
@@ -53,10 +53,10 @@ impl<'a> Call<'a> {
     /// Makes the client: no redirects, and no proxy between this machine and itself.
     ///
     /// # Errors
-    /// [`ModelError::Settings`] for what `reqwest` does not take.
+    /// [`ModelError::Settings`] for what the HTTP library does not take.
     pub fn new(remote: &'a Remote) -> Result<Call<'a>, ModelError> {
         let client = crate::host::http::client(|builder| {
-            let builder = builder.redirect(reqwest::redirect::Policy::none()).connect_timeout(remote.limits.connect).referer(false);
+            let builder = builder.redirect(http::redirect::Policy::none()).connect_timeout(remote.limits.connect).referer(false);
             if is_loopback(&remote.url) { builder.no_proxy() } else { builder }
         });
         let client =
@@ -155,7 +155,7 @@ impl<'a> Call<'a> {
     }
 
     /// Explains a connection that failed before anything arrived.
-    fn unsent(&self, error: &reqwest::Error) -> Failure {
+    fn unsent(&self, error: &http::Error) -> Failure {
         let detail = self.remote.key.scrub(&root(error));
         if error.is_builder() {
             return ModelError::Settings(format!("cannot make a request to model `{}`: {detail}", self.remote.name)).into();

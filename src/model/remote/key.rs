@@ -3,8 +3,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use reqwest::Url;
-
+use crate::host::http::Url;
 use crate::model::ModelError;
 use crate::model::job::Job;
 use crate::model::outside::Outside;

@@ -21,7 +21,6 @@ mod tests;
 use std::rc::Rc;
 use std::time::Duration;
 
-use reqwest::Url;
 use serde_json::Value;
 
 use super::outside::Outside;
@@ -30,6 +29,8 @@ use super::{Answer, Model, ModelError, Request};
 use draft::Draft;
 use key::{Key, Usual};
 use sse::Event;
+
+use crate::host::http::Url;
 
 /// A model behind HTTP.
 pub struct Remote {
