@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails where it must")]
 
 mod command;
+mod demo;
 mod execute;
 mod fingerprint;
 mod history;

@@ -1,0 +1,73 @@
+//! The demo and the README: what the page shows is what the program prints.
+
+use crate::support::{Output, TestRepo};
+
+/// Runs the demo and returns what it printed.
+fn demo(repo: &TestRepo) -> Output {
+    let folder = repo.beside("scratch");
+    let out = repo.teddy_in(&repo.beside("home"), &["demo", folder.to_str().unwrap()]);
+    assert_eq!(out.code, 0, "{out}");
+    out
+}
+
+/// Replaces what is different each time: ids of objects and times.
+fn plain(line: &str) -> String {
+    let id = regex::Regex::new(r"\b[0-9a-f]{7,40}\b").unwrap();
+    let took = regex::Regex::new(r" \([0-9.]+ s\)").unwrap();
+    took.replace_all(&id.replace_all(line.trim_end(), "<id>"), "").into_owned()
+}
+
+/// Returns the blocks of a page whose fence says `text`.
+fn transcripts(page: &str) -> Vec<Vec<&str>> {
+    let mut blocks = Vec::new();
+    let mut lines = page.lines();
+    while let Some(line) = lines.next() {
+        if line == "```text" {
+            blocks.push(lines.by_ref().take_while(|line| *line != "```").collect());
+        }
+    }
+    blocks
+}
+
+#[test]
+fn the_transcript_of_the_readme_is_what_the_demo_prints() {
+    let repo = TestRepo::new();
+    let printed: Vec<String> = demo(&repo).stdout.lines().map(plain).collect();
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
+    let blocks = transcripts(&page);
+    assert_eq!(blocks.len(), 2);
+    for block in blocks {
+        let mut at = 0;
+        for part in block.split(|line| *line == "...") {
+            let part: Vec<String> = part.iter().map(|line| plain(line)).collect();
+            let found = printed[at..].windows(part.len()).position(|window| window == part);
+            at += found.unwrap_or_else(|| panic!("the demo does not print\n{}", part.join("\n"))) + part.len();
+        }
+    }
+}
+
+#[test]
+fn the_demo_leaves_a_sound_repository_to_look_around_in() {
+    let repo = TestRepo::new();
+    let out = demo(&repo);
+    let project = repo.beside("scratch/greet");
+    assert!(out.stdout.contains(&format!("The session is in {}", project.display())), "{out}");
+    let fsck = repo.git_in(&project, &["fsck", "--strict"]);
+    assert!(fsck.lines().all(|line| line.starts_with("dangling")), "{fsck}");
+    let status = repo.git_in(&project, &["for-each-ref", "--format=%(refname)", "refs/teddy/sessions"]);
+    assert_eq!(status, "refs/teddy/sessions/another-way\nrefs/teddy/sessions/greet-by-name");
+    repo.teddy_in(&project, &["demo", "."]).check(1, &["is not empty"]);
+}
+
+#[test]
+fn the_commands_of_the_readme_exist() {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
+    let help = TestRepo::new().done(&["--help"]);
+    let named = regex::Regex::new(r"(?m)(?:^|`)teddy ([a-z-]+)").unwrap();
+    let mut count = 0;
+    for command in named.captures_iter(&page).map(|found| found.get(1).unwrap().as_str().to_owned()) {
+        count += 1;
+        assert!(help.contains(&format!("\n  {command} ")), "the README has `teddy {command}`");
+    }
+    assert!(count > 20, "{count}");
+}
