@@ -1,0 +1,118 @@
+//! Why a workflow of a change does not go on, as callers tell them apart.
+
+use super::id::ChangeId;
+use super::phase::{Illegal, Phase};
+
+/// Why a workflow does not go on.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ChangeError {
+    /// There is no such change.
+    #[error("there is no change `{0}`")]
+    ChangeNotFound(ChangeId),
+    /// A new change needs a description.
+    #[error("the change `{0}` is new and has no description")]
+    MissingDescription(ChangeId),
+    /// The challenge rejected the proposal.
+    #[error("the proposal of `{0}` is rejected")]
+    Rejected(ChangeId),
+    /// It cannot be implemented, or its step cannot be taken, in this phase.
+    #[error("the change `{id}` is {}, so that `{wanted}` cannot be done", phase.word())]
+    ChangeNotReady {
+        /// The change.
+        id: ChangeId,
+        /// Its phase.
+        phase: Phase,
+        /// The command.
+        wanted: &'static str,
+    },
+    /// It cannot be archived in this phase.
+    #[error("the change `{id}` is {}, not complete", phase.word())]
+    ChangeNotComplete {
+        /// The change.
+        id: ChangeId,
+        /// Its phase.
+        phase: Phase,
+    },
+    /// A document is missing or wrong.
+    #[error("the documents of `{id}` have {count} mistakes")]
+    Invalid {
+        /// The change.
+        id: ChangeId,
+        /// How many.
+        count: usize,
+    },
+    /// Tasks are left.
+    #[error("the change `{id}` has {open} open tasks")]
+    OpenTasks {
+        /// The change.
+        id: ChangeId,
+        /// How many.
+        open: usize,
+    },
+}
+
+impl ChangeError {
+    /// Makes the error of an event that a phase does not allow.
+    pub fn of(id: &ChangeId, wanted: &'static str, illegal: Illegal) -> ChangeError {
+        match illegal.phase {
+            Some(phase) => ChangeError::ChangeNotReady { id: id.clone(), phase, wanted },
+            None => ChangeError::ChangeNotFound(id.clone()),
+        }
+    }
+
+    /// Returns what the user can do.
+    pub fn hint(&self) -> String {
+        match self {
+            ChangeError::ChangeNotFound(id) => {
+                format!("`teddy change list` lists the changes; `teddy change plan {id} '<description>'` starts this one")
+            }
+            ChangeError::MissingDescription(id) => format!("say what it is for: `teddy change plan {id} '<description>'`"),
+            ChangeError::Rejected(id) => format!(
+                "`teddy change show {id} review` has the reasons; change the proposal with `teddy change reproposal {id} --from <file>` and run `teddy change challenge {id}`, or override it with `teddy change approve {id} --reason '<why>'`"
+            ),
+            ChangeError::ChangeNotReady { id, phase, .. } => next_step(id, *phase),
+            ChangeError::ChangeNotComplete { id, phase } => next_step(id, *phase),
+            ChangeError::Invalid { id, .. } => {
+                format!("`teddy change validate {id}` lists them; `teddy change reproposal {id} --from <file>` takes a better document")
+            }
+            ChangeError::OpenTasks { id, .. } => format!("`teddy change impl {id}` goes on with them"),
+        }
+    }
+}
+
+/// Returns what comes next in a phase.
+pub fn next_step(id: &ChangeId, phase: Phase) -> String {
+    match phase {
+        Phase::Proposed => {
+            format!("`teddy change plan {id}` challenges it; `teddy change approve {id} --reason '<why>'` overrides the challenge")
+        }
+        Phase::Challenged => format!("planning is complete; `teddy change impl {id}` implements it"),
+        Phase::Rejected => {
+            format!("`teddy change show {id} review` has the reasons; mend the proposal and run `teddy change challenge {id}`")
+        }
+        Phase::Implementing => format!("`teddy change impl {id}` goes on with it"),
+        Phase::Complete => format!("`teddy change archive {id}` merges its specs into the project's"),
+        Phase::Archived => format!("it is archived; `teddy change show {id}` still reads it"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::phase::Event;
+    use super::*;
+
+    #[test]
+    fn every_error_says_what_to_do() {
+        let id = ChangeId::parse("add-auth").unwrap();
+        let error = ChangeError::of(&id, "impl", Illegal { phase: Some(Phase::Proposed), event: Event::Implement });
+        assert_eq!(error.to_string(), "the change `add-auth` is proposed, so that `impl` cannot be done");
+        assert!(error.hint().contains("`teddy change plan add-auth`"), "{}", error.hint());
+        let error = ChangeError::ChangeNotComplete { id: id.clone(), phase: Phase::Implementing };
+        assert_eq!(
+            (error.to_string().as_str(), error.hint().as_str()),
+            ("the change `add-auth` is implementing, not complete", "`teddy change impl add-auth` goes on with it")
+        );
+        let error = ChangeError::of(&id, "impl", Illegal { phase: None, event: Event::Implement });
+        assert_eq!(error, ChangeError::ChangeNotFound(id));
+    }
+}

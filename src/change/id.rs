@@ -1,0 +1,78 @@
+//! `ChangeId`: lower-case letters, digits and hyphens, so that it is a ref, a session and a word.
+
+use std::fmt;
+
+use crate::session::name::SessionName;
+
+/// Where changes' refs are.
+pub const CHANGES: &str = "refs/teddy/changes/";
+/// The longest id, in bytes.
+pub const MAX_ID: usize = 80;
+
+/// The id of a change.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[serde(transparent)]
+pub struct ChangeId(String);
+
+/// A text that is no id.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no change id: lower-case letters, digits and single hyphens, such as `add-auth`")]
+pub struct IdError(String);
+
+impl ChangeId {
+    /// Checks an id.
+    ///
+    /// # Errors
+    /// Where it is anything else than words of `a-z0-9` joined by single hyphens, or too long.
+    pub fn parse(text: &str) -> Result<ChangeId, IdError> {
+        if is_id(text) { Ok(ChangeId(text.to_owned())) } else { Err(IdError(crate::text::visible::visible(text).into_owned())) }
+    }
+
+    /// Returns the id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns the ref of the change.
+    pub fn reference(&self) -> String {
+        format!("{CHANGES}{}", self.0)
+    }
+
+    /// Returns the name of the session that implements the change.
+    pub fn session(&self) -> SessionName {
+        SessionName::from_ref(&format!("change/{}", self.0)).expect("an id is a kebab-case name")
+    }
+}
+
+/// Returns whether a text is an id, of a change or of a spec.
+pub fn is_id(text: &str) -> bool {
+    let word = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+    text.len() <= MAX_ID && text.split('-').all(word)
+}
+
+impl fmt::Display for ChangeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a24_an_id_is_lower_case_letters_digits_and_hyphens() {
+        for good in ["a", "add-auth", "v2-0", "20260124-login"] {
+            assert!(ChangeId::parse(good).is_ok(), "{good}");
+        }
+        for bad in ["", "Add Auth", "../x", "a_b", "a/b", "-a", "a-", "a--b", "ü", "a\n", "a.lock", "@", "HEAD", &"a".repeat(81)] {
+            assert!(ChangeId::parse(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn an_id_names_a_ref_and_a_session() {
+        let id = ChangeId::parse("add-auth").unwrap();
+        assert_eq!((id.reference().as_str(), id.session().as_str()), ("refs/teddy/changes/add-auth", "change/add-auth"));
+    }
+}

@@ -1,0 +1,55 @@
+//! The message of a step's commit: readable with plain git.
+
+use std::fmt::Write as _;
+
+use super::state::State;
+use crate::session::message::subject;
+use crate::text::visible::visible;
+
+/// Writes the message: what was done, lines about it, trailers last.
+pub fn render(title: &str, lines: &[String], state: &State) -> String {
+    let mut text = format!("{}\n\n", subject(title));
+    for line in lines {
+        writeln!(text, "{}", visible(line)).expect("writing to a string");
+    }
+    if !lines.is_empty() {
+        text.push('\n');
+    }
+    let mut trailer = |name: &str, value: &str| writeln!(text, "Teddy-{name}: {}", visible(value)).expect("writing to a string");
+    trailer("Change", &state.change_id);
+    trailer("Step", state.last_action.as_deref().unwrap_or("none"));
+    trailer("Phase", state.phase.word());
+    trailer("Iteration", &state.iteration.to_string());
+    if let Some(entry) = state.history.last() {
+        if let Some(verdict) = entry.verdict {
+            trailer("Verdict", verdict.word());
+        }
+        if let Some(turn) = entry.turn {
+            trailer("Turn", &turn.to_string());
+        }
+        if let Some(taken) = &entry.usage {
+            trailer("Model", &taken.model);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::phase::Event;
+    use super::super::state::{Entry, read};
+    use super::super::verdict::Verdict;
+    use super::*;
+
+    #[test]
+    fn the_message_reads_well_and_ends_with_trailers() {
+        let mut state = read("change_id: greet\nphase: proposed\n").unwrap();
+        let entry = Entry { verdict: Some(Verdict::Approved), ..Entry::of("challenge", "now") };
+        state.take(Event::Challenge(Verdict::Approved), entry).unwrap();
+        assert_eq!(
+            render("Challenge 1: approved\nTeddy-Phase: evil", &["No issues.\u{1b}[0m".to_owned()], &state),
+            "Challenge 1: approved\n\nNo issues.\\u{1b}[0m\n\nTeddy-Change: greet\nTeddy-Step: challenge\nTeddy-Phase: challenged\n\
+             Teddy-Iteration: 1\nTeddy-Verdict: APPROVED\n"
+        );
+    }
+}

@@ -1,0 +1,171 @@
+//! `specs/<id>.md`: what a part of the project must do, and how one sees that it does.
+//!
+//! Rules S1-S5 of `docs/formats/spec.md`.
+
+use std::collections::BTreeSet;
+
+use super::finding::{Finding, Findings};
+use super::section::{self, Section};
+
+/// The folder of the specs, in a change and in the project.
+pub const FOLDER: &str = "specs/";
+/// The shortest overview, in characters.
+pub const MIN_OVERVIEW: usize = 50;
+
+/// Returns the path of a spec.
+pub fn path(id: &str) -> String {
+    format!("{FOLDER}{id}.md")
+}
+
+/// Returns the id of a path, if it is a spec: a file right in the folder whose name does not start with `_`.
+pub fn id_of(path: &str) -> Option<&str> {
+    let id = path.strip_prefix(FOLDER)?.strip_suffix(".md")?;
+    (!id.contains('/') && !id.starts_with('_')).then_some(id)
+}
+
+/// Returns every mistake of the spec at a path.
+pub fn check(path: &str, text: &str) -> Vec<Finding> {
+    let mut findings = Findings::of(path);
+    let sections = section::read(text);
+    if !sections.iter().any(|section| section.level == 1) {
+        findings.high(1, "has no title `# Spec: ...`");
+    }
+    match section::find(&sections, 2, "overview") {
+        None => findings.high(1, "has no section `## Overview`"),
+        Some(section) if section.body.trim().chars().count() < MIN_OVERVIEW => {
+            findings.high(section.line, format!("`## Overview` has fewer than {MIN_OVERVIEW} characters"));
+        }
+        Some(_) => {}
+    }
+    requirements(&sections, &mut findings);
+    scenarios(&sections, &mut findings);
+    findings.done()
+}
+
+/// Returns the sections of level 3 below one of level 2, with lines of the whole document.
+fn below(section: &Section) -> Vec<Section> {
+    let inner = section::read(&section.body).into_iter().filter(|inner| inner.level == 3);
+    inner.map(|inner| Section { line: inner.line + section.first - 1, first: inner.first + section.first - 1, ..inner }).collect()
+}
+
+/// Checks `### R1: Title`.
+fn requirements(sections: &[Section], findings: &mut Findings<'_>) {
+    let Some(all) = section::find(sections, 2, "requirements") else {
+        return findings.high(1, "has no section `## Requirements`");
+    };
+    let (mut seen, mut count) = (BTreeSet::new(), 0);
+    for section in below(all) {
+        count += 1;
+        match number(&section.title) {
+            None => findings.high(section.line, format!("`### {}` is no requirement: write `### R1: Title`", section.title)),
+            Some(number) if !seen.insert(number) => findings.high(section.line, format!("there are two requirements R{number}")),
+            Some(number) if section.body.trim().is_empty() => findings.high(section.line, format!("requirement R{number} says nothing")),
+            Some(_) => {}
+        }
+    }
+    if count == 0 {
+        findings.high(all.line, "`## Requirements` has no `### R1: Title`");
+    }
+}
+
+/// Reads the number of `R1: Title` or `R1 - Title`.
+fn number(title: &str) -> Option<u32> {
+    let rest = title.strip_prefix('R')?;
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let title = rest[digits..].trim_start().strip_prefix([':', '-', '–', '—'])?;
+    if title.trim().is_empty() { None } else { rest[..digits].parse().ok() }
+}
+
+/// Checks `### Scenario: Name`.
+fn scenarios(sections: &[Section], findings: &mut Findings<'_>) {
+    let Some(all) = section::find(sections, 2, "acceptance criteria") else {
+        return findings.high(1, "has no section `## Acceptance Criteria`");
+    };
+    let (mut seen, mut count) = (BTreeSet::new(), 0);
+    for section in below(all) {
+        let Some(name) = section.title.strip_prefix("Scenario:").map(str::trim).filter(|name| !name.is_empty()) else {
+            findings.high(section.line, format!("`### {}` is no scenario: write `### Scenario: Name`", section.title));
+            continue;
+        };
+        count += 1;
+        for word in ["WHEN", "THEN"] {
+            if !section::prose(&section.body).iter().any(|line| says(line, word)) {
+                findings.high(section.line, format!("scenario \"{name}\" has no `- **{word}** ...`"));
+            }
+        }
+        if !seen.insert(name.to_lowercase()) {
+            findings.low(section.line, format!("there are two scenarios \"{name}\""));
+        }
+    }
+    if count == 0 {
+        findings.high(all.line, "`## Acceptance Criteria` has no `### Scenario: Name`");
+    }
+}
+
+/// Returns whether a line is `- **WHEN** ...`, with something behind the word.
+fn says(line: &str, word: &str) -> bool {
+    let plain = line.trim().trim_start_matches(['-', '*', ' ']).replace("**", "");
+    plain.strip_prefix(word).is_some_and(|rest| rest.starts_with([' ', ':']) && !rest.trim_matches([' ', ':']).is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A spec without a mistake.
+    const GOOD: &str = "# Spec: Greeting\n\n## Overview\nThe program greets whoever it is told to greet, and the world otherwise.\n\n\
+        ## Requirements\n\n### R1: Name\nIt takes a name.\n\n### R2: World\nWithout one it greets the world.\n\n\
+        ## Acceptance Criteria\n\n### Scenario: Ada\n- **WHEN** `greet.sh Ada` runs\n- **THEN** it prints `Hello, Ada!`\n";
+
+    /// Compares the mistakes of a spec.
+    fn check(text: &str, expected: &[&str]) {
+        let found: Vec<String> = super::check("specs/greeting.md", text).iter().map(ToString::to_string).collect();
+        assert_eq!(found, expected, "for {text:?}");
+    }
+
+    #[test]
+    fn s1_a_spec_has_a_title_and_an_overview() {
+        check(GOOD, &[]);
+        check(&GOOD.replace("# Spec: Greeting\n", "\n"), &["specs/greeting.md:1: error: has no title `# Spec: ...`"]);
+        check(
+            &GOOD.replace("The program greets whoever it is told to greet, and ", ""),
+            &["specs/greeting.md:3: error: `## Overview` has fewer than 50 characters"],
+        );
+    }
+
+    #[test]
+    fn s2_a_requirement_has_a_number_of_its_own_and_a_title() {
+        check(
+            &GOOD.replace("### R2: World", "### World"),
+            &["specs/greeting.md:11: error: `### World` is no requirement: write `### R1: Title`"],
+        );
+        check(&GOOD.replace("R2: World", "R1: World"), &["specs/greeting.md:11: error: there are two requirements R1"]);
+        check(&GOOD.replace("It takes a name.\n", ""), &["specs/greeting.md:8: error: requirement R1 says nothing"]);
+        check(&GOOD.replace("R1: Name", "R1 - Name"), &[]);
+    }
+
+    #[test]
+    fn s3_a28_a_scenario_has_when_and_then() {
+        check(
+            &GOOD.replace("- **THEN** it prints `Hello, Ada!`\n", ""),
+            &["specs/greeting.md:16: error: scenario \"Ada\" has no `- **THEN** ...`"],
+        );
+        check(
+            &GOOD.replace("- **WHEN** `greet.sh Ada` runs", "- **WHEN**"),
+            &["specs/greeting.md:16: error: scenario \"Ada\" has no `- **WHEN** ...`"],
+        );
+        let error = "specs/greeting.md:14: error: `## Acceptance Criteria` has no `### Scenario: Name`";
+        check(GOOD.split_once("### Scenario").unwrap().0, &[error]);
+    }
+
+    #[test]
+    fn s4_what_stands_in_a_code_block_is_not_counted() {
+        let text = GOOD.replace("- **THEN** it prints `Hello, Ada!`\n", "\n```\n- **THEN** no\n### Scenario: no\n```\n");
+        check(&text, &["specs/greeting.md:16: error: scenario \"Ada\" has no `- **THEN** ...`"]);
+    }
+
+    #[test]
+    fn s5_files_that_begin_with_an_underscore_are_no_specs() {
+        assert_eq!(["specs/a.md", "specs/_a.md", "specs/a/b.md", "specs/a.txt", "a.md"].map(id_of), [Some("a"), None, None, None, None]);
+    }
+}

@@ -1,0 +1,381 @@
+//! `STATE.yaml`: where a change stands, and how it came there.
+//!
+//! Rules C1-C8 of `docs/formats/change-state.md`.
+
+use std::collections::BTreeMap;
+
+use anyhow::Context as _;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use super::document::Documents;
+use super::id::ChangeId;
+use super::phase::{self, Event, Illegal, Phase};
+use super::review::Issues;
+use super::usage::{Taken, Usage};
+use super::verdict::Verdict;
+use crate::git::object::{CommitId, TreeId};
+use crate::text::yaml;
+
+/// The name of the file.
+pub const FILE: &str = "STATE.yaml";
+/// The version of the format that we write.
+pub const SCHEMA: u64 = 1;
+/// The largest file that is read, in bytes.
+pub const MAX_FILE: usize = 4 << 20;
+
+/// The state.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// The version of the format.
+    #[serde(default = "schema")]
+    pub schema_version: u64,
+    /// The change.
+    pub change_id: String,
+    /// Where it stands: the one field on which workflows decide.
+    pub phase: Phase,
+    /// The iteration of the proposal, from 1; each reproposal adds one.
+    #[serde(default = "first")]
+    pub iteration: u32,
+    /// The last step.
+    #[serde(default)]
+    pub last_action: Option<String>,
+    /// What the user asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// When it began, RFC 3339.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<String>,
+    /// When it was last saved, RFC 3339.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub updated_at: Option<String>,
+    /// The project as it was when the change began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<Base>,
+    /// The documents as they were last challenged or approved.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub checksums: BTreeMap<String, Checksum>,
+    /// What all models took.
+    #[serde(default)]
+    pub usage: Usage,
+    /// Every step, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub history: Vec<Entry>,
+    /// What a newer version, or the user, keeps here.
+    #[serde(flatten)]
+    pub rest: serde_yaml::Mapping,
+}
+
+/// The project as it was when a change began.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Base {
+    /// The commit that was checked out; nothing on an unborn branch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<CommitId>,
+    /// The project's specs, which are also in the change's tree; nothing where there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub specs: Option<TreeId>,
+}
+
+/// What a document was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Checksum {
+    /// `sha256:` and 64 digits.
+    pub hash: String,
+    /// When it was challenged or approved, RFC 3339.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validated_at: Option<String>,
+}
+
+/// One step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Which: `proposal`, `challenge`, `reproposal`, `edit`, `approve`, `implement`, `task`, `fix`, `review`, `archive`.
+    pub step: String,
+    /// When, RFC 3339.
+    #[serde(default)]
+    pub at: String,
+    /// The phase after it.
+    pub phase: Phase,
+    /// What it was about: the documents that it wrote, the task that it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
+    /// What a challenger or reviewer decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
+    /// The issues that came with the verdict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issues: Option<IssueCounts>,
+    /// Why the user overrode a verdict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The turn of the session that did it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<u64>,
+    /// What the model took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Taken>,
+    /// What a newer version keeps here.
+    #[serde(flatten)]
+    pub rest: serde_yaml::Mapping,
+}
+
+/// Issues as they are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IssueCounts {
+    /// What must be mended.
+    #[serde(default)]
+    pub high: usize,
+    /// What should be.
+    #[serde(default)]
+    pub medium: usize,
+    /// What could be.
+    #[serde(default)]
+    pub low: usize,
+}
+
+/// Returns the version that a file without one has.
+fn schema() -> u64 {
+    SCHEMA
+}
+
+/// Returns the first iteration.
+fn first() -> u32 {
+    1
+}
+
+impl State {
+    /// Returns the state of a change that is about to be proposed.
+    pub fn new(id: &ChangeId, description: &str, base: Base, now: &str) -> State {
+        State {
+            schema_version: SCHEMA,
+            change_id: id.to_string(),
+            phase: Phase::Proposed,
+            iteration: 1,
+            last_action: None,
+            description: Some(description.trim().to_owned()),
+            created_at: Some(now.to_owned()),
+            updated_at: Some(now.to_owned()),
+            base: Some(base),
+            checksums: BTreeMap::new(),
+            usage: Usage::default(),
+            history: Vec::new(),
+            rest: serde_yaml::Mapping::new(),
+        }
+    }
+
+    /// Takes a step: the phase that its event leads to, the iteration, the history, what it took.
+    ///
+    /// # Errors
+    /// [`Illegal`]; nothing is changed then.
+    pub fn take(&mut self, event: Event, mut entry: Entry) -> Result<(), Illegal> {
+        let before = if self.history.is_empty() && event == Event::Propose { None } else { Some(self.phase) };
+        self.phase = phase::next(before, event)?;
+        if event == Event::Repropose {
+            self.iteration = self.iteration.saturating_add(1);
+        }
+        entry.phase = self.phase;
+        self.last_action = Some(entry.step.clone());
+        self.updated_at = Some(entry.at.clone());
+        if let Some(taken) = &entry.usage {
+            self.usage.add(taken);
+        }
+        self.history.push(entry);
+        Ok(())
+    }
+
+    /// Keeps what the documents are, as challenged or approved.
+    pub fn seal(&mut self, documents: &Documents, now: &str) {
+        self.checksums.clear();
+        for (name, text) in &documents.0 {
+            self.seal_one(name, text, now);
+        }
+    }
+
+    /// Keeps what one document is, after a step of ours that changed it without changing what it means.
+    pub fn seal_one(&mut self, name: &str, text: &str, now: &str) {
+        self.checksums.insert(name.to_owned(), Checksum { hash: hash(text), validated_at: Some(now.to_owned()) });
+    }
+
+    /// Returns the documents that were changed, added or removed since they were challenged; none before the first challenge.
+    pub fn stale(&self, documents: &Documents) -> Vec<String> {
+        if self.checksums.is_empty() {
+            return Vec::new();
+        }
+        let differs =
+            |name: &&String| self.checksums.get(*name).map(|sum| &sum.hash) != documents.0.get(*name).map(|text| hash(text)).as_ref();
+        let mut names: Vec<String> = documents.0.keys().filter(differs).cloned().collect();
+        names.extend(self.checksums.keys().filter(|name| !documents.0.contains_key(*name)).cloned());
+        names
+    }
+
+    /// Returns how many answers of a model the steps of the change took, its session's turns left out.
+    pub fn answers_of(&self, model: &str) -> usize {
+        let taken = self.history.iter().filter(|entry| entry.turn.is_none()).filter_map(|entry| entry.usage.as_ref());
+        taken.filter(|taken| taken.model == model).map(|taken| usize::try_from(taken.calls).unwrap_or(usize::MAX)).sum()
+    }
+
+    /// Returns the newest step of a kind, with its position.
+    pub fn last(&self, step: &str) -> Option<(usize, &Entry)> {
+        self.history.iter().enumerate().rev().find(|(_, entry)| entry.step == step)
+    }
+}
+
+impl Entry {
+    /// Returns a step that is about to be taken.
+    pub fn of(step: &str, now: &str) -> Entry {
+        Entry {
+            step: step.to_owned(),
+            at: now.to_owned(),
+            phase: Phase::Proposed,
+            about: None,
+            verdict: None,
+            issues: None,
+            reason: None,
+            turn: None,
+            usage: None,
+            rest: serde_yaml::Mapping::new(),
+        }
+    }
+}
+
+impl From<Issues> for IssueCounts {
+    fn from(issues: Issues) -> IssueCounts {
+        IssueCounts { high: issues.high, medium: issues.medium, low: issues.low }
+    }
+}
+
+/// Returns the checksum of a document.
+fn hash(text: &str) -> String {
+    let digest = Sha256::digest(text.as_bytes());
+    digest.iter().fold("sha256:".to_owned(), |all, byte| format!("{all}{byte:02x}"))
+}
+
+/// Reads `STATE.yaml`.
+///
+/// # Errors
+/// Where it is no YAML, lacks its id or phase, has a phase that is none, or was written by a newer version.
+pub fn read(text: &str) -> anyhow::Result<State> {
+    yaml::guard(text, MAX_FILE)?;
+    let version: Version = serde_yaml::from_str(text).context("it is no state of a change")?;
+    anyhow::ensure!(
+        version.schema_version <= SCHEMA,
+        "it has schema_version {}, and this teddy reads up to {SCHEMA}: it was written by a newer one",
+        version.schema_version
+    );
+    let state: State = serde_yaml::from_str(text)?;
+    ChangeId::parse(&state.change_id)?;
+    Ok(state)
+}
+
+/// The one field that every version has.
+#[derive(Deserialize)]
+struct Version {
+    /// The version of the format.
+    #[serde(default = "schema")]
+    schema_version: u64,
+}
+
+/// Writes `STATE.yaml`.
+pub fn write(state: &State) -> String {
+    serde_yaml::to_string(state).expect("plain structs of strings and numbers are always YAML")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A state with little in it.
+    const SMALL: &str = "change_id: greet\nphase: proposed\n";
+
+    /// Returns a step.
+    fn entry(step: &str) -> Entry {
+        Entry::of(step, "2026-01-02T03:04:05Z")
+    }
+
+    #[test]
+    fn c1_id_and_phase_are_enough() {
+        let state = read(SMALL).unwrap();
+        assert_eq!((state.schema_version, state.iteration, state.phase, state.history.len()), (SCHEMA, 1, Phase::Proposed, 0));
+        assert_eq!(read(&write(&state)).unwrap(), state);
+        assert!(read("phase: proposed\n").is_err() && read("change_id: greet\n").is_err());
+        assert!(read("change_id: ../x\nphase: proposed\n").is_err());
+    }
+
+    #[test]
+    fn c2_a_newer_schema_is_refused_by_its_number() {
+        let error = read(&format!("schema_version: 9\n{SMALL}")).unwrap_err();
+        assert_eq!(error.to_string(), "it has schema_version 9, and this teddy reads up to 1: it was written by a newer one");
+    }
+
+    #[test]
+    fn c3_a23_an_unknown_phase_is_an_error() {
+        for word in ["Proposed", "proposing", "''", "~"] {
+            let error = format!("{:#}", read(&format!("change_id: greet\nphase: {word}\n")).unwrap_err());
+            assert!(error.contains("phase"), "{word}: {error}");
+        }
+    }
+
+    #[test]
+    fn c4_a22_unknown_fields_are_kept() {
+        let text = format!(
+            "{SMALL}session_id: abc\nusage:\n  calls: 1\n  extra: [1, 2]\nhistory:\n- step: proposal\n  phase: proposed\n  mood: good\n"
+        );
+        let mut state = read(&text).unwrap();
+        state.take(Event::Challenge(Verdict::NeedsRevision), entry("challenge")).unwrap();
+        let again = write(&read(&write(&state)).unwrap());
+        for kept in ["session_id: abc", "extra:", "mood: good"] {
+            assert!(again.contains(kept), "{kept}: {again}");
+        }
+    }
+
+    #[test]
+    fn c5_a26_each_reproposal_adds_an_iteration() {
+        let mut state = read(SMALL).unwrap();
+        for expected in 2..=4 {
+            state.take(Event::Challenge(Verdict::NeedsRevision), entry("challenge")).unwrap();
+            state.take(Event::Repropose, entry("reproposal")).unwrap();
+            assert_eq!(state.iteration, expected);
+        }
+        assert_eq!(state.last_action.as_deref(), Some("reproposal"));
+    }
+
+    #[test]
+    fn c6_a_step_that_the_phase_does_not_allow_changes_nothing() {
+        let mut state = read(SMALL).unwrap();
+        let before = state.clone();
+        assert_eq!(state.take(Event::Archive, entry("archive")), Err(Illegal { phase: Some(Phase::Proposed), event: Event::Archive }));
+        assert_eq!(state, before);
+    }
+
+    #[test]
+    fn c7_a27_a_document_that_was_edited_since_is_stale() {
+        let mut state = read(SMALL).unwrap();
+        let mut documents = Documents::default();
+        documents.put("proposal.md", "one");
+        documents.put("specs/a.md", "a");
+        assert_eq!(state.stale(&documents), Vec::<String>::new());
+        state.seal(&documents, "now");
+        assert_eq!(state.stale(&documents), Vec::<String>::new());
+        documents.put("proposal.md", "two");
+        documents.put("tasks.md", "new");
+        documents.0.remove("specs/a.md");
+        assert_eq!(state.stale(&documents), ["proposal.md", "tasks.md", "specs/a.md"]);
+    }
+
+    #[test]
+    fn c8_what_the_models_took_is_added_up() {
+        let mut state = read(SMALL).unwrap();
+        let taken = |model: &str, calls| Taken { model: model.to_owned(), calls, tokens_in: 10, tokens_out: 2, cost: Some(0.25) };
+        state.take(Event::Propose, Entry { usage: Some(taken("a", 2)), ..entry("proposal") }).unwrap();
+        state.take(Event::Challenge(Verdict::Approved), Entry { usage: Some(taken("b", 1)), ..entry("challenge") }).unwrap();
+        state.take(Event::Implement, Entry { usage: Some(taken("a", 1)), turn: Some(1), ..entry("task") }).unwrap();
+        assert_eq!((state.usage.calls, state.usage.tokens_in, state.usage.cost), (4, 30, 0.75));
+        assert_eq!((state.answers_of("a"), state.answers_of("b"), state.answers_of("c")), (2, 1, 0));
+    }
+
+    #[test]
+    fn a_deep_file_is_refused_before_it_is_read() {
+        assert!(read(&format!("{SMALL}x: {}", "[".repeat(200_000))).is_err());
+    }
+}
