@@ -2,7 +2,8 @@
 //!
 //! Structure comes from `text::markdown`, so that a heading inside a code block is none.
 
-use crate::text::markdown::{self, Block, Lines, Node};
+use crate::text::lines::Lines;
+use crate::text::markdown::{self, Block, Node};
 
 /// A heading and what stands below it, up to the next heading of its level or above.
 #[derive(Debug, Clone, PartialEq, Eq)]
