@@ -54,7 +54,7 @@ struct Where {
     /// The turn's own list
     #[arg(long)]
     turn: bool,
-    /// The session's list (the default)
+    /// The session's list (the default); `--session` means the same here
     #[arg(long = "session-list", id = "session-list")]
     session_wide: bool,
     /// The list of every session, `.teddy/global.context`

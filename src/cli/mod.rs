@@ -28,6 +28,7 @@ mod switch;
 mod trust;
 mod undo;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -131,11 +132,18 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Lets `teddy session <command>` be what `teddy <command>` is.
-fn expand(mut arguments: Vec<std::ffi::OsString>) -> Vec<std::ffi::OsString> {
-    let is_session = |argument: &std::ffi::OsString| argument == "session";
-    if arguments.len() > 2 && arguments.get(1).is_some_and(is_session) {
+/// Lets `teddy session <command>` be what `teddy <command>` is, and takes `--session` behind
+/// `context add`, `rm` and `edit` for the list of that name: `-s` names a session there.
+fn expand(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    if arguments.len() > 2 && arguments[1] == "session" {
         arguments.remove(1);
+    }
+    let is_edit = |pair: &[OsString]| pair[0] == "context" && ["add", "rm", "edit"].iter().any(|verb| pair[1] == *verb);
+    let Some(at) = arguments.windows(2).position(is_edit) else { return arguments };
+    for argument in arguments.iter_mut().skip(at + 2).take_while(|argument| *argument != "--") {
+        if argument == "--session" {
+            *argument = OsString::from("--session-list");
+        }
     }
     arguments
 }
@@ -148,6 +156,19 @@ fn parser() -> clap::Command {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn session_behind_a_change_of_the_context_is_a_list() {
+        let check = |line: &str, expected: &str| {
+            let words = expand(line.split(' ').map(OsString::from).collect());
+            assert_eq!(words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" "), expected);
+        };
+        check("teddy context add a.rs --session", "teddy context add a.rs --session-list");
+        check("teddy context add --session a.rs", "teddy context add --session-list a.rs");
+        check("teddy --session x context rm a.rs", "teddy --session x context rm a.rs");
+        check("teddy session restore 1", "teddy restore 1");
+        check("teddy log --session x", "teddy log --session x");
+    }
 
     #[test]
     fn the_parser_is_consistent() {

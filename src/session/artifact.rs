@@ -24,6 +24,8 @@ pub const META: &str = "meta.yaml";
 pub const NEXT: &str = "next/";
 /// The folder of commands' full output.
 pub const OUTPUT: &str = "output/";
+/// The folder of the pages that the turn shows or has read.
+pub const PAGES: &str = "pages/";
 /// The folder of a pipeline's steps.
 pub const STEPS: &str = "steps/";
 

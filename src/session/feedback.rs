@@ -6,13 +6,31 @@ use super::report::errors;
 use crate::plan::diagnostic::Diagnostic;
 use crate::text::fence::fence_for;
 
-/// Writes the message: every mistake, how the plan was read where that matters, and the plan itself.
-pub fn render(plan: &str, diagnostics: &[Diagnostic], outline: Option<&str>) -> String {
+/// A plan that was rejected.
+#[derive(Debug, Clone, Copy)]
+pub struct Rejected<'a> {
+    /// Its text.
+    pub plan: &'a str,
+    /// Every mistake.
+    pub diagnostics: &'a [Diagnostic],
+    /// How it was read, where its structure is at fault.
+    pub outline: Option<&'a str>,
+    /// The actions without a mistake.
+    pub right: &'a [String],
+}
+
+/// Writes the message: every mistake, what was right, how the plan was read where that matters, and the plan itself.
+pub fn render(rejected: &Rejected<'_>) -> String {
+    let Rejected { plan, diagnostics, outline, right } = *rejected;
     let mut text = String::from(
         "The previous plan failed validation. Please review the errors and the original plan, then generate a corrected version.\n\n\
          ## Validation Errors:\n\n",
     );
     text.push_str(&errors(diagnostics));
+    if !right.is_empty() {
+        text.push_str("\n## Correct Actions:\n\nRepeat these as they are.\n\n");
+        right.iter().for_each(|label| text.push_str(&format!("- {label}\n")));
+    }
     if let Some(outline) = outline {
         let fence = fence_for(outline, 4);
         text.push_str(&format!("\n## How the Plan Was Read:\n{fence}text\n{}\n{fence}\n", outline.trim_end()));
@@ -31,11 +49,13 @@ mod tests {
     fn the_fence_around_the_faulty_plan_is_longer_than_any_inside() {
         let diagnostic =
             Diagnostic { line: 3, action: "EDIT a".to_owned(), message: "FIND is not there".to_owned(), hint: Some("read it".to_owned()) };
-        let text = render("# T\n`````\nx\n`````\n", &[diagnostic], None);
+        let right = ["READ b".to_owned()];
+        let text = render(&Rejected { plan: "# T\n`````\nx\n`````\n", diagnostics: &[diagnostic], outline: None, right: &right });
         assert_eq!(
             text,
             "The previous plan failed validation. Please review the errors and the original plan, then generate a corrected version.\n\n\
              ## Validation Errors:\n\n- line 3: EDIT a: FIND is not there\n  - **Hint:** read it\n\n\
+             ## Correct Actions:\n\nRepeat these as they are.\n\n- READ b\n\n\
              ## Original Faulty Plan:\n``````markdown\n# T\n`````\nx\n`````\n``````\n"
         );
     }

@@ -37,8 +37,10 @@ impl Project {
         let mut draft = self.store().draft(&tip)?;
         let recorded = self.record_locked(&tip)?;
         let lists = self.lists(&draft)?;
-        let text = make_input(self, &Making { tip: &tip, lists: &lists, recorded: &recorded, depth }, user)?;
+        let mut pages = self.pages_of(&tip, &draft)?;
+        let text = make_input(self, &Making { tip: &tip, lists: &lists, recorded: &recorded, depth }, &mut pages, user)?;
         if !draft.is_planned() {
+            pages.keep_in(&mut draft.artifacts);
             draft.artifacts.put(artifact::INPUT, text.as_str());
             self.store().save_draft(&tip, &mut draft)?;
         }
@@ -51,9 +53,10 @@ impl Project {
     /// As for [`Project::make_context`].
     pub fn list_context(&self, depth: u64) -> anyhow::Result<Material> {
         let tip = self.store().tip(&self.session()?)?;
-        let lists = self.lists(&self.store().draft(&tip)?)?;
+        let draft = self.store().draft(&tip)?;
+        let lists = self.lists(&draft)?;
         let tree = self.snapshot(&[])?.tree;
-        let mut pages = self.pages();
+        let mut pages = self.pages_of(&tip, &draft)?;
         self.gather(&Sources { tree, tip: &tip, lists: &lists, depth }, &mut |url| pages.get(url))
     }
 

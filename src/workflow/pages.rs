@@ -1,10 +1,12 @@
-//! Pages and searches: each page fetched once in a turn.
+//! Pages and searches: each page fetched once, and kept with the turn, so that its input can be made again.
 
 use std::collections::BTreeMap;
 
 use crate::host::env;
 use crate::host::search::{Engine, search};
 use crate::host::web::{Rules, fetch};
+use crate::session::artifact::{self, Artifacts};
+use crate::text::digest;
 use crate::workflow::project::Project;
 
 /// The pages of a turn.
@@ -13,11 +15,32 @@ pub struct Pages {
     rules: Rules,
     /// Where searches go.
     engine: Engine,
-    /// What was fetched already.
+    /// What earlier turns keep.
+    known: BTreeMap<String, String>,
+    /// What this turn has had already.
     seen: BTreeMap<String, Result<String, String>>,
 }
 
 impl Pages {
+    /// Takes the pages that a turn keeps, so that they need not be fetched again.
+    pub fn know(&mut self, artifacts: &Artifacts) {
+        let kept = artifacts.0.keys().filter(|name| name.starts_with(artifact::PAGES));
+        for text in kept.filter_map(|name| artifacts.text(name)) {
+            if let Some((url, page)) = text.split_once("\n\n") {
+                self.known.insert(url.to_owned(), page.to_owned());
+            }
+        }
+    }
+
+    /// Keeps the pages that were had with a turn: the address, a blank line, the text.
+    pub fn keep_in(&self, artifacts: &mut Artifacts) {
+        for (url, page) in &self.seen {
+            if let Ok(page) = page {
+                artifacts.put(&format!("{}{}.md", artifact::PAGES, digest(url)), format!("{url}\n\n{page}"));
+            }
+        }
+    }
+
     /// Returns a page as readable text, or why not.
     ///
     /// # Errors
@@ -26,7 +49,10 @@ impl Pages {
         if let Some(seen) = self.seen.get(url) {
             return seen.clone();
         }
-        let page = fetch(url, &self.rules).map(|page| page.text).map_err(|error| error.to_string());
+        let page = match self.known.remove(url) {
+            Some(page) => Ok(page),
+            None => fetch(url, &self.rules).map(|page| page.text).map_err(|error| error.to_string()),
+        };
         self.seen.insert(url.to_owned(), page.clone());
         page
     }
@@ -47,7 +73,7 @@ impl Project {
     /// Returns the pages of a new turn, none fetched yet.
     pub fn pages(&self) -> Pages {
         let rules = Rules { allowed_hosts: self.settings.web.allow_hosts.clone(), ..Rules::default() };
-        Pages { rules, engine: self.engine(), seen: BTreeMap::new() }
+        Pages { rules, engine: self.engine(), known: BTreeMap::new(), seen: BTreeMap::new() }
     }
 
     /// Returns the configured search engine.
@@ -61,5 +87,28 @@ impl Project {
             Some("command") => Engine::Command { run: research.run.clone() },
             _ => Engine::None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kept_page_is_not_fetched_again() {
+        let seen = BTreeMap::from([
+            ("http://a.example/".to_owned(), Ok("one\n\ntwo".to_owned())),
+            ("http://b.example/".to_owned(), Err("gone".to_owned())),
+        ]);
+        let pages = Pages { rules: Rules::default(), engine: Engine::None, known: BTreeMap::new(), seen };
+        let mut artifacts = Artifacts::default();
+        pages.keep_in(&mut artifacts);
+        assert_eq!(artifacts.0.len(), 1);
+        let mut later = Pages { rules: Rules::default(), engine: Engine::None, known: BTreeMap::new(), seen: BTreeMap::new() };
+        later.know(&artifacts);
+        let mut unused = Artifacts::default();
+        later.keep_in(&mut unused);
+        assert_eq!(unused.0.len(), 0, "a page that no turn shows any more is not carried along");
+        assert_eq!(later.get("http://a.example/"), Ok("one\n\ntwo".to_owned()));
     }
 }

@@ -6,7 +6,7 @@ use crate::host::clock;
 use crate::model::{Answer, Finish, Request, Usage};
 use crate::plan::diagnostic::Diagnostic;
 use crate::plan::repair::Level;
-use crate::session::artifact;
+use crate::session::artifact::{self, Artifacts};
 use crate::session::input;
 use crate::session::meta::{ModelUse, Origin, Status};
 use crate::session::store::Draft;
@@ -14,6 +14,7 @@ use crate::session::turn::Turn;
 use crate::workflow::judge::{Ground, Judged};
 use crate::workflow::lists::Lists;
 use crate::workflow::models::Chosen;
+use crate::workflow::pages::Pages;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, Question, User};
 use crate::workflow::workspace::Recorded;
@@ -92,7 +93,9 @@ pub fn plan_turn(project: &Project, wish: &Wish, start: Start<'_>, user: &mut dy
     let recorded = project.record_locked(tip)?;
     let lists = project.lists(&draft)?;
     begin(&mut draft, wish, &message);
-    let text = make_input(project, &Making { tip, lists: &lists, recorded: &recorded, depth: wish.depth }, user)?;
+    let mut pages = project.pages_of(tip, &draft)?;
+    let text = make_input(project, &Making { tip, lists: &lists, recorded: &recorded, depth: wish.depth }, &mut pages, user)?;
+    pages.keep_in(&mut draft.artifacts);
     draft.artifacts.put(artifact::INPUT, text.as_str());
     let reply = match (&wish.from, chosen) {
         (Some(reply), _) => reply.clone(),
@@ -163,10 +166,9 @@ pub struct Making<'a> {
 ///
 /// # Errors
 /// Where the repository cannot be read.
-pub fn make_input(project: &Project, making: &Making<'_>, user: &mut dyn User) -> anyhow::Result<String> {
+pub fn make_input(project: &Project, making: &Making<'_>, pages: &mut Pages, user: &mut dyn User) -> anyhow::Result<String> {
     let sources =
         crate::workflow::gather::Sources { tree: making.recorded.tree, tip: making.tip, lists: making.lists, depth: making.depth };
-    let mut pages = project.pages();
     let material = project.gather(&sources, &mut |url| pages.get(url))?;
     let total: usize = material.resources.iter().map(|shown| shown.tokens).sum();
     if total > project.settings.context.budget {
@@ -266,6 +268,17 @@ impl Project {
     pub fn record_locked(&self, tip: &Turn) -> anyhow::Result<Recorded> {
         let _lock = self.lock("snapshot")?;
         self.record(tip, &[]).context("recording your files")
+    }
+
+    /// Returns the pages of a turn, with those that it and the turn before it keep already fetched.
+    ///
+    /// # Errors
+    /// Where the repository cannot be read.
+    pub fn pages_of(&self, tip: &Turn, draft: &Draft) -> anyhow::Result<Pages> {
+        let mut pages = self.pages();
+        pages.know(&Artifacts(self.repository.files(tip.tree)?));
+        pages.know(&draft.artifacts);
+        Ok(pages)
     }
 
     /// Finishes what a crash interrupted, under the lock.

@@ -46,8 +46,9 @@ pub(super) struct Writing<'a> {
 }
 
 /// Runs what was approved and records the turn.
-pub(super) fn run_and_record(project: &Project, case: Case<'_>, approved: Approved, user: &mut dyn User) -> anyhow::Result<Executed> {
+pub(super) fn run_and_record(project: &Project, mut case: Case<'_>, approved: Approved, user: &mut dyn User) -> anyhow::Result<Executed> {
     let left = perform(project, &case, &approved, user)?;
+    left.pages.keep_in(&mut case.draft.artifacts);
     let failed = left.ran.failed || left.ran.interrupted;
     let rolled_back = failed && project.settings.on_failure == OnFailure::Rollback;
     let (base, tree) = if rolled_back { (case.recorded.commit, case.recorded.tree) } else { (left.base, left.tree) };

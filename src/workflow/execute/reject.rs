@@ -17,7 +17,9 @@ pub(super) fn reject(project: &Project, case: Case<'_>, wish: &Wish, user: &mut 
     let session = case.tip.session.clone();
     let diagnostics = case.judged.simulation.diagnostics.clone();
     let text = case.draft.artifacts.text_or_empty(artifact::PLAN);
-    let message = feedback::render(&text, &diagnostics, case.judged.outline.as_deref());
+    let right = case.judged.simulation.right(&case.judged.plan);
+    let outline = case.judged.outline.as_deref();
+    let message = feedback::render(&feedback::Rejected { plan: &text, diagnostics: &diagnostics, outline, right: &right });
     let again = worth_asking(project, &case);
     let mut executed = record(project, &case)?;
     executed.diagnostics = diagnostics;

@@ -18,6 +18,7 @@ use crate::plan::run::{Ran, Stage, run};
 use crate::session::meta::NotCaptured;
 use crate::text::resource::Artifact;
 use crate::workflow::lookup::MEMOS;
+use crate::workflow::pages::Pages;
 use crate::workflow::project::Project;
 use crate::workflow::tools::Equipment;
 use crate::workflow::user::{Approved, Event, User};
@@ -33,6 +34,8 @@ pub(super) struct Left {
     pub base: CommitId,
     /// The repository's own state that a command changed.
     pub repository_changes: Vec<String>,
+    /// The pages that it read.
+    pub pages: Pages,
     /// Files that the plan left and no snapshot takes.
     pub not_captured: Vec<NotCaptured>,
 }
@@ -56,6 +59,7 @@ pub(super) fn perform(project: &Project, case: &Case<'_>, approved: &Approved, u
         user,
     };
     let ran = run(&approved.plan, &approved.actions, &mut Stage { root: &root, tools: &mut tools });
+    let pages = tools.pages;
     let written = written(&ran, approved);
     let (tree, not_captured) = if runs_commands {
         whole_worktree(project, case, &Opened { worktree: &worktree, linked: &linked, written: &written })?
@@ -68,7 +72,7 @@ pub(super) fn perform(project: &Project, case: &Case<'_>, approved: &Approved, u
         None => Vec::new(),
     };
     let base = base(project, &worktree, case.recorded.commit)?;
-    Ok(Left { ran, tree, base, repository_changes: changed, not_captured })
+    Ok(Left { ran, tree, base, repository_changes: changed, pages, not_captured })
 }
 
 /// Opens the worktree at the user's files and brings what git ignores.
