@@ -9,6 +9,7 @@ use anyhow::Context as _;
 use super::app::App;
 use super::exit;
 use crate::session::meta::Origin;
+use crate::text::counted;
 use crate::workflow::plan::{Planned, Wish, plan};
 
 /// Ask the model for a plan, and keep it as the session's draft
@@ -59,7 +60,7 @@ fn show(app: &App, planned: &Planned) -> anyhow::Result<()> {
         app.say(&format!("Planned turn {}: {}. Next: teddy execute", planned.turn, planned.title));
         return Ok(());
     }
-    app.warn(&format!("the plan of turn {} has {} mistakes:", planned.turn, planned.diagnostics.len()));
+    app.warn(&format!("the plan of turn {} has {}:", planned.turn, counted(planned.diagnostics.len(), "mistake")));
     app.warn(&crate::session::report::errors(&planned.diagnostics));
     if let Some(outline) = &planned.outline {
         app.say(&format!("How the plan was read:\n{outline}"));

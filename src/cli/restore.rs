@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use super::app::App;
 use super::exit;
+use crate::text::counted;
 use crate::workflow::restore::{Done, OnOverlap, Wish, restore};
 
 /// Bring the workspace back to the state it had after a turn
@@ -73,7 +74,9 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     if args.how.exact && !args.how.yes && !args.how.dry_run {
         let preview = restore(&project, &args.turn, &Wish { dry_run: true, ..wish.clone() }, user.as_mut())?;
         let changed = preview.written.len() + preview.deleted.len();
-        if changed > 0 && !app.user(&project, false).confirm(&format!("Make {changed} files equal to turn {}?", args.turn), "-y")? {
+        if changed > 0
+            && !app.user(&project, false).confirm(&format!("Make {} equal to turn {}?", counted(changed, "file"), args.turn), "-y")?
+        {
             app.say("Nothing was changed.");
             return Ok(exit::DONE.into());
         }
@@ -95,10 +98,11 @@ pub(super) fn show(app: &App, done: &Done, dry_run: bool) -> anyhow::Result<Exit
         let changed = done.written.len() + done.deleted.len();
         match (dry_run, done.overlaps.is_empty()) {
             (_, false) => app.warn("your own edits overlap with what the turns did; use --ours, --theirs, --markers or --exact"),
-            (true, true) => app.say(&format!("Turn {} would change {changed} files.", done.turn)),
+            (true, true) => app.say(&format!("Turn {} would change {}.", done.turn, counted(changed, "file"))),
             (false, true) => app.say(&format!(
-                "The workspace is as after turn {}: {changed} files changed, {} of your own kept.",
+                "The workspace is as after turn {}: {} changed, {} of your own kept.",
                 done.turn,
+                counted(changed, "file"),
                 done.kept.len()
             )),
         }

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use super::app::App;
 use super::exit;
+use crate::text::counted;
 use crate::text::visible::visible;
 
 /// Show where things stand: the session, its newest turn, the plan that waits, your changes since
@@ -26,16 +27,19 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     };
     let mut text = format!("Session {session}, turn {turn}\n");
     match &standing.draft {
-        Some(draft) => {
-            text.push_str(&format!("A plan waits for turn {}: {} ({} actions)\n", turn + 1, visible(&draft.title), draft.actions))
-        }
+        Some(draft) => text.push_str(&format!(
+            "A plan waits for turn {}: {} ({})\n",
+            turn + 1,
+            visible(&draft.title),
+            counted(draft.actions, "action")
+        )),
         None => text.push_str(&format!("Ready for turn {}\n", turn + 1)),
     }
     let changed = &standing.workspace.changed;
     if changed.is_empty() {
         text.push_str("Your files are as the newest turn left them\n");
     } else {
-        text.push_str(&format!("{} files changed since:\n", changed.len()));
+        text.push_str(&format!("{} changed since:\n", counted(changed.len(), "file")));
         changed.iter().for_each(|path| text.push_str(&format!("  {}\n", visible(path))));
     }
     app.print(text)?;

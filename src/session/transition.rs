@@ -9,6 +9,9 @@ use super::name::SessionName;
 use crate::plan::run::Effect;
 use crate::text::resource::{Artifact, Resource};
 
+/// What a turn leaves to read.
+const LEFT_TO_READ: [&str; 3] = [artifact::REPORT, artifact::PLAN, artifact::USER_PROMPT];
+
 /// The turn that ends.
 #[derive(Debug, Clone)]
 pub struct Current<'a> {
@@ -84,7 +87,7 @@ pub fn after_run(current: &Current<'_>, effects: &[Effect], others: &Others) -> 
         apply(&mut next, current, effect, others);
     }
     let handed_over = effects.iter().any(|e| matches!(e, Effect::Invoke { .. } | Effect::Conclude { .. }));
-    let history: &[&str] = if handed_over { &[artifact::REPORT] } else { &[artifact::REPORT, artifact::PLAN, artifact::USER_PROMPT] };
+    let history: &[&str] = if handed_over { &[artifact::REPORT] } else { &LEFT_TO_READ };
     append_history(&mut next.context, current, history);
     next
 }
@@ -92,7 +95,7 @@ pub fn after_run(current: &Current<'_>, effects: &[Effect], others: &Others) -> 
 /// Returns the state after a plan that the user did not want: nothing of it applies, the report joins.
 pub fn after_decline(current: &Current<'_>) -> Next {
     let mut next = unchanged(current);
-    append_history(&mut next.context, current, &[artifact::REPORT, artifact::PLAN, artifact::USER_PROMPT]);
+    append_history(&mut next.context, current, &LEFT_TO_READ);
     next
 }
 
@@ -149,14 +152,20 @@ fn add(context: &mut Vec<Resource>, resource: &Resource) {
     }
 }
 
-/// Adds what the turn left to read, in place of what the turn before it had left.
+/// Adds what the turn left to read, in place of what the last turn before it left. That is not always the one right
+/// before: a rejected plan leaves nothing, a restore brings an older turn's context back, a fork another session's.
 fn append_history(context: &mut Vec<Resource>, current: &Current<'_>, names: &[&str]) {
-    let entry =
-        |turn: u64, name: &str| Resource::Artifact(Artifact { session: current.session.as_str().to_owned(), turn, name: name.to_owned() });
-    let previous = current.number.saturating_sub(1);
-    let old = [artifact::REPORT, artifact::PLAN, artifact::USER_PROMPT].map(|name| entry(previous, name));
-    context.retain(|resource| !old.contains(resource));
-    names.iter().for_each(|name| add(context, &entry(current.number, name)));
+    let own = current.session.as_str();
+    let left_by = |resource: &Resource| match resource {
+        Resource::Artifact(artifact) if LEFT_TO_READ.contains(&artifact.name.as_str()) && artifact.turn < current.number => {
+            Some((artifact.session == own, artifact.turn))
+        }
+        _ => None,
+    };
+    let last = context.iter().filter_map(left_by).max();
+    context.retain(|resource| last.is_none() || left_by(resource) != last);
+    let entry = |name: &str| Artifact { session: own.to_owned(), turn: current.number, name: name.to_owned() };
+    names.iter().for_each(|name| add(context, &Resource::Artifact(entry(name))));
 }
 
 #[cfg(test)]
@@ -238,7 +247,18 @@ mod tests {
     #[test]
     fn what_the_turn_before_left_to_read_makes_room() {
         check(&[".teddy/s/01/report.md", ".teddy/s/01/plan.md", "a"], &[], &format!("dev <dev/> parent 2 caller 1: a {HISTORY}"));
-        check(&[".teddy/s/00/report.md"], &[], &format!("dev <dev/> parent 2 caller 1: .teddy/s/00/report.md {HISTORY}"));
+        let older = [".teddy/s/00/report.md", ".teddy/s/01/report.md"];
+        check(&older, &[], &format!("dev <dev/> parent 2 caller 1: .teddy/s/00/report.md {HISTORY}"));
+    }
+
+    #[test]
+    fn what_a_turn_left_makes_room_also_after_a_rejected_one() {
+        check(&[".teddy/s/00/report.md", ".teddy/s/00/plan.md"], &[], &format!("dev <dev/> parent 2 caller 1: {HISTORY}"));
+    }
+
+    #[test]
+    fn what_the_session_left_that_was_forked_makes_room() {
+        check(&[".teddy/t/01/report.md", ".teddy/t/01/plan.md"], &[], &format!("dev <dev/> parent 2 caller 1: {HISTORY}"));
     }
 
     #[test]

@@ -20,3 +20,18 @@ pub fn digest(text: &str) -> String {
     use sha2::{Digest, Sha256};
     Sha256::digest(text.as_bytes()).iter().take(6).map(|byte| format!("{byte:02x}")).collect()
 }
+
+/// Returns a number with its noun: `1 file`, `2 files`.
+pub fn counted(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_thing_is_no_plural() {
+        assert_eq!([counted(0, "file"), counted(1, "file"), counted(2, "file")], ["0 files", "1 file", "2 files"]);
+    }
+}

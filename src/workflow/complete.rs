@@ -161,8 +161,8 @@ impl Project {
         };
         let published = publish(repository, &files, &guard(&pending.operation, Overlap::PassOver))?;
         user.tell(Event::Note(&format!(
-            "finished an interrupted turn of `{session}`: {} files",
-            published.written.len() + published.deleted.len()
+            "finished an interrupted turn of `{session}`: {}",
+            crate::text::counted(published.written.len() + published.deleted.len(), "file")
         )));
         for path in &published.conflicts {
             user.tell(Event::Warning(&format!("`{}` was changed meanwhile and is left as it is", String::from_utf8_lossy(path))));

@@ -66,7 +66,7 @@ pub fn resume(project: &mut Project, wish: &Wish, user: &mut dyn User) -> anyhow
         }
         turns += 1;
     }
-    user.tell(Event::Note(&format!("stopped after {most} turns")));
+    user.tell(Event::Note(&format!("stopped after {}", crate::text::counted(most as usize, "turn"))));
     Ok(resumed)
 }
 

@@ -92,7 +92,7 @@ fn status_says_what_waits_and_what_the_user_changed() {
     assert_eq!((&status["state"], &status["turn"], &status["workspace"]["changed"]), (&"ready".into(), &0.into(), &serde_json::json!([])));
     repo.write("a.txt", "mine\n");
     assert_eq!(repo.json(&["status"], 0)["workspace"]["changed"], serde_json::json!(["a.txt"]));
-    assert!(repo.done(&["status"]).contains("1 files changed since:\n  a.txt\n"));
+    assert!(repo.done(&["status"]).contains("1 file changed since:\n  a.txt\n"));
 }
 
 #[test]

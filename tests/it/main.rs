@@ -20,4 +20,5 @@ mod snapshot;
 mod snapshot_random;
 mod storm;
 mod support;
+mod tidy;
 mod worktree;

@@ -242,7 +242,7 @@ fn summary(project: &Project, writing: &Writing<'_>) -> anyhow::Result<Vec<Strin
     let tree = |id: CommitId| -> anyhow::Result<TreeId> { Ok(project.repository.commit(id)?.tree) };
     let changes = project.repository.changes(tree(writing.workspace.before)?, tree(writing.workspace.after)?)?;
     if !changes.is_empty() {
-        lines.push(format!("{} files changed", changes.len()));
+        lines.push(format!("{} changed", crate::text::counted(changes.len(), "file")));
     }
     if !writing.workspace.synced {
         lines.push("not brought to the workspace: it overlaps with the user's own edits".to_owned());
