@@ -20,5 +20,4 @@ mod snapshot;
 mod snapshot_random;
 mod storm;
 mod support;
-mod tidy;
 mod worktree;
