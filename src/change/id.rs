@@ -28,6 +28,11 @@ impl ChangeId {
         if is_id(text) { Ok(ChangeId(text.to_owned())) } else { Err(IdError(crate::text::visible::visible(text).into_owned())) }
     }
 
+    /// Returns the change that a session implements, if it is one of a change.
+    pub fn of_session(session: &SessionName) -> Option<ChangeId> {
+        ChangeId::parse(session.as_str().strip_prefix("change/")?).ok()
+    }
+
     /// Returns the id as text.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -169,7 +169,8 @@ impl State {
     /// # Errors
     /// [`Illegal`]; nothing is changed then.
     pub fn take(&mut self, event: Event, mut entry: Entry) -> Result<(), Illegal> {
-        let before = if self.history.is_empty() && event == Event::Propose { None } else { Some(self.phase) };
+        let begins = self.history.is_empty() && (self.phase, event) == (Phase::Proposed, Event::Propose);
+        let before = if begins { None } else { Some(self.phase) };
         self.phase = phase::next(before, event)?;
         if event == Event::Repropose {
             self.iteration = self.iteration.saturating_add(1);

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 
 use super::exit::{self, Code};
+use crate::change::error::ChangeError;
 use crate::git::repository::OpenError;
 use crate::host::lock::LockError;
 use crate::host::{env, stdout};
@@ -230,6 +231,9 @@ fn judge(error: &anyhow::Error) -> (Option<String>, Code) {
         }
         if let Some(LockError::Busy { .. }) = cause.downcast_ref::<LockError>() {
             return (None, exit::BUSY);
+        }
+        if let Some(change) = cause.downcast_ref::<ChangeError>() {
+            return (Some(change.hint()), exit::FAILED);
         }
         if cause.is::<NoSession>() {
             return failed("`teddy new <name>` starts one, `teddy sessions` lists them, `-s <name>` names one");

@@ -24,11 +24,17 @@ pub(super) struct Args {
 /// Prints the differences.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
-    let (old, new) = trees(&project, &args)?;
+    let sides = trees(&project, &args)?;
+    show(app, &project, sides)?;
+    Ok(exit::DONE.into())
+}
+
+/// Prints the difference of two trees.
+pub(super) fn show(app: &App, project: &Project, (old, new): (TreeId, TreeId)) -> anyhow::Result<()> {
     let mut text = String::new();
     let mut rows = Vec::new();
     for change in project.repository.changes(old, new)? {
-        let (before, after) = (content(&project, change.old.as_ref())?, content(&project, change.new.as_ref())?);
+        let (before, after) = (content(project, change.old.as_ref())?, content(project, change.new.as_ref())?);
         let path = lossy(&change.path);
         if app.global.json {
             let word = match (&change.old, &change.new) {
@@ -42,12 +48,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         let shown = Change { path: &path, before: before.as_deref(), after: after.as_deref() };
         unified(&shown).iter().for_each(|line| text.push_str(&format!("{}\n", line.paint(app.paint_results()))));
     }
-    if app.global.json {
-        app.print_json(&rows)?
-    } else {
-        app.page(&project, &text)?
-    }
-    Ok(exit::DONE.into())
+    if app.global.json { app.print_json(&rows) } else { app.page(project, &text) }
 }
 
 /// Returns the two sides.

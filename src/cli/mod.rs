@@ -2,6 +2,7 @@
 
 mod app;
 mod branch;
+mod change;
 mod completions;
 mod context;
 mod demo;
@@ -101,6 +102,7 @@ commands! {
     Export => export,
     Preprocess => preprocess,
     GetPrompt => get_prompt,
+    Change => change,
     Trust => trust,
     Recover => recover,
     Demo => demo,

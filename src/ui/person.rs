@@ -18,7 +18,7 @@ use super::viewer::Viewer;
 use super::{markdown, reader};
 use crate::host::editor::Editor;
 use crate::text::visible::visible_block;
-use crate::workflow::user::{Approved, Decision, Event, Proposal, Question, User};
+use crate::workflow::user::{Approved, Choice, Decision, Event, Proposal, Question, User};
 
 /// What is said when the person comes back from changes that are not run yet.
 const KEPT: &str = "Your changes are kept in (m)odify; (a) runs the plan as it came.";
@@ -137,6 +137,15 @@ impl User for Person {
         Ok(ask::yes(question)?)
     }
 
+    fn choose(&mut self, question: &str, choices: &[Choice<'_>]) -> anyhow::Result<Option<usize>> {
+        self.progress.clear();
+        let labels: Vec<&str> = choices.iter().map(|choice| choice.label).chain(["(q)uit"]).collect();
+        let keys: Vec<char> = choices.iter().map(|choice| choice.key).chain(['q']).collect();
+        let line = Line::plain(&format!("{question} {} › ", labels.join(" / ")));
+        let key = ask::key(&line, &keys, 'q')?;
+        Ok(choices.iter().position(|choice| choice.key == key))
+    }
+
     fn tell(&mut self, event: Event<'_>) {
         self.progress.tell(&event);
     }
@@ -150,6 +159,13 @@ fn asked(question: &Question<'_>) -> Vec<Line> {
         }
         Question::Instead { title } => {
             vec![Line::plain("Skipped ").with(Tone::Strong, title).with(Tone::Plain, ". What shall be done instead?")]
+        }
+        Question::Reason { change } => {
+            vec![
+                Line::plain("Why is ")
+                    .with(Tone::Strong, change)
+                    .with(Tone::Plain, " approved against its review? The reason is recorded."),
+            ]
         }
         Question::Answer { message } => {
             let bar = |line: Line| Line::of(Tone::Faint, "▌ ").join(line);

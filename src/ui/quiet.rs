@@ -60,6 +60,7 @@ impl<W: Write> User for Quiet<W> {
         match question {
             Question::NextTurn { session, turn } => bail!("turn {turn} of `{session}` needs a message: use `-m`"),
             Question::Instead { title } => bail!("what to do instead of \"{title}\" is not said: use `-m`"),
+            Question::Reason { change } => bail!("why `{change}` is approved is not said: use `--reason`"),
             Question::Answer { .. } => bail!("the model waits for an answer: give it with `teddy resume -m`"),
         }
     }

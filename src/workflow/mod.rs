@@ -3,6 +3,7 @@
 //! The person is `&mut dyn user::User`, so that every workflow runs in a test, in CI and at a terminal alike.
 
 pub mod branch;
+pub mod change;
 pub mod complete;
 pub mod confine;
 pub mod context;

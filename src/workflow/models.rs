@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use crate::change::id::ChangeId;
 use crate::config::settings::Price;
 use crate::host::interrupt;
 use crate::model::Model;
@@ -42,30 +43,55 @@ impl Project {
     /// # Errors
     /// As for [`Project::choose`].
     pub fn model(&self, tip: &Turn, name: &str) -> anyhow::Result<Chosen> {
-        let settings = match self.settings.models.get(name) {
+        let settings = self.described(name)?;
+        let answered = if settings.kind == Kind::Replay { self.answers(tip, name)? } else { 0 };
+        self.open_model(name, &settings, answered)
+    }
+
+    /// Opens a model outside of a session: by its name in the configuration, or by `kind:id`; `answered` counts the
+    /// answers that it gave before, so that a replay goes on where it was.
+    ///
+    /// # Errors
+    /// As for [`Project::choose`].
+    pub fn model_after(&self, name: &str, answered: usize) -> anyhow::Result<Chosen> {
+        let settings = self.described(name)?;
+        self.open_model(name, &settings, answered)
+    }
+
+    /// Returns the settings behind a name of the configuration, or `kind:id`.
+    fn described(&self, name: &str) -> anyhow::Result<Settings> {
+        Ok(match self.settings.models.get(name) {
             Some(entry) => Settings::from_config(name, entry)?,
             None => Settings::from_spec(name)?,
-        };
-        let outside = self.outside(tip, &settings)?;
-        Ok(Chosen { price: settings.price, model: open(name, &settings, &outside)? })
+        })
+    }
+
+    /// Opens the model that settings describe.
+    fn open_model(&self, name: &str, settings: &Settings, answered: usize) -> anyhow::Result<Chosen> {
+        let outside = self.outside(settings, answered)?;
+        Ok(Chosen { price: settings.price, model: open(name, settings, &outside)? })
     }
 
     /// Returns what models need of the world.
-    fn outside(&self, tip: &Turn, settings: &Settings) -> anyhow::Result<Outside> {
+    fn outside(&self, settings: &Settings, answered: usize) -> anyhow::Result<Outside> {
         let keys = self.settings.models.values().filter_map(|model| model.api_key_env.clone());
         let mut outside = Outside::default();
         outside.keys.extend(keys);
         outside.stopped = Rc::new(interrupt::requested);
         if settings.kind == Kind::Replay {
-            outside.replayed = self.answers(tip)?;
+            outside.replayed = answered;
             let recorded = self.recorded(settings)?;
             outside.recorded = Rc::new(move |_| recorded.clone());
         }
         Ok(outside)
     }
 
-    /// Returns how many answers the session has had, so that a replay goes on where it was.
-    fn answers(&self, tip: &Turn) -> anyhow::Result<usize> {
+    /// Returns how many answers the session has had, so that a replay goes on where it was; a change's session goes on
+    /// behind the answers that the model gave for its documents.
+    fn answers(&self, tip: &Turn, name: &str) -> anyhow::Result<usize> {
+        if let Some(id) = ChangeId::of_session(&tip.session) {
+            return self.answers_in_change(&id, name);
+        }
         let mut count = 0;
         for turn in self.store().history(tip.clone()) {
             count += usize::from(turn?.meta.model.is_some());

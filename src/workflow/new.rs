@@ -21,6 +21,16 @@ const SESSION_CONTEXT: &str = "# Files, folders, patterns and pages that every t
 /// # Errors
 /// [`StoreError::Taken`], or where the repository cannot be written.
 pub fn new(project: &mut Project, name: &SessionName, agent: &Agent) -> anyhow::Result<CommitId> {
+    let commit = start(project, name, agent)?;
+    project.use_session(name)?;
+    Ok(commit)
+}
+
+/// Starts a session with an agent; the one in use stays the one in use. The caller holds the lock.
+///
+/// # Errors
+/// As for [`new`].
+pub fn start(project: &Project, name: &SessionName, agent: &Agent) -> anyhow::Result<CommitId> {
     if project.repository.reference(&name.reference())?.is_some() {
         return Err(StoreError::Taken(name.clone()).into());
     }
@@ -30,7 +40,6 @@ pub fn new(project: &mut Project, name: &SessionName, agent: &Agent) -> anyhow::
         Some(MoveError::Moved { .. }) => StoreError::Taken(name.clone()).into(),
         _ => error,
     })?;
-    project.use_session(name)?;
     Ok(commit)
 }
 

@@ -114,6 +114,11 @@ impl Project {
         }
     }
 
+    /// Works on a session for the rest of this call; the one in use in this worktree stays the one in use.
+    pub fn work_on(&mut self, session: &SessionName) {
+        self.wanted = Some(session.clone());
+    }
+
     /// Makes a session the one in use in this worktree.
     ///
     /// # Errors

@@ -25,8 +25,25 @@ pub trait User {
     /// As for [`User::review`].
     fn confirm(&mut self, question: &str, flag: &str) -> anyhow::Result<bool>;
 
+    /// Lets the user choose one of several things to do, by its position; nothing where nobody can be asked or the user leaves.
+    ///
+    /// # Errors
+    /// Where the terminal is gone.
+    fn choose(&mut self, _question: &str, _choices: &[Choice<'_>]) -> anyhow::Result<Option<usize>> {
+        Ok(None)
+    }
+
     /// Tells what is going on; must return at once.
     fn tell(&mut self, event: Event<'_>);
+}
+
+/// Something that a user can choose to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Choice<'a> {
+    /// The key that chooses it.
+    pub key: char,
+    /// What is done, with its key in brackets: `(v)iew`.
+    pub label: &'a str,
 }
 
 /// A valid plan, ready to be decided on.
@@ -93,6 +110,11 @@ pub enum Question<'a> {
     Instead {
         /// The title of the plan.
         title: &'a str,
+    },
+    /// Why a verdict on a change is overridden.
+    Reason {
+        /// The id of the change.
+        change: &'a str,
     },
     /// The answer to CHAT_WITH_USER, INVOKE or CONCLUDE.
     Answer {

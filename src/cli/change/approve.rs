@@ -1,0 +1,31 @@
+//! `teddy change approve`
+
+use std::process::ExitCode;
+
+use super::super::app::App;
+use super::steps::said;
+use crate::change::id::ChangeId;
+use crate::workflow::change::approve::approve;
+
+/// Approve a change against its challenge or its review; the reason is recorded
+///
+/// A proposed or rejected change can be implemented then; one whose tasks are done is complete.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  teddy change approve add-auth --reason 'the open point is settled in the next change'")]
+pub(super) struct Args {
+    /// The change
+    id: String,
+    /// Why
+    #[arg(long, value_name = "TEXT")]
+    reason: String,
+}
+
+/// Approves.
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    let id = ChangeId::parse(&args.id)?;
+    let project = app.project()?;
+    let mut user = app.user(&project, false);
+    let change = approve(&project, &id, &args.reason, user.as_mut())?;
+    drop(user);
+    said(app, &change)
+}

@@ -1,0 +1,56 @@
+//! `teddy change archive`
+
+use std::process::ExitCode;
+
+use super::super::app::App;
+use super::super::exit;
+use crate::change::id::ChangeId;
+use crate::workflow::change::archive::archive;
+use crate::workflow::restore::OnOverlap;
+
+/// Merge the specs of a complete change into the project's specs/
+///
+/// A three-way merge against the specs as they were when the change began. Where somebody else changed the same lines
+/// meanwhile, nothing is written and the exit code is 4, until you say which side counts.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  teddy change archive add-auth\n  teddy change archive add-auth --markers\n  teddy undo -s change/add-auth"
+)]
+pub(super) struct Args {
+    /// The change
+    id: String,
+    /// Keep the project's side where both changed the same lines
+    #[arg(long, group = "side")]
+    ours: bool,
+    /// Take the change's side there
+    #[arg(long, group = "side")]
+    theirs: bool,
+    /// Write conflict markers there
+    #[arg(long, group = "side")]
+    markers: bool,
+}
+
+/// Archives.
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    let id = ChangeId::parse(&args.id)?;
+    let on_overlap = match (args.ours, args.theirs, args.markers) {
+        (true, ..) => OnOverlap::Ours,
+        (_, true, _) => OnOverlap::Theirs,
+        (.., true) => OnOverlap::Markers,
+        _ => OnOverlap::Stop,
+    };
+    let mut project = app.project()?;
+    let mut user = app.user(&project, false);
+    let archived = archive(&mut project, &id, on_overlap, user.as_mut())?;
+    drop(user);
+    if app.global.json {
+        app.print_json(&archived)?;
+    } else if archived.conflicts.is_empty() {
+        app.print(format!("{id} {}\n", archived.phase.word()))?;
+        archived.done.iter().for_each(|line| app.say(line));
+    } else {
+        archived.conflicts.iter().for_each(|path| app.warn(&format!("`{path}` was changed by somebody else in the same place")));
+        app.say("Nothing was written. `--ours`, `--theirs` or `--markers` says which side counts there.");
+    }
+    Ok(if archived.conflicts.is_empty() { exit::DONE } else { exit::OVERLAP }.into())
+}

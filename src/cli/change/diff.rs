@@ -1,0 +1,43 @@
+//! `teddy change diff`
+
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+
+use super::super::app::App;
+use super::super::{diff, exit};
+use super::log::step;
+use crate::change::id::ChangeId;
+
+/// Show what a change did to the code, or what differs between two steps of its documents
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  teddy change diff add-auth          what implementing it changed in the code\n  teddy change diff add-auth 3        its documents from step 3 to now\n  teddy change diff add-auth 3 5      from step 3 to step 5"
+)]
+pub(super) struct Args {
+    /// The change
+    id: String,
+    /// A step: its number in `teddy change log`, or anything that `git rev-parse` takes
+    from: Option<String>,
+    /// Another step, the newest one if left out
+    to: Option<String>,
+}
+
+/// Prints the difference.
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    let id = ChangeId::parse(&args.id)?;
+    let project = app.project()?;
+    let change = project.change(&id)?;
+    let sides = match &args.from {
+        None => project
+            .span_of(&id)?
+            .with_context(|| format!("nothing of `{id}` is implemented yet; `teddy change diff {id} 1` compares its documents"))?,
+        Some(from) => {
+            let old = project.tree(step(&project, &id, from)?)?;
+            let new = args.to.as_ref().map(|to| project.tree(step(&project, &id, to)?)).transpose()?;
+            (old, new.unwrap_or(change.tree))
+        }
+    };
+    diff::show(app, &project, sides)?;
+    Ok(exit::DONE.into())
+}

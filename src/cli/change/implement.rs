@@ -1,0 +1,80 @@
+//! `teddy change impl` and `teddy change implement`
+
+use std::process::ExitCode;
+
+use super::super::app::App;
+use super::super::execute::code;
+use super::super::exit;
+use super::How;
+use crate::change::id::ChangeId;
+use crate::change::phase::Phase;
+use crate::workflow::change::implement::{Implemented, implement as do_tasks, implement_and_review};
+
+/// Implement a change: each open task as turns of its session, then reviews and fixes
+///
+/// Goes on where it stopped. Each plan is shown for approval as in `teddy execute`.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  teddy change impl add-auth\n  teddy change impl add-auth -y\n  teddy -s change/add-auth log\n\nExit codes: 0 complete, 1 not complete, 3 a plan was rejected, 4 a result overlaps with your own edits"
+)]
+pub(super) struct Args {
+    /// The change
+    id: String,
+    /// Approve every plan
+    #[arg(short, long)]
+    yes: bool,
+    #[command(flatten)]
+    how: How,
+}
+
+/// Do the open tasks of a change, and what its last review wants mended
+#[derive(clap::Args)]
+pub(super) struct Implement {
+    /// The change
+    id: String,
+    /// Approve every plan
+    #[arg(short, long)]
+    yes: bool,
+    #[command(flatten)]
+    how: How,
+}
+
+/// Implements and reviews.
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    let id = ChangeId::parse(&args.id)?;
+    let mut project = app.project()?;
+    let mut user = app.user(&project, args.yes);
+    let implemented = implement_and_review(&mut project, &id, &args.how.wish(), user.as_mut())?;
+    drop(user);
+    show(app, &implemented)
+}
+
+/// Implements.
+pub(super) fn implement(args: Implement, app: &mut App) -> anyhow::Result<ExitCode> {
+    let id = ChangeId::parse(&args.id)?;
+    let mut project = app.project()?;
+    let mut user = app.user(&project, args.yes);
+    let implemented = do_tasks(&mut project, &id, &args.how.wish(), user.as_mut())?;
+    drop(user);
+    let code = show(app, &implemented)?;
+    Ok(if implemented.stopped.is_none() { exit::DONE.into() } else { code })
+}
+
+/// Prints what came of it, and returns the exit code.
+pub(super) fn show(app: &App, implemented: &Implemented) -> anyhow::Result<ExitCode> {
+    if app.global.json {
+        app.print_json(implemented)?;
+    } else {
+        let Implemented { change, phase, done, tasks, .. } = implemented;
+        app.print(format!("{change} {}, {done} of {tasks} tasks done\n", phase.word()))?;
+        if let Some(verdict) = implemented.verdict {
+            app.say(&format!("{} after {} reviews: {}.", verdict.word(), implemented.reviews, implemented.issues.words()));
+        }
+        if let Some(why) = &implemented.stopped {
+            app.warn(&format!("stopped: {why}"));
+        }
+        app.say(&format!("Next: {}", implemented.next));
+    }
+    let stopped = implemented.at.as_ref().map(code).filter(|code| *code != exit::DONE);
+    Ok(if implemented.phase == Phase::Complete { exit::DONE } else { stopped.unwrap_or(exit::FAILED) }.into())
+}

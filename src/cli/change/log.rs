@@ -1,0 +1,56 @@
+//! `teddy change log`
+
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+
+use super::super::app::App;
+use super::super::exit;
+use crate::change::id::ChangeId;
+use crate::git::object::CommitId;
+use crate::text::visible::visible;
+use crate::ui::style::{Line, Tone};
+use crate::workflow::project::Project;
+
+/// List the steps of a change, newest first
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  teddy change log add-auth\n  git log refs/teddy/changes/add-auth")]
+pub(super) struct Args {
+    /// The change
+    id: String,
+    /// At most this many
+    #[arg(short = 'n', long, value_name = "N")]
+    max_count: Option<usize>,
+}
+
+/// Prints the list.
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    let project = app.project()?;
+    let change = project.change(&ChangeId::parse(&args.id)?)?;
+    let mut rows = change.commit.map(|commit| project.changes().steps(commit)).transpose()?.unwrap_or_default();
+    let all = rows.len();
+    rows.truncate(args.max_count.unwrap_or(usize::MAX));
+    if app.global.json {
+        app.print_json(&rows)?;
+        return Ok(exit::DONE.into());
+    }
+    let paint = app.paint_results();
+    let line = |(index, row): (usize, &crate::change::store::Row)| {
+        let line = Line::of(Tone::Strong, &format!("{:>4} ", all - index))
+            .with(Tone::Accent, &format!("{} ", &row.commit.to_string()[..8]))
+            .with(Tone::Faint, &format!("{:12} ", visible(&row.phase)))
+            .with(Tone::Plain, &visible(&row.title));
+        format!("{}\n", line.paint(paint))
+    };
+    app.page(&project, &rows.iter().enumerate().map(line).collect::<String>())?;
+    Ok(exit::DONE.into())
+}
+
+/// Returns the commit of a step: by its number, or by an expression of git.
+pub(super) fn step(project: &Project, id: &ChangeId, name: &str) -> anyhow::Result<CommitId> {
+    let Ok(number) = name.parse::<usize>() else { return project.repository.rev_parse(name) };
+    let newest = project.change(id)?.commit.context("the change has no step")?;
+    let rows = project.changes().steps(newest)?;
+    let row = rows.len().checked_sub(number).filter(|_| number > 0).and_then(|at| rows.get(at));
+    Ok(row.with_context(|| format!("`{id}` has no step {number}; its steps are 1 to {}", rows.len()))?.commit)
+}

@@ -1,0 +1,88 @@
+//! `teddy change`: one file for each command, or for commands that are one call each.
+
+mod approve;
+mod archive;
+mod diff;
+mod implement;
+mod log;
+mod plan;
+mod show;
+mod status;
+mod steps;
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+use super::app::App;
+use crate::workflow::change::Wish;
+
+/// Plan a change in documents, have them challenged, implement it, have it reviewed, archive its specs
+///
+/// A change is the ref refs/teddy/changes/<id>, each step a commit: STATE.yaml, proposal.md, specs/*.md, tasks.md.
+/// `plan`, `impl` and `archive` do whatever its phase asks for; the other commands are their steps. The models of the
+/// roles author, challenger, implementer and reviewer are set in `change.roles`.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  teddy change plan add-auth 'People log in with a password'\n  teddy change impl add-auth -y\n  teddy change archive add-auth\n  git log refs/teddy/changes/add-auth"
+)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// A command on changes.
+#[derive(Subcommand)]
+enum Command {
+    Plan(plan::Args),
+    Impl(implement::Args),
+    Archive(archive::Args),
+    Proposal(steps::Proposal),
+    Challenge(steps::Challenge),
+    Reproposal(steps::Reproposal),
+    Implement(implement::Implement),
+    Review(steps::Review),
+    Approve(approve::Args),
+    Validate(status::Validate),
+    Status(status::Args),
+    List(status::List),
+    Show(show::Args),
+    Log(log::Args),
+    Diff(diff::Args),
+}
+
+/// Options of every step that asks a model.
+#[derive(clap::Args)]
+struct How {
+    /// The model of every role, in place of `change.roles`: a name of the configuration, or `kind:id`
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+}
+
+impl How {
+    /// Returns what is wanted of every step.
+    fn wish(&self) -> Wish {
+        Wish { model: self.model.clone() }
+    }
+}
+
+/// Runs the command.
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    match args.command {
+        Command::Plan(args) => plan::run(args, app),
+        Command::Impl(args) => implement::run(args, app),
+        Command::Archive(args) => archive::run(args, app),
+        Command::Proposal(args) => steps::proposal(args, app),
+        Command::Challenge(args) => steps::challenge(args, app),
+        Command::Reproposal(args) => steps::reproposal(args, app),
+        Command::Implement(args) => implement::implement(args, app),
+        Command::Review(args) => steps::review(args, app),
+        Command::Approve(args) => approve::run(args, app),
+        Command::Validate(args) => status::validate(args, app),
+        Command::Status(args) => status::run(args, app),
+        Command::List(args) => status::list(args, app),
+        Command::Show(args) => show::run(args, app),
+        Command::Log(args) => log::run(args, app),
+        Command::Diff(args) => diff::run(args, app),
+    }
+}

@@ -1,0 +1,100 @@
+//! `teddy change plan`
+
+use std::process::ExitCode;
+
+use super::super::app::App;
+use super::super::exit;
+use super::{How, implement, show};
+use crate::change::id::ChangeId;
+use crate::change::phase::Phase;
+use crate::ui::terminal;
+use crate::workflow::change::Wish;
+use crate::workflow::change::approve::approve;
+use crate::workflow::change::implement::implement_and_review;
+use crate::workflow::change::plan::{Planned, plan};
+use crate::workflow::change::proposal::Idea;
+use crate::workflow::change::reproposal::reproposal;
+use crate::workflow::project::Project;
+use crate::workflow::user::{Choice, Question, User};
+
+/// Plan a change: write proposal, specs and tasks, then challenge and revise them until they pass
+///
+/// Goes on where the change stands. After `change.planning_iterations` reproposals the decision is yours: on a
+/// terminal you are asked, otherwise `teddy change approve` records it.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  teddy change plan add-auth 'People log in with a password'\n  teddy change plan add-auth\n  teddy change plan add-auth --json"
+)]
+pub(super) struct Args {
+    /// The change's id: lower-case words joined by hyphens
+    id: String,
+    /// What it is for; needed for a new change, left aside otherwise
+    description: Option<String>,
+    #[command(flatten)]
+    how: How,
+}
+
+/// Plans, says what came of it, and asks what to do next.
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    let id = ChangeId::parse(&args.id)?;
+    let mut project = app.project()?;
+    let mut user = app.user(&project, false);
+    let wish = args.how.wish();
+    let mut planned = plan(&project, &Idea { id: &id, description: args.description.as_deref() }, &wish, user.as_mut())?;
+    loop {
+        print(app, &planned)?;
+        if app.global.json || !terminal::is_there() {
+            break;
+        }
+        match next(&planned, user.as_mut())? {
+            Some('v') => app.page(&project, &show::everything(&project.change(&id)?))?,
+            Some('i') => return carry_out(app, &mut project, (&planned, &wish), user.as_mut()),
+            Some(_) => {
+                reproposal(&project, &id, None, (&wish, user.as_mut()))?;
+                planned = plan(&project, &Idea { id: &id, description: None }, &wish, user.as_mut())?;
+            }
+            None => break,
+        }
+    }
+    Ok(if planned.phase == Phase::Rejected { exit::FAILED } else { exit::DONE }.into())
+}
+
+/// Asks what to do next, where there is a choice.
+fn next(planned: &Planned, user: &mut dyn User) -> anyhow::Result<Option<char>> {
+    let view = Choice { key: 'v', label: "(v)iew" };
+    let implement = Choice { key: 'i', label: "(i)mplement" };
+    let go_on = Choice { key: 'c', label: "(c)ontinue fixing" };
+    let (question, choices) = match planned.phase {
+        Phase::Challenged => ("Ready to be implemented.", vec![implement, view]),
+        Phase::Proposed if planned.only_minor_issues => ("Only minor issues remain; it can be implemented.", vec![implement, view, go_on]),
+        Phase::Proposed => ("Significant issues remain; have a look at them.", vec![view, go_on, implement]),
+        _ => return Ok(None),
+    };
+    Ok(user.choose(question, &choices)?.map(|index| choices[index].key))
+}
+
+/// Implements the change; one that was not approved is approved first, with a reason.
+fn carry_out(app: &App, project: &mut Project, planned: (&Planned, &Wish), user: &mut dyn User) -> anyhow::Result<ExitCode> {
+    let (planned, wish) = planned;
+    let id = &planned.change;
+    if planned.phase == Phase::Proposed {
+        let Some(reason) = user.ask(&Question::Reason { change: id.as_str() })? else { return Ok(exit::FAILED.into()) };
+        approve(project, id, &reason, user)?;
+    }
+    let implemented = implement_and_review(project, id, wish, user)?;
+    implement::show(app, &implemented)
+}
+
+/// Prints what came of the planning.
+fn print(app: &App, planned: &Planned) -> anyhow::Result<()> {
+    if app.global.json {
+        return app.print_json(planned);
+    }
+    app.print(format!("{} {}, iteration {}\n", planned.change, planned.phase.word(), planned.iteration))?;
+    if let Some(verdict) = planned.verdict {
+        let minor = if planned.only_minor_issues { "; only minor issues remain" } else { "" };
+        app.say(&format!("{} after {} challenges: {}{minor}.", verdict.word(), planned.challenges, planned.issues.words()));
+    }
+    app.say(&format!("Next: {}", planned.next));
+    Ok(())
+}

@@ -1,0 +1,95 @@
+//! `teddy change status`, `list` and `validate`
+
+use std::process::ExitCode;
+
+use super::super::app::App;
+use super::super::exit;
+use crate::change::finding::is_usable;
+use crate::change::id::ChangeId;
+use crate::text::visible::visible;
+use crate::workflow::change::look::Row;
+
+/// Show where a change stands
+#[derive(clap::Args)]
+pub(super) struct Args {
+    /// The change
+    id: String,
+}
+
+/// List the changes
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  teddy change list\n  teddy change list --archived --json\n  git for-each-ref refs/teddy/changes")]
+pub(super) struct List {
+    /// Archived ones too
+    #[arg(long)]
+    archived: bool,
+}
+
+/// Check the documents of a change; every mistake with its line
+#[derive(clap::Args)]
+pub(super) struct Validate {
+    /// The change
+    id: String,
+}
+
+/// Prints where it stands.
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    let standing = app.project()?.change_standing(&ChangeId::parse(&args.id)?)?;
+    if app.global.json {
+        app.print_json(&standing)?;
+        return Ok(exit::DONE.into());
+    }
+    let row = &standing.row;
+    let mut text = format!("Change {}: {}\n", row.change, visible(&row.title));
+    text.push_str(&format!("Phase {}, iteration {}, {} of {} tasks done\n", row.phase.word(), row.iteration, row.done, row.tasks));
+    if let Some(verdict) = &standing.verdict {
+        let minor = if standing.only_minor_issues { "; only minor issues remain" } else { "" };
+        text.push_str(&format!("Latest review: {} ({}{minor})\n", visible(verdict), standing.issues.words()));
+    }
+    if !standing.stale.is_empty() {
+        text.push_str(&format!("Edited since it was challenged: {}\n", standing.stale.join(", ")));
+    }
+    if standing.findings > 0 {
+        text.push_str(&format!("The documents have {} mistakes; `teddy change validate {}` lists them\n", standing.findings, row.change));
+    }
+    if let Some(session) = &standing.session {
+        text.push_str(&format!("Session {session}\n"));
+    }
+    let usage = &standing.usage;
+    text.push_str(&format!("{} answers, {} tokens in, {} out, ${:.2}\n", usage.calls, usage.tokens_in, usage.tokens_out, usage.cost));
+    app.print(text)?;
+    app.say(&format!("Next: {}", standing.next));
+    Ok(exit::DONE.into())
+}
+
+/// Prints the list.
+pub(super) fn list(args: List, app: &mut App) -> anyhow::Result<ExitCode> {
+    let (rows, damaged) = app.project()?.change_rows(args.archived)?;
+    damaged.iter().for_each(|change| app.warn(&format!("cannot be read: {change}")));
+    if app.global.json {
+        app.print_json(&rows)?;
+        return Ok(exit::DONE.into());
+    }
+    let width = rows.iter().map(|row| row.change.as_str().len()).max().unwrap_or(0);
+    let line = |row: &Row| {
+        let tasks = format!("{}/{}", row.done, row.tasks);
+        format!("{:width$}  {:12}  {tasks:>5}  {}\n", row.change.as_str(), row.phase.word(), visible(&row.title))
+    };
+    app.print(rows.iter().map(line).collect::<String>())?;
+    if rows.is_empty() {
+        app.say("There is no change; `teddy change plan <id> '<description>'` starts one.");
+    }
+    Ok(exit::DONE.into())
+}
+
+/// Prints the mistakes.
+pub(super) fn validate(args: Validate, app: &mut App) -> anyhow::Result<ExitCode> {
+    let findings = app.project()?.validate_change(&ChangeId::parse(&args.id)?)?;
+    if app.global.json {
+        app.print_json(&findings)?;
+    } else {
+        app.print(findings.iter().map(|finding| format!("{}\n", visible(&finding.to_string()))).collect::<String>())?;
+        app.say(&format!("{} mistakes.", findings.len()));
+    }
+    Ok(if is_usable(&findings) { exit::DONE } else { exit::FAILED }.into())
+}

@@ -1,0 +1,144 @@
+//! `teddy change proposal`, `challenge`, `reproposal` and `review`
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use super::super::app::App;
+use super::super::exit;
+use super::super::plan::read_below;
+use super::How;
+use crate::change::error::next_step;
+use crate::change::id::ChangeId;
+use crate::change::store::Change;
+use crate::change::verdict::Verdict;
+use crate::change::{proposal, spec, tasks};
+use crate::workflow::change::challenge::Judgement;
+use crate::workflow::change::proposal::Idea;
+use crate::workflow::change::{challenge as challenging, proposal as proposing, reproposal as revising, review as reviewing};
+
+/// Write the documents of a change that are missing: proposal.md, specs/*.md, tasks.md
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  teddy change proposal add-auth 'People log in with a password'")]
+pub(super) struct Proposal {
+    /// The change's id: lower-case words joined by hyphens
+    id: String,
+    /// What it is for; needed for a new change, left aside otherwise
+    description: Option<String>,
+    #[command(flatten)]
+    how: How,
+}
+
+/// Have the documents of a change challenged; the verdict sets its phase
+#[derive(clap::Args)]
+pub(super) struct Challenge {
+    /// The change
+    id: String,
+    #[command(flatten)]
+    how: How,
+}
+
+/// Have the documents of a change revised, or put better ones in their place
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  teddy change reproposal add-auth -m 'without passwords'\n  teddy change show add-auth proposal.md > proposal.md; $EDITOR proposal.md\n  teddy change reproposal add-auth --from proposal.md"
+)]
+pub(super) struct Reproposal {
+    /// The change
+    id: String,
+    /// What you want besides what the challenger found
+    #[arg(short, long, value_name = "TEXT", conflicts_with = "from")]
+    message: Option<String>,
+    /// Take these files as documents: proposal.md, tasks.md; any other `<id>.md` is specs/<id>.md
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    from: Vec<String>,
+    #[command(flatten)]
+    how: How,
+}
+
+/// Have the implementation of a change reviewed; an approval completes it
+#[derive(clap::Args)]
+pub(super) struct Review {
+    /// The change
+    id: String,
+    #[command(flatten)]
+    how: How,
+}
+
+/// Writes what is missing.
+pub(super) fn proposal(args: Proposal, app: &mut App) -> anyhow::Result<ExitCode> {
+    let id = ChangeId::parse(&args.id)?;
+    let project = app.project()?;
+    let mut user = app.user(&project, false);
+    let idea = Idea { id: &id, description: args.description.as_deref() };
+    let (change, written) = proposing::proposal(&project, &idea, &args.how.wish(), user.as_mut())?;
+    drop(user);
+    if !app.global.json {
+        app.say(&format!("{written} documents were written."));
+    }
+    said(app, &change)
+}
+
+/// Challenges.
+pub(super) fn challenge(args: Challenge, app: &mut App) -> anyhow::Result<ExitCode> {
+    let id = ChangeId::parse(&args.id)?;
+    let project = app.project()?;
+    let mut user = app.user(&project, false);
+    let judgement = challenging::challenge(&project, &id, &args.how.wish(), user.as_mut())?;
+    drop(user);
+    judged(app, &judgement)
+}
+
+/// Revises.
+pub(super) fn reproposal(args: Reproposal, app: &mut App) -> anyhow::Result<ExitCode> {
+    let id = ChangeId::parse(&args.id)?;
+    let project = app.project()?;
+    let mut user = app.user(&project, false);
+    let change = if args.from.is_empty() {
+        revising::reproposal(&project, &id, args.message.as_deref(), (&args.how.wish(), user.as_mut()))?
+    } else {
+        let read = |path: &String| anyhow::Ok((document(path), read_below(app, path)?));
+        revising::edit(&project, &id, args.from.iter().map(read).collect::<anyhow::Result<_>>()?, user.as_mut())?
+    };
+    drop(user);
+    said(app, &change)
+}
+
+/// Returns which document a file is.
+fn document(path: &str) -> String {
+    let name = Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    if matches!(name.as_str(), proposal::FILE | tasks::FILE) { name } else { format!("{}{name}", spec::FOLDER) }
+}
+
+/// Reviews.
+pub(super) fn review(args: Review, app: &mut App) -> anyhow::Result<ExitCode> {
+    let id = ChangeId::parse(&args.id)?;
+    let project = app.project()?;
+    let mut user = app.user(&project, false);
+    let judgement = reviewing::review(&project, &id, &args.how.wish(), user.as_mut())?;
+    drop(user);
+    judged(app, &judgement)
+}
+
+/// Prints where a change stands.
+pub(super) fn said(app: &App, change: &Change) -> anyhow::Result<ExitCode> {
+    let (id, state) = (&change.id, &change.state);
+    if app.global.json {
+        app.print_json(&serde_json::json!({ "change": id, "phase": state.phase, "iteration": state.iteration, "commit": change.commit }))?;
+    } else {
+        app.print(format!("{id} {}, iteration {}\n", state.phase.word(), state.iteration))?;
+        app.say(&format!("Next: {}", next_step(id, state.phase)));
+    }
+    Ok(exit::DONE.into())
+}
+
+/// Prints a verdict.
+fn judged(app: &App, judgement: &Judgement) -> anyhow::Result<ExitCode> {
+    if app.global.json {
+        app.print_json(judgement)?;
+    } else {
+        let Judgement { change, phase, verdict, issues, .. } = judgement;
+        app.print(format!("{change} {}: {} ({})\n", phase.word(), verdict.word(), issues.words()))?;
+        app.say(&format!("Next: {}", next_step(change, *phase)));
+    }
+    Ok(if judgement.verdict == Verdict::Rejected { exit::FAILED } else { exit::DONE }.into())
+}

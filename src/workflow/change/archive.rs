@@ -1,0 +1,118 @@
+//! The workflow `archive`: a change's specs become part of the project's.
+//!
+//! A three-way merge against the specs as they were when the change began, brought to the user's
+//! files as a turn's result is: their own edits stay, and where the two meet nothing is written.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::archive_turn::{Writing, write};
+use super::challenge::require_usable;
+use super::{Step, now};
+use crate::change::error::ChangeError;
+use crate::change::id::ChangeId;
+use crate::change::phase::{Event as Happened, Phase};
+use crate::change::spec::FOLDER;
+use crate::change::state::Entry as Noted;
+use crate::change::store::{BASE, Change};
+use crate::git::object::{Entry, TreeId};
+use crate::session::turn::Turn;
+use crate::workflow::complete::{Fit, Move};
+use crate::workflow::project::Project;
+use crate::workflow::restore::{OnOverlap, lossy};
+use crate::workflow::user::User;
+
+/// What an archive came to.
+#[derive(Debug, Clone, Serialize)]
+pub struct Archived {
+    /// The change.
+    pub change: ChangeId,
+    /// The phase after it.
+    pub phase: Phase,
+    /// What happened to the project's specs, a line for each file.
+    pub done: Vec<String>,
+    /// Specs that the change and somebody else have changed in different ways; nothing was written then.
+    pub conflicts: Vec<String>,
+}
+
+/// Merges a change's specs into the project's.
+///
+/// # Errors
+/// [`ChangeError::ChangeNotComplete`], or where the repository or the files cannot be written.
+pub fn archive(project: &mut Project, id: &ChangeId, on_overlap: OnOverlap, user: &mut dyn User) -> anyhow::Result<Archived> {
+    let _change_lock = project.lock_change(id, "archive")?;
+    project.recover_now(user)?;
+    let mut change = project.change(id)?;
+    if change.state.phase != Phase::Complete {
+        return Err(ChangeError::ChangeNotComplete { id: id.clone(), phase: change.state.phase }.into());
+    }
+    require_usable(id, &change.documents, user)?;
+    project.open_work(&change)?;
+    let _session_lock = project.lock_session(&id.session(), "archive")?;
+    let _lock = project.lock("archive")?;
+    let tip = project.store().tip(&id.session())?;
+    match merge(project, &change, &tip, on_overlap)? {
+        Err(conflicts) => Ok(Archived { change: id.clone(), phase: change.state.phase, done: Vec::new(), conflicts }),
+        Ok(done) => {
+            record(project, &mut change, &done)?;
+            Ok(Archived { change: id.clone(), phase: change.state.phase, done, conflicts: Vec::new() })
+        }
+    }
+}
+
+/// Merges the specs and brings them to the user's files; returns the conflicts where nothing was written.
+fn merge(project: &Project, change: &Change, tip: &Turn, on_overlap: OnOverlap) -> anyhow::Result<Result<Vec<String>, Vec<String>>> {
+    let forced: Vec<Vec<u8>> = change.documents.specs().map(|(path, _)| path.as_bytes().to_vec()).collect();
+    let recorded = project.record(tip, &forced)?;
+    let (base, target) = sides(project, change, recorded.tree)?;
+    let files = match project.fit(base, recorded.tree, target)? {
+        Fit::Clean(files) => files,
+        Fit::Overlap(paths, ways) => {
+            let to = match on_overlap {
+                OnOverlap::Stop => return Ok(Err(paths.iter().map(|path| lossy(path)).collect())),
+                OnOverlap::Ours => ways.ours,
+                OnOverlap::Theirs | OnOverlap::Exact => ways.theirs,
+                OnOverlap::Markers => ways.markers,
+            };
+            Move { from: ways.from, to }
+        }
+    };
+    if files.from == files.to {
+        return Ok(Ok(Vec::new()));
+    }
+    let (step, done) = write(project, &Writing { id: &change.id, tip, recorded: &recorded, files: &files })?;
+    let published = project.complete(&tip.session, &step, Some(&files))?;
+    if published.conflicts.is_empty() { Ok(Ok(done)) } else { Ok(Err(published.conflicts.iter().map(|path| lossy(path)).collect())) }
+}
+
+/// Returns two trees that are the user's files but for the specs: those of when the change began, and those with the change.
+fn sides(project: &Project, change: &Change, now: TreeId) -> anyhow::Result<(TreeId, TreeId)> {
+    let repository = &project.repository;
+    let mut old: BTreeMap<Vec<u8>, Option<Entry>> = BTreeMap::new();
+    for leaf in repository.leaves(now)?.into_iter().filter(|leaf| leaf.path.starts_with(FOLDER.as_bytes())) {
+        old.insert(leaf.path, None);
+    }
+    let mut new = BTreeMap::new();
+    for leaf in repository.leaves(change.tree)? {
+        let entry = Some(Entry { mode: leaf.mode, id: leaf.id });
+        let path = String::from_utf8_lossy(&leaf.path).into_owned();
+        if let Some(rest) = path.strip_prefix(BASE) {
+            old.insert([&FOLDER.as_bytes()[..FOLDER.len() - 1], rest.as_bytes()].concat(), entry);
+        } else if change.documents.0.contains_key(&path) && path.starts_with(FOLDER) {
+            new.insert(leaf.path, entry);
+        }
+    }
+    let base = repository.tree_with(now, &old)?;
+    let target = repository.tree_with(base, &new)?;
+    Ok((base, target))
+}
+
+/// Records that the change is archived. The caller holds the lock.
+fn record(project: &Project, change: &mut Change, done: &[String]) -> anyhow::Result<()> {
+    let names: Vec<String> = change.documents.specs().map(|(path, _)| path.clone()).collect();
+    let about = if names.is_empty() { "no specs".to_owned() } else { names.join(", ") };
+    let entry = Noted { about: Some(about.clone()), ..Noted::of("archive", &now()) };
+    let title = format!("Archive: {about}");
+    project.save_locked(change, Step { event: Happened::Archive, wanted: "archive", entry, title, lines: done.to_vec() })
+}

@@ -1,0 +1,157 @@
+//! Asking the model of a role, until its answer is what was asked for.
+
+use crate::change::id::ChangeId;
+use crate::change::usage::Taken;
+use crate::host::file::write_atomic;
+use crate::model::{Answer, Finish, Request, price, token};
+use crate::text::redact::redact;
+use crate::workflow::change::Wish;
+use crate::workflow::models::{Chosen, NoModel};
+use crate::workflow::project::Project;
+use crate::workflow::user::{Event, User};
+
+/// How often a role is asked for one thing.
+const MAX_ANSWERS: u64 = 2;
+
+/// Who is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Who writes the documents.
+    Author,
+    /// Who doubts them.
+    Challenger,
+    /// Who carries them out.
+    Implementer,
+    /// Who looks at what was done.
+    Reviewer,
+}
+
+impl Role {
+    /// Returns the word of the configuration.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Role::Author => "author",
+            Role::Challenger => "challenger",
+            Role::Implementer => "implementer",
+            Role::Reviewer => "reviewer",
+        }
+    }
+}
+
+/// What is asked.
+pub(super) struct Question<'a> {
+    /// Whom.
+    pub role: Role,
+    /// What it is about, for the user: `proposal.md`.
+    pub about: &'a str,
+    /// Its instructions.
+    pub system: String,
+    /// What it is shown.
+    pub input: &'a str,
+    /// What is wanted.
+    pub message: String,
+}
+
+/// Reads an answer, or says what is wrong with it, a line each.
+pub(super) type Read<'a, T> = &'a dyn Fn(&str) -> Result<T, Vec<String>>;
+
+impl Project {
+    /// Returns the name of a role's model.
+    ///
+    /// # Errors
+    /// [`NoModel`].
+    pub(super) fn role_model(&self, role: Role, wish: &Wish) -> anyhow::Result<String> {
+        let configured = || self.settings.change.roles.get(role.word()).or(self.settings.model.as_ref()).cloned();
+        Ok(wish.model.clone().or_else(configured).ok_or(NoModel)?)
+    }
+}
+
+/// Someone who asks for a change.
+pub(super) struct Desk<'a> {
+    /// The project.
+    pub project: &'a Project,
+    /// The change.
+    pub id: &'a ChangeId,
+    /// What is wanted of every step.
+    pub wish: &'a Wish,
+    /// The user.
+    pub user: &'a mut dyn User,
+}
+
+impl Desk<'_> {
+    /// Asks a role and returns what its answer is read as, and what it took.
+    pub(super) fn ask<T>(&mut self, question: Question<'_>, read: Read<'_, T>) -> anyhow::Result<(T, Taken)> {
+        let name = self.project.role_model(question.role, self.wish)?;
+        let answered = self.project.answers_in_change(self.id, &name)?;
+        let chosen = self.project.model_after(&name, answered)?;
+        self.user.tell(Event::Note(&format!("{}: {}", question.role.word(), question.about)));
+        let mut taken = Taken { model: name, ..Taken::default() };
+        let mut request =
+            Request { system: question.system, input: question.input.to_owned(), message: question.message.clone(), max_tokens: None };
+        loop {
+            let answer = self.answer(&chosen, &request, &mut taken)?;
+            let text = redact(&answer.text).into_owned();
+            let mistakes = match read(&text) {
+                Ok(value) => return Ok((value, taken)),
+                Err(mistakes) => mistakes,
+            };
+            if taken.calls >= MAX_ANSWERS {
+                return Err(self.useless(question.role, question.about, &text, &mistakes));
+            }
+            self.user.tell(Event::Warning(&format!("the answer is not {}; asking again:\n{}", question.about, mistakes.join("\n"))));
+            request.message = again(&question.message, &text, &mistakes);
+        }
+    }
+
+    /// Asks once.
+    fn answer(&mut self, chosen: &Chosen, request: &Request, taken: &mut Taken) -> anyhow::Result<Answer> {
+        let tokens = token::count(&request.input) + token::count(&request.system);
+        self.user.tell(Event::Asking { model: chosen.model.name(), tokens });
+        let answer = chosen.model.answer(request, &mut |text| self.user.tell(Event::Received { text }));
+        self.user.tell(Event::Answered);
+        let answer = answer?;
+        taken.calls += 1;
+        taken.tokens_in += answer.usage.input;
+        taken.tokens_out += answer.usage.output;
+        if let Some(cost) = price::cost(chosen.price.as_ref(), answer.usage) {
+            taken.cost = Some(taken.cost.unwrap_or_default() + cost);
+        }
+        match answer.finish {
+            Finish::Stop => Ok(answer),
+            _ => {
+                let kept = self.keep(&answer.text);
+                anyhow::bail!("the model's answer is cut off and was not taken{kept}; raise `max_tokens` of the model")
+            }
+        }
+    }
+
+    /// Says that no answer is what was asked for, and keeps the last one where the user can read it.
+    fn useless(&self, role: Role, about: &str, text: &str, mistakes: &[String]) -> anyhow::Error {
+        let kept = self.keep(text);
+        anyhow::anyhow!("the {}'s answer is not {about}, so that nothing was recorded{kept}:\n{}", role.word(), mistakes.join("\n"))
+    }
+
+    /// Keeps an answer that could not be taken; returns where, for a sentence.
+    fn keep(&self, text: &str) -> String {
+        let path = self.project.repository.teddy_dir().join("changes").join(self.id.as_str()).join("answer.md");
+        match write_atomic(&path, text.as_bytes()) {
+            Ok(()) => format!(" (it is kept in `{}`)", path.display()),
+            Err(_) => String::new(),
+        }
+    }
+}
+
+/// Returns the message that asks for a better answer.
+fn again(message: &str, answer: &str, mistakes: &[String]) -> String {
+    let fence = crate::text::fence::fence_for(answer, 4);
+    let list: String = mistakes.iter().map(|mistake| format!("- {mistake}\n")).collect();
+    format!(
+        "{message}\n\nYou have answered this before, and the answer had these mistakes:\n{list}\nYour answer was:\n{fence}markdown\n{}\n{fence}\n\nAnswer again, all of it.",
+        answer.trim_end()
+    )
+}
+
+/// Returns a prompt with its placeholders filled in.
+pub(super) fn fill(prompt: &str, id: &ChangeId, spec: &str) -> String {
+    prompt.replace("{{id}}", id.as_str()).replace("{{spec}}", spec)
+}

@@ -1,0 +1,119 @@
+//! The step `challenge`: a challenger doubts the documents, and its verdict sets the phase.
+
+use serde::Serialize;
+
+use super::ask::{Desk, Question, Role};
+use super::{Step, Wish, allow, now};
+use crate::change::document::Documents;
+use crate::change::error::ChangeError;
+use crate::change::finding::is_usable;
+use crate::change::id::ChangeId;
+use crate::change::phase::{Event as Happened, Phase};
+use crate::change::review::{self, Issues, Review};
+use crate::change::state::Entry;
+use crate::change::store::Change;
+use crate::change::verdict::{self, Verdict};
+use crate::change::{answer, proposal};
+use crate::workflow::project::Project;
+use crate::workflow::user::{Event, User};
+
+/// What a challenger is told.
+const CHALLENGER: &str = include_str!("../../../prompts/change/challenger.md");
+
+/// What a challenge or a review came to.
+#[derive(Debug, Clone, Serialize)]
+pub struct Judgement {
+    /// The change.
+    pub change: ChangeId,
+    /// The phase after it.
+    pub phase: Phase,
+    /// The iteration that was judged.
+    pub iteration: u32,
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The issues.
+    pub issues: Issues,
+    /// Whether only minor ones remain.
+    pub only_minor_issues: bool,
+}
+
+/// Challenges a change.
+///
+/// # Errors
+/// [`ChangeError`], or where the model gives no verdict; the phase is as it was then.
+pub fn challenge(project: &Project, id: &ChangeId, wish: &Wish, user: &mut dyn User) -> anyhow::Result<Judgement> {
+    let _lock = project.lock_change(id, "challenge")?;
+    project.recover_now(user)?;
+    let mut change = project.change(id)?;
+    judge(&mut Desk { project, id, wish, user }, &mut change)
+}
+
+/// Challenges a change that is locked.
+pub(super) fn judge(desk: &mut Desk<'_>, change: &mut Change) -> anyhow::Result<Judgement> {
+    // Any verdict will do to find out whether one may be given.
+    allow(change, Happened::Challenge(Verdict::Approved), "challenge")?;
+    require_usable(&change.id, &change.documents, desk.user)?;
+    let iteration = change.state.iteration;
+    let input = desk.project.material(change, desk.project.files_now()?)?;
+    let message = format!("Challenge iteration {iteration} of the change `{}` now.", change.id);
+    let about = "a review with a verdict";
+    let question = Question { role: Role::Challenger, about, system: CHALLENGER.to_owned(), input: &input, message };
+    let ((body, verdict), taken) = desk.ask(question, &read)?;
+    let review = block(Role::Challenger, iteration, (&body, verdict), &taken.model);
+    let issues = review.issues();
+    let text = review::append(change.documents.text(proposal::FILE), &review);
+    change.documents.put(proposal::FILE, text);
+    change.state.seal(&change.documents, &now());
+    let entry = Entry { verdict: Some(verdict), issues: Some(issues.into()), usage: Some(taken), ..Entry::of("challenge", &now()) };
+    let title = format!("Challenge {iteration}: {} ({})", verdict.word().to_lowercase().replace('_', " "), issues.words());
+    let step = Step { event: Happened::Challenge(verdict), wanted: "challenge", entry, title, lines: titles(&body) };
+    desk.project.save(change, step)?;
+    Ok(Judgement {
+        change: change.id.clone(),
+        phase: change.state.phase,
+        iteration,
+        verdict,
+        issues,
+        only_minor_issues: issues.only_minor(),
+    })
+}
+
+/// Stops where a document is wrong, and says how.
+pub(super) fn require_usable(id: &ChangeId, documents: &Documents, user: &mut dyn User) -> anyhow::Result<()> {
+    let findings = documents.check(id);
+    if is_usable(&findings) {
+        return Ok(());
+    }
+    let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    user.tell(Event::Warning(&lines.join("\n")));
+    Err(ChangeError::Invalid { id: id.clone(), count: findings.len() }.into())
+}
+
+/// Reads an answer as a review with one verdict.
+pub(super) fn read(text: &str) -> Result<(String, Verdict), Vec<String>> {
+    let body = answer::review(text);
+    match verdict::read(&body) {
+        Ok(verdict) => Ok((body, verdict)),
+        Err(error) => Err(vec![format!("the verdict is unknown: {error}")]),
+    }
+}
+
+/// Makes the block of a review.
+pub(super) fn block(role: Role, iteration: u32, (body, verdict): (&str, Verdict), model: &str) -> Review {
+    Review {
+        line: 0,
+        iteration,
+        reviewer: role.word().to_owned(),
+        model: Some(model.to_owned()),
+        status: verdict.word().to_lowercase(),
+        body: review::plain(body),
+        closed: true,
+    }
+}
+
+/// Returns the titles of the issues, a line each.
+pub(super) fn titles(body: &str) -> Vec<String> {
+    let sections = crate::change::section::read(body);
+    let Some(all) = crate::change::section::find(&sections, 2, "issues") else { return Vec::new() };
+    crate::change::section::read(&all.body).into_iter().filter(|s| s.level == 3).map(|s| format!("- {}", s.title)).collect()
+}

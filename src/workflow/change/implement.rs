@@ -1,0 +1,207 @@
+//! The workflow `impl`: each open task a piece of work, then reviews and what they want mended.
+
+use serde::Serialize;
+
+use super::challenge::require_usable;
+use super::review::{last_review, review_locked};
+use super::work::{Work, Worked};
+use super::{Step, Wish, allow, now};
+use crate::change::error::{ChangeError, next_step};
+use crate::change::id::ChangeId;
+use crate::change::phase::{Event as Happened, Phase};
+use crate::change::review::Issues;
+use crate::change::state::Entry;
+use crate::change::store::Change;
+use crate::change::tasks;
+use crate::change::usage::Taken;
+use crate::change::verdict::Verdict;
+use crate::workflow::execute::Executed;
+use crate::workflow::project::Project;
+use crate::workflow::user::{Event, User};
+
+/// What an implementation came to.
+#[derive(Debug, Clone, Serialize)]
+pub struct Implemented {
+    /// The change.
+    pub change: ChangeId,
+    /// The phase after it.
+    pub phase: Phase,
+    /// How many tasks are done.
+    pub done: usize,
+    /// How many there are.
+    pub tasks: usize,
+    /// How many reviews there were in this call.
+    pub reviews: u32,
+    /// How often issues were mended in this call.
+    pub fixes: u32,
+    /// The last verdict of this call.
+    pub verdict: Option<Verdict>,
+    /// Its issues.
+    pub issues: Issues,
+    /// Why it stopped before it was complete.
+    pub stopped: Option<String>,
+    /// The turn at which it stopped.
+    #[serde(skip)]
+    pub at: Option<Executed>,
+    /// What comes next.
+    pub next: String,
+}
+
+/// How far the tasks came.
+enum Progress {
+    /// All of them are done.
+    Ready,
+    /// Something stops them.
+    Stopped(String, Box<Executed>),
+}
+
+/// Implements a change: tasks, then reviews and fixes until it is approved or the limit is reached.
+///
+/// # Errors
+/// [`ChangeError::ChangeNotReady`], or where a step fails.
+pub fn implement_and_review(project: &mut Project, id: &ChangeId, wish: &Wish, user: &mut dyn User) -> anyhow::Result<Implemented> {
+    let _lock = project.lock_change(id, "impl")?;
+    let mut change = begin(project, id, "impl", user)?;
+    let mut result = Implemented::of(&change);
+    let most = project.settings.change.implementation_iterations;
+    loop {
+        if due_fix(&change).is_some() {
+            if result.fixes >= most && result.reviews > 0 {
+                result.stopped = Some(format!("the review still wants something mended after {most} rounds"));
+                break;
+            }
+            result.fixes += 1;
+        }
+        if let Progress::Stopped(why, at) = tasks_and_fix(project, &mut change, (wish, &mut *user))? {
+            (result.stopped, result.at) = (Some(why), Some(*at));
+            break;
+        }
+        let judgement = review_locked(project, &mut change, (wish, &mut *user))?;
+        result.reviews += 1;
+        (result.verdict, result.issues) = (Some(judgement.verdict), judgement.issues);
+        match judgement.verdict {
+            Verdict::Approved => break,
+            Verdict::Rejected => {
+                result.stopped = Some("the review rejects the implementation as a whole".to_owned());
+                break;
+            }
+            Verdict::NeedsRevision => {}
+        }
+    }
+    Ok(result.finish(&change))
+}
+
+/// Does the open tasks of a change, and what the last review wants mended, without a review.
+///
+/// # Errors
+/// As for [`implement_and_review`].
+pub fn implement(project: &mut Project, id: &ChangeId, wish: &Wish, user: &mut dyn User) -> anyhow::Result<Implemented> {
+    let _lock = project.lock_change(id, "implement")?;
+    let mut change = begin(project, id, "implement", user)?;
+    let mut result = Implemented::of(&change);
+    result.fixes = u32::from(due_fix(&change).is_some());
+    if let Progress::Stopped(why, at) = tasks_and_fix(project, &mut change, (wish, user))? {
+        (result.stopped, result.at) = (Some(why), Some(*at));
+    }
+    Ok(result.finish(&change))
+}
+
+/// Begins to implement, or goes on; the phase is `implementing` before anybody is asked for anything.
+fn begin(project: &mut Project, id: &ChangeId, wanted: &'static str, user: &mut dyn User) -> anyhow::Result<Change> {
+    project.recover_now(user)?;
+    let mut change = project.change(id)?;
+    allow(&change, Happened::Implement, wanted)?;
+    require_usable(id, &change.documents, user)?;
+    let stale = change.state.stale(&change.documents);
+    if !stale.is_empty() {
+        user.tell(Event::Warning(&format!("edited since it was challenged: {}", stale.join(", "))));
+    }
+    if change.state.phase == Phase::Challenged {
+        let entry = Entry::of("implement", &now());
+        let lines = vec![format!("Its turns are in refs/teddy/sessions/{}.", id.session())];
+        project.save(&mut change, Step { event: Happened::Implement, wanted, entry, title: "Begin to implement".to_owned(), lines })?;
+    }
+    project.open_work(&change)?;
+    Ok(change)
+}
+
+/// Does every open task in order, then what the last review wants mended.
+fn tasks_and_fix(project: &mut Project, change: &mut Change, doing: (&Wish, &mut dyn User)) -> anyhow::Result<Progress> {
+    let (wish, user) = doing;
+    while let Some(task) = tasks::read(change.documents.text(tasks::FILE)).into_iter().find(|task| !task.done) {
+        user.tell(Event::Note(&format!("task {}: {}", task.number, task.title)));
+        match project.work(change, &Work::task(change, &task), (wish, &mut *user))? {
+            Worked::Done(turn, taken) => tick(project, change, &task, (turn, taken))?,
+            Worked::Stopped(why, at) => return Ok(Progress::Stopped(format!("task {}: {why}", task.number), at)),
+        }
+    }
+    let Some((number, body)) = due_fix(change) else { return Ok(Progress::Ready) };
+    user.tell(Event::Note(&format!("mending what review {number} found")));
+    match project.work(change, &Work::fix(change, number, &body), (wish, user))? {
+        Worked::Done(turn, usage) => {
+            let entry = Entry { about: Some(format!("review {number}")), turn: Some(turn), usage, ..Entry::of("fix", &now()) };
+            let title = format!("Mend what review {number} found (turn {turn})");
+            project.save(change, Step { event: Happened::Implement, wanted: "implement", entry, title, lines: Vec::new() })?;
+            Ok(Progress::Ready)
+        }
+        Worked::Stopped(why, at) => Ok(Progress::Stopped(format!("review {number}: {why}"), at)),
+    }
+}
+
+/// Records that a task is done.
+fn tick(project: &Project, change: &mut Change, task: &tasks::Task, (turn, usage): (u64, Option<Taken>)) -> anyhow::Result<()> {
+    let stale = change.state.stale(&change.documents).iter().any(|name| name == tasks::FILE);
+    let text = tasks::tick(change.documents.text(tasks::FILE), &task.number);
+    if !stale {
+        change.state.seal_one(tasks::FILE, &text, &now());
+    }
+    change.documents.put(tasks::FILE, text);
+    let entry = Entry { about: Some(task.number.clone()), turn: Some(turn), usage, ..Entry::of("task", &now()) };
+    let title = format!("Do {}: {} (turn {turn})", task.number, task.title);
+    project.save(change, Step { event: Happened::Implement, wanted: "implement", entry, title, lines: Vec::new() })
+}
+
+/// Returns the review whose issues are to be mended: its number and text. None where it is approved, or was mended since.
+fn due_fix(change: &Change) -> Option<(usize, String)> {
+    let (at, entry) = change.state.last("review")?;
+    let mended = change.state.last("fix").is_some_and(|(fix, _)| fix > at);
+    if mended || entry.verdict != Some(Verdict::NeedsRevision) {
+        return None;
+    }
+    last_review(change)
+}
+
+impl Implemented {
+    /// Returns the result of a call that did nothing yet.
+    fn of(change: &Change) -> Implemented {
+        Implemented {
+            change: change.id.clone(),
+            phase: change.state.phase,
+            done: 0,
+            tasks: 0,
+            reviews: 0,
+            fixes: 0,
+            verdict: None,
+            issues: Issues::default(),
+            stopped: None,
+            at: None,
+            next: String::new(),
+        }
+    }
+
+    /// Fills in where the change stands now.
+    fn finish(mut self, change: &Change) -> Implemented {
+        let tasks = tasks::read(change.documents.text(tasks::FILE));
+        self.tasks = tasks.len();
+        self.done = tasks.iter().filter(|task| task.done).count();
+        self.phase = change.state.phase;
+        self.next = next_step(&change.id, self.phase);
+        self
+    }
+}
+
+/// Stops where tasks are open.
+pub(super) fn require_done(change: &Change) -> Result<(), ChangeError> {
+    let open = tasks::read(change.documents.text(tasks::FILE)).iter().filter(|task| !task.done).count();
+    if open == 0 { Ok(()) } else { Err(ChangeError::OpenTasks { id: change.id.clone(), open }) }
+}

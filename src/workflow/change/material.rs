@@ -1,0 +1,96 @@
+//! What the models of a change are shown: the project as it is, and the documents of the change.
+
+use crate::change::document::Documents;
+use crate::change::proposal;
+use crate::change::review;
+use crate::change::spec;
+use crate::change::store::Change;
+use crate::git::object::{BlobId, Mode, TreeId};
+use crate::session::input::{language, structure};
+use crate::text::fence::fence_for;
+use crate::text::redact::redact;
+use crate::text::visible::visible;
+use crate::workflow::project::Project;
+
+/// The largest file of the project that is shown, in bytes.
+const MAX_FILE: usize = 64 * 1024;
+/// The most that all files of the project may take, in bytes.
+const MAX_FILES: usize = 400 * 1024;
+
+impl Project {
+    /// Returns what a role is shown of a change.
+    ///
+    /// # Errors
+    /// Where the repository cannot be read.
+    pub(super) fn material(&self, change: &Change, tree: TreeId) -> anyhow::Result<String> {
+        let leaves = self.repository.leaves(tree)?;
+        let paths: Vec<String> = leaves.iter().filter_map(|leaf| String::from_utf8(leaf.path.clone()).ok()).collect();
+        let mut text = format!("# Change `{}`\n\n## 1. Description\n\n", change.id);
+        text.push_str(change.state.description.as_deref().unwrap_or("(none)").trim());
+        text.push_str("\n\n## 2. Project Structure\n");
+        block(&mut text, "", &structure(&paths));
+        text.push_str("\n## 3. Files of the Project\n\n");
+        let wanted = wanted(&change.documents, &paths);
+        let mut room = MAX_FILES;
+        for leaf in leaves.iter().filter(|leaf| matches!(leaf.mode, Mode::File | Mode::Executable)) {
+            let Some(path) = std::str::from_utf8(&leaf.path).ok().filter(|path| wanted.iter().any(|wanted| wanted == path)) else {
+                continue;
+            };
+            let bytes = self.repository.blob(BlobId::of(leaf.id))?;
+            file(&mut text, path, &bytes, &mut room);
+        }
+        text.push_str("## 4. Documents of the Change\n\n");
+        for (path, content) in &change.documents.0 {
+            document(&mut text, path, content);
+        }
+        Ok(redact(&text).into_owned())
+    }
+}
+
+/// Returns the paths of the files that are shown: the project's specs, its readme, and what the proposal names.
+fn wanted(documents: &Documents, paths: &[String]) -> Vec<String> {
+    let named = proposal::read(documents.text(proposal::FILE)).files;
+    let shown = |path: &&String| spec::id_of(path).is_some() || path.as_str() == "README.md" || named.contains(path);
+    paths.iter().filter(shown).cloned().collect()
+}
+
+/// Shows a file of the project.
+fn file(text: &mut String, path: &str, bytes: &[u8], room: &mut usize) {
+    text.push_str(&format!("### `{}`\n", visible(path)));
+    match std::str::from_utf8(bytes) {
+        Ok(content) if bytes.len() <= MAX_FILE.min(*room) => {
+            *room -= bytes.len();
+            block(text, language(path), content);
+        }
+        Ok(_) => text.push_str(&format!("({} bytes, too large to be shown)\n", bytes.len())),
+        Err(_) => text.push_str(&format!("({} bytes, no text)\n", bytes.len())),
+    }
+    text.push('\n');
+}
+
+/// Shows a document of the change.
+pub(super) fn document(text: &mut String, path: &str, content: &str) {
+    text.push_str(&format!("### `{path}`\n"));
+    block(text, "markdown", content);
+    text.push('\n');
+}
+
+/// Returns the documents that are agreed on, for whoever carries them out: without reviews.
+pub(super) fn agreed(documents: &Documents) -> String {
+    let mut text = String::new();
+    for (path, content) in documents.0.iter().filter(|(path, _)| *path != crate::change::document::REVIEW) {
+        let (body, _) = review::split(content);
+        document(&mut text, path, body.trim_end());
+    }
+    text
+}
+
+/// Shows a text in a fence that nothing inside closes.
+pub(super) fn block(text: &mut String, language: &str, content: &str) {
+    let fence = fence_for(content, 4);
+    text.push_str(&format!("{fence}{language}\n{content}"));
+    if !content.is_empty() && !content.ends_with('\n') {
+        text.push('\n');
+    }
+    text.push_str(&format!("{fence}\n"));
+}

@@ -1,0 +1,140 @@
+//! The workflow of a change: plan, impl, archive, and the steps that they are made of.
+//!
+//! A step asks a model, or the user, for one thing and records it as one commit; so a call that is
+//! cut short anywhere loses at most the answer that was on its way. Workflows decide on the phase
+//! alone; a step looks at the documents to see what is left to do.
+
+pub mod approve;
+pub mod archive;
+mod archive_turn;
+mod ask;
+pub mod challenge;
+pub mod implement;
+pub mod look;
+mod material;
+pub mod plan;
+pub mod proposal;
+pub mod reproposal;
+pub mod review;
+mod work;
+
+use anyhow::Context as _;
+
+use crate::change::error::ChangeError;
+use crate::change::id::ChangeId;
+use crate::change::message;
+use crate::change::phase::{self, Event};
+use crate::change::state::Entry;
+use crate::change::store::{Change, ChangeStore};
+use crate::git::object::TreeId;
+use crate::git::reference::{Expected, MoveError};
+use crate::host::clock;
+use crate::host::lock::{Lock, LockError, PATIENCE};
+use crate::host::sync::sync;
+use crate::workflow::project::Project;
+
+/// What is wanted of every step.
+#[derive(Debug, Clone, Default)]
+pub struct Wish {
+    /// The model of every role, in place of the configured ones.
+    pub model: Option<String>,
+}
+
+/// A step that is about to be recorded.
+struct Step {
+    /// What happened.
+    event: Event,
+    /// The command, for a message.
+    wanted: &'static str,
+    /// What is kept of it.
+    entry: Entry,
+    /// The subject of the commit.
+    title: String,
+    /// The lines of the commit.
+    lines: Vec<String>,
+}
+
+/// Returns the time, RFC 3339.
+fn now() -> String {
+    clock::now().timestamp().to_string()
+}
+
+impl Project {
+    /// Returns the changes.
+    pub fn changes(&self) -> ChangeStore<'_> {
+        ChangeStore { repository: &self.repository }
+    }
+
+    /// Reads a change.
+    ///
+    /// # Errors
+    /// [`ChangeError::ChangeNotFound`], or where its state cannot be read.
+    pub fn change(&self, id: &ChangeId) -> anyhow::Result<Change> {
+        self.changes().read(id)
+    }
+
+    /// Takes the lock under which one process works on a change.
+    ///
+    /// # Errors
+    /// Where another process holds it for too long.
+    fn lock_change(&self, id: &ChangeId, command: &str) -> Result<Lock, LockError> {
+        Lock::take(&self.repository.teddy_dir().join("changes").join(id.as_str()), command, PATIENCE)
+    }
+
+    /// Returns the user's files as they are.
+    fn files_now(&self) -> anyhow::Result<TreeId> {
+        let _lock = self.lock("change")?;
+        Ok(self.snapshot(&[]).context("recording your files")?.tree)
+    }
+
+    /// Records a step, if the phase allows it. Takes the lock under which refs move.
+    fn save(&self, change: &mut Change, step: Step) -> anyhow::Result<()> {
+        let _lock = self.lock("change")?;
+        self.save_locked(change, step)
+    }
+
+    /// Records a step, if the phase allows it. The caller holds the lock under which refs move.
+    fn save_locked(&self, change: &mut Change, step: Step) -> anyhow::Result<()> {
+        let mut after = change.clone();
+        let Step { event, wanted, entry, title, lines } = step;
+        after.state.take(event, entry).map_err(|illegal| ChangeError::of(&change.id, wanted, illegal))?;
+        let message = message::render(&title, &lines, &after.state);
+        let (commit, tree) = self.changes().write(&after, &message)?;
+        let folder = self.repository.common_dir();
+        sync(&folder, &[]).context("making the step's objects durable")?;
+        let expected = change.commit.map_or(Expected::Absent, Expected::At);
+        let log = format!("teddy: change {wanted}");
+        // The ref moves last: a crash before this line leaves only unreachable objects.
+        self.repository.move_reference(&change.id.reference(), expected, commit, &log).map_err(|error| match error {
+            MoveError::Moved { .. } => anyhow::anyhow!("change `{}` got another step meanwhile; nothing was changed", change.id),
+            MoveError::Store(error) => error,
+        })?;
+        sync(&folder, &[]).context("making the change's ref durable")?;
+        *change = Change { commit: Some(commit), tree, ..after };
+        Ok(())
+    }
+
+    /// Returns how many answers a model gave for a change: for its documents, and in its session.
+    ///
+    /// # Errors
+    /// Where the repository cannot be read.
+    pub fn answers_in_change(&self, id: &ChangeId, model: &str) -> anyhow::Result<usize> {
+        let mut count = match self.repository.reference(&id.reference())? {
+            Some(_) => self.change(id)?.state.answers_of(model),
+            None => 0,
+        };
+        let session = id.session();
+        if self.repository.reference(&session.reference())?.is_some() {
+            for turn in self.store().history(self.store().tip(&session)?) {
+                count += usize::from(turn?.meta.model.is_some_and(|used| used.asked == model));
+            }
+        }
+        Ok(count)
+    }
+}
+
+/// Finds out whether a phase allows a step, before anybody is asked for anything.
+fn allow(change: &Change, event: Event, wanted: &'static str) -> Result<(), ChangeError> {
+    let phase = Some(change.state.phase);
+    phase::next(phase, event).map(|_| ()).map_err(|illegal| ChangeError::of(&change.id, wanted, illegal))
+}

@@ -1,0 +1,115 @@
+//! The workflow `plan`: proposal, challenge, and reproposals until a verdict or the limit.
+
+use serde::Serialize;
+
+use super::Wish;
+use super::ask::Desk;
+use super::challenge::{Judgement, judge};
+use super::proposal::{Idea, propose};
+use super::reproposal::revise;
+use crate::change::error::{ChangeError, next_step};
+use crate::change::id::ChangeId;
+use crate::change::phase::Phase;
+use crate::change::review::Issues;
+use crate::change::verdict::Verdict;
+use crate::workflow::project::Project;
+use crate::workflow::user::User;
+
+/// What a call did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    /// The planning went on.
+    Planned,
+    /// The planning was complete before.
+    AlreadyComplete,
+    /// The change is beyond planning.
+    BeyondPlanning,
+}
+
+/// What a plan of a change came to.
+#[derive(Debug, Clone, Serialize)]
+pub struct Planned {
+    /// The change.
+    pub change: ChangeId,
+    /// What this call did.
+    pub action: Action,
+    /// The phase after it.
+    pub phase: Phase,
+    /// The iteration of the proposal.
+    pub iteration: u32,
+    /// How many documents were written anew.
+    pub written: usize,
+    /// How many challenges there were in this call.
+    pub challenges: u32,
+    /// How many reproposals there were in this call.
+    pub reproposals: u32,
+    /// The last verdict of this call.
+    pub verdict: Option<Verdict>,
+    /// Its issues.
+    pub issues: Issues,
+    /// Whether only minor ones remain.
+    pub only_minor_issues: bool,
+    /// What comes next.
+    pub next: String,
+}
+
+/// Plans a change as its phase says.
+///
+/// # Errors
+/// [`ChangeError::MissingDescription`] for a new change without one, [`ChangeError::Rejected`], or where a step fails.
+pub fn plan(project: &Project, idea: &Idea<'_>, wish: &Wish, user: &mut dyn User) -> anyhow::Result<Planned> {
+    let id = idea.id;
+    let _lock = project.lock_change(id, "plan")?;
+    project.recover_now(user)?;
+    let mut planned = Planned {
+        change: id.clone(),
+        action: Action::Planned,
+        phase: Phase::Proposed,
+        iteration: 1,
+        written: 0,
+        challenges: 0,
+        reproposals: 0,
+        verdict: None,
+        issues: Issues::default(),
+        only_minor_issues: false,
+        next: String::new(),
+    };
+    let known = project.repository.reference(&id.reference())?.map(|_| project.change(id)).transpose()?;
+    match known.map(|change| (change.state.phase, change.state.iteration)) {
+        None | Some((Phase::Proposed, _)) => cycle(&mut Desk { project, id, wish, user }, idea.description, &mut planned)?,
+        Some((Phase::Rejected, _)) => return Err(ChangeError::Rejected(id.clone()).into()),
+        Some((phase, iteration)) => {
+            let beyond = phase != Phase::Challenged;
+            planned.action = if beyond { Action::BeyondPlanning } else { Action::AlreadyComplete };
+            (planned.phase, planned.iteration) = (phase, iteration);
+        }
+    }
+    planned.next = next_step(id, planned.phase);
+    Ok(planned)
+}
+
+/// Writes what is missing, then challenges and revises, at most `change.planning_iterations` times.
+fn cycle(desk: &mut Desk<'_>, description: Option<&str>, planned: &mut Planned) -> anyhow::Result<()> {
+    let (mut change, written) = propose(desk, description)?;
+    planned.written = written;
+    let most = desk.project.settings.change.planning_iterations;
+    loop {
+        note(planned, &judge(desk, &mut change)?);
+        if planned.verdict != Some(Verdict::NeedsRevision) || planned.reproposals >= most {
+            return Ok(());
+        }
+        revise(desk, &mut change, None)?;
+        planned.reproposals += 1;
+    }
+}
+
+/// Notes what a challenge came to.
+fn note(planned: &mut Planned, judgement: &Judgement) {
+    planned.challenges += 1;
+    planned.phase = judgement.phase;
+    planned.iteration = judgement.iteration;
+    planned.verdict = Some(judgement.verdict);
+    planned.issues = judgement.issues;
+    planned.only_minor_issues = judgement.only_minor_issues;
+}

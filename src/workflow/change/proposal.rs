@@ -1,0 +1,120 @@
+//! The step `proposal`: proposal.md, then each spec, then tasks.md; each from a model, each recorded.
+//!
+//! What is there already is never written again, so that a call that was cut short goes on where it stopped.
+
+use super::ask::{Desk, Question, Role, fill};
+use super::{Step, Wish, allow, now};
+use crate::change::document::{Documents, Missing};
+use crate::change::error::ChangeError;
+use crate::change::finding::{Finding, Severity};
+use crate::change::id::ChangeId;
+use crate::change::phase::Event as Happened;
+use crate::change::state::{Base, Entry, State};
+use crate::change::store::Change;
+use crate::change::{answer, proposal, review, spec, tasks};
+use crate::workflow::project::Project;
+use crate::workflow::user::User;
+
+/// What every author is told.
+pub(super) const AUTHOR: &str = include_str!("../../../prompts/change/author.md");
+/// How a proposal is written.
+const PROPOSAL: &str = include_str!("../../../prompts/change/proposal.md");
+/// How a spec is written.
+const SPEC: &str = include_str!("../../../prompts/change/spec.md");
+/// How tasks are written.
+const TASKS: &str = include_str!("../../../prompts/change/tasks.md");
+
+/// A change whose documents are to be written.
+pub struct Idea<'a> {
+    /// Its id.
+    pub id: &'a ChangeId,
+    /// What it is for; needed where it is new, left aside otherwise.
+    pub description: Option<&'a str>,
+}
+
+/// Writes every document of a change that is missing, and returns the change and how many were written.
+///
+/// # Errors
+/// [`ChangeError::MissingDescription`], [`ChangeError::ChangeNotReady`], or where a model gives no document.
+pub fn proposal(project: &Project, idea: &Idea<'_>, wish: &Wish, user: &mut dyn User) -> anyhow::Result<(Change, usize)> {
+    let _lock = project.lock_change(idea.id, "proposal")?;
+    project.recover_now(user)?;
+    propose(&mut Desk { project, id: idea.id, wish, user }, idea.description)
+}
+
+/// Writes what is missing; the change is locked.
+pub(super) fn propose(desk: &mut Desk<'_>, description: Option<&str>) -> anyhow::Result<(Change, usize)> {
+    let mut change = open(desk.project, desk.id, description)?;
+    if change.commit.is_some() {
+        allow(&change, Happened::Propose, "proposal")?;
+    }
+    let written = complete(desk, &mut change)?;
+    Ok((change, written))
+}
+
+/// Writes the documents that a change lacks, and returns how many.
+pub(super) fn complete(desk: &mut Desk<'_>, change: &mut Change) -> anyhow::Result<usize> {
+    let mut written = 0;
+    while let Some(missing) = change.documents.missing() {
+        write(desk, change, &missing)?;
+        written += 1;
+    }
+    Ok(written)
+}
+
+/// Reads a change, or begins it with a description.
+fn open(project: &Project, id: &ChangeId, description: Option<&str>) -> anyhow::Result<Change> {
+    if project.repository.reference(&id.reference())?.is_some() {
+        return project.change(id);
+    }
+    let description = description.map(str::trim).filter(|text| !text.is_empty());
+    let description = description.ok_or_else(|| ChangeError::MissingDescription(id.clone()))?;
+    let (tree, specs) = project.changes().beginning(project.files_now()?)?;
+    let base = Base { commit: project.repository.head()?, specs };
+    let description = crate::text::redact::redact(description);
+    let state = State::new(id, &description, base, &now());
+    Ok(Change { id: id.clone(), commit: None, tree, state, documents: Documents::default() })
+}
+
+/// Asks the author for one document and records it.
+fn write(desk: &mut Desk<'_>, change: &mut Change, missing: &Missing) -> anyhow::Result<()> {
+    let id = desk.id;
+    let (path, prompt) = match missing {
+        Missing::Proposal => (proposal::FILE.to_owned(), fill(PROPOSAL, id, "")),
+        Missing::Spec(name) => (spec::path(name), fill(SPEC, id, name)),
+        Missing::Tasks => (tasks::FILE.to_owned(), fill(TASKS, id, "")),
+    };
+    let input = desk.project.material(change, desk.project.files_now()?)?;
+    let message = format!("Write `{path}` of the change `{id}` now.");
+    let question = Question { role: Role::Author, about: &path, system: format!("{AUTHOR}\n{prompt}"), input: &input, message };
+    let (text, taken) = desk.ask(question, &|text| read(id, &path, text))?;
+    change.documents.put(&path, text);
+    let entry = Entry { about: Some(path), usage: Some(taken), ..Entry::of("proposal", &now()) };
+    let (title, lines) = words(change, missing);
+    desk.project.save(change, Step { event: Happened::Propose, wanted: "proposal", entry, title, lines })
+}
+
+/// Reads an answer as a document, or returns its mistakes.
+pub(super) fn read(id: &ChangeId, path: &str, answer: &str) -> Result<String, Vec<String>> {
+    let text = answer::unwrap(answer);
+    // What an author says of reviews is none.
+    let text = if path == proposal::FILE { format!("{}\n", review::split(&text).0.trim_end()) } else { text };
+    let mistakes: Vec<Finding> = Documents::check_one(id, path, &text).into_iter().filter(|f| f.severity == Severity::High).collect();
+    if mistakes.is_empty() { Ok(text) } else { Err(mistakes.iter().map(ToString::to_string).collect()) }
+}
+
+/// Returns the subject and the lines of a document's commit.
+fn words(change: &Change, written: &Missing) -> (String, Vec<String>) {
+    match written {
+        Missing::Proposal => {
+            let found = proposal::read(change.documents.text(proposal::FILE));
+            let asked = change.state.description.iter().flat_map(|text| text.lines()).map(|line| format!("> {line}"));
+            (format!("Propose: {}", found.summary), asked.collect())
+        }
+        Missing::Spec(name) => (format!("Specify: {name}"), Vec::new()),
+        Missing::Tasks => {
+            let tasks = tasks::read(change.documents.text(tasks::FILE));
+            (format!("List tasks: {}", tasks.len()), tasks.iter().map(|task| format!("{} {}", task.number, task.title)).collect())
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! One piece of work on a change: a task, or the mending of a review's issues, as turns of its session.
+//!
+//! What a turn worked on is said in the first line of its message, so that a call that was cut short
+//! between a turn and its note in the change finds out what is done.
+
+use super::Wish;
+use super::ask::{Role, fill};
+use super::material::agreed;
+use crate::change::store::Change;
+use crate::change::tasks::Task;
+use crate::change::usage::Taken;
+use crate::plan::action::Kind;
+use crate::session::artifact;
+use crate::session::meta::{Origin, Status};
+use crate::session::turn::Turn;
+use crate::text::context_list;
+use crate::text::resource::Resource;
+use crate::workflow::execute::{self, Executed};
+use crate::workflow::new::start;
+use crate::workflow::plan::{self, Left, Start};
+use crate::workflow::project::Project;
+use crate::workflow::user::User;
+
+/// What the implementer is told.
+const IMPLEMENTER: &str = include_str!("../../../prompts/change/implementer.md");
+/// The agent of a change's session.
+const AGENT: &str = "developer";
+/// How many turns one piece of work may take in one call.
+const MAX_TURNS: u32 = 6;
+
+/// A piece of work.
+pub(super) struct Work {
+    /// Its name, the first line of its message.
+    pub key: String,
+    /// What is to be done.
+    pub words: String,
+    /// The files that the model needs to see.
+    pub files: Vec<String>,
+}
+
+/// How far a piece of work came.
+pub(super) enum Worked {
+    /// It is done, by the turn of this number.
+    Done(u64, Option<Taken>),
+    /// It stopped; why, and the turn that says more.
+    Stopped(String, Box<Executed>),
+}
+
+impl Work {
+    /// Returns a task as work.
+    pub(super) fn task(change: &Change, task: &Task) -> Work {
+        let files = task.file.iter().filter(|(_, verb)| verb != "CREATE").map(|(path, _)| path.clone());
+        Work {
+            key: format!("Task {} of change {}", task.number, change.id),
+            words: format!("## Task {}: {}\n\n{}", task.number, task.title, task.text),
+            files: files.collect(),
+        }
+    }
+
+    /// Returns the mending of a review's issues as work.
+    pub(super) fn fix(change: &Change, number: usize, review: &str) -> Work {
+        let tasks = crate::change::tasks::read(change.documents.text(crate::change::tasks::FILE));
+        Work {
+            key: format!("Fix review {number} of change {}", change.id),
+            words: format!("## Review {number}: mend its issues\n\n{}", review.trim()),
+            files: tasks.into_iter().filter_map(|task| task.file).filter(|(_, verb)| verb != "DELETE").map(|(path, _)| path).collect(),
+        }
+    }
+
+    /// Returns the message of a turn; `said` is what the user answered or wants instead.
+    fn message(&self, change: &Change, said: Option<&str>) -> String {
+        let said = said.map(|text| format!("## What the user says\n\n{}\n\n", text.trim())).unwrap_or_default();
+        let head = fill(IMPLEMENTER, &change.id, "");
+        format!("{}\n\n{head}\n{said}{}\n\n# Documents of the change\n\n{}", self.key, self.words.trim(), agreed(&change.documents))
+    }
+}
+
+impl Project {
+    /// Makes the change's session the one of this call, and starts it where there is none.
+    pub(super) fn open_work(&mut self, change: &Change) -> anyhow::Result<()> {
+        let session = change.id.session();
+        if self.repository.reference(&session.reference())?.is_none() {
+            let agent = self.agent(AGENT)?;
+            let _lock = self.lock("change")?;
+            start(self, &session, &agent)?;
+        }
+        self.work_on(&session);
+        Ok(())
+    }
+
+    /// Does a piece of work, turn after turn, until it is done or something stops it.
+    pub(super) fn work(&mut self, change: &Change, work: &Work, doing: (&Wish, &mut dyn User)) -> anyhow::Result<Worked> {
+        let (wish, user) = doing;
+        let model = self.role_model(Role::Implementer, wish)?;
+        let mut said: Option<String> = None;
+        let mut last = Executed::default();
+        for _ in 0..MAX_TURNS {
+            if let Some((turn, taken)) = self.settled(change, work)? {
+                return Ok(Worked::Done(turn, taken));
+            }
+            match self.prepare(change, work, (&model, said.take()), user) {
+                Err(error) if error.is::<Left>() => return Ok(Worked::Stopped("nothing was planned".to_owned(), Box::new(last))),
+                other => other?,
+            }
+            let executing = execute::Wish { plan: None, replan: true, model: Some(model.clone()) };
+            last = execute::execute(self, &executing, user)?;
+            if let Some(why) = self.stops(change, &last)? {
+                return Ok(Worked::Stopped(why, Box::new(last)));
+            }
+            said = last.instead.clone();
+        }
+        match self.settled(change, work)? {
+            Some((turn, taken)) => Ok(Worked::Done(turn, taken)),
+            None => Ok(Worked::Stopped(format!("{MAX_TURNS} turns did not finish it"), Box::new(last))),
+        }
+    }
+
+    /// Plans the next turn, unless a plan waits.
+    fn prepare(&self, change: &Change, work: &Work, asking: (&str, Option<String>), user: &mut dyn User) -> anyhow::Result<()> {
+        let (model, said) = asking;
+        let session = change.id.session();
+        let _lock = self.lock_session(&session, "change")?;
+        self.recover_now(user)?;
+        let tip = self.store().tip(&session)?;
+        let mut draft = self.store().draft(&tip)?;
+        if draft.is_planned() {
+            return Ok(());
+        }
+        let mut list = draft.artifacts.text_or_empty(artifact::TURN_CONTEXT);
+        for resource in work.files.iter().filter_map(|path| Resource::parse(path).ok()) {
+            list = context_list::add(&list, &resource);
+        }
+        draft.artifacts.put(artifact::TURN_CONTEXT, list);
+        // The answer to a question of the model waits in the draft; a message that was cut short says its work anew.
+        let waiting = draft.artifacts.text_or_empty(artifact::USER_PROMPT);
+        let answer = Some(waiting).filter(|text| !text.trim().is_empty() && !text.starts_with(&work.key));
+        let message = work.message(change, said.or(answer).as_deref());
+        let wish = plan::Wish { message: Some(message), model: Some(model.to_owned()), ..plan::Wish::default() };
+        plan::plan_turn(self, &wish, Start { tip: &tip, draft }, user).map(|_| ())
+    }
+
+    /// Returns the turn that finished a piece of work, if the newest one did, and what all turns since the last note took.
+    fn settled(&self, change: &Change, work: &Work) -> anyhow::Result<Option<(u64, Option<Taken>)>> {
+        let tip = self.store().tip(&change.id.session())?;
+        let noted = change.state.history.iter().filter_map(|entry| entry.turn).max().unwrap_or(0);
+        if tip.number() <= noted || tip.meta.status != Status::Executed || !self.worked(&tip)? {
+            return Ok(None);
+        }
+        if self.words_of(&tip)?.lines().next() != Some(work.key.as_str()) {
+            return Ok(None);
+        }
+        Ok(Some((tip.number(), self.taken_since(&tip, noted)?)))
+    }
+
+    /// Returns whether a turn's plan did something, and left no question.
+    fn worked(&self, turn: &Turn) -> anyhow::Result<bool> {
+        let text = turn.text(&self.repository, artifact::PLAN)?.unwrap_or_default();
+        let (plan, _) = crate::plan::parse(&text);
+        let does = |kind: &Kind| matches!(kind, Kind::Create(_) | Kind::Edit(_) | Kind::Execute(_));
+        let hands_over = |kind: &Kind| matches!(kind, Kind::ChatWithUser(_) | Kind::Invoke(_) | Kind::Conclude(_));
+        Ok(plan.actions.iter().any(|action| does(&action.kind)) && !plan.actions.iter().any(|action| hands_over(&action.kind)))
+    }
+
+    /// Returns the user's words that led to a turn: those of the turn itself, or of the one whose plan it corrects.
+    fn words_of(&self, turn: &Turn) -> anyhow::Result<String> {
+        for turn in self.store().history(turn.clone()) {
+            let turn = turn?;
+            if turn.meta.origin == Origin::User {
+                return Ok(turn.text(&self.repository, artifact::USER_PROMPT)?.unwrap_or_default());
+            }
+        }
+        Ok(String::new())
+    }
+
+    /// Adds up what the turns after one took.
+    fn taken_since(&self, tip: &Turn, noted: u64) -> anyhow::Result<Option<Taken>> {
+        let mut sum: Option<Taken> = None;
+        for turn in self.store().history(tip.clone()) {
+            let turn = turn?;
+            if turn.number() <= noted {
+                break;
+            }
+            let Some(used) = turn.meta.model else { continue };
+            let sum = sum.get_or_insert_with(|| Taken { model: used.asked.clone(), ..Taken::default() });
+            sum.calls += 1;
+            sum.tokens_in += used.tokens_in;
+            sum.tokens_out += used.tokens_out;
+            if let Some(cost) = used.cost {
+                sum.cost = Some(sum.cost.unwrap_or_default() + cost);
+            }
+        }
+        Ok(sum)
+    }
+
+    /// Returns why the work stops after a turn, if it does.
+    fn stops(&self, change: &Change, executed: &Executed) -> anyhow::Result<Option<String>> {
+        let session = change.id.session();
+        let why = |text: &str| Ok(Some(text.to_owned()));
+        if executed.interrupted {
+            return why("interrupted");
+        }
+        if executed.commit.is_none() {
+            return why("nothing was run; the plan waits");
+        }
+        if !executed.overlaps.is_empty() {
+            return Ok(Some(format!(
+                "the result overlaps with your own edits; `teddy -s {session} restore @ --theirs` takes it, `--ours` keeps your side"
+            )));
+        }
+        match executed.status {
+            Some(Status::Rejected) if executed.replanned.is_none() => why("the plan was rejected"),
+            Some(Status::Declined) if executed.instead.is_none() => why("you declined the plan"),
+            _ if asks(executed) && self.nobody_answered(change)? => {
+                Ok(Some(format!("the model asks you something: `teddy -s {session} show` has it; run the command at a terminal to answer")))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Returns whether no answer waits in the turn in progress.
+    fn nobody_answered(&self, change: &Change) -> anyhow::Result<bool> {
+        let tip = self.store().tip(&change.id.session())?;
+        Ok(self.store().draft(&tip)?.artifacts.text_or_empty(artifact::USER_PROMPT).trim().is_empty())
+    }
+}
+
+/// Returns whether a turn asked the user something.
+fn asks(executed: &Executed) -> bool {
+    executed.outcomes.iter().any(|outcome| matches!(outcome.effect, Some(crate::plan::run::Effect::Chat { .. })))
+}
