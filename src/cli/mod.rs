@@ -116,6 +116,8 @@ pub fn main() -> ExitCode {
         return code;
     }
     clap_complete::CompleteEnv::with_factory(Cli::command).complete();
+    #[cfg(feature = "failpoints")]
+    let _armed = crate::host::fault::arm();
     let arguments = expand(crate::host::env::args());
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
@@ -129,6 +131,8 @@ pub fn main() -> ExitCode {
     let _ = crate::host::interrupt::install();
     let mut app = App::new(cli.global);
     match cli.command.run(&mut app) {
+        // What was asked for is done to its end, and the exit code says that the user wanted to stop.
+        Ok(_) if crate::host::interrupt::requested() => exit::INTERRUPTED.into(),
         Ok(code) => code,
         Err(error) => app.fail(&error),
     }

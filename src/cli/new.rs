@@ -25,9 +25,8 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let name = SessionName::parse(&args.name)?;
     let mut project = app.project()?;
     let agent = project.agent(&args.agent.unwrap_or_else(|| project.settings.agent.clone()))?;
-    let lock = project.lock("new")?;
     let mut user = app.user(&project, false);
-    project.recover(user.as_mut())?;
+    let lock = project.enter("new", user.as_mut())?;
     let commit = workflow::new::new(&mut project, &name, &agent)?;
     drop(lock);
     if app.global.json {

@@ -29,7 +29,8 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     };
     let agent = project.agent(&args.agent.unwrap_or_else(|| project.settings.agent.clone()))?;
     {
-        let _lock = project.lock("start")?;
+        let mut user = app.user(&project, false);
+        let _lock = project.enter("start", user.as_mut())?;
         workflow::new::new(&mut project, &name, &agent)?;
     }
     app.say(&format!("Started session {name}."));

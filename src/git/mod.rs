@@ -7,6 +7,7 @@ pub mod command;
 pub mod diff;
 pub(in crate::git) mod filter;
 pub mod fingerprint;
+pub mod heal;
 pub mod ignore;
 pub mod merge;
 pub mod object;

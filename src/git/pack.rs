@@ -26,8 +26,8 @@ const MOST_LOOSE: usize = 500;
 const MOST_BYTES: usize = 64 * 1024 * 1024;
 /// Fewer objects than this are not worth a second thread.
 const FEW: usize = 24;
-/// What our `.keep` files say.
-const KEEP: &[u8] = b"teddy\n";
+/// How our `.keep` files begin; the process that needs the pack follows.
+const KEEP: &str = "teddy ";
 
 /// Objects on their way into the repository; shared by threads.
 pub(in crate::git) struct Sink {
@@ -205,7 +205,7 @@ impl Pack {
         )
         .during("indexing a pack")?;
         if let Some(keep) = &outcome.keep_path {
-            std::fs::write(keep, KEEP).context("keeping a pack")?;
+            std::fs::write(keep, format!("{KEEP}{}\n", std::process::id())).context("keeping a pack")?;
         }
         Ok(outcome.keep_path)
     }
@@ -240,8 +240,8 @@ impl Repository {
         }
     }
 
-    /// Lets `git gc` have the packs that an interrupted run has kept; returns how many. The caller
-    /// holds the lock, so that no other run is about to need them.
+    /// Lets `git gc` have the packs whose runs are over; returns how many. The caller holds the lock
+    /// and has made its own objects reachable.
     ///
     /// # Errors
     /// Where a `.keep` file of ours cannot be removed.
@@ -249,11 +249,19 @@ impl Repository {
         let Ok(folder) = std::fs::read_dir(self.gix.objects.store_ref().path().join("pack")) else { return Ok(0) };
         let mut released = 0;
         for path in folder.filter_map(|file| Some(file.ok()?.path())) {
-            if path.extension().is_some_and(|ending| ending == "keep") && std::fs::read(&path).is_ok_and(|text| text == KEEP) {
+            if path.extension().is_some_and(|ending| ending == "keep") && is_over(&path) {
                 self.release(&path)?;
                 released += 1;
             }
         }
         Ok(released)
     }
+}
+
+/// Returns whether a `.keep` file is ours, and of no run that still needs the pack.
+fn is_over(keep: &Path) -> bool {
+    let Ok(text) = std::fs::read_to_string(keep) else { return false };
+    let Some(owner) = text.strip_prefix(KEEP) else { return false };
+    let owner = owner.trim().parse().unwrap_or(0);
+    owner == std::process::id() || !crate::host::process::is_alive(owner)
 }

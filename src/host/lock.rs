@@ -8,8 +8,10 @@ use std::io::{Read, Seek, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long a command waits for its turn.
+/// How long a command waits for its turn, unless [`PATIENCE_VARIABLE`] says otherwise.
 pub const PATIENCE: Duration = Duration::from_secs(30);
+/// The variable that says how many seconds a command waits for its turn.
+const PATIENCE_VARIABLE: &str = "TEDDY_LOCK_TIMEOUT";
 /// How often a waiting command looks again.
 const PAUSE: Duration = Duration::from_millis(25);
 /// How much of the holder's name is read.
@@ -20,6 +22,20 @@ const MAX_HOLDER: u64 = 400;
 pub struct Lock {
     /// The file that is locked.
     file: File,
+    /// Whether the holder before ended without letting go: it crashed.
+    pub abandoned: bool,
+}
+
+/// Returns how long this process waits for its turn.
+pub fn patience() -> Duration {
+    let seconds = super::env::var(PATIENCE_VARIABLE).and_then(|text| text.parse().ok());
+    seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).unwrap_or(PATIENCE)
+}
+
+/// Returns the process that holds the lock of a folder, or that crashed with it; nothing where it was let go.
+pub fn holder_of(folder: &Path) -> Option<u32> {
+    let text = std::fs::read_to_string(folder.join("lock")).ok()?;
+    text.strip_prefix("process ")?.split_once(' ')?.0.parse().ok()
 }
 
 /// Why the lock was not taken.
@@ -64,7 +80,8 @@ impl Lock {
                 Err(TryLockError::Error(error)) => return Err(error.into()),
             }
         }
-        let mut lock = Lock { file };
+        let abandoned = file.metadata().is_ok_and(|metadata| metadata.len() > 0);
+        let mut lock = Lock { file, abandoned };
         lock.sign(&format!("process {} ({command})", std::process::id()));
         Ok(lock)
     }
@@ -130,6 +147,16 @@ mod tests {
             drop(held);
             second.join().unwrap().unwrap();
         });
+    }
+
+    #[test]
+    fn a_holder_that_crashed_is_noticed_once() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("lock"), "process 4000000 (execute)").unwrap();
+        assert_eq!(holder_of(folder.path()), Some(4_000_000));
+        assert!(Lock::take(folder.path(), "first", Duration::ZERO).unwrap().abandoned);
+        assert!(!Lock::take(folder.path(), "second", Duration::ZERO).unwrap().abandoned);
+        assert_eq!(holder_of(folder.path()), None);
     }
 
     #[test]

@@ -4,6 +4,7 @@ pub mod clipboard;
 pub mod clock;
 pub mod editor;
 pub mod env;
+pub mod fault;
 pub mod file;
 pub mod helper;
 pub mod http;

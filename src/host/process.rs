@@ -45,6 +45,12 @@ pub fn find_outside(program: impl AsRef<OsStr>, excluded: &[&Path]) -> Option<Pa
         .find(|file| is_executable(file))
 }
 
+/// Returns whether a process is there, whoever's it is.
+pub fn is_alive(id: u32) -> bool {
+    let id = i32::try_from(id).ok().and_then(rustix::process::Pid::from_raw);
+    id.is_some_and(|id| rustix::process::test_kill_process(id) != Err(rustix::io::Errno::SRCH))
+}
+
 /// Returns whether the path is a file that this user may execute.
 fn is_executable(path: &Path) -> bool {
     path.is_file() && rustix::fs::access(path, Access::EXEC_OK).is_ok()

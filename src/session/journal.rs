@@ -9,6 +9,11 @@ use super::name::SessionName;
 use crate::git::object::{CommitId, TreeId};
 use crate::host::file::write_atomic;
 
+/// The version of the format that is written, and the newest that is understood.
+pub const SCHEMA: u32 = 1;
+/// A journal is a few hundred bytes; what is longer is none.
+const MAX_BYTES: u64 = 64 * 1024;
+
 /// The intent to move a ref and then bring the user's files along.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pending {
@@ -22,6 +27,12 @@ pub struct Pending {
     pub commit: CommitId,
     /// The checkout that is brought along.
     pub workspace: PathBuf,
+    /// Its name among its siblings, which it keeps when it is moved.
+    #[serde(default)]
+    pub worktree: String,
+    /// The workspace commit that it is brought to, unless the user's own edits are in it as well.
+    #[serde(default)]
+    pub published: Option<CommitId>,
     /// Its tree before.
     pub from: TreeId,
     /// Its tree after.
@@ -57,17 +68,35 @@ impl Journal {
     /// Where the file cannot be read or renamed.
     pub fn read(&self) -> std::io::Result<Entry> {
         let path = self.pending();
-        let bytes = match std::fs::read(&path) {
-            Ok(bytes) => bytes,
+        let length = match std::fs::symlink_metadata(&path) {
+            Ok(metadata) => {
+                if metadata.is_file() {
+                    metadata.len()
+                } else {
+                    u64::MAX
+                }
+            }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Entry::None),
             Err(error) => return Err(error),
         };
-        if let Ok(pending) = serde_json::from_slice(&bytes) {
+        if length <= MAX_BYTES
+            && let Ok(pending) = serde_json::from_slice::<Pending>(&std::fs::read(&path)?)
+            && SessionName::from_ref(&pending.session).is_ok()
+        {
             return Ok(Entry::Pending(pending));
         }
-        let aside = self.folder.join("pending.json.bad");
-        std::fs::rename(&path, &aside)?;
-        Ok(Entry::Damaged(aside))
+        Ok(Entry::Damaged(self.put_aside()?))
+    }
+
+    /// Gives the journal another name, so that it is in nobody's way and can be looked at.
+    ///
+    /// # Errors
+    /// Where it cannot be renamed.
+    pub fn put_aside(&self) -> std::io::Result<PathBuf> {
+        let free = (1..).map(|number| self.folder.join(format!("pending.json.bad-{number}"))).find(|path| !path.exists());
+        let aside = free.unwrap_or_else(|| self.folder.join("pending.json.bad"));
+        std::fs::rename(self.pending(), &aside)?;
+        Ok(aside)
     }
 
     /// Writes down what is about to happen, durably.
@@ -79,14 +108,16 @@ impl Journal {
         write_atomic(&self.pending(), &serde_json::to_vec_pretty(pending)?)
     }
 
-    /// Writes down that it is done.
+    /// Writes down, durably, that it is done: an intent that came back after a power cut would be
+    /// carried out once more, over what the user did since.
     ///
     /// # Errors
     /// Where the file cannot be removed.
     pub fn finish(&self) -> std::io::Result<()> {
         match std::fs::remove_file(self.pending()) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
+            Ok(()) => std::fs::File::open(&self.folder)?.sync_all(),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
         }
     }
 

@@ -13,8 +13,7 @@ use crate::workflow::user::User;
 /// Where there is no such turn, or the name is taken.
 pub fn branch(project: &mut Project, turn: &str, name: &SessionName, user: &mut dyn User) -> anyhow::Result<CommitId> {
     let commit = {
-        let _lock = project.lock("branch")?;
-        project.recover(user)?;
+        let _lock = project.enter("branch", user)?;
         let from = project.store().turn(&project.session()?, turn)?;
         let log = format!("teddy: branch from {}", from.commit);
         let moved = project.repository.move_reference(&name.reference(), Expected::Absent, from.commit, &log);

@@ -4,18 +4,17 @@
 //! the journal makes the next call finish what this one could not.
 
 use anyhow::Context as _;
-use fail::fail_point;
 
 use crate::git::merge::Merged;
-use crate::git::object::{CommitId, TreeId};
+use crate::git::object::{CommitId, NewCommit, TreeId};
 use crate::git::publish::{Guard, Overlap, Published};
 use crate::git::reference::{Expected, MoveError};
 use crate::git::repository::Repository;
 use crate::host::sync::sync;
-use crate::session::journal::{Entry, Pending};
+use crate::host::{clock, fault};
+use crate::session::journal::{Pending, SCHEMA};
 use crate::session::name::SessionName;
 use crate::workflow::project::Project;
-use crate::workflow::user::{Event, User};
 
 /// What the user's files are brought to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,115 +59,113 @@ impl Project {
         })
     }
 
-    /// Moves a session's ref to a written turn and brings the user's files along. The caller holds the lock.
+    /// Moves a session's ref to a written turn and brings the user's files along. The caller holds the lock
+    /// and has recovered.
     ///
     /// # Errors
     /// Before the ref moved: nothing has changed. After it: the message says that the next call finishes.
     pub fn complete(&self, session: &SessionName, turn: &Step, files: Option<&Move>) -> anyhow::Result<Published> {
         let journal = self.journal();
-        fail_point!("before-objects-sync", |_| Err(anyhow::anyhow!("failpoint before-objects-sync")));
-        sync(&self.repository.common_dir(), &[]).context("making the turn's objects durable")?;
         let needed = files.filter(|files| files.from != files.to);
         if let Some(files) = needed {
-            fail_point!("before-intent", |_| Err(anyhow::anyhow!("failpoint before-intent")));
-            journal.begin(&self.pending(session, turn.new, files)).context("writing the journal")?;
-            fail_point!("after-intent", |_| Err(anyhow::anyhow!("failpoint after-intent")));
+            self.keep_target(files, turn)?;
         }
-        let moved = self.repository.move_reference(&session.reference(), turn.expected, turn.new, &turn.log);
+        fault::point("before-objects-sync")?;
+        sync(&self.repository.common_dir(), &[]).context("making the turn's objects durable")?;
+        if let Some(files) = needed {
+            fault::point("before-intent")?;
+            journal.begin(&self.pending(session, turn, files)).context("writing the journal")?;
+        }
+        let moved = fault::point("after-intent").map_err(MoveError::Store);
+        let moved = moved.and_then(|()| self.repository.move_reference(&session.reference(), turn.expected, turn.new, &turn.log));
         if let Err(error) = moved {
-            journal.finish()?;
-            return Err(not_moved(session, error));
+            // The log of a ref can fail to be written after the ref itself.
+            if self.repository.reference(&session.reference()).ok().flatten() != Some(turn.new) {
+                journal.finish()?;
+                return Err(not_moved(session, error));
+            }
         }
-        fail_point!("after-ref", |_| Err(anyhow::anyhow!("failpoint after-ref")));
+        if let Err(error) = self.is_whole(turn.new) {
+            self.take_back(session, turn)?;
+            journal.finish()?;
+            return Err(error);
+        }
         let done = self.after_the_ref(session, turn, needed);
         done.with_context(|| format!("the turn is recorded as {}; `teddy recover` brings it to your files", turn.new))
     }
 
-    /// Does what comes after the commit point.
+    /// Does what comes after the commit point; all of it can be done again.
     fn after_the_ref(&self, session: &SessionName, turn: &Step, files: Option<&Move>) -> anyhow::Result<Published> {
         let (journal, tip) = (self.journal(), turn.new);
+        fault::point("after-ref-before-sync")?;
         sync(&self.repository.common_dir(), &[]).context("making the session's ref durable")?;
         journal.keep_tip(session, tip)?;
-        self.store().discard_draft(session)?;
-        if let Some(workspace) = turn.published {
+        fault::point("after-ref")?;
+        let published = match files {
+            Some(files) => publish(&self.repository, files, &guard(&operation(tip), Overlap::Stop))?,
+            None => Published::default(),
+        };
+        fault::point("after-publish")?;
+        if let Some(workspace) = turn.published.filter(|_| published.conflicts.is_empty()) {
             self.repository.move_reference(&self.published_reference(), Expected::Any, workspace, &turn.log)?;
         }
-        let Some(files) = files else { return Ok(Published::default()) };
-        let published = publish(&self.repository, files, &guard(&operation(tip), Overlap::Stop))?;
-        fail_point!("before-clear", |_| Err(anyhow::anyhow!("failpoint before-clear")));
+        fault::point("before-draft")?;
+        self.store().discard_draft(session)?;
+        fault::point("before-clear")?;
         journal.finish()?;
+        fault::point("after-clear")?;
         Ok(published)
     }
 
+    /// Makes the files that the user's are brought to reachable, where they are no turn's: a merge of
+    /// the result and the user's own edits. Until they are all written, an intent is in need of them.
+    fn keep_target(&self, files: &Move, turn: &Step) -> anyhow::Result<()> {
+        let published = turn.published.map(|commit| self.tree(commit)).transpose()?;
+        if published == Some(files.to) {
+            return Ok(());
+        }
+        let message = "Workspace after a turn, with the user's own edits\n";
+        let commit = self.repository.write_commit(&NewCommit { tree: files.to, parents: &[], message, time: &clock::now() })?;
+        self.keep(commit)
+    }
+
+    /// Checks that no object of a turn was pruned between its writing and its ref.
+    fn is_whole(&self, commit: CommitId) -> anyhow::Result<()> {
+        let repository = &self.repository;
+        let turn = repository.commit(commit)?;
+        let mut missing = repository.missing(turn.tree, repository.empty_tree())?;
+        for parent in &turn.parents {
+            let tree = repository.commit(*parent)?.tree;
+            if turn.parents.first() != Some(parent) {
+                missing.extend(repository.missing(tree, self.kept_tree()?)?);
+            }
+        }
+        anyhow::ensure!(missing.is_empty(), "`git gc` removed objects of the turn while it was recorded; nothing was changed, try again");
+        Ok(())
+    }
+
+    /// Takes a session's ref back to where it was before a turn.
+    fn take_back(&self, session: &SessionName, turn: &Step) -> anyhow::Result<()> {
+        let (name, now) = (session.reference(), Expected::At(turn.new));
+        Ok(match turn.expected {
+            Expected::At(before) => self.repository.move_reference(&name, now, before, "teddy: taken back")?,
+            Expected::Absent | Expected::Any => self.repository.delete_reference(&name, now)?,
+        })
+    }
+
     /// Returns the intent to complete a turn.
-    fn pending(&self, session: &SessionName, commit: CommitId, files: &Move) -> Pending {
+    fn pending(&self, session: &SessionName, turn: &Step, files: &Move) -> Pending {
         Pending {
-            schema: 1,
-            operation: operation(commit),
+            schema: SCHEMA,
+            operation: operation(turn.new),
             session: session.to_string(),
-            commit,
+            commit: turn.new,
             workspace: self.repository.workdir().to_owned(),
+            worktree: self.repository.worktree_name(),
+            published: turn.published,
             from: files.from,
             to: files.to,
         }
-    }
-
-    /// Finishes what a crash interrupted. The caller holds the lock. Returns whether there was anything to do.
-    ///
-    /// # Errors
-    /// Where the files cannot be brought along even now.
-    pub fn recover(&self, user: &mut dyn User) -> anyhow::Result<bool> {
-        let journal = self.journal();
-        let pending = match journal.read().context("reading the journal")? {
-            Entry::None => return Ok(false),
-            Entry::Damaged(aside) => {
-                user.tell(Event::Warning(&format!(
-                    "the journal was damaged and is now `{}`; `teddy status` shows where things stand",
-                    aside.display()
-                )));
-                return Ok(true);
-            }
-            Entry::Pending(pending) => pending,
-        };
-        let session = SessionName::from_ref(&pending.session)?;
-        let tip = self.repository.reference(&session.reference())?;
-        let committed = match tip {
-            Some(tip) => self.repository.is_ancestor(pending.commit, tip)?,
-            None => false,
-        };
-        if committed {
-            self.resume_publishing(&session, &pending, user)?;
-        }
-        journal.finish()?;
-        Ok(true)
-    }
-
-    /// Brings the files along that an interrupted call left behind.
-    fn resume_publishing(&self, session: &SessionName, pending: &Pending, user: &mut dyn User) -> anyhow::Result<()> {
-        let files = Move { from: pending.from, to: pending.to };
-        let elsewhere;
-        let repository = if pending.workspace == self.repository.workdir() {
-            &self.repository
-        } else if pending.workspace.exists() {
-            elsewhere = Repository::open(&pending.workspace)?;
-            &elsewhere
-        } else {
-            user.tell(Event::Warning(&format!(
-                "`{}` is gone, so that a turn of `{session}` cannot be brought to it",
-                pending.workspace.display()
-            )));
-            return Ok(());
-        };
-        let published = publish(repository, &files, &guard(&pending.operation, Overlap::PassOver))?;
-        user.tell(Event::Note(&format!(
-            "finished an interrupted turn of `{session}`: {}",
-            crate::text::counted(published.written.len() + published.deleted.len(), "file")
-        )));
-        for path in &published.conflicts {
-            user.tell(Event::Warning(&format!("`{}` was changed meanwhile and is left as it is", String::from_utf8_lossy(path))));
-        }
-        self.journal().keep_tip(session, pending.commit)?;
-        self.store().discard_draft(session)
     }
 }
 
@@ -184,16 +181,18 @@ pub struct Step {
     pub log: String,
 }
 
-/// Brings the files along and makes it durable.
-fn publish(repository: &Repository, files: &Move, guard: &Guard) -> anyhow::Result<Published> {
-    let published = repository.publish(files.from, files.to, guard)?;
-    sync(repository.workdir(), &[]).context("making your files durable")?;
+/// Brings the files along, durably. What was set aside because nobody knows its bytes counts as a conflict.
+pub(super) fn publish(repository: &Repository, files: &Move, guard: &Guard) -> anyhow::Result<Published> {
+    let mut published = repository.publish(files.from, files.to, guard)?;
+    published.conflicts.extend(published.rescued.iter().map(|rescued| rescued.path.clone()));
+    published.conflicts.sort();
+    published.conflicts.dedup();
     Ok(published)
 }
 
 /// Returns what a publication respects.
-fn guard(operation: &str, overlap: Overlap) -> Guard {
-    Guard { operation: operation.to_owned(), overlap, ..Guard::default() }
+pub(super) fn guard(operation: &str, overlap: Overlap) -> Guard {
+    Guard { operation: operation.to_owned(), overlap, durable: true, ..Guard::default() }
 }
 
 /// Returns the name of an operation.

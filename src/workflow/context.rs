@@ -35,7 +35,7 @@ impl Project {
         self.recover_now(user)?;
         let tip = self.store().tip(&session)?;
         let mut draft = self.store().draft(&tip)?;
-        let recorded = self.record_locked(&tip)?;
+        let recorded = self.record_locked(&tip, user)?;
         let lists = self.lists(&draft)?;
         let mut pages = self.pages_of(&tip, &draft)?;
         let text = make_input(self, &Making { tip: &tip, lists: &lists, recorded: &recorded, depth }, &mut pages, user)?;

@@ -22,6 +22,7 @@ pub mod pages;
 pub mod paths;
 pub mod plan;
 pub mod project;
+pub mod recover;
 pub mod restore;
 pub mod resume;
 pub mod tools;

@@ -2,7 +2,7 @@
 
 use anyhow::Context as _;
 
-use crate::host::clock;
+use crate::host::{clock, fault};
 use crate::model::{Answer, Finish, Request, Usage};
 use crate::plan::diagnostic::Diagnostic;
 use crate::plan::repair::Level;
@@ -90,7 +90,7 @@ pub fn plan_turn(project: &Project, wish: &Wish, start: Start<'_>, user: &mut dy
     // A model that cannot be had is found out before the user writes a word.
     let chosen = if wish.from.is_none() { Some(project.choose(tip, wish)?) } else { None };
     let message = message(wish, &draft, tip, user)?;
-    let recorded = project.record_locked(tip)?;
+    let recorded = project.record_locked(tip, user)?;
     let lists = project.lists(&draft)?;
     begin(&mut draft, wish, &message);
     let mut pages = project.pages_of(tip, &draft)?;
@@ -265,8 +265,8 @@ impl Project {
     ///
     /// # Errors
     /// Where another process holds it for too long, or the files cannot be recorded.
-    pub fn record_locked(&self, tip: &Turn) -> anyhow::Result<Recorded> {
-        let _lock = self.lock("snapshot")?;
+    pub fn record_locked(&self, tip: &Turn, user: &mut dyn User) -> anyhow::Result<Recorded> {
+        let _lock = self.enter("snapshot", user)?;
         self.record(tip, &[]).context("recording your files")
     }
 
@@ -286,8 +286,9 @@ impl Project {
     /// # Errors
     /// As for [`Project::recover`].
     pub fn recover_now(&self, user: &mut dyn User) -> anyhow::Result<bool> {
-        let _lock = self.lock("recover")?;
-        self.recover(user)
+        let lock = self.lock("recover")?;
+        fault::point("after-lock")?;
+        Ok(self.recover(user)? | lock.abandoned)
     }
 
     /// Reads the context lists of a turn in progress.

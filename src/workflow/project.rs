@@ -10,7 +10,7 @@ use crate::config::trust::{self, Trust};
 use crate::git::repository::Repository;
 use crate::git::snapshot::limits::Limits;
 use crate::host::file::write_atomic;
-use crate::host::lock::{Lock, LockError, PATIENCE};
+use crate::host::lock::{Lock, LockError, patience};
 use crate::session::journal::Journal;
 use crate::session::name::SessionName;
 use crate::session::store::Store;
@@ -153,7 +153,7 @@ impl Project {
     /// # Errors
     /// Where another process holds it for too long.
     pub fn lock(&self, command: &str) -> Result<Lock, LockError> {
-        Lock::take(&self.repository.teddy_dir(), command, PATIENCE)
+        Lock::take(&self.repository.teddy_dir(), command, patience())
     }
 
     /// Takes the lock of a session's turn in progress and its worktree.
@@ -161,7 +161,12 @@ impl Project {
     /// # Errors
     /// As for [`Project::lock`].
     pub fn lock_session(&self, session: &SessionName, command: &str) -> Result<Lock, LockError> {
-        Lock::take(&self.repository.teddy_dir().join("locks").join(session.as_str()), command, PATIENCE)
+        let lock = Lock::take(&self.repository.teddy_dir().join("locks").join(session.as_str()), command, patience())?;
+        if lock.abandoned {
+            // Its commands may still be running, in the worktree that this call is about to use.
+            crate::host::shell::end_orphans();
+        }
+        Ok(lock)
     }
 
     /// Returns the private index of a checkout.

@@ -4,10 +4,15 @@
 use crate::git::object::{CommitId, NewCommit, TreeId};
 use crate::git::reference::Expected;
 use crate::git::snapshot::Snapshot;
-use crate::host::clock;
+use crate::host::{clock, fault};
 use crate::session::meta::NotCaptured;
 use crate::session::turn::Turn;
 use crate::workflow::project::Project;
+
+/// How often the files are recorded anew because objects were pruned meanwhile.
+const MAX_RECORDS: u32 = 4;
+/// The subject of the commits that keep workspace commits.
+pub const KEEPER: &str = "Snapshots of the workspace";
 
 /// The user's files, recorded.
 #[derive(Debug, Clone)]
@@ -40,10 +45,23 @@ impl Project {
     /// # Errors
     /// As for [`Project::snapshot`].
     pub fn record(&self, tip: &Turn, force: &[Vec<u8>]) -> anyhow::Result<Recorded> {
-        let snapshot = self.snapshot(force)?;
-        let commit = self.place(snapshot.tree, tip)?;
-        self.keep(commit)?;
-        Ok(Recorded { commit, tree: snapshot.tree, not_captured: not_captured(&snapshot) })
+        fault::point("before-record")?;
+        let whole = self.kept_tree()?;
+        for _ in 0..MAX_RECORDS {
+            let snapshot = self.snapshot(force)?;
+            let commit = self.place(snapshot.tree, tip)?;
+            fault::point("before-snapshot-ref")?;
+            self.keep(commit)?;
+            fault::point("after-snapshot-ref")?;
+            if self.repository.missing(snapshot.tree, whole)?.is_empty() {
+                let not_captured = not_captured(&snapshot);
+                snapshot.keep.map_or(Ok(()), |keep| self.repository.release(&keep))?;
+                return Ok(Recorded { commit, tree: snapshot.tree, not_captured });
+            }
+            // `git gc` pruned what was found to exist before the ref reached it: everything is read anew.
+            let _ = std::fs::remove_file(self.index(&self.repository.worktree_name()));
+        }
+        anyhow::bail!("`git gc` removes objects as fast as they are written; try again when it has ended")
     }
 
     /// Returns a commit with this tree: HEAD, the newest workspace commit, or a new one on them.
@@ -63,16 +81,38 @@ impl Project {
         repository.write_commit(&NewCommit { tree, parents: &parents, message: &message, time: &clock::now() })
     }
 
-    /// Keeps a workspace commit reachable, so that nothing that is overwritten after it is lost.
+    /// Keeps a workspace commit reachable, and all that were kept before it: what was in a file and is
+    /// overwritten later stays to be had. `teddy gc` forgets the old ones.
     ///
     /// # Errors
     /// Where the ref cannot be written.
     pub fn keep(&self, commit: CommitId) -> anyhow::Result<()> {
-        let name = format!("refs/teddy/snapshots/{}", self.repository.worktree_name());
-        if self.repository.reference(&name)? == Some(commit) {
-            return Ok(());
+        let name = self.kept_reference();
+        let old = self.repository.reference(&name)?;
+        let new = match old {
+            Some(old) if old == commit || self.repository.commit(old)?.parents.first() == Some(&commit) => return Ok(()),
+            Some(old) => {
+                let tree = self.repository.commit(commit)?.tree;
+                let message = format!("{KEEPER}\n");
+                self.repository.write_commit(&NewCommit { tree, parents: &[commit, old], message: &message, time: &clock::now() })?
+            }
+            None => commit,
+        };
+        let expected = old.map_or(Expected::Absent, Expected::At);
+        Ok(self.repository.move_reference(&name, expected, new, "teddy: snapshot")?)
+    }
+
+    /// Returns the ref that keeps the workspace commits of this checkout.
+    pub fn kept_reference(&self) -> String {
+        format!("refs/teddy/snapshots/{}", self.repository.worktree_name())
+    }
+
+    /// Returns the newest tree that is kept, HEAD's where there is none.
+    pub(super) fn kept_tree(&self) -> anyhow::Result<TreeId> {
+        match self.repository.reference(&self.kept_reference())? {
+            Some(commit) => self.tree(commit),
+            None => self.repository.head_tree(),
         }
-        Ok(self.repository.move_reference(&name, Expected::Any, commit, "teddy: snapshot")?)
     }
 
     /// Returns the workspace commit that holds a turn's result: `base` itself where nothing changed.

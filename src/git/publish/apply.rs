@@ -9,6 +9,7 @@ use super::Publisher;
 use super::judge::Step;
 use crate::git::place::{Content, Missing, Place, Seen, Walk};
 use crate::git::version::Mark;
+use crate::host::fault;
 
 /// A new version that lies ready beside its place.
 struct Prepared {
@@ -61,6 +62,7 @@ impl Publisher<'_> {
         if self.guard.durable {
             self.sync()?;
         }
+        fault::point("publish-prepared")?;
         for step in &deletions {
             self.delete(step)?;
         }
@@ -107,7 +109,7 @@ impl Publisher<'_> {
     /// Exchanges what is at a path with what lies ready.
     fn write(&mut self, ready: Prepared) -> anyhow::Result<()> {
         let path = ready.step.change.path.clone();
-        fail::fail_point!("publish_before_exchange");
+        fault::point("publish-before-exchange")?;
         let Walk::Place(place) = self.top.walk(&path, Missing::Stop)? else {
             self.conflict(&path);
             return Ok(());
@@ -117,7 +119,7 @@ impl Publisher<'_> {
             Mark::Absent => self.write_new(&place, &temporary, &ready)?,
             _ => self.write_over(&place, &temporary, &ready)?,
         };
-        fail::fail_point!("publish_after_exchange");
+        fault::point("publish-after-exchange")?;
         if written {
             self.done.written.push(path);
             return Ok(());
@@ -203,13 +205,13 @@ impl Publisher<'_> {
         let Walk::Place(place) = self.top.walk(path, Missing::Stop)? else { return Ok(()) };
         let name = self.temporary();
         let temporary = place.sibling(&name)?;
-        fail::fail_point!("publish_before_delete");
+        fault::point("publish-before-delete")?;
         match place.move_to(&temporary) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(error).with_context(|| cannot_write(path)),
         }
-        fail::fail_point!("publish_after_delete");
+        fault::point("publish-after-delete")?;
         self.done.deleted.push(path.clone());
         self.held.push(Held { path: path.clone(), temporary: name, was: step.was.clone(), ours: Mark::Absent });
         Ok(())

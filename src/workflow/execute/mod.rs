@@ -17,7 +17,7 @@ use crate::session::turn::Turn;
 use crate::workflow::judge::{Ground, Judged};
 use crate::workflow::lists::Lists;
 use crate::workflow::new::new;
-use crate::workflow::plan::{Planned, keep_plan};
+use crate::workflow::plan::{Planned, Start, keep_plan};
 use crate::workflow::project::{NoSession, Project};
 use crate::workflow::user::{Approved, Decision, Event, Proposal, Question, User};
 use crate::workflow::workspace::Recorded;
@@ -91,7 +91,7 @@ struct Case<'a> {
 /// Where no plan waits, or the repository, the worktree or the files cannot be written.
 pub fn execute(project: &mut Project, wish: &Wish, user: &mut dyn User) -> anyhow::Result<Executed> {
     let session = match (project.session(), &wish.plan) {
-        (Err(error), Some(text)) if error.is::<NoSession>() => match begin(project, text)? {
+        (Err(error), Some(text)) if error.is::<NoSession>() => match begin(project, text, user)? {
             Ok(session) => session,
             Err(rejected) => return Ok(*rejected),
         },
@@ -102,7 +102,7 @@ pub fn execute(project: &mut Project, wish: &Wish, user: &mut dyn User) -> anyho
     let tip = project.store().tip(&session)?;
     let mut draft = project.store().draft(&tip)?;
     if let Some(text) = &wish.plan {
-        adopt(project, &tip, &mut draft, text)?;
+        draft = adopt(project, Start { tip: &tip, draft }, text, user)?;
     }
     anyhow::ensure!(draft.is_planned(), NoPlan(session));
     let executed = execute_turn(project, &tip, draft, wish, user)?;
@@ -116,29 +116,31 @@ pub fn execute(project: &mut Project, wish: &Wish, user: &mut dyn User) -> anyho
 pub struct NoPlan(SessionName);
 
 /// Begins a session for a plan from elsewhere, if the plan is one.
-fn begin(project: &mut Project, text: &str) -> anyhow::Result<Result<SessionName, Box<Executed>>> {
+fn begin(project: &mut Project, text: &str, user: &mut dyn User) -> anyhow::Result<Result<SessionName, Box<Executed>>> {
     let repaired = crate::plan::repair::repair(text);
     let (plan, diagnostics) = crate::plan::parse(&repaired.text);
     if !diagnostics.is_empty() {
         return Ok(Err(Box::new(Executed { plan, diagnostics, status: Some(Status::Rejected), ..Executed::default() })));
     }
     let agent = project.agent(&project.settings.agent.clone())?;
-    let _lock = project.lock("new")?;
+    let _lock = project.enter("new", user)?;
     let name = project.free_name(SessionName::from_title(&plan.title))?;
     new(project, &name, &agent)?;
     Ok(Ok(name))
 }
 
 /// Makes a plan from elsewhere the plan of the turn in progress.
-fn adopt(project: &Project, tip: &Turn, draft: &mut Draft, text: &str) -> anyhow::Result<()> {
-    let lists = project.lists(draft)?;
-    let recorded = project.record_locked(tip)?;
+fn adopt(project: &Project, start: Start<'_>, text: &str, user: &mut dyn User) -> anyhow::Result<Draft> {
+    let Start { tip, mut draft } = start;
+    let lists = project.lists(&draft)?;
+    let recorded = project.record_locked(tip, user)?;
     let caller = project.caller(tip, draft.meta.caller_turn_id)?;
     let judged = project.judge(text, &Ground { tip, tree: recorded.tree, lists: &lists, caller: caller.as_ref() })?;
     draft.meta.started = Some(crate::host::clock::stamp());
     draft.artifacts.remove(artifact::INPUT);
-    keep_plan(draft, text, &judged);
-    project.store().save_draft(tip, draft)
+    keep_plan(&mut draft, text, &judged);
+    project.store().save_draft(tip, &mut draft)?;
+    Ok(draft)
 }
 
 /// Executes the plan of a turn in progress; the session is locked.
@@ -148,7 +150,7 @@ fn adopt(project: &Project, tip: &Turn, draft: &mut Draft, text: &str) -> anyhow
 pub fn execute_turn(project: &Project, tip: &Turn, draft: Draft, wish: &Wish, user: &mut dyn User) -> anyhow::Result<Executed> {
     let mut approved: Option<Approved> = None;
     for _ in 0..MAX_REVIEWS {
-        let case = open_case(project, tip, draft.clone(), approved.take())?;
+        let case = open_case(project, Start { tip, draft: draft.clone() }, approved.take(), user)?;
         if !case.judged.diagnostics().is_empty() {
             user.tell(Event::Rejected { diagnostics: case.judged.diagnostics() });
             return reject::reject(project, case, wish, user);
@@ -170,13 +172,14 @@ pub fn execute_turn(project: &Project, tip: &Turn, draft: Draft, wish: &Wish, us
 }
 
 /// Records the user's files and judges the plan on them.
-fn open_case<'a>(project: &Project, tip: &'a Turn, draft: Draft, approved: Option<Approved>) -> anyhow::Result<Case<'a>> {
+fn open_case<'a>(project: &Project, start: Start<'a>, approved: Option<Approved>, user: &mut dyn User) -> anyhow::Result<Case<'a>> {
+    let Start { tip, draft } = start;
     // The raw answer, where there is one: what repair had to assume must be in the review again.
     let text = draft.artifacts.text(artifact::REPLY).unwrap_or_else(|| draft.artifacts.text_or_empty(artifact::PLAN));
     let (plan, _) = crate::plan::parse(&draft.artifacts.text_or_empty(artifact::PLAN));
     let plan = approved.map_or(plan, |approved| approved.plan);
     let recorded = {
-        let _lock = project.lock("execute")?;
+        let _lock = project.enter("execute", user)?;
         project.record(tip, &forced(&plan, project))?
     };
     let lists = project.lists(&draft)?;
@@ -231,7 +234,7 @@ fn decline(project: &Project, case: Case<'_>, words: Option<String>, user: &mut 
         Some(words) => Some(words),
         None => user.ask(&Question::Instead { title: &case.judged.plan.title })?,
     };
-    let mut executed = record::record_declined(project, case, words.as_deref().unwrap_or_default())?;
+    let mut executed = record::record_declined(project, case, words.as_deref().unwrap_or_default(), user)?;
     executed.instead = words.filter(|words| !words.trim().is_empty());
     Ok(executed)
 }

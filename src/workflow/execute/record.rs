@@ -7,7 +7,7 @@ use super::{Case, Executed};
 use crate::config::settings::OnFailure;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::reference::Expected;
-use crate::host::clock;
+use crate::host::{clock, interrupt};
 use crate::plan::Plan;
 use crate::plan::run::{Effect, Ending, Outcome};
 use crate::session::artifact::{self, Artifacts};
@@ -58,7 +58,8 @@ pub(super) fn run_and_record(project: &Project, mut case: Case<'_>, approved: Ap
     let next = next_state(project, &case, &left.ran.outcomes)?;
     let modifications = crate::workflow::modified::differences(&case.judged.plan, &approved);
 
-    let _lock = project.lock("execute")?;
+    let _lock = project.enter("execute", user)?;
+    interrupted_late(left.ran.interrupted)?;
     let now = project.record(case.tip, &super::forced(&approved.plan, project))?;
     let (files, overlaps) = match project.fit(case.recorded.tree, now.tree, tree)? {
         Fit::Clean(files) => (Some(files), Vec::new()),
@@ -86,10 +87,17 @@ pub(super) fn run_and_record(project: &Project, mut case: Case<'_>, approved: Ap
     Ok(executed)
 }
 
+/// Stops where the user asked for it after the last action: nothing has been changed yet. A run that
+/// was interrupted itself is recorded with what it did.
+fn interrupted_late(in_the_run: bool) -> anyhow::Result<()> {
+    anyhow::ensure!(in_the_run || !interrupt::requested(), "interrupted before the turn was recorded; nothing was changed");
+    Ok(())
+}
+
 /// Records that the user did not want the plan.
-pub(super) fn record_declined(project: &Project, mut case: Case<'_>, words: &str) -> anyhow::Result<Executed> {
+pub(super) fn record_declined(project: &Project, mut case: Case<'_>, words: &str, user: &mut dyn User) -> anyhow::Result<Executed> {
     let next = transition::after_decline(&current(&case, &case.lists.turn(), &prompt_of(&case)));
-    let _lock = project.lock("execute")?;
+    let _lock = project.enter("execute", user)?;
     if !words.trim().is_empty() {
         case.draft.artifacts.put("declined.txt", words);
     }

@@ -21,7 +21,7 @@ pub(super) fn reject(project: &Project, case: Case<'_>, wish: &Wish, user: &mut 
     let outline = case.judged.outline.as_deref();
     let message = feedback::render(&feedback::Rejected { plan: &text, diagnostics: &diagnostics, outline, right: &right });
     let again = worth_asking(project, &case);
-    let mut executed = record(project, &case)?;
+    let mut executed = record(project, &case, user)?;
     executed.diagnostics = diagnostics;
     if !wish.replan {
         return Ok(executed);
@@ -44,10 +44,10 @@ struct Again<'a> {
 }
 
 /// Records the turn as rejected.
-fn record(project: &Project, case: &Case<'_>) -> anyhow::Result<Executed> {
+fn record(project: &Project, case: &Case<'_>, user: &mut dyn User) -> anyhow::Result<Executed> {
     let (context, prompt) = (case.lists.turn(), prompt_of(case));
     let next = transition::after_rejection(&current(case, &context, &prompt), &case.judged.mistaken());
-    let _lock = project.lock("execute")?;
+    let _lock = project.enter("execute", user)?;
     let writing = Writing {
         status: Status::Rejected,
         plan: &case.judged.plan,

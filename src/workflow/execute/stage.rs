@@ -9,6 +9,7 @@ use super::Case;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::worktree::SessionWorktree;
 use crate::git::worktree::bring::Bring;
+use crate::host::fault;
 use crate::host::file::{Mode, Root};
 use crate::host::sandbox::Launcher;
 use crate::host::shell::{End, Script, run as run_script};
@@ -42,7 +43,9 @@ pub(super) struct Left {
 
 /// Runs what was approved in the session's worktree.
 pub(super) fn perform(project: &Project, case: &Case<'_>, approved: &Approved, user: &mut dyn User) -> anyhow::Result<Left> {
+    fault::point("before-worktree")?;
     let (worktree, linked) = open(project, case, user)?;
+    fault::point("after-worktree")?;
     let root = Root::open(&worktree.path)?;
     let runs_commands = runs_commands(approved);
     let fingerprint = runs_commands.then(|| project.repository.fingerprint()).transpose()?;
@@ -60,6 +63,7 @@ pub(super) fn perform(project: &Project, case: &Case<'_>, approved: &Approved, u
     };
     let ran = run(&approved.plan, &approved.actions, &mut Stage { root: &root, tools: &mut tools });
     let pages = tools.pages;
+    fault::point("after-run")?;
     let written = written(&ran, approved);
     let (tree, not_captured) = if runs_commands {
         whole_worktree(project, case, &Opened { worktree: &worktree, linked: &linked, written: &written })?
@@ -67,6 +71,7 @@ pub(super) fn perform(project: &Project, case: &Case<'_>, approved: &Approved, u
         let snapshot = worktree.repository.snapshot_paths(case.recorded.tree, &written).context("recording what the plan did")?;
         (snapshot.tree, not_captured(&snapshot))
     };
+    fault::point("after-run-snapshot")?;
     let changed = match &fingerprint {
         Some(before) => before.differences(&project.repository.fingerprint()?).iter().map(ToString::to_string).collect(),
         None => Vec::new(),

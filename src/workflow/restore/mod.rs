@@ -9,6 +9,7 @@ use self::record::{Writing, write};
 use self::way::{Brought, bring, files_of, is_below, spans};
 use crate::git::object::{CommitId, TreeId};
 use crate::git::reference::Expected;
+use crate::host::interrupt;
 use crate::session::meta::By;
 use crate::session::turn::Turn;
 use crate::workflow::complete::{Move, Step};
@@ -70,8 +71,7 @@ pub struct Done {
 pub fn restore(project: &Project, name: &str, wish: &Wish, user: &mut dyn User) -> anyhow::Result<Done> {
     let session = project.session()?;
     let _session_lock = project.lock_session(&session, "restore")?;
-    let _lock = project.lock("restore")?;
-    project.recover(user)?;
+    let _lock = project.enter("restore", user)?;
     let tip = project.store().tip(&session)?;
     let turn = project.store().turn(&session, name)?;
     go(project, &tip, Aim { turn: &turn, by: By::Restore, redo: Vec::new() }, wish)
@@ -84,8 +84,7 @@ pub fn restore(project: &Project, name: &str, wish: &Wish, user: &mut dyn User) 
 pub fn undo(project: &Project, steps: u64, wish: &Wish, user: &mut dyn User) -> anyhow::Result<Done> {
     let session = project.session()?;
     let _session_lock = project.lock_session(&session, "undo")?;
-    let _lock = project.lock("undo")?;
-    project.recover(user)?;
+    let _lock = project.enter("undo", user)?;
     let store = project.store();
     let tip = store.tip(&session)?;
     let mut redo = tip.meta.restored.as_ref().map(|restored| restored.redo.clone()).unwrap_or_default();
@@ -106,8 +105,7 @@ pub fn undo(project: &Project, steps: u64, wish: &Wish, user: &mut dyn User) -> 
 pub fn redo(project: &Project, steps: u64, wish: &Wish, user: &mut dyn User) -> anyhow::Result<Done> {
     let session = project.session()?;
     let _session_lock = project.lock_session(&session, "redo")?;
-    let _lock = project.lock("redo")?;
-    project.recover(user)?;
+    let _lock = project.enter("redo", user)?;
     let store = project.store();
     let tip = store.tip(&session)?;
     let mut redo = tip.meta.restored.as_ref().map(|restored| restored.redo.clone()).unwrap_or_default();
@@ -161,6 +159,7 @@ fn go(project: &Project, tip: &Turn, aim: Aim<'_>, wish: &Wish) -> anyhow::Resul
     if wish.dry_run {
         return Ok(done);
     }
+    anyhow::ensure!(!interrupt::requested(), "interrupted before anything was changed");
     let (commit, after) = write(project, tip, &Writing { aim: &aim, recorded: &recorded, files: &files, wish })?;
     let step = Step {
         expected: Expected::At(tip.commit),

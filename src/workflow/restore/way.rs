@@ -113,7 +113,7 @@ impl Project {
 
     /// Returns the ref of the workspace commit that this checkout was last brought to.
     pub fn published_reference(&self) -> String {
-        format!("refs/teddy/published/{}", self.repository.worktree_name())
+        crate::workflow::recover::published_reference(&self.repository)
     }
 
     /// Returns `tree` as far as the paths go, and `elsewhere` for all others.

@@ -1,0 +1,80 @@
+//! Fault points: where a test kills, breaks or interrupts the program, or lets the user in.
+//!
+//! Only with the feature `failpoints`, which a release build refuses; otherwise a point is nothing.
+//! `FAILPOINTS='after-ref=return(kill)'` arms one; `2*off->return(kill)` does so at its third passing.
+
+#[cfg(all(feature = "failpoints", not(debug_assertions)))]
+compile_error!("the feature `failpoints` is for tests and cannot be in a release build");
+
+/// Every point, in the order in which a turn passes them.
+pub const POINTS: [&str; 27] = [
+    "after-lock",
+    "recover-start",
+    "recover-healed",
+    "recover-before-publish",
+    "recover-published",
+    "recover-swept",
+    "before-record",
+    "before-snapshot-ref",
+    "after-snapshot-ref",
+    "before-worktree",
+    "after-worktree",
+    "after-run",
+    "after-run-snapshot",
+    "before-objects-sync",
+    "before-intent",
+    "after-intent",
+    "after-ref-before-sync",
+    "after-ref",
+    "publish-prepared",
+    "publish-before-delete",
+    "publish-after-delete",
+    "publish-before-exchange",
+    "publish-after-exchange",
+    "after-publish",
+    "before-draft",
+    "before-clear",
+    "after-clear",
+];
+
+/// Passes a point.
+///
+/// # Errors
+/// Where a test wants one here.
+#[cfg_attr(not(feature = "failpoints"), expect(clippy::unnecessary_wraps, reason = "a test makes it fail"))]
+pub fn point(name: &str) -> anyhow::Result<()> {
+    debug_assert!(POINTS.contains(&name), "`{name}` is in the list");
+    fail::fail_point!(name, |action| act(name, action.as_deref()));
+    Ok(())
+}
+
+/// Reads what is armed from the environment; it stays armed as long as the result lives.
+#[cfg(feature = "failpoints")]
+pub fn arm() -> fail::FailScenario<'static> {
+    fail::FailScenario::setup()
+}
+
+/// Does what a test wants at a point: `kill`, `interrupt`, `sh:<script>`, else an error.
+#[cfg(feature = "failpoints")]
+fn act(name: &str, action: Option<&str>) -> anyhow::Result<()> {
+    use rustix::process::{Signal, getpid, kill_process};
+    match action {
+        Some("kill") => {
+            kill_process(getpid(), Signal::KILL)?;
+            anyhow::bail!("the process outlived its own end at `{name}`")
+        }
+        Some("interrupt") => {
+            kill_process(getpid(), Signal::INT)?;
+            while !super::interrupt::requested() {
+                std::thread::yield_now();
+            }
+            Ok(())
+        }
+        Some(action) if action.starts_with("sh:") => {
+            let done = super::process::command("sh").arg(&action[3..]).status()?;
+            anyhow::ensure!(done.success(), "the script of `{name}` failed");
+            Ok(())
+        }
+        _ => Err(std::io::Error::from_raw_os_error(5)).map_err(|error| anyhow::Error::from(error).context(format!("fault at `{name}`"))),
+    }
+}

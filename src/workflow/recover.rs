@@ -1,0 +1,176 @@
+//! Recovery: what a crash left is finished or undone, and damaged state is put right or named.
+//!
+//! Runs at the start of every command that changes something, under the lock. Running it twice,
+//! or being killed in the middle of it, comes to the same.
+
+use anyhow::Context as _;
+
+use crate::git::heal::ForeignLock;
+use crate::git::object::CommitId;
+use crate::git::publish::{Guard, Overlap};
+use crate::git::reference::Expected;
+use crate::git::repository::Repository;
+use crate::host::fault;
+use crate::host::lock::{Lock, holder_of};
+use crate::session::journal::{Entry, Pending, SCHEMA};
+use crate::session::name::{DRAFTS, SESSIONS, SessionName};
+use crate::session::turn::Turn;
+use crate::workflow::complete::{Move, guard, publish};
+use crate::workflow::project::Project;
+use crate::workflow::user::{Event, User};
+
+impl Project {
+    /// Takes the lock under which refs and the user's files change, and recovers first.
+    ///
+    /// # Errors
+    /// Where another process holds it for too long, or what a crash left cannot be finished.
+    pub fn enter(&self, command: &str, user: &mut dyn User) -> anyhow::Result<Lock> {
+        let lock = self.lock(command)?;
+        fault::point("after-lock")?;
+        self.recover(user)?;
+        Ok(lock)
+    }
+
+    /// Finishes what a crash interrupted. The caller holds the lock. Returns whether there was anything to do.
+    ///
+    /// # Errors
+    /// Where the files cannot be brought along even now.
+    pub fn recover(&self, user: &mut dyn User) -> anyhow::Result<bool> {
+        fault::point("recover-start")?;
+        let mut found = self.remove_stale_locks(user)?;
+        found |= self.mend_references(user)?;
+        fault::point("recover-healed")?;
+        found |= self.finish_pending(user)?;
+        self.repository.release_all()?;
+        Ok(found)
+    }
+
+    /// Returns the locks of git's own that are there; they are never removed.
+    pub fn foreign_locks(&self) -> Vec<ForeignLock> {
+        self.repository.foreign_locks()
+    }
+
+    /// Removes the lock files of our refs that a crash left.
+    fn remove_stale_locks(&self, user: &mut dyn User) -> anyhow::Result<bool> {
+        let removed = self.repository.remove_stale_locks(&|name| self.is_in_use(name))?;
+        for name in &removed {
+            user.tell(Event::Note(&format!("removed the lock of `{name}` that a crash left")));
+        }
+        Ok(!removed.is_empty())
+    }
+
+    /// Returns whether a living process may be about to move a ref: drafts move under their session's lock.
+    fn is_in_use(&self, name: &str) -> bool {
+        let Some(session) = name.strip_prefix(DRAFTS) else { return false };
+        let holder = holder_of(&self.repository.teddy_dir().join("locks").join(session));
+        holder.is_some_and(|holder| holder != std::process::id() && crate::host::process::is_alive(holder))
+    }
+
+    /// Gives refs of ours that name nothing the newest commit that is known for them.
+    fn mend_references(&self, user: &mut dyn User) -> anyhow::Result<bool> {
+        let broken = self.repository.broken_references()?;
+        let aside = self.repository.teddy_dir().join("undo").join("refs");
+        for name in &broken {
+            let commit = self.last_known(name);
+            self.repository.mend(name, commit, &aside).with_context(|| format!("`{name}` is damaged"))?;
+            let now = commit.map_or_else(|| "was taken away: no commit of it is left".to_owned(), |commit| format!("is at {commit} again"));
+            user.tell(Event::Warning(&format!("`{name}` was damaged and {now}")));
+        }
+        Ok(!broken.is_empty())
+    }
+
+    /// Returns the newest commit that a ref is known to have had.
+    fn last_known(&self, name: &str) -> Option<CommitId> {
+        let session = name.strip_prefix(SESSIONS).and_then(|name| SessionName::from_ref(name).ok());
+        let Some(session) = session else { return self.repository.logged(name).into_iter().next() };
+        let known = self.journal().tip(session.as_str()).into_iter().chain(self.repository.logged(name));
+        known.into_iter().find(|&commit| Turn::read(&self.repository, &session, commit).is_ok())
+    }
+
+    /// Carries out the intent of a turn whose ref moved; forgets one whose ref did not.
+    fn finish_pending(&self, user: &mut dyn User) -> anyhow::Result<bool> {
+        let journal = self.journal();
+        let pending = match journal.read().context("reading the journal")? {
+            Entry::None => return Ok(false),
+            Entry::Damaged(aside) => {
+                let aside = aside.display();
+                user.tell(Event::Warning(&format!(
+                    "the journal was damaged and is now `{aside}`; `teddy status` shows where things stand"
+                )));
+                return Ok(true);
+            }
+            Entry::Pending(pending) => pending,
+        };
+        anyhow::ensure!(pending.schema <= SCHEMA, "a newer TeDDy was interrupted in this repository; use that one to finish its turn");
+        let session = SessionName::from_ref(&pending.session)?;
+        let committed = match self.repository.reference(&session.reference())? {
+            Some(tip) => self.repository.has(pending.commit) && self.repository.is_ancestor(pending.commit, tip)?,
+            None => false,
+        };
+        if committed && !self.resume_publishing(&session, &pending, user)? {
+            let aside = journal.put_aside()?;
+            user.tell(Event::Warning(&format!("what was left to do is in `{}`", aside.display())));
+            return Ok(true);
+        }
+        fault::point("before-clear")?;
+        journal.finish()?;
+        Ok(true)
+    }
+
+    /// Brings the files along that an interrupted call left behind; false where that can never be done.
+    fn resume_publishing(&self, session: &SessionName, pending: &Pending, user: &mut dyn User) -> anyhow::Result<bool> {
+        let Some(elsewhere) = self.checkout(pending)? else {
+            let gone = pending.workspace.display();
+            user.tell(Event::Warning(&format!("`{gone}` is gone, so that a turn of `{session}` cannot be brought to it")));
+            return Ok(false);
+        };
+        let repository = elsewhere.as_deref().unwrap_or(&self.repository);
+        if !self.repository.has(pending.from) || !self.repository.has(pending.to) {
+            user.tell(Event::Warning(&format!("objects of the interrupted turn of `{session}` are gone; `teddy restore @` brings it")));
+            return Ok(false);
+        }
+        let files = Move { from: pending.from, to: pending.to };
+        let how: Guard = guard(&pending.operation, Overlap::PassOver);
+        fault::point("recover-before-publish")?;
+        let mut published = publish(repository, &files, &how)?;
+        fault::point("recover-published")?;
+        published.rescued.extend(repository.sweep_temporaries(files.from, files.to, &how)?);
+        fault::point("recover-swept")?;
+        user.tell(Event::Note(&format!(
+            "finished an interrupted turn of `{session}`: {} files",
+            published.written.len() + published.deleted.len()
+        )));
+        for path in &published.conflicts {
+            user.tell(Event::Warning(&format!("`{}` was changed meanwhile and is left as it is", String::from_utf8_lossy(path))));
+        }
+        for rescued in &published.rescued {
+            let (path, kept) = (String::from_utf8_lossy(&rescued.path), rescued.kept.display());
+            user.tell(Event::Warning(&format!("bytes of yours that were saved to `{path}` meanwhile are in `{kept}`")));
+        }
+        if let Some(workspace) = pending.published {
+            let name = published_reference(repository);
+            self.repository.move_reference(&name, Expected::Any, workspace, "teddy: recovered")?;
+        }
+        self.journal().keep_tip(session, pending.commit)?;
+        self.store().discard_draft(session)?;
+        Ok(true)
+    }
+
+    /// Returns the checkout of an intent where it is another one than this; nothing where it is gone.
+    fn checkout(&self, pending: &Pending) -> anyhow::Result<Option<Option<Box<Repository>>>> {
+        let here = &self.repository;
+        if pending.workspace == here.workdir() || pending.worktree == here.worktree_name() {
+            return Ok(Some(None));
+        }
+        if !pending.workspace.exists() {
+            return Ok(None);
+        }
+        let other = Repository::open(&pending.workspace)?;
+        Ok((other.common_dir() == here.common_dir()).then(|| Some(Box::new(other))))
+    }
+}
+
+/// Returns the ref of the workspace commit that a checkout was last brought to.
+pub fn published_reference(repository: &Repository) -> String {
+    format!("refs/teddy/published/{}", repository.worktree_name())
+}
