@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use super::app::App;
 use super::exit;
 use crate::session::input::{Body, Scope};
+use crate::text::resource::Resource;
 use crate::workflow::context::Edit;
 use crate::workflow::project::Project;
 
@@ -102,8 +103,17 @@ fn change(app: &App, project: &Project, edit: Edit, entries: &Entries) -> anyhow
     if changed.is_empty() {
         app.say(&format!("The {list} list stays as it is."));
     }
-    changed.iter().for_each(|entry| app.say(&format!("{verb} {entry} ({list})")));
+    for entry in &changed {
+        let note = if edit == Edit::Add && is_missing(project, entry) { "; it is not there yet" } else { "" };
+        app.say(&format!("{verb} {entry} ({list}){note}"));
+    }
     Ok(())
+}
+
+/// Returns whether an entry names a file or folder that is not there; what else it may name is not looked for.
+fn is_missing(project: &Project, entry: &str) -> bool {
+    let is_path = matches!(Resource::parse(entry), Ok(Resource::File(_))) && !entry.contains(['*', '?', '[']);
+    is_path && std::fs::symlink_metadata(project.repository.workdir().join(entry)).is_err()
 }
 
 /// Opens a list in the editor.

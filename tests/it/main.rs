@@ -2,11 +2,15 @@
 #![allow(clippy::unwrap_used, reason = "a test fails where it must")]
 
 mod command;
+mod context;
 mod demo;
 mod execute;
 mod fingerprint;
 mod history;
+mod invoke;
 mod merge;
+mod mistakes;
+mod places;
 mod plan;
 mod plans;
 mod prompts;
@@ -20,4 +24,6 @@ mod snapshot;
 mod snapshot_random;
 mod storm;
 mod support;
+mod theirs;
+mod tools;
 mod worktree;

@@ -1,0 +1,145 @@
+//! `context`: the lists, what they come to, and `input.md`.
+
+use serde_json::json;
+
+use crate::plans::{create, plan, read};
+use crate::support::TestRepo;
+
+/// A project with a session.
+fn project() -> TestRepo {
+    let repo = TestRepo::new().file("a.txt", "hello\n").file("src/x.rs", "fn x() {}\n").file("src/y.md", "y\n").file("README.md", "# R\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    repo
+}
+
+/// Returns the input between two headings.
+fn section(input: &str, from: &str, to: &str) -> String {
+    let start = input.find(from).unwrap_or_else(|| panic!("no {from} in {input}"));
+    let end = input[start..].find(to).unwrap_or_else(|| panic!("no {to} in {input}"));
+    input[start..start + end].to_owned()
+}
+
+#[test]
+fn three_lists_say_what_is_shown_and_each_thing_is_shown_once() {
+    let repo = project();
+    repo.done(&["context", "add", "src/", "a.txt"]);
+    repo.done(&["context", "add", "--turn", "a.txt"]);
+    repo.done(&["context", "add", "--global", "*.md", "gone.txt"]);
+    assert_eq!(repo.read(".teddy/global.context"), "*.md\ngone.txt\n");
+    let rows = repo.json(&["context", "list"], 0);
+    let shown: Vec<_> = rows.as_array().unwrap().iter().map(|row| json!([row["resource"], row["scope"], row["missing"]])).collect();
+    let expected = json!([
+        ["a.txt", "turn", false],
+        ["src/x.rs", "session", false],
+        ["src/y.md", "session", false],
+        ["README.md", "global", false],
+        ["gone.txt", "global", true]
+    ]);
+    assert_eq!(json!(shown), expected);
+    assert!(rows[0]["tokens"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn what_is_taken_out_is_gone_and_every_other_byte_stays() {
+    let repo = project();
+    repo.write(".teddy/global.context", "# mine\na.txt   \n\nREADME.md\n");
+    repo.done(&["context", "rm", "--global", "a.txt"]);
+    assert_eq!(repo.read(".teddy/global.context"), "# mine\n\nREADME.md\n");
+    repo.teddy(&["context", "rm", "--global", "a.txt"]).check(0, &["stays as it is"]);
+    assert_eq!(repo.json(&["context", "add", "a.txt"], 0), json!({ "list": "session", "changed": ["a.txt"] }));
+}
+
+#[test]
+fn a_path_out_of_the_project_is_refused() {
+    let repo = project();
+    for path in ["../x", ".git/config", "a/../../x"] {
+        let out = repo.teddy(&["context", "add", path]);
+        assert!(out.code != 0, "{path}: {out}");
+    }
+    assert_eq!(repo.json(&["context", "list"], 0), json!([]));
+}
+
+#[test]
+fn what_is_not_there_yet_is_added_and_said() {
+    let repo = project();
+    repo.teddy(&["context", "add", "/etc/passwd"]).check(0, &["Added etc/passwd (session); it is not there yet"]);
+    assert!(!repo.teddy(&["context", "add", "a.txt", "src/*.rs", "https://example.org/"]).stderr.contains("not there"));
+    assert!(repo.done(&["context"]).contains("[etc/passwd](/etc/passwd) (missing)"), "a leading `/` is the project's root");
+}
+
+#[test]
+fn the_input_is_the_same_for_the_same_files() {
+    let repo = project();
+    repo.done(&["context", "add", "a.txt"]);
+    assert_eq!(repo.done(&["context"]), repo.done(&["context"]));
+    assert!(repo.json(&["context"], 0)["input"].as_str().unwrap().starts_with("# Agent Invocation Payload\n"));
+}
+
+#[test]
+fn ignored_files_are_not_in_the_structure_and_teddyignore_has_the_last_word() {
+    let repo = project();
+    repo.write(".gitignore", "dist/\n*.log\n");
+    repo.write("dist/bundle.js", "x\n");
+    repo.write("noise.log", "x\n");
+    repo.write(".teddyignore", "src/y.md\n!dist/bundle.js\n");
+    let structure = section(&repo.done(&["context"]), "## 2.", "## 4.");
+    assert!(structure.contains("bundle.js") && !structure.contains("noise.log") && !structure.contains("y.md"), "{structure}");
+    assert!(structure.contains("src/\n  x.rs\n"), "{structure}");
+}
+
+#[test]
+fn the_turn_before_is_in_the_context_and_older_ones_by_wish() {
+    let repo = project();
+    for title in ["One", "Two", "Three"] {
+        repo.run_plan(&plan(title, &[create(&format!("{title}.txt"), "x\n")]));
+    }
+    let names = |args: &[&str]| {
+        let rows = repo.json(args, 0);
+        let turns: std::collections::BTreeSet<String> = rows
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(|row| row["resource"].as_str()?.strip_prefix(".teddy/demo/").map(|name| name[..2].to_owned()))
+            .collect();
+        turns.into_iter().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(names(&["context", "list"]), "03");
+    assert_eq!(names(&["context", "--context-depth", "1", "list"]), "02 03");
+    assert_eq!(names(&["context", "--context-depth", "9", "list"]), "01 02 03");
+}
+
+#[test]
+fn a_missing_a_binary_and_a_large_file_are_said_and_are_not_fatal() {
+    let repo = project();
+    repo.write("bin.dat", b"\0\x01\x02");
+    repo.write("large.txt", "x\n".repeat(600_000));
+    repo.done(&["context", "add", "gone.txt", "bin.dat", "large.txt"]);
+    let input = repo.done(&["context"]);
+    for words in ["--- FILE NOT FOUND ---", "--- BINARY FILE, 3 BYTES ---", "--- FILE OF 1200000 BYTES, OVER THE LIMIT ---"] {
+        assert!(input.contains(words), "{words}");
+    }
+}
+
+#[test]
+fn a_key_in_a_file_does_not_reach_the_input() {
+    let repo = project();
+    let key = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789";
+    repo.write("a.txt", format!("key = \"{key}\"\n"));
+    repo.done(&["context", "add", "a.txt"]);
+    assert!(!repo.done(&["context"]).contains(key));
+}
+
+#[test]
+fn a_list_is_edited_in_the_editor_only_where_there_is_one() {
+    project().teddy(&["context", "edit", "--global"]).check(1, &["no terminal"]);
+}
+
+#[test]
+fn text_that_means_something_to_a_tokenizer_is_text() {
+    let repo = project();
+    repo.write("a.txt", "<|endoftext|> and <|fim_prefix|>\n");
+    repo.done(&["context", "add", "a.txt"]);
+    assert!(repo.json(&["context", "list"], 0)[0]["tokens"].as_u64().unwrap() > 3);
+    repo.run_plan(&plan("Read", &[read("a.txt")]));
+}

@@ -1,0 +1,158 @@
+//! `init`, `trust`, `get-prompt`, `preprocess`, `completions`, `man`, `recover`: what is not about one session.
+
+use crate::plans::{create, plan};
+use crate::support::TestRepo;
+
+#[test]
+fn init_makes_what_is_missing_and_changes_nothing_that_is_there() {
+    let repo = TestRepo::new();
+    let made = repo.json(&["init"], 0)["made"].clone();
+    assert_eq!(made, serde_json::json!([".teddy/config.yaml", ".teddy/global.context"]));
+    repo.write(".teddy/config.yaml", "agent: architect\n");
+    assert_eq!(repo.json(&["init"], 0)["made"], serde_json::json!([]));
+    assert_eq!(repo.read(".teddy/config.yaml"), "agent: architect\n");
+}
+
+#[test]
+fn init_makes_a_repository_where_there_is_none() {
+    let repo = TestRepo::new();
+    let folder = repo.beside("elsewhere");
+    std::fs::create_dir(&folder).unwrap();
+    assert_eq!(repo.teddy_in(&folder, &["init"]).code, 0);
+    assert!(folder.join(".git/HEAD").exists() && folder.join(".teddy/config.yaml").exists());
+    assert_eq!(repo.teddy_in(&folder, &["new", "x"]).code, 0);
+}
+
+#[test]
+fn the_configuration_that_init_writes_is_valid_with_every_comment_taken_away() {
+    let repo = TestRepo::new();
+    repo.done(&["init"]);
+    let text = repo.read(".teddy/config.yaml");
+    // The head is words; what follows it are settings.
+    let (_, settings) = text.split_once("\n\n").unwrap();
+    let open: Vec<&str> = settings.lines().filter_map(|line| line.strip_prefix("# ")).collect();
+    assert!(open.len() > 8, "{open:?}");
+    repo.write(".teddy/config.yaml", open.join("\n"));
+    repo.done(&["trust", "-y"]);
+    repo.teddy(&["status"]).check(0, &[]);
+    assert!(!repo.teddy(&["status"]).stderr.contains("ignored"), "{}", repo.teddy(&["status"]));
+}
+
+#[test]
+fn what_could_run_a_program_holds_only_after_trust_and_until_a_byte_changes() {
+    let repo = TestRepo::new().file(".teddy/config.yaml", "worktree: { setup: touch prepared }\n");
+    repo.done(&["new", "demo"]);
+    let ignored = "settings of this repository are ignored: worktree.setup";
+    repo.teddy(&["status"]).check(0, &[ignored]);
+    repo.teddy(&["trust"]).check(1, &["touch prepared", "`-y`"]);
+    repo.done(&["trust", "-y"]);
+    assert!(!repo.teddy(&["status"]).stderr.contains("ignored"));
+    assert_eq!(repo.json(&["trust"], 0)["trusted"], true);
+    repo.write(".teddy/config.yaml", "worktree: { setup: touch other }\n");
+    repo.teddy(&["status"]).check(0, &[ignored]);
+    repo.teddy(&["trust"]).check(1, &["-worktree: { setup: touch prepared }", "+worktree: { setup: touch other }"]);
+    repo.done(&["trust", "-y"]);
+    repo.done(&["trust", "--revoke"]);
+    repo.teddy(&["status"]).check(0, &[ignored]);
+}
+
+#[test]
+fn an_untrusted_repository_names_no_model() {
+    let repo = TestRepo::new().file(".teddy/config.yaml", "model: \"command:touch stolen\"\n");
+    repo.done(&["new", "demo"]);
+    repo.teddy(&["plan", "-m", "x"]).check(1, &["no model is configured", "settings of this repository are ignored: model"]);
+    repo.done(&["trust", "-y"]);
+    repo.teddy(&["plan", "-m", "x"]).check(1, &["no model is configured", "a repository may not decide that"]);
+}
+
+#[test]
+fn get_prompt_lists_the_agents_and_prints_one() {
+    let repo = TestRepo::new();
+    let names: Vec<String> = repo.done(&["get-prompt"]).lines().map(|line| line.split(' ').next().unwrap().to_owned()).collect();
+    assert_eq!(names, ["architect", "assistant", "debugger", "developer", "pathfinder", "prototyper"]);
+    assert!(
+        repo.done(&["get-prompt", "Architect"]).contains("# Action Plan")
+            || repo.done(&["get-prompt", "architect"]).contains("Action Plan")
+    );
+    repo.teddy(&["get-prompt", "nobody"]).check(1, &["nobody", "architect"]);
+    assert_eq!(repo.json(&["get-prompt"], 0)[4]["name"], "pathfinder");
+    let outside = repo.beside("home");
+    assert_eq!(repo.teddy_in(&outside, &["get-prompt", "developer"]).code, 0, "no repository is needed");
+}
+
+#[test]
+fn preprocess_repairs_a_file_in_place_and_leaves_a_right_one_alone() {
+    let repo = TestRepo::new();
+    let right = plan("Write", &[create("a.md", "```sh\nls\n```\n")]);
+    repo.write("plan.md", &right);
+    let path = repo.path().join("plan.md");
+    let time = std::fs::metadata(&path).unwrap().modified().unwrap();
+    repo.teddy(&["preprocess", "plan.md"]).check(0, &["nothing to repair"]);
+    assert_eq!((repo.read("plan.md"), std::fs::metadata(&path).unwrap().modified().unwrap()), (right.clone(), time));
+    repo.write("plan.md", right.replace("`````", "```").replace("````", "```"));
+    repo.teddy(&["preprocess", "plan.md"]).check(0, &["The fences are repaired."]);
+    let mended = repo.read("plan.md");
+    assert!(mended.contains("````text\n```sh\nls\n```\n````\n"), "{mended}");
+    repo.teddy(&["preprocess", "plan.md"]).check(0, &["nothing to repair"]);
+}
+
+#[test]
+fn preprocess_reads_standard_input_and_prints() {
+    let repo = TestRepo::new();
+    let right = plan("Write", &[create("a.txt", "a\n")]);
+    let out = repo.teddy_reads(&["preprocess", "-"], &right);
+    assert_eq!((out.code, out.stdout.as_str()), (0, right.as_str()), "{out}");
+}
+
+#[test]
+fn preprocess_says_what_it_cannot_do() {
+    let repo = TestRepo::new().file("bytes.md", b"# T\xff\n");
+    repo.teddy(&["preprocess", "none.md"]).check(1, &["plan file not found at `none.md`"]);
+    repo.teddy(&["preprocess", "bytes.md"]).check(1, &["`bytes.md` is not UTF-8"]);
+    repo.teddy_reads(&["preprocess", "-"], "no plan at all\n").check(3, &["cannot be told"]);
+    repo.teddy(&["preprocess"]).check(1, &["clipboard", "teddy preprocess -"]);
+}
+
+#[test]
+fn completions_and_the_manual_come_from_the_parser() {
+    let repo = TestRepo::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = repo.done(&["completions", shell]);
+        assert!(script.contains("restore") && script.contains("get-prompt"), "{shell}");
+    }
+    assert!(repo.done(&["completions", "bash"]).contains("_git_teddy()"));
+    assert!(repo.done(&["man"]).contains(".TH teddy 1"));
+    let folder = repo.beside("man");
+    repo.done(&["man", "--out", folder.to_str().unwrap()]);
+    for page in ["teddy.1", "git-teddy.1", "teddy-restore.1", "teddy-get-prompt.1"] {
+        assert!(folder.join(page).exists(), "{page}");
+    }
+}
+
+#[test]
+fn recover_has_nothing_to_do_where_nothing_was_interrupted() {
+    let repo = TestRepo::new();
+    repo.teddy(&["recover"]).check(0, &["nothing to recover"]);
+    assert_eq!(repo.json(&["recover"], 0), serde_json::json!({ "recovered": false }));
+}
+
+#[test]
+fn usage_errors_exit_with_2_and_help_with_0() {
+    let repo = TestRepo::new();
+    for args in [&["restore"][..], &["nonsense"], &["undo", "0"], &["restore", "1", "--ours", "--theirs"], &["log", "--color", "pink"], &[]]
+    {
+        assert_eq!(repo.teddy(args).code, 2, "{args:?}");
+    }
+    for args in [&["--help"][..], &["execute", "--help"], &["--version"], &["help", "restore"]] {
+        assert_eq!(repo.teddy(args).code, 0, "{args:?}");
+    }
+}
+
+#[test]
+fn quiet_says_nothing_and_colours_are_asked_for() {
+    let repo = TestRepo::new();
+    let out = repo.teddy(&["-q", "new", "demo"]);
+    assert_eq!((out.stdout.as_str(), out.stderr.as_str()), ("refs/teddy/sessions/demo\n", ""));
+    assert!(!repo.done(&["log"]).contains('\u{1b}'));
+    assert!(repo.done(&["--color", "always", "log"]).contains('\u{1b}'));
+}
