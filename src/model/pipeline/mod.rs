@@ -15,20 +15,20 @@ use regex::Regex;
 pub struct Pipeline {
     /// What it is for.
     pub description: String,
-    /// The steps in order; at least one. The last yields the plan (P10).
+    /// The steps in order; at least one. The last yields the plan (ST10).
     pub steps: Vec<Step>,
 }
 
 /// One step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// Its name, by which later steps take its output (P4).
+    /// Its name, by which later steps take its output (ST4).
     pub name: String,
-    /// The prompt, placeholders still in it (P5).
+    /// The prompt, placeholders still in it (ST5).
     pub prompt: String,
-    /// The model; the turn's without it (P6).
+    /// The model; the turn's without it (ST6).
     pub model: Option<String>,
-    /// What it gets, in order (P7).
+    /// What it gets, in order (ST7).
     pub inputs: Vec<Input>,
 }
 
@@ -71,7 +71,7 @@ impl Input {
 static PLACEHOLDER: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(\\?)\{\{ *([A-Za-z0-9_-]+) *\}\}").expect("the pattern is a constant that the tests compile"));
 
-/// A placeholder of a prompt (P8).
+/// A placeholder of a prompt (ST8).
 struct Placeholder<'a> {
     /// Where it stands.
     range: Range<usize>,

@@ -1,4 +1,4 @@
-//! Reads a pipeline and finds all its mistakes at once, before anything is sent (P11).
+//! Reads a pipeline and finds all its mistakes at once, before anything is sent (ST11).
 
 use std::fmt;
 
@@ -7,11 +7,11 @@ use serde_yaml::Value;
 use super::{Input, Pipeline, Step, placeholders};
 use crate::text::yaml::guard;
 
-/// The largest pipeline, in bytes (P1).
+/// The largest pipeline, in bytes (ST1).
 pub const MAX_BYTES: usize = 64 << 10;
-/// The most steps (P2).
+/// The most steps (ST2).
 pub const MAX_STEPS: usize = 20;
-/// Names that are inputs already (P4).
+/// Names that are inputs already (ST4).
 const RESERVED: [&str; 3] = ["system", "input", "message"];
 
 /// What a pipeline may refer to.
@@ -103,7 +103,7 @@ impl Reader<'_> {
         Step { name, prompt, model, inputs }
     }
 
-    /// Checks a step's name (P4).
+    /// Checks a step's name (ST4).
     fn name(&mut self, name: &str, earlier: &[Step]) {
         let is_name = name.starts_with(|c: char| c.is_ascii_lowercase())
             && name.len() <= 60
@@ -117,7 +117,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads the prompt, from here or from a file (P5).
+    /// Reads the prompt, from here or from a file (ST5).
     fn prompt(&mut self, value: &Value) -> String {
         let prompt = match (self.text(value, "prompt"), self.text(value, "prompt_file")) {
             (Some(text), None) => text,
@@ -140,7 +140,7 @@ impl Reader<'_> {
         prompt
     }
 
-    /// Reads the inputs; without them a step gets the input, the message and the step before it, the last one the system prompt too (P7).
+    /// Reads the inputs; without them a step gets the input, the message and the step before it, the last one the system prompt too (ST7).
     fn inputs(&mut self, value: &Value, earlier: &[Step], last: bool) -> Vec<Input> {
         let Some(list) = value.get("inputs") else {
             let before = earlier.last().map(|step| Input::Step(step.name.clone()));
@@ -165,7 +165,7 @@ impl Reader<'_> {
         inputs
     }
 
-    /// Checks that a prompt takes only what the step gets (P8).
+    /// Checks that a prompt takes only what the step gets (ST8).
     fn placeholders(&mut self, prompt: &str, inputs: &[Input]) {
         for name in placeholders(prompt).filter_map(|place| place.name) {
             if !inputs.iter().any(|input| input.name() == name) {
@@ -212,12 +212,12 @@ mod tests {
     }
 
     #[test]
-    fn p1_a_pipeline_has_a_largest_size() {
+    fn st1_a_pipeline_has_a_largest_size() {
         check(&format!("# {}", "x".repeat(MAX_BYTES)), &["the file has 65538 bytes; at most 65536 are read"]);
     }
 
     #[test]
-    fn p2_a_pipeline_has_steps_and_a_description() {
+    fn st2_a_pipeline_has_steps_and_a_description() {
         check("description: x\nsteps: []\n", &["`steps` must be a list of at least one step"]);
         check("[]", &["must be a mapping with description, steps", "`steps` must be a list of at least one step"]);
         check(
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn p3_a_step_has_known_keys_with_texts() {
+    fn st3_a_step_has_known_keys_with_texts() {
         check(
             "steps: [{name: a, prompt: x, temperature: 1}]",
             &["step 1 `a`: `temperature` is not known here; there are name, prompt, prompt_file, model, inputs"],
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn p4_a_name_is_plain_unique_and_no_input() {
+    fn st4_a_name_is_plain_unique_and_no_input() {
         let rule = "`name` must be lower-case letters, digits and dashes, and begin with a letter";
         check("steps: [{prompt: x}]", &[&format!("step 1: {rule}")]);
         check("steps: [{name: ../A, prompt: x}]", &[&format!("step 1 `../A`: {rule}")]);
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn p5_a_prompt_is_here_or_in_a_file_beside() {
+    fn st5_a_prompt_is_here_or_in_a_file_beside() {
         assert_eq!(read("steps: [{name: a, prompt_file: plan.md}]").unwrap().steps[0].prompt, "Plan: {{message}}");
         check("steps: [{name: a}]", &["step 1 `a`: give either `prompt` or `prompt_file`"]);
         check("steps: [{name: a, prompt: x, prompt_file: plan.md}]", &["step 1 `a`: give either `prompt` or `prompt_file`"]);
@@ -263,13 +263,13 @@ mod tests {
     }
 
     #[test]
-    fn p6_a_model_is_one_that_there_is() {
+    fn st6_a_model_is_one_that_there_is() {
         assert_eq!(read("steps: [{name: a, prompt: x, model: fast}]").unwrap().steps[0].model.as_deref(), Some("fast"));
         check("steps: [{name: a, prompt: x, model: slow}]", &["step 1 `a`: `slow` is no model"]);
     }
 
     #[test]
-    fn p7_inputs_are_parts_of_the_turn_and_earlier_steps() {
+    fn st7_inputs_are_parts_of_the_turn_and_earlier_steps() {
         let steps = read("steps: [{name: a, prompt: x}, {name: b, prompt: x, inputs: [a]}, {name: c, prompt: x}]").unwrap().steps;
         let names: Vec<Vec<&str>> = steps.iter().map(|step| step.inputs.iter().map(Input::name).collect()).collect();
         assert_eq!(names, [vec!["input", "message"], vec!["a"], vec!["system", "input", "message", "b"]]);
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn p8_a_placeholder_is_one_of_the_inputs() {
+    fn st8_a_placeholder_is_one_of_the_inputs() {
         check(
             "steps: [{name: a, prompt: 'x {{Message}} {{ plan }}'}]",
             &["step 1 `a`: `{{Message}}` is not among the step's inputs", "step 1 `a`: `{{plan}}` is not among the step's inputs"],
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn p11_all_mistakes_are_said_at_once() {
+    fn st11_all_mistakes_are_said_at_once() {
         check(
             "steps: [{name: A, prompt: '{{b}}', model: m}, {name: b}]",
             &[

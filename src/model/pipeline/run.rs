@@ -20,7 +20,7 @@ pub struct Ran {
 /// A pipeline that stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stopped {
-    /// The steps that ran before (P12).
+    /// The steps that ran before (ST12).
     pub ran: Vec<Ran>,
     /// The step that failed.
     pub step: String,
@@ -48,7 +48,7 @@ pub enum Event<'a> {
     Finished(&'a Ran),
 }
 
-/// Returns the folder of a step's artifacts; `position` counts from 0 (P13).
+/// Returns the folder of a step's artifacts; `position` counts from 0 (ST13).
 pub fn folder(position: usize, name: &str) -> String {
     format!("steps/{:02}-{name}", position + 1)
 }
@@ -56,7 +56,7 @@ pub fn folder(position: usize, name: &str) -> String {
 /// Opens a model by its name; the turn's own for `None`.
 pub type Open<'a> = dyn FnMut(Option<&str>) -> Result<Box<dyn Model>, ModelError> + 'a;
 
-/// Runs the steps on a turn's parts. Every model is opened before the first request is sent (P11).
+/// Runs the steps on a turn's parts. Every model is opened before the first request is sent (ST11).
 ///
 /// # Errors
 /// [`Stopped`]; a step whose answer is cut has failed too, apart from the last: its answer is the caller's to judge.
@@ -96,7 +96,7 @@ fn open_all(pipeline: &Pipeline, open: &mut Open<'_>) -> Result<HashMap<Option<S
     Ok(models)
 }
 
-/// Makes the request of a step: what its prompt does not take by name stands where it stands in a turn (P9).
+/// Makes the request of a step: what its prompt does not take by name stands where it stands in a turn (ST9).
 fn request(step: &Step, turn: &Request, ran: &[Ran]) -> Request {
     let value = |name: &str| match Input::named(name) {
         Input::System => Some(turn.system.as_str()),
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn p9_what_a_prompt_does_not_name_stands_in_its_usual_place() {
+    fn st9_what_a_prompt_does_not_name_stands_in_its_usual_place() {
         let (ran, _) = go(THREE, &mut |_| Ok(replay(&["A\n", "D", "# P"])));
         let requests: Vec<Request> = ran.unwrap().into_iter().map(|ran| ran.request).collect();
         let expected = |system: &str, input: &str, message: &str| Request {
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn p8_placeholders_are_filled_in_and_a_backslash_keeps_them() {
+    fn st8_placeholders_are_filled_in_and_a_backslash_keeps_them() {
         let (ran, _) =
             go("steps: [{name: a, prompt: 'S={{system}} I={{ input }} M={{message}} \\{{message}}'}]", &mut |_| Ok(replay(&["x"])));
         let request = ran.unwrap().remove(0).request;
@@ -192,14 +192,14 @@ mod tests {
     }
 
     #[test]
-    fn p10_the_last_answer_is_the_plan_and_each_step_is_told() {
+    fn st10_the_last_answer_is_the_plan_and_each_step_is_told() {
         let (ran, log) = go(THREE, &mut |_| Ok(replay(&["A", "D", "# P"])));
         assert_eq!(ran.unwrap().pop().map(|ran| ran.answer.text).as_deref(), Some("# P"));
         assert_eq!(log, ["0 analysis", "< A", "analysis done", "1 decision", "< D", "decision done", "2 plan", "< # P", "plan done"]);
     }
 
     #[test]
-    fn p11_every_model_is_opened_before_anything_is_sent() {
+    fn st11_every_model_is_opened_before_anything_is_sent() {
         let yaml = "steps: [{name: a, prompt: x}, {name: b, prompt: x, model: keyless}]";
         let missing = ModelError::NoKey { model: "keyless".into(), variable: "KEY".into() };
         let (result, log) = go(yaml, &mut |name| if name.is_none() { Ok(replay(&["A"])) } else { Err(missing.clone()) });
@@ -208,12 +208,12 @@ mod tests {
     }
 
     #[test]
-    fn p13_a_step_has_a_folder_of_its_own() {
+    fn st13_a_step_has_a_folder_of_its_own() {
         assert_eq!([folder(0, "analysis"), folder(11, "plan")], ["steps/01-analysis", "steps/12-plan"]);
     }
 
     #[test]
-    fn p12_a_step_that_fails_stops_and_what_ran_is_kept() {
+    fn st12_a_step_that_fails_stops_and_what_ran_is_kept() {
         let (result, _) = go(THREE, &mut |_| Ok(replay(&["A"])));
         let stopped = result.unwrap_err();
         assert_eq!((stopped.ran.len(), stopped.ran[0].answer.text.as_str(), stopped.step.as_str()), (1, "A", "decision"));
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn p12_a_cut_answer_fails_a_step_but_the_last() {
+    fn st12_a_cut_answer_fails_a_step_but_the_last() {
         let (result, _) = go("steps: [{name: a, prompt: x}, {name: b, prompt: x}]", &mut |_| Ok(Box::new(Cut)));
         assert_eq!(*result.unwrap_err().error, ModelError::Truncated { partial: "half".into() });
         let (result, _) = go("steps: [{name: a, prompt: x}]", &mut |_| Ok(Box::new(Cut)));
