@@ -130,7 +130,9 @@ impl Rig {
             text.push_str(&format!("\n### `CREATE`\n- **File Path:** [{path}](/{path})\n- **Description:** Write.\n- **Overwrite:** true\n````text\n{body}````\n"));
         }
         if let Some(command) = command {
-            text.push_str(&format!("\n### `EXECUTE`\n- **Description:** Run.\n- **Expected Outcome:** files\n````shell\n{command}\n````\n"));
+            text.push_str(&format!(
+                "\n### `EXECUTE`\n- **Description:** Run.\n- **Expected Outcome:** files\n````shell\n{command}\n````\n"
+            ));
         }
         let path = self.beside("plan.md");
         std::fs::write(&path, text).expect("a writable folder");
@@ -200,7 +202,8 @@ pub fn torn(rig: &Rig) -> Vec<String> {
                 if !path.ends_with(".git") && !path.ends_with(".teddy") {
                     folders.push(path);
                 }
-            } else if path.extension().is_some_and(|ending| ending == "txt") && tag_of(&std::fs::read(&path).unwrap_or_default()).is_none() {
+            } else if path.extension().is_some_and(|ending| ending == "txt") && tag_of(&std::fs::read(&path).unwrap_or_default()).is_none()
+            {
                 torn.push(path.display().to_string());
             }
         }
@@ -268,7 +271,9 @@ pub fn verdict(rig: &Rig, saver: &Saver, users_state: &BTreeMap<String, Vec<u8>>
             wrong.push(format!("G8 the lock `{}` survived", path.display()));
         }
     });
-    for entry in rig.git(&["--no-optional-locks", "status", "--porcelain", "--ignored", "-uall"]).lines().filter(|line| line.contains(".teddy-tmp-")) {
+    for entry in
+        rig.git(&["--no-optional-locks", "status", "--porcelain", "--ignored", "-uall"]).lines().filter(|line| line.contains(".teddy-tmp-"))
+    {
         wrong.push(format!("G3 a temporary file survived: {entry}"));
     }
     if std::fs::read(rig.path().join("kept.ignored")).ok() != Some(body("ignored")) {
