@@ -1,2 +1,224 @@
-//! Speed, as ratios against git.
-fn main() {}
+//! Whole commands on generated trees, as ratios against git on the same files in one run.
+//!
+//! `cargo bench --bench turn [-- SIZE...]` prints a table and fails where a ratio that must be
+//! reached is not. Commands are timed as a user waits for them: as processes, start-up included.
+//! `TMPDIR` says on which file system; a disk that others write to makes all of it slow.
+
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use support::{Row, Workspace, git_in, head, median, sizes, time};
+use teddy::git::object::CommitId;
+use teddy::git::publish::Guard;
+use teddy::git::repository::Repository;
+use teddy::git::snapshot::limits::Limits;
+
+/// How often each is measured.
+const SAMPLES: usize = 15;
+/// How many files are changed.
+const CHANGED: usize = 20;
+/// How many resources the input shows.
+const RESOURCES: usize = 200;
+
+fn main() {
+    let mut rows = vec![start_up()];
+    for files in sizes() {
+        let mut bench = Bench::new(files);
+        rows.extend([bench.switch(), bench.sync(), bench.turn(), bench.input(), bench.durability()]);
+    }
+    head("git");
+    let missed = rows.into_iter().filter(|row| !row.print()).count();
+    assert_eq!(missed, 0, "ratios that must be reached were missed");
+}
+
+/// Measures the start of the program.
+fn start_up() -> Row {
+    let home = tempfile::tempdir().unwrap();
+    let ours = || teddy(home.path(), home.path(), &["--version"]);
+    let (ours, gits) = sample(ours, || git_in(home.path(), home.path(), &["--version"]));
+    Row { name: "start-up (git --version)".to_owned(), ours, gits, at_first: 3.0, goal: 1.5 }
+}
+
+/// A tree with a session.
+struct Bench {
+    /// The tree.
+    workspace: Workspace,
+    /// The home folder.
+    home: PathBuf,
+    /// The number of the next plan.
+    plan: u64,
+}
+
+impl Bench {
+    /// Makes a tree of so many files and a session in it.
+    fn new(files: usize) -> Bench {
+        let workspace = Workspace::new(files);
+        let home = workspace.beside("home");
+        let bench = Bench { workspace, home, plan: 0 };
+        bench.teddy(&["new", "bench"]);
+        bench
+    }
+
+    /// Runs TeDDy in the tree.
+    fn teddy(&self, args: &[&str]) {
+        teddy(&self.workspace.path(), &self.home, args);
+    }
+
+    /// Returns a line of the table.
+    fn row(&self, name: &str, (ours, gits): (Duration, Duration), (at_first, goal): (f64, f64)) -> Row {
+        Row { name: format!("{} files, {name}", self.workspace.files), ours, gits, at_first, goal }
+    }
+
+    /// Measures a turn that changes two files and makes one.
+    fn turn(&mut self) -> Row {
+        self.teddy(&["context", "add", "**/file_1*"]);
+        let (mut ours, mut gits) = (Vec::new(), Vec::new());
+        for _ in 0..=SAMPLES {
+            let plan = self.write_plan();
+            ours.push(time(|| self.teddy(&["execute", plan.to_str().unwrap(), "-y"])));
+            gits.push(time(|| self.workspace.git(&["status", "--short"])));
+        }
+        // The first one makes the worktree.
+        let times = (median(ours.split_off(1)), median(gits));
+        let goals = if self.workspace.files < 10_000 { (9.0, 5.0) } else { (4.0, 2.0) };
+        self.row("turn (git status)", times, goals)
+    }
+
+    /// Writes a plan that fits the files as they are.
+    fn write_plan(&mut self) -> PathBuf {
+        self.plan += 1;
+        let mut text = "# Change three files\n\n## Rationale\n```text\nA bench.\n```\n\n## Action Plan\n\n".to_owned();
+        for n in [1, 10 + usize::try_from(self.plan).unwrap() % 10] {
+            let file = self.workspace.file(n);
+            let first = std::fs::read_to_string(&file).unwrap().lines().next().unwrap().to_owned();
+            let path = file.strip_prefix(self.workspace.path()).unwrap().display().to_string();
+            let changed = format!("let changed = {};", self.plan);
+            text += &format!("### `EDIT`\n- **File Path:** [{path}](/{path})\n- **Description:** Change it.\n\n");
+            text += &format!("`FIND:`\n````\n{first}\n````\n`REPLACE:`\n````\n{changed}\n````\n\n");
+        }
+        let path = format!("d0/new_{}.rs", self.plan);
+        text += &format!("### `CREATE`\n- **File Path:** [{path}](/{path})\n- **Description:** Make it.\n\n````\nnew\n````\n");
+        let plan = self.workspace.beside("plan.md");
+        std::fs::write(&plan, text).unwrap();
+        plan
+    }
+
+    /// Measures the switch of a worktree between two commits.
+    fn switch(&mut self) -> Row {
+        let commits = self.two_commits();
+        let (root, gits) = (self.workspace.beside("worktrees"), self.workspace.beside("gits"));
+        self.workspace.git(&["worktree", "add", "-q", "--detach", gits.to_str().unwrap()]);
+        let ours = |n: usize| {
+            let repository = Repository::open(&self.workspace.path()).unwrap();
+            repository.session_worktree(&root, "switched", commits[n % 2].parse().unwrap()).unwrap();
+        };
+        let check_out = |n: usize| git_in(&gits, &self.home, &["checkout", "-q", "--detach", &commits[n % 2]]);
+        (0..3).for_each(|n| {
+            ours(n);
+            check_out(n);
+        });
+        let (mut n, mut m) = (0, 0);
+        let times = sample(
+            || {
+                n += 1;
+                ours(n);
+            },
+            || {
+                m += 1;
+                check_out(m);
+            },
+        );
+        self.workspace.git(&["worktree", "remove", gits.to_str().unwrap()]);
+        self.row("worktree switch, 20 (git checkout)", times, (1.0, 0.4))
+    }
+
+    /// Commits 20 changed files; returns the commits before and after, and stands at the first.
+    fn two_commits(&mut self) -> [String; 2] {
+        let head = |workspace: &Workspace| {
+            let packed = std::fs::read_to_string(workspace.path().join(".git/refs/heads/main"));
+            packed.map(|id| id.trim().to_owned()).unwrap()
+        };
+        self.workspace.git(&["commit", "-q", "--allow-empty", "-m", "start"]);
+        let first = head(&self.workspace);
+        self.workspace.rewrite_some(CHANGED);
+        self.workspace.git(&["commit", "-q", "-a", "-m", "changed"]);
+        let second = head(&self.workspace);
+        self.workspace.git(&["reset", "-q", "--hard", &first]);
+        [first, second]
+    }
+
+    /// Measures a snapshot, and 20 files that are written after it.
+    fn sync(&mut self) -> Row {
+        let commits = self.two_commits();
+        let gix = Repository::open(&self.workspace.path()).unwrap();
+        let trees = commits.map(|id| gix.commit(id.parse::<CommitId>().unwrap()).unwrap().tree);
+        let top = self.workspace.path();
+        let mut n = 0;
+        let ours = || {
+            let repository = Repository::open(&top).unwrap();
+            let index = repository.teddy_dir().join("index/main");
+            let now = repository.snapshot(&index, &Limits::default(), &[]).unwrap();
+            assert_eq!(now.tree, trees[n % 2]);
+            let guard = Guard { operation: "bench".to_owned(), ..Guard::default() };
+            repository.publish(now.tree, trees[(n + 1) % 2], &guard).unwrap();
+            n += 1;
+        };
+        let times = sample(ours, || self.workspace.git(&["status", "--short"]));
+        self.workspace.git(&["reset", "-q", "--hard"]);
+        self.row("snapshot and sync of 20 (git status)", times, (1.5, 0.9))
+    }
+
+    /// Measures the input of the model.
+    fn input(&mut self) -> Row {
+        let shown: Vec<String> = (0..RESOURCES.min(self.workspace.files))
+            .map(|n| self.workspace.file(n).strip_prefix(self.workspace.path()).unwrap().display().to_string())
+            .collect();
+        self.teddy(&["context", "rm", "**/file_1*"]);
+        self.teddy(&[&["context", "add"], shown.iter().map(String::as_str).collect::<Vec<_>>().as_slice()].concat());
+        self.teddy(&["context"]);
+        let times = sample(|| self.teddy(&["context"]), || self.workspace.git(&["status", "--short"]));
+        let goals = if self.workspace.files < 10_000 { (4.0, 3.0) } else { (2.0, 1.5) };
+        self.row("input of 200 resources (git status)", times, goals)
+    }
+
+    /// Measures what it costs to make a turn's objects durable, as a part of `git status`.
+    fn durability(&mut self) -> Row {
+        let repository = Repository::open(&self.workspace.path()).unwrap();
+        let folder = repository.common_dir();
+        let mut n = 0;
+        let ours = || {
+            for _ in 0..10 {
+                n += 1;
+                repository.write_blob(format!("{n}").as_bytes()).unwrap();
+            }
+            teddy::host::sync::sync(&folder, &[]).unwrap();
+        };
+        let times = sample(ours, || self.workspace.git(&["status", "--short"]));
+        self.row("ten objects made durable (git status)", times, (f64::INFINITY, 0.5))
+    }
+}
+
+/// Returns the middle of our and git's times, taken in turns.
+fn sample(mut ours: impl FnMut(), mut gits: impl FnMut()) -> (Duration, Duration) {
+    let (mut our_times, mut git_times) = (Vec::new(), Vec::new());
+    for _ in 0..SAMPLES {
+        our_times.push(time(&mut ours));
+        git_times.push(time(&mut gits));
+    }
+    (median(our_times), median(git_times))
+}
+
+/// Runs TeDDy somewhere, apart from the machine's settings.
+#[expect(clippy::disallowed_methods, reason = "a bench starts programs itself")]
+fn teddy(folder: &Path, home: &Path, args: &[&str]) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_teddy"));
+    command.current_dir(folder).env("HOME", home).env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+    for name in ["XDG_CONFIG_HOME", "XDG_CACHE_HOME", "TEDDY_SESSION", "TEDDY_CONFIG"] {
+        command.env_remove(name);
+    }
+    let done = command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).output().unwrap();
+    assert!(done.status.success(), "teddy {args:?}: {}", String::from_utf8_lossy(&done.stderr));
+}

@@ -35,7 +35,8 @@ def as_text(content):
         text = content.decode()
     except UnicodeDecodeError:
         return None
-    return None if "\0" in text or text.startswith("\ufeff") else text
+    # In a block the line feed that closes it would make one line end of a last carriage return.
+    return None if "\0" in text or text.startswith("\ufeff") or text.endswith("\r") else text
 
 
 def is_plain(path):
