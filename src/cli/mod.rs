@@ -1,4 +1,5 @@
 //! The command line: one file for each command, with its arguments, one call, and what is printed.
+#![allow(clippy::missing_docs_in_private_items, reason = "clap shows the comment of a field as help, and a flattened one has none")]
 
 mod app;
 mod branch;

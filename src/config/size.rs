@@ -31,7 +31,7 @@ impl FromStr for Size {
 
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let exact = |shift: u32| self.0 > 0 && self.0 % (1 << shift) == 0;
+        let exact = |shift: u32| self.0 > 0 && self.0.is_multiple_of(1 << shift);
         match self.0 {
             n if exact(30) => write!(f, "{} GiB", n >> 30),
             n if exact(20) => write!(f, "{} MiB", n >> 20),

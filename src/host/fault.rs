@@ -41,7 +41,6 @@ pub const POINTS: [&str; 27] = [
 ///
 /// # Errors
 /// Where a test wants one here.
-#[cfg_attr(not(feature = "failpoints"), expect(clippy::unnecessary_wraps, reason = "a test makes it fail"))]
 pub fn point(name: &str) -> anyhow::Result<()> {
     debug_assert!(POINTS.contains(&name), "`{name}` is in the list");
     fail::fail_point!(name, |action| act(name, action.as_deref()));

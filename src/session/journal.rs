@@ -51,7 +51,7 @@ pub enum Entry {
     /// Nothing is under way.
     None,
     /// This is.
-    Pending(Pending),
+    Pending(Box<Pending>),
     /// The file cannot be read as a journal; it was put aside under this name.
     Damaged(PathBuf),
 }
@@ -83,7 +83,7 @@ impl Journal {
             && let Ok(pending) = serde_json::from_slice::<Pending>(&std::fs::read(&path)?)
             && SessionName::from_ref(&pending.session).is_ok()
         {
-            return Ok(Entry::Pending(pending));
+            return Ok(Entry::Pending(Box::new(pending)));
         }
         Ok(Entry::Damaged(self.put_aside()?))
     }

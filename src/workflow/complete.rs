@@ -147,10 +147,11 @@ impl Project {
     /// Takes a session's ref back to where it was before a turn.
     fn take_back(&self, session: &SessionName, turn: &Step) -> anyhow::Result<()> {
         let (name, now) = (session.reference(), Expected::At(turn.new));
-        Ok(match turn.expected {
+        match turn.expected {
             Expected::At(before) => self.repository.move_reference(&name, now, before, "teddy: taken back")?,
             Expected::Absent | Expected::Any => self.repository.delete_reference(&name, now)?,
-        })
+        }
+        Ok(())
     }
 
     /// Returns the intent to complete a turn.

@@ -104,10 +104,11 @@ impl Project {
         if scope == Scope::Global {
             let root = Root::open(self.repository.workdir())?;
             let (path, after) = (Path::new(GLOBAL), change(&self.global_context(&root)));
-            return Ok(match root.kind(path)? {
+            match root.kind(path)? {
                 None => root.create_new(path, after.as_bytes(), Mode::Plain)?,
                 Some(_) => root.replace(path, after.as_bytes())?,
-            });
+            }
+            return Ok(());
         }
         let session = self.session()?;
         let _session_lock = self.lock_session(&session, "context")?;
