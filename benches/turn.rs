@@ -3,6 +3,7 @@
 //! `cargo bench --bench turn [-- SIZE...]` prints a table and fails where a ratio that must be
 //! reached is not. Commands are timed as a user waits for them: as processes, start-up included.
 //! `TMPDIR` says on which file system; a disk that others write to makes all of it slow.
+#![allow(clippy::unwrap_used, reason = "a bench fails where it must")]
 
 mod support;
 

@@ -129,6 +129,7 @@ fn garbage_collection_takes_nothing_of_a_session() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "a test looks git up itself")]
 fn git_finds_it_as_a_command_of_its_own() {
     let repo = TestRepo::new();
     repo.done(&["new", "demo"]);
