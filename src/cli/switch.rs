@@ -5,23 +5,47 @@ use std::process::ExitCode;
 use super::app::App;
 use super::exit;
 use crate::session::name::SessionName;
+use crate::text::visible::visible;
+use crate::ui::choose::choose;
+use crate::ui::terminal;
 use crate::workflow::branch::switch;
+use crate::workflow::project::Project;
 
 /// Go on with another session
 ///
 /// Your files stay as they are; `teddy restore @` brings them to its newest turn.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  teddy switch add-auth\n  teddy sessions                    lists them")]
+#[command(after_help = "Examples:\n  teddy switch add-auth\n  teddy switch             choose one from the list")]
 pub(super) struct Args {
-    /// The session's name
-    name: String,
+    /// The session's name; at a terminal you can choose one if it is left out
+    name: Option<String>,
 }
 
 /// Switches.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
-    let name = SessionName::from_ref(&args.name)?;
     let mut project = app.project()?;
+    let name = match &args.name {
+        Some(name) => SessionName::from_ref(name)?,
+        None => match chosen(app, &project)? {
+            Some(name) => name,
+            None => return Ok(exit::FAILED.into()),
+        },
+    };
     switch(&mut project, &name)?;
-    app.say(&format!("Going on with session {name}. Your files stay as they are; `teddy restore @` brings them to its newest turn."));
+    if app.global.json {
+        app.print_json(&serde_json::json!({ "session": name, "ref": name.reference() }))?;
+    } else {
+        app.say(&format!("Going on with session {name}. Your files stay as they are; `teddy restore @` brings them to its newest turn."));
+    }
     Ok(exit::DONE.into())
+}
+
+/// Lets the person choose a session; nothing where they leave.
+fn chosen(app: &App, project: &Project) -> anyhow::Result<Option<SessionName>> {
+    anyhow::ensure!(terminal::is_there() && !app.global.json, "nobody can be asked which session is meant: name it");
+    let rows = project.session_rows()?;
+    anyhow::ensure!(!rows.is_empty(), "there is no session; `teddy new <name>` starts one");
+    let shown: Vec<String> = rows.iter().map(|row| format!("{}: {}", row.name, visible(&row.title))).collect();
+    let at = choose("Go on with which session?", &shown)?;
+    Ok(at.map(|at| SessionName::from_ref(&rows[at].name)).transpose()?)
 }

@@ -32,6 +32,7 @@ pub mod editor;
 pub mod viewer;
 
 pub mod checklist;
+pub mod choose;
 
 pub mod draft;
 

@@ -155,7 +155,7 @@ fn reading_and_leaving_changes_nothing() {
 }
 
 #[test]
-fn what_the_person_edits_is_what_runs_and_what_the_report_says() {
+fn r7_what_the_person_edits_is_what_runs_and_what_the_report_says() {
     let repo = project();
     let mut screen = review(&repo, (80, 24));
     screen.press("mjjp");
@@ -177,4 +177,29 @@ fn what_the_person_edits_is_what_runs_and_what_the_report_says() {
     let session = repo.git(&["for-each-ref", "--format=%(refname)", "refs/teddy/sessions"]);
     let report = repo.git(&["show", &format!("{}:report.md", session.trim())]);
     assert!(report.contains("#### `CREATE` (user modified)") && report.contains("+echo other > other.txt"), "{report}");
+}
+
+#[test]
+fn a_session_is_chosen_from_a_list_and_leaving_changes_nothing() {
+    let repo = project();
+    repo.done(&["new", "first"]);
+    repo.done(&["new", "second"]);
+    repo.done(&["switch", "first"]);
+    let current = || repo.json(&["status"], 0)["session"].as_str().unwrap().to_owned();
+    let open = || {
+        let mut screen = Screen::open(&repo, (80, 24), &["switch"]);
+        screen.wait_for("second: Start session second");
+        screen
+    };
+    let mut screen = open();
+    screen.press("\x1b");
+    assert_eq!((screen.end(), current()), (1, "first".to_owned()), "{}", screen.shown());
+    let mut screen = open();
+    let second =
+        screen.shown().lines().position(|line| line.contains("second:")) > screen.shown().lines().position(|line| line.contains("first:"));
+    screen.press(if second { "j\r" } else { "\r" });
+    assert_eq!((screen.end(), current()), (0, "second".to_owned()), "{}", screen.shown());
+    let mut screen = open();
+    screen.press("\x03");
+    assert_eq!((screen.end(), current()), (130, "second".to_owned()), "{}", screen.shown());
 }

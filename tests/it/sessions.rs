@@ -88,6 +88,7 @@ fn switch_and_the_option_and_the_variable_choose_the_session() {
     let mut command = repo.teddy_command(&["--json", "status"]);
     let out = crate::support::Output::of(command.env("TEDDY_SESSION", "second").current_dir(repo.path()));
     assert!(out.stdout.contains("\"session\": \"second\""), "{out}");
+    repo.teddy(&["switch"]).check(1, &["nobody can be asked", "name it"]);
     repo.teddy(&["switch", "third"]).check(1, &["there is no session `third`", "teddy sessions"]);
 }
 
