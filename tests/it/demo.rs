@@ -30,15 +30,17 @@ fn transcripts(page: &str) -> Vec<Vec<&str>> {
 }
 
 #[test]
-fn the_transcript_of_the_readme_is_what_the_demo_prints() {
+fn the_transcripts_of_the_documents_are_what_the_demo_prints() {
     let repo = TestRepo::new();
     let printed: Vec<String> = demo(&repo).stdout.lines().map(plain).collect();
-    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
-    let blocks = transcripts(&page);
-    assert_eq!(blocks.len(), 2);
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |page: &str| std::fs::read_to_string(root.join(page)).unwrap();
+    let (readme, walkthrough) = (read("README.md"), read("docs/walkthroughs/session.md"));
+    let blocks = [transcripts(&readme), transcripts(&walkthrough)].concat();
+    assert_eq!(blocks.len(), 9);
     for block in blocks {
         let mut at = 0;
-        for part in block.split(|line| *line == "...") {
+        for part in block.split(|line| *line == "...").filter(|part| !part.is_empty()) {
             let part: Vec<String> = part.iter().map(|line| plain(line)).collect();
             let found = printed[at..].windows(part.len()).position(|window| window == part);
             at += found.unwrap_or_else(|| panic!("the demo does not print\n{}", part.join("\n"))) + part.len();

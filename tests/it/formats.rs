@@ -308,7 +308,7 @@ fn i9_the_same_files_give_the_same_bytes_at_any_time() {
 #[test]
 fn i10_a_key_in_a_file_is_taken_out() {
     let repo = project();
-    let key = "AKIAIOSFODNN7EXAMPLE";
+    let key = "AKIAQ4X7MZ2LK9WPTR3D";
     repo.write("a.txt", format!("id = {key}\n"));
     assert!(!repo.done(&["context"]).contains(key));
 }
