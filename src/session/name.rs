@@ -63,6 +63,11 @@ impl SessionName {
         &self.0
     }
 
+    /// Returns the name of a folder for the session, one path component and no other session's.
+    pub fn folder(&self) -> String {
+        self.0.replace('/', ".")
+    }
+
     /// Returns the ref of the session.
     pub fn reference(&self) -> String {
         format!("{SESSIONS}{}", self.0)
@@ -105,6 +110,7 @@ mod tests {
         }
         assert!(SessionName::from_ref("change/x-1").is_ok());
         assert!(SessionName::from_ref("other/x").is_err());
+        assert_eq!(SessionName::from_ref("change/x-1").expect("a good name").folder(), "change.x-1");
     }
 
     #[test]

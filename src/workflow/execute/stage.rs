@@ -82,10 +82,10 @@ pub(super) fn perform(project: &Project, case: &Case<'_>, approved: &Approved, u
 
 /// Opens the worktree at the user's files and brings what git ignores.
 fn open(project: &Project, case: &Case<'_>, user: &mut dyn User) -> anyhow::Result<(SessionWorktree, Vec<Vec<u8>>)> {
-    let session = case.tip.session.as_str();
+    let session = case.tip.session.folder();
     let worktree = project
         .repository
-        .session_worktree(&project.worktrees(), session, case.recorded.commit)
+        .session_worktree(&project.worktrees(), &session, case.recorded.commit)
         .context("the session's worktree cannot be made; nothing was run")?;
     let settings = &project.settings.worktree;
     let brought = worktree.bring(&project.repository, &Bring { copy: settings.copy.clone(), link: settings.link.clone() })?;
@@ -94,7 +94,7 @@ fn open(project: &Project, case: &Case<'_>, user: &mut dyn User) -> anyhow::Resu
         let script = Script { timeout: Some(project.settings.execute.timeout()), ..Script::new(setup.as_str(), &worktree.path) };
         let finished = run_script(&script, &mut |bytes| user.tell(Event::Output { bytes }))?;
         if finished.end != End::Exited(0) {
-            project.repository.remove_session_worktree(session)?;
+            project.repository.remove_session_worktree(&session)?;
             anyhow::bail!("`worktree.setup` failed with exit code {}; nothing was run", finished.end.code());
         }
     }
@@ -113,7 +113,7 @@ struct Opened<'a> {
 
 /// Returns the files of the worktree, without the links that were brought, and what no snapshot takes.
 fn whole_worktree(project: &Project, case: &Case<'_>, opened: &Opened<'_>) -> anyhow::Result<(TreeId, Vec<NotCaptured>)> {
-    let index = project.index(&format!("session-{}", case.tip.session.as_str().replace('/', "-")));
+    let index = project.index(&format!("session-{}", case.tip.session.folder()));
     let repository = &opened.worktree.repository;
     let snapshot = repository.snapshot(&index, &project.limits(), opened.written).context("recording what the plan did")?;
     let (tree, not_captured) = (snapshot.tree, not_captured(&snapshot));
