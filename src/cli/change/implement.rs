@@ -27,18 +27,6 @@ pub(super) struct Args {
     how: How,
 }
 
-/// Do the open tasks of a change, and what its last review wants mended
-#[derive(clap::Args)]
-pub(super) struct Implement {
-    /// The change
-    id: String,
-    /// Approve every plan
-    #[arg(short, long)]
-    yes: bool,
-    #[command(flatten)]
-    how: How,
-}
-
 /// Implements and reviews.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let id = ChangeId::parse(&args.id)?;
@@ -50,7 +38,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 }
 
 /// Implements.
-pub(super) fn implement(args: Implement, app: &mut App) -> anyhow::Result<ExitCode> {
+pub(super) fn implement(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let id = ChangeId::parse(&args.id)?;
     let mut project = app.project()?;
     let mut user = app.user(&project, args.yes);

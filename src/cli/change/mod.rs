@@ -40,7 +40,8 @@ enum Command {
     Proposal(steps::Proposal),
     Challenge(steps::Challenge),
     Reproposal(steps::Reproposal),
-    Implement(implement::Implement),
+    /// Do the open tasks of a change, and what its last review wants mended
+    Implement(implement::Args),
     Review(steps::Review),
     Approve(approve::Args),
     Validate(status::Validate),

@@ -96,7 +96,7 @@ impl Desk<'_> {
                 Err(mistakes) => mistakes,
             };
             if taken.calls >= MAX_ANSWERS {
-                return Err(self.useless(question.role, question.about, &text, &mistakes));
+                return Err(self.useless((question.role, question.about), &text, &mistakes));
             }
             self.user.tell(Event::Warning(&format!("the answer is not {}; asking again:\n{}", question.about, mistakes.join("\n"))));
             request.message = again(&question.message, &text, &mistakes);
@@ -126,7 +126,7 @@ impl Desk<'_> {
     }
 
     /// Says that no answer is what was asked for, and keeps the last one where the user can read it.
-    fn useless(&self, role: Role, about: &str, text: &str, mistakes: &[String]) -> anyhow::Error {
+    fn useless(&self, (role, about): (Role, &str), text: &str, mistakes: &[String]) -> anyhow::Error {
         let kept = self.keep(text);
         anyhow::anyhow!("the {}'s answer is not {about}, so that nothing was recorded{kept}:\n{}", role.word(), mistakes.join("\n"))
     }

@@ -98,7 +98,7 @@ impl Project {
             if let Some((turn, taken)) = self.settled(change, work)? {
                 return Ok(Worked::Done(turn, taken));
             }
-            match self.prepare(change, work, (&model, said.take()), user) {
+            match self.prepare((change, work), (&model, said.take()), user) {
                 Err(error) if error.is::<Left>() => return Ok(Worked::Stopped("nothing was planned".to_owned(), Box::new(last))),
                 other => other?,
             }
@@ -116,8 +116,8 @@ impl Project {
     }
 
     /// Plans the next turn, unless a plan waits.
-    fn prepare(&self, change: &Change, work: &Work, asking: (&str, Option<String>), user: &mut dyn User) -> anyhow::Result<()> {
-        let (model, said) = asking;
+    fn prepare(&self, on: (&Change, &Work), asking: (&str, Option<String>), user: &mut dyn User) -> anyhow::Result<()> {
+        let ((change, work), (model, said)) = (on, asking);
         let session = change.id.session();
         let _lock = self.lock_session(&session, "change")?;
         self.recover_now(user)?;
@@ -139,17 +139,22 @@ impl Project {
         plan::plan_turn(self, &wish, Start { tip: &tip, draft }, user).map(|_| ())
     }
 
-    /// Returns the turn that finished a piece of work, if the newest one did, and what all turns since the last note took.
+    /// Returns the turn since the last note that finished a piece of work, and what all turns up to it took.
     fn settled(&self, change: &Change, work: &Work) -> anyhow::Result<Option<(u64, Option<Taken>)>> {
         let tip = self.store().tip(&change.id.session())?;
         let noted = change.state.history.iter().filter_map(|entry| entry.turn).max().unwrap_or(0);
-        if tip.number() <= noted || tip.meta.status != Status::Executed || !self.worked(&tip)? {
-            return Ok(None);
+        for turn in self.store().history(tip) {
+            let turn = turn?;
+            // What was undone since is not done.
+            if turn.number() <= noted || turn.meta.status == Status::Restored {
+                return Ok(None);
+            }
+            let about_it = self.words_of(&turn)?.lines().next() == Some(work.key.as_str());
+            if turn.meta.status == Status::Executed && about_it && self.worked(&turn)? {
+                return Ok(Some((turn.number(), self.taken_since(&turn, noted)?)));
+            }
         }
-        if self.words_of(&tip)?.lines().next() != Some(work.key.as_str()) {
-            return Ok(None);
-        }
-        Ok(Some((tip.number(), self.taken_since(&tip, noted)?)))
+        Ok(None)
     }
 
     /// Returns whether a turn's plan did something, and left no question.
