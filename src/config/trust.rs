@@ -54,31 +54,40 @@ impl Record {
     }
 }
 
-/// Reads what of `.teddy/` takes trust: the configuration, prompts and pipelines. Links and
-/// folders below are left out, as are files over 1 MiB.
+/// The folders of `.teddy/` that take trust, and the endings of the files in them that have a meaning.
+const FOLDERS: [(&str, &[&str]); 2] = [("prompts", &["xml"]), ("pipelines", &["yaml", "md", "txt", "xml"])];
+
+/// Reads what of `.teddy/` takes trust: the configuration, prompts, and pipelines with the prompts
+/// beside them. Links and folders below are left out, as are files over 1 MiB.
 pub fn files(teddy: &Path) -> BTreeMap<String, String> {
-    let mut found = BTreeMap::new();
-    let mut take = |name: String, path: &Path| {
-        let plain = path.symlink_metadata().is_ok_and(|m| m.is_file() && m.len() <= 1 << 20);
-        if let Some(text) = plain.then(|| std::fs::read(path).ok()).flatten() {
-            found.insert(name, String::from_utf8_lossy(&text).into_owned());
-        }
-    };
-    if !teddy.symlink_metadata().is_ok_and(|m| m.is_dir()) {
-        return found;
+    if !is_folder(teddy) {
+        return BTreeMap::new();
     }
-    take("config.yaml".to_owned(), &teddy.join("config.yaml"));
-    for (folder, ending) in [("prompts", "xml"), ("pipelines", "yaml")] {
-        let inner = teddy.join(folder);
-        let real = inner.symlink_metadata().is_ok_and(|m| m.is_dir());
-        for entry in real.then(|| std::fs::read_dir(&inner).ok()).flatten().into_iter().flatten().flatten() {
-            let path = entry.path();
-            if path.extension().is_some_and(|e| e == ending) {
-                take(format!("{folder}/{}", entry.file_name().to_string_lossy()), &path);
-            }
-        }
-    }
-    found
+    let config = read(&teddy.join("config.yaml")).map(|text| ("config.yaml".to_owned(), text));
+    let inside =
+        FOLDERS.iter().flat_map(|(name, _)| folder(teddy, name).into_iter().map(move |(file, text)| (format!("{name}/{file}"), text)));
+    config.into_iter().chain(inside).collect()
+}
+
+/// Reads the files of one of these folders, by name.
+pub fn folder(base: &Path, name: &str) -> BTreeMap<String, String> {
+    let endings = FOLDERS.iter().find(|(folder, _)| *folder == name).map_or(&[][..], |(_, endings)| endings);
+    let inner = base.join(name);
+    let entries = is_folder(&inner).then(|| std::fs::read_dir(&inner).ok()).flatten().into_iter().flatten().flatten();
+    let wanted = entries.filter(|entry| entry.path().extension().is_some_and(|end| endings.iter().any(|known| end == *known)));
+    wanted.filter_map(|entry| Some((entry.file_name().to_string_lossy().into_owned(), read(&entry.path())?))).collect()
+}
+
+/// Reads a plain file of sensible size.
+fn read(path: &Path) -> Option<String> {
+    let plain = path.symlink_metadata().is_ok_and(|m| m.is_file() && m.len() <= 1 << 20);
+    let bytes = plain.then(|| std::fs::read(path).ok()).flatten()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Returns whether a path is a folder and no link.
+fn is_folder(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|m| m.is_dir())
 }
 
 /// Returns bytes in hexadecimal.
