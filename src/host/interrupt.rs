@@ -68,6 +68,11 @@ pub fn requested() -> bool {
     FLAG.get().is_some_and(|flag| flag.load(Ordering::SeqCst))
 }
 
+/// Asks the program to end, as the signal does: ctrl-c is a key like others while a prompt reads the keyboard.
+pub fn raise() {
+    flag().store(true, Ordering::SeqCst);
+}
+
 /// Returns the flag itself, for work that takes one.
 pub fn flag() -> Arc<AtomicBool> {
     Arc::clone(FLAG.get_or_init(Arc::default))

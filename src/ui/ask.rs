@@ -12,6 +12,7 @@ use super::input::{Act, Input, Layout};
 use super::key::Key;
 use super::style::{Line, Paint, Tone, wrap_all};
 use super::terminal::{self, Raw};
+use crate::host::interrupt;
 
 /// How a text came to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +22,25 @@ pub enum Reply {
     /// It is to be continued in an editor.
     Editor(String),
     /// The person left.
-    Left,
+    Left(By),
+}
+
+/// How a person leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// By choice.
+    Choice,
+    /// By ctrl-c, which elsewhere would be a signal.
+    CtrlC,
+}
+
+impl By {
+    /// Interrupts the program, if that is what was meant.
+    pub fn end(self) {
+        if self == By::CtrlC {
+            interrupt::raise();
+        }
+    }
 }
 
 /// Writes lines to the terminal, folded to its width.
@@ -38,6 +57,21 @@ pub fn show(lines: &[Line], paint: Paint) {
 /// # Errors
 /// The terminal is gone.
 pub fn key(question: &Line, keys: &[char], leave: char) -> io::Result<char> {
+    Ok(pressed(question, keys, leave)?.0)
+}
+
+/// As [`key`], where to leave is to leave the program: ctrl-c interrupts it.
+///
+/// # Errors
+/// As for [`key`].
+pub fn key_or_end(question: &Line, keys: &[char], leave: char) -> io::Result<char> {
+    let (chosen, by) = pressed(question, keys, leave)?;
+    by.end();
+    Ok(chosen)
+}
+
+/// Waits for one of some keys, and returns it with how it came.
+fn pressed(question: &Line, keys: &[char], leave: char) -> io::Result<(char, By)> {
     let _raw = Raw::enter()?;
     let mut out = io::stderr();
     let question = broken(&question.text(), terminal::room().width);
@@ -45,8 +79,9 @@ pub fn key(question: &Line, keys: &[char], leave: char) -> io::Result<char> {
     out.flush()?;
     let chosen = loop {
         match terminal::next_key()? {
-            Key::Char(c) if keys.contains(&c.to_ascii_lowercase()) => break c.to_ascii_lowercase(),
-            Key::Ctrl('c' | 'd') | Key::Closed => break leave,
+            Key::Char(c) if keys.contains(&c.to_ascii_lowercase()) => break (c.to_ascii_lowercase(), By::Choice),
+            Key::Ctrl('c') => break (leave, By::CtrlC),
+            Key::Ctrl('d') | Key::Closed => break (leave, By::Choice),
             Key::Ctrl('z') => {
                 write!(out, "\r\n")?;
                 terminal::suspend()?;
@@ -56,7 +91,7 @@ pub fn key(question: &Line, keys: &[char], leave: char) -> io::Result<char> {
             _ => {}
         }
     };
-    write!(out, "{chosen}\r\n")?;
+    write!(out, "{}\r\n", chosen.0)?;
     out.flush()?;
     Ok(chosen)
 }
@@ -93,13 +128,14 @@ pub fn text(start: &str, paint: Paint) -> io::Result<Reply> {
     let mut drawn = Layout { lines: Vec::new(), row: 0, column: 0 };
     loop {
         drawn = redraw(&drawn, &input, paint)?;
-        let (next, act) = input.press(&terminal::next_key()?);
+        let key = terminal::next_key()?;
+        let (next, act) = input.press(&key);
         input = next;
         let Some(act) = act else { continue };
         below(&drawn)?;
         match act {
             Act::Send => return Ok(Reply::Text(input.text().to_owned())),
-            Act::Leave => return Ok(Reply::Left),
+            Act::Leave => return Ok(Reply::Left(if key == Key::Ctrl('c') { By::CtrlC } else { By::Choice })),
             Act::Editor => return Ok(Reply::Editor(input.text().to_owned())),
             Act::Suspend => terminal::suspend()?,
         }

@@ -20,7 +20,7 @@ pub struct Terminal {
 
 impl Terminal {
     /// Lets the person go on with a text in an editor; what cannot be edited stays as it is.
-    fn in_editor(&mut self, text: &str) -> String {
+    pub fn in_editor(&mut self, text: &str) -> String {
         match self.choices.message().and_then(|editor| edit_text(&editor, text)) {
             Ok(text) => text,
             Err(error) => {
@@ -45,7 +45,7 @@ impl Desk for Terminal {
         let mut text = String::new();
         loop {
             match ask::text(&text, self.paint)? {
-                Reply::Left => return Ok(None),
+                Reply::Left(_) => return Ok(None),
                 Reply::Text(text) => return Ok(Some(text)),
                 Reply::Editor(written) => text = written,
             }
@@ -57,7 +57,7 @@ impl Desk for Terminal {
         self.show(&[ask::hint()]);
         loop {
             match ask::text(&text, self.paint)? {
-                Reply::Left => return Ok(None),
+                Reply::Left(_) => return Ok(None),
                 Reply::Text(text) => return Ok(Some(text)),
                 Reply::Editor(written) => text = self.in_editor(&written),
             }
@@ -80,8 +80,11 @@ pub fn edit(text: &str, core_editor: Option<&str>) -> io::Result<String> {
     edit_text(&crate::host::editor::editor(None, core_editor)?, text)
 }
 
-/// Edits a text in a file of its own.
-fn edit_text(editor: &Editor, text: &str) -> io::Result<String> {
+/// Edits a text in a file of its own, in this editor.
+///
+/// # Errors
+/// The editor fails.
+pub fn edit_text(editor: &Editor, text: &str) -> io::Result<String> {
     let mut file = tempfile::Builder::new().prefix("teddy-").suffix(".md").tempfile()?;
     writeln!(file, "{text}")?;
     if editor::open(editor, file.path())? == Opened::Beside && !ask::yes("Have you finished writing and saved the file?")? {

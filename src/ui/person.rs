@@ -4,9 +4,8 @@ use std::io::{self, Stderr};
 
 use ratatui::crossterm::style::force_color_output;
 
-use super::ask;
+use super::ask::{self, Reply};
 use super::desk::Terminal;
-use super::editing::Desk;
 use super::editor::{self, Choices, Opened};
 use super::modify::Modify;
 use super::progress::{Manner, Progress};
@@ -59,7 +58,7 @@ impl Person {
             if modify.is_changed() {
                 ask::show(&[Line::of(Tone::Warning, KEPT)], self.paint);
             }
-            match ask::key(&Line::plain(summary::PROMPT), &['a', 'r', 'm', 's', 'q'], 'q')? {
+            match ask::key_or_end(&Line::plain(summary::PROMPT), &['a', 'r', 'm', 's', 'q'], 'q')? {
                 'a' => return Ok(Decision::Run(Approved::all(proposal.plan))),
                 'r' => self.read("plan.md", proposal.text)?,
                 's' => return Ok(Decision::Skip(None)),
@@ -99,10 +98,17 @@ impl Person {
 
     /// Asks for a text of one or more lines; a blank one is no answer.
     fn write(&self) -> anyhow::Result<Option<String>> {
+        let (mut desk, mut text) = (self.desk(), String::new());
+        ask::show(&[ask::hint()], self.paint);
         loop {
-            match self.desk().text("")? {
-                Some(text) if text.trim().is_empty() => {}
-                answer => return Ok(answer),
+            text = match ask::text(&text, self.paint)? {
+                Reply::Left(by) => {
+                    by.end();
+                    return Ok(None);
+                }
+                Reply::Text(blank) if blank.trim().is_empty() => String::new(),
+                Reply::Text(text) => return Ok(Some(text)),
+                Reply::Editor(written) => desk.in_editor(&written),
             }
         }
     }
