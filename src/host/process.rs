@@ -3,20 +3,49 @@
 //! A name is looked up in absolute folders only, so that a program that lies in a clone is never
 //! taken for the user's own.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
 
 use rustix::fs::Access;
 
 use super::env;
 
-/// Returns a command for a program: a path, or a name that is looked up as [`find`] does.
+/// The variables with keys, which no child gets.
+static WITHHELD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+/// Keeps variables from every child that begins from now on, unless it is given one of them by name.
+pub fn withhold(names: impl IntoIterator<Item = String>) {
+    WITHHELD.lock().expect("nothing panics with the lock").extend(names);
+}
+
+/// Gives a child the withheld variables that it may have after all.
+pub fn give_back(command: &mut Command, may_have: impl Fn(&str) -> bool) {
+    let withheld = WITHHELD.lock().expect("nothing panics with the lock");
+    for name in withheld.iter().filter(|name| may_have(name)) {
+        env::var_os(name).into_iter().for_each(|value| {
+            command.env(name, value);
+        });
+    }
+}
+
+/// Returns a command for a program: a path, or a name that is looked up as [`find`] does. It gets
+/// the environment without the variables that are withheld.
 ///
 /// Starting a name that is not found fails with `NotFound`.
-#[expect(clippy::disallowed_methods, reason = "this is the one home of child processes")]
 pub fn command(program: impl AsRef<OsStr>) -> Command {
-    let program = program.as_ref();
+    let mut command = with_environment(program.as_ref());
+    WITHHELD.lock().expect("nothing panics with the lock").iter().for_each(|name| {
+        command.env_remove(name);
+    });
+    command
+}
+
+/// Returns a command with the whole environment.
+#[expect(clippy::disallowed_methods, reason = "this is the one home of child processes")]
+fn with_environment(program: &OsStr) -> Command {
     if let Some(path) = find(program) {
         return Command::new(path);
     }

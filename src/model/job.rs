@@ -10,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::ModelError;
+use crate::host::process;
 use crate::text::redact::redact;
 use crate::text::visible::{strip_ansi, visible_block};
 
@@ -80,10 +81,11 @@ impl Job<'_> {
 
     /// Starts the process.
     fn spawn(&self, program: &str) -> Result<Child, ModelError> {
-        let mut command = crate::host::process::command(program);
+        let mut command = process::command(program);
         command.args(self.words.get(1..).unwrap_or_default());
         command.stdin(if self.stdin.is_some() { Stdio::piped() } else { Stdio::null() });
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        process::give_back(&mut command, |_| true);
         self.withheld.iter().for_each(|name| {
             command.env_remove(name);
         });

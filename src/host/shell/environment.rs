@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::Script;
-use crate::host::env;
+use crate::host::{env, process};
 
 /// Parts of names that say that the value is a secret.
 const SECRET: [&str; 6] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"];
@@ -31,6 +31,7 @@ pub(super) fn apply(command: &mut Command, script: &Script, temporary: &Path) {
             command.env_remove(&name);
         }
     }
+    process::give_back(command, |name| script.keep_env.iter().any(|kept| kept == name));
     command.env("TMPDIR", temporary);
     // Nobody is there to answer or to write a message.
     command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_EDITOR", ":");
