@@ -52,7 +52,7 @@ pub enum LinkError {
 pub fn read(value: &str) -> Result<String, LinkError> {
     let value = value.trim();
     let inner = unquoted(value);
-    if inner.is_empty() {
+    if inner.bytes().all(|byte| byte == b'`') {
         return Err(LinkError::Empty);
     }
     if inner.starts_with('[') {
@@ -299,6 +299,7 @@ mod tests {
         check("[a](/a \"title\")", "the link has a title");
         check("**a**", "the link is not of the form `[path](/path)`");
         check("  ", "the value is empty");
+        check("``", "the value is empty");
     }
 
     #[test]

@@ -119,7 +119,7 @@ fn check_component(component: &str, first: bool) -> Result<(), PathError> {
     if is_git(&folded) {
         return Err(PathError::GitInternal(component.to_owned()));
     }
-    if first && folded == ".teddy" {
+    if first && (folded == ".teddy" || is_short(&folded, "teddy")) {
         return Err(PathError::TeddyInternal(component.to_owned()));
     }
     if component.ends_with(['.', ' ']) {
@@ -130,8 +130,13 @@ fn check_component(component: &str, first: bool) -> Result<(), PathError> {
 
 /// Returns whether a folded component is one of the names under which some file system finds `.git`.
 fn is_git(folded: &str) -> bool {
-    let short = folded.strip_prefix("git~").is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
-    folded == ".git" || short
+    folded == ".git" || is_short(folded, "git")
+}
+
+/// Returns whether a folded component may be the short name that NTFS gives to a dot and this word.
+fn is_short(folded: &str, word: &str) -> bool {
+    let number = folded.strip_prefix(word).and_then(|rest| rest.strip_prefix('~'));
+    number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// Returns the component as the most forgiving file system would look it up: characters that
@@ -246,6 +251,7 @@ mod tests {
     fn the_tools_own_folder_is_refused_at_the_root_only() {
         check(".teddy/config.yaml", "`.teddy` is TeDDy's own");
         check(".TEDDY/x", "`.TEDDY` is TeDDy's own");
+        check("teddy~1/x", "`teddy~1` is TeDDy's own");
         check("docs/.teddy/x", "ok");
     }
 
