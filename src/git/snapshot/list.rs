@@ -83,7 +83,7 @@ impl<'a, 'r> List<'a, 'r> {
                 Embedded::None => {}
             }
         }
-        self.compare_rules(folder, &names);
+        self.compare_rules(folder, &names)?;
         for (name, kind) in &names {
             if !is_git(name) {
                 self.meet(folder, name, *kind)?;
@@ -107,9 +107,15 @@ impl<'a, 'r> List<'a, 'r> {
     }
 
     /// Finds out whether the folder's own rules are still what they were.
-    fn compare_rules(&mut self, folder: &OwnedFd, names: &[(Vec<u8>, Kind)]) {
+    ///
+    /// Nothing that is no file may have their names: reading a pipe would wait for ever.
+    fn compare_rules(&mut self, folder: &OwnedFd, names: &[(Vec<u8>, Kind)]) -> anyhow::Result<()> {
         for rule in [b".gitignore".as_slice(), b".gitattributes"] {
-            let there = names.iter().any(|(name, _)| name == rule);
+            let kind = names.iter().find(|(name, _)| name == rule).map(|(_, kind)| *kind);
+            let there = kind.is_some();
+            if kind == Some(Kind::Special) {
+                anyhow::bail!("`{}` is a pipe or a device, and git's rules cannot be read; remove it", shown(&join(&self.task.path, rule)));
+            }
             let was = self.was.as_ref().and_then(|was| self.ground.cache.as_ref()?.find_entry(was, rule));
             let same = match (&was, there) {
                 (Some(was), true) => look(folder, rule).is_ok_and(|seen| self.ground.unchanged(was, &seen)),
@@ -120,6 +126,7 @@ impl<'a, 'r> List<'a, 'r> {
             let kind = if rule == b".gitignore" { &mut self.task.relist } else { &mut self.task.distrust };
             *kind |= !same;
         }
+        Ok(())
     }
 
     /// Takes one name.

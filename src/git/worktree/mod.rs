@@ -65,6 +65,7 @@ impl Repository {
     /// Where something else is in its place, or a file cannot be read or written.
     pub fn session_worktree(&self, root: &Path, session: &str, at: CommitId) -> anyhow::Result<SessionWorktree> {
         let path = place_of(root, session)?;
+        self.clean_records();
         let during = || format!("the worktree of session `{session}` at `{}`", path.display());
         match self.state(&path) {
             State::Whole(repository) => {
@@ -160,13 +161,16 @@ impl Repository {
             Err(error) => return State::Foreign(error.to_string()),
         };
         if !metadata.is_dir() {
+            if registered.is_some() {
+                return State::Damaged;
+            }
             return State::Foreign("it is no folder".to_owned());
-        }
-        if std::fs::symlink_metadata(path.join(".git")).is_ok_and(|git| git.is_dir()) {
-            return State::Foreign("it is a repository of its own".to_owned());
         }
         if let Some(git_dir) = registered {
             return self.open_worktree(path, &git_dir).map_or(State::Damaged, |repository| State::Whole(Box::new(repository)));
+        }
+        if std::fs::symlink_metadata(path.join(".git")).is_ok_and(|git| !git.is_file()) {
+            return State::Foreign("it is a repository of its own".to_owned());
         }
         match std::fs::read_dir(path).map(|mut entries| entries.next().is_none()) {
             Ok(true) => State::Free,
@@ -176,11 +180,26 @@ impl Repository {
     }
 
     /// Opens a worktree that git knows; nothing where it is damaged.
+    ///
+    /// A plan's commands write to both: whatever they put in the place of what we made, it is not opened.
     fn open_worktree(&self, path: &Path, git_dir: &Path) -> Option<Repository> {
+        if !std::fs::symlink_metadata(path.join(".git")).is_ok_and(|git| git.is_file()) || git_dir.join("config.worktree").exists() {
+            return None;
+        }
         let repository = Repository::open(path).ok()?;
         let same = |a: &Path, b: &Path| Some(a.canonicalize().ok()? == b.canonicalize().ok()?);
         let whole = same(repository.git_dir(), git_dir)? && same(&repository.common_dir(), &self.common_dir())?;
         whole.then_some(repository)
+    }
+
+    /// Removes from git's records of worktrees what no git ever writes there and would wait at for ever.
+    pub fn clean_records(&self) {
+        let inside = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten().collect::<Vec<_>>();
+        let files = inside(&self.common_dir().join("worktrees")).into_iter().flat_map(|record| inside(&record.path()));
+        for file in files.filter(|file| file.file_type().is_ok_and(|kind| !(kind.is_file() || kind.is_dir() || kind.is_symlink()))) {
+            // What resists shows when it is opened.
+            let _ = std::fs::remove_file(file.path());
+        }
     }
 
     /// Returns git's record of the worktree at a path.

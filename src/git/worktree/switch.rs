@@ -210,16 +210,22 @@ impl Switch<'_> {
         partial
     }
 
-    /// Removes a folder, or a link or file on the way, where a file is to be written.
+    /// Removes whatever is where a file is to be written, or a link or file on the way.
+    ///
+    /// A checkout writes into what is there: it would wait at a pipe for ever, and a hard link has another name.
     fn clear(&self, path: &[u8]) -> anyhow::Result<()> {
         match self.top.walk(path, Missing::Stop)? {
-            Walk::Place(place) if place.look_kind()?.is_some_and(rustix::fs::FileType::is_dir) => {
-                remove_any(&self.repository.workdir().join(gix::path::from_bstr(path.as_bstr()).during("reading a path")?))
-            }
+            Walk::Place(place) => match place.look_kind()? {
+                Some(kind) if kind.is_dir() => {
+                    remove_any(&self.repository.workdir().join(gix::path::from_bstr(path.as_bstr()).during("reading a path")?))
+                }
+                Some(_) => Ok(place.remove()?),
+                None => Ok(()),
+            },
             Walk::Blocked(end) => self.remove_file(&path[..end]),
             Walk::Boundary => anyhow::bail!("`{}` is in a repository of its own", path.to_str_lossy()),
             Walk::Refused => anyhow::bail!("`{}` is no name for a file", path.to_str_lossy()),
-            Walk::Place(_) | Walk::Missing => Ok(()),
+            Walk::Missing => Ok(()),
         }
     }
 
@@ -231,7 +237,7 @@ impl Switch<'_> {
         let source = ignore::Source::WorktreeThenIdMappingIfNotSkipped;
         let mut rules = self.repository.gix.excludes(new, None, source).during("reading ignore rules")?;
         let mut folders = BTreeSet::new();
-        let mut others = self.survey.others.clone();
+        let mut others = self.without_pipes(self.survey.others.clone())?;
         while let Some(Other { path, folder }) = others.pop() {
             let path_of = path.as_bstr();
             let is_known = new.entry_by_path(path_of).is_some();
@@ -247,10 +253,27 @@ impl Switch<'_> {
                 folders.extend(parent(&path).map(<[u8]>::to_vec));
                 continue;
             }
-            others.extend(self.inside(&path)?);
+            others.extend(self.without_pipes(self.inside(&path)?)?);
             folders.insert(path);
         }
         self.remove_empty_folders(folders)
+    }
+
+    /// Removes pipes, sockets and devices, whatever ignores them: one with the name of a rule file would be waited at.
+    fn without_pipes(&self, mut others: Vec<Other>) -> anyhow::Result<Vec<Other>> {
+        let mut removed = Ok(());
+        others.retain(|other| {
+            let special = |place: &Place| Ok::<_, std::io::Error>(place.look_kind()?.is_some_and(is_special));
+            match self.top.walk(&other.path, Missing::Stop) {
+                Ok(Walk::Place(place)) if !other.folder && special(&place).unwrap_or(false) => {
+                    removed = std::mem::replace(&mut removed, Ok(())).and(place.remove());
+                    false
+                }
+                _ => true,
+            }
+        });
+        removed?;
+        Ok(others)
     }
 
     /// Returns what is in a folder that is no repository of its own.
@@ -312,6 +335,11 @@ fn detach(repository: &Repository, at: CommitId) -> anyhow::Result<()> {
     };
     repository.gix.edit_reference(edit).during("moving HEAD of the worktree")?;
     Ok(())
+}
+
+/// Returns whether something is neither a file nor a link nor a folder.
+fn is_special(kind: rustix::fs::FileType) -> bool {
+    !(kind.is_file() || kind.is_symlink() || kind.is_dir())
 }
 
 /// Returns the folder that a path is in, unless it is the top.

@@ -64,6 +64,7 @@ pub(super) fn perform(project: &Project, case: &Case<'_>, approved: &Approved, u
     let ran = run(&approved.plan, &approved.actions, &mut Stage { root: &root, tools: &mut tools });
     let pages = tools.pages;
     fault::point("after-run")?;
+    project.repository.clean_records();
     let written = written(&ran, approved);
     let (tree, not_captured) = if runs_commands {
         whole_worktree(project, case, &Opened { worktree: &worktree, linked: &linked, written: &written })?
