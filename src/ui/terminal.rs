@@ -12,6 +12,7 @@ use ratatui::crossterm::event::{self, DisableBracketedPaste, EnableBracketedPast
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode, size};
 use ratatui::prelude::CrosstermBackend;
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Signal, kill_current_process_group};
 use rustix::termios::{QueueSelector, tcflush};
 
@@ -83,12 +84,25 @@ pub fn next_key() -> io::Result<Key> {
         if interrupt::requested() {
             return Ok(Key::Closed);
         }
-        if event::poll(PATIENCE)?
+        // A terminal that is gone reads as empty for ever, and the event reader would never return.
+        if is_gone(PATIENCE) {
+            return Ok(Key::Closed);
+        }
+        if event::poll(Duration::ZERO)?
             && let Some(key) = Key::read(event::read()?)
         {
             return Ok(key);
         }
     }
+}
+
+/// Waits for something to read, and returns whether the terminal was closed meanwhile.
+fn is_gone(patience: Duration) -> bool {
+    let stdin = io::stdin();
+    let mut ends = [PollFd::new(&stdin, PollFlags::IN)];
+    let limit = Timespec::try_from(patience).ok();
+    let closed = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
+    rustix::event::poll(&mut ends, limit.as_ref()).is_ok() && ends[0].revents().intersects(closed)
 }
 
 /// Forgets what was typed before anything was asked, so that it cannot answer unseen.
@@ -98,7 +112,7 @@ pub fn next_key() -> io::Result<Key> {
 pub fn forget_typed() -> io::Result<()> {
     let _raw = Raw::enter()?;
     tcflush(io::stdin(), QueueSelector::IFlush)?;
-    while event::poll(Duration::ZERO)? {
+    while !is_gone(Duration::ZERO) && event::poll(Duration::ZERO)? {
         event::read()?;
     }
     Ok(())
