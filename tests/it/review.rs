@@ -4,7 +4,7 @@ use std::io::{Read as _, Write};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use portable_pty::{Child, CommandBuilder, PtySize, native_pty_system};
+use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
 use crate::support::TestRepo;
 
@@ -26,27 +26,33 @@ struct Screen {
     child: Box<dyn Child + Send + Sync>,
 }
 
+/// Starts the program in a repository on a terminal of a size.
+fn start(repo: &TestRepo, (cols, rows): (u16, u16), args: &[&str]) -> (Box<dyn MasterPty + Send>, Box<dyn Child + Send + Sync>) {
+    let pty = native_pty_system().openpty(PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }).unwrap();
+    let like = repo.command(env!("CARGO_BIN_EXE_teddy"));
+    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_teddy"));
+    command.env_clear();
+    command.cwd(repo.path());
+    command.args(args);
+    for (name, value) in like.get_envs() {
+        command.env(name, value.unwrap_or_default());
+    }
+    command.env("TERM", "xterm-256color");
+    command.env("GIT_EDITOR", "printf 'mine\\n' >");
+    let child = pty.slave.spawn_command(command).unwrap();
+    drop(pty.slave);
+    (pty.master, child)
+}
+
 impl Screen {
     /// Starts the program in a repository on a screen of a size.
     fn open(repo: &TestRepo, (cols, rows): (u16, u16), args: &[&str]) -> Screen {
-        let pty = native_pty_system().openpty(PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }).unwrap();
-        let like = repo.command(env!("CARGO_BIN_EXE_teddy"));
-        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_teddy"));
-        command.env_clear();
-        command.cwd(repo.path());
-        command.args(args);
-        for (name, value) in like.get_envs() {
-            command.env(name, value.unwrap_or_default());
-        }
-        command.env("TERM", "xterm-256color");
-        command.env("GIT_EDITOR", "printf 'mine\\n' >");
-        let child = pty.slave.spawn_command(command).unwrap();
-        drop(pty.slave);
-        let mut reader = pty.master.try_clone_reader().unwrap();
-        let keys = pty.master.take_writer().unwrap();
+        let (master, child) = start(repo, (cols, rows), args);
+        let mut reader = master.try_clone_reader().unwrap();
+        let keys = master.take_writer().unwrap();
         let (sender, output) = channel();
         std::thread::spawn(move || {
-            let _master = pty.master;
+            let _master = master;
             let mut buffer = [0; 4096];
             while let Ok(length @ 1..) = reader.read(&mut buffer) {
                 if sender.send(buffer[..length].to_vec()).is_err() {
@@ -139,6 +145,24 @@ fn what_is_switched_off_does_not_run() {
         assert_eq!(repo.read("hello.txt"), "hello\n");
         assert!(!repo.path().join("more.txt").exists());
     }
+}
+
+#[test]
+fn a_review_whose_window_is_closed_ends_and_changes_nothing() {
+    let repo = project();
+    let plan = repo.beside("plan.md");
+    let (master, mut child) = start(&repo, (80, 24), &["execute", plan.to_str().unwrap()]);
+    let mut reader = master.try_clone_reader().unwrap();
+    let (mut seen, mut buffer) = (String::new(), [0; 4096]);
+    while !seen.contains("uit") {
+        let length = reader.read(&mut buffer).unwrap();
+        seen.push_str(&String::from_utf8_lossy(&buffer[..length]));
+    }
+    drop((reader, master));
+    let (sender, ended) = channel();
+    std::thread::spawn(move || sender.send(child.wait().is_ok()));
+    assert!(ended.recv_timeout(PATIENCE).is_ok(), "it runs on without a terminal");
+    assert!(!repo.path().join("hello.txt").exists());
 }
 
 #[test]
