@@ -213,7 +213,7 @@ fn is_plain(memo: &str) -> bool {
 
 /// Returns whether a character ends or hides a line.
 fn is_break(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}')
+    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
 }
 
 #[cfg(test)]
@@ -258,6 +258,7 @@ mod tests {
     fn m3_a_memo_is_one_plain_line() {
         check("[+] a\tb", "7: the memo has a control character: \"[+] a   b\"");
         check("[+] a\u{2028}b", "7: the memo has a control character: \"[+] a\\u{2028}b\"");
+        check("[+] a\u{fffe}b", "7: the memo has a control character: \"[+] a\u{fffe}b\"");
         check("[+] 👩‍💻 works", "Add 👩‍💻 works");
     }
 
@@ -346,7 +347,7 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn m8_any_memo_survives_the_file(memos in proptest::collection::vec("[^\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}]{1,30}", 1..5)) {
+        fn m8_any_memo_survives_the_file(memos in proptest::collection::vec("[^\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}\u{fffe}\u{ffff}]{1,30}", 1..5)) {
             let mut unique: Vec<String> = Vec::new();
             for memo in memos.iter().map(|m| m.trim().to_owned()) {
                 if !memo.is_empty() && !unique.contains(&memo) {
