@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_yaml::{Mapping, Value};
 
 use super::settings::Settings;
+use crate::text::yaml::guard;
 
 /// The largest configuration file that is read, in bytes.
 pub const MAX_CONFIG: usize = 64 * 1024;
@@ -76,9 +77,7 @@ impl Layer {
     /// As for [`Layer::read`].
     pub fn parse(origin: &str, text: &str) -> Result<Layer, ConfigError> {
         let wrong = |message: String| ConfigError::Wrong { origin: origin.to_owned(), message };
-        if text.len() > MAX_CONFIG {
-            return Err(wrong(format!("is larger than {} KiB", MAX_CONFIG / 1024)));
-        }
+        guard(text, MAX_CONFIG).map_err(|error| wrong(error.to_string()))?;
         match serde_yaml::from_str::<Value>(text).map_err(|e| wrong(e.to_string()))? {
             Value::Null => Ok(Layer { origin: origin.to_owned(), values: Mapping::new() }),
             Value::Mapping(values) => Ok(Layer { origin: origin.to_owned(), values }),
@@ -93,8 +92,9 @@ impl Layer {
     pub fn from_pairs(origin: &str, pairs: &[(String, String)]) -> Result<Layer, ConfigError> {
         let mut layer = Layer { origin: origin.to_owned(), values: Mapping::new() };
         for (key, text) in pairs {
-            let value =
-                serde_yaml::from_str(text).map_err(|e| ConfigError::Wrong { origin: format!("{origin} {key}"), message: e.to_string() })?;
+            let wrong = |message: String| ConfigError::Wrong { origin: format!("{origin} {key}"), message };
+            guard(text, MAX_CONFIG).map_err(|error| wrong(error.to_string()))?;
+            let value = serde_yaml::from_str(text).map_err(|error| wrong(error.to_string()))?;
             let parts: Vec<&str> = key.split('.').collect();
             insert(&mut layer.values, &parts, value);
         }
@@ -110,6 +110,23 @@ impl Layer {
             insert(&mut self.values, &key.split('.').collect::<Vec<_>>(), value);
         }
         dropped.into_iter().map(|(key, _)| key).collect()
+    }
+
+    /// Takes back what is larger than another's settings: before it is trusted, a repository may ask for less and not for more.
+    pub fn lower(&mut self, others: &Settings) {
+        let limits = [
+            ("replan.max", u64::from(others.replan.max)),
+            ("execute.output_limit", others.execute.output_limit as u64),
+            ("context.budget", others.context.budget as u64),
+            ("limits.turns", u64::from(others.limits.turns)),
+        ];
+        for (key, most) in limits {
+            let Some((section, name)) = key.split_once('.') else { continue };
+            let Some(Value::Mapping(section)) = self.values.get_mut(section) else { continue };
+            if section.get(name).and_then(Value::as_u64).is_some_and(|wanted| wanted > most) {
+                section.insert(Value::String(name.to_owned()), Value::Number(most.into()));
+            }
+        }
     }
 
     /// Returns the settings that trust would allow, as `key: value` lines.
@@ -207,6 +224,20 @@ mod tests {
         );
         assert_eq!(repository.confine(false), ["preview_command", "worktree.setup", "model", "models.m", "execute.sandbox"]);
         assert_eq!(merge(&[repository]).expect("the rest is valid").agent, "x");
+    }
+
+    #[test]
+    fn an_untrusted_repository_may_ask_for_less_and_not_for_more() {
+        let mut repository = layer("replan: {max: 1000000}\nlimits: {turns: 1}");
+        repository.lower(&Settings::default());
+        let settings = merge(&[repository]).expect("valid settings");
+        assert_eq!((settings.replan.max, settings.limits.turns), (Settings::default().replan.max, 1));
+    }
+
+    #[test]
+    fn deep_nesting_is_refused_before_it_is_read() {
+        let deep = "[".repeat(60_000);
+        assert!(Layer::parse("test.yaml", &deep).is_err() && Layer::from_pairs("-c", &[("agent".to_owned(), deep)]).is_err());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! A record is bound to the bytes of each file. Any other byte, from a pull, a plan or an
 //! editor, makes the repository untrusted again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
@@ -54,6 +54,8 @@ impl Record {
     }
 }
 
+/// The most files that a folder's are read.
+const MAX_FILES: usize = 200;
 /// The folders of `.teddy/` that take trust, and the endings of the files in them that have a meaning.
 const FOLDERS: [(&str, &[&str]); 2] = [("prompts", &["xml"]), ("pipelines", &["yaml", "md", "txt", "xml"])];
 
@@ -74,20 +76,27 @@ pub fn folder(base: &Path, name: &str) -> BTreeMap<String, String> {
     let endings = FOLDERS.iter().find(|(folder, _)| *folder == name).map_or(&[][..], |(_, endings)| endings);
     let inner = base.join(name);
     let entries = is_folder(&inner).then(|| std::fs::read_dir(&inner).ok()).flatten().into_iter().flatten().flatten();
-    let wanted = entries.filter(|entry| entry.path().extension().is_some_and(|end| endings.iter().any(|known| end == *known)));
-    wanted.filter_map(|entry| Some((entry.file_name().to_string_lossy().into_owned(), read(&entry.path())?))).collect()
+    let named = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let wanted = named.filter(|name| Path::new(name).extension().is_some_and(|end| endings.iter().any(|known| end == *known)));
+    let sorted: BTreeSet<String> = wanted.collect();
+    sorted.into_iter().take(MAX_FILES).filter_map(|name| Some((name.clone(), read(&inner.join(name))?))).collect()
 }
 
 /// Reads a plain file of sensible size.
 fn read(path: &Path) -> Option<String> {
     let plain = path.symlink_metadata().is_ok_and(|m| m.is_file() && m.len() <= 1 << 20);
     let bytes = plain.then(|| std::fs::read(path).ok()).flatten()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
+    Some(exactly(bytes))
 }
 
 /// Returns whether a path is a folder and no link.
 fn is_folder(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|m| m.is_dir())
+}
+
+/// Returns a file's text; bytes that are none stand there as their digest, so that no two files are alike.
+fn exactly(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|error| format!("not UTF-8, {}\n", hex(&Sha256::digest(error.as_bytes()))))
 }
 
 /// Returns bytes in hexadecimal.
@@ -111,5 +120,9 @@ mod tests {
         assert!(trust.record().covers(&files(&teddy)));
         std::fs::write(teddy.join("prompts/new.xml"), "<x/>").expect("a file");
         assert!(!trust.record().covers(&files(&teddy)), "a new prompt was not seen");
+        std::fs::write(teddy.join("prompts/new.xml"), b"\xff").expect("a file");
+        let one = files(&teddy);
+        std::fs::write(teddy.join("prompts/new.xml"), b"\xfe").expect("a file");
+        assert_ne!(one, files(&teddy), "bytes that are no text count too");
     }
 }

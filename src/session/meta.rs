@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::git::object::CommitId;
+use crate::text::yaml::guard;
 
 /// The version of the format that we write.
 pub const SCHEMA: u32 = 1;
@@ -226,9 +227,7 @@ pub struct NextMeta {
 /// # Errors
 /// Where it is no YAML, lacks a field, or has a newer schema than ours.
 pub fn read<T: for<'de> Deserialize<'de>>(text: &str) -> anyhow::Result<T> {
-    if text.len() > 1 << 20 {
-        anyhow::bail!("is larger than 1 MiB");
-    }
+    guard(text, 1 << 20)?;
     let version: Version = serde_yaml::from_str(text)?;
     if version.schema > SCHEMA {
         anyhow::bail!("has schema {}, and this teddy reads up to {SCHEMA}: it was written by a newer one", version.schema);

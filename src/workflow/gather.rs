@@ -10,6 +10,7 @@ use crate::session::input::{Body, Material, Scope, Shown};
 use crate::session::turn::Turn;
 use crate::text::resource::Resource;
 use crate::workflow::lists::{Entry, Lists};
+use crate::workflow::lookup::is_own_global;
 use crate::workflow::project::Project;
 
 /// Fetches a page as readable text.
@@ -37,6 +38,8 @@ struct Gatherer<'a, 'f> {
     tip: &'a Turn,
     /// The user's folder, for ignored files that the user listed.
     root: &'a Root,
+    /// Whether the list of every session is the user's own.
+    own_global: bool,
     /// Token counts by blob.
     tokens: TokenCache,
     /// How pages are had.
@@ -61,6 +64,7 @@ impl Project {
             leaves: &leaves,
             tip: sources.tip,
             root: &root,
+            own_global: is_own_global(&self.repository),
             tokens,
             fetch,
             seen: BTreeSet::new(),
@@ -131,7 +135,7 @@ impl Gatherer<'_, '_> {
         match entry {
             Entry::Resource(Resource::File(path)) => self.path(scope, path.as_str()),
             Entry::Resource(Resource::Url(url)) => {
-                let inert = scope == Scope::Global && !self.project.trusted && !self.project.is_own_global();
+                let inert = scope == Scope::Global && !self.project.trusted && !self.own_global;
                 let body = if inert { Body::Failed("the repository is not trusted to name pages".to_owned()) } else { self.page(url) };
                 self.show(scope, url.clone(), body, None);
                 Ok(())
@@ -166,9 +170,14 @@ impl Gatherer<'_, '_> {
         inside.into_iter().try_for_each(|at| self.leaf(scope, at))
     }
 
-    /// Reads an ignored file that the user listed; the model's own list does not reach it.
+    /// Reads an ignored file that the user listed; the model's own list does not reach it, nor one from elsewhere.
     fn outside_the_snapshot(&mut self, scope: Scope, path: &str) -> Body {
-        if scope == Scope::Turn {
+        let own = match scope {
+            Scope::Turn => false,
+            Scope::Session => self.project.is_own_tip(self.tip),
+            Scope::Global => self.own_global,
+        };
+        if !own {
             return Body::Missing;
         }
         let limit = self.project.settings.context.max_resource_size.0;

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 
+use crate::git::repository::Repository;
 use crate::host::file::Root;
 use crate::model::prompt::Prompts;
 use crate::plan::memo;
@@ -21,7 +22,7 @@ pub const MEMOS: &str = ".teddy/memos.yaml";
 /// The list of every session.
 pub const GLOBAL: &str = ".teddy/global.context";
 /// The largest of these files that is read, in bytes.
-const MAX_FILE: u64 = 1 << 20;
+pub const MAX_FILE: u64 = 1 << 20;
 
 impl Project {
     /// Returns an artifact of a turn, by the name under which a context list has it.
@@ -61,12 +62,6 @@ impl Project {
         root.read(Path::new(GLOBAL), MAX_FILE).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
     }
 
-    /// Returns whether the list of every session is the user's own: git does not track it.
-    pub fn is_own_global(&self) -> bool {
-        let tree = self.repository.head_tree().ok();
-        tree.and_then(|tree| self.repository.entry(tree, GLOBAL.as_bytes()).ok()).flatten().is_none()
-    }
-
     /// Returns an agent by name: the project's own prompt where it is trusted, else a built-in one.
     ///
     /// # Errors
@@ -83,8 +78,7 @@ impl Project {
 
     /// Returns the prompts: the built-in ones, and the project's own once it is trusted.
     pub fn prompts(&self) -> Prompts {
-        let files = crate::config::trust::files(&self.repository.workdir().join(".teddy"));
-        let own = files.into_iter().filter(|_| self.trusted).filter_map(|(path, text)| {
+        let own = self.proposed.clone().into_iter().filter(|_| self.trusted).filter_map(|(path, text)| {
             let name = path.strip_prefix("prompts/")?.strip_suffix(".xml")?;
             Some((name.to_owned(), text))
         });
@@ -112,6 +106,12 @@ impl Project {
         }
         Ok(None)
     }
+}
+
+/// Returns whether the list of every session is the user's own: git does not track it.
+pub fn is_own_global(repository: &Repository) -> bool {
+    let tree = repository.head_tree().ok();
+    tree.and_then(|tree| repository.entry(tree, GLOBAL.as_bytes()).ok()).flatten().is_none()
 }
 
 /// Returns the entries of a list that are resources.

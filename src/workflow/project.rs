@@ -1,5 +1,6 @@
 //! `Project`: a repository with its settings and the session in use; what every workflow starts from.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -9,11 +10,12 @@ use crate::config::settings::Settings;
 use crate::config::trust::{self, Trust};
 use crate::git::repository::Repository;
 use crate::git::snapshot::limits::Limits;
-use crate::host::file::write_atomic;
+use crate::host::file::{Root, write_atomic};
 use crate::host::lock::{Lock, LockError, patience};
 use crate::session::journal::Journal;
 use crate::session::name::SessionName;
 use crate::session::store::Store;
+use crate::workflow::lookup::{GLOBAL, MAX_FILE, is_own_global};
 
 /// Where the user keeps what is not a project's.
 #[derive(Debug, Clone)]
@@ -43,7 +45,9 @@ pub struct Project {
     pub repository: Repository,
     /// The settings that hold.
     pub settings: Settings,
-    /// Whether the repository's own `.teddy/` is trusted as it is now.
+    /// What of the repository's own `.teddy/` takes trust, read once: what is judged is what is used.
+    pub proposed: BTreeMap<String, String>,
+    /// Whether exactly that is trusted.
     pub trusted: bool,
     /// Settings of the repository that are ignored.
     pub ignored: Vec<String>,
@@ -67,20 +71,20 @@ impl Project {
         let repository = Repository::discover(folder, places.home.as_deref())?;
         let teddy = repository.workdir().join(".teddy");
         let record = Trust::of(&places.config, &repository.common_dir()).record();
-        let trusted = record.covers(&trust::files(&teddy));
-        let mut own = match trust::files(&teddy).get("config.yaml") {
+        let proposed = proposed(&repository, &teddy);
+        let trusted = record.covers(&proposed);
+        let mut own = match proposed.get("config.yaml") {
             Some(text) => Layer::parse(&teddy.join("config.yaml").display().to_string(), text)?,
             None => Layer::default(),
         };
         let ignored = own.confine(trusted);
-        let layers = [
-            Layer::from_pairs("git config", &repository.config_section("teddy"))?,
-            Layer::read(&places.config_file)?,
-            own,
-            Layer::from_pairs("-c", &wanted.settings)?,
-        ];
-        let settings = layer::merge(&layers)?;
-        Ok(Project { repository, settings, trusted, ignored, places, wanted: wanted.session })
+        let users = [Layer::from_pairs("git config", &repository.config_section("teddy"))?, Layer::read(&places.config_file)?];
+        if !trusted {
+            own.lower(&layer::merge(&users)?);
+        }
+        let [git, user] = users;
+        let settings = layer::merge(&[git, user, own, Layer::from_pairs("-c", &wanted.settings)?])?;
+        Ok(Project { repository, settings, proposed, trusted, ignored, places, wanted: wanted.session })
     }
 
     /// Returns the sessions.
@@ -201,4 +205,15 @@ impl Project {
     fn last_used(&self) -> PathBuf {
         self.repository.teddy_dir().join("current").join(self.repository.worktree_name())
     }
+}
+
+/// Returns what takes trust: configuration, prompts and pipelines, and the context of every session where it came with a
+/// commit.
+fn proposed(repository: &Repository, teddy: &Path) -> BTreeMap<String, String> {
+    let mut files = trust::files(teddy);
+    if !is_own_global(repository) {
+        let text = Root::open(repository.workdir()).and_then(|root| root.read(Path::new(GLOBAL), MAX_FILE)).unwrap_or_default();
+        files.insert("global.context".to_owned(), String::from_utf8_lossy(&text).into_owned());
+    }
+    files
 }

@@ -1,6 +1,6 @@
 //! Trusting what a repository's `.teddy/` says: shown whole at first, as a difference later.
 
-use crate::config::trust::{Record, Trust, files};
+use crate::config::trust::{Record, Trust};
 use crate::text::diff::unified;
 use crate::text::visible::visible_block;
 use crate::workflow::project::Project;
@@ -20,7 +20,7 @@ pub struct Seen {
 /// # Errors
 /// Where the repository cannot be read.
 pub fn see(project: &Project) -> anyhow::Result<Seen> {
-    let now = files(&project.repository.workdir().join(".teddy"));
+    let now = &project.proposed;
     let record = trust(project).record();
     let mut text = String::new();
     let names: std::collections::BTreeSet<&String> = now.keys().chain(record.files.keys()).collect();
@@ -34,15 +34,15 @@ pub fn see(project: &Project) -> anyhow::Result<Seen> {
         };
         text.push_str(&shown);
     }
-    Ok(Seen { text, is_trusted: record.covers(&now), is_empty: now.is_empty() })
+    Ok(Seen { text, is_trusted: record.covers(now), is_empty: now.is_empty() })
 }
 
-/// Trusts what is there now, or nothing.
+/// Trusts what [`see`] showed, whatever is there by now, or nothing.
 ///
 /// # Errors
 /// Where the record cannot be written.
 pub fn remember(project: &Project, trusted: bool) -> anyhow::Result<()> {
-    let record = if trusted { Record { files: files(&project.repository.workdir().join(".teddy")) } } else { Record::default() };
+    let record = if trusted { Record { files: project.proposed.clone() } } else { Record::default() };
     Ok(trust(project).remember(&record)?)
 }
 
