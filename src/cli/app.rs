@@ -13,14 +13,14 @@ use crate::host::{env, stdout};
 use crate::model::ModelError;
 use crate::session::name::SessionName;
 use crate::session::store::StoreError;
-use crate::text::visible::visible_block;
+use crate::text::visible::{visible_block, visible_json};
 use crate::ui::editor::Choices;
 use crate::ui::person::{Person, Wishes};
 use crate::ui::progress::Manner;
 use crate::ui::quiet::{Approval, Quiet};
 use crate::ui::style::{Choice, Paint};
 use crate::ui::terminal;
-use crate::workflow::execute::NoPlan;
+use crate::workflow::execute::{ForeignPlan, NoPlan};
 use crate::workflow::models::NoModel;
 use crate::workflow::plan::Left;
 use crate::workflow::project::{NoSession, Places, Project, Wanted};
@@ -170,6 +170,14 @@ impl App {
         stdout::write(text).context("writing to standard output")
     }
 
+    /// Prints text that somebody else wrote: as it is into a pipe or file, made visible at a terminal.
+    ///
+    /// # Errors
+    /// As for [`App::print`].
+    pub(super) fn print_foreign(&self, text: &str) -> anyhow::Result<()> {
+        if terminal::is_stdout() { self.print(visible_block(text).as_ref()) } else { self.print(text) }
+    }
+
     /// Prints a long result, through the pager at a terminal.
     ///
     /// # Errors
@@ -183,7 +191,7 @@ impl App {
     /// # Errors
     /// As for [`App::print`].
     pub(super) fn print_json(&self, value: &impl serde::Serialize) -> anyhow::Result<()> {
-        self.print(format!("{}\n", serde_json::to_string_pretty(value)?))
+        self.print(format!("{}\n", visible_json(&serde_json::to_string_pretty(value)?)))
     }
 
     /// Says something on stderr, unless `-q`.
@@ -240,6 +248,12 @@ fn judge(error: &anyhow::Error) -> (Option<String>, Code) {
         }
         if cause.is::<NoPlan>() {
             return failed("`teddy plan -m <message>` makes one; `teddy execute <file>` takes one from elsewhere");
+        }
+        if let Some(ForeignPlan(session)) = cause.downcast_ref::<ForeignPlan>() {
+            return failed(&format!(
+                "look at it with `git show {}:plan.md`; `teddy adopt {session}` accepts it",
+                session.draft_reference()
+            ));
         }
         if cause.is::<NoModel>() {
             return failed(

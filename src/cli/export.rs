@@ -28,6 +28,8 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         let folder = target.join(format!("{:0width$}", turn.number()));
         anyhow::ensure!(!folder.exists(), "`{}` is there already; name another folder", folder.display());
         for (name, content) in project.repository.files(turn.tree)? {
+            let plain = std::path::Path::new(&name).components().all(|part| matches!(part, std::path::Component::Normal(_)));
+            anyhow::ensure!(plain, "turn {} has a file of the name `{name}`, which is none", turn.number());
             let path = folder.join(&name);
             let parent = path.parent().expect("a file has a folder");
             std::fs::create_dir_all(parent).with_context(|| format!("making `{}`", parent.display()))?;

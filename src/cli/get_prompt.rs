@@ -21,7 +21,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     // Built-in prompts need no repository.
     let prompts = app.project().map_or_else(|_| Prompts::default(), |project| project.prompts());
     if let Some(name) = &args.name {
-        app.print(prompts.find(name)?.text)?;
+        app.print_foreign(&prompts.find(name)?.text)?;
         return Ok(exit::DONE.into());
     }
     let all = prompts.all();
@@ -31,7 +31,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     } else {
         let width = all.iter().map(|p| p.name.len()).max().unwrap_or(0);
         let text: String = all.iter().map(|p| format!("{:width$}  {}\n", p.name, p.description)).collect();
-        app.print(text)?;
+        app.print_foreign(&text)?;
     }
     Ok(exit::DONE.into())
 }

@@ -1,6 +1,7 @@
 //! The command line: one file for each command, with its arguments, one call, and what is printed.
 #![allow(clippy::missing_docs_in_private_items, reason = "clap shows the comment of a field as help, and a flattened one has none")]
 
+mod adopt;
 mod app;
 mod branch;
 mod change;
@@ -105,6 +106,7 @@ commands! {
     GetPrompt => get_prompt,
     Change => change,
     Trust => trust,
+    Adopt => adopt,
     Recover => recover,
     Demo => demo,
     Completions => completions,

@@ -55,7 +55,7 @@ fn show(app: &App, planned: &Planned) -> anyhow::Result<()> {
     if app.global.json {
         return app.print_json(&json(planned));
     }
-    app.print(&planned.text)?;
+    app.print_foreign(&planned.text)?;
     if planned.diagnostics.is_empty() {
         app.say(&format!("Planned turn {}: {}. Next: teddy execute", planned.turn, planned.title));
         return Ok(());

@@ -58,7 +58,7 @@ fn print(app: &App, repaired: &Repaired) -> anyhow::Result<()> {
     if app.global.json {
         return app.print_json(&serde_json::json!({ "level": repaired.level, "notes": repaired.notes, "text": repaired.text }));
     }
-    app.print(&repaired.text)
+    app.print_foreign(&repaired.text)
 }
 
 /// Repairs the clipboard.

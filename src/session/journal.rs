@@ -131,6 +131,21 @@ impl Journal {
         write_atomic(&path, format!("{tip}\n").as_bytes())
     }
 
+    /// Notes which turn in progress of a session this user made or accepted.
+    ///
+    /// # Errors
+    /// Where the file cannot be written.
+    pub fn keep_draft(&self, session: &SessionName, draft: CommitId) -> std::io::Result<()> {
+        let path = self.folder.join("drafts").join(session.as_str());
+        std::fs::create_dir_all(path.parent().unwrap_or(&self.folder))?;
+        write_atomic(&path, format!("{draft}\n").as_bytes())
+    }
+
+    /// Returns the turn in progress that this user made or accepted.
+    pub fn draft(&self, session: &SessionName) -> Option<CommitId> {
+        std::fs::read_to_string(self.folder.join("drafts").join(session.as_str())).ok()?.trim().parse().ok()
+    }
+
     /// Returns the second copy of a session's tip.
     pub fn tip(&self, session: &str) -> Option<CommitId> {
         std::fs::read_to_string(self.tip_path(session)).ok()?.trim().parse().ok()

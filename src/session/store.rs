@@ -3,6 +3,7 @@
 use anyhow::Context as _;
 
 use super::artifact::{self, Artifacts};
+use super::journal::Journal;
 use super::message::Message;
 use super::meta::{self, Meta, Status};
 use super::name::{SESSIONS, SessionName};
@@ -206,6 +207,8 @@ impl<'a> Store<'a> {
             (None, Some(stale)) => Expected::At(stale),
             (None, None) => Expected::Absent,
         };
+        // Before the ref: a plan whose origin is not noted does not run.
+        Journal::new(&self.repository.teddy_dir()).keep_draft(&tip.session, commit)?;
         self.repository.move_reference(&name, expected, commit, "teddy: draft")?;
         draft.commit = Some(commit);
         Ok(())

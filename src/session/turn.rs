@@ -8,6 +8,9 @@ use super::name::SessionName;
 use crate::git::object::{Commit, CommitId, TreeId};
 use crate::git::repository::Repository;
 
+/// The largest number of a turn; no chain is so long, but a commit from elsewhere may say anything.
+const MAX_NUMBER: u64 = 1 << 40;
+
 /// A complete turn.
 #[derive(Debug, Clone)]
 pub struct Turn {
@@ -38,6 +41,7 @@ impl Turn {
         let commit = repository.commit(id)?;
         let text = repository.file(commit.tree, artifact::META)?.with_context(|| format!("commit {id} is no turn of a session"))?;
         let meta: Meta = meta::read(&String::from_utf8_lossy(&text)).with_context(|| format!("`{}` of turn {id}", artifact::META))?;
+        anyhow::ensure!(meta.number <= MAX_NUMBER, "turn {id} says that it has the number {}", meta.number);
         let Commit { tree, parents, message, seconds, .. } = commit;
         let first = meta.number == 0;
         let previous = parents.first().copied().filter(|_| !first);

@@ -40,6 +40,23 @@ pub fn visible_bytes(bytes: &[u8]) -> String {
     screen.finish()
 }
 
+/// Returns JSON text with each deceptive character of its strings as JSON's own escape; it says the same.
+pub fn visible_json(json: &str) -> Cow<'_, str> {
+    let hidden = |c: char| c != '\n' && is_deceptive(c);
+    if !json.contains(hidden) {
+        return Cow::Borrowed(json);
+    }
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        if hidden(c) {
+            c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| write!(out, "\\u{unit:04x}").expect("writing to a string cannot fail"));
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
+}
+
 /// Returns the text without terminal escape sequences (colours, cursor moves, titles, links).
 ///
 /// A sequence that is not finished stays, so that nothing behind it can vanish with it.
@@ -202,6 +219,15 @@ fn string_length(text: &str, kind: char) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn json_says_the_same_without_a_character_that_hides() {
+        let value = serde_json::json!({ "a": "\u{9b}2J\u{202e}\u{7f}\u{e0041} ü\n" });
+        let pretty = serde_json::to_string_pretty(&value).expect("a value is JSON");
+        let shown = visible_json(&pretty);
+        assert_eq!(shown, "{\n  \"a\": \"\\u009b2J\\u202e\\u007f\\udb40\\udc41 ü\\n\"\n}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).expect("it is still JSON"), value);
+    }
 
     /// Compares the block form.
     fn check(text: &str, expected: &str) {

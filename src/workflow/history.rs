@@ -144,7 +144,9 @@ impl Project {
     /// Returns how many agents have handed over to a turn's agent.
     fn nesting(&self, turn: &Turn) -> anyhow::Result<usize> {
         let (mut depth, mut caller) = (0, turn.meta.caller_turn_id);
-        while let Some(id) = caller {
+        // A turn from elsewhere may say that it called itself.
+        let mut seen = std::collections::BTreeSet::new();
+        while let Some(id) = caller.filter(|id| seen.insert(*id)) {
             depth += 1;
             caller = self.caller(turn, Some(id))?.and_then(|found| found.caller_turn_id);
         }

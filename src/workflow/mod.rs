@@ -2,6 +2,7 @@
 //!
 //! The person is `&mut dyn user::User`, so that every workflow runs in a test, in CI and at a terminal alike.
 
+pub mod adopt;
 pub mod branch;
 pub mod change;
 pub mod complete;

@@ -105,6 +105,7 @@ pub fn execute(project: &mut Project, wish: &Wish, user: &mut dyn User) -> anyho
         draft = adopt(project, Start { tip: &tip, draft }, text, user)?;
     }
     anyhow::ensure!(draft.is_planned(), NoPlan(session));
+    anyhow::ensure!(project.is_own_draft(&tip, &draft), ForeignPlan(session));
     let executed = execute_turn(project, &tip, draft, wish, user)?;
     answer(project, &tip.session, &executed, user)?;
     Ok(executed)
@@ -114,6 +115,11 @@ pub fn execute(project: &mut Project, wish: &Wish, user: &mut dyn User) -> anyho
 #[derive(Debug, thiserror::Error)]
 #[error("no plan waits in session `{0}`")]
 pub struct NoPlan(SessionName);
+
+/// The plan that waits came with somebody else's refs.
+#[derive(Debug, thiserror::Error)]
+#[error("the plan that waits in session `{0}` was not made here")]
+pub struct ForeignPlan(pub SessionName);
 
 /// Begins a session for a plan from elsewhere, if the plan is one.
 fn begin(project: &mut Project, text: &str, user: &mut dyn User) -> anyhow::Result<Result<SessionName, Box<Executed>>> {

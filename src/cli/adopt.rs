@@ -1,0 +1,35 @@
+//! `teddy adopt`
+
+use std::process::ExitCode;
+
+use super::app::App;
+use super::exit;
+use crate::session::name::SessionName;
+
+/// Accept a session that came from elsewhere, the plan that waits in it too
+///
+/// A plan that somebody else made and that came with fetched or copied refs does not run before this. The plan is printed.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  teddy adopt add-auth")]
+pub(super) struct Args {
+    /// The session, the one in use if left out
+    name: Option<String>,
+}
+
+/// Accepts it and prints its plan.
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    let project = app.project()?;
+    let session = match args.name.as_deref() {
+        Some(name) => SessionName::from_ref(name)?,
+        None => project.session()?,
+    };
+    let adopted = project.adopt(&session)?;
+    if app.global.json {
+        app.print_json(&serde_json::json!({ "session": session.as_str(), "turns": adopted.turns, "plan": adopted.plan }))?;
+        return Ok(exit::DONE.into());
+    }
+    app.print_foreign(adopted.plan.as_deref().unwrap_or_default())?;
+    let waits = if adopted.plan.is_some() { "; its plan waits: read it above before `teddy execute`" } else { "" };
+    app.say(&format!("Session {session} with {} turns is yours{waits}.", adopted.turns));
+    Ok(exit::DONE.into())
+}

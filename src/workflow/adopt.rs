@@ -1,0 +1,46 @@
+//! Where a session comes from: what this user made or accepted is noted in the git directory, which no fetch and no clone
+//! brings. What else is there is somebody else's: it can be looked at, and its plan does not run.
+
+use crate::session::artifact;
+use crate::session::name::SessionName;
+use crate::session::store::Draft;
+use crate::session::turn::Turn;
+use crate::workflow::project::Project;
+
+/// What is accepted.
+#[derive(Debug, Clone)]
+pub struct Adopted {
+    /// The number of the newest turn.
+    pub turns: u64,
+    /// The text of the plan that waits, if one does.
+    pub plan: Option<String>,
+}
+
+impl Project {
+    /// Returns whether this user made or accepted the turn in progress.
+    pub fn is_own_draft(&self, tip: &Turn, draft: &Draft) -> bool {
+        draft.commit.is_none_or(|commit| self.journal().draft(&tip.session) == Some(commit))
+    }
+
+    /// Returns whether this user made or accepted the newest turn.
+    pub fn is_own_tip(&self, tip: &Turn) -> bool {
+        self.journal().tip(tip.session.as_str()) == Some(tip.commit)
+    }
+
+    /// Accepts a session as it is now, the plan that waits in it too.
+    ///
+    /// # Errors
+    /// Where there is no such session, or the git directory cannot be written.
+    pub fn adopt(&self, session: &SessionName) -> anyhow::Result<Adopted> {
+        let _session_lock = self.lock_session(session, "adopt")?;
+        let tip = self.store().tip(session)?;
+        let draft = self.store().draft(&tip)?;
+        let journal = self.journal();
+        journal.keep_tip(session, tip.commit)?;
+        if let Some(commit) = draft.commit {
+            journal.keep_draft(session, commit)?;
+        }
+        let plan = draft.is_planned().then(|| draft.artifacts.text_or_empty(artifact::PLAN));
+        Ok(Adopted { turns: tip.number(), plan })
+    }
+}
