@@ -10,6 +10,7 @@ mod fingerprint;
 mod formats;
 mod history;
 mod invoke;
+mod hostile;
 mod merge;
 mod mistakes;
 mod places;

@@ -1,0 +1,7 @@
+//! What models, repositories, pages and commands may try, and what must come of it: one row for each.
+
+mod disk;
+mod ground;
+mod paths;
+mod repository;
+mod words;
