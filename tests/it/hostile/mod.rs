@@ -4,4 +4,7 @@ mod disk;
 mod ground;
 mod paths;
 mod repository;
+mod sandbox;
+mod size;
+mod trust;
 mod words;

@@ -1,0 +1,93 @@
+//! What a command reaches: with the sandbox nothing but the worktree, without it a report of what it changed.
+
+use teddy::host::sandbox::{Availability, availability};
+
+use super::ground::{Ground, plan, run, words};
+
+/// Commands that must fail in the sandbox; OUT is the folder outside, REPO the user's own, HOME theirs.
+const CLOSED: &[&str] = &[
+    "echo x > OUT/new",
+    "echo x >> OUT/canary",
+    "rm -rf OUT/canary",
+    "mv OUT/canary .",
+    "ln OUT/canary hard && echo x > hard",
+    "cat HOME/.ssh/id",
+    "ls HOME/.ssh && cat HOME/.ssh/*",
+    "cat HOME/.aws/credentials",
+    "cat REPO/.env",
+    "cat REPO/ignored",
+    "echo x > REPO/a.txt",
+    "rm REPO/a.txt",
+    "echo x >> REPO/.git/config",
+    "git config user.name evil",
+    "echo x > REPO/.git/hooks/pre-commit",
+    "git branch evil",
+    "git tag evil",
+    "git update-ref refs/heads/main 0000000000000000000000000000000000000000",
+    "git stash",
+    "git update-ref -d refs/teddy/sessions/s",
+    "rm -rf REPO/.git/objects/pack REPO/.git/HEAD && test ! -e REPO/.git/HEAD",
+    "rm -rf REPO/.git/teddy && test ! -e REPO/.git/teddy",
+    "echo x > HOME/.bashrc",
+    "mkdir -p HOME/.config/teddy/trust && echo {} > HOME/.config/teddy/trust/x",
+    "python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", PORT))' || curl -s http://127.0.0.1:PORT/",
+    "kill -9 $PPID",
+    "test -n \"$OPENAI_API_KEY$MY_TOKEN$GIT_DIR\"",
+];
+
+#[test]
+fn a_command_reaches_nothing_but_its_worktree() {
+    if availability() != Availability::Full {
+        return;
+    }
+    let ground = Ground::new();
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    server.set_nonblocking(true).unwrap();
+    for (file, text) in [(".ssh/id", "secret"), (".aws/credentials", "secret"), (".bashrc", "mine")] {
+        let path = ground.repo.beside("home").join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    ground.repo.put(".env", "secret").put("ignored", "secret");
+    let mut wrong = Vec::new();
+    for command in CLOSED {
+        let home = ground.repo.beside("home").display().to_string();
+        let command = command.replace("OUT", ground.outside().to_str().unwrap()).replace("REPO", ground.repo.path().to_str().unwrap());
+        let command = command.replace("HOME", &home).replace("PORT", &server.local_addr().unwrap().port().to_string());
+        let before = ground.state();
+        std::fs::write(ground.repo.beside("plan.md"), plan(&run(&command))).unwrap();
+        let keys = [("OPENAI_API_KEY", "secret"), ("MY_TOKEN", "secret")];
+        let output = ground.teddy_with(&["execute", "../plan.md", "-y", "--no-replan", "--json"], &keys);
+        let told = words(&output);
+        if output.status.code() != Some(1) || ground.state() != before || told.contains("secret") || server.accept().is_ok() {
+            wrong.push(format!("{command}: {told}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn without_the_sandbox_a_change_of_the_repository_is_reported() {
+    let ground = Ground::new();
+    for (command, part) in [
+        ("git config x.y z", "config"),
+        ("git branch evil", "refs/heads/evil"),
+        ("echo x > $(git rev-parse --git-common-dir)/hooks/pre-commit", "hooks/pre-commit"),
+        ("git stash store -m x HEAD 2> /dev/null || git update-ref refs/stash HEAD", "refs/stash"),
+    ] {
+        let tried = ground.execute_with(plan(&run(command)), &["-c", "execute.sandbox=off"]);
+        let report = ground.ok(&["show"]);
+        assert!(report.contains(part) && tried.words.contains("not sandboxed"), "{command}: {report}");
+    }
+}
+
+#[test]
+fn the_approval_says_how_commands_are_confined() {
+    let ground = Ground::new();
+    let said = |setting: &str| ground.execute_with(plan(&run("true")), &["-c", setting]).words;
+    assert!(said("execute.sandbox=off").contains("not sandboxed"));
+    if availability() == Availability::Full {
+        assert!(said("execute.sandbox=on").contains("sandboxed, no network"));
+        assert!(said("execute.sandbox=require").contains("sandboxed, no network"));
+    }
+}

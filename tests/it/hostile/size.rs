@@ -1,0 +1,56 @@
+//! Plans that are made to be large, deep or slow: refused soon, and nothing breaks.
+
+use std::time::{Duration, Instant};
+
+use super::ground::{Ground, create, plan, run};
+
+/// How long a refusal may take in an unoptimised build on a busy machine.
+const SOON: Duration = Duration::from_secs(45);
+
+/// Plans and what must come of them.
+fn rows() -> Vec<(&'static str, String)> {
+    vec![
+        ("100,000 actions", plan(&run("true").repeat(100_000))),
+        ("2,001 actions", plan(&run("true").repeat(2001))),
+        ("17 MiB", plan(&create("[x](/x)").replace("evil", &"x".repeat(17 << 20)))),
+        ("a million backticks", plan(&"`".repeat(1_000_000))),
+        ("50,000 quotations", plan(&format!("{} x\n", ">".repeat(50_000)))),
+        ("50,000 lists", plan(&format!("{}x\n", "- ".repeat(50_000)))),
+        ("100,000 brackets", plan(&"[".repeat(100_000))),
+        ("100,000 stars", plan(&"*a ".repeat(100_000))),
+        ("20,000 headings", plan(&"### x\n".repeat(20_000))),
+        ("20,000 fences", plan(&"```\n~~~\n".repeat(20_000))),
+        ("a line of 5 MB", plan(&"x".repeat(5_000_000))),
+        ("nothing", String::new()),
+        ("a NUL", plan(&create("[x](/x)").replace("evil", "a\0b"))),
+        ("only a mark", "\u{feff}".to_owned()),
+    ]
+}
+
+#[test]
+fn a_bomb_of_a_plan_is_refused_soon() {
+    let ground = Ground::new();
+    let before = ground.state();
+    let mut wrong = Vec::new();
+    for (name, text) in rows() {
+        let start = Instant::now();
+        let tried = ground.execute(text);
+        let took = start.elapsed();
+        if tried.code != 3 || took > SOON || ground.state() != before || tried.words.len() > 1 << 20 {
+            wrong.push(format!("{name}: exit code {}, {took:?}, {} bytes of words", tried.code, tried.words.len()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_flood_and_a_straggler_end_with_their_command() {
+    let ground = Ground::new();
+    let start = Instant::now();
+    let flood = "yes x | head -c 20000000";
+    let tried = ground.execute(plan(&(run(flood) + &run("(sleep 300; touch late) & setsid sleep 300 & echo ok"))));
+    assert_eq!(tried.code, 0, "{}", &tried.words[tried.words.len().saturating_sub(500)..]);
+    assert!(start.elapsed() < SOON);
+    let held = ground.repo.git(&["cat-file", "-s", "refs/teddy/sessions/s:report.md"]);
+    assert!(held.parse::<u64>().unwrap() < 1 << 20, "the report holds {held} bytes");
+}

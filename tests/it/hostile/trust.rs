@@ -1,0 +1,107 @@
+//! Trust: shown whole, bound to every byte, ended by any change, never asked for where nobody is there.
+
+use super::ground::{Ground, plan, run, words};
+
+/// Returns whether the repository's settings are ignored.
+fn ignored(ground: &Ground) -> bool {
+    words(&ground.teddy(&["status"])).contains("settings of this repository are ignored")
+}
+
+#[test]
+fn trust_shows_what_it_allows_and_ends_with_any_change() {
+    let ground = Ground::new();
+    ground.repo.put(".teddy/config.yaml", "preview_command: cat\n");
+    assert!(ignored(&ground));
+    let asked = ground.teddy(&["trust"]);
+    assert!(!asked.status.success() && words(&asked).contains("preview_command: cat"), "nobody is there to say yes: {}", words(&asked));
+    assert!(ignored(&ground));
+    ground.ok(&["trust", "-y"]);
+    assert!(!ignored(&ground));
+    let script = "mkdir -p .teddy/prompts && echo '<evil/>' > .teddy/prompts/developer.xml";
+    type Change<'a> = (&'a str, &'a dyn Fn());
+    let changes: [Change<'_>; 5] = [
+        ("a byte of the configuration", &|| drop(ground.repo.put(".teddy/config.yaml", "preview_command: cat \n"))),
+        ("a new prompt", &|| drop(ground.repo.put(".teddy/prompts/developer.xml", "<evil/>"))),
+        ("bytes that are no text", &|| drop(ground.repo.put(".teddy/prompts/developer.xml", [0xff]))),
+        ("other bytes that are no text", &|| drop(ground.repo.put(".teddy/prompts/developer.xml", [0xfe]))),
+        ("a command of a plan", &|| assert_eq!(ground.execute(plan(&run(script))).code, 0)),
+    ];
+    for (name, change) in changes {
+        change();
+        assert!(ignored(&ground), "{name} leaves trust as it was");
+        let shown = words(&ground.teddy(&["trust"]));
+        assert!(shown.contains("+") || shown.contains("---"), "{name} is not shown: {shown}");
+        ground.ok(&["trust", "-y"]);
+        assert!(!ignored(&ground), "{name}");
+    }
+    ground.ok(&["trust", "--revoke"]);
+    assert!(ignored(&ground));
+}
+
+#[test]
+fn what_is_shown_for_trust_hides_nothing() {
+    let ground = Ground::new();
+    ground.repo.put(".teddy/config.yaml", "# \u{1b}[8m\u{202e}\r\u{9b}2J\npreview_command: cat\n");
+    for args in [&["trust"][..], &["trust", "--json"]] {
+        let shown = words(&ground.teddy(args));
+        assert!(!shown.contains(['\u{1b}', '\u{202e}', '\r', '\u{9b}']), "{shown:?}");
+    }
+}
+
+#[test]
+fn a_context_that_came_with_a_commit_reaches_no_page_and_no_ignored_file() {
+    let ground = Ground::new();
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    server.set_nonblocking(true).unwrap();
+    let port = server.local_addr().unwrap().port();
+    std::os::unix::fs::symlink(ground.outside(), ground.repo.path().join("out")).unwrap();
+    ground.repo.put("ignored", "secret\n").put("tracked", "shown\n");
+    let list = format!(
+        "http://127.0.0.1:{port}/x\nignored\n../outside/canary\n/etc/passwd\nout/canary\n~/x\n$HOME/x\nfile:///etc/passwd\ntracked\n"
+    );
+    ground.repo.put(".teddy/global.context", list);
+    ground.repo.commit("a list");
+    // The user may allow the host and still not the repository.
+    let text = words(&ground.teddy(&["context", "-c", "web.allow_hosts=[\"127.0.0.1\"]"]));
+    assert!(text.contains("shown\n") && !text.contains("secret\n") && !text.contains("canary\n") && !text.contains("root:"), "{text}");
+    assert!(server.accept().is_err(), "a page of an untrusted repository was asked for");
+}
+
+#[test]
+fn pages_of_the_users_own_network_are_not_read() {
+    let ground = Ground::new();
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    server.set_nonblocking(true).unwrap();
+    let port = server.local_addr().unwrap().port();
+    let mut wrong = Vec::new();
+    for host in [
+        "127.0.0.1",
+        "localhost",
+        "127.1",
+        "2130706433",
+        "0x7f.1",
+        "0177.0.0.1",
+        "0",
+        "[::1]",
+        "[::ffff:127.0.0.1]",
+        "[::ffff:7f00:1]",
+        "user:pw@127.0.0.1",
+        "10.0.0.1",
+        "169.254.169.254",
+        "100.64.0.1",
+        "192.168.1.1",
+        "[fe80::1]",
+        "[fd00::1]",
+        "[64:ff9b::7f00:1]",
+        "[2002:7f00:1::]",
+        "\u{24fc}27.0.0.1",
+        "127.0.0.1.",
+    ] {
+        let url = format!("http://{host}:{port}/");
+        let tried = ground.execute(plan(&super::ground::read(&format!("[{url}]({url})"))));
+        if !matches!(tried.code, 1 | 3) || server.accept().is_ok() {
+            wrong.push(format!("{url}: {}", tried.words));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
