@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 
 use super::finding::{Finding, Findings};
+use super::id::is_id;
 use super::section::{self, Section};
 
 /// The folder of the specs, in a change and in the project.
@@ -17,10 +18,9 @@ pub fn path(id: &str) -> String {
     format!("{FOLDER}{id}.md")
 }
 
-/// Returns the id of a path, if it is a spec: a file right in the folder whose name does not start with `_`.
+/// Returns the id of a path, if it is a spec: a file right in the folder whose name is an id.
 pub fn id_of(path: &str) -> Option<&str> {
-    let id = path.strip_prefix(FOLDER)?.strip_suffix(".md")?;
-    (!id.contains('/') && !id.starts_with('_')).then_some(id)
+    path.strip_prefix(FOLDER)?.strip_suffix(".md").filter(|id| is_id(id))
 }
 
 /// Returns every mistake of the spec at a path.
@@ -165,7 +165,8 @@ mod tests {
     }
 
     #[test]
-    fn s5_files_that_begin_with_an_underscore_are_no_specs() {
-        assert_eq!(["specs/a.md", "specs/_a.md", "specs/a/b.md", "specs/a.txt", "a.md"].map(id_of), [Some("a"), None, None, None, None]);
+    fn s5_only_a_file_whose_name_is_an_id_is_a_spec() {
+        let others = ["specs/_a.md", "specs/a/b.md", "specs/..md", "specs/A.md", "specs/a\u{202e}.md", "specs/a.txt", "a.md"];
+        assert_eq!((id_of("specs/a-1.md"), others.map(id_of)), (Some("a-1"), [None; 7]));
     }
 }

@@ -8,7 +8,7 @@ use super::document::Documents;
 use super::error::ChangeError;
 use super::id::{CHANGES, ChangeId};
 use super::state::{self, State};
-use crate::git::object::{CommitId, Entry, Mode, NewCommit, TreeId};
+use crate::git::object::{BlobId, CommitId, Entry, Mode, NewCommit, TreeId};
 use crate::git::repository::Repository;
 
 /// The folder of the tree that holds the project's specs as they were when the change began.
@@ -83,9 +83,15 @@ impl ChangeStore<'_> {
         let text = self.repository.file(tree, state::FILE)?.with_context(|| format!("commit {commit} has no `{}`", state::FILE))?;
         let text = String::from_utf8_lossy(&text);
         let state = state::read(&text).with_context(|| format!("reading `{}` of `{id}`", state::FILE))?;
-        let files = self.repository.files(tree)?.into_iter().filter(|(path, _)| Documents::is_one(path));
-        let documents = files.map(|(path, bytes)| (path, String::from_utf8_lossy(&bytes).into_owned())).collect();
-        Ok(Change { id: id.clone(), commit: Some(commit), tree, state, documents: Documents(documents) })
+        let mut documents = Documents::default();
+        // A link or a repository in the place of a document is none.
+        for leaf in self.repository.leaves(tree)?.into_iter().filter(|leaf| matches!(leaf.mode, Mode::File | Mode::Executable)) {
+            if let Some(path) = std::str::from_utf8(&leaf.path).ok().filter(|path| Documents::is_one(path)) {
+                let bytes = self.repository.blob(BlobId::of(leaf.id))?;
+                documents.put(path, String::from_utf8_lossy(&bytes));
+            }
+        }
+        Ok(Change { id: id.clone(), commit: Some(commit), tree, state, documents })
     }
 
     /// Returns the tree in which a change begins, the project's specs as they are in a tree, and the id of those specs.

@@ -692,3 +692,46 @@ fn the_steps_are_listed_shown_and_compared() {
     repo.teddy(&["change", "diff", ID, "99"]).check(1, &["its steps are 1 to 6"]);
     repo.teddy(&["change", "diff", ID]).check(1, &["nothing of `greet-by-name` is implemented yet"]);
 }
+
+#[test]
+fn at_a_terminal_the_user_decides_what_comes_next() {
+    let repo = answering(&[&verdict("NEEDS_REVISION", "Low")]);
+    put(&repo, ID, "proposed");
+    let mut screen = crate::review::Screen::open(&repo, (100, 30), &["-c", "change.planning_iterations=0", "change", "plan", ID]);
+    let shown = screen.wait_for("(q)uit ›");
+    assert!(shown.contains("Only minor issues remain; it can be implemented. (i)mplement / (v)iew / (c)ontinue fixing"), "{shown}");
+    screen.press("i");
+    screen.wait_for("The reason is recorded.");
+    screen.press("a matter of taste\r");
+    screen.end();
+    let taken = steps(&repo, ID);
+    assert_eq!(taken[2..4], ["Approve in place of the challenge: a matter of taste", "Begin to implement"]);
+}
+
+#[test]
+fn the_walkthrough_prints_what_stands_in_it() {
+    let repo = recorded();
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/walkthroughs/change.md")).unwrap();
+    let id = regex::Regex::new(r"\b[0-9a-f]{8}\b").unwrap();
+    let blocks: Vec<&str> = page.split("```console\n").skip(1).map(|rest| rest.split_once("\n```").unwrap().0).collect();
+    assert_eq!(blocks.len(), 5);
+    for step in blocks.iter().flat_map(|block| block.strip_prefix("$ ").unwrap().split("\n$ ")) {
+        let (line, expected) = step.split_once('\n').unwrap();
+        let words = shlex::split(line).unwrap();
+        let args: Vec<&str> = words[1..].iter().map(String::as_str).collect();
+        let printed = if words[0] == "teddy" { repo.done(&args) } else { repo.git(&args) };
+        let plain = |text: &str| id.replace_all(text, "<id>").trim_end().to_owned();
+        assert_eq!(plain(&printed), plain(expected), "{line}");
+    }
+}
+
+#[test]
+fn a_link_in_the_place_of_a_spec_is_none() {
+    let repo = project();
+    put(&repo, ID, "complete");
+    let spec = repo.beside(&format!("put-{ID}/specs/greeting.md"));
+    std::fs::remove_file(&spec).unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", &spec).unwrap();
+    put_again(&repo, ID);
+    refused(&repo, ID, &["change", "archive", ID], 1).check(1, &["specs/greeting.md:1: error: is missing"]);
+}

@@ -47,7 +47,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         text.push_str(&format!("Latest review: {} ({}{minor})\n", visible(verdict), standing.issues.words()));
     }
     if !standing.stale.is_empty() {
-        text.push_str(&format!("Edited since it was challenged: {}\n", standing.stale.join(", ")));
+        text.push_str(&format!("Edited since it was challenged: {}\n", visible(&standing.stale.join(", "))));
     }
     if standing.findings > 0 {
         text.push_str(&format!("The documents have {} mistakes; `teddy change validate {}` lists them\n", standing.findings, row.change));

@@ -16,7 +16,7 @@ use crate::change::phase::{Event as Happened, Phase};
 use crate::change::spec::FOLDER;
 use crate::change::state::Entry as Noted;
 use crate::change::store::{BASE, Change};
-use crate::git::object::{Entry, TreeId};
+use crate::git::object::{Entry, Mode, TreeId};
 use crate::session::turn::Turn;
 use crate::workflow::complete::{Fit, Move};
 use crate::workflow::project::Project;
@@ -89,6 +89,9 @@ fn merge(project: &Project, change: &Change, tip: &Turn, on_overlap: OnOverlap) 
 /// Returns two trees that are the user's files but for the specs: those of when the change began, and those with the change.
 fn sides(project: &Project, change: &Change, now: TreeId) -> anyhow::Result<(TreeId, TreeId)> {
     let repository = &project.repository;
+    if let Some(entry) = repository.entry(now, b"specs")? {
+        anyhow::ensure!(entry.mode == Mode::Tree, "`specs` is no folder, so that the specs have no place");
+    }
     let mut old: BTreeMap<Vec<u8>, Option<Entry>> = BTreeMap::new();
     for leaf in repository.leaves(now)?.into_iter().filter(|leaf| leaf.path.starts_with(FOLDER.as_bytes())) {
         old.insert(leaf.path, None);
@@ -99,7 +102,7 @@ fn sides(project: &Project, change: &Change, now: TreeId) -> anyhow::Result<(Tre
         let path = String::from_utf8_lossy(&leaf.path).into_owned();
         if let Some(rest) = path.strip_prefix(BASE) {
             old.insert([&FOLDER.as_bytes()[..FOLDER.len() - 1], rest.as_bytes()].concat(), entry);
-        } else if change.documents.0.contains_key(&path) && path.starts_with(FOLDER) {
+        } else if change.documents.0.contains_key(&path) && path.starts_with(FOLDER) && leaf.mode == Mode::File {
             new.insert(leaf.path, entry);
         }
     }

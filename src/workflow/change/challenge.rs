@@ -13,7 +13,7 @@ use crate::change::review::{self, Issues, Review};
 use crate::change::state::Entry;
 use crate::change::store::Change;
 use crate::change::verdict::{self, Verdict};
-use crate::change::{answer, proposal};
+use crate::change::{answer, proposal, section};
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 
@@ -111,9 +111,13 @@ pub(super) fn block(role: Role, iteration: u32, (body, verdict): (&str, Verdict)
     }
 }
 
-/// Returns the titles of the issues, a line each.
+/// Returns the issues, a line each: how bad, and what.
 pub(super) fn titles(body: &str) -> Vec<String> {
-    let sections = crate::change::section::read(body);
-    let Some(all) = crate::change::section::find(&sections, 2, "issues") else { return Vec::new() };
-    crate::change::section::read(&all.body).into_iter().filter(|s| s.level == 3).map(|s| format!("- {}", s.title)).collect()
+    let sections = section::read(body);
+    let Some(all) = section::find(&sections, 2, "issues") else { return Vec::new() };
+    let line = |issue: &section::Section| {
+        let severity = section::field(&issue.body, "severity").map(|(_, word)| format!("{}: ", word.to_lowercase())).unwrap_or_default();
+        format!("- {severity}{}", issue.title.trim_start_matches("Issue:").trim())
+    };
+    section::read(&all.body).iter().filter(|issue| issue.level == 3).map(line).collect()
 }
