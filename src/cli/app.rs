@@ -15,6 +15,7 @@ use crate::session::name::SessionName;
 use crate::session::store::StoreError;
 use crate::text::visible::{visible_block, visible_json};
 use crate::ui::editor::Choices;
+use crate::ui::manual;
 use crate::ui::person::{Person, Wishes};
 use crate::ui::progress::Manner;
 use crate::ui::quiet::{Approval, Quiet};
@@ -80,12 +81,14 @@ impl App {
     /// # Errors
     /// Where there is none, or its configuration is wrong.
     pub(super) fn project(&self) -> anyhow::Result<Project> {
-        let project = Project::open(&self.folder()?, self.places()?, self.wanted()?)?;
+        let mut project = Project::open(&self.folder()?, self.places()?, self.wanted()?)?;
         if !project.ignored.is_empty() {
             let names = project.ignored.join(", ");
             let hint = if project.trusted { "a repository may not decide that" } else { "`teddy trust` shows what would change that" };
             self.warn(&format!("settings of this repository are ignored: {names} ({hint})"));
         }
+        let folder = project.repository.teddy_dir().join("manual");
+        project.hands = manual::hands(folder, choices(&project), self.paint(terminal::is_stderr()));
         Ok(project)
     }
 
@@ -131,11 +134,7 @@ impl App {
     /// Returns the user: at the terminal, or answering with flags where there is none.
     pub(super) fn user(&self, project: &Project, approve_all: bool) -> Box<dyn User> {
         if terminal::is_there() && !self.global.json {
-            let choices = Choices {
-                preview_command: project.settings.preview_command.clone(),
-                core_editor: project.repository.config("core.editor"),
-            };
-            let wishes = Wishes { approve_all, choices };
+            let wishes = Wishes { approve_all, choices: choices(project) };
             return Box::new(Person::new(wishes, self.manner()));
         }
         let approval = if approve_all { Approval::All } else { Approval::Ask };
@@ -225,6 +224,11 @@ impl App {
         }
         code.into()
     }
+}
+
+/// Returns the person's programs.
+fn choices(project: &Project) -> Choices {
+    Choices { preview_command: project.settings.preview_command.clone(), core_editor: project.repository.config("core.editor") }
 }
 
 /// Returns what the user can do about an error, and the exit code.

@@ -47,7 +47,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 /// Returns the exit code of a result.
 pub(super) fn code(executed: &Executed) -> Code {
     match executed.status {
-        _ if executed.interrupted => exit::INTERRUPTED,
+        _ if executed.interrupted || crate::host::interrupt::requested() => exit::INTERRUPTED,
         Some(Status::Rejected) => exit::REJECTED,
         _ if !executed.overlaps.is_empty() => exit::OVERLAP,
         Some(Status::Failed) => exit::FAILED,

@@ -21,8 +21,10 @@ mod plan;
 mod preprocess;
 mod recover;
 mod redo;
+mod replay;
 mod restore;
 mod resume;
+mod retry;
 mod sessions;
 mod show;
 mod start;
@@ -98,6 +100,8 @@ commands! {
     Restore => restore,
     Undo => undo,
     Redo => redo,
+    Retry => retry,
+    Replay => replay,
     Branch => branch,
     Switch => switch,
     Sessions => sessions,

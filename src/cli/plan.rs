@@ -7,9 +7,10 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 
 use super::app::App;
-use super::exit;
-use crate::session::meta::Origin;
+use super::exit::{self, Code};
+use crate::session::meta::{ModelUse, Origin};
 use crate::text::counted;
+use crate::ui::progress::grouped;
 use crate::workflow::plan::{Planned, Wish, plan};
 
 /// Ask the model for a plan, and keep it as the session's draft
@@ -41,21 +42,27 @@ pub(super) struct Args {
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
     let mut user = app.user(&project, false);
-    let message = args.message.map(|text| if text == "-" { read("-") } else { Ok(text) }).transpose()?;
+    let message = args.message.map(message).transpose()?;
     let from = args.from.as_deref().map(|path| read_below(app, path)).transpose()?;
     let wish = Wish { message, from, model: args.model, pipeline: args.pipeline, depth: args.context_depth, origin: Origin::User };
     let planned = plan(&project, &wish, user.as_mut())?;
     drop(user);
     show(app, &planned)?;
-    Ok(if planned.diagnostics.is_empty() { exit::DONE } else { exit::REJECTED }.into())
+    Ok(code(&planned).into())
+}
+
+/// Returns the exit code of a result.
+pub(super) fn code(planned: &Planned) -> Code {
+    if planned.diagnostics.is_empty() { exit::DONE } else { exit::REJECTED }
 }
 
 /// Prints the plan, or what is wrong with it.
-fn show(app: &App, planned: &Planned) -> anyhow::Result<()> {
+pub(super) fn show(app: &App, planned: &Planned) -> anyhow::Result<()> {
     if app.global.json {
         return app.print_json(&json(planned));
     }
     app.print_foreign(&planned.text)?;
+    planned.model.iter().filter(|used| used.tokens_in + used.tokens_out > 0).for_each(|used| app.say(&usage(used)));
     if planned.diagnostics.is_empty() {
         app.say(&format!("Planned turn {}: {}. Next: teddy execute", planned.turn, planned.title));
         return Ok(());
@@ -69,10 +76,19 @@ fn show(app: &App, planned: &Planned) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Says what a plan took: `sonnet: 12,345 tokens in (1,000 cached), 678 out, $0.05`.
+fn usage(used: &ModelUse) -> String {
+    let number = |tokens: u64| grouped(usize::try_from(tokens).unwrap_or(usize::MAX));
+    let cached = if used.tokens_cached > 0 { format!(" ({} cached)", number(used.tokens_cached)) } else { String::new() };
+    let cost = used.cost.map_or_else(|| "; no price is known".to_owned(), |cost| format!(", ${cost:.4}"));
+    format!("{}: {} tokens in{cached}, {} out{cost}", used.asked, number(used.tokens_in), number(used.tokens_out))
+}
+
 /// Returns the result as JSON.
 pub(super) fn json(planned: &Planned) -> serde_json::Value {
     let model = planned.model.as_ref();
     serde_json::json!({
+        "session": planned.session,
         "turn": planned.turn,
         "title": planned.title,
         "model": model.map(|m| &m.asked),
@@ -83,6 +99,11 @@ pub(super) fn json(planned: &Planned) -> serde_json::Value {
         "repair": planned.repair,
         "diagnostics": planned.diagnostics,
     })
+}
+
+/// Returns a message; `-` stands for standard input.
+pub(super) fn message(text: String) -> anyhow::Result<String> {
+    if text == "-" { read("-") } else { Ok(text) }
 }
 
 /// Reads a file relative to the folder in use, or standard input.

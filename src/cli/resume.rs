@@ -5,15 +5,18 @@ use std::process::ExitCode;
 use super::app::App;
 use super::execute::{code, json as execute_json, show};
 use super::exit;
-use super::plan::json as plan_json;
+use super::plan::{json as plan_json, message};
+use crate::host::interrupt;
 use crate::session::name::SessionName;
+use crate::ui::terminal;
+use crate::workflow::models::NoModel;
 use crate::workflow::project::Project;
 use crate::workflow::resume::{Wish, resume};
 
 /// Go on with the session: execute the plan that waits, else ask for a message and plan, and so on
 ///
-/// Ends when you leave (ctrl-d). With --yolo it runs without approval and stops at a question of the model, a limit,
-/// or a second rejected plan in a row.
+/// Ends when you leave (ctrl-d). With --yolo it runs without approval and stops at a question of the model that you
+/// don't answer, a limit, or a second rejected correction in a row.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy resume\n  teddy resume -m 'now the tests'\n  teddy resume --yolo --max-turns 5 --max-cost 1 -m 'make the tests pass'"
@@ -26,7 +29,7 @@ pub(super) struct Args {
 /// How a loop goes.
 #[derive(clap::Args)]
 pub(super) struct How {
-    /// What you want
+    /// What you want; `-` reads standard input
     #[arg(short, long, value_name = "TEXT")]
     message: Option<String>,
     /// Approve every plan
@@ -44,7 +47,7 @@ pub(super) struct How {
     /// Stop after this many turns
     #[arg(long, value_name = "N")]
     max_turns: Option<u32>,
-    /// Stop when the session has cost this much
+    /// Stop before the session costs more than this, in place of `limits.cost`
     #[arg(long, value_name = "USD")]
     max_cost: Option<f64>,
 }
@@ -55,34 +58,60 @@ impl How {
         let wanted = SessionName::from_title(self.message.as_deref().unwrap_or("session"));
         project.free_name(wanted)
     }
+
+    /// Reads the message from standard input where it is `-`.
+    pub(super) fn read_message(&mut self) -> anyhow::Result<()> {
+        self.message = self.message.take().map(message).transpose()?;
+        Ok(())
+    }
+
+    /// Makes sure that a new session has what its first plan takes.
+    pub(super) fn check(&self, app: &App, project: &Project) -> anyhow::Result<()> {
+        anyhow::ensure!(self.message.is_some() || is_attended(app), "nobody can be asked what to do: use `-m`");
+        let has_model = self.model.is_some() || project.settings.model.is_some() || project.settings.pipeline.is_some();
+        anyhow::ensure!(has_model, NoModel);
+        Ok(())
+    }
+}
+
+/// Returns whether a person can be asked.
+fn is_attended(app: &App) -> bool {
+    terminal::is_there() && !app.global.json
 }
 
 /// Goes on.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
-    go(app, project, args.how)
+    let mut how = args.how;
+    how.read_message()?;
+    go(app, project, how)
 }
 
-/// Runs the loop of `start` and `resume`, and says what came of each turn.
+/// Runs the loop of `start` and `resume`, and says what came of each turn as it is recorded.
 pub(super) fn go(app: &App, mut project: Project, how: How) -> anyhow::Result<ExitCode> {
-    let attended = crate::ui::terminal::is_there() && !how.yolo && !app.global.json;
     let wish = Wish {
+        once: !is_attended(app) && !how.yolo,
         message: how.message,
         yolo: how.yolo,
-        // Where nobody can be asked for the next message, one turn is what was asked for.
-        max_turns: how.max_turns.or((!attended && !how.yolo).then_some(1)),
+        max_turns: how.max_turns,
         max_cost: how.max_cost,
         depth: how.context_depth,
         model: how.model,
     };
     let mut user = app.user(&project, how.yes || how.yolo);
-    let resumed = resume(&mut project, &wish, user.as_mut())?;
+    let mut turns = Vec::new();
+    let resumed = resume(&mut project, &wish, user.as_mut(), &mut |executed| {
+        if app.global.json {
+            turns.push(execute_json(executed));
+            return Ok(());
+        }
+        show(app, executed)
+    });
     drop(user);
     if app.global.json {
-        let turns: Vec<_> = resumed.executed.iter().map(execute_json).collect();
-        app.print_json(&serde_json::json!({ "turns": turns, "waiting": resumed.waiting.as_ref().map(plan_json) }))?;
-    } else {
-        resumed.executed.iter().try_for_each(|executed| show(app, executed))?;
+        let waiting = resumed.as_ref().ok().and_then(|resumed| resumed.waiting.as_ref());
+        app.print_json(&serde_json::json!({ "turns": turns, "waiting": waiting.map(plan_json) }))?;
     }
-    Ok(resumed.executed.last().map_or(exit::DONE, code).into())
+    let last = resumed?.last;
+    Ok(if interrupt::requested() { exit::INTERRUPTED } else { last.as_ref().map_or(exit::DONE, code) }.into())
 }

@@ -23,9 +23,12 @@ pub(super) struct Args {
 /// Starts and goes on.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut project = app.project()?;
+    let mut how = args.how;
+    how.read_message()?;
+    how.check(app, &project)?;
     let name = match &args.name {
         Some(name) => SessionName::parse(name)?,
-        None => args.how.session_name(&project)?,
+        None => how.session_name(&project)?,
     };
     let agent = project.agent(&args.agent.unwrap_or_else(|| project.settings.agent.clone()))?;
     {
@@ -34,5 +37,5 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         workflow::new::new(&mut project, &name, &agent)?;
     }
     app.say(&format!("Started session {name}."));
-    go(app, project, args.how)
+    go(app, project, how)
 }

@@ -17,6 +17,10 @@ impl fmt::Display for ModelError {
             ModelError::Server { status, detail } => write!(f, "the provider failed with status {status}{}", colon(detail)),
             ModelError::NotJson { address, sample } => write!(f, "{address} answered something that is no model's answer: `{sample}`"),
             ModelError::Connect { origin, detail } => write!(f, "cannot reach {origin}{}", colon(detail)),
+            ModelError::CostLimit { estimate, spent, limit } => write!(
+                f,
+                "the call would cost about ${estimate:.2}, the session has cost ${spent:.2}, and the limit is ${limit:.2}; nothing was sent"
+            ),
             ModelError::Redirect { origin, location } => write!(f, "{origin} redirects to {location}, which is not followed"),
             other => other.fmt_answer(f),
         }
@@ -41,6 +45,7 @@ impl ModelError {
             ModelError::CommandSilent { program, stderr } => write!(f, "`{program}` printed no answer{}", colon(stderr)),
             ModelError::ReplayEnded { answers } => write!(f, "all {answers} recorded answers are used up"),
             ModelError::Io { action, detail } => write!(f, "{action}: {detail}"),
+            ModelError::Nobody { detail } => write!(f, "a person must bring the answer, and nobody is at a terminal{}", colon(detail)),
             _ => write!(f, "interrupted"),
         }
     }
@@ -77,6 +82,9 @@ impl ModelError {
             ModelError::NotJson { .. } => "check `base_url`: it seems to be a web page and not an API, or a proxy stands between".into(),
             ModelError::Connect { .. } => "check `base_url`, the network and the proxy; for a local model, that its server runs".into(),
             ModelError::Redirect { .. } => "put the address of the API itself into `base_url`; a key is never sent on to another address".into(),
+            ModelError::CostLimit { .. } => {
+                "raise `limits.cost` (`-c limits.cost=10` for one call), take resources out of the context, or use another model".into()
+            }
             other => other.remedy_answer(),
         }
     }
@@ -95,6 +103,7 @@ impl ModelError {
                 "run it by hand: it gets the input on stdin and must print the plan on stdout; a key that it needs is named with `api_key_env`".into()
             }
             ModelError::ReplayEnded { .. } => "add another answer, or use another model with `--model`".into(),
+            ModelError::Nobody { .. } => "take the input to your chat, and its answer back with `teddy plan --from <file>`".into(),
             ModelError::Io { .. } => "check the path and its permissions".into(),
             _ => "run `teddy plan` again".into(),
         }

@@ -36,7 +36,10 @@ impl Model for Manual {
 
     fn answer(&self, request: &Request, watch: &mut dyn FnMut(&str)) -> Result<Answer, ModelError> {
         (self.give)(&request.whole_text()).map_err(|error| failed("handing the input over", &error))?;
-        let text = (self.take)().map_err(|error| failed("taking the answer", &error))?;
+        let text = (self.take)().map_err(|error| match error.kind() {
+            io::ErrorKind::Unsupported => ModelError::Nobody { detail: error.to_string() },
+            _ => failed("taking the answer", &error),
+        })?;
         let text = text.ok_or(ModelError::Interrupted { partial: String::new() })?;
         if text.trim().is_empty() {
             return Err(ModelError::Empty { reason: String::new() });

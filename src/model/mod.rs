@@ -79,7 +79,7 @@ pub enum Finish {
 }
 
 /// Why there is no answer. The text after the facts is in `Display`; what to do is in [`ModelError::remedy`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum ModelError {
     /// The settings make no model.
     Settings(String),
@@ -227,6 +227,20 @@ pub enum ModelError {
         /// What was tried: ``reading `answers/01.md` ``.
         action: String,
         /// What the system said.
+        detail: String,
+    },
+    /// The call would cost more than is left.
+    CostLimit {
+        /// What it would cost, in dollars.
+        estimate: f64,
+        /// What the session has cost.
+        spent: f64,
+        /// What it may cost.
+        limit: f64,
+    },
+    /// A person must answer, and none is at a terminal.
+    Nobody {
+        /// What was done so far: where the input is.
         detail: String,
     },
     /// The user stopped it.

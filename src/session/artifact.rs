@@ -12,6 +12,8 @@ pub const SYSTEM_PROMPT: &str = "system_prompt.xml";
 pub const REPLY: &str = "reply.md";
 /// The plan as proposed, after repair.
 pub const PLAN: &str = "plan.md";
+/// The plan as it ran, where the user changed or left out something of the proposed one.
+pub const APPROVED: &str = "approved.md";
 /// What happened.
 pub const REPORT: &str = "report.md";
 /// The working set, which the model manages.

@@ -45,6 +45,9 @@ impl Meta {
             origin: Origin::User,
             replans: 0,
             model: None,
+            pipeline: None,
+            spent: None,
+            failure: None,
             repair: None,
             started: None,
             ended: None,
@@ -82,6 +85,8 @@ pub enum Origin {
     User,
     /// The validation's: what was wrong with the plan before.
     Validation,
+    /// Nobody's: a loop without a person goes on.
+    Loop,
 }
 
 /// The facts.
@@ -112,6 +117,15 @@ pub struct Meta {
     /// The model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelUse>,
+    /// The pipeline that the plan came through.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pipeline: Option<String>,
+    /// Dollars of every call of the turn whose price is known, answers that were thrown away included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent: Option<f64>,
+    /// In progress: why the last call gave no plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
     /// What repair had to assume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repair: Option<String>,
@@ -155,6 +169,31 @@ pub struct ModelUse {
     /// Dollars; nothing where no price is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
+}
+
+impl ModelUse {
+    /// Adds a later exchange of the same turn: the sums, and the names of the last one.
+    #[must_use]
+    pub fn then(self, next: ModelUse) -> ModelUse {
+        ModelUse {
+            tokens_in: self.tokens_in.saturating_add(next.tokens_in),
+            tokens_out: self.tokens_out.saturating_add(next.tokens_out),
+            tokens_cached: self.tokens_cached.saturating_add(next.tokens_cached),
+            cost: self.cost.zip(next.cost).map(|(before, after)| before + after),
+            ..next
+        }
+    }
+}
+
+/// `meta.yaml` of a pipeline's step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StepMeta {
+    /// The version of the format.
+    pub schema: u32,
+    /// The step's name.
+    pub step: String,
+    /// The model, and what it took.
+    pub model: ModelUse,
 }
 
 /// The code around a turn.

@@ -9,6 +9,7 @@ pub mod diff;
 
 pub mod table;
 
+pub mod manual;
 pub mod markdown;
 
 pub mod risk;

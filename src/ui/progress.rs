@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use super::style::{Line, Paint, Tone, block, wrap_all};
 use crate::plan::diagnostic::Diagnostic;
 use crate::plan::run::{Ending, Outcome};
-use crate::workflow::user::Event;
+use crate::workflow::user::{Estimate, Event};
 use output::Output;
 use scan::Scan;
 
@@ -65,7 +65,7 @@ impl<W: Write> Progress<W> {
     /// Tells one event. A stream that is gone is no reason to stop: what cannot be written is dropped.
     pub fn tell(&mut self, event: &Event<'_>) {
         match event {
-            Event::Asking { model, tokens } => self.asking(model, *tokens),
+            Event::Asking { model, tokens, estimate } => self.asking(model, *tokens, *estimate),
             Event::Received { text } => self.received(text),
             Event::Answered => self.answered(),
             Event::Rejected { diagnostics } => self.always(rejected(diagnostics)),
@@ -86,8 +86,8 @@ impl<W: Write> Progress<W> {
     }
 
     /// A model is asked.
-    fn asking(&mut self, model: &str, tokens: usize) {
-        self.lines(vec![Line::of(Tone::Faint, &format!("Asking {model} with {} tokens", grouped(tokens)))]);
+    fn asking(&mut self, model: &str, tokens: usize, estimate: Estimate) {
+        self.lines(vec![Line::of(Tone::Faint, &format!("Asking {model} with about {} tokens{}", grouped(tokens), cost(estimate)))]);
         self.asking = Some(Asking { model: model.to_owned(), start: Instant::now(), written: None, scan: Scan::default() });
     }
 
@@ -173,6 +173,16 @@ impl Asking {
     }
 }
 
+/// Returns what a call will cost, behind a comma.
+fn cost(estimate: Estimate) -> String {
+    match estimate {
+        Estimate::Free => String::new(),
+        Estimate::Unknown => ", price unknown".to_owned(),
+        Estimate::Dollars(least, Some(most)) => format!(", ${least:.4} and the answer, ${most:.4} at most"),
+        Estimate::Dollars(least, None) => format!(", ${least:.4} and the answer"),
+    }
+}
+
 /// Returns every mistake of a plan, with its place and what would be right.
 pub fn rejected(diagnostics: &[Diagnostic]) -> Vec<Line> {
     let mistakes = if diagnostics.len() == 1 { "1 mistake" } else { &format!("{} mistakes", diagnostics.len()) };
@@ -227,10 +237,11 @@ mod tests {
     #[test]
     fn an_answer_is_followed_on_a_terminal() {
         let text = "# Title\n\n## Action Plan\n\n### `CREATE`\n";
-        let events = [Event::Asking { model: "sonnet", tokens: 12_345 }, Event::Received { text }, Event::Answered];
+        let events =
+            [Event::Asking { model: "sonnet", tokens: 12_345, estimate: Estimate::Free }, Event::Received { text }, Event::Answered];
         let told = told(Some(80), false, &events).replace("\r\x1b[K", "<clear>");
         insta::with_settings!({filters => [(r"\d+ s,", "N s,")]}, { insta::assert_snapshot!(told, @r#"
-        Asking sonnet with 12,345 tokens
+        Asking sonnet with about 12,345 tokens
         Title
           1. CREATE
         <clear>sonnet: ~9 tokens, N s, 1 action<clear>sonnet: ~9 tokens, N s, 1 action
@@ -245,8 +256,12 @@ mod tests {
 
     #[test]
     fn elsewhere_an_answer_is_awaited_in_silence() {
-        let events = [Event::Asking { model: "sonnet", tokens: 2 }, Event::Received { text: "# Title\n" }, Event::Answered];
-        assert_eq!(told(None, false, &events), "Asking sonnet with 2 tokens\n");
+        let events = [
+            Event::Asking { model: "sonnet", tokens: 2, estimate: Estimate::Unknown },
+            Event::Received { text: "# Title\n" },
+            Event::Answered,
+        ];
+        assert_eq!(told(None, false, &events), "Asking sonnet with about 2 tokens, price unknown\n");
     }
 
     #[test]

@@ -38,7 +38,7 @@ impl Project {
         let recorded = self.record_locked(&tip, user)?;
         let lists = self.lists(&draft)?;
         let mut pages = self.pages_of(&tip, &draft)?;
-        let text = make_input(self, &Making { tip: &tip, lists: &lists, recorded: &recorded, depth }, &mut pages, user)?;
+        let text = make_input(self, &Making { tip: &tip, lists: &lists, recorded: &recorded, depth }, &mut pages, user)?.text;
         if !draft.is_planned() {
             pages.keep_in(&mut draft.artifacts);
             draft.artifacts.put(artifact::INPUT, text.as_str());

@@ -78,9 +78,9 @@ impl Project {
 
     /// Returns the prompts: the built-in ones, and the project's own once it is trusted.
     pub fn prompts(&self) -> Prompts {
-        let own = self.proposed.clone().into_iter().filter(|_| self.trusted).filter_map(|(path, text)| {
+        let own = self.proposed.iter().filter(|_| self.trusted).filter_map(|(path, text)| {
             let name = path.strip_prefix("prompts/")?.strip_suffix(".xml")?;
-            Some((name.to_owned(), text))
+            Some((name.to_owned(), text.clone()))
         });
         Prompts::new(own)
     }

@@ -3,6 +3,7 @@
 //! The person is `&mut dyn user::User`, so that every workflow runs in a test, in CI and at a terminal alike.
 
 pub mod adopt;
+pub mod asking;
 pub mod branch;
 pub mod change;
 pub mod complete;
@@ -21,11 +22,15 @@ pub mod modified;
 pub mod new;
 pub mod pages;
 pub mod paths;
+pub mod pipelines;
 pub mod plan;
 pub mod project;
+pub mod purse;
 pub mod recover;
+pub mod replay;
 pub mod restore;
 pub mod resume;
+pub mod retry;
 pub mod tools;
 pub mod trust;
 pub mod user;

@@ -1,8 +1,11 @@
-//! Choosing the model of a turn.
+//! Choosing the model of a turn, or the pipeline whose steps have models of their own.
 
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use crate::change::id::ChangeId;
+use crate::config;
 use crate::config::settings::Price;
 use crate::host::interrupt;
 use crate::model::Model;
@@ -10,10 +13,15 @@ use crate::model::open::open;
 use crate::model::outside::Outside;
 use crate::model::settings::{Kind, Settings};
 use crate::session::artifact;
+use crate::session::meta::Origin;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
+use crate::workflow::pipelines::Prepared;
 use crate::workflow::plan::Wish;
 use crate::workflow::project::Project;
+
+/// What a model has to say besides its answer: that a request is tried again.
+pub type Notes = Rc<RefCell<Vec<String>>>;
 
 /// A model and what it costs.
 pub struct Chosen {
@@ -21,6 +29,20 @@ pub struct Chosen {
     pub model: Box<dyn Model>,
     /// Its price, where the configuration says.
     pub price: Option<Price>,
+    /// The most tokens of an answer, where the configuration says.
+    pub max_tokens: Option<u32>,
+    /// Whether it never costs anything.
+    pub is_free: bool,
+    /// What it has to say.
+    pub notes: Notes,
+}
+
+/// How a plan is had.
+pub enum Way {
+    /// From one model.
+    Model(Chosen),
+    /// In steps.
+    Pipeline(Prepared),
 }
 
 /// No model is configured.
@@ -28,14 +50,34 @@ pub struct Chosen {
 #[error("no model is configured")]
 pub struct NoModel;
 
+/// Returns the variables that hold keys, besides those that everybody knows.
+pub fn key_variables(settings: &config::settings::Settings) -> impl Iterator<Item = String> {
+    let models = settings.models.values().filter_map(|model| model.api_key_env.clone());
+    // A search program is the one that its key is for.
+    let research = settings.research.api_key_env.clone().filter(|_| settings.research.engine.as_deref() != Some("command"));
+    models.chain(research)
+}
+
 impl Project {
-    /// Returns the model that a wish or the configuration names.
+    /// Returns how a plan is had: through the pipeline of the wish or the configuration, else from a model. A model
+    /// that the wish names goes before the pipeline of the configuration, and a rejected plan is corrected without one.
+    ///
+    /// # Errors
+    /// As for [`Project::choose`]; all mistakes of a pipeline.
+    pub fn way(&self, tip: &Turn, wish: &Wish) -> anyhow::Result<Way> {
+        let usual = self.settings.pipeline.as_ref().filter(|_| wish.model.is_none() && wish.origin != Origin::Validation);
+        match wish.pipeline.as_ref().or(usual) {
+            Some(name) => self.prepare_pipeline(tip, name, wish.model.as_deref()).map(Way::Pipeline),
+            None => self.choose(tip, wish.model.as_deref()).map(Way::Model),
+        }
+    }
+
+    /// Returns the model of this name, or the configured one.
     ///
     /// # Errors
     /// [`NoModel`], or where it lacks a key or a setting.
-    pub fn choose(&self, tip: &Turn, wish: &Wish) -> anyhow::Result<Chosen> {
-        let name = wish.model.clone().or_else(|| self.settings.model.clone()).ok_or(NoModel)?;
-        self.model(tip, &name)
+    pub fn choose(&self, tip: &Turn, name: Option<&str>) -> anyhow::Result<Chosen> {
+        self.model(tip, name.or(self.settings.model.as_deref()).ok_or(NoModel)?)
     }
 
     /// Opens a model by its name in the configuration, or by `kind:id`.
@@ -43,9 +85,9 @@ impl Project {
     /// # Errors
     /// As for [`Project::choose`].
     pub fn model(&self, tip: &Turn, name: &str) -> anyhow::Result<Chosen> {
-        let settings = self.described(name)?;
+        let settings = self.model_settings(name)?;
         let answered = if settings.kind == Kind::Replay { self.answers(tip, name)? } else { 0 };
-        self.open_model(name, &settings, answered)
+        self.open_model(name, settings, answered)
     }
 
     /// Opens a model outside of a session: by its name in the configuration, or by `kind:id`; `answered` counts the
@@ -54,12 +96,15 @@ impl Project {
     /// # Errors
     /// As for [`Project::choose`].
     pub fn model_after(&self, name: &str, answered: usize) -> anyhow::Result<Chosen> {
-        let settings = self.described(name)?;
-        self.open_model(name, &settings, answered)
+        let settings = self.model_settings(name)?;
+        self.open_model(name, settings, answered)
     }
 
-    /// Returns the settings behind a name of the configuration, or `kind:id`.
-    fn described(&self, name: &str) -> anyhow::Result<Settings> {
+    /// Returns the settings behind a model's name.
+    ///
+    /// # Errors
+    /// Where it is neither a name of the configuration nor `kind:id`.
+    pub fn model_settings(&self, name: &str) -> anyhow::Result<Settings> {
         Ok(match self.settings.models.get(name) {
             Some(entry) => Settings::from_config(name, entry)?,
             None => Settings::from_spec(name)?,
@@ -67,23 +112,42 @@ impl Project {
     }
 
     /// Opens the model that settings describe.
-    fn open_model(&self, name: &str, settings: &Settings, answered: usize) -> anyhow::Result<Chosen> {
-        let outside = self.outside(settings, answered)?;
-        Ok(Chosen { price: settings.price, model: open(name, settings, &outside)? })
+    fn open_model(&self, name: &str, mut settings: Settings, answered: usize) -> anyhow::Result<Chosen> {
+        settings.path = settings.path.as_deref().map(|path| self.answers_path(path));
+        let notes = Notes::default();
+        let outside = self.outside(&settings, answered, &notes)?;
+        Ok(Chosen {
+            price: settings.price,
+            max_tokens: settings.max_tokens,
+            is_free: matches!(settings.kind, Kind::Replay | Kind::Manual),
+            model: open(name, &settings, &outside)?,
+            notes,
+        })
     }
 
     /// Returns what models need of the world.
-    fn outside(&self, settings: &Settings, answered: usize) -> anyhow::Result<Outside> {
-        let keys = self.settings.models.values().filter_map(|model| model.api_key_env.clone());
-        let mut outside = Outside::default();
-        outside.keys.extend(keys);
-        outside.stopped = Rc::new(interrupt::requested);
+    fn outside(&self, settings: &Settings, answered: usize, notes: &Notes) -> anyhow::Result<Outside> {
+        let notes = Rc::clone(notes);
+        let mut outside = Outside {
+            stopped: Rc::new(interrupt::requested),
+            note: Rc::new(move |note| notes.borrow_mut().push(note.to_owned())),
+            give: self.hands.give.clone(),
+            take: self.hands.take.clone(),
+            ..Outside::default()
+        };
+        outside.keys.extend(key_variables(&self.settings));
         if settings.kind == Kind::Replay {
             outside.replayed = answered;
             let recorded = self.recorded(settings)?;
             outside.recorded = Rc::new(move |_| recorded.clone());
         }
         Ok(outside)
+    }
+
+    /// Returns where recorded answers are: seen from the folder in use, else from the project's root.
+    fn answers_path(&self, path: &Path) -> PathBuf {
+        let at_root = self.repository.workdir().join(path);
+        if !path.exists() && at_root.exists() { at_root } else { path.to_owned() }
     }
 
     /// Returns how many answers the session has had, so that a replay goes on where it was; a change's session goes on
@@ -94,33 +158,49 @@ impl Project {
         }
         let mut count = 0;
         for turn in self.store().history(tip.clone()) {
-            count += usize::from(turn?.meta.model.is_some());
+            let turn = turn?;
+            if turn.meta.model.is_some() {
+                count += self.outputs(&turn)?.len().max(1);
+            }
         }
         Ok(count)
     }
 
     /// Returns the answers of the session that a replay names, if its path is the name of one.
     fn recorded(&self, settings: &Settings) -> anyhow::Result<Option<Vec<String>>> {
-        let named = settings.path.as_ref().and_then(|path| SessionName::from_ref(path.to_str()?).ok());
-        let Some(name) = named.filter(|name| !self.repository.workdir().join(name.as_str()).exists()) else { return Ok(None) };
+        let Some(path) = settings.path.as_ref().filter(|path| !path.exists()) else { return Ok(None) };
+        let Some(name) = path.to_str().and_then(|name| SessionName::from_ref(name).ok()) else { return Ok(None) };
         match self.repository.reference(&name.reference())? {
             Some(_) => self.answers_of(&name).map(Some),
             None => Ok(None),
         }
     }
 
-    /// Returns the answers of a recorded session, oldest first.
+    /// Returns the answers of a recorded session, oldest first; those of a pipeline's steps one by one.
     fn answers_of(&self, session: &SessionName) -> anyhow::Result<Vec<String>> {
         let mut texts = Vec::new();
         for turn in self.store().history(self.store().tip(session)?) {
             let turn = turn?;
-            let answer = match turn.text(&self.repository, artifact::REPLY)? {
-                Some(reply) => Some(reply),
-                None => turn.text(&self.repository, artifact::PLAN)?,
-            };
-            texts.extend(answer);
+            let mut answers = self.outputs(&turn)?;
+            if answers.is_empty() {
+                answers.extend(match turn.text(&self.repository, artifact::REPLY)? {
+                    Some(reply) => Some(reply),
+                    None => turn.text(&self.repository, artifact::PLAN)?,
+                });
+            }
+            texts.extend(answers.into_iter().rev());
         }
         texts.reverse();
         Ok(texts)
+    }
+
+    /// Returns the outputs of a turn's pipeline, in the order of its steps.
+    fn outputs(&self, turn: &Turn) -> anyhow::Result<Vec<String>> {
+        if turn.meta.pipeline.is_none() {
+            return Ok(Vec::new());
+        }
+        let files = self.repository.files(turn.tree)?;
+        let outputs = files.into_iter().filter(|(name, _)| name.starts_with(artifact::STEPS) && name.ends_with("/output.md"));
+        Ok(outputs.map(|(_, bytes)| String::from_utf8_lossy(&bytes).into_owned()).collect())
     }
 }

@@ -19,9 +19,17 @@ pub struct Pages {
     known: BTreeMap<String, String>,
     /// What this turn has had already.
     seen: BTreeMap<String, Result<String, String>>,
+    /// Whether nothing is fetched: every page and every search is empty.
+    is_offline: bool,
 }
 
 impl Pages {
+    /// Returns the pages of a turn that runs again, of which nobody sees the text.
+    #[must_use]
+    pub fn offline(self) -> Pages {
+        Pages { is_offline: true, ..self }
+    }
+
     /// Takes the pages that a turn keeps, so that they need not be fetched again.
     pub fn know(&mut self, artifacts: &Artifacts) {
         let kept = artifacts.0.keys().filter(|name| name.starts_with(artifact::PAGES));
@@ -51,6 +59,7 @@ impl Pages {
         }
         let page = match self.known.remove(url) {
             Some(page) => Ok(page),
+            None if self.is_offline => Ok(String::new()),
             None => fetch(url, &self.rules).map(|page| page.text).map_err(|error| error.to_string()),
         };
         self.seen.insert(url.to_owned(), page.clone());
@@ -62,6 +71,9 @@ impl Pages {
     /// # Errors
     /// Why the search failed, in one sentence.
     pub fn search(&self, query: &str) -> Result<String, String> {
+        if self.is_offline {
+            return Ok(String::new());
+        }
         let hits = search(&self.engine, query).map_err(|error| error.to_string())?;
         let shown = hits.iter().map(|hit| format!("- {}\n  {}\n  {}\n", hit.title, hit.url, hit.snippet));
         let text: String = shown.collect();
@@ -73,7 +85,7 @@ impl Project {
     /// Returns the pages of a new turn, none fetched yet.
     pub fn pages(&self) -> Pages {
         let rules = Rules { allowed_hosts: self.settings.web.allow_hosts.clone(), ..Rules::default() };
-        Pages { rules, engine: self.engine(), known: BTreeMap::new(), seen: BTreeMap::new() }
+        Pages { rules, engine: self.engine(), known: BTreeMap::new(), seen: BTreeMap::new(), is_offline: false }
     }
 
     /// Returns the configured search engine.
@@ -100,11 +112,12 @@ mod tests {
             ("http://a.example/".to_owned(), Ok("one\n\ntwo".to_owned())),
             ("http://b.example/".to_owned(), Err("gone".to_owned())),
         ]);
-        let pages = Pages { rules: Rules::default(), engine: Engine::None, known: BTreeMap::new(), seen };
+        let pages = Pages { rules: Rules::default(), engine: Engine::None, known: BTreeMap::new(), seen, is_offline: false };
         let mut artifacts = Artifacts::default();
         pages.keep_in(&mut artifacts);
         assert_eq!(artifacts.0.len(), 1);
-        let mut later = Pages { rules: Rules::default(), engine: Engine::None, known: BTreeMap::new(), seen: BTreeMap::new() };
+        let mut later =
+            Pages { rules: Rules::default(), engine: Engine::None, known: BTreeMap::new(), seen: BTreeMap::new(), is_offline: false };
         later.know(&artifacts);
         let mut unused = Artifacts::default();
         later.keep_in(&mut unused);

@@ -3,19 +3,21 @@
 use anyhow::Context as _;
 
 use crate::host::{clock, fault};
-use crate::model::{Answer, Finish, Request, Usage};
 use crate::plan::diagnostic::Diagnostic;
 use crate::plan::repair::Level;
 use crate::session::artifact::{self, Artifacts};
-use crate::session::input;
+use crate::session::input::{self, Body, Material};
 use crate::session::meta::{ModelUse, Origin, Status};
 use crate::session::store::Draft;
 use crate::session::turn::Turn;
+use crate::text::redact::redact_values;
+use crate::workflow::asking::{Asking, ask};
+use crate::workflow::gather::Sources;
 use crate::workflow::judge::{Ground, Judged};
 use crate::workflow::lists::Lists;
-use crate::workflow::models::Chosen;
 use crate::workflow::pages::Pages;
 use crate::workflow::project::Project;
+use crate::workflow::purse::Weight;
 use crate::workflow::user::{Event, Question, User};
 use crate::workflow::workspace::Recorded;
 
@@ -39,6 +41,8 @@ pub struct Wish {
 /// A plan that waits to be executed.
 #[derive(Debug, Clone)]
 pub struct Planned {
+    /// The session.
+    pub session: String,
     /// The turn.
     pub turn: u64,
     /// The plan's title.
@@ -88,29 +92,46 @@ pub struct Start<'a> {
 pub fn plan_turn(project: &Project, wish: &Wish, start: Start<'_>, user: &mut dyn User) -> anyhow::Result<Planned> {
     let Start { tip, mut draft } = start;
     // A model that cannot be had is found out before the user writes a word.
-    let chosen = if wish.from.is_none() { Some(project.choose(tip, wish)?) } else { None };
-    let message = message(wish, &draft, tip, user)?;
+    let way = if wish.from.is_none() { Some(project.way(tip, wish)?) } else { None };
+    let message = without_keys(message(wish, &draft, tip, user)?, user);
     let recorded = project.record_locked(tip, user)?;
     let lists = project.lists(&draft)?;
     begin(&mut draft, wish, &message);
     let mut pages = project.pages_of(tip, &draft)?;
-    let text = make_input(project, &Making { tip, lists: &lists, recorded: &recorded, depth: wish.depth }, &mut pages, user)?;
+    let made = make_input(project, &Making { tip, lists: &lists, recorded: &recorded, depth: wish.depth }, &mut pages, user)?;
     pages.keep_in(&mut draft.artifacts);
-    draft.artifacts.put(artifact::INPUT, text.as_str());
-    let reply = match (&wish.from, chosen) {
-        (Some(reply), _) => reply.clone(),
-        (None, Some(chosen)) => {
-            let request =
-                Request { system: draft.artifacts.text_or_empty(artifact::SYSTEM_PROMPT), input: text, message, max_tokens: None };
-            ask(project, Asking { tip, draft: &mut draft, chosen, request }, user)?
-        }
-        (None, None) => unreachable!("without an answer from elsewhere a model was chosen"),
+    draft.artifacts.put(artifact::INPUT, made.text.as_str());
+    let reply = match (way, &wish.from) {
+        (Some(way), _) => ask(project, Asking { tip, draft: &mut draft, way, weight: made.weight }, user)?,
+        (None, reply) => reply.clone().unwrap_or_default(),
     };
+    take_answer(project, Answered { tip, draft, lists: &lists, recorded: &recorded }, &reply)
+}
+
+/// A turn in progress whose model has answered.
+pub struct Answered<'a> {
+    /// The newest turn.
+    pub tip: &'a Turn,
+    /// The turn in progress.
+    pub draft: Draft,
+    /// Its context lists.
+    pub lists: &'a Lists,
+    /// The user's files.
+    pub recorded: &'a Recorded,
+}
+
+/// Repairs and judges an answer, and saves it as the draft's plan.
+///
+/// # Errors
+/// Where the repository cannot be read or written.
+pub fn take_answer(project: &Project, answered: Answered<'_>, reply: &str) -> anyhow::Result<Planned> {
+    let Answered { tip, mut draft, lists, recorded } = answered;
     let caller = project.caller(tip, draft.meta.caller_turn_id)?;
-    let judged = project.judge(&reply, &Ground { tip, tree: recorded.tree, lists: &lists, caller: caller.as_ref() })?;
-    keep_plan(&mut draft, &reply, &judged);
+    let judged = project.judge(reply, &Ground { tip, tree: recorded.tree, lists, caller: caller.as_ref() })?;
+    keep_plan(&mut draft, reply, &judged);
     project.store().save_draft(tip, &mut draft)?;
     Ok(Planned {
+        session: tip.session.to_string(),
         turn: draft.meta.number,
         title: judged.plan.title.clone(),
         model: draft.meta.model,
@@ -137,15 +158,25 @@ fn message(wish: &Wish, draft: &Draft, tip: &Turn, user: &mut dyn User) -> anyho
     user.ask(&question)?.filter(|message| !message.trim().is_empty()).ok_or_else(|| Left.into())
 }
 
+/// Returns the user's words without what has the shape of a key: it would be recorded, and sent.
+pub fn without_keys(message: String, user: &mut dyn User) -> String {
+    let clean = redact_values(&message, &[]);
+    if clean.count > 0 {
+        user.tell(Event::Warning("what looks like a key was taken out of the message; it is neither recorded nor sent"));
+    }
+    clean.text.into_owned()
+}
+
 /// Puts a turn in progress back to its beginning.
 fn begin(draft: &mut Draft, wish: &Wish, message: &str) {
-    for stale in [artifact::REPLY, artifact::PLAN, artifact::INPUT] {
-        draft.artifacts.remove(stale);
-    }
+    let is_stale = |name: &str| [artifact::REPLY, artifact::PLAN, artifact::INPUT].contains(&name) || name.starts_with(artifact::STEPS);
+    draft.artifacts.0.retain(|name, _| !is_stale(name));
     draft.artifacts.put(artifact::USER_PROMPT, message);
     draft.meta.status = Status::Ready;
     draft.meta.origin = wish.origin;
     draft.meta.model = None;
+    draft.meta.pipeline = None;
+    draft.meta.failure = None;
     draft.meta.repair = None;
     draft.meta.started = Some(clock::stamp());
 }
@@ -162,90 +193,40 @@ pub struct Making<'a> {
     pub depth: u64,
 }
 
+/// An input, and how much it is.
+pub struct Made {
+    /// The text.
+    pub text: String,
+    /// Its tokens.
+    pub weight: Weight,
+}
+
 /// Writes the input of the next turn, and warns where it is large.
 ///
 /// # Errors
 /// Where the repository cannot be read.
-pub fn make_input(project: &Project, making: &Making<'_>, pages: &mut Pages, user: &mut dyn User) -> anyhow::Result<String> {
-    let sources =
-        crate::workflow::gather::Sources { tree: making.recorded.tree, tip: making.tip, lists: making.lists, depth: making.depth };
-    let material = project.gather(&sources, &mut |url| pages.get(url))?;
-    let total: usize = material.resources.iter().map(|shown| shown.tokens).sum();
-    if total > project.settings.context.budget {
-        let mut largest: Vec<_> = material.resources.iter().collect();
-        largest.sort_by_key(|shown| std::cmp::Reverse(shown.tokens));
-        let names: Vec<String> = largest.iter().take(3).map(|shown| format!("{} ({})", shown.resource, shown.tokens)).collect();
-        user.tell(Event::Warning(&format!(
-            "the context has {total} tokens, over the budget of {}; the largest are {}",
-            project.settings.context.budget,
-            names.join(", ")
-        )));
-    }
-    let text = input::render(&material);
-    Ok(crate::text::redact::redact(&text).into_owned())
-}
-
-/// What is asked, and where what comes of it is kept.
-struct Asking<'a> {
-    /// The newest turn.
-    tip: &'a Turn,
-    /// The turn in progress.
-    draft: &'a mut Draft,
-    /// The model.
-    chosen: Chosen,
-    /// The question.
-    request: Request,
-}
-
-/// Asks the model and returns its whole answer.
-fn ask(project: &Project, asking: Asking<'_>, user: &mut dyn User) -> anyhow::Result<String> {
-    let Asking { tip, draft, chosen, request } = asking;
-    let name = chosen.model.name().to_owned();
-    let tokens = crate::model::token::count(&request.input) + crate::model::token::count(&request.system);
-    user.tell(Event::Asking { model: &name, tokens });
-    let answer = chosen.model.answer(&request, &mut |text| user.tell(Event::Received { text }));
-    user.tell(Event::Answered);
-    let answer = match answer {
-        Ok(answer) => answer,
-        Err(error) => {
-            if let Some(partial) = error.partial() {
-                draft.artifacts.put(artifact::REPLY, partial);
-            }
-            project.store().save_draft(tip, draft)?;
-            return Err(error.into());
-        }
-    };
-    note_use(draft, &name, &answer, &chosen);
-    if answer.finish != Finish::Stop {
-        draft.artifacts.put(artifact::REPLY, answer.text.as_str());
-        project.store().save_draft(tip, draft)?;
-        return Err(truncated(&answer));
-    }
-    Ok(answer.text)
-}
-
-/// Notes what an answer took.
-fn note_use(draft: &mut Draft, name: &str, answer: &Answer, chosen: &Chosen) {
-    let Usage { input, output, cached } = answer.usage;
-    draft.meta.model = Some(ModelUse {
-        asked: name.to_owned(),
-        answered: answer.model.clone(),
-        tokens_in: input,
-        tokens_out: output,
-        tokens_cached: cached,
-        cost: crate::model::price::cost(chosen.price.as_ref(), answer.usage),
+pub fn make_input(project: &Project, making: &Making<'_>, pages: &mut Pages, user: &mut dyn User) -> anyhow::Result<Made> {
+    let Making { tip, lists, recorded, depth } = *making;
+    let material = project.gather(&Sources { tree: recorded.tree, tip, lists, depth }, &mut |url| pages.get(url))?;
+    let (bytes, tokens) = material.resources.iter().fold((0, 0), |(bytes, tokens), shown| {
+        let length = if let Body::Text(text) = &shown.body { text.len() } else { 0 };
+        (bytes + length, tokens + shown.tokens)
     });
+    if tokens > project.settings.context.budget {
+        let budget = project.settings.context.budget;
+        let largest = largest(&material);
+        user.tell(Event::Warning(&format!("the context has {tokens} tokens, over the budget of {budget}; the largest are {largest}")));
+    }
+    let text = redact_values(&input::render(&material), &[]).text.into_owned();
+    Ok(Made { weight: Weight::of_input(&text, (bytes, tokens)), text })
 }
 
-/// Says that an answer is not whole.
-fn truncated(answer: &Answer) -> anyhow::Error {
-    let why = match &answer.finish {
-        Finish::Other(reason) => format!("it ended with `{reason}`"),
-        _ => "it reached the limit of tokens".to_owned(),
-    };
-    let error =
-        anyhow::anyhow!("the model's answer is cut off: {why}; it is in the draft's `{}` and was not taken as a plan", artifact::REPLY);
-    error.context("no plan was made; raise `max_tokens` of the model, or ask for less at once")
+/// Names the largest resources.
+fn largest(material: &Material) -> String {
+    let mut resources: Vec<_> = material.resources.iter().collect();
+    resources.sort_by_key(|shown| std::cmp::Reverse(shown.tokens));
+    let names: Vec<String> = resources.iter().take(3).map(|shown| format!("{} ({})", shown.resource, shown.tokens)).collect();
+    names.join(", ")
 }
 
 /// Puts the plan into the draft.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use anyhow::Context as _;
 
@@ -12,10 +13,14 @@ use crate::git::repository::Repository;
 use crate::git::snapshot::limits::Limits;
 use crate::host::file::{Root, write_atomic};
 use crate::host::lock::{Lock, LockError, patience};
+use crate::host::process;
+use crate::model::manual::{Give, Take};
+use crate::model::outside::Outside;
 use crate::session::journal::Journal;
 use crate::session::name::SessionName;
 use crate::session::store::Store;
 use crate::workflow::lookup::{GLOBAL, MAX_FILE, is_own_global};
+use crate::workflow::models::key_variables;
 
 /// Where the user keeps what is not a project's.
 #[derive(Debug, Clone)]
@@ -28,6 +33,23 @@ pub struct Places {
     pub config_file: PathBuf,
     /// `$XDG_CACHE_HOME/teddy`
     pub cache: PathBuf,
+}
+
+/// The hands of a person: they give the input of a `manual` model away and take its answer.
+#[derive(Clone)]
+pub struct Hands {
+    /// Gives a text away.
+    pub give: Rc<Give>,
+    /// Takes the answer.
+    pub take: Rc<Take>,
+}
+
+impl Default for Hands {
+    /// Returns nobody's.
+    fn default() -> Hands {
+        let Outside { give, take, .. } = Outside::default();
+        Hands { give, take }
+    }
 }
 
 /// What the command line says about the project.
@@ -53,6 +75,8 @@ pub struct Project {
     pub ignored: Vec<String>,
     /// Where the user's things are.
     pub places: Places,
+    /// How a person carries the input of a `manual` model away and brings its answer.
+    pub hands: Hands,
     /// The session that was asked for.
     wanted: Option<SessionName>,
 }
@@ -84,7 +108,8 @@ impl Project {
         }
         let [git, user] = users;
         let settings = layer::merge(&[git, user, own, Layer::from_pairs("-c", &wanted.settings)?])?;
-        Ok(Project { repository, settings, proposed, trusted, ignored, places, wanted: wanted.session })
+        process::withhold(Outside::default().keys.into_iter().chain(key_variables(&settings)));
+        Ok(Project { repository, settings, proposed, trusted, ignored, places, hands: Hands::default(), wanted: wanted.session })
     }
 
     /// Returns the sessions.

@@ -123,14 +123,27 @@ pub enum Question<'a> {
     },
 }
 
+/// What a call will cost.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Estimate {
+    /// Nothing: no provider is asked.
+    Free,
+    /// No price is configured.
+    Unknown,
+    /// So many dollars for what is sent, and so many at most where the length of the answer has a limit.
+    Dollars(f64, Option<f64>),
+}
+
 /// Something that happened on the way.
 pub enum Event<'a> {
     /// The model is being asked.
     Asking {
         /// The model's name.
         model: &'a str,
-        /// The tokens of the input.
+        /// About how many tokens it gets.
         tokens: usize,
+        /// What that will cost.
+        estimate: Estimate,
     },
     /// More of the answer arrived.
     Received {

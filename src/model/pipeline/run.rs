@@ -18,7 +18,7 @@ pub struct Ran {
 }
 
 /// A pipeline that stopped.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Stopped {
     /// The steps that ran before (ST12).
     pub ran: Vec<Ran>,

@@ -82,6 +82,8 @@ impl<'a> Call<'a> {
                     let pause = retry::pause(self.remote.limits.pause, repetition, asked);
                     repetition += 1;
                     self.tell(&failure.error, pause, repetition);
+                    // Whoever watches hears of it now and not after the pause.
+                    watch("");
                     match clock.rest(pause).await {
                         Ok(()) => {}
                         Err(Stop::Interrupted) => return Err(self.stopped(Stop::Interrupted, pause, "")),

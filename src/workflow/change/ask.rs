@@ -1,13 +1,17 @@
 //! Asking the model of a role, until its answer is what was asked for.
 
+use std::rc::Rc;
+
 use crate::change::id::ChangeId;
 use crate::change::usage::Taken;
 use crate::host::file::write_atomic;
-use crate::model::{Answer, Finish, Request, price, token};
+use crate::model::{Answer, Finish, Request, price};
 use crate::text::redact::redact;
+use crate::workflow::asking::hear;
 use crate::workflow::change::Wish;
 use crate::workflow::models::{Chosen, NoModel};
 use crate::workflow::project::Project;
+use crate::workflow::purse::Weight;
 use crate::workflow::user::{Event, User};
 
 /// How often a role is asked for one thing.
@@ -105,9 +109,11 @@ impl Desk<'_> {
 
     /// Asks once.
     fn answer(&mut self, chosen: &Chosen, request: &Request, taken: &mut Taken) -> anyhow::Result<Answer> {
-        let tokens = token::count(&request.input) + token::count(&request.system);
-        self.user.tell(Event::Asking { model: chosen.model.name(), tokens });
-        let answer = chosen.model.answer(request, &mut |text| self.user.tell(Event::Received { text }));
+        let tokens = Weight::default().of(request);
+        self.user.tell(Event::Asking { model: chosen.model.name(), tokens, estimate: chosen.estimate(tokens) });
+        let notes = [Rc::clone(&chosen.notes)];
+        let answer = chosen.model.answer(request, &mut |text| hear(&notes, text, self.user));
+        hear(&notes, "", self.user);
         self.user.tell(Event::Answered);
         let answer = answer?;
         taken.calls += 1;

@@ -2,7 +2,7 @@
 
 mod record;
 mod reject;
-mod stage;
+pub(in crate::workflow) mod stage;
 
 use crate::git::object::CommitId;
 use crate::plan::Plan;
@@ -17,7 +17,7 @@ use crate::session::turn::Turn;
 use crate::workflow::judge::{Ground, Judged};
 use crate::workflow::lists::Lists;
 use crate::workflow::new::new;
-use crate::workflow::plan::{Planned, Start, keep_plan};
+use crate::workflow::plan::{Planned, Start, keep_plan, without_keys};
 use crate::workflow::project::{NoSession, Project};
 use crate::workflow::user::{Approved, Decision, Event, Proposal, Question, User};
 use crate::workflow::workspace::Recorded;
@@ -67,6 +67,19 @@ pub struct Executed {
     pub replanned: Option<Planned>,
     /// What the user wants instead of a declined plan.
     pub instead: Option<String>,
+    /// What became of the question that the turn ended with, if it did.
+    pub asked: Option<Asked>,
+}
+
+/// What became of a question to the user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Asked {
+    /// It is answered; the answer is the next turn's message.
+    Answered,
+    /// The user left instead.
+    Left,
+    /// Nobody could be asked.
+    Nobody,
 }
 
 /// A turn on its way through an execution.
@@ -106,8 +119,8 @@ pub fn execute(project: &mut Project, wish: &Wish, user: &mut dyn User) -> anyho
     }
     anyhow::ensure!(draft.is_planned(), NoPlan(session));
     anyhow::ensure!(project.is_own_draft(&tip, &draft), ForeignPlan(session));
-    let executed = execute_turn(project, &tip, draft, wish, user)?;
-    answer(project, &tip.session, &executed, user)?;
+    let mut executed = execute_turn(project, &tip, draft, wish, user)?;
+    executed.asked = executed.asked.or(answer(project, &tip.session, &executed, user)?);
     Ok(executed)
 }
 
@@ -240,22 +253,29 @@ fn decline(project: &Project, case: Case<'_>, words: Option<String>, user: &mut 
         Some(words) => Some(words),
         None => user.ask(&Question::Instead { title: &case.judged.plan.title })?,
     };
+    let words = words.map(|words| without_keys(words, user));
     let mut executed = record::record_declined(project, case, words.as_deref().unwrap_or_default(), user)?;
+    executed.asked = words.is_none().then_some(Asked::Left);
     executed.instead = words.filter(|words| !words.trim().is_empty());
     Ok(executed)
 }
 
 /// Asks the user for the answer that the plan waits for; it becomes the next turn's message.
-fn answer(project: &Project, session: &SessionName, executed: &Executed, user: &mut dyn User) -> anyhow::Result<()> {
+fn answer(project: &Project, session: &SessionName, executed: &Executed, user: &mut dyn User) -> anyhow::Result<Option<Asked>> {
     let said = executed.outcomes.iter().rev().find_map(|outcome| match &outcome.effect {
         Some(Effect::Chat { message }) => Some(message),
         _ => None,
     });
-    let Some(message) = said.filter(|_| executed.commit.is_some() && !executed.interrupted) else { return Ok(()) };
-    // Where nobody can be asked, the question stands in the report and the next message answers it.
-    let Ok(Some(answer)) = user.ask(&Question::Answer { message }) else { return Ok(()) };
+    let Some(message) = said.filter(|_| executed.commit.is_some() && !executed.interrupted) else { return Ok(None) };
+    let answer = match user.ask(&Question::Answer { message }) {
+        Ok(Some(answer)) => without_keys(answer, user),
+        Ok(None) => return Ok(Some(Asked::Left)),
+        // The question stands in the report, and the next message answers it.
+        Err(_) => return Ok(Some(Asked::Nobody)),
+    };
     let tip = project.store().tip(session)?;
     let mut draft = project.store().draft(&tip)?;
     draft.artifacts.put(artifact::USER_PROMPT, answer);
-    project.store().save_draft(&tip, &mut draft)
+    project.store().save_draft(&tip, &mut draft)?;
+    Ok(Some(Asked::Answered))
 }

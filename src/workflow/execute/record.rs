@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::stage::{Left, perform};
+use super::stage::{Left, Reach, Scene, perform};
 use super::{Case, Executed};
 use crate::config::settings::OnFailure;
 use crate::git::object::{CommitId, TreeId};
@@ -19,6 +19,7 @@ use crate::session::transition::{self, Agent, Current, Next, Others};
 use crate::text::resource::Artifact;
 use crate::workflow::complete::{Fit, Move, Step};
 use crate::workflow::lookup::list;
+use crate::workflow::modified::as_run;
 use crate::workflow::project::Project;
 use crate::workflow::restore::shown;
 use crate::workflow::user::{Approved, User};
@@ -29,6 +30,8 @@ pub(super) struct Writing<'a> {
     pub status: Status,
     /// The plan as it ran, or as proposed.
     pub plan: &'a Plan,
+    /// The text of what ran, where that is not the plan as proposed.
+    pub approved: Option<String>,
     /// What each action came to.
     pub outcomes: &'a [Outcome],
     /// For each memo whether it was applied.
@@ -47,7 +50,9 @@ pub(super) struct Writing<'a> {
 
 /// Runs what was approved and records the turn.
 pub(super) fn run_and_record(project: &Project, mut case: Case<'_>, approved: Approved, user: &mut dyn User) -> anyhow::Result<Executed> {
-    let left = perform(project, &case, &approved, user)?;
+    let folder = case.tip.session.folder();
+    let scene = Scene { name: &folder, tip: case.tip, before: case.recorded.commit, tree: case.recorded.tree, reach: Reach::AsConfigured };
+    let left = perform(project, &scene, &approved, user)?;
     left.pages.keep_in(&mut case.draft.artifacts);
     let failed = left.ran.failed || left.ran.interrupted;
     let rolled_back = failed && project.settings.on_failure == OnFailure::Rollback;
@@ -71,6 +76,7 @@ pub(super) fn run_and_record(project: &Project, mut case: Case<'_>, approved: Ap
     let writing = Writing {
         status: if failed { Status::Failed } else { Status::Executed },
         plan: &approved.plan,
+        approved: as_run(&case.judged.plan, &approved),
         outcomes: &left.ran.outcomes,
         memos: &approved.memos,
         modifications: &modifications,
@@ -106,6 +112,7 @@ pub(super) fn record_declined(project: &Project, mut case: Case<'_>, words: &str
     let writing = Writing {
         status: Status::Declined,
         plan: &plan,
+        approved: None,
         outcomes: &outcomes,
         memos: &[],
         modifications: &[],
@@ -167,6 +174,9 @@ fn write(project: &Project, case: &Case<'_>, writing: &Writing<'_>) -> anyhow::R
         ..case.draft.meta.clone()
     };
     let mut artifacts = case.draft.artifacts.clone();
+    if let Some(approved) = &writing.approved {
+        artifacts.put(artifact::APPROVED, approved.as_str());
+    }
     artifacts.put(artifact::REPORT, report(project, case, writing, &meta));
     outputs(&mut artifacts, writing.outcomes);
     next_artifacts(&mut artifacts, &writing.next);

@@ -21,6 +21,8 @@ pub(super) fn reject(project: &Project, case: Case<'_>, wish: &Wish, user: &mut 
     let outline = case.judged.outline.as_deref();
     let message = feedback::render(&feedback::Rejected { plan: &text, diagnostics: &diagnostics, outline, right: &right });
     let again = worth_asking(project, &case);
+    // Who wrote the plan corrects it.
+    let model = wish.model.clone().or_else(|| case.draft.meta.model.as_ref().map(|model| model.asked.clone()));
     let mut executed = record(project, &case, user)?;
     executed.diagnostics = diagnostics;
     if !wish.replan {
@@ -31,14 +33,14 @@ pub(super) fn reject(project: &Project, case: Case<'_>, wish: &Wish, user: &mut 
         return Ok(executed);
     }
     let tip = project.store().tip(&session)?;
-    executed.replanned = replan(project, &tip, message, Again { wish, user })?;
+    executed.replanned = replan(project, &tip, message, Again { model, user })?;
     Ok(executed)
 }
 
 /// Who is asked again, and who watches.
 struct Again<'a> {
-    /// What was wanted.
-    wish: &'a Wish,
+    /// The model; the configured one without it.
+    model: Option<String>,
     /// The user.
     user: &'a mut dyn User,
 }
@@ -51,6 +53,7 @@ fn record(project: &Project, case: &Case<'_>, user: &mut dyn User) -> anyhow::Re
     let writing = Writing {
         status: Status::Rejected,
         plan: &case.judged.plan,
+        approved: None,
         outcomes: &[],
         memos: &[],
         modifications: &[],
@@ -77,9 +80,9 @@ fn worth_asking(project: &Project, case: &Case<'_>) -> Result<(), String> {
 
 /// Asks the model again; an answer that does not come leaves the session ready for another call.
 fn replan(project: &Project, tip: &Turn, message: String, again: Again<'_>) -> anyhow::Result<Option<Planned>> {
-    let Again { wish, user } = again;
+    let Again { model, user } = again;
     let draft = project.store().draft(tip)?;
-    let wish = plan::Wish { message: Some(message), model: wish.model.clone(), origin: Origin::Validation, ..plan::Wish::default() };
+    let wish = plan::Wish { message: Some(message), model, origin: Origin::Validation, ..plan::Wish::default() };
     match plan_turn(project, &wish, Start { tip, draft }, user) {
         Ok(planned) => Ok(Some(planned)),
         Err(error) if error.is::<NoModel>() => {

@@ -5,18 +5,18 @@ use std::path::Path;
 
 use anyhow::Context as _;
 
-use super::Case;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::worktree::SessionWorktree;
 use crate::git::worktree::bring::Bring;
 use crate::host::fault;
 use crate::host::file::{Mode, Root};
-use crate::host::sandbox::Launcher;
+use crate::host::sandbox::{Launcher, Network};
 use crate::host::shell::{End, Script, run as run_script};
 use crate::plan::action::Kind;
 use crate::plan::memo::{self, Change};
 use crate::plan::run::{Ran, Stage, run};
 use crate::session::meta::NotCaptured;
+use crate::session::turn::Turn;
 use crate::text::resource::Artifact;
 use crate::workflow::lookup::MEMOS;
 use crate::workflow::pages::Pages;
@@ -25,8 +25,31 @@ use crate::workflow::tools::Equipment;
 use crate::workflow::user::{Approved, Event, User};
 use crate::workflow::workspace::not_captured;
 
+/// Where a plan runs.
+pub(in crate::workflow) struct Scene<'a> {
+    /// The name of the worktree: mostly the session's.
+    pub name: &'a str,
+    /// The turn before.
+    pub tip: &'a Turn,
+    /// The files at the start, as a commit.
+    pub before: CommitId,
+    /// Their tree.
+    pub tree: TreeId,
+    /// What is in reach.
+    pub reach: Reach,
+}
+
+/// What is in reach of a plan besides the files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::workflow) enum Reach {
+    /// What the settings allow.
+    AsConfigured,
+    /// No page, no search, and no network for commands that can be confined.
+    Offline,
+}
+
 /// What a run left.
-pub(super) struct Left {
+pub(in crate::workflow) struct Left {
     /// What each action came to.
     pub ran: Ran,
     /// The files after it.
@@ -42,22 +65,24 @@ pub(super) struct Left {
 }
 
 /// Runs what was approved in the session's worktree.
-pub(super) fn perform(project: &Project, case: &Case<'_>, approved: &Approved, user: &mut dyn User) -> anyhow::Result<Left> {
+pub(in crate::workflow) fn perform(project: &Project, scene: &Scene<'_>, approved: &Approved, user: &mut dyn User) -> anyhow::Result<Left> {
     fault::point("before-worktree")?;
-    let (worktree, linked) = open(project, case, user)?;
+    let (worktree, linked) = open(project, scene, user)?;
     fault::point("after-worktree")?;
     let root = Root::open(&worktree.path)?;
     let runs_commands = runs_commands(approved);
     let fingerprint = runs_commands.then(|| project.repository.fingerprint()).transpose()?;
     apply_memos(&root, approved)?;
-    let artifacts = |artifact: &Artifact| project.artifact(case.tip, artifact).ok().flatten().is_some();
-    let policy = project.policy(&worktree)?;
+    let artifacts = |artifact: &Artifact| project.artifact(scene.tip, artifact).ok().flatten().is_some();
+    let offline = scene.reach == Reach::Offline;
+    let mut policy = project.policy(&worktree)?;
+    policy.iter_mut().filter(|_| offline).for_each(|policy| policy.network = Network::Off);
     let launcher = Launcher::new(policy).context("starting the commands of the plan")?;
     let mut tools = Equipment {
         worktree: &worktree.path,
         settings: &project.settings.execute,
         launcher,
-        pages: project.pages(),
+        pages: if offline { project.pages().offline() } else { project.pages() },
         artifacts: &artifacts,
         user,
     };
@@ -67,9 +92,9 @@ pub(super) fn perform(project: &Project, case: &Case<'_>, approved: &Approved, u
     project.repository.clean_records();
     let written = written(&ran, approved);
     let (tree, not_captured) = if runs_commands {
-        whole_worktree(project, case, &Opened { worktree: &worktree, linked: &linked, written: &written })?
+        whole_worktree(project, scene, &Opened { worktree: &worktree, linked: &linked, written: &written })?
     } else {
-        let snapshot = worktree.repository.snapshot_paths(case.recorded.tree, &written).context("recording what the plan did")?;
+        let snapshot = worktree.repository.snapshot_paths(scene.tree, &written).context("recording what the plan did")?;
         (snapshot.tree, not_captured(&snapshot))
     };
     fault::point("after-run-snapshot")?;
@@ -77,16 +102,16 @@ pub(super) fn perform(project: &Project, case: &Case<'_>, approved: &Approved, u
         Some(before) => before.differences(&project.repository.fingerprint()?).iter().map(ToString::to_string).collect(),
         None => Vec::new(),
     };
-    let base = base(project, &worktree, case.recorded.commit)?;
+    let base = base(project, &worktree, scene.before)?;
     Ok(Left { ran, tree, base, repository_changes: changed, pages, not_captured })
 }
 
 /// Opens the worktree at the user's files and brings what git ignores.
-fn open(project: &Project, case: &Case<'_>, user: &mut dyn User) -> anyhow::Result<(SessionWorktree, Vec<Vec<u8>>)> {
-    let session = case.tip.session.folder();
+fn open(project: &Project, scene: &Scene<'_>, user: &mut dyn User) -> anyhow::Result<(SessionWorktree, Vec<Vec<u8>>)> {
+    let session = scene.name;
     let worktree = project
         .repository
-        .session_worktree(&project.worktrees(), &session, case.recorded.commit)
+        .session_worktree(&project.worktrees(), session, scene.before)
         .context("the session's worktree cannot be made; nothing was run")?;
     let settings = &project.settings.worktree;
     let brought = worktree.bring(&project.repository, &Bring { copy: settings.copy.clone(), link: settings.link.clone() })?;
@@ -95,7 +120,7 @@ fn open(project: &Project, case: &Case<'_>, user: &mut dyn User) -> anyhow::Resu
         let script = Script { timeout: Some(project.settings.execute.timeout()), ..Script::new(setup.as_str(), &worktree.path) };
         let finished = run_script(&script, &mut |bytes| user.tell(Event::Output { bytes }))?;
         if finished.end != End::Exited(0) {
-            project.repository.remove_session_worktree(&session)?;
+            project.repository.remove_session_worktree(session)?;
             anyhow::bail!("`worktree.setup` failed with exit code {}; nothing was run", finished.end.code());
         }
     }
@@ -113,15 +138,15 @@ struct Opened<'a> {
 }
 
 /// Returns the files of the worktree, without the links that were brought, and what no snapshot takes.
-fn whole_worktree(project: &Project, case: &Case<'_>, opened: &Opened<'_>) -> anyhow::Result<(TreeId, Vec<NotCaptured>)> {
-    let index = project.index(&format!("session-{}", case.tip.session.folder()));
+fn whole_worktree(project: &Project, scene: &Scene<'_>, opened: &Opened<'_>) -> anyhow::Result<(TreeId, Vec<NotCaptured>)> {
+    let index = project.index(&format!("session-{}", scene.name));
     let repository = &opened.worktree.repository;
     let snapshot = repository.snapshot(&index, &project.limits(), opened.written).context("recording what the plan did")?;
     let (tree, not_captured) = (snapshot.tree, not_captured(&snapshot));
     let mut edits = BTreeMap::new();
     for path in opened.linked {
         if repository.entry(tree, path)?.is_some() {
-            edits.insert(path.clone(), repository.entry(case.recorded.tree, path)?);
+            edits.insert(path.clone(), repository.entry(scene.tree, path)?);
         }
     }
     let tree = if edits.is_empty() { tree } else { repository.tree_with(tree, &edits)? };

@@ -1,0 +1,35 @@
+//! `teddy retry`
+
+use std::process::ExitCode;
+
+use super::app::App;
+use super::plan;
+use crate::workflow::retry::{Wish, retry};
+
+/// Send a turn's recorded input again, byte for byte, and keep the answer on a branch
+///
+/// The model gets what it got then. Its plan waits as the draft of a new session, `<session>-retry-<n>`, which
+/// shares the turns before; the old session stays as it is.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  teddy retry                       the newest turn, the same model\n  teddy retry 3 --model openai:gpt-5\n  teddy switch add-auth             go back to the old session"
+)]
+pub(super) struct Args {
+    /// The turn: a number, or anything `git rev-parse` takes
+    #[arg(default_value = "@")]
+    turn: String,
+    /// The model: a name of the configuration, or `kind:id`
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+}
+
+/// Asks again and says what came of it.
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    let mut project = app.project()?;
+    let mut user = app.user(&project, false);
+    let planned = retry(&mut project, &Wish { turn: args.turn, model: args.model }, user.as_mut())?;
+    drop(user);
+    plan::show(app, &planned)?;
+    app.say(&format!("Session {} is in use now.", planned.session));
+    Ok(plan::code(&planned).into())
+}

@@ -1,0 +1,54 @@
+//! The hands of a person with a chat window: the input goes to a file and the clipboard, the answer comes from the
+//! editor or the clipboard.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use super::ask;
+use super::desk::edit_text;
+use super::editor::Choices;
+use super::style::{Line, Paint, Tone};
+use super::terminal;
+use crate::host::clipboard;
+use crate::host::file::write_atomic;
+use crate::workflow::project::Hands;
+
+/// The question for the answer.
+const QUESTION: &str = "When the chat has answered: take it from the (c)lipboard / write it in the (e)ditor / (q)uit › ";
+
+/// Returns hands that put the input into a folder.
+pub fn hands(folder: PathBuf, choices: Choices, paint: Paint) -> Hands {
+    let input = folder.join("input.md");
+    let given = input.clone();
+    Hands { give: Rc::new(move |text| give(&given, text, paint)), take: Rc::new(move || take(&input, &choices, paint)) }
+}
+
+/// Writes the input, and copies it where there is a clipboard and a person.
+fn give(path: &Path, text: &str, paint: Paint) -> io::Result<()> {
+    std::fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
+    write_atomic(path, text.as_bytes())?;
+    let copied = terminal::is_there() && clipboard::copy(text).is_ok();
+    let place = if copied { " and in the clipboard" } else { "" };
+    ask::show(&[Line::plain(&format!("The input is in `{}`{place}.", path.display()))], paint);
+    Ok(())
+}
+
+/// Fetches the answer; without a person there is none.
+fn take(input: &Path, choices: &Choices, paint: Paint) -> io::Result<Option<String>> {
+    if !terminal::is_there() {
+        return Err(io::Error::new(io::ErrorKind::Unsupported, format!("the input is in `{}`", input.display())));
+    }
+    loop {
+        let answer = match ask::key_or_end(&Line::plain(QUESTION), &['c', 'e', 'q'], 'q')? {
+            'q' => return Ok(None),
+            'c' => clipboard::paste(),
+            _ => choices.message().and_then(|editor| edit_text(&editor, "")),
+        };
+        match answer {
+            Ok(text) if text.trim().is_empty() => ask::show(&[Line::of(Tone::Warning, "There is no answer in it.")], paint),
+            Ok(text) => return Ok(Some(format!("{}\n", text.trim_end()))),
+            Err(error) => ask::show(&[Line::of(Tone::Warning, &error.to_string())], paint),
+        }
+    }
+}

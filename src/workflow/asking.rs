@@ -1,0 +1,196 @@
+//! Asking for a plan: one model, or a pipeline's steps. Whatever happens, what arrived is in the draft.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use crate::model::pipeline::run::{self, Event as StepEvent, folder, run};
+use crate::model::{Answer, Finish, Model, ModelError, Request, Usage, price};
+use crate::session::artifact;
+use crate::session::meta::{self, ModelUse, SCHEMA, StepMeta};
+use crate::session::store::Draft;
+use crate::session::turn::Turn;
+use crate::workflow::models::{Notes, Way};
+use crate::workflow::pipelines::Prepared;
+use crate::workflow::project::Project;
+use crate::workflow::purse::{Metered, Purse, Weight};
+use crate::workflow::user::{Event, User};
+
+/// What is asked, and where what comes of it is kept.
+pub struct Asking<'a> {
+    /// The newest turn.
+    pub tip: &'a Turn,
+    /// The turn in progress, with its input, message and system prompt.
+    pub draft: &'a mut Draft,
+    /// Who is asked.
+    pub way: Way,
+    /// How much the input is.
+    pub weight: Weight,
+}
+
+/// Why there is no answer.
+struct Failure {
+    /// The step of a pipeline that failed.
+    step: Option<String>,
+    /// What went wrong.
+    error: ModelError,
+}
+
+impl From<ModelError> for Failure {
+    fn from(error: ModelError) -> Failure {
+        Failure { step: None, error }
+    }
+}
+
+/// Asks with what the draft has recorded, and returns the whole answer.
+///
+/// # Errors
+/// Where there is none; the draft is saved with what arrived, and says why.
+pub fn ask(project: &Project, asking: Asking<'_>, user: &mut dyn User) -> anyhow::Result<String> {
+    let Asking { tip, draft, way, weight } = asking;
+    // Saved before the model is asked: whatever ends the wait, no word of the user's is lost.
+    project.store().save_draft(tip, draft)?;
+    let text = |name: &str| draft.artifacts.text_or_empty(name);
+    let (system, input, message) = (text(artifact::SYSTEM_PROMPT), text(artifact::INPUT), text(artifact::USER_PROMPT));
+    let request = Request { system, input, message, max_tokens: None };
+    let purse = Purse::new(project.spent(tip, draft)?, project.settings.limits.cost);
+    let answer = match way {
+        Way::Model(chosen) => ask_model(draft, &Metered { chosen, purse, weight }, &request, user),
+        Way::Pipeline(prepared) => ask_steps(draft, Steps { prepared, purse, weight }, &request, user),
+    };
+    match answer {
+        Ok(text) => Ok(text),
+        Err(failure) => Err(keep(project, (tip, draft), failure, user)?),
+    }
+}
+
+/// Asks one model.
+fn ask_model(draft: &mut Draft, model: &Metered, request: &Request, user: &mut dyn User) -> Result<String, Failure> {
+    let notes = [Rc::clone(&model.chosen.notes)];
+    announce(model, request, user);
+    let answer = model.answer(request, &mut |text| hear(&notes, text, user));
+    hear(&notes, "", user);
+    user.tell(Event::Answered);
+    let answer = answer?;
+    note_use(draft, used(model, &answer));
+    Ok(whole(answer)?)
+}
+
+/// A pipeline that is run.
+struct Steps {
+    /// The steps and their models.
+    prepared: Prepared,
+    /// What they are paid from.
+    purse: Rc<Purse>,
+    /// How their requests are weighed.
+    weight: Weight,
+}
+
+/// Asks the models of a pipeline step by step; each step's artifacts are put into the draft as it comes.
+fn ask_steps(draft: &mut Draft, steps: Steps, request: &Request, user: &mut dyn User) -> Result<String, Failure> {
+    let Steps { prepared: Prepared { name, pipeline, models }, purse, weight } = steps;
+    draft.meta.pipeline = Some(name);
+    let notes: Vec<Notes> = models.values().map(|chosen| Rc::clone(&chosen.notes)).collect();
+    let metered = |chosen| Rc::new(Metered { chosen, purse: Rc::clone(&purse), weight });
+    let models: HashMap<_, _> = models.into_iter().map(|(name, chosen)| (name, metered(chosen))).collect();
+    let model = |name: Option<&str>| Rc::clone(&models[&name.map(str::to_owned)]);
+    let count = pipeline.steps.len();
+    let mut place = 0;
+    let ran = run(&pipeline, request, &mut |name| Ok(Box::new(model(name))), &mut |event| match event {
+        StepEvent::Started { position, step, request } => {
+            place = position;
+            draft.artifacts.put(&format!("{}/input.md", folder(position, &step.name)), request.whole_text());
+            user.tell(Event::Note(&format!("Step {} of {count}: {}", position + 1, step.name)));
+            announce(&model(step.model.as_deref()), request, user);
+        }
+        StepEvent::Received { text } => hear(&notes, text, user),
+        StepEvent::Finished(ran) => {
+            user.tell(Event::Answered);
+            let used = used(&model(pipeline.steps[place].model.as_deref()), &ran.answer);
+            keep_step(draft, place, ran, &used);
+            note_use(draft, used);
+        }
+    });
+    hear(&notes, "", user);
+    match ran {
+        Ok(mut ran) => Ok(whole(ran.pop().expect("a pipeline has a step").answer)?),
+        Err(stopped) => {
+            user.tell(Event::Answered);
+            Err(Failure { step: Some(stopped.step), error: *stopped.error })
+        }
+    }
+}
+
+/// Puts what a step said into the draft.
+fn keep_step(draft: &mut Draft, position: usize, ran: &run::Ran, used: &ModelUse) {
+    let folder = folder(position, &ran.name);
+    let meta = StepMeta { schema: SCHEMA, step: ran.name.clone(), model: used.clone() };
+    draft.artifacts.put(&format!("{folder}/output.md"), ran.answer.text.as_str());
+    draft.artifacts.put(&format!("{folder}/{}", artifact::META), meta::write(&meta));
+}
+
+/// Says who is asked, and what it will cost.
+fn announce(model: &Metered, request: &Request, user: &mut dyn User) {
+    let (tokens, estimate) = (model.weight.of(request), model.estimate(request));
+    user.tell(Event::Asking { model: model.name(), tokens, estimate });
+}
+
+/// Hands on what models say besides their answer, and the answer so far.
+pub fn hear(notes: &[Notes], text: &str, user: &mut dyn User) {
+    for note in notes.iter().flat_map(|notes| notes.take()) {
+        user.tell(Event::Note(&note));
+    }
+    if !text.is_empty() {
+        user.tell(Event::Received { text });
+    }
+}
+
+/// Returns the text of an answer that its model was done with.
+fn whole(answer: Answer) -> Result<String, ModelError> {
+    match answer.finish {
+        Finish::Stop => Ok(answer.text),
+        Finish::Length => Err(ModelError::Truncated { partial: answer.text }),
+        Finish::Other(reason) => Err(ModelError::Provider { detail: format!("it gave the reason `{reason}`"), partial: answer.text }),
+    }
+}
+
+/// Returns what an answer took.
+fn used(model: &Metered, answer: &Answer) -> ModelUse {
+    let Usage { input, output, cached } = answer.usage;
+    ModelUse {
+        asked: model.name().to_owned(),
+        answered: answer.model.clone(),
+        tokens_in: input,
+        tokens_out: output,
+        tokens_cached: cached,
+        cost: price::cost(model.chosen.price.as_ref(), answer.usage),
+    }
+}
+
+/// Notes what an answer took, besides what was noted before.
+fn note_use(draft: &mut Draft, used: ModelUse) {
+    if let Some(cost) = used.cost {
+        draft.meta.spent = Some(draft.meta.spent.unwrap_or(0.0) + cost);
+    }
+    draft.meta.model = Some(match draft.meta.model.take() {
+        Some(before) => before.then(used),
+        None => used,
+    });
+}
+
+/// Keeps what arrived of an answer that failed, and returns why it did.
+fn keep(project: &Project, (tip, draft): (&Turn, &mut Draft), failure: Failure, user: &mut dyn User) -> anyhow::Result<anyhow::Error> {
+    let Failure { step, error } = failure;
+    if let Some(partial) = error.partial() {
+        draft.artifacts.put(artifact::REPLY, partial);
+        let place = format!("`git show teddy/drafts/{}:{}`", tip.session, artifact::REPLY);
+        user.tell(Event::Warning(&format!("what arrived was not taken as a plan; {place} shows it")));
+    }
+    let during = step.map(|step| format!("step `{step}`"));
+    draft.meta.failure = Some(during.iter().cloned().chain([error.to_string()]).collect::<Vec<_>>().join(": "));
+    project.store().save_draft(tip, draft)?;
+    let error = anyhow::Error::from(error);
+    Ok(match during {
+        Some(during) => error.context(during),
+        None => error,
+    })
+}

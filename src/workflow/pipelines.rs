@@ -1,0 +1,86 @@
+//! Pipelines by name: found, checked and with all their models open before anything is sent.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use anyhow::Context as _;
+
+use crate::config::trust;
+use crate::model::pipeline::Pipeline;
+use crate::model::pipeline::parse::{Known, parse};
+use crate::session::turn::Turn;
+use crate::workflow::models::Chosen;
+use crate::workflow::project::Project;
+
+/// The folder of pipelines, in `.teddy/` and in the user's own configuration.
+const FOLDER: &str = "pipelines";
+
+/// A pipeline that can run.
+pub struct Prepared {
+    /// Its name.
+    pub name: String,
+    /// Its steps.
+    pub pipeline: Pipeline,
+    /// The models by the name that steps have for them; the plan's own for none.
+    pub models: HashMap<Option<String>, Chosen>,
+}
+
+/// The files of a pipelines' folder, by name.
+type Files = BTreeMap<String, String>;
+
+impl Project {
+    /// Finds, checks and opens a pipeline; `model` is for the steps that name none.
+    ///
+    /// # Errors
+    /// Where there is none of this name, the repository is not trusted, or the pipeline has mistakes: all of them.
+    pub fn prepare_pipeline(&self, tip: &Turn, name: &str, model: Option<&str>) -> anyhow::Result<Prepared> {
+        let (text, files) = self.pipeline(name)?;
+        let file = |wanted: &str| files.get(wanted).cloned().ok_or_else(|| "it is not there, or no .md, .txt or .xml file".to_owned());
+        let known = |name: &str| self.model_settings(name).map(drop).map_err(|error| error.to_string());
+        let pipeline = parse(&text, &Known { file: &file, model: &known }).with_context(|| format!("pipeline `{name}`"))?;
+        let mut models = HashMap::new();
+        for step in &pipeline.steps {
+            if !models.contains_key(&step.model) {
+                let wanted = step.model.as_deref().or(model);
+                let chosen = self.choose(tip, wanted).with_context(|| format!("step `{}` of pipeline `{name}`", step.name))?;
+                models.insert(step.model.clone(), chosen);
+            }
+        }
+        Ok(Prepared { name: name.to_owned(), pipeline, models })
+    }
+
+    /// Returns the text of a pipeline and the files beside it: the repository's where that is trusted, else the user's own.
+    fn pipeline(&self, name: &str) -> anyhow::Result<(String, Files)> {
+        let shown = crate::text::visible::visible(name);
+        anyhow::ensure!(!name.contains(['/', '\\']) && !name.starts_with('.'), "`{shown}` is no name of a pipeline");
+        let file = format!("{name}.yaml");
+        let (theirs, own) = (self.their_pipelines(), trust::folder(&self.places.config, FOLDER));
+        for files in [&theirs].into_iter().filter(|_| self.trusted).chain([&own]) {
+            if let Some(text) = files.get(&file) {
+                return Ok((text.clone(), files.clone()));
+            }
+        }
+        anyhow::ensure!(
+            !theirs.contains_key(&file),
+            "pipeline `{shown}` of this repository is not trusted; `teddy trust` shows it and remembers it"
+        );
+        let names: Vec<&str> =
+            theirs.keys().filter(|_| self.trusted).chain(own.keys()).filter_map(|file| file.strip_suffix(".yaml")).collect();
+        let known = if names.is_empty() { "there is none".to_owned() } else { format!("there are {}", names.join(", ")) };
+        anyhow::bail!("there is no pipeline `{shown}` in `.teddy/{FOLDER}/` or `{}`; {known}", self.own_folder().display())
+    }
+
+    /// Returns the folder of the user's own pipelines.
+    fn own_folder(&self) -> std::path::PathBuf {
+        self.places.config.join(FOLDER)
+    }
+
+    /// Returns the repository's pipelines, with the bytes on which trust was decided.
+    fn their_pipelines(&self) -> Files {
+        let inside = |(path, text): (&String, &String)| {
+            let name = Path::new(path).strip_prefix(FOLDER).ok()?.to_str()?;
+            Some((name.to_owned(), text.clone()))
+        };
+        self.proposed.iter().filter_map(inside).collect()
+    }
+}

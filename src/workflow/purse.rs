@@ -1,0 +1,149 @@
+//! What a session may still cost: each call is estimated before it is made, and counted after it.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use crate::model::{Answer, Model, ModelError, Request, price};
+use crate::workflow::models::Chosen;
+use crate::workflow::user::Estimate;
+
+/// About how many bytes of text are one token.
+const BYTES_PER_TOKEN: usize = 4;
+
+/// How many tokens a request has: exact where its input was counted by resources, about right for the rest. Loads no vocabulary.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Weight {
+    /// The length of the input that was counted, in bytes.
+    pub bytes: usize,
+    /// Its tokens.
+    pub tokens: usize,
+}
+
+impl Weight {
+    /// Returns the weight of an input whose resources have so many bytes and tokens.
+    pub fn of_input(input: &str, (bytes, tokens): (usize, usize)) -> Weight {
+        Weight { bytes: input.len(), tokens: tokens + input.len().saturating_sub(bytes) / BYTES_PER_TOKEN }
+    }
+
+    /// Returns about how many tokens a request has.
+    pub fn of(&self, request: &Request) -> usize {
+        let rest = (request.system.len() + request.message.len()) / BYTES_PER_TOKEN;
+        let input = if request.input.len() == self.bytes { self.tokens } else { request.input.len() / BYTES_PER_TOKEN };
+        rest + input
+    }
+}
+
+/// The dollars of a session.
+#[derive(Debug)]
+pub struct Purse {
+    /// What it has cost.
+    spent: Cell<f64>,
+    /// What it may cost.
+    limit: f64,
+}
+
+impl Purse {
+    /// Returns the purse of a session.
+    pub fn new(spent: f64, limit: f64) -> Rc<Purse> {
+        Rc::new(Purse { spent: Cell::new(spent), limit })
+    }
+}
+
+/// A model that is asked only as long as the session's limit allows it.
+pub struct Metered {
+    /// The model.
+    pub chosen: Chosen,
+    /// What it is paid from.
+    pub purse: Rc<Purse>,
+    /// How requests are weighed.
+    pub weight: Weight,
+}
+
+impl Chosen {
+    /// Returns what a request of so many tokens will cost.
+    pub fn estimate(&self, tokens: usize) -> Estimate {
+        match price::estimate(self.price.as_ref(), tokens, self.max_tokens.unwrap_or(0)) {
+            Some((least, most)) => Estimate::Dollars(least, self.max_tokens.map(|_| most)),
+            None if self.is_free => Estimate::Free,
+            None => Estimate::Unknown,
+        }
+    }
+}
+
+impl Metered {
+    /// Returns what a request will cost.
+    pub fn estimate(&self, request: &Request) -> Estimate {
+        self.chosen.estimate(self.weight.of(request))
+    }
+}
+
+impl Model for Metered {
+    fn name(&self) -> &str {
+        self.chosen.model.name()
+    }
+
+    fn answer(&self, request: &Request, watch: &mut dyn FnMut(&str)) -> Result<Answer, ModelError> {
+        let Purse { spent, limit } = &*self.purse;
+        if let Estimate::Dollars(estimate, _) = self.estimate(request)
+            && spent.get() + estimate > *limit
+        {
+            return Err(ModelError::CostLimit { estimate, spent: spent.get(), limit: *limit });
+        }
+        let answer = self.chosen.model.answer(request, watch)?;
+        spent.set(spent.get() + price::cost(self.chosen.price.as_ref(), answer.usage).unwrap_or(0.0));
+        Ok(answer)
+    }
+}
+
+/// A model that a pipeline's steps share.
+impl Model for Rc<Metered> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn answer(&self, request: &Request, watch: &mut dyn FnMut(&str)) -> Result<Answer, ModelError> {
+        (**self).answer(request, watch)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::settings::Price;
+    use crate::model::replay::Replay;
+    use crate::workflow::models::Notes;
+
+    /// Asks a model at a price for a million tokens of input, and returns what it says.
+    fn check(price: Option<f64>, spent: f64, expected: Result<&str, &str>) {
+        let price = price.map(|input| Price { input, output: 0.0, cached: None });
+        let model = Box::new(Replay::from_texts(vec!["hello".to_owned()]));
+        let chosen = Chosen { model, price, max_tokens: None, is_free: false, notes: Notes::default() };
+        let metered = Metered { chosen, purse: Purse::new(spent, 5.0), weight: Weight::of_input("abcd", (0, 0)) };
+        let request = Request { input: "abcd".to_owned(), system: "x".repeat(4_000_000 - 4), ..Request::default() };
+        let answer = metered.answer(&request, &mut |_| ()).map(|answer| answer.text).map_err(|error| error.to_string());
+        assert_eq!(answer.as_deref().map_err(String::as_str), expected);
+    }
+
+    #[test]
+    fn a_call_that_may_be_paid_is_made() {
+        check(Some(2.0), 2.9, Ok("hello"));
+    }
+
+    #[test]
+    fn a_call_over_the_limit_is_not_made() {
+        let words = "the call would cost about $2.00, the session has cost $3.10, and the limit is $5.00; nothing was sent";
+        check(Some(2.0), 3.1, Err(words));
+    }
+
+    #[test]
+    fn what_has_no_price_has_no_limit() {
+        check(None, 99.0, Ok("hello"));
+    }
+
+    #[test]
+    fn an_input_weighs_what_its_resources_do_and_a_token_for_four_bytes_of_the_rest() {
+        let weight = Weight::of_input("12345678rest", (8, 3));
+        let request = Request { input: "12345678rest".to_owned(), message: "abcdefgh".to_owned(), ..Request::default() };
+        assert_eq!((weight.of(&request), weight.of(&Request::default())), (6, 0));
+    }
+}

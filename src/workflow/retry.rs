@@ -1,0 +1,111 @@
+//! Sending the recorded input of a turn again, byte for byte; the answer waits as a draft on a branch of its own.
+
+use anyhow::Context as _;
+
+use crate::host::clock;
+use crate::session::artifact;
+use crate::session::name::SessionName;
+use crate::session::store::Draft;
+use crate::session::turn::Turn;
+use crate::workflow::asking::{Asking, ask};
+use crate::workflow::branch::branch;
+use crate::workflow::models::Way;
+use crate::workflow::plan::{Answered, Planned, Wish as PlanWish, take_answer};
+use crate::workflow::project::Project;
+use crate::workflow::purse::Weight;
+use crate::workflow::user::{Event, User};
+
+/// What of a turn is sent, and what the plan is judged by.
+const RECORDED: [&str; 5] =
+    [artifact::INPUT, artifact::USER_PROMPT, artifact::SYSTEM_PROMPT, artifact::TURN_CONTEXT, artifact::SESSION_CONTEXT];
+
+/// What is wanted of a retry.
+#[derive(Debug, Clone, Default)]
+pub struct Wish {
+    /// The turn.
+    pub turn: String,
+    /// The model; the turn's own, or its pipeline, without it.
+    pub model: Option<String>,
+}
+
+/// Asks again with what a turn has recorded, and goes on with the new session that has the answer.
+///
+/// # Errors
+/// Where the turn has no recorded input, or the model gives no whole answer: then the session in use stays.
+pub fn retry(project: &mut Project, wish: &Wish, user: &mut dyn User) -> anyhow::Result<Planned> {
+    let session = project.session()?;
+    let turn = project.store().turn(&session, &wish.turn)?;
+    let previous = turn.previous.context("turn 0 has no input: it is the session's start")?;
+    let input = turn.text(&project.repository, artifact::INPUT)?;
+    let input = input.with_context(|| format!("turn {} has no recorded input: no model was asked", turn.number()))?;
+    // A model that cannot be had is found out before there is a branch.
+    let way = way(project, &turn, wish.model.as_deref())?;
+    let name = free_name(project, &session)?;
+    branch(project, &previous.to_string(), &name, user)?;
+    let planned = ask_again(project, &turn, (way, input.as_str()), user);
+    if planned.is_err() {
+        project.use_session(&session)?;
+    }
+    planned
+}
+
+/// Returns who is asked.
+fn way(project: &Project, turn: &Turn, model: Option<&str>) -> anyhow::Result<Way> {
+    let asked = || turn.meta.model.as_ref().map(|model| model.asked.clone()).filter(|_| turn.meta.pipeline.is_none());
+    let wish = PlanWish {
+        model: model.map(str::to_owned).or_else(asked),
+        pipeline: turn.meta.pipeline.clone().filter(|_| model.is_none()),
+        ..PlanWish::default()
+    };
+    // A replay counts the answers before the turn, so that the same one comes again.
+    let before = Turn::read(&project.repository, &turn.session, turn.previous.context("turn 0 has no input")?)?;
+    project.way(&before, &wish)
+}
+
+/// Returns the first name `<session>-retry-<n>` that is free.
+fn free_name(project: &Project, session: &SessionName) -> anyhow::Result<SessionName> {
+    let base = session.as_str().replace('/', "-");
+    let mut number = 1;
+    loop {
+        let name = SessionName::parse(&format!("{base}-retry-{number}"))?;
+        if project.repository.reference(&name.reference())?.is_none() {
+            return Ok(name);
+        }
+        number += 1;
+    }
+}
+
+/// Asks in the session in use, which was just made for it.
+fn ask_again(project: &Project, turn: &Turn, (way, input): (Way, &str), user: &mut dyn User) -> anyhow::Result<Planned> {
+    let name = project.session()?;
+    let _session_lock = project.lock_session(&name, "retry")?;
+    let tip = project.store().tip(&name)?;
+    let mut draft = project.store().draft(&tip)?;
+    take_over(project, turn, &mut draft)?;
+    let (lists, recorded) = (project.lists(&draft)?, project.record_locked(&tip, user)?);
+    let weight = Weight::of_input(input, (0, 0));
+    let reply = ask(project, Asking { tip: &tip, draft: &mut draft, way, weight }, user)?;
+    let before = turn.meta.workspace.as_ref().map(|workspace| project.repository.commit(workspace.before)).transpose()?;
+    if before.is_some_and(|before| before.tree != recorded.tree) {
+        let words =
+            "your files are not as they were before the turn; the plan is checked against those of now. `teddy restore @` brings them back";
+        user.tell(Event::Note(words));
+    }
+    take_answer(project, Answered { tip: &tip, draft, lists: &lists, recorded: &recorded }, &reply)
+}
+
+/// Makes a draft what the turn was before its answer.
+fn take_over(project: &Project, turn: &Turn, draft: &mut Draft) -> anyhow::Result<()> {
+    let files = project.repository.files(turn.tree)?;
+    for name in RECORDED {
+        match files.get(name) {
+            Some(bytes) => draft.artifacts.put(name, bytes.clone()),
+            None => draft.artifacts.remove(name),
+        }
+    }
+    draft.meta.agent.clone_from(&turn.meta.agent);
+    draft.meta.origin = turn.meta.origin;
+    draft.meta.caller_turn_id = turn.meta.caller_turn_id;
+    draft.meta.started = Some(clock::stamp());
+    Ok(())
+}
