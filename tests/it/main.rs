@@ -1,18 +1,23 @@
 //! End-to-end tests.
 #![allow(clippy::unwrap_used, reason = "a test fails where it must")]
 
+mod agents;
 mod change;
 mod command;
 mod context;
 mod demo;
 mod execute;
+mod fake;
 mod fingerprint;
 mod formats;
 mod history;
 mod hostile;
 mod invoke;
+mod loops;
 mod merge;
 mod mistakes;
+mod models;
+mod pipeline;
 mod places;
 mod plan;
 mod plans;
@@ -21,6 +26,7 @@ mod publish;
 mod repairs;
 mod replan;
 mod restore;
+mod retry;
 mod review;
 mod sessions;
 mod snapshot;

@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const PLAN: &str = "# Greet\n- **Status:** Green 🟢\n- **Plan Type:** Implementation\n- **Agent:** Pathfinder\n\n## Rationale\n````text\nNobody greets.\n````\n\n## Memos\n````text\n[+] Greet everybody.\n````\n\n## Action Plan\n\n### `CREATE`\n- **File Path:** [hello.txt](/hello.txt)\n- **Description:** Say hello.\n````text\nhello\n````\n\n### `EXECUTE`\n- **Description:** Say more.\n- **Expected Outcome:** More is said.\n````shell\necho more > more.txt\n````\n";
 
 /// The program at a terminal.
-struct Screen {
+pub struct Screen {
     /// What the screen shows.
     parser: vt100::Parser,
     /// What the program writes, as it comes.
@@ -27,9 +27,9 @@ struct Screen {
 }
 
 /// Starts the program in a repository on a terminal of a size.
-fn start(repo: &TestRepo, (cols, rows): (u16, u16), args: &[&str]) -> (Box<dyn MasterPty + Send>, Box<dyn Child + Send + Sync>) {
+fn start(repo: &TestRepo, (cols, rows): (u16, u16), (args, variables): (&[&str], &[(&str, &str)])) -> (Box<dyn MasterPty + Send>, Box<dyn Child + Send + Sync>) {
     let pty = native_pty_system().openpty(PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }).unwrap();
-    let like = repo.command(env!("CARGO_BIN_EXE_teddy"));
+    let like = repo.teddy_command(&[]);
     let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_teddy"));
     command.env_clear();
     command.cwd(repo.path());
@@ -39,6 +39,7 @@ fn start(repo: &TestRepo, (cols, rows): (u16, u16), args: &[&str]) -> (Box<dyn M
     }
     command.env("TERM", "xterm-256color");
     command.env("GIT_EDITOR", "printf 'mine\\n' >");
+    variables.iter().for_each(|(name, value)| command.env(name, value));
     let child = pty.slave.spawn_command(command).unwrap();
     drop(pty.slave);
     (pty.master, child)
@@ -46,8 +47,13 @@ fn start(repo: &TestRepo, (cols, rows): (u16, u16), args: &[&str]) -> (Box<dyn M
 
 impl Screen {
     /// Starts the program in a repository on a screen of a size.
-    fn open(repo: &TestRepo, (cols, rows): (u16, u16), args: &[&str]) -> Screen {
-        let (master, child) = start(repo, (cols, rows), args);
+    pub fn open(repo: &TestRepo, size: (u16, u16), args: &[&str]) -> Screen {
+        Screen::open_with(repo, size, (args, &[]))
+    }
+
+    /// Starts the program with further variables.
+    pub fn open_with(repo: &TestRepo, (cols, rows): (u16, u16), (args, variables): (&[&str], &[(&str, &str)])) -> Screen {
+        let (master, child) = start(repo, (cols, rows), (args, variables));
         let mut reader = master.try_clone_reader().unwrap();
         let keys = master.take_writer().unwrap();
         let (sender, output) = channel();
@@ -64,7 +70,7 @@ impl Screen {
     }
 
     /// Waits until the screen has a text; returns the screen.
-    fn wait_for(&mut self, text: &str) -> String {
+    pub fn wait_for(&mut self, text: &str) -> String {
         let start = Instant::now();
         loop {
             let shown = self.shown();
@@ -77,20 +83,26 @@ impl Screen {
         }
     }
 
+    /// Waits until the program writes more.
+    pub fn read(&mut self) {
+        let bytes = self.output.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("nothing more comes:\n{}", self.shown()));
+        self.parser.process(&bytes);
+    }
+
     /// Returns what the screen shows, without blanks at the ends of lines.
-    fn shown(&self) -> String {
+    pub fn shown(&self) -> String {
         let lines: Vec<String> = self.parser.screen().contents().lines().map(|line| line.trim_end().to_owned()).collect();
         lines.join("\n")
     }
 
     /// Presses keys.
-    fn press(&mut self, keys: &str) {
+    pub fn press(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).unwrap();
         self.keys.flush().unwrap();
     }
 
     /// Waits for the end and returns the exit code; the screen has everything then.
-    fn end(&mut self) -> u32 {
+    pub fn end(&mut self) -> u32 {
         let code = self.child.wait().unwrap().exit_code();
         while let Ok(bytes) = self.output.recv_timeout(PATIENCE) {
             self.parser.process(&bytes);
@@ -151,7 +163,7 @@ fn what_is_switched_off_does_not_run() {
 fn a_review_whose_window_is_closed_ends_and_changes_nothing() {
     let repo = project();
     let plan = repo.beside("plan.md");
-    let (master, mut child) = start(&repo, (80, 24), &["execute", plan.to_str().unwrap()]);
+    let (master, mut child) = start(&repo, (80, 24), (&["execute", plan.to_str().unwrap()], &[]));
     let mut reader = master.try_clone_reader().unwrap();
     let (mut seen, mut buffer) = (String::new(), [0; 4096]);
     while !seen.contains("uit") {

@@ -1,0 +1,113 @@
+//! `retry` and `replay`: a recorded turn asked again, and run again.
+
+use crate::fake::{Fake, response, stream};
+use crate::plans::{create, edit, execute, plan};
+use crate::review::Screen;
+use crate::support::TestRepo;
+
+/// A project with a session whose turn 1 made b.txt.
+fn project() -> TestRepo {
+    let repo = TestRepo::new().file("a.txt", "one\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    repo.reply(&plan("Make b", &[create("b.txt", "b\n")])).reply(&plan("Make c", &[create("c.txt", "c\n")]));
+    for message in ["make b", "make c"] {
+        repo.done(&["plan", "-m", message]);
+        repo.done(&["execute", "-y"]);
+    }
+    repo
+}
+
+#[test]
+fn the_recorded_input_is_sent_again_byte_for_byte() {
+    let repo = project();
+    let fake = Fake::answering(&[stream(&plan("Make d", &[create("d.txt", "d\n")]), "stop", (1, 1))]);
+    // What is there today is not what was sent then.
+    repo.write("a.txt", "changed\n");
+    repo.configure(&format!("models:\n  other: {{ kind: openai, id: x, base_url: \"{}/v1\" }}\n", fake.origin));
+    let out = repo.teddy(&["retry", "2", "--model", "other"]);
+    out.check(0, &["Planned turn 2: Make d", "Session demo-retry-1 is in use now", "your files are not as they were"]);
+    let request = fake.requests().remove(0);
+    let body: serde_json::Value = serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap();
+    let recorded = |name: &str| repo.git(&["show", &format!("teddy/sessions/demo:{name}")]);
+    assert_eq!(body["messages"][0]["content"].as_str().unwrap().trim_end(), recorded("system_prompt.xml"));
+    let sent = body["messages"][1]["content"].as_str().unwrap();
+    assert_eq!(sent.trim_end(), format!("{}\n\n# Message\n\nmake c", recorded("input.md")));
+    for name in ["input.md", "user_prompt.txt", "system_prompt.xml", "turn.context"] {
+        assert_eq!(
+            repo.git(&["rev-parse", &format!("refs/teddy/drafts/demo-retry-1:{name}")]),
+            repo.git(&["rev-parse", &format!("teddy/sessions/demo:{name}")])
+        );
+    }
+    assert_eq!(repo.git(&["rev-parse", "teddy/sessions/demo-retry-1"]), repo.git(&["rev-parse", "teddy/sessions/demo~1"]));
+    repo.done(&["execute", "-y"]);
+    assert_eq!(repo.read("d.txt"), "d\n");
+}
+
+#[test]
+fn without_a_model_the_turns_own_is_asked_and_a_replay_says_the_same() {
+    let repo = project();
+    repo.teddy(&["retry", "1"]).check(3, &["b.txt"]);
+    assert_eq!(repo.json(&["status"], 0)["draft"]["title"], "Make b");
+    repo.done(&["switch", "demo"]);
+    repo.teddy(&["retry", "1"]).check(3, &["Session demo-retry-2 is in use now"]);
+}
+
+#[test]
+fn a_retry_that_fails_leaves_the_session_in_use() {
+    let repo = project();
+    let fake = Fake::answering(&[response("401 Unauthorized", "", "{}")]);
+    repo.configure(&format!("models:\n  other: {{ kind: openai, id: x, base_url: \"{}/v1\" }}\n", fake.origin));
+    repo.teddy(&["retry", "--model", "other"]).check(1, &["does not accept the key"]);
+    assert_eq!(repo.json(&["status"], 0)["session"], "demo");
+    repo.teddy(&["retry", "--model", "openai:x"]).check(1, &["has no key"]);
+    repo.teddy(&["retry", "0"]).check(1, &["turn 0 has no input"]);
+    repo.run_plan(&plan("By hand", &[create("e.txt", "e\n")]));
+    repo.teddy(&["retry"]).check(1, &["turn 3 has no recorded input: no model was asked"]);
+}
+
+#[test]
+fn a_plan_that_runs_again_makes_the_same_tree() {
+    let repo = project();
+    repo.done(&["context", "add", "a.txt"]);
+    repo.run_plan(&plan("More", &[edit("a.txt", "one", "two"), create("x.sh", "ls\n"), execute("echo made > made.txt")]));
+    // Whatever the files are by now.
+    repo.write("a.txt", "mine\n");
+    let before = repo.git(&["for-each-ref"]);
+    let value = repo.json(&["replay", "3", "-y"], 0);
+    assert_eq!((&value["turn"], &value["same"], &value["tree"]), (&3.into(), &true.into(), &value["expected"]));
+    assert_eq!(repo.read("a.txt"), "mine\n");
+    assert_eq!(repo.git(&["for-each-ref"]), before);
+    assert!(!repo.git(&["worktree", "list"]).contains("_replay"));
+}
+
+#[test]
+fn a_plan_that_does_something_else_each_time_is_found_out() {
+    let repo = project();
+    repo.run_plan(&plan("Roll", &[execute("od -An -N8 -tx1 /dev/urandom > dice.txt")]));
+    repo.teddy(&["replay", "@", "-y"]).check(1, &["turn 3 different", "dice.txt"]);
+}
+
+#[test]
+fn a_turn_in_which_nothing_ran_cannot_be_replayed() {
+    let repo = project();
+    repo.done(&["undo", "-y"]);
+    repo.teddy(&["replay", "3"]).check(1, &["no plan ran in turn 3: it is `restored`"]);
+    repo.teddy(&["replay", "0"]).check(1, &["no plan ran in turn 0"]);
+}
+
+#[test]
+fn what_the_user_left_out_stays_out() {
+    let repo = project();
+    std::fs::write(repo.beside("plan.md"), plan("Two", &[create("d.txt", "d\n"), create("e.txt", "e\n")])).unwrap();
+    let mut screen = Screen::open(&repo, (100, 30), &["execute", "../plan.md"]);
+    screen.wait_for("(q)uit ›");
+    screen.press("m");
+    screen.wait_for("2 of 2 actions");
+    screen.press("G s");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    assert!(repo.path().join("d.txt").exists() && !repo.path().join("e.txt").exists());
+    let approved = repo.done(&["show", "@", "approved.md"]);
+    assert!(approved.contains("d.txt") && !approved.contains("e.txt"), "{approved}");
+    repo.teddy(&["replay", "@"]).check(0, &["turn 3 same"]);
+}
