@@ -33,7 +33,7 @@ fn make_b() -> String {
 }
 
 #[test]
-fn the_last_step_yields_the_plan_and_each_is_recorded() {
+fn st14_the_last_step_yields_the_plan_and_the_steps_are_summed() {
     let repo = project();
     let fake = Fake::answering(&[stream("Mind the gap.", "stop", (1000, 0)), stream(&make_b(), "stop", (2000, 0))]);
     configure(&repo, &fake);
@@ -65,7 +65,7 @@ fn a_step_that_fails_keeps_what_ran() {
 }
 
 #[test]
-fn the_limit_of_the_session_stands_before_each_step() {
+fn st14_the_limit_of_the_session_stands_before_each_step() {
     let repo = project();
     let fake = Fake::answering(&[stream("Long.", "stop", (400_000, 0)), stream(&make_b(), "stop", (1, 1))]);
     configure(&repo, &fake);
@@ -89,7 +89,7 @@ fn all_mistakes_are_said_before_anything_is_sent() {
 }
 
 #[test]
-fn a_pipeline_of_a_repository_takes_trust_and_the_users_own_does_not() {
+fn st15_a_pipeline_of_a_repository_takes_trust_and_the_users_own_does_not() {
     let repo = project();
     let own = repo.beside("home/config/teddy/pipelines");
     repo.reply("Think.").reply(&make_b());
@@ -104,7 +104,7 @@ fn a_pipeline_of_a_repository_takes_trust_and_the_users_own_does_not() {
 }
 
 #[test]
-fn the_configured_pipeline_is_the_usual_way_and_its_recording_a_model() {
+fn st16_the_configured_pipeline_is_the_usual_way_and_its_recording_a_model() {
     let repo = project();
     let own = repo.beside("home/config/teddy/pipelines");
     std::fs::create_dir_all(&own).unwrap();
