@@ -67,7 +67,11 @@ pub(super) fn show(app: &App, planned: &Planned) -> anyhow::Result<()> {
         app.say(&format!("Planned turn {}: {}. Next: teddy execute", planned.turn, planned.title));
         return Ok(());
     }
-    app.warn(&format!("the plan of turn {} has {}:", planned.turn, counted(planned.diagnostics.len(), "mistake")));
+    let count = counted(planned.diagnostics.len(), "mistake");
+    app.warn(&match planned.title.as_str() {
+        "" => format!("the answer of turn {} is no plan; {count}:", planned.turn),
+        _ => format!("the plan of turn {} has {count}:", planned.turn),
+    });
     app.warn(&crate::session::report::errors(&planned.diagnostics));
     if let Some(outline) = &planned.outline {
         app.say(&format!("How the plan was read:\n{outline}"));

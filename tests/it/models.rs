@@ -197,7 +197,7 @@ fn an_answer_without_a_plan_is_rejected_and_execute_asks_again() {
     let repo = project();
     let fake = Fake::answering(&[stream("I'd rather talk about it.\n", "stop", (9, 9)), stream(&make_b(), "stop", (9, 9))]);
     repo.configure(&fake.config(""));
-    teddy(&repo, &["plan", "-m", "x"]).check(3, &["`teddy execute` records it as rejected and asks the model again"]);
+    teddy(&repo, &["plan", "-m", "x"]).check(3, &["the answer of turn 1 is no plan", "records it as rejected and asks the model again"]);
     teddy(&repo, &["execute", "-y"]).check(3, &["turn 1 rejected", "The model wrote another plan for turn 2: Make b"]);
     assert!(!repo.path().join("b.txt").exists());
     teddy(&repo, &["execute", "-y"]).check(0, &["turn 2 executed"]);
