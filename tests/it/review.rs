@@ -27,7 +27,11 @@ pub struct Screen {
 }
 
 /// Starts the program in a repository on a terminal of a size.
-fn start(repo: &TestRepo, (cols, rows): (u16, u16), (args, variables): (&[&str], &[(&str, &str)])) -> (Box<dyn MasterPty + Send>, Box<dyn Child + Send + Sync>) {
+fn start(
+    repo: &TestRepo,
+    (cols, rows): (u16, u16),
+    (args, variables): (&[&str], &[(&str, &str)]),
+) -> (Box<dyn MasterPty + Send>, Box<dyn Child + Send + Sync>) {
     let pty = native_pty_system().openpty(PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }).unwrap();
     let like = repo.teddy_command(&[]);
     let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_teddy"));
