@@ -25,6 +25,7 @@ mod prompts;
 mod publish;
 mod repairs;
 mod replan;
+mod replay;
 mod restore;
 mod retry;
 mod review;
