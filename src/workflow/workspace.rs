@@ -1,6 +1,8 @@
 //! The user's files as commits: what they are before a turn, on which commit that stands, and how
 //! a turn's result becomes the next one.
 
+use std::time::{Duration, Instant};
+
 use crate::git::object::{CommitId, NewCommit, TreeId};
 use crate::git::reference::Expected;
 use crate::git::snapshot::Snapshot;
@@ -23,6 +25,19 @@ pub struct Recorded {
     pub tree: TreeId,
     /// What the snapshot does not have.
     pub not_captured: Vec<NotCaptured>,
+    /// When the files were last seen to be so.
+    pub seen: Instant,
+}
+
+/// Files that were looked at so shortly ago are not looked at again: as much can change while they
+/// are looked at. What is written over is compared path by path in any case.
+const BLINK: Duration = Duration::from_millis(50);
+
+impl Recorded {
+    /// Returns whether the files were looked at just now.
+    pub fn is_fresh(&self) -> bool {
+        self.seen.elapsed() < BLINK
+    }
 }
 
 /// Returns what a snapshot does not have.
@@ -56,7 +71,7 @@ impl Project {
             if self.repository.missing(snapshot.tree, whole)?.is_empty() {
                 let not_captured = not_captured(&snapshot);
                 snapshot.keep.map_or(Ok(()), |keep| self.repository.release(&keep))?;
-                return Ok(Recorded { commit, tree: snapshot.tree, not_captured });
+                return Ok(Recorded { commit, tree: snapshot.tree, not_captured, seen: Instant::now() });
             }
             // `git gc` pruned what was found to exist before the ref reached it: everything is read anew.
             let _ = std::fs::remove_file(self.index(&self.repository.worktree_name()));

@@ -4,6 +4,10 @@ mod record;
 mod reject;
 pub(in crate::workflow) mod stage;
 
+use std::time::Instant;
+
+use anyhow::Context as _;
+
 use crate::git::object::CommitId;
 use crate::plan::Plan;
 use crate::plan::diagnostic::Diagnostic;
@@ -113,13 +117,16 @@ pub fn execute(project: &mut Project, wish: &Wish, user: &mut dyn User) -> anyho
     let _session_lock = project.lock_session(&session, "execute")?;
     project.recover_now(user)?;
     let tip = project.store().tip(&session)?;
-    let mut draft = project.store().draft(&tip)?;
-    if let Some(text) = &wish.plan {
-        draft = adopt(project, Start { tip: &tip, draft }, text, user)?;
-    }
-    anyhow::ensure!(draft.is_planned(), NoPlan(session));
-    anyhow::ensure!(project.is_own_draft(&tip, &draft), ForeignPlan(session));
-    let mut executed = execute_turn(project, &tip, draft, wish, user)?;
+    let start = Start { tip: &tip, draft: project.store().draft(&tip)? };
+    let case = match &wish.plan {
+        Some(text) => adopt(project, start, text, user)?,
+        None => {
+            anyhow::ensure!(start.draft.is_planned(), NoPlan(session));
+            anyhow::ensure!(project.is_own_draft(&tip, &start.draft), ForeignPlan(session));
+            open_case(project, start, None, user)?
+        }
+    };
+    let mut executed = go(project, case, wish, user)?;
     executed.asked = executed.asked.or(answer(project, &tip.session, &executed, user)?);
     Ok(executed)
 }
@@ -148,62 +155,69 @@ fn begin(project: &mut Project, text: &str, user: &mut dyn User) -> anyhow::Resu
     Ok(Ok(name))
 }
 
-/// Makes a plan from elsewhere the plan of the turn in progress.
-fn adopt(project: &Project, start: Start<'_>, text: &str, user: &mut dyn User) -> anyhow::Result<Draft> {
-    let Start { tip, mut draft } = start;
-    let lists = project.lists(&draft)?;
-    let recorded = project.record_locked(tip, user)?;
-    let caller = project.caller(tip, draft.meta.caller_turn_id)?;
-    let judged = project.judge(text, &Ground { tip, tree: recorded.tree, lists: &lists, caller: caller.as_ref() })?;
-    draft.meta.started = Some(crate::host::clock::stamp());
-    draft.artifacts.remove(artifact::INPUT);
-    keep_plan(&mut draft, text, &judged);
-    project.store().save_draft(tip, &mut draft)?;
-    Ok(draft)
+/// Makes a plan from elsewhere the plan of the turn in progress, and judges it.
+fn adopt<'a>(project: &Project, start: Start<'a>, text: &str, user: &mut dyn User) -> anyhow::Result<Case<'a>> {
+    let (plan, _) = crate::plan::parse(&crate::plan::repair::repair(text).text);
+    let mut case = judged_case(project, start, Reading { text, plan: &plan }, user)?;
+    case.draft.meta.started = Some(crate::host::clock::stamp());
+    case.draft.artifacts.remove(artifact::INPUT);
+    keep_plan(&mut case.draft, text, &case.judged);
+    project.store().save_draft(case.tip, &mut case.draft)?;
+    Ok(case)
 }
 
-/// Executes the plan of a turn in progress; the session is locked.
-///
-/// # Errors
-/// As for [`execute`].
-pub fn execute_turn(project: &Project, tip: &Turn, draft: Draft, wish: &Wish, user: &mut dyn User) -> anyhow::Result<Executed> {
-    let mut approved: Option<Approved> = None;
+/// Takes a plan through its review and everything after it; the session is locked.
+fn go(project: &Project, mut case: Case<'_>, wish: &Wish, user: &mut dyn User) -> anyhow::Result<Executed> {
     for _ in 0..MAX_REVIEWS {
-        let case = open_case(project, Start { tip, draft: draft.clone() }, approved.take(), user)?;
         if !case.judged.diagnostics().is_empty() {
             user.tell(Event::Rejected { diagnostics: case.judged.diagnostics() });
             return reject::reject(project, case, wish, user);
         }
-        let decision = review(project, &case, user)?;
-        let chosen = match decision {
+        let chosen = match review(project, &case, user)? {
             Decision::Quit => return Ok(left(&case)),
             Decision::Skip(words) => return decline(project, case, words, user),
             Decision::Run(chosen) => chosen,
         };
-        let now = project.snapshot(&forced(&chosen.plan, project))?;
-        if now.tree == case.recorded.tree {
+        if case.recorded.is_fresh() {
+            return record::run_and_record(project, case, chosen, user);
+        }
+        if project.snapshot(&forced(&chosen.plan, project))?.tree == case.recorded.tree {
+            case.recorded.seen = Instant::now();
             return record::run_and_record(project, case, chosen, user);
         }
         user.tell(Event::Warning("your files changed while the plan was reviewed; it is validated again"));
-        approved = Some(chosen);
+        case = open_case(project, Start { tip: case.tip, draft: case.draft }, Some(chosen), user)?;
     }
     anyhow::bail!("your files change all the time; nothing was run")
 }
 
-/// Records the user's files and judges the plan on them.
+/// Records the user's files and judges the draft's plan on them.
 fn open_case<'a>(project: &Project, start: Start<'a>, approved: Option<Approved>, user: &mut dyn User) -> anyhow::Result<Case<'a>> {
-    let Start { tip, draft } = start;
+    let written = start.draft.artifacts.text_or_empty(artifact::PLAN);
     // The raw answer, where there is one: what repair had to assume must be in the review again.
-    let text = draft.artifacts.text(artifact::REPLY).unwrap_or_else(|| draft.artifacts.text_or_empty(artifact::PLAN));
-    let (plan, _) = crate::plan::parse(&draft.artifacts.text_or_empty(artifact::PLAN));
-    let plan = approved.map_or(plan, |approved| approved.plan);
+    let text = start.draft.artifacts.text(artifact::REPLY).unwrap_or_else(|| written.clone());
+    let plan = approved.map_or_else(|| crate::plan::parse(&written).0, |approved| approved.plan);
+    judged_case(project, start, Reading { text: &text, plan: &plan }, user)
+}
+
+/// A plan's text, and what it says.
+struct Reading<'a> {
+    /// The text.
+    text: &'a str,
+    /// The plan.
+    plan: &'a Plan,
+}
+
+/// Records the user's files and judges a plan on them.
+fn judged_case<'a>(project: &Project, start: Start<'a>, reading: Reading<'_>, user: &mut dyn User) -> anyhow::Result<Case<'a>> {
+    let Start { tip, draft } = start;
     let recorded = {
         let _lock = project.enter("execute", user)?;
-        project.record(tip, &forced(&plan, project))?
+        project.record(tip, &forced(reading.plan, project)).context("recording your files")?
     };
     let lists = project.lists(&draft)?;
     let caller = project.caller(tip, draft.meta.caller_turn_id)?;
-    let judged = project.judge(&text, &Ground { tip, tree: recorded.tree, lists: &lists, caller: caller.as_ref() })?;
+    let judged = project.judge(reading.text, &Ground { tip, tree: recorded.tree, lists: &lists, caller: caller.as_ref() })?;
     Ok(Case { tip, draft, recorded, lists, caller, judged })
 }
 

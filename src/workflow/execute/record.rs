@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::stage::{Left, Reach, Scene, perform};
+use super::stage::{Left, Reach, Scene, perform, runs_commands};
 use super::{Case, Executed};
 use crate::config::settings::OnFailure;
 use crate::git::object::{CommitId, TreeId};
@@ -65,7 +65,12 @@ pub(super) fn run_and_record(project: &Project, mut case: Case<'_>, approved: Ap
 
     let _lock = project.enter("execute", user)?;
     interrupted_late(left.ran.interrupted)?;
-    let now = project.record(case.tip, &super::forced(&approved.plan, project))?;
+    // A command may have changed the user's files too, and takes its time.
+    let now = if case.recorded.is_fresh() && !runs_commands(&approved) {
+        case.recorded.clone()
+    } else {
+        project.record(case.tip, &super::forced(&approved.plan, project))?
+    };
     let (files, overlaps) = match project.fit(case.recorded.tree, now.tree, tree)? {
         Fit::Clean(files) => (Some(files), Vec::new()),
         Fit::Overlap(paths, _) => (None, shown(&paths)),

@@ -154,7 +154,7 @@ fn whole_worktree(project: &Project, scene: &Scene<'_>, opened: &Opened<'_>) -> 
 }
 
 /// Returns whether a command will run.
-fn runs_commands(approved: &Approved) -> bool {
+pub(super) fn runs_commands(approved: &Approved) -> bool {
     let chosen = approved.plan.actions.iter().zip(&approved.actions).filter(|(_, chosen)| **chosen);
     chosen.into_iter().any(|(action, _)| matches!(action.kind, Kind::Execute(_)))
 }
