@@ -21,6 +21,8 @@ use teddy::git::snapshot::limits::Limits;
 const SAMPLES: usize = 15;
 /// How many files are changed.
 const CHANGED: usize = 20;
+/// How a plan begins.
+const HEAD: &str = "# Change files\n\n## Rationale\n```text\nA bench.\n```\n\n## Action Plan\n\n";
 /// How many resources the input shows.
 const RESOURCES: usize = 200;
 
@@ -28,7 +30,7 @@ fn main() {
     let mut rows = vec![start_up()];
     for files in sizes() {
         let mut bench = Bench::new(files);
-        rows.extend([bench.switch(), bench.sync(), bench.turn(), bench.input(), bench.durability()]);
+        rows.extend([bench.sync(), bench.turn(), bench.restore(), bench.input(), bench.durability()]);
     }
     head("git");
     let missed = rows.into_iter().filter(|row| !row.print()).count();
@@ -91,7 +93,7 @@ impl Bench {
     /// Writes a plan that fits the files as they are.
     fn write_plan(&mut self) -> PathBuf {
         self.plan += 1;
-        let mut text = "# Change three files\n\n## Rationale\n```text\nA bench.\n```\n\n## Action Plan\n\n".to_owned();
+        let mut text = HEAD.to_owned();
         for n in [1, 10 + usize::try_from(self.plan).unwrap() % 10] {
             let file = self.workspace.file(n);
             let first = std::fs::read_to_string(&file).unwrap().lines().next().unwrap().to_owned();
@@ -107,33 +109,20 @@ impl Bench {
         plan
     }
 
-    /// Measures the switch of a worktree between two commits.
-    fn switch(&mut self) -> Row {
-        let commits = self.two_commits();
-        let (root, gits) = (self.workspace.beside("worktrees"), self.workspace.beside("gits"));
-        self.workspace.git(&["worktree", "add", "-q", "--detach", gits.to_str().unwrap()]);
-        let ours = |n: usize| {
-            let repository = Repository::open(&self.workspace.path()).unwrap();
-            repository.session_worktree(&root, "switched", commits[n % 2].parse().unwrap()).unwrap();
+    /// Measures a restore of 20 files as a command: snapshot, turn and files.
+    fn restore(&mut self) -> Row {
+        let shown = |n: usize| self.workspace.file(n * 7).strip_prefix(self.workspace.path()).unwrap().display().to_string();
+        let actions: Vec<String> = (0..CHANGED).map(|n| overwrite(&shown(n))).collect();
+        let plan = self.workspace.beside("plan.md");
+        std::fs::write(&plan, format!("{HEAD}{}", actions.concat())).unwrap();
+        self.teddy(&["execute", plan.to_str().unwrap(), "-y"]);
+        let mut n = 0;
+        let ours = || {
+            n += 1;
+            self.teddy(&[if n % 2 == 1 { "undo" } else { "redo" }]);
         };
-        let check_out = |n: usize| git_in(&gits, &self.home, &["checkout", "-q", "--detach", &commits[n % 2]]);
-        (0..3).for_each(|n| {
-            ours(n);
-            check_out(n);
-        });
-        let (mut n, mut m) = (0, 0);
-        let times = sample(
-            || {
-                n += 1;
-                ours(n);
-            },
-            || {
-                m += 1;
-                check_out(m);
-            },
-        );
-        self.workspace.git(&["worktree", "remove", gits.to_str().unwrap()]);
-        self.row("worktree switch, 20 (git checkout)", times, (1.0, 0.4))
+        let times = sample(ours, || self.workspace.git(&["status", "--short"]));
+        self.row("restore of 20 (git status)", times, if self.workspace.files < 10_000 { (4.0, 2.0) } else { (1.5, 0.9) })
     }
 
     /// Commits 20 changed files; returns the commits before and after, and stands at the first.
@@ -200,6 +189,13 @@ impl Bench {
         let times = sample(ours, || self.workspace.git(&["status", "--short"]));
         self.row("ten objects made durable (git status)", times, (f64::INFINITY, 0.5))
     }
+}
+
+/// Returns an action that replaces a file.
+fn overwrite(path: &str) -> String {
+    format!(
+        "### `CREATE`\n- **File Path:** [{path}](/{path})\n- **Description:** Replace it.\n- **Overwrite:** true\n\n````\nfn new() {{}}\n````\n\n"
+    )
 }
 
 /// Returns the middle of our and git's times, taken in turns.
