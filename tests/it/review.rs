@@ -243,3 +243,33 @@ fn a_session_is_chosen_from_a_list_and_leaving_changes_nothing() {
     screen.press("\x03");
     assert_eq!((screen.end(), current()), (130, "second".to_owned()), "{}", screen.shown());
 }
+
+#[test]
+fn a_terminal_that_goes_away_ends_the_review() {
+    let repo = project();
+    let pty = native_pty_system().openpty(PtySize { rows: 24, cols: 80, pixel_width: 0, pixel_height: 0 }).unwrap();
+    let like = repo.command(env!("CARGO_BIN_EXE_teddy"));
+    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_teddy"));
+    command.env_clear();
+    command.cwd(repo.path());
+    command.args(["execute", repo.beside("plan.md").to_str().unwrap()]);
+    like.get_envs().for_each(|(name, value)| command.env(name, value.unwrap_or_default()));
+    command.env("TERM", "xterm-256color");
+    let mut child = pty.slave.spawn_command(command).unwrap();
+    drop(pty.slave);
+    let mut reader = pty.master.try_clone_reader().unwrap();
+    let (mut shown, mut buffer) = (Vec::new(), [0; 4096]);
+    while !String::from_utf8_lossy(&shown).contains("(q)uit") {
+        let length = reader.read(&mut buffer).unwrap();
+        shown.extend_from_slice(&buffer[..length]);
+    }
+    drop((reader, pty.master));
+    let mut killer = child.clone_killer();
+    let (sender, ended) = channel();
+    std::thread::spawn(move || sender.send(child.wait().unwrap()));
+    if ended.recv_timeout(PATIENCE).is_err() {
+        killer.kill().unwrap();
+        panic!("the program goes on without a terminal");
+    }
+    assert!(!repo.path().join("hello.txt").exists());
+}
