@@ -16,6 +16,20 @@ impl Repository {
         Ok(CommitId(commit.id))
     }
 
+    /// Returns the commit that is so many first parents back.
+    ///
+    /// # Errors
+    /// Where a commit cannot be read or has no parent.
+    pub fn first_parent(&self, from: CommitId, back: u64) -> anyhow::Result<CommitId> {
+        let mut id = from.0;
+        for _ in 0..back {
+            let commit = self.gix.find_commit(id).during(format_args!("reading commit {id}"))?;
+            let parent = commit.parent_ids().next().map(gix::Id::detach);
+            id = parent.ok_or_else(|| anyhow::anyhow!("commit {id} has no parent"))?;
+        }
+        Ok(CommitId(id))
+    }
+
     /// Returns the commit that HEAD points at, or nothing on an unborn branch.
     ///
     /// # Errors

@@ -126,11 +126,10 @@ impl<'a> Store<'a> {
             },
         };
         let Some(back) = back else { return self.turn_by_revision(&tip, name) };
-        let last = tip.number();
-        match usize::try_from(back).ok().and_then(|back| self.history(tip).nth(back)) {
-            Some(turn) => turn,
-            None => Err(StoreError::NoTurn { session: session.clone(), turn: name.to_owned(), last }.into()),
+        if back > tip.number() {
+            return Err(no_turn(&tip, name));
         }
+        Turn::read(self.repository, session, self.repository.first_parent(tip.commit, back)?)
     }
 
     /// Returns the turn that a git expression names.
