@@ -24,7 +24,7 @@ const CLOSED: &[&str] = &[
     "git branch evil",
     "git tag evil",
     "git update-ref refs/heads/main 0000000000000000000000000000000000000000",
-    "git stash",
+    "git stash store -m x HEAD",
     "git update-ref -d refs/teddy/sessions/s",
     "rm -rf REPO/.git/objects/pack REPO/.git/HEAD && test ! -e REPO/.git/HEAD",
     "rm -rf REPO/.git/teddy && test ! -e REPO/.git/teddy",
