@@ -105,7 +105,7 @@ fn env_files_and_the_environment_of_git_are_not_read() {
     ground.repo.put(".env", format!("TEDDY_CONFIG={trap}\nOPENAI_BASE_URL=http://127.0.0.1:1\n"));
     ground.repo.put("git", format!("#!/bin/sh\nexec {trap}\n"));
     std::fs::set_permissions(ground.repo.path().join("git"), PermissionsExt::from_mode(0o755)).unwrap();
-    let path = format!(".:{}:{}", ground.repo.path().display(), std::env::var("PATH").unwrap());
+    let path = format!(".:{}:{}", ground.repo.path().display(), teddy::host::env::var("PATH").unwrap());
     let fsmonitor =
         [("GIT_CONFIG_COUNT", "1"), ("GIT_CONFIG_KEY_0", "core.fsmonitor"), ("GIT_CONFIG_VALUE_0", trap.as_str()), ("PATH", &path)];
     for variables in [&[("PATH", path.as_str())][..], &fsmonitor, &[("GIT_EXTERNAL_DIFF", &trap)], &[("GIT_SSH_COMMAND", &trap)]] {

@@ -20,18 +20,10 @@ fn trust_shows_what_it_allows_and_ends_with_any_change() {
     let script = "mkdir -p .teddy/prompts && echo '<evil/>' > .teddy/prompts/developer.xml";
     type Change<'a> = (&'a str, &'a dyn Fn());
     let changes: [Change<'_>; 5] = [
-        ("a byte of the configuration", &|| {
-            ground.repo.put(".teddy/config.yaml", "preview_command: cat \n");
-        }),
-        ("a new prompt", &|| {
-            ground.repo.put(".teddy/prompts/developer.xml", "<evil/>");
-        }),
-        ("bytes that are no text", &|| {
-            ground.repo.put(".teddy/prompts/developer.xml", [0xff]);
-        }),
-        ("other bytes that are no text", &|| {
-            ground.repo.put(".teddy/prompts/developer.xml", [0xfe]);
-        }),
+        ("a byte of the configuration", &|| ground.repo.write(".teddy/config.yaml", "preview_command: cat \n")),
+        ("a new prompt", &|| ground.repo.write(".teddy/prompts/developer.xml", "<evil/>")),
+        ("bytes that are no text", &|| ground.repo.write(".teddy/prompts/developer.xml", [0xff])),
+        ("other bytes that are no text", &|| ground.repo.write(".teddy/prompts/developer.xml", [0xfe])),
         ("a command of a plan", &|| assert_eq!(ground.execute(plan(&run(script))).code, 0)),
     ];
     for (name, change) in changes {

@@ -76,7 +76,7 @@ fn nothing_of_a_plan_moves_the_cursor() {
         };
         let tried = ground.execute(&text);
         assert!(tried.code >= 0 && tried.code != 101, "{name}: {}", tried.words);
-        let found = raw(&(plain + &&tried.words + &told(&ground, &[&["status"], &["diff"], &["diff", "--json"], &["show", "--json"]])));
+        let found = raw(&(plain + &tried.words + &told(&ground, &[&["status"], &["diff"], &["diff", "--json"], &["show", "--json"]])));
         if !found.is_empty() {
             wrong.push(format!("{name}: {found:?}"));
         }
