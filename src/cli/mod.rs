@@ -9,9 +9,11 @@ mod completions;
 mod context;
 mod demo;
 mod diff;
+mod du;
 mod execute;
 mod exit;
 mod export;
+mod gc;
 mod get_prompt;
 mod init;
 mod log;
@@ -112,6 +114,8 @@ commands! {
     Trust => trust,
     Adopt => adopt,
     Recover => recover,
+    Gc => gc,
+    Du => du,
     Demo => demo,
     Completions => completions,
     Man => man,

@@ -16,9 +16,15 @@ pub(super) struct Args {}
 pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
     let mut user = app.user(&project, false);
+    crate::host::shell::end_orphans();
     let found = project.recover_now(user.as_mut())?;
+    let locks = project.foreign_locks();
+    for lock in &locks {
+        let (path, seconds) = (lock.path.display(), lock.seconds);
+        app.warn(&format!("`{path}` is a lock of git's own, {seconds} s old; if no git is running, remove it"));
+    }
     if app.global.json {
-        app.print_json(&serde_json::json!({ "recovered": found }))?;
+        app.print_json(&serde_json::json!({ "recovered": found, "foreign_locks": locks }))?;
     } else if !found {
         app.say("There is nothing to recover.");
     }

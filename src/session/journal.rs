@@ -146,6 +146,17 @@ impl Journal {
         std::fs::read_to_string(self.folder.join("drafts").join(session.as_str())).ok()?.trim().parse().ok()
     }
 
+    /// Removes the second copy of a session's tip.
+    ///
+    /// # Errors
+    /// Where the file cannot be removed.
+    pub fn forget_tip(&self, session: &SessionName) -> std::io::Result<()> {
+        match std::fs::remove_file(self.tip_path(session.as_str())) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     /// Returns the second copy of a session's tip.
     pub fn tip(&self, session: &str) -> Option<CommitId> {
         std::fs::read_to_string(self.tip_path(session)).ok()?.trim().parse().ok()

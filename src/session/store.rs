@@ -213,16 +213,13 @@ impl<'a> Store<'a> {
         Ok(())
     }
 
-    /// Removes the turn in progress, whoever saved it.
-    ///
-    /// # Errors
-    /// Where the refs cannot be written.
-    pub fn discard_draft(&self, session: &SessionName) -> anyhow::Result<()> {
+    /// Removes the turn in progress, whoever saved it. One that cannot be removed, because git holds
+    /// `packed-refs.lock` say, is that of an older turn from now on and counts as none.
+    pub fn discard_draft(&self, session: &SessionName) {
         let name = session.draft_reference();
-        if self.repository.reference(&name)?.is_some() {
-            self.repository.delete_reference(&name, Expected::Any)?;
+        if matches!(self.repository.reference(&name), Ok(Some(_))) {
+            let _ = self.repository.delete_reference(&name, Expected::Any);
         }
-        Ok(())
     }
 
     /// Writes the objects of a turn; no ref moves.

@@ -110,7 +110,7 @@ impl Project {
             self.repository.move_reference(&self.published_reference(), Expected::Any, workspace, &turn.log)?;
         }
         fault::point("before-draft")?;
-        self.store().discard_draft(session)?;
+        self.store().discard_draft(session);
         fault::point("before-clear")?;
         journal.finish()?;
         fault::point("after-clear")?;

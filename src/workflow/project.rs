@@ -133,7 +133,8 @@ impl Project {
         }
         let last = std::fs::read_to_string(self.last_used()).ok().and_then(|text| SessionName::from_ref(text.trim()).ok());
         if let Some(last) = last
-            && self.repository.reference(&last.reference())?.is_some()
+            // A damaged ref is that of a session all the same; whoever changes something mends it first.
+            && self.repository.reference(&last.reference()).map_or(true, |commit| commit.is_some())
         {
             return Ok(last);
         }

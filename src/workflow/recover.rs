@@ -152,7 +152,7 @@ impl Project {
             self.repository.move_reference(&name, Expected::Any, workspace, "teddy: recovered")?;
         }
         self.journal().keep_tip(session, pending.commit)?;
-        self.store().discard_draft(session)?;
+        self.store().discard_draft(session);
         Ok(true)
     }
 

@@ -14,6 +14,14 @@ mod history;
 mod hostile;
 mod invoke;
 mod loops;
+mod concurrency;
+mod crash;
+mod disk;
+#[cfg(feature = "failpoints")]
+mod faults;
+#[path = "../storm/gale.rs"]
+mod gale;
+mod gc;
 mod merge;
 mod mistakes;
 mod models;
@@ -30,6 +38,9 @@ mod restore;
 mod retry;
 mod review;
 mod sessions;
+#[path = "../storm/rig.rs"]
+#[allow(dead_code, reason = "the storm uses more of it")]
+mod rig;
 mod snapshot;
 mod snapshot_random;
 mod storm;

@@ -11,8 +11,6 @@ use crate::rig::{Rig, Saver, body, each_file, fsck, lost, said, torn, verdict};
 pub struct Plan {
     /// How many processes are killed.
     pub kills: usize,
-    /// How many files the repository has.
-    pub files: usize,
     /// Where the random numbers begin.
     pub seed: u64,
     /// It ends after this time, however many kills there were.
@@ -136,6 +134,16 @@ fn strike(rig: &Rig, round: usize, dice: &mut Dice, durations: &mut BTreeMap<&'s
     command.stdout(output.try_clone().expect("a file")).stderr(output);
     let started = Instant::now();
     let mut child = command.spawn().expect("the program starts");
+    let intent = rig.path().join(".git/teddy/pending.json");
+    let wait = if dice.below(3) == 0 {
+        // Right into the writing of the user's files.
+        while !intent.exists() && child.try_wait().expect("a child").is_none() {
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        started.elapsed() + Duration::from_micros(dice.below(60_000) as u64)
+    } else {
+        wait
+    };
     while started.elapsed() < wait && child.try_wait().expect("a child").is_none() {
         std::thread::sleep(Duration::from_micros(500));
     }
@@ -160,7 +168,7 @@ fn strike(rig: &Rig, round: usize, dice: &mut Dice, durations: &mut BTreeMap<&'s
     durations.insert(name, usual.mul_f64(1.01));
     tally.kills += 1;
     *tally.by_command.entry(name).or_default() += 1;
-    tally.under_way += usize::from(rig.path().join(".git/teddy/pending.json").exists());
+    tally.under_way += usize::from(intent.exists());
 }
 
 /// Returns the paths without those that are there twice.

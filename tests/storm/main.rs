@@ -17,11 +17,10 @@ fn main() -> ExitCode {
         kills: usize::try_from(number(0, 1000)).expect("a number"),
         limit: Duration::from_secs(number(1, 3600)),
         seed: number(2, 1),
-        files: usize::try_from(number(3, 2000)).expect("a number"),
         look_every: 25,
     };
     let program = arguments.get(4).map_or(env!("CARGO_BIN_EXE_teddy"), String::as_str);
-    let rig = Arc::new(rig::Rig::new(program.as_ref(), plan.files));
+    let rig = Arc::new(rig::Rig::new(program.as_ref(), usize::try_from(number(3, 2000)).expect("a number")));
     let started = Instant::now();
     let tally = gale::storm(&rig, &plan);
     println!("seed {} after {:?}: {tally:#?}", plan.seed, started.elapsed());

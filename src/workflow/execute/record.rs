@@ -50,6 +50,7 @@ pub(super) struct Writing<'a> {
 
 /// Runs what was approved and records the turn.
 pub(super) fn run_and_record(project: &Project, mut case: Case<'_>, approved: Approved, user: &mut dyn User) -> anyhow::Result<Executed> {
+    anyhow::ensure!(!interrupt::requested(), "interrupted before anything was run");
     let folder = case.tip.session.folder();
     let scene = Scene { name: &folder, tip: case.tip, before: case.recorded.commit, tree: case.recorded.tree, reach: Reach::AsConfigured };
     let left = perform(project, &scene, &approved, user)?;

@@ -1,0 +1,54 @@
+//! `teddy gc`
+
+use std::process::ExitCode;
+
+use super::app::App;
+use super::exit;
+use crate::session::name::SessionName;
+use crate::workflow::gc::{Wish, gc};
+
+/// Give back room: worktrees that are idle, old undo data, loose objects
+///
+/// A worktree is made anew when it is needed. Undo data are saves that were set aside and snapshots of your files that
+/// no turn holds. Sessions stay, but for those that are named: they are forgotten with all that only they hold.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  teddy gc                      idle worktrees, old undo data, packing\n  teddy gc --idle-days 0        every worktree that is not in use\n  teddy gc old-session -y       forget a session"
+)]
+pub(super) struct Args {
+    /// Sessions to forget
+    #[arg(value_name = "SESSION")]
+    sessions: Vec<String>,
+    /// Remove worktrees that were not used for so many days
+    #[arg(long, value_name = "DAYS", default_value_t = 14)]
+    idle_days: u32,
+    /// Remove undo data that is older than so many days
+    #[arg(long, value_name = "DAYS", default_value_t = 30)]
+    undo_days: u32,
+    /// Don't ask before a session is forgotten
+    #[arg(short, long)]
+    yes: bool,
+}
+
+/// Gives back room and says what went.
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    let project = app.project()?;
+    let sessions = args.sessions.iter().map(|name| SessionName::from_ref(name)).collect::<Result<Vec<_>, _>>()?;
+    let question = format!("Forget {} and every turn of it?", args.sessions.join(", "));
+    if !sessions.is_empty() && !args.yes && !app.user(&project, false).confirm(&question, "-y")? {
+        app.say("Nothing was changed.");
+        return Ok(exit::DONE.into());
+    }
+    let mut user = app.user(&project, args.yes);
+    let done = gc(&project, &Wish { sessions, idle_days: args.idle_days, undo_days: args.undo_days }, user.as_mut())?;
+    if app.global.json {
+        app.print_json(&done)?;
+        return Ok(exit::DONE.into());
+    }
+    let mut text = String::new();
+    done.sessions.iter().for_each(|name| text.push_str(&format!("session {name}\n")));
+    done.worktrees.iter().for_each(|name| text.push_str(&format!("worktree {name}\n")));
+    app.print(text)?;
+    app.say(&format!("Removed {} undo files and {} old snapshots; loose objects are packed.", done.undo_files, done.snapshots));
+    Ok(exit::DONE.into())
+}

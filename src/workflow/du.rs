@@ -1,0 +1,72 @@
+//! Where the room goes: what TeDDy keeps for a repository, in git and beside it.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use serde::Serialize;
+
+use crate::git::command::Reach;
+use crate::workflow::gc::files_below;
+use crate::workflow::project::Project;
+
+/// What TeDDy keeps.
+#[derive(Debug, Clone, Serialize)]
+pub struct Usage {
+    /// Bytes of objects that only our refs reach.
+    pub objects: u64,
+    /// The worktrees.
+    pub worktrees: Vec<WorktreeUsage>,
+    /// Bytes below `teddy/undo`.
+    pub undo: u64,
+    /// Files with bytes of the user's that were set aside, to be looked at.
+    pub rescued: Vec<String>,
+    /// Bytes of indexes, copies and caches below `teddy`.
+    pub state: u64,
+}
+
+/// A worktree and its size.
+#[derive(Debug, Clone, Serialize)]
+pub struct WorktreeUsage {
+    /// The session.
+    pub session: String,
+    /// Where it is.
+    pub path: String,
+    /// Its bytes, what is ignored included.
+    pub bytes: u64,
+}
+
+/// Measures what TeDDy keeps; takes no lock.
+///
+/// # Errors
+/// Where git is not installed, or the worktrees cannot be listed.
+pub fn du(project: &Project) -> anyhow::Result<Usage> {
+    let repository = &project.repository;
+    let undo = repository.teddy_dir().join("undo");
+    let all = size(&repository.teddy_dir());
+    let worktree = |listed: crate::git::worktree::Listed| WorktreeUsage {
+        bytes: size(&listed.path),
+        session: listed.session,
+        path: listed.path.display().to_string(),
+    };
+    Ok(Usage {
+        objects: objects(project)?,
+        worktrees: repository.session_worktrees()?.into_iter().map(worktree).collect(),
+        undo: size(&undo),
+        rescued: files_below(&undo.join("rescued")).iter().map(|path| path.display().to_string()).collect(),
+        state: all - size(&undo),
+    })
+}
+
+/// Returns the bytes of the objects that nothing but our refs reaches.
+fn objects(project: &Project) -> anyhow::Result<u64> {
+    let mut command = project.repository.git(Reach::Local)?;
+    command.args(["rev-list", "--disk-usage", "--objects", "--glob=refs/teddy/*", "--not", "--branches", "--tags", "--remotes"]);
+    let output = command.output().context("starting git rev-list")?;
+    anyhow::ensure!(output.status.success(), "git rev-list failed: {}", String::from_utf8_lossy(&output.stderr).trim());
+    String::from_utf8_lossy(&output.stdout).trim().parse().context("reading what git rev-list says")
+}
+
+/// Returns the bytes of the files below a folder.
+fn size(folder: &Path) -> u64 {
+    files_below(folder).iter().filter_map(|path| Some(std::fs::symlink_metadata(path).ok()?.len())).sum()
+}

@@ -1,0 +1,183 @@
+//! Giving back room: worktrees that nobody used lately, undo data that has grown old, loose objects
+//! that fit into a pack. Never a session, unless it is named.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use anyhow::Context as _;
+use serde::Serialize;
+
+use crate::git::command::Reach;
+use crate::git::object::{CommitId, NewCommit};
+use crate::git::reference::Expected;
+use crate::git::worktree::Listed;
+use crate::host::clock;
+use crate::host::lock::Lock;
+use crate::session::name::SessionName;
+use crate::session::store::StoreError;
+use crate::workflow::project::Project;
+use crate::workflow::user::{Event, User};
+use crate::workflow::workspace::KEEPER;
+
+/// A day.
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// What is wanted.
+#[derive(Debug, Clone)]
+pub struct Wish {
+    /// Sessions to forget, with all that only they hold.
+    pub sessions: Vec<SessionName>,
+    /// Worktrees go that were not used for so many days.
+    pub idle_days: u32,
+    /// Undo data goes that is older than so many days.
+    pub undo_days: u32,
+}
+
+/// What was done.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Done {
+    /// Sessions that were forgotten.
+    pub sessions: Vec<String>,
+    /// Sessions whose worktree was removed; it is made anew when it is needed.
+    pub worktrees: Vec<String>,
+    /// Files of `teddy/undo` and damaged state that were removed.
+    pub undo_files: usize,
+    /// Snapshots of the workspace that no turn holds and that were forgotten.
+    pub snapshots: usize,
+}
+
+/// Gives back room.
+///
+/// # Errors
+/// Where a named session is not there or in use, or something cannot be removed or packed.
+pub fn gc(project: &Project, wish: &Wish, user: &mut dyn User) -> anyhow::Result<Done> {
+    let _lock = project.enter("gc", user)?;
+    let mut done = Done::default();
+    for session in &wish.sessions {
+        forget(project, session)?;
+        done.sessions.push(session.to_string());
+    }
+    for listed in project.repository.session_worktrees()? {
+        if is_idle(project, &listed, wish)? && remove_worktree(project, &listed.session, user)? {
+            done.worktrees.push(listed.session);
+        }
+    }
+    done.undo_files = remove_old(project, wish.undo_days)?;
+    done.snapshots = forget_snapshots(project, wish.undo_days)?;
+    pack(project)?;
+    Ok(done)
+}
+
+/// Removes a session: its refs, the copy of its tip, its worktree.
+fn forget(project: &Project, session: &SessionName) -> anyhow::Result<()> {
+    let Some(tip) = project.repository.reference(&session.reference())? else { return Err(StoreError::NoSession(session.clone()).into()) };
+    let _session_lock = project.lock_session(session, "gc")?;
+    project.repository.remove_session_worktree(session.as_str())?;
+    project.repository.delete_reference(&session.reference(), Expected::At(tip))?;
+    project.store().discard_draft(session);
+    project.journal().forget_tip(session)?;
+    Ok(())
+}
+
+/// Returns whether a worktree was not used for some time, or its session is gone.
+fn is_idle(project: &Project, listed: &Listed, wish: &Wish) -> anyhow::Result<bool> {
+    let session = SessionName::from_ref(&listed.session).ok();
+    let exists = match &session {
+        Some(session) => project.repository.reference(&session.reference())?.is_some(),
+        None => false,
+    };
+    let used = ["HEAD", "index", "logs/HEAD"].iter().filter_map(|name| age(&listed.git_dir.join(name))).min();
+    Ok(!exists || used.is_none_or(|age| age >= DAY * wish.idle_days))
+}
+
+/// Removes the worktree of a session that no process works on; false where one does.
+fn remove_worktree(project: &Project, session: &str, user: &mut dyn User) -> anyhow::Result<bool> {
+    let folder = project.repository.teddy_dir().join("locks").join(session);
+    let Ok(_session_lock) = Lock::take(&folder, "gc", Duration::ZERO) else {
+        user.tell(Event::Note(&format!("session `{session}` is in use; its worktree stays")));
+        return Ok(false);
+    };
+    let removed = project.repository.remove_session_worktree(session)?;
+    let _ = std::fs::remove_file(project.index(&format!("session-{}", session.replace('/', "-"))));
+    Ok(removed)
+}
+
+/// Removes files below `teddy/undo`, and damaged state that was put aside, once they are old.
+fn remove_old(project: &Project, days: u32) -> anyhow::Result<usize> {
+    let teddy = project.repository.teddy_dir();
+    let mut files = files_below(&teddy.join("undo"));
+    let aside = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("pending.json.bad"));
+    files.extend(std::fs::read_dir(&teddy).into_iter().flatten().flatten().map(|entry| entry.path()).filter(aside));
+    let mut removed = 0;
+    for path in files.iter().filter(|path| age(path).is_some_and(|age| age >= DAY * days)) {
+        std::fs::remove_file(path).with_context(|| format!("removing `{}`", path.display()))?;
+        removed += 1;
+    }
+    Ok(removed)
+}
+
+/// Forgets the old ones of the snapshots that are kept beside the sessions.
+fn forget_snapshots(project: &Project, days: u32) -> anyhow::Result<usize> {
+    let repository = &project.repository;
+    let oldest = clock::now().timestamp().as_second() - i64::from(days) * 24 * 60 * 60;
+    let mut forgotten = 0;
+    for reference in repository.references("refs/teddy/snapshots/")? {
+        let mut kept: Vec<CommitId> = Vec::new();
+        let (mut at, mut old) = (Some(reference.target), 0);
+        while let Some(id) = at {
+            let commit = repository.commit(id)?;
+            let keeper = commit.message.trim_end() == KEEPER;
+            // The newest one is the workspace as it was last recorded, however long ago.
+            let stays = kept.is_empty() || commit.seconds >= oldest;
+            if stays {
+                kept.extend(if keeper { commit.parents.first().copied() } else { Some(id) })
+            } else {
+                old += 1
+            }
+            at = commit.parents.get(1).copied().filter(|_| keeper);
+        }
+        if old > 0 {
+            let tip = chain(project, &kept)?;
+            repository.move_reference(&reference.name, Expected::At(reference.target), tip, "teddy: gc")?;
+            forgotten += old;
+        }
+    }
+    Ok(forgotten)
+}
+
+/// Makes one commit that reaches all of these, given newest first.
+fn chain(project: &Project, kept: &[CommitId]) -> anyhow::Result<CommitId> {
+    let (mut kept, message) = (kept.iter().rev(), format!("{KEEPER}\n"));
+    let mut tip = *kept.next().context("the newest snapshot is always kept")?;
+    for &commit in kept {
+        let tree = project.repository.commit(commit)?.tree;
+        tip = project.repository.write_commit(&NewCommit { tree, parents: &[commit, tip], message: &message, time: &clock::now() })?;
+    }
+    Ok(tip)
+}
+
+/// Puts loose objects into a pack; what no ref reaches is left to the user's own `git gc`.
+fn pack(project: &Project) -> anyhow::Result<()> {
+    let output = project.repository.git(Reach::Local)?.args(["repack", "-d", "-l", "-q"]).output().context("starting git repack")?;
+    anyhow::ensure!(output.status.success(), "git repack failed: {}", String::from_utf8_lossy(&output.stderr).trim());
+    Ok(())
+}
+
+/// Returns how long ago a file was changed.
+fn age(path: &Path) -> Option<Duration> {
+    let modified = std::fs::symlink_metadata(path).ok()?.modified().ok()?;
+    let now = SystemTime::UNIX_EPOCH + Duration::from_secs(u64::try_from(clock::now().timestamp().as_second()).ok()?);
+    Some(now.duration_since(modified).unwrap_or_default())
+}
+
+/// Returns every file below a folder, links not followed.
+pub(super) fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut folders = vec![folder.to_owned()];
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) { folders.push(entry.path()) } else { files.push(entry.path()) }
+        }
+    }
+    files
+}

@@ -1,0 +1,189 @@
+//! Many processes at once: several of TeDDy's, git's own housekeeping, the user's commits and saves.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::rig::{Rig, Saver, fsck, lost, said, torn};
+
+/// How many turns each session gets.
+const TURNS: usize = 4;
+/// The sessions, each with its own process.
+const SESSIONS: [&str; 3] = ["alpha", "beta", "gamma"];
+
+/// Returns a rig with the sessions.
+fn rig() -> Rig {
+    let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 100);
+    SESSIONS.iter().for_each(|session| drop(rig.must(&["new", session])));
+    rig
+}
+
+/// Writes a plan under a name of its own.
+fn plan(rig: &Rig, session: &str, turn: usize) -> String {
+    let files = [format!("{session}/{turn}.txt"), format!("{session}/same.txt")];
+    let path = rig.beside(&format!("{session}-{turn}.md"));
+    std::fs::rename(rig.plan(&format!("{session} {turn}"), &files, Some("true")), &path).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+/// Lets every session go through its turns at once, `beside` running all the time.
+fn sessions_beside(rig: &Rig, beside: &(dyn Fn(usize) + Sync)) -> Vec<String> {
+    let plans: Vec<Vec<String>> = SESSIONS.iter().map(|session| (0..TURNS).map(|turn| plan(rig, session, turn)).collect()).collect();
+    let (stop, wrong) = (AtomicBool::new(false), std::sync::Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        let noise = scope.spawn(|| {
+            for round in 0.. {
+                if stop.load(Ordering::SeqCst) {
+                    return;
+                }
+                beside(round);
+            }
+        });
+        let runs: Vec<_> = SESSIONS
+            .iter()
+            .zip(&plans)
+            .map(|(session, plans)| {
+                let wrong = &wrong;
+                scope.spawn(move || {
+                    for plan in plans {
+                        let done = (0..5).any(|_| {
+                            let output = rig.run(&["-s", session, "execute", plan, "-y", "--no-replan"]);
+                            // What `git gc --prune=now` takes away under a turn is an honest failure, and trying again is all it needs.
+                            let again = said(&output).contains("try again") || said(&output).contains("change all the time");
+                            if !output.status.success() && !again {
+                                wrong.lock().unwrap().push(format!("{session}: {}", said(&output)));
+                            }
+                            output.status.success()
+                        });
+                        if !done {
+                            wrong.lock().unwrap().push(format!("{session}: `{plan}` was not executed"));
+                        }
+                    }
+                })
+            })
+            .collect();
+        runs.into_iter().for_each(|run| run.join().unwrap());
+        stop.store(true, Ordering::SeqCst);
+        noise.join().unwrap();
+    });
+    let mut wrong = wrong.into_inner().unwrap();
+    wrong.extend(torn(rig));
+    wrong.extend(fsck(rig));
+    for session in SESSIONS {
+        let turns = rig.git(&["rev-list", "--first-parent", "--count", &format!("teddy/sessions/{session}")]);
+        if turns.parse::<usize>().unwrap() != TURNS + 1 {
+            wrong.push(format!("{session} has {turns} commits"));
+        }
+        if std::fs::read(rig.path().join(format!("{session}/{}.txt", TURNS - 1))).is_err() {
+            wrong.push(format!("{session}'s file is not there"));
+        }
+    }
+    wrong
+}
+
+#[test]
+fn sessions_go_on_beside_housekeeping_and_the_users_commits() {
+    let rig = rig();
+    let housekeeping: [&[&str]; 6] = [
+        &["pack-refs", "--all"],
+        &["-c", "gc.auto=1", "gc", "-q", "--auto", "--no-detach"],
+        &["repack", "-adq"],
+        &["worktree", "prune"],
+        &["commit", "-q", "--allow-empty", "-m", "Mine"],
+        &["gc", "-q"],
+    ];
+    let wrong = sessions_beside(&rig, &|round| {
+        let args = housekeeping[round % housekeeping.len()];
+        let output = rig.command("git").args(args).output().unwrap();
+        // git gives up where a file that it packs goes away; it must not be because of a ref or lock of ours.
+        let text = said(&output);
+        assert!(output.status.success() || !text.contains("refs/teddy"), "git {args:?}: {text}");
+    });
+    assert_eq!(wrong, [""; 0]);
+    let count: usize = rig.git(&["rev-list", "--count", "main"]).parse().unwrap();
+    assert!(count > 1, "the user's commits are there: {count}");
+}
+
+#[test]
+fn pruning_everything_at_once_corrupts_nothing() {
+    let rig = rig();
+    let wrong = sessions_beside(&rig, &|_| {
+        let _ = rig.command("git").args(["gc", "-q", "--prune=now"]).output().unwrap();
+        std::thread::sleep(Duration::from_millis(150));
+    });
+    assert_eq!(wrong, [""; 0]);
+}
+
+#[test]
+fn an_editor_that_saves_all_the_time_keeps_every_save() {
+    let rig = rig();
+    let saver = std::sync::Mutex::new(Saver::default());
+    let wrong = sessions_beside(&rig, &|round| {
+        saver.lock().unwrap().save(&rig, &Rig::file(round % 40), round % 2 == 0);
+        std::thread::sleep(Duration::from_millis(60));
+    });
+    assert_eq!(wrong, [""; 0]);
+    assert_eq!(lost(&rig, &saver.lock().unwrap()), [""; 0]);
+}
+
+#[test]
+fn linked_worktrees_have_their_own_files_and_share_the_sessions() {
+    let rig = rig();
+    let linked = rig.beside("linked");
+    rig.git(&["worktree", "add", "-q", linked.to_str().unwrap()]);
+    let plans: Vec<String> = (0..4).map(|turn| plan(&rig, SESSIONS[turn % 2], 10 + turn)).collect();
+    std::thread::scope(|scope| {
+        for (at, plan) in plans.iter().enumerate() {
+            let (rig, linked) = (&rig, &linked);
+            scope.spawn(move || {
+                let mut command = rig.teddy(&["-s", SESSIONS[at % 2], "execute", plan, "-y", "--no-replan"]);
+                let folder = if at % 2 == 0 { rig.path() } else { linked.clone() };
+                let output = command.current_dir(folder).output().unwrap();
+                assert!(output.status.success(), "{}", said(&output));
+            });
+        }
+    });
+    let there = |folder: &std::path::Path, name: &str| folder.join(name).exists();
+    assert!(there(&rig.path(), "alpha/10.txt") && there(&rig.path(), "alpha/12.txt") && !there(&rig.path(), "beta/11.txt"));
+    assert!(there(&linked, "beta/11.txt") && there(&linked, "beta/13.txt") && !there(&linked, "alpha/10.txt"));
+    assert_eq!(fsck(&rig), [""; 0]);
+}
+
+#[test]
+fn turns_of_one_session_come_one_after_another() {
+    let rig = rig();
+    let plans: Vec<String> = (0..4).map(|turn| plan(&rig, "alpha", 20 + turn)).collect();
+    let done = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for plan in &plans {
+            scope.spawn(|| {
+                let output = rig.run(&["-s", "alpha", "execute", plan, "-y", "--no-replan"]);
+                assert!(output.status.success(), "{}", said(&output));
+                done.fetch_add(1, Ordering::SeqCst);
+            });
+        }
+    });
+    assert_eq!(rig.git(&["rev-list", "--first-parent", "--count", "teddy/sessions/alpha"]), "5");
+    assert_eq!(done.into_inner(), 4);
+}
+
+#[test]
+fn readers_do_not_wait_and_writers_say_who_they_wait_for() {
+    let rig = rig();
+    rig.must(&["-s", "alpha", "execute", &plan(&rig, "alpha", 0), "-y"]);
+    let teddy = rig.path().join(".git/teddy");
+    let _lock = teddy::host::lock::Lock::take(&teddy, "execute", Duration::ZERO).unwrap();
+    let _session = teddy::host::lock::Lock::take(&teddy.join("locks/alpha"), "execute", Duration::ZERO).unwrap();
+    for args in [["status"].as_slice(), &["log"], &["show"], &["diff"], &["sessions"], &["context", "list"], &["export", "out"], &["du"]] {
+        let started = Instant::now();
+        let output = rig.teddy(&[["-s", "alpha"].as_slice(), args].concat()).env("TEDDY_LOCK_TIMEOUT", "60").output().unwrap();
+        assert!(output.status.success(), "{args:?}: {}", said(&output));
+        assert!(started.elapsed() < Duration::from_secs(30), "{args:?} waited");
+    }
+    let plan = plan(&rig, "beta", 0);
+    for args in [["new", "delta"].as_slice(), &["undo"], &["recover"], &["-s", "beta", "execute", &plan, "-y"], &["gc"]] {
+        let output = rig.teddy(args).env("TEDDY_LOCK_TIMEOUT", "0.1").output().unwrap();
+        assert_eq!(output.status.code(), Some(75), "{args:?}: {}", said(&output));
+        let holder = format!("busy: process {} (execute) is at work", std::process::id());
+        assert!(said(&output).contains(&holder), "{args:?}: {}", said(&output));
+    }
+}

@@ -1,0 +1,145 @@
+//! Kills at random moments, and state that is damaged between two commands.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::gale::{Plan, storm};
+use crate::rig::{Rig, Saver, each_file, said, verdict};
+
+/// Returns a rig with a session of two turns and a plan that waits.
+fn rig() -> Rig {
+    let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 20);
+    rig.must(&["new", "storm"]);
+    for tag in ["1", "2"] {
+        rig.must(&["execute", &rig.plan(tag, &[Rig::file(0), Rig::file(1)], None), "-y"]);
+    }
+    rig.must(&["plan", "--from", &rig.plan("3", &[Rig::file(0)], None)]);
+    rig
+}
+
+/// Returns a path below the git directory.
+fn inside(rig: &Rig, name: &str) -> PathBuf {
+    rig.path().join(".git").join(name)
+}
+
+#[test]
+fn a_short_storm_loses_nothing() {
+    let rig = Arc::new(Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 200));
+    let tally = storm(&rig, &Plan { kills: 24, seed: 5, limit: Duration::from_secs(60), look_every: 8 });
+    assert_eq!(tally.wrong, [""; 0], "{tally:#?}");
+    assert!(tally.kills > 4 && tally.saves > 0, "{tally:#?}");
+}
+
+/// Damages a file, and checks that a command that changes something puts all right.
+fn check_healed(name: &str, bytes: &[u8], expected: &str) {
+    let rig = rig();
+    let (state, tip) = (rig.users_state(), rig.git(&["rev-parse", "refs/teddy/sessions/storm"]));
+    std::fs::write(inside(&rig, name), bytes).unwrap();
+    let output = rig.run(&["recover"]);
+    assert!(output.status.success() && said(&output).contains(expected), "{name}: {}", said(&output));
+    assert_eq!(verdict(&rig, &Saver::default(), &state), [""; 0], "{name}");
+    assert_eq!(rig.git(&["rev-parse", "refs/teddy/sessions/storm"]), tip, "{name}");
+    rig.must(&["execute", &rig.plan("4", &[Rig::file(0)], None), "-y"]);
+    let again = rig.run(&["recover"]);
+    assert!(said(&again).contains("nothing to recover"), "{}", said(&again));
+}
+
+#[test]
+fn refs_without_a_commit_get_their_last_one_back() {
+    for bytes in [b"".as_slice(), b"\0\0\0", b"not an id\n", b"1234567890123456789012345678901234567890\n"] {
+        check_healed("refs/teddy/sessions/storm", bytes, "`refs/teddy/sessions/storm` was damaged and is at");
+    }
+    check_healed("refs/teddy/snapshots/main", b"", "was damaged and is at");
+    check_healed("refs/teddy/published/main", b"x", "was damaged and is at");
+    check_healed("refs/teddy/drafts/storm", b"1234567890123456789012345678901234567890\n", "was damaged and is at");
+}
+
+#[test]
+fn a_ref_is_mended_from_its_second_copy_when_its_log_is_gone() {
+    let rig = rig();
+    let tip = rig.git(&["rev-parse", "refs/teddy/sessions/storm"]);
+    std::fs::remove_dir_all(inside(&rig, "logs/refs/teddy")).unwrap();
+    std::fs::write(inside(&rig, "refs/teddy/sessions/storm"), "").unwrap();
+    rig.must(&["undo"]);
+    assert_eq!(rig.git(&["rev-parse", "refs/teddy/sessions/storm~1"]), tip);
+}
+
+#[test]
+fn a_lock_of_ours_is_removed_and_one_of_gits_is_only_named() {
+    check_healed("refs/teddy/sessions/storm.lock", b"", "removed the lock");
+    check_healed("refs/teddy/drafts/storm.lock", b"", "removed the lock");
+    let rig = rig();
+    for name in ["index.lock", "packed-refs.lock", "refs/heads/main.lock"] {
+        std::fs::write(inside(&rig, name), "").unwrap();
+    }
+    let output = rig.run(&["recover"]);
+    assert!(said(&output).contains("index.lock` is a lock of git's own"), "{}", said(&output));
+    rig.must(&["execute", "-y"]);
+    for name in ["index.lock", "packed-refs.lock", "refs/heads/main.lock"] {
+        assert!(inside(&rig, name).exists(), "{name} is not ours");
+    }
+}
+
+#[test]
+fn a_damaged_journal_is_put_aside() {
+    for bytes in [b"".as_slice(), b"{\"schema\":1", b"\xff\xfe", b"[]", b"{\"schema\":1,\"session\":\"../x\"}"] {
+        check_healed("teddy/pending.json", bytes, "the journal was damaged and is now");
+    }
+}
+
+#[test]
+fn no_damage_to_a_state_file_is_a_panic_or_stops_the_next_turn() {
+    let rig = rig();
+    let mut files = Vec::new();
+    each_file(&inside(&rig, "teddy"), &mut |path| files.push(path.to_owned()));
+    assert!(files.len() > 4, "{files:?}");
+    for file in files {
+        for bytes in [b"".as_slice(), b"\xff\0garbage\n", &[0; 4096]] {
+            std::fs::write(&file, bytes).unwrap();
+            for args in [["status"].as_slice(), &["log"], &["context", "list"], &["sessions"], &["recover"]] {
+                let output = rig.run(args);
+                assert_eq!(output.status.code(), Some(0), "{} {args:?}: {}", file.display(), said(&output));
+            }
+        }
+        rig.must(&["-s", "storm", "execute", &rig.plan("x", &[Rig::file(2)], None), "-y"]);
+    }
+}
+
+#[test]
+fn a_turn_with_broken_facts_is_named() {
+    let rig = rig();
+    let tree = rig.git(&["rev-parse", "teddy/sessions/storm^{tree}"]);
+    let index = rig.beside("index");
+    let git = |args: &[&str]| {
+        let output = rig.command("git").env("GIT_INDEX_FILE", &index).args(args).output().unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    git(&["read-tree", &tree]);
+    rig.write("broken.yaml", b"number: [[[");
+    let blob = git(&["hash-object", "-w", "broken.yaml"]);
+    git(&["update-index", "--cacheinfo", &format!("100644,{blob},meta.yaml")]);
+    let (tree, parent) = (git(&["write-tree"]), git(&["rev-parse", "teddy/sessions/storm"]));
+    let commit = git(&["commit-tree", &tree, "-p", &parent, "-m", "Broken"]);
+    git(&["update-ref", "refs/teddy/sessions/storm", &commit]);
+    for args in [["log"].as_slice(), &["undo"], &["execute", "-y"], &["status"]] {
+        let output = rig.run(args);
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {}", said(&output));
+        assert!(said(&output).contains("meta.yaml"), "{args:?}: {}", said(&output));
+    }
+    rig.must(&["new", "another"]);
+}
+
+#[test]
+fn a_pack_is_released_when_the_run_that_needs_it_is_over() {
+    let rig = rig();
+    let pack = inside(&rig, "objects/pack");
+    std::fs::create_dir_all(&pack).unwrap();
+    for (name, text) in [("dead", "teddy 4000000\n"), ("alive", &format!("teddy {}\n", std::process::id())), ("user", "mine\n")] {
+        std::fs::write(pack.join(format!("pack-{name}.keep")), text).unwrap();
+    }
+    rig.must(&["recover"]);
+    let there = |name: &str| pack.join(format!("pack-{name}.keep")).exists();
+    assert_eq!([there("dead"), there("alive"), there("user")], [false, true, true]);
+}

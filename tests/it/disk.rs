@@ -1,0 +1,192 @@
+//! Disks that are full or cannot be written: a clear error, nothing half done, and the next command
+//! works when there is room again. Parts that need a mount say so and pass where none is possible.
+
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use crate::rig::{Rig, Saver, said, verdict};
+
+/// A mount, gone when this is dropped.
+struct Mount(PathBuf);
+
+impl Mount {
+    /// Mounts a small file system in memory; nothing where that is not allowed.
+    fn small(rig: &Rig, at: &Path, size: &str) -> Option<Mount> {
+        std::fs::create_dir_all(at).unwrap();
+        Mount::run(rig, &["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs", at.to_str().unwrap()], at)
+    }
+
+    /// Runs `mount`.
+    fn run(rig: &Rig, args: &[&str], at: &Path) -> Option<Mount> {
+        let output = rig.command("mount").args(args).output().ok()?;
+        if !output.status.success() {
+            println!("skipped: nothing can be mounted here: {}", said(&output).trim());
+            return None;
+        }
+        Some(Mount(at.to_owned()))
+    }
+}
+
+impl Drop for Mount {
+    #[expect(clippy::disallowed_methods, reason = "a test starts programs itself")]
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+/// Returns a rig with a session of one turn.
+fn rig() -> Rig {
+    let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 20);
+    begin(&rig);
+    rig
+}
+
+/// Starts a session with one turn.
+fn begin(rig: &Rig) {
+    rig.must(&["new", "storm"]);
+    rig.must(&["execute", &rig.plan("1", &[Rig::file(0)], None), "-y"]);
+}
+
+/// Fills the rest of a file system, but for so many bytes; returns the file.
+fn fill(folder: &Path, leave: u64) -> PathBuf {
+    let path = folder.join("fill.ignored");
+    let stat = rustix::fs::statvfs(folder).unwrap();
+    let size = (stat.f_bavail * stat.f_frsize).saturating_sub(leave);
+    let file = std::fs::File::create(&path).unwrap();
+    rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, size.max(1)).unwrap();
+    path
+}
+
+/// Returns a plan with enough bytes to fill something.
+fn large(rig: &Rig) -> String {
+    let files: Vec<String> = (0..20).map(Rig::file).chain((0..40).map(|number| format!("more/{number}.txt"))).collect();
+    rig.plan("large", &files, Some("head -c 300000 /dev/urandom | base64 > noise.dat"))
+}
+
+/// Checks a failure: it says why, nothing is half done, and the same plan works when `relieve` was called.
+fn check(rig: &Rig, output: &Output, relieve: impl FnOnce()) {
+    let text = said(output);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    let why =
+        ["No space left on device", "Read-only file system", "Permission denied", "Operation not permitted", "File too large", "full"];
+    assert!(why.iter().any(|why| text.contains(why)), "the error does not say why: {text}");
+    assert!(!text.contains("panicked"), "{text}");
+    relieve();
+    let state = rig.users_state();
+    rig.must(&["recover"]);
+    assert_eq!(verdict(rig, &Saver::default(), &state), [""; 0], "after: {text}");
+    rig.must(&["execute", &large(rig), "-y"]);
+    assert_eq!(rig.git(&["rev-parse", "teddy/sessions/storm^2^{tree}"]), tree(rig));
+}
+
+/// Returns the tree of the files.
+fn tree(rig: &Rig) -> String {
+    let index = rig.beside("index");
+    let _ = std::fs::remove_file(&index);
+    let run = |args: &[&str]| rig.command("git").env("GIT_INDEX_FILE", &index).args(args).output().unwrap();
+    run(&["add", "-A"]);
+    String::from_utf8(run(&["write-tree"]).stdout).unwrap().trim().to_owned()
+}
+
+#[test]
+fn a_full_repository_is_an_error_before_the_turn() {
+    let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 20);
+    let git = rig.path().join(".git");
+    let aside = rig.beside("git");
+    std::fs::rename(&git, &aside).unwrap();
+    let Some(_mount) = Mount::small(&rig, &git, "8m") else { return };
+    assert!(rig.command("cp").arg("-a").arg(format!("{}/.", aside.display())).arg(&git).status().unwrap().success());
+    begin(&rig);
+    let (before, tip) = (tree(&rig), rig.git(&["rev-parse", "teddy/sessions/storm"]));
+    for leave in [0, 16 << 10, 48 << 10, 96 << 10, 192 << 10] {
+        let filler = fill(&git, leave);
+        let output = rig.run(&["execute", &large(&rig), "-y"]);
+        std::fs::remove_file(&filler).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{leave}: {}", said(&output));
+        assert_eq!(rig.git(&["rev-parse", "teddy/sessions/storm"]), tip, "{leave}");
+        assert_eq!(tree(&rig), before, "{leave}: {}", said(&output));
+    }
+    let filler = fill(&git, 0);
+    let output = rig.run(&["execute", &large(&rig), "-y"]);
+    check(&rig, &output, || std::fs::remove_file(&filler).unwrap());
+}
+
+#[test]
+fn a_full_workspace_is_brought_along_when_there_is_room() {
+    let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 20);
+    let Some(_mount) = Mount::small(&rig, &rig.path().join("more"), "1m") else { return };
+    rig.write("more/kept.txt", &crate::rig::body("kept"));
+    begin(&rig);
+    let filler = fill(&rig.path().join("more"), 0);
+    let output = rig.run(&["execute", &large(&rig), "-y"]);
+    assert!(said(&output).contains("teddy recover"), "{}", said(&output));
+    let again = rig.run(&["undo"]);
+    assert!(!again.status.success(), "what is not finished is not passed over: {}", said(&again));
+    check(&rig, &output, || std::fs::remove_file(&filler).unwrap());
+}
+
+#[test]
+fn full_folders_for_worktrees_and_temporary_files_are_errors() {
+    let rig = rig();
+    for (name, variable) in [("cache", "XDG_CACHE_HOME"), ("tmp", "TMPDIR")] {
+        let Some(_mount) = Mount::small(&rig, &rig.beside(name), "64k") else { return };
+        let _filler = fill(&rig.beside(name), 0);
+        let (before, tip) = (tree(&rig), rig.git(&["rev-parse", "teddy/sessions/storm"]));
+        let output = rig.teddy(&["execute", &large(&rig), "-y"]).env(variable, rig.beside(name)).output().unwrap();
+        if output.status.success() {
+            continue;
+        }
+        assert!(said(&output).contains("No space left") || tip != rig.git(&["rev-parse", "teddy/sessions/storm"]), "{}", said(&output));
+        if rig.git(&["rev-parse", "teddy/sessions/storm"]) == tip {
+            assert_eq!(tree(&rig), before);
+        }
+    }
+    rig.must(&["execute", &rig.plan("2", &[Rig::file(3)], None), "-y"]);
+    assert_eq!(verdict(&rig, &Saver::default(), &rig.users_state()), [""; 0]);
+}
+
+#[test]
+fn a_repository_that_cannot_be_written_is_an_error() {
+    let rig = rig();
+    let path = rig.path();
+    let top = path.to_str().unwrap();
+    let Some(mount) = Mount::run(&rig, &["--bind", top, top], &path) else { return };
+    assert!(rig.command("mount").args(["-o", "remount,ro,bind", top]).current_dir("/").status().unwrap().success());
+    let plan = large(&rig);
+    let output = rig.run(&["execute", &plan, "-y"]);
+    for args in [["log"].as_slice(), &["show"], &["sessions"]] {
+        let read = rig.run(args);
+        assert!(read.status.success(), "{args:?}: {}", said(&read));
+    }
+    check(&rig, &output, || drop(mount));
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_stops_the_publication_before_its_first_file() {
+    let rig = rig();
+    let folder = rig.path().join("d00");
+    let immutable = |sign: &str| rig.command("chattr").arg(sign).arg(&folder).output().is_ok_and(|output| output.status.success());
+    if !immutable("+i") {
+        return println!("skipped: `chattr +i` is not possible here");
+    }
+    let output = rig.run(&["execute", &large(&rig), "-y"]);
+    immutable("-i");
+    check(&rig, &output, || {});
+}
+
+#[test]
+fn a_limit_on_the_size_of_files_is_an_error() {
+    let rig = rig();
+    let plan = large(&rig);
+    for blocks in [0, 1, 4, 40] {
+        let script = format!("ulimit -f {blocks}; trap '' XFSZ; exec \"$0\" execute \"$1\" -y");
+        let output = rig.command("sh").args(["-c", &script]).arg(&rig.teddy).arg(&plan).output().unwrap();
+        assert_ne!(output.status.code(), Some(101), "{}", said(&output));
+        if output.status.success() {
+            continue;
+        }
+        rig.must(&["recover"]);
+        assert_eq!(verdict(&rig, &Saver::default(), &rig.users_state()), [""; 0], "{blocks}: {}", said(&output));
+    }
+    rig.must(&["execute", &plan, "-y"]);
+}

@@ -1,0 +1,206 @@
+//! Every point of the crash protocol, with a kill, an error and a user's save at it, under every kind
+//! of command; and one verdict. Only with the feature `failpoints`.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Output;
+
+use teddy::host::fault::POINTS;
+
+use crate::rig::{Rig, Saver, body, said, verdict};
+
+/// The file that plans write and the user saves.
+const CONTESTED: &str = "d00/f00.txt";
+
+/// What happens at a point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    Kill,
+    Error,
+    Edit,
+}
+
+/// What is under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Under {
+    Execute,
+    Restore,
+    New,
+    Recover,
+}
+
+/// A case: a rig that goes from case to case, and what is tried on it.
+struct Case<'a> {
+    rig: &'a Rig,
+    under: Under,
+    number: usize,
+}
+
+impl Case<'_> {
+    /// Runs the command with something armed.
+    fn run(&self, armed: &str) -> Output {
+        let name = format!("new-{}", self.number);
+        let plan = self.plan(self.number);
+        let args: Vec<&str> = match self.under {
+            Under::Execute => vec!["execute", &plan, "-y", "-s", "storm"],
+            Under::Restore => vec!["restore", "1", "-s", "storm"],
+            Under::New => vec!["new", &name],
+            Under::Recover => vec!["recover"],
+        };
+        self.rig.teddy(&args).env("FAILPOINTS", armed).output().unwrap()
+    }
+
+    /// Writes a plan that creates, overwrites and deletes.
+    fn plan(&self, number: usize) -> String {
+        let files = [CONTESTED.to_owned(), "d00/f01.txt".to_owned(), format!("made/{number}.txt")];
+        let command = format!("find made -name '*.txt' ! -name {number}.txt -delete");
+        self.rig.plan(&format!("{number}"), &files, Some(&command))
+    }
+
+    /// Makes something to recover.
+    fn crash(&self) {
+        let plan = self.plan(self.number + 10_000);
+        let output =
+            self.rig.teddy(&["execute", &plan, "-y", "-s", "storm"]).env("FAILPOINTS", "publish-after-exchange=return(kill)").output();
+        assert!(!output.unwrap().status.success());
+    }
+
+    /// Returns the tip of the session.
+    fn tip(&self) -> String {
+        self.rig.git(&["rev-parse", "refs/teddy/sessions/storm"])
+    }
+
+    /// Returns the tree of the user's files.
+    fn tree(&self) -> String {
+        let index = self.rig.beside("index");
+        let _ = std::fs::remove_file(&index);
+        let run = |args: &[&str]| self.rig.command("git").env("GIT_INDEX_FILE", &index).args(args).output().unwrap();
+        run(&["add", "-A"]);
+        String::from_utf8(run(&["write-tree"]).stdout).unwrap().trim().to_owned()
+    }
+
+    /// Lets a fault happen at a point; returns whether the command came by it, and what is wrong then.
+    fn check(&self, point: &str, fault: Fault) -> (bool, Vec<String>) {
+        let mut saver = Saver::default();
+        if self.under == Under::Recover || point.starts_with("recover-") {
+            self.crash();
+        }
+        let (users_state, before, tip) = (self.rig.users_state(), self.tree(), self.tip());
+        let crashed = self.rig.path().join(".git/teddy/pending.json").exists();
+        let witness = self.rig.beside("witness");
+        let _ = std::fs::remove_file(&witness);
+        let action = match fault {
+            Fault::Kill => "kill".to_owned(),
+            Fault::Error => "error".to_owned(),
+            Fault::Edit => format!("sh:{}", edit_script(self.rig, &witness, self.number).display()),
+        };
+        let output = self.run(&format!("{point}=1*return({action})"));
+        let reached = match fault {
+            Fault::Edit => witness.exists(),
+            Fault::Kill | Fault::Error => !output.status.success(),
+        };
+        if !reached {
+            return (false, Vec::new());
+        }
+        if fault == Fault::Edit {
+            saver.saved.insert((CONTESTED.to_owned(), format!("user {}", self.number)));
+        }
+        let mut wrong = Vec::new();
+        if fault == Fault::Error && !crashed && self.tip() == tip && self.tree() != before {
+            wrong.push(format!("G5 exit before the commit point, and the files are changed: {}", said(&output)));
+        }
+        for _ in 0..2 {
+            let recovered = self.rig.run(&["recover"]);
+            if !recovered.status.success() {
+                wrong.push(format!("G3 recover: {}", said(&recovered)));
+            }
+        }
+        let expected =
+            if crashed || self.tip() != tip { self.rig.git(&["rev-parse", &format!("{}^2^{{tree}}", self.tip())]) } else { before };
+        if fault != Fault::Edit && self.tree() != expected {
+            wrong.push("G3 the files are neither as before nor as after".to_owned());
+        }
+        wrong.extend(verdict(self.rig, &saver, &users_state));
+        let next = self.rig.plan("next", &["next.txt".to_owned()], None);
+        let output = self.rig.run(&["execute", &next, "-y", "-s", "storm"]);
+        if !output.status.success() {
+            wrong.push(format!("G8 the next command: {}", said(&output)));
+        }
+        (true, wrong)
+    }
+}
+
+/// Writes the script that is the user: it saves the contested file and leaves a witness.
+fn edit_script(rig: &Rig, witness: &Path, number: usize) -> std::path::PathBuf {
+    let (content, script) = (rig.beside("content"), rig.beside("edit.sh"));
+    std::fs::write(&content, body(&format!("user {number}"))).unwrap();
+    let target = rig.path().join(CONTESTED);
+    std::fs::write(&script, format!("cp {} {}\ntouch {}\n", content.display(), target.display(), witness.display())).unwrap();
+    script
+}
+
+/// Tries every point with every fault; returns the points that the command came by.
+fn matrix(under: Under) -> BTreeSet<&'static str> {
+    let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 20);
+    rig.must(&["new", "storm"]);
+    rig.must(&["execute", &rig.plan("first", &["d00/f02.txt".to_owned()], None), "-y"]);
+    let mut reached = BTreeSet::new();
+    let mut wrong = Vec::new();
+    for (at, point) in POINTS.into_iter().enumerate() {
+        for (nth, fault) in [Fault::Kill, Fault::Error, Fault::Edit].into_iter().enumerate() {
+            if nth > 0 && !reached.contains(point) {
+                continue;
+            }
+            // A restore to turn 1 must have something to do.
+            rig.must(&["execute", &rig.plan("ground", &[CONTESTED.to_owned(), "d00/f01.txt".to_owned()], None), "-y", "-s", "storm"]);
+            let case = Case { rig: &rig, under, number: at * 10 + nth };
+            let (came_by, found) = case.check(point, fault);
+            wrong.extend(found.into_iter().map(|what| format!("{point} {fault:?}: {what}")));
+            if came_by {
+                reached.insert(point);
+            }
+        }
+    }
+    assert_eq!(wrong, [""; 0], "{under:?}");
+    reached
+}
+
+#[test]
+fn an_execution_survives_every_fault() {
+    let reached = matrix(Under::Execute);
+    let all: BTreeSet<_> = POINTS.into_iter().collect();
+    assert_eq!(all.difference(&reached).collect::<Vec<_>>(), [&""; 0], "points that are never passed");
+}
+
+#[test]
+fn a_restore_survives_every_fault() {
+    assert!(matrix(Under::Restore).contains("publish-after-exchange"));
+}
+
+#[test]
+fn a_new_session_survives_every_fault() {
+    assert!(matrix(Under::New).contains("after-ref"));
+}
+
+#[test]
+fn a_recovery_survives_every_fault() {
+    assert!(matrix(Under::Recover).contains("recover-published"));
+}
+
+#[test]
+fn an_interrupt_before_the_ref_changes_nothing_and_after_it_finishes() {
+    let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 20);
+    rig.must(&["new", "storm"]);
+    for (number, (point, moves)) in
+        [("before-record", false), ("after-run", false), ("after-ref", true), ("publish-prepared", true)].iter().enumerate()
+    {
+        let case = Case { rig: &rig, under: Under::Execute, number };
+        let (before, tip) = (case.tree(), case.tip());
+        let output = case.run(&format!("{point}=1*return(interrupt)"));
+        assert_eq!(output.status.code(), Some(130), "{point}: {}", said(&output));
+        assert_eq!(case.tip() != tip, *moves, "{point}");
+        let expected = if *moves { rig.git(&["rev-parse", "teddy/sessions/storm^2^{tree}"]) } else { before };
+        assert_eq!(case.tree(), expected, "{point}");
+        assert!(!rig.path().join(".git/teddy/pending.json").exists(), "{point}");
+    }
+}

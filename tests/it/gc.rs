@@ -1,0 +1,68 @@
+//! `teddy gc` and `teddy du`.
+
+use crate::rig::{Rig, said};
+
+/// Returns a rig with sessions `one` and `two`, both with a worktree.
+fn rig() -> Rig {
+    let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 20);
+    for session in ["one", "two"] {
+        rig.must(&["new", session]);
+        rig.must(&["execute", &rig.plan(session, &[Rig::file(0)], None), "-y"]);
+    }
+    rig
+}
+
+#[test]
+fn idle_worktrees_go_and_come_back() {
+    let rig = rig();
+    assert_eq!(rig.must(&["gc"]), "", "nothing is idle yet");
+    assert_eq!(rig.must(&["gc", "--idle-days", "0"]), "worktree one\nworktree two");
+    assert_eq!(rig.git(&["worktree", "list"]).lines().count(), 1);
+    rig.must(&["execute", &rig.plan("again", &[Rig::file(1)], None), "-y"]);
+    assert_eq!(rig.git(&["worktree", "list"]).lines().count(), 2);
+    assert_eq!(rig.git(&["fsck", "--strict", "--no-dangling"]), "");
+}
+
+#[test]
+fn a_session_goes_only_when_it_is_named() {
+    let rig = rig();
+    rig.must(&["gc", "--idle-days", "0", "--undo-days", "0"]);
+    assert_eq!(rig.git(&["for-each-ref", "--format=%(refname)", "refs/teddy/sessions"]).lines().count(), 2);
+    let output = rig.run(&["gc", "one"]);
+    assert!(!output.status.success() && said(&output).contains("-y"), "{}", said(&output));
+    assert_eq!(rig.must(&["gc", "one", "-y"]), "session one");
+    assert_eq!(rig.git(&["for-each-ref", "--format=%(refname)", "refs/teddy/sessions"]), "refs/teddy/sessions/two");
+    let output = rig.run(&["gc", "one", "-y"]);
+    assert!(said(&output).contains("there is no session `one`"), "{}", said(&output));
+    assert!(said(&rig.run(&["recover"])).contains("nothing to recover"));
+}
+
+#[test]
+fn old_snapshots_are_forgotten_and_the_newest_stays() {
+    let rig = rig();
+    for number in 0..3 {
+        rig.write("mine.txt", format!("{number}\n").as_bytes());
+        rig.must(&["context"]);
+    }
+    let chain = || rig.git(&["rev-list", "--count", "--grep=Snapshots of the workspace", "refs/teddy/snapshots/main"]);
+    let newest = rig.git(&["rev-parse", "refs/teddy/snapshots/main^{tree}"]);
+    assert_ne!(chain(), "0");
+    let output = rig.must(&["gc", "--json"]);
+    assert!(output.contains("\"snapshots\": 0"), "{output}");
+    let command = rig.teddy(&["gc", "--json"]).env("TEDDY_NOW", "2040-01-01T00:00:00Z").output().unwrap();
+    assert!(command.status.success(), "{}", said(&command));
+    assert_eq!(chain(), "0");
+    assert_eq!(rig.git(&["rev-parse", "refs/teddy/snapshots/main^{tree}"]), newest);
+}
+
+#[test]
+fn room_is_measured_and_saves_that_were_set_aside_are_named() {
+    let rig = rig();
+    let rescued = rig.path().join(".git/teddy/undo/rescued");
+    std::fs::create_dir_all(&rescued).unwrap();
+    std::fs::write(rescued.join("1-a.txt"), "mine").unwrap();
+    let output = rig.run(&["du"]);
+    assert!(said(&output).contains("worktree two") && said(&output).contains("1-a.txt"), "{}", said(&output));
+    let usage: serde_json::Value = serde_json::from_str(&rig.must(&["du", "--json"])).unwrap();
+    assert!(usage["objects"].as_u64() > Some(500) && usage["undo"] == 4, "{usage}");
+}
