@@ -8,6 +8,9 @@ use gix::objs::{Kind, Write, WriteTo};
 use super::During;
 use super::repository::Repository;
 
+/// How often an object is tried to be written.
+const MOST_ATTEMPTS: u32 = 4;
+
 /// Makes a typed object id: hexadecimal when shown, parsed or stored.
 macro_rules! object_id {
     ($name:ident, $doc:literal) => {
@@ -163,7 +166,7 @@ impl Repository {
     /// Writes an object even where it exists loose already: its new file time keeps a `git gc`
     /// that runs beside us from pruning what the coming ref will reach.
     pub(in crate::git) fn write_raw(&self, kind: Kind, bytes: &[u8]) -> anyhow::Result<gix::ObjectId> {
-        self.gix.objects.write_buf(kind, bytes).map_err(|error| anyhow::anyhow!("{error}").context("writing an object"))
+        persist(|| self.gix.objects.write_buf(kind, bytes))
     }
 
     /// Reads a commit.
@@ -258,6 +261,18 @@ impl Repository {
     /// Returns the id of the empty tree.
     pub fn empty_tree(&self) -> TreeId {
         TreeId(self.gix.empty_tree().id)
+    }
+}
+
+/// Writes objects, once more where `git gc` removed the empty folder under the first attempt.
+pub(in crate::git) fn persist<T>(write: impl Fn() -> Result<T, gix::Error>) -> anyhow::Result<T> {
+    let mut attempt = 1;
+    loop {
+        match write() {
+            Ok(written) => return Ok(written),
+            Err(_) if attempt < MOST_ATTEMPTS => attempt += 1,
+            Err(error) => return Err(error).during("writing an object"),
+        }
     }
 }
 

@@ -18,6 +18,7 @@ use gix::zlib::stream::deflate;
 use rustix::fs::{AtFlags, Timespec, Timestamps, UTIME_NOW};
 
 use super::During;
+use super::object::persist;
 use super::repository::Repository;
 
 /// More new objects than this become a pack.
@@ -131,7 +132,7 @@ impl Sink {
 fn write_loose(gix: &gix::Repository, new: &[(ObjectId, Kind, Vec<u8>)]) -> anyhow::Result<()> {
     let write = |gix: &gix::Repository, part: &[(ObjectId, Kind, Vec<u8>)]| -> anyhow::Result<()> {
         for (id, kind, data) in part {
-            gix.objects.write_buf_with_known_id(*kind, data, *id).map_err(|e| anyhow::anyhow!("{e}").context("writing an object"))?;
+            persist(|| gix.objects.write_buf_with_known_id(*kind, data, *id))?;
         }
         Ok(())
     };

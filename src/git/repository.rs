@@ -14,8 +14,14 @@ pub struct Repository {
 
 /// Settings that hold for our own handle, whatever the configuration says: a file that does not
 /// round-trip is recorded all the same, and a log line needs somebody who wrote it.
-const OVERRIDES: [&str; 3] =
-    ["core.safecrlf=false", "gitoxide.committer.nameFallback=TeDDy", "gitoxide.committer.emailFallback=teddy@localhost"];
+const OVERRIDES: [&str; 5] = [
+    "core.safecrlf=false",
+    "gitoxide.committer.nameFallback=TeDDy",
+    "gitoxide.committer.emailFallback=teddy@localhost",
+    // The user's own git may be packing refs; milliseconds.
+    "core.packedRefsTimeout=5000",
+    "core.filesRefLockTimeout=2000",
+];
 
 /// Why a folder is not fit.
 #[derive(Debug, thiserror::Error)]
