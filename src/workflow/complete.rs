@@ -70,6 +70,7 @@ impl Project {
         if let Some(files) = needed {
             self.keep_target(files, turn)?;
         }
+        self.check_whole(session, turn.new)?;
         fault::point("before-objects-sync")?;
         sync(&self.repository.common_dir(), &[]).context("making the turn's objects durable")?;
         if let Some(files) = needed {
@@ -85,7 +86,7 @@ impl Project {
                 return Err(not_moved(session, error));
             }
         }
-        if let Err(error) = self.is_whole(turn.new) {
+        if let Err(error) = self.check_whole(session, turn.new) {
             self.take_back(session, turn)?;
             journal.finish()?;
             return Err(error);
@@ -129,19 +130,30 @@ impl Project {
         self.keep(commit)
     }
 
-    /// Checks that no object of a turn was pruned between its writing and its ref.
-    fn is_whole(&self, commit: CommitId) -> anyhow::Result<()> {
-        let repository = &self.repository;
-        let turn = repository.commit(commit)?;
-        let mut missing = repository.missing(turn.tree, repository.empty_tree())?;
-        for parent in &turn.parents {
-            let tree = repository.commit(*parent)?.tree;
-            if turn.parents.first() != Some(parent) {
-                missing.extend(repository.missing(tree, self.kept_tree()?)?);
-            }
+    /// Checks that no object of a turn was pruned since it was written.
+    fn check_whole(&self, session: &SessionName, commit: CommitId) -> anyhow::Result<()> {
+        if self.is_whole(commit).unwrap_or(false) {
+            return Ok(());
         }
-        anyhow::ensure!(missing.is_empty(), "`git gc` removed objects of the turn while it was recorded; nothing was changed, try again");
-        Ok(())
+        // They name what is gone.
+        for index in [self.repository.worktree_name(), format!("session-{}", session.as_str().replace('/', "-"))] {
+            let _ = std::fs::remove_file(self.index(&index));
+        }
+        anyhow::bail!("`git gc` removed objects of the turn while it was recorded; nothing was changed, try again")
+    }
+
+    /// Returns whether everything of a turn is there that was not there before it.
+    fn is_whole(&self, commit: CommitId) -> anyhow::Result<bool> {
+        // What this process has read or mapped says nothing about what is still on disk.
+        let fresh = Repository::open(self.repository.workdir())?;
+        let turn = fresh.commit(commit)?;
+        if !fresh.missing(turn.tree, fresh.empty_tree())?.is_empty() {
+            return Ok(false);
+        }
+        let Some(&workspace) = turn.parents.get(1) else { return Ok(true) };
+        let workspace = fresh.commit(workspace)?;
+        let parents = turn.parents.iter().chain(&workspace.parents).all(|&parent| fresh.has(parent));
+        Ok(parents && fresh.missing(workspace.tree, self.kept_tree()?)?.is_empty())
     }
 
     /// Takes a session's ref back to where it was before a turn.

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::git::object::{CommitId, NewCommit, TreeId};
 use crate::git::reference::Expected;
+use crate::git::repository::Repository;
 use crate::git::snapshot::Snapshot;
 use crate::host::{clock, fault};
 use crate::session::meta::NotCaptured;
@@ -66,9 +67,11 @@ impl Project {
             let snapshot = self.snapshot(force)?;
             let commit = self.place(snapshot.tree, tip)?;
             fault::point("before-snapshot-ref")?;
-            self.keep(commit)?;
-            fault::point("after-snapshot-ref")?;
-            if self.repository.missing(snapshot.tree, whole)?.is_empty() {
+            // Looked at before the ref moves, so that its log names nothing that is gone, and after it, for what
+            // was pruned in between.
+            let is_there = || self.is_there(commit, snapshot.tree, whole).unwrap_or(false);
+            if is_there() && self.keep(commit).map(|()| is_there())? {
+                fault::point("after-snapshot-ref")?;
                 let not_captured = not_captured(&snapshot);
                 snapshot.keep.map_or(Ok(()), |keep| self.repository.release(&keep))?;
                 return Ok(Recorded { commit, tree: snapshot.tree, not_captured, seen: Instant::now() });
@@ -77,6 +80,12 @@ impl Project {
             let _ = std::fs::remove_file(self.index(&self.repository.worktree_name()));
         }
         anyhow::bail!("`git gc` removes objects as fast as they are written; try again when it has ended")
+    }
+
+    /// Returns whether a commit and its tree are on disk, as far as the tree differs from one that is whole.
+    fn is_there(&self, commit: CommitId, tree: TreeId, whole: TreeId) -> anyhow::Result<bool> {
+        let fresh = Repository::open(self.repository.workdir())?;
+        Ok(fresh.commit(commit)?.parents.iter().all(|&parent| fresh.has(parent)) && fresh.missing(tree, whole)?.is_empty())
     }
 
     /// Returns a commit with this tree: HEAD, the newest workspace commit, or a new one on them.
