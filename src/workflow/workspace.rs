@@ -3,6 +3,8 @@
 
 use std::time::{Duration, Instant};
 
+use anyhow::Context as _;
+
 use crate::git::object::{CommitId, NewCommit, TreeId};
 use crate::git::reference::Expected;
 use crate::git::repository::Repository;
@@ -69,8 +71,8 @@ impl Project {
             fault::point("before-snapshot-ref")?;
             // Looked at before the ref moves, so that its log names nothing that is gone, and after it, for what
             // was pruned in between.
-            let is_there = || self.is_there(commit, snapshot.tree, whole).unwrap_or(false);
-            if is_there() && self.keep(commit).map(|()| is_there())? {
+            let is_there = || self.is_there(commit, snapshot.tree, whole);
+            if is_there()? && self.keep(commit).and_then(|()| is_there())? {
                 fault::point("after-snapshot-ref")?;
                 let not_captured = not_captured(&snapshot);
                 snapshot.keep.map_or(Ok(()), |keep| self.repository.release(&keep))?;
@@ -85,7 +87,10 @@ impl Project {
     /// Returns whether a commit and its tree are on disk, as far as the tree differs from one that is whole.
     fn is_there(&self, commit: CommitId, tree: TreeId, whole: TreeId) -> anyhow::Result<bool> {
         let fresh = Repository::open(self.repository.workdir())?;
-        Ok(fresh.commit(commit)?.parents.iter().all(|&parent| fresh.has(parent)) && fresh.missing(tree, whole)?.is_empty())
+        // A ref whose commit went is mended by the next command; nothing may be built on it.
+        fresh.reference(&self.kept_reference()).context("`git gc` removed what was just recorded; try again")?;
+        let Ok(found) = fresh.commit(commit) else { return Ok(false) };
+        Ok(found.parents.iter().all(|&parent| fresh.has(parent)) && fresh.missing(tree, whole)?.is_empty())
     }
 
     /// Returns a commit with this tree: HEAD, the newest workspace commit, or a new one on them.
