@@ -222,6 +222,12 @@ pub fn lost(rig: &Rig, saver: &Saver) -> Vec<String> {
     let reachable: BTreeSet<&str> = objects.lines().filter_map(|line| line.split(' ').next()).collect();
     let mut kept = Vec::new();
     each_file(&rig.path().join(".git/teddy/undo"), &mut |path| kept.push(std::fs::read(path).unwrap_or_default()));
+    // What was moved aside when a publication was killed, until a recovery puts it back or into `undo`.
+    each_file(&rig.path(), &mut |path| {
+        if path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(".teddy-tmp-")) {
+            kept.push(std::fs::read(path).unwrap_or_default());
+        }
+    });
     let repository = Repository::open(&rig.path()).expect("a repository");
     let is_lost = |tag: &str| {
         let bytes = body(tag);
