@@ -4,24 +4,24 @@
 mod agents;
 mod change;
 mod command;
+mod concurrency;
 mod context;
+mod crash;
 mod demo;
+mod disk;
 mod execute;
 mod fake;
+#[cfg(feature = "failpoints")]
+mod faults;
 mod fingerprint;
 mod formats;
+#[path = "../storm/gale.rs"]
+mod gale;
+mod gc;
 mod history;
 mod hostile;
 mod invoke;
 mod loops;
-mod concurrency;
-mod crash;
-mod disk;
-#[cfg(feature = "failpoints")]
-mod faults;
-#[path = "../storm/gale.rs"]
-mod gale;
-mod gc;
 mod merge;
 mod mistakes;
 mod models;
@@ -37,10 +37,10 @@ mod replay;
 mod restore;
 mod retry;
 mod review;
-mod sessions;
 #[path = "../storm/rig.rs"]
 #[allow(dead_code, reason = "the storm uses more of it")]
 mod rig;
+mod sessions;
 mod snapshot;
 mod snapshot_random;
 mod storm;
