@@ -4,6 +4,7 @@ use std::io;
 
 use dialoguer::Select;
 use dialoguer::console::Term;
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
 /// Asks which of these rows is meant, the first one at the cursor; nothing where the person leaves with escape or `q`.
 ///
@@ -11,8 +12,34 @@ use dialoguer::console::Term;
 /// The terminal is gone, or ctrl-c.
 pub fn choose(question: &str, rows: &[String]) -> io::Result<Option<usize>> {
     let screen = Term::stderr();
+    let _keys = Keys::take()?;
     let chosen = Select::new().with_prompt(question).items(rows).default(0).interact_on_opt(&screen);
     // Where it is interrupted, the library leaves the cursor hidden.
     screen.show_cursor()?;
     chosen.map_err(|dialoguer::Error::IO(error)| error)
+}
+
+/// Keys that reach the list from before it is drawn on: a ctrl-c in between would be a signal, and the list would wait
+/// for a key for ever.
+struct Keys {
+    /// How the terminal was.
+    before: Termios,
+}
+
+impl Keys {
+    /// Takes the keys.
+    fn take() -> io::Result<Keys> {
+        let before = tcgetattr(io::stdin())?;
+        let mut now = before.clone();
+        now.local_modes -= LocalModes::ISIG | LocalModes::ICANON | LocalModes::ECHO;
+        tcsetattr(io::stdin(), OptionalActions::Now, &now)?;
+        Ok(Keys { before })
+    }
+}
+
+impl Drop for Keys {
+    fn drop(&mut self) {
+        // A terminal that is gone has no modes.
+        let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.before);
+    }
 }

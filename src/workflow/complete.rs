@@ -150,9 +150,11 @@ impl Project {
         if !fresh.missing(turn.tree, fresh.empty_tree())?.is_empty() {
             return Ok(false);
         }
-        let Some(&workspace) = turn.parents.get(1) else { return Ok(true) };
-        let workspace = fresh.commit(workspace)?;
-        let parents = turn.parents.iter().chain(&workspace.parents).all(|&parent| fresh.has(parent));
+        let Some(&id) = turn.parents.get(1) else { return Ok(true) };
+        let workspace = fresh.commit(id)?;
+        // The user's own commit may stand at the edge of a shallow clone.
+        let above: &[CommitId] = if fresh.head()? == Some(id) { &[] } else { &workspace.parents };
+        let parents = turn.parents.iter().chain(above).all(|&parent| fresh.has(parent));
         Ok(parents && fresh.missing(workspace.tree, self.kept_tree()?)?.is_empty())
     }
 

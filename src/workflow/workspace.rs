@@ -90,7 +90,9 @@ impl Project {
         // A ref whose commit went is mended by the next command; nothing may be built on it.
         fresh.reference(&self.kept_reference()).context("`git gc` removed what was just recorded; try again")?;
         let Ok(found) = fresh.commit(commit) else { return Ok(false) };
-        Ok(found.parents.iter().all(|&parent| fresh.has(parent)) && fresh.missing(tree, whole)?.is_empty())
+        // The user's own commit may stand at the edge of a shallow clone.
+        let has_parents = fresh.head()? == Some(commit) || found.parents.iter().all(|&parent| fresh.has(parent));
+        Ok(has_parents && fresh.missing(tree, whole)?.is_empty())
     }
 
     /// Returns a commit with this tree: HEAD, the newest workspace commit, or a new one on them.

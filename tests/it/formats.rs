@@ -337,7 +337,7 @@ fn cf2_an_unknown_key_is_named_with_its_file() {
 #[test]
 fn cf3_a_file_has_a_largest_size_and_is_a_mapping() {
     let repo = TestRepo::new();
-    repo.configure(&"# x\n".repeat(20_000)).teddy(&["status"]).check(1, &["larger than 64 KiB"]);
+    repo.configure(&"# x\n".repeat(20_000)).teddy(&["status"]).check(1, &["at most 65536 are read"]);
     repo.configure("- a\n").teddy(&["status"]).check(1, &["must be a mapping"]);
 }
 

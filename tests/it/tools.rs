@@ -133,7 +133,7 @@ fn completions_and_the_manual_come_from_the_parser() {
 fn recover_has_nothing_to_do_where_nothing_was_interrupted() {
     let repo = TestRepo::new();
     repo.teddy(&["recover"]).check(0, &["nothing to recover"]);
-    assert_eq!(repo.json(&["recover"], 0), serde_json::json!({ "recovered": false }));
+    assert_eq!(repo.json(&["recover"], 0), serde_json::json!({ "recovered": false, "foreign_locks": [] }));
 }
 
 #[test]

@@ -263,7 +263,7 @@ fn names_of_a_made_up_tree_lead_nowhere() {
     let files = ground.repo.git(&["commit-tree", &files, "-p", &head, "-m", "files"]);
     let plain = planted(&ground, "1", &[], &[&start, &files]);
     ground.repo.git(&["update-ref", "refs/teddy/sessions/s", &plain]);
-    ground.ok(&["restore", "@", "--exact"]);
+    ground.ok(&["restore", "@", "--exact", "-y"]);
     assert!(ground.repo.path().join("plain.txt").exists(), "an ordinary name is written");
     for name in ["..", ".git", ".GIT", "git~1", "../evil", "a/../../evil", ".git/hooks/pre-commit", "/evil", "."] {
         let commit = planted(&ground, "1", &[(name, "evil")], &[&start, &head]);
@@ -282,7 +282,9 @@ fn names_of_a_made_up_tree_lead_nowhere() {
             let files = ground.repo.git(&["commit-tree", &tree, "-p", &head, "-m", "files"]);
             let commit = planted(&ground, "1", &[], &[&start, &files]);
             ground.repo.git(&["update-ref", "refs/teddy/sessions/s", &commit]);
-            for args in [&["restore", "@", "--exact"][..], &["restore", "@", "--theirs"], &["execute", "../plan.md", "-y", "--no-replan"]] {
+            for args in
+                [&["restore", "@", "--exact", "-y"][..], &["restore", "@", "--theirs"], &["execute", "../plan.md", "-y", "--no-replan"]]
+            {
                 std::fs::write(ground.repo.beside("plan.md"), plan(&run("true"))).unwrap();
                 let output = ground.teddy(args);
                 assert!(output.status.code().is_some_and(|code| code < 5), "{name:?} {args:?}: {}", words(&output));
