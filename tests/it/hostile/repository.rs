@@ -190,13 +190,17 @@ fn planted(ground: &Ground, number: &str, tree: &[(&str, &str)], parents: &[&str
     let meta = format!(
         "schema: 1\nturn_id: {id}\nparent_turn_id: {id}\ncaller_turn_id: {id}\nnumber: {number}\nstatus: executed\nagent: developer\n"
     );
-    let mut lines = String::new();
-    for (name, content) in [("meta.yaml", meta.as_str()), ("report.md", "report\n")].iter().chain(tree) {
+    let line = |(name, content): &(&str, &str)| {
         let file = ground.repo.beside("blob");
         std::fs::write(&file, content).unwrap();
-        lines += &format!("100644 blob {}\t{name}\n", ground.repo.git(&["hash-object", "-w", file.to_str().unwrap()]));
-    }
-    let tree = mktree(ground, &lines);
+        format!("100644 blob {}\t{name}\n", ground.repo.git(&["hash-object", "-w", file.to_str().unwrap()]))
+    };
+    let next = format!("schema: 1\nturn_id: {id}\nparent_turn_id: {id}\nagent: developer\n");
+    let next = [("meta.yaml", next.as_str()), ("system_prompt.xml", "<x/>\n"), ("turn.context", "")];
+    let next = mktree(ground, &next.iter().map(line).collect::<String>());
+    let files = [("meta.yaml", meta.as_str()), ("report.md", "report\n")];
+    let lines: String = files.iter().chain(tree).map(line).collect();
+    let tree = mktree(ground, &format!("{lines}40000 tree {next}\tnext\n"));
     let parents: Vec<&str> = parents.iter().flat_map(|parent| ["-p", *parent]).collect();
     ground.repo.git(&[&["commit-tree", &tree, "-m", "planted\n\nTeddy-Session: s"], parents.as_slice()].concat())
 }
@@ -268,7 +272,7 @@ fn names_of_a_made_up_tree_lead_nowhere() {
     for name in ["..", ".git", ".GIT", "git~1", "../evil", "a/../../evil", ".git/hooks/pre-commit", "/evil", "."] {
         let commit = planted(&ground, "1", &[(name, "evil")], &[&start, &head]);
         ground.repo.git(&["update-ref", "refs/teddy/sessions/s", &commit]);
-        let before = ground.state();
+        let (before, others) = (ground.state(), ground.others());
         ground.teddy(&["export", "../outside/out"]);
         let _ = std::fs::remove_dir_all(ground.outside().join("out"));
         assert!(ground.state() == before, "export of {name:?} changed something");
@@ -288,15 +292,7 @@ fn names_of_a_made_up_tree_lead_nowhere() {
                 std::fs::write(ground.repo.beside("plan.md"), plan(&run("true"))).unwrap();
                 let output = ground.teddy(args);
                 assert!(output.status.code().is_some_and(|code| code < 5), "{name:?} {args:?}: {}", words(&output));
-                let others = |state: std::collections::BTreeMap<_, _>| {
-                    state
-                        .into_iter()
-                        .filter(|(path, _): &(std::path::PathBuf, String)| {
-                            !path.starts_with(ground.repo.path()) || path.starts_with(ground.repo.path().join(".git"))
-                        })
-                        .collect::<Vec<_>>()
-                };
-                assert!(others(ground.state()) == others(before.clone()), "{args:?} with {name:?} changed something");
+                assert!(ground.others() == others, "{args:?} with {name:?} changed something: {}", words(&output));
             }
             ground.repo.git(&["checkout", "-qf", "HEAD", "--", "."]);
         }
