@@ -17,6 +17,7 @@ impl Mount {
     }
 
     /// Runs `mount`.
+    #[expect(clippy::print_stdout, reason = "a test that cannot be tried here says so")]
     fn run(rig: &Rig, args: &[&str], at: &Path) -> Option<Mount> {
         let output = rig.command("mount").args(args).output().ok()?;
         if !output.status.success() {
