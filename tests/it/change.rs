@@ -673,7 +673,7 @@ fn changes_go_on_side_by_side() {
 }
 
 #[test]
-fn a_result_that_meets_the_users_edits_stops_with_its_exit_code() {
+fn a_rejected_plan_of_a_task_stops_with_its_exit_code() {
     let repo = answering(&["no plan at all"]);
     put(&repo, ID, "challenged");
     repo.teddy(&["change", "impl", ID, "-y"]).check(3, &["stopped: task 1.1: the plan was rejected"]);
