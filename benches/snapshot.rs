@@ -41,7 +41,6 @@ fn sample(workspace: &mut Workspace, changed: usize) -> (std::time::Duration, st
     for _ in 0..SAMPLES {
         workspace.rewrite_some(changed);
         ours.push(time(|| snapshot(&workspace.path())));
-        workspace.rewrite_some(changed);
         gits.push(time(|| workspace.git(&["status", "--short"])));
     }
     (median(ours), median(gits))

@@ -65,11 +65,10 @@ impl Workspace {
         std::fs::write(path, text).unwrap();
     }
 
-    /// Gives some files, spread over the tree, a new content.
+    /// Gives some files, spread over the tree and always the same ones, a new content.
     pub fn rewrite_some(&mut self, count: usize) {
-        for _ in 0..count {
-            let n = self.random() as usize % self.files;
-            self.rewrite(n);
+        for n in 0..count {
+            self.rewrite(n * self.files / count);
         }
     }
 

@@ -18,6 +18,8 @@ const OURS: &str = "refs/teddy";
 const STALE: Duration = Duration::from_secs(1);
 /// How often a lock that is waited for is looked at.
 const PAUSE: Duration = Duration::from_millis(20);
+/// How often a ref is looked at before it counts as broken: while git repacks, an object can hide for a moment.
+const LOOKS: u32 = 4;
 /// How many lines of a ref's log are looked at.
 const MOST_LINES: usize = 50;
 
@@ -36,6 +38,20 @@ impl Repository {
     /// # Errors
     /// Where the refs cannot be listed.
     pub fn broken_references(&self) -> anyhow::Result<Vec<String>> {
+        let mut broken = self.seemingly_broken()?;
+        for look in 1..LOOKS {
+            if broken.is_empty() {
+                break;
+            }
+            std::thread::sleep(PAUSE * look);
+            let again = Repository::open(self.workdir())?.seemingly_broken()?;
+            broken.retain(|name| again.contains(name));
+        }
+        Ok(broken)
+    }
+
+    /// Returns the refs that name no object that is found at once.
+    fn seemingly_broken(&self) -> anyhow::Result<Vec<String>> {
         let mut broken = Vec::new();
         for path in self.loose_references()?.into_iter().filter(|path| !is_lock(path)) {
             let text = std::fs::read(&path).unwrap_or_default();

@@ -3,11 +3,13 @@
 //! Nothing here runs a hook, asks for a signing key, or writes the user's branch, HEAD, index,
 //! stash or config. Objects are written before the ref that reaches them.
 
+pub mod batch;
 pub mod command;
 pub mod diff;
 pub(in crate::git) mod filter;
 pub mod fingerprint;
 pub mod heal;
+pub mod hold;
 pub mod ignore;
 pub mod merge;
 pub mod object;
@@ -20,6 +22,7 @@ pub mod repository;
 pub mod revision;
 pub mod snapshot;
 pub(in crate::git) mod version;
+mod whole;
 pub mod worktree;
 
 /// Turns gix's errors into ours, with what was being done.

@@ -157,6 +157,11 @@ impl Repository {
     /// # Errors
     /// Where a parent cannot be read or the store cannot be written.
     pub fn write_commit(&self, new: &NewCommit<'_>) -> anyhow::Result<CommitId> {
+        self.write_raw(Kind::Commit, &self.encoded(new)?).map(CommitId)
+    }
+
+    /// Returns a commit as git stores it.
+    pub(in crate::git) fn encoded(&self, new: &NewCommit<'_>) -> anyhow::Result<Vec<u8>> {
         let parent_time = new.parents.first().map(|&parent| self.commit(parent)).transpose()?.map_or(i64::MIN, |c| c.seconds);
         let time = gix::date::Time { seconds: new.time.timestamp().as_second().max(parent_time), offset: new.time.offset().seconds() };
         let (author, committer) = self.signatures(time);
@@ -171,11 +176,11 @@ impl Repository {
         };
         let mut bytes = Vec::with_capacity(512);
         commit.write_to(&mut bytes)?;
-        self.write_raw(Kind::Commit, &bytes).map(CommitId)
+        Ok(bytes)
     }
 
-    /// Writes an object even where it exists loose already: its new file time keeps a `git gc`
-    /// that runs beside us from pruning what the coming ref will reach.
+    /// Writes an object loose, even where it exists so already: its new file time keeps a default `git gc` from it
+    /// until [`Repository::hold`] does.
     pub(in crate::git) fn write_raw(&self, kind: Kind, bytes: &[u8]) -> anyhow::Result<gix::ObjectId> {
         persist(|| self.gix.objects.write_buf(kind, bytes))
     }

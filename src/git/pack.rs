@@ -1,8 +1,8 @@
-//! Many new objects at once: few are written loose, many as one pack.
+//! New objects, written as one pack.
 //!
-//! Objects that exist already are not written again; a loose one gets a new file time, so that a
-//! `git gc` that runs beside us does not prune what the coming ref will reach. A pack gets a
-//! `.keep` file first; [`Repository::release`] removes it once a ref reaches what is in it.
+//! An object that is in a pack already is not written again; one that is loose is, because what no
+//! ref reaches yet goes with the next `git gc --prune=now`. The pack gets a `.keep` file first;
+//! [`Repository::release`] removes it once a ref reaches what is in it.
 
 use std::collections::HashSet;
 use std::io::{BufReader, Read as _, Seek as _, SeekFrom, Write as _};
@@ -12,21 +12,19 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::Context as _;
 use gix::ObjectId;
-use gix::objs::{Exists as _, Kind, Write as _};
+use gix::objs::{Exists as _, Kind};
 use gix::zlib::Compression;
 use gix::zlib::stream::deflate;
-use rustix::fs::{AtFlags, Timespec, Timestamps, UTIME_NOW};
 
 use super::During;
-use super::object::persist;
 use super::repository::Repository;
 
-/// More new objects than this become a pack.
-const MOST_LOOSE: usize = 500;
+/// More new objects than this do not wait in memory, and are indexed by all processors.
+const MANY: usize = 500;
 /// More bytes than this wait in memory for no longer.
 const MOST_BYTES: usize = 64 * 1024 * 1024;
-/// Fewer objects than this are not worth a second thread.
-const FEW: usize = 24;
+/// Names the packs that were made here, one in a line, below `teddy/`.
+pub(in crate::git) const LIST: &str = "packs";
 /// How our `.keep` files begin; the process that needs the pack follows.
 const KEEP: &str = "teddy ";
 
@@ -34,7 +32,7 @@ const KEEP: &str = "teddy ";
 pub(in crate::git) struct Sink {
     /// What waits.
     waiting: Mutex<Waiting>,
-    /// The folder of the objects.
+    /// The folder of loose objects.
     objects: PathBuf,
     /// The hash function.
     hash: gix::hash::Kind,
@@ -54,7 +52,7 @@ struct Waiting {
 }
 
 /// A pack in the making.
-struct Pack {
+pub(in crate::git) struct Pack {
     /// The stream so far.
     file: tempfile::NamedTempFile,
     /// How many objects it has.
@@ -72,7 +70,7 @@ impl Sink {
     pub(in crate::git) fn add(&self, gix: &gix::Repository, kind: Kind, data: Vec<u8>) -> anyhow::Result<ObjectId> {
         let id = gix::objs::compute_hash(self.hash, kind, &data).map_err(|e| anyhow::anyhow!("{e}").context("hashing"))?;
         let lock = || self.waiting.lock().expect("no thread panics with the lock");
-        if !lock().seen.insert(id) || self.freshen(&id) || gix.objects.exists(&id) {
+        if !lock().seen.insert(id) || (!self.is_loose(&id) && gix.objects.exists(&id)) {
             return Ok(id);
         }
         let packed = if lock().pack.is_some() { Some(deflated(kind, &data)?) } else { None };
@@ -83,21 +81,16 @@ impl Sink {
         }
         waiting.bytes += data.len();
         waiting.new.push((id, kind, data));
-        if waiting.new.len() > MOST_LOOSE || waiting.bytes > MOST_BYTES {
+        if waiting.new.len() > MANY || waiting.bytes > MOST_BYTES {
             self.spill(&mut waiting)?;
         }
         Ok(id)
     }
 
-    /// Gives a loose object a new time; returns whether there is one. An empty file is none: power
-    /// was lost before its bytes were on disk.
-    fn freshen(&self, id: &ObjectId) -> bool {
+    /// Returns whether an object is loose, be it empty because power was lost before its bytes were on disk.
+    fn is_loose(&self, id: &ObjectId) -> bool {
         let hex = id.to_hex().to_string();
-        let path = self.objects.join(&hex[..2]).join(&hex[2..]);
-        let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
-        let times = Timestamps { last_access: now, last_modification: now };
-        std::fs::metadata(&path).is_ok_and(|metadata| metadata.len() > 0)
-            && rustix::fs::utimensat(rustix::fs::CWD, &path, &times, AtFlags::empty()).is_ok()
+        self.objects.join(&hex[..2]).join(&hex[2..]).exists()
     }
 
     /// Moves what waits in memory into the pack.
@@ -114,42 +107,23 @@ impl Sink {
         Ok(())
     }
 
-    /// Writes what was taken; returns the `.keep` file, if a pack was made.
-    pub(in crate::git) fn finish(self, gix: &gix::Repository) -> anyhow::Result<Option<PathBuf>> {
+    /// Writes what was taken; returns the `.keep` file, if there was anything.
+    pub(in crate::git) fn finish(self, repository: &Repository) -> anyhow::Result<Option<PathBuf>> {
         let mut waiting = self.waiting.into_inner().expect("no thread panics with the lock");
-        let Some(mut pack) = waiting.pack.take() else {
-            write_loose(gix, &waiting.new)?;
+        if waiting.pack.is_none() && waiting.new.is_empty() {
             return Ok(None);
-        };
+        }
+        let folder = repository.pack_folder();
+        let mut pack = waiting.pack.take().map_or_else(|| Pack::new(&folder), Ok)?;
         for (_, kind, data) in waiting.new.drain(..) {
             pack.push(&deflated(kind, &data)?)?;
         }
-        pack.finish(&self.objects.join("pack"), self.hash)
+        pack.finish(repository).map(Some)
     }
-}
-
-/// Writes objects loose, in parallel if they are many.
-fn write_loose(gix: &gix::Repository, new: &[(ObjectId, Kind, Vec<u8>)]) -> anyhow::Result<()> {
-    let write = |gix: &gix::Repository, part: &[(ObjectId, Kind, Vec<u8>)]| -> anyhow::Result<()> {
-        for (id, kind, data) in part {
-            persist(|| gix.objects.write_buf_with_known_id(*kind, data, *id))?;
-        }
-        Ok(())
-    };
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(new.len() / FEW);
-    if threads < 2 {
-        return write(gix, new);
-    }
-    let shared = gix.clone().into_sync();
-    std::thread::scope(|scope| {
-        let parts = new.chunks(new.len().div_ceil(threads));
-        let started: Vec<_> = parts.map(|part| scope.spawn(|| write(&shared.to_thread_local(), part))).collect();
-        started.into_iter().try_for_each(|thread| thread.join().expect("writing objects does not panic"))
-    })
 }
 
 /// Returns an object as a pack stores it.
-fn deflated(kind: Kind, data: &[u8]) -> anyhow::Result<Vec<u8>> {
+pub(in crate::git) fn deflated(kind: Kind, data: &[u8]) -> anyhow::Result<Vec<u8>> {
     let number: u8 = match kind {
         Kind::Commit => 1,
         Kind::Tree => 2,
@@ -174,7 +148,7 @@ fn deflated(kind: Kind, data: &[u8]) -> anyhow::Result<Vec<u8>> {
 
 impl Pack {
     /// Starts a pack; its number of objects is filled in at the end.
-    fn new(folder: &Path) -> anyhow::Result<Pack> {
+    pub(in crate::git) fn new(folder: &Path) -> anyhow::Result<Pack> {
         std::fs::create_dir_all(folder).context("making the folder of packs")?;
         // `git gc` clears files of this name, should we be killed.
         let mut file = tempfile::Builder::new().prefix("tmp_pack_").tempfile_in(folder).context("starting a pack")?;
@@ -183,32 +157,36 @@ impl Pack {
     }
 
     /// Adds an object.
-    fn push(&mut self, entry: &[u8]) -> anyhow::Result<()> {
+    pub(in crate::git) fn push(&mut self, entry: &[u8]) -> anyhow::Result<()> {
         self.file.write_all(entry).context("writing a pack")?;
         self.count += 1;
         Ok(())
     }
 
-    /// Writes count and checksum, then lets gix check and index the stream.
-    fn finish(mut self, folder: &Path, hash: gix::hash::Kind) -> anyhow::Result<Option<PathBuf>> {
+    /// Writes count and checksum, then lets gix check and index the stream; returns the `.keep` file.
+    pub(in crate::git) fn finish(mut self, repository: &Repository) -> anyhow::Result<PathBuf> {
+        let (folder, hash) = (repository.pack_folder(), repository.gix.object_hash());
         let sum = self.seal(hash).context("finishing a pack")?;
         self.file.write_all(sum.as_slice()).context("finishing a pack")?;
         self.file.seek(SeekFrom::Start(0)).context("finishing a pack")?;
         let mut stream = BufReader::with_capacity(1 << 16, self.file.as_file_mut());
         let outcome = gix_pack::Bundle::write_to_directory(
             &mut stream,
-            Some(folder),
+            Some(&folder),
             &mut gix::progress::Discard,
             &AtomicBool::new(false),
             None::<gix::objs::find::Never>,
             hash,
-            gix_pack::bundle::write::Options::default(),
+            gix_pack::bundle::write::Options { thread_limit: (self.count as usize <= MANY).then_some(1), ..Default::default() },
         )
         .during("indexing a pack")?;
-        if let Some(keep) = &outcome.keep_path {
-            std::fs::write(keep, format!("{KEEP}{}\n", std::process::id())).context("keeping a pack")?;
-        }
-        Ok(outcome.keep_path)
+        // Where there is a pack with just these objects already, gix leaves it as it is: not kept.
+        let data = outcome.data_path.context("a pack without objects")?;
+        let keep = data.with_extension("keep");
+        std::fs::write(&keep, format!("{KEEP}{}\n", std::process::id())).context("keeping a pack")?;
+        anyhow::ensure!(data.is_file(), "`git gc` removed a pack while it was written; try again");
+        repository.list_pack(&keep)?;
+        Ok(keep)
     }
 
     /// Fills in the count and returns the checksum of the whole.
@@ -247,22 +225,43 @@ impl Repository {
     /// # Errors
     /// Where a `.keep` file of ours cannot be removed.
     pub fn release_all(&self) -> anyhow::Result<usize> {
-        let Ok(folder) = std::fs::read_dir(self.gix.objects.store_ref().path().join("pack")) else { return Ok(0) };
-        let mut released = 0;
-        for path in folder.filter_map(|file| Some(file.ok()?.path())) {
-            if path.extension().is_some_and(|ending| ending == "keep") && is_over(&path) {
-                self.release(&path)?;
-                released += 1;
-            }
-        }
-        Ok(released)
+        let over: Vec<_> = self.keep_files().into_iter().filter(|keep| owner_of(keep).is_some() && !is_kept(keep)).collect();
+        over.iter().try_for_each(|keep| self.release(keep))?;
+        Ok(over.len())
+    }
+
+    /// Notes that a pack was made here.
+    fn list_pack(&self, keep: &Path) -> anyhow::Result<()> {
+        let name = keep.file_stem().context("a pack without a name")?.to_string_lossy().into_owned();
+        std::fs::create_dir_all(self.teddy_dir()).context("listing a pack")?;
+        let mut list = std::fs::OpenOptions::new().append(true).create(true).open(self.teddy_dir().join(LIST)).context("listing a pack")?;
+        list.write_all(format!("{name}\n").as_bytes()).context("listing a pack")
+    }
+
+    /// Returns the folder of packs.
+    pub(in crate::git) fn pack_folder(&self) -> PathBuf {
+        self.gix.objects.store_ref().path().join("pack")
+    }
+
+    /// Returns the `.keep` files that are there, ours or not.
+    pub(in crate::git) fn keep_files(&self) -> Vec<PathBuf> {
+        let files = std::fs::read_dir(self.pack_folder()).into_iter().flatten().filter_map(|file| Some(file.ok()?.path()));
+        files.filter(|path| path.extension().is_some_and(|ending| ending == "keep")).collect()
     }
 }
 
-/// Returns whether a `.keep` file is ours, and of no run that still needs the pack.
-fn is_over(keep: &Path) -> bool {
-    let Ok(text) = std::fs::read_to_string(keep) else { return false };
-    let Some(owner) = text.strip_prefix(KEEP) else { return false };
-    let owner = owner.trim().parse().unwrap_or(0);
-    owner == std::process::id() || !crate::host::process::is_alive(owner)
+/// Returns whether a `.keep` file is this process's own.
+pub(in crate::git) fn is_own(keep: &Path) -> bool {
+    owner_of(keep) == Some(std::process::id())
+}
+
+/// Returns whether a `.keep` file is ours, and of a run that may still need the pack.
+pub(in crate::git) fn is_kept(keep: &Path) -> bool {
+    owner_of(keep).is_some_and(crate::host::process::is_alive)
+}
+
+/// Returns the process that a `.keep` file of ours names.
+fn owner_of(keep: &Path) -> Option<u32> {
+    let text = std::fs::read_to_string(keep).ok()?;
+    Some(text.strip_prefix(KEEP)?.trim().parse().unwrap_or(0))
 }

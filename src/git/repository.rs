@@ -23,6 +23,9 @@ const OVERRIDES: [&str; 5] = [
     "core.filesRefLockTimeout=2000",
 ];
 
+/// As many packs have room at least; a busy `git fetch` makes a few while we run.
+const PACKS: usize = 256;
+
 /// Why a folder is not fit.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -60,13 +63,19 @@ impl OpenError {
     }
 }
 
+/// Returns how repositories are opened. Packs that come while we run need room in gix's fixed table, or reading fails.
+fn options() -> gix::open::Options {
+    let slots = gix::odb::store::init::Slots::AsNeededByDiskState { multiplier: 2.0, minimum: PACKS };
+    gix::open::Options::default().config_overrides(OVERRIDES).object_store_slots(slots)
+}
+
 impl Repository {
     /// Finds the repository of a folder as git does, `GIT_DIR` and `GIT_WORK_TREE` included.
     ///
     /// # Errors
     /// [`OpenError`], each with a hint.
     pub fn discover(start: &Path, home: Option<&Path>) -> Result<Repository, OpenError> {
-        let options = gix::open::Options::default().config_overrides(OVERRIDES);
+        let options = options();
         let trust = gix::sec::trust::Mapping { full: options.clone(), reduced: options };
         let found = gix::ThreadSafeRepository::discover_with_environment_overrides_opts(start, Default::default(), trust);
         let gix = match found {
@@ -81,8 +90,7 @@ impl Repository {
     /// # Errors
     /// Where there is none.
     pub fn open(top: &Path) -> anyhow::Result<Repository> {
-        let options = gix::open::Options::default().config_overrides(OVERRIDES);
-        let gix = gix::open_opts(top, options).during(format_args!("opening `{}`", top.display()))?;
+        let gix = gix::open_opts(top, options()).during(format_args!("opening `{}`", top.display()))?;
         Ok(Repository::judge(gix, None)?)
     }
 

@@ -8,6 +8,7 @@ use super::message::Message;
 use super::meta::{self, Meta, Status};
 use super::name::{SESSIONS, SessionName};
 use super::turn::Turn;
+use crate::git::hold::Older;
 use crate::git::object::{CommitId, NewCommit};
 use crate::git::reference::Expected;
 use crate::git::repository::Repository;
@@ -208,7 +209,10 @@ impl<'a> Store<'a> {
         };
         // Before the ref: a plan whose origin is not noted does not run.
         Journal::new(&self.repository.teddy_dir()).keep_draft(&tip.session, commit)?;
+        let held =
+            self.repository.hold(&[commit], &[tip.tree], Older::Stay)?.context("`git gc` removed objects of the draft; try again")?;
         self.repository.move_reference(&name, expected, commit, "teddy: draft")?;
+        self.repository.settle(&held)?;
         draft.commit = Some(commit);
         Ok(())
     }
@@ -222,21 +226,24 @@ impl<'a> Store<'a> {
         }
     }
 
-    /// Writes the objects of a turn; no ref moves.
+    /// Writes the objects of a turn, as one pack; no ref moves.
     ///
     /// # Errors
     /// Where the repository cannot be written.
     pub fn write(&self, mut new: NewTurn<'_>) -> anyhow::Result<CommitId> {
         let asked = new.artifacts.text_or_empty(artifact::USER_PROMPT);
         new.artifacts.put(artifact::META, meta::write(new.meta));
+        let batch = self.repository.batch();
         let mut files = Vec::with_capacity(new.artifacts.0.len());
         for (name, content) in &new.artifacts.0 {
-            files.push((name.clone(), self.repository.write_blob(content)?));
+            files.push((name.clone(), batch.blob(content)?));
         }
-        let tree = self.repository.write_tree_of(&files)?;
+        let tree = batch.tree_of(&files)?;
         let message = Message { title: new.title, asked: &asked, done: new.done, session: new.session, meta: new.meta }.render();
         let parents: Vec<CommitId> = new.previous.into_iter().chain(new.workspace).collect();
-        self.repository.write_commit(&NewCommit { tree, parents: &parents, message: &message, time: &crate::host::clock::now() })
+        let commit = batch.commit(&NewCommit { tree, parents: &parents, message: &message, time: &crate::host::clock::now() })?;
+        batch.finish()?;
+        Ok(commit)
     }
 }
 

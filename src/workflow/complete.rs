@@ -5,6 +5,7 @@
 
 use anyhow::Context as _;
 
+use crate::git::hold::{Held, Older};
 use crate::git::merge::Merged;
 use crate::git::object::{CommitId, NewCommit, TreeId};
 use crate::git::publish::{Guard, Overlap, Published};
@@ -70,7 +71,7 @@ impl Project {
         if let Some(files) = needed {
             self.keep_target(files, turn)?;
         }
-        self.check_whole(session, turn.new)?;
+        let held = self.hold_turn(session, turn)?;
         fault::point("before-objects-sync")?;
         sync(&self.repository.common_dir(), &[]).context("making the turn's objects durable")?;
         if let Some(files) = needed {
@@ -86,21 +87,17 @@ impl Project {
                 return Err(not_moved(session, error));
             }
         }
-        if let Err(error) = self.check_whole(session, turn.new) {
-            self.take_back(session, turn)?;
-            journal.finish()?;
-            return Err(error);
-        }
-        let done = self.after_the_ref(session, turn, needed);
+        let done = self.after_the_ref(session, turn, &held, needed);
         done.with_context(|| format!("the turn is recorded as {}; `teddy recover` brings it to your files", turn.new))
     }
 
     /// Does what comes after the commit point; all of it can be done again.
-    fn after_the_ref(&self, session: &SessionName, turn: &Step, files: Option<&Move>) -> anyhow::Result<Published> {
+    fn after_the_ref(&self, session: &SessionName, turn: &Step, held: &Held, files: Option<&Move>) -> anyhow::Result<Published> {
         let (journal, tip) = (self.journal(), turn.new);
         fault::point("after-ref-before-sync")?;
         sync(&self.repository.common_dir(), &[]).context("making the session's ref durable")?;
         journal.keep_tip(session, tip)?;
+        self.repository.settle(held)?;
         fault::point("after-ref")?;
         let published = match files {
             Some(files) => publish(&self.repository, files, &guard(&operation(tip), Overlap::Stop))?,
@@ -127,45 +124,29 @@ impl Project {
         }
         let message = "Workspace after a turn, with the user's own edits\n";
         let commit = self.repository.write_commit(&NewCommit { tree: files.to, parents: &[], message, time: &clock::now() })?;
-        self.keep(commit)
+        anyhow::ensure!(self.keep(commit)?, "`git gc` removed objects of the turn while it was recorded; nothing was changed, try again");
+        Ok(())
     }
 
-    /// Checks that no object of a turn was pruned since it was written.
-    fn check_whole(&self, session: &SessionName, commit: CommitId) -> anyhow::Result<()> {
-        if self.is_whole(commit).unwrap_or(false) {
-            return Ok(());
+    /// Keeps the objects of a turn, which no ref reaches yet, from whatever `git gc` does from here on.
+    fn hold_turn(&self, session: &SessionName, turn: &Step) -> anyhow::Result<Held> {
+        let repository = &self.repository;
+        let mut known = Vec::new();
+        for name in [session.reference(), session.draft_reference()] {
+            known.extend(repository.reference(&name)?.map(|commit| self.tree(commit)).transpose()?);
+        }
+        let workspace = repository.commit(turn.new).ok().and_then(|commit| commit.parents.get(1).copied());
+        let unreached = workspace.filter(|&id| repository.head().is_ok_and(|head| head != Some(id)));
+        let commits: Vec<_> = [turn.new].into_iter().chain(unreached).collect();
+        known.push(self.kept_tree()?);
+        if let Some(held) = repository.hold(&commits, &known, Older::Join)? {
+            return Ok(held);
         }
         // They name what is gone.
-        for index in [self.repository.worktree_name(), format!("session-{}", session.as_str().replace('/', "-"))] {
+        for index in [repository.worktree_name(), format!("session-{}", session.as_str().replace('/', "-"))] {
             let _ = std::fs::remove_file(self.index(&index));
         }
         anyhow::bail!("`git gc` removed objects of the turn while it was recorded; nothing was changed, try again")
-    }
-
-    /// Returns whether everything of a turn is there that was not there before it.
-    fn is_whole(&self, commit: CommitId) -> anyhow::Result<bool> {
-        // What this process has read or mapped says nothing about what is still on disk.
-        let fresh = Repository::open(self.repository.workdir())?;
-        let turn = fresh.commit(commit)?;
-        if !fresh.missing(turn.tree, fresh.empty_tree())?.is_empty() {
-            return Ok(false);
-        }
-        let Some(&id) = turn.parents.get(1) else { return Ok(true) };
-        let workspace = fresh.commit(id)?;
-        // The user's own commit may stand at the edge of a shallow clone.
-        let above: &[CommitId] = if fresh.head()? == Some(id) { &[] } else { &workspace.parents };
-        let parents = turn.parents.iter().chain(above).all(|&parent| fresh.has(parent));
-        Ok(parents && fresh.missing(workspace.tree, self.kept_tree()?)?.is_empty())
-    }
-
-    /// Takes a session's ref back to where it was before a turn.
-    fn take_back(&self, session: &SessionName, turn: &Step) -> anyhow::Result<()> {
-        let (name, now) = (session.reference(), Expected::At(turn.new));
-        match turn.expected {
-            Expected::At(before) => self.repository.move_reference(&name, now, before, "teddy: taken back")?,
-            Expected::Absent | Expected::Any => self.repository.delete_reference(&name, now)?,
-        }
-        Ok(())
     }
 
     /// Returns the intent to complete a turn.

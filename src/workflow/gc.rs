@@ -156,9 +156,14 @@ fn chain(project: &Project, kept: &[CommitId]) -> anyhow::Result<CommitId> {
     Ok(tip)
 }
 
-/// Puts loose objects into a pack; what no ref reaches is left to the user's own `git gc`.
+/// Puts loose objects and small packs together; what no ref reaches is left to the user's own `git gc`.
 fn pack(project: &Project) -> anyhow::Result<()> {
-    let output = project.repository.git(Reach::Local)?.args(["repack", "-d", "-l", "-q"]).output().context("starting git repack")?;
+    let output = project
+        .repository
+        .git(Reach::Local)?
+        .args(["repack", "-d", "-l", "-q", "--geometric=2"])
+        .output()
+        .context("starting git repack")?;
     anyhow::ensure!(output.status.success(), "git repack failed: {}", String::from_utf8_lossy(&output.stderr).trim());
     Ok(())
 }

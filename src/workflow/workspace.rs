@@ -3,11 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
-
-use crate::git::object::{CommitId, NewCommit, TreeId};
+use crate::git::hold::Older;
+use crate::git::object::{Commit, CommitId, NewCommit, TreeId};
 use crate::git::reference::Expected;
-use crate::git::repository::Repository;
 use crate::git::snapshot::Snapshot;
 use crate::host::{clock, fault};
 use crate::session::meta::NotCaptured;
@@ -64,15 +62,11 @@ impl Project {
     /// As for [`Project::snapshot`].
     pub fn record(&self, tip: &Turn, force: &[Vec<u8>]) -> anyhow::Result<Recorded> {
         fault::point("before-record")?;
-        let whole = self.kept_tree()?;
         for _ in 0..MAX_RECORDS {
             let snapshot = self.snapshot(force)?;
             let commit = self.place(snapshot.tree, tip)?;
             fault::point("before-snapshot-ref")?;
-            // Looked at before the ref moves, so that its log names nothing that is gone, and after it, for what
-            // was pruned in between.
-            let is_there = || self.is_there(commit, snapshot.tree, whole);
-            if is_there()? && self.keep(commit).and_then(|()| is_there())? {
+            if self.keep(commit)? {
                 fault::point("after-snapshot-ref")?;
                 let not_captured = not_captured(&snapshot);
                 snapshot.keep.map_or(Ok(()), |keep| self.repository.release(&keep))?;
@@ -82,17 +76,6 @@ impl Project {
             let _ = std::fs::remove_file(self.index(&self.repository.worktree_name()));
         }
         anyhow::bail!("`git gc` removes objects as fast as they are written; try again when it has ended")
-    }
-
-    /// Returns whether a commit and its tree are on disk, as far as the tree differs from one that is whole.
-    fn is_there(&self, commit: CommitId, tree: TreeId, whole: TreeId) -> anyhow::Result<bool> {
-        let fresh = Repository::open(self.repository.workdir())?;
-        // A ref whose commit went is mended by the next command; nothing may be built on it.
-        fresh.reference(&self.kept_reference()).context("`git gc` removed what was just recorded; try again")?;
-        let Ok(found) = fresh.commit(commit) else { return Ok(false) };
-        // The user's own commit may stand at the edge of a shallow clone.
-        let has_parents = fresh.head()? == Some(commit) || found.parents.iter().all(|&parent| fresh.has(parent));
-        Ok(has_parents && fresh.missing(tree, whole)?.is_empty())
     }
 
     /// Returns a commit with this tree: HEAD, the newest workspace commit, or a new one on them.
@@ -113,24 +96,30 @@ impl Project {
     }
 
     /// Keeps a workspace commit reachable, and all that were kept before it: what was in a file and is
-    /// overwritten later stays to be had. `teddy gc` forgets the old ones.
+    /// overwritten later stays to be had. `teddy gc` forgets the old ones. False where `git gc` took an object.
     ///
     /// # Errors
     /// Where the ref cannot be written.
-    pub fn keep(&self, commit: CommitId) -> anyhow::Result<()> {
-        let name = self.kept_reference();
-        let old = self.repository.reference(&name)?;
+    pub fn keep(&self, commit: CommitId) -> anyhow::Result<bool> {
+        let (name, repository) = (self.kept_reference(), &self.repository);
+        let old = repository.reference(&name)?;
         let new = match old {
-            Some(old) if old == commit || self.repository.commit(old)?.parents.first() == Some(&commit) => return Ok(()),
+            Some(old) if old == commit || repository.commit(old)?.parents.first() == Some(&commit) => return Ok(true),
             Some(old) => {
-                let tree = self.repository.commit(commit)?.tree;
+                let Ok(Commit { tree, .. }) = repository.commit(commit) else { return Ok(false) };
                 let message = format!("{KEEPER}\n");
-                self.repository.write_commit(&NewCommit { tree, parents: &[commit, old], message: &message, time: &clock::now() })?
+                repository.write_commit(&NewCommit { tree, parents: &[commit, old], message: &message, time: &clock::now() })?
             }
             None => commit,
         };
+        let head = repository.head()?;
+        let unreached: Vec<_> = [commit, new].into_iter().filter(|id| Some(*id) != head).collect();
+        let whole = [self.kept_tree()?, repository.head_tree()?];
+        let Some(held) = repository.hold(&unreached, &whole, Older::Stay)? else { return Ok(false) };
         let expected = old.map_or(Expected::Absent, Expected::At);
-        Ok(self.repository.move_reference(&name, expected, new, "teddy: snapshot")?)
+        repository.move_reference(&name, expected, new, "teddy: snapshot")?;
+        repository.settle(&held)?;
+        Ok(true)
     }
 
     /// Returns the ref that keeps the workspace commits of this checkout.

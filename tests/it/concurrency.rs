@@ -105,6 +105,11 @@ fn sessions_go_on_beside_gc() {
 }
 
 #[test]
+fn sessions_go_on_beside_pruning_of_all_that_no_ref_reaches() {
+    check_beside(&[&["gc", "-q", "--prune=now"], &["prune", "--expire=now"], &["repack", "-adq"]]);
+}
+
+#[test]
 fn pruning_everything_between_two_turns_loses_nothing() {
     let rig = rig();
     for turn in 0..3 {

@@ -19,7 +19,6 @@ mod stat;
 mod tracked;
 mod tree;
 mod walk;
-mod whole;
 
 use std::path::{Path, PathBuf};
 
@@ -41,8 +40,8 @@ pub struct Snapshot {
     pub tree: TreeId,
     /// What is not in it, sorted by path.
     pub left_out: Vec<LeftOut>,
-    /// The `.keep` file of a pack that was written; [`Repository::release`] it when a ref reaches
-    /// the tree.
+    /// The `.keep` file of the pack that was written, if anything was new; [`Repository::release`] it when a ref
+    /// reaches the tree.
     pub keep: Option<PathBuf>,
 }
 
@@ -71,7 +70,7 @@ impl Repository {
         let mut gix = self.gix.clone();
         gix.objects.refresh_never();
         let trees = tree::write(&ground, &gix, &folders, &sink)?;
-        let keep = sink.finish(&self.gix)?;
+        let keep = sink.finish(self)?;
         let root = *trees.first().context("the walk found no top folder")?;
         let mut basis = ground.basis;
         basis.root = root;

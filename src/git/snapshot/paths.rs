@@ -48,7 +48,7 @@ impl Repository {
             tree.write_to(&mut data)?;
             sink.add(&self.gix, ObjectKind::Tree, data)
         })?;
-        Ok(Snapshot { tree: TreeId(tree), left_out: Vec::new(), keep: sink.finish(&self.gix)? })
+        Ok(Snapshot { tree: TreeId(tree), left_out: Vec::new(), keep: sink.finish(self)? })
     }
 
     /// Returns what a path is on disk; nothing where there is neither file nor link nor repository.

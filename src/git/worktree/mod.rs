@@ -13,6 +13,7 @@ mod switch;
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use anyhow::Context;
 use gix::bstr::{BStr, ByteSlice};
@@ -23,6 +24,11 @@ use super::repository::Repository;
 
 /// What the lock of a session's worktree begins with; the session's name follows.
 const LOCK: &str = "teddy session ";
+
+/// How often a worktree is tried to be made.
+const MOST_ATTEMPTS: u32 = 5;
+/// How long the first pause between two tries is.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// A worktree in which the plans of a session run.
 pub struct SessionWorktree {
@@ -82,7 +88,7 @@ impl Repository {
                 anyhow::bail!("`{}` is in the way: {what}; move it away, or set `worktree.root`", path.display())
             }
         }
-        let repository = self.make(&path, session, at).with_context(during)?;
+        let repository = self.make_at_last(&path, session, at).with_context(during)?;
         Ok(SessionWorktree { repository, path, fresh: true })
     }
 
@@ -112,6 +118,20 @@ impl Repository {
             self.discard(&listed.path).with_context(|| format!("removing `{}`", listed.path.display()))?;
         }
         Ok(!found.is_empty())
+    }
+
+    /// Makes the worktree, once more where the record of another one was seen half-written.
+    fn make_at_last(&self, path: &Path, session: &str, at: CommitId) -> anyhow::Result<Repository> {
+        let mut attempt = 1;
+        loop {
+            match self.make(path, session, at) {
+                Err(_) if attempt < MOST_ATTEMPTS && !path.join(".git").exists() => {
+                    std::thread::sleep(PAUSE * attempt);
+                    attempt += 1;
+                }
+                result => return result,
+            }
+        }
     }
 
     /// Makes the worktree, its files written by all processors.

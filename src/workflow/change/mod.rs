@@ -26,6 +26,7 @@ use crate::change::message;
 use crate::change::phase::{self, Event};
 use crate::change::state::Entry;
 use crate::change::store::{Change, ChangeStore};
+use crate::git::hold::Older;
 use crate::git::object::TreeId;
 use crate::git::reference::{Expected, MoveError};
 use crate::host::clock;
@@ -100,6 +101,9 @@ impl Project {
         after.state.take(event, entry).map_err(|illegal| ChangeError::of(&change.id, wanted, illegal))?;
         let message = message::render(&title, &lines, &after.state);
         let (commit, tree) = self.changes().write(&after, &message)?;
+        let before = change.commit.map(|_| change.tree);
+        let held = self.repository.hold(&[commit], before.as_slice(), Older::Join)?;
+        let held = held.context("`git gc` removed objects of the step while it was recorded; nothing was changed, try again")?;
         let folder = self.repository.common_dir();
         sync(&folder, &[]).context("making the step's objects durable")?;
         let expected = change.commit.map_or(Expected::Absent, Expected::At);
@@ -110,6 +114,7 @@ impl Project {
             MoveError::Store(error) => error,
         })?;
         sync(&folder, &[]).context("making the change's ref durable")?;
+        self.repository.settle(&held)?;
         *change = Change { commit: Some(commit), tree, ..after };
         Ok(())
     }

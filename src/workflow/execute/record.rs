@@ -60,12 +60,12 @@ pub(super) fn run_and_record(project: &Project, mut case: Case<'_>, approved: Ap
     let (base, tree) = if rolled_back { (case.recorded.commit, case.recorded.tree) } else { (left.base, left.tree) };
     let title = crate::session::message::subject(&approved.plan.title);
     let message = format!("{title}\n\nTeddy-Session: {}\nTeddy-Turn: {}\n", case.tip.session, case.draft.meta.number);
-    let after = project.advance(base, tree, &message)?;
     let next = next_state(project, &case, &left.ran.outcomes)?;
     let modifications = crate::workflow::modified::differences(&case.judged.plan, &approved);
 
     let _lock = project.enter("execute", user)?;
     interrupted_late(left.ran.interrupted)?;
+    let after = project.advance(base, tree, &message)?;
     // A command may have changed the user's files too, and takes its time.
     let now = if case.recorded.is_fresh() && !runs_commands(&approved) {
         case.recorded.clone()

@@ -1,0 +1,93 @@
+//! Objects that are written together and become one pack: a turn with its artifacts.
+
+use gix::objs::{Kind, WriteTo as _};
+
+use super::During;
+use super::object::{BlobId, CommitId, NewCommit, TreeId};
+use super::pack::Sink;
+use super::repository::Repository;
+
+/// Objects on their way; none is there to be read before [`Batch::finish`].
+pub struct Batch<'a> {
+    /// The repository.
+    repository: &'a Repository,
+    /// What was taken.
+    sink: Sink,
+}
+
+impl Repository {
+    /// Starts a batch.
+    pub fn batch(&self) -> Batch<'_> {
+        Batch { repository: self, sink: Sink::new(self) }
+    }
+}
+
+impl Batch<'_> {
+    /// Takes a blob and returns its id.
+    ///
+    /// # Errors
+    /// Where the object store cannot be written.
+    pub fn blob(&self, bytes: &[u8]) -> anyhow::Result<BlobId> {
+        self.sink.add(&self.repository.gix, Kind::Blob, bytes.to_vec()).map(BlobId)
+    }
+
+    /// Takes the tree of paths and blobs, folders included, and returns its id.
+    ///
+    /// # Errors
+    /// Where a path is refused by git's rules or the store cannot be written.
+    pub fn tree_of(&self, files: &[(String, BlobId)]) -> anyhow::Result<TreeId> {
+        let gix = &self.repository.gix;
+        let mut editor = gix::objs::tree::Editor::new(gix::objs::Tree::empty(), &gix.objects, gix.object_hash());
+        for (path, blob) in files {
+            let parts = path.split('/').map(gix::bstr::BStr::new);
+            editor.upsert(parts, gix::objs::tree::EntryKind::Blob, blob.0).during(format_args!("adding `{path}` to a tree"))?;
+        }
+        let written = editor.write(|tree| {
+            let mut bytes = Vec::new();
+            tree.write_to(&mut bytes)?;
+            self.sink.add(gix, Kind::Tree, bytes)
+        });
+        written.map(TreeId)
+    }
+
+    /// Takes a commit and returns its id.
+    ///
+    /// # Errors
+    /// Where a parent cannot be read or the store cannot be written.
+    pub fn commit(&self, new: &NewCommit<'_>) -> anyhow::Result<CommitId> {
+        self.sink.add(&self.repository.gix, Kind::Commit, self.repository.encoded(new)?).map(CommitId)
+    }
+
+    /// Writes what was taken, kept until [`Repository::settle`] or the end of the process.
+    ///
+    /// # Errors
+    /// Where the object store cannot be written.
+    pub fn finish(self) -> anyhow::Result<()> {
+        self.sink.finish(self.repository).map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_is_read_as_objects_that_were_written_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        gix::init(folder.path()).unwrap();
+        let repository = Repository::open(folder.path()).unwrap();
+        let time = crate::host::clock::now();
+        let batch = repository.batch();
+        let files = ["a", "next/b", "next/deep/c"].map(|path| (path.to_owned(), batch.blob(path.as_bytes()).unwrap()));
+        let tree = batch.tree_of(&files).unwrap();
+        let commit = batch.commit(&NewCommit { tree, parents: &[], message: "One\n", time: &time }).unwrap();
+        assert!(repository.commit(commit).is_err());
+        batch.finish().unwrap();
+        assert_eq!(repository.commit(commit).unwrap().tree, tree);
+        for (path, blob) in &files {
+            repository.write_blob(path.as_bytes()).unwrap();
+            assert_eq!(repository.blob(*blob).unwrap(), path.as_bytes());
+        }
+        assert_eq!(repository.write_tree_of(&files).unwrap(), tree);
+    }
+}

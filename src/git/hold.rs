@@ -1,0 +1,254 @@
+//! Objects that stay until a ref reaches them, whatever `git gc --prune=now` does meanwhile.
+//!
+//! What no ref reaches yet, git may throw away at any moment: a `gc` that has looked at the refs
+//! before ours moves prunes after it. So the objects that a ref is about to reach are put into a
+//! pack with a `.keep` file first, which no git touches. Once the ref stands the pack is one like
+//! any other. These packs are small; so that they do not become many, a new one takes the ones of
+//! its size in: their number grows with the logarithm of what was written, up to [`LARGE`].
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use gix::ObjectId;
+use gix_pack::index::File as Index;
+
+use super::object::{Commit, CommitId, TreeId};
+use super::pack::{LIST, Pack, deflated, is_kept, is_own};
+use super::repository::Repository;
+
+/// Packs of this size are not taken in by newer ones.
+const LARGE: u64 = 1024 * 1024;
+/// The header of a pack.
+const HEADER: usize = 12;
+
+/// What becomes of the small packs that earlier turns made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Older {
+    /// They stay.
+    Stay,
+    /// The new pack takes in those of its size; the caller makes it durable before it settles.
+    Join,
+}
+
+/// Objects that are kept; [`Repository::settle`] is called once a ref reaches them.
+#[derive(Debug, Default)]
+#[must_use = "the pack stays kept until it is settled"]
+pub struct Held {
+    /// The `.keep` files of the packs that have them.
+    keeps: Vec<PathBuf>,
+    /// Older packs, without their endings, whose objects are in one of these, too.
+    replaced: Vec<PathBuf>,
+}
+
+impl Repository {
+    /// Keeps a commit and its tree, as far as the tree differs from those that refs reach; nothing
+    /// where an object is gone already.
+    ///
+    /// # Errors
+    /// Where the object store cannot be written.
+    pub fn hold(&self, commits: &[CommitId], whole: &[TreeId], older: Older) -> anyhow::Result<Option<Held>> {
+        let mut wanted = Vec::new();
+        for &id in commits {
+            let Ok(Commit { tree, .. }) = self.commit(id) else { return Ok(None) };
+            wanted.push(id.0);
+            wanted.extend(self.beyond(tree, whole)?);
+        }
+        let mut keeps = self.kept(&mut wanted);
+        let mut entries = Vec::with_capacity(wanted.len());
+        for id in wanted {
+            let Ok(object) = self.gix.find_object(id) else { return Ok(None) };
+            entries.push((id, deflated(object.kind, &object.data)?));
+        }
+        let size = entries.iter().map(|(_, entry)| entry.len() as u64).sum::<u64>() + keeps.iter().map(|keep| size_of(keep)).sum::<u64>();
+        let replaced = match older {
+            Older::Stay => Vec::new(),
+            Older::Join => self.take_in(&mut entries, size),
+        };
+        if !entries.is_empty() {
+            let mut pack = Pack::new(&self.pack_folder())?;
+            entries.iter().try_for_each(|(_, entry)| pack.push(entry))?;
+            keeps.push(pack.finish(self)?);
+        }
+        Ok(Some(Held { keeps, replaced }))
+    }
+
+    /// Lets `git gc` have the packs, now that a ref reaches what is in them, and removes those that were taken in.
+    ///
+    /// # Errors
+    /// Where a file cannot be removed.
+    pub fn settle(&self, held: &Held) -> anyhow::Result<()> {
+        held.keeps.iter().try_for_each(|keep| self.release(keep))?;
+        if held.replaced.is_empty() {
+            return Ok(());
+        }
+        let gone: HashSet<&Path> = held.replaced.iter().map(PathBuf::as_path).collect();
+        let listed: Vec<_> = self.small_packs().into_iter().filter(|pack| !gone.contains(pack.as_path())).collect();
+        let names: String = listed.iter().filter_map(|pack| Some(format!("{}\n", pack.file_name()?.to_str()?))).collect();
+        // The list first: a pack that is not on it is only never taken in.
+        crate::host::file::write_atomic(&self.teddy_dir().join(LIST), names.as_bytes()).context("listing the packs")?;
+        for pack in &held.replaced {
+            // Without its index a pack is not used any more.
+            for ending in ["idx", "pack"] {
+                let path = pack.with_extension(ending);
+                match std::fs::remove_file(&path) {
+                    Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                        return Err(error).with_context(|| format!("removing `{}`", path.display()));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds what small packs of ours hold, from the smallest, while each is at most twice the size so far; returns them.
+    fn take_in(&self, entries: &mut Vec<(ObjectId, Vec<u8>)>, mut size: u64) -> Vec<PathBuf> {
+        let mut small: Vec<_> =
+            self.small_packs().into_iter().map(|pack| (size_of(&pack), pack)).filter(|(size, _)| *size < LARGE).collect();
+        small.retain(|(_, pack)| !is_kept(&pack.with_extension("keep")));
+        small.sort();
+        let mut inside: HashSet<ObjectId> = entries.iter().map(|(id, _)| *id).collect();
+        let mut taken = Vec::new();
+        for (length, old) in small {
+            if length > 2 * size {
+                break;
+            }
+            // One that cannot be read stays as it is.
+            let Some(found) = entries_of(&old, self.gix.object_hash()) else { continue };
+            entries.extend(found.into_iter().filter(|(id, _)| inside.insert(*id)));
+            size += length;
+            taken.push(old);
+        }
+        taken
+    }
+
+    /// Returns the packs that were made here and are still there, without their endings.
+    fn small_packs(&self) -> Vec<PathBuf> {
+        let (folder, list) = (self.pack_folder(), std::fs::read_to_string(self.teddy_dir().join(LIST)).unwrap_or_default());
+        let plain = |name: &&str| name.strip_prefix("pack-").is_some_and(|id| !id.is_empty() && id.bytes().all(|b| b.is_ascii_hexdigit()));
+        list.lines().filter(plain).map(|name| folder.join(name)).filter(|pack| pack.with_extension("idx").is_file()).collect()
+    }
+
+    /// Takes out of `wanted` what a pack has that this process keeps; returns the `.keep` files of these packs.
+    ///
+    /// What others keep they may let go at any moment.
+    fn kept(&self, wanted: &mut Vec<ObjectId>) -> Vec<PathBuf> {
+        let mut used = Vec::new();
+        for keep in self.keep_files().into_iter().filter(|keep| is_own(keep)) {
+            let Ok(index) = Index::at(keep.with_extension("idx"), self.gix.object_hash()) else { continue };
+            let before = wanted.len();
+            wanted.retain(|id| index.lookup(id).is_none());
+            if wanted.len() < before {
+                used.push(keep);
+            }
+        }
+        let mut seen = HashSet::new();
+        wanted.retain(|id| seen.insert(*id));
+        used
+    }
+}
+
+/// Returns the size of a pack, given by the path of any of its files.
+fn size_of(pack: &Path) -> u64 {
+    std::fs::metadata(pack.with_extension("pack")).map_or(0, |metadata| metadata.len())
+}
+
+/// Returns what is in a pack of ours, as it is stored there; nothing where it cannot be read or is not as we write them.
+fn entries_of(pack: &Path, hash: gix::hash::Kind) -> Option<Vec<(ObjectId, Vec<u8>)>> {
+    let index = Index::at(pack.with_extension("idx"), hash).ok()?;
+    let data = std::fs::read(pack.with_extension("pack")).ok()?;
+    let mut starts: Vec<_> = index.iter().map(|entry| (usize::try_from(entry.pack_offset).unwrap_or(usize::MAX), entry.oid)).collect();
+    starts.sort();
+    let end = data.len().checked_sub(hash.len_in_bytes())?;
+    let ends = starts.iter().skip(1).map(|(at, _)| *at).chain([end]);
+    let cut = |(start, id): &(usize, ObjectId), end| {
+        let entry = data.get(*start..end).filter(|_| *start >= HEADER)?;
+        // A whole object: nothing in it points to another place of its pack.
+        matches!(entry.first()? >> 4 & 7, 1..=4).then(|| (*id, entry.to_vec()))
+    };
+    starts.iter().zip(ends).map(|(start, end)| cut(start, end)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::object::NewCommit;
+
+    /// Writes a commit with one file.
+    fn commit(repository: &Repository, content: &str) -> CommitId {
+        let blob = repository.write_blob(content.as_bytes()).unwrap();
+        let tree = repository.write_tree_of(&[("a".to_owned(), blob)]).unwrap();
+        let time = crate::host::clock::now();
+        repository.write_commit(&NewCommit { tree, parents: &[], message: content, time: &time }).unwrap()
+    }
+
+    /// Makes a repository.
+    fn repository() -> (tempfile::TempDir, Repository) {
+        let folder = tempfile::tempdir().unwrap();
+        gix::init(folder.path()).unwrap();
+        let repository = Repository::open(folder.path()).unwrap();
+        std::fs::create_dir_all(repository.teddy_dir()).unwrap();
+        (folder, repository)
+    }
+
+    /// Removes all loose objects, as `git prune --expire=now` does with those that no ref reaches.
+    fn prune(repository: &Repository) {
+        for folder in std::fs::read_dir(repository.common_dir().join("objects")).unwrap().flatten() {
+            if folder.file_name().len() == 2 {
+                std::fs::remove_dir_all(folder.path()).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_held_outlives_a_prune() {
+        let (folder, repository) = repository();
+        let id = commit(&repository, "one");
+        let held = repository.hold(&[id], &[], Older::Join).unwrap().expect("all is there");
+        prune(&repository);
+        let fresh = Repository::open(folder.path()).unwrap();
+        assert!(fresh.missing(fresh.commit(id).unwrap().tree, fresh.empty_tree()).unwrap().is_empty());
+        assert_eq!(repository.keep_files().len(), 1);
+        repository.settle(&held).unwrap();
+        assert_eq!(repository.keep_files(), Vec::<PathBuf>::new());
+    }
+
+    #[test]
+    fn what_is_gone_already_cannot_be_held() {
+        let (folder, repository) = repository();
+        let id = commit(&repository, "one");
+        prune(&repository);
+        let fresh = Repository::open(folder.path()).unwrap();
+        assert!(fresh.hold(&[id], &[], Older::Join).unwrap().is_none());
+        assert!(repository.keep_files().is_empty());
+    }
+
+    #[test]
+    fn what_is_kept_is_not_kept_twice() {
+        let (_folder, repository) = repository();
+        let id = commit(&repository, "one");
+        let _held = repository.hold(&[id], &[], Older::Join).unwrap().expect("all is there");
+        let again = repository.hold(&[id], &[], Older::Join).unwrap().expect("all is there");
+        assert_eq!((again.keeps, repository.keep_files().len()), (repository.keep_files(), 1));
+    }
+
+    #[test]
+    fn packs_stay_few_and_lose_nothing() {
+        let (folder, repository) = repository();
+        let mut ids = Vec::new();
+        for n in 0..100 {
+            ids.push(commit(&repository, &format!("content {n}")));
+            let held = repository.hold(&[ids[n]], &[], Older::Join).unwrap().expect("all is there");
+            repository.settle(&held).unwrap();
+        }
+        let packs =
+            std::fs::read_dir(repository.pack_folder()).unwrap().flatten().filter(|file| file.path().extension().unwrap() == "pack");
+        assert!(packs.count() <= 8);
+        prune(&repository);
+        let fresh = Repository::open(folder.path()).unwrap();
+        for id in ids {
+            assert!(fresh.missing(fresh.commit(id).unwrap().tree, fresh.empty_tree()).unwrap().is_empty());
+        }
+    }
+}

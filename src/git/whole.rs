@@ -1,0 +1,63 @@
+//! Whether a tree is whole: the check after a ref was moved to it, should `git gc` have run
+//! between the moment an object was found to exist and the ref that now reaches it.
+
+use std::collections::HashMap;
+
+use gix::ObjectId;
+
+use super::During;
+use super::object::TreeId;
+use super::repository::Repository;
+
+impl Repository {
+    /// Returns the objects of a tree that are missing, as far as it differs from one that is whole.
+    ///
+    /// # Errors
+    /// Where a tree that is there cannot be read.
+    pub fn missing(&self, tree: TreeId, whole: TreeId) -> anyhow::Result<Vec<ObjectId>> {
+        Ok(self.beyond(tree, &[whole])?.into_iter().filter(|&id| !self.has(id)).collect())
+    }
+
+    /// Returns the objects of a tree that others, which are whole, do not have in its place; nothing is looked for
+    /// below a folder that is missing.
+    ///
+    /// Commits of embedded repositories are not ours to have.
+    ///
+    /// # Errors
+    /// Where a tree that is there cannot be read.
+    pub fn beyond(&self, tree: TreeId, whole: &[TreeId]) -> anyhow::Result<Vec<ObjectId>> {
+        let mut beyond = Vec::new();
+        let mut pairs = vec![(tree.0, whole.iter().map(|tree| tree.0).collect::<Vec<_>>())];
+        while let Some((tree, whole)) = pairs.pop() {
+            if whole.contains(&tree) {
+                continue;
+            }
+            beyond.push(tree);
+            if !self.has(tree) {
+                continue;
+            }
+            let known = whole.into_iter().map(|whole| self.entries_of(whole)).collect::<Result<Vec<_>, _>>()?;
+            let known: Vec<HashMap<_, _>> =
+                known.iter().map(|known| known.iter().map(|entry| (&entry.filename, entry)).collect()).collect();
+            for entry in self.entries_of(tree)? {
+                let before: Vec<_> = known.iter().filter_map(|known| known.get(&entry.filename)).collect();
+                if before.iter().any(|before| before.oid == entry.oid) || entry.mode.is_commit() {
+                    continue;
+                }
+                if entry.mode.is_tree() {
+                    pairs.push((entry.oid, before.iter().filter(|before| before.mode.is_tree()).map(|before| before.oid).collect()));
+                } else {
+                    beyond.push(entry.oid);
+                }
+            }
+        }
+        Ok(beyond)
+    }
+
+    /// Reads a tree's entries.
+    fn entries_of(&self, tree: ObjectId) -> anyhow::Result<Vec<gix::objs::tree::Entry>> {
+        let tree = self.gix.find_tree(tree).during("reading a tree")?;
+        let decoded = tree.decode().during("reading a tree")?;
+        Ok(decoded.entries.iter().map(|&entry| entry.into()).collect())
+    }
+}
