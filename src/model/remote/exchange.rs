@@ -79,7 +79,7 @@ impl<'a> Call<'a> {
             match failure.again {
                 Again::Adapted if self.remote.protocol.adapt(&mut body, &failure.error.to_string()) => {}
                 Again::After(asked) if repetition < self.remote.limits.retries => {
-                    let pause = retry::pause(self.remote.limits.pause, repetition, asked);
+                    let pause = retry::pause(self.remote.limits.pause, repetition, asked, (self.remote.chance)());
                     repetition += 1;
                     self.tell(&failure.error, pause, repetition);
                     // Whoever watches hears of it now and not after the pause.

@@ -54,6 +54,8 @@ pub struct Remote {
     note: Rc<dyn Fn(&str)>,
 }
 
+    /// Draws a number from 0 to 1, by which pauses differ.
+    chance: fn() -> f64,
 /// How a server is spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Protocol {
@@ -124,6 +126,7 @@ impl Remote {
             note: outside.note.clone(),
         })
     }
+            chance: crate::host::chance::chance,
 }
 
 impl Model for Remote {

@@ -5,9 +5,17 @@ use std::time::Duration;
 /// The longest pause, whatever a server asks for.
 pub const MAX_PAUSE: Duration = Duration::from_secs(60);
 
-/// Returns the pause before a repetition: what the server asks for, else twice as long each time, neither over a minute.
-pub fn pause(first: Duration, repetition: u32, asked: Option<Duration>) -> Duration {
-    asked.unwrap_or_else(|| first.saturating_mul(1 << repetition.min(16))).min(MAX_PAUSE)
+/// How much longer than asked for a pause may get, as a part of it.
+const MAX_LATE: f64 = 0.25;
+
+/// Returns the pause before a repetition: what the server asks for and a little more, else up to twice as long each
+/// time, neither over a minute. `chance`, from 0 to 1, spreads clients that were refused together.
+pub fn pause(first: Duration, repetition: u32, asked: Option<Duration>, chance: f64) -> Duration {
+    let pause = match asked {
+        Some(asked) => asked.min(MAX_PAUSE).mul_f64(1.0 + MAX_LATE * chance),
+        None => first.saturating_mul(1 << repetition.min(16)).min(MAX_PAUSE).mul_f64(0.5 + 0.5 * chance),
+    };
+    pause.min(MAX_PAUSE)
 }
 
 /// Reads a `Retry-After` header: seconds, or a date seen from `now`.
@@ -28,12 +36,23 @@ mod tests {
 
     #[test]
     fn a_pause_doubles_up_to_a_minute() {
-        assert_eq!([0, 1, 2, 9, 99].map(|n| pause(SECOND, n, None).as_secs()), [1, 2, 4, 60, 60]);
+        assert_eq!([0, 1, 2, 9, 99].map(|n| pause(SECOND, n, None, 1.0).as_secs()), [1, 2, 4, 60, 60]);
+    }
+
+    #[test]
+    fn chance_spreads_the_second_half_of_a_pause() {
+        assert_eq!([0.0, 0.5, 1.0].map(|chance| pause(SECOND, 2, None, chance).as_millis()), [2000, 3000, 4000]);
+    }
+
+    #[test]
+    fn what_a_server_asks_for_is_never_cut_short() {
+        assert_eq!([0.0, 0.5, 1.0].map(|chance| pause(SECOND, 0, Some(4 * SECOND), chance).as_millis()), [4000, 4500, 5000]);
+        assert_eq!(pause(SECOND, 0, Some(Duration::ZERO), 1.0), Duration::ZERO);
     }
 
     #[test]
     fn a_server_may_ask_for_a_minute_at_most() {
-        assert_eq!([3, 86_400].map(|seconds| pause(SECOND, 0, Some(seconds * SECOND)).as_secs()), [3, 60]);
+        assert_eq!([3, 86_400].map(|seconds| pause(SECOND, 0, Some(seconds * SECOND), 0.0).as_secs()), [3, 60]);
     }
 
     #[test]

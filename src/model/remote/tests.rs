@@ -37,6 +37,7 @@ fn model(fake: &Fake, change: impl FnOnce(&mut Remote)) -> Remote {
     let mut remote = Remote::new("mine", &settings, &outside).unwrap();
     remote.limits.pause = Duration::from_millis(1);
     remote.limits.total = Duration::from_secs(20);
+    remote.chance = || 1.0;
     change(&mut remote);
     remote
 }
