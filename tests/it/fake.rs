@@ -1,4 +1,6 @@
 //! A provider on loopback that says exactly the bytes that a test wants: it can cut off, stall, drip and lie.
+//!
+//! One file for both kinds of tests: those of `model::remote` take it in by its path.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -9,7 +11,7 @@ use std::time::Duration;
 /// What the provider does on one connection, after it has read the request.
 #[derive(Clone)]
 pub enum Act {
-    /// Sends bytes.
+    /// Sends a text.
     Send(String),
     /// Sends bytes one by one, with a pause between them.
     Drip(String, Duration),
@@ -56,10 +58,13 @@ impl Fake {
 
     /// Returns a configuration with this provider as the model `fake`; `more` are further settings of the model.
     pub fn config(&self, more: &str) -> String {
-        format!(
-            "model: fake\nmodels:\n  fake: {{ kind: openai, id: gpt-5, base_url: \"{}/v1\", api_key_env: FAKE_KEY{more} }}\n",
-            self.origin
-        )
+        self.config_as("openai", more)
+    }
+
+    /// Returns a configuration with this provider as the model `fake` of a kind.
+    pub fn config_as(&self, kind: &str, more: &str) -> String {
+        let base = format!("{}/v1", self.origin);
+        format!("model: fake\nmodels:\n  fake: {{ kind: {kind}, id: gpt-5, base_url: \"{base}\", api_key_env: FAKE_KEY{more} }}\n")
     }
 }
 
@@ -68,10 +73,15 @@ pub fn response(status: &str, headers: &str, body: &str) -> String {
     format!("HTTP/1.1 {status}\r\n{headers}connection: close\r\n\r\n{body}")
 }
 
+/// Makes a stream of events.
+pub fn events(body: &str) -> String {
+    response("200 OK", "content-type: text/event-stream\r\n", body)
+}
+
 /// Makes the beginning of a stream with a piece of an answer.
 pub fn begun(text: &str) -> String {
     let piece = serde_json::json!({ "model": "gpt-5-2", "choices": [{ "delta": { "content": text } }] });
-    response("200 OK", "content-type: text/event-stream\r\n", &format!("data: {piece}\n\n"))
+    events(&format!("data: {piece}\n\n"))
 }
 
 /// Makes a whole stream: the answer, why it ended, and what it took.
@@ -79,6 +89,20 @@ pub fn stream(text: &str, finish: &str, (input, output): (u64, u64)) -> String {
     let end = serde_json::json!({ "choices": [{ "delta": {}, "finish_reason": finish }] });
     let usage = serde_json::json!({ "choices": [], "usage": { "prompt_tokens": input, "completion_tokens": output } });
     format!("{}data: {end}\n\ndata: {usage}\n\ndata: [DONE]\n\n", begun(text))
+}
+
+/// Makes the beginning of a stream of the Messages protocol.
+pub fn messages_begun(text: &str, usage: &serde_json::Value) -> String {
+    let start = serde_json::json!({ "type": "message_start", "message": { "model": "claude-x", "usage": usage } });
+    let piece = serde_json::json!({ "type": "content_block_delta", "delta": { "type": "text_delta", "text": text } });
+    events(&format!("event: message_start\ndata: {start}\n\nevent: content_block_delta\ndata: {piece}\n\n"))
+}
+
+/// Makes a whole stream of the Messages protocol.
+pub fn messages(text: &str, finish: &str, (usage, output): (&serde_json::Value, u64)) -> String {
+    let end = serde_json::json!({ "type": "message_delta", "delta": { "stop_reason": finish }, "usage": { "output_tokens": output } });
+    let begun = messages_begun(text, usage);
+    format!("{begun}event: message_delta\ndata: {end}\n\nevent: message_stop\ndata: {{\"type\":\"message_stop\"}}\n\n")
 }
 
 /// Acts; an error means that the other side has hung up.

@@ -9,6 +9,8 @@ mod clock;
 mod draft;
 mod exchange;
 #[cfg(test)]
+#[path = "../../../tests/it/fake.rs"]
+#[allow(dead_code, reason = "the tests of whole turns use more of it")]
 mod fake;
 mod key;
 mod openai;
@@ -52,10 +54,10 @@ pub struct Remote {
     stopped: Rc<dyn Fn() -> bool>,
     /// Tells the user that a request is tried again.
     note: Rc<dyn Fn(&str)>,
-}
-
     /// Draws a number from 0 to 1, by which pauses differ.
     chance: fn() -> f64,
+}
+
 /// How a server is spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Protocol {
@@ -124,9 +126,9 @@ impl Remote {
             settings: settings.clone(),
             stopped: outside.stopped.clone(),
             note: outside.note.clone(),
+            chance: crate::host::chance::chance,
         })
     }
-            chance: crate::host::chance::chance,
 }
 
 impl Model for Remote {

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use super::fake::{Act, Fake, response, stream};
+use super::fake::{Act, Fake, events, response};
 use super::{Remote, Url, endpoint};
 use crate::model::outside::Outside;
 use crate::model::settings::{Headers, Kind, Settings};
@@ -60,23 +60,23 @@ fn check(response: String, expected: &str) {
 
 #[test]
 fn a_stream_becomes_an_answer_with_its_usage() {
-    let fake = Fake::answering(&[stream(HELLO)]);
+    let fake = Fake::answering(&[events(HELLO)]);
     let seen = RefCell::new(Vec::new());
     let answer = model(&fake, |_| ()).answer(&Request::default(), &mut |text| seen.borrow_mut().push(text.to_owned())).unwrap();
-    let usage = Usage { input: 9, output: 2, cached: 0 };
+    let usage = Usage { input: 9, output: 2, ..Usage::default() };
     assert_eq!(answer, Answer { text: "# Hello\n".into(), model: "gpt-5-2".into(), usage, finish: Finish::Stop });
     assert_eq!(seen.borrow().last().map(String::as_str), Some("# Hello\n"));
 }
 
 #[test]
 fn a_request_has_the_key_the_headers_and_the_extra_fields() {
-    let fake = Fake::answering(&[stream(HELLO)]);
+    let fake = Fake::answering(&[events(HELLO)]);
     let remote = model(&fake, |remote| {
         remote.settings.headers = Headers([("X-Title".to_owned(), "teddy".to_owned())].into());
         remote.settings.extra.insert("top_k".into(), 4.into());
     });
     ask(&remote).unwrap();
-    let request = fake.request(0);
+    let request = &fake.requests()[0];
     for part in [
         "POST /v1/chat/completions HTTP/1.1",
         &format!("authorization: Bearer {SECRET}"),
@@ -110,7 +110,7 @@ fn anthropic_is_spoken_with_its_headers_and_events() {
         "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":4}}\n\n",
         "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
     );
-    let fake = Fake::answering(&[stream(body)]);
+    let fake = Fake::answering(&[events(body)]);
     let settings = Settings {
         kind: Kind::Anthropic,
         id: Some("claude".into()),
@@ -120,8 +120,11 @@ fn anthropic_is_spoken_with_its_headers_and_events() {
     };
     let outside = Outside { variable: Rc::new(|name| (name == "KEY").then(|| SECRET.into())), ..Outside::default() };
     let answer = ask(&Remote::new("c", &settings, &outside).unwrap()).unwrap();
-    assert_eq!((answer.text.as_str(), answer.model.as_str(), answer.usage), ("# A", "claude-x", Usage { input: 3, output: 4, cached: 0 }));
-    let request = fake.request(0);
+    assert_eq!(
+        (answer.text.as_str(), answer.model.as_str(), answer.usage),
+        ("# A", "claude-x", Usage { input: 3, output: 4, ..Usage::default() })
+    );
+    let request = &fake.requests()[0];
     assert!(
         request.contains("POST /v1/messages ")
             && request.contains(&format!("x-api-key: {SECRET}"))
@@ -177,27 +180,27 @@ fn an_error_with_a_good_status_is_an_error() {
 
 #[test]
 fn a_redirect_is_not_followed() {
-    let trap = Fake::answering(&[stream(HELLO)]);
+    let trap = Fake::answering(&[events(HELLO)]);
     let location = format!("location: {}/v1/chat/completions\r\n", trap.origin);
     let fake = Fake::answering(&[response("307 Temporary Redirect", &location, "")]);
     let error = ask(&model(&fake, |_| ())).unwrap_err();
     assert!(matches!(&error, ModelError::Redirect { location, .. } if location.starts_with(&trap.origin)), "{error}");
-    assert_eq!((fake.count(), trap.count()), (1, 0));
+    assert_eq!((fake.requests().len(), trap.requests().len()), (1, 0));
 }
 
 #[test]
 fn an_empty_answer_is_an_error() {
-    check(stream("data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"), "the answer is empty");
+    check(events("data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"), "the answer is empty");
     check(
-        stream("data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"length\"}]}\n\n"),
+        events("data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"length\"}]}\n\n"),
         "the answer is empty: the limit of tokens was reached before any text",
     );
-    check(stream(""), "the answer is empty: the server sent nothing");
+    check(events(""), "the answer is empty: the server sent nothing");
 }
 
 #[test]
 fn an_answer_cut_at_the_limit_says_so() {
-    let fake = Fake::answering(&[stream(
+    let fake = Fake::answering(&[events(
         "data: {\"choices\":[{\"delta\":{\"content\":\"# A\"},\"finish_reason\":\"length\"}]}\n\ndata: [DONE]\n\n",
     )]);
     let answer = ask(&model(&fake, |_| ())).unwrap();
@@ -206,25 +209,25 @@ fn an_answer_cut_at_the_limit_says_so() {
 
 #[test]
 fn half_a_stream_is_broken_and_keeps_what_came() {
-    let fake = Fake::answering(&[stream(BEGUN)]);
+    let fake = Fake::answering(&[events(BEGUN)]);
     let error = ask(&model(&fake, |_| ())).unwrap_err();
     assert_eq!(error, ModelError::Broken { detail: "the connection closed before the end".into(), partial: "# Hel".into() });
     let declared = response("200 OK", "content-type: text/event-stream\r\ncontent-length: 9000\r\n", BEGUN);
     let fake = Fake::answering(&[declared]);
     let error = ask(&model(&fake, |_| ())).unwrap_err();
     assert!(matches!(&error, ModelError::Broken { partial, .. } if partial == "# Hel"), "{error:?}");
-    assert_eq!(fake.count(), 1);
+    assert_eq!(fake.requests().len(), 1);
 }
 
 #[test]
 fn an_error_in_the_middle_has_the_providers_words_and_keeps_what_came() {
-    let fake = Fake::answering(&[stream(&format!("{BEGUN}data: {{\"error\":{{\"message\":\"overloaded\"}}}}\n\n"))]);
+    let fake = Fake::answering(&[events(&format!("{BEGUN}data: {{\"error\":{{\"message\":\"overloaded\"}}}}\n\n"))]);
     assert_eq!(ask(&model(&fake, |_| ())), Err(ModelError::Provider { detail: "overloaded".into(), partial: "# Hel".into() }));
 }
 
 #[test]
 fn silence_meets_the_idle_limit() {
-    let fake = Fake::start(vec![vec![Act::Send(stream(BEGUN)), Act::Stall]]);
+    let fake = Fake::start(vec![vec![Act::Send(events(BEGUN)), Act::Stall]]);
     let error = ask(&model(&fake, |remote| remote.limits.idle = SHORT)).unwrap_err();
     assert_eq!(error, ModelError::Idle { limit: SHORT, partial: "# Hel".into() });
 }
@@ -239,13 +242,13 @@ fn silence_before_the_first_byte_has_a_limit_of_its_own() {
 #[test]
 fn silence_after_the_end_is_no_error() {
     let finished = HELLO.split_once("data: [DONE]").unwrap().0;
-    let fake = Fake::start(vec![vec![Act::Send(stream(finished)), Act::Stall]]);
+    let fake = Fake::start(vec![vec![Act::Send(events(finished)), Act::Stall]]);
     assert_eq!(ask(&model(&fake, |remote| remote.limits.idle = SHORT)).unwrap().text, "# Hello\n");
 }
 
 #[test]
 fn a_slow_drip_meets_the_total_limit() {
-    let fake = Fake::start(vec![vec![Act::Send(stream(BEGUN)), Act::Drip(": ".repeat(100_000), Duration::from_millis(2))]]);
+    let fake = Fake::start(vec![vec![Act::Send(events(BEGUN)), Act::Drip(": ".repeat(100_000), Duration::from_millis(2))]]);
     let total = Duration::from_millis(600);
     let error = ask(&model(&fake, |remote| remote.limits.total = total)).unwrap_err();
     assert_eq!(error, ModelError::Timeout { limit: total, partial: "# Hel".into() });
@@ -253,17 +256,17 @@ fn a_slow_drip_meets_the_total_limit() {
 
 #[test]
 fn a_drip_that_cuts_every_character_is_read() {
-    let fake = Fake::start(vec![vec![Act::Drip(stream(&HELLO.replace("Hel", "Hél")), Duration::ZERO)]]);
+    let fake = Fake::start(vec![vec![Act::Drip(events(&HELLO.replace("Hel", "Hél")), Duration::ZERO)]]);
     assert_eq!(ask(&model(&fake, |_| ())).unwrap().text, "# Héllo\n");
 }
 
 #[test]
 fn a_huge_answer_is_cut() {
     let flood = |head: &str, piece: &str| Fake::start(vec![vec![Act::Send(head.to_owned()), Act::Flood(piece.to_owned())]]);
-    let fake = flood(&stream(""), BEGUN);
+    let fake = flood(&events(""), BEGUN);
     let error = ask(&model(&fake, |remote| remote.limits.bytes = 100_000)).unwrap_err();
     assert!(matches!(&error, ModelError::TooLarge { limit: 100_000, partial } if partial.starts_with("# Hel")), "{error}");
-    let fake = flood(&stream("data: "), "xxxxxxxx");
+    let fake = flood(&events("data: "), "xxxxxxxx");
     let error = ask(&model(&fake, |remote| remote.limits.event = 5000)).unwrap_err();
     assert!(matches!(error, ModelError::TooLarge { limit: 5000, .. }), "{error}");
     let fake = flood(&response("200 OK", "content-type: application/json\r\n", "["), "[[[[[[");
@@ -274,7 +277,7 @@ fn a_huge_answer_is_cut() {
 #[test]
 fn a_busy_server_is_asked_again() {
     let busy = response("429 Too Many Requests", "retry-after: 0\r\n", r#"{"error":{"message":"slow down"}}"#);
-    let fake = Fake::answering(&[busy, response("503 Service Unavailable", "", ""), stream(HELLO)]);
+    let fake = Fake::answering(&[busy, response("503 Service Unavailable", "", ""), events(HELLO)]);
     let notes = Rc::new(RefCell::new(Vec::new()));
     let log = notes.clone();
     let remote = model(&fake, |remote| remote.note = Rc::new(move |text| log.borrow_mut().push(text.to_owned())));
@@ -290,7 +293,7 @@ fn a_busy_server_is_asked_again() {
 
 #[test]
 fn a_connection_that_breaks_before_the_first_byte_is_made_again() {
-    let fake = Fake::start(vec![vec![], vec![Act::Send(stream(HELLO))]]);
+    let fake = Fake::start(vec![vec![], vec![Act::Send(events(HELLO))]]);
     assert_eq!(ask(&model(&fake, |_| ())).unwrap().text, "# Hello\n");
 }
 
@@ -307,7 +310,7 @@ fn a_pause_beyond_the_total_limit_ends_with_the_reason() {
 fn repetitions_have_an_end() {
     let fake = Fake::answering(&vec![response("500 Internal Server Error", "", "{\"error\":\"oops\"}"); 9]);
     assert_eq!(ask(&model(&fake, |_| ())), Err(ModelError::Server { status: 500, detail: "oops".into() }));
-    assert_eq!(fake.count(), 6);
+    assert_eq!(fake.requests().len(), 6);
 }
 
 #[test]
@@ -316,18 +319,18 @@ fn spent_credit_and_a_wrong_key_are_not_asked_again() {
         response("429 Too Many Requests", "", r#"{"error":{"message":"x","code":"insufficient_quota"}}"#),
         response("401 Unauthorized", "", ""),
     ] {
-        let fake = Fake::answering(&[refusal, stream(HELLO)]);
+        let fake = Fake::answering(&[refusal, events(HELLO)]);
         assert!(ask(&model(&fake, |_| ())).is_err());
-        assert_eq!(fake.count(), 1);
+        assert_eq!(fake.requests().len(), 1);
     }
 }
 
 #[test]
 fn a_field_that_the_server_does_not_know_is_left_out() {
     let refusal = response("400 Bad Request", "", r#"{"error":{"message":"unknown field stream_options"}}"#);
-    let fake = Fake::answering(&[refusal, stream(HELLO)]);
+    let fake = Fake::answering(&[refusal, events(HELLO)]);
     assert_eq!(ask(&model(&fake, |_| ())).unwrap().text, "# Hello\n");
-    assert!(fake.request(0).contains("stream_options") && !fake.request(1).contains("stream_options"));
+    assert!(fake.requests()[0].contains("stream_options") && !fake.requests()[1].contains("stream_options"));
 }
 
 #[test]
@@ -343,7 +346,7 @@ fn nobody_at_the_address_is_said() {
 
 #[test]
 fn an_interruption_comes_through_at_once_and_keeps_what_came() {
-    let fake = Fake::start(vec![vec![Act::Send(stream(BEGUN)), Act::Stall]]);
+    let fake = Fake::start(vec![vec![Act::Send(events(BEGUN)), Act::Stall]]);
     let seen = Rc::new(RefCell::new(false));
     let flag = seen.clone();
     let remote = model(&fake, |remote| remote.stopped = Rc::new(move || *flag.borrow()));
