@@ -216,6 +216,12 @@ impl State {
         taken.filter(|taken| taken.model == model).map(|taken| usize::try_from(taken.calls).unwrap_or(usize::MAX)).sum()
     }
 
+    /// Returns what the steps of the change count against the limit of dollars, its session's turns left out.
+    pub fn spent_on_documents(&self) -> f64 {
+        let taken = self.history.iter().filter(|entry| entry.turn.is_none()).filter_map(|entry| entry.usage.as_ref());
+        taken.map(|taken| taken.cost.unwrap_or_default() + taken.spent.unwrap_or_default()).sum()
+    }
+
     /// Returns the newest step of a kind, with its position.
     pub fn last(&self, step: &str) -> Option<(usize, &Entry)> {
         self.history.iter().enumerate().rev().find(|(_, entry)| entry.step == step)
@@ -367,7 +373,8 @@ mod tests {
     #[test]
     fn c8_what_the_models_took_is_added_up() {
         let mut state = read(SMALL).unwrap();
-        let taken = |model: &str, calls| Taken { model: model.to_owned(), calls, tokens_in: 10, tokens_out: 2, cost: Some(0.25) };
+        let taken =
+            |model: &str, calls| Taken { model: model.to_owned(), calls, tokens_in: 10, tokens_out: 2, cost: Some(0.25), spent: None };
         state.take(Event::Propose, Entry { usage: Some(taken("a", 2)), ..entry("proposal") }).unwrap();
         state.take(Event::Challenge(Verdict::Approved), Entry { usage: Some(taken("b", 1)), ..entry("challenge") }).unwrap();
         state.take(Event::Implement, Entry { usage: Some(taken("a", 1)), turn: Some(1), ..entry("task") }).unwrap();

@@ -39,6 +39,9 @@ pub struct Taken {
     /// Dollars; nothing where no price is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
+    /// Dollars besides that only the limit counts: of calls whose price is known in part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent: Option<f64>,
 }
 
 impl Usage {

@@ -89,9 +89,12 @@ pub struct Price {
     pub input: f64,
     /// Written.
     pub output: f64,
-    /// Read from the provider's cache; as `input` without it.
+    /// Read from the provider's cache; not known without it.
+    #[serde(default, alias = "cached")]
+    pub cache_read: Option<f64>,
+    /// Written to the provider's cache; not known without it.
     #[serde(default)]
-    pub cached: Option<f64>,
+    pub cache_write: Option<f64>,
 }
 
 /// How rejected plans are asked for again.

@@ -17,10 +17,9 @@ impl fmt::Display for ModelError {
             ModelError::Server { status, detail } => write!(f, "the provider failed with status {status}{}", colon(detail)),
             ModelError::NotJson { address, sample } => write!(f, "{address} answered something that is no model's answer: `{sample}`"),
             ModelError::Connect { origin, detail } => write!(f, "cannot reach {origin}{}", colon(detail)),
-            ModelError::CostLimit { estimate, spent, limit } => write!(
-                f,
-                "the call would cost about ${estimate:.2}, the session has cost ${spent:.2}, and the limit is ${limit:.2}; nothing was sent"
-            ),
+            ModelError::CostLimit { estimate, spent, limit } => {
+                write!(f, "the call would cost about ${estimate:.2}, ${spent:.2} is spent, and the limit is ${limit:.2}; nothing was sent")
+            }
             ModelError::Redirect { origin, location } => write!(f, "{origin} redirects to {location}, which is not followed"),
             other => other.fmt_answer(f),
         }

@@ -65,6 +65,8 @@ pub struct Usage {
     pub output: u64,
     /// Those of `input` that came from the provider's cache.
     pub cached: u64,
+    /// Those of `input` that the provider put into its cache, where it has a price for that.
+    pub cache_written: u64,
 }
 
 /// Why an answer ended.
@@ -268,6 +270,7 @@ impl Usage {
         self.input = self.input.saturating_add(other.input);
         self.output = self.output.saturating_add(other.output);
         self.cached = self.cached.saturating_add(other.cached);
+        self.cache_written = self.cache_written.saturating_add(other.cache_written);
     }
 }
 

@@ -180,7 +180,7 @@ mod tests {
             (settings.kind, settings.id.as_deref(), settings.timeout),
             (Kind::Openai, Some("qwen3"), Some(Duration::from_secs(600)))
         );
-        assert_eq!(settings.price, Some(Price { input: 3.0, output: 15.0, cached: None }));
+        assert_eq!(settings.price, Some(Price { input: 3.0, output: 15.0, cache_read: None, cache_write: None }));
         assert_eq!(settings.extra["top_k"], 4);
     }
 

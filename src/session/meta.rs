@@ -120,7 +120,7 @@ pub struct Meta {
     /// The pipeline that the plan came through.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pipeline: Option<String>,
-    /// Dollars of every call of the turn whose price is known, answers that were thrown away included.
+    /// Dollars that the turn's calls count against the limit, answers that were thrown away included; calls without a price don't.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spent: Option<f64>,
     /// In progress: why the last call gave no plan.
@@ -166,9 +166,17 @@ pub struct ModelUse {
     /// Of those read, the ones that came from the provider's cache.
     #[serde(default)]
     pub tokens_cached: u64,
+    /// Of those read, the ones that the provider put into its cache.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tokens_cache_written: u64,
     /// Dollars; nothing where no price is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<f64>,
+}
+
+/// Says whether there is nothing to write.
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl ModelUse {
@@ -179,6 +187,7 @@ impl ModelUse {
             tokens_in: self.tokens_in.saturating_add(next.tokens_in),
             tokens_out: self.tokens_out.saturating_add(next.tokens_out),
             tokens_cached: self.tokens_cached.saturating_add(next.tokens_cached),
+            tokens_cache_written: self.tokens_cache_written.saturating_add(next.tokens_cache_written),
             cost: self.cost.zip(next.cost).map(|(before, after)| before + after),
             ..next
         }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use crate::config::settings::Price;
 use crate::model::pipeline::run::{self, Event as StepEvent, folder, run};
 use crate::model::{Answer, Finish, Model, ModelError, Request, Usage, price};
 use crate::session::artifact;
@@ -71,7 +72,7 @@ fn ask_model(draft: &mut Draft, model: &Metered, request: &Request, user: &mut d
     hear(&notes, "", user);
     user.tell(Event::Answered);
     let answer = answer?;
-    note_use(draft, used(model, &answer));
+    note_use(draft, (model, &answer), user);
     Ok(whole(answer)?)
 }
 
@@ -105,9 +106,9 @@ fn ask_steps(draft: &mut Draft, steps: Steps, request: &Request, user: &mut dyn 
         StepEvent::Received { text } => hear(&notes, text, user),
         StepEvent::Finished(ran) => {
             user.tell(Event::Answered);
-            let used = used(&model(pipeline.steps[place].model.as_deref()), &ran.answer);
-            keep_step(draft, place, ran, &used);
-            note_use(draft, used);
+            let model = model(pipeline.steps[place].model.as_deref());
+            keep_step(draft, place, ran, used(&model, &ran.answer));
+            note_use(draft, (&model, &ran.answer), user);
         }
     });
     hear(&notes, "", user);
@@ -121,15 +122,15 @@ fn ask_steps(draft: &mut Draft, steps: Steps, request: &Request, user: &mut dyn 
 }
 
 /// Puts what a step said into the draft.
-fn keep_step(draft: &mut Draft, position: usize, ran: &run::Ran, used: &ModelUse) {
+fn keep_step(draft: &mut Draft, position: usize, ran: &run::Ran, model: ModelUse) {
     let folder = folder(position, &ran.name);
-    let meta = StepMeta { schema: SCHEMA, step: ran.name.clone(), model: used.clone() };
+    let meta = StepMeta { schema: SCHEMA, step: ran.name.clone(), model };
     draft.artifacts.put(&format!("{folder}/output.md"), ran.answer.text.as_str());
     draft.artifacts.put(&format!("{folder}/{}", artifact::META), meta::write(&meta));
 }
 
 /// Says who is asked, and what it will cost.
-fn announce(model: &Metered, request: &Request, user: &mut dyn User) {
+pub fn announce(model: &Metered, request: &Request, user: &mut dyn User) {
     let (tokens, estimate) = (model.weight.of(request), model.estimate(request));
     user.tell(Event::Asking { model: model.name(), tokens, estimate });
 }
@@ -155,26 +156,39 @@ fn whole(answer: Answer) -> Result<String, ModelError> {
 
 /// Returns what an answer took.
 fn used(model: &Metered, answer: &Answer) -> ModelUse {
-    let Usage { input, output, cached } = answer.usage;
+    let Usage { input, output, cached, cache_written } = answer.usage;
     ModelUse {
         asked: model.name().to_owned(),
         answered: answer.model.clone(),
         tokens_in: input,
         tokens_out: output,
         tokens_cached: cached,
-        cost: price::cost(model.chosen.price.as_ref(), answer.usage),
+        tokens_cache_written: cache_written,
+        cost: price::cost(model.chosen.price.as_ref(), answer.usage).ok(),
     }
 }
 
 /// Notes what an answer took, besides what was noted before.
-fn note_use(draft: &mut Draft, used: ModelUse) {
-    if let Some(cost) = used.cost {
-        draft.meta.spent = Some(draft.meta.spent.unwrap_or(0.0) + cost);
+fn note_use(draft: &mut Draft, (model, answer): (&Metered, &Answer), user: &mut dyn User) {
+    let price = model.chosen.price.as_ref();
+    if price.is_some() && answer.usage.is_known() {
+        draft.meta.spent = Some(draft.meta.spent.unwrap_or(0.0) + price::charge(price, answer.usage));
     }
+    tell_unknown(model.name(), price, answer.usage, user);
+    let used = used(model, answer);
     draft.meta.model = Some(match draft.meta.model.take() {
         Some(before) => before.then(used),
         None => used,
     });
+}
+
+/// Says which price is missing, where that is why the cost is unknown.
+pub fn tell_unknown(model: &str, price: Option<&Price>, usage: Usage, user: &mut dyn User) {
+    if let Some(setting) = price::cost(price, usage).err().and_then(price::Unknown::setting) {
+        user.tell(Event::Note(&format!(
+            "the cost is unknown: the price of model `{model}` has no `{setting}`; `limits.cost` counts those tokens as plain input"
+        )));
+    }
 }
 
 /// Keeps what arrived of an answer that failed, and returns why it did.

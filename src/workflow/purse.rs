@@ -3,8 +3,12 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+use crate::change::id::ChangeId;
 use crate::model::{Answer, Model, ModelError, Request, price};
+use crate::session::store::Draft;
+use crate::session::turn::Turn;
 use crate::workflow::models::Chosen;
+use crate::workflow::project::Project;
 use crate::workflow::user::Estimate;
 
 /// About how many bytes of text are one token.
@@ -49,6 +53,43 @@ impl Purse {
     }
 }
 
+impl Project {
+    /// Returns what a session counts against the limit up to its turn in progress, in dollars; for the session of a
+    /// change with what its documents took. Calls without a known price count as nothing.
+    ///
+    /// # Errors
+    /// Where the repository cannot be read.
+    pub fn spent(&self, tip: &Turn, draft: &Draft) -> anyhow::Result<f64> {
+        let mut sum = draft.meta.spent.unwrap_or(0.0);
+        for turn in self.store().history(tip.clone()) {
+            let meta = turn?.meta;
+            sum += meta.spent.or_else(|| meta.model?.cost).unwrap_or(0.0);
+        }
+        Ok(sum + ChangeId::of_session(&tip.session).map_or(Ok(0.0), |id| self.spent_on_documents(&id))?)
+    }
+
+    /// Returns what a change counts against the limit: its documents and its session.
+    ///
+    /// # Errors
+    /// Where the repository cannot be read.
+    pub fn spent_on_change(&self, id: &ChangeId) -> anyhow::Result<f64> {
+        let session = id.session();
+        if self.repository.reference(&session.reference())?.is_none() {
+            return self.spent_on_documents(id);
+        }
+        let tip = self.store().tip(&session)?;
+        self.spent(&tip, &self.store().draft(&tip)?)
+    }
+
+    /// Returns what the documents of a change count against the limit.
+    fn spent_on_documents(&self, id: &ChangeId) -> anyhow::Result<f64> {
+        Ok(match self.repository.reference(&id.reference())? {
+            Some(_) => self.change(id)?.state.spent_on_documents(),
+            None => 0.0,
+        })
+    }
+}
+
 /// A model that is asked only as long as the session's limit allows it.
 pub struct Metered {
     /// The model.
@@ -90,7 +131,7 @@ impl Model for Metered {
             return Err(ModelError::CostLimit { estimate, spent: spent.get(), limit: *limit });
         }
         let answer = self.chosen.model.answer(request, watch)?;
-        spent.set(spent.get() + price::cost(self.chosen.price.as_ref(), answer.usage).unwrap_or(0.0));
+        spent.set(spent.get() + price::charge(self.chosen.price.as_ref(), answer.usage));
         Ok(answer)
     }
 }
@@ -115,7 +156,7 @@ mod tests {
 
     /// Asks a model at a price for a million tokens of input, and returns what it says.
     fn check(price: Option<f64>, spent: f64, expected: Result<&str, &str>) {
-        let price = price.map(|input| Price { input, output: 0.0, cached: None });
+        let price = price.map(|input| Price { input, output: 0.0, cache_read: None, cache_write: None });
         let model = Box::new(Replay::from_texts(vec!["hello".to_owned()]));
         let chosen = Chosen { model, price, max_tokens: None, is_free: false, notes: Notes::default() };
         let metered = Metered { chosen, purse: Purse::new(spent, 5.0), weight: Weight::of_input("abcd", (0, 0)) };
@@ -131,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_call_over_the_limit_is_not_made() {
-        let words = "the call would cost about $2.00, the session has cost $3.10, and the limit is $5.00; nothing was sent";
+        let words = "the call would cost about $2.00, $3.10 is spent, and the limit is $5.00; nothing was sent";
         check(Some(2.0), 3.1, Err(words));
     }
 

@@ -182,18 +182,3 @@ fn keep_message(project: &Project, message: Option<String>, user: &mut dyn User)
     user.tell(Event::Note("your message is kept for the next turn"));
     Ok(())
 }
-
-impl Project {
-    /// Returns what a session has cost up to its turn in progress, in dollars; calls without a known price count as nothing.
-    ///
-    /// # Errors
-    /// Where the repository cannot be read.
-    pub fn spent(&self, tip: &Turn, draft: &Draft) -> anyhow::Result<f64> {
-        let mut sum = draft.meta.spent.unwrap_or(0.0);
-        for turn in self.store().history(tip.clone()) {
-            let meta = turn?.meta;
-            sum += meta.spent.or_else(|| meta.model?.cost).unwrap_or(0.0);
-        }
-        Ok(sum)
-    }
-}

@@ -6,6 +6,7 @@
 //! at no phase (a12, a14); no description was no error (a1); verdicts were found in prose (a16 and a18); a second call
 //! wrote everything again under another id (a3, a34); writers and parsers disagreed (a29); the iteration stayed 1 (a9, a26).
 
+use crate::fake::{Fake, stream};
 use crate::plans::{chat, create, plan};
 use crate::support::{Output, TestRepo};
 
@@ -116,6 +117,21 @@ fn initial_planning() {
     assert_eq!(steps(&repo, ID), expected);
     let names = repo.git(&["ls-tree", "-r", "--name-only", &format!("refs/teddy/changes/{ID}")]);
     assert_eq!(names, "STATE.yaml\nproposal.md\nspecs/greeting.md\ntasks.md");
+}
+
+#[test]
+fn the_documents_of_a_change_are_held_against_the_limit_of_dollars() {
+    let repo = project();
+    let fake = Fake::answering(&["01-proposal", "02-spec"].map(|name| stream(&answer(name), "stop", (1_000_000, 0))));
+    let model = format!("{{ kind: openai, id: x, base_url: \"{}/v1\", price: {{ input: 2, output: 0 }} }}", fake.origin);
+    repo.configure(&format!("model: fake\nmodels: {{ fake: {model} }}\nlimits: {{ cost: 4 }}\n"));
+    let over = ["the call would cost about $0.00, $4.00 is spent, and the limit is $4.00; nothing was sent", "limits.cost"];
+    repo.teddy(&["change", "plan", ID, "Greet people by name"]).check(1, &over);
+    assert_eq!(fake.requests().len(), 2);
+    assert_eq!(steps(&repo, ID).len(), 2, "what was paid is kept");
+    // The next call counts what the one before it has spent.
+    repo.teddy(&["change", "plan", ID]).check(1, &over);
+    assert_eq!(fake.requests().len(), 2);
 }
 
 #[test]

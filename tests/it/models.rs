@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::fake::{Act, Fake, begun, response, stream};
+use crate::fake::{Act, Fake, begun, messages, response, stream};
 use crate::plans::{create, execute, plan};
 use crate::review::Screen;
 use crate::support::{Output, TestRepo};
@@ -71,6 +71,30 @@ fn an_unknown_price_is_said_and_not_guessed() {
 }
 
 #[test]
+fn the_provider_s_cache_has_prices_of_its_own_and_they_are_not_guessed() {
+    let usage = serde_json::json!({ "input_tokens": 1000, "cache_creation_input_tokens": 2000, "cache_read_input_tokens": 3000 });
+    let answer = messages(&make_b(), "end_turn", (&usage, 0));
+    let ask = |price: &str| {
+        let repo = project();
+        let fake = Fake::answering(std::slice::from_ref(&answer));
+        repo.configure(&fake.config_as("anthropic", &format!(", price: {{ input: 100, output: 1{price} }}")));
+        let out = teddy(&repo, &["plan", "-m", "make b"]);
+        (out, draft(&repo, "meta.yaml"))
+    };
+    let (out, meta) = ask(", cache_read: 10, cache_write: 125");
+    out.check(0, &["fake: 6,000 tokens in (3,000 cached), 0 out, $0.3800"]);
+    for line in ["tokens_in: 6000", "tokens_cached: 3000", "tokens_cache_written: 2000", "cost: 0.38", "spent: 0.38"] {
+        assert!(meta.contains(line), "no `{line}` in {meta}");
+    }
+    let (out, meta) = ask(", cache_read: 10");
+    out.check(
+        0,
+        &["the price of model `fake` has no `cache_write`; `limits.cost` counts those tokens as plain input", "no price is known"],
+    );
+    assert!(!meta.contains("cost:") && meta.contains("spent: 0.33"), "{meta}");
+}
+
+#[test]
 fn the_limit_of_the_session_is_kept_before_a_call_is_made() {
     let repo = project();
     let fake = Fake::answering(&[stream(&make_b(), "stop", (1_000_000, 0)), stream(&make_b(), "stop", (1, 1))]);
@@ -78,7 +102,7 @@ fn the_limit_of_the_session_is_kept_before_a_call_is_made() {
     teddy(&repo, &["plan", "-m", "one"]).check(0, &["$4.0000"]);
     // The answer is thrown away, but it was paid.
     let out = teddy(&repo, &["plan", "-m", "two"]);
-    out.check(1, &["the session has cost $4.00, and the limit is $4.00; nothing was sent", "limits.cost"]);
+    out.check(1, &["$4.00 is spent, and the limit is $4.00; nothing was sent", "limits.cost"]);
     assert_eq!(fake.requests().len(), 1);
     assert!(draft(&repo, "meta.yaml").contains("failure: the call would cost"));
     teddy(&repo, &["-c", "limits.cost=9", "plan", "-m", "two"]).check(0, &[]);

@@ -70,7 +70,7 @@ fn st14_the_limit_of_the_session_stands_before_each_step() {
     let fake = Fake::answering(&[stream("Long.", "stop", (400_000, 0)), stream(&make_b(), "stop", (1, 1))]);
     configure(&repo, &fake);
     let out = repo.teddy(&["-c", "limits.cost=4", "plan", "-m", "x", "--pipeline", "think"]);
-    out.check(1, &["step `plan`: ", "the session has cost $4.00, and the limit is $4.00; nothing was sent"]);
+    out.check(1, &["step `plan`: ", "$4.00 is spent, and the limit is $4.00; nothing was sent"]);
     assert_eq!(fake.requests().len(), 1);
 }
 

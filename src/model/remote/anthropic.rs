@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::draft::{Draft, error_words, number, text};
 use super::sse::Event;
 use crate::model::settings::Settings;
-use crate::model::{Finish, Request, message_part};
+use crate::model::{Finish, Request, Usage, message_part};
 
 /// Where Anthropic's own API begins.
 pub const BASE: &str = "https://api.anthropic.com/v1";
@@ -81,10 +81,10 @@ pub fn whole(draft: &mut Draft, value: &Value) -> bool {
 /// Takes the usage of a message. Tokens that are read from or written to the cache stand beside the others; ours is their sum.
 fn take_usage(draft: &mut Draft, message: &Value) {
     let cached = number(message, "/usage/cache_read_input_tokens");
-    let input = number(message, "/usage/input_tokens") + number(message, "/usage/cache_creation_input_tokens") + cached;
+    let cache_written = number(message, "/usage/cache_creation_input_tokens");
+    let input = number(message, "/usage/input_tokens").saturating_add(cache_written).saturating_add(cached);
     if input > 0 {
-        draft.usage.input = input;
-        draft.usage.cached = cached;
+        draft.usage = Usage { input, cached, cache_written, output: draft.usage.output };
     }
     draft.usage.output = number(message, "/usage/output_tokens").max(draft.usage.output);
 }
@@ -101,7 +101,6 @@ fn finish(reason: &str) -> Finish {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Usage;
 
     const START: &str = r#"{"type":"message_start","message":{"model":"claude-x","usage":{"input_tokens":3,"cache_creation_input_tokens":10,"cache_read_input_tokens":20,"output_tokens":1}}}"#;
 
@@ -121,7 +120,7 @@ mod tests {
             r#"{"type":"message_stop"}"#,
         ])
         .unwrap();
-        assert_eq!(draft.usage, Usage { input: 33, output: 5, cached: 20 });
+        assert_eq!(draft.usage, Usage { input: 33, output: 5, cached: 20, cache_written: 10 });
         assert_eq!(
             (draft.text.as_str(), draft.model.as_deref(), draft.finish, draft.ended),
             ("# T\n", Some("claude-x"), Some(Finish::Stop), true)

@@ -88,6 +88,7 @@ fn take(draft: &mut Draft, value: &Value, content: &str) {
             input: number(value, "/usage/prompt_tokens"),
             output: number(value, "/usage/completion_tokens"),
             cached: number(value, "/usage/prompt_tokens_details/cached_tokens"),
+            cache_written: 0,
         };
     }
 }
@@ -147,7 +148,7 @@ mod tests {
         let mut draft = Draft::default();
         let data = r#"{"model":"gpt-5-2","choices":[],"usage":{"prompt_tokens":9,"completion_tokens":4,"prompt_tokens_details":{"cached_tokens":8}}}"#;
         event(&mut draft, &Event { name: String::new(), data: data.into() }).unwrap();
-        assert_eq!((draft.usage, draft.model.as_deref()), (Usage { input: 9, output: 4, cached: 8 }, Some("gpt-5-2")));
+        assert_eq!((draft.usage, draft.model.as_deref()), (Usage { input: 9, output: 4, cached: 8, cache_written: 0 }, Some("gpt-5-2")));
     }
 
     #[test]

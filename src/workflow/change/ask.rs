@@ -5,13 +5,13 @@ use std::rc::Rc;
 use crate::change::id::ChangeId;
 use crate::change::usage::Taken;
 use crate::host::file::write_atomic;
-use crate::model::{Answer, Finish, Request, price};
+use crate::model::{Answer, Finish, Model as _, Request, price};
 use crate::text::redact::redact;
-use crate::workflow::asking::hear;
+use crate::workflow::asking::{announce, hear, tell_unknown};
 use crate::workflow::change::Wish;
-use crate::workflow::models::{Chosen, NoModel};
+use crate::workflow::models::NoModel;
 use crate::workflow::project::Project;
-use crate::workflow::purse::Weight;
+use crate::workflow::purse::{Metered, Purse, Weight};
 use crate::workflow::user::{Event, User};
 
 /// How often a role is asked for one thing.
@@ -88,12 +88,14 @@ impl Desk<'_> {
         let name = self.project.role_model(question.role, self.wish)?;
         let answered = self.project.answers_in_change(self.id, &name)?;
         let chosen = self.project.model_after(&name, answered)?;
+        let purse = Purse::new(self.project.spent_on_change(self.id)?, self.project.settings.limits.cost);
+        let model = Metered { chosen, purse, weight: Weight::default() };
         self.user.tell(Event::Note(&format!("{}: {}", question.role.word(), question.about)));
         let mut taken = Taken { model: name, ..Taken::default() };
         let mut request =
             Request { system: question.system, input: question.input.to_owned(), message: question.message.clone(), max_tokens: None };
         loop {
-            let answer = self.answer(&chosen, &request, &mut taken)?;
+            let answer = self.answer(&model, &request, &mut taken)?;
             let text = redact(&answer.text).into_owned();
             let mistakes = match read(&text) {
                 Ok(value) => return Ok((value, taken)),
@@ -108,19 +110,24 @@ impl Desk<'_> {
     }
 
     /// Asks once.
-    fn answer(&mut self, chosen: &Chosen, request: &Request, taken: &mut Taken) -> anyhow::Result<Answer> {
-        let tokens = Weight::default().of(request);
-        self.user.tell(Event::Asking { model: chosen.model.name(), tokens, estimate: chosen.estimate(tokens) });
-        let notes = [Rc::clone(&chosen.notes)];
-        let answer = chosen.model.answer(request, &mut |text| hear(&notes, text, self.user));
+    fn answer(&mut self, model: &Metered, request: &Request, taken: &mut Taken) -> anyhow::Result<Answer> {
+        announce(model, request, self.user);
+        let notes = [Rc::clone(&model.chosen.notes)];
+        let answer = model.answer(request, &mut |text| hear(&notes, text, self.user));
         hear(&notes, "", self.user);
         self.user.tell(Event::Answered);
         let answer = answer?;
         taken.calls += 1;
         taken.tokens_in += answer.usage.input;
         taken.tokens_out += answer.usage.output;
-        if let Some(cost) = price::cost(chosen.price.as_ref(), answer.usage) {
-            taken.cost = Some(taken.cost.unwrap_or_default() + cost);
+        let price = model.chosen.price.as_ref();
+        tell_unknown(model.name(), price, answer.usage, self.user);
+        let (sum, dollars) = match price::cost(price, answer.usage) {
+            Ok(cost) => (&mut taken.cost, cost),
+            Err(_) => (&mut taken.spent, price::charge(price, answer.usage)),
+        };
+        if price.is_some() && answer.usage.is_known() {
+            *sum = Some(sum.unwrap_or_default() + dollars);
         }
         match answer.finish {
             Finish::Stop => Ok(answer),
