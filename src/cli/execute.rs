@@ -81,7 +81,10 @@ pub(super) fn show(app: &App, executed: &Executed) -> anyhow::Result<()> {
         app.say("The result is in the turn: `teddy restore @ --theirs` takes it, `--markers` writes conflict markers, `--ours` keeps your side.");
     }
     if let Some(planned) = &executed.replanned {
-        app.say(&format!("The model wrote another plan for turn {}: {}. Next: teddy execute", planned.turn, planned.title));
+        app.say(&match planned.title.as_str() {
+            "" => format!("The model answered for turn {}, and that is no plan. Next: teddy execute", planned.turn),
+            title => format!("The model wrote another plan for turn {}: {title}. Next: teddy execute", planned.turn),
+        });
     } else if executed.status == Some(Status::Rejected) {
         app.say(&format!("`teddy show {} report.md` says what is wrong.", executed.turn));
     }

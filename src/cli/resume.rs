@@ -41,6 +41,9 @@ pub(super) struct How {
     /// The model: a name of the configuration, or `kind:id`
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
+    /// The pipeline that makes each plan
+    #[arg(long, value_name = "NAME")]
+    pipeline: Option<String>,
     /// Show the model this many turns before the previous one
     #[arg(long, value_name = "N", default_value_t = 0)]
     context_depth: u64,
@@ -68,8 +71,8 @@ impl How {
     /// Makes sure that a new session has what its first plan takes.
     pub(super) fn check(&self, app: &App, project: &Project) -> anyhow::Result<()> {
         anyhow::ensure!(self.message.is_some() || is_attended(app), "nobody can be asked what to do: use `-m`");
-        let has_model = self.model.is_some() || project.settings.model.is_some() || project.settings.pipeline.is_some();
-        anyhow::ensure!(has_model, NoModel);
+        let named = [&self.model, &self.pipeline, &project.settings.model, &project.settings.pipeline];
+        anyhow::ensure!(named.iter().any(|name| name.is_some()), NoModel);
         Ok(())
     }
 }
@@ -97,6 +100,7 @@ pub(super) fn go(app: &App, mut project: Project, how: How) -> anyhow::Result<Ex
         max_cost: how.max_cost,
         depth: how.context_depth,
         model: how.model,
+        pipeline: how.pipeline,
     };
     let mut user = app.user(&project, how.yes || how.yolo);
     let mut turns = Vec::new();

@@ -35,6 +35,9 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         )),
         None => text.push_str(&format!("Ready for turn {}\n", turn + 1)),
     }
+    if let Some(failure) = &standing.failure {
+        text.push_str(&format!("The model gave no plan: {}\n", visible(failure)));
+    }
     let changed = &standing.workspace.changed;
     if changed.is_empty() {
         text.push_str("Your files are as the newest turn left them\n");

@@ -81,6 +81,8 @@ pub struct Standing {
     pub state: &'static str,
     /// The plan that waits.
     pub draft: Option<DraftRow>,
+    /// Why the model's last answer is none, where no plan waits because of it.
+    pub failure: Option<String>,
     /// The user's files.
     pub workspace: Changed,
 }
@@ -211,6 +213,7 @@ impl Project {
             turn: Some(tip.number()),
             state: if draft.is_planned() { "planned" } else { "ready" },
             draft: draft.is_planned().then(|| DraftRow { title: plan.title.clone(), actions: plan.actions.len() }),
+            failure: draft.meta.failure.clone().filter(|_| !draft.is_planned()),
             workspace: Changed { changed: changes.iter().map(|change| lossy(&change.path)).collect() },
         })
     }

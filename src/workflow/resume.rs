@@ -32,6 +32,8 @@ pub struct Wish {
     pub depth: u64,
     /// The model.
     pub model: Option<String>,
+    /// The pipeline; the configured one, if there is one, without it.
+    pub pipeline: Option<String>,
 }
 
 /// What came of a loop.
@@ -137,7 +139,8 @@ fn plan_next(project: &Project, wish: &Wish, message: Option<String>, user: &mut
         None if wish.yolo && !waits => (Some(GO_ON.to_owned()), Origin::Loop),
         message => (message, Origin::User),
     };
-    plan(project, &PlanWish { message, model: wish.model.clone(), depth: wish.depth, origin, ..PlanWish::default() }, user)
+    let (model, pipeline) = (wish.model.clone(), wish.pipeline.clone());
+    plan(project, &PlanWish { message, model, pipeline, depth: wish.depth, origin, from: None }, user)
 }
 
 /// Returns whether the session has no money left.

@@ -182,6 +182,12 @@ fn a_cut_answer_is_kept_and_never_executed() {
     assert!(draft(&repo, "meta.yaml").contains("failure: the answer was cut at the limit of tokens"));
     teddy(&repo, &["execute", "-y"]).check(1, &["no plan waits"]);
     assert!(!repo.path().join("b.txt").exists());
+    let failure = "the answer was cut at the limit of tokens";
+    assert_eq!(repo.json(&["status"], 0)["failure"], failure);
+    repo.teddy(&["status"]).check(0, &[&format!("The model gave no plan: {failure}\n")]);
+    repo.reply(&cut);
+    repo.done(&["plan"]);
+    assert_eq!(repo.json(&["status"], 0)["failure"], serde_json::Value::Null);
 }
 
 #[test]

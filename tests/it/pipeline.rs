@@ -125,6 +125,19 @@ fn st16_the_configured_pipeline_is_the_usual_way_and_its_recording_a_model() {
 }
 
 #[test]
+fn a_loop_goes_through_the_pipeline_that_it_is_given() {
+    let repo = project();
+    let own = repo.beside("home/config/teddy/pipelines");
+    std::fs::create_dir_all(&own).unwrap();
+    std::fs::write(own.join("two.yaml"), "steps: [{ name: think, prompt: Think }, { name: plan, prompt: Plan }]\n").unwrap();
+    repo.reply("First.").reply(&make_b()).reply("Second.").reply(&plan("Make c", &[create("c.txt", "c\n")]));
+    let out = repo.teddy(&["resume", "--yolo", "-m", "go", "--max-turns", "2", "--pipeline", "two"]);
+    out.check(0, &["Step 1 of 2: think", "turn 1 executed", "turn 2 executed"]);
+    assert_eq!(repo.done(&["show", "2", "steps/01-think/output.md"]), "Second.");
+    repo.teddy(&["start", "more", "-m", "go", "-y", "--pipeline", "two"]).check(3, &["Started session more", "Step 2 of 2: plan"]);
+}
+
+#[test]
 fn a_missing_key_of_a_later_step_is_found_first() {
     let repo = project();
     let fake = Fake::answering(&[]);
