@@ -3,25 +3,24 @@
 //! It runs in a process group of its own, which ends with it: at the time limit, when the user
 //! stops it, and when this side fails.
 
+mod group;
+mod output;
+
 use std::io::{ErrorKind, Read, Write};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::ModelError;
 use crate::host::process;
-use crate::text::redact::redact;
-use crate::text::visible::{strip_ansi, visible_block};
+use group::{Group, own_group};
+use output::{Output, Piece};
 
 /// How often the time limit, the user's wish and the end of the process are looked at.
 const TICK: Duration = Duration::from_millis(20);
 /// How long output may still come after the process has ended: a background child can hold the pipe open.
 const LINGER: Duration = Duration::from_millis(300);
-/// How long a process has to end by itself after SIGTERM.
-const GRACE: Duration = Duration::from_millis(500);
-/// How much of stderr is kept, in bytes.
-const STDERR_TAIL: usize = 4096;
 
 /// What to run and its limits.
 pub struct Job<'a> {
@@ -50,17 +49,6 @@ pub struct Finished {
     pub stderr: String,
 }
 
-/// A piece of output, by the pipe that it came from.
-enum Piece {
-    /// From stdout.
-    Out(Vec<u8>),
-    /// From stderr.
-    Err(Vec<u8>),
-}
-
-/// A running process group; dropping it ends it.
-struct Group(Child);
-
 impl Job<'_> {
     /// Runs it to its end. `watch` gets all that was printed so far.
     ///
@@ -68,12 +56,12 @@ impl Job<'_> {
     /// [`ModelError::CommandMissing`], [`ModelError::CommandFailed`], a limit, or an interruption.
     pub fn run(self, watch: &mut dyn FnMut(&str)) -> Result<Finished, ModelError> {
         let program = self.words.first().cloned().unwrap_or_default();
-        let mut group = Group(self.spawn(&program)?);
-        let pieces = connect(&mut group.0, self.stdin.clone());
+        let mut group = Group { child: self.spawn(&program)? };
+        let pieces = connect(&mut group.child, self.stdin.clone());
         let (status, output) = self.follow(&mut group, &pieces, watch)?;
-        let stderr = tail(&output.stderr);
+        let stderr = output.stderr();
         if status.success() {
-            Ok(Finished { stdout: output.text(), stderr })
+            Ok(Finished { stdout: output.into_text(), stderr })
         } else {
             Err(ModelError::CommandFailed { program, status: status.to_string(), stderr })
         }
@@ -112,7 +100,7 @@ impl Job<'_> {
                 Err(RecvTimeoutError::Disconnected) => closed = true,
             }
             if ended.is_none() {
-                ended = group.0.try_wait().ok().flatten();
+                ended = group.child.try_wait().ok().flatten();
                 clock.last = if ended.is_some() { Instant::now() } else { clock.last };
             }
             match ended {
@@ -124,7 +112,7 @@ impl Job<'_> {
 
     /// Looks at the limits and the user's wish.
     fn check(&self, clock: &Clock, output: &Output) -> Result<(), ModelError> {
-        if output.stdout.len() > self.max_bytes {
+        if output.len() > self.max_bytes {
             return Err(ModelError::TooLarge { limit: self.max_bytes, partial: String::new() });
         }
         if (self.stopped)() {
@@ -146,48 +134,6 @@ struct Clock {
     start: Instant,
     /// The last piece of output, or its end.
     last: Instant,
-}
-
-/// What a process wrote so far.
-#[derive(Default)]
-struct Output {
-    /// All of stdout.
-    stdout: Vec<u8>,
-    /// The end of stderr.
-    stderr: Vec<u8>,
-}
-
-impl Output {
-    /// Adds a piece.
-    fn add(&mut self, piece: Piece, watch: &mut dyn FnMut(&str)) {
-        match piece {
-            Piece::Out(bytes) => {
-                self.stdout.extend(bytes);
-                watch(whole_characters(&self.stdout));
-            }
-            Piece::Err(bytes) => {
-                self.stderr.extend(bytes);
-                let surplus = self.stderr.len().saturating_sub(STDERR_TAIL);
-                self.stderr.drain(..surplus);
-            }
-        }
-    }
-
-    /// Returns stdout as text; what is no UTF-8 becomes U+FFFD.
-    fn text(&self) -> String {
-        String::from_utf8_lossy(&self.stdout).into_owned()
-    }
-}
-
-/// Returns the text up to a character that is cut or none.
-fn whole_characters(bytes: &[u8]) -> &str {
-    bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid())
-}
-
-/// Returns the end of stderr as text fit for an error: no colours, no keys, nothing invisible.
-fn tail(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(bytes);
-    visible_block(&redact(&strip_ansi(text.trim()))).into_owned()
 }
 
 /// Starts the threads that feed and read the process.
@@ -216,64 +162,6 @@ fn read(mut pipe: impl Read + Send + 'static, sender: Sender<Piece>, piece: fn(V
             }
         }
     });
-}
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        if matches!(self.0.try_wait(), Ok(Some(_))) {
-            return;
-        }
-        signal(&mut self.0, Signal::End);
-        let start = Instant::now();
-        while start.elapsed() < GRACE {
-            if matches!(self.0.try_wait(), Ok(Some(_))) {
-                break;
-            }
-            thread::park_timeout(TICK);
-        }
-        signal(&mut self.0, Signal::Kill);
-        // The exit status of a process that was ended on purpose has no reader.
-        let _ = self.0.wait();
-    }
-}
-
-/// How a group is ended.
-#[derive(Clone, Copy)]
-enum Signal {
-    /// So that it can clean up.
-    End,
-    /// At once.
-    Kill,
-}
-
-/// Puts the process at the head of a group of its own.
-#[cfg(unix)]
-fn own_group(command: &mut Command) {
-    use std::os::unix::process::CommandExt as _;
-    command.process_group(0);
-}
-
-/// There are no groups here.
-#[cfg(not(unix))]
-fn own_group(_: &mut Command) {}
-
-/// Ends all processes of the group.
-#[cfg(unix)]
-fn signal(child: &mut Child, signal: Signal) {
-    let signal = match signal {
-        Signal::End => nix::sys::signal::SIGTERM,
-        Signal::Kill => nix::sys::signal::SIGKILL,
-    };
-    let Ok(id) = i32::try_from(child.id()) else { return };
-    // A group that is gone already is what was wanted.
-    let _ = nix::sys::signal::killpg(nix::unistd::Pid::from_raw(id), signal);
-}
-
-/// Ends the process.
-#[cfg(not(unix))]
-fn signal(child: &mut Child, _: Signal) {
-    // A process that is gone already is what was wanted.
-    let _ = child.kill();
 }
 
 #[cfg(all(test, unix))]
@@ -327,7 +215,7 @@ mod tests {
     #[test]
     fn a_program_that_is_not_there_is_named() {
         let words = ["teddy-no-such-program".to_owned()];
-        let job = Job { words: &words, stdin: None, withheld: &[], timeout: GRACE, idle: None, max_bytes: 1, stopped: &|| false };
+        let job = Job { words: &words, stdin: None, withheld: &[], timeout: TICK, idle: None, max_bytes: 1, stopped: &|| false };
         assert_eq!(job.run(&mut |_| ()), Err(ModelError::CommandMissing { program: words[0].clone() }));
     }
 

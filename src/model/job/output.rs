@@ -1,0 +1,125 @@
+//! What a program prints, as text, as it comes.
+
+use crate::text::redact::redact;
+use crate::text::visible::{strip_ansi, visible_block};
+
+/// How much of stderr is kept, in bytes.
+const STDERR_TAIL: usize = 4096;
+
+/// A piece of output, by the pipe that it came from.
+pub enum Piece {
+    /// From stdout.
+    Out(Vec<u8>),
+    /// From stderr.
+    Err(Vec<u8>),
+}
+
+/// What a process wrote so far.
+#[derive(Default)]
+pub struct Output {
+    /// Stdout, as far as its characters are whole; what is no UTF-8 is U+FFFD.
+    text: String,
+    /// The bytes behind it: a character that is cut.
+    rest: Vec<u8>,
+    /// The end of stderr.
+    stderr: Vec<u8>,
+}
+
+impl Output {
+    /// Adds a piece. Each byte of stdout is looked at once, however small the pieces are.
+    pub fn add(&mut self, piece: Piece, watch: &mut dyn FnMut(&str)) {
+        match piece {
+            Piece::Out(bytes) => {
+                self.rest.extend(bytes);
+                self.take_characters();
+                watch(&self.text);
+            }
+            Piece::Err(bytes) => {
+                self.stderr.extend(bytes);
+                let surplus = self.stderr.len().saturating_sub(STDERR_TAIL);
+                self.stderr.drain(..surplus);
+            }
+        }
+    }
+
+    /// Returns how many bytes of stdout there are.
+    pub fn len(&self) -> usize {
+        self.text.len() + self.rest.len()
+    }
+
+    /// Returns stdout so far.
+    pub fn text(&self) -> String {
+        format!("{}{}", self.text, String::from_utf8_lossy(&self.rest))
+    }
+
+    /// Returns all of stdout.
+    pub fn into_text(mut self) -> String {
+        self.text.push_str(&String::from_utf8_lossy(&self.rest));
+        self.text
+    }
+
+    /// Returns the end of stderr as text fit for an error: no colours, no keys, nothing invisible.
+    pub fn stderr(&self) -> String {
+        let text = String::from_utf8_lossy(&self.stderr);
+        visible_block(&redact(&strip_ansi(text.trim()))).into_owned()
+    }
+
+    /// Moves what is whole into the text; what could be the beginning of a character waits for the rest of it.
+    fn take_characters(&mut self) {
+        let bytes = std::mem::take(&mut self.rest);
+        let mut chunks = bytes.utf8_chunks().peekable();
+        while let Some(chunk) = chunks.next() {
+            self.text.push_str(chunk.valid());
+            if chunk.invalid().is_empty() {
+                continue;
+            }
+            match chunks.peek() {
+                Some(_) => self.text.push(char::REPLACEMENT_CHARACTER),
+                None => self.rest = chunk.invalid().to_vec(),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Compares what is shown after each piece, and the whole.
+    fn check(pieces: &[&[u8]], shown: &[&str], whole: &str) {
+        let (mut output, mut seen) = (Output::default(), Vec::new());
+        pieces.iter().for_each(|piece| output.add(Piece::Out(piece.to_vec()), &mut |text| seen.push(text.to_owned())));
+        assert_eq!(
+            (output.text().as_str(), output.into_text().as_str(), seen),
+            (whole, whole, shown.iter().map(|t| (*t).to_owned()).collect())
+        );
+    }
+
+    #[test]
+    fn a_character_that_is_cut_waits_for_its_end() {
+        check(&[b"a\xc3", b"\xa9b"], &["a", "a\u{e9}b"], "a\u{e9}b");
+    }
+
+    #[test]
+    fn what_is_no_text_is_marked_and_hides_nothing_behind_it() {
+        check(&[b"a\xff", b"b\xc3"], &["a", "a\u{fffd}b"], "a\u{fffd}b\u{fffd}");
+    }
+
+    #[test]
+    fn bytes_one_by_one_are_read_as_at_once() {
+        let bytes = b"\xf0\x9f\x9f\xa2 \xe2\x82 \xed\xa0\x80 \xc0 end\xe2";
+        let mut output = Output::default();
+        bytes.iter().for_each(|byte| output.add(Piece::Out(vec![*byte]), &mut |_| ()));
+        assert_eq!(output.into_text(), String::from_utf8_lossy(bytes));
+    }
+
+    #[test]
+    fn many_small_pieces_cost_what_they_weigh() {
+        let (mut output, mut calls) = (Output::default(), 0);
+        let start = std::time::Instant::now();
+        (0..400_000).for_each(|_| output.add(Piece::Out(vec![b'x']), &mut |_| calls += 1));
+        assert_eq!((output.len(), calls), (400_000, 400_000));
+        // Reading all of it again for each piece takes minutes.
+        assert!(start.elapsed() < std::time::Duration::from_secs(20));
+    }
+}
