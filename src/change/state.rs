@@ -383,6 +383,17 @@ mod tests {
     }
 
     #[test]
+    fn c9_the_limit_counts_what_is_known_in_part_and_leaves_the_turns_to_their_session() {
+        let mut state = read(SMALL).unwrap();
+        let taken = |cost, spent| Some(Taken { cost, spent, ..Taken::default() });
+        state.take(Event::Propose, Entry { usage: taken(Some(0.25), Some(0.5)), ..entry("proposal") }).unwrap();
+        state.take(Event::Challenge(Verdict::Approved), Entry { usage: taken(None, None), ..entry("challenge") }).unwrap();
+        state.take(Event::Implement, Entry { usage: taken(Some(4.0), None), turn: Some(1), ..entry("task") }).unwrap();
+        assert_eq!((state.spent_on_documents(), state.usage.cost), (0.75, 4.25));
+        assert!(write(&state).contains("spent: 0.5"));
+    }
+
+    #[test]
     fn a_deep_file_is_refused_before_it_is_read() {
         assert!(read(&format!("{SMALL}x: {}", "[".repeat(200_000))).is_err());
     }

@@ -13,6 +13,7 @@ impl fmt::Display for ModelError {
             ModelError::Unauthorized { origin, detail } => write!(f, "{origin} does not accept the key{}", colon(detail)),
             ModelError::NotFound { id, address, detail } => write!(f, "{address} knows no model `{id}`{}", colon(detail)),
             ModelError::Quota { detail } => write!(f, "too many requests, or no credit left{}", colon(detail)),
+            ModelError::Credit { detail } => write!(f, "no credit is left{}", colon(detail)),
             ModelError::Refused { status, detail } => write!(f, "the request was refused with status {status}{}", colon(detail)),
             ModelError::Server { status, detail } => write!(f, "the provider failed with status {status}{}", colon(detail)),
             ModelError::NotJson { address, sample } => write!(f, "{address} answered something that is no model's answer: `{sample}`"),
@@ -33,10 +34,14 @@ impl ModelError {
     fn fmt_answer(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ModelError::Broken { detail, .. } => write!(f, "the answer broke off{}", colon(detail)),
+            ModelError::Provider { detail, partial } if partial.is_empty() => {
+                write!(f, "the provider answered with an error{}", colon(detail))
+            }
             ModelError::Provider { detail, .. } => write!(f, "the provider stopped in the middle of its answer{}", colon(detail)),
+            ModelError::Ended { reason, .. } => write!(f, "the model ended its answer before it was done: `{reason}`"),
             ModelError::Idle { limit, .. } => write!(f, "nothing arrived for {} s", limit.as_secs_f64()),
             ModelError::Timeout { limit, .. } => write!(f, "the answer was not complete after {} s", limit.as_secs_f64()),
-            ModelError::TooLarge { limit, .. } => write!(f, "the answer is larger than {limit} bytes"),
+            ModelError::TooLarge { limit, .. } => write!(f, "the answer is larger than {} MB", limit.div_ceil(1 << 20)),
             ModelError::Empty { reason } => write!(f, "the answer is empty{}", colon(reason)),
             ModelError::Truncated { .. } => write!(f, "the answer was cut at the limit of tokens"),
             ModelError::CommandMissing { program } => write!(f, "cannot find the program `{program}`"),
@@ -54,6 +59,7 @@ impl ModelError {
         match self {
             ModelError::Broken { partial, .. }
             | ModelError::Provider { partial, .. }
+            | ModelError::Ended { partial, .. }
             | ModelError::Idle { partial, .. }
             | ModelError::Timeout { partial, .. }
             | ModelError::TooLarge { partial, .. }
@@ -74,6 +80,7 @@ impl ModelError {
             ModelError::Unauthorized { .. } => "check that the key is current and belongs to this address; `api_key_env` names its variable".into(),
             ModelError::NotFound { .. } => "check the model's `id`, and that `base_url` ends where the API begins (mostly `/v1`)".into(),
             ModelError::Quota { .. } => "wait a while, raise the limit at the provider, or use another model with `--model`".into(),
+            ModelError::Credit { .. } => "add credit at the provider, or use another model with `--model`".into(),
             ModelError::Refused { .. } => {
                 "if the input is too long, take resources out of the context (`teddy context list` shows the largest); else check the model's settings".into()
             }
@@ -91,7 +98,11 @@ impl ModelError {
     /// Returns the remedy for an answer that had begun, or for a program.
     fn remedy_answer(&self) -> String {
         match self {
+            ModelError::Broken { .. } | ModelError::Provider { .. } if self.partial().is_none() => {
+                "run `teddy plan` again, or use another model with `--model`".into()
+            }
             ModelError::Broken { .. } | ModelError::Provider { .. } => "run `teddy plan` again; what arrived is kept and was not executed".into(),
+            ModelError::Ended { .. } => "say it in other words, or use another model with `--model`".into(),
             ModelError::Idle { .. } => "run `teddy plan` again, or raise the model's `idle_timeout` and `first_byte_timeout`".into(),
             ModelError::Timeout { .. } => "raise the model's `timeout`, or ask for a smaller step".into(),
             ModelError::TooLarge { .. } => "ask for a smaller step; an answer of this size is no plan".into(),

@@ -118,6 +118,11 @@ pub enum ModelError {
         /// The provider's words.
         detail: String,
     },
+    /// 402, or words that say as much.
+    Credit {
+        /// The provider's words.
+        detail: String,
+    },
     /// Another refusal: 400, 413, 422.
     Refused {
         /// The HTTP status.
@@ -153,10 +158,17 @@ pub enum ModelError {
         /// What had arrived.
         partial: String,
     },
-    /// The provider reported an error in the middle of its answer.
+    /// The provider reported an error in place of its answer, or in the middle of it.
     Provider {
         /// The provider's words.
         detail: String,
+        /// What had arrived.
+        partial: String,
+    },
+    /// The model ended its answer before it was done: it refused, or wanted a tool.
+    Ended {
+        /// The provider's word for it.
+        reason: String,
         /// What had arrived.
         partial: String,
     },

@@ -150,7 +150,7 @@ fn whole(answer: Answer) -> Result<String, ModelError> {
     match answer.finish {
         Finish::Stop => Ok(answer.text),
         Finish::Length => Err(ModelError::Truncated { partial: answer.text }),
-        Finish::Other(reason) => Err(ModelError::Provider { detail: format!("it gave the reason `{reason}`"), partial: answer.text }),
+        Finish::Other(reason) => Err(ModelError::Ended { reason, partial: answer.text }),
     }
 }
 

@@ -13,6 +13,8 @@ use std::time::Duration;
 pub enum Act {
     /// Sends a text.
     Send(String),
+    /// Sends bytes that are no text.
+    Bytes(Vec<u8>),
     /// Sends bytes one by one, with a pause between them.
     Drip(String, Duration),
     /// Sends a piece again and again until the other side has enough.
@@ -110,6 +112,7 @@ fn play(stream: &mut TcpStream, script: &[Act]) {
     for act in script {
         let result = match act {
             Act::Send(text) => stream.write_all(text.as_bytes()),
+            Act::Bytes(bytes) => stream.write_all(bytes),
             Act::Drip(text, pause) => text.bytes().try_for_each(|byte| {
                 thread::park_timeout(*pause);
                 stream.write_all(&[byte])

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails where it must")]
 
 mod agents;
+mod bad_answers;
 mod change;
 mod command;
 mod concurrency;
@@ -10,6 +11,7 @@ mod crash;
 mod demo;
 mod disk;
 mod execute;
+#[allow(dead_code, reason = "the tests of the remote model use more of it")]
 mod fake;
 #[cfg(feature = "failpoints")]
 mod faults;

@@ -144,7 +144,10 @@ impl<'a> Call<'a> {
             match clock.within(limit, response.chunk()).await {
                 Ok(Ok(Some(bytes))) => reader.take(&bytes, watch)?,
                 Ok(Ok(None)) => break,
-                Ok(Err(error)) if reader.is_empty() => return Err(self.unsent(&error)),
+                Ok(Err(error)) if reader.is_empty() => {
+                    let error = ModelError::Broken { detail: self.remote.key.scrub(&root(&error)), partial: String::new() };
+                    return Err(Failure { error, again: Again::After(None) });
+                }
                 _ if reader.has_finish() => break,
                 Ok(Err(error)) => {
                     let detail = self.remote.key.scrub(&root(&error));
@@ -184,7 +187,7 @@ impl<'a> Call<'a> {
     /// Says what a status means.
     fn explain(&self, status: StatusCode, body: &str, asked: Option<Duration>) -> Failure {
         let value = serde_json::from_str::<Value>(body).unwrap_or_default();
-        let spent = body.contains("insufficient_quota");
+        let spent = ["insufficient_quota", "credit balance"].iter().any(|words| body.contains(words));
         let page = body.trim_start().starts_with('<');
         let words = error_words(&value).unwrap_or_else(|| if page { "an HTML page".into() } else { body.to_owned() });
         let detail = self.remote.key.scrub(&words);
@@ -193,7 +196,8 @@ impl<'a> Call<'a> {
         match status {
             401 | 403 => ModelError::Unauthorized { origin, detail }.into(),
             404 => ModelError::NotFound { id: self.remote.id.clone(), address, detail }.into(),
-            429 if spent => ModelError::Quota { detail }.into(),
+            402 => ModelError::Credit { detail }.into(),
+            400 | 429 if spent => ModelError::Credit { detail }.into(),
             429 => Failure { error: ModelError::Quota { detail }, again: Again::After(asked) },
             408 | 500.. => Failure { error: ModelError::Server { status, detail }, again: Again::After(asked) },
             _ => Failure { error: ModelError::Refused { status, detail }, again: Again::Adapted },

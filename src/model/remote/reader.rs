@@ -97,6 +97,10 @@ impl<'a> Reader<'a> {
     fn take_events(&mut self, events: impl IntoIterator<Item = Event>, watch: &mut dyn FnMut(&str)) -> Result<(), ModelError> {
         let before = self.draft.text.len();
         for event in events {
+            // What comes behind the end is none of the answer, even where it comes in the same piece.
+            if self.draft.ended {
+                break;
+            }
             self.remote.protocol.event(&mut self.draft, &event).map_err(|words| self.provider(&words))?;
         }
         if self.draft.text.len() > before {
@@ -122,6 +126,9 @@ impl<'a> Reader<'a> {
     fn answer(self) -> Result<Answer, ModelError> {
         if self.draft.recognised {
             return self.draft.into_answer(&self.remote.id);
+        }
+        if self.stream && ["data:", "event:", ":"].iter().any(|field| self.raw.starts_with(field.as_bytes())) {
+            return Err(ModelError::Broken { detail: "the connection closed before the first event".into(), partial: String::new() });
         }
         let sample = self.remote.key.scrub(&String::from_utf8_lossy(&self.raw[..self.raw.len().min(SAMPLE)]));
         Err(ModelError::NotJson { address: self.remote.url.to_string(), sample })

@@ -174,7 +174,7 @@ fn a_web_page_is_no_answer() {
 fn an_error_with_a_good_status_is_an_error() {
     check(
         response("200 OK", "content-type: application/json\r\n", r#"{"error":{"message":"no credit"}}"#),
-        "the provider stopped in the middle of its answer: no credit",
+        "the provider answered with an error: no credit",
     );
 }
 
@@ -354,4 +354,77 @@ fn an_interruption_comes_through_at_once_and_keeps_what_came() {
     let result = remote.answer(&Request::default(), &mut |_| *seen.borrow_mut() = true);
     assert_eq!(result, Err(ModelError::Interrupted { partial: "# Hel".into() }));
     assert!(start.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn what_is_no_http_is_asked_again_in_vain() {
+    let fake = Fake::start(vec![vec![Act::Send("SSH-2.0-OpenSSH_9.6\r\n".into())]; 6]);
+    let error = ask(&model(&fake, |_| ())).unwrap_err();
+    assert_eq!(error.to_string().replace(&fake.origin, "http://fake"), "cannot reach http://fake: invalid HTTP version parsed");
+    assert_eq!(fake.requests().len(), 6);
+}
+
+#[test]
+fn headers_without_end_are_cut() {
+    let fake =
+        Fake::start(vec![vec![Act::Send("HTTP/1.1 200 OK\r\n".into()), Act::Flood("x-filler: ".to_owned() + &"y".repeat(900) + "\r\n")]]);
+    let error = ask(&model(&fake, |remote| remote.limits.retries = 0)).unwrap_err();
+    assert_eq!(error.to_string().replace(&fake.origin, "http://fake"), "cannot reach http://fake: message head is too large");
+}
+
+#[test]
+fn a_compressed_answer_is_measured_as_it_unfolds() {
+    let head = response("200 OK", "content-type: text/event-stream\r\ncontent-encoding: gzip\r\n", "");
+    let fake = Fake::start(vec![vec![Act::Send(head.clone()), Act::Bytes(bomb(100 << 20))]]);
+    let error = ask(&model(&fake, |remote| remote.limits.bytes = 1 << 20)).unwrap_err();
+    assert!(matches!(error, ModelError::TooLarge { limit: 1_048_576, .. }), "{error}");
+    // What is no gzip after all has arrived broken, and is asked for again.
+    let broken = vec![Act::Send(head), Act::Send("no gzip at all, really not".into())];
+    let fake = Fake::start(vec![broken, vec![Act::Send(events(HELLO))]]);
+    assert_eq!(ask(&model(&fake, |_| ())).unwrap().text, "# Hello\n");
+}
+
+/// Makes a gzip file of so many zeros: a literal, then copies of the 258 bytes before, 13 bits each.
+fn bomb(length: usize) -> Vec<u8> {
+    let mut bytes = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff];
+    // The last block, with the fixed codes; the literal 0 is the code 00110000, first bit first.
+    let mut bits = vec![1, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0];
+    let copy = [1, 1, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0];
+    (0..length / 258).for_each(|_| bits.extend(copy));
+    bytes.extend(bits.chunks(8).map(|bits| bits.iter().enumerate().fold(0, |byte, (at, bit)| byte | bit << at)));
+    bytes
+}
+
+#[test]
+fn a_million_tiny_events_are_read_at_once() {
+    let start = Instant::now();
+    let piece = "data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\n".repeat(100);
+    let flood = format!("{}{piece}", ":\n\n".repeat(9900));
+    let mut acts = vec![Act::Send(events(""))];
+    acts.extend(vec![Act::Send(flood); 100]);
+    acts.push(Act::Send(HELLO.into()));
+    let answer = ask(&model(&Fake::start(vec![acts]), |_| ())).unwrap();
+    assert_eq!(answer.text.len(), 10_000 + "# Hello\n".len());
+    assert!(start.elapsed() < Duration::from_secs(20));
+}
+
+#[test]
+fn bytes_that_are_no_text_are_marked_in_the_answer() {
+    let body = HELLO.replace("Hel", "H\u{1}l").into_bytes().into_iter().map(|byte| if byte == 1 { 0xff } else { byte }).collect();
+    let fake = Fake::start(vec![vec![Act::Send(events("")), Act::Bytes(body)]]);
+    assert_eq!(ask(&model(&fake, |_| ())).unwrap().text, "# H\u{fffd}llo\n");
+}
+
+#[test]
+fn a_tool_call_and_a_refusal_are_no_whole_answers() {
+    for reason in ["tool_calls", "content_filter"] {
+        let fake = Fake::answering(&[events(&HELLO.replace("\"stop\"", &format!("\"{reason}\"")))]);
+        assert_eq!(ask(&model(&fake, |_| ())).unwrap().finish, Finish::Other(reason.into()));
+    }
+}
+
+#[test]
+fn what_comes_behind_the_end_is_not_read() {
+    let fake = Fake::start(vec![vec![Act::Send(events(HELLO)), Act::Flood(BEGUN.into())]]);
+    assert_eq!(ask(&model(&fake, |_| ())).unwrap().text, "# Hello\n");
 }
