@@ -29,11 +29,11 @@ fn read(name: &str, text: &str) -> Plan {
 fn every_example_of_a_prompt_is_a_plan_without_a_mistake() {
     for prompt in Prompts::default().all() {
         let examples = elements(&prompt.text, "example");
-        assert!(!examples.is_empty(), "{}", prompt.name);
-        for (_, text) in examples {
-            let plan = read(&prompt.name, text);
-            assert_eq!((plan.status(), plan.memos.len(), plan.actions.len()), (Some(Status::Green), 2, 3), "{}", prompt.name);
-            assert_eq!(plan.memos[0].text, "Exported files begin with a header row.");
+        let plans: Vec<Plan> = examples.iter().map(|(_, text)| read(&prompt.name, text)).collect();
+        let sizes: Vec<_> = plans.iter().map(|plan| (plan.status(), plan.memos.len(), plan.actions.len())).collect();
+        assert_eq!(sizes, [(Some(Status::Green), 2, 3), (Some(Status::Green), 0, 2)], "{}", prompt.name);
+        assert_eq!(plans[0].memos[0].text, "Exported files begin with a header row.");
+        for plan in &plans {
             assert_eq!(plan.field("Agent").map(str::to_lowercase).as_deref(), Some(prompt.name.as_str()));
         }
     }
@@ -51,4 +51,36 @@ fn every_format_of_a_prompt_is_the_action_it_describes() {
         taught.push(name);
     }
     assert_eq!(taught, ["CREATE", "READ", "EDIT", "EXECUTE", "RESEARCH", "CHAT_WITH_USER", "INVOKE", "CONCLUDE", "PRUNE"]);
+}
+
+#[test]
+fn what_a_prompt_calls_a_rule_of_the_format_is_one() {
+    let prompt = Prompts::default().find("developer").expect("it is built in");
+    let (_, example) = elements(&prompt.text, "example")[0];
+    let read_first = "### `READ`\n- **Resource:** [src/export.rs](/src/export.rs)\n- **Description:** Look.\n\n";
+    let wrong = [
+        // Nothing but the plan, and an action in it.
+        example.replace("# Write the header row of the export\n", "Sure!\n"),
+        example.split_once("### `EDIT`").expect("it has one").0.to_owned(),
+        // The same path twice.
+        example.replace("[docs/export.md](/docs/export.md)", "[docs/export.md](/docs/other.md)"),
+        // No text between blocks.
+        example.replace("`REPLACE:`", "And now:\n\n`REPLACE:`"),
+    ];
+    for text in wrong {
+        assert!(!parse(&text).1.is_empty(), "{text}");
+    }
+    // What only the files can show is found out by validation: an EDIT of a file that was just read is one of its cases.
+    assert_eq!(parse(&example.replace("### `EDIT`", &format!("{read_first}### `EDIT`"))).1, []);
+}
+
+#[test]
+fn every_agent_that_a_prompt_hands_over_to_is_there() {
+    let names = Prompts::default();
+    let invoked = regex::Regex::new("INVOKE (?:the )?([A-Z][a-z]+)").expect("it is one");
+    for prompt in names.all() {
+        for found in invoked.captures_iter(&prompt.text) {
+            assert!(names.find(&found[1]).is_ok(), "{}: {}", prompt.name, &found[0]);
+        }
+    }
 }
