@@ -6,6 +6,7 @@ use super::app::App;
 use super::exit;
 use crate::text::counted;
 use crate::text::visible::visible;
+use crate::workflow::history::Standing;
 
 /// Show where things stand: the session, its newest turn, the plan that waits, your changes since
 #[derive(clap::Args)]
@@ -25,6 +26,17 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         app.say("`teddy new <name>` starts one; `teddy sessions` lists them.");
         return Ok(exit::DONE.into());
     };
+    app.print(text(&standing, session, turn))?;
+    app.say(match (&standing.draft, &standing.message) {
+        (Some(_), _) => "Next: teddy execute",
+        (None, Some(_)) => "Next: teddy plan",
+        (None, None) => "Next: teddy plan -m '...'",
+    });
+    Ok(exit::DONE.into())
+}
+
+/// Returns the state of a session in words.
+fn text(standing: &Standing, session: &str, turn: u64) -> String {
     let mut text = format!("Session {session}, turn {turn}\n");
     match &standing.draft {
         Some(draft) => text.push_str(&format!(
@@ -34,6 +46,9 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             counted(draft.actions, "action")
         )),
         None => text.push_str(&format!("Ready for turn {}\n", turn + 1)),
+    }
+    if let Some(message) = &standing.message {
+        text.push_str(&format!("Your message waits: {}\n", visible(message.trim().lines().next().unwrap_or_default())));
     }
     if let Some(failure) = &standing.failure {
         text.push_str(&format!("The model gave no plan: {}\n", visible(failure)));
@@ -45,7 +60,5 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         text.push_str(&format!("{} changed since:\n", counted(changed.len(), "file")));
         changed.iter().for_each(|path| text.push_str(&format!("  {}\n", visible(path))));
     }
-    app.print(text)?;
-    app.say(if standing.draft.is_some() { "Next: teddy execute" } else { "Next: teddy plan -m '...'" });
-    Ok(exit::DONE.into())
+    text
 }

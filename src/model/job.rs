@@ -95,7 +95,7 @@ impl Job<'_> {
                     clock.last = Instant::now();
                     output.add(piece, watch);
                 }
-                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Timeout) => watch(""),
                 Err(RecvTimeoutError::Disconnected) if closed => thread::park_timeout(TICK),
                 Err(RecvTimeoutError::Disconnected) => closed = true,
             }
@@ -260,7 +260,7 @@ mod tests {
             max_bytes: 1 << 20,
             stopped: &stopped,
         };
-        let got = job.run(&mut |_| seen.set(true));
+        let got = job.run(&mut |text| seen.set(seen.get() || !text.is_empty()));
         assert_eq!(got, Err(ModelError::Interrupted { partial: "part\n".into() }));
     }
 }

@@ -23,7 +23,8 @@ pub trait Model {
     /// Returns the name under which the user knows it.
     fn name(&self) -> &str;
 
-    /// Asks for an answer. `watch` gets the whole text so far, each time that more has arrived.
+    /// Asks for an answer. `watch` gets the whole text so far, each time that more has arrived, and an empty one now and
+    /// then while nothing does.
     ///
     /// # Errors
     /// Any [`ModelError`]; nothing of it was executed or stored.

@@ -111,9 +111,10 @@ impl<W: Write> Progress<W> {
     /// The answer is complete.
     fn answered(&mut self) {
         let Some(asking) = self.asking.take() else { return };
-        if self.manner.width.is_some() {
+        if self.manner.width.is_some() && !asking.scan.is_empty() {
             self.lines(vec![asking.status()]);
         }
+        self.clear();
     }
 
     /// An action starts.
@@ -163,13 +164,17 @@ impl<W: Write> Progress<W> {
 impl Asking {
     /// Returns `sonnet: ~1,200 tokens, 12 s, 3 actions`.
     fn status(&self) -> Line {
+        let seconds = self.start.elapsed().as_secs();
+        if self.scan.is_empty() {
+            return Line::of(Tone::Faint, &format!("{}: nothing yet, {seconds} s", self.model));
+        }
         let actions = match self.scan.actions() {
             0 => String::new(),
             1 => ", 1 action".to_owned(),
             number => format!(", {number} actions"),
         };
         let tokens = grouped(self.scan.tokens());
-        Line::of(Tone::Faint, &format!("{}: ~{tokens} tokens, {} s{actions}", self.model, self.start.elapsed().as_secs()))
+        Line::of(Tone::Faint, &format!("{}: ~{tokens} tokens, {seconds} s{actions}", self.model))
     }
 }
 
@@ -246,6 +251,17 @@ mod tests {
           1. CREATE
         <clear>sonnet: ~9 tokens, N s, 1 action<clear>sonnet: ~9 tokens, N s, 1 action
         "#) });
+    }
+
+    #[test]
+    fn a_wait_is_seen_to_go_on() {
+        let events = [
+            Event::Asking { model: "sonnet", tokens: 2, estimate: Estimate::Free },
+            Event::Received { text: "" },
+            Event::Received { text: "" },
+        ];
+        let told = told(Some(80), false, &events).replace("\r\x1b[K", "<clear>");
+        assert_eq!(told, "Asking sonnet with about 2 tokens\n<clear>sonnet: nothing yet, 0 s");
     }
 
     #[test]

@@ -135,14 +135,12 @@ pub fn announce(model: &Metered, request: &Request, user: &mut dyn User) {
     user.tell(Event::Asking { model: model.name(), tokens, estimate });
 }
 
-/// Hands on what models say besides their answer, and the answer so far.
+/// Hands on what models say besides their answer, and the answer so far; an empty one says that nothing came.
 pub fn hear(notes: &[Notes], text: &str, user: &mut dyn User) {
     for note in notes.iter().flat_map(|notes| notes.take()) {
         user.tell(Event::Note(&note));
     }
-    if !text.is_empty() {
-        user.tell(Event::Received { text });
-    }
+    user.tell(Event::Received { text });
 }
 
 /// Returns the text of an answer that its model was done with.

@@ -5,7 +5,8 @@ use serde::Serialize;
 use crate::git::object::{CommitId, TreeId};
 use crate::plan;
 use crate::session::artifact;
-use crate::session::meta::Status;
+use crate::session::meta::{Origin, Status};
+use crate::session::store::Draft;
 use crate::session::turn::Turn;
 use crate::workflow::project::Project;
 use crate::workflow::restore::lossy;
@@ -81,6 +82,8 @@ pub struct Standing {
     pub state: &'static str,
     /// The plan that waits.
     pub draft: Option<DraftRow>,
+    /// The message that waits for a plan.
+    pub message: Option<String>,
     /// Why the model's last answer is none, where no plan waits because of it.
     pub failure: Option<String>,
     /// The user's files.
@@ -101,6 +104,12 @@ pub struct DraftRow {
 pub struct Changed {
     /// Paths, with what happened to them.
     pub changed: Vec<String>,
+}
+
+/// Returns the user's words that wait for a plan.
+fn waiting(draft: &Draft) -> Option<String> {
+    let waits = !draft.is_planned() && draft.meta.origin == Origin::User;
+    Some(draft.artifacts.text_or_empty(artifact::USER_PROMPT)).filter(|text| waits && !text.trim().is_empty())
 }
 
 impl Project {
@@ -213,6 +222,7 @@ impl Project {
             turn: Some(tip.number()),
             state: if draft.is_planned() { "planned" } else { "ready" },
             draft: draft.is_planned().then(|| DraftRow { title: plan.title.clone(), actions: plan.actions.len() }),
+            message: waiting(&draft),
             failure: draft.meta.failure.clone().filter(|_| !draft.is_planned()),
             workspace: Changed { changed: changes.iter().map(|change| lossy(&change.path)).collect() },
         })

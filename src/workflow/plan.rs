@@ -21,6 +21,9 @@ use crate::workflow::purse::Weight;
 use crate::workflow::user::{Event, Question, User};
 use crate::workflow::workspace::Recorded;
 
+/// How much of a message is named, in characters.
+const MAX_NAMED: usize = 80;
+
 /// What is wanted of a plan.
 #[derive(Debug, Clone, Default)]
 pub struct Wish {
@@ -149,6 +152,8 @@ fn message(wish: &Wish, draft: &Draft, tip: &Turn, user: &mut dyn User) -> anyho
     }
     let waiting = draft.artifacts.text_or_empty(artifact::USER_PROMPT);
     if !waiting.trim().is_empty() && !draft.is_planned() {
+        let first = waiting.trim().lines().next().unwrap_or_default();
+        user.tell(Event::Note(&format!("The message that waits is used: {}", cut(first))));
         return Ok(waiting);
     }
     if wish.from.is_some() {
@@ -156,6 +161,14 @@ fn message(wish: &Wish, draft: &Draft, tip: &Turn, user: &mut dyn User) -> anyho
     }
     let question = Question::NextTurn { session: tip.session.as_str(), turn: draft.meta.number };
     user.ask(&question)?.filter(|message| !message.trim().is_empty()).ok_or_else(|| Left.into())
+}
+
+/// Returns a line that is short enough to be named.
+fn cut(line: &str) -> String {
+    match line.char_indices().nth(MAX_NAMED) {
+        Some((end, _)) => format!("{}...", &line[..end]),
+        None => line.to_owned(),
+    }
 }
 
 /// Returns the user's words without what has the shape of a key: it would be recorded, and sent.

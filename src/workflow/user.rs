@@ -145,9 +145,9 @@ pub enum Event<'a> {
         /// What that will cost.
         estimate: Estimate,
     },
-    /// More of the answer arrived.
+    /// More of the answer arrived, or it is still awaited.
     Received {
-        /// The whole answer so far.
+        /// The whole answer so far; empty where nothing came meanwhile.
         text: &'a str,
     },
     /// The answer is complete.

@@ -149,9 +149,10 @@ fn a_cut_answer_is_kept_and_never_executed() {
     assert!(!repo.path().join("b.txt").exists());
     let failure = "the answer was cut at the limit of tokens";
     assert_eq!(repo.json(&["status"], 0)["failure"], failure);
-    repo.teddy(&["status"]).check(0, &[&format!("The model gave no plan: {failure}\n")]);
+    let words = ["Your message waits: make b\n", &format!("The model gave no plan: {failure}\n"), "Next: teddy plan\n"];
+    repo.teddy(&["status"]).check(0, &words);
     repo.reply(&cut);
-    repo.done(&["plan"]);
+    repo.teddy(&["plan"]).check(0, &["The message that waits is used: make b\n"]);
     assert_eq!(repo.json(&["status"], 0)["failure"], serde_json::Value::Null);
 }
 

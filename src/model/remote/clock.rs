@@ -14,6 +14,8 @@ pub struct Clock<'a> {
     deadline: Instant,
     /// Says whether the user wants to stop.
     stopped: &'a dyn Fn() -> bool,
+    /// Hears that it still goes on.
+    beat: &'a dyn Fn(),
 }
 
 /// Why waiting ended before there was something.
@@ -29,10 +31,10 @@ pub enum Stop {
 
 impl<'a> Clock<'a> {
     /// Starts the time.
-    pub fn new(total: Duration, stopped: &'a dyn Fn() -> bool) -> Clock<'a> {
+    pub fn new(total: Duration, stopped: &'a dyn Fn() -> bool, beat: &'a dyn Fn()) -> Clock<'a> {
         // A limit beyond all calendars is a century.
         let total = total.min(Duration::from_secs(100 * 365 * 86_400));
-        Clock { deadline: Instant::now() + total, stopped }
+        Clock { deadline: Instant::now() + total, stopped, beat }
     }
 
     /// Waits for a future, at most so long.
@@ -51,7 +53,10 @@ impl<'a> Clock<'a> {
                 biased;
                 value = &mut future => return Ok(value),
                 () = sleep_until(end) => return Err(stop),
-                _ = ticks.tick() => if (self.stopped)() { return Err(Stop::Interrupted) },
+                _ = ticks.tick() => {
+                    (self.beat)();
+                    if (self.stopped)() { return Err(Stop::Interrupted) }
+                }
             }
         }
     }

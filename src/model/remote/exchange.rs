@@ -1,5 +1,6 @@
 //! One call: sent, repeated where that can help, its answer read within the limits.
 
+use std::cell::RefCell;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -69,10 +70,12 @@ impl<'a> Call<'a> {
     /// # Errors
     /// Any [`ModelError`] of a remote model.
     pub async fn run(&self, mut body: Value, watch: &mut dyn FnMut(&str)) -> Result<Answer, ModelError> {
-        let clock = Clock::new(self.remote.limits.total, &*self.remote.stopped);
+        let watch = RefCell::new(watch);
+        let beat = || (watch.borrow_mut())("");
+        let clock = Clock::new(self.remote.limits.total, &*self.remote.stopped, &beat);
         let mut repetition = 0;
         loop {
-            let failure = match self.attempt(&body, &clock, watch).await {
+            let failure = match self.attempt(&body, &clock, &mut |text| (watch.borrow_mut())(text)).await {
                 Ok(answer) => return Ok(answer),
                 Err(failure) => failure,
             };
@@ -82,8 +85,6 @@ impl<'a> Call<'a> {
                     let pause = retry::pause(self.remote.limits.pause, repetition, asked, (self.remote.chance)());
                     repetition += 1;
                     self.tell(&failure.error, pause, repetition);
-                    // Whoever watches hears of it now and not after the pause.
-                    watch("");
                     match clock.rest(pause).await {
                         Ok(()) => {}
                         Err(Stop::Interrupted) => return Err(self.stopped(Stop::Interrupted, pause, "")),

@@ -351,7 +351,7 @@ fn an_interruption_comes_through_at_once_and_keeps_what_came() {
     let flag = seen.clone();
     let remote = model(&fake, |remote| remote.stopped = Rc::new(move || *flag.borrow()));
     let start = Instant::now();
-    let result = remote.answer(&Request::default(), &mut |_| *seen.borrow_mut() = true);
+    let result = remote.answer(&Request::default(), &mut |text| *seen.borrow_mut() |= !text.is_empty());
     assert_eq!(result, Err(ModelError::Interrupted { partial: "# Hel".into() }));
     assert!(start.elapsed() < Duration::from_secs(10));
 }
@@ -421,6 +421,15 @@ fn a_tool_call_and_a_refusal_are_no_whole_answers() {
         let fake = Fake::answering(&[events(&HELLO.replace("\"stop\"", &format!("\"{reason}\"")))]);
         assert_eq!(ask(&model(&fake, |_| ())).unwrap().finish, Finish::Other(reason.into()));
     }
+}
+
+#[test]
+fn whoever_watches_hears_that_nothing_comes() {
+    let fake = Fake::start(vec![vec![Act::Stall]]);
+    let beats = RefCell::new(Vec::new());
+    let remote = model(&fake, |remote| remote.limits.first = SHORT);
+    assert!(remote.answer(&Request::default(), &mut |text| beats.borrow_mut().push(text.to_owned())).is_err());
+    assert!(beats.borrow().len() > 1 && beats.borrow().iter().all(String::is_empty), "{beats:?}");
 }
 
 #[test]

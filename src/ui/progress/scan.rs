@@ -27,7 +27,7 @@ pub struct Scan {
 impl Scan {
     /// Takes the whole answer so far and returns what is new to say.
     pub fn feed(&mut self, text: &str) -> Vec<Line> {
-        self.length = text.len();
+        self.length = self.length.max(text.len());
         let fresh = text.get(self.seen..).unwrap_or_default();
         let whole = fresh.rfind('\n').map_or(0, |at| at + 1);
         self.seen += whole;
@@ -37,6 +37,11 @@ impl Scan {
     /// Returns the number of actions so far.
     pub fn actions(&self) -> usize {
         self.actions
+    }
+
+    /// Says whether nothing has come.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
     }
 
     /// Returns about how many tokens there are so far.
