@@ -10,6 +10,7 @@ mod context;
 mod crash;
 mod demo;
 mod disk;
+mod documents;
 mod execute;
 #[allow(dead_code, reason = "the tests of the remote model use more of it")]
 mod fake;
