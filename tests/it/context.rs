@@ -143,3 +143,28 @@ fn text_that_means_something_to_a_tokenizer_is_text() {
     assert!(repo.json(&["context", "list"], 0)[0]["tokens"].as_u64().unwrap() > 3);
     repo.run_plan(&plan("Read", &[read("a.txt")]));
 }
+
+#[test]
+fn what_was_counted_once_is_not_counted_again() {
+    let repo = project();
+    (0..200).for_each(|n| repo.write(&format!("many/{n}.txt"), format!("file number {n}\n")));
+    repo.done(&["context", "add", "many/"]);
+    let counts = || repo.read(".git/teddy/tokens").lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
+    repo.done(&["context"]);
+    let first = counts();
+    assert_eq!(first.len(), 200);
+    repo.done(&["context"]);
+    assert_eq!(counts(), first);
+    // A count that no tokenizer would give shows where counts come from.
+    let text = repo.read(".git/teddy/tokens");
+    let poisoned = text.lines().enumerate().map(|(n, line)| match line.rsplit_once(' ') {
+        Some((blob, _)) if n > 0 => format!("{blob} 7777\n"),
+        _ => format!("{line}\n"),
+    });
+    repo.write(".git/teddy/tokens", poisoned.collect::<String>());
+    repo.write("many/7.txt", "another text\n");
+    let rows = repo.json(&["context", "list"], 0);
+    let counted: Vec<&str> =
+        rows.as_array().unwrap().iter().filter(|row| row["tokens"] != 7777).map(|row| row["resource"].as_str().unwrap()).collect();
+    assert_eq!((rows.as_array().unwrap().len(), counted), (200, vec!["many/7.txt"]));
+}
