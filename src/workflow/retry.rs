@@ -85,6 +85,7 @@ fn ask_again(project: &Project, turn: &Turn, (way, input): (Way, &str), user: &m
     let (lists, recorded) = (project.lists(&draft)?, project.record_locked(&tip, user)?);
     let weight = Weight::of_input(input, (0, 0));
     let reply = ask(project, Asking { tip: &tip, draft: &mut draft, way, weight }, user)?;
+    tell_other_steps(project, turn, &draft, user)?;
     let before = turn.meta.workspace.as_ref().map(|workspace| project.repository.commit(workspace.before)).transpose()?;
     if before.is_some_and(|before| before.tree != recorded.tree) {
         let words =
@@ -92,6 +93,19 @@ fn ask_again(project: &Project, turn: &Turn, (way, input): (Way, &str), user: &m
         user.tell(Event::Note(words));
     }
     take_answer(project, Answered { tip: &tip, draft, lists: &lists, recorded: &recorded }, &reply)
+}
+
+/// Says where the first step of a pipeline was sent something else than it was in the turn; what later ones are sent
+/// hangs on its answer.
+fn tell_other_steps(project: &Project, turn: &Turn, draft: &Draft, user: &mut dyn User) -> anyhow::Result<()> {
+    let Some(name) = &draft.meta.pipeline else { return Ok(()) };
+    let first = |name: &&String| name.starts_with("steps/01-") && name.ends_with("/input.md");
+    let Some(sent) = draft.artifacts.0.keys().find(first) else { return Ok(()) };
+    if turn.text(&project.repository, sent)? != draft.artifacts.text(sent) {
+        let step = sent.trim_start_matches("steps/01-").trim_end_matches("/input.md");
+        user.tell(Event::Warning(&format!("pipeline `{name}` is not as it was: step `{step}` was sent something else")));
+    }
+    Ok(())
 }
 
 /// Makes a draft what the turn was before its answer.

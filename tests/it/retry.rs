@@ -1,7 +1,7 @@
 //! `retry` and `replay`: a recorded turn asked again, and run again.
 
 use crate::fake::{Fake, response, stream};
-use crate::plans::{create, edit, execute, plan};
+use crate::plans::{conclude, create, edit, execute, invoke, plan};
 use crate::review::Screen;
 use crate::support::TestRepo;
 
@@ -51,6 +51,89 @@ fn without_a_model_the_turns_own_is_asked_and_a_replay_says_the_same() {
     assert_eq!(repo.json(&["status"], 0)["draft"]["title"], "Make b");
     repo.done(&["switch", "demo"]);
     repo.teddy(&["retry", "1"]).check(3, &["Session demo-retry-2 is in use now"]);
+}
+
+/// Returns the messages of a request to a fake provider.
+fn messages(request: &str) -> serde_json::Value {
+    serde_json::from_str::<serde_json::Value>(request.split_once("\r\n\r\n").unwrap().1).unwrap()["messages"].take()
+}
+
+/// Configures a model at a provider.
+fn other(fake: &Fake) -> String {
+    format!("model: other\nmodels:\n  other: {{ kind: openai, id: x, base_url: \"{}/v1\" }}\n", fake.origin)
+}
+
+#[test]
+fn a_turn_of_a_pipeline_is_asked_again_step_by_step() {
+    let repo = project();
+    let own = repo.beside("home/config/teddy/pipelines");
+    std::fs::create_dir_all(&own).unwrap();
+    let two = "steps: [{ name: think, prompt: Think }, { name: plan, prompt: 'Plan {{think}}' }]\n";
+    std::fs::write(own.join("two.yaml"), two).unwrap();
+    let answers = ["Thought.", &plan("Make d", &[create("d.txt", "d\n")]), "Thought.", &plan("Make e", &[create("e.txt", "e\n")])];
+    let fake = Fake::answering(&answers.map(|answer| stream(answer, "stop", (1, 1))));
+    repo.configure(&other(&fake));
+    repo.done(&["plan", "-m", "make d", "--pipeline", "two"]);
+    repo.done(&["execute", "-y"]);
+    repo.teddy(&["retry", "3"]).check(0, &["Step 1 of 2: think", "Planned turn 3: Make e"]);
+    let requests = fake.requests();
+    assert_eq!((messages(&requests[0]), messages(&requests[1])), (messages(&requests[2]), messages(&requests[3])));
+    for step in ["steps/01-think/input.md", "steps/02-plan/input.md", "steps/01-think/output.md"] {
+        let blob = |from: &str| repo.git(&["rev-parse", &format!("{from}:{step}")]);
+        assert_eq!(blob("refs/teddy/drafts/demo-retry-1"), blob("teddy/sessions/demo"), "{step}");
+    }
+    assert!(repo.git(&["show", "refs/teddy/drafts/demo-retry-1:meta.yaml"]).contains("pipeline: two"));
+    repo.done(&["execute", "-y"]);
+    assert_eq!(repo.read("e.txt"), "e\n");
+    repo.teddy(&["replay", "@"]).check(0, &["turn 3 same"]);
+    // A pipeline that is not what it was sends something else, and that is said.
+    std::fs::write(own.join("two.yaml"), two.replace("Think }", "Think hard }")).unwrap();
+    repo.teddy(&["switch", "demo"]);
+    let fake = Fake::answering(&answers.map(|answer| stream(answer, "stop", (1, 1))));
+    repo.configure(&other(&fake));
+    repo.teddy(&["retry", "3"]).check(3, &["pipeline `two` is not as it was: step `think` was sent something else"]);
+}
+
+#[test]
+fn the_turn_of_an_invoked_agent_is_asked_again_as_that_agent() {
+    let repo = project();
+    repo.run_plan(&plan("Hand over", &[invoke("Debugger", &["a.txt"], "Please look into it.")]));
+    let found = plan("Found", &[create("rca.md", "it\n"), conclude(&["rca.md"], "It was this.")]);
+    let fake = Fake::answering(&[&found, &found].map(|answer| stream(answer, "stop", (1, 1))));
+    repo.configure(&other(&fake));
+    repo.done(&["plan", "-m", "go on"]);
+    repo.done(&["execute", "-y"]);
+    repo.done(&["restore", "3"]);
+    repo.teddy(&["retry", "4"]).check(0, &["Planned turn 4: Found"]);
+    let requests = fake.requests();
+    assert_eq!(messages(&requests[0]), messages(&requests[1]));
+    let prompt = requests[1].contains("You are the Debugger.");
+    let meta = repo.git(&["show", "refs/teddy/drafts/demo-retry-1:meta.yaml"]);
+    assert!(prompt && meta.contains("agent: debugger") && meta.contains("caller_turn_id: "), "{meta}");
+    // What it concludes returns to the same caller.
+    repo.done(&["execute", "-y"]);
+    assert!(repo.done(&["show", "@", "next/meta.yaml"]).contains("agent: pathfinder"));
+    repo.teddy(&["replay", "@"]).check(0, &["turn 4 same"]);
+}
+
+#[test]
+fn what_the_user_changed_is_what_runs_again() {
+    let repo = project();
+    std::fs::write(repo.beside("plan.md"), plan("Two", &[create("d.txt", "d\n"), execute("echo more > more.txt")])).unwrap();
+    let mut screen = Screen::open(&repo, (100, 30), &["execute", "../plan.md"]);
+    screen.wait_for("(q)uit ›");
+    screen.press("m");
+    screen.wait_for("2 of 2 actions");
+    screen.press("jp");
+    screen.wait_for("(e)dit or (c)lose");
+    screen.press("e");
+    screen.wait_for("› echo more > more.txt");
+    screen.press("\x15echo other > other.txt\r");
+    screen.wait_for("*modified");
+    screen.press("s");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    assert!(repo.path().join("other.txt").exists() && !repo.path().join("more.txt").exists());
+    repo.teddy(&["replay", "@", "-y"]).check(0, &["turn 3 same"]);
 }
 
 #[test]
