@@ -70,6 +70,14 @@ impl Key {
         self.0.as_deref()
     }
 
+    /// Returns a foreign text without this key; every other byte stays. A server that echoes the key must not get it recorded.
+    pub fn hide(&self, text: String) -> String {
+        match &self.0 {
+            Some(key) if text.contains(key.as_str()) => text.replace(key.as_str(), "[redacted key]"),
+            _ => text,
+        }
+    }
+
     /// Returns a foreign text fit for an error: without this key and anything key-shaped, in one visible line of limited length.
     pub fn scrub(&self, text: &str) -> String {
         let clean = redact_values(text.trim(), &self.0.as_deref().into_iter().collect::<Vec<_>>()).text;

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::Remote;
 use super::draft::{Draft, error_words};
 use super::sse::{Decoder, Event, TooLong};
-use crate::model::{Answer, ModelError};
+use crate::model::{Answer, Finish, ModelError};
 
 /// How much of a foreign answer is shown, in bytes.
 const SAMPLE: usize = 200;
@@ -48,8 +48,8 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns what has arrived.
-    pub fn into_text(self) -> String {
-        self.draft.text
+    pub fn into_text(mut self) -> String {
+        self.take_text()
     }
 
     /// Takes the next bytes.
@@ -125,7 +125,7 @@ impl<'a> Reader<'a> {
     /// Makes the answer, or says what came instead.
     fn answer(self) -> Result<Answer, ModelError> {
         if self.draft.recognised {
-            return self.draft.into_answer(&self.remote.id);
+            return self.whole_answer();
         }
         if self.stream && ["data:", "event:", ":"].iter().any(|field| self.raw.starts_with(field.as_bytes())) {
             return Err(ModelError::Broken { detail: "the connection closed before the first event".into(), partial: String::new() });
@@ -134,13 +134,27 @@ impl<'a> Reader<'a> {
         Err(ModelError::NotJson { address: self.remote.url.to_string(), sample })
     }
 
+    /// Makes the answer of what was recognised, without the key that a server may have echoed.
+    fn whole_answer(mut self) -> Result<Answer, ModelError> {
+        self.draft.text = self.take_text();
+        let key = &self.remote.key;
+        let answer = self.draft.into_answer(&self.remote.id)?;
+        let finish = if let Finish::Other(word) = answer.finish { Finish::Other(key.hide(word)) } else { answer.finish };
+        Ok(Answer { model: key.hide(answer.model), finish, ..answer })
+    }
+
+    /// Takes the text out, without the key.
+    fn take_text(&mut self) -> String {
+        self.remote.key.hide(std::mem::take(&mut self.draft.text))
+    }
+
     /// Wraps the provider's words.
     fn provider(&mut self, words: &str) -> ModelError {
-        ModelError::Provider { detail: self.remote.key.scrub(words), partial: std::mem::take(&mut self.draft.text) }
+        ModelError::Provider { detail: self.remote.key.scrub(words), partial: self.take_text() }
     }
 
     /// Says that a limit of size was passed.
     fn too_large(&mut self, limit: usize) -> ModelError {
-        ModelError::TooLarge { limit, partial: std::mem::take(&mut self.draft.text) }
+        ModelError::TooLarge { limit, partial: self.take_text() }
     }
 }

@@ -433,6 +433,18 @@ fn whoever_watches_hears_that_nothing_comes() {
 }
 
 #[test]
+fn a_key_that_a_server_echoes_is_in_no_answer() {
+    let echo = |text: &str| text.replace("Hel", &format!("{SECRET} Hel")).replace("gpt-5-2", SECRET);
+    let fake =
+        Fake::answering(&[events(&echo(HELLO)), events(&echo(BEGUN)), events(&echo(HELLO).replace("\"stop\"", &format!("\"{SECRET}\"")))]);
+    let remote = model(&fake, |_| ());
+    let answer = ask(&remote).unwrap();
+    assert_eq!((answer.text.as_str(), answer.model.as_str()), ("# [redacted key] Hello\n", "[redacted key]"));
+    assert_eq!(ask(&remote).unwrap_err().partial(), Some("# [redacted key] Hel"));
+    assert_eq!(ask(&remote).unwrap().finish, Finish::Other("[redacted key]".into()));
+}
+
+#[test]
 fn what_comes_behind_the_end_is_not_read() {
     let fake = Fake::start(vec![vec![Act::Send(events(HELLO)), Act::Flood(BEGUN.into())]]);
     assert_eq!(ask(&model(&fake, |_| ())).unwrap().text, "# Hello\n");
