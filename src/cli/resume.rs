@@ -71,8 +71,13 @@ impl How {
     /// Makes sure that a new session has what its first plan takes.
     pub(super) fn check(&self, app: &App, project: &Project) -> anyhow::Result<()> {
         anyhow::ensure!(self.message.is_some() || is_attended(app), "nobody can be asked what to do: use `-m`");
-        let named = [&self.model, &self.pipeline, &project.settings.model, &project.settings.pipeline];
-        anyhow::ensure!(named.iter().any(|name| name.is_some()), NoModel);
+        let usual = project.settings.pipeline.as_ref().filter(|_| self.model.is_none());
+        if let Some(pipeline) = self.pipeline.as_ref().or(usual) {
+            project.read_pipeline(pipeline)?;
+            return Ok(());
+        }
+        let model = self.model.as_ref().or(project.settings.model.as_ref()).ok_or(NoModel)?;
+        project.model_settings(model)?;
         Ok(())
     }
 }

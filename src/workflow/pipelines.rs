@@ -34,10 +34,7 @@ impl Project {
     /// # Errors
     /// Where there is none of this name, the repository is not trusted, or the pipeline has mistakes: all of them.
     pub fn prepare_pipeline(&self, tip: &Turn, name: &str, model: Option<&str>) -> anyhow::Result<Prepared> {
-        let (text, files) = self.pipeline(name)?;
-        let file = |wanted: &str| files.get(wanted).cloned().ok_or_else(|| "it is not there, or no .md, .txt or .xml file".to_owned());
-        let known = |name: &str| self.model_settings(name).map(drop).map_err(|error| error.to_string());
-        let pipeline = parse(&text, &Known { file: &file, model: &known }).with_context(|| format!("pipeline `{name}`"))?;
+        let pipeline = self.read_pipeline(name)?;
         let mut models = HashMap::new();
         for step in &pipeline.steps {
             if !models.contains_key(&step.model) {
@@ -47,6 +44,17 @@ impl Project {
             }
         }
         Ok(Prepared { name: name.to_owned(), pipeline, models })
+    }
+
+    /// Finds and checks a pipeline.
+    ///
+    /// # Errors
+    /// As for [`Project::prepare_pipeline`], but for the models' keys.
+    pub fn read_pipeline(&self, name: &str) -> anyhow::Result<Pipeline> {
+        let (text, files) = self.pipeline(name)?;
+        let file = |wanted: &str| files.get(wanted).cloned().ok_or_else(|| "it is not there, or no .md, .txt or .xml file".to_owned());
+        let known = |name: &str| self.model_settings(name).map(drop).map_err(|error| error.to_string());
+        parse(&text, &Known { file: &file, model: &known }).with_context(|| format!("pipeline `{name}`"))
     }
 
     /// Returns the text of a pipeline and the files beside it: the repository's where that is trusted, else the user's own.

@@ -83,6 +83,10 @@ fn all_mistakes_are_said_before_anything_is_sent() {
     repo.done(&["trust", "-y"]);
     let words = ["pipeline `bad`", "`name` must be lower-case", "`nobody` is no model", "cannot read `gone.md`"];
     repo.teddy(&["plan", "-m", "x", "--pipeline", "bad"]).check(1, &words);
+    // No session is begun that cannot go on.
+    repo.teddy(&["start", "more", "-m", "x", "--pipeline", "bad"]).check(1, &words);
+    repo.teddy(&["start", "more", "-m", "x", "--model", "sonet"]).check(1, &["`sonet` is no model"]);
+    assert_eq!(repo.json(&["sessions"], 0).as_array().map(Vec::len), Some(1));
     repo.teddy(&["plan", "-m", "x", "--pipeline", "none"]).check(1, &["there is no pipeline `none`", "there are bad, think"]);
     repo.teddy(&["plan", "-m", "x", "--pipeline", "../think"]).check(1, &["is no name of a pipeline"]);
     assert!(fake.requests().is_empty());
