@@ -1,6 +1,6 @@
 //! `start` and `resume`: the loop, with a person and without one.
 
-use crate::fake::{Fake, stream};
+use crate::fake::{Act, Fake, begun, stream};
 use crate::plans::{chat, create, edit, execute, plan};
 use crate::review::Screen;
 use crate::support::TestRepo;
@@ -193,6 +193,29 @@ fn ctrl_c_leaves_with_130_wherever_the_person_is() {
     screen.press("\x03");
     assert_eq!(screen.end(), 130, "{}", screen.shown());
     assert_eq!(repo.json(&["status"], 0)["state"], "planned");
+}
+
+#[test]
+fn ctrl_c_while_the_model_writes_leaves_the_loop_and_keeps_what_arrived() {
+    let repo = project();
+    let fake = Fake::start(vec![
+        vec![Act::Send(stream(&make("b"), "stop", (9, 9)))],
+        vec![Act::Send(begun("# Half a plan\n\nand more")), Act::Stall],
+    ]);
+    repo.configure(&format!("model: fake\nmodels:\n  fake: {{ kind: openai, id: x, base_url: \"{}/v1\" }}\n", fake.origin));
+    let mut screen = Screen::open(&repo, (100, 40), &["resume", "-m", "make b"]);
+    reviewed(&mut screen, "Make b");
+    screen.press("a");
+    asked(&mut screen, "turn 2: what shall be done?");
+    screen.press("make c\r");
+    screen.wait_for("Half a plan");
+    screen.press("\x03");
+    assert_eq!(screen.end(), 130, "{}", screen.shown());
+    assert_eq!(turns(&repo), "Make b, Start session demo");
+    assert_eq!(repo.git(&["show", "refs/teddy/drafts/demo:reply.md"]), "# Half a plan\n\nand more");
+    // The words are not lost: the next call goes on with them.
+    repo.reply(&make("never")).reply(&make("c"));
+    repo.teddy(&["resume", "-y"]).check(0, &["The message that waits is used: make c", "turn 2 executed"]);
 }
 
 #[test]
