@@ -166,7 +166,10 @@ impl<'a> Call<'a> {
         if error.is_builder() {
             return ModelError::Settings(format!("cannot make a request to model `{}`: {detail}", self.remote.name)).into();
         }
-        Failure { error: ModelError::Connect { origin: origin(&self.remote.url), detail }, again: Again::After(None) }
+        // A server that this machine does not run will not be there in a second either.
+        let is_absent = error.is_connect() && is_loopback(&self.remote.url);
+        let again = if is_absent { Again::No } else { Again::After(None) };
+        Failure { error: ModelError::Connect { origin: origin(&self.remote.url), detail }, again }
     }
 
     /// Explains a refusal.

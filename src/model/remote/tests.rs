@@ -337,7 +337,7 @@ fn a_field_that_the_server_does_not_know_is_left_out() {
 fn nobody_at_the_address_is_said() {
     let fake = Fake::start(vec![]);
     let error = ask(&model(&fake, |remote| {
-        remote.limits.retries = 0;
+        remote.note = Rc::new(|text| panic!("it is not there, and asked again: {text}"));
         remote.url = endpoint(&Url::parse("http://127.0.0.1:1").unwrap(), "v1");
     }))
     .unwrap_err();
