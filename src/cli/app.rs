@@ -9,7 +9,7 @@ use super::exit::{self, Code};
 use crate::change::error::ChangeError;
 use crate::git::repository::OpenError;
 use crate::host::lock::LockError;
-use crate::host::{env, stdout};
+use crate::host::{env, screen, stdout};
 use crate::model::ModelError;
 use crate::session::name::SessionName;
 use crate::session::store::StoreError;
@@ -19,8 +19,8 @@ use crate::ui::manual;
 use crate::ui::person::{Person, Wishes};
 use crate::ui::progress::Manner;
 use crate::ui::quiet::{Approval, Quiet};
-use crate::ui::style::{Choice, Paint};
-use crate::ui::terminal;
+use crate::ui::style::{self, Choice, Line, Paint, Tone, block};
+use crate::ui::{markdown, terminal};
 use crate::workflow::execute::{ForeignPlan, NoPlan};
 use crate::workflow::models::NoModel;
 use crate::workflow::plan::Left;
@@ -88,7 +88,7 @@ impl App {
             self.warn(&format!("settings of this repository are ignored: {names} ({hint})"));
         }
         let folder = project.repository.teddy_dir().join("manual");
-        project.hands = manual::hands(folder, choices(&project), self.paint(terminal::is_stderr()));
+        project.hands = manual::hands(folder, choices(&project), self.paint(screen::is_screen()));
         Ok(project)
     }
 
@@ -133,9 +133,9 @@ impl App {
 
     /// Returns the user: at the terminal, or answering with flags where there is none.
     pub(super) fn user(&self, project: &Project, approve_all: bool) -> Box<dyn User> {
-        if terminal::is_there() && !self.global.json {
+        if screen::is_there() && !self.global.json {
             let wishes = Wishes { approve_all, choices: choices(project) };
-            return Box::new(Person::new(wishes, self.manner()));
+            return Box::new(Person::new(wishes, self.manner(), self.paint(screen::is_screen())));
         }
         let approval = if approve_all { Approval::All } else { Approval::Ask };
         Box::new(Quiet::new(approval, self.manner()))
@@ -143,7 +143,7 @@ impl App {
 
     /// Returns how words are told.
     fn manner(&self) -> Manner {
-        Manner { paint: self.paint(terminal::is_stderr()), width: terminal::stderr_width(), quiet: self.global.quiet }
+        Manner { paint: self.paint(screen::is_stderr()), width: terminal::stderr_width(), quiet: self.global.quiet }
     }
 
     /// Returns whether a stream gets colours.
@@ -158,7 +158,7 @@ impl App {
 
     /// Returns whether stdout gets colours.
     pub(super) fn paint_results(&self) -> Paint {
-        self.paint(terminal::is_stdout())
+        self.paint(screen::is_stdout())
     }
 
     /// Prints a result.
@@ -174,7 +174,7 @@ impl App {
     /// # Errors
     /// As for [`App::print`].
     pub(super) fn print_foreign(&self, text: &str) -> anyhow::Result<()> {
-        if terminal::is_stdout() { self.print(visible_block(text).as_ref()) } else { self.print(text) }
+        if screen::is_stdout() { self.print(visible_block(text).as_ref()) } else { self.print(text) }
     }
 
     /// Prints a long result, through the pager at a terminal.
@@ -183,6 +183,31 @@ impl App {
     /// As for [`App::print`].
     pub(super) fn page(&self, project: &Project, text: &str) -> anyhow::Result<()> {
         crate::host::pager::page(text, project.repository.config("core.pager").as_deref()).context("writing to standard output")
+    }
+
+    /// Shows Markdown that somebody else wrote: as it is into a pipe or file; coloured, nothing hidden, and page by page
+    /// at a terminal.
+    ///
+    /// # Errors
+    /// As for [`App::print`].
+    pub(super) fn page_markdown(&self, project: &Project, text: &[u8]) -> anyhow::Result<()> {
+        self.page_as(project, text, markdown::lines)
+    }
+
+    /// As [`App::page_markdown`], for any other text.
+    ///
+    /// # Errors
+    /// As for [`App::print`].
+    pub(super) fn page_foreign(&self, project: &Project, text: &[u8]) -> anyhow::Result<()> {
+        self.page_as(project, text, |text| block(Tone::Plain, text))
+    }
+
+    /// Shows a text in a way.
+    fn page_as(&self, project: &Project, text: &[u8], lines: impl Fn(&str) -> Vec<Line>) -> anyhow::Result<()> {
+        if !screen::is_stdout() {
+            return self.print(text);
+        }
+        self.page(project, &style::text(&lines(&String::from_utf8_lossy(text)), self.paint_results()))
     }
 
     /// Prints a result as JSON.

@@ -81,7 +81,11 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         None => {
             let mut user = app.user(&project, false);
             let text = project.make_context(args.context_depth, user.as_mut())?;
-            if app.global.json { app.print_json(&serde_json::json!({ "input": text }))? } else { page(app, &project, &text)? }
+            if app.global.json {
+                app.print_json(&serde_json::json!({ "input": text }))?
+            } else {
+                app.page_markdown(&project, text.as_bytes())?
+            }
         }
         Some(Command::List) => list(app, &project, args.context_depth)?,
         Some(Command::Add(entries)) => change(app, &project, Edit::Add, &entries)?,
@@ -89,11 +93,6 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         Some(Command::Edit(place)) => edit(app, &project, place.scope())?,
     }
     Ok(exit::DONE.into())
-}
-
-/// Shows the input: as it is into a pipe or file, made visible at a terminal.
-fn page(app: &App, project: &Project, text: &str) -> anyhow::Result<()> {
-    if crate::ui::terminal::is_stdout() { app.page(project, &crate::text::visible::visible_block(text)) } else { app.print(text) }
 }
 
 /// Changes a list and says how.

@@ -6,9 +6,8 @@ use super::app::App;
 use super::execute::{code, json as execute_json, show};
 use super::exit;
 use super::plan::{json as plan_json, message};
-use crate::host::interrupt;
+use crate::host::{interrupt, screen};
 use crate::session::name::SessionName;
-use crate::ui::terminal;
 use crate::workflow::models::NoModel;
 use crate::workflow::project::Project;
 use crate::workflow::resume::{Wish, resume};
@@ -84,7 +83,7 @@ impl How {
 
 /// Returns whether a person can be asked.
 fn is_attended(app: &App) -> bool {
-    terminal::is_there() && !app.global.json
+    screen::is_there() && !app.global.json
 }
 
 /// Goes on.

@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use super::app::App;
 use super::exit;
 use crate::session::artifact;
-use crate::text::visible::visible_block;
 
 /// Show a turn: its report, or one of its files
 ///
@@ -47,10 +46,9 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         let names: Vec<&str> = files.keys().map(String::as_str).collect();
         anyhow::bail!("turn {} has no `{name}`; it has {}", turn.number(), names.join(", "));
     };
-    if crate::ui::terminal::is_stdout() {
-        app.page(&project, &visible_block(&String::from_utf8_lossy(content)))?;
-    } else {
-        app.print(content)?;
+    match name.rsplit_once('.') {
+        Some((_, "md")) => app.page_markdown(&project, content)?,
+        _ => app.page_foreign(&project, content)?,
     }
     Ok(exit::DONE.into())
 }

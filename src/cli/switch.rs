@@ -4,10 +4,10 @@ use std::process::ExitCode;
 
 use super::app::App;
 use super::exit;
+use crate::host::screen;
 use crate::session::name::SessionName;
 use crate::text::visible::visible;
 use crate::ui::choose::choose;
-use crate::ui::terminal;
 use crate::workflow::branch::switch;
 use crate::workflow::project::Project;
 
@@ -42,7 +42,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 
 /// Lets the person choose a session; nothing where they leave.
 fn chosen(app: &App, project: &Project) -> anyhow::Result<Option<SessionName>> {
-    anyhow::ensure!(terminal::is_there() && !app.global.json, "nobody can be asked which session is meant: name it");
+    anyhow::ensure!(screen::is_there() && !app.global.json, "nobody can be asked which session is meant: name it");
     let rows = project.session_rows()?;
     anyhow::ensure!(!rows.is_empty(), "there is no session; `teddy new <name>` starts one");
     let shown: Vec<String> = rows.iter().map(|row| format!("{}: {}", row.name, visible(&row.title))).collect();

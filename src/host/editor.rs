@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use super::file::reason;
-use super::{env, interrupt, process};
+use super::{env, interrupt, process, screen};
 
 /// Programs that open a window of their own.
 const WINDOWS: [&str; 30] = [
@@ -159,11 +159,12 @@ impl fmt::Display for Editor {
 /// Gives a terminal editor the screen and the keyboard even if our own input and output go
 /// elsewhere (`teddy execute - > result`).
 fn attach(command: &mut Command) {
-    if !io::stderr().is_terminal() {
-        return;
-    }
-    if !io::stdout().is_terminal() {
-        command.stdout(io::stderr());
+    if !screen::is_stdout() {
+        match screen::terminal().map(File::try_clone) {
+            Some(Ok(terminal)) => command.stdout(terminal),
+            _ if screen::is_stderr() => command.stdout(io::stderr()),
+            _ => return,
+        };
     }
     if !io::stdin().is_terminal()
         && let Ok(keyboard) = File::open("/dev/tty")

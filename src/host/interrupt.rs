@@ -2,25 +2,28 @@
 //!
 //! The first signal sets the flag, so that what is under way can end cleanly; the second ends the
 //! program at once with 130. A signal that the parent set to "ignore" (`nohup`) stays ignored.
+//! Beside it a flag for a program that was stopped and goes on: its screen is to be drawn anew.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use signal_hook::SigId;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM};
 
 /// The exit code of a program that was interrupted.
 pub const EXIT_INTERRUPTED: i32 = 130;
 
 /// The flag; one for the process.
 static FLAG: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+/// Whether the program was stopped and goes on.
+static CONTINUED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 /// What listens for INT.
 static EARS: Mutex<Vec<SigId>> = Mutex::new(Vec::new());
 /// Whether the handlers are set.
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 
-/// Begins to listen for INT, TERM and HUP. Calling it again does nothing.
+/// Begins to listen for INT, TERM, HUP and CONT. Calling it again does nothing.
 ///
 /// # Errors
 /// The system refuses a signal handler.
@@ -34,7 +37,13 @@ pub fn install() -> io::Result<()> {
             listen(signal, &flag)?;
         }
     }
+    signal_hook::flag::register(SIGCONT, Arc::clone(CONTINUED.get_or_init(Arc::default)))?;
     Ok(())
+}
+
+/// Returns whether the program was stopped and goes on, once for each time.
+pub fn take_continued() -> bool {
+    CONTINUED.get().is_some_and(|flag| flag.swap(false, Ordering::SeqCst))
 }
 
 /// Does work during which ctrl-c is for someone else: an editor that has the terminal.

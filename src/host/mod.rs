@@ -14,6 +14,7 @@ pub mod lock;
 pub mod pager;
 pub mod process;
 pub mod sandbox;
+pub mod screen;
 pub mod search;
 pub mod shell;
 pub mod stdout;

@@ -4,7 +4,7 @@
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::Stdio;
 
-use super::{env, process, stdout};
+use super::{env, interrupt, process, stdout};
 
 /// Shows a text: through the pager if standard output is a terminal, else as it is.
 ///
@@ -39,8 +39,12 @@ fn through(pager: &str, text: &str) -> io::Result<()> {
         }
     }
     let Ok(mut child) = command.spawn() else { return stdout::write(text) };
-    let written = child.stdin.take().map_or(Ok(()), |mut pipe| pipe.write_all(text.as_bytes()));
-    child.wait()?;
+    // ctrl-c is the pager's: it stops a search, and says nothing about the command behind it.
+    let (written, ended) = interrupt::deaf(|| {
+        let written = child.stdin.take().map_or(Ok(()), |mut pipe| pipe.write_all(text.as_bytes()));
+        (written, child.wait())
+    });
+    ended?;
     stdout::quietly(written)
 }
 

@@ -13,6 +13,7 @@ use super::key::Key;
 use super::style::{Line, Paint, Tone, wrap_all};
 use super::terminal::{self, Raw};
 use crate::host::interrupt;
+use crate::host::screen::{Screen, is_screen};
 
 /// How a text came to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,9 +46,11 @@ impl By {
 
 /// Writes lines to the terminal, folded to its width.
 pub fn show(lines: &[Line], paint: Paint) {
-    let mut out = io::stderr().lock();
+    let mut out = Screen;
+    // A terminal that gives its keys one by one does not go to the start of a line by itself.
+    let end = if is_screen() { "\r\n" } else { "\n" };
     for line in wrap_all(lines.to_vec(), terminal::room().width) {
-        let _ = writeln!(out, "{}", line.paint(paint));
+        let _ = write!(out, "{}{end}", line.paint(paint));
     }
     let _ = out.flush();
 }
@@ -73,7 +76,7 @@ pub fn key_or_end(question: &Line, keys: &[char], leave: char) -> io::Result<cha
 /// Waits for one of some keys, and returns it with how it came.
 fn pressed(question: &Line, keys: &[char], leave: char) -> io::Result<(char, By)> {
     let _raw = Raw::enter()?;
-    let mut out = io::stderr();
+    let mut out = Screen;
     let question = broken(&question.text(), terminal::room().width);
     write!(out, "{question}")?;
     out.flush()?;
@@ -88,6 +91,10 @@ fn pressed(question: &Line, keys: &[char], leave: char) -> io::Result<(char, By)
                 write!(out, "\r{question}")?;
                 out.flush()?;
             }
+            Key::Continued => {
+                write!(out, "\r\n{question}")?;
+                out.flush()?;
+            }
             _ => {}
         }
     };
@@ -97,10 +104,10 @@ fn pressed(question: &Line, keys: &[char], leave: char) -> io::Result<(char, By)
 }
 
 /// Returns a question that fits a width: what is asked, then the keys, broken between keys.
-fn broken(question: &str, width: usize) -> String {
+pub(super) fn broken(question: &str, width: usize) -> String {
     let fits = |text: &str| text.width() < width;
     let Some((asked, keys)) = question.split_once("? ").filter(|_| !fits(question)) else { return question.to_owned() };
-    let mut rows = vec![format!("{asked}?")];
+    let mut rows: Vec<String> = Line::plain(&format!("{asked}?")).fold(width).iter().map(Line::text).collect();
     for (at, key) in keys.split_inclusive(" / ").enumerate() {
         match rows.last_mut() {
             Some(row) if at > 0 && fits(&format!("{row}{key}")) => row.push_str(key),
@@ -131,7 +138,13 @@ pub fn text(start: &str, paint: Paint) -> io::Result<Reply> {
         let key = terminal::next_key()?;
         let (next, act) = input.press(&key);
         input = next;
-        let Some(act) = act else { continue };
+        let Some(act) = act else {
+            if key == Key::Continued {
+                below(&drawn)?;
+                drawn = Layout { lines: Vec::new(), row: 0, column: 0 };
+            }
+            continue;
+        };
         below(&drawn)?;
         match act {
             Act::Send => return Ok(Reply::Text(input.text().to_owned())),
@@ -156,7 +169,7 @@ fn redraw(before: &Layout, input: &Input, paint: Paint) -> io::Result<Layout> {
     let first = (layout.row + 1).saturating_sub(height);
     layout.lines = layout.lines.into_iter().skip(first).take(height).collect();
     layout.row -= first;
-    let mut out = io::stderr().lock();
+    let mut out = Screen;
     up(&mut out, before.row)?;
     queue!(out, MoveToColumn(0), Clear(ClearType::FromCursorDown))?;
     let text: Vec<String> = layout.lines.iter().map(|line| line.paint(paint)).collect();
@@ -177,7 +190,7 @@ fn up(out: &mut impl Write, lines: usize) -> io::Result<()> {
 
 /// Moves the cursor to the line below the text.
 fn below(drawn: &Layout) -> io::Result<()> {
-    let mut out = io::stderr().lock();
+    let mut out = Screen;
     let lines = drawn.lines.len().saturating_sub(drawn.row + 1);
     if lines > 0 {
         queue!(out, MoveDown(u16::try_from(lines).unwrap_or(u16::MAX)))?;
@@ -201,5 +214,6 @@ mod tests {
         check(100, &[PROMPT]);
         check(80, &["Execute this plan?", "(a)pprove all / (r)eview full plan / (m)odify / (s)kip / (q)uit › "]);
         check(40, &["Execute this plan?", "(a)pprove all / (r)eview full plan / ", "(m)odify / (s)kip / (q)uit › "]);
+        assert_eq!(broken("Have you finished and saved it? (y/n) › ", 20), "Have you finished \r\n↪ and saved it?\r\n(y/n) › ");
     }
 }

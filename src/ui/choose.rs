@@ -6,12 +6,17 @@ use dialoguer::Select;
 use dialoguer::console::Term;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
+use crate::host::screen;
+
 /// Asks which of these rows is meant, the first one at the cursor; nothing where the person leaves with escape or `q`.
 ///
 /// # Errors
 /// The terminal is gone, or ctrl-c.
 pub fn choose(question: &str, rows: &[String]) -> io::Result<Option<usize>> {
-    let screen = Term::stderr();
+    let screen = match screen::terminal() {
+        Some(terminal) => Term::read_write_pair(terminal.try_clone()?, terminal.try_clone()?),
+        None => Term::stderr(),
+    };
     let _keys = Keys::take()?;
     let chosen = Select::new().with_prompt(question).items(rows).default(0).interact_on_opt(&screen);
     // Where it is interrupted, the library leaves the cursor hidden.

@@ -8,6 +8,7 @@ use super::editing::Desk;
 use super::editor::{self, Choices, Opened};
 use super::style::{Line, Paint, Tone};
 use crate::host::editor::Editor;
+use crate::host::screen;
 
 /// The terminal in its ordinary mode, with the programs that can be chosen from.
 #[derive(Debug, Clone)]
@@ -74,7 +75,7 @@ impl Desk for Terminal {
 /// # Errors
 /// Where there is no terminal, or the editor fails.
 pub fn edit(text: &str, core_editor: Option<&str>) -> io::Result<String> {
-    if !super::terminal::is_there() {
+    if !screen::is_there() {
         return Err(io::Error::other("there is no terminal for an editor; use `teddy context add` and `rm`"));
     }
     edit_text(&crate::host::editor::editor(None, core_editor)?, text)

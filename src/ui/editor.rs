@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 
+use super::terminal;
 use crate::host::editor::{self, Editor};
 use crate::host::env;
 
@@ -58,12 +59,12 @@ impl Choices {
     }
 }
 
-/// Opens a file. The terminal must be in its ordinary mode.
+/// Opens a file; a program in the terminal gets it in its ordinary mode.
 ///
 /// # Errors
 /// The program cannot be started, or it had the terminal and failed.
 pub fn open(editor: &Editor, path: &Path) -> io::Result<Opened> {
-    match editor.open(path)? {
+    match terminal::lend(|| editor.open(path))?? {
         editor::Opened::Left(status) if status.success() => Ok(Opened::Ended),
         editor::Opened::Left(status) => Err(io::Error::other(format!("`{}` ended with {status}", name(editor)))),
         editor::Opened::Window(mut child) => {

@@ -45,6 +45,8 @@ pub enum Key {
     Paste(String),
     /// The terminal has another size: columns, lines.
     Resize(u16, u16),
+    /// The program was stopped and goes on.
+    Continued,
     /// The process is asked to end.
     Closed,
 }

@@ -9,9 +9,8 @@ use super::ask;
 use super::desk::edit_text;
 use super::editor::Choices;
 use super::style::{Line, Paint, Tone};
-use super::terminal;
-use crate::host::clipboard;
 use crate::host::file::write_atomic;
+use crate::host::{clipboard, screen};
 use crate::workflow::project::Hands;
 
 /// The question for the answer.
@@ -28,7 +27,7 @@ pub fn hands(folder: PathBuf, choices: Choices, paint: Paint) -> Hands {
 fn give(path: &Path, text: &str, paint: Paint) -> io::Result<()> {
     std::fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
     write_atomic(path, text.as_bytes())?;
-    let copied = terminal::is_there() && clipboard::copy(text).is_ok();
+    let copied = screen::is_there() && clipboard::copy(text).is_ok();
     let place = if copied { " and in the clipboard" } else { "" };
     ask::show(&[Line::plain(&format!("The input is in `{}`{place}.", path.display()))], paint);
     Ok(())
@@ -36,7 +35,7 @@ fn give(path: &Path, text: &str, paint: Paint) -> io::Result<()> {
 
 /// Fetches the answer; without a person there is none.
 fn take(input: &Path, choices: &Choices, paint: Paint) -> io::Result<Option<String>> {
-    if !terminal::is_there() {
+    if !screen::is_there() {
         return Err(io::Error::new(io::ErrorKind::Unsupported, format!("the input is in `{}`", input.display())));
     }
     loop {

@@ -1,30 +1,50 @@
-//! A model's Markdown, shown as the text that it is, with light tones: headings, quotes, code.
+//! A model's or a report's Markdown, shown as the text that it is, with light tones: headings, quotes, code, differences.
 
 use super::style::{Line, Tone};
 
 /// Returns the lines of a message.
 pub fn lines(message: &str) -> Vec<Line> {
-    let mut fence: Option<&str> = None;
-    message.lines().map(|line| styled(line, &mut fence)).collect()
+    let mut open: Option<Block<'_>> = None;
+    message.lines().map(|line| styled(line, &mut open)).collect()
+}
+
+/// A code block that is open.
+struct Block<'a> {
+    /// Its fence.
+    fence: &'a str,
+    /// Whether it is a difference.
+    is_diff: bool,
 }
 
 /// Returns one line, following the code blocks that open and close.
-fn styled<'a>(line: &'a str, fence: &mut Option<&'a str>) -> Line {
+fn styled<'a>(line: &'a str, block: &mut Option<Block<'a>>) -> Line {
     let trimmed = line.trim_start();
     let run = fence_run(trimmed);
-    match *fence {
-        Some(open) if run.len() >= open.len() && run.starts_with(open) && trimmed.trim_end() == run => {
-            *fence = None;
+    match block {
+        Some(open) if run.len() >= open.fence.len() && run.starts_with(open.fence) && trimmed.trim_end() == run => {
+            *block = None;
             Line::of(Tone::Faint, line)
         }
+        Some(open) if open.is_diff => Line::of(of_difference(line), line),
         Some(_) => Line::of(Tone::Accent, line),
         None if run.len() >= 3 => {
-            *fence = Some(run);
+            *block = Some(Block { fence: run, is_diff: matches!(trimmed[run.len()..].trim(), "diff" | "patch") });
             Line::of(Tone::Faint, line)
         }
         None if is_heading(trimmed) => Line::of(Tone::Strong, line),
         None if trimmed.starts_with('>') => Line::of(Tone::Faint, line),
         None => inline(line),
+    }
+}
+
+/// Returns the tone of a line of a unified difference.
+fn of_difference(line: &str) -> Tone {
+    match line.as_bytes() {
+        [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] => Tone::Strong,
+        [b'@', b'@', ..] => Tone::Accent,
+        [b'+', ..] => Tone::Added,
+        [b'-', ..] => Tone::Removed,
+        _ => Tone::Plain,
     }
 }
 
@@ -41,17 +61,31 @@ fn is_heading(line: &str) -> bool {
     (1..=6).contains(&level) && line[level..].starts_with(' ')
 }
 
-/// Returns a line with its code spans in the tone of code.
+/// Returns a line with its code spans in the tone of code, and what is to be strong in that of headings. The marks stay:
+/// what is read is what was written.
 fn inline(line: &str) -> Line {
     let pieces: Vec<&str> = line.split('`').collect();
     if pieces.len().is_multiple_of(2) {
-        return Line::plain(line);
+        return strong(Line::default(), line);
     }
     let code = |line: Line, (at, piece): (usize, &&str)| match at % 2 {
-        0 => line.with(Tone::Plain, piece),
+        0 => strong(line, piece),
         _ => line.with(Tone::Accent, &format!("`{piece}`")),
     };
     pieces.iter().enumerate().fold(Line::default(), code)
+}
+
+/// Adds text to a line, `**` and what is between them strong.
+fn strong(line: Line, text: &str) -> Line {
+    let pieces: Vec<&str> = text.split("**").collect();
+    if pieces.len().is_multiple_of(2) {
+        return line.with(Tone::Plain, text);
+    }
+    let toned = |line: Line, (at, piece): (usize, &&str)| match at % 2 {
+        0 => line.with(Tone::Plain, piece),
+        _ => line.with(Tone::Strong, &format!("**{piece}**")),
+    };
+    pieces.iter().enumerate().fold(line, toned)
 }
 
 #[cfg(test)]
@@ -76,6 +110,18 @@ mod tests {
             "````\n# a\n```\n````\nb",
             &[(Tone::Faint, "````"), (Tone::Accent, "# a"), (Tone::Accent, "```"), (Tone::Faint, "````"), (Tone::Plain, "b")],
         );
+    }
+
+    #[test]
+    fn a_difference_is_coloured() {
+        let tones: Vec<Tone> = lines("```diff\n--- a\n@@ -1 +1 @@\n-x\n+y\n z\n```").iter().map(|line| line.spans()[0].tone).collect();
+        assert_eq!(tones, [Tone::Faint, Tone::Strong, Tone::Accent, Tone::Removed, Tone::Added, Tone::Plain, Tone::Faint]);
+    }
+
+    #[test]
+    fn strong_text_is_strong_and_keeps_its_marks() {
+        check("a **b** `**c**`", &[(Tone::Plain, "a "), (Tone::Strong, "**b**"), (Tone::Plain, " "), (Tone::Accent, "`**c**`")]);
+        check("2 ** 3", &[(Tone::Plain, "2 ** 3")]);
     }
 
     #[test]

@@ -12,10 +12,11 @@ use super::progress::{Manner, Progress};
 use super::quiet::APPROVE_ALL;
 use super::style::{Line, Paint, Tone, block};
 use super::summary;
-use super::terminal::{self, Full};
+use super::terminal::{self, Full, Raw};
 use super::viewer::Viewer;
 use super::{markdown, reader};
 use crate::host::editor::Editor;
+use crate::host::interrupt;
 use crate::text::visible::visible_block;
 use crate::workflow::user::{Approved, Choice, Decision, Event, Proposal, Question, User};
 
@@ -37,23 +38,30 @@ pub struct Person {
     wishes: Wishes,
     /// With colours or without.
     paint: Paint,
+    /// Whether nothing is said that asks for no decision.
+    is_quiet: bool,
     /// Tells events.
     progress: Progress<Stderr>,
 }
 
 impl Person {
-    /// Returns the user at the terminal; [`terminal::is_there`] says whether there is one.
-    pub fn new(wishes: Wishes, manner: Manner) -> Person {
+    /// Returns the user at the terminal, with colours on its screen or without; `screen::is_there` says whether there
+    /// is one.
+    pub fn new(wishes: Wishes, manner: Manner, paint: Paint) -> Person {
         // The variable NO_COLOR has been weighed against `--color` already.
-        force_color_output(manner.paint == Paint::Colors);
-        Person { wishes, paint: manner.paint, progress: Progress::new(io::stderr(), manner) }
+        force_color_output(paint == Paint::Colors);
+        Person { wishes, paint, is_quiet: manner.quiet, progress: Progress::new(io::stderr(), manner) }
     }
 
     /// Shows the summary and asks until something is decided.
     fn decide(&mut self, proposal: &Proposal<'_>) -> anyhow::Result<Decision> {
         let mut modify = Modify::new(proposal);
+        let _raw = Raw::enter()?;
         terminal::forget_typed()?;
         loop {
+            if interrupt::requested() {
+                return Ok(Decision::Quit);
+            }
             ask::show(&summary::lines(proposal, terminal::room()), self.paint);
             if modify.is_changed() {
                 ask::show(&[Line::of(Tone::Warning, KEPT)], self.paint);
@@ -123,7 +131,9 @@ impl User for Person {
     fn review(&mut self, proposal: &Proposal<'_>) -> anyhow::Result<Decision> {
         self.progress.clear();
         if self.wishes.approve_all {
-            ask::show(&summary::lines(proposal, terminal::room()), self.paint);
+            if !self.is_quiet {
+                ask::show(&summary::lines(proposal, terminal::room()), self.paint);
+            }
             return Ok(Decision::Run(Approved::all(proposal.plan)));
         }
         self.decide(proposal)
@@ -131,6 +141,7 @@ impl User for Person {
 
     fn ask(&mut self, question: &Question<'_>) -> anyhow::Result<Option<String>> {
         self.progress.clear();
+        let _raw = Raw::enter()?;
         ask::show(&asked(question), self.paint);
         self.write()
     }

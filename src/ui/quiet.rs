@@ -5,7 +5,6 @@ use std::io::Write;
 use anyhow::bail;
 
 use super::progress::{Manner, Progress};
-use super::style::Paint;
 use super::summary::{self, Room};
 use crate::workflow::user::{Approved, Decision, Event, Proposal, Question, User};
 
@@ -28,8 +27,8 @@ pub enum Approval {
 pub struct Quiet<W: Write> {
     /// What was said about approval.
     approval: Approval,
-    /// With colours or without.
-    paint: Paint,
+    /// How things are told; a plan that is approved already is shown unless that is to be quiet.
+    manner: Manner,
     /// Where everything is told.
     progress: Progress<W>,
     /// Where summaries are shown.
@@ -40,15 +39,17 @@ impl Quiet<std::io::Stderr> {
     /// Returns a user who tells everything on stderr.
     pub fn new(approval: Approval, manner: Manner) -> Self {
         let progress = Progress::new(std::io::stderr(), manner);
-        Quiet { approval, paint: manner.paint, progress, out: std::io::stderr() }
+        Quiet { approval, manner, progress, out: std::io::stderr() }
     }
 }
 
 impl<W: Write> User for Quiet<W> {
     fn review(&mut self, proposal: &Proposal<'_>) -> anyhow::Result<Decision> {
         self.progress.clear();
-        for line in summary::lines(proposal, Room { width: WIDTH, height: usize::MAX }) {
-            let _ = writeln!(self.out, "{}", line.paint(self.paint));
+        if !self.manner.quiet {
+            for line in summary::lines(proposal, Room { width: WIDTH, height: usize::MAX }) {
+                let _ = writeln!(self.out, "{}", line.paint(self.manner.paint));
+            }
         }
         match self.approval {
             Approval::All => Ok(Decision::Run(Approved::all(proposal.plan))),
@@ -85,12 +86,13 @@ fn sentence(question: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::super::sample;
+    use super::super::style::Paint;
     use super::*;
 
     /// Returns a user whose words can be read afterwards.
     fn user(approval: Approval) -> Quiet<Vec<u8>> {
         let manner = Manner { paint: Paint::Bare, width: None, quiet: false };
-        Quiet { approval, paint: Paint::Bare, progress: Progress::new(Vec::new(), manner), out: Vec::new() }
+        Quiet { approval, manner, progress: Progress::new(Vec::new(), manner), out: Vec::new() }
     }
 
     #[test]
@@ -99,6 +101,14 @@ mod tests {
         let decision = user.review(&sample.proposal()).unwrap();
         assert_eq!(decision, Decision::Run(Approved::all(&sample.plan)));
         assert!(String::from_utf8(user.out).unwrap().contains("EXECUTE: 1 command"));
+    }
+
+    #[test]
+    fn a_quiet_approval_shows_nothing() {
+        let (sample, mut user) = (sample::bootstrap(), user(Approval::All));
+        user.manner.quiet = true;
+        assert_eq!(user.review(&sample.proposal()).unwrap(), Decision::Run(Approved::all(&sample.plan)));
+        assert_eq!(String::from_utf8(user.out).unwrap(), "");
     }
 
     #[test]

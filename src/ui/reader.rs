@@ -27,7 +27,7 @@ pub fn read(full: &mut Full, viewer: Viewer, paint: Paint) -> io::Result<()> {
         match act {
             Some(Act::Close) => return Ok(()),
             Some(Act::Suspend) => full.suspend()?,
-            None if matches!(key, Key::Resize(..)) => full.renew()?,
+            None if matches!(key, Key::Resize(..) | Key::Continued) => full.renew()?,
             None => {}
         }
     }

@@ -3,6 +3,7 @@
 //! Commands are always whole. Where a screen is too small for the rest, the number of what is
 //! left out is said, and the full view has it.
 
+mod compact;
 mod value;
 
 pub use value::json;
@@ -49,15 +50,30 @@ pub struct Room {
     pub height: usize,
 }
 
-/// Returns the summary, folded to the room's width.
+/// Returns the summary, folded to the room's width; a compact one where the whole does not fit and that does.
 pub fn lines(proposal: &Proposal<'_>, room: Room) -> Vec<Line> {
+    let fits = |lines: &Vec<Line>| lines.len() + prompt_rows(room.width) <= room.height;
+    let whole = whole(proposal, room);
+    if fits(&whole) {
+        return whole;
+    }
+    Some(compact::lines(proposal, room)).filter(fits).unwrap_or(whole)
+}
+
+/// Returns the lines of the question below it.
+fn prompt_rows(width: usize) -> usize {
+    super::ask::broken(PROMPT, width).split("\r\n").count()
+}
+
+/// Returns the summary with every list, shortened where it has to be.
+fn whole(proposal: &Proposal<'_>, room: Room) -> Vec<Line> {
     let rule = Line::of(Tone::Faint, &"─".repeat(room.width.min(MAX_RULE)));
     let mut sections = vec![memos(&proposal.plan.memos)];
     sections.extend(actions(proposal));
     sections.push(risks(proposal));
     sections.retain(|section| !section.is_empty());
     let head = head(proposal);
-    let fixed = head.len() + 2 + PROMPT.len() / room.width.max(1) + 2;
+    let fixed = head.len() + 2 + prompt_rows(room.width) + 1;
     let left = room.height.saturating_sub(fixed + sections.iter().map(|section| section.fixed(room.width)).sum::<usize>());
     let limits = shares(&sections, left);
     let mut lines = head;
@@ -69,6 +85,13 @@ pub fn lines(proposal: &Proposal<'_>, room: Room) -> Vec<Line> {
 
 /// Returns title, session, turn, status and agent.
 fn head(proposal: &Proposal<'_>) -> Vec<Line> {
+    let title = &proposal.plan.title;
+    let title = Line::of(Tone::Accent, "▶ ").with(Tone::Plain, "Reviewing Plan: ").with(Tone::Strong, &format!("\"{title}\""));
+    vec![title, facts(proposal)]
+}
+
+/// Returns session, turn, status and agent.
+fn facts(proposal: &Proposal<'_>) -> Line {
     let plan = proposal.plan;
     let status = match plan.status() {
         Some(Status::Green) => Some("🟢 Green".to_owned()),
@@ -79,8 +102,7 @@ fn head(proposal: &Proposal<'_>) -> Vec<Line> {
     let turn = (!proposal.session.is_empty()).then(|| format!("{} · turn {}", proposal.session, proposal.turn));
     let facts: Vec<String> =
         [turn, status, plan.field("Agent").map(str::to_owned)].into_iter().flatten().filter(|f| !f.is_empty()).collect();
-    let title = Line::of(Tone::Accent, "▶ ").with(Tone::Plain, "Reviewing Plan: ").with(Tone::Strong, &format!("\"{}\"", plan.title));
-    vec![title, Line::of(Tone::Faint, &format!("  {}", facts.join(" · ")))]
+    Line::of(Tone::Faint, &format!("  {}", facts.join(" · ")))
 }
 
 /// Returns the changes of the memory.

@@ -1,8 +1,9 @@
 //! The terminal's modes: raw, full screen, and always back to what the person had.
 //!
-//! Modes are left when their guard is dropped, before a panic prints, and around a suspension.
+//! Modes are left when their guard is dropped, before a panic prints, and around a suspension; a program
+//! that was stopped from outside enters them again when it goes on.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, BufWriter, Write};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -18,7 +19,8 @@ use rustix::termios::{QueueSelector, tcflush};
 
 use super::key::Key;
 use super::summary::Room;
-use crate::host::{env, interrupt};
+use crate::host::interrupt;
+use crate::host::screen::{Screen, is_stderr};
 
 /// How long a wait for a key goes on before the wish to end is looked at.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -34,32 +36,21 @@ static FULL: AtomicBool = AtomicBool::new(false);
 /// Sets the panic hook once.
 static HOOK: Once = Once::new();
 
-/// The mode in which keys come one by one; left when it is dropped.
+/// The mode in which keys come one by one; left when the outermost of them is dropped.
+///
+/// What is typed between two questions must find it: else the terminal makes another key of enter.
 #[derive(Debug)]
-pub struct Raw(());
+pub struct Raw {
+    /// Whether this one entered it.
+    is_outermost: bool,
+}
 
 /// A full screen of its own; left when it is dropped.
 pub struct Full {
     /// What draws on it.
-    pub screen: ratatui::Terminal<CrosstermBackend<io::Stderr>>,
+    pub screen: ratatui::Terminal<CrosstermBackend<BufWriter<Screen>>>,
     /// The mode below.
     _raw: Raw,
-}
-
-/// Returns whether a person is there: keys from stdin, screen on stderr, a terminal that can do more than print.
-pub fn is_there() -> bool {
-    let dumb = env::var("TERM").is_some_and(|term| term == "dumb");
-    !dumb && io::stdin().is_terminal() && io::stderr().is_terminal()
-}
-
-/// Returns whether words are read on a screen.
-pub fn is_stderr() -> bool {
-    io::stderr().is_terminal()
-}
-
-/// Returns whether results are read on a screen.
-pub fn is_stdout() -> bool {
-    io::stdout().is_terminal()
 }
 
 /// Returns the width of the screen on which words are read; nothing where there is none.
@@ -87,6 +78,10 @@ pub fn next_key() -> io::Result<Key> {
         // A terminal that is gone reads as empty for ever, and the event reader would never return.
         if is_gone(PATIENCE) {
             return Ok(Key::Closed);
+        }
+        if interrupt::take_continued() {
+            enter_again(RAW.load(Ordering::SeqCst), FULL.load(Ordering::SeqCst))?;
+            return Ok(Key::Continued);
         }
         if event::poll(Duration::ZERO)?
             && let Some(key) = Key::read(event::read()?)
@@ -120,10 +115,8 @@ pub fn forget_typed() -> io::Result<()> {
 
 /// Leaves every mode. Doing so again does nothing.
 pub fn restore() {
-    let mut out = io::stderr();
-    if FULL.swap(false, Ordering::SeqCst) {
-        let _ = execute!(out, LeaveAlternateScreen, Show);
-    }
+    let mut out = Screen;
+    leave_full();
     if RAW.swap(false, Ordering::SeqCst) {
         let _ = execute!(out, DisableBracketedPaste);
         let _ = disable_raw_mode();
@@ -142,7 +135,16 @@ pub fn suspend() -> io::Result<()> {
     // The whole group, as the terminal would: `git teddy` has git above it, which must stop too.
     kill_current_process_group(Signal::TSTP)?;
     std::thread::sleep(STOPPING);
+    // The caller draws anew in any case.
+    interrupt::take_continued();
+    enter_again(raw, full)
+}
+
+/// Enters modes again, whatever the shell made of the terminal meanwhile.
+fn enter_again(raw: bool, full: bool) -> io::Result<()> {
     if raw {
+        // What the library remembers is older than what the shell left.
+        disable_raw_mode()?;
         enter_raw()?;
     }
     if full {
@@ -158,14 +160,19 @@ impl Raw {
     /// There is no terminal.
     pub fn enter() -> io::Result<Raw> {
         restore_before_panics();
-        enter_raw()?;
-        Ok(Raw(()))
+        let is_outermost = !RAW.load(Ordering::SeqCst);
+        if is_outermost {
+            enter_raw()?;
+        }
+        Ok(Raw { is_outermost })
     }
 }
 
 impl Drop for Raw {
     fn drop(&mut self) {
-        restore();
+        if self.is_outermost {
+            restore();
+        }
     }
 }
 
@@ -177,7 +184,7 @@ impl Full {
     pub fn enter() -> io::Result<Full> {
         let raw = Raw::enter()?;
         enter_full()?;
-        let screen = ratatui::Terminal::new(CrosstermBackend::new(io::stderr()))?;
+        let screen = ratatui::Terminal::new(CrosstermBackend::new(BufWriter::new(Screen)))?;
         Ok(Full { screen, _raw: raw })
     }
 
@@ -196,36 +203,60 @@ impl Full {
     /// The terminal is gone.
     pub fn renew(&mut self) -> io::Result<()> {
         // Not `clear`: it asks the terminal where the cursor stands, and not each answers.
-        execute!(io::stderr(), Clear(ClearType::All))?;
-        self.screen = ratatui::Terminal::new(CrosstermBackend::new(io::stderr()))?;
+        execute!(Screen, Clear(ClearType::All))?;
+        self.screen = ratatui::Terminal::new(CrosstermBackend::new(BufWriter::new(Screen)))?;
         Ok(())
     }
 
-    /// Gives the terminal back while something else uses it.
+    /// Leaves the full screen for questions below each other, and draws anew afterwards.
     ///
     /// # Errors
     /// The terminal is gone.
     pub fn aside<T>(&mut self, work: impl FnOnce() -> T) -> io::Result<T> {
-        restore();
+        leave_full();
         let result = work();
-        enter_raw()?;
         enter_full()?;
         self.renew()?;
         Ok(result)
     }
 }
 
+impl Drop for Full {
+    fn drop(&mut self) {
+        leave_full();
+    }
+}
+
+/// Gives the terminal back while another program has it.
+///
+/// # Errors
+/// The terminal is gone.
+pub fn lend<T>(work: impl FnOnce() -> T) -> io::Result<T> {
+    let (raw, full) = (RAW.load(Ordering::SeqCst), FULL.load(Ordering::SeqCst));
+    restore();
+    let result = work();
+    enter_again(raw, full)?;
+    Ok(result)
+}
+
 /// Enters raw mode.
 fn enter_raw() -> io::Result<()> {
     enable_raw_mode()?;
     RAW.store(true, Ordering::SeqCst);
-    execute!(io::stderr(), EnableBracketedPaste)
+    execute!(Screen, EnableBracketedPaste)
 }
 
 /// Enters the other screen.
 fn enter_full() -> io::Result<()> {
     FULL.store(true, Ordering::SeqCst);
-    execute!(io::stderr(), EnterAlternateScreen, Hide)
+    execute!(Screen, EnterAlternateScreen, Hide)
+}
+
+/// Leaves the other screen.
+fn leave_full() {
+    if FULL.swap(false, Ordering::SeqCst) {
+        let _ = execute!(Screen, LeaveAlternateScreen, Show);
+    }
 }
 
 /// Has a panic leave every mode before it prints.
@@ -238,3 +269,6 @@ fn restore_before_panics() {
         }));
     });
 }
+
+#[cfg(test)]
+mod tests;

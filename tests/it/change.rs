@@ -718,7 +718,7 @@ fn the_steps_are_listed_shown_and_compared() {
 fn at_a_terminal_the_user_decides_what_comes_next() {
     let repo = answering(&[&verdict("NEEDS_REVISION", "Low")]);
     put(&repo, ID, "proposed");
-    let mut screen = crate::review::Screen::open(&repo, (100, 30), &["-c", "change.planning_iterations=0", "change", "plan", ID]);
+    let mut screen = crate::screen::Screen::open(&repo, (100, 30), &["-c", "change.planning_iterations=0", "change", "plan", ID]);
     let shown = screen.wait_for("(q)uit ›");
     assert!(shown.contains("Only minor issues remain; it can be implemented. (i)mplement / (v)iew / (c)ontinue fixing"), "{shown}");
     screen.press("i");

@@ -2,7 +2,7 @@
 
 use crate::fake::{Act, Fake, begun, stream};
 use crate::plans::{chat, create, edit, execute, plan};
-use crate::review::Screen;
+use crate::screen::Screen;
 use crate::support::TestRepo;
 
 /// A project with a session.

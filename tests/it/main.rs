@@ -43,6 +43,7 @@ mod review;
 #[path = "../storm/rig.rs"]
 #[allow(dead_code, reason = "the storm uses more of it")]
 mod rig;
+mod screen;
 mod sessions;
 mod snapshot;
 mod snapshot_random;

@@ -2,7 +2,7 @@
 
 use crate::fake::{Act, Fake, begun, messages, response, stream};
 use crate::plans::{create, execute, plan};
-use crate::review::Screen;
+use crate::screen::Screen;
 use crate::support::{Output, TestRepo};
 
 /// A key without the shape of one, so that only its exact value can give it away.

@@ -2,7 +2,7 @@
 
 use crate::fake::{Fake, response, stream};
 use crate::plans::{conclude, create, edit, execute, invoke, plan};
-use crate::review::Screen;
+use crate::screen::Screen;
 use crate::support::TestRepo;
 
 /// A project with a session whose turn 1 made b.txt.

@@ -1,120 +1,13 @@
 //! The review at a pseudo-terminal: what is on the screen, what a key does, and that the terminal comes back.
 
-use std::io::{Read as _, Write};
-use std::sync::mpsc::{Receiver, channel};
-use std::time::{Duration, Instant};
+use std::io::Read as _;
+use std::sync::mpsc::channel;
 
-use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
-
+use crate::screen::{PATIENCE, Screen, start};
 use crate::support::TestRepo;
-
-/// How long a screen may take to show what is awaited.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A plan with a memo, a CREATE and a command.
 const PLAN: &str = "# Greet\n- **Status:** Green 🟢\n- **Plan Type:** Implementation\n- **Agent:** Pathfinder\n\n## Rationale\n````text\nNobody greets.\n````\n\n## Memos\n````text\n[+] Greet everybody.\n````\n\n## Action Plan\n\n### `CREATE`\n- **File Path:** [hello.txt](/hello.txt)\n- **Description:** Say hello.\n````text\nhello\n````\n\n### `EXECUTE`\n- **Description:** Say more.\n- **Expected Outcome:** More is said.\n````shell\necho more > more.txt\n````\n";
-
-/// The program at a terminal.
-pub struct Screen {
-    /// What the screen shows.
-    parser: vt100::Parser,
-    /// What the program writes, as it comes.
-    output: Receiver<Vec<u8>>,
-    /// The keys.
-    keys: Box<dyn Write + Send>,
-    /// The program.
-    child: Box<dyn Child + Send + Sync>,
-}
-
-/// Starts the program in a repository on a terminal of a size.
-fn start(
-    repo: &TestRepo,
-    (cols, rows): (u16, u16),
-    (args, variables): (&[&str], &[(&str, &str)]),
-) -> (Box<dyn MasterPty + Send>, Box<dyn Child + Send + Sync>) {
-    let pty = native_pty_system().openpty(PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }).unwrap();
-    let like = repo.teddy_command(&[]);
-    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_teddy"));
-    command.env_clear();
-    command.cwd(repo.path());
-    command.args(args);
-    for (name, value) in like.get_envs() {
-        command.env(name, value.unwrap_or_default());
-    }
-    command.env("TERM", "xterm-256color");
-    command.env("GIT_EDITOR", "printf 'mine\\n' >");
-    variables.iter().for_each(|(name, value)| command.env(name, value));
-    let child = pty.slave.spawn_command(command).unwrap();
-    drop(pty.slave);
-    (pty.master, child)
-}
-
-impl Screen {
-    /// Starts the program in a repository on a screen of a size.
-    pub fn open(repo: &TestRepo, size: (u16, u16), args: &[&str]) -> Screen {
-        Screen::open_with(repo, size, (args, &[]))
-    }
-
-    /// Starts the program with further variables.
-    pub fn open_with(repo: &TestRepo, (cols, rows): (u16, u16), (args, variables): (&[&str], &[(&str, &str)])) -> Screen {
-        let (master, child) = start(repo, (cols, rows), (args, variables));
-        let mut reader = master.try_clone_reader().unwrap();
-        let keys = master.take_writer().unwrap();
-        let (sender, output) = channel();
-        std::thread::spawn(move || {
-            let _master = master;
-            let mut buffer = [0; 4096];
-            while let Ok(length @ 1..) = reader.read(&mut buffer) {
-                if sender.send(buffer[..length].to_vec()).is_err() {
-                    break;
-                }
-            }
-        });
-        Screen { parser: vt100::Parser::new(rows, cols, 0), output, keys, child }
-    }
-
-    /// Waits until the screen has a text; returns the screen.
-    pub fn wait_for(&mut self, text: &str) -> String {
-        let start = Instant::now();
-        loop {
-            let shown = self.shown();
-            if shown.contains(text) {
-                return shown;
-            }
-            let left = PATIENCE.saturating_sub(start.elapsed());
-            let Ok(bytes) = self.output.recv_timeout(left) else { panic!("no `{text}` on the screen:\n{shown}") };
-            self.parser.process(&bytes);
-        }
-    }
-
-    /// Waits until the program writes more.
-    pub fn read(&mut self) {
-        let bytes = self.output.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("nothing more comes:\n{}", self.shown()));
-        self.parser.process(&bytes);
-    }
-
-    /// Returns what the screen shows, without blanks at the ends of lines.
-    pub fn shown(&self) -> String {
-        let lines: Vec<String> = self.parser.screen().contents().lines().map(|line| line.trim_end().to_owned()).collect();
-        lines.join("\n")
-    }
-
-    /// Presses keys.
-    pub fn press(&mut self, keys: &str) {
-        self.keys.write_all(keys.as_bytes()).unwrap();
-        self.keys.flush().unwrap();
-    }
-
-    /// Waits for the end and returns the exit code; the screen has everything then.
-    pub fn end(&mut self) -> u32 {
-        let code = self.child.wait().unwrap().exit_code();
-        while let Ok(bytes) = self.output.recv_timeout(PATIENCE) {
-            self.parser.process(&bytes);
-        }
-        assert!(!self.parser.screen().alternate_screen() && !self.parser.screen().hide_cursor() && !self.parser.screen().bracketed_paste());
-        code
-    }
-}
 
 /// Returns a repository with the plan beside its files.
 fn project() -> TestRepo {
@@ -242,34 +135,4 @@ fn a_session_is_chosen_from_a_list_and_leaving_changes_nothing() {
     let mut screen = open();
     screen.press("\x03");
     assert_eq!((screen.end(), current()), (130, "second".to_owned()), "{}", screen.shown());
-}
-
-#[test]
-fn a_terminal_that_goes_away_ends_the_review() {
-    let repo = project();
-    let pty = native_pty_system().openpty(PtySize { rows: 24, cols: 80, pixel_width: 0, pixel_height: 0 }).unwrap();
-    let like = repo.command(env!("CARGO_BIN_EXE_teddy"));
-    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_teddy"));
-    command.env_clear();
-    command.cwd(repo.path());
-    command.args(["execute", repo.beside("plan.md").to_str().unwrap()]);
-    like.get_envs().for_each(|(name, value)| command.env(name, value.unwrap_or_default()));
-    command.env("TERM", "xterm-256color");
-    let mut child = pty.slave.spawn_command(command).unwrap();
-    drop(pty.slave);
-    let mut reader = pty.master.try_clone_reader().unwrap();
-    let (mut shown, mut buffer) = (Vec::new(), [0; 4096]);
-    while !String::from_utf8_lossy(&shown).contains("(q)uit") {
-        let length = reader.read(&mut buffer).unwrap();
-        shown.extend_from_slice(&buffer[..length]);
-    }
-    drop((reader, pty.master));
-    let mut killer = child.clone_killer();
-    let (sender, ended) = channel();
-    std::thread::spawn(move || sender.send(child.wait().unwrap()));
-    if ended.recv_timeout(PATIENCE).is_err() {
-        killer.kill().unwrap();
-        panic!("the program goes on without a terminal");
-    }
-    assert!(!repo.path().join("hello.txt").exists());
 }

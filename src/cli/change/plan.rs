@@ -7,7 +7,7 @@ use super::super::exit;
 use super::{How, implement, show};
 use crate::change::id::ChangeId;
 use crate::change::phase::Phase;
-use crate::ui::terminal;
+use crate::host::screen;
 use crate::workflow::change::Wish;
 use crate::workflow::change::approve::approve;
 use crate::workflow::change::implement::implement_and_review;
@@ -43,7 +43,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut planned = plan(&project, &Idea { id: &id, description: args.description.as_deref() }, &wish, user.as_mut())?;
     loop {
         print(app, &planned)?;
-        if app.global.json || !terminal::is_there() {
+        if app.global.json || !screen::is_there() {
             break;
         }
         match next(&planned, user.as_mut())? {

@@ -11,7 +11,6 @@ use crate::change::document::REVIEW;
 use crate::change::id::ChangeId;
 use crate::change::store::Change;
 use crate::change::{proposal, review, state};
-use crate::text::visible::visible_block;
 
 /// Show the documents of a change
 #[derive(clap::Args)]
@@ -49,11 +48,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             format!("the change has no `{name}`; it has {}, {}", names.join(", "), state::FILE)
         })?,
     };
-    if crate::ui::terminal::is_stdout() {
-        app.page(&project, &visible_block(&text))?;
-    } else {
-        app.print(text)?;
-    }
+    app.page_markdown(&project, text.as_bytes())?;
     Ok(exit::DONE.into())
 }
 

@@ -35,7 +35,7 @@ fn a_summary_counts_lists_and_warns() {
 
 #[test]
 fn a_summary_wraps_on_a_narrow_screen() {
-    insta::assert_snapshot!(shown(&sample::bootstrap(), 40, 12), @r#"
+    insta::assert_snapshot!(shown(&sample::bootstrap(), 40, 30), @r#"
     ▶ Reviewing Plan: "Bootstrap New
     ↪ Project Component"
       add-auth · turn 3 · 🟢 Green ·
@@ -60,6 +60,28 @@ fn a_summary_wraps_on_a_narrow_screen() {
           Is **this** right?
     ────────────────────────────────────────
     "#);
+}
+
+#[test]
+fn a_summary_is_compact_on_a_low_screen() {
+    insta::assert_snapshot!(shown(&sample::bootstrap(), 40, 12), @r#"
+    ▶ Bootstrap New Project Component
+      add-auth · turn 3 · 🟢 Green · Pathfi…
+    ────────────────────────────────────────
+     memos: 1 added
+     CREATE 1 file, EDIT 1 file, EXECUTE 1
+     ↪ command (sandboxed, no network),
+     ↪ READ 1 resource, CHAT_WITH_USER 1
+     ↪ message
+        $ poetry lock
+    "#);
+}
+
+#[test]
+fn a_command_that_no_screen_holds_leaves_the_lists_as_they_are() {
+    let command: String = (0..100).map(|n| format!("echo {n}\n")).collect();
+    let text = shown(&sample::command(&command), 40, 12);
+    assert!(text.contains("- EXECUTE: 1 command") && text.contains("$ echo 0"), "{text}");
 }
 
 #[test]

@@ -1,0 +1,65 @@
+//! Where a person reads what is asked: standard error where that is a terminal; else, as git and less do it,
+//! the terminal from which the keys come. So `teddy execute 2> log` and `teddy execute 2>&1 | tee log` still ask.
+
+use std::fs::File;
+use std::io::{self, IsTerminal as _, Write};
+use std::sync::OnceLock;
+
+use super::env;
+
+/// The terminal of the keys, where standard error is none.
+static TERMINAL: OnceLock<Option<File>> = OnceLock::new();
+
+/// The screen; without any, standard error.
+#[derive(Debug, Clone, Copy)]
+pub struct Screen;
+
+impl Write for Screen {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match terminal() {
+            Some(mut file) => file.write(bytes),
+            None => io::stderr().write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match terminal() {
+            Some(mut file) => file.flush(),
+            None => io::stderr().flush(),
+        }
+    }
+}
+
+/// Returns whether a person is there: keys from stdin, a screen, a terminal that can do more than print.
+pub fn is_there() -> bool {
+    let dumb = env::var("TERM").is_some_and(|term| term == "dumb");
+    !dumb && io::stdin().is_terminal() && is_screen()
+}
+
+/// Returns whether what is asked is read on a screen.
+pub fn is_screen() -> bool {
+    is_stderr() || terminal().is_some()
+}
+
+/// Returns whether words are read on a screen.
+pub fn is_stderr() -> bool {
+    io::stderr().is_terminal()
+}
+
+/// Returns whether results are read on a screen.
+pub fn is_stdout() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// Returns the terminal of the keys, where standard error is none.
+pub fn terminal() -> Option<&'static File> {
+    TERMINAL.get_or_init(open).as_ref()
+}
+
+/// Opens the terminal of the keys.
+fn open() -> Option<File> {
+    if is_stderr() || !io::stdin().is_terminal() {
+        return None;
+    }
+    File::options().read(true).write(true).open("/dev/tty").ok()
+}

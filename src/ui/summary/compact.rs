@@ -1,0 +1,42 @@
+//! The summary of a low screen: everything is counted, and only commands and what is risky stand in full.
+
+use super::{COUNTED, Room, command, facts, risks};
+use crate::plan::action::Kind;
+use crate::plan::memo::Verb;
+use crate::ui::style::{Line, Tone, wrap_all};
+use crate::workflow::user::Proposal;
+
+/// Returns the summary, folded to the room's width.
+pub(super) fn lines(proposal: &Proposal<'_>, room: Room) -> Vec<Line> {
+    let title = Line::of(Tone::Accent, "▶ ").with(Tone::Strong, &proposal.plan.title);
+    let mut lines = vec![title.cut(room.width), facts(proposal).cut(room.width), Line::of(Tone::Faint, &"─".repeat(room.width))];
+    lines.extend(memos(proposal));
+    lines.push(Line::plain(&format!(" {}", counts(proposal).join(", "))));
+    for kind in proposal.plan.actions.iter().map(|action| &action.kind) {
+        if let Kind::Execute(execute) = kind {
+            lines.extend(command(execute));
+        }
+    }
+    lines.extend(risks(proposal).listed);
+    wrap_all(lines, room.width)
+}
+
+/// Returns how many memos come and go.
+fn memos(proposal: &Proposal<'_>) -> Option<Line> {
+    let number = |verb: Verb| proposal.plan.memos.iter().filter(|memo| memo.verb == verb).count();
+    let words = [(number(Verb::Add), "added"), (number(Verb::Remove), "removed")];
+    let words: Vec<String> = words.iter().filter(|(number, _)| *number > 0).map(|(number, word)| format!("{number} {word}")).collect();
+    (!words.is_empty()).then(|| Line::plain(&format!(" memos: {}", words.join(", "))))
+}
+
+/// Returns `CREATE 1 file` for each action's name.
+fn counts(proposal: &Proposal<'_>) -> Vec<String> {
+    let actions = &proposal.plan.actions;
+    let counted = COUNTED.iter().filter_map(|&(name, one, many)| {
+        let number = actions.iter().filter(|action| action.kind.name() == name).count();
+        let how = if name == "EXECUTE" { format!(" ({})", proposal.confinement) } else { String::new() };
+        (number > 0).then(|| format!("{name} {number} {}{how}", if number == 1 { one } else { many }))
+    });
+    let counted: Vec<String> = counted.collect();
+    if counted.is_empty() { vec!["no actions".to_owned()] } else { counted }
+}

@@ -1,0 +1,179 @@
+//! A terminal for tests: a pseudo-terminal, what is on its screen, keys, signals.
+
+use std::io::{Read as _, Write};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+
+use crate::support::TestRepo;
+
+/// How long a screen may take to show what is awaited.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The program at a terminal.
+pub struct Screen {
+    /// What the screen shows.
+    parser: vt100::Parser,
+    /// What the program writes, as it comes.
+    output: Receiver<Vec<u8>>,
+    /// The keys.
+    keys: Box<dyn Write + Send>,
+    /// The program.
+    child: Box<dyn Child + Send + Sync>,
+    /// The other end of the terminal.
+    master: Box<dyn MasterPty + Send>,
+    /// Every byte that came.
+    written: Vec<u8>,
+}
+
+/// Starts the program in a repository on a terminal of a size.
+pub fn start(
+    repo: &TestRepo,
+    size: (u16, u16),
+    (args, variables): (&[&str], &[(&str, &str)]),
+) -> (Box<dyn MasterPty + Send>, Box<dyn Child + Send + Sync>) {
+    spawn(repo, size, (env!("CARGO_BIN_EXE_teddy"), args, variables))
+}
+
+/// Starts any program with the environment of ours.
+fn spawn(
+    repo: &TestRepo,
+    (cols, rows): (u16, u16),
+    (program, args, variables): (&str, &[&str], &[(&str, &str)]),
+) -> (Box<dyn MasterPty + Send>, Box<dyn Child + Send + Sync>) {
+    let pty = native_pty_system().openpty(PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }).unwrap();
+    let like = repo.teddy_command(&[]);
+    let mut command = CommandBuilder::new(program);
+    command.env_clear();
+    command.cwd(repo.path());
+    command.args(args);
+    for (name, value) in like.get_envs() {
+        command.env(name, value.unwrap_or_default());
+    }
+    command.env("TERM", "xterm-256color");
+    command.env("TEDDY", env!("CARGO_BIN_EXE_teddy"));
+    command.env("GIT_EDITOR", "printf 'mine\\n' >");
+    variables.iter().for_each(|(name, value)| command.env(name, value));
+    let child = pty.slave.spawn_command(command).unwrap();
+    drop(pty.slave);
+    (pty.master, child)
+}
+
+impl Screen {
+    /// Starts the program in a repository on a screen of a size.
+    pub fn open(repo: &TestRepo, size: (u16, u16), args: &[&str]) -> Screen {
+        Screen::open_with(repo, size, (args, &[]))
+    }
+
+    /// Starts the program with further variables.
+    pub fn open_with(repo: &TestRepo, (cols, rows): (u16, u16), (args, variables): (&[&str], &[(&str, &str)])) -> Screen {
+        let (master, child) = start(repo, (cols, rows), (args, variables));
+        Screen::of(master, child)
+    }
+
+    /// Runs a shell script with `$TEDDY` on a screen of a size.
+    pub fn shell(repo: &TestRepo, (cols, rows): (u16, u16), (script, variables): (&str, &[(&str, &str)])) -> Screen {
+        let (master, child) = spawn(repo, (cols, rows), ("sh", &["-c", script], variables));
+        Screen::of(master, child)
+    }
+
+    /// Runs an interactive shell, which knows of jobs, on a screen of a size.
+    pub fn jobs(repo: &TestRepo, (cols, rows): (u16, u16)) -> Screen {
+        let (master, child) = spawn(repo, (cols, rows), ("sh", &["-i"], &[("PS1", "SHELL> "), ("ENV", "/dev/null")]));
+        Screen::of(master, child)
+    }
+
+    /// Returns the program at the other end of a terminal.
+    fn of(master: Box<dyn MasterPty + Send>, child: Box<dyn Child + Send + Sync>) -> Screen {
+        let size = master.get_size().unwrap();
+        let (mut reader, keys) = (master.try_clone_reader().unwrap(), master.take_writer().unwrap());
+        let (sender, output) = channel();
+        std::thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            while let Ok(length @ 1..) = reader.read(&mut buffer) {
+                if sender.send(buffer[..length].to_vec()).is_err() {
+                    break;
+                }
+            }
+        });
+        Screen { parser: vt100::Parser::new(size.rows, size.cols, 0), output, keys, child, master, written: Vec::new() }
+    }
+
+    /// Waits until the screen has a text; returns the screen.
+    pub fn wait_for(&mut self, text: &str) -> String {
+        let start = Instant::now();
+        loop {
+            let shown = self.shown();
+            if shown.contains(text) {
+                return shown;
+            }
+            let left = PATIENCE.saturating_sub(start.elapsed());
+            let Ok(bytes) = self.output.recv_timeout(left) else { panic!("no `{text}` on the screen:\n{shown}") };
+            self.take(&bytes);
+        }
+    }
+
+    /// Waits until the program writes more.
+    pub fn read(&mut self) {
+        let bytes = self.output.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("nothing more comes:\n{}", self.shown()));
+        self.take(&bytes);
+    }
+
+    /// Returns what the screen shows, without blanks at the ends of lines.
+    pub fn shown(&self) -> String {
+        let lines: Vec<String> = self.parser.screen().contents().lines().map(|line| line.trim_end().to_owned()).collect();
+        lines.join("\n")
+    }
+
+    /// Presses keys.
+    pub fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+        self.keys.flush().unwrap();
+    }
+
+    /// Draws what came.
+    fn take(&mut self, bytes: &[u8]) {
+        self.written.extend_from_slice(bytes);
+        self.parser.process(bytes);
+    }
+
+    /// Returns every byte that came, as text.
+    pub fn written(&self) -> String {
+        String::from_utf8_lossy(&self.written).into_owned()
+    }
+
+    /// Tells whether the program has a full screen of its own.
+    pub fn is_full(&self) -> bool {
+        self.parser.screen().alternate_screen()
+    }
+
+    /// Tells whether the terminal gives whole lines and echoes them, as a shell leaves it.
+    pub fn is_ordinary(&self) -> bool {
+        use nix::sys::termios::LocalFlags;
+        let wanted = (LocalFlags::ICANON | LocalFlags::ECHO).bits();
+        self.master.get_termios().unwrap().local_flags.bits() & wanted == wanted
+    }
+
+    /// Gives the screen another size.
+    pub fn resize(&mut self, (cols, rows): (u16, u16)) {
+        self.parser.screen_mut().set_size(rows, cols);
+        self.master.resize(PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }).unwrap();
+    }
+
+    /// Sends a signal to the program.
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        let id = i32::try_from(self.child.process_id().unwrap()).unwrap();
+        rustix::process::kill_process(rustix::process::Pid::from_raw(id).unwrap(), signal).unwrap();
+    }
+
+    /// Waits for the end and returns the exit code; the screen has everything then.
+    pub fn end(&mut self) -> u32 {
+        let code = self.child.wait().unwrap().exit_code();
+        while let Ok(bytes) = self.output.recv_timeout(PATIENCE) {
+            self.take(&bytes);
+        }
+        assert!(!self.is_full() && !self.parser.screen().hide_cursor() && !self.parser.screen().bracketed_paste());
+        code
+    }
+}
