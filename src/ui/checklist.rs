@@ -29,7 +29,7 @@ pub struct Checklist {
 }
 
 /// What an item stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
     /// A memo, by its index in the plan.
     Memo(usize),

@@ -2,7 +2,7 @@
 //!
 //! Pure but for `revise`, which validates against the snapshot of the proposal.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::checklist::{Checklist, Item, Part};
 use super::style::{Line, Tone};
@@ -11,8 +11,10 @@ use crate::plan::Plan;
 use crate::plan::action::edit::Pair;
 use crate::plan::action::{Action, Kind};
 use crate::plan::diagnostic::Diagnostic;
+use crate::plan::memo;
 use crate::plan::validate::Step;
-use crate::workflow::user::{Approved, Proposal};
+use crate::text::resource::Resource;
+use crate::workflow::user::{Approved, Proposal, Seen};
 
 /// The columns of a label; no screen shows more, and the preview has it whole.
 const MAX_LABEL: usize = 500;
@@ -24,10 +26,12 @@ pub struct Draft {
     pub plan: Plan,
     /// What each action would do, by the newest validation in which it took part.
     pub steps: Vec<Step>,
-    /// The actions whose content the person changed.
-    pub edited: BTreeSet<usize>,
-    /// Why things cannot run as they are, each with the action that it is about.
-    pub mistakes: Vec<(usize, Diagnostic)>,
+    /// What the person changed.
+    pub edited: BTreeSet<Part>,
+    /// Why things cannot run as they are, each with what it is about.
+    pub mistakes: Vec<(Part, Diagnostic)>,
+    /// What the resources have that were looked at.
+    pub seen: BTreeMap<Resource, Seen>,
 }
 
 impl Draft {
@@ -35,34 +39,90 @@ impl Draft {
     pub fn new(proposal: &Proposal<'_>) -> Draft {
         let mut steps = proposal.simulation.steps.clone();
         steps.resize(proposal.plan.actions.len(), Step::default());
-        Draft { plan: proposal.plan.clone(), steps, edited: BTreeSet::new(), mistakes: Vec::new() }
+        Draft { plan: proposal.plan.clone(), steps, edited: BTreeSet::new(), mistakes: Vec::new(), seen: BTreeMap::new() }
     }
 
     /// Returns the items of the checklist, all switched on.
     pub fn items(&self) -> Vec<Item> {
-        let memos = self.plan.memos.iter().enumerate().map(|(at, memo)| Item::new(Part::Memo(at), summary::memo(memo), Vec::new()));
-        let actions = (0..self.plan.actions.len()).map(|at| self.item(at));
-        memos.chain(actions).collect()
+        let memos = (0..self.plan.memos.len()).map(Part::Memo);
+        let actions = (0..self.plan.actions.len()).map(Part::Action);
+        memos.chain(actions).map(|part| self.item(part)).collect()
     }
 
-    /// Returns the item of an action, switched on.
-    pub fn item(&self, index: usize) -> Item {
-        let kind = &self.plan.actions[index].kind;
-        let label = Line::of(Tone::Strong, &format!("{}:", kind.name())).with(Tone::Plain, &format!(" {}", kind.target()));
-        let item = Item::new(Part::Action(index), label.cut(MAX_LABEL), pairs(kind));
-        Item { modified: self.edited.contains(&index), ..item }
+    /// Returns an item, switched on.
+    pub fn item(&self, part: Part) -> Item {
+        let (label, pairs) = match part {
+            Part::Memo(at) => (summary::memo(&self.plan.memos[at]), Vec::new()),
+            Part::Action(at) => {
+                let kind = &self.plan.actions[at].kind;
+                let name = Line::of(Tone::Strong, &format!("{}:", kind.name()));
+                (name.with(Tone::Plain, &format!(" {}", kind.target())), pairs(kind))
+            }
+        };
+        Item { modified: self.edited.contains(&part), ..Item::new(part, label.cut(MAX_LABEL), pairs) }
     }
 
     /// Takes an action as the person changed it.
     pub fn change(&mut self, index: usize, action: Action) {
         self.plan.actions[index] = action;
-        self.edited.insert(index);
+        self.edited.insert(Part::Action(index));
+    }
+
+    /// Takes a memo as the person changed it.
+    pub fn change_memo(&mut self, index: usize, memo: memo::Change) {
+        self.plan.memos[index] = memo;
+        self.edited.insert(Part::Memo(index));
+    }
+
+    /// Takes over what was approved earlier of the same plan: the person's changes here, their switches in the list.
+    pub fn take_over(&mut self, earlier: &Approved, list: &mut Checklist) {
+        if (earlier.plan.actions.len(), earlier.plan.memos.len()) != (self.plan.actions.len(), self.plan.memos.len()) {
+            return;
+        }
+        for item in &mut list.items {
+            match item.part {
+                Part::Memo(at) => {
+                    if earlier.plan.memos[at] != self.plan.memos[at] {
+                        self.change_memo(at, earlier.plan.memos[at].clone());
+                        *item = self.item(item.part);
+                    }
+                    item.on = earlier.memos[at];
+                }
+                Part::Action(at) => {
+                    let taken = &earlier.plan.actions[at];
+                    if !switched(&self.plan.actions[at].kind, &taken.kind, item) && *taken != self.plan.actions[at] {
+                        self.change(at, taken.clone());
+                        *item = self.item(item.part);
+                    }
+                    item.on = earlier.actions[at];
+                }
+            }
+        }
+    }
+
+    /// Looks at the resource of an action, once.
+    ///
+    /// # Errors
+    /// The repository cannot be read.
+    pub fn look(&mut self, part: Part, proposal: &Proposal<'_>) -> anyhow::Result<()> {
+        let Part::Action(at) = part else { return Ok(()) };
+        let resource = match &self.plan.actions[at].kind {
+            Kind::Read(read) => &read.resource,
+            Kind::Prune(prune) => &prune.resource,
+            _ => return Ok(()),
+        };
+        if !self.seen.contains_key(resource) {
+            let seen = (proposal.look)(resource)?;
+            self.seen.insert(resource.clone(), seen);
+        }
+        Ok(())
     }
 
     /// Returns what runs as the list is switched.
     pub fn approved(&self, list: &Checklist) -> Approved {
         let mut approved = Approved::all(&self.plan);
-        let mut modified = self.edited.clone();
+        let mut modified: BTreeSet<usize> =
+            self.edited.iter().filter_map(|part| if let Part::Action(at) = part { Some(*at) } else { None }).collect();
         for item in &list.items {
             match item.part {
                 Part::Memo(at) => approved.memos[at] = item.on,
@@ -94,25 +154,30 @@ impl Draft {
             item.pairs.iter_mut().for_each(|pair| pair.problem = None);
         }
         self.mistakes = simulation.diagnostics.into_iter().filter_map(|found| Some((self.place(&places, &found)?, found))).collect();
-        for (at, diagnostic) in &self.mistakes {
-            self.mark(list, *at, diagnostic);
+        for (part, diagnostic) in &self.mistakes {
+            self.mark(list, *part, diagnostic);
         }
         Ok(())
     }
 
-    /// Returns the action that a mistake is about; the first one that runs if it is about none.
-    fn place(&self, running: &[usize], diagnostic: &Diagnostic) -> Option<usize> {
+    /// Returns what a mistake is about; the first action that runs if it is about none.
+    fn place(&self, running: &[usize], diagnostic: &Diagnostic) -> Option<Part> {
+        let memo = self.plan.memos.iter().position(|memo| memo.line == diagnostic.line && diagnostic.action.is_empty());
         let above = |at: &&usize| self.plan.actions[**at].line <= diagnostic.line;
-        running.iter().rfind(above).or(running.first()).copied()
+        let action = || running.iter().rfind(above).or(running.first()).copied();
+        memo.map(Part::Memo).or_else(|| action().map(Part::Action))
     }
 
     /// Marks the item, or the pair, that a mistake is about.
-    fn mark(&self, list: &mut Checklist, at: usize, diagnostic: &Diagnostic) {
-        let words = self.words(at, diagnostic);
-        let Some(item) = list.items.iter_mut().find(|item| item.part == Part::Action(at)) else { return };
-        let pair = match &self.plan.actions[at].kind {
-            Kind::Edit(edit) => edit.pairs.iter().rposition(|pair| pair.line <= diagnostic.line),
-            _ => None,
+    fn mark(&self, list: &mut Checklist, part: Part, diagnostic: &Diagnostic) {
+        let words = self.words(part, diagnostic);
+        let Some(item) = list.items.iter_mut().find(|item| item.part == part) else { return };
+        let pair = match part {
+            Part::Action(at) => match &self.plan.actions[at].kind {
+                Kind::Edit(edit) => edit.pairs.iter().rposition(|pair| pair.line <= diagnostic.line),
+                _ => None,
+            },
+            Part::Memo(_) => None,
         };
         match pair.and_then(|pair| item.pairs.get_mut(pair)).filter(|pair| pair.on) {
             Some(pair) => pair.problem = Some(words),
@@ -121,11 +186,12 @@ impl Draft {
     }
 
     /// Returns what a mistake means to who switched something off or changed it.
-    fn words(&self, at: usize, diagnostic: &Diagnostic) -> String {
-        let kind = &self.plan.actions[at].kind;
+    fn words(&self, part: Part, diagnostic: &Diagnostic) -> String {
         let what = diagnostic.message.lines().next().unwrap_or_default();
+        let Part::Action(at) = part else { return what.to_owned() };
+        let kind = &self.plan.actions[at].kind;
         let name = format!("{} {}", kind.name(), kind.target());
-        if self.edited.contains(&at) {
+        if self.edited.contains(&part) {
             format!("{name}: {what}")
         } else {
             format!("{name} depends on what is switched off or changed: {what}")
@@ -156,6 +222,16 @@ fn first_difference(pair: &Pair) -> (&str, &str) {
             (one, other) => return (one.map_or("(nothing)", str::trim), other.map_or("(nothing)", str::trim)),
         }
     }
+}
+
+/// Switches the pairs off that an EDIT had lost when it was approved; says whether that is all that became of it.
+fn switched(proposed: &Kind, taken: &Kind, item: &mut Item) -> bool {
+    let (Kind::Edit(proposed), Kind::Edit(taken)) = (proposed, taken) else { return false };
+    if item.pairs.is_empty() || taken.pairs.iter().any(|pair| !proposed.pairs.contains(pair)) {
+        return false;
+    }
+    item.pairs.iter_mut().zip(&proposed.pairs).for_each(|(switch, pair)| switch.on = taken.pairs.contains(pair));
+    true
 }
 
 /// Takes the pairs that are switched off out of an EDIT.
@@ -210,6 +286,52 @@ mod tests {
         assert_eq!(approved.modified, [1]);
         let Kind::Edit(edit) = &approved.plan.actions[1].kind else { panic!("an EDIT stays one") };
         assert_eq!(edit.pairs.len(), 1);
+    }
+
+    #[test]
+    fn a_changed_memo_is_approved_as_changed() {
+        let sample = sample::bootstrap();
+        let proposal = sample.proposal();
+        let mut draft = Draft::new(&proposal);
+        let mut list = Checklist::new(draft.items());
+        let mine = memo::Change { text: "Mine.".to_owned(), ..draft.plan.memos[0].clone() };
+        draft.change_memo(0, mine.clone());
+        list.items[0] = draft.item(Part::Memo(0));
+        draft.judge(&mut list, &proposal).unwrap();
+        assert_eq!((list.items[0].modified, list.problem()), (true, None));
+        assert_eq!(draft.approved(&list).plan.memos, [mine]);
+    }
+
+    #[test]
+    fn a_memo_that_cannot_be_changed_so_is_marked_itself() {
+        let sample = sample::bootstrap();
+        let proposal = sample.proposal();
+        let mut draft = Draft::new(&proposal);
+        let mut list = Checklist::new(draft.items());
+        draft.change_memo(0, memo::Change { verb: memo::Verb::Remove, ..draft.plan.memos[0].clone() });
+        draft.judge(&mut list, &proposal).unwrap();
+        let problem = "there is no such memo: `All new components must have a core.py file.`";
+        assert_eq!(list.items[0].problem.as_deref(), Some(problem));
+        assert!(list.items[1..].iter().all(|item| item.problem.is_none()));
+    }
+
+    #[test]
+    fn what_was_approved_before_is_taken_over_into_the_next_review() {
+        let (mut draft, mut list) =
+            judged(&[Key::Char(' '), Key::Down, Key::Down, Key::Down, Key::Right, Key::Down, Key::Down, Key::Char(' ')]);
+        draft.change(3, Action { kind: sample::execute("mine\n"), ..draft.plan.actions[3].clone() });
+        list.items[4] = draft.item(Part::Action(3));
+        let approved = draft.approved(&list);
+        let sample = sample::bootstrap();
+        let mut next = Draft::new(&sample.proposal());
+        let mut items = Checklist::new(next.items());
+        next.take_over(&approved, &mut items);
+        assert_eq!(
+            items.items.iter().map(|item| (item.on, item.modified)).collect::<Vec<_>>(),
+            [(false, false), (true, false), (true, false), (true, false), (true, true), (true, false)]
+        );
+        assert_eq!(items.items[2].pairs.iter().map(|pair| pair.on).collect::<Vec<_>>(), [true, false]);
+        assert_eq!(next.approved(&items), approved);
     }
 
     #[test]

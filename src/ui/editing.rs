@@ -11,11 +11,12 @@ use std::path::Path;
 use anyhow::Context;
 
 use super::editor::Opened;
-use super::preview;
 use super::style::{Line, Tone, block};
+use super::{preview, summary};
 use crate::plan::action::create::Create;
 use crate::plan::action::edit::{Edit, Pair};
 use crate::plan::action::{Action, Kind};
+use crate::plan::memo;
 use crate::plan::validate::Step;
 use crate::text::edit::apply;
 use crate::text::path::RepoPath;
@@ -60,6 +61,30 @@ pub fn edit(desk: &mut dyn Desk, action: &Action, step: &Step) -> anyhow::Result
             Ok(None)
         }
         _ => in_terminal(desk, action, step),
+    }
+}
+
+/// Lets the person see and change a memo: the line as a plan has it.
+///
+/// # Errors
+/// The terminal is gone.
+pub fn edit_memo(desk: &mut dyn Desk, change: &memo::Change) -> anyhow::Result<Option<memo::Change>> {
+    desk.show(&[summary::memo(change), Line::default()]);
+    if desk.key("(e)dit or (c)lose › ", &['e', 'c'])? == 'c' {
+        return Ok(None);
+    }
+    let mut line = String::new();
+    memo::write(change, &mut line);
+    let mut text = line.trim_end().to_owned();
+    loop {
+        let Some(written) = desk.text(&text)? else { return Ok(None) };
+        match memo::parse(&written, change.line) {
+            (changes, mistakes) if mistakes.is_empty() && changes.len() == 1 => {
+                return Ok(changes.into_iter().next().filter(|new| new != change));
+            }
+            _ => desk.show(&[Line::of(Tone::Warning, "one line: `[+] a fact to remember # why`, or `[-] the exact memo to forget # why`")]),
+        }
+        text = written;
     }
 }
 

@@ -24,7 +24,7 @@ const HELP: [(&str, &str); 18] = [
     ("space, enter", "switch the memo, action or pair on or off; on a heading: all of it"),
     ("a", "everything on; everything off, if everything is on"),
     ("→ ←  l h, tab", "show or hide the pairs of an EDIT, to switch single ones"),
-    ("p", "preview and edit the action"),
+    ("p", "preview and edit the memo or action"),
     ("v", "the preview on the whole screen"),
     ("J K", "scroll the preview"),
     ("/", "search; n and N go to the next and the one before"),
@@ -37,6 +37,9 @@ const HELP: [(&str, &str); 18] = [
     ("[ ]", "does not run"),
     ("✗", "cannot run as things are switched: the line above the keys says why"),
 ];
+
+/// The lines of a preview beside the list; the whole of it is for the full screen.
+const MAX_BESIDE: usize = 2000;
 
 /// What the person has made of a proposal; kept while the summary is shown again.
 pub struct Modify {
@@ -59,8 +62,12 @@ struct Stage<'a> {
 impl Modify {
     /// Returns the proposal with nothing changed.
     pub fn new(proposal: &Proposal<'_>) -> Modify {
-        let draft = Draft::new(proposal);
-        Modify { list: Checklist::new(draft.items()), draft, previews: HashMap::new() }
+        let mut draft = Draft::new(proposal);
+        let mut list = Checklist::new(draft.items());
+        if let Some(earlier) = proposal.earlier {
+            draft.take_over(earlier, &mut list);
+        }
+        Modify { list, draft, previews: HashMap::new() }
     }
 
     /// Tells whether the person has changed anything.
@@ -74,31 +81,41 @@ impl Modify {
     /// The terminal is gone, or the repository cannot be read.
     pub fn run(&mut self, proposal: &Proposal<'_>, desk: &mut Terminal) -> anyhow::Result<Option<Approved>> {
         let mut stage = Stage { full: Full::enter()?, desk };
+        if self.is_changed() {
+            self.judge(proposal)?;
+        }
         loop {
-            self.draw(&mut stage)?;
+            self.draw(&mut stage, proposal)?;
             let key = terminal::next_key()?;
-            let (list, act) = std::mem::take(&mut self.list).press(&key);
-            self.list = list;
-            match act {
+            match self.take(&key, proposal)? {
                 Some(Act::Run) => return Ok(Some(self.draft.approved(&self.list))),
                 Some(Act::Leave) => return Ok(None),
-                Some(Act::Changed) => self.judge(proposal)?,
                 Some(Act::Edit(index)) => self.edit(index, &mut stage, proposal)?,
-                Some(Act::View) => self.view(&mut stage)?,
+                Some(Act::View) => self.view(&mut stage, proposal)?,
                 Some(Act::Help) => reader::read(&mut stage.full, Viewer::new("Keys", help()), stage.desk.paint)?,
                 Some(Act::Suspend) => stage.full.suspend()?,
-                None if matches!(key, Key::Resize(..)) => stage.full.renew()?,
-                None => {}
+                _ if matches!(key, Key::Resize(..) | Key::Continued) => stage.full.renew()?,
+                _ => {}
             }
         }
     }
 
+    /// Takes a key; what is switched is judged at once, what only moves costs no judgement.
+    fn take(&mut self, key: &Key, proposal: &Proposal<'_>) -> anyhow::Result<Option<Act>> {
+        let (list, act) = std::mem::take(&mut self.list).press(key);
+        self.list = list;
+        if act == Some(Act::Changed) {
+            self.judge(proposal)?;
+        }
+        Ok(act)
+    }
+
     /// Fits the list to the screen and draws it.
-    fn draw(&mut self, stage: &mut Stage<'_>) -> anyhow::Result<()> {
+    fn draw(&mut self, stage: &mut Stage<'_>, proposal: &Proposal<'_>) -> anyhow::Result<()> {
         let size = stage.full.screen.size()?;
         let panes = panes::split(Rect::new(0, 0, size.width, size.height), self.list.rows().len());
         let (width, height) = panes.side.map_or((0, 0), |side| (usize::from(side.width), usize::from(side.height)));
-        let preview = self.preview(width);
+        let preview = self.preview(width, proposal)?;
         let max_scroll = preview.len().saturating_sub(height);
         self.list = std::mem::take(&mut self.list).fit(usize::from(panes.list.height), if width == 0 { 0 } else { max_scroll });
         let beside = Beside { title: &self.draft.plan.title, preview: &preview, paint: stage.desk.paint };
@@ -107,10 +124,27 @@ impl Modify {
     }
 
     /// Returns the preview of the cursor's row; it is made once for each width.
-    fn preview(&mut self, width: usize) -> Rc<[Line]> {
-        let Some(row) = self.list.row().filter(|_| width > 0) else { return Rc::default() };
-        let made = || wrap_all(preview::lines(&self.draft, &self.list, row), width).into();
-        self.previews.entry((row, width)).or_insert_with(made).clone()
+    fn preview(&mut self, width: usize, proposal: &Proposal<'_>) -> anyhow::Result<Rc<[Line]>> {
+        let Some(row) = self.list.row().filter(|_| width > 0) else { return Ok(Rc::default()) };
+        if let Some(made) = self.previews.get(&(row, width)) {
+            return Ok(Rc::clone(made));
+        }
+        let mut lines = self.whole_preview(row, proposal)?;
+        if lines.len() > MAX_BESIDE {
+            lines.truncate(MAX_BESIDE);
+            lines.push(Line::of(Tone::Warning, "… (v) shows the rest"));
+        }
+        let made: Rc<[Line]> = wrap_all(lines, width).into();
+        self.previews.insert((row, width), Rc::clone(&made));
+        Ok(made)
+    }
+
+    /// Returns the preview of a row, not wrapped.
+    fn whole_preview(&mut self, row: Row, proposal: &Proposal<'_>) -> anyhow::Result<Vec<Line>> {
+        if let Row::Item(index) = row {
+            self.draft.look(self.list.items[index].part, proposal)?;
+        }
+        Ok(preview::lines(&self.draft, &self.list, row))
     }
 
     /// Judges what is switched on.
@@ -121,28 +155,37 @@ impl Modify {
 
     /// Lets the person change an item, in the terminal's ordinary mode.
     fn edit(&mut self, index: usize, stage: &mut Stage<'_>, proposal: &Proposal<'_>) -> anyhow::Result<()> {
-        let Part::Action(at) = self.list.items[index].part else { return self.view(stage) };
-        let action = &self.draft.plan.actions[at];
-        if !editing::can_be_changed(&action.kind) {
-            return self.view(stage);
+        let part = self.list.items[index].part;
+        match part {
+            Part::Memo(at) => {
+                let memo = &self.draft.plan.memos[at];
+                let Some(changed) = stage.full.aside(|| editing::edit_memo(stage.desk, memo))?? else { return Ok(()) };
+                self.draft.change_memo(at, changed);
+            }
+            Part::Action(at) => {
+                let action = &self.draft.plan.actions[at];
+                if !editing::can_be_changed(&action.kind) {
+                    return self.view(stage, proposal);
+                }
+                let Some(changed) = stage.full.aside(|| editing::edit(stage.desk, action, &self.draft.steps[at]))?? else { return Ok(()) };
+                self.draft.change(at, changed);
+            }
         }
-        let Some(changed) = stage.full.aside(|| editing::edit(stage.desk, action, &self.draft.steps[at]))?? else { return Ok(()) };
-        self.draft.change(at, changed);
-        self.list.items[index] = Item { on: self.list.items[index].on, ..self.draft.item(at) };
+        self.list.items[index] = Item { on: self.list.items[index].on, ..self.draft.item(part) };
         self.judge(proposal)?;
         self.list.notice = self.list.problem().map(str::to_owned);
         Ok(())
     }
 
     /// Shows the preview of the cursor's row on the whole screen.
-    fn view(&mut self, stage: &mut Stage<'_>) -> anyhow::Result<()> {
+    fn view(&mut self, stage: &mut Stage<'_>, proposal: &Proposal<'_>) -> anyhow::Result<()> {
         let Some(row) = self.list.row() else { return Ok(()) };
         let title = match row {
             Row::Memos | Row::Actions => self.draft.plan.title.clone(),
             Row::Item(index) => self.list.items[index].label.text(),
             Row::Pair(index, pair) => format!("{}, pair {}", self.list.items[index].label.text(), pair + 1),
         };
-        let lines = preview::lines(&self.draft, &self.list, row);
+        let lines = self.whole_preview(row, proposal)?;
         reader::read(&mut stage.full, Viewer::new(&title, lines), stage.desk.paint)?;
         Ok(())
     }
@@ -152,3 +195,6 @@ impl Modify {
 fn help() -> Vec<Line> {
     HELP.iter().map(|(keys, what)| Line::of(Tone::Accent, &format!("{keys:<15}")).with(Tone::Plain, what)).collect()
 }
+
+#[cfg(test)]
+mod tests;

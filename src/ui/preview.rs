@@ -1,5 +1,7 @@
 //! What a memo, an action or a pair would do, as lines for the pane beside the list.
 
+mod resource;
+
 use super::checklist::{Checklist, Part, Row};
 use super::diff::{self, Change};
 use super::draft::Draft;
@@ -42,9 +44,10 @@ fn item(draft: &Draft, list: &Checklist, index: usize) -> Vec<Line> {
     match item.part {
         Part::Memo(at) => lines.push(summary::memo(&draft.plan.memos[at])),
         Part::Action(at) => {
-            let mistakes = draft.mistakes.iter().filter(|(place, _)| *place == at && item.on);
+            let mistakes = draft.mistakes.iter().filter(|(place, _)| *place == item.part && item.on);
             lines.extend(mistakes.flat_map(|(_, mistake)| progress::diagnostic(mistake)));
             lines.extend(action(&draft.plan.actions[at], &draft.steps[at]));
+            lines.extend(resource::content(draft, list, at));
         }
     }
     lines
@@ -63,8 +66,8 @@ fn content(kind: &Kind, step: &Step) -> Vec<Line> {
         },
         Kind::Execute(execute) => command(execute),
         Kind::Research(research) => research.queries.iter().flat_map(|query| block(Tone::Accent, query)).collect(),
-        Kind::Read(read) => vec![resource("joins the context", &read.resource)],
-        Kind::Prune(prune) => vec![resource("leaves the context", &prune.resource)],
+        Kind::Read(read) => vec![named("joins the context", &read.resource)],
+        Kind::Prune(prune) => vec![named("leaves the context", &prune.resource)],
         Kind::ChatWithUser(chat) => markdown::lines(&chat.message),
         Kind::Invoke(invoke) => handed(&format!("{} takes over, with", invoke.agent), &invoke.resources, &invoke.message),
         Kind::Conclude(conclude) => handed("returns to the caller, with", &conclude.resources, &conclude.message),
@@ -82,7 +85,7 @@ fn command(execute: &Execute) -> Vec<Line> {
 }
 
 /// Returns a resource and what becomes of it.
-fn resource(what: &str, resource: &Resource) -> Line {
+fn named(what: &str, resource: &Resource) -> Line {
     Line::of(Tone::Accent, &resource.to_string()).with(Tone::Plain, &format!(" {what} of the next turn"))
 }
 

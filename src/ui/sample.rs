@@ -1,6 +1,8 @@
 //! Proposals for the tests of this layer, judged by the real engine on files in memory.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use crate::plan::action::create::Create;
 use crate::plan::action::edit::{Edit, Pair};
@@ -11,10 +13,13 @@ use crate::plan::validate::{Entry, Facts, Simulation, validate};
 use crate::plan::{self, Plan};
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
-use crate::workflow::user::Proposal;
+use crate::workflow::user::{Proposal, Seen};
 
 /// A validation.
 type Revise = dyn Fn(&Plan) -> anyhow::Result<Simulation>;
+
+/// A look at a resource.
+type Look = dyn Fn(&Resource) -> anyhow::Result<Seen>;
 
 /// What a proposal borrows from.
 pub(super) struct Sample {
@@ -26,6 +31,10 @@ pub(super) struct Sample {
     pub simulation: Simulation,
     /// The validation on the same files.
     revise: Box<Revise>,
+    /// The content of the same files.
+    look: Box<Look>,
+    /// How often something was validated.
+    pub revised: Rc<Cell<usize>>,
 }
 
 impl Sample {
@@ -33,11 +42,21 @@ impl Sample {
     pub fn new(text: &str, files: &[(&str, &str)]) -> Sample {
         let (plan, diagnostics) = plan::parse(text);
         assert_eq!(diagnostics, []);
-        let files = Files(files.iter().map(|&(path, text)| (path.to_owned(), text.to_owned())).collect());
-        let simulation = validate(&plan, &files).unwrap();
+        let files = Rc::new(Files(files.iter().map(|&(path, text)| (path.to_owned(), text.to_owned())).collect()));
+        let simulation = validate(&plan, &*files).unwrap();
         assert_eq!(simulation.diagnostics, []);
         let repair = Repaired { text: text.to_owned(), level: Level::Clean, notes: Vec::new() };
-        Sample { plan, repair, simulation, revise: Box::new(move |plan| validate(plan, &files)) }
+        let (revised, seen) = (Rc::new(Cell::new(0)), Rc::clone(&files));
+        let count = Rc::clone(&revised);
+        let revise = Box::new(move |plan: &Plan| {
+            count.set(count.get() + 1);
+            validate(plan, &*files)
+        });
+        let look = Box::new(move |resource: &Resource| {
+            let content = seen.0.get(&resource.to_string()).map(|text| Seen::Content(text.clone().into_bytes()));
+            Ok(content.unwrap_or(Seen::Nothing("it is not in the snapshot of your files")))
+        });
+        Sample { plan, repair, simulation, revise, look, revised }
     }
 
     /// Returns the proposal.
@@ -51,6 +70,8 @@ impl Sample {
             simulation: &self.simulation,
             confinement: "sandboxed, no network",
             revise: &*self.revise,
+            look: &*self.look,
+            earlier: None,
         }
     }
 }

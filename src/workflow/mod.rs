@@ -18,6 +18,7 @@ pub mod gc;
 pub mod history;
 pub mod judge;
 pub mod lists;
+pub mod look;
 pub mod lookup;
 pub mod models;
 pub mod modified;

@@ -4,6 +4,7 @@ use crate::plan::Plan;
 use crate::plan::diagnostic::Diagnostic;
 use crate::plan::repair::Repaired;
 use crate::plan::validate::Simulation;
+use crate::text::resource::Resource;
 
 /// Someone who decides, answers and watches. `ui` implements it for a terminal.
 pub trait User {
@@ -64,6 +65,21 @@ pub struct Proposal<'a> {
     pub confinement: &'a str,
     /// Validates a plan that the user changed, against the same snapshot.
     pub revise: &'a dyn Fn(&Plan) -> anyhow::Result<Simulation>,
+    /// Returns what a resource has in the same snapshot.
+    pub look: &'a dyn Fn(&Resource) -> anyhow::Result<Seen>,
+    /// What the user had approved when their files changed under the review.
+    pub earlier: Option<&'a Approved>,
+}
+
+/// What a resource has, to be looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Seen {
+    /// A file, a page or an artifact: its content.
+    Content(Vec<u8>),
+    /// A folder: the paths of its files.
+    Folder(Vec<String>),
+    /// Nothing that can be shown, and why.
+    Nothing(&'static str),
 }
 
 /// What the user decided.

@@ -40,6 +40,9 @@ mod replay;
 mod restore;
 mod retry;
 mod review;
+mod review_edits;
+mod review_screens;
+mod review_terminal;
 #[path = "../storm/rig.rs"]
 #[allow(dead_code, reason = "the storm uses more of it")]
 mod rig;

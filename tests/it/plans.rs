@@ -22,10 +22,20 @@ pub fn create(path: &str, content: &str) -> String {
 
 /// Changes a file.
 pub fn edit(path: &str, find: &str, replace: &str) -> String {
-    format!(
-        "### `EDIT`\n- **File Path:** [{path}](/{path})\n- **Description:** Change {path}.\n\n\
-         `FIND:`\n````text\n{find}\n````\n`REPLACE:`\n````text\n{replace}\n````\n"
-    )
+    edit_pairs(path, &[(find, replace)])
+}
+
+/// Changes a file at several places.
+pub fn edit_pairs(path: &str, pairs: &[(&str, &str)]) -> String {
+    let pair = |(find, replace): &(&str, &str)| format!("\n`FIND:`\n````text\n{find}\n````\n`REPLACE:`\n````text\n{replace}\n````\n");
+    let pairs: String = pairs.iter().map(pair).collect();
+    format!("### `EDIT`\n- **File Path:** [{path}](/{path})\n- **Description:** Change {path}.\n{pairs}")
+}
+
+/// Asks the web.
+pub fn research(queries: &[&str]) -> String {
+    let queries: String = queries.iter().map(|query| format!("````text\n{query}\n````\n")).collect();
+    format!("### `RESEARCH`\n- **Description:** Look it up.\n{queries}")
 }
 
 /// Runs a command.

@@ -34,6 +34,8 @@ pub struct Report<'a> {
     pub outcomes: &'a [Outcome],
     /// For each memo whether it was applied.
     pub memos: &'a [bool],
+    /// The memos as they were proposed, where the user may have changed them.
+    pub proposed_memos: &'a [Change],
     /// The user's changes, one difference for each changed action, by its index.
     pub modifications: &'a [(usize, String)],
     /// What repair did.
@@ -127,7 +129,10 @@ impl Report<'_> {
         }
         for (index, memo) in self.plan.memos.iter().enumerate() {
             let applied = self.memos.get(index).copied().unwrap_or(false);
-            writeln!(text, "- {} {}", if applied { "Applied:" } else { "Not applied:" }, memo_line(memo)).expect("writing to a string");
+            let changed = self.proposed_memos.get(index).filter(|proposed| *proposed != memo);
+            let note = changed.map(|proposed| format!(" (user modified; proposed: {})", memo_line(proposed))).unwrap_or_default();
+            writeln!(text, "- {} {}{note}", if applied { "Applied:" } else { "Not applied:" }, memo_line(memo))
+                .expect("writing to a string");
         }
     }
 }

@@ -135,6 +135,19 @@ fn closing_or_leaving_changes_nothing() {
 }
 
 #[test]
+fn a_memo_is_changed_as_the_line_of_a_plan_until_it_is_one() {
+    let proposed = memo::Change { line: 12, verb: memo::Verb::Add, text: "Use npm.".to_owned(), comment: Some("why".to_owned()) };
+    let mut script =
+        Script { keys: ['e'].into(), texts: [Some("Use pnpm."), Some("[+] a\n[+] b"), Some("[+] Use pnpm.")].into(), ..Script::default() };
+    let changed = edit_memo(&mut script, &proposed).unwrap();
+    assert_eq!(changed, Some(memo::Change { text: "Use pnpm.".to_owned(), comment: None, ..proposed.clone() }));
+    assert_eq!(script.shown.matches("one line: `[+]").count(), 2, "{}", script.shown);
+    let mut same = Script { keys: ['e'].into(), texts: [Some("[+] Use npm. # why")].into(), ..Script::default() };
+    assert_eq!(edit_memo(&mut same, &proposed).unwrap(), None);
+    assert_eq!(same.offered, "[+] Use npm. # why");
+}
+
+#[test]
 fn queries_are_separated_by_blank_lines() {
     let research = |queries: &[&str]| Kind::Research(Research { queries: queries.iter().map(|&q| q.to_owned()).collect() });
     let mut script = Script { keys: ['e'].into(), texts: [Some("one\n\nthree\n\n\n")].into(), ..Script::default() };

@@ -20,6 +20,7 @@ use crate::session::transition::Caller;
 use crate::session::turn::Turn;
 use crate::workflow::judge::{Ground, Judged};
 use crate::workflow::lists::Lists;
+use crate::workflow::look;
 use crate::workflow::new::new;
 use crate::workflow::plan::{Planned, Start, keep_plan, without_keys};
 use crate::workflow::project::{NoSession, Project};
@@ -100,6 +101,8 @@ struct Case<'a> {
     caller: Option<Caller>,
     /// The plan.
     judged: Judged,
+    /// What the user had approved when their files changed.
+    earlier: Option<Approved>,
 }
 
 /// Executes a plan in the session in use; without one, a session is begun that is named after the plan.
@@ -201,8 +204,9 @@ fn open_case<'a>(project: &Project, start: Start<'a>, approved: Option<Approved>
     let written = start.draft.artifacts.text_or_empty(artifact::PLAN);
     // The raw answer, where there is one: what repair had to assume must be in the review again.
     let text = start.draft.artifacts.text(artifact::REPLY).unwrap_or_else(|| written.clone());
-    let plan = approved.map_or_else(|| crate::plan::parse(&written).0, |approved| approved.plan);
-    judged_case(project, start, Reading { text: &text, plan: &plan }, user)
+    let plan = approved.as_ref().map_or_else(|| crate::plan::parse(&written).0, |approved| approved.plan.clone());
+    let case = judged_case(project, start, Reading { text: &text, plan: &plan }, user)?;
+    Ok(Case { earlier: approved, ..case })
 }
 
 /// A plan's text, and what it says.
@@ -223,7 +227,7 @@ fn judged_case<'a>(project: &Project, start: Start<'a>, reading: Reading<'_>, us
     let lists = project.lists(&draft)?;
     let caller = project.caller(tip, draft.meta.caller_turn_id)?;
     let judged = project.judge(reading.text, &Ground { tip, tree: recorded.tree, lists: &lists, caller: caller.as_ref() })?;
-    Ok(Case { tip, draft, recorded, lists, caller, judged })
+    Ok(Case { tip, draft, recorded, lists, caller, judged, earlier: None })
 }
 
 /// Returns the paths that must be in the snapshots although git may ignore them: what the plan
@@ -248,6 +252,7 @@ fn forced(plan: &Plan, project: &Project) -> Vec<Vec<u8>> {
 fn review(project: &Project, case: &Case<'_>, user: &mut dyn User) -> anyhow::Result<Decision> {
     let ground = Ground { tip: case.tip, tree: case.recorded.tree, lists: &case.lists, caller: case.caller.as_ref() };
     let revise = |plan: &Plan| project.simulate(plan, &ground);
+    let place = look::Ground { tip: case.tip, artifacts: &case.draft.artifacts, tree: case.recorded.tree };
     let proposal = Proposal {
         session: case.tip.session.as_str(),
         turn: case.draft.meta.number,
@@ -257,6 +262,8 @@ fn review(project: &Project, case: &Case<'_>, user: &mut dyn User) -> anyhow::Re
         simulation: &case.judged.simulation,
         confinement: &project.confinement(),
         revise: &revise,
+        look: &|resource| project.look(&place, resource),
+        earlier: case.earlier.as_ref(),
     };
     user.review(&proposal)
 }

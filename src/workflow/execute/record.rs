@@ -214,6 +214,7 @@ fn report(project: &Project, case: &Case<'_>, writing: &Writing<'_>, meta: &Meta
         plan: writing.plan,
         outcomes: writing.outcomes,
         memos: writing.memos,
+        proposed_memos: &case.judged.plan.memos,
         modifications: writing.modifications,
         repairs: &case.judged.repaired.notes,
         diagnostics: if rejected { case.judged.diagnostics() } else { &[] },

@@ -1,0 +1,96 @@
+//! Keys and what they cost; the help and the page of the review.
+
+use super::*;
+use crate::ui::sample;
+
+/// Returns what a preview beside the list says, `keys` after it was opened.
+fn previewed(sample: &sample::Sample, keys: &[Key]) -> String {
+    let proposal = sample.proposal();
+    let mut modify = Modify::new(&proposal);
+    for key in keys {
+        modify.take(key, &proposal).unwrap();
+    }
+    let lines = modify.preview(60, &proposal).unwrap();
+    lines.iter().map(|line| line.text() + "\n").collect()
+}
+
+#[test]
+fn a_long_list_is_judged_when_it_is_switched_and_not_when_it_is_read() {
+    let sample = sample::many(500);
+    let proposal = sample.proposal();
+    let mut modify = Modify::new(&proposal);
+    for key in [Key::Down, Key::PageDown, Key::End, Key::Up, Key::Char('/'), Key::Char('9'), Key::Enter, Key::Char('n')] {
+        modify.take(&key, &proposal).unwrap();
+        modify.preview(60, &proposal).unwrap();
+    }
+    assert_eq!(sample.revised.get(), 0, "moving costs no judgement");
+    modify.take(&Key::Char(' '), &proposal).unwrap();
+    modify.take(&Key::Char('a'), &proposal).unwrap();
+    assert_eq!(sample.revised.get(), 2, "a switch costs one, however many it switches");
+}
+
+#[test]
+fn a_preview_is_made_once_for_each_row() {
+    let sample = sample::many(3);
+    let proposal = sample.proposal();
+    let mut modify = Modify::new(&proposal);
+    let first = modify.preview(60, &proposal).unwrap();
+    modify.take(&Key::Down, &proposal).unwrap();
+    assert!(!Rc::ptr_eq(&first, &modify.preview(60, &proposal).unwrap()));
+    modify.take(&Key::Up, &proposal).unwrap();
+    assert!(Rc::ptr_eq(&first, &modify.preview(60, &proposal).unwrap()));
+}
+
+#[test]
+fn a_long_preview_is_cut_beside_the_list_and_whole_on_the_full_screen() {
+    let text: String = (0..MAX_BESIDE + 10).map(|n| format!("echo {n}\n")).collect();
+    let sample = sample::command(&text);
+    let beside = previewed(&sample, &[]);
+    assert!(beside.ends_with("… (v) shows the rest\n") && beside.lines().count() == MAX_BESIDE + 1, "{}", beside.lines().count());
+    let proposal = sample.proposal();
+    let mut modify = Modify::new(&proposal);
+    let row = modify.list.row().unwrap();
+    assert!(modify.whole_preview(row, &proposal).unwrap().len() >= MAX_BESIDE + 10);
+}
+
+#[test]
+fn a_resource_is_shown_with_nothing_hidden() {
+    let head = "# T\n- **Status:** Green 🟢\n- **Plan Type:** Implementation\n- **Agent:** Pathfinder\n\n## Rationale\n````text\nr\n````\n\n## Action Plan\n\n";
+    let read = "### `READ`\n- **Resource:** [a.txt](/a.txt)\n- **Description:** See.\n";
+    let sample = sample::Sample::new(&format!("{head}{read}"), &[("a.txt", "one\u{202e}\ntwo\n")]);
+    insta::assert_snapshot!(previewed(&sample, &[]), @r"
+    See.
+
+    a.txt joins the context of the next turn
+
+    one\u{202e}
+    two
+    ");
+    let long: String = (0..1200).map(|n| format!("{n}\n")).collect();
+    let sample = sample::Sample::new(&format!("{head}{read}"), &[("a.txt", &long)]);
+    assert!(previewed(&sample, &[]).ends_with("\n999\n… and 200 lines more\n"));
+}
+
+#[test]
+fn a_resource_that_the_plan_writes_is_shown_as_the_plan_leaves_it() {
+    let head = "# T\n- **Status:** Green 🟢\n- **Plan Type:** Implementation\n- **Agent:** Pathfinder\n\n## Rationale\n````text\nr\n````\n\n## Action Plan\n\n";
+    let actions = "### `CREATE`\n- **File Path:** [b](/b)\n- **Description:** Make.\n````\nnew\n````\n\n### `READ`\n- **Resource:** [b](/b)\n- **Description:** See.\n";
+    let sample = sample::Sample::new(&format!("{head}{actions}"), &[]);
+    assert!(previewed(&sample, &[Key::Down]).ends_with("as action 1 of this plan leaves it:\nnew\n"));
+    let off = previewed(&sample, &[Key::Char(' '), Key::Down]);
+    assert!(off.contains("it is not in the snapshot of your files"), "{off}");
+}
+
+#[test]
+fn the_help_and_the_page_of_the_review_name_the_same_keys() {
+    let page = include_str!("../../../docs/review.md");
+    let table = page.split("## Every key").nth(1).and_then(|rest| rest.split("\n## ").next()).unwrap();
+    let rows: Vec<(&str, &str)> = table
+        .lines()
+        .filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | "))
+        .filter(|(keys, _)| *keys != "key" && !keys.starts_with('-'))
+        .map(|(keys, what)| (keys.trim_matches('`'), what))
+        .collect();
+    let help: Vec<(&str, &str)> = HELP.iter().copied().filter(|(keys, _)| !keys.is_empty()).collect();
+    assert_eq!(rows, help);
+}

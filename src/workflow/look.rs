@@ -1,0 +1,63 @@
+//! Looking at a resource before it is read: from the snapshot that is reviewed, nothing fetched.
+
+use crate::git::object::{Mode, TreeId};
+use crate::session::artifact::{self, Artifacts};
+use crate::session::turn::Turn;
+use crate::text::digest;
+use crate::text::resource::Resource;
+use crate::workflow::project::Project;
+use crate::workflow::user::Seen;
+
+/// Where a resource is looked for.
+pub struct Ground<'a> {
+    /// The newest turn.
+    pub tip: &'a Turn,
+    /// What the turn in progress keeps, pages too.
+    pub artifacts: &'a Artifacts,
+    /// The user's files.
+    pub tree: TreeId,
+}
+
+impl Project {
+    /// Returns what a resource has.
+    ///
+    /// # Errors
+    /// Where the repository cannot be read.
+    pub fn look(&self, ground: &Ground<'_>, resource: &Resource) -> anyhow::Result<Seen> {
+        match resource {
+            Resource::File(path) => self.look_at_file(ground.tree, path.as_str()),
+            Resource::Url(url) => self.look_at_page(ground, url),
+            Resource::Artifact(artifact) => {
+                let content = self.artifact(ground.tip, artifact)?;
+                Ok(content.map_or(Seen::Nothing("no turn has it"), Seen::Content))
+            }
+        }
+    }
+
+    /// Returns the content of a file, or the files of a folder.
+    fn look_at_file(&self, tree: TreeId, path: &str) -> anyhow::Result<Seen> {
+        Ok(match self.repository.entry(tree, path.as_bytes())?.map(|entry| entry.mode) {
+            Some(Mode::File | Mode::Executable) => Seen::Content(self.repository.checked_out(tree, path)?),
+            Some(Mode::Tree) => {
+                let below = format!("{path}/");
+                let leaves = self.repository.leaves(tree)?;
+                let inside = leaves.iter().filter(|leaf| leaf.path.starts_with(below.as_bytes()));
+                Seen::Folder(inside.map(|leaf| String::from_utf8_lossy(&leaf.path).into_owned()).collect())
+            }
+            Some(Mode::Link) => Seen::Nothing("it is a link"),
+            Some(Mode::Gitlink) => Seen::Nothing("it is a repository of its own"),
+            None => Seen::Nothing("it is not in the snapshot of your files"),
+        })
+    }
+
+    /// Returns a page as it was fetched earlier.
+    fn look_at_page(&self, ground: &Ground<'_>, url: &str) -> anyhow::Result<Seen> {
+        let name = format!("{}{}.md", artifact::PAGES, digest(url));
+        let kept = match ground.artifacts.text(&name) {
+            Some(text) => Some(text),
+            None => self.repository.file(ground.tip.tree, &name)?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
+        };
+        let page = kept.as_deref().and_then(|text| text.split_once("\n\n"));
+        Ok(page.map_or(Seen::Nothing("it is fetched when the plan runs"), |(_, page)| Seen::Content(page.as_bytes().to_vec())))
+    }
+}

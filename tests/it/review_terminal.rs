@@ -1,0 +1,321 @@
+//! The terminal around the review: stopped, ended, resized, redirected; and what stays when a person leaves.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use crate::plans::{create, execute, plan};
+use crate::screen::Screen;
+use crate::support::TestRepo;
+
+/// Returns a project whose session has a plan that waits.
+fn project() -> TestRepo {
+    let repo = TestRepo::new().file("a.txt", "one\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    std::fs::write(repo.beside("plan.md"), plan("Make it", &[create("b.txt", "b\n"), execute("echo more > more.txt")])).unwrap();
+    repo.done(&["plan", "-m", "go", "--from", "../plan.md"]);
+    repo
+}
+
+/// Returns the turn in progress.
+fn draft(repo: &TestRepo) -> String {
+    repo.git(&["rev-parse", "refs/teddy/drafts/demo", "refs/teddy/drafts/demo^{tree}"])
+}
+
+/// Opens the review, and the tree.
+fn tree(repo: &TestRepo, size: (u16, u16)) -> Screen {
+    let mut screen = Screen::open(repo, size, &["execute"]);
+    screen.wait_for("(q)uit ›");
+    screen.press("m");
+    screen.wait_for("2 of 2 actions");
+    screen
+}
+
+/// Reads the help again and again, as long as even the fastest person needs to decide.
+fn look_around(screen: &mut Screen) {
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_millis(200) {
+        screen.press("?");
+        screen.wait_for("this help");
+        screen.press("q");
+        screen.wait_for("will run");
+    }
+}
+
+#[test]
+fn a_stop_from_outside_gives_the_terminal_back_and_keeps_the_draft() {
+    for signal in [Signal::TERM, Signal::HUP, Signal::INT] {
+        let repo = project();
+        let before = draft(&repo);
+        let mut screen = tree(&repo, (80, 24));
+        screen.press(" ");
+        screen.wait_for("1 of 2 actions");
+        screen.signal(signal);
+        assert_eq!(screen.end(), 130, "{signal:?}: {}", screen.shown());
+        assert_eq!((draft(&repo), repo.path().join("b.txt").exists()), (before, false), "{signal:?}");
+        assert_eq!(screen.written().matches("Reviewing Plan").count(), 1, "who is gone is not asked again");
+    }
+}
+
+#[test]
+fn a_stop_at_the_question_and_in_a_text_ends_as_well() {
+    let repo = project();
+    let mut screen = Screen::open(&repo, (80, 24), &["execute"]);
+    screen.wait_for("(q)uit ›");
+    screen.signal(Signal::TERM);
+    assert_eq!(screen.end(), 130, "{}", screen.shown());
+    repo.reply("an answer that nobody waits for");
+    let mut screen = Screen::open(&repo, (80, 24), &["plan"]);
+    screen.wait_for("enter sends");
+    screen.press("half a mes");
+    screen.wait_for("half a mes");
+    screen.signal(Signal::TERM);
+    assert_eq!(screen.end(), 130, "{}", screen.shown());
+}
+
+#[test]
+fn ctrl_z_gives_the_terminal_back_and_fg_draws_the_tree_again() {
+    let repo = project();
+    let mut shell = Screen::jobs(&repo, (80, 24));
+    shell.wait_for("SHELL>");
+    shell.press("\"$TEDDY\" execute\r");
+    shell.wait_for("(q)uit ›");
+    shell.press("m");
+    shell.wait_for("2 of 2 actions");
+    shell.press(" ");
+    shell.wait_for("1 of 2 actions");
+    shell.press("\x1a");
+    shell.wait_for("Stopped");
+    assert!(!shell.is_full() && shell.is_ordinary());
+    shell.press("echo in the $((40 + 2)) shell\r");
+    shell.wait_for("in the 42 shell");
+    shell.press("fg\r");
+    let shown = shell.wait_for("1 of 2 actions");
+    assert!(shell.is_full() && !shell.is_ordinary(), "{shown}");
+    assert!(shown.contains("[ ] CREATE: b.txt") && !shown.contains("SHELL>"), "{shown}");
+    shell.press("q");
+    shell.wait_for("(q)uit ›");
+    shell.wait_for("Your changes are kept in (m)odify");
+    shell.press("\x1a");
+    while shell.written().matches("Stopped").count() < 2 {
+        shell.read();
+    }
+    shell.press("clear; fg\r");
+    shell.wait_for("(q)uit ›");
+    shell.press("q");
+    shell.wait_for("Nothing was run");
+    shell.press("exit\r");
+    shell.end();
+}
+
+#[test]
+fn a_program_that_was_stopped_from_outside_draws_anew_when_it_goes_on() {
+    let repo = project();
+    let mut screen = tree(&repo, (80, 24));
+    screen.signal(Signal::STOP);
+    screen.signal(Signal::CONT);
+    while screen.written().matches("\x1b[?1049h").count() < 2 {
+        screen.read();
+    }
+    screen.wait_for("2 of 2 actions");
+    assert!(screen.is_full() && !screen.is_ordinary());
+    screen.press("qq");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+}
+
+#[test]
+fn a_window_is_resized_while_the_tree_is_open() {
+    let repo = project();
+    let mut screen = tree(&repo, (80, 24));
+    let first = screen.shown();
+    screen.resize((40, 12));
+    while !screen.shown().ends_with("s run  q back  ? help  space toggle") {
+        screen.read();
+    }
+    insta::assert_snapshot!(screen.shown(), @r"
+    ▶ Make it
+     Action Plan
+    ›├─[✓] CREATE: b.txt
+     └─[✓] EXECUTE: echo more > more.txt
+
+
+
+
+
+
+    2 of 2 actions will run
+    s run  q back  ? help  space toggle
+    ");
+    screen.resize((80, 24));
+    while screen.shown() != first {
+        screen.read();
+    }
+    screen.press("qq");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+}
+
+#[test]
+fn where_stderr_goes_elsewhere_the_review_is_on_the_terminal() {
+    let repo = project();
+    let mut screen = Screen::shell(&repo, (80, 24), ("\"$TEDDY\" execute 2> ../log; echo code $?", &[]));
+    screen.wait_for("(q)uit ›");
+    screen.press("m");
+    screen.wait_for("2 of 2 actions");
+    assert!(screen.is_full());
+    screen.press("s");
+    screen.wait_for("code 0");
+    screen.end();
+    let log = std::fs::read_to_string(repo.beside("log")).unwrap();
+    assert!(log.contains("▶ 1. CREATE b.txt") && !log.contains('\u{1b}') && !log.contains("Execute this plan?"), "{log}");
+    assert_eq!(repo.read("b.txt"), "b\n");
+}
+
+#[test]
+fn where_everything_goes_elsewhere_an_editor_gets_the_terminal() {
+    let repo = project();
+    let editor = "seen() { tty < /dev/fd/1 > ../out-is; }; seen";
+    let mut screen = Screen::shell(&repo, (80, 24), ("\"$TEDDY\" execute > ../out 2> ../log", &[("GIT_EDITOR", editor)]));
+    screen.wait_for("(q)uit ›");
+    screen.press("mp");
+    screen.wait_for("File path: [b.txt]");
+    screen.press("\r");
+    screen.wait_for("(y/n)");
+    screen.press("yqq");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    let terminal = std::fs::read_to_string(repo.beside("out-is")).unwrap();
+    assert!(terminal.starts_with("/dev/"), "{terminal}");
+}
+
+#[test]
+fn without_colours_no_colour_is_written() {
+    let colours = regex::Regex::new(r"\x1b\[([0-9]*;)*(3[0-7]|38;5;[0-9]+|9[0-7])m").unwrap();
+    for (variables, args, coloured) in
+        [(&[][..], &["execute"][..], true), (&[("NO_COLOR", "1")], &["execute"], false), (&[], &["--color", "never", "execute"], false)]
+    {
+        let repo = project();
+        let mut screen = Screen::open_with(&repo, (120, 30), (args, variables));
+        screen.wait_for("(q)uit ›");
+        screen.press("m");
+        screen.wait_for("+b");
+        screen.press("qq");
+        screen.end();
+        assert_eq!(colours.is_match(&screen.written()), coloured, "{variables:?} {args:?}: {:?}", screen.written());
+    }
+}
+
+#[test]
+fn leaving_keeps_the_draft_byte_for_byte() {
+    let repo = project();
+    let before = draft(&repo);
+    for keys in ["q", "mq q", "m\x03q"] {
+        let mut screen = Screen::open(&repo, (80, 24), &["execute"]);
+        screen.wait_for("(q)uit ›");
+        for key in keys.split(' ') {
+            screen.press(key);
+        }
+        assert_eq!(screen.end(), 0, "{keys:?}: {}", screen.shown());
+        assert!(screen.shown().contains("Nothing was run; the plan of turn 1 waits."), "{}", screen.shown());
+        assert_eq!(draft(&repo), before, "{keys:?}");
+    }
+    let mut screen = Screen::open(&repo, (80, 24), &["execute"]);
+    screen.wait_for("(q)uit ›");
+    screen.press("\x03");
+    assert_eq!((screen.end(), draft(&repo)), (130, before));
+}
+
+#[test]
+fn skipping_records_the_words_and_plans_with_them() {
+    let repo = project();
+    repo.reply(&plan("Make another", &[create("c.txt", "c\n")]));
+    let mut screen = Screen::open(&repo, (80, 24), &["resume"]);
+    screen.wait_for("(q)uit ›");
+    screen.press("s");
+    screen.wait_for("Skipped Make it. What shall be done instead?");
+    screen.press("rather c,\\\rplease\r");
+    screen.wait_for("Reviewing Plan: \"Make another\"");
+    screen.press("a");
+    screen.wait_for("what shall be done?");
+    screen.press("\x04");
+    screen.end();
+    assert_eq!(repo.done(&["show", "1", "declined.txt"]), "rather c,\nplease");
+    assert!(repo.done(&["show", "1"]).contains("- **Overall Status:** Skipped 🟡"));
+    assert_eq!(repo.done(&["show", "2", "user_prompt.txt"]), "rather c,\nplease");
+    assert_eq!((repo.read("c.txt").as_str(), repo.path().join("b.txt").exists()), ("c\n", false));
+}
+
+#[test]
+fn files_that_change_under_the_review_are_noticed_before_anything_runs() {
+    let repo = project();
+    let mut screen = tree(&repo, (80, 24));
+    look_around(&mut screen);
+    screen.press("j ");
+    screen.wait_for("1 of 2 actions");
+    repo.write("a.txt", "one and mine\n");
+    screen.press("s");
+    screen.wait_for("your files changed while the plan was reviewed; it is validated again");
+    screen.wait_for("Your changes are kept in (m)odify");
+    assert!(!repo.path().join("b.txt").exists() && !repo.path().join("more.txt").exists());
+    screen.press("m");
+    screen.wait_for("1 of 2 actions");
+    screen.press("s");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    assert_eq!((repo.read("a.txt").as_str(), repo.read("b.txt").as_str()), ("one and mine\n", "b\n"));
+    assert!(!repo.path().join("more.txt").exists());
+}
+
+#[test]
+fn files_that_make_the_plan_wrong_under_the_review_stop_it() {
+    let repo = project();
+    let mut screen = tree(&repo, (80, 24));
+    look_around(&mut screen);
+    repo.write("b.txt", "mine\n");
+    screen.press("s");
+    assert_eq!(screen.end(), 3, "{}", screen.shown());
+    assert_eq!(repo.read("b.txt"), "mine\n");
+    assert!(repo.done(&["show", "1"]).contains("b.txt"));
+}
+
+#[test]
+fn a_quiet_approval_says_nothing() {
+    let repo = project();
+    let out = repo.teddy(&["-q", "execute", "-y"]);
+    assert_eq!((out.code, out.stderr.as_str()), (0, ""), "{out}");
+    assert!(out.stdout.starts_with("turn 1 executed "), "{out}");
+    let repo = project();
+    let mut screen = Screen::open(&repo, (80, 24), &["-q", "execute", "-y"]);
+    assert_eq!(screen.end(), 0);
+    assert_eq!(screen.shown().lines().count(), 1, "{}", screen.shown());
+    repo.teddy(&["-q", "execute"]).check(1, &["no plan waits"]);
+}
+
+#[test]
+fn long_results_go_through_the_pager_and_one_that_is_left_early_is_no_error() {
+    let repo = project();
+    repo.done(&["-q", "execute", "-y"]);
+    let check = |variables: &[(&str, &str)], args: &[&str], expected: &str| {
+        let mut screen = Screen::open_with(&repo, (80, 24), (args, variables));
+        assert_eq!(screen.end(), 0, "{}", screen.shown());
+        assert_eq!(screen.shown(), expected, "{args:?}");
+    };
+    let count = [("PAGER", "grep -c ''")];
+    check(&count, &["show", "1", "user_prompt.txt"], "1");
+    check(&[("PAGER", "false"), ("GIT_PAGER", "head -n 1")], &["show"], "# Execution Report: Make it");
+    check(&[("PAGER", "head -n 2")], &["diff"], "--- /dev/null\n+++ b/b.txt");
+    check(&[("GIT_PAGER", "cat")], &["show", "1", "user_prompt.txt"], "go");
+    repo.git(&["config", "core.pager", "echo configured; cat > /dev/null"]);
+    check(&count, &["diff"], "configured");
+    assert!(repo.done(&["show"]).starts_with("# Execution Report: Make it\n"), "a pipe gets it as it is");
+}
+
+#[test]
+fn ctrl_c_in_the_pager_is_the_pagers() {
+    let repo = project();
+    repo.done(&["-q", "execute", "-y"]);
+    let pager = "cat > /dev/null; trap 'echo heard; exit 0' INT; echo paging; while :; do sleep 0.05; done";
+    let mut screen = Screen::open_with(&repo, (80, 24), (&["show"], &[("PAGER", pager)]));
+    screen.wait_for("paging");
+    screen.press("\x03");
+    screen.wait_for("heard");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+}
