@@ -7,7 +7,7 @@ use super::exit::{self, Code};
 use super::plan::{json as plan_json, read_below};
 use crate::plan::run::{Ending, Outcome};
 use crate::session::meta::Status;
-use crate::workflow::execute::{Executed, Wish, execute};
+use crate::workflow::execute::{Asked, Executed, Wish, execute};
 
 /// Validate, review and run the plan; record the turn; bring the result to your files
 ///
@@ -41,6 +41,9 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let executed = execute(&mut project, &wish, user.as_mut())?;
     drop(user);
     show(app, &executed)?;
+    if executed.asked == Some(Asked::Answered) {
+        app.say("Your answer is kept for the next turn. Next: teddy resume");
+    }
     Ok(code(&executed).into())
 }
 

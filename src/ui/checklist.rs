@@ -91,6 +91,8 @@ pub enum Act {
     Changed,
     /// Preview or edit an item.
     Edit(usize),
+    /// Take an item back to what was proposed.
+    Undo(usize),
     /// Show the preview of the row on a full screen.
     View,
     /// Show the keys.
@@ -167,6 +169,7 @@ impl Checklist {
             Key::Char('s') => self.run(),
             Key::Char('q') | Key::Esc | Key::Ctrl('c' | 'd') | Key::Closed => Some(Act::Leave),
             Key::Char('p') => self.edit(),
+            Key::Char('u') => self.undo(),
             Key::Char('v') => Some(Act::View),
             Key::Char('?') => Some(Act::Help),
             Key::Ctrl('z') => Some(Act::Suspend),
@@ -195,6 +198,15 @@ impl Checklist {
             self.notice = Some("move to a memo or an action first".to_owned());
         }
         current.map(Act::Edit)
+    }
+
+    /// Asks for the proposal of the item at the cursor.
+    fn undo(&mut self) -> Option<Act> {
+        let current = self.current().filter(|&index| self.items[index].modified);
+        if current.is_none() {
+            self.notice = Some("there is nothing to take back here".to_owned());
+        }
+        current.map(Act::Undo)
     }
 
     /// Switches what the cursor is on.

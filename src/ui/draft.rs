@@ -24,6 +24,8 @@ const MAX_LABEL: usize = 500;
 pub struct Draft {
     /// The plan with every pair, switched off or not.
     pub plan: Plan,
+    /// The plan as it was proposed.
+    proposed: Plan,
     /// What each action would do, by the newest validation in which it took part.
     pub steps: Vec<Step>,
     /// What the person changed.
@@ -39,7 +41,14 @@ impl Draft {
     pub fn new(proposal: &Proposal<'_>) -> Draft {
         let mut steps = proposal.simulation.steps.clone();
         steps.resize(proposal.plan.actions.len(), Step::default());
-        Draft { plan: proposal.plan.clone(), steps, edited: BTreeSet::new(), mistakes: Vec::new(), seen: BTreeMap::new() }
+        Draft {
+            plan: proposal.plan.clone(),
+            proposed: proposal.plan.clone(),
+            steps,
+            edited: BTreeSet::new(),
+            mistakes: Vec::new(),
+            seen: BTreeMap::new(),
+        }
     }
 
     /// Returns the items of the checklist, all switched on.
@@ -72,6 +81,15 @@ impl Draft {
     pub fn change_memo(&mut self, index: usize, memo: memo::Change) {
         self.plan.memos[index] = memo;
         self.edited.insert(Part::Memo(index));
+    }
+
+    /// Takes an item back to what was proposed.
+    pub fn undo(&mut self, part: Part) {
+        match part {
+            Part::Memo(at) => self.plan.memos[at] = self.proposed.memos[at].clone(),
+            Part::Action(at) => self.plan.actions[at] = self.proposed.actions[at].clone(),
+        }
+        self.edited.remove(&part);
     }
 
     /// Takes over what was approved earlier of the same plan: the person's changes here, their switches in the list.

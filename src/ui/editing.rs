@@ -52,6 +52,7 @@ pub trait Desk {
 /// # Errors
 /// The terminal is gone, or no temporary file can be made.
 pub fn edit(desk: &mut dyn Desk, action: &Action, step: &Step) -> anyhow::Result<Option<Action>> {
+    desk.show(&[Line::default()]);
     match &action.kind {
         Kind::Create(create) => save_as(desk, action, create, step),
         Kind::Edit(edit) => final_version(desk, action, edit, step),
@@ -69,7 +70,7 @@ pub fn edit(desk: &mut dyn Desk, action: &Action, step: &Step) -> anyhow::Result
 /// # Errors
 /// The terminal is gone.
 pub fn edit_memo(desk: &mut dyn Desk, change: &memo::Change) -> anyhow::Result<Option<memo::Change>> {
-    desk.show(&[summary::memo(change), Line::default()]);
+    desk.show(&[Line::default(), summary::memo(change), Line::default()]);
     if desk.key("(e)dit or (c)lose › ", &['e', 'c'])? == 'c' {
         return Ok(None);
     }

@@ -17,7 +17,7 @@ use super::{editing, preview, reader};
 use crate::workflow::user::{Approved, Proposal};
 
 /// The keys and what they do.
-const HELP: [(&str, &str); 18] = [
+const HELP: [(&str, &str); 19] = [
     ("↑ ↓  k j", "move"),
     ("PgUp PgDn", "move by a page"),
     ("home end  g G", "to the first, to the last"),
@@ -25,6 +25,7 @@ const HELP: [(&str, &str); 18] = [
     ("a", "everything on; everything off, if everything is on"),
     ("→ ←  l h, tab", "show or hide the pairs of an EDIT, to switch single ones"),
     ("p", "preview and edit the memo or action"),
+    ("u", "take the memo or action back to what was proposed"),
     ("v", "the preview on the whole screen"),
     ("J K", "scroll the preview"),
     ("/", "search; n and N go to the next and the one before"),
@@ -104,8 +105,13 @@ impl Modify {
     fn take(&mut self, key: &Key, proposal: &Proposal<'_>) -> anyhow::Result<Option<Act>> {
         let (list, act) = std::mem::take(&mut self.list).press(key);
         self.list = list;
-        if act == Some(Act::Changed) {
-            self.judge(proposal)?;
+        match act {
+            Some(Act::Changed) => self.judge(proposal)?,
+            Some(Act::Undo(index)) => {
+                self.draft.undo(self.list.items[index].part);
+                self.renew(index, proposal)?;
+            }
+            _ => {}
         }
         Ok(act)
     }
@@ -171,7 +177,13 @@ impl Modify {
                 self.draft.change(at, changed);
             }
         }
-        self.list.items[index] = Item { on: self.list.items[index].on, ..self.draft.item(part) };
+        self.renew(index, proposal)
+    }
+
+    /// Shows an item as the draft has it now, and judges it.
+    fn renew(&mut self, index: usize, proposal: &Proposal<'_>) -> anyhow::Result<()> {
+        let item = &self.list.items[index];
+        self.list.items[index] = Item { on: item.on, ..self.draft.item(item.part) };
         self.judge(proposal)?;
         self.list.notice = self.list.problem().map(str::to_owned);
         Ok(())

@@ -40,6 +40,8 @@ pub struct Progress<W: Write> {
     asking: Option<Asking>,
     /// The command that is under way.
     output: Output,
+    /// The action that is under way, by its index.
+    running: Option<usize>,
     /// Whether the status line stands on the screen.
     standing: bool,
 }
@@ -59,7 +61,7 @@ struct Asking {
 impl<W: Write> Progress<W> {
     /// Returns a teller that has told nothing yet.
     pub fn new(out: W, manner: Manner) -> Progress<W> {
-        Progress { out, manner, asking: None, output: Output::default(), standing: false }
+        Progress { out, manner, asking: None, output: Output::default(), running: None, standing: false }
     }
 
     /// Tells one event. A stream that is gone is no reason to stop: what cannot be written is dropped.
@@ -71,7 +73,7 @@ impl<W: Write> Progress<W> {
             Event::Rejected { diagnostics } => self.always(rejected(diagnostics)),
             Event::Started { index, label } => self.started(*index, label),
             Event::Output { bytes } => self.printed(bytes),
-            Event::Finished { outcome, .. } => self.finished(outcome),
+            Event::Finished { index, outcome } => self.finished(*index, outcome),
             Event::Note(text) => self.lines(block(Tone::Plain, text)),
             Event::Warning(text) => self.always(block(Tone::Warning, text)),
         }
@@ -120,6 +122,7 @@ impl<W: Write> Progress<W> {
     /// An action starts.
     fn started(&mut self, index: usize, label: &str) {
         self.output = Output::default();
+        self.running = Some(index);
         self.lines(vec![Line::of(Tone::Accent, &format!("▶ {}. ", index + 1)).with(Tone::Strong, label)]);
     }
 
@@ -129,12 +132,13 @@ impl<W: Write> Progress<W> {
         self.lines(lines);
     }
 
-    /// An action ended.
-    fn finished(&mut self, outcome: &Outcome) {
+    /// An action ended; one that never started says which it is.
+    fn finished(&mut self, index: usize, outcome: &Outcome) {
         let rest = std::mem::take(&mut self.output).finish();
         self.lines(rest);
-        let failed = outcome.ending == Ending::Failure;
-        if failed { self.always(vec![ended(outcome)]) } else { self.lines(vec![ended(outcome)]) }
+        let place = if self.running.take() == Some(index) { String::new() } else { format!("{}. ", index + 1) };
+        let line = ended(&place, outcome);
+        if outcome.ending == Ending::Failure { self.always(vec![line]) } else { self.lines(vec![line]) }
     }
 
     /// Writes lines, unless only what matters is told.
@@ -209,7 +213,7 @@ pub fn diagnostic(diagnostic: &Diagnostic) -> Vec<Line> {
 }
 
 /// Returns how an action ended.
-fn ended(outcome: &Outcome) -> Line {
+fn ended(place: &str, outcome: &Outcome) -> Line {
     let (sign, tone) = match outcome.ending {
         Ending::Success => ("  ✓ ", Tone::Added),
         Ending::Failure => ("  ✗ ", Tone::Removed),
@@ -217,7 +221,7 @@ fn ended(outcome: &Outcome) -> Line {
     };
     let seconds = outcome.duration.as_secs_f64();
     let time = if seconds >= 0.1 { format!(" ({seconds:.1} s)") } else { String::new() };
-    Line::of(tone, sign).with(Tone::Plain, &outcome.detail).with(Tone::Faint, &time)
+    Line::of(tone, sign).with(Tone::Plain, &format!("{place}{}", outcome.detail)).with(Tone::Faint, &time)
 }
 
 /// Returns a number with a comma between thousands.
@@ -294,6 +298,18 @@ mod tests {
             closest: line 3
             hint: take the text of line 3
         "#);
+    }
+
+    #[test]
+    fn an_action_that_never_started_says_which_it_is() {
+        let outcome = |ending, detail| Outcome::of(ending, detail);
+        let (done, skipped) = (outcome(Ending::Success, "created"), outcome(Ending::Skipped, "skipped because you left it out"));
+        let events = [
+            Event::Started { index: 0, label: "CREATE a" },
+            Event::Finished { index: 0, outcome: &done },
+            Event::Finished { index: 1, outcome: &skipped },
+        ];
+        assert_eq!(told(None, false, &events), "▶ 1. CREATE a\n  ✓ created\n  - 2. skipped because you left it out\n");
     }
 
     #[test]

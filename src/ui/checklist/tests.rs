@@ -116,6 +116,10 @@ fn keys_ask_for_acts() {
         assert_eq!(press(list(), keys).1, Some(act), "for {keys}");
     }
     assert_eq!(press(list(), "kp").1, None);
+    assert_eq!(press(list(), "u").1, None);
+    let mut list = list();
+    list.items[0].modified = true;
+    assert_eq!(press(list, "u").1, Some(Act::Undo(0)));
 }
 
 #[test]

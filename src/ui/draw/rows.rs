@@ -11,19 +11,23 @@ use crate::ui::style::{Line, Paint, Tone};
 
 /// Draws the rows that fit, from the first one on the screen.
 pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, list: &Checklist, paint: Paint) {
+    let rows = on_screen(list, usize::from(area.width), usize::from(area.height));
+    let shown = |(line, selected): (Line, bool)| {
+        let drawn = drawn(line, paint);
+        if selected { drawn.patch_style(Modifier::REVERSED) } else { drawn }
+    };
+    frame.render_widget(Paragraph::new(rows.into_iter().map(shown).collect::<Vec<_>>()), area);
+}
+
+/// Returns the rows that are on a screen, and whether the cursor is on them; however long the list is, no other is made.
+pub(super) fn on_screen(list: &Checklist, width: usize, height: usize) -> Vec<(Line, bool)> {
     let rows = list.rows();
-    let width = usize::from(area.width);
-    let on_screen = rows.iter().enumerate().skip(list.top).take(usize::from(area.height));
-    let lines: Vec<_> = on_screen
-        .map(|(at, &row)| {
-            let selected = at == list.cursor;
-            let last =
-                !rows[at + 1..].iter().any(|&next| same_branch(row, next)) || rows.get(at + 1).is_some_and(|&next| next == Row::Actions);
-            let drawn = drawn(line(list, row, width, Place { selected, last }), paint);
-            if selected { drawn.patch_style(Modifier::REVERSED) } else { drawn }
-        })
-        .collect();
-    frame.render_widget(Paragraph::new(lines), area);
+    let made = |(at, &row): (usize, &Row)| {
+        let selected = at == list.cursor;
+        let last = !rows[at + 1..].iter().any(|&next| same_branch(row, next)) || rows.get(at + 1).is_some_and(|&next| next == Row::Actions);
+        (line(list, row, width, Place { selected, last }), selected)
+    };
+    rows.iter().enumerate().skip(list.top).take(height).map(made).collect()
 }
 
 /// Where a row stands.

@@ -148,6 +148,18 @@ fn the_end_of_a_long_list_is_reached() {
 }
 
 #[test]
+fn of_a_long_list_only_what_is_on_the_screen_is_made() {
+    let sample = sample::many(500);
+    let list = Checklist::new(Draft::new(&sample.proposal()).items()).fit(20, 0);
+    for key in [Key::Home, Key::PageDown, Key::End] {
+        let list = list.clone().press(&key).0;
+        let rows = rows::on_screen(&list, 80, 20);
+        assert_eq!((rows.len(), rows.iter().filter(|(_, selected)| *selected).count()), (20, 1), "{key:?}");
+    }
+    assert!(status(&list).text().ends_with("will run ↓") && status(&list.press(&Key::End).0).text().ends_with("will run ↑"));
+}
+
+#[test]
 fn a_text_is_drawn_between_title_and_keys() {
     let lines = (0..30).map(|n| Line::plain(&format!("line {n}"))).collect();
     let viewer = Viewer::new("plan.md", lines).fit(40, 4).press(&Key::Char('G')).0;

@@ -30,6 +30,19 @@ fn a_long_list_is_judged_when_it_is_switched_and_not_when_it_is_read() {
 }
 
 #[test]
+fn what_was_changed_goes_back_to_what_was_proposed() {
+    let sample = sample::bootstrap();
+    let proposal = sample.proposal();
+    let mut modify = Modify::new(&proposal);
+    modify.draft.change_memo(0, crate::plan::memo::Change { text: "Mine.".to_owned(), ..sample.plan.memos[0].clone() });
+    modify.renew(0, &proposal).unwrap();
+    assert!(modify.is_changed() && modify.list.items[0].modified);
+    modify.take(&Key::Char('u'), &proposal).unwrap();
+    assert!(!modify.is_changed());
+    assert_eq!(modify.draft.approved(&modify.list), Approved::all(&sample.plan));
+}
+
+#[test]
 fn a_preview_is_made_once_for_each_row() {
     let sample = sample::many(3);
     let proposal = sample.proposal();
