@@ -7,7 +7,8 @@ use super::exit::{self, Code};
 use super::plan::{json as plan_json, read_below};
 use crate::plan::run::{Ending, Outcome};
 use crate::session::meta::Status;
-use crate::workflow::execute::{Asked, Executed, Wish, execute};
+use crate::workflow::execute::decline::execute_or_plan;
+use crate::workflow::execute::{Asked, Executed, Wish};
 
 /// Validate, review and run the plan; record the turn; bring the result to your files
 ///
@@ -38,7 +39,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut project = app.project()?;
     let mut user = app.user(&project, args.yes);
     let wish = Wish { plan, replan: !args.no_replan, model: args.model };
-    let executed = execute(&mut project, &wish, user.as_mut())?;
+    let executed = execute_or_plan(&mut project, &wish, user.as_mut())?;
     drop(user);
     show(app, &executed)?;
     if executed.asked == Some(Asked::Answered) {

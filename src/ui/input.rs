@@ -66,6 +66,8 @@ impl Input {
             Key::Ctrl('e') => Some(Act::Editor),
             Key::Ctrl('z') => Some(Act::Suspend),
             Key::Ctrl('d') if self.cursor < self.text.len() => self.erase_right(),
+            // As in a shell: what is written is not lost to the wish to leave.
+            Key::Ctrl('d') if !self.text.is_empty() => None,
             Key::Ctrl('c' | 'd') | Key::Closed => Some(Act::Leave),
             Key::Char(c) => self.insert(c.encode_utf8(&mut [0; 4])),
             Key::Paste(text) => self.insert(&text.replace("\r\n", "\n").replace('\r', "\n")),
@@ -179,9 +181,10 @@ mod tests {
     }
 
     #[test]
-    fn ctrl_d_leaves_at_the_end_and_deletes_elsewhere() {
+    fn ctrl_d_leaves_where_nothing_is_written_and_deletes_before_something() {
         check("", &[Key::Ctrl('d')], "|", Some(Act::Leave));
         check("ab", &[Key::Left, Key::Ctrl('d')], "a|", None);
+        check("ab", &[Key::Ctrl('d')], "ab|", None);
         check("ab", &[Key::Ctrl('c')], "ab|", Some(Act::Leave));
     }
 

@@ -245,6 +245,47 @@ fn skipping_records_the_words_and_plans_with_them() {
 }
 
 #[test]
+fn skipping_in_a_single_execution_plans_again_as_well() {
+    let repo = project();
+    repo.reply(&plan("Make another", &[create("c.txt", "c\n")]));
+    let mut screen = Screen::open(&repo, (100, 30), &["execute"]);
+    screen.wait_for("(q)uit ›");
+    screen.press("s");
+    screen.wait_for("enter sends");
+    screen.press("rather c\r");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    assert!(screen.shown().contains("The model wrote another plan for turn 2: Make another."), "{}", screen.shown());
+    assert_eq!(repo.git(&["show", "teddy/drafts/demo:user_prompt.txt"]), "rather c");
+}
+
+#[test]
+fn words_that_no_model_heard_wait_for_the_next_plan() {
+    let repo = project();
+    let mut screen = Screen::open(&repo, (100, 30), &["execute"]);
+    screen.wait_for("(q)uit ›");
+    screen.press("s");
+    screen.wait_for("enter sends");
+    screen.press("rather c\r");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    assert!(screen.shown().contains("no other plan was made: no model is configured"), "{}", screen.shown());
+    repo.reply(&plan("Make another", &[create("c.txt", "c\n")]));
+    repo.done(&["plan"]);
+    assert_eq!(repo.git(&["show", "teddy/drafts/demo:user_prompt.txt"]), "rather c");
+}
+
+#[test]
+fn an_interrupted_skip_declines_nothing() {
+    let repo = project();
+    let before = draft(&repo);
+    let mut screen = Screen::open(&repo, (80, 24), &["execute"]);
+    screen.wait_for("(q)uit ›");
+    screen.press("s");
+    screen.wait_for("enter sends");
+    screen.press("no, wait\x04\x03");
+    assert_eq!((screen.end(), draft(&repo)), (130, before), "{}", screen.shown());
+}
+
+#[test]
 fn files_that_change_under_the_review_are_noticed_before_anything_runs() {
     let repo = project();
     let mut screen = tree(&repo, (80, 24));

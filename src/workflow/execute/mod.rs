@@ -1,5 +1,6 @@
 //! Executing a plan: validated, reviewed, run elsewhere, recorded, brought to the user's files.
 
+pub mod decline;
 mod record;
 mod reject;
 pub(in crate::workflow) mod stage;
@@ -178,7 +179,7 @@ fn go(project: &Project, mut case: Case<'_>, wish: &Wish, user: &mut dyn User) -
         }
         let chosen = match review(project, &case, user)? {
             Decision::Quit => return Ok(left(&case)),
-            Decision::Skip(words) => return decline(project, case, words, user),
+            Decision::Skip(words) => return decline::decline(project, case, words, user),
             Decision::Run(chosen) => chosen,
         };
         if case.recorded.is_fresh() {
@@ -271,19 +272,6 @@ fn review(project: &Project, case: &Case<'_>, user: &mut dyn User) -> anyhow::Re
 /// Returns what is to say where the user leaves everything as it is.
 fn left(case: &Case<'_>) -> Executed {
     Executed { session: case.tip.session.to_string(), turn: case.draft.meta.number, plan: case.judged.plan.clone(), ..Executed::default() }
-}
-
-/// Records that the user did not want the plan.
-fn decline(project: &Project, case: Case<'_>, words: Option<String>, user: &mut dyn User) -> anyhow::Result<Executed> {
-    let words = match words {
-        Some(words) => Some(words),
-        None => user.ask(&Question::Instead { title: &case.judged.plan.title })?,
-    };
-    let words = words.map(|words| without_keys(words, user));
-    let mut executed = record::record_declined(project, case, words.as_deref().unwrap_or_default(), user)?;
-    executed.asked = words.is_none().then_some(Asked::Left);
-    executed.instead = words.filter(|words| !words.trim().is_empty());
-    Ok(executed)
 }
 
 /// Asks the user for the answer that the plan waits for; it becomes the next turn's message.
