@@ -6,7 +6,12 @@ use dialoguer::Select;
 use dialoguer::console::Term;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
+use super::style::Line;
+use super::terminal::room;
 use crate::host::screen;
+
+/// The columns of the cursor before a row, and one behind it.
+const MARGIN: usize = 3;
 
 /// Asks which of these rows is meant, the first one at the cursor; nothing where the person leaves with escape or `q`.
 ///
@@ -18,6 +23,9 @@ pub fn choose(question: &str, rows: &[String]) -> io::Result<Option<usize>> {
         None => Term::stderr(),
     };
     let _keys = Keys::take()?;
+    // The library counts a row as one line of the screen.
+    let width = room().width.saturating_sub(MARGIN);
+    let rows = rows.iter().map(|row| Line::plain(row).cut(width).text());
     let chosen = Select::new().with_prompt(question).items(rows).default(0).interact_on_opt(&screen);
     // Where it is interrupted, the library leaves the cursor hidden.
     screen.show_cursor()?;

@@ -76,10 +76,14 @@ fn status(list: &Checklist) -> Line {
         (!items.is_empty()).then(|| format!("{on} of {} {word}", items.len()))
     };
     let counts = [count(|part| matches!(part, Part::Action(_)), "actions"), count(|part| matches!(part, Part::Memo(_)), "memos")];
-    let above = if list.top > 0 { " ↑" } else { "" };
-    let below = if list.top + list.height < list.rows().len() { " ↓" } else { "" };
+    let arrows = match (list.top > 0, list.top + list.height < list.rows().len()) {
+        (true, true) => "↑↓ ",
+        (true, false) => "↑ ",
+        (false, true) => "↓ ",
+        (false, false) => "",
+    };
     let more = if list.max_scroll > 0 { " · J/K scroll the preview" } else { "" };
-    Line::of(Tone::Faint, &format!("{} will run{above}{below}{more}", counts.into_iter().flatten().collect::<Vec<_>>().join(" and ")))
+    Line::of(Tone::Faint, &format!("{arrows}{} will run{more}", counts.into_iter().flatten().collect::<Vec<_>>().join(" and ")))
 }
 
 /// Returns the keys, as many as fit.

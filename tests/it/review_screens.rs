@@ -170,9 +170,27 @@ fn a_resource_on_a_common_terminal() {
 }
 
 #[test]
-fn the_tree_on_a_wide_terminal() {
+fn summary_and_tree_on_a_wide_terminal() {
     let repo = project();
     let mut screen = review(&repo, (200, 60));
+    insta::assert_snapshot!(dense(&screen), @r#"
+    ▶ Reviewing Plan: "Start the component 🚀"
+      demo · turn 1 · 🟢 Green · Pathfinder
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+     memos.yaml:
+      [+] ADD:    All components have a core.py. # agreed
+     Action Plan:
+      - CREATE: 1 file
+          src/новый/größe.py  +2
+      - EDIT: 1 file
+          app.toml  +2 -2
+      - READ: 1 resource
+          docs/日本語.md
+      - CHAT_WITH_USER: 1 message
+          Is **this** right?
+    ────────────────────────────────────────────────────────────────────────────────────────────────────
+    Execute this plan? (a)pprove all / (r)eview full plan / (m)odify / (s)kip / (q)uit ›
+    "#);
     screen.press("m");
     screen.wait_for("will run");
     screen.press("jj");
@@ -283,6 +301,42 @@ fn a_new_file_is_changed_on_a_narrow_terminal() {
     Have you finished editing and saved the
     ↪ file content?
     (y/n) ›
+    "#);
+}
+
+#[test]
+fn a_question_of_the_model_on_other_terminals() {
+    let asked = |size: (u16, u16)| {
+        let repo = project();
+        let mut screen = review(&repo, size);
+        screen.press("a");
+        screen.wait_for("leaves\n›");
+        screen.press("a word and another one and 日本語 zz");
+        screen.wait_for("zz");
+        let shown = dense(&screen);
+        screen.press("\r");
+        assert_eq!(screen.end(), 0, "{}", screen.shown());
+        shown[shown.find("▌ Is").unwrap()..].to_owned()
+    };
+    insta::assert_snapshot!(asked((40, 12)), @r#"
+    ▌ Is **this** right?
+    ▌
+    ▌ - one
+    ▌ - `two`
+    Your answer:
+    enter sends, \ + enter for another
+    ↪ line, ctrl-e for the editor, ctrl-d
+    ↪ leaves
+    › a word and another one and 日本語 zz
+    "#);
+    insta::assert_snapshot!(asked((200, 60)), @r#"
+    ▌ Is **this** right?
+    ▌
+    ▌ - one
+    ▌ - `two`
+    Your answer:
+    enter sends, \ + enter for another line, ctrl-e for the editor, ctrl-d leaves
+    › a word and another one and 日本語 zz
     "#);
 }
 
