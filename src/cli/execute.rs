@@ -81,6 +81,7 @@ pub(super) fn show(app: &App, executed: &Executed) -> anyhow::Result<()> {
     for path in &executed.overlaps {
         app.warn(&format!("`{path}` overlaps with your own edits and was left as it is"));
     }
+    executed.notes.iter().for_each(|note| app.warn(note));
     if !executed.overlaps.is_empty() {
         app.say("The result is in the turn: `teddy restore @ --theirs` takes it, `--markers` writes conflict markers, `--ours` keeps your side.");
     }
@@ -118,6 +119,7 @@ pub(super) fn json(executed: &Executed) -> serde_json::Value {
         "after": executed.after,
         "synced": executed.synced,
         "overlaps": executed.overlaps,
+        "notes": executed.notes,
         "actions": executed.plan.actions.iter().enumerate().map(action).collect::<Vec<_>>(),
         "diagnostics": executed.diagnostics,
         "replanned": executed.replanned.as_ref().map(plan_json),

@@ -95,6 +95,7 @@ pub(super) fn show(app: &App, done: &Done, dry_run: bool) -> anyhow::Result<Exit
             paths.iter().for_each(|path| text.push_str(&format!("{word} {}\n", crate::text::visible::visible(path))));
         }
         app.print(text)?;
+        done.notes.iter().for_each(|note| app.warn(note));
         let changed = done.written.len() + done.deleted.len();
         match (dry_run, done.overlaps.is_empty()) {
             (_, false) => app.warn("your own edits overlap with what the turns did; use --ours, --theirs, --markers or --exact"),

@@ -10,6 +10,7 @@ pub mod file;
 pub mod helper;
 pub mod http;
 pub mod interrupt;
+pub mod lease;
 pub mod lock;
 pub mod pager;
 pub mod process;

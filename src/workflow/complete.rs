@@ -186,6 +186,21 @@ pub(super) fn publish(repository: &Repository, files: &Move, guard: &Guard) -> a
     Ok(published)
 }
 
+/// Says what a publication found in its way, other than an overlap.
+pub(super) fn notes(published: &Published) -> Vec<String> {
+    let busy = published.busy.iter().map(|path| {
+        let path = String::from_utf8_lossy(path);
+        format!(
+            "`{path}` is open for writing in another program; when that has closed it, `teddy restore @ --theirs` brings the turn's version"
+        )
+    });
+    let rescued = published.rescued.iter().map(|rescued| {
+        let (path, kept) = (String::from_utf8_lossy(&rescued.path), rescued.kept.display());
+        format!("bytes of yours that were saved to `{path}` meanwhile are in `{kept}`")
+    });
+    busy.chain(rescued).collect()
+}
+
 /// Returns what a publication respects.
 pub(super) fn guard(operation: &str, overlap: Overlap) -> Guard {
     Guard { operation: operation.to_owned(), overlap, durable: true, ..Guard::default() }

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 
 use crate::git::heal::ForeignLock;
 use crate::git::object::CommitId;
-use crate::git::publish::{Guard, Overlap};
+use crate::git::publish::{Guard, Overlap, Published};
 use crate::git::reference::Expected;
 use crate::git::repository::Repository;
 use crate::host::fault;
@@ -15,7 +15,7 @@ use crate::host::lock::{Lock, holder_of};
 use crate::session::journal::{Entry, Pending, SCHEMA};
 use crate::session::name::{DRAFTS, SESSIONS, SessionName};
 use crate::session::turn::Turn;
-use crate::workflow::complete::{Move, guard, publish};
+use crate::workflow::complete::{Move, guard, notes, publish};
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 
@@ -41,8 +41,16 @@ impl Project {
         found |= self.mend_references(user)?;
         fault::point("recover-healed")?;
         found |= self.finish_pending(user)?;
+        found |= self.clear_displaced(user)?;
         self.repository.release_all()?;
         Ok(found)
+    }
+
+    /// Removes what earlier commands replaced, and names what somebody has written to since.
+    fn clear_displaced(&self, user: &mut dyn User) -> anyhow::Result<bool> {
+        let published = Published { rescued: self.repository.clear_displaced()?, ..Published::default() };
+        notes(&published).iter().for_each(|note| user.tell(Event::Warning(note)));
+        Ok(!published.rescued.is_empty())
     }
 
     /// Returns the locks of git's own that are there; they are never removed.
@@ -143,10 +151,7 @@ impl Project {
         for path in &published.conflicts {
             user.tell(Event::Warning(&format!("`{}` was changed meanwhile and is left as it is", String::from_utf8_lossy(path))));
         }
-        for rescued in &published.rescued {
-            let (path, kept) = (String::from_utf8_lossy(&rescued.path), rescued.kept.display());
-            user.tell(Event::Warning(&format!("bytes of yours that were saved to `{path}` meanwhile are in `{kept}`")));
-        }
+        notes(&published).iter().for_each(|note| user.tell(Event::Warning(note)));
         if let Some(workspace) = pending.published {
             let name = published_reference(repository);
             self.repository.move_reference(&name, Expected::Any, workspace, "teddy: recovered")?;

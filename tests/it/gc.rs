@@ -64,5 +64,5 @@ fn room_is_measured_and_saves_that_were_set_aside_are_named() {
     let output = rig.run(&["du"]);
     assert!(said(&output).contains("worktree two") && said(&output).contains("1-a.txt"), "{}", said(&output));
     let usage: serde_json::Value = serde_json::from_str(&rig.must(&["du", "--json"])).unwrap();
-    assert!(usage["objects"].as_u64() > Some(500) && usage["undo"] == 4, "{usage}");
+    assert!(usage["objects"].as_u64() > Some(500) && usage["undo"].as_u64() >= Some(4), "{usage}");
 }

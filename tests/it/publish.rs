@@ -146,6 +146,70 @@ fn what_the_user_did_meanwhile_is_a_conflict() {
     check_conflict("d/a", |r| r.git(&["init", "-q", "d"]).clear(), &["d/a"]);
 }
 
+/// Opens a file as a program does that goes on writing to it.
+fn held_open(repo: &TestRepo, path: &str) -> std::fs::File {
+    std::fs::OpenOptions::new().append(true).open(repo.path().join(path)).unwrap()
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_file_that_a_program_has_open_for_writing_is_left_to_it() {
+    use std::io::Write as _;
+    let repo = TestRepo::new();
+    let (from, to) = trees(
+        &repo,
+        |r| ["a", "b", "gone"].map(|p| r.write(p, "1")).into_iter().collect(),
+        |r| (r.write("a", "2"), r.write("b", "2"), r.remove("gone")).2,
+    );
+    let mut files = ["a", "gone"].map(|path| held_open(&repo, path));
+    let published = publish(&repo, from, to);
+    assert_eq!((text(&published.conflicts), text(&published.busy)), (vec!["a".into(), "gone".into()], vec!["a".into(), "gone".into()]));
+    assert_eq!(repo.read("b"), "1", "nothing is written where something is in the way");
+    let published = repo.open().publish(from, to, &guard(Overlap::PassOver)).unwrap();
+    assert_eq!((text(&published.written), text(&published.conflicts)), (vec!["b".into()], vec!["a".into(), "gone".into()]));
+    for file in &mut files {
+        file.write_all(b" and late").unwrap();
+    }
+    assert_eq!([repo.read("a"), repo.read("gone")], ["1 and late", "1 and late"]);
+}
+
+#[test]
+fn what_was_replaced_is_put_away_and_a_late_write_to_it_is_kept() {
+    use std::io::Write as _;
+    let repo = TestRepo::new();
+    let paths = ["untouched", "late", "open", "deleted"];
+    let (from, to) = trees(
+        &repo,
+        |r| paths.map(|p| r.write(p, p)).into_iter().collect(),
+        |r| {
+            paths.iter().for_each(|p| r.write(p, "2"));
+            r.remove("deleted");
+        },
+    );
+    // What the making of the trees put away.
+    repo.open().clear_displaced().unwrap();
+    publish(&repo, from, to);
+    let folder = repo.path().join(".git/teddy/undo/displaced");
+    let away = |end: &str| {
+        let mut names = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+        names.find(|path| path.to_str().unwrap().ends_with(end))
+    };
+    let open = |end: &str| std::fs::OpenOptions::new().append(true).open(away(end).unwrap()).unwrap();
+    // A program that found the files before the exchange, and opens them only now.
+    open(".late").write_all(b" save").unwrap();
+    open(".deleted").write_all(b" save").unwrap();
+    let writer = open(".open");
+    let mut rescued = repo.open().clear_displaced().unwrap();
+    rescued.sort_by(|a, b| a.path.cmp(&b.path));
+    let kept: Vec<_> = rescued.iter().map(|one| (one.path.clone(), std::fs::read_to_string(&one.kept).unwrap())).collect();
+    assert_eq!(kept, [(b"deleted".to_vec(), "deleted save".to_owned()), (b"late".to_vec(), "late save".to_owned())]);
+    assert!(away(".untouched").is_none(), "what nobody wrote to goes");
+    assert_eq!(away(".open").is_some(), cfg!(target_os = "linux"), "what somebody may still write to stays");
+    drop(writer);
+    assert_eq!(repo.open().clear_displaced().unwrap(), []);
+    assert!(away(".open").is_none());
+}
+
 #[test]
 fn a_folder_that_became_a_link_is_not_written_through() {
     let repo = TestRepo::new();

@@ -61,7 +61,9 @@ fn round(repo: &TestRepo, number: u64, longest: u64) -> bool {
         });
         repository.publish(from, to, &guard(Overlap::Stop)).unwrap()
     });
-    let rescued = published.rescued.iter().any(|rescued| std::fs::read_to_string(&rescued.kept).unwrap() == saved);
+    // A save to what was put away is found by the next command.
+    let late = repository.clear_displaced().unwrap();
+    let rescued = published.rescued.iter().chain(&late).any(|rescued| std::fs::read_to_string(&rescued.kept).unwrap() == saved);
     let found = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(rescued || found == saved, "round {number}: `{saved}` is lost, the file says `{found}`: {published:?}");
     published.conflicts.is_empty()

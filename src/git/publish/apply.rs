@@ -217,14 +217,18 @@ impl Publisher<'_> {
         Ok(())
     }
 
-    /// Lets go of what was moved aside, if nobody wrote to it since; else it gets its name back.
+    /// Puts away what was moved aside, if nobody wrote or writes to it; else it gets its name back.
     fn settle(&mut self) -> anyhow::Result<()> {
         for held in std::mem::take(&mut self.held) {
             let Walk::Place(place) = self.top.walk(&held.path, Missing::Stop)? else { continue };
             let temporary = place.sibling(&held.temporary)?;
+            let writers = temporary.writers()?;
             if self.repository.look(&temporary)?.mark == held.was {
-                temporary.remove().with_context(|| cannot_write(&held.path))?;
-                continue;
+                if !writers.are_there() {
+                    self.put_away(&temporary, &held.was, &held.path)?;
+                    continue;
+                }
+                self.done.busy.push(held.path.clone());
             }
             self.give_back(&place, &temporary, &held)?;
             let undone = if held.ours == Mark::Absent { &mut self.done.deleted } else { &mut self.done.written };

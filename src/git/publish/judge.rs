@@ -95,6 +95,11 @@ impl Publisher<'_> {
         if found.seen == Seen::Absent && self.repository.abilities().ignores_case && has_twin(place, &change.path, leaving)? {
             return Ok(Verdict::Conflict);
         }
+        // What it writes now, or keeps in memory to write, would go into a file without a name.
+        if place.writers()?.are_there() {
+            self.done.busy.push(change.path.clone());
+            return Ok(Verdict::Conflict);
+        }
         let permissions = if let Seen::File { permissions, .. } = found.seen { Some(permissions) } else { None };
         Ok(Verdict::Ready(found.mark, permissions))
     }

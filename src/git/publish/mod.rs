@@ -1,12 +1,15 @@
 //! Publishing: brings the user's files from one tree to another without losing a byte.
 //!
 //! Each path is compared with what the old tree says and exchanged in one step; what was there is
-//! compared once more afterwards, and given back if somebody changed it in between. So each file
-//! is old or new and never torn, a user's save at any moment survives, and a run that was
-//! interrupted is finished by running it again. Nothing outside the two trees is touched:
+//! compared once more afterwards, and given back if somebody changed it in between or has it open
+//! for writing. Even then it is not removed but put away until the next command, for a program that
+//! found the file before the exchange and writes to it after the last look. So each file is old or
+//! new and never torn, a user's save at any moment survives, and a run that was interrupted is
+//! finished by running it again. Nothing outside the two trees is touched:
 //! ignored files, repositories within, and what no snapshot holds.
 
 mod apply;
+mod displaced;
 mod judge;
 mod rescue;
 
@@ -52,6 +55,8 @@ pub struct Published {
     pub deleted: Vec<Vec<u8>>,
     /// Left as they are, because they are neither as the old tree says nor as the new one.
     pub conflicts: Vec<Vec<u8>>,
+    /// Those among the conflicts that another program has open for writing.
+    pub busy: Vec<Vec<u8>>,
     /// Bytes of unknown origin, moved to where they can be read.
     pub rescued: Vec<Rescued>,
 }
@@ -81,6 +86,8 @@ struct Publisher<'repo> {
     held: Vec<Held>,
     /// How many temporary names were given out.
     names: usize,
+    /// How many files were put away.
+    away: usize,
     /// What was done.
     done: Published,
 }
@@ -130,6 +137,7 @@ impl Repository {
             guard,
             held: Vec::new(),
             names: 0,
+            away: 0,
             done: Published::default(),
         };
         Ok((publisher, changes))
@@ -139,7 +147,7 @@ impl Repository {
 impl Publisher<'_> {
     /// Returns what was done, sorted.
     fn finish(mut self) -> Published {
-        for paths in [&mut self.done.written, &mut self.done.deleted, &mut self.done.conflicts] {
+        for paths in [&mut self.done.written, &mut self.done.deleted, &mut self.done.conflicts, &mut self.done.busy] {
             paths.sort();
             paths.dedup();
         }

@@ -42,6 +42,13 @@ impl Repository {
         }
         Ok(publisher.done.rescued)
     }
+
+    /// Moves a file to where bytes of unknown origin are kept, and returns where that is.
+    pub(super) fn rescue(&self, file: &Place, path: &[u8]) -> anyhow::Result<PathBuf> {
+        let folder = self.teddy_dir().join("undo").join("rescued");
+        std::fs::create_dir_all(&folder).with_context(|| format!("cannot make `{}`", folder.display()))?;
+        keep(&folder, file, path)
+    }
 }
 
 impl Publisher<'_> {
@@ -56,18 +63,20 @@ impl Publisher<'_> {
         format!("{TEMPORARY}{}-", self.guard.operation).into_bytes()
     }
 
-    /// Removes a temporary file, if its bytes are known; else keeps them where they can be read.
+    /// Puts a temporary file out of the way, if its bytes are known and nobody writes to it; else keeps
+    /// it where it can be read.
     pub(super) fn let_go(&mut self, temporary: &Place, known: &Mark, path: &[u8]) -> anyhow::Result<()> {
+        let writers = temporary.writers()?;
         let mark = self.repository.look(temporary)?.mark;
         if mark == Mark::Absent {
             return Ok(());
         }
-        if mark != *known {
-            let kept = keep(&self.rescue_folder()?, temporary, path)?;
+        if mark != *known || writers.are_there() {
+            let kept = self.repository.rescue(temporary, path)?;
             self.done.rescued.push(Rescued { path: path.to_vec(), kept });
             return Ok(());
         }
-        temporary.remove().with_context(|| format!("cannot remove a temporary file beside `{}`", String::from_utf8_lossy(path)))
+        self.put_away(temporary, &mark, path)
     }
 
     /// Removes one temporary file of an interrupted run.
@@ -95,13 +104,6 @@ impl Publisher<'_> {
             }
         }
         Ok(false)
-    }
-
-    /// Returns the folder for bytes of unknown origin, readable for the user alone.
-    fn rescue_folder(&self) -> anyhow::Result<PathBuf> {
-        let folder = self.repository.teddy_dir().join("undo").join("rescued");
-        std::fs::create_dir_all(&folder).with_context(|| format!("cannot make `{}`", folder.display()))?;
-        Ok(folder)
     }
 }
 

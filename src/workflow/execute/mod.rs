@@ -61,6 +61,8 @@ pub struct Executed {
     pub synced: bool,
     /// Where it meets the user's own edits.
     pub overlaps: Vec<String>,
+    /// What the user must be told about files that were not simply written.
+    pub notes: Vec<String>,
     /// The plan.
     pub plan: Plan,
     /// What each action came to.

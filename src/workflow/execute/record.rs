@@ -17,7 +17,7 @@ use crate::session::report::action::output_name;
 use crate::session::store::NewTurn;
 use crate::session::transition::{self, Agent, Current, Next, Others};
 use crate::text::resource::Artifact;
-use crate::workflow::complete::{Fit, Move, Step};
+use crate::workflow::complete::{Fit, Move, Step, notes};
 use crate::workflow::lookup::list;
 use crate::workflow::modified::as_run;
 use crate::workflow::project::Project;
@@ -162,6 +162,7 @@ pub(super) fn finish(project: &Project, case: &Case<'_>, writing: &Writing<'_>, 
         after: Some(writing.workspace.after),
         synced: overlaps.is_empty(),
         overlaps,
+        notes: notes(&done),
         plan: writing.plan.clone(),
         ..Executed::default()
     })

@@ -12,7 +12,7 @@ use crate::git::reference::Expected;
 use crate::host::interrupt;
 use crate::session::meta::By;
 use crate::session::turn::Turn;
-use crate::workflow::complete::{Move, Step};
+use crate::workflow::complete::{Move, Step, notes};
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
@@ -60,6 +60,8 @@ pub struct Done {
     pub kept: Vec<String>,
     /// Files where edits meet, left as they are.
     pub overlaps: Vec<String>,
+    /// What the user must be told about files that were not simply written.
+    pub notes: Vec<String>,
     /// Files that no snapshot has, left as they are.
     pub not_captured: Vec<String>,
 }
@@ -169,6 +171,7 @@ fn go(project: &Project, tip: &Turn, aim: Aim<'_>, wish: &Wish) -> anyhow::Resul
     };
     let published = project.complete(&tip.session, &step, Some(&files))?;
     done.overlaps = shown(&published.conflicts);
+    done.notes = notes(&published);
     done.commit = Some(commit);
     Ok(done)
 }

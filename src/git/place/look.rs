@@ -1,0 +1,91 @@
+//! Looking at a place: what is there, and who writes to it.
+
+use std::fs::File;
+use std::io::{self, Read};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+use super::{Place, Seen};
+use crate::host::lease::Writers;
+
+/// The largest file that is compared; a larger one counts as something else than what git holds.
+const MAX_COMPARED: u64 = 4 << 30;
+
+impl Place {
+    /// Returns what kind of thing is here, without reading it.
+    pub(in crate::git) fn look_kind(&self) -> io::Result<Option<FileType>> {
+        Ok(self.stat()?.map(|stat| FileType::from_raw_mode(stat.st_mode)))
+    }
+
+    /// Returns the times and numbers of what is here.
+    pub(in crate::git) fn stat(&self) -> io::Result<Option<Stat>> {
+        match rustix::fs::statat(&self.folder, self.name.as_slice(), AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(stat)),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Reads what is here.
+    pub(in crate::git) fn look(&self) -> io::Result<Seen> {
+        // It may become something else between the two calls: then it is looked at once more.
+        for _ in 0..8 {
+            match self.look_kind()? {
+                None => return Ok(Seen::Absent),
+                Some(FileType::Directory) => return Ok(Seen::Folder),
+                Some(FileType::RegularFile) => {
+                    if let Some(seen) = self.read_file()? {
+                        return Ok(seen);
+                    }
+                }
+                Some(FileType::Symlink) => match rustix::fs::readlinkat(&self.folder, self.name.as_slice(), Vec::new()) {
+                    Ok(target) => return Ok(Seen::Link(target.into_bytes())),
+                    Err(Errno::NOENT | Errno::INVAL) => {}
+                    Err(error) => return Err(error.into()),
+                },
+                Some(_) => return Ok(Seen::Other),
+            }
+        }
+        Ok(Seen::Other)
+    }
+
+    /// Opens what is here to be read; a link is not followed, a pipe not waited for.
+    fn open(&self) -> Result<File, Errno> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        rustix::fs::openat(&self.folder, self.name.as_slice(), flags, Mode::empty()).map(File::from)
+    }
+
+    /// Reads a regular file; nothing where it is none any more.
+    fn read_file(&self) -> io::Result<Option<Seen>> {
+        let file = match self.open() {
+            Ok(file) => file,
+            Err(Errno::NOENT | Errno::LOOP) => return Ok(None),
+            Err(Errno::ACCESS | Errno::PERM) => return Ok(Some(Seen::Other)),
+            Err(error) => return Err(error.into()),
+        };
+        let stat = rustix::fs::fstat(&file)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Ok(None);
+        }
+        let size = u64::try_from(stat.st_size).unwrap_or_default();
+        if size > MAX_COMPARED {
+            return Ok(Some(Seen::Other));
+        }
+        let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
+        file.take(MAX_COMPARED).read_to_end(&mut bytes)?;
+        Ok(Some(Seen::File { bytes, permissions: stat.st_mode & 0o7777 }))
+    }
+
+    /// Asks who has the regular file here open for writing.
+    pub(in crate::git) fn writers(&self) -> io::Result<Writers> {
+        if self.look_kind()? != Some(FileType::RegularFile) {
+            return Ok(Writers::Unknown);
+        }
+        match self.open() {
+            Ok(file) => Ok(Writers::of(file)),
+            Err(Errno::NOENT | Errno::LOOP | Errno::ACCESS | Errno::PERM) => Ok(Writers::Unknown),
+            Err(error) => Err(error.into()),
+        }
+    }
+}

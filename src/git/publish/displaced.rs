@@ -1,0 +1,88 @@
+//! What was replaced or deleted is put away until the next command, not removed: a program that found
+//! a file before it was exchanged can write to it after the last look.
+//!
+//! The name says what the bytes were. What is found to be different is the user's and is kept.
+
+use std::ffi::OsStr;
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use anyhow::Context;
+
+use super::{Publisher, Rescued};
+use crate::git::place::{Missing, Place, Top, Walk};
+use crate::git::repository::Repository;
+use crate::git::version::Mark;
+
+/// How many bytes of a file's own name are part of the name under which it is put away.
+const MAX_NAME: usize = 120;
+
+impl Repository {
+    /// Returns the folder of what was put away.
+    fn displaced(&self) -> PathBuf {
+        self.teddy_dir().join("undo").join("displaced")
+    }
+
+    /// Removes what earlier publications put away, unless somebody has written to it since: that is
+    /// kept and named. What somebody still has open for writing stays. The caller holds the lock.
+    ///
+    /// # Errors
+    /// Where a file cannot be read, moved or removed.
+    pub fn clear_displaced(&self) -> anyhow::Result<Vec<Rescued>> {
+        let mut rescued = Vec::new();
+        let top = match Top::open(&self.displaced()) {
+            Ok(top) => top,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(rescued),
+            Err(error) => return Err(error).with_context(|| format!("cannot read `{}`", self.displaced().display())),
+        };
+        let Walk::Place(inside) = top.walk(b"x", Missing::Stop)? else { return Ok(rescued) };
+        for name in inside.siblings()? {
+            let place = inside.sibling(&name)?;
+            let writers = place.writers()?;
+            if writers.are_there() {
+                continue;
+            }
+            let (known, path) = parsed(&name);
+            match self.look(&place)?.mark {
+                Mark::File(id, _) if known == Some(id.to_string().as_str()) => place.remove()?,
+                Mark::File(..) => rescued.push(Rescued { path: path.to_vec(), kept: self.rescue(&place, path)? }),
+                // Nothing of ours: only files are put away.
+                _ => {}
+            }
+        }
+        Ok(rescued)
+    }
+}
+
+impl Publisher<'_> {
+    /// Puts a file away whose bytes are known; a link, or a file on another file system, is removed.
+    pub(super) fn put_away(&mut self, temporary: &Place, mark: &Mark, path: &[u8]) -> anyhow::Result<()> {
+        let during = || format!("cannot remove a temporary file beside `{}`", String::from_utf8_lossy(path));
+        let Mark::File(id, _) = mark else { return temporary.remove().with_context(during) };
+        let folder = self.repository.displaced();
+        if self.away == 0 {
+            std::fs::create_dir_all(&folder).with_context(|| format!("cannot make `{}`", folder.display()))?;
+        }
+        let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
+        let name = &name[..name.len().min(MAX_NAME)];
+        loop {
+            self.away += 1;
+            let start = format!("{id}.{}.{}.", self.guard.operation, self.away);
+            match temporary.move_out(&folder.join(OsStr::from_bytes(&[start.as_bytes(), name].concat()))) {
+                Ok(true) => return Ok(()),
+                Ok(false) => return temporary.remove().with_context(during),
+                // Put away by a run that was interrupted.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error).with_context(during),
+            }
+        }
+    }
+}
+
+/// Returns the id of the bytes and the file's own name, as the name says them.
+fn parsed(name: &[u8]) -> (Option<&str>, &[u8]) {
+    let mut parts = name.splitn(4, |&byte| byte == b'.');
+    let id = parts.next().and_then(|id| str::from_utf8(id).ok());
+    (id, parts.nth(2).unwrap_or(name))
+}
