@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::git::object::{Mode, TreeId};
 use crate::git::repository::Repository;
-use crate::host::file::Root;
+use crate::host::file::{Kind, Root};
 use crate::plan::validate::{Entry, Facts};
 use crate::session::transition::Caller;
 use crate::text::path::RepoPath;
@@ -32,6 +32,18 @@ pub struct Snapshotted<'a> {
     pub artifacts: &'a dyn Fn(&Resource) -> bool,
 }
 
+impl Snapshotted<'_> {
+    /// Returns what is on disk where the snapshot has nothing. A folder that is empty, or holds only what is
+    /// ignored, is one like any other; a repository that has no commit yet is not.
+    fn beside_the_snapshot(&self, path: &Path) -> Entry {
+        match self.workspace.kind(path) {
+            Ok(None) => Entry::Absent,
+            Ok(Some(Kind::Folder)) if matches!(self.workspace.kind(&path.join(".git")), Ok(None)) => Entry::Folder,
+            _ => Entry::LeftOut,
+        }
+    }
+}
+
 impl Facts for Snapshotted<'_> {
     fn entry(&self, path: &RepoPath) -> anyhow::Result<Entry> {
         let mut above: Vec<&str> = path.ancestors().collect();
@@ -50,10 +62,7 @@ impl Facts for Snapshotted<'_> {
             Some(Mode::Tree) => Entry::Folder,
             Some(Mode::Link) => Entry::Link,
             Some(Mode::Gitlink) => Entry::Repository,
-            None => match self.workspace.kind(Path::new(path.as_str())) {
-                Ok(None) => Entry::Absent,
-                _ => Entry::LeftOut,
-            },
+            None => self.beside_the_snapshot(Path::new(path.as_str())),
         })
     }
 

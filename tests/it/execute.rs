@@ -24,6 +24,14 @@ fn files_are_made_and_changed_and_commands_see_them() {
 }
 
 #[test]
+fn a_folder_that_is_empty_or_ignored_is_no_obstacle() {
+    let repo = project().file(".gitignore", "built/\n").file("built/old", "old\n");
+    std::fs::create_dir(repo.path().join("empty")).unwrap();
+    repo.run_plan(&plan("Both", &[create("empty/a.txt", "a\n"), create("built/b.txt", "b\n")]));
+    assert_eq!([repo.read("empty/a.txt"), repo.read("built/b.txt"), repo.read("built/old")], ["a\n", "b\n", "old\n"]);
+}
+
+#[test]
 fn without_a_session_one_is_started_and_named_after_the_plan() {
     let repo = TestRepo::new();
     std::fs::write(repo.beside("plan.md"), plan("Add a Login Form!", &[create("x", "x\n")])).unwrap();

@@ -336,6 +336,27 @@ fn temporary_files_of_an_interrupted_run_are_swept() {
 }
 
 #[test]
+fn a_folder_goes_with_the_last_file_that_was_moved_aside_in_it() {
+    let repo = TestRepo::new();
+    let (from, to) = trees(&repo, |r| r.write("d/e/a", "1"), |r| r.remove("d"));
+    publish(&repo, from, to);
+    repo.write("d/e/.teddy-tmp-test-1", "1");
+    repo.open().sweep_temporaries(from, to, &guard(Overlap::Stop)).unwrap();
+    assert!(!repo.path().join("d").exists());
+}
+
+#[test]
+fn a_run_goes_on_beside_the_temporary_files_of_an_interrupted_one() {
+    let repo = TestRepo::new();
+    let (from, to) = trees(&repo, |r| r.write("d/gone", "1"), |r| (r.remove("d/gone"), r.write("d/new", "2")).1);
+    for number in 1..9 {
+        repo.write(&format!("d/.teddy-tmp-test-{number}"), "1");
+    }
+    let published = publish(&repo, from, to);
+    assert_eq!((text(&published.written), text(&published.deleted)), (vec!["d/new".to_owned()], vec!["d/gone".to_owned()]));
+}
+
+#[test]
 fn a_folder_that_may_not_be_written_to_is_named_before_anything_is_written() {
     if rustix::process::geteuid().is_root() {
         return;

@@ -203,14 +203,17 @@ impl Publisher<'_> {
     fn delete(&mut self, step: &Step) -> anyhow::Result<()> {
         let path = &step.change.path;
         let Walk::Place(place) = self.top.walk(path, Missing::Stop)? else { return Ok(()) };
-        let name = self.temporary();
-        let temporary = place.sibling(&name)?;
         fault::point("publish-before-delete")?;
-        match place.move_to(&temporary) {
-            Ok(()) => {}
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(error).with_context(|| cannot_write(path)),
-        }
+        let name = loop {
+            let name = self.temporary();
+            match place.move_to(&place.sibling(&name)?) {
+                Ok(()) => break name,
+                // Left by a run that was interrupted.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+                Err(error) => return Err(error).with_context(|| cannot_write(path)),
+            }
+        };
         fault::point("publish-after-delete")?;
         self.done.deleted.push(path.clone());
         self.held.push(Held { path: path.clone(), temporary: name, was: step.was.clone(), ours: Mark::Absent });
@@ -239,7 +242,7 @@ impl Publisher<'_> {
     }
 
     /// Removes the folders above a path that are empty now, nearest first.
-    fn remove_empty_folders(&mut self, path: &[u8]) -> anyhow::Result<()> {
+    pub(super) fn remove_empty_folders(&mut self, path: &[u8]) -> anyhow::Result<()> {
         let mut path = path;
         while let Some(end) = path.iter().rposition(|&byte| byte == b'/') {
             path = &path[..end];

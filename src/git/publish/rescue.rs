@@ -36,8 +36,13 @@ impl Repository {
         }
         for folder in folders {
             let Walk::Place(inside) = publisher.top.walk(&[folder.as_slice(), b"x"].concat(), Missing::Stop)? else { continue };
-            for name in inside.siblings()?.into_iter().filter(|name| name.starts_with(&prefix)) {
-                publisher.sweep(&inside.sibling(&name)?, &changes, &[folder.as_slice(), &name].concat())?;
+            let names: Vec<_> = inside.siblings()?.into_iter().filter(|name| name.starts_with(&prefix)).collect();
+            for name in &names {
+                publisher.sweep(&inside.sibling(name)?, &changes, &[folder.as_slice(), name].concat())?;
+            }
+            // What was moved aside kept its folder from going with it.
+            if !names.is_empty() {
+                publisher.remove_empty_folders(&[folder.as_slice(), b"x"].concat())?;
             }
         }
         Ok(publisher.done.rescued)
