@@ -127,7 +127,7 @@ pub fn main() -> ExitCode {
         return code;
     }
     clap_complete::CompleteEnv::with_factory(Cli::command).complete();
-    #[cfg(feature = "failpoints")]
+    #[cfg(all(feature = "failpoints", debug_assertions))]
     let _armed = crate::host::fault::arm();
     let arguments = expand(crate::host::env::args());
     let cli = match Cli::try_parse_from(arguments) {

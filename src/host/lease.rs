@@ -97,8 +97,8 @@ mod system {
     }
 }
 
-#[cfg(test)]
 #[cfg(target_os = "linux")]
+#[cfg(test)]
 mod tests {
     use std::fs::OpenOptions;
 

@@ -14,7 +14,6 @@ mod documents;
 mod execute;
 #[allow(dead_code, reason = "the tests of the remote model use more of it")]
 mod fake;
-#[cfg(feature = "failpoints")]
 mod faults;
 mod fingerprint;
 mod formats;
