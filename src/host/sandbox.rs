@@ -6,6 +6,7 @@
 //! passed over: [`availability`] and [`describe`] are for the line that a person approves.
 //! docs/decisions/0021-sandbox.md says what works inside and what does not.
 
+mod blame;
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
 mod files;
 mod launcher;

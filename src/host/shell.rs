@@ -70,6 +70,8 @@ pub struct Finished {
     pub output: Captured,
     /// How long it took.
     pub duration: Duration,
+    /// What the user can do about a failure that looks like the sandbox's doing.
+    pub hint: Option<&'static str>,
 }
 
 /// How a script ended.
@@ -131,7 +133,7 @@ pub fn run(script: &Script, output: &mut dyn FnMut(&[u8])) -> io::Result<Finishe
 /// As [`run`].
 pub fn run_until(script: &Script, stop: &AtomicBool, output: &mut dyn FnMut(&[u8])) -> io::Result<Finished> {
     let begin = Instant::now();
-    let finished = |end, output| Ok(Finished { end, output, duration: begin.elapsed() });
+    let finished = |end, output| Ok(Finished { end, output, duration: begin.elapsed(), hint: None });
     if !script.cwd.is_dir() {
         return finished(End::NotStarted(format!("the folder `{}` does not exist", script.cwd.display())), Captured::default());
     }
@@ -148,8 +150,12 @@ pub fn run_until(script: &Script, stop: &AtomicBool, output: &mut dyn FnMut(&[u8
         output(bytes);
     };
     let end = running.watch(script.timeout, stop, &mut sink)?;
-    script.launcher.iter().flat_map(|launcher| &launcher.policy).for_each(sandbox::sweep);
-    finished(end, capture.finish())
+    let policy = script.launcher.as_ref().and_then(|launcher| launcher.policy.as_ref());
+    policy.into_iter().for_each(sandbox::sweep);
+    let output = capture.finish();
+    let failed = matches!(end, End::Exited(code) if code != 0);
+    let hint = policy.filter(|_| failed).and_then(|policy| policy.blame(&output.joined()));
+    Ok(Finished { end, output, duration: begin.elapsed(), hint })
 }
 
 /// The files that a script needs while it runs; removed afterwards.

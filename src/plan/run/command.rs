@@ -44,6 +44,7 @@ fn ended(finished: &Finished) -> Outcome {
         End::Interrupted => (Ending::Failure, INTERRUPTED.to_owned()),
         End::NotStarted(why) => (Ending::Failure, format!("the command did not start: {}", visible(why))),
     };
+    let detail = finished.hint.map_or(detail.clone(), |hint| format!("{detail}; {hint}"));
     Outcome {
         exit_code: Some(finished.end.code()),
         output: finished.output.joined(),

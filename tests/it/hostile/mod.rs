@@ -1,5 +1,6 @@
 //! What models, repositories, pages and commands may try, and what must come of it: one row for each.
 
+mod builds;
 mod disk;
 mod ground;
 mod paths;

@@ -1,0 +1,82 @@
+//! Whether the sandbox may be why a command failed, and which setting opens what it lacked.
+//!
+//! Only words can tell: the error is the program's own. Landlock answers EACCES and the filter of
+//! system calls EPERM, which is how the two are told apart.
+
+use super::{Network, Policy};
+
+/// How much of the end of the output is looked at.
+const TAIL: usize = 64 * 1024;
+/// What a program says that finds no terminal.
+const TERMINAL: [&str; 3] = ["out of pty devices", "openpty", "forkpty"];
+/// What programs say that were refused a socket, or find no name server.
+const NETWORK: [&str; 12] = [
+    "Operation not permitted",
+    "EPERM",
+    "Could not resolve host",
+    "Couldn't resolve host",
+    "name resolution",
+    "Name or service not known",
+    "failed to lookup address",
+    "ENOTFOUND",
+    "EAI_AGAIN",
+    "Network is unreachable",
+    "getaddrinfo",
+    "dial tcp",
+];
+/// What programs say that were refused a file.
+const FILES: [&str; 3] = ["Permission denied", "permission denied", "EACCES"];
+
+impl Policy {
+    /// Returns what a person can do about a failure that looks like this sandbox's doing.
+    pub fn blame(&self, output: &[u8]) -> Option<&'static str> {
+        let text = String::from_utf8_lossy(&output[output.len().saturating_sub(TAIL)..]);
+        let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
+        if says(&TERMINAL) {
+            return Some("the sandbox has no pseudo-terminals; `execute.sandbox: off` in your own configuration runs commands without it");
+        }
+        if self.network == Network::Off && says(&NETWORK) {
+            return Some("the sandbox has no network, be it on this machine; `execute.network: true` in your own configuration opens it");
+        }
+        says(&FILES).then_some(
+            "the sandbox lets commands write in the worktree and `$TMPDIR`; `execute.writable` in your own configuration names more folders",
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(network: Network, output: &str, expected: Option<&str>) {
+        let policy = Policy { network, ..Policy::default() };
+        let blamed = policy.blame(output.as_bytes());
+        assert_eq!(blamed.and_then(|words| expected.filter(|part| words.contains(part))), expected, "{output}: {blamed:?}");
+        assert_eq!(blamed.is_some(), expected.is_some(), "{output}: {blamed:?}");
+    }
+
+    #[test]
+    fn a_refused_file_names_the_setting_for_folders() {
+        check(Network::Off, "sh: cannot create /root/.foo: Permission denied", Some("execute.writable"));
+        check(Network::Off, "Error: EACCES: permission denied, mkdir '/x'", Some("execute.writable"));
+    }
+
+    #[test]
+    fn a_refused_socket_names_the_setting_for_the_network() {
+        check(Network::Off, "PermissionError: [Errno 1] Operation not permitted", Some("execute.network"));
+        check(Network::Off, "curl: (6) Could not resolve host: example.org", Some("execute.network"));
+        check(Network::On, "curl: (6) Could not resolve host: example.org", None);
+    }
+
+    #[test]
+    fn a_missing_terminal_names_the_sandbox_itself() {
+        check(Network::On, "OSError: out of pty devices", Some("execute.sandbox"));
+    }
+
+    #[test]
+    fn a_failure_of_its_own_blames_nobody() {
+        check(Network::Off, "assertion failed: left == right", None);
+        check(Network::Off, "", None);
+    }
+}
