@@ -15,6 +15,7 @@ pub mod merge;
 pub mod object;
 pub mod pack;
 pub(in crate::git) mod place;
+pub mod planted;
 pub mod publish;
 pub mod read;
 pub mod reference;

@@ -109,6 +109,71 @@ fn no_damage_to_a_state_file_is_a_panic_or_stops_the_next_turn() {
     }
 }
 
+/// Puts something in the place of a file.
+fn replace(path: &std::path::Path, with: &str) {
+    let _ = std::fs::remove_file(path);
+    match with {
+        "a folder with a file" => {
+            std::fs::create_dir(path).unwrap();
+            std::fs::write(path.join("x"), "x").unwrap();
+        }
+        "a dangling link" => std::os::unix::fs::symlink("nowhere", path).unwrap(),
+        "a link to itself" => std::os::unix::fs::symlink(path.file_name().unwrap(), path).unwrap(),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn something_else_in_the_place_of_a_state_file_is_healed_or_named() {
+    for with in ["a folder with a file", "a dangling link"] {
+        let rig = rig();
+        let mut files = vec![inside(&rig, "teddy/pending.json"), inside(&rig, "refs/teddy/sessions/storm.lock")];
+        each_file(&inside(&rig, "teddy"), &mut |path| files.push(path.to_owned()));
+        files.sort();
+        files.dedup();
+        for file in files {
+            let before = std::fs::read(&file).ok();
+            if before.is_none() && file.exists() {
+                continue;
+            }
+            replace(&file, with);
+            let name = file.display();
+            for args in [["status"].as_slice(), &["log"], &["show"], &["context", "list"], &["sessions"], &["recover"], &["recover"]] {
+                let output = rig.run(args);
+                let code = output.status.code();
+                assert!(matches!(code, Some(0 | 1)), "{name} is {with}: {args:?}: {}", said(&output));
+                let named = said(&output).contains(file.file_name().unwrap().to_str().unwrap());
+                assert!(code == Some(0) || named, "{name} is {with}: {args:?} does not say so: {}", said(&output));
+                let reads = !matches!(args[0], "recover");
+                assert!(code == Some(0) || !reads, "{name} is {with}: a reader fails: {args:?}: {}", said(&output));
+            }
+            let next = rig.plan("x", &[Rig::file(2)], None);
+            let output = rig.run(&["-s", "storm", "execute", &next, "-y"]);
+            if !output.status.success() {
+                assert!(said(&output).contains(file.file_name().unwrap().to_str().unwrap()), "{name} is {with}: {}", said(&output));
+                // What cannot be healed is named, and is all right when the person has taken it away.
+                let _ = std::fs::remove_dir_all(&file);
+                let _ = std::fs::remove_file(&file);
+                rig.must(&["-s", "storm", "execute", &next, "-y"]);
+            }
+        }
+    }
+}
+
+#[test]
+fn refs_that_are_folders_or_links_are_named() {
+    for with in ["a folder with a file", "a dangling link", "a link to itself"] {
+        let rig = rig();
+        let file = inside(&rig, "refs/teddy/sessions/storm");
+        replace(&file, with);
+        for args in [["status"].as_slice(), &["log"], &["sessions"], &["recover"], &["undo"]] {
+            let output = rig.run(args);
+            assert!(output.status.code().is_some_and(|code| code < 5), "{with}: {args:?}: {}", said(&output));
+        }
+        rig.must(&["new", "another"]);
+    }
+}
+
 #[test]
 fn a_turn_with_broken_facts_is_named() {
     let rig = rig();

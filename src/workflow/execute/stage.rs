@@ -71,7 +71,8 @@ pub(in crate::workflow) fn perform(project: &Project, scene: &Scene<'_>, approve
     fault::point("after-worktree")?;
     let root = Root::open(&worktree.path)?;
     let runs_commands = runs_commands(approved);
-    let fingerprint = runs_commands.then(|| project.repository.fingerprint()).transpose()?;
+    let fingerprint = runs_commands.then(|| Ok::<_, anyhow::Error>((project.repository.fingerprint()?, project.repository.moment()?)));
+    let fingerprint = fingerprint.transpose()?;
     apply_memos(&root, approved)?;
     let artifacts = |artifact: &Artifact| project.artifact(scene.tip, artifact).ok().flatten().is_some();
     let offline = scene.reach == Reach::Offline;
@@ -90,6 +91,10 @@ pub(in crate::workflow) fn perform(project: &Project, scene: &Scene<'_>, approve
     let pages = tools.pages;
     fault::point("after-run")?;
     project.repository.clean_records();
+    let false_objects = match &fingerprint {
+        Some((_, began)) => project.repository.set_false_objects_aside(*began)?,
+        None => Vec::new(),
+    };
     let written = written(&ran, approved);
     let (tree, not_captured) = if runs_commands {
         whole_worktree(project, scene, &Opened { worktree: &worktree, linked: &linked, written: &written })?
@@ -98,10 +103,12 @@ pub(in crate::workflow) fn perform(project: &Project, scene: &Scene<'_>, approve
         (snapshot.tree, not_captured(&snapshot))
     };
     fault::point("after-run-snapshot")?;
-    let changed = match &fingerprint {
-        Some(before) => before.differences(&project.repository.fingerprint()?).iter().map(ToString::to_string).collect(),
+    let changed: Vec<String> = match &fingerprint {
+        Some((before, _)) => before.differences(&project.repository.fingerprint()?).iter().map(ToString::to_string).collect(),
         None => Vec::new(),
     };
+    let false_objects = false_objects.iter().map(|name| format!("object {name} was not what its name says and was set aside"));
+    let changed = false_objects.chain(changed).collect();
     let base = base(project, &worktree, scene.before)?;
     Ok(Left { ran, tree, base, repository_changes: changed, pages, not_captured })
 }

@@ -4,8 +4,11 @@ use teddy::host::sandbox::{Availability, availability};
 
 use super::ground::{Ground, plan, run};
 
+/// A file and its text.
+type Text = (&'static str, &'static str);
+
 /// A program that must be there, a command that must succeed, and what its project consists of.
-const WORK: &[(&str, &str, &[(&str, &str)])] = &[
+const WORK: &[(&str, &str, &[Text])] = &[
     (
         "cargo",
         "cargo test --offline",

@@ -3,6 +3,7 @@
 mod builds;
 mod disk;
 mod ground;
+mod objects;
 mod paths;
 mod repository;
 mod sandbox;
