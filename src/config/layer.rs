@@ -64,7 +64,7 @@ impl Layer {
     pub fn read(path: &Path) -> Result<Layer, ConfigError> {
         match std::fs::read_to_string(path) {
             Ok(text) => Layer::parse(&path.display().to_string(), &text),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
                 Ok(Layer { origin: path.display().to_string(), values: Mapping::new() })
             }
             Err(error) => Err(ConfigError::Read { path: path.to_owned(), error }),

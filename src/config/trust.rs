@@ -30,7 +30,7 @@ impl Trust {
 
     /// Returns what was trusted; nothing where there is no readable record.
     pub fn record(&self) -> Record {
-        std::fs::read(&self.path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+        read(&self.path, MAX_RECORD).and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
     }
 
     /// Remembers what is trusted from now on.
@@ -38,6 +38,12 @@ impl Trust {
     /// # Errors
     /// Where the record cannot be written.
     pub fn remember(&self, record: &Record) -> std::io::Result<()> {
+        let named = |error: std::io::Error| std::io::Error::new(error.kind(), format!("cannot write `{}`: {error}", self.path.display()));
+        self.write(record).map_err(named)
+    }
+
+    /// Writes the record in one step.
+    fn write(&self, record: &Record) -> std::io::Result<()> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
         std::fs::create_dir_all(folder)?;
         let temporary = tempfile::NamedTempFile::new_in(folder)?;
@@ -54,6 +60,10 @@ impl Record {
     }
 }
 
+/// The most bytes of a file that is read.
+const MAX_BYTES: u64 = 1 << 20;
+/// The most bytes of a record: it holds every file.
+const MAX_RECORD: u64 = 512 << 20;
 /// The most files that a folder's are read.
 const MAX_FILES: usize = 200;
 /// The folders of `.teddy/` that take trust, and the endings of the files in them that have a meaning.
@@ -65,7 +75,7 @@ pub fn files(teddy: &Path) -> BTreeMap<String, String> {
     if !is_folder(teddy) {
         return BTreeMap::new();
     }
-    let config = read(&teddy.join("config.yaml")).map(|text| ("config.yaml".to_owned(), text));
+    let config = read(&teddy.join("config.yaml"), MAX_BYTES).map(|text| ("config.yaml".to_owned(), text));
     let inside =
         FOLDERS.iter().flat_map(|(name, _)| folder(teddy, name).into_iter().map(move |(file, text)| (format!("{name}/{file}"), text)));
     config.into_iter().chain(inside).collect()
@@ -79,12 +89,12 @@ pub fn folder(base: &Path, name: &str) -> BTreeMap<String, String> {
     let named = entries.filter_map(|entry| entry.file_name().into_string().ok());
     let wanted = named.filter(|name| Path::new(name).extension().is_some_and(|end| endings.iter().any(|known| end == *known)));
     let sorted: BTreeSet<String> = wanted.collect();
-    sorted.into_iter().take(MAX_FILES).filter_map(|name| Some((name.clone(), read(&inner.join(name))?))).collect()
+    sorted.into_iter().take(MAX_FILES).filter_map(|name| Some((name.clone(), read(&inner.join(name), MAX_BYTES)?))).collect()
 }
 
-/// Reads a plain file of sensible size.
-fn read(path: &Path) -> Option<String> {
-    let plain = path.symlink_metadata().is_ok_and(|m| m.is_file() && m.len() <= 1 << 20);
+/// Reads a plain file of at most so many bytes.
+fn read(path: &Path, most: u64) -> Option<String> {
+    let plain = path.symlink_metadata().is_ok_and(|m| m.is_file() && m.len() <= most);
     let bytes = plain.then(|| std::fs::read(path).ok()).flatten()?;
     Some(exactly(bytes))
 }

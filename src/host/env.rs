@@ -53,9 +53,9 @@ pub fn temp_dir() -> PathBuf {
     std::env::temp_dir()
 }
 
-/// Returns the user's home folder, if it is known and absolute.
+/// Returns the user's home folder, if it is known and absolute: `$HOME`, else what the system says.
 pub fn home() -> Option<PathBuf> {
-    folder("HOME")
+    folder("HOME").or_else(|| std::env::home_dir().filter(|home| home.is_absolute()))
 }
 
 /// Returns the folder of the user's configuration files: `$XDG_CONFIG_HOME`, else `~/.config`.

@@ -39,6 +39,52 @@ fn trust_shows_what_it_allows_and_ends_with_any_change() {
 }
 
 #[test]
+fn a_damaged_record_of_trust_trusts_nothing_and_is_written_anew() {
+    let ground = Ground::new();
+    ground.repo.put(".teddy/config.yaml", "preview_command: cat\n");
+    ground.ok(&["trust", "-y"]);
+    let folder = ground.repo.beside("home/.config/teddy/trust");
+    let record = std::fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path();
+    let whole = std::fs::read(&record).unwrap();
+    type Damage<'a> = (&'a str, &'a dyn Fn());
+    let damages: [Damage<'_>; 5] = [
+        ("cut off", &|| std::fs::write(&record, &whole[..whole.len() / 2]).unwrap()),
+        ("empty", &|| std::fs::write(&record, "").unwrap()),
+        ("no text", &|| std::fs::write(&record, [0xff, 0xfe]).unwrap()),
+        ("a dangling link", &|| std::os::unix::fs::symlink("nowhere", &record).unwrap()),
+        ("a pipe", &|| rustix::fs::mknodat(rustix::fs::CWD, &record, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap()),
+    ];
+    for (name, damage) in damages {
+        std::fs::remove_file(&record).unwrap();
+        damage();
+        assert!(ignored(&ground), "{name}");
+        ground.ok(&["trust", "-y"]);
+        assert!(!ignored(&ground), "{name}");
+    }
+    std::fs::remove_file(&record).unwrap();
+    std::fs::create_dir(&record).unwrap();
+    assert!(ignored(&ground));
+    let said = words(&ground.teddy(&["trust", "-y"]));
+    assert!(said.contains(&format!("cannot write `{}`", record.display())), "{said}");
+}
+
+#[test]
+fn nothing_needs_a_home_but_what_is_kept_there() {
+    let ground = Ground::new();
+    ground.repo.put(".teddy/config.yaml", "preview_command: cat\n");
+    let nowhere = [("XDG_CONFIG_HOME", "/dev/null")];
+    for args in [&["status"][..], &["log"], &["sessions"], &["context", "list"]] {
+        let output = ground.teddy_with(args, &nowhere);
+        assert!(output.status.success(), "{args:?}: {}", words(&output));
+    }
+    let said = words(&ground.teddy_with(&["trust", "-y"], &nowhere));
+    assert!(said.contains("cannot write `/dev/null/teddy/trust/"), "{said}");
+    let mut command = ground.repo.command(env!("CARGO_BIN_EXE_teddy"));
+    let output = command.current_dir(ground.repo.path()).env_remove("HOME").arg("status").output().unwrap();
+    assert!(output.status.success(), "{}", words(&output));
+}
+
+#[test]
 fn what_is_shown_for_trust_hides_nothing() {
     let ground = Ground::new();
     ground.repo.put(".teddy/config.yaml", "# \u{1b}[8m\u{202e}\r\u{9b}2J\npreview_command: cat\n");
