@@ -1,0 +1,88 @@
+//! Plans that are damaged by rule, and what must come of them.
+//!
+//! A plan is built from known contents, its fences are damaged as models damage them, and the
+//! repaired text is read by [`super::strict`]: the actions and their bytes must be those that went in.
+
+mod corpus;
+mod plan;
+
+use super::strict::{self, Deed};
+use super::{Level, repair};
+use corpus::{Corpus, Dice};
+use plan::{ALL, Damage, Plan};
+
+/// What came of damaged plans.
+#[derive(Debug, Default)]
+struct Tally {
+    /// How many there were.
+    pub all: usize,
+    /// How many read exactly as they were meant.
+    pub exact: usize,
+    /// Those that did not.
+    pub wrong: Vec<Wrong>,
+}
+
+/// A plan that does not read as it was meant.
+#[derive(Debug)]
+struct Wrong {
+    /// What was done to it.
+    pub damages: Vec<Damage>,
+    /// The damaged text.
+    pub text: String,
+    /// The repair's level.
+    pub level: Level,
+    /// It is a plan, and the repair was sure of it.
+    pub silent: bool,
+}
+
+/// Damages and repairs so many plans.
+fn tally(corpus: &Corpus, dice: &mut Dice, rounds: usize) -> Tally {
+    let mut tally = Tally::default();
+    for round in 0..rounds {
+        let mut plan = Plan::new(corpus, dice);
+        let mut damages = vec![ALL[round % ALL.len()]];
+        damages.extend((0..dice.below(2) * dice.below(4)).map(|_| ALL[dice.below(ALL.len())]));
+        let text = plan.damaged(&damages, dice);
+        let repaired = repair(&text);
+        tally.all += 1;
+        if means(&repaired.text, &plan.deeds) {
+            tally.exact += 1;
+        } else {
+            let silent = repaired.level < Level::Doubtful && strict::read(&repaired.text).is_ok();
+            tally.wrong.push(Wrong { damages, text, level: repaired.level, silent });
+        }
+    }
+    tally
+}
+
+/// Returns whether a text means some actions, line ends aside.
+fn means(text: &str, deeds: &[Deed]) -> bool {
+    let plain = |deeds: &[Deed]| -> Vec<Deed> {
+        let lf = |part: &String| part.replace("\r\n", "\n");
+        deeds.iter().map(|deed| Deed { parts: deed.parts.iter().map(lf).collect(), ..deed.clone() }).collect()
+    };
+    strict::read(text).is_ok_and(|read| plain(&read) == plain(deeds))
+}
+
+#[test]
+fn damaged_plans_come_back_as_they_were_meant_and_never_silently_otherwise() {
+    let mut dice = Dice(0x7EDD_9000_0000_0001);
+    let corpus = Corpus::own(&mut dice);
+    let tally = tally(&corpus, &mut dice, 520);
+    let silent: Vec<_> = tally.wrong.iter().filter(|wrong| wrong.silent).collect();
+    assert!(silent.is_empty(), "{} silently wrong: {:?}, {:?}\n{}", silent.len(), silent[0].damages, silent[0].level, silent[0].text);
+    assert!(tally.exact * 100 >= tally.all * 97, "{} of {} exact", tally.exact, tally.all);
+}
+
+#[test]
+fn plans_by_the_rule_come_back_byte_for_byte() {
+    let mut dice = Dice(0x7EDD_9000_0000_0002);
+    let corpus = Corpus::own(&mut dice);
+    for _ in 0..300 {
+        let plan = Plan::new(&corpus, &mut dice);
+        let text = plan.text();
+        let repaired = repair(&text);
+        assert_eq!((repaired.text.as_str(), repaired.level), (text.as_str(), Level::Clean));
+        assert!(means(&text, &plan.deeds), "{:?}", strict::read(&text));
+    }
+}
