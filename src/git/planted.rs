@@ -49,8 +49,7 @@ impl Repository {
             let start = format!("{first:02x}");
             for entry in std::fs::read_dir(objects.join(&start)).into_iter().flatten().flatten() {
                 let Some(name) = self.changed_object(&start, &entry, since) else { continue };
-                if !is_named_rightly(&entry.path(), &name, self.gix.object_hash()) {
-                    self.set_object_aside(&entry.path(), &name)?;
+                if !is_named_rightly(&entry.path(), &name, self.gix.object_hash()) && self.set_object_aside(&entry.path(), &name)? {
                     found.push(name);
                 }
             }
@@ -66,11 +65,15 @@ impl Repository {
         (Moment(metadata.ctime(), metadata.ctime_nsec()) >= since).then_some(name)
     }
 
-    /// Moves a false object to where it can be looked at.
-    fn set_object_aside(&self, path: &Path, name: &str) -> anyhow::Result<()> {
+    /// Moves a false object to where it can be looked at; false where it is gone.
+    fn set_object_aside(&self, path: &Path, name: &str) -> anyhow::Result<bool> {
         let aside = self.teddy_dir().join("undo").join("objects");
         std::fs::create_dir_all(&aside).with_context(|| format!("cannot make `{}`", aside.display()))?;
-        std::fs::rename(path, aside.join(name)).with_context(|| format!("cannot move the false object `{}`", path.display()))
+        match std::fs::rename(path, aside.join(name)) {
+            // A `git gc` beside us was faster.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+            moved => moved.map(|()| true).with_context(|| format!("cannot move the false object `{}`", path.display())),
+        }
     }
 }
 
