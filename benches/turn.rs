@@ -23,6 +23,8 @@ const SAMPLES: usize = 15;
 const CHANGED: usize = 20;
 /// How a plan begins.
 const HEAD: &str = "# Change files\n\n## Rationale\n```text\nA bench.\n```\n\n## Action Plan\n\n";
+/// How many turns an old session has.
+const TURNS: usize = 300;
 /// How many resources the input shows.
 const RESOURCES: usize = 200;
 
@@ -31,6 +33,9 @@ fn main() {
     for files in sizes() {
         let mut bench = Bench::new(files);
         rows.extend([bench.sync(), bench.turn(), bench.restore(), bench.input(), bench.durability()]);
+        if files < 10_000 {
+            rows.push(bench.age());
+        }
     }
     head("git");
     let missed = rows.into_iter().filter(|row| !row.print()).count();
@@ -172,6 +177,18 @@ impl Bench {
         let times = sample(|| self.teddy(&["context"]), || self.workspace.git(&["status", "--short"]));
         let goals = if self.workspace.files < 10_000 { (4.0, 3.0) } else { (2.0, 1.5) };
         self.row("input of 200 resources (git status)", times, goals)
+    }
+
+    /// Measures turns of an old session against those of the same session when it was young.
+    fn age(&mut self) -> Row {
+        let mut times = Vec::with_capacity(TURNS);
+        self.teddy(&["new", "old"]);
+        for _ in 0..TURNS {
+            let plan = self.write_plan();
+            times.push(time(|| self.teddy(&["execute", plan.to_str().unwrap(), "-y"])));
+        }
+        let old = times.split_off(TURNS - SAMPLES);
+        self.row(&format!("turn {TURNS} (turn 10)"), (median(old), median(times[1..=SAMPLES].to_vec())), (1.5, 1.1))
     }
 
     /// Measures what it costs to make a turn's objects durable, as a part of `git status`.

@@ -61,14 +61,21 @@ impl Repository {
             entries.push((id, deflated(object.kind, &object.data)?));
         }
         let size = entries.iter().map(|(_, entry)| entry.len() as u64).sum::<u64>() + keeps.iter().map(|keep| size_of(keep)).sum::<u64>();
-        let replaced = match older {
+        let is_alone = entries.is_empty();
+        let mut replaced = match older {
             Older::Stay => Vec::new(),
             Older::Join => self.take_in(&mut entries, size),
         };
+        if is_alone && replaced.len() == 1 {
+            // One pack would become itself.
+            (entries, replaced) = (Vec::new(), Vec::new());
+        }
         if !entries.is_empty() {
             let mut pack = Pack::new(&self.pack_folder())?;
             entries.iter().try_for_each(|(_, entry)| pack.push(entry))?;
-            keeps.push(pack.finish(self)?);
+            let keep = pack.finish(self)?;
+            replaced.retain(|old| *old != keep.with_extension(""));
+            keeps.push(keep);
         }
         Ok(Some(Held { keeps, replaced }))
     }
@@ -85,8 +92,8 @@ impl Repository {
         let gone: HashSet<&Path> = held.replaced.iter().map(PathBuf::as_path).collect();
         let listed: Vec<_> = self.small_packs().into_iter().filter(|pack| !gone.contains(pack.as_path())).collect();
         let names: String = listed.iter().filter_map(|pack| Some(format!("{}\n", pack.file_name()?.to_str()?))).collect();
-        // The list first: a pack that is not on it is only never taken in.
-        crate::host::file::write_atomic(&self.teddy_dir().join(LIST), names.as_bytes()).context("listing the packs")?;
+        // The list only saves room: nothing depends on it.
+        let _ = crate::host::file::write_atomic(&self.teddy_dir().join(LIST), names.as_bytes());
         for pack in &held.replaced {
             // Without its index a pack is not used any more.
             for ending in ["idx", "pack"] {
@@ -231,6 +238,24 @@ mod tests {
         let _held = repository.hold(&[id], &[], Older::Join).unwrap().expect("all is there");
         let again = repository.hold(&[id], &[], Older::Join).unwrap().expect("all is there");
         assert_eq!((again.keeps, repository.keep_files().len()), (repository.keep_files(), 1));
+    }
+
+    #[test]
+    fn a_pack_does_not_take_itself_in() {
+        let (folder, repository) = repository();
+        let mut ids = Vec::new();
+        for n in 0..3 {
+            let batch = repository.batch();
+            let blob = batch.blob(format!("content {n}").as_bytes()).unwrap();
+            let tree = batch.tree_of(&[("a".to_owned(), blob)]).unwrap();
+            let time = crate::host::clock::now();
+            ids.push(batch.commit(&NewCommit { tree, parents: &[], message: "", time: &time }).unwrap());
+            batch.finish().unwrap();
+            let held = repository.hold(&[ids[n]], &[], Older::Join).unwrap().expect("all is there");
+            repository.settle(&held).unwrap();
+            let fresh = Repository::open(folder.path()).unwrap();
+            assert!(ids.iter().all(|&id| fresh.missing(fresh.commit(id).unwrap().tree, fresh.empty_tree()).unwrap().is_empty()));
+        }
     }
 
     #[test]

@@ -36,6 +36,8 @@ pub(in crate::git) struct Sink {
     objects: PathBuf,
     /// The hash function.
     hash: gix::hash::Kind,
+    /// Whether everything stays in memory.
+    read_only: bool,
 }
 
 /// What a sink has taken and not yet written.
@@ -63,7 +65,12 @@ impl Sink {
     /// Starts with nothing.
     pub(in crate::git) fn new(repository: &Repository) -> Sink {
         let gix = &repository.gix;
-        Sink { waiting: Mutex::default(), objects: gix.objects.store_ref().path().to_owned(), hash: gix.object_hash() }
+        Sink {
+            waiting: Mutex::default(),
+            objects: gix.objects.store_ref().path().to_owned(),
+            hash: gix.object_hash(),
+            read_only: repository.read_only,
+        }
     }
 
     /// Takes an object and returns its id; `gix` is the calling thread's own handle.
@@ -81,7 +88,7 @@ impl Sink {
         }
         waiting.bytes += data.len();
         waiting.new.push((id, kind, data));
-        if waiting.new.len() > MANY || waiting.bytes > MOST_BYTES {
+        if !self.read_only && (waiting.new.len() > MANY || waiting.bytes > MOST_BYTES) {
             self.spill(&mut waiting)?;
         }
         Ok(id)
@@ -112,6 +119,10 @@ impl Sink {
         let mut waiting = self.waiting.into_inner().expect("no thread panics with the lock");
         if waiting.pack.is_none() && waiting.new.is_empty() {
             return Ok(None);
+        }
+        if self.read_only {
+            let keep = |(_, kind, data): (_, _, Vec<u8>)| repository.write_raw(kind, &data).map(drop);
+            return waiting.new.into_iter().try_for_each(keep).map(|()| None);
         }
         let folder = repository.pack_folder();
         let mut pack = waiting.pack.take().map_or_else(|| Pack::new(&folder), Ok)?;
@@ -185,7 +196,8 @@ impl Pack {
         let keep = data.with_extension("keep");
         std::fs::write(&keep, format!("{KEEP}{}\n", std::process::id())).context("keeping a pack")?;
         anyhow::ensure!(data.is_file(), "`git gc` removed a pack while it was written; try again");
-        repository.list_pack(&keep)?;
+        // A pack that is not on the list is only never taken in.
+        let _ = repository.list_pack(&keep);
         Ok(keep)
     }
 
@@ -231,11 +243,11 @@ impl Repository {
     }
 
     /// Notes that a pack was made here.
-    fn list_pack(&self, keep: &Path) -> anyhow::Result<()> {
-        let name = keep.file_stem().context("a pack without a name")?.to_string_lossy().into_owned();
-        std::fs::create_dir_all(self.teddy_dir()).context("listing a pack")?;
-        let mut list = std::fs::OpenOptions::new().append(true).create(true).open(self.teddy_dir().join(LIST)).context("listing a pack")?;
-        list.write_all(format!("{name}\n").as_bytes()).context("listing a pack")
+    fn list_pack(&self, keep: &Path) -> std::io::Result<()> {
+        let name = keep.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        std::fs::create_dir_all(self.teddy_dir())?;
+        let mut list = std::fs::OpenOptions::new().append(true).create(true).open(self.teddy_dir().join(LIST))?;
+        list.write_all(format!("{name}\n").as_bytes())
     }
 
     /// Returns the folder of packs.

@@ -7,6 +7,11 @@ use super::During;
 use super::object::CommitId;
 use super::repository::Repository;
 
+/// How often a ref that is what it should be is tried to be moved.
+const MOST_ATTEMPTS: u32 = 3;
+/// How long the first pause between two tries is.
+const PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
+
 /// A ref and what it points at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reference {
@@ -98,17 +103,26 @@ impl Repository {
         let (_, committer) = self.signatures(time);
         let mut buffer = gix::date::parse::TimeBuf::default();
         let edit = RefEdit { change, name: full, deref: false };
-        let Err(error) = self.gix.edit_references_as(Some(edit), Some(committer.to_ref(&mut buffer))) else { return Ok(()) };
-        let now = self.reference(name).ok().flatten();
-        let moved = match expected {
-            Expected::Absent => now.is_some(),
-            Expected::At(commit) => now != Some(commit),
-            Expected::Any => false,
-        };
-        if moved {
-            return Err(MoveError::Moved { name: name.to_owned() });
+        let mut attempt = 1;
+        loop {
+            let tried = self.gix.edit_references_as(Some(edit.clone()), Some(committer.to_ref(&mut buffer)));
+            let Err(error) = tried else { return Ok(()) };
+            let now = self.reference(name).ok().flatten();
+            let (moved, as_seen) = match expected {
+                Expected::Absent => (now.is_some(), false),
+                Expected::At(commit) => (now != Some(commit), now == Some(commit)),
+                Expected::Any => (false, false),
+            };
+            if moved {
+                return Err(MoveError::Moved { name: name.to_owned() });
+            }
+            // While git packs refs, an older value can show for a moment.
+            if !as_seen || attempt == MOST_ATTEMPTS {
+                return Err(MoveError::Store(anyhow::anyhow!("{error:#}").context(format!("cannot write `{name}`"))));
+            }
+            std::thread::sleep(PAUSE * attempt);
+            attempt += 1;
         }
-        Err(MoveError::Store(anyhow::anyhow!("{error:#}").context(format!("cannot write `{name}`"))))
     }
 }
 

@@ -10,6 +10,8 @@ pub struct Repository {
     pub(in crate::git) gix: gix::Repository,
     /// The top of the worktree.
     workdir: PathBuf,
+    /// Whether nothing can be written: what readers need of new objects stays in memory then.
+    pub(in crate::git) read_only: bool,
 }
 
 /// Settings that hold for our own handle, whatever the configuration says: a file that does not
@@ -112,7 +114,11 @@ impl Repository {
             return Err(OpenError::TooWide(workdir, "your home directory"));
         }
         gix.object_cache_size_if_unset(4 * 1024 * 1024);
-        Ok(Repository { gix, workdir })
+        let read_only = rustix::fs::access(gix.objects.store_ref().path(), rustix::fs::Access::WRITE_OK).is_err();
+        if read_only {
+            gix.objects.enable_object_memory();
+        }
+        Ok(Repository { gix, workdir, read_only })
     }
 
     /// Returns the top of the worktree, without links.

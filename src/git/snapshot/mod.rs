@@ -56,13 +56,10 @@ impl Repository {
     /// written. A file that cannot be read is left out instead.
     pub fn snapshot(&self, index: &Path, limits: &Limits, force: &[Vec<u8>]) -> anyhow::Result<Snapshot> {
         let folder = index.parent().context("the private index has no folder")?;
-        std::fs::create_dir_all(folder).with_context(|| format!("making `{}`", folder.display()))?;
-        // Its time is the file system's own and older than whatever is seen from here on.
-        let file = tempfile::Builder::new().prefix("tmp-index-").tempfile_in(folder);
-        let file = file.with_context(|| format!("writing into `{}`", folder.display()))?;
-        let seen = stat::look_at(file.as_file())?;
+        let file = if self.read_only { None } else { Some(beside(folder)?) };
+        let stamp = file.as_ref().map(|file| stat::look_at(file.as_file())).transpose()?.map(|seen| seen.stat.mtime);
         let cache = Cache::load(index, self.gix.object_hash()).filter(|cache| self.is_whole(cache));
-        let ground = Ground::new(self, limits, force)?.with_cache(cache, Stamp(seen.stat.mtime));
+        let ground = Ground::new(self, limits, force)?.with_cache(cache, Stamp(stamp.unwrap_or_default()));
 
         let mut folders = walk::walk(&ground)?;
         let sink = Sink::new(self);
@@ -74,7 +71,7 @@ impl Repository {
         let root = *trees.first().context("the walk found no top folder")?;
         let mut basis = ground.basis;
         basis.root = root;
-        if !is_as_saved(&ground, &folders, basis.root) {
+        if let Some(file) = file.filter(|_| !is_as_saved(&ground, &folders, basis.root)) {
             // The private index only saves time: a full disk is no reason to fail.
             let _ = save(&ground, &folders, &trees).save(&basis, file, index);
         }
@@ -88,6 +85,14 @@ impl Repository {
     fn is_whole(&self, cache: &Cache) -> bool {
         cache.basis.root == self.gix.empty_tree().id || self.has(cache.basis.root)
     }
+}
+
+/// Makes the file that becomes the private index. Its time is the file system's own, and older than whatever is
+/// seen from here on.
+fn beside(folder: &Path) -> anyhow::Result<tempfile::NamedTempFile> {
+    std::fs::create_dir_all(folder).with_context(|| format!("making `{}`", folder.display()))?;
+    let file = tempfile::Builder::new().prefix("tmp-index-").tempfile_in(folder);
+    file.with_context(|| format!("writing into `{}`", folder.display()))
 }
 
 /// Returns whether the private index on disk says just this.
