@@ -90,7 +90,7 @@ pub struct Price {
     /// Written.
     pub output: f64,
     /// Read from the provider's cache; not known without it.
-    #[serde(default, alias = "cached")]
+    #[serde(default)]
     pub cache_read: Option<f64>,
     /// Written to the provider's cache; not known without it.
     #[serde(default)]

@@ -50,6 +50,16 @@ impl From<ModelError> for Failure {
     }
 }
 
+impl Failure {
+    /// Returns the failure before it where time ran out and nothing had arrived: why nothing came says more.
+    fn or(self, before: Option<ModelError>) -> Failure {
+        match (&self.error, before) {
+            (ModelError::Timeout { partial, .. }, Some(before)) if partial.is_empty() => before.into(),
+            _ => self,
+        }
+    }
+}
+
 impl<'a> Call<'a> {
     /// Makes the client: no redirects, and no proxy between this machine and itself.
     ///
@@ -74,10 +84,11 @@ impl<'a> Call<'a> {
         let beat = || (watch.borrow_mut())("");
         let clock = Clock::new(self.remote.limits.total, &*self.remote.stopped, &beat);
         let mut repetition = 0;
+        let mut before = None;
         loop {
             let failure = match self.attempt(&body, &clock, &mut |text| (watch.borrow_mut())(text)).await {
                 Ok(answer) => return Ok(answer),
-                Err(failure) => failure,
+                Err(failure) => failure.or(before.take()),
             };
             match failure.again {
                 Again::Adapted if self.remote.protocol.adapt(&mut body, &failure.error.to_string()) => {}
@@ -88,9 +99,9 @@ impl<'a> Call<'a> {
                     match clock.rest(pause).await {
                         Ok(()) => {}
                         Err(Stop::Interrupted) => return Err(self.stopped(Stop::Interrupted, pause, "")),
-                        // Why nothing came says more than that time is up.
                         Err(_) => return Err(failure.error),
                     }
+                    before = Some(failure.error);
                 }
                 _ => return Err(failure.error),
             }

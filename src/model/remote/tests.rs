@@ -307,6 +307,14 @@ fn a_pause_beyond_the_total_limit_ends_with_the_reason() {
 }
 
 #[test]
+fn time_that_runs_out_in_a_repetition_ends_with_the_reason() {
+    let busy = response("500 Internal Server Error", "retry-after: 0\r\n", "{\"error\":\"oops\"}");
+    let fake = Fake::start(vec![vec![Act::Send(busy)], vec![Act::Stall]]);
+    let error = ask(&model(&fake, |remote| remote.limits.total = Duration::from_millis(400))).unwrap_err();
+    assert_eq!(error, ModelError::Server { status: 500, detail: "oops".into() });
+}
+
+#[test]
 fn repetitions_have_an_end() {
     let fake = Fake::answering(&vec![response("500 Internal Server Error", "", "{\"error\":\"oops\"}"); 9]);
     assert_eq!(ask(&model(&fake, |_| ())), Err(ModelError::Server { status: 500, detail: "oops".into() }));
