@@ -1,6 +1,12 @@
 //! Models against real peers on loopback, which `tests/peers/run` sets up: the LiteLLM proxy with canned
 //! answers, and SmolLM2 behind llama.cpp's server.
 #![allow(clippy::unwrap_used, reason = "a test fails where it must")]
+#![allow(clippy::print_stderr, reason = "how long each answer took is what a person looks at")]
+
+#[path = "../it/support.rs"]
+#[allow(dead_code, reason = "the end-to-end tests use more of it")]
+mod support;
+mod turn;
 
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -15,15 +21,27 @@ use teddy::plan::parse::parse;
 /// The key that the proxy was started with.
 const KEY: &str = "local-test-key";
 
+/// The variable with the LiteLLM proxy's address.
+const LITELLM: &str = "TEDDY_PEER_LITELLM";
+/// The variable with the address of llama.cpp's server.
+const LLAMA: &str = "TEDDY_PEER_LLAMA";
+/// The variable with the address of the one whose answers keep to a grammar.
+const BOUND: &str = "TEDDY_PEER_BOUND";
+
+/// Returns the address of a peer.
+fn base(variable: &str) -> String {
+    env::var(variable).expect("tests/peers/run starts the peers")
+}
+
 /// Returns settings for a model of the LiteLLM proxy.
 fn litellm(kind: Kind, id: &str) -> Settings {
-    let base = env::var("TEDDY_PEER_LITELLM").expect("tests/peers/run starts the proxy");
+    let base = base(LITELLM);
     Settings { kind, id: Some(id.into()), base_url: Some(format!("{base}/v1")), api_key_env: Some("KEY".into()), ..Settings::default() }
 }
 
 /// Returns settings for the model of llama.cpp's server.
 fn llama(kind: Kind) -> Settings {
-    let base = env::var("TEDDY_PEER_LLAMA").expect("tests/peers/run starts the server");
+    let base = base(LLAMA);
     Settings { kind, id: Some("smollm2".into()), base_url: Some(format!("{base}/v1")), max_tokens: Some(16), ..Settings::default() }
 }
 
@@ -103,16 +121,6 @@ fn a_real_model_streams_both_protocols_and_says_when_it_was_cut() {
 
 #[test]
 fn a_real_model_refuses_what_is_too_long() {
-    let error = ask(&llama(Kind::Openai), "", &"word ".repeat(6000)).unwrap_err();
+    let error = ask(&llama(Kind::Openai), "", &"word ".repeat(12_000)).unwrap_err();
     assert!(matches!(error, ModelError::Refused { status: 400, .. }), "{error}");
-}
-
-#[test]
-fn a_real_model_writes_a_plan_under_a_grammar() {
-    let mut settings = Settings { max_tokens: Some(600), temperature: Some(0.2), ..llama(Kind::Openai) };
-    settings.extra.insert("grammar".into(), include_str!("plan.gbnf").into());
-    let answer = ask(&settings, "", "Write a plan that notes down what a cat does.").unwrap();
-    assert!(answer.is_whole(), "{answer:?}");
-    let (plan, diagnostics) = parse(&answer.text);
-    assert_eq!((diagnostics, plan.actions.len()), (Vec::new(), 1), "{}", answer.text);
 }
