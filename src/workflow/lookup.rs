@@ -47,7 +47,7 @@ impl Project {
     /// Where the file is no list of texts.
     pub fn memos(&self, root: &Root) -> anyhow::Result<Vec<String>> {
         match self.memos_text(root) {
-            Some(text) => memo::read(&text).with_context(|| format!("reading `{MEMOS}`")),
+            Some(text) => memo::file::read(&text).with_context(|| format!("reading `{MEMOS}`")),
             None => Ok(Vec::new()),
         }
     }

@@ -15,7 +15,7 @@ const HOMES: [(&str, &[&str]); 12] = [
     ("reqwest", &["host/"]),
     ("rustls", &["host/http.rs"]),
     ("dom_smoothie", &["host/web/"]),
-    ("comrak", &["text/markdown.rs"]),
+    ("comrak", &["text/markdown"]),
     ("similar", &["text/diff.rs"]),
     ("ratatui", &["ui/"]),
     ("crossterm", &["ui/"]),

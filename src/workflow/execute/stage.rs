@@ -175,10 +175,10 @@ fn apply_memos(root: &Root, approved: &Approved) -> anyhow::Result<()> {
     }
     let path = Path::new(MEMOS);
     match root.kind(path)? {
-        None => Ok(root.create_new(path, memo::apply("", &changes).as_bytes(), Mode::Plain)?),
+        None => Ok(root.create_new(path, memo::file::apply("", &changes).as_bytes(), Mode::Plain)?),
         Some(_) => {
-            let old = root.read(path, memo::MAX_FILE as u64)?;
-            Ok(root.replace(path, memo::apply(&String::from_utf8_lossy(&old), &changes).as_bytes())?)
+            let old = root.read(path, memo::file::MAX_FILE as u64)?;
+            Ok(root.replace(path, memo::file::apply(&String::from_utf8_lossy(&old), &changes).as_bytes())?)
         }
     }
 }

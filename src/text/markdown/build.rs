@@ -1,0 +1,153 @@
+//! From comrak's tree to the blocks of a document, in one walk without recursion.
+
+use comrak::nodes::{AstNode, NodeCodeBlock, NodeValue};
+
+use super::{Block, Code, Document, Item, MAX_NESTING, Node, columns, heading_text};
+use crate::text::lines::Lines;
+
+/// Collects blocks during one walk through comrak's tree, without recursion.
+pub(super) struct Builder<'a> {
+    /// The source.
+    lines: &'a Lines<'a>,
+    /// The document and the lists and items that are open.
+    frames: Vec<Frame>,
+    /// How many block nodes are open below the document.
+    depth: usize,
+    /// The most that were.
+    deepest: usize,
+    /// How many of the open ones are inside a node whose inside is left out.
+    skipped: usize,
+}
+
+/// What an open list or item has so far.
+#[derive(Default)]
+struct Frame {
+    /// Its lines.
+    span: (usize, usize),
+    /// The blocks of an item or the document.
+    blocks: Vec<Block>,
+    /// The items of a list.
+    items: Vec<Item>,
+}
+
+impl<'a> Builder<'a> {
+    /// Returns one that has seen nothing yet.
+    pub(super) fn new(lines: &'a Lines<'a>) -> Builder<'a> {
+        Builder { lines, frames: vec![Frame::default()], depth: 0, deepest: 0, skipped: 0 }
+    }
+
+    /// Returns the document.
+    pub(super) fn finish(mut self) -> Document {
+        let blocks = self.frames.pop().map(|frame| frame.blocks).unwrap_or_default();
+        Document { blocks, depth: self.deepest, abandoned: false }
+    }
+
+    /// A node starts.
+    pub(super) fn enter(&mut self, node: &AstNode<'_>) {
+        let data = node.data.borrow();
+        if matches!(data.value, NodeValue::Document) || !data.value.block() {
+            return;
+        }
+        self.depth += 1;
+        self.deepest = self.deepest.max(self.depth);
+        if self.skipped > 0 {
+            self.skipped += 1;
+            return;
+        }
+        let span = self.span(&data);
+        let container = matches!(data.value, NodeValue::List(_) | NodeValue::Item(_));
+        if container && self.depth <= MAX_NESTING {
+            self.frames.push(Frame { span, ..Frame::default() });
+            return;
+        }
+        let node = self.leaf(&data.value, span);
+        self.push(Block { first: span.0, last: span.1, node });
+        self.skipped = 1;
+    }
+
+    /// A node ends.
+    pub(super) fn leave(&mut self, node: &AstNode<'_>) {
+        let data = node.data.borrow();
+        if matches!(data.value, NodeValue::Document) || !data.value.block() {
+            return;
+        }
+        self.depth -= 1;
+        if self.skipped > 0 {
+            self.skipped -= 1;
+            return;
+        }
+        let frame = self.frames.pop().expect("every container that ends was entered");
+        match &data.value {
+            NodeValue::List(list) => {
+                let ordered = list.list_type == comrak::nodes::ListType::Ordered;
+                let node = Node::List { ordered, items: frame.items };
+                self.push(Block { first: frame.span.0, last: frame.span.1, node });
+            }
+            _ => self.top().items.push(Item { first: frame.span.0, blocks: frame.blocks }),
+        }
+    }
+
+    /// Adds a block to what is open.
+    fn push(&mut self, block: Block) {
+        self.top().blocks.push(block);
+    }
+
+    /// Returns what is open.
+    fn top(&mut self) -> &mut Frame {
+        self.frames.last_mut().expect("the document's frame is never popped during the walk")
+    }
+
+    /// Returns the first and last line of a node; a container that ends before a line's first
+    /// column ends with the line before.
+    fn span(&self, data: &comrak::nodes::Ast) -> (usize, usize) {
+        let (start, end) = (data.sourcepos.start, data.sourcepos.end);
+        let last = if end.column == 0 { end.line.saturating_sub(1) } else { end.line };
+        let first = start.line.max(1);
+        (first, last.clamp(first, self.lines.len().max(first)))
+    }
+
+    /// Returns what a node is whose inside is not entered.
+    fn leaf(&self, value: &NodeValue, span: (usize, usize)) -> Node {
+        match value {
+            NodeValue::Heading(heading) => {
+                Node::Heading { level: heading.level, setext: heading.setext, text: self.heading(heading.setext, span) }
+            }
+            NodeValue::CodeBlock(code) => Node::Code(self.code(code, span)),
+            NodeValue::Paragraph => Node::Paragraph,
+            NodeValue::ThematicBreak => Node::Rule,
+            NodeValue::HtmlBlock(_) => Node::Html,
+            NodeValue::BlockQuote => Node::Quote,
+            _ => Node::Other,
+        }
+    }
+
+    /// Cuts a heading's text from the source.
+    fn heading(&self, setext: bool, span: (usize, usize)) -> String {
+        if setext {
+            let lines = span.0..span.1;
+            return lines.map(|n| self.lines.get(n).trim()).collect::<Vec<_>>().join(" ");
+        }
+        heading_text(self.lines.get(span.0)).to_owned()
+    }
+
+    /// Reads a code block's fences.
+    fn code(&self, code: &NodeCodeBlock, (first, last): (usize, usize)) -> Code {
+        if !code.fenced {
+            let (info, content) = (String::new(), first..last + 1);
+            return Code { info, fence_char: None, fence_len: 0, indent: 4, closed: true, content };
+        }
+        let fence_char = char::from(code.fence_char);
+        let fence: String = std::iter::repeat_n(fence_char, code.fence_length).collect();
+        let opener = self.lines.get(first);
+        let indent = columns(&opener[..opener.find(&fence).unwrap_or(0)]);
+        let end = if code.closed { last } else { last + 1 };
+        Code {
+            info: code.info.clone(),
+            fence_char: Some(fence_char),
+            fence_len: code.fence_length,
+            indent,
+            closed: code.closed,
+            content: first + 1..end.max(first + 1),
+        }
+    }
+}
