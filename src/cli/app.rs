@@ -236,6 +236,12 @@ impl App {
         let _ = writeln!(std::io::stderr().lock(), "{}", visible_block(text));
     }
 
+    /// Tells lines with a look of their own on stderr, as [`App::warn`] does.
+    pub(super) fn tell_lines(&self, lines: &[Line]) {
+        use std::io::Write as _;
+        let _ = write!(std::io::stderr().lock(), "{}", style::text(lines, self.paint(screen::is_stderr())));
+    }
+
     /// Says why the program fails, with a hint, and returns its exit code.
     pub(super) fn fail(&self, error: &anyhow::Error) -> ExitCode {
         if crate::host::interrupt::requested() {

@@ -7,6 +7,7 @@ use super::exit::{self, Code};
 use super::plan::{json as plan_json, read_below};
 use crate::plan::run::{Ending, Outcome};
 use crate::session::meta::Status;
+use crate::ui::mistakes;
 use crate::workflow::execute::decline::execute_or_plan;
 use crate::workflow::execute::{Asked, Executed, Wish};
 
@@ -66,10 +67,8 @@ pub(super) fn show(app: &App, executed: &Executed) -> anyhow::Result<()> {
     }
     let Some(commit) = executed.commit else {
         if executed.status == Some(Status::Rejected) {
-            app.warn(&format!(
-                "the plan is rejected and no session was started:\n{}",
-                crate::session::report::errors(&executed.diagnostics)
-            ));
+            app.tell_lines(&mistakes::rejected(&executed.diagnostics));
+            app.warn("the plan is rejected and no session was started");
         } else {
             app.say(&format!("Nothing was run; the plan of turn {} waits.", executed.turn));
         }

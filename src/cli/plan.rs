@@ -10,6 +10,7 @@ use super::app::App;
 use super::exit::{self, Code};
 use crate::session::meta::{ModelUse, Origin};
 use crate::text::counted;
+use crate::ui::mistakes;
 use crate::ui::progress::grouped;
 use crate::workflow::plan::{Planned, Wish, plan};
 
@@ -72,7 +73,7 @@ pub(super) fn show(app: &App, planned: &Planned) -> anyhow::Result<()> {
         "" => format!("the answer of turn {} is no plan; {count}:", planned.turn),
         _ => format!("the plan of turn {} has {count}:", planned.turn),
     });
-    app.warn(&crate::session::report::errors(&planned.diagnostics));
+    app.tell_lines(&mistakes::listed(&planned.diagnostics));
     if let Some(outline) = &planned.outline {
         app.say(&format!("How the plan was read:\n{outline}"));
     }

@@ -8,9 +8,12 @@ pub mod diagnostic;
 pub mod memo;
 pub mod outline;
 pub mod parse;
+pub mod reading;
 pub mod render;
 pub mod repair;
 pub mod run;
+#[cfg(test)]
+pub mod samples;
 pub mod validate;
 
 use action::Action;

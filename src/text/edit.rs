@@ -88,6 +88,8 @@ fn core(text: &str) -> &str {
 }
 
 #[cfg(test)]
+mod cases;
+#[cfg(test)]
 mod explain_tests;
 #[cfg(test)]
 mod tests;

@@ -193,7 +193,12 @@ fn unquoted(text: &str) -> &str {
 /// Decodes escapes and entities; a path that has backslashes alone between its parts gets `/`.
 fn decoded(text: &str) -> String {
     let forward = forward(text);
-    if forward == text { unescape(text) } else { forward }
+    let escaped = text.contains("\\\\") && !text.replace("\\\\", "").contains('\\');
+    match () {
+        () if forward != text => forward,
+        () if escaped => self::forward(&unescape(text)),
+        () => unescape(text),
+    }
 }
 
 /// Returns a path written with backslashes with `/`; any other text as it is.
@@ -313,6 +318,7 @@ mod tests {
     #[test]
     fn backslashes_alone_are_separators() {
         check("[a\\b.toml](/a\\b.toml)", "a/b.toml");
+        check("[a\\\\b.toml](/a\\\\b.toml)", "a/b.toml");
         check("src\\logic.py", "src/logic.py");
         check("`src\\logic.py`", "src/logic.py");
         check("..\\..\\etc", "....\\etc");

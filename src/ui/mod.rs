@@ -16,6 +16,7 @@ pub mod risk;
 
 pub mod summary;
 
+pub mod mistakes;
 pub mod progress;
 
 pub mod quiet;

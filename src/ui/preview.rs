@@ -6,7 +6,7 @@ use super::checklist::{Checklist, Part, Row};
 use super::diff::{self, Change};
 use super::draft::Draft;
 use super::style::{Line, Tone, block};
-use super::{markdown, progress, risk, summary};
+use super::{markdown, mistakes, risk, summary};
 use crate::plan::action::edit::Pair;
 use crate::plan::action::execute::Execute;
 use crate::plan::action::{Action, Kind};
@@ -44,8 +44,8 @@ fn item(draft: &Draft, list: &Checklist, index: usize) -> Vec<Line> {
     match item.part {
         Part::Memo(at) => lines.push(summary::memo(&draft.plan.memos[at])),
         Part::Action(at) => {
-            let mistakes = draft.mistakes.iter().filter(|(place, _)| *place == item.part && item.on);
-            lines.extend(mistakes.flat_map(|(_, mistake)| progress::diagnostic(mistake)));
+            let here = draft.mistakes.iter().filter(|(place, _)| *place == item.part && item.on);
+            lines.extend(here.flat_map(|(_, mistake)| mistakes::diagnostic(mistake)));
             lines.extend(action(&draft.plan.actions[at], &draft.steps[at]));
             lines.extend(resource::content(draft, list, at));
         }

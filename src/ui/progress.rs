@@ -9,8 +9,8 @@ pub mod scan;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
+use super::mistakes::rejected;
 use super::style::{Line, Paint, Tone, block, wrap_all};
-use crate::plan::diagnostic::Diagnostic;
 use crate::plan::run::{Ending, Outcome};
 use crate::workflow::user::{Estimate, Event};
 use output::Output;
@@ -192,26 +192,6 @@ fn cost(estimate: Estimate) -> String {
     }
 }
 
-/// Returns every mistake of a plan, with its place and what would be right.
-pub fn rejected(diagnostics: &[Diagnostic]) -> Vec<Line> {
-    let mistakes = if diagnostics.len() == 1 { "1 mistake" } else { &format!("{} mistakes", diagnostics.len()) };
-    let heading = Line::of(Tone::Warning, &format!("The plan was not accepted: {mistakes}"));
-    std::iter::once(heading).chain(diagnostics.iter().flat_map(diagnostic)).collect()
-}
-
-/// Returns one mistake.
-pub fn diagnostic(diagnostic: &Diagnostic) -> Vec<Line> {
-    let line = (diagnostic.line > 0).then(|| format!("line {}", diagnostic.line));
-    let action = (!diagnostic.action.is_empty()).then(|| diagnostic.action.clone());
-    let place: Vec<String> = [line, action].into_iter().flatten().collect();
-    let place = if place.is_empty() { "  ".to_owned() } else { format!("  {}: ", place.join(" ")) };
-    let mut message = diagnostic.message.lines();
-    let first = Line::of(Tone::Accent, &place).with(Tone::Plain, message.next().unwrap_or_default());
-    let more = message.map(|line| Line::of(Tone::Faint, &format!("    {line}")));
-    let hint = diagnostic.hint.iter().flat_map(|hint| hint.lines()).map(|line| Line::of(Tone::Added, &format!("    hint: {line}")));
-    std::iter::once(first).chain(more).chain(hint).collect()
-}
-
 /// Returns how an action ended.
 fn ended(place: &str, outcome: &Outcome) -> Line {
     let (sign, tone) = match outcome.ending {
@@ -285,22 +265,6 @@ mod tests {
     }
 
     #[test]
-    fn a_rejection_has_place_message_and_hint() {
-        let diagnostics = [Diagnostic {
-            line: 12,
-            action: "EDIT a.rs".to_owned(),
-            message: "FIND matches nothing\nclosest: line 3".to_owned(),
-            hint: Some("take the text of line 3".to_owned()),
-        }];
-        insta::assert_snapshot!(told(None, true, &[Event::Rejected { diagnostics: &diagnostics }]), @r#"
-        The plan was not accepted: 1 mistake
-          line 12 EDIT a.rs: FIND matches nothing
-            closest: line 3
-            hint: take the text of line 3
-        "#);
-    }
-
-    #[test]
     fn an_action_that_never_started_says_which_it_is() {
         let outcome = |ending, detail| Outcome::of(ending, detail);
         let (done, skipped) = (outcome(Ending::Success, "created"), outcome(Ending::Skipped, "skipped because you left it out"));
@@ -310,12 +274,6 @@ mod tests {
             Event::Finished { index: 1, outcome: &skipped },
         ];
         assert_eq!(told(None, false, &events), "▶ 1. CREATE a\n  ✓ created\n  - 2. skipped because you left it out\n");
-    }
-
-    #[test]
-    fn a_mistake_of_the_whole_plan_has_no_place() {
-        let found = Diagnostic { line: 0, action: String::new(), message: "it is empty".to_owned(), hint: None };
-        assert_eq!(diagnostic(&found)[0].text(), "  it is empty");
     }
 
     #[test]

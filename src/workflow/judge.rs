@@ -2,12 +2,12 @@
 
 use crate::git::object::TreeId;
 use crate::host::file::Root;
-use crate::plan;
 use crate::plan::Plan;
 use crate::plan::action::Kind;
 use crate::plan::diagnostic::Diagnostic;
-use crate::plan::repair::{Level, Repaired};
-use crate::plan::validate::{Simulation, validate};
+use crate::plan::reading::{self, Reading};
+use crate::plan::repair::Repaired;
+use crate::plan::validate::{Facts, Simulation, validate, validate_changed};
 use crate::session::transition::Caller;
 use crate::session::turn::Turn;
 use crate::text::resource::Resource;
@@ -80,23 +80,23 @@ impl Project {
     /// # Errors
     /// Where the repository cannot be read.
     pub fn judge(&self, text: &str, ground: &Ground<'_>) -> anyhow::Result<Judged> {
-        let repaired = plan::repair::repair(text);
-        let (plan, mut diagnostics) = plan::parse(&repaired.text);
-        if repaired.level >= Level::Doubtful {
-            diagnostics.extend(doubts(&repaired));
-        }
-        let outline = (!diagnostics.is_empty()).then(|| plan::outline(&repaired.text));
-        let mut simulation = self.simulate(&plan, ground)?;
+        let Reading { repaired, plan, mut diagnostics, outline } = reading::read(text);
+        let mut simulation = self.with_facts(ground, &mut |facts| validate(&plan, facts))?;
         simulation.diagnostics.append(&mut diagnostics);
         simulation.diagnostics.sort_by_key(|d| d.line);
         Ok(Judged { repaired, plan, simulation, outline })
     }
 
-    /// Runs a plan in the mind.
+    /// Runs a plan in the mind that the user changed in the review.
     ///
     /// # Errors
     /// As for [`Project::judge`].
     pub fn simulate(&self, plan: &Plan, ground: &Ground<'_>) -> anyhow::Result<Simulation> {
+        self.with_facts(ground, &mut |facts| validate_changed(plan, facts))
+    }
+
+    /// Gives what validation must know to `run`.
+    fn with_facts(&self, ground: &Ground<'_>, run: &mut dyn FnMut(&dyn Facts) -> anyhow::Result<Simulation>) -> anyhow::Result<Simulation> {
         let root = Root::open(self.repository.workdir())?;
         let memos = self.memos(&root)?;
         let artifacts = |resource: &Resource| match resource {
@@ -113,17 +113,6 @@ impl Project {
             caller: ground.caller,
             artifacts: &artifacts,
         };
-        validate(plan, &facts)
+        run(&facts)
     }
-}
-
-/// Returns what is in doubt as mistakes, for the model to write again.
-fn doubts(repaired: &Repaired) -> Vec<Diagnostic> {
-    let hint = "write the plan again; the fence of each block must be longer than any run of its character inside".to_owned();
-    let doubt =
-        |line: usize, message: &str| Diagnostic { line, action: String::new(), message: message.to_owned(), hint: Some(hint.clone()) };
-    if repaired.notes.is_empty() {
-        return vec![doubt(1, "where the code blocks end cannot be told")];
-    }
-    repaired.notes.iter().map(|note| doubt(note.line, &note.message)).collect()
 }

@@ -163,3 +163,36 @@ fn a_question_of_the_model_is_answered_by_the_next_message() {
     assert!(input.contains("Which colour?"), "the question is in the history: {input}");
     assert_eq!(repo.done(&["show", "2", "user_prompt.txt"]), "blue");
 }
+
+#[test]
+fn every_command_tells_a_mistake_in_one_form() {
+    let repo = project();
+    let wrong = plan("Wrong", &[crate::plans::edit("none.txt", "x", "y")]);
+    let expected = "plan.md:13: EDIT none.txt: there is no file `none.txt`\n    hint: a new file is made with CREATE\n";
+    std::fs::write(repo.beside("answer.md"), &wrong).unwrap();
+    repo.teddy(&["plan", "--from", "../answer.md", "-m", "x"]).check(3, &["warning: the plan of turn 1 has 1 mistake:", expected]);
+    repo.teddy(&["execute", "-y", "--no-replan"]).check(3, &[expected]);
+    assert!(
+        repo.done(&["show", "1"]).contains("- line 13: EDIT none.txt: there is no file `none.txt`\n  - **Hint:** "),
+        "the artifact is Markdown"
+    );
+    let alone = TestRepo::new();
+    alone.teddy_reads(&["execute", "-", "-y"], "# T\n").check(3, &["plan.md:1: the plan has no", "no session was started"]);
+}
+
+#[test]
+fn a_mistake_has_one_owner() {
+    let repo = project();
+    let nul = plan("Wrong", &[create("b.txt", "a\0b\n")]);
+    std::fs::write(repo.beside("answer.md"), nul).unwrap();
+    let value = repo.json(&["plan", "--from", "../answer.md", "-m", "x"], 3);
+    assert_eq!(value["diagnostics"].as_array().unwrap().len(), 1, "{value}");
+    let empty = plan("Wrong", &[execute(" "), crate::plans::edit("a.txt", "", "x")]);
+    std::fs::write(repo.beside("answer.md"), empty).unwrap();
+    let value = repo.json(&["plan", "--from", "../answer.md", "-m", "x"], 3);
+    assert_eq!(value["diagnostics"].as_array().unwrap().len(), 2, "{value}");
+    std::fs::write(repo.beside("answer.md"), "Sorry, that cannot be done.\n").unwrap();
+    let value = repo.json(&["plan", "--from", "../answer.md", "-m", "x"], 3);
+    let messages: Vec<&str> = value["diagnostics"].as_array().unwrap().iter().map(|d| d["message"].as_str().unwrap()).collect();
+    assert_eq!(messages, ["the plan has no level 1 heading", "the plan has no `## Rationale`", "the plan has no `## Action Plan`"]);
+}

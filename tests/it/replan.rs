@@ -117,3 +117,43 @@ fn a_file_that_the_model_had_wrong_is_before_it_the_next_time() {
     repo.teddy_reads(&["execute", "-", "-y"], unseen).check(3, &["`b.txt` is in no context list"]);
     assert_eq!(repo.done(&["show", "1", "next/turn.context"]), "a.txt\nb.txt\n");
 }
+
+#[test]
+fn the_faulty_plan_goes_back_in_a_fence_that_is_longer_than_any_inside() {
+    let repo = project();
+    let content = "``````\nx\n``````\n";
+    let faulty = plan(
+        "Fences",
+        &[
+            edit("a.txt", "nine", "9"),
+            create("b.md", content).replace("````text", "```````text").replace("x\n``````\n````\n", "x\n``````\n```````\n"),
+        ],
+    );
+    repo.reply(&faulty).reply(&plan("Better", &[edit("a.txt", "two", "2")]));
+    repo.teddy(&["plan", "-m", "x"]).check(3, &["FIND is not in `a.txt`"]);
+    repo.teddy(&["execute", "-y"]).check(3, &["wrote another plan"]);
+    let feedback = repo.git(&["show", "refs/teddy/drafts/demo:user_prompt.txt"]);
+    assert!(feedback.ends_with(&format!("## Original Faulty Plan:\n````````markdown\n{faulty}````````")), "{feedback}");
+    assert!(feedback.contains("## Correct Actions:\n\nRepeat these as they are.\n\n- CREATE b.md\n"), "{feedback}");
+}
+
+#[test]
+fn a_smaller_limit_ends_the_loop_sooner() {
+    let repo = project();
+    repo.reply(&wrong("three")).reply(&wrong("four")).reply(&plan("Never", &[create("x", "x\n")]));
+    repo.teddy(&["plan", "-m", "x"]);
+    repo.teddy(&["-c", "replan.max=1", "execute", "-y"]).check(3, &["wrote another plan"]);
+    repo.teddy(&["-c", "replan.max=1", "execute", "-y"]).check(3, &["2 plans in a row were rejected"]);
+}
+
+#[test]
+fn a_plan_whose_fences_are_in_doubt_goes_back_with_the_lines() {
+    let repo = project();
+    let doubtful = plan("Doubt", &["### `CREATE`\n- **File Path:** [n.md](/n.md)\n```markdown\nbegin with\n```\nend so\n```\n".to_owned()]);
+    repo.reply(&doubtful).reply(&plan("Better", &[create("n.md", "n\n")]));
+    repo.teddy(&["plan", "-m", "x"]).check(3, &["plan.md:", "the fences can be read in two ways"]);
+    repo.teddy(&["execute", "-y"]).check(3, &["wrote another plan"]);
+    assert!(repo.git(&["show", "refs/teddy/drafts/demo:user_prompt.txt"]).contains("the fences can be read in two ways"));
+    repo.done(&["execute", "-y"]);
+    assert_eq!(repo.read("n.md"), "n\n");
+}

@@ -6,6 +6,7 @@
 //! takes for something else. The rules P1-P24 are those of `docs/formats/plan.md`.
 
 mod check;
+mod limit;
 mod region;
 mod section;
 
@@ -19,7 +20,8 @@ use super::action::heading::{self, Section};
 use super::action::{Action, ROWS};
 use super::diagnostic::{Diagnostic, quote};
 use crate::text::lines::Lines;
-use crate::text::markdown::{self, Block, MAX_NESTING, Node};
+use crate::text::markdown::{self, Block, Node};
+pub use limit::over_limit;
 use region::Region;
 
 /// The largest plan that is read, in bytes (P22).
@@ -32,9 +34,8 @@ pub const MAX_MISTAKES: usize = 200;
 /// Reads a plan.
 pub fn parse(text: &str) -> (Plan, Vec<Diagnostic>) {
     let mut plan = Plan::default();
-    if text.len() > MAX_PLAN {
-        let message = format!("the plan has {} bytes; at most {MAX_PLAN} are read", text.len());
-        return (plan, vec![Diagnostic::new(1, message).hint("write a shorter plan, over several turns")]);
+    if let Some(limit) = over_limit(text) {
+        return (plan, vec![limit]);
     }
     let text = normal(text);
     if text.trim().is_empty() {
@@ -42,12 +43,10 @@ pub fn parse(text: &str) -> (Plan, Vec<Diagnostic>) {
     }
     let document = markdown::read(&text);
     let lines = Lines::new(&text);
-    let limit = limits(&document);
+    let limit = limit::structure(&document);
     let regions = region::split(&lines, &document.blocks);
     let actions = regions.iter().filter(|r| matches!(r.border, Some(Border::Action(_)))).count();
-    let too_many = (actions > MAX_ACTIONS)
-        .then(|| Diagnostic::new(1, format!("the plan has {actions} actions; at most {MAX_ACTIONS} are read")).hint("write several plans"));
-    if let Some(wrong) = limit.or(too_many) {
+    if let Some(wrong) = limit.or(limit::actions(actions)) {
         return (plan, vec![wrong]);
     }
     let mut reader = Reader { lines: &lines, blocks: &document.blocks, found: Vec::new(), labels: Vec::new(), section: None };
@@ -65,25 +64,17 @@ pub fn parse(text: &str) -> (Plan, Vec<Diagnostic>) {
     (plan, reader.finish())
 }
 
-/// Returns a plan's text without a byte order mark, and with LF if all of its lines end with CRLF (P2).
+/// Returns a plan's text without a byte order mark, and with LF if all of its lines end with CRLF, or all with CR (P2).
 pub fn normal(text: &str) -> Cow<'_, str> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let pairs = text.matches("\r\n").count();
     if pairs > 0 && pairs == text.matches('\n').count() && pairs == text.matches('\r').count() {
         return Cow::Owned(text.replace("\r\n", "\n"));
     }
-    Cow::Borrowed(text)
-}
-
-/// Says whether a document is too deep or takes too long (P22).
-fn limits(document: &markdown::Document) -> Option<Diagnostic> {
-    if document.abandoned {
-        return Some(Diagnostic::new(1, "reading the plan's Markdown took too long").hint("write plain blocks, nested less"));
+    if !text.contains('\n') && text.contains('\r') {
+        return Cow::Owned(text.replace('\r', "\n"));
     }
-    (document.depth > MAX_NESTING).then(|| {
-        let message = format!("lists or quotations are nested {} deep; at most {MAX_NESTING} are read", document.depth);
-        Diagnostic::new(1, message).hint("put such text into a code block")
-    })
+    Cow::Borrowed(text)
 }
 
 /// Reads region by region.

@@ -8,15 +8,7 @@ use crate::text::visible::visible;
 
 /// Judges a CREATE and makes its file.
 pub(super) fn check(judge: &mut Judge<'_>, action: &Action, create: &Create) -> anyhow::Result<()> {
-    let path = visible(create.path.as_str());
     let found = judge.world.look(&create.path)?;
-    if create.content.contains('\0') {
-        judge.refuse(
-            action,
-            action.line,
-            Mistake::new(format!("the content of `{path}` has a NUL character"), "write binary files with EXECUTE"),
-        );
-    }
     if let Some(mistake) = in_the_way(judge, create, &found) {
         judge.miss(action, action.line, mistake);
     }

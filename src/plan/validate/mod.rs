@@ -15,6 +15,7 @@ mod create;
 pub(super) mod edit;
 mod hand_over;
 mod memo;
+mod nul;
 mod resource;
 mod twin;
 mod world;
@@ -113,7 +114,7 @@ impl Simulation {
     }
 }
 
-/// Runs a plan in the mind.
+/// Runs a plan in the mind, as it was parsed: what the parser refuses is not looked for again.
 ///
 /// # Errors
 /// Where the snapshot cannot be read. A wrong plan is no error: its mistakes are in the result.
@@ -126,6 +127,17 @@ pub fn validate(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<Simulation> {
     }
     hand_over::check_order(&mut judge);
     let mut simulation = judge.simulation;
+    simulation.diagnostics.sort_by_key(|d| d.line);
+    Ok(simulation)
+}
+
+/// Runs a plan in the mind that no parser has read in this shape, because a person changed it.
+///
+/// # Errors
+/// As for [`validate`].
+pub fn validate_changed(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<Simulation> {
+    let mut simulation = validate(plan, facts)?;
+    nul::check(plan, &mut simulation);
     simulation.diagnostics.sort_by_key(|d| d.line);
     Ok(simulation)
 }

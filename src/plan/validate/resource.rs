@@ -7,6 +7,9 @@ use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
 use crate::text::visible::visible;
 
+/// What is said where nothing is named like what is missing.
+const UNKNOWN: &str = "the structure of the project in the input lists what there is";
+
 /// Judges a READ. Whether a page can be fetched shows when it is.
 pub(super) fn check_read(judge: &mut Judge<'_>, action: &Action, resource: &Resource) -> anyhow::Result<()> {
     check_there(judge, action, resource)
@@ -39,8 +42,8 @@ fn absent(judge: &Judge<'_>, path: &RepoPath) -> anyhow::Result<Option<Mistake>>
         Found::Absent => {
             let names = judge.world.names_like(path)?;
             let names: Vec<String> = names.iter().map(|name| format!("`{}`", visible(name))).collect();
-            let hint = (!names.is_empty()).then(|| format!("there is {}", names.join(" and ")));
-            Some(Mistake { message: format!("there is no file `{shown}`"), hint })
+            let hint = if names.is_empty() { UNKNOWN.to_owned() } else { format!("there is {}", names.join(" and ")) };
+            Some(Mistake::new(format!("there is no file `{shown}`"), hint))
         }
         Found::Other(_) | Found::Below(..) => {
             Some(Mistake::new(format!("`{shown}` {}", found.obstacle().unwrap_or_default()), "name the file itself"))

@@ -12,6 +12,7 @@ use anyhow::Context as _;
 use crate::git::object::CommitId;
 use crate::plan::Plan;
 use crate::plan::diagnostic::Diagnostic;
+use crate::plan::reading;
 use crate::plan::run::{Effect, Outcome};
 use crate::session::artifact;
 use crate::session::meta::Status;
@@ -149,8 +150,7 @@ pub struct ForeignPlan(pub SessionName);
 
 /// Begins a session for a plan from elsewhere, if the plan is one.
 fn begin(project: &mut Project, text: &str, user: &mut dyn User) -> anyhow::Result<Result<SessionName, Box<Executed>>> {
-    let repaired = crate::plan::repair::repair(text);
-    let (plan, diagnostics) = crate::plan::parse(&repaired.text);
+    let reading::Reading { plan, diagnostics, .. } = reading::read(text);
     if !diagnostics.is_empty() {
         return Ok(Err(Box::new(Executed { plan, diagnostics, status: Some(Status::Rejected), ..Executed::default() })));
     }
@@ -163,7 +163,7 @@ fn begin(project: &mut Project, text: &str, user: &mut dyn User) -> anyhow::Resu
 
 /// Makes a plan from elsewhere the plan of the turn in progress, and judges it.
 fn adopt<'a>(project: &Project, start: Start<'a>, text: &str, user: &mut dyn User) -> anyhow::Result<Case<'a>> {
-    let (plan, _) = crate::plan::parse(&crate::plan::repair::repair(text).text);
+    let plan = reading::read(text).plan;
     let mut case = judged_case(project, start, Reading { text, plan: &plan }, user)?;
     case.draft.meta.started = Some(crate::host::clock::stamp());
     case.draft.artifacts.remove(artifact::INPUT);

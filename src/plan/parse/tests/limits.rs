@@ -70,7 +70,7 @@ fn p21_nul_is_wrong() {
 #[test]
 fn p22_limits_are_one_clear_mistake() {
     check_plan(&"x".repeat(MAX_PLAN + 1), &["1 the plan has 16777217 bytes; at most 16777216 are read"]);
-    check_plan(&format!("{HEAD}{}", "### READ\n- Resource: a\n".repeat(2001)), &["1 the plan has 2001 actions; at most 2000 are read"]);
+    check_plan(&format!("{HEAD}{}", "### READ\n- Resource: a\n".repeat(2001)), &["1 the plan has over 2000 actions"]);
     for text in ["> ".repeat(100_000), "- ".repeat(100_000), "[".repeat(100_000), "*a ".repeat(50_000), "#".repeat(100_000)] {
         assert!(!parse(&text).1.is_empty());
     }
@@ -104,11 +104,12 @@ fn p22_a_flood_of_mistakes_is_cut_and_costs_no_time() {
 }
 
 #[test]
-fn a_large_plan_is_read_in_a_second() {
+fn pp38_a_plan_of_forty_actions_and_two_megabytes_is_read_soon() {
     let content = "let x = \"some line of code\";\n".repeat(1800);
     let text = format!("{HEAD}{}", format!("{CREATE}````rust\n{content}````\n\n").repeat(40));
     let started = std::time::Instant::now();
     let (plan, wrong) = parse(&text);
     assert_eq!((plan.actions.len(), wrong.len(), text.len() > 2_000_000), (40, 0, true));
-    assert!(started.elapsed().as_secs_f64() < 1.0, "{:?}", started.elapsed());
+    // Less than a second where it is optimised and the machine is not busy.
+    assert!(started.elapsed().as_secs_f64() < 4.0, "{:?}", started.elapsed());
 }

@@ -1,7 +1,7 @@
 //! The rules of `docs/formats/plan.md`, each with the spellings that models use.
 
 use super::*;
-use crate::plan::action::Kind;
+use crate::plan::samples::say;
 
 /// A plan's beginning, down to the first action.
 const HEAD: &str =
@@ -22,35 +22,13 @@ fn check_plan(text: &str, expected: &[&str]) {
     assert_eq!(found, expected, "for {text:?}");
 }
 
-/// Says what an action is, in one line.
-fn say(kind: &Kind) -> String {
-    let list = |items: &[crate::text::resource::Resource]| items.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
-    match kind {
-        Kind::Create(c) => format!("CREATE {} {:?} {}{}", c.path, c.content, c.language, if c.overwrite { "!" } else { "" }),
-        Kind::Read(r) => format!("READ {}", r.resource),
-        Kind::Prune(p) => format!("PRUNE {}", p.resource),
-        Kind::Edit(e) => {
-            format!("EDIT {} {:?}", e.path, e.pairs.iter().map(|p| (p.find.as_str(), p.replace.as_str())).collect::<Vec<_>>())
-        }
-        Kind::Execute(e) => {
-            let cwd = e.cwd.as_ref().map(|c| format!(" in {c}")).unwrap_or_default();
-            let env: String = e.env.iter().map(|(k, v)| format!(" {k}={v}")).collect();
-            let limit = e.timeout.map(|t| format!(" {}s", t.as_secs())).unwrap_or_default();
-            format!("EXECUTE {:?}{cwd}{env}{limit}{}", e.command, if e.allow_failure { " may fail" } else { "" })
-        }
-        Kind::Research(r) => format!("RESEARCH {:?}", r.queries),
-        Kind::ChatWithUser(c) => format!("CHAT {:?}", c.message),
-        Kind::Invoke(i) => format!("INVOKE {} [{}] {:?}", i.agent, list(&i.resources), i.message),
-        Kind::Conclude(c) => format!("CONCLUDE [{}] {:?}", list(&c.resources), c.message),
-    }
-}
-
 /// A CREATE's heading and list.
 const CREATE: &str = "### `CREATE`\n- **File Path:** [a](/a)\n- **Description:** d\n";
 /// An EDIT's heading and list.
 const EDIT: &str = "### `EDIT`\n- **File Path:** [a](/a)\n- **Description:** d\n";
 
 mod actions;
+mod cases;
 mod limits;
 
 #[test]
@@ -93,6 +71,7 @@ fn p2_a_byte_order_mark_and_crlf_throughout_are_transport() {
     let (plain, wrong) = parse(&text);
     assert_eq!(wrong, []);
     assert_eq!(parse(&text.replace('\n', "\r\n")), (plain.clone(), vec![]));
+    assert_eq!(parse(&text.replace('\n', "\r")), (plain.clone(), vec![]));
     assert_eq!(parse(&format!("\u{feff}{text}")), (plain, vec![]));
 }
 

@@ -1,0 +1,110 @@
+//! A reply, read: held against the limits, repaired, parsed, outlined.
+//!
+//! Each mistake has one owner, so that none is said twice. A limit (P22) is looked at first, and nothing after
+//! it; where a block ends is repair's to doubt; everything else that the text shows is the parser's. What only the
+//! project shows is left to validation, which looks at nothing that the parser refuses.
+
+use super::diagnostic::Diagnostic;
+use super::repair::{Level, Note, Repaired, repair};
+use super::{Plan, outline, parse};
+
+/// A reply as it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reading {
+    /// Its text, and what repair did.
+    pub repaired: Repaired,
+    /// The plan.
+    pub plan: Plan,
+    /// Every mistake that the text shows, by line.
+    pub diagnostics: Vec<Diagnostic>,
+    /// How it was read, where its structure is at fault.
+    pub outline: Option<String>,
+}
+
+/// Reads a reply. Never fails: a wrong plan is a value.
+pub fn read(reply: &str) -> Reading {
+    if let Some(limit) = parse::over_limit(reply) {
+        let note = Note { line: limit.line, message: limit.message.clone() };
+        let repaired = Repaired { text: reply.to_owned(), level: Level::Hopeless, notes: vec![note] };
+        return Reading { repaired, plan: Plan::default(), diagnostics: vec![limit], outline: None };
+    }
+    let repaired = repair(reply);
+    let (plan, mut diagnostics) = parse::parse(&repaired.text);
+    if is_to_be_said(&repaired, &diagnostics) {
+        diagnostics.extend(doubts(&repaired));
+        diagnostics.sort_by_key(|wrong| wrong.line);
+    }
+    let outline = (!diagnostics.is_empty()).then(|| outline(&repaired.text));
+    Reading { repaired, plan, diagnostics, outline }
+}
+
+/// Returns whether repair's notes are mistakes of their own: where it gave up, the parser says better what is wrong,
+/// if it finds anything.
+fn is_to_be_said(repaired: &Repaired, found: &[Diagnostic]) -> bool {
+    match repaired.level {
+        Level::Clean | Level::Refenced | Level::Repaired => false,
+        Level::Doubtful => true,
+        Level::Hopeless => found.is_empty(),
+    }
+}
+
+/// Returns what is in doubt as mistakes, for the model to write again.
+fn doubts(repaired: &Repaired) -> Vec<Diagnostic> {
+    let hint = "write the plan again; the fence of each block must be longer than any run of its character inside";
+    let doubt = |line: usize, message: &str| Diagnostic::new(line, message).hint(hint);
+    if repaired.notes.is_empty() {
+        return vec![doubt(1, "where the code blocks end cannot be told")];
+    }
+    repaired.notes.iter().map(|note| doubt(note.line, &note.message)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Compares what is wrong with a reply.
+    fn check(reply: &str, expected: &[&str]) {
+        let found: Vec<String> = read(reply).diagnostics.iter().map(|wrong| format!("{} {}", wrong.line, wrong.message)).collect();
+        assert_eq!(found, expected);
+    }
+
+    /// What stands above the actions.
+    const HEAD: &str = "# T\n\n## Rationale\n````\nr\n````\n\n## Action Plan\n\n";
+
+    #[test]
+    fn p22_a_limit_is_the_only_mistake_and_nothing_is_read_after_it() {
+        let action = "### READ\n- Resource: a\n";
+        let many = format!("{HEAD}{}", action.repeat(2001));
+        check(&many, &["1 the plan has over 2000 actions"]);
+        let reading = read(&many);
+        assert_eq!((reading.repaired.text == many, reading.repaired.level, reading.outline), (true, Level::Hopeless, None));
+        let shown = format!("{HEAD}### CREATE\n- File Path: a\n````md\n{}````\n", action.repeat(2001));
+        check(&shown, &[]);
+    }
+
+    #[test]
+    fn p22_a_hundred_thousand_actions_are_refused_at_once() {
+        let many = format!("{HEAD}{}", "### `EXECUTE`\n- **Description:** d\n```sh\ntrue\n```\n".repeat(100_000));
+        let started = std::time::Instant::now();
+        check(&many, &["1 the plan has over 2000 actions"]);
+        assert!(started.elapsed().as_secs_f64() < 3.0, "{:?}", started.elapsed());
+    }
+
+    #[test]
+    fn a_reply_that_is_no_plan_is_told_so_by_the_parser_alone() {
+        check(
+            "Sorry, I cannot help.\n",
+            &["1 the plan has no level 1 heading", "1 the plan has no `## Rationale`", "1 the plan has no `## Action Plan`"],
+        );
+        let unclosed = format!("{HEAD}### EDIT\n- File Path: a\n\n`FIND:` ```py\na\n```\n`REPLACE:`\n```\nb\n```\n");
+        let found = read(&unclosed);
+        assert_eq!(found.repaired.level, Level::Hopeless);
+        assert!(!found.diagnostics.is_empty() && found.diagnostics.iter().all(|wrong| !wrong.message.contains("grammar")), "{found:?}");
+    }
+
+    #[test]
+    fn what_is_in_doubt_is_a_mistake_though_the_parser_reads_it() {
+        let doubtful = format!("{HEAD}### CREATE\n- File Path: a.md\n```markdown\nbegin with\n```\nend so\n```\n");
+        assert!(read(&doubtful).diagnostics.iter().any(|wrong| wrong.message.contains("can be read in two ways")));
+    }
+}

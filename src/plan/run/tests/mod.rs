@@ -1,0 +1,165 @@
+//! Plans run in a folder of their own, with commands, pages and searches that are made up.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+
+use super::*;
+use crate::host::shell::{Captured, End, Finished};
+use crate::plan::action::chat_with_user::ChatWithUser;
+use crate::plan::action::conclude::Conclude;
+use crate::plan::action::create::Create;
+use crate::plan::action::edit::{Edit, Pair};
+use crate::plan::action::invoke::Invoke;
+use crate::plan::action::prune::Prune;
+use crate::plan::action::read::Read;
+use crate::plan::action::research::Research;
+
+/// A worktree and the world around it.
+struct World {
+    /// The folder; removed at the end.
+    folder: tempfile::TempDir,
+    /// What happened, a line each.
+    log: Vec<String>,
+    /// The user asked to stop.
+    stop: bool,
+}
+
+impl World {
+    /// Returns a worktree with a few files.
+    fn new() -> World {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let world = World { folder, log: Vec::new(), stop: false };
+        world.put("src/a.rs", b"one\ntwo\nthree\n");
+        world.put("bin.dat", b"a\0b");
+        world.put("empty.txt", b"");
+        world
+    }
+
+    /// Writes a file.
+    fn put(&self, name: &str, bytes: &[u8]) {
+        let path = self.folder.path().join(name);
+        fs::create_dir_all(path.parent().expect("a file has a folder")).expect("the folder can be made");
+        fs::write(path, bytes).expect("the file can be written");
+    }
+
+    /// Returns what a file says; nothing if there is none.
+    fn get(&self, name: &str) -> Option<String> {
+        fs::read(self.folder.path().join(name)).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Runs actions, all of them but those that are not chosen.
+    fn run(&mut self, kinds: Vec<Kind>, left_out: &[usize]) -> Ran {
+        let action = |(n, kind)| Action { line: n + 1, fields: Vec::new(), kind };
+        let plan = Plan { actions: kinds.into_iter().enumerate().map(action).collect(), ..Plan::default() };
+        let chosen: Vec<bool> = (0..plan.actions.len()).map(|n| !left_out.contains(&n)).collect();
+        let root = Root::open(self.folder.path()).expect("the folder can be opened");
+        run(&plan, &chosen, &mut Stage { root: &root, tools: self })
+    }
+
+    /// Compares how each action ended.
+    fn check(&mut self, kinds: Vec<Kind>, expected: &[&str]) -> Ran {
+        let ran = self.run(kinds, &[]);
+        assert_eq!(said(&ran), expected);
+        ran
+    }
+}
+
+/// Returns how each action ended, as `Ending: detail`.
+fn said(ran: &Ran) -> Vec<String> {
+    ran.outcomes.iter().map(|o| format!("{:?}: {}", o.ending, o.detail)).collect()
+}
+
+impl Tools for World {
+    /// `exit 3`, `write <file> <text>`, `stop`, `sleep`; anything else succeeds.
+    fn execute(&mut self, execute: &Execute) -> io::Result<Finished> {
+        let words: Vec<&str> = execute.command.split_whitespace().collect();
+        let end = match words.as_slice() {
+            ["exit", code] => End::Exited(code.parse().expect("a number")),
+            ["sleep"] => End::TimedOut(Duration::from_secs(2)),
+            ["kill"] => End::Signaled(9),
+            ["nothing"] => return Err(io::Error::other("no temporary file")),
+            ["stop"] => {
+                self.stop = true;
+                End::Interrupted
+            }
+            ["write", file, text] => {
+                self.put(file, format!("{text}\n").as_bytes());
+                End::Exited(0)
+            }
+            _ => End::Exited(0),
+        };
+        let output = Captured { head: execute.command.clone().into_bytes(), tail: Vec::new(), lost: 0 };
+        Ok(Finished { end, output, duration: Duration::ZERO, hint: None })
+    }
+
+    fn fetch(&mut self, url: &str) -> Result<(), String> {
+        if url.contains("bad") { Err("the server says 403".to_owned()) } else { Ok(()) }
+    }
+
+    fn search(&mut self, query: &str) -> Result<String, String> {
+        if query.contains("bad") { Err("no answer".to_owned()) } else { Ok(format!("- about {query}")) }
+    }
+
+    fn has_artifact(&self, artifact: &Artifact) -> bool {
+        artifact.turn == 1
+    }
+
+    fn interrupted(&self) -> bool {
+        self.stop
+    }
+
+    fn started(&mut self, index: usize, action: &Action) {
+        self.log.push(format!("{index} {}", action.kind.name()));
+    }
+
+    fn finished(&mut self, index: usize, outcome: &Outcome) {
+        self.log.push(format!("{index} {:?}", outcome.ending));
+    }
+}
+
+/// Returns a path.
+fn path(text: &str) -> RepoPath {
+    RepoPath::parse(text).expect("the tests name plain paths")
+}
+
+/// Returns a CREATE.
+fn create(to: &str, content: &str) -> Create {
+    Create { path: path(to), content: content.to_owned(), language: String::new(), overwrite: false }
+}
+
+/// Returns an EDIT.
+fn edit(to: &str, pairs: &[(&str, &str)]) -> Kind {
+    let pair = |(find, replace): &(&str, &str)| Pair {
+        line: 1,
+        find: (*find).to_owned(),
+        replace: (*replace).to_owned(),
+        language: String::new(),
+    };
+    Kind::Edit(Edit { path: path(to), pairs: pairs.iter().map(pair).collect() })
+}
+
+/// Returns a command.
+fn command(text: &str) -> Execute {
+    Execute {
+        command: text.to_owned(),
+        language: String::new(),
+        cwd: None,
+        env: Vec::new(),
+        expected_outcome: String::new(),
+        allow_failure: false,
+        timeout: None,
+    }
+}
+
+/// Returns an EXECUTE.
+fn execute(text: &str) -> Kind {
+    Kind::Execute(command(text))
+}
+
+/// Returns a READ.
+fn read(what: &str) -> Kind {
+    Kind::Read(Read { resource: Resource::parse(what).expect("a plain resource") })
+}
+
+mod files;
+mod flow;

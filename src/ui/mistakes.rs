@@ -1,0 +1,72 @@
+//! Mistakes of a plan for a person: one form, as compilers have it, wherever they are told.
+//!
+//! `plan.md:12: EDIT src/a.rs: what is wrong`, the further lines of the message and what would be right indented
+//! below. The Markdown form of a report is for the artifact alone.
+
+use super::style::{Line, Tone};
+use crate::plan::diagnostic::Diagnostic;
+use crate::session::artifact;
+use crate::text::counted;
+
+/// Returns every mistake of a plan that was not accepted.
+pub fn rejected(diagnostics: &[Diagnostic]) -> Vec<Line> {
+    let heading = format!("The plan was not accepted: {}", counted(diagnostics.len(), "mistake"));
+    std::iter::once(Line::of(Tone::Warning, &heading)).chain(listed(diagnostics)).collect()
+}
+
+/// Returns mistakes one below the other.
+pub fn listed(diagnostics: &[Diagnostic]) -> Vec<Line> {
+    diagnostics.iter().flat_map(diagnostic).collect()
+}
+
+/// Returns one mistake.
+pub fn diagnostic(diagnostic: &Diagnostic) -> Vec<Line> {
+    let line = if diagnostic.line > 0 { format!(":{}", diagnostic.line) } else { String::new() };
+    let action = if diagnostic.action.is_empty() { String::new() } else { format!(" {}:", diagnostic.action) };
+    let place = format!("{}{line}:{action} ", artifact::PLAN);
+    let mut message = diagnostic.message.lines();
+    let first = Line::of(Tone::Accent, &place).with(Tone::Plain, message.next().unwrap_or_default());
+    let more = message.map(|line| Line::of(Tone::Faint, &format!("    {line}")));
+    let hint = diagnostic.hint.iter().flat_map(|hint| hint.lines()).map(|line| Line::of(Tone::Added, &format!("    hint: {line}")));
+    std::iter::once(first).chain(more).chain(hint).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Compares how mistakes are told.
+    fn check(diagnostics: &[Diagnostic], expected: &str) {
+        let lines: Vec<String> = rejected(diagnostics).iter().map(Line::text).collect();
+        assert_eq!(lines.join("\n"), expected);
+    }
+
+    #[test]
+    fn a_mistake_is_told_as_a_compiler_tells_it() {
+        let found = Diagnostic {
+            line: 12,
+            action: "EDIT a.rs".to_owned(),
+            message: "FIND matches nothing\nclosest: line 3".to_owned(),
+            hint: Some("take the text of line 3".to_owned()),
+        };
+        let plain = Diagnostic::new(3, "a second level 1 heading");
+        check(
+            &[plain, found],
+            "The plan was not accepted: 2 mistakes
+plan.md:3: a second level 1 heading
+plan.md:12: EDIT a.rs: FIND matches nothing
+    closest: line 3
+    hint: take the text of line 3",
+        );
+    }
+
+    #[test]
+    fn a_mistake_of_the_whole_plan_has_no_line() {
+        check(&[Diagnostic::new(0, "it is empty")], "The plan was not accepted: 1 mistake\nplan.md: it is empty");
+    }
+
+    #[test]
+    fn what_deceives_is_visible() {
+        check(&[Diagnostic::new(1, "a\u{202e}b")], "The plan was not accepted: 1 mistake\nplan.md:1: a\\u{202e}b");
+    }
+}
