@@ -27,6 +27,24 @@ pub fn visible_block(text: &str) -> Cow<'_, str> {
     show(text, Shape::Block)
 }
 
+/// Returns a text that a program reads too: as [`visible_block`], but blanks, tabs and CRLF stay as they are.
+pub fn visible_text(text: &str) -> Cow<'_, str> {
+    let hidden = |c: char| !matches!(c, '\n' | '\t') && is_deceptive(c);
+    if !text.contains(hidden) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            '\r' if rest.peek() == Some(&'\n') => out.push(c),
+            c if hidden(c) => write!(out, "\\u{{{:x}}}", u32::from(c)).expect("writing to a string cannot fail"),
+            c => out.push(c),
+        }
+    }
+    Cow::Owned(out)
+}
+
 /// Returns a command's output for several lines: as [`visible_block`], with each byte that is not
 /// UTF-8 as `\xff`.
 pub fn visible_bytes(bytes: &[u8]) -> String {

@@ -3,6 +3,7 @@
 //! Pure. No file contents stand in it: they are in the next turn's input.
 
 pub mod action;
+pub mod read;
 
 use std::fmt::Write as _;
 
@@ -13,7 +14,7 @@ use crate::plan::memo::{Change, Verb};
 use crate::plan::repair::Note;
 use crate::plan::run::{Ending, Outcome};
 use crate::text::fence::fence_for;
-use crate::text::visible::visible;
+use crate::text::visible::{visible, visible_text};
 
 /// What a report says.
 #[derive(Debug, Clone, Copy)]
@@ -166,8 +167,9 @@ pub fn errors(diagnostics: &[Diagnostic]) -> String {
     for diagnostic in diagnostics {
         let place = if diagnostic.action.is_empty() { String::new() } else { format!("{}: ", visible(&diagnostic.action)) };
         let mut lines = diagnostic.message.lines();
-        writeln!(text, "- line {}: {place}{}", diagnostic.line, lines.next().unwrap_or_default()).expect("writing to a string");
-        let rest: Vec<&str> = lines.collect();
+        let first = visible(lines.next().unwrap_or_default());
+        writeln!(text, "- line {}: {place}{first}", diagnostic.line).expect("writing to a string");
+        let rest: Vec<_> = lines.map(visible_text).collect();
         if !rest.is_empty() {
             let rest = format!("{}\n", rest.join("\n"));
             let fence = fence_for(&rest, 4);
@@ -175,7 +177,7 @@ pub fn errors(diagnostics: &[Diagnostic]) -> String {
             write!(text, "\n  {fence}text\n{indented}  {fence}\n").expect("writing to a string");
         }
         if let Some(hint) = &diagnostic.hint {
-            writeln!(text, "  - **Hint:** {hint}").expect("writing to a string");
+            writeln!(text, "  - **Hint:** {}", visible(hint)).expect("writing to a string");
         }
     }
     text
@@ -186,9 +188,10 @@ fn item(text: &mut String, key: &str, value: &str) {
     writeln!(text, "- **{key}:** {value}").expect("writing to a string");
 }
 
-/// Writes a block whose fence is longer than any run inside, and at least four.
+/// Writes a block whose fence is longer than any run inside, and at least four; what deceives is made visible.
 fn block(text: &mut String, language: &str, content: &str) {
-    let fence = fence_for(content, 4);
+    let content = visible_text(content);
+    let fence = fence_for(&content, 4);
     let end = if content.is_empty() || content.ends_with('\n') { "" } else { "\n" };
     write!(text, "{fence}{language}\n{content}{end}{fence}\n").expect("writing to a string");
 }

@@ -1,0 +1,186 @@
+//! A report is read as what was written, whatever plans, people and commands put into it.
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::plan::action::Kind;
+use crate::plan::diagnostic::Diagnostic;
+use crate::plan::memo::Change;
+use crate::plan::repair::Note;
+use crate::plan::run::{Ending, Outcome};
+use crate::plan::samples;
+use crate::plan::{Plan, action};
+use crate::session::meta::Status;
+use crate::session::report::Report;
+use crate::text::visible::{visible, visible_text};
+
+/// What a report is made of.
+#[derive(Debug)]
+struct Turn {
+    /// The plan.
+    plan: Plan,
+    /// What came of it; empty where it was rejected.
+    outcomes: Vec<Outcome>,
+    /// The user's words, and everything else that is free text.
+    words: String,
+    /// Which memos were applied.
+    memos: Vec<bool>,
+    /// The memos as they were proposed.
+    proposed: Vec<Change>,
+}
+
+/// Texts with what a block, a list or a screen could take for its own.
+fn hostile() -> impl Strategy<Value = String> {
+    (samples::content(), proptest::sample::select(vec!["", "\0", "\u{1b}[31m", "\r", "\u{202e}", "\r\n```\r\n", "````\n", "# x\n"]))
+        .prop_map(|(text, end)| text + end)
+}
+
+/// Outcomes.
+fn outcome() -> impl Strategy<Value = Outcome> {
+    let ending = prop_oneof![Just(Ending::Success), Just(Ending::Failure), Just(Ending::Skipped)];
+    (ending, hostile(), hostile(), proptest::option::of(-1..256)).prop_map(|(ending, detail, output, exit_code)| Outcome {
+        duration: Duration::from_millis(7),
+        exit_code,
+        output: output.into_bytes(),
+        ..Outcome::of(ending, detail)
+    })
+}
+
+/// Turns: executed, or rejected and so without outcomes.
+fn turn() -> impl Strategy<Value = Turn> {
+    (samples::plan(), proptest::collection::vec(outcome(), 4), hostile(), any::<bool>()).prop_map(|(plan, mut outcomes, words, ran)| {
+        outcomes.truncate(if ran { plan.actions.len() } else { 0 });
+        let memos = plan.memos.iter().enumerate().map(|(n, _)| n % 2 == 0).collect();
+        let mut proposed = plan.memos.clone();
+        proposed.iter_mut().take(1).for_each(|memo| memo.text.push_str(" ` and more"));
+        Turn { plan, outcomes, words, memos, proposed }
+    })
+}
+
+/// Writes a turn's report.
+fn written(turn: &Turn) -> String {
+    let wrong = [Diagnostic::new(3, turn.words.clone()).hint(turn.words.clone())];
+    Report {
+        plan_name: ".teddy/demo/01/plan.md",
+        status: if turn.outcomes.is_empty() { Status::Rejected } else { Status::Executed },
+        started: "2026-01-02T03:04:05Z",
+        ended: "2026-01-02T03:04:06Z",
+        user_prompt: &turn.words,
+        plan: &turn.plan,
+        outcomes: &turn.outcomes,
+        memos: &turn.memos,
+        proposed_memos: &turn.proposed,
+        modifications: &[(0, turn.words.clone())],
+        repairs: &[Note { line: 1, message: turn.words.clone() }],
+        diagnostics: if turn.outcomes.is_empty() { &wrong } else { &[] },
+        outline: Some(&turn.words),
+        overlaps: std::slice::from_ref(&turn.words),
+        not_captured: &[],
+        repository_changes: std::slice::from_ref(&turn.words),
+        output_limit: 1000,
+    }
+    .render()
+}
+
+/// Returns a text as a block holds it.
+fn block(caption: &str, language: &str, content: &str) -> CodeBlock {
+    let mut content = visible_text(content).into_owned();
+    if !content.is_empty() && !content.ends_with('\n') {
+        content.push('\n');
+    }
+    CodeBlock { caption: caption.to_owned(), language: language.to_owned(), content }
+}
+
+/// Returns the blocks that an action's report has.
+fn blocks(action: &action::Action, outcome: Option<&Outcome>) -> Vec<CodeBlock> {
+    let Some(outcome) = outcome else { return Vec::new() };
+    let mut found = match &action.kind {
+        Kind::Execute(execute) => vec![block("Command:", "shell", &execute.command)],
+        Kind::Research(research) => research.queries.iter().map(|query| block("", "text", query)).collect(),
+        kind => kind.message().map(|message| block("Message:", "markdown", message)).into_iter().collect(),
+    };
+    if matches!(action.kind, Kind::Execute(_) | Kind::Research(_)) && !outcome.output.is_empty() {
+        let raw = String::from_utf8_lossy(&outcome.output);
+        let shown: String = crate::text::visible::strip_ansi(&raw).lines().map(|line| format!("{}\n", visible(line))).collect();
+        found.push(block("Output:", "text", &shown));
+    }
+    found
+}
+
+/// Returns the fields of a plan's action as a report shows them.
+fn shown(action: &action::Action) -> Vec<Field> {
+    let text = |text: &String| visible(text).into_owned();
+    let field = |f: &crate::plan::Field| Field { key: text(&f.key), value: text(&f.value), items: f.items.iter().map(text).collect() };
+    action.fields.iter().map(field).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn r8_a_report_is_read_as_what_was_written(turn in turn()) {
+        let text = written(&turn);
+        let facts = read(&text).expect("a report");
+        prop_assert!(!text.chars().any(|c| c != '\n' && c != '\t' && c != '\r' && crate::text::path::is_deceptive(c)), "{:?}", text);
+        prop_assert_eq!(&facts.title, &*visible(&turn.plan.title));
+        let sections: Vec<&str> = facts.sections.iter().map(|section| section.title.as_str()).collect();
+        let rejected = if turn.outcomes.is_empty() { "Validation Errors " } else { "" };
+        let prompt = if turn.words.trim().is_empty() { "" } else { "User Prompt " };
+        let expected = format!("{prompt}Repairs Overlaps Repository Changes {rejected}How the Plan Was Read 1. Rationale");
+        prop_assert_eq!(sections.join(" "), expected, "{}", text);
+        let rationale = &facts.sections.last().expect("the rationale").blocks;
+        prop_assert_eq!(rationale, &vec![block("", "text", &turn.plan.rationale)]);
+        if !prompt.is_empty() {
+            prop_assert_eq!(&facts.sections[0].blocks, &vec![block("", "text", &turn.words)]);
+        }
+        let memos: Vec<bool> = facts.memos.iter().map(|(applied, _)| *applied).collect();
+        prop_assert_eq!(&memos, &turn.memos);
+        for ((_, said), memo) in facts.memos.iter().zip(&turn.plan.memos) {
+            prop_assert!(said.ends_with(&*visible(&memo.text)), "{}", said);
+        }
+        prop_assert_eq!(facts.actions.len(), turn.plan.actions.len(), "{}", text);
+        for (index, (found, action)) in facts.actions.iter().zip(&turn.plan.actions).enumerate() {
+            let outcome = turn.outcomes.get(index);
+            prop_assert_eq!((found.name.as_str(), found.modified), (action.kind.name(), index == 0));
+            let own = found.fields.iter().rev().filter(|field| !field.key.starts_with("Match ")).take(action.fields.len());
+            let mut own: Vec<Field> = own.cloned().collect();
+            own.reverse();
+            prop_assert_eq!(own, shown(action), "{}", text);
+            let status = match outcome.map(|outcome| outcome.ending) {
+                None => "Not run",
+                Some(Ending::Skipped) => "Skipped 🟡",
+                Some(_) => "Approved ✅",
+            };
+            prop_assert_eq!(found.field("Status"), Some(status));
+            let mut expected = blocks(action, outcome);
+            expected.extend((index == 0).then(|| block("The user changed this action:", "diff", &turn.words)));
+            prop_assert_eq!(&found.blocks, &expected, "{}", text);
+        }
+    }
+
+    #[test]
+    fn no_text_makes_the_reader_fail(text in hostile()) {
+        prop_assert_eq!(read(&text), None);
+        read(&format!("# Execution Report: x\n{text}"));
+    }
+}
+
+#[test]
+fn the_documents_example_is_read() {
+    let document = include_str!("../../../../docs/formats/report.md");
+    let lines = Lines::new(document);
+    let all = markdown::blocks(document);
+    let example = markdown::fenced(&all).into_iter().find(|(_, code)| code.info == "markdown").expect("the example");
+    let facts = read(lines.span(example.1.content.clone())).expect("a report");
+    let said = |action: &Action| format!("{} {}", action.name, action.field("Outcome").unwrap_or_default());
+    assert_eq!(
+        facts.actions.iter().map(said).collect::<Vec<_>>(),
+        ["EDIT changed 1 place: 1 line added, 1 removed", "EXECUTE the command succeeded"]
+    );
+    assert_eq!(facts.actions[0].field("Match 1"), Some("line 3, whole lines"));
+    assert_eq!(facts.actions[1].blocks[1], block("Output:", "text", "ok: Hello, Ada!"));
+    assert_eq!(facts.actions[1].notes.last().map(String::as_str), Some("The whole output is `output/02.txt`."));
+    assert_eq!(facts.fields[0].value, "Completed 🟢");
+}
