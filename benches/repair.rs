@@ -19,7 +19,7 @@ fn main() {
     let words = words();
     let random = random_fences();
     let lines =
-        [("by the rule", &good, 100.0), ("damaged", &bad, 20.0), ("prose with fences", &words, 5.0), ("random fences", &random, 1.0)];
+        [("by the rule", &good, 100.0), ("damaged", &bad, 20.0), ("prose with fences", &words, 10.0), ("random fences", &random, 1.0)];
     for (name, reply, budget) in lines {
         let speed = reply.len() as f64 / 1e6 / fastest(reply).as_secs_f64();
         println!("{name:<20} {speed:8.1} MB/s (budget {budget} MB/s), level {:?}", repair(reply).level);

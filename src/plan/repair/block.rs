@@ -26,7 +26,7 @@ mod look {
 const MAX_DEPTH: u8 = 4;
 
 /// Passes every step that a token may be, inside a block, to `emit`.
-pub(super) fn inside(state: State, block: Block, token: &Token, emit: &mut dyn FnMut(Move)) {
+pub(super) fn inside(state: State, block: Block, token: &Token, emit: &mut impl FnMut(Move)) {
     if block.sure {
         return by_rule(state, block, token, emit);
     }
@@ -46,7 +46,7 @@ pub(super) fn inside(state: State, block: Block, token: &Token, emit: &mut dyn F
 }
 
 /// Passes the only step of a block that is read by the rule: the first fence that can close it does.
-fn by_rule(state: State, block: Block, token: &Token, emit: &mut dyn FnMut(Move)) {
+fn by_rule(state: State, block: Block, token: &Token, emit: &mut impl FnMut(Move)) {
     match token.kind {
         TokenKind::Fence(fence) if fence.mark == block.mark && fence.len >= block.len => close(state, block, fence, emit),
         TokenKind::Gap(gap) if !gap.solid => emit(Move::to(state, 0)),
@@ -56,7 +56,7 @@ fn by_rule(state: State, block: Block, token: &Token, emit: &mut dyn FnMut(Move)
 }
 
 /// Passes the steps in which a fence ends the block.
-fn close(state: State, block: Block, fence: Fence, emit: &mut dyn FnMut(Move)) {
+fn close(state: State, block: Block, fence: Fence, emit: &mut impl FnMut(Move)) {
     if fence.indent > block.indent.saturating_add(3) {
         return;
     }
@@ -106,7 +106,7 @@ fn looks_like_plan(block: &Block) -> bool {
 }
 
 /// Passes the steps in which a fence is content.
-fn keep(state: State, block: Block, fence: Fence, emit: &mut dyn FnMut(Move)) {
+fn keep(state: State, block: Block, fence: Fence, emit: &mut impl FnMut(Move)) {
     let content = state.with(block.filled());
     let tagged = matches!(fence.info, Info::Document | Info::Code);
     let Some(inner) = block.inner.filter(|_| fence.mark == block.mark) else {
@@ -189,7 +189,7 @@ fn plan_look(state: State, block: Block) -> (u8, Cost) {
 }
 
 /// Passes the step in which the block ended before this token and its closer is missing.
-fn forget(state: State, block: Block, token: &Token, emit: &mut dyn FnMut(Move)) {
+fn forget(state: State, block: Block, token: &Token, emit: &mut impl FnMut(Move)) {
     let unsaid = !block.solid || state.place == Place::Start;
     if unsaid {
         return;

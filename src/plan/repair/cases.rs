@@ -19,7 +19,7 @@ const WORDS: [(&str, &str); 9] = [
 const READ: &str = "### `READ`\n- **Resource:** [second](/second)\n- **Description:** Do it.\n";
 
 /// Returns a case's text: words in braces stand for parts, `{crlf}` for other line ends.
-fn expand(case: &str) -> String {
+pub(super) fn expand(case: &str) -> String {
     let text = WORDS.iter().fold(case.replace("{read}", READ), |text, (word, part)| text.replace(word, part));
     match text.strip_prefix("{crlf}") {
         Some(text) => text.replace('\n', "\r\n"),
@@ -37,7 +37,7 @@ fn check(name: &str, reply: &str, level: Level, expected: &str) {
 
 /// Replies that come back as they are.
 #[rustfmt::skip]
-const KEPT: [(&str, &str, Level); 46] = [
+pub(super) const KEPT: [(&str, &str, Level); 46] = [
     ("F03: queries that follow each other are not joined", "{head}{research}```text\nq1\n```\n```text\nq2\n```\n", Clean),
     ("F05: a label behind a blank line", "{head}{edit}\n`FIND:`\n```\na\n```\n`REPLACE:`\n```\nb\n```\n", Clean),
     ("F08: a closer may be longer", "{head}{execute}```shell\nmake\n`````\n\n{read}", Clean),
@@ -88,7 +88,7 @@ const KEPT: [(&str, &str, Level); 46] = [
 
 /// Replies and what becomes of them.
 #[rustfmt::skip]
-const MENDED: [(&str, &str, Level, &str); 31] = [
+pub(super) const MENDED: [(&str, &str, Level, &str); 31] = [
     ("F01: a fence with a language inside one of the same length", "{head}{create}```markdown\n# A\n```shell\nmake all\n```\nafter\n```\n", Refenced, "{head}{create}````markdown\n# A\n```shell\nmake all\n```\nafter\n````\n"),
     ("F02: a pair of bare fences inside a bare one", "{head}{create}```\nx\n```\ny\n```\nz\n```\n", Refenced, "{head}{create}````\nx\n```\ny\n```\nz\n````\n"),
     ("F04: a label right below the list", "{head}{edit}`FIND:`\n```\na\n```\n`REPLACE:`\n```\nb\n```\n", Refenced, "{head}{edit}\n`FIND:`\n```\na\n```\n`REPLACE:`\n```\nb\n```\n"),
@@ -137,7 +137,7 @@ fn what_is_damaged_becomes_what_was_meant() {
 }
 
 #[test]
-fn every_later_spelling_of_an_edit_is_structure() {
+fn rp4_every_later_spelling_of_an_edit_is_structure() {
     let block = "```md\n```sh\nold\n```\n```\n";
     let mended = "````md\n```sh\nold\n```\n````\n";
     for [find, replace] in
@@ -149,7 +149,7 @@ fn every_later_spelling_of_an_edit_is_structure() {
 }
 
 #[test]
-fn every_later_spelling_of_an_action_ends_a_block() {
+fn rp4_every_later_spelling_of_an_action_ends_a_block() {
     for heading in ["### `RETURN`", "### RETURN", "### `PROMPT`", "### CHAT WITH USER", "### `READ**`", "### READ", "### **PRUNE**"] {
         let plan = |closer: &str| format!("{{head}}{{create}}```md\nx\n{closer}\n{heading}\n- **Resource:** [a](/a)\n");
         check(heading, &plan(""), Repaired, &plan("```\n"));
@@ -183,14 +183,145 @@ fn notes_say_what_was_done_at_which_line() {
 }
 
 #[test]
-fn a_content_that_hides_an_action_is_told() {
+fn rp9_a_content_that_hides_an_action_is_told() {
     let hidden = "18: the content that starts at line 17 holds this action's heading; it is not run";
     check_notes("{head}{create}````md\nx\n{read}````\n", &[hidden]);
     check_notes("{head}{create}````md\n```md\n{read}```\n````\n", &[]);
 }
 
 #[test]
-fn a_hidden_action_behind_a_closer_that_is_too_long_is_in_doubt() {
+fn rp5_among_equals_the_reading_with_fewer_inner_fences_wins() {
+    // A pair of fences or none: CommonMark's reading has none.
+    let queries = "{head}{research}```text\nq1\n```\n```text\nq2\n```\n";
+    check("two queries", queries, Clean, queries);
+    // A dear deviation loses against a cheap one: a longer closer against a missing one.
+    let reply = |closer: &str| format!("{{head}}{{execute}}````sh\nmake\n{closer}\n\n{{create}}```md\nx\n```\n");
+    check("a longer closer", &reply("``````"), Clean, &reply("``````"));
+    check("a shorter one", &reply("```"), Repaired, &reply("````"));
+}
+
+#[test]
+fn rp5_the_prices_of_the_document_are_those_of_the_code() {
+    use crate::plan::repair::cost;
+    let page = include_str!("../../../docs/formats/repair.md");
+    let rows = [
+        ("closer longer than its opener", vec![cost::LONGER]),
+        ("closer at another indentation", vec![cost::ASKEW]),
+        ("closer shorter", vec![cost::SHORTER]),
+        ("text behind a closer: no language / could be one", vec![cost::TRAILING_ODD, cost::TRAILING_WORD]),
+        ("the first of them, and shorter too, on top of it", vec![cost::SHORTER_TOO]),
+        ("closer of the other character", vec![cost::OTHER_MARK]),
+        ("closer missing", vec![cost::FORGOTTEN]),
+        ("fence with text behind it as content", vec![cost::ODD_KEPT]),
+        ("inner fence in an inner one of its length", vec![cost::NESTED]),
+        ("the same in a bare one: document / code", cost::TAGGED_IN_BARE.to_vec()),
+        ("bare inner fence as long as an outer one of 4 or more", vec![cost::INNER_RIVAL]),
+        ("bare inner fence that could close, in code", vec![cost::INNER_RIVAL_IN_CODE]),
+        ("inner closer longer / long enough for the block too", vec![cost::INNER_LONGER, cost::INNER_CLOSED_BY_RIVAL]),
+        ("inner closer at another indentation", vec![cost::INNER_ASKEW]),
+        ("inner fence in a query", vec![cost::INNER_IN_QUERY]),
+        ("another section's heading as content / in a section's block", vec![cost::LOOK_SECTION, cost::LOOK_SECTION_IN_SECTION]),
+        ("fence around the plan / with a language of code", vec![cost::WRAPPER, cost::WRAPPER_CODE]),
+        ("words before the title, `#Title`, label below a list", vec![cost::TRIFLE]),
+        ("content leaves a fence with a language open: document / code", vec![cost::OPEN_DOCUMENT, cost::OPEN_CODE]),
+        ("content leaves a bare fence open, in a document", vec![cost::OPEN_BARE]),
+        ("the same in FIND or REPLACE: bare / with a language", vec![cost::OPEN_EDIT, cost::OPEN_EDIT_TAGGED]),
+        ("the same, outer fence longer and properly closed", vec![cost::OPEN_SHORTER]),
+        ("the same in a message", vec![cost::OPEN_MESSAGE]),
+        ("FIND without content", vec![cost::EMPTY_FIND]),
+        ("surplus fence: right below a closer / elsewhere", vec![cost::SURPLUS_FRESH, cost::SURPLUS]),
+        ("text where none belongs", vec![cost::PROSE]),
+        ("block where none belongs: behind such text / elsewhere", vec![cost::STRAY_AFTER_PROSE, cost::STRAY]),
+        ("action as content: in a document's fence / bare / other", vec![cost::LOOK_DOCUMENT, cost::LOOK_BARE, cost::LOOK_CODE]),
+        ("`## Action Plan` as content / in a section", vec![cost::LOOK_PLAN, cost::LOOK_PLAN_IN_SECTION]),
+        ("action as content without it / in code", vec![cost::LOOK_RAW, cost::LOOK_RAW + cost::LOOK_IN_CODE]),
+        ("label as content of EDIT / an action behind it", vec![cost::LOOK_LABEL, cost::LOOK_EDIT]),
+        ("action in a block by the rule: document / code", vec![cost::LOOK_BY_RULE, cost::LOOK_BY_RULE_IN_CODE]),
+        ("metadata or a section missing", vec![cost::MISSING]),
+        ("block or label missing (hopeless)", vec![cost::MISSING_BLOCK]),
+    ];
+    for (event, prices) in rows {
+        let prices: Vec<String> = prices.iter().map(|price| (price / cost::UNIT).to_string()).collect();
+        assert!(page.contains(&format!("| {event} | {} |", prices.join(" / "))), "{event}: {}", prices.join(" / "));
+    }
+}
+
+#[test]
+fn rp6_another_reading_that_is_about_as_likely_makes_it_doubtful() {
+    let odd = "{head}{create}```markdown\nbegin with\n```\nend so\n```\n\n{read}";
+    assert_eq!(repair(&expand(odd)).level, Doubtful);
+    check_notes(
+        odd,
+        &[
+            "16: rewrote the fence, so that the fences inside cannot end its block",
+            "20: the fences can be read in two ways: line 20 closes its block, or line 22 follows a block whose closing fence is missing",
+        ],
+    );
+    // In the rationale and in a message it decides nothing.
+    let rationale = "{title}\n## Rationale\n```text\nuse\n```\nas fence\n```\n\n## Action Plan\n\n{read}";
+    assert_eq!(repair(&expand(rationale)).level, Repaired);
+}
+
+#[test]
+fn rp7_a_missing_closer_goes_above_the_blank_lines_and_is_told() {
+    check("before an action", "{head}{execute}```sh\nmake\n\n\n{read}", Repaired, "{head}{execute}```sh\nmake\n```\n\n\n{read}");
+    check("at the end", "{head}{execute}```sh\nmake\n\n\n", Repaired, "{head}{execute}```sh\nmake\n```\n\n\n");
+    let empty = "{head}{execute}```sh\n\n";
+    check("a block without content", empty, Hopeless, empty);
+    assert!(repair(&expand("{head}{execute}```sh\n\n{read}")).level >= Doubtful, "nothing is closed that has no content");
+}
+
+#[test]
+fn rp8_a_block_by_the_rule_is_trusted_whatever_is_wrong_elsewhere() {
+    let strange = "````md\n```\n### `READ`\n```\n`REPLACE:`\n~~~\n````\n";
+    let reply = |closer: &str| format!("{{head}}{{create}}{strange}\n{{execute}}````sh\nmake\n{closer}\n");
+    check("a shorter closer elsewhere", &reply("```"), Repaired, &reply("````"));
+}
+
+#[test]
+fn rp8_an_action_in_code_of_a_message_is_never_hidden_without_a_word() {
+    let hidden = "{head}### `CHAT_WITH_USER`\nRun:\n```sh\nmake\n\n{execute}```shell\nmake all\n```\n";
+    let repaired = repair(&expand(hidden));
+    let open = repaired.text.contains("make\n```\n\n### `EXECUTE`");
+    assert!(open || repaired.level >= Doubtful, "{:?}: {}", repaired.level, repaired.text);
+    let tildes = "{head}### `CONCLUDE`\nStart.\n~~~\nx\n~~~\n\n### `CHAT_WITH_USER`\nStart.\n```sh\n### `READ`\n```\n~~~\ny\n~~~\n";
+    let repaired = repair(&expand(tildes));
+    assert!(repaired.text == expand(tildes) || repaired.level >= Doubtful, "{:?}: {}", repaired.level, repaired.text);
+    let shown = "{head}### `CHAT_WITH_USER`\nStart.\n```md\n### `READ`\n```\nEnd.\n";
+    check("a document's fence shows an action", shown, Clean, shown);
+}
+
+#[test]
+fn rp10_a_message_that_commonmark_ends_rightly_is_never_rewritten() {
+    let reply =
+        |create: &str| format!("{{head}}### `INVOKE`\n- **Agent:** Architect\n\nRun:\n```sh\n```md\nmake\n```\n\n{{create}}{create}");
+    check("a fence in a message", &reply("```md\n```sh\n1\n```\n```\n"), Refenced, &reply("````md\n```sh\n1\n```\n````\n"));
+}
+
+#[test]
+fn rp11_a_part_that_is_missing_is_not_invented() {
+    for actions in ["{execute}", "{research}", "{create}", "{edit}\n`FIND:`\n```\na\n```\n", "{edit}\n`REPLACE:`\n```\na\n```\n"] {
+        let reply = format!("{{head}}{actions}");
+        check(actions, &reply, Hopeless, &reply);
+    }
+}
+
+#[test]
+fn rp12_a_text_without_a_plan_comes_back_as_it_is() {
+    for reply in ["", "Sorry.\n", "# T\n\n```\nx\n", "```markdown\n# T\n```\n", "\u{feff}no plan"] {
+        check(reply, reply, Hopeless, reply);
+    }
+}
+
+#[test]
+fn rp13_lines_end_as_they_came() {
+    check("CRLF", "{crlf}{head}{execute}```sh\nmake\n\n{read}", Repaired, "{crlf}{head}{execute}```sh\nmake\n```\n\n{read}");
+    check("no final line end", "{head}{execute}````sh\nmake\n```", Repaired, "{head}{execute}````sh\nmake\n````");
+    check("a missing closer and no line end", "{head}{execute}```sh\nmake", Repaired, "{head}{execute}```sh\nmake\n```");
+}
+
+#[test]
+fn rp9_a_hidden_action_behind_a_closer_that_is_too_long_is_in_doubt() {
     let reply = "{head}{execute}````sh\nmake\n```\n\n{create}```md\nx\n`````\n";
     check("two slips that cancel out", reply, Doubtful, reply);
 }

@@ -93,14 +93,14 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_repaired_reply_is_not_changed_again(reply in replies()) {
+    fn rp2_a_repaired_reply_is_not_changed_again(reply in replies()) {
         let once = repair(&reply);
         let twice = repair(&once.text);
         prop_assert_eq!(&twice.text, &once.text);
     }
 
     #[test]
-    fn every_line_survives_in_order(reply in replies()) {
+    fn rp3_every_line_survives_in_order(reply in replies()) {
         let repaired = repair(&reply);
         let mut before = kept(&reply).into_iter();
         for line in kept(&repaired.text) {
@@ -110,7 +110,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_but_a_preamble_and_a_tail_is_dropped(reply in replies()) {
+    fn rp3_nothing_but_a_preamble_and_a_tail_is_dropped(reply in replies()) {
         let repaired = repair(&reply);
         let told = |what: &str| repaired.notes.iter().any(|note| note.message.starts_with(what));
         if repaired.level < Level::Hopeless && !told("dropped the words") && !told("took the whole plan") && !told("put a blank behind") {
@@ -123,7 +123,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_clean_or_hopeless_is_byte_for_byte_the_reply(reply in replies()) {
+    fn rp12_what_is_clean_or_hopeless_is_byte_for_byte_the_reply(reply in replies()) {
         let repaired = repair(&reply);
         if matches!(repaired.level, Level::Clean | Level::Hopeless) {
             prop_assert_eq!(repaired.text, reply);
@@ -131,7 +131,7 @@ proptest! {
     }
 
     #[test]
-    fn a_plan_by_the_rule_stays_whatever_its_contents_are(contents in prop::collection::vec(prop::collection::vec(prop::sample::select(LINES.to_vec()), 0..15), 1..5)) {
+    fn rp1_a_plan_by_the_rule_stays_whatever_its_contents_are(contents in prop::collection::vec(prop::collection::vec(prop::sample::select(LINES.to_vec()), 0..15), 1..5)) {
         let mut plan = String::from("# T\n- **Status:** Green\n\n## Rationale\n```\nr\n```\n\n## Action Plan\n");
         for (number, lines) in contents.iter().enumerate() {
             let content: String = lines.iter().map(|line| format!("{line}\n")).collect();

@@ -12,10 +12,13 @@ mod cost;
 #[cfg(test)]
 mod damage;
 mod emit;
+mod frontier;
 #[cfg(test)]
 mod law;
 mod line;
 mod note;
+#[cfg(test)]
+mod outcomes;
 mod pass;
 mod state;
 mod step;

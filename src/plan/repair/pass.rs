@@ -3,18 +3,13 @@
 //! The next step depends only on the state, so that keeping the two cheapest different readings
 //! of each state is exact, up to the beam.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry::{Occupied, Vacant};
-use std::hash::{BuildHasherDefault, Hasher};
-
 use super::block::inside;
-use super::cost::{self, Cost};
+use super::cost::Cost;
+use super::frontier::Frontier;
 use super::state::State;
 use super::step::{Event, Move, Scope, outside};
 use super::token::{Token, TokenKind};
 
-/// How many states are kept after each token.
-const BEAM: usize = 32;
 /// No step before this one.
 const ROOT: u32 = u32::MAX;
 /// So many steps are kept before those that no reading uses any more are dropped.
@@ -50,9 +45,9 @@ pub(super) struct Best {
 
 /// A reading so far.
 #[derive(Debug, Clone, Copy)]
-struct Path {
+pub(super) struct Path {
     /// What it cost.
-    cost: Cost,
+    pub cost: Cost,
     /// Equal for readings that do the same.
     print: u64,
     /// Its last stored step.
@@ -75,28 +70,26 @@ struct Node {
 }
 
 /// The two cheapest readings that end in one state.
-struct Entry {
+pub(super) struct Entry {
     /// The state.
-    state: State,
+    pub state: State,
     /// The cheapest.
-    best: Path,
+    pub best: Path,
     /// The cheapest that does something else.
-    next: Option<Path>,
+    pub next: Option<Path>,
 }
 
 /// Returns the best readings; `None` if no reading reaches the end.
 pub(super) fn best(tokens: &[Token]) -> Option<Best> {
     let root = Path { cost: 0, print: 0, node: ROOT, event: None };
     let mut from = vec![Entry { state: State::start(), best: root, next: None }];
-    let (mut frontier, mut nodes) = (Frontier { cheapest: Cost::MAX, ..Frontier::default() }, Vec::new());
+    let (mut frontier, mut nodes) = (Frontier::new(), Vec::new());
     for token in tokens {
         if matches!(token.kind, TokenKind::Gap(_)) {
             from.iter_mut().for_each(|entry| cross(entry, token));
         } else {
             from.iter().for_each(|entry| advance(entry, token, &mut frontier));
-            frontier.trim();
-            std::mem::swap(&mut from, &mut frontier.entries);
-            frontier.clear();
+            frontier.take(&mut from);
         }
         for entry in &mut from {
             entry.paths().for_each(|path| store(path, token, &mut nodes));
@@ -123,13 +116,16 @@ fn cross(entry: &mut Entry, token: &Token) {
 /// Adds every step from one state.
 fn advance(entry: &Entry, token: &Token, frontier: &mut Frontier) {
     steps(entry.state, token, &mut |step| {
-        let best = entry.best.then(step, token.line);
-        frontier.add(Entry { state: step.state, best, next: entry.next.map(|path| path.then(step, token.line)) });
+        if frontier.admits(entry.best.cost + step.cost) {
+            let best = entry.best.then(step, token.line);
+            frontier.add(step.state, best, entry.next.map(|path| path.then(step, token.line)));
+        }
     });
 }
 
 /// Passes every step that a token may be to `emit`.
-fn steps(state: State, token: &Token, emit: &mut dyn FnMut(Move)) {
+#[inline]
+fn steps(state: State, token: &Token, emit: &mut impl FnMut(Move)) {
     match state.block {
         Some(block) => inside(state, block, token, emit),
         None => outside(state, token, emit),
@@ -151,7 +147,7 @@ impl Entry {
     }
 
     /// Takes over a reading that ends in the same state.
-    fn join(&mut self, path: Path) {
+    pub(super) fn join(&mut self, path: Path) {
         if path.print == self.best.print {
             if path.cost < self.best.cost {
                 self.best = path;
@@ -232,76 +228,4 @@ fn trace(path: Path, nodes: &[Node]) -> Reading {
     }
     steps.reverse();
     Reading { steps, cost: path.cost }
-}
-
-/// The states that a token leads to.
-#[derive(Default)]
-struct Frontier {
-    /// The states, each once.
-    entries: Vec<Entry>,
-    /// Where each state stands.
-    index: HashMap<State, usize, BuildHasherDefault<Mixer>>,
-    /// The lowest cost so far.
-    cheapest: Cost,
-    /// Room for the costs of the states.
-    costs: Vec<Cost>,
-}
-
-impl Frontier {
-    /// Adds the readings that end in a state.
-    fn add(&mut self, entry: Entry) {
-        self.cheapest = self.cheapest.min(entry.best.cost);
-        if entry.best.cost > self.cheapest.saturating_add(cost::HOPELESS) {
-            return;
-        }
-        match self.index.entry(entry.state) {
-            Vacant(place) => {
-                place.insert(self.entries.len());
-                self.entries.push(entry);
-            }
-            Occupied(place) => {
-                let known = &mut self.entries[*place.get()];
-                known.join(entry.best);
-                entry.next.into_iter().for_each(|path| known.join(path));
-            }
-        }
-    }
-
-    /// Keeps the cheapest states.
-    fn trim(&mut self) {
-        let limit = self.cheapest.saturating_add(cost::HOPELESS);
-        self.entries.retain(|entry| entry.best.cost <= limit);
-        if self.entries.len() > BEAM {
-            self.costs.clear();
-            self.costs.extend(self.entries.iter().map(|entry| entry.best.cost));
-            let (_, &mut limit, _) = self.costs.select_nth_unstable(BEAM - 1);
-            self.entries.retain(|entry| entry.best.cost <= limit);
-            self.entries.truncate(2 * BEAM);
-        }
-    }
-
-    /// Makes room for the next token.
-    fn clear(&mut self) {
-        self.entries.clear();
-        self.index.clear();
-        self.cheapest = Cost::MAX;
-    }
-}
-
-/// A fast hasher of the two words of a state; the beam bounds the table, so nobody can flood it.
-#[derive(Default)]
-struct Mixer(u64);
-
-impl Hasher for Mixer {
-    fn finish(&self) -> u64 {
-        self.0 ^ (self.0 >> 32)
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|&byte| self.write_u64(u64::from(byte)));
-    }
-
-    fn write_u64(&mut self, word: u64) {
-        self.0 = (self.0.rotate_left(23) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    }
 }

@@ -1,7 +1,5 @@
 //! Where in the plan grammar a reading stands.
 
-use std::hash::{Hash, Hasher};
-
 use super::line::{Act, Fence, Info, Label, Section};
 use super::token::File;
 
@@ -153,13 +151,17 @@ impl State {
     }
 }
 
-impl Hash for State {
-    fn hash<H: Hasher>(&self, hasher: &mut H) {
+/// A state in two words: equal for equal states alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Key(pub [u64; 2]);
+
+impl State {
+    /// Returns the state in two words.
+    pub fn key(&self) -> Key {
         let flags = [self.listed, self.prose, self.fresh, self.find_open, self.block.is_some()];
         let flags = flags.into_iter().fold(0, |word, flag| word << 1 | u64::from(flag));
-        let block = self.block.map_or(0, |block| block.word());
-        hasher.write_u64(self.place.word() << 24 | u64::from(self.wrap) << 16 | (self.file as u64) << 8 | flags);
-        hasher.write_u64(block);
+        let [outer, inner] = self.block.map_or([0; 2], |block| block.words());
+        Key([self.place.word() << 24 | u64::from(self.wrap) << 16 | (self.file as u64) << 8 | flags | inner << 32, outer])
     }
 }
 
@@ -185,16 +187,13 @@ impl Place {
 }
 
 impl Block {
-    /// Returns most of the block in one word, for its hash.
-    fn word(&self) -> u64 {
-        let inner = self.inner.map_or(0, |inner| u64::from(inner.len) << 12 | u64::from(inner.indent) << 4 | inner.info as u64);
-        let outer = u64::from(self.len) << 8 ^ u64::from(self.indent) << 4 ^ u64::from(self.mark) ^ (self.info as u64) << 20;
-        let flags = u64::from(self.looks) << 6
-            | u64::from(self.sure) << 5
-            | u64::from(self.depth) << 2
-            | u64::from(self.solid) << 1
-            | u64::from(self.document);
-        inner << 36 ^ outer << 12 ^ flags
+    /// Returns the block in two words, the second of 27 bits: the outer fence with what was seen, the inner fence.
+    fn words(&self) -> [u64; 2] {
+        let fence = |len: u16, indent: u8, info: Info| u64::from(len) << 10 | u64::from(indent) << 2 | info as u64;
+        let inner = self.inner.map_or(0, |inner| 1 << 26 | fence(inner.len, inner.indent, inner.info));
+        let outer = fence(self.len, self.indent, self.info) << 8 | u64::from(self.mark);
+        let flags = u64::from(self.sure) << 2 | u64::from(self.solid) << 1 | u64::from(self.document);
+        [outer << 24 | u64::from(self.looks) << 16 | u64::from(self.depth) << 8 | flags, inner]
     }
 
     /// Returns the block with solid content.

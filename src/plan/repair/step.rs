@@ -96,7 +96,7 @@ impl Move {
 }
 
 /// Passes every step that a token may be, outside of a block, to `emit`.
-pub(super) fn outside(state: State, token: &Token, emit: &mut dyn FnMut(Move)) {
+pub(super) fn outside(state: State, token: &Token, emit: &mut impl FnMut(Move)) {
     match token.kind {
         TokenKind::Gap(gap) => emit(over_gap(state, gap)),
         TokenKind::Fence(fence) => at_fence(state, fence, token.rule, emit),
@@ -197,7 +197,7 @@ fn at_label(state: State, label: Label, glued: Glued) -> Move {
 }
 
 /// Passes the steps at a title, which is `spaced` from its `#` or not, and the first words or not.
-fn at_title(state: State, [spaced, late]: [bool; 2], emit: &mut dyn FnMut(Move)) {
+fn at_title(state: State, [spaced, late]: [bool; 2], emit: &mut impl FnMut(Move)) {
     match state.place {
         Place::Start | Place::Wrapped => {
             let preamble = if late && state.place == Place::Start { cost::TRIFLE } else { 0 };
@@ -221,7 +221,7 @@ fn at_end(state: State) -> Move {
 }
 
 /// Passes the steps at a fence outside of a block.
-fn at_fence(state: State, fence: Fence, rule: Rule, emit: &mut dyn FnMut(Move)) {
+fn at_fence(state: State, fence: Fence, rule: Rule, emit: &mut impl FnMut(Move)) {
     match state.place {
         Place::Done => emit(Move::to(state, 0)),
         Place::Start => {
@@ -238,7 +238,7 @@ fn at_fence(state: State, fence: Fence, rule: Rule, emit: &mut dyn FnMut(Move)) 
 }
 
 /// Passes the step in which a fence ends the whole plan.
-fn end_wrapper(state: State, fence: Fence, emit: &mut dyn FnMut(Move)) {
+fn end_wrapper(state: State, fence: Fence, emit: &mut impl FnMut(Move)) {
     let complete = match state.place {
         Place::Tail(_) | Place::Message(_) => true,
         Place::Action(Act::Read | Act::Prune) => state.listed,
@@ -255,7 +255,7 @@ fn end_wrapper(state: State, fence: Fence, emit: &mut dyn FnMut(Move)) {
 }
 
 /// Passes the step in which a fence opens a block.
-fn open(state: State, fence: Fence, rule: Rule, emit: &mut dyn FnMut(Move)) {
+fn open(state: State, fence: Fence, rule: Rule, emit: &mut impl FnMut(Move)) {
     let in_list = matches!(state.place, Place::Action(_) | Place::Message(_) | Place::Tail(Act::Research));
     if fence.indent > 3 && !(in_list && fence.indent <= 9) {
         return emit(Move::to(state, 0));
@@ -277,7 +277,7 @@ fn open(state: State, fence: Fence, rule: Rule, emit: &mut dyn FnMut(Move)) {
 }
 
 /// Passes the step in which a fence belongs to nothing.
-fn surplus(state: State, fence: Fence, emit: &mut dyn FnMut(Move)) {
+fn surplus(state: State, fence: Fence, emit: &mut impl FnMut(Move)) {
     if matches!(fence.info, Info::Bare | Info::Odd) {
         let price = if state.fresh { cost::SURPLUS_FRESH } else { cost::SURPLUS };
         emit(Move::doing(Event::Surplus, state, price));

@@ -76,7 +76,7 @@ pub(super) struct Gap {
 }
 
 /// What a file's name says about its content.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum File {
     /// No name, or no ending.
     #[default]
