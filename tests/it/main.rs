@@ -31,6 +31,7 @@ mod pipeline;
 mod places;
 mod plan;
 mod plans;
+mod preprocess;
 mod prompts;
 mod publish;
 mod repairs;

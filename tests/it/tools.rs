@@ -1,6 +1,5 @@
-//! `init`, `trust`, `get-prompt`, `preprocess`, `completions`, `man`, `recover`: what is not about one session.
+//! `init`, `trust`, `get-prompt`, `completions`, `man`, `recover`: what is not about one session.
 
-use crate::plans::{create, plan};
 use crate::support::TestRepo;
 
 #[test]
@@ -78,39 +77,6 @@ fn get_prompt_lists_the_agents_and_prints_one() {
     assert_eq!(repo.json(&["get-prompt"], 0)[4]["name"], "pathfinder");
     let outside = repo.beside("home");
     assert_eq!(repo.teddy_in(&outside, &["get-prompt", "developer"]).code, 0, "no repository is needed");
-}
-
-#[test]
-fn preprocess_repairs_a_file_in_place_and_leaves_a_right_one_alone() {
-    let repo = TestRepo::new();
-    let right = plan("Write", &[create("a.md", "```sh\nls\n```\n")]);
-    repo.write("plan.md", &right);
-    let path = repo.path().join("plan.md");
-    let time = std::fs::metadata(&path).unwrap().modified().unwrap();
-    repo.teddy(&["preprocess", "plan.md"]).check(0, &["nothing to repair"]);
-    assert_eq!((repo.read("plan.md"), std::fs::metadata(&path).unwrap().modified().unwrap()), (right.clone(), time));
-    repo.write("plan.md", right.replace("`````", "```").replace("````", "```"));
-    repo.teddy(&["preprocess", "plan.md"]).check(0, &["The fences are repaired."]);
-    let mended = repo.read("plan.md");
-    assert!(mended.contains("````text\n```sh\nls\n```\n````\n"), "{mended}");
-    repo.teddy(&["preprocess", "plan.md"]).check(0, &["nothing to repair"]);
-}
-
-#[test]
-fn preprocess_reads_standard_input_and_prints() {
-    let repo = TestRepo::new();
-    let right = plan("Write", &[create("a.txt", "a\n")]);
-    let out = repo.teddy_reads(&["preprocess", "-"], &right);
-    assert_eq!((out.code, out.stdout.as_str()), (0, right.as_str()), "{out}");
-}
-
-#[test]
-fn preprocess_says_what_it_cannot_do() {
-    let repo = TestRepo::new().file("bytes.md", b"# T\xff\n");
-    repo.teddy(&["preprocess", "none.md"]).check(1, &["plan file not found at `none.md`"]);
-    repo.teddy(&["preprocess", "bytes.md"]).check(1, &["`bytes.md` is not UTF-8"]);
-    repo.teddy_reads(&["preprocess", "-"], "no plan at all\n").check(3, &["cannot be told"]);
-    repo.teddy(&["preprocess"]).check(1, &["clipboard", "teddy preprocess -"]);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod builds;
 mod disk;
 mod ground;
+mod markdown;
 mod objects;
 mod paths;
 mod repository;
