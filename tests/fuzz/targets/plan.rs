@@ -6,6 +6,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use teddy::plan::action::Action;
 use teddy::plan::repair::{Level, repair};
 use teddy::plan::{Plan, outline, parse, render};
 
@@ -22,9 +23,12 @@ fuzz_target!(|bytes: &[u8]| {
     let (again, mistakes) = parse(&written);
     if wrong.is_empty() {
         assert_eq!(mistakes, [], "a plan that is written has mistakes:\n{written}");
-        assert_eq!(unplaced(again), unplaced(plan), "a plan that is written is another one:\n{written}");
+        assert_eq!(unplaced(again), unplaced(plan.clone()), "a plan that is written is another one:\n{written}");
         let kept = repair(&written);
-        assert_eq!(kept.text, written, "repair changes a plan that was written");
+        // What code in a message may hide is in doubt (RP8).
+        let message = |action: &Action| action.kind.message().is_some();
+        let doubted = kept.level >= Level::Doubtful && plan.actions.iter().any(message);
+        assert!(kept.text == written || doubted, "repair changes a plan that was written:\n{written}");
     } else {
         assert_eq!(again.actions.len(), plan.actions.len(), "an action comes or goes:\n{written}");
     }
