@@ -8,6 +8,7 @@ use super::plan::{json as plan_json, read_below};
 use crate::plan::run::{Ending, Outcome};
 use crate::session::meta::Status;
 use crate::ui::mistakes;
+use crate::ui::quiet::Unapproved;
 use crate::workflow::execute::decline::execute_or_plan;
 use crate::workflow::execute::{Asked, Executed, Wish};
 
@@ -40,13 +41,30 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut project = app.project()?;
     let mut user = app.user(&project, args.yes);
     let wish = Wish { plan, replan: !args.no_replan, model: args.model };
-    let executed = execute_or_plan(&mut project, &wish, user.as_mut())?;
+    let executed = match execute_or_plan(&mut project, &wish, user.as_mut()) {
+        Err(error) => return Err(unapproved(app, error)?),
+        Ok(executed) => executed,
+    };
     drop(user);
     show(app, &executed)?;
     if executed.asked == Some(Asked::Answered) {
         app.say("Your answer is kept for the next turn. Next: teddy resume");
     }
     Ok(code(&executed).into())
+}
+
+/// Prints what there is to decide on, where a program asked for it and nobody decided; returns the error as it came.
+fn unapproved(app: &App, error: anyhow::Error) -> anyhow::Result<anyhow::Error> {
+    if let Some(Unapproved { review }) = error.downcast_ref::<Unapproved>().filter(|_| app.global.json) {
+        app.print_json(&serde_json::json!({
+            "session": review["session"],
+            "turn": review["turn"],
+            "commit": null,
+            "status": "planned",
+            "review": review,
+        }))?;
+    }
+    Ok(error)
 }
 
 /// Returns the exit code of a result.

@@ -23,6 +23,14 @@ pub enum Approval {
     All,
 }
 
+/// A plan was shown, and nobody could be asked.
+#[derive(Debug, thiserror::Error)]
+#[error("nobody can be asked to approve this plan: use `-y` to approve it")]
+pub struct Unapproved {
+    /// What there is to decide on, for a program that decides.
+    pub review: serde_json::Value,
+}
+
 /// A user who answers with flags.
 pub struct Quiet<W: Write> {
     /// What was said about approval.
@@ -53,7 +61,7 @@ impl<W: Write> User for Quiet<W> {
         }
         match self.approval {
             Approval::All => Ok(Decision::Run(Approved::all(proposal.plan))),
-            Approval::Ask => bail!("nobody can be asked to approve this plan: use `-y` to approve it"),
+            Approval::Ask => Err(Unapproved { review: summary::json(proposal) }.into()),
         }
     }
 
@@ -114,8 +122,13 @@ mod tests {
     #[test]
     fn without_a_flag_the_plan_is_shown_and_the_flag_named() {
         let (sample, mut user) = (sample::bootstrap(), user(Approval::Ask));
-        let error = user.review(&sample.proposal()).unwrap_err().to_string();
-        assert_eq!(error, "nobody can be asked to approve this plan: use `-y` to approve it");
+        let error = user.review(&sample.proposal()).unwrap_err();
+        assert_eq!(error.to_string(), "nobody can be asked to approve this plan: use `-y` to approve it");
+        let review = &error.downcast_ref::<Unapproved>().unwrap().review;
+        assert_eq!(
+            (&review["title"], &review["actions"][3]["command"]),
+            (&"Bootstrap New Project Component".into(), &"poetry lock\n".into())
+        );
         assert!(String::from_utf8(user.out).unwrap().contains("poetry lock"));
     }
 

@@ -71,12 +71,14 @@ pub fn room() -> Room {
 /// # Errors
 /// The terminal is gone.
 pub fn next_key() -> io::Result<Key> {
+    // Keys that came together are read together, and nothing more may come after them.
+    let mut is_queued = true;
     loop {
         if interrupt::requested() {
             return Ok(Key::Closed);
         }
         // A terminal that is gone reads as empty for ever, and the event reader would never return.
-        if is_gone(PATIENCE) {
+        if is_gone(if is_queued { Duration::ZERO } else { PATIENCE }) {
             return Ok(Key::Closed);
         }
         if interrupt::take_continued() {
@@ -88,6 +90,7 @@ pub fn next_key() -> io::Result<Key> {
         {
             return Ok(key);
         }
+        is_queued = false;
     }
 }
 

@@ -30,8 +30,8 @@ fn review(repo: &TestRepo, size: (u16, u16)) -> Screen {
 }
 
 /// Returns a screen without the lines that have nothing on them.
-fn dense(screen: &Screen) -> String {
-    let shown = screen.shown();
+fn dense(screen: &mut Screen) -> String {
+    let shown = screen.settled();
     shown.lines().filter(|line| !matches!(line.trim(), "" | "│")).collect::<Vec<_>>().join("\n")
 }
 
@@ -44,8 +44,8 @@ fn leave(mut screen: Screen) {
 #[test]
 fn the_summary_on_a_common_terminal() {
     let repo = project();
-    let screen = review(&repo, (80, 24));
-    insta::assert_snapshot!(screen.shown(), @r#"
+    let mut screen = review(&repo, (80, 24));
+    insta::assert_snapshot!(screen.settled(), @r#"
     ▶ Reviewing Plan: "Start the component 🚀"
       demo · turn 1 · 🟢 Green · Pathfinder
     ────────────────────────────────────────────────────────────────────────────────
@@ -75,7 +75,7 @@ fn an_edit_on_a_common_terminal() {
     screen.wait_for("will run");
     screen.press("jjj");
     screen.wait_for("+a = 2");
-    insta::assert_snapshot!(screen.shown(), @r#"
+    insta::assert_snapshot!(screen.settled(), @r#"
     ▶ Start the component 🚀
      Memos
      └─[✓] [+] ADD:    All components have a core.py. # agreed
@@ -103,7 +103,7 @@ fn an_edit_on_a_common_terminal() {
     "#);
     screen.press("lj ");
     screen.wait_for("1/2 pairs");
-    insta::assert_snapshot!(screen.shown(), @r#"
+    insta::assert_snapshot!(screen.settled(), @r#"
     ▶ Start the component 🚀
      Memos
      └─[✓] [+] ADD:    All components have a core.py. # agreed
@@ -140,7 +140,7 @@ fn a_resource_on_a_common_terminal() {
     screen.wait_for("will run");
     screen.press("jjjj");
     screen.wait_for("joins the context");
-    insta::assert_snapshot!(screen.shown(), @r#"
+    insta::assert_snapshot!(screen.settled(), @r#"
     ▶ Start the component 🚀
      Memos
      └─[✓] [+] ADD:    All components have a core.py. # agreed
@@ -173,7 +173,7 @@ fn a_resource_on_a_common_terminal() {
 fn summary_and_tree_on_a_wide_terminal() {
     let repo = project();
     let mut screen = review(&repo, (200, 60));
-    insta::assert_snapshot!(dense(&screen), @r#"
+    insta::assert_snapshot!(dense(&mut screen), @r#"
     ▶ Reviewing Plan: "Start the component 🚀"
       demo · turn 1 · 🟢 Green · Pathfinder
     ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -195,7 +195,7 @@ fn summary_and_tree_on_a_wide_terminal() {
     screen.wait_for("will run");
     screen.press("jj");
     screen.wait_for("日本語 🟢");
-    insta::assert_snapshot!(dense(&screen), @r#"
+    insta::assert_snapshot!(dense(&mut screen), @r#"
     ▶ Start the component 🚀
      Memos                                                                          │ Make src/новый/größe.py.
      └─[✓] [+] ADD:    All components have a core.py. # agreed                      │
@@ -214,7 +214,7 @@ fn summary_and_tree_on_a_wide_terminal() {
 fn everything_on_a_narrow_terminal() {
     let repo = project();
     let mut screen = review(&repo, (40, 12));
-    insta::assert_snapshot!(screen.shown(), @r#"
+    insta::assert_snapshot!(screen.settled(), @r#"
     ▶ Start the component 🚀
       demo · turn 1 · 🟢 Green · Pathfinder
     ────────────────────────────────────────
@@ -227,7 +227,7 @@ fn everything_on_a_narrow_terminal() {
     "#);
     screen.press("m");
     screen.wait_for("will run");
-    insta::assert_snapshot!(screen.shown(), @r#"
+    insta::assert_snapshot!(screen.settled(), @r#"
     ▶ Start the component 🚀
      Memos
     ›└─[✓] [+] ADD:    All components have …
@@ -243,7 +243,7 @@ fn everything_on_a_narrow_terminal() {
     "#);
     screen.press("jjv");
     screen.wait_for("j/k");
-    insta::assert_snapshot!(dense(&screen), @r#"
+    insta::assert_snapshot!(dense(&mut screen), @r#"
     CREATE: src/новый/größe.py
     Make src/новый/größe.py.
     --- /dev/null
@@ -268,7 +268,7 @@ fn changing_a_new_file(size: (u16, u16)) -> String {
     screen.wait_for("or type a new");
     screen.press("\r");
     screen.wait_for("(y/n)");
-    let shown = dense(&screen);
+    let shown = dense(&mut screen);
     let shown = shown[shown.find("Your editor").unwrap()..].to_owned();
     screen.press("d");
     screen.wait_for("will run");
@@ -313,7 +313,7 @@ fn a_question_of_the_model_on_other_terminals() {
         screen.wait_for("leaves\n›");
         screen.press("a word and another one and 日本語 zz");
         screen.wait_for("zz");
-        let shown = dense(&screen);
+        let shown = dense(&mut screen);
         screen.press("\r");
         assert_eq!(screen.end(), 0, "{}", screen.shown());
         shown[shown.find("▌ Is").unwrap()..].to_owned()
@@ -348,7 +348,7 @@ fn a_question_of_the_model() {
     screen.wait_for("enter sends");
     screen.press("yes,\\\rit is 日本");
     screen.wait_for("it is 日本");
-    insta::with_settings!({filters => [(r"\(\d+\.\d s\)", "")]}, { insta::assert_snapshot!(dense(&screen), @r#"
+    insta::with_settings!({filters => [(r"\(\d+\.\d s\)", "")]}, { insta::assert_snapshot!(dense(&mut screen), @r#"
           app.toml  +2 -2
       - READ: 1 resource
           docs/日本語.md

@@ -36,10 +36,11 @@ fn tree(repo: &TestRepo, size: (u16, u16)) -> Screen {
 fn look_around(screen: &mut Screen) {
     let start = Instant::now();
     while start.elapsed() < Duration::from_millis(200) {
+        // What is awaited is drawn last: the rest of a frame is there then.
         screen.press("?");
-        screen.wait_for("this help");
+        screen.wait_for("n/N next");
         screen.press("q");
-        screen.wait_for("will run");
+        screen.wait_for("preview/edit  a all");
     }
 }
 
@@ -128,12 +129,12 @@ fn a_program_that_was_stopped_from_outside_draws_anew_when_it_goes_on() {
 fn a_window_is_resized_while_the_tree_is_open() {
     let repo = project();
     let mut screen = tree(&repo, (80, 24));
-    let first = screen.shown();
+    let first = screen.settled();
     screen.resize((40, 12));
     while !screen.shown().ends_with("s run  q back  ? help  space toggle") {
         screen.read();
     }
-    insta::assert_snapshot!(screen.shown(), @r"
+    insta::assert_snapshot!(screen.settled(), @r"
     ▶ Make it
      Action Plan
     ›├─[✓] CREATE: b.txt
@@ -315,6 +316,20 @@ fn files_that_make_the_plan_wrong_under_the_review_stop_it() {
     assert_eq!(screen.end(), 3, "{}", screen.shown());
     assert_eq!(repo.read("b.txt"), "mine\n");
     assert!(repo.done(&["show", "1"]).contains("b.txt"));
+}
+
+#[test]
+fn a_program_that_decides_gets_the_review_as_a_value() {
+    let repo = project();
+    let before = draft(&repo);
+    let value = repo.json(&["execute"], 1);
+    assert_eq!((&value["status"], &value["turn"], &value["commit"]), (&"planned".into(), &1.into(), &serde_json::Value::Null));
+    let review = &value["review"];
+    assert_eq!((&review["title"], &review["actions"][1]["command"]), (&"Make it".into(), &"echo more > more.txt\n".into()));
+    assert_eq!((&review["actions"][0]["target"], &review["actions"][0]["added"]), (&"b.txt".into(), &1.into()));
+    repo.teddy(&["--json", "execute"]).check(1, &["nobody can be asked to approve this plan: use `-y` to approve it"]);
+    assert_eq!(draft(&repo), before);
+    assert_eq!(repo.json(&["execute", "-y"], 0)["status"], "executed");
 }
 
 #[test]

@@ -11,6 +11,9 @@ use crate::support::TestRepo;
 /// How long a screen may take to show what is awaited.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
+/// How long nothing comes between two frames.
+const SILENCE: Duration = Duration::from_millis(200);
+
 /// The program at a terminal.
 pub struct Screen {
     /// What the screen shows.
@@ -118,6 +121,14 @@ impl Screen {
     pub fn read(&mut self) {
         let bytes = self.output.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("nothing more comes:\n{}", self.shown()));
         self.take(&bytes);
+    }
+
+    /// Returns the screen once nothing more comes for a moment: a frame may arrive in pieces.
+    pub fn settled(&mut self) -> String {
+        while let Ok(bytes) = self.output.recv_timeout(SILENCE) {
+            self.take(&bytes);
+        }
+        self.shown()
     }
 
     /// Returns what the screen shows, without blanks at the ends of lines.
