@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use gix::bstr::BString;
+
 use super::During;
+use crate::host::env;
 
 /// A repository with a worktree that TeDDy can work on.
 pub struct Repository {
@@ -79,12 +82,11 @@ impl Repository {
     pub fn discover(start: &Path, home: Option<&Path>) -> Result<Repository, OpenError> {
         let options = options();
         let trust = gix::sec::trust::Mapping { full: options.clone(), reduced: options };
-        let found = gix::ThreadSafeRepository::discover_with_environment_overrides_opts(start, Default::default(), trust);
-        let gix = match found {
-            Ok(found) => found.to_thread_local(),
-            Err(error) => return Err(why_not(start, &error)),
-        };
-        Repository::judge(gix, home)
+        // A ceiling at or below the folder says nothing, as for git.
+        let upwards = gix::discover::upwards::Options { match_ceiling_dir_or_error: false, ..Default::default() };
+        let found = gix::ThreadSafeRepository::discover_with_environment_overrides_opts(start, upwards, trust);
+        let found = found.map(|found| found.to_thread_local()).and_then(plainly);
+        Repository::judge(found.map_err(|error| why_not(start, &error))?, home)
     }
 
     /// Opens the worktree whose top is this folder.
@@ -92,7 +94,7 @@ impl Repository {
     /// # Errors
     /// Where there is none.
     pub fn open(top: &Path) -> anyhow::Result<Repository> {
-        let gix = gix::open_opts(top, options()).during(format_args!("opening `{}`", top.display()))?;
+        let gix = gix::open_opts(top, plain()).during(format_args!("opening `{}`", top.display()))?;
         Ok(Repository::judge(gix, None)?)
     }
 
@@ -191,6 +193,27 @@ impl Repository {
         };
         (author, teddy)
     }
+}
+
+/// Variables with which git's callers, such as its hooks, point it to another index, part of the refs or list of edges.
+const ELSEWHERE: [&str; 3] = ["GIT_INDEX_FILE", "GIT_NAMESPACE", "GIT_SHALLOW_FILE"];
+
+/// Returns how a repository is opened without regard to variables that name a part of it: they were
+/// meant for the user's own git, and a session's worktree must not write the user's index.
+fn plain() -> gix::open::Options {
+    let mut permissions = gix::open::Permissions::all();
+    permissions.env.git_prefix = gix::sec::Permission::Deny;
+    options().permissions(permissions)
+}
+
+/// Opens a repository that was found anew, where variables name a part of it.
+fn plainly(found: gix::Repository) -> gix::error::Result<gix::Repository> {
+    if ELSEWHERE.iter().all(|name| env::var_os(name).is_none()) {
+        return Ok(found);
+    }
+    let worktree = found.workdir().filter(|_| env::var_os("GIT_WORK_TREE").is_some()).and_then(Path::to_str);
+    let overrides = OVERRIDES.map(str::to_owned).into_iter().chain(worktree.map(|top| format!("core.worktree={top}")));
+    gix::open_opts(found.git_dir(), plain().config_overrides(overrides.map(BString::from)))
 }
 
 /// Finds out why nothing was opened.

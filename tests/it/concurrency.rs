@@ -178,6 +178,90 @@ fn turns_of_one_session_come_one_after_another() {
     assert_eq!(done.into_inner(), 4);
 }
 
+/// How many processes run at once in the crowd.
+const CROWD: usize = 16;
+
+#[test]
+fn a_crowd_on_few_sessions_in_two_worktrees_beside_everything_loses_nothing() {
+    let rig = rig();
+    let linked = rig.beside("linked");
+    rig.git(&["worktree", "add", "-q", linked.to_str().unwrap()]);
+    let plans: Vec<String> = (0..CROWD).map(|at| plan(&rig, SESSIONS[at % 3], 30 + at)).collect();
+    let (saver, stop) = (std::sync::Mutex::new(Saver::default()), AtomicBool::new(false));
+    let failures = std::sync::Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        let housekeeping = scope.spawn(|| {
+            let commit = ["commit", "-q", "--allow-empty", "-m", "Mine"];
+            let chores: [&[&str]; 5] = [&["gc", "-q"], &["pack-refs", "--all"], &["repack", "-adq"], &["worktree", "prune"], &commit];
+            for round in 0.. {
+                if stop.load(Ordering::SeqCst) {
+                    return;
+                }
+                drop(rig.command("git").args(chores[round % chores.len()]).output().unwrap());
+                saver.lock().unwrap().save(&rig, &Rig::file(round % 40), round % 2 == 0);
+            }
+        });
+        let readers = scope.spawn(|| {
+            let mut slowest = Duration::ZERO;
+            while !stop.load(Ordering::SeqCst) {
+                for args in [["status"].as_slice(), &["-s", "alpha", "log"], &["sessions"], &["-s", "beta", "show"]] {
+                    let started = Instant::now();
+                    let output = rig.run(args);
+                    slowest = slowest.max(started.elapsed());
+                    if !output.status.success() {
+                        failures.lock().unwrap().push(format!("{args:?}: {}", said(&output)));
+                    }
+                }
+            }
+            slowest
+        });
+        let runs: Vec<_> = plans
+            .iter()
+            .enumerate()
+            .map(|(at, plan)| {
+                let (rig, linked, failures) = (&rig, &linked, &failures);
+                scope.spawn(move || {
+                    let args = ["-s", SESSIONS[at % 3], "execute", plan, "-y", "--no-replan"];
+                    let folder = if at % 2 == 0 { rig.path() } else { linked.clone() };
+                    for _ in 0..8 {
+                        let mut command = rig.teddy(&args);
+                        let output = command.current_dir(&folder).env("TEDDY_LOCK_TIMEOUT", "300").output().unwrap();
+                        if output.status.success() || output.status.code() == Some(4) {
+                            return;
+                        }
+                        if !["try again", "could not be found"].iter().any(|words| said(&output).contains(words)) {
+                            failures.lock().unwrap().push(said(&output));
+                            return;
+                        }
+                    }
+                    failures.lock().unwrap().push(format!("`{plan}` was not executed"));
+                })
+            })
+            .collect();
+        runs.into_iter().for_each(|run| run.join().unwrap());
+        stop.store(true, Ordering::SeqCst);
+        housekeeping.join().unwrap();
+        assert!(readers.join().unwrap() < Duration::from_secs(30), "a reader waited");
+    });
+    assert_eq!(failures.into_inner().unwrap(), [""; 0]);
+    assert_eq!([torn(&rig), fsck(&rig), lost(&rig, &saver.lock().unwrap())].concat(), [""; 0]);
+    let turns = |session: &str| rig.git(&["rev-list", "--first-parent", "--count", &format!("teddy/sessions/{session}")]);
+    assert_eq!(SESSIONS.map(turns), ["7", "6", "6"], "each process recorded its turn");
+}
+
+#[test]
+fn who_was_killed_with_the_lock_is_not_waited_for() {
+    let rig = rig();
+    let plan = plan(&rig, "alpha", 50);
+    for point in ["after-lock", "after-run", "after-ref"] {
+        let mut command = rig.teddy(&["-s", "alpha", "execute", &plan, "-y", "--no-replan"]);
+        let output = command.env("FAILPOINTS", format!("{point}=1*return(kill)")).output().unwrap();
+        assert_eq!(output.status.code(), None, "{point}: {}", said(&output));
+        let next = rig.teddy(&["-s", "alpha", "execute", &plan, "-y", "--no-replan"]).env("TEDDY_LOCK_TIMEOUT", "0").output().unwrap();
+        assert!(next.status.success(), "{point}: {}", said(&next));
+    }
+}
+
 #[test]
 fn readers_do_not_wait_and_writers_say_who_they_wait_for() {
     let rig = rig();

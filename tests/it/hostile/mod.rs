@@ -2,6 +2,7 @@
 
 mod builds;
 mod disk;
+mod git;
 mod ground;
 mod markdown;
 mod objects;
