@@ -181,6 +181,21 @@ fn turns_of_one_session_come_one_after_another() {
 /// How many processes run at once in the crowd.
 const CROWD: usize = 16;
 
+/// Executes until it is done; returns what failed other than by `git gc`, after which trying again is all it needs.
+fn insist(rig: &Rig, folder: &std::path::Path, args: &[&str]) -> Option<String> {
+    for _ in 0..8 {
+        let mut command = rig.teddy(&[args, &["-y", "--no-replan"]].concat());
+        let output = command.current_dir(folder).env("TEDDY_LOCK_TIMEOUT", "300").output().unwrap();
+        if output.status.success() || output.status.code() == Some(4) {
+            return None;
+        }
+        if !["try again", "could not be found"].iter().any(|words| said(&output).contains(words)) {
+            return Some(said(&output));
+        }
+    }
+    Some(format!("{args:?} was not executed"))
+}
+
 #[test]
 fn a_crowd_on_few_sessions_in_two_worktrees_beside_everything_loses_nothing() {
     let rig = rig();
@@ -220,22 +235,8 @@ fn a_crowd_on_few_sessions_in_two_worktrees_beside_everything_loses_nothing() {
             .enumerate()
             .map(|(at, plan)| {
                 let (rig, linked, failures) = (&rig, &linked, &failures);
-                scope.spawn(move || {
-                    let args = ["-s", SESSIONS[at % 3], "execute", plan, "-y", "--no-replan"];
-                    let folder = if at % 2 == 0 { rig.path() } else { linked.clone() };
-                    for _ in 0..8 {
-                        let mut command = rig.teddy(&args);
-                        let output = command.current_dir(&folder).env("TEDDY_LOCK_TIMEOUT", "300").output().unwrap();
-                        if output.status.success() || output.status.code() == Some(4) {
-                            return;
-                        }
-                        if !["try again", "could not be found"].iter().any(|words| said(&output).contains(words)) {
-                            failures.lock().unwrap().push(said(&output));
-                            return;
-                        }
-                    }
-                    failures.lock().unwrap().push(format!("`{plan}` was not executed"));
-                })
+                let folder = if at % 2 == 0 { rig.path() } else { linked.clone() };
+                scope.spawn(move || failures.lock().unwrap().extend(insist(rig, &folder, &["-s", SESSIONS[at % 3], "execute", plan])))
             })
             .collect();
         runs.into_iter().for_each(|run| run.join().unwrap());
