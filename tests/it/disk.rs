@@ -118,6 +118,39 @@ fn a_full_repository_is_an_error_before_the_turn() {
     check(&rig, &output, || std::fs::remove_file(&filler).unwrap());
 }
 
+/// Takes every inode of a file system but so many; returns the folder that holds them.
+fn exhaust(folder: &Path, leave: u64) -> PathBuf {
+    let taken = folder.join("taken");
+    std::fs::create_dir(&taken).unwrap();
+    let free = rustix::fs::statvfs(folder).unwrap().f_favail.saturating_sub(leave);
+    (0..free).for_each(|number| drop(std::fs::File::create(taken.join(number.to_string())).unwrap()));
+    taken
+}
+
+#[test]
+fn no_more_inodes_are_an_error_before_the_turn() {
+    let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 20);
+    let (git, aside) = (rig.path().join(".git"), rig.beside("git"));
+    std::fs::rename(&git, &aside).unwrap();
+    let Some(_mount) = Mount::small(&rig, &git, "32m,nr_inodes=2000") else { return };
+    assert!(rig.command("cp").arg("-a").arg(format!("{}/.", aside.display())).arg(&git).status().unwrap().success());
+    begin(&rig);
+    let (before, tip) = (tree(&rig), rig.git(&["rev-parse", "teddy/sessions/storm"]));
+    for leave in [0, 2, 5, 9, 14] {
+        let taken = exhaust(&git, leave);
+        let output = rig.run(&["execute", &large(&rig), "-y"]);
+        std::fs::remove_dir_all(&taken).unwrap();
+        assert!(said(&output).contains("No space left on device"), "{leave}: {}", said(&output));
+        if rig.git(&["rev-parse", "teddy/sessions/storm"]) == tip {
+            assert_eq!(tree(&rig), before, "{leave}: {}", said(&output));
+        }
+        rig.must(&["recover"]);
+    }
+    let taken = exhaust(&git, 0);
+    let output = rig.run(&["execute", &large(&rig), "-y"]);
+    check(&rig, &output, || std::fs::remove_dir_all(&taken).unwrap());
+}
+
 #[test]
 fn a_full_workspace_is_brought_along_when_there_is_room() {
     let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 20);
