@@ -54,6 +54,10 @@ fn text(standing: &Standing, session: &str, turn: u64) -> String {
         text.push_str(&format!("The model gave no plan: {}\n", visible(failure)));
     }
     let changed = &standing.workspace.changed;
+    if let Some(why) = &standing.workspace.unknown {
+        text.push_str(&format!("Your files cannot be compared: {}\n", visible(why)));
+        return text;
+    }
     if changed.is_empty() {
         text.push_str("Your files are as the newest turn left them\n");
     } else {

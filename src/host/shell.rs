@@ -70,7 +70,7 @@ pub struct Finished {
     pub output: Captured,
     /// How long it took.
     pub duration: Duration,
-    /// What the user can do about a failure that looks like the sandbox's doing.
+    /// What opens what the sandbox refused.
     pub hint: Option<&'static str>,
 }
 
@@ -127,10 +127,7 @@ pub fn run(script: &Script, output: &mut dyn FnMut(&[u8])) -> io::Result<Finishe
     run_until(script, &interrupt::flag(), output)
 }
 
-/// Runs a script until it ends or the flag is set.
-///
-/// # Errors
-/// As [`run`].
+/// Runs a script until it ends or the flag is set; fails where [`run`] does.
 pub fn run_until(script: &Script, stop: &AtomicBool, output: &mut dyn FnMut(&[u8])) -> io::Result<Finished> {
     let begin = Instant::now();
     let finished = |end, output| Ok(Finished { end, output, duration: begin.elapsed(), hint: None });
@@ -150,11 +147,9 @@ pub fn run_until(script: &Script, stop: &AtomicBool, output: &mut dyn FnMut(&[u8
         output(bytes);
     };
     let end = running.watch(script.timeout, stop, &mut sink)?;
-    let policy = script.launcher.as_ref().and_then(|launcher| launcher.policy.as_ref());
+    let (policy, output) = (script.launcher.as_ref().and_then(|launcher| launcher.policy.as_ref()), capture.finish());
     policy.into_iter().for_each(sandbox::sweep);
-    let output = capture.finish();
-    let failed = matches!(end, End::Exited(code) if code != 0);
-    let hint = policy.filter(|_| failed).and_then(|policy| policy.blame(&output.joined()));
+    let hint = policy.filter(|_| end != End::Exited(0)).and_then(|policy| policy.blame(&output.joined()));
     Ok(Finished { end, output, duration: begin.elapsed(), hint })
 }
 

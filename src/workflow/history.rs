@@ -104,7 +104,13 @@ pub struct DraftRow {
 pub struct Changed {
     /// Paths, with what happened to them.
     pub changed: Vec<String>,
+    /// Why that is not known: the git directory cannot be written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unknown: Option<String>,
 }
+
+/// How often the files are compared when `git gc` takes objects away meanwhile.
+const TRIES: usize = 3;
 
 /// Returns the user's words that wait for a plan.
 fn waiting(draft: &Draft) -> Option<String> {
@@ -209,12 +215,6 @@ impl Project {
         let tip = self.store().tip(&session)?;
         let draft = self.store().draft(&tip)?;
         let (plan, _) = plan::parse(&draft.artifacts.text_or_empty(artifact::PLAN));
-        let now = self.snapshot(&[])?.tree;
-        let base = match self.published(&tip)? {
-            Some(commit) => self.tree(commit)?,
-            None => self.repository.head_tree()?,
-        };
-        let changes = self.repository.changes(base, now)?;
         Ok(Standing {
             session: Some(session.to_string()),
             reference: Some(session.reference()),
@@ -224,7 +224,26 @@ impl Project {
             draft: draft.is_planned().then(|| DraftRow { title: plan.title.clone(), actions: plan.actions.len() }),
             message: waiting(&draft),
             failure: draft.meta.failure.clone().filter(|_| !draft.is_planned()),
-            workspace: Changed { changed: changes.iter().map(|change| lossy(&change.path)).collect() },
+            workspace: self.changed_since(&tip),
         })
+    }
+
+    /// Compares the user's files with the newest turn; where that cannot be done, the rest is still to be read.
+    fn changed_since(&self, tip: &Turn) -> Changed {
+        let compare = || {
+            let now = self.snapshot(&[])?.tree;
+            let base = self.published(tip)?.map_or_else(|| self.repository.head_tree(), |commit| self.tree(commit))?;
+            self.repository.changes(base, now)
+        };
+        let mut why = String::new();
+        for _ in 0..TRIES {
+            match compare() {
+                Ok(changes) => return Changed { changed: changes.iter().map(|change| lossy(&change.path)).collect(), unknown: None },
+                Err(error) => why = format!("{error:#}"),
+            }
+            // It names objects that a `git gc` took.
+            let _ = std::fs::remove_file(self.index(&self.repository.worktree_name()));
+        }
+        Changed { changed: Vec::new(), unknown: Some(why) }
     }
 }

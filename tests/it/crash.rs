@@ -131,6 +131,7 @@ fn something_else_in_the_place_of_a_state_file_is_healed_or_named() {
         each_file(&inside(&rig, "teddy"), &mut |path| files.push(path.to_owned()));
         files.sort();
         files.dedup();
+        files.retain(|file| !file.ends_with("teddy/packs"));
         for file in files {
             let before = std::fs::read(&file).ok();
             if before.is_none() && file.exists() {

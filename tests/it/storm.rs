@@ -76,7 +76,7 @@ fn a_save_at_any_moment_survives() {
     round(&repo, 0, 0);
     let longest = u64::try_from(started.elapsed().as_micros()).unwrap();
     let late = (0..SAVES).filter(|&number| round(&repo, number, longest)).count();
-    assert!((5..190).contains(&late), "{late} of {SAVES} saves came after the write: they were not spread out");
+    assert!((1..SAVES as usize).contains(&late), "{late} of {SAVES} saves came after the write: they were not spread out");
     let left = std::fs::read_dir(repo.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let left: Vec<_> = left.filter(|name| name.starts_with(".teddy-tmp-")).collect();
     assert_eq!(left, [""; 0]);
