@@ -51,10 +51,18 @@ fn begin(rig: &Rig) {
 /// Fills the rest of a file system, but for so many bytes; returns the file.
 fn fill(folder: &Path, leave: u64) -> PathBuf {
     let path = folder.join("fill.ignored");
-    let stat = rustix::fs::statvfs(folder).unwrap();
-    let size = (stat.f_bavail * stat.f_frsize).saturating_sub(leave);
     let file = std::fs::File::create(&path).unwrap();
-    rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, size.max(1)).unwrap();
+    let mut size = 0;
+    // What was removed before comes free a moment later.
+    for _ in 0..10 {
+        let stat = rustix::fs::statvfs(folder).unwrap();
+        let free = (stat.f_bavail * stat.f_frsize).saturating_sub(leave);
+        if free > 0 {
+            size += free;
+            rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, size).unwrap();
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
     path
 }
 

@@ -17,10 +17,10 @@ fn trap(ground: &Ground) -> String {
 fn turn(ground: &Ground, number: usize, variables: &[(&str, &str)]) -> Vec<String> {
     let (name, others) = (format!("n{number}.txt"), ground.others());
     std::fs::write(ground.repo.beside("plan.md"), plan(&(create(&format!("[{name}](/{name})")) + &run("git status > seen.txt")))).unwrap();
-    // The test's own git obeys the settings.
-    let _ = std::fs::remove_file(ground.repo.beside("sprung"));
     let index = || ground.repo.git(&["ls-files", "-s"]);
     let (mut wrong, staged) = (Vec::new(), index());
+    // The test's own git obeys the settings.
+    let _ = std::fs::remove_file(ground.repo.beside("sprung"));
     let output = ground.teddy_with(&["execute", "../plan.md", "-y", "--no-replan"], variables);
     if !output.status.success() {
         wrong.push(words(&output));
