@@ -143,6 +143,10 @@ pub enum Sandbox {
 pub struct Snapshot {
     /// Larger untracked files are left out.
     pub max_file_size: Size,
+    /// As many untracked files may be new in one snapshot.
+    pub max_new_files: usize,
+    /// As many bytes may be in them.
+    pub max_new_size: Size,
     /// Further names of untracked files that are left out.
     pub exclude: Vec<String>,
 }
@@ -269,7 +273,7 @@ impl Default for Execute {
 
 impl Default for Snapshot {
     fn default() -> Snapshot {
-        Snapshot { max_file_size: Size(10 << 20), exclude: Vec::new() }
+        Snapshot { max_file_size: Size(10 << 20), max_new_files: 100_000, max_new_size: Size(1 << 30), exclude: Vec::new() }
     }
 }
 

@@ -200,7 +200,7 @@ const ELSEWHERE: [&str; 3] = ["GIT_INDEX_FILE", "GIT_NAMESPACE", "GIT_SHALLOW_FI
 
 /// Returns how a repository is opened without regard to variables that name a part of it: they were
 /// meant for the user's own git, and a session's worktree must not write the user's index.
-fn plain() -> gix::open::Options {
+pub(in crate::git) fn plain() -> gix::open::Options {
     let mut permissions = gix::open::Permissions::all();
     permissions.env.git_prefix = gix::sec::Permission::Deny;
     options().permissions(permissions)

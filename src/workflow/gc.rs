@@ -168,9 +168,12 @@ fn pack(project: &Project) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Returns how long ago a file was changed.
+/// Returns how long ago a file was changed or moved to where it is.
 fn age(path: &Path) -> Option<Duration> {
-    let modified = std::fs::symlink_metadata(path).ok()?.modified().ok()?;
+    use std::os::unix::fs::MetadataExt as _;
+    let metadata = std::fs::symlink_metadata(path).ok()?;
+    let moved = SystemTime::UNIX_EPOCH + Duration::from_secs(u64::try_from(metadata.ctime()).unwrap_or_default());
+    let modified = metadata.modified().ok()?.max(moved);
     let now = SystemTime::UNIX_EPOCH + Duration::from_secs(u64::try_from(clock::now().timestamp().as_second()).ok()?);
     Some(now.duration_since(modified).unwrap_or_default())
 }

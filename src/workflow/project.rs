@@ -208,6 +208,8 @@ impl Project {
     pub fn limits(&self) -> Limits {
         Limits {
             max_file_size: self.settings.snapshot.max_file_size.0,
+            max_new_files: self.settings.snapshot.max_new_files,
+            max_new_size: self.settings.snapshot.max_new_size.0,
             secrets: self.settings.snapshot.exclude.clone(),
             ..Limits::default()
         }

@@ -498,6 +498,26 @@ fn a_file_that_grows_over_the_limit_is_left_out_from_then_on() {
 }
 
 #[test]
+fn a_folder_that_nobody_ignored_stops_the_snapshot() {
+    let repo = TestRepo::new();
+    repo.put("tracked/a", "1").put("tracked/b", "2").put("tracked/c", "3").put("tracked/d", "4").commit("first");
+    let limits = Limits { max_new_files: 2, ..Limits::default() };
+    repo.put("tracked/a", "changed").put("modules/a", "1").put("modules/b", "2");
+    let recorded = take(&repo.path(), &limits, &[]);
+    repo.put("modules/c", "3").put("modules/d", "4").put("e", "5");
+    let index = repo.path().join(".git/teddy/index/main");
+    let error = repo.open().snapshot(&index, &limits, &[]).unwrap_err();
+    assert!(
+        error.to_string().starts_with("3 untracked files with 3 bytes would be recorded for the first time, most of them in `modules`"),
+        "{error}"
+    );
+    repo.put(".gitignore", "modules/c\nmodules/d\n");
+    let after = take(&repo.path(), &limits, &[]);
+    assert_eq!(paths(&repo, &recorded), "modules/a modules/b tracked/a tracked/b tracked/c tracked/d");
+    assert_eq!(paths(&repo, &after), ".gitignore e modules/a modules/b tracked/a tracked/b tracked/c tracked/d");
+}
+
+#[test]
 fn rules_behind_a_link_do_not_count() {
     let repo = TestRepo::new();
     repo.put("rules", "*.log\n").put("a.log", "1").put("sub/a.log", "2").put("sub/.gitignore/file", "3");

@@ -60,6 +60,13 @@ pub(super) fn read_all(ground: &Ground<'_>, scanned: &mut [Scanned], sink: &Sink
     if jobs.is_empty() {
         return Ok(());
     }
+    let entry = |job: &Job| match &scanned[job.folder].listing {
+        Listing::Read(entries) => Some((entries[job.entry].basis, u64::from(entries[job.entry].stat.size))),
+        Listing::Kept(_) => None,
+    };
+    // What the user's index has, has a basis.
+    let new = jobs.iter().filter_map(|job| entry(job).filter(|(basis, _)| *basis == 0).map(|(_, size)| (job.path.as_slice(), size)));
+    ground.limits.allow(new)?;
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(jobs.len().div_ceil(PER_THREAD));
     let part = jobs.len().div_ceil(threads);
     let run = |jobs: &[Job]| -> anyhow::Result<Vec<Outcome>> {

@@ -6,6 +6,7 @@ use std::path::Path;
 use gix::ObjectId;
 
 use super::ground::Ground;
+use crate::git::repository::plain;
 
 /// What a folder with a `.git` is.
 pub(super) enum Embedded {
@@ -24,7 +25,7 @@ pub(super) fn look(ground: &Ground<'_>, path: &[u8]) -> Embedded {
     if git.symlink_metadata().is_err() {
         return Embedded::None;
     }
-    match gix::open_opts(&top, gix::open::Options::default()) {
+    match gix::open_opts(&top, plain()) {
         Ok(repo) => repo.head_id().map_or(Embedded::Unborn, |id| Embedded::At(id.detach())),
         // A repository in a format that we do not know is still not ours to enter.
         Err(_) if git.join("HEAD").exists() && git.join("objects").is_dir() => Embedded::Unborn,

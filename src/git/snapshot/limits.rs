@@ -1,5 +1,6 @@
 //! Limits: what a snapshot leaves out although git would take it, and why.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// What is left out of a snapshot; tracked files and what the plan wrote are always taken.
@@ -7,6 +8,10 @@ use std::fmt;
 pub struct Limits {
     /// The size, in bytes, over which an untracked file is left out.
     pub max_file_size: u64,
+    /// As many untracked files may be new in one snapshot: more are a folder that nobody meant to record.
+    pub max_new_files: usize,
+    /// As many bytes may be in them.
+    pub max_new_size: u64,
     /// Whether untracked files that look like secrets by their name are left out.
     pub leave_secrets: bool,
     /// More names of secrets; `*` stands for any characters.
@@ -15,14 +20,14 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { max_file_size: 10 * 1024 * 1024, leave_secrets: true, secrets: Vec::new() }
+        Limits { max_file_size: 10 * 1024 * 1024, max_new_files: 100_000, max_new_size: 1 << 30, leave_secrets: true, secrets: Vec::new() }
     }
 }
 
 impl Limits {
     /// Returns limits that leave nothing out, as git does.
     pub fn none() -> Limits {
-        Limits { max_file_size: u64::MAX, leave_secrets: false, secrets: Vec::new() }
+        Limits { max_file_size: u64::MAX, max_new_files: usize::MAX, max_new_size: u64::MAX, leave_secrets: false, secrets: Vec::new() }
     }
 
     /// Returns whether a file of this name is a secret.
@@ -62,6 +67,45 @@ fn matches(pattern: &[u8], name: &[u8]) -> bool {
         None => name.is_empty(),
         Some((b'*', rest)) => (0..=name.len()).any(|skip| matches(rest, &name[skip..])),
         Some((first, rest)) => name.first() == Some(first) && matches(rest, &name[1..]),
+    }
+}
+
+/// More is new than a snapshot may take; nothing was recorded.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[error(
+    "{files} untracked files with {size} bytes would be recorded for the first time, most of them in `{most}`; \
+     ignore what is no work of yours in `.gitignore`, or raise `snapshot.max_new_files` ({max_files}) or `snapshot.max_new_size` ({max_size})"
+)]
+pub struct OverBudget {
+    /// How many files.
+    pub files: usize,
+    /// Their bytes.
+    pub size: u64,
+    /// The name at the top that has most of them.
+    pub most: String,
+    /// As many may be new.
+    pub max_files: usize,
+    /// As many bytes may be.
+    pub max_size: u64,
+}
+
+impl Limits {
+    /// Finds out whether the new files, given by path and size, are few and small enough.
+    ///
+    /// # Errors
+    /// Where they are not.
+    pub(super) fn allow<'a>(&self, new: impl Iterator<Item = (&'a [u8], u64)>) -> Result<(), OverBudget> {
+        let (mut files, mut size) = (0, 0_u64);
+        let mut tops: BTreeMap<&[u8], usize> = BTreeMap::new();
+        for (path, bytes) in new {
+            (files, size) = (files + 1, size.saturating_add(bytes));
+            *tops.entry(path.split(|&byte| byte == b'/').next().unwrap_or(path)).or_default() += 1;
+        }
+        if files <= self.max_new_files && size <= self.max_new_size {
+            return Ok(());
+        }
+        let most = tops.into_iter().max_by_key(|(_, count)| *count).map(|(top, _)| shown(top)).unwrap_or_default();
+        Err(OverBudget { files, size, most, max_files: self.max_new_files, max_size: self.max_new_size })
     }
 }
 
@@ -143,6 +187,16 @@ mod tests {
         assert!(limits.is_secret(b"ci.token"));
         limits.leave_secrets = false;
         assert!(!limits.is_secret(b"ci.token") && !limits.is_secret(b".env"));
+    }
+
+    #[test]
+    fn what_is_new_has_a_budget() {
+        let limits = Limits { max_new_files: 3, max_new_size: 100, ..Limits::default() };
+        let allow = |new: &[(&str, u64)]| limits.allow(new.iter().map(|(path, size)| (path.as_bytes(), *size)));
+        assert_eq!(allow(&[("a", 40), ("b/c", 40), ("b/d", 20)]), Ok(()));
+        let over = |files, size| Err(OverBudget { files, size, most: "b".to_owned(), max_files: 3, max_size: 100 });
+        assert_eq!(allow(&[("a", 1), ("b/c", 1), ("b/d", 1), ("c", 1)]), over(4, 4));
+        assert_eq!(allow(&[("b/c", 101)]), over(1, 101));
     }
 
     #[test]

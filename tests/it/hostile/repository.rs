@@ -41,6 +41,7 @@ const SETTINGS: &[(&str, &str)] = &[
     ("research: {base_url: 'http://127.0.0.1:1'}", "research.base_url"),
     ("snapshot: {exclude: ['*']}", "snapshot.exclude"),
     ("snapshot: {max_file_size: 1}", "snapshot.max_file_size"),
+    ("snapshot: {max_new_files: 1}", "snapshot.max_new_files"),
     ("limits: {cost: 1000}", "limits.cost"),
     ("on_failure: rollback", "on_failure"),
     ("pipeline: evil", "pipeline"),
