@@ -1,11 +1,49 @@
-//! A model's or a report's Markdown, shown as the text that it is, with light tones: headings, quotes, code, differences.
+//! Markdown at the terminal: a record as the text that it is, with light tones; a message of the model rendered.
 
-use super::style::{Line, Tone};
+use super::style::{Line, Span, Tone};
 
 /// Returns the lines of a message.
 pub fn lines(message: &str) -> Vec<Line> {
     let mut open: Option<Block<'_>> = None;
     message.lines().map(|line| styled(line, &mut open)).collect()
+}
+
+/// Returns the lines of a message as it is meant to be read: headings and strong text without their marks, list items
+/// with bullets, code blocks without their fences. Code spans keep their backticks, which mean something without
+/// colours too.
+pub fn rendered(message: &str) -> Vec<Line> {
+    let mut open: Option<Block<'_>> = None;
+    let mut lines = Vec::new();
+    for line in message.lines() {
+        let was_open = open.is_some();
+        let toned = styled(line, &mut open);
+        match (was_open, open.is_some()) {
+            (true, true) => lines.push(Line::plain("  ").join(toned)),
+            (false, false) => lines.push(unmarked(line)),
+            // A fence.
+            _ => {}
+        }
+    }
+    lines
+}
+
+/// Returns a line outside of code blocks without its marks.
+fn unmarked(line: &str) -> Line {
+    let text = line.trim_start();
+    let indent = &line[..line.len() - text.len()];
+    if is_heading(text) {
+        return Line::of(Tone::Strong, text.trim_start_matches('#').trim_start());
+    }
+    if let Some(quoted) = text.strip_prefix('>') {
+        return Line::of(Tone::Faint, &format!("{indent}│ {}", quoted.trim_start()));
+    }
+    let item = ["- ", "* ", "+ "].iter().find_map(|mark| text.strip_prefix(mark));
+    let (start, text) = item.map_or((indent.to_owned(), text), |item| (format!("{indent}• "), item));
+    let inside = |line: Line, span: &Span| match span.tone {
+        Tone::Strong => line.with(Tone::Strong, span.text().trim_matches('*')),
+        tone => line.with(tone, span.text()),
+    };
+    inline(text).spans().iter().fold(Line::plain(&start), inside)
 }
 
 /// A code block that is open.
@@ -97,6 +135,15 @@ mod tests {
         let lines = lines(message);
         let found: Vec<(Tone, &str)> = lines.iter().flat_map(Line::spans).map(|s| (s.tone, s.text())).collect();
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_message_is_rendered_without_its_marks() {
+        let message = "# Which?\n> you said\n\n- **One** or `two`\n  * three\n\n```sh\n# ls\n```\n2 * 3 ** 4";
+        let lines: Vec<String> = rendered(message).iter().map(|line| line.spans().iter().map(Span::text).collect()).collect();
+        assert_eq!(lines, ["Which?", "│ you said", "", "• One or `two`", "  • three", "", "  # ls", "2 * 3 ** 4"]);
+        let tones: Vec<Tone> = rendered(message)[3].spans().iter().map(|span| span.tone).collect();
+        assert_eq!(tones, [Tone::Plain, Tone::Strong, Tone::Plain, Tone::Accent]);
     }
 
     #[test]

@@ -186,7 +186,7 @@ fn asked(question: &Question<'_>) -> Vec<Line> {
         }
         Question::Answer { message } => {
             let bar = |line: Line| Line::of(Tone::Faint, "▌ ").join(line);
-            let mut lines: Vec<Line> = markdown::lines(message).into_iter().map(bar).collect();
+            let mut lines: Vec<Line> = markdown::rendered(message).into_iter().map(bar).collect();
             lines.extend(block(Tone::Strong, "Your answer:"));
             lines
         }

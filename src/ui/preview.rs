@@ -68,7 +68,7 @@ fn content(kind: &Kind, step: &Step) -> Vec<Line> {
         Kind::Research(research) => research.queries.iter().flat_map(|query| block(Tone::Accent, query)).collect(),
         Kind::Read(read) => vec![named("joins the context", &read.resource)],
         Kind::Prune(prune) => vec![named("leaves the context", &prune.resource)],
-        Kind::ChatWithUser(chat) => markdown::lines(&chat.message),
+        Kind::ChatWithUser(chat) => markdown::rendered(&chat.message),
         Kind::Invoke(invoke) => handed(&format!("{} takes over, with", invoke.agent), &invoke.resources, &invoke.message),
         Kind::Conclude(conclude) => handed("returns to the caller, with", &conclude.resources, &conclude.message),
     }

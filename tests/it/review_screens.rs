@@ -319,10 +319,10 @@ fn a_question_of_the_model_on_other_terminals() {
         shown[shown.find("▌ Is").unwrap()..].to_owned()
     };
     insta::assert_snapshot!(asked((40, 12)), @r#"
-    ▌ Is **this** right?
+    ▌ Is this right?
     ▌
-    ▌ - one
-    ▌ - `two`
+    ▌ • one
+    ▌ • `two`
     Your answer:
     enter sends, \ + enter for another
     ↪ line, ctrl-e for the editor, ctrl-d
@@ -330,10 +330,10 @@ fn a_question_of_the_model_on_other_terminals() {
     › a word and another one and 日本語 zz
     "#);
     insta::assert_snapshot!(asked((200, 60)), @r#"
-    ▌ Is **this** right?
+    ▌ Is this right?
     ▌
-    ▌ - one
-    ▌ - `two`
+    ▌ • one
+    ▌ • `two`
     Your answer:
     enter sends, \ + enter for another line, ctrl-e for the editor, ctrl-d leaves
     › a word and another one and 日本語 zz
@@ -365,10 +365,10 @@ fn a_question_of_the_model() {
       ✓ read; it is in the context of the next turn
     ▶ 4. CHAT_WITH_USER Is **this** right?
       ✓ the user is asked
-    ▌ Is **this** right?
+    ▌ Is this right?
     ▌
-    ▌ - one
-    ▌ - `two`
+    ▌ • one
+    ▌ • `two`
     Your answer:
     enter sends, \ + enter for another line, ctrl-e for the editor, ctrl-d leaves
     › yes,
