@@ -14,7 +14,7 @@ use gix::ObjectId;
 use gix_pack::index::File as Index;
 
 use super::object::{Commit, CommitId, TreeId};
-use super::pack::{LIST, Pack, deflated, is_kept, is_own};
+use super::pack::{LIST, Pack, deflated, is_own};
 use super::repository::Repository;
 
 /// Packs of this size are not taken in by newer ones.
@@ -86,7 +86,7 @@ impl Repository {
     /// Where a file cannot be removed.
     pub fn settle(&self, held: &Held) -> anyhow::Result<()> {
         held.keeps.iter().try_for_each(|keep| self.release(keep))?;
-        if held.replaced.is_empty() {
+        if held.replaced.is_empty() || self.has_index_of_many() {
             return Ok(());
         }
         let gone: HashSet<&Path> = held.replaced.iter().map(PathBuf::as_path).collect();
@@ -113,7 +113,11 @@ impl Repository {
     fn take_in(&self, entries: &mut Vec<(ObjectId, Vec<u8>)>, mut size: u64) -> Vec<PathBuf> {
         let mut small: Vec<_> =
             self.small_packs().into_iter().map(|pack| (size_of(&pack), pack)).filter(|(size, _)| *size < LARGE).collect();
-        small.retain(|(_, pack)| !is_kept(&pack.with_extension("keep")));
+        // What somebody keeps is in use; what an index of many packs names is git's to put together.
+        small.retain(|(_, pack)| !pack.with_extension("keep").exists());
+        if self.has_index_of_many() {
+            small.clear();
+        }
         small.sort();
         let mut inside: HashSet<ObjectId> = entries.iter().map(|(id, _)| *id).collect();
         let mut taken = Vec::new();
@@ -130,11 +134,14 @@ impl Repository {
         taken
     }
 
+    /// Returns whether git has one index over several packs: it would name the ones that are taken in.
+    fn has_index_of_many(&self) -> bool {
+        ["multi-pack-index", "multi-pack-index.d"].iter().any(|name| self.pack_folder().join(name).exists())
+    }
+
     /// Returns the packs that were made here and are still there, without their endings.
     fn small_packs(&self) -> Vec<PathBuf> {
-        let (folder, list) = (self.pack_folder(), std::fs::read_to_string(self.teddy_dir().join(LIST)).unwrap_or_default());
-        let plain = |name: &&str| name.strip_prefix("pack-").is_some_and(|id| !id.is_empty() && id.bytes().all(|b| b.is_ascii_hexdigit()));
-        list.lines().filter(plain).map(|name| folder.join(name)).filter(|pack| pack.with_extension("idx").is_file()).collect()
+        self.listed_packs().into_iter().filter(|pack| pack.with_extension("idx").is_file()).collect()
     }
 
     /// Takes out of `wanted` what a pack has that this process keeps; returns the `.keep` files of these packs.
@@ -161,13 +168,21 @@ fn size_of(pack: &Path) -> u64 {
     std::fs::metadata(pack.with_extension("pack")).map_or(0, |metadata| metadata.len())
 }
 
-/// Returns what is in a pack of ours, as it is stored there; nothing where it cannot be read or is not as we write them.
+/// Returns what is in a pack of ours, as it is stored there; nothing where it cannot be read, is damaged or is not as we
+/// write them.
 fn entries_of(pack: &Path, hash: gix::hash::Kind) -> Option<Vec<(ObjectId, Vec<u8>)>> {
     let index = Index::at(pack.with_extension("idx"), hash).ok()?;
     let data = std::fs::read(pack.with_extension("pack")).ok()?;
+    let end = data.len().checked_sub(hash.len_in_bytes())?;
+    // Damage that came in here would stop every turn, or be given a new name and outlive the old one.
+    let mut hasher = gix::hash::hasher(hash);
+    hasher.update(&data[..end]);
+    let sum = hasher.try_finalize().ok()?;
+    if sum.as_slice() != &data[end..] || index.pack_checksum() != sum {
+        return None;
+    }
     let mut starts: Vec<_> = index.iter().map(|entry| (usize::try_from(entry.pack_offset).unwrap_or(usize::MAX), entry.oid)).collect();
     starts.sort();
-    let end = data.len().checked_sub(hash.len_in_bytes())?;
     let ends = starts.iter().skip(1).map(|(at, _)| *at).chain([end]);
     let cut = |(start, id): &(usize, ObjectId), end| {
         let entry = data.get(*start..end).filter(|_| *start >= HEADER)?;
@@ -275,5 +290,25 @@ mod tests {
         for id in ids {
             assert!(fresh.missing(fresh.commit(id).unwrap().tree, fresh.empty_tree()).unwrap().is_empty());
         }
+    }
+
+    #[test]
+    fn a_damaged_pack_is_not_taken_in() {
+        let (folder, repository) = repository();
+        let first = commit(&repository, "one");
+        let held = repository.hold(&[first], &[], Older::Join).unwrap().expect("all is there");
+        repository.settle(&held).unwrap();
+        let [small] = repository.small_packs().try_into().expect("one pack");
+        let (path, mut bytes) = (small.with_extension("pack"), std::fs::read(small.with_extension("pack")).unwrap());
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 0xff;
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(&path, bytes).unwrap();
+        let second = commit(&repository, "two");
+        let held = repository.hold(&[second], &[], Older::Join).unwrap().expect("all is there");
+        repository.settle(&held).unwrap();
+        assert!(path.is_file());
+        prune(&repository);
+        assert!(Repository::open(folder.path()).unwrap().commit(second).is_ok());
     }
 }

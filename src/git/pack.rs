@@ -242,6 +242,13 @@ impl Repository {
         Ok(over.len())
     }
 
+    /// Returns the packs that were made here by their list, without their endings; some are gone.
+    pub(in crate::git) fn listed_packs(&self) -> Vec<PathBuf> {
+        let (folder, list) = (self.pack_folder(), std::fs::read_to_string(self.teddy_dir().join(LIST)).unwrap_or_default());
+        let plain = |name: &&str| name.strip_prefix("pack-").is_some_and(|id| !id.is_empty() && id.bytes().all(|b| b.is_ascii_hexdigit()));
+        list.lines().filter(plain).map(|name| folder.join(name)).collect()
+    }
+
     /// Notes that a pack was made here.
     fn list_pack(&self, keep: &Path) -> std::io::Result<()> {
         let name = keep.file_stem().unwrap_or_default().to_string_lossy().into_owned();
