@@ -22,6 +22,7 @@ pub mod reference;
 pub mod repository;
 pub mod revision;
 pub mod snapshot;
+pub mod torn;
 pub(in crate::git) mod version;
 mod whole;
 pub mod worktree;

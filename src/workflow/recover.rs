@@ -37,13 +37,23 @@ impl Project {
     /// Where the files cannot be brought along even now.
     pub fn recover(&self, user: &mut dyn User) -> anyhow::Result<bool> {
         fault::point("recover-start")?;
-        let mut found = self.remove_stale_locks(user)?;
+        let mut found = self.set_torn_packs_aside(user)?;
+        found |= self.remove_stale_locks(user)?;
         found |= self.mend_references(user)?;
         fault::point("recover-healed")?;
         found |= self.finish_pending(user)?;
         found |= self.clear_displaced(user)?;
         self.repository.release_all()?;
         Ok(found)
+    }
+
+    /// Puts packs aside whose bytes a power cut took; before refs are looked at, so that no object is found in one.
+    fn set_torn_packs_aside(&self, user: &mut dyn User) -> anyhow::Result<bool> {
+        let torn = self.repository.set_torn_packs_aside()?;
+        for name in &torn {
+            user.tell(Event::Note(&format!("moved `{name}`, which a power cut left without its bytes, to `.git/teddy/undo/packs`")));
+        }
+        Ok(!torn.is_empty())
     }
 
     /// Removes what earlier commands replaced, and names what somebody has written to since.

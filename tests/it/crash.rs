@@ -201,6 +201,34 @@ fn a_turn_with_broken_facts_is_named() {
 }
 
 #[test]
+fn packs_that_a_power_cut_emptied_are_put_aside_and_written_again() {
+    for stay in [0, 40] {
+        let rig = rig();
+        let files = || {
+            let files = std::fs::read_dir(inside(&rig, "objects/pack")).unwrap().map(|file| file.unwrap().path());
+            files.collect::<std::collections::BTreeSet<_>>()
+        };
+        let before = files();
+        rig.write("mine.txt", b"mine\n");
+        let plan = rig.plan("4", &[Rig::file(0)], None);
+        let execute = |armed: &str| rig.teddy(&["execute", &plan, "-y"]).env("FAILPOINTS", armed).output().unwrap();
+        assert!(!execute("before-snapshot-ref=return(kill)").status.success());
+        let new: Vec<_> = files().difference(&before).cloned().collect();
+        assert!(new.len() >= 3, "{new:?}");
+        for file in &new {
+            // Packs can only be read.
+            std::fs::remove_file(file).unwrap();
+            std::fs::write(file, vec![0; stay]).unwrap();
+        }
+        let output = execute("");
+        assert!(output.status.success() && said(&output).contains("a power cut"), "{}", said(&output));
+        assert_eq!(rig.git(&["show", "refs/teddy/snapshots/main:mine.txt"]), "mine");
+        rig.git(&["gc", "-q"]);
+        assert_eq!(rig.git(&["fsck", "--strict", "--no-dangling"]), "");
+    }
+}
+
+#[test]
 fn a_pack_is_released_when_the_run_that_needs_it_is_over() {
     let rig = rig();
     let pack = inside(&rig, "objects/pack");
