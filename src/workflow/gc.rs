@@ -8,11 +8,13 @@ use anyhow::Context as _;
 use serde::Serialize;
 
 use crate::git::command::Reach;
+use crate::git::hold::Older;
 use crate::git::object::{CommitId, NewCommit};
-use crate::git::reference::Expected;
+use crate::git::reference::{Expected, Reference};
 use crate::git::worktree::Listed;
-use crate::host::clock;
 use crate::host::lock::Lock;
+use crate::host::sync::sync;
+use crate::host::{clock, fault};
 use crate::session::name::SessionName;
 use crate::session::store::StoreError;
 use crate::workflow::project::Project;
@@ -137,23 +139,38 @@ fn forget_snapshots(project: &Project, days: u32) -> anyhow::Result<usize> {
             at = commit.parents.get(1).copied().filter(|_| keeper);
         }
         if old > 0 {
-            let tip = chain(project, &kept)?;
-            repository.move_reference(&reference.name, Expected::At(reference.target), tip, "teddy: gc")?;
+            move_to(project, &reference, &chain(project, &kept)?)?;
             forgotten += old;
         }
     }
     Ok(forgotten)
 }
 
-/// Makes one commit that reaches all of these, given newest first.
-fn chain(project: &Project, kept: &[CommitId]) -> anyhow::Result<CommitId> {
+/// Makes commits of which the last one reaches all of these, given newest first.
+fn chain(project: &Project, kept: &[CommitId]) -> anyhow::Result<Vec<CommitId>> {
     let (mut kept, message) = (kept.iter().rev(), format!("{KEEPER}\n"));
     let mut tip = *kept.next().context("the newest snapshot is always kept")?;
+    let mut made = vec![tip];
     for &commit in kept {
         let tree = project.repository.commit(commit)?.tree;
         tip = project.repository.write_commit(&NewCommit { tree, parents: &[commit, tip], message: &message, time: &clock::now() })?;
+        made.push(tip);
     }
-    Ok(tip)
+    Ok(made)
+}
+
+/// Moves a ref to the last of these commits, whose trees it reaches already.
+fn move_to(project: &Project, reference: &Reference, made: &[CommitId]) -> anyhow::Result<()> {
+    let repository = &project.repository;
+    let trees = made.iter().map(|&commit| Ok(repository.commit(commit)?.tree)).collect::<anyhow::Result<Vec<_>>>()?;
+    let held = repository.hold(made, &trees, Older::Stay)?;
+    let held = held.context("`git gc` removed objects while they were written; nothing was forgotten, try again")?;
+    // Once the ref has moved the old commits can go: the new ones must be on disk by then.
+    sync(&repository.common_dir(), &[]).context("making the snapshots durable")?;
+    fault::point("before-snapshot-ref")?;
+    let tip = *made.last().context("the newest snapshot is always kept")?;
+    repository.move_reference(&reference.name, Expected::At(reference.target), tip, "teddy: gc")?;
+    repository.settle(&held)
 }
 
 /// Puts loose objects and small packs together; what no ref reaches is left to the user's own `git gc`.

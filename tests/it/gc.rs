@@ -56,6 +56,35 @@ fn old_snapshots_are_forgotten_and_the_newest_stays() {
 }
 
 #[test]
+fn snapshots_that_stay_outlive_a_prune_while_others_are_forgotten() {
+    let rig = rig();
+    for (number, now) in [(0, "2001-01-01T00:00:00Z"), (1, "2039-01-01T00:00:00Z"), (2, "2039-01-01T00:00:01Z")] {
+        rig.write("mine.txt", format!("{number}\n").as_bytes());
+        let output = rig.teddy(&["context"]).env("TEDDY_NOW", now).output().unwrap();
+        assert!(output.status.success(), "{}", said(&output));
+    }
+    let script = rig.path().with_file_name("prune.sh");
+    std::fs::write(&script, format!("git -C '{}' prune --expire=now\n", rig.path().display())).unwrap();
+    let prune = format!("before-snapshot-ref=return(sh:{})", script.display());
+    let command = rig.teddy(&["gc", "--json"]).env("TEDDY_NOW", "2039-01-01T00:00:02Z").env("FAILPOINTS", prune).output().unwrap();
+    assert!(command.status.success(), "{}", said(&command));
+    assert!(!said(&command).contains("\"snapshots\": 0"), "{}", said(&command));
+    assert_eq!(rig.git(&["fsck", "--strict", "--no-dangling"]), "");
+    assert_eq!(rig.git(&["show", "refs/teddy/snapshots/main:mine.txt"]), "2");
+}
+
+#[test]
+fn packs_that_git_has_one_index_over_stay() {
+    let rig = rig();
+    rig.git(&["multi-pack-index", "write"]);
+    for number in 0..3 {
+        rig.must(&["execute", &rig.plan(&format!("more-{number}"), &[Rig::file(0)], None), "-y"]);
+    }
+    rig.git(&["multi-pack-index", "verify"]);
+    assert_eq!(rig.git(&["fsck", "--strict", "--no-dangling"]), "");
+}
+
+#[test]
 fn room_is_measured_and_saves_that_were_set_aside_are_named() {
     let rig = rig();
     let rescued = rig.path().join(".git/teddy/undo/rescued");
