@@ -28,9 +28,9 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let repository = match Repository::discover(&folder, home.as_deref()) {
         Ok(repository) => repository,
         Err(OpenError::None(_)) => {
-            crate::git::command::init(&folder)?;
+            let made = Repository::init(&folder, home.as_deref())?;
             app.say(&format!("Made a git repository in {}.", folder.display()));
-            Repository::discover(&folder, home.as_deref())?
+            made
         }
         Err(error) => return Err(error.into()),
     };

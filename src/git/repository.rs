@@ -74,6 +74,15 @@ fn options() -> gix::open::Options {
     gix::open::Options::default().config_overrides(OVERRIDES).object_store_slots(slots)
 }
 
+/// Returns what a folder is that is too much for a project.
+fn too_wide(top: &Path, home: Option<&Path>) -> Option<&'static str> {
+    if top.parent().is_none() {
+        return Some("the root of the file system");
+    }
+    let is_home = home.is_some_and(|home| home.canonicalize().is_ok_and(|home| home == top));
+    is_home.then_some("your home directory")
+}
+
 impl Repository {
     /// Finds the repository of a folder as git does, `GIT_DIR` and `GIT_WORK_TREE` included.
     ///
@@ -87,6 +96,19 @@ impl Repository {
         let found = gix::ThreadSafeRepository::discover_with_environment_overrides_opts(start, upwards, trust);
         let found = found.map(|found| found.to_thread_local()).and_then(plainly);
         Repository::judge(found.map_err(|error| why_not(start, &error))?, home)
+    }
+
+    /// Makes a repository in a folder that has none, and opens it.
+    ///
+    /// # Errors
+    /// The folder is no project, and nothing is made; or git cannot make it.
+    pub fn init(folder: &Path, home: Option<&Path>) -> anyhow::Result<Repository> {
+        let top = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        if let Some(what) = too_wide(&top, home) {
+            return Err(OpenError::TooWide(top, what).into());
+        }
+        super::command::init(folder)?;
+        Ok(Repository::discover(folder, home)?)
     }
 
     /// Opens the worktree whose top is this folder.
@@ -109,11 +131,8 @@ impl Repository {
         }
         let Some(workdir) = gix.workdir().map(Path::to_owned) else { return Err(OpenError::Bare(git_dir)) };
         let workdir = workdir.canonicalize().unwrap_or(workdir);
-        if workdir.parent().is_none() {
-            return Err(OpenError::TooWide(workdir, "the root of the file system"));
-        }
-        if home.is_some_and(|home| home.canonicalize().is_ok_and(|home| home == workdir)) {
-            return Err(OpenError::TooWide(workdir, "your home directory"));
+        if let Some(what) = too_wide(&workdir, home) {
+            return Err(OpenError::TooWide(workdir, what));
         }
         gix.object_cache_size_if_unset(4 * 1024 * 1024);
         let read_only = rustix::fs::access(gix.objects.store_ref().path(), rustix::fs::Access::WRITE_OK).is_err();

@@ -23,6 +23,16 @@ fn init_makes_a_repository_where_there_is_none() {
 }
 
 #[test]
+fn init_makes_nothing_where_no_project_may_be() {
+    let repo = TestRepo::new();
+    let home = repo.beside("home");
+    std::fs::create_dir_all(&home).unwrap();
+    repo.teddy_in(&home, &["init"]).check(1, &["is your home directory", "hint: make the project a folder of its own"]);
+    assert!(!home.join(".git").exists());
+    repo.teddy_in(std::path::Path::new("/"), &["init"]).check(1, &["is the root of the file system"]);
+}
+
+#[test]
 fn the_configuration_that_init_writes_is_valid_with_every_comment_taken_away() {
     let repo = TestRepo::new();
     repo.done(&["init"]);
