@@ -29,12 +29,18 @@ pub(super) struct Args {
 #[derive(clap::Subcommand)]
 enum Command {
     /// Add files, folders, patterns or URLs
+    #[command(
+        after_help = "Examples:\n  teddy context add src/ README.md\n  teddy context add --turn 'tests/*.py'\n  teddy context add --global docs/style.md https://example.org/api"
+    )]
     Add(Entries),
     /// Take them out again
+    #[command(after_help = "Examples:\n  teddy context rm README.md\n  teddy context rm --global docs/style.md")]
     Rm(Entries),
     /// Edit a list in your editor
+    #[command(after_help = "Examples:\n  teddy context edit\n  teddy context edit --global")]
     Edit(Where),
     /// List what the model will see, with tokens
+    #[command(after_help = "Examples:\n  teddy context list\n  teddy context list --json")]
     List,
 }
 

@@ -187,6 +187,27 @@ mod tests {
         check("teddy log --session x", "teddy log --session x");
     }
 
+    /// Returns the commands below one whose help has no example.
+    fn without_example(command: &clap::Command, path: &str) -> Vec<String> {
+        let own = |command: &clap::Command| format!("{path} {}", command.get_name());
+        let shows = |command: &clap::Command| {
+            let line = format!("  {}", own(command));
+            command.get_after_help().is_some_and(|help| help.to_string().contains(&line))
+        };
+        let below = command.get_subcommands().filter(|command| command.get_name() != "help");
+        below
+            .flat_map(|command| {
+                let missing = (!shows(command)).then(|| own(command));
+                missing.into_iter().chain(without_example(command, &own(command)))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_help_of_every_command_has_an_example_of_it() {
+        assert_eq!(without_example(&parser(), "teddy"), Vec::<String>::new());
+    }
+
     #[test]
     fn the_parser_is_consistent() {
         parser().debug_assert();

@@ -41,6 +41,7 @@ enum Command {
     Challenge(steps::Challenge),
     Reproposal(steps::Reproposal),
     /// Do the open tasks of a change, and what its last review wants mended
+    #[command(after_help = "Examples:\n  teddy change implement add-auth\n  teddy change implement add-auth -y")]
     Implement(implement::Args),
     Review(steps::Review),
     Approve(approve::Args),

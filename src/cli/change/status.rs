@@ -11,6 +11,7 @@ use crate::workflow::change::look::Row;
 
 /// Show where a change stands
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  teddy change status add-auth\n  teddy change status add-auth --json")]
 pub(super) struct Args {
     /// The change
     id: String,
@@ -27,6 +28,7 @@ pub(super) struct List {
 
 /// Check the documents of a change; every mistake with its line
 #[derive(clap::Args)]
+#[command(after_help = "Example:\n  teddy change validate add-auth")]
 pub(super) struct Validate {
     /// The change
     id: String,

@@ -30,6 +30,7 @@ pub(super) struct Proposal {
 
 /// Have the documents of a change challenged; the verdict sets its phase
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  teddy change challenge add-auth\n  teddy change challenge add-auth --model 'command:claude -p'")]
 pub(super) struct Challenge {
     /// The change
     id: String,
@@ -57,6 +58,7 @@ pub(super) struct Reproposal {
 
 /// Have the implementation of a change reviewed; an approval completes it
 #[derive(clap::Args)]
+#[command(after_help = "Example:\n  teddy change review add-auth")]
 pub(super) struct Review {
     /// The change
     id: String,
