@@ -230,15 +230,22 @@ impl App {
         self.tell(&format!("warning: {text}"));
     }
 
-    /// Writes a line to stderr; where nobody reads it, nothing is lost.
+    /// Writes a text to stderr, folded at words on a terminal; where nobody reads it, nothing is lost.
     fn tell(&self, text: &str) {
         use std::io::Write as _;
+        if screen::is_stderr() {
+            return self.tell_lines(&block(Tone::Plain, text));
+        }
         let _ = writeln!(std::io::stderr().lock(), "{}", visible_block(text));
     }
 
     /// Tells lines with a look of their own on stderr, as [`App::warn`] does.
     pub(super) fn tell_lines(&self, lines: &[Line]) {
         use std::io::Write as _;
+        let lines = match terminal::stderr_width() {
+            Some(width) => &style::wrap_all(lines.to_vec(), width),
+            None => lines,
+        };
         let _ = write!(std::io::stderr().lock(), "{}", style::text(lines, self.paint(screen::is_stderr())));
     }
 

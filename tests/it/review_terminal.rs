@@ -189,6 +189,20 @@ fn where_everything_goes_elsewhere_an_editor_gets_the_terminal() {
 }
 
 #[test]
+fn an_error_and_its_hint_are_folded_between_words() {
+    let repo = TestRepo::new();
+    repo.done(&["new", "demo"]);
+    let mut screen = Screen::open(&repo, (60, 10), &["plan", "-m", "x"]);
+    assert_eq!(screen.end(), 1);
+    insta::assert_snapshot!(screen.shown().trim_end(), @r"
+    error: no model is configured
+    hint: set `model:` in your configuration or use `--model`,
+    ↪ for example `--model 'command:claude -p'`; `teddy plan
+    ↪ --from <file>` takes an answer from elsewhere
+    ");
+}
+
+#[test]
 fn without_colours_no_colour_is_written() {
     let colours = regex::Regex::new(r"\x1b\[([0-9]*;)*(3[0-7]|38;5;[0-9]+|9[0-7])m").unwrap();
     for (variables, args, coloured) in
