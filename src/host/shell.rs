@@ -70,7 +70,7 @@ pub struct Finished {
     pub output: Captured,
     /// How long it took.
     pub duration: Duration,
-    /// What opens what the sandbox refused.
+    /// What opens what the sandbox refused, or why what was said about it is harmless.
     pub hint: Option<&'static str>,
 }
 
@@ -149,7 +149,7 @@ pub fn run_until(script: &Script, stop: &AtomicBool, output: &mut dyn FnMut(&[u8
     let end = running.watch(script.timeout, stop, &mut sink)?;
     let (policy, output) = (script.launcher.as_ref().and_then(|launcher| launcher.policy.as_ref()), capture.finish());
     policy.into_iter().for_each(sandbox::sweep);
-    let hint = policy.filter(|_| end != End::Exited(0)).and_then(|policy| policy.blame(&output.joined()));
+    let hint = policy.and_then(|policy| policy.remark(end.code(), &output.joined()));
     Ok(Finished { end, output, duration: begin.elapsed(), hint })
 }
 

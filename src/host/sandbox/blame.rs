@@ -27,9 +27,26 @@ const NETWORK: [&str; 12] = [
 /// What programs say that were refused a file.
 const FILES: [&str; 3] = ["Permission denied", "permission denied", "EACCES"];
 
+/// What git says that finds its temporary names of objects kept.
+const KEPT: &str = "/tmp_obj_";
+
+/// Returns what to think of words that a command which succeeded printed because of the sandbox.
+fn excuse(output: &[u8]) -> Option<&'static str> {
+    let text = String::from_utf8_lossy(&output[output.len().saturating_sub(TAIL)..]);
+    let refused = |line: &str| line.contains("unable to unlink") && line.contains(KEPT);
+    text.lines()
+        .any(refused)
+        .then_some("in the sandbox git can add objects and remove nothing: what it says about `tmp_obj` and `packed-refs.lock` is harmless")
+}
+
 impl Policy {
+    /// Returns what a person is told about a command's end, as far as it looks like this sandbox's doing.
+    pub fn remark(&self, exit_code: i32, output: &[u8]) -> Option<&'static str> {
+        if exit_code == 0 { excuse(output) } else { self.blame(output) }
+    }
+
     /// Returns what a person can do about a failure that looks like this sandbox's doing.
-    pub fn blame(&self, output: &[u8]) -> Option<&'static str> {
+    fn blame(&self, output: &[u8]) -> Option<&'static str> {
         let text = String::from_utf8_lossy(&output[output.len().saturating_sub(TAIL)..]);
         let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
         if says(&TERMINAL) {
@@ -72,6 +89,13 @@ mod tests {
     #[test]
     fn a_missing_terminal_names_the_sandbox_itself() {
         check(Network::On, "OSError: out of pty devices", Some("execute.sandbox"));
+    }
+
+    #[test]
+    fn what_git_says_about_its_temporary_names_is_explained() {
+        let said = "warning: unable to unlink '/p/.git/objects/58/tmp_obj_iBiYzj': Permission denied\n[main 1234567] x\n";
+        assert!(excuse(said.as_bytes()).is_some_and(|words| words.contains("harmless")));
+        assert_eq!(excuse(b"rm: cannot remove 'x': Permission denied\n"), None);
     }
 
     #[test]
