@@ -13,7 +13,7 @@ use crate::plan::validate::{Entry, Facts, Simulation, validate};
 use crate::plan::{self, Plan};
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
-use crate::workflow::user::{Proposal, Seen};
+use crate::workflow::user::{Proposal, Search, Seen};
 
 /// A validation.
 type Revise = dyn Fn(&Plan) -> anyhow::Result<Simulation>;
@@ -69,6 +69,7 @@ impl Sample {
             repair: &self.repair,
             simulation: &self.simulation,
             confinement: "sandboxed, no network",
+            search: Search::Set,
             revise: &*self.revise,
             look: &*self.look,
             earlier: None,

@@ -8,6 +8,7 @@ use crate::host::web::{Rules, fetch};
 use crate::session::artifact::{self, Artifacts};
 use crate::text::digest;
 use crate::workflow::project::Project;
+use crate::workflow::user::Search;
 
 /// The pages of a turn.
 pub struct Pages {
@@ -86,6 +87,11 @@ impl Project {
     pub fn pages(&self) -> Pages {
         let rules = Rules { allowed_hosts: self.settings.web.allow_hosts.clone(), ..Rules::default() };
         Pages { rules, engine: self.engine(), known: BTreeMap::new(), seen: BTreeMap::new(), is_offline: false }
+    }
+
+    /// Returns whether RESEARCH can find something.
+    pub fn search(&self) -> Search {
+        if matches!(self.engine(), Engine::None) { Search::Unset } else { Search::Set }
     }
 
     /// Returns the configured search engine.
