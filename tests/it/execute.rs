@@ -40,6 +40,13 @@ fn without_a_session_one_is_started_and_named_after_the_plan() {
 }
 
 #[test]
+fn a_session_that_a_plan_starts_is_named() {
+    let repo = TestRepo::new();
+    let out = repo.teddy_reads(&["execute", "-", "-y"], plan("Add a file", &[create("a.txt", "a\n")]));
+    out.check(0, &["Started session add-a-file.\n", "turn 1 executed"]);
+}
+
+#[test]
 fn a_wrong_plan_from_elsewhere_starts_no_session() {
     let repo = TestRepo::new();
     repo.teddy_reads(&["execute", "-", "-y"], "# Nothing\n").check(3, &["no session was started"]);

@@ -158,6 +158,7 @@ fn begin(project: &mut Project, text: &str, user: &mut dyn User) -> anyhow::Resu
     let _lock = project.enter("new", user)?;
     let name = project.free_name(SessionName::from_title(&plan.title))?;
     new(project, &name, &agent)?;
+    user.tell(Event::Note(&format!("Started session {name}.")));
     Ok(Ok(name))
 }
 
