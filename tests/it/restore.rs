@@ -35,6 +35,17 @@ fn the_turns_after_it_are_undone_and_the_users_own_edits_stay() {
 }
 
 #[test]
+fn a_path_that_is_nowhere_is_refused_and_nothing_is_recorded() {
+    let repo = three_turns();
+    let refs = repo.git(&["for-each-ref", "refs/teddy/sessions"]);
+    for args in [&["restore", "1", "gone.txt"][..], &["restore", "1", "a.txt", "gone.txt", "-n"]] {
+        repo.teddy(args).check(1, &["`gone.txt` is neither in turn 1 nor in a snapshot of your files"]);
+    }
+    repo.teddy(&["restore", "1", "dir", "-n"]).check(0, &["delete dir/b.txt"]);
+    assert_eq!(repo.git(&["for-each-ref", "refs/teddy/sessions"]), refs);
+}
+
+#[test]
 fn a_dry_run_says_the_same_and_changes_nothing() {
     let repo = three_turns();
     let (tree, refs) = (repo.tree(), repo.git(&["for-each-ref", "refs/teddy/sessions"]));

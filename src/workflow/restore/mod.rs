@@ -12,6 +12,7 @@ use crate::git::reference::Expected;
 use crate::host::interrupt;
 use crate::session::meta::By;
 use crate::session::turn::Turn;
+use crate::text::visible::visible;
 use crate::workflow::complete::{Move, Step, notes};
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
@@ -142,6 +143,11 @@ fn go(project: &Project, tip: &Turn, aim: Aim<'_>, wish: &Wish) -> anyhow::Resul
     let target = files_of(project, tip, aim.turn)?;
     let recorded = project.record(tip, &[])?;
     let mut done = Done { turn: aim.turn.number(), ..Done::default() };
+    for path in &wish.paths {
+        let is_in = |tree: TreeId| Ok::<bool, anyhow::Error>(project.repository.entry(tree, path.as_bytes())?.is_some());
+        let (name, number) = (visible(path), done.turn);
+        anyhow::ensure!(is_in(target)? || is_in(recorded.tree)?, "`{name}` is neither in turn {number} nor in a snapshot of your files");
+    }
     done.not_captured = recorded.not_captured.iter().map(|left| left.path.clone()).collect();
     let brought = match wish.on_overlap {
         OnOverlap::Exact => Brought { tree: target, overlaps: BTreeSet::new() },
