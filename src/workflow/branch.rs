@@ -15,6 +15,8 @@ pub fn branch(project: &mut Project, turn: &str, name: &SessionName, user: &mut 
     let commit = {
         let _lock = project.enter("branch", user)?;
         let from = project.store().turn(&project.session()?, turn)?;
+        // A ref that is there already at this very commit would count as made.
+        anyhow::ensure!(project.repository.reference(&name.reference())?.is_none(), StoreError::Taken(name.clone()));
         let log = format!("teddy: branch from {}", from.commit);
         let moved = project.repository.move_reference(&name.reference(), Expected::Absent, from.commit, &log);
         moved.map_err(|error| match error {
