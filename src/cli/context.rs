@@ -7,6 +7,7 @@ use super::exit;
 use crate::session::input::{Body, Scope};
 use crate::text::resource::Resource;
 use crate::workflow::context::Edit;
+use crate::workflow::paths;
 use crate::workflow::project::Project;
 
 /// Make and show the next input of the model, or change what it shows
@@ -47,7 +48,7 @@ enum Command {
 /// Entries and their list.
 #[derive(clap::Args)]
 struct Entries {
-    /// Files, folders, patterns or URLs, relative to the project's root
+    /// Files, folders and patterns, from the folder in use or, with a leading `/`, from the project's root; URLs
     #[arg(required = true, value_name = "RESOURCE")]
     resources: Vec<String>,
     #[command(flatten)]
@@ -104,7 +105,8 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 /// Changes a list and says how.
 fn change(app: &App, project: &Project, edit: Edit, entries: &Entries) -> anyhow::Result<()> {
     let mut user = app.user(project, false);
-    let changed = project.edit_context(entries.scope.scope(), edit, &entries.resources, user.as_mut())?;
+    let resources = paths::entries(&project.repository, &app.folder()?, &entries.resources)?;
+    let changed = project.edit_context(entries.scope.scope(), edit, &resources, user.as_mut())?;
     let verb = if edit == Edit::Add { "Added" } else { "Removed" };
     let list = entries.scope.scope().title().to_lowercase();
     if app.global.json {

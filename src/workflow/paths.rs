@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use anyhow::Context as _;
 
 use crate::git::repository::Repository;
+use crate::text::resource::{Artifact, is_url};
 
 /// Returns paths relative to the project's root; `.` there is the whole project, which restricts nothing.
 ///
@@ -23,6 +24,28 @@ pub fn below(repository: &Repository, folder: &Path, paths: &[String]) -> anyhow
         found.push(inside);
     }
     Ok(found)
+}
+
+/// Returns entries of a context list as the list has them: paths relative to the project's root, everything that is
+/// no path as it is. A leading `/` is the root; what leads out of the project stays as it is, to be refused.
+///
+/// # Errors
+/// Where the folder in use is gone.
+pub fn entries(repository: &Repository, folder: &Path, texts: &[String]) -> anyhow::Result<Vec<String>> {
+    let folder = folder.canonicalize().with_context(|| format!("`{}` is gone", folder.display()))?;
+    let prefix = folder.strip_prefix(repository.workdir()).unwrap_or(Path::new(""));
+    Ok(texts.iter().map(|text| entry(prefix, text)).collect())
+}
+
+/// Returns an entry of a context list that was typed in a folder of the project.
+fn entry(prefix: &Path, text: &str) -> String {
+    if prefix.as_os_str().is_empty() || text.starts_with('/') || is_url(text) || Artifact::parse(text).is_some() {
+        return text.to_owned();
+    }
+    match relative(Path::new("/"), prefix, Path::new(text)) {
+        Some(path) if !path.is_empty() => path,
+        _ => text.to_owned(),
+    }
 }
 
 /// Returns a path relative to the root, or nothing where it leads out.
@@ -55,5 +78,19 @@ mod tests {
         check("", ".", Some(""));
         check("", "/p/x", Some("x"));
         check("", "/q/x", None);
+    }
+
+    #[test]
+    fn an_entry_is_taken_from_the_folder_in_use() {
+        let check = |prefix: &str, text: &str, expected: &str| assert_eq!(entry(Path::new(prefix), text), expected, "{prefix} {text}");
+        check("", "src/", "src/");
+        check("src", "a.rs", "src/a.rs");
+        check("src", "./a.rs", "src/a.rs");
+        check("src", "../b/*.md", "b/*.md");
+        check("src", "/b", "/b");
+        check("src", "https://example.org/../x", "https://example.org/../x");
+        check("src", ".teddy/demo/01/report.md", ".teddy/demo/01/report.md");
+        check("src", "../../b", "../../b");
+        check("src", "..", "..");
     }
 }

@@ -69,6 +69,17 @@ fn what_is_not_there_yet_is_added_and_said() {
 }
 
 #[test]
+fn a_path_is_taken_from_the_folder_in_use() {
+    let repo = project();
+    let below = |args: &[&str]| repo.teddy_in(&repo.path().join("src"), args);
+    below(&["context", "add", "x.rs", "../a.txt", "/README.md"])
+        .check(0, &["Added src/x.rs (session)\n", "Added a.txt", "Added README.md"]);
+    below(&["context", "rm", "x.rs", "../README.md"]).check(0, &["Removed src/x.rs", "Removed README.md"]);
+    below(&["context", "add", "../../out.txt"]).check(1, &["leaves the project"]);
+    assert_eq!(repo.json(&["context", "list"], 0)[0]["resource"], "a.txt");
+}
+
+#[test]
 fn the_input_is_the_same_for_the_same_files() {
     let repo = project();
     repo.done(&["context", "add", "a.txt"]);
