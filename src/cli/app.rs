@@ -11,7 +11,7 @@ use crate::git::repository::OpenError;
 use crate::host::lock::LockError;
 use crate::host::{env, screen, stdout};
 use crate::model::ModelError;
-use crate::session::name::SessionName;
+use crate::session::name::{NameError, SessionName};
 use crate::session::store::StoreError;
 use crate::text::visible::{visible_block, visible_json};
 use crate::ui::editor::Choices;
@@ -126,7 +126,7 @@ impl App {
         let session = self.global.session.as_deref().map(SessionName::from_ref).transpose()?;
         let pair = |text: &String| match text.split_once('=') {
             Some((key, value)) => Ok((key.trim().to_owned(), value.to_owned())),
-            None => anyhow::bail!("`-c {text}`: write `key=value`"),
+            None => Err(Malformed(text.clone()).into()),
         };
         Ok(Wanted { session, settings: self.global.setting.iter().map(pair).collect::<anyhow::Result<_>>()? })
     }
@@ -264,6 +264,11 @@ impl App {
     }
 }
 
+/// A setting for one call that is none.
+#[derive(Debug, thiserror::Error)]
+#[error("`-c {0}`: write `key=value`")]
+struct Malformed(String);
+
 /// Returns the person's programs.
 fn choices(project: &Project) -> Choices {
     Choices { preview_command: project.settings.preview_command.clone(), core_editor: project.repository.config("core.editor") }
@@ -304,6 +309,9 @@ fn judge(error: &anyhow::Error) -> (Option<String>, Code) {
         }
         if cause.is::<Left>() {
             return (None, exit::FAILED);
+        }
+        if cause.is::<NameError>() || cause.is::<Malformed>() {
+            return (None, exit::USAGE);
         }
         match cause.downcast_ref::<StoreError>() {
             Some(StoreError::NoSession(_)) => return failed("`teddy sessions` lists the sessions"),

@@ -74,7 +74,7 @@ pub(super) fn show(app: &App, planned: &Planned) -> anyhow::Result<()> {
         _ => format!("the plan of turn {} has {count}:", planned.turn),
     });
     app.tell_lines(&mistakes::listed(&planned.diagnostics));
-    if let Some(outline) = &planned.outline {
+    if let Some(outline) = planned.outline.as_ref().filter(|outline| !outline.is_empty()) {
         app.say(&format!("How the plan was read:\n{outline}"));
     }
     app.say("`teddy execute` records it as rejected and asks the model again.");

@@ -39,6 +39,7 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 fn text(standing: &Standing, session: &str, turn: u64) -> String {
     let mut text = format!("Session {session}, turn {turn}\n");
     match &standing.draft {
+        Some(draft) if draft.title.is_empty() => text.push_str(&format!("An answer that is no plan waits for turn {}\n", turn + 1)),
         Some(draft) => text.push_str(&format!(
             "A plan waits for turn {}: {} ({})\n",
             turn + 1,

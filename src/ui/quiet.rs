@@ -77,7 +77,7 @@ impl<W: Write> User for Quiet<W> {
     fn confirm(&mut self, question: &str, flag: &str) -> anyhow::Result<bool> {
         match self.approval {
             Approval::All if flag == APPROVE_ALL => Ok(true),
-            Approval::All | Approval::Ask => bail!("{} nobody can be asked: use `{flag}`", sentence(question)),
+            Approval::All | Approval::Ask => bail!("nobody can be asked: {} Use `{flag}`", sentence(question)),
         }
     }
 
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn a_question_names_its_flag() {
         let error = user(Approval::All).confirm("Overwrite 3 files?", "--exact").unwrap_err().to_string();
-        assert_eq!(error, "Overwrite 3 files? nobody can be asked: use `--exact`");
+        assert_eq!(error, "nobody can be asked: Overwrite 3 files? Use `--exact`");
         assert!(user(Approval::All).confirm("Run it?", "-y").unwrap());
         assert!(user(Approval::Ask).confirm("Run it?", "-y").is_err());
     }

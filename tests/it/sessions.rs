@@ -33,6 +33,7 @@ fn a_taken_name_is_an_error_and_the_session_stays() {
     let before = repo.git(&["for-each-ref"]);
     repo.teddy(&["new", "first"]).check(1, &["there is a session `first` already", "teddy switch first"]);
     repo.teddy(&["branch", "1", "first"]).check(1, &["there is a session `first` already"]);
+    repo.teddy(&["branch", "-s", "first", "first"]).check(1, &["there is a session `first` already"]);
     assert_eq!(repo.git(&["for-each-ref"]), before);
 }
 
@@ -41,7 +42,7 @@ fn a_name_that_is_not_kebab_case_is_refused_with_the_rule() {
     let repo = TestRepo::new();
     for name in ["A B", "../x", "", "a_b", "-a", "a--b", "a.lock", "a/b", "é"] {
         let out = repo.teddy(&["new", "--", name]);
-        assert!(out.code == 1 || out.code == 2, "{name}: {out}");
+        assert_eq!(out.code, 2, "{name}: {out}");
         assert!(out.stderr.contains("no session name") || out.stderr.contains("session's name"), "{name}: {out}");
     }
     assert_eq!(repo.git(&["for-each-ref"]), "");

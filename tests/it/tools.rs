@@ -119,6 +119,7 @@ fn usage_errors_exit_with_2_and_help_with_0() {
     {
         assert_eq!(repo.teddy(args).code, 2, "{args:?}");
     }
+    repo.teddy(&["-c", "agent", "log"]).check(2, &["`-c agent`: write `key=value`"]);
     for args in [&["--help"][..], &["execute", "--help"], &["--version"], &["help", "restore"]] {
         assert_eq!(repo.teddy(args).code, 0, "{args:?}");
     }
