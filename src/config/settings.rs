@@ -199,14 +199,28 @@ pub struct Context {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Research {
-    /// `searxng`, `brave`, `tavily` or `command`.
-    pub engine: Option<String>,
+    /// What is asked.
+    pub engine: Option<Engine>,
     /// Where the engine is.
     pub base_url: Option<String>,
     /// The variable that holds the key.
     pub api_key_env: Option<String>,
     /// `command`: the program and its arguments.
     pub run: Vec<String>,
+}
+
+/// A kind of search engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Engine {
+    /// A SearXNG server.
+    Searxng,
+    /// Brave's search.
+    Brave,
+    /// Tavily's search.
+    Tavily,
+    /// A program.
+    Command,
 }
 
 /// What may be fetched.

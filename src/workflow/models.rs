@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use crate::change::id::ChangeId;
 use crate::config;
-use crate::config::settings::Price;
+use crate::config::settings::{Engine, Price};
 use crate::host::interrupt;
 use crate::model::Model;
 use crate::model::open::open;
@@ -54,7 +54,7 @@ pub struct NoModel;
 pub fn key_variables(settings: &config::settings::Settings) -> impl Iterator<Item = String> {
     let models = settings.models.values().filter_map(|model| model.api_key_env.clone());
     // A search program is the one that its key is for.
-    let research = settings.research.api_key_env.clone().filter(|_| settings.research.engine.as_deref() != Some("command"));
+    let research = settings.research.api_key_env.clone().filter(|_| settings.research.engine != Some(Engine::Command));
     models.chain(research)
 }
 

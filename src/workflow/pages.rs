@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::config::settings;
 use crate::host::env;
 use crate::host::search::{Engine, search};
 use crate::host::web::{Rules, fetch};
@@ -98,12 +99,12 @@ impl Project {
     fn engine(&self) -> Engine {
         let research = &self.settings.research;
         let key = |usual: &str| research.api_key_env.as_deref().or(Some(usual)).and_then(env::var).unwrap_or_default();
-        match research.engine.as_deref() {
-            Some("searxng") => Engine::Searxng { base_url: research.base_url.clone().unwrap_or_default() },
-            Some("brave") => Engine::Brave { key: key("BRAVE_API_KEY") },
-            Some("tavily") => Engine::Tavily { key: key("TAVILY_API_KEY") },
-            Some("command") => Engine::Command { run: research.run.clone() },
-            _ => Engine::None,
+        match research.engine {
+            Some(settings::Engine::Searxng) => Engine::Searxng { base_url: research.base_url.clone().unwrap_or_default() },
+            Some(settings::Engine::Brave) => Engine::Brave { key: key("BRAVE_API_KEY") },
+            Some(settings::Engine::Tavily) => Engine::Tavily { key: key("TAVILY_API_KEY") },
+            Some(settings::Engine::Command) => Engine::Command { run: research.run.clone() },
+            None => Engine::None,
         }
     }
 }

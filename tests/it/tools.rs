@@ -126,6 +126,12 @@ fn usage_errors_exit_with_2_and_help_with_0() {
 }
 
 #[test]
+fn a_search_engine_that_is_none_is_named() {
+    let repo = TestRepo::new();
+    repo.configure("research: { engine: gogle }\n").teddy(&["status"]).check(1, &["unknown variant `gogle`", "`searxng`"]);
+}
+
+#[test]
 fn quiet_says_nothing_and_colours_are_asked_for() {
     let repo = TestRepo::new();
     let out = repo.teddy(&["-q", "new", "demo"]);
