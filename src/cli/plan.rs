@@ -108,7 +108,9 @@ pub(super) fn json(planned: &Planned) -> serde_json::Value {
 
 /// Returns a message; `-` stands for standard input.
 pub(super) fn message(text: String) -> anyhow::Result<String> {
-    if text == "-" { read("-") } else { Ok(text) }
+    let text = if text == "-" { read("-")? } else { text };
+    anyhow::ensure!(!text.trim().is_empty(), "the message is empty: say what you want");
+    Ok(text)
 }
 
 /// Reads a file relative to the folder in use, or standard input.

@@ -42,10 +42,10 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 
 /// Lets the person choose a session; nothing where they leave.
 fn chosen(app: &App, project: &Project) -> anyhow::Result<Option<SessionName>> {
-    anyhow::ensure!(screen::is_there() && !app.global.json, "nobody can be asked which session is meant: name it");
     let rows = project.session_rows()?;
     anyhow::ensure!(!rows.is_empty(), "there is no session; `teddy new <name>` starts one");
+    anyhow::ensure!(screen::is_there() && !app.global.json, "nobody can be asked which session is meant: name it");
     let shown: Vec<String> = rows.iter().map(|row| format!("{}: {}", row.name, visible(&row.title))).collect();
-    let at = choose("Go on with which session?", &shown)?;
+    let at = choose("Go on with", &shown)?;
     Ok(at.map(|at| SessionName::from_ref(&rows[at].name)).transpose()?)
 }

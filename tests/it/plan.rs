@@ -196,3 +196,15 @@ fn a_mistake_has_one_owner() {
     let messages: Vec<&str> = value["diagnostics"].as_array().unwrap().iter().map(|d| d["message"].as_str().unwrap()).collect();
     assert_eq!(messages, ["the plan has no level 1 heading", "the plan has no `## Rationale`", "the plan has no `## Action Plan`"]);
 }
+
+#[test]
+fn an_empty_message_is_refused_before_a_model_is_asked() {
+    let repo = TestRepo::new();
+    repo.done(&["new", "demo"]);
+    repo.reply("no plan");
+    for args in [&["plan", "-m", ""][..], &["plan", "-m", " \n"], &["resume", "-m", ""], &["start", "-m", ""]] {
+        repo.teddy(args).check(1, &["the message is empty: say what you want"]);
+    }
+    repo.teddy_reads(&["plan", "-m", "-"], "\n").check(1, &["the message is empty"]);
+    assert_eq!(repo.git(&["for-each-ref", "refs/teddy/drafts"]), "");
+}
