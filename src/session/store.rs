@@ -56,6 +56,15 @@ impl Draft {
     pub fn is_planned(&self) -> bool {
         self.meta.status == Status::Planned
     }
+
+    /// Returns what a turn that asks no model has of it: the instructions and the context lists.
+    pub fn standing(&self) -> Artifacts {
+        let mut standing = Artifacts::default();
+        for name in [artifact::SYSTEM_PROMPT, artifact::TURN_CONTEXT, artifact::SESSION_CONTEXT] {
+            standing.put(name, self.artifacts.text_or_empty(name));
+        }
+        standing
+    }
 }
 
 /// A turn to write.

@@ -1,9 +1,10 @@
 //! `Turn`: a commit of a session, read.
 
 use anyhow::Context as _;
+use uuid::Uuid;
 
-use super::artifact;
-use super::meta::{self, By, Meta, NextMeta, Restored};
+use super::artifact::{self, Artifacts};
+use super::meta::{self, By, Meta, NextMeta, Restored, SCHEMA};
 use super::name::SessionName;
 use crate::git::object::{Commit, CommitId, TreeId};
 use crate::git::repository::Repository;
@@ -81,6 +82,20 @@ impl Turn {
         let name = format!("{}{}", artifact::NEXT, artifact::META);
         let text = self.text(repository, &name)?.with_context(|| format!("turn {} has no `{name}`", self.number()))?;
         meta::read(&text).with_context(|| format!("`{name}` of turn {}", self.number()))
+    }
+
+    /// Gives a new turn the state for the turn after it that this one gave.
+    ///
+    /// # Errors
+    /// As for [`Turn::next`].
+    pub fn hand_on(&self, repository: &Repository, turn_id: Uuid, artifacts: &mut Artifacts) -> anyhow::Result<()> {
+        let next = NextMeta { schema: SCHEMA, turn_id: Uuid::now_v7(), parent_turn_id: turn_id, ..self.next(repository)? };
+        artifacts.put(&format!("{}{}", artifact::NEXT, artifact::META), meta::write(&next));
+        for name in [artifact::TURN_CONTEXT, artifact::SYSTEM_PROMPT] {
+            let name = format!("{}{name}", artifact::NEXT);
+            artifacts.put(&name, repository.file(self.tree, &name)?.unwrap_or_default());
+        }
+        Ok(())
     }
 
     /// Returns the step at which the session stands after this turn: the turn itself, or where an undo went.

@@ -5,6 +5,7 @@
 
 use anyhow::Context as _;
 
+use crate::git::diff::Change;
 use crate::git::hold::{Held, Older};
 use crate::git::merge::Merged;
 use crate::git::object::{CommitId, NewCommit, TreeId};
@@ -24,6 +25,20 @@ pub struct Move {
     pub from: TreeId,
     /// Their tree after.
     pub to: TreeId,
+}
+
+impl Move {
+    /// Returns a line for each file that is written or deleted.
+    ///
+    /// # Errors
+    /// Where a tree cannot be read.
+    pub fn lines(&self, repository: &Repository) -> anyhow::Result<Vec<String>> {
+        let line = |change: &Change| {
+            let what = if change.new.is_some() { "write" } else { "delete" };
+            format!("{what} {}", String::from_utf8_lossy(&change.path))
+        };
+        Ok(repository.changes(self.from, self.to)?.iter().map(line).collect())
+    }
 }
 
 /// How the user's files and a result fit together.

@@ -1,18 +1,15 @@
 //! The turn that records an archive: like every other change of the user's files it can be undone.
 
-use uuid::Uuid;
-
 use crate::change::id::ChangeId;
 use crate::git::object::CommitId;
 use crate::git::reference::Expected;
 use crate::host::clock;
-use crate::session::artifact::{self, Artifacts};
-use crate::session::meta::{self, Meta, NextMeta, SCHEMA, Status, Workspace};
+use crate::session::artifact;
+use crate::session::meta::{Meta, Status, Workspace};
 use crate::session::store::NewTurn;
 use crate::session::turn::Turn;
 use crate::workflow::complete::{Move, Step};
 use crate::workflow::project::Project;
-use crate::workflow::restore::lossy;
 use crate::workflow::workspace::Recorded;
 
 /// What the turn is written from.
@@ -43,16 +40,10 @@ pub(super) fn write(project: &Project, writing: &Writing<'_>) -> anyhow::Result<
         not_captured: recorded.not_captured.clone(),
         ..Meta::of(draft.meta.turn_id, draft.meta.number, Status::Executed, &draft.meta.agent)
     };
-    let mut done = Vec::new();
-    for change in project.repository.changes(files.from, files.to)? {
-        done.push(format!("{} {}", if change.new.is_some() { "write" } else { "delete" }, lossy(&change.path)));
-    }
-    let mut artifacts = Artifacts::default();
-    for name in [artifact::SYSTEM_PROMPT, artifact::TURN_CONTEXT, artifact::SESSION_CONTEXT] {
-        artifacts.put(name, draft.artifacts.text_or_empty(name));
-    }
+    let done = files.lines(&project.repository)?;
+    let mut artifacts = draft.standing();
     artifacts.put(artifact::REPORT, report(&title, &done));
-    next_state(project, &mut artifacts, tip, meta.turn_id)?;
+    tip.hand_on(&project.repository, meta.turn_id, &mut artifacts)?;
     let commit = project.store().write(NewTurn {
         session: &tip.session,
         title: &title,
@@ -68,17 +59,6 @@ pub(super) fn write(project: &Project, writing: &Writing<'_>) -> anyhow::Result<
 /// Returns the move of the session's ref.
 fn step(tip: &Turn, commit: CommitId, after: CommitId) -> Step {
     Step { expected: Expected::At(tip.commit), new: commit, published: Some(after), log: "teddy: archive".to_owned() }
-}
-
-/// Gives the next turn the state that this one had.
-fn next_state(project: &Project, artifacts: &mut Artifacts, tip: &Turn, turn_id: Uuid) -> anyhow::Result<()> {
-    let next = NextMeta { schema: SCHEMA, turn_id: Uuid::now_v7(), parent_turn_id: turn_id, ..tip.next(&project.repository)? };
-    artifacts.put(&format!("{}{}", artifact::NEXT, artifact::META), meta::write(&next));
-    for name in [artifact::TURN_CONTEXT, artifact::SYSTEM_PROMPT] {
-        let name = format!("{}{name}", artifact::NEXT);
-        artifacts.put(&name, project.repository.file(tip.tree, &name)?.unwrap_or_default());
-    }
-    Ok(())
 }
 
 /// Writes the report.

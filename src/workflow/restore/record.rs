@@ -1,10 +1,10 @@
 //! The turn that records a restore.
 
-use super::{Aim, Wish, lossy};
+use super::{Aim, Wish};
 use crate::git::object::CommitId;
 use crate::host::clock;
-use crate::session::artifact::{self, Artifacts};
-use crate::session::meta::{self, Meta, NextMeta, Restored, SCHEMA, Status, Workspace};
+use crate::session::artifact;
+use crate::session::meta::{Meta, Restored, Status, Workspace};
 use crate::session::store::NewTurn;
 use crate::session::turn::Turn;
 use crate::workflow::complete::Move;
@@ -45,16 +45,10 @@ pub(super) fn write(project: &Project, tip: &Turn, writing: &Writing<'_>) -> any
         repair: None,
         ..draft.meta.clone()
     };
-    let mut artifacts = Artifacts::default();
-    artifacts.put(artifact::SYSTEM_PROMPT, draft.artifacts.text_or_empty(artifact::SYSTEM_PROMPT));
-    artifacts.put(artifact::TURN_CONTEXT, draft.artifacts.text_or_empty(artifact::TURN_CONTEXT));
-    artifacts.put(artifact::SESSION_CONTEXT, draft.artifacts.text_or_empty(artifact::SESSION_CONTEXT));
+    let mut artifacts = draft.standing();
     let from = if wish.files_only { tip } else { aim.turn };
-    next_state(project, &mut artifacts, from, meta.turn_id)?;
-    let mut done: Vec<String> = Vec::new();
-    for change in repository.changes(files.from, files.to)? {
-        done.push(format!("{} {}", if change.new.is_some() { "write" } else { "delete" }, lossy(&change.path)));
-    }
+    from.hand_on(repository, meta.turn_id, &mut artifacts)?;
+    let done = files.lines(repository)?;
     artifacts.put(artifact::REPORT, report(&title, &done));
     let new = NewTurn {
         session: &tip.session,
@@ -66,18 +60,6 @@ pub(super) fn write(project: &Project, tip: &Turn, writing: &Writing<'_>) -> any
         workspace: Some(after),
     };
     Ok((project.store().write(new)?, after))
-}
-
-/// Gives the next turn the state that it had after the turn that was restored.
-fn next_state(project: &Project, artifacts: &mut Artifacts, from: &Turn, turn_id: uuid::Uuid) -> anyhow::Result<()> {
-    let old = from.next(&project.repository)?;
-    let next = NextMeta { schema: SCHEMA, turn_id: uuid::Uuid::now_v7(), parent_turn_id: turn_id, ..old };
-    artifacts.put(&format!("{}{}", artifact::NEXT, artifact::META), meta::write(&next));
-    for name in [artifact::TURN_CONTEXT, artifact::SYSTEM_PROMPT] {
-        let name = format!("{}{name}", artifact::NEXT);
-        artifacts.put(&name, project.repository.file(from.tree, &name)?.unwrap_or_default());
-    }
-    Ok(())
 }
 
 /// Writes the report of a restore.
