@@ -5,7 +5,9 @@ use std::process::ExitCode;
 use super::app::App;
 use super::exit;
 use crate::text::counted;
+use crate::workflow::project::Project;
 use crate::workflow::restore::{Done, OnOverlap, Wish, restore};
+use crate::workflow::user::User;
 
 /// Bring the workspace back to the state it had after a turn
 ///
@@ -64,6 +66,30 @@ impl How {
         Wish { on_overlap, dry_run: self.dry_run, ..Wish::default() }
     }
 }
+
+/// How far an undo or a redo goes, and how.
+#[derive(clap::Args)]
+pub(super) struct Steps {
+    /// How many
+    #[arg(value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    turns: u64,
+    #[command(flatten)]
+    how: How,
+}
+
+impl Steps {
+    /// Goes and says what changed.
+    pub(super) fn go(&self, go: Go, app: &mut App) -> anyhow::Result<ExitCode> {
+        let project = app.project()?;
+        let mut user = app.user(&project, true);
+        let wish = self.how.wish();
+        let done = go(&project, self.turns, &wish, user.as_mut())?;
+        show(app, &done, wish.dry_run)
+    }
+}
+
+/// An undo or a redo.
+type Go = fn(&Project, u64, &Wish, &mut dyn User) -> anyhow::Result<Done>;
 
 /// Restores and says what changed.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
