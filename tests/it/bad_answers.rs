@@ -5,10 +5,8 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::fake::{Act, Fake, begun, events, messages, messages_begun, response, stream};
-use crate::support::{Output, TestRepo};
-
-/// A key without the shape of one, so that only its exact value can give it away.
-const SECRET: &str = "hunter2-hunter2-hunter2";
+use crate::models::{SECRET, project, teddy};
+use crate::support::TestRepo;
 
 /// How a provider is spoken to.
 #[derive(Clone, Copy, PartialEq)]
@@ -147,19 +145,6 @@ const USELESS: &[Case] = &[
         more: "",
     },
 ];
-
-/// A project with a session.
-fn project() -> TestRepo {
-    let repo = TestRepo::new().file("a.txt", "one\n");
-    repo.commit("init");
-    repo.done(&["new", "demo"]);
-    repo
-}
-
-/// Runs teddy with the key of the fake provider.
-fn teddy(repo: &TestRepo, args: &[&str]) -> Output {
-    Output::of(repo.teddy_command(args).current_dir(repo.path()).env("FAKE_KEY", SECRET).stdin(std::process::Stdio::null()))
-}
 
 /// Plans with a provider and returns what is said about the answer, with the exit code.
 fn said(repo: &TestRepo, case: &Case, protocol: Protocol) -> String {

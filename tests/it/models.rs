@@ -6,10 +6,10 @@ use crate::screen::Screen;
 use crate::support::{Output, TestRepo};
 
 /// A key without the shape of one, so that only its exact value can give it away.
-const SECRET: &str = "hunter2-hunter2-hunter2";
+pub const SECRET: &str = "hunter2-hunter2-hunter2";
 
 /// A project with a session.
-fn project() -> TestRepo {
+pub fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");
     repo.done(&["new", "demo"]);
@@ -17,7 +17,7 @@ fn project() -> TestRepo {
 }
 
 /// Runs teddy with the key of the fake provider.
-fn teddy(repo: &TestRepo, args: &[&str]) -> Output {
+pub fn teddy(repo: &TestRepo, args: &[&str]) -> Output {
     Output::of(repo.teddy_command(args).current_dir(repo.path()).env("FAKE_KEY", SECRET).stdin(std::process::Stdio::null()))
 }
 
