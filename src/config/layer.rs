@@ -128,13 +128,6 @@ impl Layer {
             }
         }
     }
-
-    /// Returns the settings that trust would allow, as `key: value` lines.
-    pub fn needs_trust(&self) -> Vec<(String, String)> {
-        let text = |value: &Value| serde_yaml::to_string(value).unwrap_or_default().trim_end().to_owned();
-        let needs = |key: &str| TRUSTED.contains(&key);
-        flatten(&self.values).into_iter().filter(|(key, _)| needs(key)).map(|(key, value)| (key, text(&value))).collect()
-    }
 }
 
 /// Merges layers, later ones over earlier ones, into settings.

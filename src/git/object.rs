@@ -129,29 +129,6 @@ impl Repository {
         self.write_raw(Kind::Blob, bytes).map(BlobId)
     }
 
-    /// Writes a flat or nested tree from paths and blobs and returns its id.
-    ///
-    /// # Errors
-    /// Where a path is refused by git's rules or the store cannot be written.
-    pub fn write_tree_of(&self, files: &[(String, BlobId)]) -> anyhow::Result<TreeId> {
-        let mut attempt = 1;
-        loop {
-            match self.try_tree_of(files) {
-                Err(_) if attempt < MOST_ATTEMPTS => attempt += 1,
-                result => return result,
-            }
-        }
-    }
-
-    /// Writes a tree, once.
-    fn try_tree_of(&self, files: &[(String, BlobId)]) -> anyhow::Result<TreeId> {
-        let mut editor = self.gix.empty_tree().edit().during("starting a tree")?;
-        for (path, blob) in files {
-            editor.upsert(path.as_str(), gix::objs::tree::EntryKind::Blob, blob.0).during(format_args!("adding `{path}` to a tree"))?;
-        }
-        Ok(TreeId(editor.write().during("writing a tree")?.detach()))
-    }
-
     /// Writes a commit, its author the user where git knows one, its committer TeDDy.
     ///
     /// # Errors

@@ -1,5 +1,5 @@
-//! Whether a tree is whole: the check after a ref was moved to it, should `git gc` have run
-//! between the moment an object was found to exist and the ref that now reaches it.
+//! What a tree holds beyond others that are whole: the objects that have to be there before a ref
+//! moves to it, because nothing else may reach them.
 
 use std::collections::HashMap;
 
@@ -10,14 +10,6 @@ use super::object::TreeId;
 use super::repository::Repository;
 
 impl Repository {
-    /// Returns the objects of a tree that are missing, as far as it differs from one that is whole.
-    ///
-    /// # Errors
-    /// Where a tree that is there cannot be read.
-    pub fn missing(&self, tree: TreeId, whole: TreeId) -> anyhow::Result<Vec<ObjectId>> {
-        Ok(self.beyond(tree, &[whole])?.into_iter().filter(|&id| !self.has(id)).collect())
-    }
-
     /// Returns the objects of a tree that others, which are whole, do not have in its place; nothing is looked for
     /// below a folder that is missing.
     ///

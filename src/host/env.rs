@@ -48,11 +48,6 @@ pub fn current_exe() -> std::io::Result<PathBuf> {
     if cfg!(target_os = "linux") && link.exists() { Ok(link) } else { std::env::current_exe() }
 }
 
-/// Returns the folder for temporary files.
-pub fn temp_dir() -> PathBuf {
-    std::env::temp_dir()
-}
-
 /// Returns the user's home folder, if it is known and absolute: `$HOME`, else what the system says.
 pub fn home() -> Option<PathBuf> {
     folder("HOME").or_else(|| std::env::home_dir().filter(|home| home.is_absolute()))

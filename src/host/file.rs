@@ -11,16 +11,15 @@ mod state;
 mod swap;
 mod write;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::io::{self, Read as _};
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStringExt as _;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 
 use rustix::fs::{AtFlags, FileType, Mode as Bits, OFlags, Stat};
 use rustix::io::Errno;
 
-pub use failure::{errno, failure, reason};
+pub use failure::{failure, reason};
 pub use state::write_atomic;
 
 /// A folder that is opened once, and everything below it.
@@ -28,12 +27,6 @@ pub use state::write_atomic;
 pub struct Root {
     /// The folder.
     folder: OwnedFd,
-    /// Its path when it was opened, for messages.
-    path: PathBuf,
-    /// What the names of temporary files begin with, behind [`TEMPORARY`].
-    tag: String,
-    /// Whether a file's bytes are on the disk before it gets its name.
-    durable: bool,
 }
 
 /// How the names of our temporary files begin.
@@ -81,26 +74,7 @@ impl Root {
     /// There is no such folder, or it may not be entered.
     pub fn open(path: &Path) -> io::Result<Root> {
         let folder = beneath::open_root(path).map_err(|e| failure("open", path, e.into()))?;
-        Ok(Root { folder, path: path.to_owned(), tag: std::process::id().to_string(), durable: false })
-    }
-
-    /// Sets what tells this operation's temporary files from others'.
-    #[must_use]
-    pub fn tagged(mut self, tag: &str) -> Root {
-        tag.clone_into(&mut self.tag);
-        self
-    }
-
-    /// Lets each file's bytes reach the disk before the file gets its name.
-    #[must_use]
-    pub fn durable(mut self) -> Root {
-        self.durable = true;
-        self
-    }
-
-    /// Returns the path with which the folder was opened.
-    pub fn path(&self) -> &Path {
-        &self.path
+        Ok(Root { folder })
     }
 
     /// Returns what a path leads to; nothing if there is nothing.
@@ -147,16 +121,6 @@ impl Root {
             return Err(self.refuse(path, io::ErrorKind::FileTooLarge, &format!("is larger than {limit} bytes")));
         }
         Ok(bytes)
-    }
-
-    /// Returns the text of a symbolic link.
-    ///
-    /// # Errors
-    /// There is no such link.
-    pub fn read_link(&self, path: &Path) -> io::Result<PathBuf> {
-        let (folder, name) = self.parent(path).map_err(|e| self.fail("read the link", path, e))?;
-        let text = rustix::fs::readlinkat(&folder, name, Vec::new()).map_err(|e| self.fail("read the link", path, e))?;
-        Ok(OsString::from_vec(text.into_bytes()).into())
     }
 
     /// Opens a file for reading, without waiting and without following a link.

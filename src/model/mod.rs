@@ -277,14 +277,6 @@ impl Usage {
     pub fn is_known(&self) -> bool {
         self.input > 0 || self.output > 0
     }
-
-    /// Adds what another exchange used.
-    pub fn add(&mut self, other: Usage) {
-        self.input = self.input.saturating_add(other.input);
-        self.output = self.output.saturating_add(other.output);
-        self.cached = self.cached.saturating_add(other.cached);
-        self.cache_written = self.cache_written.saturating_add(other.cache_written);
-    }
 }
 
 impl Request {

@@ -48,11 +48,6 @@ pub fn read(text: &str) -> Listed {
     listed
 }
 
-/// Writes a list without comments.
-pub fn write(resources: &[Resource]) -> String {
-    resources.iter().map(|resource| format!("{}\n", spelled(resource))).collect()
-}
-
 /// Returns the list with a resource at its end; as it was if the resource is in it.
 pub fn add(text: &str, resource: &Resource) -> String {
     if read(text).resources.contains(resource) {
@@ -61,11 +56,6 @@ pub fn add(text: &str, resource: &Resource) -> String {
     let ending = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let gap = if text.is_empty() || text.ends_with('\n') { "" } else { ending };
     format!("{text}{gap}{}{ending}", spelled(resource))
-}
-
-/// Returns the list without the lines that name a resource; every other line stays as it is.
-pub fn remove(text: &str, resource: &Resource) -> String {
-    text.split_inclusive('\n').filter(|line| entry(line).is_none_or(|found| found.as_ref() != Ok(resource))).collect()
 }
 
 /// Reads a line; `None` for a blank one and a comment.
@@ -149,8 +139,6 @@ mod tests {
         let text = "# why\na\n\n/b\n# end";
         assert_eq!(add(text, &resource("c")), "# why\na\n\n/b\n# end\nc\n");
         assert_eq!(add(text, &resource("b")), text);
-        assert_eq!(remove(text, &resource("b")), "# why\na\n\n# end");
-        assert_eq!(remove(text, &resource("x")), text);
         assert_eq!(add("a\r\n", &resource("b")), "a\r\nb\r\n");
     }
 
@@ -159,6 +147,7 @@ mod tests {
         let all: Vec<Resource> = ["#a", "[a](/b).md", "a b", "https://a.example", ".teddy/s/1/plan.md"]
             .map(|t| resource(&format!("./{t}").replace("./https", "https")))
             .into();
-        assert_eq!(read(&write(&all)).resources, all);
+        let list = all.iter().fold(String::new(), |list, resource| add(&list, resource));
+        assert_eq!(read(&list).resources, all);
     }
 }

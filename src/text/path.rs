@@ -78,12 +78,6 @@ impl RepoPath {
     pub fn ancestors(&self) -> impl Iterator<Item = &str> {
         self.0.rmatch_indices('/').map(|(at, _)| &self.0[..at])
     }
-
-    /// Returns the form in which two paths that some file system takes for one are equal:
-    /// compatibility-normalised and lower case.
-    pub fn folded(&self) -> String {
-        fold(&self.0)
-    }
 }
 
 /// Checks what concerns the path as a whole.

@@ -7,8 +7,6 @@ pub mod style;
 
 pub mod diff;
 
-pub mod table;
-
 pub mod manual;
 pub mod markdown;
 

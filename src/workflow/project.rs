@@ -224,11 +224,6 @@ impl Project {
         root.join(self.repository.identity())
     }
 
-    /// Returns the path of a file of `.teddy/` in the workspace.
-    pub fn teddy_file(&self, name: &str) -> PathBuf {
-        self.repository.workdir().join(".teddy").join(name)
-    }
-
     /// Returns where the session last used in this worktree is noted.
     fn last_used(&self) -> PathBuf {
         self.repository.teddy_dir().join("current").join(self.repository.worktree_name())

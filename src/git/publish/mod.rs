@@ -113,16 +113,6 @@ impl Repository {
         Ok(publisher.finish())
     }
 
-    /// Returns the paths that differ from what `from` says, without writing anything.
-    ///
-    /// # Errors
-    /// As for [`Repository::publish`].
-    pub fn would_conflict(&self, from: TreeId, to: TreeId, guard: &Guard) -> anyhow::Result<Vec<Vec<u8>>> {
-        let (mut publisher, changes) = self.publisher(from, to, guard)?;
-        publisher.judge(&changes)?;
-        Ok(publisher.finish().conflicts)
-    }
-
     /// Gathers what a publication needs, and what the trees differ in.
     fn publisher<'repo>(&'repo self, from: TreeId, to: TreeId, guard: &'repo Guard) -> anyhow::Result<(Publisher<'repo>, Vec<Change>)> {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';

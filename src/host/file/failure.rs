@@ -23,12 +23,6 @@ pub fn failure(verb: &'static str, path: &Path, why: io::Error) -> io::Error {
     io::Error::new(why.kind(), FileError { verb, path: path.to_owned(), why })
 }
 
-/// Returns the system's error number, also of an error that [`failure`] worded.
-pub fn errno(error: &io::Error) -> Option<i32> {
-    let inner = error.get_ref().and_then(|e| e.downcast_ref::<FileError>());
-    error.raw_os_error().or_else(|| inner.and_then(|e| errno(&e.why)))
-}
-
 /// Returns an error's words as the end of a sentence: lower case, without the error's number.
 pub fn reason(error: &io::Error) -> String {
     let text = error.to_string();

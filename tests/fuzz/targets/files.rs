@@ -15,7 +15,6 @@ use teddy::text::{context_list, redact, visible};
 
 fuzz_target!(|text: &str| {
     if let Ok(mut layer) = Layer::parse("fuzz", text) {
-        layer.needs_trust();
         layer.confine(false);
         let _ = merge(&[layer]);
     }
@@ -40,12 +39,11 @@ fuzz_target!(|text: &str| {
 /// Reads and changes a context list.
 fn check_list(text: &str) {
     let listed = context_list::read(text);
-    assert_eq!(context_list::read(&context_list::write(&listed.resources)).resources, listed.resources, "a list is read as another one");
+    let again = listed.resources.iter().fold(String::new(), |list, resource| context_list::add(&list, resource));
+    assert_eq!(context_list::read(&again).resources, listed.resources, "a list is read as another one");
     let resource = Resource::parse("some/file.rs").expect("a plain path");
     let added = context_list::add(text, &resource);
     assert!(context_list::read(&added).resources.contains(&resource), "what is added is not there:\n{added:?}");
-    let removed = context_list::remove(&added, &resource);
-    assert!(!context_list::read(&removed).resources.contains(&resource), "what is removed is there:\n{removed:?}");
 }
 
 /// Reads and changes memos.
