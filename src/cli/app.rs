@@ -7,6 +7,7 @@ use anyhow::Context as _;
 
 use super::exit::{self, Code};
 use crate::change::error::ChangeError;
+use crate::change::id::IdError;
 use crate::git::repository::OpenError;
 use crate::host::lock::LockError;
 use crate::host::{env, screen, stdout};
@@ -310,7 +311,7 @@ fn judge(error: &anyhow::Error) -> (Option<String>, Code) {
         if cause.is::<Left>() {
             return (None, exit::FAILED);
         }
-        if cause.is::<NameError>() || cause.is::<Malformed>() {
+        if cause.is::<NameError>() || cause.is::<IdError>() || cause.is::<Malformed>() {
             return (None, exit::USAGE);
         }
         match cause.downcast_ref::<StoreError>() {

@@ -441,7 +441,7 @@ fn a23_an_unknown_phase_is_an_error_and_hides_no_other_change() {
 fn a24_a_wrong_id_is_refused() {
     let repo = recorded();
     for id in ["Add Auth", "../x", "a_b", "a--b", ""] {
-        repo.teddy(&["change", "plan", id, "x"]).check(1, &["is no change id"]);
+        repo.teddy(&["change", "plan", id, "x"]).check(2, &["is no change id"]);
     }
     assert_eq!(repo.git(&["for-each-ref", "refs/teddy"]), "");
 }
