@@ -7,8 +7,10 @@ use anyhow::Context as _;
 
 use super::app::App;
 use super::exit;
+use crate::host::screen;
 use crate::text::visible::visible_block;
-use crate::ui::style::{Line, Tone};
+use crate::ui::style::{self, Line, Tone};
+use crate::ui::terminal::room;
 use crate::workflow::demo::{Stage, demo};
 
 /// Run a whole session on recorded answers, in a scratch repository: no key, no network
@@ -45,11 +47,13 @@ struct Printed<'a> {
 }
 
 impl Printed<'_> {
-    /// Prints a line, unless a result as JSON is wanted.
+    /// Prints a line, folded at words on a terminal, unless a result as JSON is wanted.
     fn line(&self, tone: Tone, text: &str) {
         if !self.app.global.json {
+            let line = Line::of(tone, text);
+            let rows = if screen::is_stdout() { line.fold(room().width) } else { vec![line] };
             // A reader that is gone has seen enough.
-            let _ = self.app.print(format!("{}\n", Line::of(tone, text).paint(self.app.paint_results())));
+            let _ = self.app.print(style::text(&rows, self.app.paint_results()));
         }
     }
 }

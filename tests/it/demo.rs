@@ -49,6 +49,16 @@ fn the_transcripts_of_the_documents_are_what_the_demo_prints() {
 }
 
 #[test]
+fn the_demo_is_folded_at_words_on_a_terminal() {
+    let repo = TestRepo::new();
+    let folder = repo.beside("scratch");
+    let mut screen = crate::screen::Screen::open(&repo, (100, 400), &["demo", folder.to_str().unwrap()]);
+    assert_eq!(screen.end(), 0);
+    let shown = screen.shown();
+    assert!(shown.contains(" at\n    ↪ column 6\n"), "{shown}");
+}
+
+#[test]
 fn the_demo_leaves_a_sound_repository_to_look_around_in() {
     let repo = TestRepo::new();
     let out = demo(&repo);
