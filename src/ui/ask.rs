@@ -125,6 +125,14 @@ pub fn yes(question: &str) -> io::Result<bool> {
     Ok(key(&Line::plain(&format!("{question} (y/n) › ")), &['y', 'n'], 'n')? == 'y')
 }
 
+/// As [`yes`], where ctrl-c interrupts the program.
+///
+/// # Errors
+/// The terminal is gone.
+pub fn yes_or_end(question: &str) -> io::Result<bool> {
+    Ok(key_or_end(&Line::plain(&format!("{question} (y/n) › ")), &['y', 'n'], 'n')? == 'y')
+}
+
 /// Asks for a text, starting from one.
 ///
 /// # Errors

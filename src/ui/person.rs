@@ -38,8 +38,6 @@ pub struct Person {
     wishes: Wishes,
     /// With colours or without.
     paint: Paint,
-    /// Whether nothing is said that asks for no decision.
-    is_quiet: bool,
     /// Tells events.
     progress: Progress<Stderr>,
 }
@@ -50,7 +48,7 @@ impl Person {
     pub fn new(wishes: Wishes, manner: Manner, paint: Paint) -> Person {
         // The variable NO_COLOR has been weighed against `--color` already.
         force_color_output(paint == Paint::Colors);
-        Person { wishes, paint, is_quiet: manner.quiet, progress: Progress::new(io::stderr(), manner) }
+        Person { wishes, paint, progress: Progress::new(io::stderr(), manner) }
     }
 
     /// Shows the summary and asks until something is decided.
@@ -131,9 +129,8 @@ impl User for Person {
     fn review(&mut self, proposal: &Proposal<'_>) -> anyhow::Result<Decision> {
         self.progress.clear();
         if self.wishes.approve_all {
-            if !self.is_quiet {
-                ask::show(&summary::lines(proposal, terminal::room()), self.paint);
-            }
+            // Nothing is asked, so that these are words as any others: they go where stderr goes.
+            self.progress.lines(summary::lines(proposal, terminal::room()));
             return Ok(Decision::Run(Approved::all(proposal.plan)));
         }
         self.decide(proposal)
@@ -151,7 +148,7 @@ impl User for Person {
         if self.wishes.approve_all && flag == APPROVE_ALL {
             return Ok(true);
         }
-        Ok(ask::yes(question)?)
+        Ok(ask::yes_or_end(question)?)
     }
 
     fn choose(&mut self, question: &str, choices: &[Choice<'_>]) -> anyhow::Result<Option<usize>> {

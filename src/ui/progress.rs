@@ -142,7 +142,7 @@ impl<W: Write> Progress<W> {
     }
 
     /// Writes lines, unless only what matters is told.
-    fn lines(&mut self, lines: Vec<Line>) {
+    pub fn lines(&mut self, lines: Vec<Line>) {
         if !self.manner.quiet {
             self.always(lines);
         }

@@ -173,6 +173,28 @@ fn where_stderr_goes_elsewhere_the_review_is_on_the_terminal() {
 }
 
 #[test]
+fn an_approval_by_flag_says_all_of_it_where_stderr_goes() {
+    let repo = project();
+    let mut screen = Screen::shell(&repo, (80, 24), ("\"$TEDDY\" execute -y 2> ../log; echo code $?", &[]));
+    assert_eq!(screen.end(), 0);
+    assert!(!screen.shown().contains("Reviewing Plan"), "{}", screen.shown());
+    assert!(std::fs::read_to_string(repo.beside("log")).unwrap().contains("▶ Reviewing Plan: "));
+}
+
+#[test]
+fn ctrl_c_at_a_question_is_an_interruption() {
+    let repo = project();
+    repo.done(&["execute", "-y"]);
+    for (args, question) in [(&["restore", "0", "--exact"][..], "equal to turn 0? (y/n)"), (&["gc", "demo"], "(y/n)")] {
+        let mut screen = Screen::open(&repo, (80, 24), args);
+        screen.wait_for(question);
+        screen.press("\x03");
+        assert_eq!(screen.end(), 130, "{}", screen.shown());
+    }
+    assert_eq!(repo.read("b.txt"), "b\n");
+}
+
+#[test]
 fn where_everything_goes_elsewhere_an_editor_gets_the_terminal() {
     let repo = project();
     let editor = "seen() { tty < /dev/fd/1 > ../out-is; }; seen";
