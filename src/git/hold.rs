@@ -8,6 +8,7 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::Context as _;
 use gix::ObjectId;
@@ -19,6 +20,8 @@ use super::repository::Repository;
 
 /// Packs of this size are not taken in by newer ones.
 const LARGE: u64 = 1024 * 1024;
+/// Git itself takes a `gc.pid` that is older for one that a crash left.
+const STALE: Duration = Duration::from_secs(12 * 60 * 60);
 /// The header of a pack.
 const HEADER: usize = 12;
 
@@ -86,7 +89,7 @@ impl Repository {
     /// Where a file cannot be removed.
     pub fn settle(&self, held: &Held) -> anyhow::Result<()> {
         held.keeps.iter().try_for_each(|keep| self.release(keep))?;
-        if held.replaced.is_empty() || self.has_index_of_many() {
+        if held.replaced.is_empty() || self.is_gits_to_pack() {
             return Ok(());
         }
         let gone: HashSet<&Path> = held.replaced.iter().map(PathBuf::as_path).collect();
@@ -115,7 +118,7 @@ impl Repository {
             self.small_packs().into_iter().map(|pack| (size_of(&pack), pack)).filter(|(size, _)| *size < LARGE).collect();
         // What somebody keeps is in use; what an index of many packs names is git's to put together.
         small.retain(|(_, pack)| !pack.with_extension("keep").exists());
-        if self.has_index_of_many() {
+        if self.is_gits_to_pack() {
             small.clear();
         }
         small.sort();
@@ -134,9 +137,12 @@ impl Repository {
         taken
     }
 
-    /// Returns whether git has one index over several packs: it would name the ones that are taken in.
-    fn has_index_of_many(&self) -> bool {
-        ["multi-pack-index", "multi-pack-index.d"].iter().any(|name| self.pack_folder().join(name).exists())
+    /// Returns whether git puts the packs together itself: a `git gc` that runs has listed them and fails where one
+    /// goes, and an index over several packs would name the ones that are taken in.
+    fn is_gits_to_pack(&self) -> bool {
+        let age = |path: &Path| std::fs::metadata(path).ok()?.modified().ok().map(|time| time.elapsed().unwrap_or_default());
+        let runs = age(&self.common_dir().join("gc.pid")).is_some_and(|age| age < STALE);
+        runs || ["multi-pack-index", "multi-pack-index.d"].iter().any(|name| self.pack_folder().join(name).exists())
     }
 
     /// Returns the packs that were made here and are still there, without their endings.
@@ -297,6 +303,18 @@ mod tests {
         for id in ids {
             assert!(is_whole(&fresh, id));
         }
+    }
+
+    #[test]
+    fn no_pack_goes_while_git_collects() {
+        let (_folder, repository) = repository();
+        std::fs::write(repository.common_dir().join("gc.pid"), "1 here").unwrap();
+        for n in 0..4 {
+            let id = commit(&repository, &format!("content {n}"));
+            let held = repository.hold(&[id], &[], Older::Join).unwrap().expect("all is there");
+            repository.settle(&held).unwrap();
+        }
+        assert_eq!(repository.small_packs().len(), 4);
     }
 
     #[test]
