@@ -336,4 +336,22 @@ mod tests {
         prune(&repository);
         assert!(Repository::open(folder.path()).unwrap().commit(second).is_ok());
     }
+
+    #[test]
+    fn what_a_crashed_process_of_this_number_kept_is_kept_anew() {
+        let (folder, repository) = repository();
+        let id = commit(&repository, "one");
+        let held = repository.hold(&[id], &[], Older::Stay).unwrap().expect("all is there");
+        repository.settle(&held).unwrap();
+        let [old] = repository.small_packs().try_into().expect("one pack");
+        std::fs::write(old.with_extension("keep"), format!("teddy {}\n", std::process::id())).unwrap();
+        let more = commit(&repository, "two");
+        let _held = repository.hold(&[id, more], &[], Older::Stay).unwrap().expect("all is there");
+        for ending in ["keep", "idx", "pack"] {
+            std::fs::remove_file(old.with_extension(ending)).unwrap();
+        }
+        prune(&repository);
+        let fresh = Repository::open(folder.path()).unwrap();
+        assert!([id, more].into_iter().all(|id| is_whole(&fresh, id)));
+    }
 }

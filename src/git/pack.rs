@@ -4,11 +4,12 @@
 //! ref reaches yet goes with the next `git gc --prune=now`. The pack gets a `.keep` file first;
 //! [`Repository::release`] removes it once a ref reaches what is in it.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
+use std::ffi::OsString;
 use std::io::{BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, MutexGuard};
 
 use anyhow::Context as _;
 use gix::ObjectId;
@@ -27,6 +28,10 @@ const MOST_BYTES: usize = 64 * 1024 * 1024;
 pub(in crate::git) const LIST: &str = "packs";
 /// How our `.keep` files begin; the process that needs the pack follows.
 const KEEP: &str = "teddy ";
+
+/// The names of the `.keep` files that this process has written and not removed: that of a crashed process can name
+/// the number which this one has now, and so can that of a process in another container.
+static OWN: Mutex<BTreeSet<OsString>> = Mutex::new(BTreeSet::new());
 
 /// Objects on their way into the repository; shared by threads.
 pub(in crate::git) struct Sink {
@@ -196,6 +201,7 @@ impl Pack {
         let keep = data.with_extension("keep");
         std::fs::write(&keep, format!("{KEEP}{}\n", std::process::id())).context("keeping a pack")?;
         anyhow::ensure!(data.is_file(), "`git gc` removed a pack while it was written; try again");
+        own().extend(keep.file_name().map(ToOwned::to_owned));
         // A pack that is not on the list is only never taken in.
         let _ = repository.list_pack(&keep);
         Ok(keep)
@@ -225,6 +231,7 @@ impl Repository {
     /// # Errors
     /// Where the `.keep` file cannot be removed.
     pub fn release(&self, keep: &Path) -> anyhow::Result<()> {
+        keep.file_name().map(|name| own().remove(name));
         match std::fs::remove_file(keep) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error).context("releasing a pack"),
             _ => Ok(()),
@@ -269,9 +276,14 @@ impl Repository {
     }
 }
 
-/// Returns whether a `.keep` file is this process's own.
+/// Returns whether a `.keep` file is this process's own, and nobody has made it theirs since.
 pub(in crate::git) fn is_own(keep: &Path) -> bool {
-    owner_of(keep) == Some(std::process::id())
+    owner_of(keep) == Some(std::process::id()) && keep.file_name().is_some_and(|name| own().contains(name))
+}
+
+/// Returns the names of this process's own `.keep` files.
+fn own() -> MutexGuard<'static, BTreeSet<OsString>> {
+    OWN.lock().expect("nothing panics with the lock")
 }
 
 /// Returns whether a `.keep` file is ours, and of a run that may still need the pack.
