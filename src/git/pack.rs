@@ -199,7 +199,11 @@ impl Pack {
         // Where there is a pack with just these objects already, gix leaves it as it is: not kept.
         let data = outcome.data_path.context("a pack without objects")?;
         let keep = data.with_extension("keep");
-        std::fs::write(&keep, format!("{KEEP}{}\n", std::process::id())).context("keeping a pack")?;
+        if let Err(error) = std::fs::write(&keep, format!("{KEEP}{}\n", std::process::id())) {
+            // An empty one, as gix leaves it on a full disk, would be nobody's and stay for ever.
+            let _ = std::fs::remove_file(&keep);
+            return Err(error).context("keeping a pack");
+        }
         anyhow::ensure!(data.is_file(), "`git gc` removed a pack while it was written; try again");
         own().extend(keep.file_name().map(ToOwned::to_owned));
         // A pack that is not on the list is only never taken in.

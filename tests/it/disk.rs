@@ -120,6 +120,13 @@ fn a_full_repository_is_an_error_before_the_turn() {
         assert_eq!(output.status.code(), Some(1), "{leave}: {}", said(&output));
         assert_eq!(rig.git(&["rev-parse", "teddy/sessions/storm"]), tip, "{leave}");
         assert_eq!(tree(&rig), before, "{leave}: {}", said(&output));
+        // What this try has written already, the next one would have to spare.
+        rig.run(&["recover"]);
+        rig.git(&["gc", "-q", "--prune=now"]);
+        let keeps = std::fs::read_dir(git.join("objects/pack"))
+            .unwrap()
+            .filter(|file| file.as_ref().unwrap().path().extension() == Some("keep".as_ref()));
+        assert_eq!(keeps.count(), 0, "{leave}");
     }
     let filler = fill(&git, 0);
     let output = rig.run(&["execute", &large(&rig), "-y"]);
