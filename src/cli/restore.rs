@@ -117,8 +117,12 @@ pub(super) fn show(app: &App, done: &Done, dry_run: bool) -> anyhow::Result<Exit
         app.print_json(done)?;
     } else {
         let mut text = String::new();
+        let is_merged = |path: &String| done.written.contains(path) && done.kept.contains(path);
         for (word, paths) in [("write", &done.written), ("delete", &done.deleted), ("keep", &done.kept), ("overlap", &done.overlaps)] {
-            paths.iter().for_each(|path| text.push_str(&format!("{word} {}\n", crate::text::visible::visible(path))));
+            for path in paths.iter().filter(|path| word != "keep" || !is_merged(path)) {
+                let word = if is_merged(path) { "merge" } else { word };
+                text.push_str(&format!("{word} {}\n", crate::text::visible::visible(path)));
+            }
         }
         app.print(text)?;
         done.notes.iter().for_each(|note| app.warn(note));

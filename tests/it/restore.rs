@@ -35,6 +35,14 @@ fn the_turns_after_it_are_undone_and_the_users_own_edits_stay() {
 }
 
 #[test]
+fn a_file_with_own_edits_is_said_to_be_merged() {
+    let repo = three_turns();
+    repo.write("a.txt", "1\ntwo\n3\n4\nfive\n");
+    repo.write("mine.txt", "mine\n");
+    assert_eq!(repo.done(&["restore", "0"]), "merge a.txt\nwrite c.txt\ndelete dir/b.txt\nkeep mine.txt\n");
+}
+
+#[test]
 fn a_path_that_is_nowhere_is_refused_and_nothing_is_recorded() {
     let repo = three_turns();
     let refs = repo.git(&["for-each-ref", "refs/teddy/sessions"]);
