@@ -3,7 +3,8 @@
 //! Pure. No file contents stand in it: they are in the next turn's input.
 
 pub mod action;
-pub mod read;
+#[cfg(test)]
+mod read;
 
 use std::fmt::Write as _;
 

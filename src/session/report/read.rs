@@ -1,7 +1,7 @@
 //! Reading a report again: from the Markdown to what it says.
 //!
-//! The counterpart of [`super::Report::render`], for programs that want the facts of a turn: structure comes from the
-//! Markdown reader, every text is cut from the source. It proves that a report is Markdown whatever a plan, a
+//! The counterpart of [`super::Report::render`], for tests: structure comes from the Markdown reader, every text is cut
+//! from the source. It proves that a report is Markdown whatever a plan, a
 //! command or a person put into it; a report of a later version has fields that it keeps as they are.
 
 use crate::text::lines::Lines;
