@@ -29,6 +29,8 @@ pub struct Current<'a> {
     pub system_prompt: &'a str,
     /// Its working set.
     pub context: &'a [Resource],
+    /// Whether there is a message that it answers.
+    pub is_asked: bool,
 }
 
 /// The turn whose agent handed over, as far as CONCLUDE goes back to it.
@@ -165,7 +167,8 @@ fn append_history(context: &mut Vec<Resource>, current: &Current<'_>, names: &[&
     let last = context.iter().filter_map(left_by).max();
     context.retain(|resource| last.is_none() || left_by(resource) != last);
     let entry = |name: &str| Artifact { session: own.to_owned(), turn: current.number, name: name.to_owned() };
-    names.iter().for_each(|name| add(context, &Resource::Artifact(entry(name))));
+    let there = names.iter().filter(|name| current.is_asked || **name != artifact::USER_PROMPT);
+    there.for_each(|name| add(context, &Resource::Artifact(entry(name))));
 }
 
 #[cfg(test)]
@@ -193,6 +196,7 @@ mod tests {
             agent: "dev",
             system_prompt: "<dev/>",
             context: &context,
+            is_asked: true,
         };
         let caller = Caller {
             turn_id: Uuid::from_u128(1),
@@ -284,6 +288,7 @@ mod tests {
             agent: "dev",
             system_prompt: "",
             context: &context,
+            is_asked: true,
         };
         assert_eq!(after_rejection(&current, &resources(&["a", "b"])).context, resources(&["a", "b"]));
     }

@@ -144,7 +144,7 @@ fn read_and_prune_change_the_context_of_the_next_turn() {
     let repo = project();
     repo.run_plan(&plan("Look", &[read("a.txt"), read("b.txt")]));
     let next = repo.done(&["show", "1", "next/turn.context"]);
-    let history = ".teddy/demo/01/report.md\n.teddy/demo/01/plan.md\n.teddy/demo/01/user_prompt.txt\n";
+    let history = ".teddy/demo/01/report.md\n.teddy/demo/01/plan.md\n";
     assert_eq!(next, format!("a.txt\nb.txt\n{history}"));
     repo.run_plan(&plan("Enough", &[prune("a.txt")]));
     let next = repo.done(&["show", "2", "next/turn.context"]);

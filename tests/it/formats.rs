@@ -289,10 +289,14 @@ fn i7_a_fence_is_longer_than_any_run_inside() {
 fn i8_the_turn_before_is_in_it() {
     let repo = project();
     repo.run_plan(&plan("One", &[read("a.txt")]));
-    let input = repo.done(&["context"]);
-    for name in ["report.md", "plan.md", "user_prompt.txt"] {
-        assert!(input.contains(&format!("**Resource:** `[.teddy/demo/01/{name}]")), "{name}: {input}");
-    }
+    let shown = |turn: &str| {
+        let input = repo.done(&["context"]);
+        ["report.md", "plan.md", "user_prompt.txt"].map(|name| input.contains(&format!("**Resource:** `[.teddy/demo/{turn}/{name}]")))
+    };
+    assert_eq!(shown("01"), [true, true, false]);
+    repo.teddy_reads(&["plan", "-m", "again", "--from", "-"], plan("Two", &[read("a.txt")])).check(0, &[]);
+    repo.done(&["execute", "-y"]);
+    assert_eq!(shown("02"), [true, true, true]);
 }
 
 #[test]

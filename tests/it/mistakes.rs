@@ -142,7 +142,7 @@ fn a_wrong_configuration_is_named_with_its_file() {
     repo.configure("model: [\n").teddy(&["status"]).check(1, &["teddy.yaml"]);
     repo.configure("");
     repo.teddy(&["-c", "replan.max=many", "status"]).check(1, &["-c"]);
-    repo.teddy(&["-c", "nonsense", "status"]).check(1, &["key=value"]);
+    repo.teddy(&["-c", "nonsense", "status"]).check(2, &["key=value"]);
 }
 
 #[test]

@@ -286,6 +286,7 @@ pub(super) fn current<'a>(case: &'a Case<'_>, context: &'a [crate::text::resourc
         agent: &case.draft.meta.agent,
         system_prompt: prompt,
         context,
+        is_asked: !case.draft.artifacts.text_or_empty(artifact::USER_PROMPT).trim().is_empty(),
     }
 }
 
