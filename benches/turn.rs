@@ -183,6 +183,7 @@ impl Bench {
     fn age(&mut self) -> Row {
         let mut times = Vec::with_capacity(TURNS);
         self.teddy(&["new", "old"]);
+        self.teddy(&["context", "add", "**/file_1*"]);
         for _ in 0..TURNS {
             let plan = self.write_plan();
             times.push(time(|| self.teddy(&["execute", plan.to_str().unwrap(), "-y"])));

@@ -118,9 +118,9 @@ impl Look<'_> {
     fn at(&self, folder: &Folder, found: &mut Found) -> anyhow::Result<()> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let path = folder.path.strip_suffix(b"/").unwrap_or(b".");
-        let open = rustix::fs::openat(&self.top, path, flags, Permissions::empty())?;
+        let mut open = Dir::new(rustix::fs::openat(&self.top, path, flags, Permissions::empty())?)?;
         let children = self.children(folder);
-        for entry in Dir::read_from(&open)? {
+        while let Some(entry) = open.read() {
             let entry = entry?;
             let name = entry.file_name().to_bytes();
             if name == b"." || name == b".." || (folder.path.is_empty() && name == b".git") {
@@ -128,7 +128,7 @@ impl Look<'_> {
             }
             let is_folder = entry.file_type() == FileType::Directory;
             match children.binary_search_by(|(known, _)| (*known).cmp(name)).map(|at| &children[at].1) {
-                Ok(Child::Leaf(at)) if self.is_same(&open, name, *at) => found.same.push(*at),
+                Ok(Child::Leaf(at)) if self.is_same(open.fd()?, name, *at) => found.same.push(*at),
                 Ok(Child::Leaf(_)) if !is_folder => {}
                 Ok(Child::Folder(entries)) if is_folder => {
                     let path = [folder.path.as_slice(), name, b"/"].concat();

@@ -17,7 +17,7 @@ use gix::refs::transaction::{Change, LogChange, PreviousValue, RefEdit};
 use gix::worktree::stack::state::{attributes, ignore};
 
 use super::index;
-use super::remove::remove_any;
+use super::remove::{is_special, parent, remove_any};
 use super::survey::{Other, Survey, as_in_index, survey};
 use crate::git::During;
 use crate::git::object::{CommitId, Entry, Mode, TreeId};
@@ -39,6 +39,9 @@ const UNFINISHED: [&str; 12] = [
     "rebase-apply",
     "sequencer",
 ];
+
+/// So few files are written faster by one thread than by several that have to be started.
+const FEW: usize = 64;
 
 /// A switch under way.
 struct Switch<'a> {
@@ -178,6 +181,9 @@ impl Switch<'_> {
         let mut options = self.repository.gix.checkout_options(attributes::Source::IdMapping).during("reading the configuration")?;
         options.overwrite_existing = true;
         options.destination_is_initially_empty = false;
+        if to_write.len() <= FEW {
+            options.thread_limit = Some(1);
+        }
         let objects = self.repository.gix.objects.clone().into_arc().context("opening the object store")?;
         let discard = gix::progress::Discard;
         let never = AtomicBool::new(false);
@@ -335,14 +341,4 @@ fn detach(repository: &Repository, at: CommitId) -> anyhow::Result<()> {
     };
     repository.gix.edit_reference(edit).during("moving HEAD of the worktree")?;
     Ok(())
-}
-
-/// Returns whether something is neither a file nor a link nor a folder.
-fn is_special(kind: rustix::fs::FileType) -> bool {
-    !(kind.is_file() || kind.is_symlink() || kind.is_dir())
-}
-
-/// Returns the folder that a path is in, unless it is the top.
-fn parent(path: &[u8]) -> Option<&[u8]> {
-    path.iter().rposition(|&byte| byte == b'/').map(|at| &path[..at])
 }
