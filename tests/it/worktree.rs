@@ -147,6 +147,19 @@ fn a_file_that_is_right_already_keeps_its_time() {
 }
 
 #[test]
+fn a_change_of_the_same_size_in_the_moment_of_the_switch_is_seen() {
+    let repo = TestRepo::new().file("a", "one").file("b", "1");
+    let one = repo.commit("one");
+    let two = repo.put("b", "2").commit("two");
+    for round in 0..40 {
+        let at = [&one, &two][round % 2];
+        open(&repo, at);
+        assert_eq!(read(&repo, "a"), "one", "round {round}");
+        write(&repo, "a", "two");
+    }
+}
+
+#[test]
 fn a_switch_gets_over_whatever_a_plan_did() {
     let (repo, one) = every_kind();
     open(&repo, &one);

@@ -170,13 +170,20 @@ impl Look<'_> {
         if entry.mode == Mode::COMMIT {
             return FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
         }
-        self.is_plain(entry) && is_mode(entry.mode, stat.st_mode) && entry.stat.matches(&as_in_index(&stat), self.options)
+        self.is_plain(entry) && is_mode(entry.mode, stat.st_mode) && entry.stat.matches(&as_in_index(&stat), self.options_for(entry))
     }
 
     /// Returns whether an entry is merged, and its file was not written in the moment in which the index was.
     fn is_plain(&self, entry: &Entry) -> bool {
         let odd = Flags::INTENT_TO_ADD | Flags::ASSUME_VALID;
-        entry.stage() == Stage::Unconflicted && !entry.flags.intersects(odd) && !entry.stat.is_racy(self.index.timestamp(), self.options)
+        let is_racy = entry.stat.is_racy(self.index.timestamp(), self.options_for(entry));
+        entry.stage() == Stage::Unconflicted && !entry.flags.intersects(odd) && !is_racy
+    }
+
+    /// Returns which times and numbers count for an entry: to the nanosecond, or nothing of the second in which the index
+    /// was written could be trusted, unless the file system keeps whole seconds.
+    fn options_for(&self, entry: &Entry) -> Options {
+        Options { use_nsec: entry.stat.mtime.nsecs != 0, ..self.options }
     }
 }
 
