@@ -12,6 +12,7 @@ use support::{Row, Workspace, git_in, head, median, sizes, time};
 use teddy::git::object::CommitId;
 use teddy::git::publish::Guard;
 use teddy::git::repository::Repository;
+use teddy::git::worktree::Extent;
 
 /// How often each is measured.
 const SAMPLES: usize = 11;
@@ -101,7 +102,7 @@ impl Bench {
     /// Brings a session's worktree to a version.
     fn ours(&self, session: &str, at: usize) {
         let root = self.workspace.beside("worktrees");
-        self.open().session_worktree(&root, session, self.commits[at]).expect("a worktree can be made");
+        self.open().session_worktree(&root, session, self.commits[at], Extent::Whole).expect("a worktree can be made");
     }
 
     /// Opens the repository as a command does.

@@ -4,8 +4,8 @@ use gix::objs::{Kind, WriteTo as _};
 
 use super::During;
 use super::object::{BlobId, CommitId, NewCommit, TreeId};
-use super::pack::Sink;
 use super::repository::Repository;
+use super::sink::Sink;
 
 /// Objects on their way; none is there to be read before [`Batch::finish`].
 pub struct Batch<'a> {
@@ -28,7 +28,7 @@ impl Batch<'_> {
     /// # Errors
     /// Where the object store cannot be written.
     pub fn blob(&self, bytes: &[u8]) -> anyhow::Result<BlobId> {
-        self.sink.add(&self.repository.gix, Kind::Blob, bytes.to_vec()).map(BlobId)
+        self.sink.add(Kind::Blob, bytes.to_vec()).map(BlobId)
     }
 
     /// Takes the tree of paths and blobs, folders included, and returns its id.
@@ -45,7 +45,7 @@ impl Batch<'_> {
         let written = editor.write(|tree| {
             let mut bytes = Vec::new();
             tree.write_to(&mut bytes)?;
-            self.sink.add(gix, Kind::Tree, bytes)
+            self.sink.add(Kind::Tree, bytes)
         });
         written.map(TreeId)
     }
@@ -55,7 +55,7 @@ impl Batch<'_> {
     /// # Errors
     /// Where a parent cannot be read or the store cannot be written.
     pub fn commit(&self, new: &NewCommit<'_>) -> anyhow::Result<CommitId> {
-        self.sink.add(&self.repository.gix, Kind::Commit, self.repository.encoded(new)?).map(CommitId)
+        self.sink.add(Kind::Commit, self.repository.encoded(new)?).map(CommitId)
     }
 
     /// Writes what was taken, kept until [`Repository::settle`] or the end of the process.

@@ -75,7 +75,7 @@ impl Repository {
         }
         if !entries.is_empty() {
             let mut pack = Pack::new(&self.pack_folder())?;
-            entries.iter().try_for_each(|(_, entry)| pack.push(entry))?;
+            entries.iter().try_for_each(|(id, entry)| pack.push(*id, entry))?;
             let keep = pack.finish(self)?;
             replaced.retain(|old| *old != keep.with_extension(""));
             keeps.push(keep);

@@ -21,6 +21,7 @@ pub mod read;
 pub mod reference;
 pub mod repository;
 pub mod revision;
+mod sink;
 pub mod snapshot;
 pub mod torn;
 pub(in crate::git) mod version;

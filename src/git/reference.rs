@@ -52,6 +52,9 @@ impl Repository {
     /// # Errors
     /// Where the ref cannot be read or points at something else than a commit.
     pub fn reference(&self, name: &str) -> anyhow::Result<Option<CommitId>> {
+        // gix tells a new `packed-refs` from the one that it has read by the time alone: of two that git writes within
+        // a tick of the clock it would go on with the first, and a turn on an older one would be lost. There may be none.
+        let _ = self.gix.refs.force_refresh_packed_buffer();
         let Some(mut reference) = self.gix.try_find_reference(name).during(format_args!("reading `{name}`"))? else {
             return Ok(None);
         };

@@ -16,7 +16,8 @@ pub mod run;
 pub mod samples;
 pub mod validate;
 
-use action::Action;
+use crate::text::path::RepoPath;
+use action::{Action, Kind};
 pub use outline::outline;
 pub use parse::parse;
 pub use render::render;
@@ -71,6 +72,15 @@ impl Plan {
     /// Returns the value of a header field, its key compared without case.
     pub fn field(&self, key: &str) -> Option<&str> {
         self.fields.iter().find(|f| f.key.eq_ignore_ascii_case(key)).map(|f| f.value.as_str())
+    }
+
+    /// Returns the files that its actions write themselves, in order.
+    pub fn targets(&self) -> impl Iterator<Item = &RepoPath> {
+        self.actions.iter().filter_map(|action| match &action.kind {
+            Kind::Create(create) => Some(&create.path),
+            Kind::Edit(edit) => Some(&edit.path),
+            _ => None,
+        })
     }
 
     /// Returns the status of the header, with or without its emoji.

@@ -28,16 +28,18 @@ pub struct Recorded {
     pub not_captured: Vec<NotCaptured>,
     /// When the files were last seen to be so.
     pub seen: Instant,
+    /// How long the look at them took.
+    pub took: Duration,
 }
 
-/// Files that were looked at so shortly ago are not looked at again: as much can change while they
-/// are looked at. What is written over is compared path by path in any case.
+/// Files that were looked at so shortly ago, or no longer ago than the look took, are not looked at again: as much can
+/// change while they are looked at. What is written over is compared path by path in any case.
 const BLINK: Duration = Duration::from_millis(50);
 
 impl Recorded {
     /// Returns whether the files were looked at just now.
     pub fn is_fresh(&self) -> bool {
-        self.seen.elapsed() < BLINK
+        self.seen.elapsed() < BLINK.max(self.took)
     }
 }
 
@@ -63,14 +65,16 @@ impl Project {
     pub fn record(&self, tip: &Turn, force: &[Vec<u8>]) -> anyhow::Result<Recorded> {
         fault::point("before-record")?;
         for _ in 0..MAX_RECORDS {
+            let began = Instant::now();
             let snapshot = self.snapshot(force)?;
+            let took = began.elapsed();
             let commit = self.place(snapshot.tree, tip)?;
             fault::point("before-snapshot-ref")?;
             if self.keep(commit)? {
                 fault::point("after-snapshot-ref")?;
                 let not_captured = not_captured(&snapshot);
                 snapshot.keep.map_or(Ok(()), |keep| self.repository.release(&keep))?;
-                return Ok(Recorded { commit, tree: snapshot.tree, not_captured, seen: Instant::now() });
+                return Ok(Recorded { commit, tree: snapshot.tree, not_captured, seen: began + took, took });
             }
             // `git gc` pruned what was found to exist before the ref reached it: everything is read anew.
             let _ = std::fs::remove_file(self.index(&self.repository.worktree_name()));

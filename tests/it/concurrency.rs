@@ -247,7 +247,8 @@ fn a_crowd_on_few_sessions_in_two_worktrees_beside_everything_loses_nothing() {
     assert_eq!(failures.into_inner().unwrap(), [""; 0]);
     assert_eq!([torn(&rig), fsck(&rig), lost(&rig, &saver.lock().unwrap())].concat(), [""; 0]);
     let turns = |session: &str| rig.git(&["rev-list", "--first-parent", "--count", &format!("teddy/sessions/{session}")]);
-    assert_eq!(SESSIONS.map(turns), ["7", "6", "6"], "each process recorded its turn");
+    let logs = SESSIONS.map(|session| rig.git(&["reflog", "show", &format!("refs/teddy/sessions/{session}")]));
+    assert_eq!(SESSIONS.map(turns), ["7", "6", "6"], "each process recorded its turn:\n{}", logs.join("\n\n"));
 }
 
 #[test]

@@ -229,14 +229,17 @@ fn packs_that_a_power_cut_emptied_are_put_aside_and_written_again() {
 }
 
 #[test]
-fn a_pack_is_released_when_the_run_that_needs_it_is_over() {
+fn a_pack_is_released_and_an_unfinished_one_removed_when_the_run_that_needs_it_is_over() {
     let rig = rig();
     let pack = inside(&rig, "objects/pack");
     std::fs::create_dir_all(&pack).unwrap();
     for (name, text) in [("dead", "teddy 4000000\n"), ("alive", &format!("teddy {}\n", std::process::id())), ("user", "mine\n")] {
         std::fs::write(pack.join(format!("pack-{name}.keep")), text).unwrap();
     }
+    let unfinished = [".teddy-4000000-a".to_owned(), format!(".teddy-{}-a", std::process::id())];
+    unfinished.iter().for_each(|name| std::fs::write(pack.join(name), "PACK").unwrap());
     rig.must(&["recover"]);
     let there = |name: &str| pack.join(format!("pack-{name}.keep")).exists();
     assert_eq!([there("dead"), there("alive"), there("user")], [false, true, true]);
+    assert_eq!(unfinished.map(|name| pack.join(name).exists()), [false, true]);
 }

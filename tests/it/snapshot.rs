@@ -580,6 +580,25 @@ fn many_new_objects_become_one_kept_pack() {
 }
 
 #[test]
+fn a_pack_may_be_read_by_whoever_may_read_gits_own() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let repo = TestRepo::new();
+    repo.put("a", "1").commit("one");
+    repo.git(&["repack", "-q", "-ad"]);
+    let folder = repo.path().join(".git/objects/pack");
+    let packs = || -> Vec<_> { std::fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path()).collect() };
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let gits = packs();
+    repo.put("b", "2");
+    take(&repo.path(), &Limits::none(), &[]);
+    for ending in ["pack", "idx"] {
+        let of = |files: Vec<PathBuf>| files.into_iter().find(|path| path.extension().unwrap() == ending).unwrap();
+        let ours = of(packs().into_iter().filter(|path| !gits.contains(path)).collect());
+        assert_eq!(mode(&ours), mode(&of(gits.clone())), "{}", ours.display());
+    }
+}
+
+#[test]
 fn a_few_paths_can_be_read_again() {
     let repo = TestRepo::new();
     repo.put(".gitattributes", "*.txt text\n").put("a.txt", "1\r\n").put("dir/b", "2").put("dir/deep/c", "3").put("was", "4").commit("one");

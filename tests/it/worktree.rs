@@ -3,7 +3,7 @@
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use teddy::git::worktree::SessionWorktree;
+use teddy::git::worktree::{Extent, SessionWorktree};
 
 use crate::support::TestRepo;
 
@@ -14,7 +14,7 @@ fn open(repo: &TestRepo, at: &str) -> SessionWorktree {
 
 /// Returns the session's worktree at a commit, or why there is none.
 fn try_open(repo: &TestRepo, at: &str) -> anyhow::Result<SessionWorktree> {
-    repo.open().session_worktree(&repo.beside("worktrees"), "demo", at.parse().unwrap())
+    repo.open().session_worktree(&repo.beside("worktrees"), "demo", at.parse().unwrap(), Extent::Whole)
 }
 
 /// Returns where the session's worktree is.
@@ -146,6 +146,78 @@ fn a_file_that_is_right_already_keeps_its_time() {
     assert_eq!([stamp("a"), stamp("new/file")], before);
 }
 
+/// Returns the session's worktree at a commit, looking at these paths only.
+fn open_at(repo: &TestRepo, at: &str, paths: &[&str]) -> SessionWorktree {
+    let paths: Vec<Vec<u8>> = paths.iter().map(|path| path.as_bytes().to_vec()).collect();
+    repo.open().session_worktree(&repo.beside("worktrees"), "demo", at.parse().unwrap(), Extent::Paths(&paths)).unwrap()
+}
+
+#[test]
+fn a_look_at_some_paths_puts_these_right_and_what_differs() {
+    let (repo, zero) = every_kind();
+    open(&repo, &zero);
+    let one = repo.put("a", "1.").commit("one");
+    // Its index is younger than every file: a file that was written as the index was is read in any case.
+    open(&repo, &one);
+    repo.write("d/e/f", "2");
+    repo.write("new/file", "2");
+    repo.remove("run");
+    let two = repo.commit("two");
+    for (path, content) in [("a", "changed"), ("left/here", "x"), ("crlf.txt", "y"), ("other", "x"), ("d/.gitattributes", "* text\n")] {
+        write(&repo, path, content);
+    }
+    write(&repo, "new", "in the way of a folder");
+    write(&repo, "target/cache", "ignored");
+    assert!(!open_at(&repo, &two, &["a", "left/here", "target/cache", "gone/deep"]).fresh);
+    assert_eq!((read(&repo, "a"), read(&repo, "d/e/f"), read(&repo, "new/file")), ("1.".to_owned(), "2".to_owned(), "2".to_owned()));
+    assert!(!place(&repo).join("left").exists() && !place(&repo).join("run").exists());
+    assert_eq!((read(&repo, "target/cache"), read(&repo, "crlf.txt"), read(&repo, "other")), ("ignored".into(), "y".into(), "x".into()));
+    assert_eq!(repo.git_in(&place(&repo), &["status", "--porcelain"]), " M crlf.txt\n?? other");
+    open(&repo, &two);
+    check(&repo, &two);
+}
+
+#[test]
+fn what_a_look_at_some_paths_left_alone_is_found_by_the_next_whole_one() {
+    let (repo, one) = every_kind();
+    let two = repo.put("d/e/f", "2").commit("two");
+    for round in 0..20 {
+        open(&repo, &one);
+        write(&repo, "a", "2");
+        open_at(&repo, &two, &[]);
+        assert_eq!(read(&repo, "a"), "2", "round {round}");
+        open_at(&repo, &one, &["d/e/f"]);
+        open(&repo, &two);
+        check(&repo, &two);
+    }
+}
+
+#[test]
+fn a_look_at_some_paths_keeps_the_time_of_a_file_that_is_right_already() {
+    let (repo, one) = every_kind();
+    open(&repo, &one);
+    write(&repo, "a", "made by the turn");
+    write(&repo, "new/file", "made by the turn");
+    let stamp = |path: &str| std::fs::metadata(place(&repo).join(path)).unwrap().modified().unwrap();
+    let before = [stamp("a"), stamp("new/file")];
+    repo.write("a", "made by the turn");
+    repo.write("new/file", "made by the turn");
+    let two = repo.commit("two");
+    open_at(&repo, &two, &[]);
+    check(&repo, &two);
+    assert_eq!([stamp("a"), stamp("new/file")], before);
+}
+
+#[test]
+fn after_another_index_was_written_everything_is_looked_at() {
+    let (repo, one) = every_kind();
+    open(&repo, &one);
+    write(&repo, "a", "2");
+    repo.git_in(&place(&repo), &["add", "a"]);
+    open_at(&repo, &one, &[]);
+    check(&repo, &one);
+}
+
 #[test]
 fn a_change_of_the_same_size_in_the_moment_of_the_switch_is_seen() {
     let repo = TestRepo::new().file("a", "one").file("b", "1");
@@ -237,7 +309,7 @@ fn it_works_from_a_linked_worktree_and_is_removed_again() {
     let (repo, commit) = every_kind();
     repo.git(&["worktree", "add", "-q", "../linked"]);
     let linked = teddy::git::repository::Repository::discover(&repo.beside("linked"), None).unwrap();
-    linked.session_worktree(&repo.beside("worktrees"), "demo", commit.parse().unwrap()).unwrap();
+    linked.session_worktree(&repo.beside("worktrees"), "demo", commit.parse().unwrap(), Extent::Whole).unwrap();
     check(&repo, &commit);
     assert!(linked.remove_session_worktree("demo").unwrap());
     assert!(!linked.remove_session_worktree("demo").unwrap());
@@ -260,7 +332,7 @@ fn shallow_and_sha256_repositories_have_worktrees_too() {
     for (name, at) in [("shallow", tip), ("sha256", other)] {
         let repository = teddy::git::repository::Repository::discover(&repo.beside(name), None).unwrap();
         for _ in 0..2 {
-            repository.session_worktree(&repo.beside("worktrees"), name, at.parse().unwrap()).unwrap();
+            repository.session_worktree(&repo.beside("worktrees"), name, at.parse().unwrap(), Extent::Whole).unwrap();
             let path = repo.beside("worktrees").join(name);
             assert_eq!(repo.git_in(&path, &["status", "--porcelain"]), "");
             assert_eq!(std::fs::read_to_string(path.join("a")).unwrap(), "2");

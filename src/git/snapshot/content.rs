@@ -25,7 +25,7 @@ use super::ground::Ground;
 use super::limits::{LeftOut, Reason, shown};
 use super::stat::{self, Kind, is_absent};
 use crate::git::During;
-use crate::git::pack::Sink;
+use crate::git::sink::Sink;
 
 /// How often a file that changes while it is read is read again.
 const ATTEMPTS: usize = 3;
@@ -161,7 +161,7 @@ impl<'g, 'r> Reader<'g, 'r> {
             Err(error) => return Ok(Outcome::Unreadable(error.kind().to_string())),
         };
         let data = if kind == EntryKind::Link { data } else { self.filtered(path, data)? };
-        Ok(Outcome::Read(self.sink.add(self.repo, ObjectKind::Blob, data)?, stat))
+        Ok(Outcome::Read(self.sink.add(ObjectKind::Blob, data)?, stat))
     }
 
     /// Reads a link's target.

@@ -30,8 +30,8 @@ use self::ground::Ground;
 use self::limits::{LeftOut, Limits};
 use self::stat::Stamp;
 use super::object::TreeId;
-use super::pack::Sink;
 use super::repository::Repository;
+use super::sink::Sink;
 
 /// The user's files at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]

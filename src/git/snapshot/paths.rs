@@ -13,8 +13,8 @@ use super::limits::{Limits, shown};
 use super::stat::{self, Kind, is_absent};
 use super::{Snapshot, TreeId, embedded};
 use crate::git::During;
-use crate::git::pack::Sink;
 use crate::git::repository::Repository;
+use crate::git::sink::Sink;
 
 impl Repository {
     /// Returns a tree like `base` in which these paths are as on disk: files and links recorded,
@@ -46,7 +46,7 @@ impl Repository {
         let tree = editor.write(|tree| {
             let mut data = Vec::new();
             tree.write_to(&mut data)?;
-            sink.add(&self.gix, ObjectKind::Tree, data)
+            sink.add(ObjectKind::Tree, data)
         })?;
         Ok(Snapshot { tree: TreeId(tree), left_out: Vec::new(), keep: sink.finish(self)? })
     }

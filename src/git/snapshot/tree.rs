@@ -7,7 +7,7 @@ use gix::objs::{Kind, WriteTo as _};
 use super::cache::{Entry, Standing, mark};
 use super::folder::{Listing, Scanned};
 use super::ground::Ground;
-use crate::git::pack::Sink;
+use crate::git::sink::Sink;
 
 /// Writes the trees that are new; returns the tree of each folder, null where nothing is in it.
 /// The folders are in the order of their paths.
@@ -87,7 +87,7 @@ impl Builder<'_> {
                 return Ok(known);
             }
         }
-        sink.add(gix, Kind::Tree, data)
+        sink.add(Kind::Tree, data)
     }
 
     /// Returns a folder's entries in git's order; a folder that has something in it wins over a

@@ -12,6 +12,7 @@ use gix::index::entry::{Flags, Mode as IndexMode, Stat};
 use gix::index::{File, State};
 
 use crate::git::During;
+use crate::git::diff::Change;
 use crate::git::object::{Mode, TreeId};
 use crate::git::repository::Repository;
 
@@ -27,20 +28,24 @@ pub(super) fn read(repository: &Repository) -> anyhow::Result<State> {
     Ok(state)
 }
 
-/// Returns the index of a tree; what `old` knows of files is in it or is not, and whether it is `old`.
-pub(super) fn for_tree(repository: &Repository, old: &State, tree: TreeId) -> anyhow::Result<(State, bool)> {
-    let Some(known) = noted(repository) else {
+/// Returns what a tree changes in the one that the index was written for, where that is known.
+pub(super) fn changes(repository: &Repository, tree: TreeId) -> anyhow::Result<Option<Vec<Change>>> {
+    noted(repository).map(|known| repository.changes(known, tree)).transpose()
+}
+
+/// Returns the index of a tree, made from `old` where it is known what changes; what `old` knows of files is in it or is not.
+pub(super) fn for_tree(repository: &Repository, old: &State, tree: TreeId, changes: Option<&[Change]>) -> anyhow::Result<State> {
+    let Some(changes) = changes else {
         let index = repository.gix.index_from_tree(&tree.0).during(format_args!("reading tree {tree}"))?;
-        return Ok((index.into_parts().0, false));
+        return Ok(index.into_parts().0);
     };
-    let changes = repository.changes(known, tree)?;
     let mut index = old.clone();
     if changes.is_empty() {
-        return Ok((index, true));
+        return Ok(index);
     }
     let gone: BTreeSet<_> = changes.iter().map(|change| change.path.as_bstr()).collect();
     index.remove_entries(|_, path, _| gone.contains(path));
-    for change in &changes {
+    for change in changes {
         let Some(entry) = &change.new else { continue };
         let mode = match entry.mode {
             Mode::File => IndexMode::FILE,
@@ -52,7 +57,7 @@ pub(super) fn for_tree(repository: &Repository, old: &State, tree: TreeId) -> an
         index.dangerously_push_entry(Stat::default(), entry.id, Flags::empty(), mode, change.path.as_bstr());
     }
     index.sort_entries();
-    Ok((index, false))
+    Ok(index)
 }
 
 /// Writes the index of a worktree, and notes its tree.

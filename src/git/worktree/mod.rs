@@ -6,7 +6,9 @@
 //! an error, and never a reason to run in the user's files.
 
 pub mod bring;
+mod glance;
 mod index;
+mod leftovers;
 mod remove;
 mod survey;
 mod switch;
@@ -29,6 +31,15 @@ const LOCK: &str = "teddy session ";
 const MOST_ATTEMPTS: u32 = 5;
 /// How long the first pause between two tries is.
 const PAUSE: Duration = Duration::from_millis(20);
+
+/// How much of a worktree must be as its commit says.
+#[derive(Debug, Clone, Copy)]
+pub enum Extent<'a> {
+    /// Everything: a command sees every file.
+    Whole,
+    /// These paths, and what differs from the commit before: nothing else is looked at.
+    Paths(&'a [Vec<u8>]),
+}
 
 /// A worktree in which the plans of a session run.
 pub struct SessionWorktree {
@@ -64,19 +75,19 @@ enum State {
 }
 
 impl Repository {
-    /// Returns the session's worktree below `root`, with the files of `at` and nothing else that
-    /// is not ignored; makes it where there is none. The caller holds the lock.
+    /// Returns the session's worktree below `root`, as far as `extent` says with the files of `at` and
+    /// nothing else that is not ignored; makes it where there is none. The caller holds the lock.
     ///
     /// # Errors
     /// Where something else is in its place, or a file cannot be read or written.
-    pub fn session_worktree(&self, root: &Path, session: &str, at: CommitId) -> anyhow::Result<SessionWorktree> {
+    pub fn session_worktree(&self, root: &Path, session: &str, at: CommitId, extent: Extent<'_>) -> anyhow::Result<SessionWorktree> {
         let path = place_of(root, session)?;
         self.clean_records();
         let during = || format!("the worktree of session `{session}` at `{}`", path.display());
         match self.state(&path) {
             State::Whole(repository) => {
                 // A worktree that resists is made anew, as a damaged one is.
-                if switch::switch(&repository, at).is_ok() {
+                if switch::switch(&repository, at, extent).is_ok() {
                     self.lock_worktree(&path, session)?;
                     return Ok(SessionWorktree { repository: *repository, path, fresh: false });
                 }

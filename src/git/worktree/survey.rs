@@ -66,7 +66,7 @@ enum Child {
 /// Where a folder cannot be read.
 pub(super) fn survey(top: &Path, index: &State, options: Options) -> anyhow::Result<Survey> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let look = Look { top: rustix::fs::open(top, flags, Permissions::empty())?, index, options };
+    let look = Look { top: rustix::fs::open(top, flags, Permissions::empty())?, known: Known { index, options } };
     let mut survey = Survey { same: vec![false; index.entries().len()], others: Vec::new() };
     let mut level = vec![Folder { path: Vec::new(), entries: 0..index.entries().len() }];
     while !level.is_empty() {
@@ -85,10 +85,16 @@ pub(super) fn survey(top: &Path, index: &State, options: Options) -> anyhow::Res
 struct Look<'a> {
     /// The top of the worktree.
     top: OwnedFd,
+    /// What the index says.
+    known: Known<'a>,
+}
+
+/// What an index says of files, to compare them with.
+pub(super) struct Known<'a> {
     /// The index.
-    index: &'a State,
+    pub(super) index: &'a State,
     /// Which times and numbers of a file count.
-    options: Options,
+    pub(super) options: Options,
 }
 
 impl Look<'_> {
@@ -142,11 +148,11 @@ impl Look<'_> {
 
     /// Returns what the index says about the names in a folder, sorted by name.
     fn children(&self, folder: &Folder) -> Vec<(&[u8], Child)> {
-        let entries = self.index.entries();
+        let entries = self.known.index.entries();
         let mut children = Vec::new();
         let mut at = folder.entries.start;
         while at < folder.entries.end {
-            let path: &[u8] = entries[at].path(self.index);
+            let path: &[u8] = entries[at].path(self.known.index);
             let name = &path[folder.path.len()..];
             let Some(length) = name.find_byte(b'/') else {
                 children.push((name, Child::Leaf(at)));
@@ -155,7 +161,7 @@ impl Look<'_> {
             };
             let prefix = &path[..=folder.path.len() + length];
             let rest = &entries[at..folder.entries.end];
-            let end = at + rest.partition_point(|entry| entry.path(self.index).starts_with(prefix));
+            let end = at + rest.partition_point(|entry| entry.path(self.known.index).starts_with(prefix));
             children.push((&name[..length], Child::Folder(at..end)));
             at = end;
         }
@@ -165,16 +171,22 @@ impl Look<'_> {
 
     /// Returns whether what is on disk is surely what the index says.
     fn is_same(&self, folder: impl AsFd, name: &[u8], at: usize) -> bool {
+        rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| self.known.is_same(at, &stat))
+    }
+}
+
+impl Known<'_> {
+    /// Returns whether a file is surely what an entry says.
+    pub(super) fn is_same(&self, at: usize, stat: &rustix::fs::Stat) -> bool {
         let entry = &self.index.entries()[at];
-        let Ok(stat) = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) else { return false };
         if entry.mode == Mode::COMMIT {
             return FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
         }
-        self.is_plain(entry) && is_mode(entry.mode, stat.st_mode) && entry.stat.matches(&as_in_index(&stat), self.options_for(entry))
+        self.is_plain(entry) && is_mode(entry.mode, stat.st_mode) && entry.stat.matches(&as_in_index(stat), self.options_for(entry))
     }
 
     /// Returns whether an entry is merged, and its file was not written in the moment in which the index was.
-    fn is_plain(&self, entry: &Entry) -> bool {
+    pub(super) fn is_plain(&self, entry: &Entry) -> bool {
         let odd = Flags::INTENT_TO_ADD | Flags::ASSUME_VALID;
         let is_racy = entry.stat.is_racy(self.index.timestamp(), self.options_for(entry));
         entry.stage() == Stage::Unconflicted && !entry.flags.intersects(odd) && !is_racy

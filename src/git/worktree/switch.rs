@@ -3,7 +3,8 @@
 //!
 //! A plan may have done anything to the files, the index and HEAD. So each file is compared with
 //! what the index says, and one that differs is read: if it is what the new tree says already, it
-//! keeps its time, and a build tool sees nothing new.
+//! keeps its time, and a build tool sees nothing new. Where no command will see the files, only those
+//! are looked at that matter; the next whole switch finds the others.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
@@ -14,11 +15,12 @@ use gix::index::entry::{Flags, Mode as IndexMode, Stage, Stat};
 use gix::index::{Entry as IndexEntry, State};
 use gix::refs::Target;
 use gix::refs::transaction::{Change, LogChange, PreviousValue, RefEdit};
-use gix::worktree::stack::state::{attributes, ignore};
+use gix::worktree::stack::state::attributes;
 
-use super::index;
-use super::remove::{is_special, parent, remove_any};
-use super::survey::{Other, Survey, as_in_index, survey};
+use super::glance::glance;
+use super::remove::{parent, remove_any};
+use super::survey::{Survey, as_in_index, survey};
+use super::{Extent, index};
 use crate::git::During;
 use crate::git::object::{CommitId, Entry, Mode, TreeId};
 use crate::git::place::{Missing, Place, Seen, Top, Walk};
@@ -44,34 +46,42 @@ const UNFINISHED: [&str; 12] = [
 const FEW: usize = 64;
 
 /// A switch under way.
-struct Switch<'a> {
+pub(super) struct Switch<'a> {
     /// The worktree.
-    repository: &'a Repository,
+    pub(super) repository: &'a Repository,
     /// Its top.
-    top: Top,
+    pub(super) top: Top,
     /// The tree to switch to.
     tree: TreeId,
     /// What the index said.
     old: State,
     /// What is in the worktree.
-    survey: Survey,
+    pub(super) survey: Survey,
 }
 
 /// Brings a worktree to a commit: files, index and HEAD.
 ///
 /// # Errors
 /// Where a file cannot be read or written; then another switch finishes it.
-pub(super) fn switch(repository: &Repository, at: CommitId) -> anyhow::Result<()> {
+pub(super) fn switch(repository: &Repository, at: CommitId, extent: Extent<'_>) -> anyhow::Result<()> {
     for name in UNFINISHED {
         remove_any(&repository.git_dir().join(name))?;
     }
     let tree = repository.commit(at)?.tree;
     let options = repository.gix.checkout_options(attributes::Source::IdMapping).during("reading the configuration")?;
     let old = index::read(repository)?;
-    let survey = survey(repository.workdir(), &old, options.stat_options)?;
+    let changes = index::changes(repository, tree)?;
     let top = Top::open(repository.workdir())?;
+    let survey = match (extent, &changes) {
+        (Extent::Paths(paths), Some(changes)) => {
+            let paths = paths.iter().chain(changes.iter().map(|change| &change.path));
+            glance(&top, &old, options.stat_options, paths)?
+        }
+        _ => survey(repository.workdir(), &old, options.stat_options)?,
+    };
+    let mut new = index::for_tree(repository, &old, tree, changes.as_deref())?;
+    let unchanged = changes.is_some_and(|changes| changes.is_empty());
     let switch = Switch { repository, top, tree, old, survey };
-    let (mut new, unchanged) = index::for_tree(repository, &switch.old, tree)?;
     let differing = switch.take_over(&mut new);
     let to_write = switch.already_right(&mut new, &differing)?;
     switch.delete(&new)?;
@@ -235,66 +245,8 @@ impl Switch<'_> {
         }
     }
 
-    /// Removes what an earlier turn left and nothing ignores; repositories of their own stay.
-    fn remove_leftovers(&self, new: &State) -> anyhow::Result<()> {
-        if self.survey.others.is_empty() {
-            return Ok(());
-        }
-        let source = ignore::Source::WorktreeThenIdMappingIfNotSkipped;
-        let mut rules = self.repository.gix.excludes(new, None, source).during("reading ignore rules")?;
-        let mut folders = BTreeSet::new();
-        let mut others = self.without_pipes(self.survey.others.clone())?;
-        while let Some(Other { path, folder }) = others.pop() {
-            let path_of = path.as_bstr();
-            let is_known = new.entry_by_path(path_of).is_some();
-            if !folder && is_known {
-                continue;
-            }
-            let mode = if folder { IndexMode::DIR } else { IndexMode::FILE };
-            if !is_known && rules.at_entry(path_of, Some(mode)).during("reading ignore rules")?.is_excluded() {
-                continue;
-            }
-            if !folder {
-                self.remove_file(&path)?;
-                folders.extend(parent(&path).map(<[u8]>::to_vec));
-                continue;
-            }
-            others.extend(self.without_pipes(self.inside(&path)?)?);
-            folders.insert(path);
-        }
-        self.remove_empty_folders(folders)
-    }
-
-    /// Removes pipes, sockets and devices, whatever ignores them: one with the name of a rule file would be waited at.
-    fn without_pipes(&self, mut others: Vec<Other>) -> anyhow::Result<Vec<Other>> {
-        let mut removed = Ok(());
-        others.retain(|other| {
-            let special = |place: &Place| Ok::<_, std::io::Error>(place.look_kind()?.is_some_and(is_special));
-            match self.top.walk(&other.path, Missing::Stop) {
-                Ok(Walk::Place(place)) if !other.folder && special(&place).unwrap_or(false) => {
-                    removed = std::mem::replace(&mut removed, Ok(())).and(place.remove());
-                    false
-                }
-                _ => true,
-            }
-        });
-        removed?;
-        Ok(others)
-    }
-
-    /// Returns what is in a folder that is no repository of its own.
-    fn inside(&self, path: &[u8]) -> anyhow::Result<Vec<Other>> {
-        let Walk::Place(inside) = self.top.walk(&[path, b"/x"].concat(), Missing::Stop)? else { return Ok(Vec::new()) };
-        let mut others = Vec::new();
-        for name in inside.siblings()? {
-            let folder = inside.sibling(&name)?.look_kind()?.is_some_and(rustix::fs::FileType::is_dir);
-            others.push(Other { path: [path, b"/", &name].concat(), folder });
-        }
-        Ok(others)
-    }
-
     /// Removes a file or link, if it is there.
-    fn remove_file(&self, path: &[u8]) -> anyhow::Result<()> {
+    pub(super) fn remove_file(&self, path: &[u8]) -> anyhow::Result<()> {
         let Walk::Place(place) = self.top.walk(path, Missing::Stop)? else { return Ok(()) };
         match place.look_kind()? {
             Some(kind) if !kind.is_dir() => Ok(place.remove()?),
@@ -303,7 +255,7 @@ impl Switch<'_> {
     }
 
     /// Removes folders that are empty, and those above them.
-    fn remove_empty_folders(&self, folders: BTreeSet<Vec<u8>>) -> anyhow::Result<()> {
+    pub(super) fn remove_empty_folders(&self, folders: BTreeSet<Vec<u8>>) -> anyhow::Result<()> {
         for folder in folders.iter().rev() {
             let mut path = Some(folder.as_slice());
             while let Some(folder) = path {

@@ -237,14 +237,8 @@ fn judged_case<'a>(project: &Project, start: Start<'a>, reading: Reading<'_>, us
 /// Returns the paths that must be in the snapshots although git may ignore them: what the plan
 /// writes, and the memos. Secrets stay out.
 fn forced(plan: &Plan, project: &Project) -> Vec<Vec<u8>> {
-    use crate::plan::action::Kind;
     let limits = project.limits();
-    let targets = plan.actions.iter().filter_map(|action| match &action.kind {
-        Kind::Create(create) => Some(&create.path),
-        Kind::Edit(edit) => Some(&edit.path),
-        _ => None,
-    });
-    let open = targets.filter(|path| !limits.is_secret(path.file_name().as_bytes()));
+    let open = plan.targets().filter(|path| !limits.is_secret(path.file_name().as_bytes()));
     let mut paths: Vec<Vec<u8>> = open.map(|path| path.as_str().as_bytes().to_vec()).collect();
     if !plan.memos.is_empty() {
         paths.push(crate::workflow::lookup::MEMOS.as_bytes().to_vec());

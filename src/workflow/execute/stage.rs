@@ -6,8 +6,8 @@ use std::path::Path;
 use anyhow::Context as _;
 
 use crate::git::object::{CommitId, TreeId};
-use crate::git::worktree::SessionWorktree;
 use crate::git::worktree::bring::Bring;
+use crate::git::worktree::{Extent, SessionWorktree};
 use crate::host::fault;
 use crate::host::file::{Mode, Root};
 use crate::host::sandbox::{Launcher, Network};
@@ -67,10 +67,12 @@ pub(in crate::workflow) struct Left {
 /// Runs what was approved in the session's worktree.
 pub(in crate::workflow) fn perform(project: &Project, scene: &Scene<'_>, approved: &Approved, user: &mut dyn User) -> anyhow::Result<Left> {
     fault::point("before-worktree")?;
-    let (worktree, linked) = open(project, scene, user)?;
+    let runs_commands = runs_commands(approved);
+    let targets = targets(approved);
+    let extent = if runs_commands { Extent::Whole } else { Extent::Paths(&targets) };
+    let (worktree, linked) = open(project, scene, extent, user)?;
     fault::point("after-worktree")?;
     let root = Root::open(&worktree.path)?;
-    let runs_commands = runs_commands(approved);
     let fingerprint = runs_commands.then(|| Ok::<_, anyhow::Error>((project.repository.fingerprint()?, project.repository.moment()?)));
     let fingerprint = fingerprint.transpose()?;
     apply_memos(&root, approved)?;
@@ -114,11 +116,11 @@ pub(in crate::workflow) fn perform(project: &Project, scene: &Scene<'_>, approve
 }
 
 /// Opens the worktree at the user's files and brings what git ignores.
-fn open(project: &Project, scene: &Scene<'_>, user: &mut dyn User) -> anyhow::Result<(SessionWorktree, Vec<Vec<u8>>)> {
+fn open(project: &Project, scene: &Scene<'_>, extent: Extent<'_>, user: &mut dyn User) -> anyhow::Result<(SessionWorktree, Vec<Vec<u8>>)> {
     let session = scene.name;
     let worktree = project
         .repository
-        .session_worktree(&project.worktrees(), session, scene.before)
+        .session_worktree(&project.worktrees(), session, scene.before, extent)
         .context("the session's worktree cannot be made; nothing was run")?;
     let settings = &project.settings.worktree;
     let brought = worktree.bring(&project.repository, &Bring { copy: settings.copy.clone(), link: settings.link.clone() })?;
@@ -181,6 +183,12 @@ fn apply_memos(root: &Root, approved: &Approved) -> anyhow::Result<()> {
             Ok(root.replace(path, memo::file::apply(&String::from_utf8_lossy(&old), &changes).as_bytes())?)
         }
     }
+}
+
+/// Returns every path that the plan itself may write.
+fn targets(approved: &Approved) -> Vec<Vec<u8>> {
+    let memos = approved.memos.contains(&true).then(|| MEMOS.as_bytes().to_vec());
+    approved.plan.targets().map(|path| path.as_str().as_bytes().to_vec()).chain(memos).collect()
 }
 
 /// Returns every path that the plan itself wrote.

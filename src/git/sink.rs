@@ -1,0 +1,122 @@
+//! New objects, gathered and written as one pack.
+//!
+//! An object that is in a pack already is not written again; one that is loose is, because what no
+//! ref reaches yet goes with the next `git gc --prune=now`.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use gix::ObjectId;
+use gix::objs::{Exists as _, Kind};
+
+use super::pack::{Pack, deflated};
+use super::repository::Repository;
+
+/// More new objects than this do not wait in memory.
+const MANY: usize = 500;
+/// More bytes than this wait in memory for no longer.
+const MOST_BYTES: usize = 64 * 1024 * 1024;
+
+/// Objects on their way into the repository; shared by threads.
+pub(in crate::git) struct Sink {
+    /// What waits.
+    waiting: Mutex<Waiting>,
+    /// What packs have; it looks for new ones once, not at each object that is in none.
+    packed: Mutex<gix::OdbHandle>,
+    /// The folder of loose objects.
+    objects: PathBuf,
+    /// The hash function.
+    hash: gix::hash::Kind,
+    /// Whether everything stays in memory.
+    read_only: bool,
+}
+
+/// What a sink has taken and not yet written.
+#[derive(Default)]
+struct Waiting {
+    /// What it has seen.
+    seen: HashSet<ObjectId>,
+    /// New objects, in memory.
+    new: Vec<(ObjectId, Kind, Vec<u8>)>,
+    /// The size of these.
+    bytes: usize,
+    /// The pack, once there are many.
+    pack: Option<Pack>,
+}
+
+impl Sink {
+    /// Starts with nothing.
+    pub(in crate::git) fn new(repository: &Repository) -> Sink {
+        let gix = &repository.gix;
+        let mut packed = gix.objects.clone();
+        packed.exists(&gix.object_hash().null());
+        packed.refresh_never();
+        Sink {
+            waiting: Mutex::default(),
+            packed: Mutex::new(packed),
+            objects: gix.objects.store_ref().path().to_owned(),
+            hash: gix.object_hash(),
+            read_only: repository.read_only,
+        }
+    }
+
+    /// Takes an object and returns its id.
+    pub(in crate::git) fn add(&self, kind: Kind, data: Vec<u8>) -> anyhow::Result<ObjectId> {
+        let id = gix::objs::compute_hash(self.hash, kind, &data).map_err(|e| anyhow::anyhow!("{e}").context("hashing"))?;
+        let lock = || self.waiting.lock().expect("no thread panics with the lock");
+        if !lock().seen.insert(id) || (!self.is_loose(&id) && self.packed.lock().expect("no thread panics with the lock").exists(&id)) {
+            return Ok(id);
+        }
+        let packed = if lock().pack.is_some() { Some(deflated(kind, &data)?) } else { None };
+        let mut waiting = lock();
+        if let (Some(pack), Some(packed)) = (&mut waiting.pack, packed) {
+            pack.push(id, &packed)?;
+            return Ok(id);
+        }
+        waiting.bytes += data.len();
+        waiting.new.push((id, kind, data));
+        if !self.read_only && (waiting.new.len() > MANY || waiting.bytes > MOST_BYTES) {
+            self.spill(&mut waiting)?;
+        }
+        Ok(id)
+    }
+
+    /// Returns whether an object is loose, be it empty because power was lost before its bytes were on disk.
+    fn is_loose(&self, id: &ObjectId) -> bool {
+        let hex = id.to_hex().to_string();
+        self.objects.join(&hex[..2]).join(&hex[2..]).exists()
+    }
+
+    /// Moves what waits in memory into the pack.
+    fn spill(&self, waiting: &mut Waiting) -> anyhow::Result<()> {
+        let mut pack = match waiting.pack.take() {
+            Some(pack) => pack,
+            None => Pack::new(&self.objects.join("pack"))?,
+        };
+        for (id, kind, data) in waiting.new.drain(..) {
+            pack.push(id, &deflated(kind, &data)?)?;
+        }
+        waiting.bytes = 0;
+        waiting.pack = Some(pack);
+        Ok(())
+    }
+
+    /// Writes what was taken; returns the `.keep` file, if there was anything.
+    pub(in crate::git) fn finish(self, repository: &Repository) -> anyhow::Result<Option<PathBuf>> {
+        let mut waiting = self.waiting.into_inner().expect("no thread panics with the lock");
+        if waiting.pack.is_none() && waiting.new.is_empty() {
+            return Ok(None);
+        }
+        if self.read_only {
+            let keep = |(_, kind, data): (_, _, Vec<u8>)| repository.write_raw(kind, &data).map(drop);
+            return waiting.new.into_iter().try_for_each(keep).map(|()| None);
+        }
+        let folder = repository.pack_folder();
+        let mut pack = waiting.pack.take().map_or_else(|| Pack::new(&folder), Ok)?;
+        for (id, kind, data) in waiting.new.drain(..) {
+            pack.push(id, &deflated(kind, &data)?)?;
+        }
+        pack.finish(repository).map(Some)
+    }
+}

@@ -1,0 +1,78 @@
+//! The look at a few paths of a worktree, in the form of a look at all of it.
+//!
+//! The rules that hold for a path, in the files for ignoring and attributes on the way to it, are looked at with it.
+//! What the index says of the other files is believed: a command that is not run sees none of them,
+//! and the index keeps what it knows, so that the next look at everything finds what was changed.
+
+use std::collections::BTreeSet;
+
+use gix::bstr::ByteSlice;
+use gix::index::State;
+use gix::index::entry::{Stage, Stat, stat::Options};
+use rustix::fs::FileType;
+
+use super::remove::parent;
+use super::survey::{Known, Other, Survey};
+use crate::git::place::{Missing, Top, Walk};
+
+/// The files that say how others in their folder are treated.
+const RULES: [&[u8]; 2] = [b".gitattributes", b".gitignore"];
+
+/// Compares some paths of a worktree with an index.
+///
+/// # Errors
+/// Where a folder cannot be read.
+pub(super) fn glance<'a>(top: &Top, index: &State, options: Options, paths: impl Iterator<Item = &'a Vec<u8>>) -> anyhow::Result<Survey> {
+    let known = Known { index, options };
+    let believed = index.entries().iter().map(|entry| known.is_plain(entry) && entry.stat != Stat::default());
+    let mut survey = Survey { same: believed.collect(), others: Vec::new() };
+    for path in with_rules(paths) {
+        look(top, &known, &path, &mut survey)?;
+    }
+    survey.others.sort_by(|a, b| a.path.cmp(&b.path));
+    survey.others.dedup();
+    Ok(survey)
+}
+
+/// Adds the files with rules for these paths.
+fn with_rules<'a>(paths: impl Iterator<Item = &'a Vec<u8>>) -> BTreeSet<Vec<u8>> {
+    let (mut all, mut folders) = (BTreeSet::new(), BTreeSet::new());
+    for path in paths {
+        all.insert(path.clone());
+        let mut above = parent(path);
+        while let Some(folder) = above.filter(|folder| folders.insert(folder.to_vec())) {
+            above = parent(folder);
+        }
+    }
+    let below = |folder: &Vec<u8>| RULES.map(|name| [folder.as_slice(), b"/", name].concat());
+    all.extend(folders.iter().flat_map(below));
+    all.extend(RULES.map(<[u8]>::to_vec));
+    all
+}
+
+/// Looks at one path.
+fn look(top: &Top, known: &Known<'_>, path: &[u8], survey: &mut Survey) -> anyhow::Result<()> {
+    let entry = known.index.entry_index_by_path_and_stage(path.as_bstr(), Stage::Unconflicted);
+    let found = match top.walk(path, Missing::Stop)? {
+        Walk::Place(place) => place.stat()?,
+        // A file or link in the place of a folder.
+        Walk::Blocked(end) => {
+            if known.index.entry_by_path(path[..end].as_bstr()).is_none() {
+                survey.others.push(Other { path: path[..end].to_vec(), folder: false });
+            }
+            None
+        }
+        Walk::Missing | Walk::Boundary | Walk::Refused => None,
+    };
+    let same = entry.zip(found.as_ref()).is_some_and(|(at, stat)| known.is_same(at, stat));
+    if let Some(at) = entry {
+        survey.same[at] = same;
+    }
+    let Some(stat) = found.filter(|_| !same) else { return Ok(()) };
+    let folder = FileType::from_raw_mode(stat.st_mode).is_dir();
+    let is_known = if folder { known.index.path_is_directory(path.as_bstr()) } else { entry.is_some() };
+    if !is_known {
+        survey.others.push(Other { path: path.to_vec(), folder });
+    }
+    Ok(())
+}

@@ -1,0 +1,74 @@
+//! What earlier turns left in a worktree: removed, unless a rule ignores it or it is a repository of its own.
+
+use std::collections::BTreeSet;
+
+use gix::bstr::ByteSlice;
+use gix::index::State;
+use gix::index::entry::Mode as IndexMode;
+use gix::worktree::stack::state::ignore;
+
+use super::remove::{is_special, parent};
+use super::survey::Other;
+use super::switch::Switch;
+use crate::git::During;
+use crate::git::place::{Missing, Place, Walk};
+
+impl Switch<'_> {
+    /// Removes what an earlier turn left and nothing ignores; repositories of their own stay.
+    pub(super) fn remove_leftovers(&self, new: &State) -> anyhow::Result<()> {
+        if self.survey.others.is_empty() {
+            return Ok(());
+        }
+        let source = ignore::Source::WorktreeThenIdMappingIfNotSkipped;
+        let mut rules = self.repository.gix.excludes(new, None, source).during("reading ignore rules")?;
+        let mut folders = BTreeSet::new();
+        let mut others = self.without_pipes(self.survey.others.clone())?;
+        while let Some(Other { path, folder }) = others.pop() {
+            let path_of = path.as_bstr();
+            let is_known = new.entry_by_path(path_of).is_some();
+            if !folder && is_known {
+                continue;
+            }
+            let mode = if folder { IndexMode::DIR } else { IndexMode::FILE };
+            if !is_known && rules.at_entry(path_of, Some(mode)).during("reading ignore rules")?.is_excluded() {
+                continue;
+            }
+            if !folder {
+                self.remove_file(&path)?;
+                folders.extend(parent(&path).map(<[u8]>::to_vec));
+                continue;
+            }
+            others.extend(self.without_pipes(self.inside(&path)?)?);
+            folders.insert(path);
+        }
+        self.remove_empty_folders(folders)
+    }
+
+    /// Removes pipes, sockets and devices, whatever ignores them: one with the name of a rule file would be waited at.
+    fn without_pipes(&self, mut others: Vec<Other>) -> anyhow::Result<Vec<Other>> {
+        let mut removed = Ok(());
+        others.retain(|other| {
+            let special = |place: &Place| Ok::<_, std::io::Error>(place.look_kind()?.is_some_and(is_special));
+            match self.top.walk(&other.path, Missing::Stop) {
+                Ok(Walk::Place(place)) if !other.folder && special(&place).unwrap_or(false) => {
+                    removed = std::mem::replace(&mut removed, Ok(())).and(place.remove());
+                    false
+                }
+                _ => true,
+            }
+        });
+        removed?;
+        Ok(others)
+    }
+
+    /// Returns what is in a folder that is no repository of its own.
+    fn inside(&self, path: &[u8]) -> anyhow::Result<Vec<Other>> {
+        let Walk::Place(inside) = self.top.walk(&[path, b"/x"].concat(), Missing::Stop)? else { return Ok(Vec::new()) };
+        let mut others = Vec::new();
+        for name in inside.siblings()? {
+            let folder = inside.sibling(&name)?.look_kind()?.is_some_and(rustix::fs::FileType::is_dir);
+            others.push(Other { path: [path, b"/", &name].concat(), folder });
+        }
+        Ok(others)
+    }
+}
