@@ -28,7 +28,8 @@ impl Repository {
             if !self.has(tree) {
                 continue;
             }
-            let known = whole.into_iter().map(|whole| self.entries_of(whole)).collect::<Result<Vec<_>, _>>()?;
+            // Of one that cannot be read, as in a clone without all trees, nothing is taken for there.
+            let known: Vec<_> = whole.into_iter().filter_map(|whole| self.entries_of(whole).ok()).collect();
             let known: Vec<HashMap<_, _>> =
                 known.iter().map(|known| known.iter().map(|entry| (&entry.filename, entry)).collect()).collect();
             for entry in self.entries_of(tree)? {

@@ -83,10 +83,12 @@ impl Project {
     pub fn complete(&self, session: &SessionName, turn: &Step, files: Option<&Move>) -> anyhow::Result<Published> {
         let journal = self.journal();
         let needed = files.filter(|files| files.from != files.to);
+        let tip = self.repository.reference(&session.reference())?.map(|tip| self.repository.commit(tip)).transpose()?;
+        let reached = self.reached(tip.as_ref().and_then(|tip| tip.parents.get(1).copied()));
         if let Some(files) = needed {
-            self.keep_target(files, turn)?;
+            self.keep_target(files, turn, &reached)?;
         }
-        let held = self.hold_turn(session, turn)?;
+        let held = self.hold_turn(session, turn, [reached, tip.map(|tip| tip.tree).into_iter().collect()].concat())?;
         fault::point("before-objects-sync")?;
         sync(&self.repository.common_dir(), &[]).context("making the turn's objects durable")?;
         if let Some(files) = needed {
@@ -132,24 +134,21 @@ impl Project {
 
     /// Makes the files that the user's are brought to reachable, where they are no turn's: a merge of
     /// the result and the user's own edits. Until they are all written, an intent is in need of them.
-    fn keep_target(&self, files: &Move, turn: &Step) -> anyhow::Result<()> {
+    fn keep_target(&self, files: &Move, turn: &Step, reached: &[TreeId]) -> anyhow::Result<()> {
         let published = turn.published.map(|commit| self.tree(commit)).transpose()?;
         if published == Some(files.to) {
             return Ok(());
         }
         let message = "Workspace after a turn, with the user's own edits\n";
         let commit = self.repository.write_commit(&NewCommit { tree: files.to, parents: &[], message, time: &clock::now() })?;
-        anyhow::ensure!(self.keep(commit)?, "`git gc` removed objects of the turn while it was recorded; nothing was changed, try again");
+        anyhow::ensure!(self.keep(commit, reached)?, "`git gc` removed objects of the turn while it was recorded; nothing was changed, try again");
         Ok(())
     }
 
-    /// Keeps the objects of a turn, which no ref reaches yet, from whatever `git gc` does from here on.
-    fn hold_turn(&self, session: &SessionName, turn: &Step) -> anyhow::Result<Held> {
+    /// Keeps the objects of a turn, as far as no ref reaches them, from whatever `git gc` does from here on.
+    fn hold_turn(&self, session: &SessionName, turn: &Step, mut known: Vec<TreeId>) -> anyhow::Result<Held> {
         let repository = &self.repository;
-        let mut known = Vec::new();
-        for name in [session.reference(), session.draft_reference()] {
-            known.extend(repository.reference(&name)?.map(|commit| self.tree(commit)).transpose()?);
-        }
+        known.extend(repository.reference(&session.draft_reference())?.map(|commit| self.tree(commit)).transpose()?);
         let workspace = repository.commit(turn.new).ok().and_then(|commit| commit.parents.get(1).copied());
         let unreached = workspace.filter(|&id| repository.head().is_ok_and(|head| head != Some(id)));
         let commits: Vec<_> = [turn.new].into_iter().chain(unreached).collect();

@@ -14,6 +14,9 @@ use crate::workflow::project::Project;
 
 /// How often the files are recorded anew because objects were pruned meanwhile.
 const MAX_RECORDS: u32 = 4;
+/// How many workspace commits of a session are compared with a new one: the last turn's own, the one before it, and
+/// the one that this one began with.
+const MAX_REACHED: usize = 3;
 /// The subject of the commits that keep workspace commits.
 pub const KEEPER: &str = "Snapshots of the workspace";
 
@@ -70,7 +73,7 @@ impl Project {
             let took = began.elapsed();
             let commit = self.place(snapshot.tree, tip)?;
             fault::point("before-snapshot-ref")?;
-            if self.keep(commit)? {
+            if self.keep(commit, &self.reached(tip.workspace))? {
                 fault::point("after-snapshot-ref")?;
                 let not_captured = not_captured(&snapshot);
                 snapshot.keep.map_or(Ok(()), |keep| self.repository.release(&keep))?;
@@ -100,11 +103,12 @@ impl Project {
     }
 
     /// Keeps a workspace commit reachable, and all that were kept before it: what was in a file and is
-    /// overwritten later stays to be had. `teddy gc` forgets the old ones. False where `git gc` took an object.
+    /// overwritten later stays to be had. `teddy gc` forgets the old ones. What `reached` has need not be held meanwhile.
+    /// False where `git gc` took an object.
     ///
     /// # Errors
     /// Where the ref cannot be written.
-    pub fn keep(&self, commit: CommitId) -> anyhow::Result<bool> {
+    pub fn keep(&self, commit: CommitId, reached: &[TreeId]) -> anyhow::Result<bool> {
         let (name, repository) = (self.kept_reference(), &self.repository);
         let old = repository.reference(&name)?;
         let new = match old {
@@ -118,12 +122,19 @@ impl Project {
         };
         let head = repository.head()?;
         let unreached: Vec<_> = [commit, new].into_iter().filter(|id| Some(*id) != head).collect();
-        let whole = [self.kept_tree()?, repository.head_tree()?];
+        let whole = [reached, &[self.kept_tree()?, repository.head_tree()?]].concat();
         let Some(held) = repository.hold(&unreached, &whole, Older::Stay)? else { return Ok(false) };
         let expected = old.map_or(Expected::Absent, Expected::At);
         repository.move_reference(&name, expected, new, "teddy: snapshot")?;
         repository.settle(&held)?;
         Ok(true)
+    }
+
+    /// Returns the trees of a workspace commit that a session's ref reaches, and of those before it: an undo goes back to one.
+    pub(super) fn reached(&self, workspace: Option<CommitId>) -> Vec<TreeId> {
+        let read = |id: CommitId| self.repository.commit(id).ok();
+        let commits = std::iter::successors(workspace.and_then(read), |commit| read(*commit.parents.first()?));
+        commits.take(MAX_REACHED).map(|commit| commit.tree).collect()
     }
 
     /// Returns the ref that keeps the workspace commits of this checkout.

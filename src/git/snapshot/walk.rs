@@ -6,8 +6,8 @@ use super::folder::{Scanned, Task, scan};
 use super::ground::Ground;
 use super::rules::Rules;
 
-/// Fewer folders than this are walked by one thread.
-const FEW: usize = 48;
+/// How many folders make another thread worth its start.
+const SHARE: usize = 32;
 /// The most threads: more than cores, since a cold disk is what they wait for.
 const MOST_THREADS: usize = 8;
 /// How many folders a thread takes at once.
@@ -53,9 +53,9 @@ pub(super) fn walk(ground: &Ground<'_>) -> anyhow::Result<Vec<Scanned>> {
 
 /// Returns how many threads are worth it.
 fn threads(ground: &Ground<'_>) -> usize {
-    let few = ground.cache.as_ref().is_some_and(|cache| cache.folder_count() < FEW);
+    let worth = ground.cache.as_ref().map_or(MOST_THREADS, |cache| cache.folder_count() / SHARE);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    if few { 1 } else { MOST_THREADS.min(4 * cores) }
+    worth.clamp(1, MOST_THREADS.min(4 * cores))
 }
 
 /// Takes folders from the queue until there are none.
