@@ -13,6 +13,8 @@ pub struct Repository {
     pub(in crate::git) gix: gix::Repository,
     /// The top of the worktree.
     workdir: PathBuf,
+    /// The git directory that all linked worktrees share, without links.
+    common: PathBuf,
     /// Whether nothing can be written: what readers need of new objects stays in memory then.
     pub(in crate::git) read_only: bool,
 }
@@ -139,7 +141,8 @@ impl Repository {
         if read_only {
             gix.objects.enable_object_memory();
         }
-        Ok(Repository { gix, workdir, read_only })
+        let common = gix.common_dir().canonicalize().unwrap_or_else(|_| gix.common_dir().to_owned());
+        Ok(Repository { gix, workdir, common, read_only })
     }
 
     /// Returns the top of the worktree, without links.
@@ -154,8 +157,7 @@ impl Repository {
 
     /// Returns the git directory that all linked worktrees share.
     pub fn common_dir(&self) -> PathBuf {
-        let common = self.gix.common_dir();
-        common.canonicalize().unwrap_or_else(|_| common.to_owned())
+        self.common.clone()
     }
 
     /// Returns where TeDDy keeps what is no object: locks, the journal, caches.
