@@ -405,6 +405,16 @@ fn a_merge_in_progress_is_taken_as_it_stands() {
 }
 
 #[test]
+fn names_that_git_refuses_are_left_out_and_named() {
+    let repo = TestRepo::new();
+    repo.put("a", "1").put("git~1/x", "2").put(".git /deep/x", "3").put("sub/.GIT", "4").put("sub/b", "5").put("c/.Git::$DATA/x", "6");
+    let snapshot = take(&repo.path(), &Limits::default(), &[]);
+    assert_eq!(left(&snapshot), [".git ", "c/.Git::$DATA", "git~1", "sub/.GIT"].map(|path| (path, &Reason::Name)));
+    assert_eq!(paths(&repo, &snapshot), "a sub/b");
+    repo.git(&["fsck", "--strict"]);
+}
+
+#[test]
 fn special_files_are_left_out_and_named() {
     let repo = TestRepo::new();
     repo.put("a", "1");

@@ -87,6 +87,8 @@ impl<'a, 'r> List<'a, 'r> {
         for (name, kind) in &names {
             if !is_git(name) {
                 self.meet(folder, name, *kind)?;
+            } else if name != b".git" {
+                self.leave(&join(&self.task.path, name), Reason::Name);
             }
         }
         self.finish()
@@ -164,7 +166,11 @@ impl<'a, 'r> List<'a, 'r> {
         }
         let wanted = !tracked.below.is_empty() || self.ground.forces_below(&path);
         if wanted || !self.rules.is_ignored(self.ground, &path, true)? {
-            self.descend(path, false);
+            if is_name(name) {
+                self.descend(path, false);
+            } else {
+                self.leave(&path, Reason::Name);
+            }
         }
         Ok(())
     }
