@@ -382,12 +382,35 @@ fn ignored_files_are_copied_or_linked_and_others_are_not() {
     assert_eq!(std::fs::read_link(place(&repo).join("node_modules")).unwrap(), repo.path().join("node_modules"));
     assert_ne!(std::fs::metadata(repo.path().join(".env")).unwrap().ino(), std::fs::metadata(place(&repo).join(".env")).unwrap().ino());
 
+    std::fs::set_permissions(repo.path().join(".env"), std::fs::Permissions::from_mode(0o444)).unwrap();
+    repo.remove(".env");
     repo.write(".env", "changed");
+    std::fs::set_permissions(repo.path().join(".env"), std::fs::Permissions::from_mode(0o444)).unwrap();
     let brought = bring(&[], &["node_modules"]);
     assert_eq!((brought.copied, read(&repo, ".env")), (paths(&[".env"]), "changed".to_owned()));
     open(&repo, &commit);
     assert_eq!(read(&repo, ".env"), "changed");
     assert_eq!(repo.read("node_modules/x/y"), "node_modules/x/y", "a switch followed the link");
+}
+
+#[test]
+fn a_list_of_what_to_bring_is_a_file_of_the_project() {
+    let repo = TestRepo::new().file("a", "1");
+    let commit = repo.commit("one");
+    let worktree = open(&repo, &commit);
+    assert!(repo.command("mkfifo").arg(repo.beside("pipe")).status().unwrap().success());
+    std::os::unix::fs::symlink("../pipe", repo.path().join(".worktreeinclude")).unwrap();
+    // Who reads the pipe waits for ever.
+    let error = worktree.bring(&repo.open(), &teddy::git::worktree::bring::Bring::default()).unwrap_err();
+    assert_eq!(error.to_string(), "cannot read `.worktreeinclude`: it is not a regular file");
+}
+
+#[test]
+fn the_worktrees_are_the_users_alone_to_read() {
+    let repo = TestRepo::new().file("a", "1");
+    let commit = repo.commit("one");
+    repo.open().session_worktree(&repo.beside("new/root"), "s", commit.parse().unwrap()).unwrap();
+    assert_eq!(std::fs::metadata(repo.beside("new/root")).unwrap().permissions().mode() & 0o777, 0o700);
 }
 
 #[test]

@@ -18,9 +18,12 @@ use crate::git::During;
 use crate::git::ignore::Rules;
 use crate::git::place::{Content, Missing, Seen, Top, Walk};
 use crate::git::repository::Repository;
+use crate::host::file::Root;
 
 /// The file of the workspace that lists what to copy, in the syntax of `.gitignore`.
 pub const INCLUDE_FILE: &str = ".worktreeinclude";
+/// The largest one that is read, in bytes.
+const MAX_INCLUDE: u64 = 1 << 20;
 
 /// What to bring, in the syntax of `.gitignore`.
 #[derive(Debug, Clone, Default)]
@@ -82,10 +85,11 @@ impl SessionWorktree {
     /// # Errors
     /// Where a file cannot be read or written.
     pub fn bring(&self, workspace: &Repository, what: &Bring) -> anyhow::Result<Brought> {
-        let included = match std::fs::read(workspace.workdir().join(INCLUDE_FILE)) {
+        // A link or a pipe of this name is no list: it can lead out of the project, or never end.
+        let included = match Root::open(workspace.workdir())?.read(Path::new(INCLUDE_FILE), MAX_INCLUDE) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
-            Err(error) => return Err(error).with_context(|| format!("cannot read `{INCLUDE_FILE}`")),
+            Err(error) => return Err(error.into()),
         };
         if included.is_empty() && what.copy.is_empty() && what.link.is_empty() {
             return Ok(Brought::default());
@@ -201,7 +205,8 @@ impl Walker<'_> {
         } else {
             // The system shares the blocks where the file system can.
             std::fs::copy(&source, &target)?;
-            std::fs::File::options().append(true).open(&target)?.set_modified(metadata.modified()?)?;
+            // The copy may be as little writable as the original.
+            std::fs::File::open(&target)?.set_modified(metadata.modified()?)?;
         }
         self.done.copied.push(path.to_vec());
         Ok(())

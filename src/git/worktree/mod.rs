@@ -13,6 +13,7 @@ mod remove;
 mod survey;
 mod switch;
 
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -265,7 +266,9 @@ fn place_of(root: &Path, session: &str) -> anyhow::Result<PathBuf> {
     let mut components = Path::new(session).components();
     let plain = matches!((components.next(), components.next()), (Some(Component::Normal(_)), None));
     anyhow::ensure!(plain, "`{session}` cannot name a worktree");
-    std::fs::create_dir_all(root).with_context(|| format!("cannot make `{}`", root.display()))?;
+    // The project may be where nobody else looks into: so is its copy.
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(root);
+    made.with_context(|| format!("cannot make `{}`", root.display()))?;
     let root = root.canonicalize().with_context(|| format!("cannot use `{}`", root.display()))?;
     Ok(root.join(session))
 }
