@@ -131,7 +131,9 @@ impl Pack {
 /// Starts a file among the packs. `git prune` would remove one with git's own prefix, `tmp_`, at once.
 fn temporary(folder: &Path) -> std::io::Result<NamedTempFile> {
     let prefix = format!("{TEMPORARY}{}-", std::process::id());
-    tempfile::Builder::new().prefix(&prefix).permissions(Permissions::from_mode(READ_ONLY)).tempfile_in(folder)
+    let file = tempfile::Builder::new().prefix(&prefix).permissions(Permissions::from_mode(READ_ONLY)).tempfile_in(folder)?;
+    keep::lock(file.as_file())?;
+    Ok(file)
 }
 
 /// Gives a pack and its index their names, beside their `.keep` file. Where a pack with just these objects is there

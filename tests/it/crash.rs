@@ -233,13 +233,17 @@ fn a_pack_is_released_and_an_unfinished_one_removed_when_the_run_that_needs_it_i
     let rig = rig();
     let pack = inside(&rig, "objects/pack");
     std::fs::create_dir_all(&pack).unwrap();
-    for (name, text) in [("dead", "teddy 4000000\n"), ("alive", &format!("teddy {}\n", std::process::id())), ("user", "mine\n")] {
-        std::fs::write(pack.join(format!("pack-{name}.keep")), text).unwrap();
+    // The number of a process says nothing: it is given again, and that of one in another container means nobody here.
+    let files = ["pack-dead.keep", "pack-alive.keep", "pack-user.keep", ".teddy-4000000-a", ".teddy-4000000-b"];
+    for (name, text) in files.iter().zip(["teddy 1\n", "teddy 4000000\n", "mine\n", "PACK", "PACK"]) {
+        std::fs::write(pack.join(name), text).unwrap();
     }
-    let unfinished = [".teddy-4000000-a".to_owned(), format!(".teddy-{}-a", std::process::id())];
-    unfinished.iter().for_each(|name| std::fs::write(pack.join(name), "PACK").unwrap());
+    let there = || files.map(|name| pack.join(name).exists());
+    let needed = ["pack-alive.keep", ".teddy-4000000-b"].map(|name| std::fs::File::open(pack.join(name)).unwrap());
+    needed.iter().for_each(|file| file.lock_shared().unwrap());
     rig.must(&["recover"]);
-    let there = |name: &str| pack.join(format!("pack-{name}.keep")).exists();
-    assert_eq!([there("dead"), there("alive"), there("user")], [false, true, true]);
-    assert_eq!(unfinished.map(|name| pack.join(name).exists()), [false, true]);
+    assert_eq!(there(), [false, true, true, false, true]);
+    drop(needed);
+    rig.must(&["recover"]);
+    assert_eq!(there(), [false, false, true, false, false]);
 }

@@ -580,6 +580,11 @@ fn many_new_objects_become_one_kept_pack() {
     assert!(keep.exists());
     repo.git(&["verify-pack", keep.with_extension("idx").to_str().unwrap()]);
     repo.git(&["fsck", "--strict"]);
+    let new = std::fs::metadata(&keep).unwrap().permissions().mode();
+    for ending in ["pack", "idx"] {
+        let mode = std::fs::metadata(keep.with_extension(ending)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, new & 0o444, "others who may read the repository may read what we add to it");
+    }
     assert!(repo.git(&["count-objects"]).starts_with("0 objects"));
     assert_eq!(snapshot.tree.to_string(), gits_tree(&repo, &repo.path()));
     let opened = Repository::open(&repo.path()).unwrap();

@@ -409,7 +409,7 @@ fn a_list_of_what_to_bring_is_a_file_of_the_project() {
 fn the_worktrees_are_the_users_alone_to_read() {
     let repo = TestRepo::new().file("a", "1");
     let commit = repo.commit("one");
-    repo.open().session_worktree(&repo.beside("new/root"), "s", commit.parse().unwrap()).unwrap();
+    repo.open().session_worktree(&repo.beside("new/root"), "s", commit.parse().unwrap(), Extent::Whole).unwrap();
     assert_eq!(std::fs::metadata(repo.beside("new/root")).unwrap().permissions().mode() & 0o777, 0o700);
 }
 

@@ -1,8 +1,9 @@
 //! `.keep` files: which packs no git may touch, and whose they are.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::Write as _;
+use std::fs::{File, TryLockError};
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
@@ -14,19 +15,37 @@ use crate::git::repository::Repository;
 /// How our `.keep` files begin; the process that needs the pack follows.
 const KEEP: &str = "teddy ";
 
-/// The names of the `.keep` files that this process has written and not removed: that of a crashed process can name
-/// the number which this one has now, and so can that of a process in another container.
-static OWN: Mutex<BTreeSet<OsString>> = Mutex::new(BTreeSet::new());
+/// The `.keep` files that this process has written and not removed, by name, open and locked: the number of a crashed
+/// process can be that of another one now, and means nothing in another container; a lock ends with its process.
+static OWN: Mutex<BTreeMap<OsString, File>> = Mutex::new(BTreeMap::new());
 
 /// Makes a `.keep` file ours.
 pub(super) fn claim(keep: &Path) -> anyhow::Result<()> {
-    if let Err(error) = std::fs::write(keep, format!("{KEEP}{}\n", std::process::id())) {
+    let signed = sign(keep).inspect_err(|_| {
         // An empty one, as a full disk leaves it, would be nobody's and stay for ever.
         let _ = std::fs::remove_file(keep);
-        return Err(error).context("keeping a pack");
-    }
-    own().extend(keep.file_name().map(ToOwned::to_owned));
+    });
+    let file = signed.context("keeping a pack")?;
+    own().extend(keep.file_name().map(|name| (name.to_owned(), file)));
     Ok(())
+}
+
+/// Locks a `.keep` file and writes into it whose it is; whoever needs the same pack shares the lock.
+fn sign(keep: &Path) -> std::io::Result<File> {
+    let mut file = File::options().write(true).create(true).truncate(false).open(keep)?;
+    // Before the first byte: one that is ours and not locked is a crashed process's.
+    lock(&file)?;
+    file.set_len(0)?;
+    file.write_all(format!("{KEEP}{}\n", std::process::id()).as_bytes())?;
+    Ok(file)
+}
+
+/// Says that this process needs a file, as long as it has it open.
+pub(super) fn lock(file: &File) -> std::io::Result<()> {
+    match file.try_lock_shared() {
+        Err(TryLockError::Error(error)) if error.kind() != ErrorKind::Unsupported => Err(error),
+        _ => Ok(()),
+    }
 }
 
 impl Repository {
@@ -36,6 +55,10 @@ impl Repository {
     /// Where the `.keep` file cannot be removed.
     pub fn release(&self, keep: &Path) -> anyhow::Result<()> {
         keep.file_name().map(|name| own().remove(name));
+        if is_kept(keep) {
+            // Another process has written the same pack, and needs it still.
+            return Ok(());
+        }
         match std::fs::remove_file(keep) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error).context("releasing a pack"),
             _ => Ok(()),
@@ -59,7 +82,7 @@ impl Repository {
         for file in std::fs::read_dir(self.pack_folder()).into_iter().flatten().flatten() {
             let name = file.file_name().to_string_lossy().into_owned();
             let owner = name.strip_prefix(TEMPORARY).and_then(|rest| rest.split_once('-')?.0.parse().ok());
-            if owner.is_some_and(|owner| !crate::host::process::is_alive(owner)) {
+            if owner.is_some_and(|owner| !crate::host::process::is_alive(owner) && !is_needed(&file.path(), owner)) {
                 std::fs::remove_file(file.path()).with_context(|| format!("removing the unfinished pack `{name}`"))?;
             }
         }
@@ -95,17 +118,26 @@ impl Repository {
 
 /// Returns whether a `.keep` file is this process's own, and nobody has made it theirs since.
 pub(in crate::git) fn is_own(keep: &Path) -> bool {
-    owner_of(keep) == Some(std::process::id()) && keep.file_name().is_some_and(|name| own().contains(name))
+    owner_of(keep) == Some(std::process::id()) && keep.file_name().is_some_and(|name| own().contains_key(name))
 }
 
-/// Returns the names of this process's own `.keep` files.
-fn own() -> MutexGuard<'static, BTreeSet<OsString>> {
+/// Returns this process's own `.keep` files.
+fn own() -> MutexGuard<'static, BTreeMap<OsString, File>> {
     OWN.lock().expect("nothing panics with the lock")
 }
 
 /// Returns whether a `.keep` file is ours, and of a run that may still need the pack.
 fn is_kept(keep: &Path) -> bool {
-    owner_of(keep).is_some_and(crate::host::process::is_alive)
+    owner_of(keep).is_some_and(|owner| is_needed(keep, owner))
+}
+
+/// Returns whether somebody has locked a file; where there are no locks, whether the process is there that it names.
+fn is_needed(path: &Path, owner: u32) -> bool {
+    match File::open(path).map(|file| file.try_lock()) {
+        Ok(Ok(())) => false,
+        Ok(Err(TryLockError::WouldBlock)) => true,
+        Ok(Err(TryLockError::Error(_))) | Err(_) => crate::host::process::is_alive(owner),
+    }
 }
 
 /// Returns the process that a `.keep` file of ours names.
