@@ -148,8 +148,11 @@ fn is_executable(permissions: RawMode) -> bool {
     permissions & 0o100 != 0
 }
 
-/// Returns permissions with the executable bit set for whoever may read, or for nobody.
+/// Returns permissions with the executable bit set for whoever may read, or for nobody; as they are where it is so already.
 fn with_executable(permissions: RawMode, executable: bool) -> RawMode {
+    if is_executable(permissions) == executable {
+        return permissions & 0o777;
+    }
     let plain = permissions & 0o666;
     if executable { plain | (plain & 0o444) >> 2 } else { plain }
 }

@@ -263,6 +263,12 @@ fn permissions_are_kept() {
     publish(&repo, from, to);
     let mode = |path: &str| std::fs::metadata(repo.path().join(path)).unwrap().permissions().mode() & 0o7777;
     assert_eq!((mode("a"), mode("b")), (0o600, 0o750));
+    chmod(&repo, "b", 0o744);
+    let more = trees(&repo, |_| (), |r| r.write("b", "3"));
+    publish(&repo, more.0, more.1);
+    assert_eq!(mode("b"), 0o744);
+    publish(&repo, more.1, more.0);
+    chmod(&repo, "b", 0o750);
     publish(&repo, to, from);
     assert_eq!((mode("a"), mode("b")), (0o600, 0o640));
 }
