@@ -48,9 +48,10 @@ pub fn archive(project: &mut Project, id: &ChangeId, on_overlap: OnOverlap, user
         return Err(ChangeError::ChangeNotComplete { id: id.clone(), phase: change.state.phase }.into());
     }
     require_usable(id, &change.documents, user)?;
-    project.open_work(&change)?;
+    project.open_work(&change, user)?;
     let _session_lock = project.lock_session(&id.session(), "archive")?;
-    let _lock = project.lock("archive")?;
+    // Who held the session may have crashed while this call waited for it.
+    let _lock = project.enter("archive", user)?;
     let tip = project.store().tip(&id.session())?;
     match merge(project, &change, &tip, on_overlap)? {
         Err(conflicts) => Ok(Archived { change: id.clone(), phase: change.state.phase, done: Vec::new(), conflicts }),

@@ -121,7 +121,7 @@ fn begin(project: &mut Project, id: &ChangeId, wanted: &'static str, user: &mut 
         let lines = vec![format!("Its turns are in refs/teddy/sessions/{}.", id.session())];
         project.save(&mut change, Step { event: Happened::Implement, wanted, entry, title: "Begin to implement".to_owned(), lines })?;
     }
-    project.open_work(&change)?;
+    project.open_work(&change, user)?;
     Ok(change)
 }
 

@@ -77,11 +77,11 @@ impl Work {
 
 impl Project {
     /// Makes the change's session the one of this call, and starts it where there is none.
-    pub(super) fn open_work(&mut self, change: &Change) -> anyhow::Result<()> {
+    pub(super) fn open_work(&mut self, change: &Change, user: &mut dyn User) -> anyhow::Result<()> {
         let session = change.id.session();
         if self.repository.reference(&session.reference())?.is_none() {
             let agent = self.agent(AGENT)?;
-            let _lock = self.lock("change")?;
+            let _lock = self.enter("change", user)?;
             start(self, &session, &agent)?;
         }
         self.work_on(&session);
