@@ -11,7 +11,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use gix::bstr::BStr;
-use rustix::fs::{Access, AtFlags, CWD, Dir, Mode, OFlags, RawMode, RenameFlags};
+use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, RawMode, RenameFlags};
 use rustix::io::Errno;
 
 /// The top of a worktree, opened once.
@@ -28,8 +28,10 @@ pub(in crate::git) enum Walk {
     Place(Place),
     /// A folder on the way is not there.
     Missing,
-    /// Something else than a folder that we may enter is at this length of the path.
+    /// Something else than a folder is at this length of the path.
     Blocked(usize),
+    /// A folder on the way may not be entered.
+    Closed,
     /// A repository of its own is on the way.
     Boundary,
     /// The path has a component that git keeps for itself.
@@ -109,7 +111,8 @@ impl Top {
             folder = match step(&folder, &path[start..end], missing) {
                 Ok(next) => next,
                 Err(Errno::NOENT) => return Ok(Walk::Missing),
-                Err(Errno::NOTDIR | Errno::LOOP | Errno::ACCESS | Errno::PERM) => return Ok(Walk::Blocked(end)),
+                Err(Errno::NOTDIR | Errno::LOOP) => return Ok(Walk::Blocked(end)),
+                Err(Errno::ACCESS | Errno::PERM) => return Ok(Walk::Closed),
                 Err(error) => return Err(error.into()),
             };
             if exists(&folder, b".git")? {
@@ -223,15 +226,6 @@ impl Place {
         match rustix::fs::renameat_with(&self.folder, from, &other.folder, to, flags) {
             Ok(()) => Ok(true),
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Ok(false),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// Returns whether names in this folder may be made and removed.
-    pub(in crate::git) fn writable(&self) -> io::Result<bool> {
-        match rustix::fs::accessat(&self.folder, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::empty()) {
-            Ok(()) => Ok(true),
-            Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }

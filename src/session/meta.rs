@@ -221,6 +221,13 @@ pub struct Workspace {
     pub overlaps: Vec<String>,
 }
 
+impl Workspace {
+    /// Returns whether all of the result is in the user's files.
+    pub fn is_whole(&self) -> bool {
+        self.synced && self.overlaps.is_empty()
+    }
+}
+
 /// Where a restore went.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Restored {

@@ -1,15 +1,17 @@
 //! The store: sessions and their turns as refs and commits.
 
+use std::collections::BTreeMap;
+
 use anyhow::Context as _;
 
 use super::artifact::{self, Artifacts};
 use super::journal::Journal;
 use super::message::Message;
-use super::meta::{self, Meta, Status};
+use super::meta::{self, Meta, Status, Workspace};
 use super::name::{SESSIONS, SessionName};
 use super::turn::Turn;
 use crate::git::hold::Older;
-use crate::git::object::{CommitId, NewCommit};
+use crate::git::object::{CommitId, Entry, Mode, NewCommit};
 use crate::git::reference::Expected;
 use crate::git::repository::Repository;
 
@@ -101,8 +103,15 @@ impl<'a> Store<'a> {
     /// # Errors
     /// [`StoreError::NoSession`], or where it cannot be read.
     pub fn tip(&self, session: &SessionName) -> anyhow::Result<Turn> {
-        let id = self.repository.reference(&session.reference())?.ok_or_else(|| StoreError::NoSession(session.clone()))?;
-        Turn::read(self.repository, session, id)
+        Turn::read(self.repository, session, self.tip_id(session)?)
+    }
+
+    /// Returns the commit of the newest turn of a session, be it unreadable.
+    ///
+    /// # Errors
+    /// [`StoreError::NoSession`], or where the ref cannot be read.
+    pub fn tip_id(&self, session: &SessionName) -> anyhow::Result<CommitId> {
+        Ok(self.repository.reference(&session.reference())?.ok_or_else(|| StoreError::NoSession(session.clone()))?)
     }
 
     /// Returns the turns of a session from this one back to the start.
@@ -233,6 +242,20 @@ impl<'a> Store<'a> {
         if matches!(self.repository.reference(&name), Ok(Some(_))) {
             let _ = self.repository.delete_reference(&name, Expected::Any);
         }
+    }
+
+    /// Writes a turn anew that says something else about the user's files; no ref moves.
+    ///
+    /// # Errors
+    /// Where the repository cannot be read or written.
+    pub fn with_workspace(&self, turn: &Turn, workspace: Workspace) -> anyhow::Result<CommitId> {
+        let old = self.repository.commit(turn.commit)?;
+        let meta = Meta { workspace: Some(workspace), ..turn.meta.clone() };
+        let blob = self.repository.write_blob(meta::write(&meta).as_bytes())?;
+        let edit = BTreeMap::from([(artifact::META.as_bytes().to_vec(), Some(Entry { mode: Mode::File, id: blob.into() }))]);
+        let tree = self.repository.tree_with(turn.tree, &edit)?;
+        let time = crate::host::clock::now();
+        self.repository.write_commit(&NewCommit { tree, parents: &old.parents, message: &old.message, time: &time })
     }
 
     /// Writes the objects of a turn, as one pack; no ref moves.

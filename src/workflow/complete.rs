@@ -15,8 +15,11 @@ use crate::git::repository::Repository;
 use crate::host::sync::sync;
 use crate::host::{clock, fault};
 use crate::session::journal::{Pending, SCHEMA};
+use crate::session::meta::Workspace;
 use crate::session::name::SessionName;
+use crate::session::turn::Turn;
 use crate::workflow::project::Project;
+use crate::workflow::restore::shown;
 
 /// What the user's files are brought to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,6 +53,15 @@ pub enum Fit {
     Overlap(Vec<Vec<u8>>, Box<WaysOut>),
 }
 
+/// A turn that is recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Completed {
+    /// The session's newest commit.
+    pub commit: CommitId,
+    /// What became of the user's files.
+    pub published: Published,
+}
+
 /// What could be done about an overlap.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WaysOut {
@@ -80,7 +92,7 @@ impl Project {
     ///
     /// # Errors
     /// Before the ref moved: nothing has changed. After it: the message says that the next call finishes.
-    pub fn complete(&self, session: &SessionName, turn: &Step, files: Option<&Move>) -> anyhow::Result<Published> {
+    pub fn complete(&self, session: &SessionName, turn: &Step, files: Option<&Move>) -> anyhow::Result<Completed> {
         let journal = self.journal();
         let needed = files.filter(|files| files.from != files.to);
         let tip = self.repository.reference(&session.reference())?.map(|tip| self.repository.commit(tip)).transpose()?;
@@ -109,8 +121,8 @@ impl Project {
     }
 
     /// Does what comes after the commit point; all of it can be done again.
-    fn after_the_ref(&self, session: &SessionName, turn: &Step, held: &Held, files: Option<&Move>) -> anyhow::Result<Published> {
-        let (journal, tip) = (self.journal(), turn.new);
+    fn after_the_ref(&self, session: &SessionName, turn: &Step, held: &Held, files: Option<&Move>) -> anyhow::Result<Completed> {
+        let (journal, mut tip) = (self.journal(), turn.new);
         fault::point("after-ref-before-sync")?;
         sync(&self.repository.common_dir(), &[]).context("making the session's ref durable")?;
         journal.keep_tip(session, tip)?;
@@ -121,15 +133,44 @@ impl Project {
             None => Published::default(),
         };
         fault::point("after-publish")?;
-        if let Some(workspace) = turn.published.filter(|_| published.conflicts.is_empty()) {
-            self.repository.move_reference(&self.published_reference(), Expected::Any, workspace, &turn.log)?;
+        match turn.published {
+            Some(workspace) if published.conflicts.is_empty() => {
+                self.repository.move_reference(&self.published_reference(), Expected::Any, workspace, &turn.log)?;
+            }
+            // What was brought in part is there to be undone.
+            _ => tip = self.tell_overlaps((session, tip), &published, !(published.written.is_empty() && published.deleted.is_empty()))?,
         }
         fault::point("before-draft")?;
         self.store().discard_draft(session);
         fault::point("before-clear")?;
+        // Where no intent of this turn was begun, there is none: the caller has recovered.
         journal.finish()?;
         fault::point("after-clear")?;
-        Ok(published)
+        Ok(Completed { commit: tip, published })
+    }
+
+    /// Says in a session's newest turn where its files were not brought to the user's after all, so that a restore
+    /// knows what is left to bring; returns the turn's commit.
+    pub(super) fn tell_overlaps(
+        &self,
+        (session, tip): (&SessionName, CommitId),
+        published: &Published,
+        synced: bool,
+    ) -> anyhow::Result<CommitId> {
+        if published.conflicts.is_empty() {
+            return Ok(tip);
+        }
+        let turn = Turn::read(&self.repository, session, tip)?;
+        let Some(workspace) = turn.meta.workspace.clone() else { return Ok(tip) };
+        let workspace = Workspace { synced, overlaps: shown(&published.conflicts), ..workspace };
+        let amended = self.store().with_workspace(&turn, workspace)?;
+        let held = self.repository.hold(&[amended], &[turn.tree], Older::Stay)?;
+        let held = held.context("`git gc` removed objects of the turn while it was recorded")?;
+        sync(&self.repository.common_dir(), &[]).context("making the turn durable")?;
+        self.repository.move_reference(&session.reference(), Expected::At(tip), amended, "teddy: overlaps")?;
+        self.journal().keep_tip(session, amended)?;
+        self.repository.settle(&held)?;
+        Ok(amended)
     }
 
     /// Makes the files that the user's are brought to reachable, where they are no turn's: a merge of
@@ -157,7 +198,7 @@ impl Project {
             return Ok(held);
         }
         // They name what is gone.
-        for index in [repository.worktree_name(), format!("session-{}", session.as_str().replace('/', "-"))] {
+        for index in [repository.worktree_name(), format!("session-{}", session.folder())] {
             let _ = std::fs::remove_file(self.index(&index));
         }
         anyhow::bail!("`git gc` removed objects of the turn while it was recorded; nothing was changed, try again")
@@ -208,11 +249,15 @@ pub(super) fn notes(published: &Published) -> Vec<String> {
             "`{path}` is open for writing in another program; when that has closed it, `teddy restore @ --theirs` brings the turn's version"
         )
     });
+    let closed = published.closed.iter().map(|path| {
+        let path = String::from_utf8_lossy(path);
+        format!("`{path}` or its folder may not be written to; when it may, `teddy restore @ --theirs` brings the turn's version")
+    });
     let rescued = published.rescued.iter().map(|rescued| {
         let (path, kept) = (String::from_utf8_lossy(&rescued.path), rescued.kept.display());
         format!("bytes of yours that were saved to `{path}` meanwhile are in `{kept}`")
     });
-    busy.chain(rescued).collect()
+    busy.chain(closed).chain(rescued).collect()
 }
 
 /// Returns what a publication respects.

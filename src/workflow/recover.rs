@@ -158,15 +158,23 @@ impl Project {
             "finished an interrupted turn of `{session}`: {} files",
             published.written.len() + published.deleted.len()
         )));
-        for path in &published.conflicts {
+        let told = |path: &Vec<u8>| published.busy.contains(path) || published.closed.contains(path);
+        for path in published.conflicts.iter().filter(|path| !told(path)) {
             user.tell(Event::Warning(&format!("`{}` was changed meanwhile and is left as it is", String::from_utf8_lossy(path))));
         }
         notes(&published).iter().for_each(|note| user.tell(Event::Warning(note)));
-        if let Some(workspace) = pending.published {
-            let name = published_reference(repository);
-            self.repository.move_reference(&name, Expected::Any, workspace, "teddy: recovered")?;
+        match pending.published {
+            Some(workspace) if published.conflicts.is_empty() => {
+                let name = published_reference(repository);
+                self.repository.move_reference(&name, Expected::Any, workspace, "teddy: recovered")?;
+            }
+            _ => {}
         }
         self.journal().keep_tip(session, pending.commit)?;
+        if self.repository.reference(&session.reference())? == Some(pending.commit) {
+            let is_partly = published.conflicts.len() < self.repository.changes(files.from, files.to)?.len();
+            self.tell_overlaps((session, pending.commit), &published, is_partly)?;
+        }
         self.store().discard_draft(session);
         Ok(true)
     }

@@ -177,3 +177,20 @@ fn what_no_snapshot_has_is_neither_overwritten_nor_deleted() {
     let value = repo.json(&["restore", "1"], 0);
     assert_eq!(value["not_captured"], json!([".env"]));
 }
+
+#[test]
+fn what_a_program_had_open_can_be_brought_later_and_undone() {
+    let repo = three_turns();
+    let open = std::fs::File::options().append(true).open(repo.path().join("a.txt")).unwrap();
+    let more = plan("More", &[create("new.txt", "n\n"), execute("echo six >> a.txt")]);
+    repo.teddy_reads(&["execute", "-", "-y"], &more).check(4, &["`a.txt` is open for writing in another program"]);
+    drop(open);
+    assert!(!repo.path().join("new.txt").exists());
+    assert!(repo.git(&["show", "teddy/sessions/demo:meta.yaml"]).contains("synced: false"));
+    let value = repo.json(&["restore", "@", "--theirs"], 0);
+    assert_eq!(value["written"], json!(["a.txt", "new.txt"]));
+    assert_eq!(repo.read("a.txt"), "1\ntwo\n3\n4\n5\nsix\n");
+    repo.done(&["undo"]);
+    assert_eq!((repo.read("a.txt"), repo.path().join("new.txt").exists()), ("1\ntwo\n3\n4\n5\n".to_owned(), false));
+    repo.git(&["fsck", "--strict"]);
+}

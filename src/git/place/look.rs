@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::{Place, Seen};
@@ -48,6 +48,43 @@ impl Place {
             }
         }
         Ok(Seen::Other)
+    }
+
+    /// Returns whether what is here may be exchanged, moved or made: the folder can be written to, and nothing
+    /// holds a file in its place.
+    pub(in crate::git) fn is_free(&self) -> io::Result<bool> {
+        match rustix::fs::accessat(&self.folder, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS) {
+            Ok(()) => Ok(!self.is_others_in_shared_folder()? && !self.is_fixed()?),
+            Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Returns whether this is somebody else's in a folder such as `/tmp`, where everyone may only move their own.
+    fn is_others_in_shared_folder(&self) -> io::Result<bool> {
+        let (folder, own) = (rustix::fs::fstat(&self.folder)?, rustix::process::geteuid());
+        if !Mode::from_raw_mode(folder.st_mode).contains(Mode::SVTX) || own.is_root() || folder.st_uid == own.as_raw() {
+            return Ok(false);
+        }
+        Ok(self.stat()?.is_some_and(|stat| stat.st_uid != own.as_raw()))
+    }
+
+    /// Returns whether the file system keeps what is here as it is: immutable, only to be appended to, or mounted here.
+    #[cfg(target_os = "linux")]
+    fn is_fixed(&self) -> io::Result<bool> {
+        use rustix::fs::{StatxAttributes, StatxFlags};
+        let fixed = StatxAttributes::IMMUTABLE | StatxAttributes::APPEND | StatxAttributes::MOUNT_ROOT;
+        match rustix::fs::statx(&self.folder, self.name.as_slice(), AtFlags::SYMLINK_NOFOLLOW, StatxFlags::TYPE) {
+            Ok(told) => Ok(told.stx_attributes.intersects(fixed)),
+            Err(Errno::NOENT | Errno::NOSYS) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Returns false: the system is not asked.
+    #[cfg(not(target_os = "linux"))]
+    fn is_fixed(&self) -> io::Result<bool> {
+        Ok(false)
     }
 
     /// Opens what is here to be read; a link is not followed, a pipe not waited for.

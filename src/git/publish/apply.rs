@@ -152,8 +152,11 @@ impl Publisher<'_> {
         match temporary.exchange(place) {
             Ok(true) => {}
             Ok(false) => return self.write_without_exchange(place, temporary, ready),
-            Err(error) if error.kind() == ErrorKind::NotFound => {
+            Err(error) if error.kind() == ErrorKind::NotFound || is_refused(&error) => {
                 self.let_go(temporary, &ready.ours, path)?;
+                if is_refused(&error) {
+                    self.done.closed.push(path.clone());
+                }
                 return Ok(false);
             }
             Err(error) => return Err(error).with_context(|| cannot_write(path)),
@@ -211,6 +214,11 @@ impl Publisher<'_> {
                 // Left by a run that was interrupted.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+                Err(error) if is_refused(&error) => {
+                    self.done.closed.push(path.clone());
+                    self.conflict(path);
+                    return Ok(());
+                }
                 Err(error) => return Err(error).with_context(|| cannot_write(path)),
             }
         };
@@ -271,6 +279,11 @@ impl Publisher<'_> {
         let written: Vec<_> = written.iter().map(std::path::PathBuf::as_path).collect();
         crate::host::sync::sync(top, &written).context("making the files durable")
     }
+}
+
+/// Returns whether the system keeps a name as it is, for a reason that no look before told.
+fn is_refused(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ResourceBusy)
 }
 
 /// Says what failed.

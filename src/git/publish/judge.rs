@@ -66,18 +66,35 @@ impl Publisher<'_> {
         }
         let place = match self.top.walk(&change.path, Missing::Stop)? {
             Walk::Place(place) => place,
-            Walk::Missing => return Ok(absent(change)),
+            Walk::Missing if self.has_room(&change.path)? => return Ok(absent(change)),
+            Walk::Closed | Walk::Missing => return Ok(self.closed(change)),
             Walk::Blocked(end) if leaving.contains(&change.path[..end]) => return Ok(absent(change)),
             // What is to go cannot be behind a file or a link: it is gone.
             Walk::Blocked(_) if change.new.is_none() => return Ok(Verdict::Nothing),
             Walk::Blocked(_) | Walk::Boundary | Walk::Refused => return Ok(Verdict::Conflict),
         };
         let verdict = self.compare(change, &place, leaving)?;
-        if matches!(verdict, Verdict::Ready(..)) && !place.writable()? {
-            let path = String::from_utf8_lossy(&change.path);
-            anyhow::bail!("cannot change `{path}`: its folder may not be written to");
+        if matches!(verdict, Verdict::Ready(..)) && !place.is_free()? {
+            return Ok(self.closed(change));
         }
         Ok(verdict)
+    }
+
+    /// Notes a path at which nothing may be changed.
+    fn closed(&mut self, change: &Change) -> Verdict {
+        self.done.closed.push(change.path.clone());
+        Verdict::Conflict
+    }
+
+    /// Returns whether the folders that are missing on the way to a path can be made.
+    fn has_room(&self, path: &[u8]) -> anyhow::Result<bool> {
+        let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+        for end in ends.rev() {
+            if let Walk::Place(place) = self.top.walk(&path[..end], Missing::Stop)? {
+                return Ok(place.is_free()?);
+            }
+        }
+        Ok(true)
     }
 
     /// Compares what is on disk with what both trees say.

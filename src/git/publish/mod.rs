@@ -57,6 +57,8 @@ pub struct Published {
     pub conflicts: Vec<Vec<u8>>,
     /// Those among the conflicts that another program has open for writing.
     pub busy: Vec<Vec<u8>>,
+    /// Those among the conflicts that may not be changed: the folder, or the file itself, is protected.
+    pub closed: Vec<Vec<u8>>,
     /// Bytes of unknown origin, moved to where they can be read.
     pub rescued: Vec<Rescued>,
 }
@@ -137,7 +139,8 @@ impl Repository {
 impl Publisher<'_> {
     /// Returns what was done, sorted.
     fn finish(mut self) -> Published {
-        for paths in [&mut self.done.written, &mut self.done.deleted, &mut self.done.conflicts, &mut self.done.busy] {
+        let done = &mut self.done;
+        for paths in [&mut done.written, &mut done.deleted, &mut done.conflicts, &mut done.busy, &mut done.closed] {
             paths.sort();
             paths.dedup();
         }

@@ -62,7 +62,7 @@ fn look(top: &Top, known: &Known<'_>, path: &[u8], survey: &mut Survey) -> anyho
             }
             None
         }
-        Walk::Missing | Walk::Boundary | Walk::Refused => None,
+        Walk::Missing | Walk::Boundary | Walk::Closed | Walk::Refused => None,
     };
     let same = entry.zip(found.as_ref()).is_some_and(|(at, stat)| known.is_same(at, stat));
     if let Some(at) = entry {

@@ -161,7 +161,7 @@ impl Switch<'_> {
         match self.top.walk(path, Missing::Stop)? {
             Walk::Place(place) => Ok(Some((place, Entry { mode, id: entry.id }))),
             Walk::Boundary => anyhow::bail!("`{}` is in a repository of its own", path.to_str_lossy()),
-            Walk::Missing | Walk::Blocked(_) | Walk::Refused => Ok(None),
+            Walk::Missing | Walk::Blocked(_) | Walk::Closed | Walk::Refused => Ok(None),
         }
     }
 
@@ -241,6 +241,7 @@ impl Switch<'_> {
             Walk::Blocked(end) => self.remove_file(&path[..end]),
             Walk::Boundary => anyhow::bail!("`{}` is in a repository of its own", path.to_str_lossy()),
             Walk::Refused => anyhow::bail!("`{}` is no name for a file", path.to_str_lossy()),
+            Walk::Closed => anyhow::bail!("`{}` is in a folder that may not be entered", path.to_str_lossy()),
             Walk::Missing => Ok(()),
         }
     }

@@ -83,7 +83,7 @@ fn merge(project: &Project, change: &Change, tip: &Turn, on_overlap: OnOverlap) 
         return Ok(Ok(Vec::new()));
     }
     let (step, done) = write(project, &Writing { id: &change.id, tip, recorded: &recorded, files: &files })?;
-    let published = project.complete(&tip.session, &step, Some(&files))?;
+    let published = project.complete(&tip.session, &step, Some(&files))?.published;
     if published.conflicts.is_empty() { Ok(Ok(done)) } else { Ok(Err(published.conflicts.iter().map(|path| lossy(path)).collect())) }
 }
 

@@ -17,7 +17,7 @@ use crate::session::report::action::output_name;
 use crate::session::store::NewTurn;
 use crate::session::transition::{self, Agent, Current, Next, Others};
 use crate::text::resource::Artifact;
-use crate::workflow::complete::{Fit, Move, Step, notes};
+use crate::workflow::complete::{Completed, Fit, Move, Step, notes};
 use crate::workflow::lookup::list;
 use crate::workflow::modified::as_run;
 use crate::workflow::project::Project;
@@ -150,7 +150,7 @@ pub(super) fn finish(project: &Project, case: &Case<'_>, writing: &Writing<'_>, 
     let subject = format!("teddy: turn {} {}", meta.number, meta.status.word());
     let published = writing.workspace.synced.then_some(writing.workspace.after);
     let step = Step { expected: Expected::At(case.tip.commit), new: commit, published, log: subject };
-    let done = project.complete(&case.tip.session, &step, files)?;
+    let Completed { commit, published: done } = project.complete(&case.tip.session, &step, files)?;
     let mut overlaps = writing.workspace.overlaps.clone();
     overlaps.extend(shown(&done.conflicts));
     Ok(Executed {

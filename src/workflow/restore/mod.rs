@@ -13,7 +13,7 @@ use crate::host::interrupt;
 use crate::session::meta::By;
 use crate::session::turn::Turn;
 use crate::text::visible::visible;
-use crate::workflow::complete::{Move, Step, notes};
+use crate::workflow::complete::{Completed, Move, Step, notes};
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
@@ -151,7 +151,7 @@ fn go(project: &Project, tip: &Turn, aim: Aim<'_>, wish: &Wish) -> anyhow::Resul
     done.not_captured = recorded.not_captured.iter().map(|left| left.path.clone()).collect();
     let brought = match wish.on_overlap {
         OnOverlap::Exact => Brought { tree: target, overlaps: BTreeSet::new() },
-        on_overlap => bring(project, recorded.tree, &spans(project, tip, aim.turn)?, on_overlap)?,
+        on_overlap => bring(project, recorded.tree, &spans(project, tip, &aim)?, on_overlap)?,
     };
     if wish.on_overlap == OnOverlap::Stop {
         let inside = |path: &Vec<u8>| wish.paths.is_empty() || is_below(path, &wish.paths);
@@ -175,7 +175,7 @@ fn go(project: &Project, tip: &Turn, aim: Aim<'_>, wish: &Wish) -> anyhow::Resul
         published: Some(after),
         log: format!("teddy: restore turn {}", aim.turn.number()),
     };
-    let published = project.complete(&tip.session, &step, Some(&files))?;
+    let Completed { commit, published } = project.complete(&tip.session, &step, Some(&files))?;
     done.overlaps = shown(&published.conflicts);
     done.notes = notes(&published);
     done.commit = Some(commit);

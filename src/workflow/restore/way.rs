@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::OnOverlap;
+use super::{Aim, OnOverlap};
 use crate::git::object::{CommitId, TreeId};
+use crate::session::meta::By;
 use crate::session::turn::Turn;
 use crate::workflow::complete::Fit;
 use crate::workflow::project::Project;
@@ -26,8 +27,8 @@ pub(super) struct Brought {
 
 /// Returns the way from the user's files to a turn: what each later turn did, backwards, so that the user's own
 /// edits between two turns are nobody's to undo.
-pub(super) fn spans(project: &Project, tip: &Turn, target: &Turn) -> anyhow::Result<Vec<Span>> {
-    let mut spans: Vec<Span> = Vec::new();
+pub(super) fn spans(project: &Project, tip: &Turn, aim: &Aim<'_>) -> anyhow::Result<Vec<Span>> {
+    let (target, mut spans) = (aim.turn, Vec::<Span>::new());
     let tree = |id: CommitId| project.tree(id);
     if let (Some(own), Some(last)) = (tip.published(), project.published(tip)?)
         && own != last
@@ -41,7 +42,8 @@ pub(super) fn spans(project: &Project, tip: &Turn, target: &Turn) -> anyhow::Res
         if let Some(workspace) = &turn.meta.workspace {
             let (before, after) = (tree(workspace.before)?, tree(workspace.after)?);
             match spans.last_mut() {
-                _ if is_target && !workspace.synced => spans.push(Span { from: before, to: after }),
+                // Who asks for the turn gets what was not brought then; an undo comes to how the files were.
+                _ if is_target && aim.by == By::Restore && !workspace.is_whole() => spans.push(Span { from: before, to: after }),
                 _ if is_target || !workspace.synced => {}
                 Some(last) if last.to == after => last.to = before,
                 _ => spans.push(Span { from: after, to: before }),
