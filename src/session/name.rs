@@ -68,6 +68,14 @@ impl SessionName {
         self.0.replace('/', ".")
     }
 
+    /// Returns the session that has a folder.
+    pub fn from_folder(text: &str) -> Option<SessionName> {
+        match text.strip_prefix("change.") {
+            Some(id) => SessionName::from_ref(&format!("change/{id}")).ok(),
+            None => SessionName::parse(text).ok(),
+        }
+    }
+
     /// Returns the ref of the session.
     pub fn reference(&self) -> String {
         format!("{SESSIONS}{}", self.0)
@@ -110,7 +118,11 @@ mod tests {
         }
         assert!(SessionName::from_ref("change/x-1").is_ok());
         assert!(SessionName::from_ref("other/x").is_err());
-        assert_eq!(SessionName::from_ref("change/x-1").expect("a good name").folder(), "change.x-1");
+        for name in ["change/x-1", "x-1", "change-x"] {
+            let name = SessionName::from_ref(name).expect("a good name");
+            assert_eq!(SessionName::from_folder(&name.folder()), Some(name));
+        }
+        assert_eq!(SessionName::from_folder("_replay"), None);
     }
 
     #[test]

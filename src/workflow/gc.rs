@@ -1,6 +1,7 @@
 //! Giving back room: worktrees that nobody used lately, undo data that has grown old, loose objects
 //! that fit into a pack. Never a session, unless it is named.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -16,7 +17,6 @@ use crate::host::lock::Lock;
 use crate::host::sync::sync;
 use crate::host::{clock, fault};
 use crate::session::name::SessionName;
-use crate::session::store::StoreError;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 use crate::workflow::workspace::KEEPER;
@@ -53,9 +53,12 @@ pub struct Done {
 /// # Errors
 /// Where a named session is not there or in use, or something cannot be removed or packed.
 pub fn gc(project: &Project, wish: &Wish, user: &mut dyn User) -> anyhow::Result<Done> {
+    // In this order, as whoever executes takes them: it would wait for us, and we for it.
+    let sessions: BTreeSet<_> = wish.sessions.iter().collect();
+    let _session_locks = sessions.iter().map(|session| project.lock_session(session, "gc")).collect::<Result<Vec<_>, _>>()?;
     let _lock = project.enter("gc", user)?;
     let mut done = Done::default();
-    for session in &wish.sessions {
+    for session in sessions {
         forget(project, session)?;
         done.sessions.push(session.to_string());
     }
@@ -70,11 +73,10 @@ pub fn gc(project: &Project, wish: &Wish, user: &mut dyn User) -> anyhow::Result
     Ok(done)
 }
 
-/// Removes a session: its refs, the copy of its tip, its worktree.
+/// Removes a session, which is locked: its refs, the copy of its tip, its worktree.
 fn forget(project: &Project, session: &SessionName) -> anyhow::Result<()> {
-    let Some(tip) = project.repository.reference(&session.reference())? else { return Err(StoreError::NoSession(session.clone()).into()) };
-    let _session_lock = project.lock_session(session, "gc")?;
-    project.repository.remove_session_worktree(session.as_str())?;
+    let tip = project.store().tip_id(session)?;
+    remove_files(project, &session.folder())?;
     project.repository.delete_reference(&session.reference(), Expected::At(tip))?;
     project.store().discard_draft(session);
     project.journal().forget_tip(session)?;
@@ -83,7 +85,7 @@ fn forget(project: &Project, session: &SessionName) -> anyhow::Result<()> {
 
 /// Returns whether a worktree was not used for some time, or its session is gone.
 fn is_idle(project: &Project, listed: &Listed, wish: &Wish) -> anyhow::Result<bool> {
-    let session = SessionName::from_ref(&listed.session).ok();
+    let session = SessionName::from_folder(&listed.session);
     let exists = match &session {
         Some(session) => project.repository.reference(&session.reference())?.is_some(),
         None => false,
@@ -94,13 +96,19 @@ fn is_idle(project: &Project, listed: &Listed, wish: &Wish) -> anyhow::Result<bo
 
 /// Removes the worktree of a session that no process works on; false where one does.
 fn remove_worktree(project: &Project, session: &str, user: &mut dyn User) -> anyhow::Result<bool> {
-    let folder = project.repository.teddy_dir().join("locks").join(session);
+    let name = SessionName::from_folder(session).map_or_else(|| session.to_owned(), |name| name.to_string());
+    let folder = project.repository.teddy_dir().join("locks").join(name);
     let Ok(_session_lock) = Lock::take(&folder, "gc", Duration::ZERO) else {
         user.tell(Event::Note(&format!("session `{session}` is in use; its worktree stays")));
         return Ok(false);
     };
-    let removed = project.repository.remove_session_worktree(session)?;
-    let _ = std::fs::remove_file(project.index(&format!("session-{}", session.replace('/', "-"))));
+    remove_files(project, session)
+}
+
+/// Removes a worktree, by the name of its folder, and what is known of its files.
+fn remove_files(project: &Project, folder: &str) -> anyhow::Result<bool> {
+    let removed = project.repository.remove_session_worktree(folder)?;
+    let _ = std::fs::remove_file(project.index(&format!("session-{folder}")));
     Ok(removed)
 }
 
@@ -175,12 +183,7 @@ fn move_to(project: &Project, reference: &Reference, made: &[CommitId]) -> anyho
 
 /// Puts loose objects and small packs together; what no ref reaches is left to the user's own `git gc`.
 fn pack(project: &Project) -> anyhow::Result<()> {
-    let output = project
-        .repository
-        .git(Reach::Local)?
-        .args(["repack", "-d", "-l", "-q", "--geometric=2"])
-        .output()
-        .context("starting git repack")?;
+    let output = project.repository.git(Reach::Local)?.args(["repack", "-d", "-l", "-q", "--geometric=2"]).output().context("starting git repack")?;
     anyhow::ensure!(output.status.success(), "git repack failed: {}", String::from_utf8_lossy(&output.stderr).trim());
     Ok(())
 }

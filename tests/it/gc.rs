@@ -38,6 +38,37 @@ fn a_session_goes_only_when_it_is_named() {
 }
 
 #[test]
+fn the_worktree_of_a_change_is_its_sessions() {
+    let rig = rig();
+    let add = |from: &str| {
+        rig.git(&["update-ref", "refs/teddy/sessions/change/x", &format!("refs/teddy/sessions/{from}")]);
+        rig.must(&["-s", "change/x", "execute", &rig.plan("x", &[Rig::file(2)], None), "-y"]);
+    };
+    add("one");
+    assert_eq!(rig.must(&["gc"]), "", "it is in use");
+    let lock = std::fs::File::options().write(true).open(rig.path().join(".git/teddy/locks/change/x/lock")).unwrap();
+    lock.lock().unwrap();
+    assert_eq!(rig.must(&["gc", "--idle-days", "0"]), "worktree one\nworktree two", "somebody works in it");
+    drop(lock);
+    assert_eq!(rig.must(&["gc", "change/x", "-y"]), "session change/x");
+    assert_eq!(rig.git(&["worktree", "list"]).lines().count(), 1);
+}
+
+#[test]
+fn who_works_in_a_session_that_is_to_go_can_end_its_turn() {
+    let rig = rig();
+    let folder = rig.path().join(".git/teddy/locks/one");
+    let lock = std::fs::File::options().write(true).open(folder.join("lock")).unwrap();
+    lock.lock().unwrap();
+    let gc = rig.teddy(&["gc", "one", "-y"]).env("TEDDY_LOCK_TIMEOUT", "60").stderr(std::process::Stdio::piped()).spawn().unwrap();
+    // The lock of the repository is free while it waits.
+    rig.must(&["-s", "two", "execute", &rig.plan("b", &[Rig::file(3)], None), "-y"]);
+    drop(lock);
+    let output = gc.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+}
+
+#[test]
 fn old_snapshots_are_forgotten_and_the_newest_stays() {
     let rig = rig();
     for number in 0..3 {
