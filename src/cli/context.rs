@@ -133,7 +133,7 @@ fn edit(app: &App, project: &Project, scope: Scope) -> anyhow::Result<()> {
     let before = project.read_context(scope)?;
     let after = crate::ui::desk::edit(&before, project.repository.config("core.editor").as_deref())?;
     let mut user = app.user(project, false);
-    project.write_context(scope, &format!("{after}\n"), user.as_mut())?;
+    project.write_context(scope, (&before, &format!("{after}\n")), user.as_mut())?;
     app.say("Saved.");
     Ok(())
 }

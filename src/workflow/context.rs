@@ -74,17 +74,20 @@ impl Project {
         self.change_list(scope, user, &mut |text| {
             let (after, entries) = apply(text, edit, entries);
             changed = entries;
-            after
+            Ok(after)
         })?;
         Ok(changed)
     }
 
-    /// Replaces the text of a list.
+    /// Replaces the text of a list, `before` until now.
     ///
     /// # Errors
-    /// Where the list cannot be written.
-    pub fn write_context(&self, scope: Scope, text: &str, user: &mut dyn User) -> anyhow::Result<()> {
-        self.change_list(scope, user, &mut |_| text.to_owned())
+    /// Where somebody has changed the list meanwhile, or it cannot be written.
+    pub fn write_context(&self, scope: Scope, (before, text): (&str, &str), user: &mut dyn User) -> anyhow::Result<()> {
+        self.change_list(scope, user, &mut |now| {
+            anyhow::ensure!(now == before, "the list was changed by somebody else meanwhile, and is left as it is; your text was:\n{text}");
+            Ok(text.to_owned())
+        })
     }
 
     /// Returns the text of a list.
@@ -93,17 +96,17 @@ impl Project {
     /// Where the repository cannot be read.
     pub fn read_context(&self, scope: Scope) -> anyhow::Result<String> {
         if scope == Scope::Global {
-            return Ok(self.global_context(&Root::open(self.repository.workdir())?));
+            return self.whole_global_context(&Root::open(self.repository.workdir())?);
         }
         let tip = self.store().tip(&self.session()?)?;
         Ok(self.store().draft(&tip)?.artifacts.text_or_empty(file(scope)))
     }
 
     /// Changes a list where it is kept: the draft, or the workspace for the one of every session.
-    fn change_list(&self, scope: Scope, user: &mut dyn User, change: &mut dyn FnMut(&str) -> String) -> anyhow::Result<()> {
+    fn change_list(&self, scope: Scope, user: &mut dyn User, change: &mut dyn FnMut(&str) -> anyhow::Result<String>) -> anyhow::Result<()> {
         if scope == Scope::Global {
             let root = Root::open(self.repository.workdir())?;
-            let (path, after) = (Path::new(GLOBAL), change(&self.global_context(&root)));
+            let (path, after) = (Path::new(GLOBAL), change(&self.whole_global_context(&root)?)?);
             match root.kind(path)? {
                 None => root.create_new(path, after.as_bytes(), Mode::Plain)?,
                 Some(_) => root.replace(path, after.as_bytes())?,
@@ -115,7 +118,7 @@ impl Project {
         self.recover_now(user)?;
         let tip: Turn = self.store().tip(&session)?;
         let mut draft: Draft = self.store().draft(&tip)?;
-        let after = change(&draft.artifacts.text_or_empty(file(scope)));
+        let after = change(&draft.artifacts.text_or_empty(file(scope)))?;
         draft.artifacts.put(file(scope), after);
         self.store().save_draft(&tip, &mut draft)
     }

@@ -57,6 +57,18 @@ impl Project {
         root.read(Path::new(MEMOS), MAX_FILE).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
     }
 
+    /// Returns the text of the list of every session as it is in its file, to be changed; empty where there is none.
+    ///
+    /// # Errors
+    /// Where it is there and cannot be read whole: what is written then would be all that is left of it.
+    pub fn whole_global_context(&self, root: &Root) -> anyhow::Result<String> {
+        match root.read(Path::new(GLOBAL), MAX_FILE) {
+            Ok(bytes) => String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("`{GLOBAL}` is not UTF-8; it is left as it is")),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Returns the text of the list of every session.
     pub fn global_context(&self, root: &Root) -> String {
         root.read(Path::new(GLOBAL), MAX_FILE).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
