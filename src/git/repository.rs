@@ -33,6 +33,10 @@ const OVERRIDES: [&str; 5] = [
 /// As many packs have room at least; a busy `git fetch` makes a few while we run.
 const PACKS: usize = 256;
 
+/// The extensions of a repository's format with which we can work.
+const EXTENSIONS: [&str; 8] =
+    ["noop", "noop-v1", "preciousobjects", "partialclone", "worktreeconfig", "objectformat", "refstorage", "relativeworktrees"];
+
 /// Why a folder is not fit.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -45,6 +49,9 @@ pub enum OpenError {
     /// It stores refs in a way that we cannot read.
     #[error("`{0}` stores its refs as `{1}`, which TeDDy cannot read")]
     RefFormat(PathBuf, String),
+    /// It says that who does not know something must not touch it, and we do not.
+    #[error("`{0}` needs the extension `{1}` of git, which TeDDy does not know")]
+    Extension(PathBuf, String),
     /// The worktree is a home directory or a file system's root.
     #[error("`{0}` is {1}: TeDDy does not record it as a project")]
     TooWide(PathBuf, &'static str),
@@ -63,6 +70,7 @@ impl OpenError {
             OpenError::None(_) => "run `teddy init` to start one here, or `-C <dir>` to name another folder".to_owned(),
             OpenError::Bare(_) => "use a clone with a worktree, or `git worktree add`".to_owned(),
             OpenError::RefFormat(..) => "`git refs migrate --ref-format=files` converts it".to_owned(),
+            OpenError::Extension(..) => "a newer TeDDy may know it".to_owned(),
             OpenError::TooWide(..) => "make the project a folder of its own".to_owned(),
             OpenError::Foreign(path) => format!("if you trust it: `git config --global --add safe.directory {}`", path.display()),
             OpenError::Damaged(..) => "`git fsck` tells what is wrong".to_owned(),
@@ -74,6 +82,17 @@ impl OpenError {
 fn options() -> gix::open::Options {
     let slots = gix::odb::store::init::Slots::AsNeededByDiskState { multiplier: 2.0, minimum: PACKS };
     gix::open::Options::default().config_overrides(OVERRIDES).object_store_slots(slots)
+}
+
+/// Returns an extension of the repository's format that we do not know; git itself stops at one in the newer format only.
+fn unknown_extension(gix: &gix::Repository) -> Option<String> {
+    let config = gix.config_snapshot();
+    if config.integer("core.repositoryFormatVersion").unwrap_or_default() < 1 {
+        return None;
+    }
+    let sections = config.plumbing().sections_by_name("extensions").into_iter().flatten();
+    let names = sections.flat_map(|section| section.body().value_names().map(|name| name.to_string()).collect::<Vec<_>>());
+    names.map(|name| name.to_ascii_lowercase()).find(|name| !EXTENSIONS.contains(&name.as_str()))
 }
 
 /// Returns what a folder is that is too much for a project.
@@ -130,6 +149,9 @@ impl Repository {
         }
         if let Some(format) = gix.config_snapshot().string("extensions.refStorage").filter(|f| f.as_slice() != b"files") {
             return Err(OpenError::RefFormat(git_dir, format.to_string()));
+        }
+        if let Some(name) = unknown_extension(&gix) {
+            return Err(OpenError::Extension(git_dir, name));
         }
         let Some(workdir) = gix.workdir().map(Path::to_owned) else { return Err(OpenError::Bare(git_dir)) };
         let workdir = workdir.canonicalize().unwrap_or(workdir);

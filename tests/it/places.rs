@@ -136,6 +136,11 @@ fn what_is_no_fit_repository_is_refused_with_the_reason() {
     let table = repo.beside("table");
     repo.git(&["init", "-q", "--ref-format=reftable", table.to_str().unwrap()]);
     refused(&table, "reftable");
+    let future = repo.beside("future");
+    repo.git(&["init", "-q", future.to_str().unwrap()]);
+    repo.git_in(&future, &["config", "core.repositoryFormatVersion", "1"]);
+    std::fs::write(future.join(".git/config"), "[core]\n\trepositoryFormatVersion = 1\n[extensions]\n\tmystery = true\n").unwrap();
+    refused(&future, "needs the extension `mystery` of git");
     repo.git(&["init", "-q", repo.beside("home").to_str().unwrap()]);
     refused(&repo.beside("home"), "your home directory");
 }
