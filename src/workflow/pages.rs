@@ -1,15 +1,19 @@
 //! Pages and searches: each page fetched once, and kept with the turn, so that its input can be made again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::config::settings;
 use crate::host::env;
 use crate::host::search::{Engine, search};
 use crate::host::web::{Rules, fetch};
+use crate::plan::run::found_line;
 use crate::session::artifact::{self, Artifacts};
 use crate::text::digest;
 use crate::workflow::project::Project;
 use crate::workflow::user::Search;
+
+/// Why a page or a search has nothing when a turn runs again.
+const NOT_THEN: &str = "there was nothing when the turn ran";
 
 /// The pages of a turn.
 pub struct Pages {
@@ -21,15 +25,18 @@ pub struct Pages {
     known: BTreeMap<String, String>,
     /// What this turn has had already.
     seen: BTreeMap<String, Result<String, String>>,
-    /// Whether nothing is fetched: every page and every search is empty.
-    is_offline: bool,
+    /// What searches found, line by line, when the turn ran that runs again: nothing is fetched then.
+    recorded: Option<BTreeSet<String>>,
 }
 
 impl Pages {
-    /// Returns the pages of a turn that runs again, of which nobody sees the text.
+    /// Returns the pages of a turn that runs again: what could be had then can be had, and nothing else.
     #[must_use]
-    pub fn offline(self) -> Pages {
-        Pages { is_offline: true, ..self }
+    pub fn offline(mut self, turn: &Artifacts) -> Pages {
+        self.know(turn);
+        let outputs = turn.0.keys().filter(|name| name.starts_with(artifact::OUTPUT)).filter_map(|name| turn.text(name));
+        self.recorded = Some(outputs.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect());
+        self
     }
 
     /// Takes the pages that a turn keeps, so that they need not be fetched again.
@@ -61,7 +68,7 @@ impl Pages {
         }
         let page = match self.known.remove(url) {
             Some(page) => Ok(page),
-            None if self.is_offline => Ok(String::new()),
+            None if self.recorded.is_some() => Err(NOT_THEN.to_owned()),
             None => fetch(url, &self.rules).map(|page| page.text).map_err(|error| error.to_string()),
         };
         self.seen.insert(url.to_owned(), page.clone());
@@ -73,8 +80,8 @@ impl Pages {
     /// # Errors
     /// Why the search failed, in one sentence.
     pub fn search(&self, query: &str) -> Result<String, String> {
-        if self.is_offline {
-            return Ok(String::new());
+        if let Some(recorded) = &self.recorded {
+            return if recorded.contains(&found_line(query)) { Ok(String::new()) } else { Err(NOT_THEN.to_owned()) };
         }
         let hits = search(&self.engine, query).map_err(|error| error.to_string())?;
         let shown = hits.iter().map(|hit| format!("- {}\n  {}\n  {}\n", hit.title, hit.url, hit.snippet));
@@ -87,7 +94,7 @@ impl Project {
     /// Returns the pages of a new turn, none fetched yet.
     pub fn pages(&self) -> Pages {
         let rules = Rules { allowed_hosts: self.settings.web.allow_hosts.clone(), ..Rules::default() };
-        Pages { rules, engine: self.engine(), known: BTreeMap::new(), seen: BTreeMap::new(), is_offline: false }
+        Pages { rules, engine: self.engine(), known: BTreeMap::new(), seen: BTreeMap::new(), recorded: None }
     }
 
     /// Returns whether RESEARCH can find something.
@@ -119,12 +126,12 @@ mod tests {
             ("http://a.example/".to_owned(), Ok("one\n\ntwo".to_owned())),
             ("http://b.example/".to_owned(), Err("gone".to_owned())),
         ]);
-        let pages = Pages { rules: Rules::default(), engine: Engine::None, known: BTreeMap::new(), seen, is_offline: false };
+        let pages = Pages { rules: Rules::default(), engine: Engine::None, known: BTreeMap::new(), seen, recorded: None };
         let mut artifacts = Artifacts::default();
         pages.keep_in(&mut artifacts);
         assert_eq!(artifacts.0.len(), 1);
         let mut later =
-            Pages { rules: Rules::default(), engine: Engine::None, known: BTreeMap::new(), seen: BTreeMap::new(), is_offline: false };
+            Pages { rules: Rules::default(), engine: Engine::None, known: BTreeMap::new(), seen: BTreeMap::new(), recorded: None };
         later.know(&artifacts);
         let mut unused = Artifacts::default();
         later.keep_in(&mut unused);

@@ -8,7 +8,7 @@ use crate::host::lock::{Lock, patience};
 use crate::host::sandbox::{Availability, availability};
 use crate::plan::Plan;
 use crate::plan::action::Kind;
-use crate::session::artifact;
+use crate::session::artifact::{self, Artifacts};
 use crate::session::meta::{Status, Workspace};
 use crate::session::turn::Turn;
 use crate::workflow::execute::stage::{Reach, Scene, perform};
@@ -79,7 +79,8 @@ fn run_again(project: &Project, turn: &Turn, (plan, workspace): (&Plan, &Workspa
     let previous = turn.previous.context("the session's start has no plan")?;
     let tip = Turn::read(&project.repository, &turn.session, previous)?;
     let tree = project.repository.commit(workspace.before)?.tree;
-    let scene = Scene { name: WORKTREE, tip: &tip, before: workspace.before, tree, reach: Reach::Offline };
+    let artifacts = Artifacts(project.repository.files(turn.tree)?);
+    let scene = Scene { name: WORKTREE, tip: &tip, before: workspace.before, tree, reach: Reach::Recorded(&artifacts) };
     let left = perform(project, &scene, &Approved::all(plan), user)?;
     anyhow::ensure!(!left.ran.interrupted, "interrupted");
     let rolled_back = left.ran.failed && project.settings.on_failure == OnFailure::Rollback;

@@ -1,7 +1,7 @@
 //! `retry` and `replay`: a recorded turn asked again, and run again.
 
 use crate::fake::{Fake, response, stream};
-use crate::plans::{conclude, create, edit, execute, invoke, plan};
+use crate::plans::{conclude, create, edit, execute, invoke, plan, research};
 use crate::screen::Screen;
 use crate::support::TestRepo;
 
@@ -162,6 +162,23 @@ fn a_plan_that_runs_again_makes_the_same_tree() {
     assert_eq!(repo.read("a.txt"), "mine\n");
     assert_eq!(repo.git(&["for-each-ref"]), before);
     assert!(!repo.git(&["worktree", "list"]).contains("_replay"));
+}
+
+#[test]
+fn what_could_not_be_had_then_cannot_be_had_when_it_runs_again() {
+    let repo = project();
+    let plan = plan("Look", &[research(&["how"]), create("x.txt", "x\n")]);
+    repo.teddy_reads(&["execute", "-", "-y"], &plan).check(1, &["no result for `how`"]);
+    repo.teddy(&["replay", "@"]).check(0, &["turn 3 same"]);
+    let page = format!("### `READ`\n- **Resource:** [{0}]({0})\n- **Description:** Look at it.\n", "http://127.0.0.1:1/x");
+    let plan = crate::plans::plan("Read", &[page, create("y.txt", "y\n")]);
+    repo.teddy_reads(&["execute", "-", "-y"], &plan).check(1, &["cannot be read"]);
+    repo.teddy(&["replay", "@"]).check(0, &["turn 4 same"]);
+    // What was found then is found again, though nothing is configured any more.
+    repo.configure("research: { engine: command, run: [sh, -c, \"echo '[]'\"] }\n");
+    repo.run_plan(&crate::plans::plan("Find", &[research(&["how"]), create("z.txt", "z\n")]));
+    repo.configure("");
+    repo.teddy(&["replay", "@"]).check(0, &["turn 5 same"]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Ending, Outcome, Stage, Tools};
+use super::{Ending, Outcome, Stage, Tools, found_line};
 use crate::host::file::{Kind, Root, reason};
 use crate::host::shell::{End, Finished, may_set};
 use crate::plan::action::execute::Execute;
@@ -61,7 +61,7 @@ pub(super) fn research(tools: &mut dyn Tools, queries: &[String]) -> Outcome {
             return Outcome { output: output.into_bytes(), ..Outcome::failure(INTERRUPTED) };
         }
         match tools.search(query) {
-            Ok(found) => output += &format!("Query: {}\n\n{}\n\n", visible(query.trim()), found.trim_end()),
+            Ok(found) => output += &format!("{}\n\n{}\n\n", found_line(query), found.trim_end()),
             Err(why) => {
                 let why = format!("no result for `{}`: {}", visible(query.trim()), visible(&why));
                 output += &format!("{why}\n\n");

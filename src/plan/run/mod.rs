@@ -94,6 +94,11 @@ pub fn run(plan: &Plan, chosen: &[bool], stage: &mut Stage<'_>) -> Ran {
     ran
 }
 
+/// Returns the line of RESEARCH's output that says that a query found something.
+pub fn found_line(query: &str) -> String {
+    format!("Query: {}", crate::text::visible::visible(query.trim()))
+}
+
 /// Why an action is skipped after the user ended the run.
 const INTERRUPTED: &str = "skipped because the run was interrupted";
 

@@ -15,6 +15,7 @@ use crate::host::shell::{End, Script, run as run_script};
 use crate::plan::action::Kind;
 use crate::plan::memo::{self, Change};
 use crate::plan::run::{Ran, Stage, run};
+use crate::session::artifact::Artifacts;
 use crate::session::meta::NotCaptured;
 use crate::session::turn::Turn;
 use crate::text::resource::Artifact;
@@ -36,16 +37,16 @@ pub(in crate::workflow) struct Scene<'a> {
     /// Their tree.
     pub tree: TreeId,
     /// What is in reach.
-    pub reach: Reach,
+    pub reach: Reach<'a>,
 }
 
 /// What is in reach of a plan besides the files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::workflow) enum Reach {
+#[derive(Clone, Copy)]
+pub(in crate::workflow) enum Reach<'a> {
     /// What the settings allow.
     AsConfigured,
-    /// No page, no search, and no network for commands that can be confined.
-    Offline,
+    /// The pages and searches that a turn has recorded, and no network for commands that can be confined.
+    Recorded(&'a Artifacts),
 }
 
 /// What a run left.
@@ -77,18 +78,15 @@ pub(in crate::workflow) fn perform(project: &Project, scene: &Scene<'_>, approve
     let fingerprint = fingerprint.transpose()?;
     apply_memos(&root, approved)?;
     let artifacts = |artifact: &Artifact| project.artifact(scene.tip, artifact).ok().flatten().is_some();
-    let offline = scene.reach == Reach::Offline;
+    let (pages, offline) = match scene.reach {
+        Reach::AsConfigured => (project.pages(), false),
+        Reach::Recorded(turn) => (project.pages().offline(turn), true),
+    };
     let mut policy = project.policy(&worktree)?;
     policy.iter_mut().filter(|_| offline).for_each(|policy| policy.network = Network::Off);
     let launcher = Launcher::new(policy).context("starting the commands of the plan")?;
-    let mut tools = Equipment {
-        worktree: &worktree.path,
-        settings: &project.settings.execute,
-        launcher,
-        pages: if offline { project.pages().offline() } else { project.pages() },
-        artifacts: &artifacts,
-        user,
-    };
+    let mut tools =
+        Equipment { worktree: &worktree.path, settings: &project.settings.execute, launcher, pages, artifacts: &artifacts, user };
     let ran = run(&approved.plan, &approved.actions, &mut Stage { root: &root, tools: &mut tools });
     let pages = tools.pages;
     fault::point("after-run")?;
