@@ -11,7 +11,7 @@ use crate::git::repository::Repository;
 use crate::host::{env, process};
 
 /// What every command is told, whatever the configuration says.
-const SETTINGS: [&str; 9] = [
+const SETTINGS: [&str; 11] = [
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
     "core.attributesFile=/dev/null",
@@ -21,27 +21,17 @@ const SETTINGS: [&str; 9] = [
     "commit.gpgSign=false",
     "tag.gpgSign=false",
     "log.showSignature=false",
+    "protocol.allow=never",
+    "core.sshCommand=false",
 ];
-
-/// What a command that stays on this machine is told as well.
-const LOCAL_SETTINGS: [&str; 2] = ["protocol.allow=never", "core.sshCommand=false"];
-
-/// Whether a command may talk to another repository.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
-    /// It stays in this one.
-    Local,
-    /// It may fetch and push, with the user's own transports and keys.
-    Network,
-}
 
 impl Repository {
     /// Returns a git command for this worktree; the caller adds the arguments.
     ///
     /// # Errors
     /// Where git is not installed.
-    pub fn git(&self, reach: Reach) -> anyhow::Result<Command> {
-        let mut command = git_in(self.workdir(), reach)?;
+    pub fn git(&self) -> anyhow::Result<Command> {
+        let mut command = git_in(self.workdir())?;
         command.arg("--git-dir").arg(self.git_dir()).arg("--work-tree").arg(self.workdir());
         Ok(command)
     }
@@ -52,7 +42,7 @@ impl Repository {
 /// # Errors
 /// Where git is not installed or the folder cannot be written.
 pub fn init(folder: &Path) -> anyhow::Result<()> {
-    let output = git_in(folder, Reach::Local)?.args(["init", "--quiet"]).output()?;
+    let output = git_in(folder)?.args(["init", "--quiet"]).output()?;
     anyhow::ensure!(output.status.success(), "git init failed: {}", String::from_utf8_lossy(&output.stderr).trim());
     Ok(())
 }
@@ -61,7 +51,7 @@ pub fn init(folder: &Path) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// Where git is not in an absolute folder of `PATH` outside this one and the current one.
-pub fn git_in(folder: &Path, reach: Reach) -> anyhow::Result<Command> {
+pub fn git_in(folder: &Path) -> anyhow::Result<Command> {
     let current = env::current_dir().unwrap_or_else(|_| folder.to_owned());
     let Some(program) = process::find_outside("git", &[folder, &current]) else {
         anyhow::bail!("git is not installed: no folder of PATH has it");
@@ -75,8 +65,7 @@ pub fn git_in(folder: &Path, reach: Reach) -> anyhow::Result<Command> {
         command.env(name, value);
     }
     command.args(["--no-pager", "--no-optional-locks", "--literal-pathspecs"]);
-    let local: &[&str] = if reach == Reach::Local { &LOCAL_SETTINGS } else { &[] };
-    for setting in SETTINGS.iter().chain(local) {
+    for setting in SETTINGS {
         command.args(["-c", setting]);
     }
     Ok(command)

@@ -68,8 +68,6 @@ pub struct Finished {
     pub end: End,
     /// What it wrote.
     pub output: Captured,
-    /// How long it took.
-    pub duration: Duration,
     /// What opens what the sandbox refused, or why what was said about it is harmless.
     pub hint: Option<&'static str>,
 }
@@ -129,8 +127,7 @@ pub fn run(script: &Script, output: &mut dyn FnMut(&[u8])) -> io::Result<Finishe
 
 /// Runs a script until it ends or the flag is set; fails where [`run`] does.
 pub fn run_until(script: &Script, stop: &AtomicBool, output: &mut dyn FnMut(&[u8])) -> io::Result<Finished> {
-    let begin = Instant::now();
-    let finished = |end, output| Ok(Finished { end, output, duration: begin.elapsed(), hint: None });
+    let finished = |end, output| Ok(Finished { end, output, hint: None });
     if !script.cwd.is_dir() {
         return finished(End::NotStarted(format!("the folder `{}` does not exist", script.cwd.display())), Captured::default());
     }
@@ -150,7 +147,7 @@ pub fn run_until(script: &Script, stop: &AtomicBool, output: &mut dyn FnMut(&[u8
     let (policy, output) = (script.launcher.as_ref().and_then(|launcher| launcher.policy.as_ref()), capture.finish());
     policy.into_iter().for_each(sandbox::sweep);
     let hint = policy.and_then(|policy| policy.remark(end.code(), &output.joined()));
-    Ok(Finished { end, output, duration: begin.elapsed(), hint })
+    Ok(Finished { end, output, hint })
 }
 
 /// The files that a script needs while it runs; removed afterwards.

@@ -5,7 +5,6 @@ use std::path::Path;
 use anyhow::Context as _;
 use serde::Serialize;
 
-use crate::git::command::Reach;
 use crate::workflow::gc::files_below;
 use crate::workflow::project::Project;
 
@@ -59,7 +58,7 @@ pub fn du(project: &Project) -> anyhow::Result<Usage> {
 
 /// Returns the bytes of the objects that nothing but our refs reaches.
 fn objects(project: &Project) -> anyhow::Result<u64> {
-    let mut command = project.repository.git(Reach::Local)?;
+    let mut command = project.repository.git()?;
     command.args(["rev-list", "--disk-usage", "--objects", "--glob=refs/teddy/*", "--not", "--branches", "--tags", "--remotes"]);
     let output = command.output().context("starting git rev-list")?;
     anyhow::ensure!(output.status.success(), "git rev-list failed: {}", String::from_utf8_lossy(&output.stderr).trim());

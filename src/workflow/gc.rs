@@ -8,7 +8,6 @@ use std::time::{Duration, SystemTime};
 use anyhow::Context as _;
 use serde::Serialize;
 
-use crate::git::command::Reach;
 use crate::git::hold::Older;
 use crate::git::object::{CommitId, NewCommit};
 use crate::git::reference::{Expected, Reference};
@@ -183,7 +182,7 @@ fn move_to(project: &Project, reference: &Reference, made: &[CommitId]) -> anyho
 
 /// Puts loose objects and small packs together; what no ref reaches is left to the user's own `git gc`.
 fn pack(project: &Project) -> anyhow::Result<()> {
-    let output = project.repository.git(Reach::Local)?.args(["repack", "-d", "-l", "-q", "--geometric=2"]).output().context("starting git repack")?;
+    let output = project.repository.git()?.args(["repack", "-d", "-l", "-q", "--geometric=2"]).output().context("starting git repack")?;
     anyhow::ensure!(output.status.success(), "git repack failed: {}", String::from_utf8_lossy(&output.stderr).trim());
     Ok(())
 }

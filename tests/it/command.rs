@@ -1,6 +1,6 @@
 //! Running git itself: hooks, pagers and settings of a clone have no say.
 
-use teddy::git::command::{Reach, git_in};
+use teddy::git::command::git_in;
 
 use crate::support::TestRepo;
 
@@ -21,7 +21,7 @@ fn nothing_of_the_repository_is_run() {
     let _ = std::fs::remove_file(&trap);
     let repository = repo.open();
     for args in [&["status"][..], &["log", "-p"], &["update-ref", "refs/teddy/x", "HEAD"], &["fetch", "ssh://localhost/x"]] {
-        let output = repository.git(Reach::Local).unwrap().args(args).output().unwrap();
+        let output = repository.git().unwrap().args(args).output().unwrap();
         let fetched = args[0] == "fetch";
         assert_eq!(output.status.success(), !fetched, "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
         assert!(!trap.exists(), "git {args:?} ran something of the repository");
@@ -31,7 +31,7 @@ fn nothing_of_the_repository_is_run() {
 #[test]
 fn git_is_not_taken_from_the_folder_that_it_works_on() {
     let repo = TestRepo::new();
-    let command = git_in(&repo.path(), Reach::Local).unwrap();
+    let command = git_in(&repo.path()).unwrap();
     let program = std::path::Path::new(command.get_program());
     assert!(program.is_absolute() && !program.starts_with(repo.path()), "{}", program.display());
 }

@@ -55,18 +55,20 @@ fn a_script_may_be_longer_than_an_argument() {
 
 #[test]
 fn a_background_process_does_not_hold_the_turn_open() {
+    let begun = Instant::now();
     let (finished, output) = run_with("sleep 300 & echo $!", |_| ());
     assert_eq!(finished.end, End::Exited(0));
-    assert!(finished.duration < Duration::from_secs(5), "{:?}", finished.duration);
+    assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
     assert!(!lives(str::from_utf8(&output).unwrap()));
 }
 
 #[test]
 #[cfg(target_os = "linux")]
 fn a_process_that_left_the_group_is_ended_too() {
+    let begun = Instant::now();
     let (finished, output) = run_with("setsid sh -c 'echo $$ > pid; exec sleep 300' & until [ -s pid ]; do :; done; cat pid", |_| ());
     assert_eq!(finished.end, End::Exited(0));
-    assert!(finished.duration < Duration::from_secs(5));
+    assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
     assert!(!lives(str::from_utf8(&output).unwrap()));
 }
 
@@ -82,10 +84,11 @@ fn the_time_limit_ends_the_whole_group() {
 #[test]
 fn a_script_that_ignores_term_is_killed() {
     let text = "trap '' TERM; echo deaf; while :; do sleep 1; done";
+    let begun = Instant::now();
     let (finished, output) = run_with(text, |s| s.timeout = Some(Duration::from_millis(200)));
     assert!(matches!(finished.end, End::TimedOut(_)));
     assert_eq!(output, b"deaf\n");
-    assert!(finished.duration >= GRACE && finished.duration < GRACE * 3, "{:?}", finished.duration);
+    assert!(begun.elapsed() >= GRACE && begun.elapsed() < GRACE * 10, "{:?}", begun.elapsed());
 }
 
 #[test]

@@ -89,7 +89,7 @@ impl Tools for World {
             _ => End::Exited(0),
         };
         let output = Captured { head: execute.command.clone().into_bytes(), tail: Vec::new(), lost: 0 };
-        Ok(Finished { end, output, duration: Duration::ZERO, hint: None })
+        Ok(Finished { end, output, hint: None })
     }
 
     fn fetch(&mut self, url: &str) -> Result<(), String> {
