@@ -27,6 +27,7 @@ mod loops;
 mod merge;
 mod mistakes;
 mod models;
+mod permissions;
 mod pipeline;
 mod places;
 mod plan;

@@ -180,7 +180,8 @@ fn as_before(cache: &Cache, number: usize, link: Option<ObjectId>) -> (Scanned, 
         Scanned { path: was.path.to_vec(), marks: was.marks, times: was.times, listing: Listing::Kept(number), link, left: Vec::new() };
     let task = |&child: &u32| {
         let folder = cache.folder(child as usize);
-        let absent = folder.marks & mark::VIRTUAL != 0;
+        // One that could not be read may be there again, or still not be readable: it is tried anew.
+        let absent = folder.marks & (mark::VIRTUAL | mark::RELIST) == mark::VIRTUAL;
         Task { path: folder.path.to_vec(), known: Some(child as usize), absent, ..Task::default() }
     };
     (scanned, cache.children(number).iter().map(task).collect())
