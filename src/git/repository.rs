@@ -230,6 +230,12 @@ impl Repository {
     /// Returns who writes a commit: the user where git knows one, and TeDDy.
     pub(in crate::git) fn signatures(&self, time: gix::date::Time) -> (gix::actor::Signature, gix::actor::Signature) {
         let teddy = gix::actor::Signature { name: "TeDDy".into(), email: "teddy@localhost".into(), time };
+    /// Returns whether objects are left on a server until they are needed.
+    pub fn is_partial(&self) -> bool {
+        let promises = |(key, value): &(String, String)| key.ends_with(".promisor") && value != "false";
+        self.config("extensions.partialClone").is_some() || self.config_section("remote").iter().any(promises)
+    }
+
         let author = match self.gix.author() {
             Some(Ok(user)) => gix::actor::Signature { name: user.name.into(), email: user.email.into(), time },
             _ => teddy.clone(),

@@ -182,7 +182,13 @@ fn move_to(project: &Project, reference: &Reference, made: &[CommitId]) -> anyho
 
 /// Puts loose objects and small packs together; what no ref reaches is left to the user's own `git gc`.
 fn pack(project: &Project) -> anyhow::Result<()> {
-    let output = project.repository.git()?.args(["repack", "-d", "-l", "-q", "--geometric=2"]).output().context("starting git repack")?;
+    let mut command = project.repository.git()?;
+    command.args(["repack", "-d", "-l", "-q"]);
+    // Git cannot do both: put packs together by size, and leave out what only the server has.
+    if !project.repository.is_partial() {
+        command.arg("--geometric=2");
+    }
+    let output = command.output().context("starting git repack")?;
     anyhow::ensure!(output.status.success(), "git repack failed: {}", String::from_utf8_lossy(&output.stderr).trim());
     Ok(())
 }

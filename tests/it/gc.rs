@@ -69,6 +69,19 @@ fn who_works_in_a_session_that_is_to_go_can_end_its_turn() {
 }
 
 #[test]
+fn a_partial_clone_is_packed_too() {
+    let rig = rig();
+    rig.git(&["config", "uploadpack.allowFilter", "true"]);
+    let (clone, from) = (rig.beside("clone"), format!("file://{}", rig.path().display()));
+    let clone = clone.to_str().unwrap();
+    rig.git(&["clone", "-q", "--filter=blob:none", &from, clone]);
+    rig.must(&["-C", clone, "new", "here"]);
+    rig.must(&["-C", clone, "execute", &rig.plan("c", &[Rig::file(3)], None), "-y"]);
+    rig.must(&["-C", clone, "gc"]);
+    assert_eq!(rig.git(&["-C", clone, "fsck", "--strict", "--no-dangling"]), "");
+}
+
+#[test]
 fn old_snapshots_are_forgotten_and_the_newest_stays() {
     let rig = rig();
     for number in 0..3 {
