@@ -21,8 +21,10 @@ pub struct Repository {
 
 /// Settings that hold for our own handle, whatever the configuration says: a file that does not
 /// round-trip is recorded all the same, and a log line needs somebody who wrote it.
-const OVERRIDES: [&str; 5] = [
+const OVERRIDES: [&str; 6] = [
     "core.safecrlf=false",
+    // What is brought back are the bytes that were recorded, not those that somebody shows in their place.
+    "core.useReplaceRefs=false",
     "gitoxide.committer.nameFallback=TeDDy",
     "gitoxide.committer.emailFallback=teddy@localhost",
     // The user's own git may be packing refs; milliseconds.
@@ -145,7 +147,8 @@ impl Repository {
     fn judge(mut gix: gix::Repository, home: Option<&Path>) -> Result<Repository, OpenError> {
         let git_dir = gix.git_dir().to_owned();
         if gix.git_dir_trust() != gix::sec::Trust::Full {
-            return Err(OpenError::Foreign(git_dir));
+            // As git wants it named.
+            return Err(OpenError::Foreign(gix.workdir().map_or(git_dir, Path::to_owned)));
         }
         if let Some(format) = gix.config_snapshot().string("extensions.refStorage").filter(|f| f.as_slice() != b"files") {
             return Err(OpenError::RefFormat(git_dir, format.to_string()));
@@ -227,15 +230,15 @@ impl Repository {
         found
     }
 
-    /// Returns who writes a commit: the user where git knows one, and TeDDy.
-    pub(in crate::git) fn signatures(&self, time: gix::date::Time) -> (gix::actor::Signature, gix::actor::Signature) {
-        let teddy = gix::actor::Signature { name: "TeDDy".into(), email: "teddy@localhost".into(), time };
     /// Returns whether objects are left on a server until they are needed.
     pub fn is_partial(&self) -> bool {
         let promises = |(key, value): &(String, String)| key.ends_with(".promisor") && value != "false";
         self.config("extensions.partialClone").is_some() || self.config_section("remote").iter().any(promises)
     }
 
+    /// Returns who writes a commit: the user where git knows one, and TeDDy.
+    pub(in crate::git) fn signatures(&self, time: gix::date::Time) -> (gix::actor::Signature, gix::actor::Signature) {
+        let teddy = gix::actor::Signature { name: "TeDDy".into(), email: "teddy@localhost".into(), time };
         let author = match self.gix.author() {
             Some(Ok(user)) => gix::actor::Signature { name: user.name.into(), email: user.email.into(), time },
             _ => teddy.clone(),

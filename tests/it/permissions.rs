@@ -147,5 +147,7 @@ fn a_session_of_somebody_elses_repository_is_refused() {
     }
     let Some(repo) = project() else { return };
     std::os::unix::fs::lchown(repo.path().join(".git"), Some(0), Some(0)).unwrap();
-    run(&repo, &["status"]).unwrap().check(1, &["belongs to another user", "safe.directory"]);
+    let out = run(&repo, &["status"]).unwrap();
+    let top = repo.path().display().to_string();
+    out.check(1, &["belongs to another user", &format!("safe.directory {top}`")]);
 }

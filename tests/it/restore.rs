@@ -194,3 +194,12 @@ fn what_a_program_had_open_can_be_brought_later_and_undone() {
     assert_eq!((repo.read("a.txt"), repo.path().join("new.txt").exists()), ("1\ntwo\n3\n4\n5\n".to_owned(), false));
     repo.git(&["fsck", "--strict"]);
 }
+
+#[test]
+fn what_stands_in_for_an_object_does_not_come_into_the_files() {
+    let repo = three_turns();
+    let other = repo.git(&["rev-parse", "HEAD:c.txt"]);
+    repo.git(&["replace", &repo.git(&["rev-parse", "HEAD:a.txt"]), &other]);
+    repo.done(&["restore", "0", "--exact", "-y"]);
+    assert_eq!(repo.read("a.txt"), "1\n2\n3\n4\n5\n");
+}
