@@ -182,7 +182,10 @@ impl Project {
         }
         let message = "Workspace after a turn, with the user's own edits\n";
         let commit = self.repository.write_commit(&NewCommit { tree: files.to, parents: &[], message, time: &clock::now() })?;
-        anyhow::ensure!(self.keep(commit, reached)?, "`git gc` removed objects of the turn while it was recorded; nothing was changed, try again");
+        anyhow::ensure!(
+            self.keep(commit, reached)?,
+            "`git gc` removed objects of the turn while it was recorded; nothing was changed, try again"
+        );
         Ok(())
     }
 
