@@ -7,6 +7,7 @@
 use super::diagnostic::Diagnostic;
 use super::repair::{Level, Note, Repaired, repair};
 use super::{Plan, outline, parse};
+use crate::text::fence::split_lines;
 
 /// A reply as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,7 +25,7 @@ pub struct Reading {
 /// Reads a reply. Never fails: a wrong plan is a value.
 pub fn read(reply: &str) -> Reading {
     if let Some(limit) = parse::over_limit(reply) {
-        let note = Note { line: limit.line, message: limit.message.clone() };
+        let note = Note::new(limit.line, limit.message.clone());
         let repaired = Repaired { text: reply.to_owned(), level: Level::Hopeless, notes: vec![note] };
         return Reading { repaired, plan: Plan::default(), diagnostics: vec![limit], outline: None };
     }
@@ -51,11 +52,9 @@ fn is_to_be_said(repaired: &Repaired, found: &[Diagnostic]) -> bool {
 /// Returns what is in doubt as mistakes, for the model to write again.
 fn doubts(repaired: &Repaired) -> Vec<Diagnostic> {
     let hint = "write the plan again; the fence of each block must be longer than any run of its character inside";
-    let doubt = |line: usize, message: &str| Diagnostic::new(line, message).hint(hint);
-    if repaired.notes.is_empty() {
-        return vec![doubt(1, "where the code blocks end cannot be told")];
-    }
-    repaired.notes.iter().map(|note| doubt(note.line, &note.message)).collect()
+    let last = split_lines(&repaired.text).count().max(1);
+    let doubts = repaired.notes.iter().filter(|note| note.doubt || repaired.level == Level::Hopeless);
+    doubts.map(|note| Diagnostic::new(note.line.min(last), &note.message).hint(hint)).collect()
 }
 
 #[cfg(test)]

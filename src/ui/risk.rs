@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_repaired_plan_says_what_was_assumed() {
-        let notes = (1..=5).map(|line| Note { line, message: "fence closed".to_owned() }).collect();
+        let notes = (1..=5).map(|line| Note::new(line, "fence closed")).collect();
         let repaired = Repaired { text: String::new(), level: Level::Repaired, notes };
         let expected = "the plan had damaged code blocks and was repaired: line 1: fence closed; line 2: fence closed; line 3: fence closed; and 2 more";
         assert_eq!(repair(&repaired), [expected]);

@@ -1,7 +1,7 @@
 //! One step inside a block: content, an inner fence, or the block's end.
 
 use super::cost::{self, Cost};
-use super::line::{Fence, Info, Label, Section};
+use super::line::{Act, Fence, Info, Label, Section};
 use super::state::{Block, Place, State};
 use super::step::{Event, How, Move, outside, scope};
 use super::token::{Glued, Token, TokenKind};
@@ -111,7 +111,7 @@ fn keep(state: State, block: Block, fence: Fence, emit: &mut impl FnMut(Move)) {
     let tagged = matches!(fence.info, Info::Document | Info::Code);
     let Some(inner) = block.inner.filter(|_| fence.mark == block.mark) else {
         let opens = fence.mark == block.mark && (tagged || fence.info == Info::Bare);
-        let query = matches!(state.place, Place::Action(super::line::Act::Research) | Place::Tail(super::line::Act::Research));
+        let query = matches!(state.place, Place::Action(Act::Research) | Place::Tail(Act::Research));
         let price = cost::INNER + if query { cost::INNER_IN_QUERY } else { 0 } + rivalry(&block, fence);
         let odd = if fence.mark == block.mark && !opens { cost::ODD_KEPT } else { 0 };
         return emit(if opens { Move::to(state.with(block.nested(fence)), price) } else { Move::to(content, odd) });
@@ -149,6 +149,9 @@ fn rivalry(block: &Block, fence: Fence) -> Cost {
 fn look_alike(state: State, block: Block, token: &Token) -> Move {
     let (bit, price) = match (state.place, token.kind) {
         (Place::Start, _) => (0, 0),
+        // A block where none belongs is as likely a second plan as anything else.
+        (Place::Tail(Act::Create | Act::Edit | Act::Execute), TokenKind::Section(Section::Plan)) => (look::PLAN, 0),
+        (Place::Tail(Act::Create | Act::Edit | Act::Execute), TokenKind::Section(_)) => (0, 0),
         (_, TokenKind::Action(_)) => action_look(state, block),
         (_, TokenKind::Section(Section::Plan)) => plan_look(state, block),
         (Place::Head(_), TokenKind::Section(_)) => (0, cost::LOOK_SECTION_IN_SECTION),

@@ -121,6 +121,8 @@ pub(super) const WRAPPER: Cost = 5 * UNIT;
 pub(super) const WRAPPER_CODE: Cost = 40 * UNIT;
 /// The same without its closer.
 pub(super) const WRAPPER_OPEN: Cost = 20 * UNIT;
+/// A section or an action behind the fence around the whole plan: a second plan.
+pub(super) const SECOND_PLAN: Cost = 20 * UNIT;
 /// Words before the title, `#Title`, a label right below a list.
 pub(super) const TRIFLE: Cost = 5 * UNIT;
 /// A title that is passed over.

@@ -20,6 +20,8 @@ mod note;
 #[cfg(test)]
 mod outcomes;
 mod pass;
+#[cfg(test)]
+mod rules;
 mod state;
 mod step;
 #[cfg(test)]
@@ -49,6 +51,22 @@ pub struct Note {
     pub line: usize,
     /// What, as a sentence without a full stop.
     pub message: String,
+    /// Whether it is in doubt, and for the model to write again.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub doubt: bool,
+}
+
+impl Note {
+    /// Makes a note of what was mended.
+    pub fn new(line: usize, message: impl Into<String>) -> Note {
+        Note { line, message: message.into(), doubt: false }
+    }
+
+    /// Returns the same as a doubt.
+    #[must_use]
+    fn doubted(self) -> Note {
+        Note { doubt: true, ..self }
+    }
 }
 
 /// A reply after repair.
@@ -83,7 +101,7 @@ impl Repaired {
     /// Returns the same in doubt.
     fn doubted(mut self, why: Note) -> Self {
         self.level = Level::Doubtful;
-        self.notes.push(why);
+        self.notes.push(why.doubted());
         self
     }
 }
@@ -99,7 +117,7 @@ fn segment(text: &str) -> Repaired {
         let notes = contents.iter().filter_map(|content| note::hidden_action(&lines, content)).collect();
         // Two slips may cancel out: a closer that is missing, and one that is too long further down.
         let doubtful =
-            contents.iter().find(|content| check::is_closed_longer(&lines, content) && note::swallows_action(&lines[(*content).clone()]));
+            contents.iter().find(|content| check::is_closed_longer(&lines, content) && note::swallowed_action(&lines, content).is_some());
         let repaired = Repaired { text: text.to_owned(), level: Level::Clean, notes };
         return match doubtful {
             Some(content) => {

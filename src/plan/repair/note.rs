@@ -12,10 +12,10 @@ use super::{Level, Note};
 /// Returns how sure the best reading is, which changes the text or not.
 pub(super) fn level(lines: &[Line<'_>], best: &Best, spans: &[Span], changed: bool) -> Level {
     let costly = best.first.steps.iter().any(|step| step.cost >= REPAIR);
-    let swallows = |span: &Span| span.anew && swallows_action(&lines[span.content.clone()]);
     match &best.second {
         Some(second) if second.cost < best.first.cost + MARGIN => Level::Doubtful,
-        _ if spans.iter().any(swallows) => Level::Doubtful,
+        _ if best.first.steps.iter().any(|step| step.event == Event::SecondPlan) => Level::Doubtful,
+        _ if spans.iter().any(|span| swallowed_by(lines, span).is_some()) => Level::Doubtful,
         _ if !changed => Level::Clean,
         _ if costly => Level::Repaired,
         _ => Level::Refenced,
@@ -26,9 +26,13 @@ pub(super) fn level(lines: &[Line<'_>], best: &Best, spans: &[Span], changed: bo
 pub(super) fn notes(lines: &[Line<'_>], best: &Best, spans: &[Span], level: Level) -> Vec<Note> {
     let mut notes: Vec<Note> = best.first.steps.iter().filter_map(|step| step_note(lines, step.line, step.event)).collect();
     notes.extend(spans.iter().filter(|span| span.anew).map(span_note));
-    notes.extend(spans.iter().filter_map(|span| hidden_action(lines, &span.content)));
+    let hidden = |span: &Span| match swallowed_by(lines, span) {
+        Some(at) => Some(hidden_note(at, &span.content).doubted()),
+        None => hidden_action(lines, &span.content),
+    };
+    notes.extend(spans.iter().filter_map(hidden));
     if let (Level::Doubtful, Some(second)) = (level, best.second.as_ref().filter(|second| second.cost < best.first.cost + MARGIN)) {
-        notes.push(doubt(lines, &best.first, second));
+        notes.push(doubt(lines, &best.first, second).doubted());
     }
     notes.sort_by_key(|note| note.line);
     notes
@@ -36,7 +40,7 @@ pub(super) fn notes(lines: &[Line<'_>], best: &Best, spans: &[Span], level: Leve
 
 /// Returns a note on a line, given by its index.
 pub(super) fn note(at: usize, message: &str) -> Note {
-    Note { line: at + 1, message: message.to_owned() }
+    Note::new(at + 1, message)
 }
 
 /// Says what a step outside of blocks did.
@@ -47,6 +51,7 @@ fn step_note(lines: &[Line<'_>], at: usize, event: Event) -> Option<Note> {
         Event::Wrap => "took the whole plan out of its fence",
         Event::Unwrap if lines[at + 1..].iter().any(|l| l.kind != Kind::Blank) => "dropped the words behind the plan's fence",
         Event::Surplus => "dropped a fence that closes nothing",
+        Event::SecondPlan => return Some(note(at, &format!("the reply has a second plan, at line {}", at + 1)).doubted()),
         Event::Glued => "put a blank line before the label, which the list would swallow",
         _ => return None,
     };
@@ -82,15 +87,20 @@ pub(super) fn hidden_action(lines: &[Line<'_>], content: &Range<usize>) -> Optio
     hidden.map(|at| hidden_note(at, content))
 }
 
-/// Returns whether a content holds an action that is neither in a document's fence nor below an
+/// Returns the index of the action that a block's new fences hide for good.
+fn swallowed_by(lines: &[Line<'_>], span: &Span) -> Option<usize> {
+    swallowed_action(lines, &span.content).filter(|_| span.anew)
+}
+
+/// Returns the index of an action in a content that is neither in a document's fence nor below an
 /// `## Action Plan` of the content's own: with new fences around it, nobody would see it again.
-pub(super) fn swallows_action(content: &[Line<'_>]) -> bool {
+pub(super) fn swallowed_action(lines: &[Line<'_>], content: &Range<usize>) -> Option<usize> {
     let (mut open, mut planned) = (None::<super::line::Fence>, false);
-    for line in content {
-        match (line.kind, open) {
+    for at in content.clone() {
+        match (lines[at].kind, open) {
             (Kind::Section(Section::Plan), None) => planned = true,
-            (Kind::Action(_), None) if !planned => return true,
-            (Kind::Action(_), Some(outer)) if outer.info != Info::Document && !planned => return true,
+            (Kind::Action(_), None) if !planned => return Some(at),
+            (Kind::Action(_), Some(outer)) if outer.info != Info::Document && !planned => return Some(at),
             (Kind::Fence(fence), None) if fence.info != Info::Odd => open = Some(fence),
             (Kind::Fence(fence), Some(outer)) if fence.info == Info::Bare && fence.mark == outer.mark && fence.len >= outer.len => {
                 open = None
@@ -98,7 +108,7 @@ pub(super) fn swallows_action(content: &[Line<'_>]) -> bool {
             _ => {}
         }
     }
-    false
+    None
 }
 
 /// Says that a heading at a line is content.
@@ -130,6 +140,7 @@ fn doing(event: Event) -> &'static str {
         Event::Close(..) => "closes its block",
         Event::Forgotten(_) => "follows a block whose closing fence is missing",
         Event::Surplus => "is a fence too many",
+        Event::SecondPlan => "begins a second plan",
         Event::Glued | Event::Prose | Event::Broken => "belongs to nothing",
     }
 }

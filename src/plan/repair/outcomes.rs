@@ -75,7 +75,7 @@ const READ: &[Row<'_>] = &[
     ("G12", &["CREATE hello \"x\\n\" py", "19 unexpected text \"So much for that.\""]),
     ("G13", &["EXECUTE \"cat > x.md <<'EOF'\\n```py\\nx\\n```\\nEOF\\n\"", "READ second"]),
     ("G14", &["CREATE a.rs \"/// ```\\n/// let x = 1;\\n/// ```\\nfn a() {}\\n\" rust"]),
-    ("G15", &["CREATE notes.md \"begin with\\n```\\nend so\\n\" markdown", "READ second", "16 rewrote the fence, so that the fences inside cannot end its block", "20 the fences can be read in two ways: line 20 closes its block, or line 22 follows a block whose closing fence is missing"]),
+    ("G15", &["CREATE notes.md \"begin with\\n```\\nend so\\n\" markdown", "READ second", "20 the fences can be read in two ways: line 20 closes its block, or line 22 follows a block whose closing fence is missing"]),
     ("G16", &["EDIT notes.md [(\"```\\n\", \"x\\n\")]"]),
     ("G17", &["CREATE notes.md \"````sh\\nx\\n````\\nend\\n\" markdown", "READ second"]),
     ("G18", &["CREATE notes.md \"```a\\n```b\\nx\\n```\\n```\\n\" md", "READ second"]),

@@ -172,6 +172,7 @@ fn print_of(event: Event) -> Option<u64> {
         Event::Close(Scope::Content, _) => Some(6),
         Event::Forgotten(Scope::Content | Scope::Message) => Some(7),
         Event::Surplus => Some(8),
+        Event::SecondPlan => Some(9),
         Event::Open(_) | Event::Close(..) | Event::Forgotten(_) | Event::Glued | Event::Prose | Event::Broken => None,
     }
 }

@@ -39,6 +39,8 @@ pub(super) enum Event {
     Glued,
     /// Text that has no place here.
     Prose,
+    /// A second plan behind the fence around the first one.
+    SecondPlan,
     /// The grammar cannot go on here.
     Broken,
 }
@@ -145,8 +147,7 @@ fn leave(state: State) -> (Cost, bool) {
         Place::Action(Act::Read | Act::Prune) => (unlisted, false),
         Place::Action(_) => (cost::MISSING_BLOCK + unlisted, true),
         Place::Label(_) | Place::Between => (cost::MISSING_BLOCK, true),
-        Place::Done => (cost::MISSING_BLOCK, true),
-        Place::After(_) | Place::Top | Place::Tail(_) | Place::Message(_) | Place::End => (0, false),
+        Place::After(_) | Place::Top | Place::Tail(_) | Place::Message(_) | Place::Done | Place::End => (0, false),
     }
 }
 
@@ -161,8 +162,18 @@ fn move_on(state: State, next: State, event: Option<Event>) -> Move {
 fn at_action(state: State, act: Act) -> Move {
     let place = if act.is_message() { Place::Message(act) } else { Place::Action(act) };
     let early = matches!(state.place, Place::Title | Place::Head(_) | Place::After(_));
-    let next = if state.place == Place::Done { state } else { state.at(place) };
-    move_on(state, next, Some(Event::Action)).plus(if early { cost::MISSING } else { 0 })
+    if state.place == Place::Done {
+        return second_plan(state);
+    }
+    move_on(state, state.at(place), Some(Event::Action)).plus(if early { cost::MISSING } else { 0 })
+}
+
+/// Returns the step at the structure of another plan behind the fence around the whole plan; it is paid for once.
+fn second_plan(state: State) -> Move {
+    if state.prose {
+        return Move::to(state, 0);
+    }
+    Move::doing(Event::SecondPlan, State { prose: true, ..state }, cost::SECOND_PLAN)
 }
 
 /// Returns the step at a section's heading.
@@ -174,7 +185,8 @@ fn at_section(state: State, section: Section) -> Move {
         (Place::After(Section::Rationale) | Place::Head(Section::Rationale), Section::Memos | Section::Plan) => 0,
         (Place::After(Section::Memos) | Place::Head(Section::Memos), Section::Plan) => 0,
         (Place::Title | Place::After(_) | Place::Head(_), _) => cost::MISSING,
-        (Place::Message(_) | Place::Done, _) => return Move::to(state, cost::SECTION_IN_MESSAGE),
+        (Place::Message(_), _) => return Move::to(state, cost::SECTION_IN_MESSAGE),
+        (Place::Done, _) => return second_plan(state),
         _ => return prose(state, 2 * cost::PROSE),
     };
     move_on(state, next, None).plus(skipped)
@@ -215,7 +227,7 @@ fn at_title(state: State, [spaced, late]: [bool; 2], emit: &mut impl FnMut(Move)
 fn at_end(state: State) -> Move {
     let early = matches!(state.place, Place::Top | Place::Head(_) | Place::After(_) | Place::Title);
     let unclosed = if state.wrap != 0 && state.place != Place::Done { cost::WRAPPER_OPEN } else { 0 };
-    let (cost, broken) = if state.place == Place::Done { (0, false) } else { leave(state) };
+    let (cost, broken) = leave(state);
     let event = broken.then_some(Event::Broken);
     Move { state: State { wrap: 0, ..State::start().at(Place::End) }, cost, event }.plus(unclosed + if early { cost::MISSING } else { 0 })
 }
@@ -232,7 +244,6 @@ fn at_fence(state: State, fence: Fence, rule: Rule, emit: &mut impl FnMut(Move))
         _ => {
             end_wrapper(state, fence, emit);
             open(state, fence, rule, emit);
-            surplus(state, fence, emit);
         }
     }
 }
@@ -254,7 +265,7 @@ fn end_wrapper(state: State, fence: Fence, emit: &mut impl FnMut(Move)) {
     }
 }
 
-/// Passes the step in which a fence opens a block.
+/// Passes the steps in which a fence opens a block, or belongs to nothing. One that obeys the rule beyond doubt opens its block.
 fn open(state: State, fence: Fence, rule: Rule, emit: &mut impl FnMut(Move)) {
     let in_list = matches!(state.place, Place::Action(_) | Place::Message(_) | Place::Tail(Act::Research));
     if fence.indent > 3 && !(in_list && fence.indent <= 9) {
@@ -270,8 +281,12 @@ fn open(state: State, fence: Fence, rule: Rule, emit: &mut impl FnMut(Move)) {
     };
     let odd = if fence.info == Info::Odd { cost::STRAY_AFTER_PROSE } else { 0 };
     let opened = Move::doing(Event::Open(scope(state)), state.opened(fence), price + odd);
-    emit(opened);
-    if rule != Rule::Broken && opened.cost == 0 && !matches!(state.place, Place::Message(_)) {
+    let rule = if opened.cost == 0 && !matches!(state.place, Place::Message(_)) { rule } else { Rule::Broken };
+    if rule != Rule::Plain {
+        emit(opened);
+        surplus(state, fence, emit);
+    }
+    if rule != Rule::Broken {
         emit(opened.by_rule(rule));
     }
 }

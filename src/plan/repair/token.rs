@@ -21,7 +21,9 @@ pub(super) struct Token {
 pub(super) enum Rule {
     /// It would not, or this is no fence.
     Broken,
-    /// It would.
+    /// It would, and nothing that the grammar knows would be its content.
+    Plain,
+    /// It would, and a section's heading or a label would be its content.
     Kept,
     /// It would, and an action's heading would be its content.
     KeptOverAction,
@@ -131,11 +133,12 @@ impl Token {
 /// Judges every fence: from the last one on, each looks for the next one of its kind that is as long.
 fn judge(tokens: &mut [Token]) {
     let mut waiting: [Vec<(u16, usize)>; 2] = [Vec::new(), Vec::new()];
-    let mut actions = 0;
-    let mut seen = vec![0u32; tokens.len()];
+    let (mut actions, mut structure) = (0, 0);
+    let mut seen = vec![(0u32, 0u32); tokens.len()];
     for at in (0..tokens.len()).rev() {
         actions += u32::from(matches!(tokens[at].kind, TokenKind::Action(_)));
-        seen[at] = actions;
+        structure += u32::from(tokens[at].is_structure());
+        seen[at] = (actions, structure);
         let TokenKind::Fence(fence) = tokens[at].kind else { continue };
         let same = &mut waiting[usize::from(fence.mark == b'~')];
         while same.last().is_some_and(|&(len, _)| len < fence.len) {
@@ -144,7 +147,11 @@ fn judge(tokens: &mut [Token]) {
         if let Some(&(_, closer)) = same.last()
             && closes_by_rule(&tokens[closer..], fence)
         {
-            tokens[at].rule = if seen[at] > seen[closer] { Rule::KeptOverAction } else { Rule::Kept };
+            tokens[at].rule = match () {
+                () if seen[at].0 > seen[closer].0 => Rule::KeptOverAction,
+                () if seen[at].1 > seen[closer].1 => Rule::Kept,
+                () => Rule::Plain,
+            };
         }
         same.push((fence.len, at));
     }

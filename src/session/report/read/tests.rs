@@ -73,7 +73,7 @@ fn written(turn: &Turn) -> String {
         memos: &turn.memos,
         proposed_memos: &turn.proposed,
         modifications: &[(0, turn.words.clone())],
-        repairs: &[Note { line: 1, message: turn.words.clone() }],
+        repairs: &[Note::new(1, turn.words.clone())],
         diagnostics: if turn.outcomes.is_empty() { &wrong } else { &[] },
         outline: Some(&turn.words),
         overlaps: std::slice::from_ref(&turn.words),
