@@ -123,7 +123,20 @@ pub(super) fn read(text: &str) -> Vec<Line<'_>> {
     let line = |l| (l, read(l));
     let mut lines = Vec::with_capacity(text.len() / 32 + 1);
     lines.extend(fence::split_lines(text).map(line).map(|(l, kind)| Line { text: l.text, ending: l.ending, kind }));
+    let thoughts = thoughts(&lines);
+    lines[..thoughts].iter_mut().for_each(|line| line.kind = Kind::Text);
     lines
+}
+
+/// Returns how many lines at the start of a reply the model thought aloud, in `<think>` tags.
+fn thoughts(lines: &[Line<'_>]) -> usize {
+    let Some(first) = lines.iter().find(|line| line.kind != Kind::Blank) else { return 0 };
+    let close = match first.text.trim_start() {
+        text if text.starts_with("<think>") => "</think>",
+        text if text.starts_with("<thinking>") => "</thinking>",
+        _ => return 0,
+    };
+    lines.iter().position(|line| line.text.contains(close)).map_or(0, |last| last + 1)
 }
 
 /// Reads one line.

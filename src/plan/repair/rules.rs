@@ -17,6 +17,19 @@ fn rp4_every_later_spelling_of_an_edit_is_structure() {
 }
 
 #[test]
+fn rp3_what_a_model_thought_aloud_is_words_before_the_title() {
+    let plan = "{head}{execute}```sh\nmake\n```\n";
+    for tag in ["think", "thinking"] {
+        let thoughts = format!("\n<{tag}>\nSay:\n# T\n```\n## Action Plan\n{{read}}\n</{tag}>\n\n");
+        check(tag, &format!("{thoughts}{plan}"), Refenced, plan);
+    }
+    let open = format!("<think>\n{plan}");
+    check("a tag that is never closed", &open, Refenced, plan);
+    let later = format!("Well.\n<think>\n{plan}</think>\n");
+    assert!(repair(&expand(&later)).text.ends_with("</think>\n"), "a tag further down is text");
+}
+
+#[test]
 fn rp4_every_later_spelling_of_an_action_ends_a_block() {
     for heading in ["### `RETURN`", "### RETURN", "### `PROMPT`", "### CHAT WITH USER", "### `READ**`", "### READ", "### **PRUNE**"] {
         let plan = |closer: &str| format!("{{head}}{{create}}```md\nx\n{closer}\n{heading}\n- **Resource:** [a](/a)\n");
