@@ -9,7 +9,7 @@ use crate::plan::Field;
 use crate::plan::diagnostic::{Diagnostic, quote};
 use crate::text::link;
 use crate::text::path::{PathError, RepoPath};
-use crate::text::resource::Resource;
+use crate::text::resource::{Resource, is_url};
 
 impl Body<'_> {
     /// Returns a field by the format's key.
@@ -28,7 +28,7 @@ impl Body<'_> {
             self.wrong(self.line, format!("{} has no `File Path`", self.row.name), "add `- **File Path:** [src/a.rs](/src/a.rs)`");
             return None;
         };
-        self.name(&field, RepoPath::parse)
+        self.name(&field, path)
     }
 
     /// Reads the one resource of `Resource`, or of `File Path`.
@@ -60,7 +60,7 @@ impl Body<'_> {
     }
 
     /// Reads a field that names one thing.
-    pub fn name<T>(&mut self, field: &Field, parse: fn(&str) -> Result<T, PathError>) -> Option<T> {
+    pub fn name<T, E: std::fmt::Display>(&mut self, field: &Field, parse: fn(&str) -> Result<T, E>) -> Option<T> {
         let name = link::read(&field.value).map_err(|e| e.to_string());
         let parsed = name.and_then(|name| parse(&name).map_err(|e| e.to_string()));
         let parsed = parsed.map_err(|message| self.bad_name(field.line, &field.value, &message)).ok();
@@ -173,6 +173,11 @@ impl Body<'_> {
         let target = self.field("File Path").or_else(|| self.field("Resource")).map(|f| quote(&f.value)).unwrap_or_default();
         format!("{} {target}", self.row.name).trim_end().to_owned()
     }
+}
+
+/// Reads a name as a file of the project.
+fn path(name: &str) -> Result<RepoPath, String> {
+    if is_url(name) { Err("an address is no file of the project".to_owned()) } else { RepoPath::parse(name).map_err(|e| e.to_string()) }
 }
 
 /// Reads a name as a resource of a plan: unlike a context list, it has no leading `/`.

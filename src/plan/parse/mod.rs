@@ -30,6 +30,8 @@ pub const MAX_PLAN: usize = 16 << 20;
 pub const MAX_ACTIONS: usize = 2000;
 /// The most mistakes that are said one by one.
 pub const MAX_MISTAKES: usize = 200;
+/// What is said of an action that stands above or behind the action plan.
+const OUTSIDE: &str = " stands outside of the action plan";
 
 /// Reads a plan.
 pub fn parse(text: &str) -> (Plan, Vec<Diagnostic>) {
@@ -49,7 +51,8 @@ pub fn parse(text: &str) -> (Plan, Vec<Diagnostic>) {
     if let Some(wrong) = limit.or(limit::actions(actions)) {
         return (plan, vec![wrong]);
     }
-    let mut reader = Reader { lines: &lines, blocks: &document.blocks, found: Vec::new(), labels: Vec::new(), section: None };
+    let mut reader =
+        Reader { lines: &lines, blocks: &document.blocks, found: Vec::new(), missing: Vec::new(), labels: Vec::new(), section: None };
     for region in &regions {
         reader.region(region, &mut plan);
     }
@@ -85,6 +88,8 @@ struct Reader<'a> {
     blocks: &'a [Block],
     /// The mistakes so far.
     found: Vec<Diagnostic>,
+    /// The parts that the plan as a whole lacks.
+    missing: Vec<Diagnostic>,
     /// What the actions are called, with the lines that they take.
     labels: Vec<(std::ops::Range<usize>, String)>,
     /// The section that is open.
@@ -120,7 +125,7 @@ impl Reader<'_> {
     /// Reads an action.
     fn action(&mut self, name: &'static str, region: &Region, plan: &mut Plan) {
         if self.section != Some(Section::ActionPlan) {
-            self.wrong(region.line, format!("{name} stands outside of the action plan"), "put all actions below `## Action Plan`");
+            self.wrong(region.line, format!("{name}{OUTSIDE}"), "put all actions below `## Action Plan`");
         }
         let row = ROWS.iter().find(|row| row.name == name).expect("borders carry names of the table");
         let blocks = &self.blocks[region.blocks.clone()];
@@ -134,7 +139,7 @@ impl Reader<'_> {
 
     /// Says that a heading is none of the format's.
     fn unknown(&mut self, region: &Region) {
-        let text = quote(heading::bare(&region.text));
+        let text = quote(&heading::bare(&region.text).replace('`', ""));
         let known = heading::action(&region.text);
         match (known, self.section) {
             (Some(name), _) => {
@@ -142,7 +147,11 @@ impl Reader<'_> {
                 self.wrong(region.line, format!("{name} is a level {} heading; actions are level 3", region.level), hint);
             }
             (None, Some(Section::ActionPlan)) if region.level == 3 => {
-                self.wrong(region.line, format!("unknown action `{text}`"), format!("the actions are {}", heading::allowed()));
+                let hint = match text.split([' ', ':']).next().and_then(heading::action) {
+                    Some(name) => format!("write ### `{name}` alone; the rest belongs below it"),
+                    None => format!("the actions are {}", heading::allowed()),
+                };
+                self.wrong(region.line, format!("unknown action `{text}`"), hint);
                 self.labels.push((region.line..region.end, text));
             }
             _ => {
@@ -179,19 +188,30 @@ impl Reader<'_> {
         let has = |border: Border| regions.iter().any(|r| r.border == Some(border));
         if !has(Border::Title) {
             self.found.retain(|wrong| !wrong.message.ends_with("stands before the title"));
-            self.wrong(1, "the plan has no level 1 heading", "start the plan with `# Title`");
+            self.lacks(1, "the plan has no level 1 heading", "start the plan with `# Title`");
         }
         let plan_line = regions.iter().find(|r| r.border == Some(Border::Section(Section::ActionPlan))).map(|r| r.line);
         if !has(Border::Section(Section::Rationale)) {
             let hint = "add `## Rationale` with one code block before `## Action Plan`";
-            self.wrong(plan_line.unwrap_or(1), "the plan has no `## Rationale`", hint);
+            self.lacks(plan_line.unwrap_or(1), "the plan has no `## Rationale`", hint);
         }
-        let actions = regions.iter().any(|r| matches!(r.border, Some(Border::Action(_) | Border::Unknown)));
-        match plan_line {
-            None => self.wrong(self.lines.len(), "the plan has no `## Action Plan`", "add `## Action Plan` and at least one action"),
-            Some(line) if !actions => self.wrong(line, "the action plan is empty", "add at least one action, as ### `READ`"),
-            Some(_) => {}
+        let known = regions.iter().find(|r| matches!(r.border, Some(Border::Action(_))));
+        let actions = known.is_some() || has(Border::Unknown);
+        let none = "the plan has no `## Action Plan`";
+        match (plan_line, known) {
+            (None, Some(first)) => {
+                self.found.retain(|wrong| !wrong.message.ends_with(OUTSIDE));
+                self.lacks(first.line, none, "write it above the first action");
+            }
+            (None, None) => self.lacks(self.lines.len(), none, "add `## Action Plan` and at least one action"),
+            (Some(line), _) if !actions => self.lacks(line, "the action plan is empty", "add at least one action, as ### `READ`"),
+            (Some(_), _) => {}
         }
+    }
+
+    /// Notes that the plan as a whole lacks a part.
+    fn lacks(&mut self, line: usize, what: &str, hint: &str) {
+        self.missing.push(Diagnostic::new(line, what).hint(hint));
     }
 
     /// Notes a mistake.
@@ -202,15 +222,16 @@ impl Reader<'_> {
     /// Returns the mistakes by line, each with its action.
     fn finish(self) -> Vec<Diagnostic> {
         let mut found = self.found;
+        for wrong in &mut found {
+            let label = self.labels.iter().find(|(lines, _)| lines.contains(&wrong.line));
+            wrong.action = label.map(|(_, label)| label.clone()).unwrap_or_default();
+        }
+        found.extend(self.missing);
         found.sort_by_key(|wrong| wrong.line);
         let more = found.len().saturating_sub(MAX_MISTAKES);
         if let Some(cut) = found.get(MAX_MISTAKES).map(|wrong| wrong.line) {
             found.truncate(MAX_MISTAKES);
             found.push(Diagnostic::new(cut, format!("there are {more} more mistakes from here on")));
-        }
-        for wrong in &mut found {
-            let label = self.labels.iter().find(|(lines, _)| lines.contains(&wrong.line));
-            wrong.action = label.map(|(_, label)| label.clone()).unwrap_or_default();
         }
         found
     }

@@ -34,7 +34,7 @@ fn p10_a_name_that_deceives_or_leaves_the_project_is_refused() {
     one("a\u{202e}b", "the path has the character U+202E, which is not allowed in a path: \"a\\u{202e}b\"");
     one("[a](/a), [b](/b)", "there is more than one link: \"[a](/a), [b](/b)\"");
     one("[a][b]\n\n[b]: /etc/passwd", "the link is not of the form `[path](/path)`: \"[a][b]\"");
-    one("https://example.com", "the path has an empty or `.` component: \"https://example.com\"");
+    one("https://example.com", "an address is no file of the project: \"https://example.com\"");
 }
 
 #[test]

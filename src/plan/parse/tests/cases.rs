@@ -121,7 +121,7 @@ fn every_case_of_whole_plans_is_read_as_it_is_meant() {
 
 #[test]
 fn pp3_and_pp4_the_outline_marks_what_is_wrong() {
-    let outline = |text: &str| crate::plan::outline(text);
+    let outline = |text: &str| reading::read(text).outline.unwrap_or_default();
     assert!(outline("# T\n- a: b\n\n## Action Plan\n").contains("[✗] [002] line 4: Heading (level 2): \"Action Plan\""));
     assert!(outline(PLANS[4].1).contains("[✗] [004] line 10: Heading (level 3): \"`DANCE`\""), "{}", outline(PLANS[4].1));
 }

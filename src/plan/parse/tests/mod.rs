@@ -63,6 +63,20 @@ fn p1_sections_stand_once_and_in_order() {
         "# T\n## Rationale\n```\nr\n```\n### READ\n- Resource: a\n## Action Plan\n### READ\n- Resource: a\n",
         &["6 READ stands outside of the action plan"],
     );
+    check_plan(
+        "# T\n## Rationale\n```\nr\n```\n### READ\n- Resource: a\n### READ\n- Resource: b\n",
+        &["6 the plan has no `## Action Plan`"],
+    );
+}
+
+#[test]
+fn p1_what_the_whole_plan_lacks_is_no_action_s_mistake() {
+    let (_, wrong) = parse("### READ\n- Resource: a\n");
+    let said: Vec<String> = wrong.iter().map(|w| format!("{} [{}] {}", w.line, w.action, w.message)).collect();
+    assert_eq!(
+        said,
+        ["1 [] the plan has no level 1 heading", "1 [] the plan has no `## Rationale`", "1 [] the plan has no `## Action Plan`"]
+    );
 }
 
 #[test]
@@ -139,4 +153,8 @@ fn p3_unknown_headings_and_words_between_actions_are_wrong() {
     let (_, wrong) = parse(&format!("{HEAD}### SYNTHESIS\n"));
     let allowed = "the actions are `CREATE`, `READ`, `EDIT`, `EXECUTE`, `RESEARCH`, `CHAT_WITH_USER`, `INVOKE`, `CONCLUDE`, `PRUNE`";
     assert_eq!(wrong[0].hint.as_deref(), Some(allowed));
+    for heading in ["### `CREATE` src/a.rs", "### CREATE: src/a.rs"] {
+        let (_, wrong) = parse(&format!("{HEAD}{heading}\n"));
+        assert_eq!(wrong[0].hint.as_deref(), Some("write ### `CREATE` alone; the rest belongs below it"), "{}", wrong[0].message);
+    }
 }
