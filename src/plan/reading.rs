@@ -35,7 +35,7 @@ pub fn read(reply: &str) -> Reading {
         diagnostics.extend(doubts(&repaired));
         diagnostics.sort_by_key(|wrong| wrong.line);
     }
-    let outline = (!diagnostics.is_empty()).then(|| outline(&repaired.text));
+    let outline = (!diagnostics.is_empty()).then(|| outline(&repaired.text, &diagnostics));
     Reading { repaired, plan, diagnostics, outline }
 }
 

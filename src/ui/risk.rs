@@ -42,7 +42,8 @@ pub fn of_action(action: &Action, step: &Step) -> Vec<String> {
         found.push(format!("{target} is in no context list: the model has not been shown it"));
     }
     if step.provisional {
-        found.push(format!("{target} may be changed by a command before: its {} is checked again when it runs", action.kind.name()));
+        let name = action.kind.name();
+        found.push(format!("{name} {target} rests on what a command before it does; it is checked again when it runs"));
     }
     found.extend(overwritten(action, step));
     found.extend(later::reason(action).map(|when| format!("{target} executes later: {when}")));

@@ -7,10 +7,10 @@ use crate::host::file::{Kind, Mode, Root, reason};
 use crate::plan::action::create::Create;
 use crate::plan::action::edit::Edit;
 use crate::plan::validate::edit::readable;
-use crate::text::diff;
 use crate::text::edit::{Case, MatchError, Place, apply, explain};
 use crate::text::path::RepoPath;
 use crate::text::visible::visible;
+use crate::text::{counted, diff};
 
 /// The largest file that an EDIT changes, in bytes.
 const MAX_EDIT: u64 = 256 << 20;
@@ -25,7 +25,7 @@ pub(super) fn create(root: &Root, create: &Create) -> Outcome {
         let size = match there.map(|entry| (entry.kind, entry.size)) {
             None => {
                 root.create_new(path, bytes, Mode::Plain).map_err(|e| reason(&e))?;
-                return Ok(format!("created, {}", lines(create.content.lines().count())));
+                return Ok(format!("created, {}", counted(create.content.lines().count(), "line")));
             }
             Some((Kind::File(_), size)) => size,
             Some(_) => return Err(format!("`{}` exists already and is no file", visible(create.path.as_str()))),
@@ -35,7 +35,7 @@ pub(super) fn create(root: &Root, create: &Create) -> Outcome {
         }
         root.replace(path, bytes).map_err(|e| reason(&e))?;
         let verb = if size == 0 { "filled the empty file" } else { "replaced as a whole" };
-        Ok(format!("{verb}, {}", lines(create.content.lines().count())))
+        Ok(format!("{verb}, {}", counted(create.content.lines().count(), "line")))
     };
     match written() {
         Ok(detail) => Outcome { written: vec![create.path.clone()], ..Outcome::of(Ending::Success, detail) },
@@ -53,8 +53,8 @@ pub(super) fn edit(root: &Root, edit: &Edit) -> Outcome {
         let (after, places) = replace(edit, &before)?;
         root.replace(path, after.as_bytes()).map_err(|e| reason(&e))?;
         let counts = diff::counts(&before, &after);
-        let replaced = if places.len() == 1 { "1 place".to_owned() } else { format!("{} places", places.len()) };
-        Ok((format!("changed {replaced}: {} added, {} removed", lines(counts.added), counts.removed), places))
+        let (replaced, added) = (counted(places.len(), "place"), counted(counts.added, "line"));
+        Ok((format!("changed {replaced}: {added} added, {} removed", counts.removed), places))
     };
     match changed() {
         Ok((detail, places)) => Outcome { places, written: vec![edit.path.clone()], ..Outcome::of(Ending::Success, detail) },
@@ -93,9 +93,4 @@ fn no_repository_above(root: &Root, path: &RepoPath) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-/// Returns a number of lines, in words.
-fn lines(count: usize) -> String {
-    if count == 1 { "1 line".to_owned() } else { format!("{count} lines") }
 }

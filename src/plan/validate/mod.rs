@@ -191,7 +191,7 @@ impl<'a> Judge<'a> {
         match &action.kind {
             Kind::Create(create) => create::check(self, action, create),
             Kind::Edit(edit) => edit::check(self, action, edit),
-            Kind::Read(read) => resource::check_read(self, action, &read.resource),
+            Kind::Read(read) => resource::check_there(self, action, &read.resource),
             Kind::Prune(prune) => {
                 resource::check_prune(self, action, &prune.resource);
                 Ok(())

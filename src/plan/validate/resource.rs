@@ -10,12 +10,7 @@ use crate::text::visible::visible;
 /// What is said where nothing is named like what is missing.
 const UNKNOWN: &str = "the structure of the project in the input lists what there is";
 
-/// Judges a READ. Whether a page can be fetched shows when it is.
-pub(super) fn check_read(judge: &mut Judge<'_>, action: &Action, resource: &Resource) -> anyhow::Result<()> {
-    check_there(judge, action, resource)
-}
-
-/// Judges that a resource is there.
+/// Judges that a resource is there. Whether a page can be fetched shows when it is.
 pub(super) fn check_there(judge: &mut Judge<'_>, action: &Action, resource: &Resource) -> anyhow::Result<()> {
     match resource {
         Resource::Url(_) => {}

@@ -119,11 +119,11 @@ impl<'a> World<'a> {
 
     /// Returns the text files that the plan or the context names, as in the snapshot.
     pub fn others(&self, plan: &Plan) -> anyhow::Result<&[(String, String)]> {
-        if self.others.get().is_none() {
-            let found = self.collect_others(plan)?;
-            return Ok(self.others.get_or_init(|| found));
+        if let Some(others) = self.others.get() {
+            return Ok(others);
         }
-        Ok(self.others.get().map_or(&[], |others| others))
+        let found = self.collect_others(plan)?;
+        Ok(self.others.get_or_init(|| found))
     }
 
     /// Reads those files, as many as the limits allow.

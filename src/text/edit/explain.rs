@@ -112,6 +112,7 @@ fn absent(case: &Case<'_>) -> Explanation {
         hint = "write the lines into FIND as they stand in the file, with nothing added";
     } else if case.text.is_empty() {
         lines.push("the file is empty".to_owned());
+        hint = "an empty file gets its content from CREATE";
     } else {
         let nowhere = there.is_none().then(|| vec!["no place in the file is like it".to_owned()]);
         lines.extend(nearest(case).or(nowhere).unwrap_or_default());
