@@ -47,14 +47,23 @@ fn fields_follow(lines: &Lines<'_>, blocks: &[Block], index: usize) -> bool {
 /// Returns whether a line reads as the heading of an action or a section to a person, wherever it stands and
 /// however it is indented; also where a blank behind the marks is missing.
 pub fn looks_like_border(line: &str) -> bool {
-    let text = line.trim_matches([' ', '\t', '\u{a0}', '\r', '\n']);
-    let level = text.len() - text.trim_start_matches('#').len();
-    let words = markdown::heading_text(text);
+    let (level, text) = marks(line);
     match level {
-        2 => text[2..].starts_with([' ', '\t', '\u{a0}']) && heading::section(words).is_some(),
-        3 => heading::action(words).is_some(),
-        _ => false,
+        2 => text[2..].starts_with([' ', '\t', '\u{a0}']) && heading::section(markdown::heading_text(text)).is_some(),
+        _ => looks_like_action(line),
     }
+}
+
+/// Returns whether a line reads as the heading of an action to a person, as [`looks_like_border`] does.
+pub fn looks_like_action(line: &str) -> bool {
+    let (level, text) = marks(line);
+    level == 3 && heading::action(markdown::heading_text(text)).is_some()
+}
+
+/// Returns how many marks of a heading a line has, and the line without blanks around.
+fn marks(line: &str) -> (usize, &str) {
+    let text = line.trim_matches([' ', '\t', '\u{a0}', '\r', '\n']);
+    (text.len() - text.trim_start_matches('#').len(), text)
 }
 
 /// Returns the lines, from 1, that look like a border, but are none: Markdown reads them as part of something else

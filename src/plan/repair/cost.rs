@@ -32,7 +32,7 @@ pub(super) const INNER_ASKEW: Cost = 3 * UNIT;
 /// A fence with a language inside an inner fence of the same length.
 pub(super) const NESTED: Cost = 10 * UNIT;
 /// The same, taken as text of an inner fence without a language: in a document, in code.
-pub(super) const TAGGED_IN_BARE: [Cost; 2] = [15 * UNIT, 30 * UNIT];
+pub(super) const TAGGED_IN_BARE: [Cost; 2] = [25 * UNIT, 30 * UNIT];
 
 /// A closer that is longer than its opener.
 pub(super) const LONGER: Cost = 10 * UNIT;

@@ -8,6 +8,7 @@ use super::line::{Info, Kind, Line, Section};
 use super::pass::{Best, Reading};
 use super::step::{Event, How};
 use super::{Level, Note};
+use crate::plan::action::border::looks_like_action;
 
 /// Returns how sure the best reading is, which changes the text or not.
 pub(super) fn level(lines: &[Line<'_>], best: &Best, spans: &[Span], changed: bool) -> Level {
@@ -96,11 +97,12 @@ fn swallowed_by(lines: &[Line<'_>], span: &Span) -> Option<usize> {
 /// `## Action Plan` of the content's own: with new fences around it, nobody would see it again.
 pub(super) fn swallowed_action(lines: &[Line<'_>], content: &Range<usize>) -> Option<usize> {
     let (mut open, mut planned) = (None::<super::line::Fence>, false);
+    let is_action = |line: &Line<'_>| matches!(line.kind, Kind::Action(_)) || looks_like_action(line.text);
     for at in content.clone() {
         match (lines[at].kind, open) {
             (Kind::Section(Section::Plan), None) => planned = true,
-            (Kind::Action(_), None) if !planned => return Some(at),
-            (Kind::Action(_), Some(outer)) if outer.info != Info::Document && !planned => return Some(at),
+            (_, None) if !planned && is_action(&lines[at]) => return Some(at),
+            (_, Some(outer)) if outer.info != Info::Document && !planned && is_action(&lines[at]) => return Some(at),
             (Kind::Fence(fence), None) if fence.info != Info::Odd => open = Some(fence),
             (Kind::Fence(fence), Some(outer)) if fence.info == Info::Bare && fence.mark == outer.mark && fence.len >= outer.len => {
                 open = None

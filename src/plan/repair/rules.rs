@@ -71,6 +71,16 @@ fn rp9_a_content_that_hides_an_action_is_told() {
 }
 
 #[test]
+fn rp9_a_heading_that_only_looks_like_one_is_not_hidden_either() {
+    let pair = "`FIND:`\n```\none\n```\n`REPLACE:`\n```\n1\n```\n";
+    for heading in ["    ### `EDIT`", "\t### EDIT", "###`EDIT`", "### `edit`"] {
+        let reply = format!("{{head}}{{create}}```\n# N\n```sh\nls\n```\nend\n```\n\n{heading}\n- **File Path:** [a](/a)\n\n{pair}{pair}");
+        let found = repair(&expand(&reply));
+        assert_eq!(found.level, Doubtful, "{heading}: {:?}", found.notes);
+    }
+}
+
+#[test]
 fn rp5_among_equals_the_reading_with_fewer_inner_fences_wins() {
     // A pair of fences or none: CommonMark's reading has none.
     let queries = "{head}{research}```text\nq1\n```\n```text\nq2\n```\n";
