@@ -4,6 +4,8 @@ use crate::text::visible::visible;
 
 /// How much of the plan's own text a message repeats, in characters.
 pub const MAX_QUOTE: usize = 60;
+/// The most mistakes that are said one by one.
+pub const MAX_MISTAKES: usize = 200;
 
 /// A mistake.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -30,6 +32,17 @@ impl Diagnostic {
         self.hint = Some(hint.into());
         self
     }
+}
+
+/// Returns mistakes by line; of more than [`MAX_MISTAKES`] the rest is counted (P22).
+pub fn in_order(mut found: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    found.sort_by_key(|wrong| wrong.line);
+    let more = found.len().saturating_sub(MAX_MISTAKES);
+    if let Some(cut) = found.get(MAX_MISTAKES).map(|wrong| wrong.line) {
+        found.truncate(MAX_MISTAKES);
+        found.push(Diagnostic::new(cut, format!("there are {more} more mistakes from here on")));
+    }
+    found
 }
 
 /// Returns a piece of the plan for use in a message: one line, every character visible, cut at

@@ -18,7 +18,7 @@ use super::action::body::Body;
 use super::action::border::Border;
 use super::action::heading::{self, Section};
 use super::action::{Action, ROWS};
-use super::diagnostic::{Diagnostic, quote};
+use super::diagnostic::{Diagnostic, in_order, quote};
 use crate::text::lines::Lines;
 use crate::text::markdown::{self, Block, Node};
 pub use limit::over_limit;
@@ -28,8 +28,6 @@ use region::Region;
 pub const MAX_PLAN: usize = 16 << 20;
 /// The most actions of a plan (P22).
 pub const MAX_ACTIONS: usize = 2000;
-/// The most mistakes that are said one by one.
-pub const MAX_MISTAKES: usize = 200;
 /// What is said of an action that stands above or behind the action plan.
 const OUTSIDE: &str = " stands outside of the action plan";
 
@@ -227,13 +225,7 @@ impl Reader<'_> {
             wrong.action = label.map(|(_, label)| label.clone()).unwrap_or_default();
         }
         found.extend(self.missing);
-        found.sort_by_key(|wrong| wrong.line);
-        let more = found.len().saturating_sub(MAX_MISTAKES);
-        if let Some(cut) = found.get(MAX_MISTAKES).map(|wrong| wrong.line) {
-            found.truncate(MAX_MISTAKES);
-            found.push(Diagnostic::new(cut, format!("there are {more} more mistakes from here on")));
-        }
-        found
+        in_order(found)
     }
 }
 

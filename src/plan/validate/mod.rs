@@ -24,7 +24,7 @@ use std::collections::BTreeSet;
 
 use super::Plan;
 use super::action::{Action, Kind};
-use super::diagnostic::Diagnostic;
+use super::diagnostic::{Diagnostic, in_order};
 use crate::text::edit::Place;
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
@@ -119,16 +119,8 @@ impl Simulation {
 /// # Errors
 /// Where the snapshot cannot be read. A wrong plan is no error: its mistakes are in the result.
 pub fn validate(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<Simulation> {
-    let mut judge = Judge { plan, world: World::new(facts, plan)?, simulation: Simulation::default() };
-    memo::check(&mut judge);
-    for action in &plan.actions {
-        judge.simulation.steps.push(Step { provisional: judge.world.shaken && touches_files(action), ..Step::default() });
-        judge.action(action)?;
-    }
-    hand_over::check_order(&mut judge);
-    let mut simulation = judge.simulation;
-    simulation.diagnostics.sort_by_key(|d| d.line);
-    Ok(simulation)
+    let simulation = simulate(plan, facts)?;
+    Ok(Simulation { diagnostics: in_order(simulation.diagnostics), ..simulation })
 }
 
 /// Runs a plan in the mind that no parser has read in this shape, because a person changed it.
@@ -136,10 +128,21 @@ pub fn validate(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<Simulation> {
 /// # Errors
 /// As for [`validate`].
 pub fn validate_changed(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<Simulation> {
-    let mut simulation = validate(plan, facts)?;
+    let mut simulation = simulate(plan, facts)?;
     nul::check(plan, &mut simulation);
-    simulation.diagnostics.sort_by_key(|d| d.line);
-    Ok(simulation)
+    Ok(Simulation { diagnostics: in_order(simulation.diagnostics), ..simulation })
+}
+
+/// Runs a plan in the mind.
+fn simulate(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<Simulation> {
+    let mut judge = Judge { plan, world: World::new(facts, plan)?, simulation: Simulation::default() };
+    memo::check(&mut judge);
+    for action in &plan.actions {
+        judge.simulation.steps.push(Step { provisional: judge.world.shaken && touches_files(action), ..Step::default() });
+        judge.action(action)?;
+    }
+    hand_over::check_order(&mut judge);
+    Ok(judge.simulation)
 }
 
 /// Returns whether an EXECUTE could change what an action meets.

@@ -95,7 +95,7 @@ fn p22_a_flood_of_mistakes_is_cut_and_costs_no_time() {
     for piece in pieces {
         for head in [EDIT.to_owned(), "### EXECUTE\n- env:\n".to_owned(), "### INVOKE\n- Handoff Resources:\n".to_owned()] {
             let (_, wrong) = parse(&format!("{HEAD}{head}{}", piece.repeat(2_000)));
-            assert!(wrong.len() <= MAX_MISTAKES + 1, "{}", wrong.len());
+            assert!(wrong.len() <= crate::plan::diagnostic::MAX_MISTAKES + 1, "{}", wrong.len());
         }
     }
     assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());

@@ -102,6 +102,12 @@ fn v15_a_long_find_in_a_long_file_is_explained_at_once() {
 }
 
 #[test]
+fn p22_a_flood_of_mistakes_is_counted() {
+    let said = judged("### READ\n- Resource: src\n", &"[+] m\n".repeat(1000), &snapshot());
+    assert_eq!((said.len(), said.last().map(String::as_str)), (201, Some(": there are 799 more mistakes from here on (-)")));
+}
+
+#[test]
 fn v38_a_sign_in_the_rationale_is_no_status() {
     let plan = reading::read(
         "# T\n- **Status:** Green 🟢\n\n## Rationale\n```\n🟡 was the last\n```\n\n## Action Plan\n\n### READ\n- Resource: a\n",
