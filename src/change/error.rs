@@ -2,6 +2,7 @@
 
 use super::id::ChangeId;
 use super::phase::{Illegal, Phase};
+use crate::text::counted;
 
 /// Why a workflow does not go on.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -34,7 +35,7 @@ pub enum ChangeError {
         phase: Phase,
     },
     /// A document is missing or wrong.
-    #[error("the documents of `{id}` have {count} mistakes")]
+    #[error("the documents of `{id}` have {}", counted(*count, "mistake"))]
     Invalid {
         /// The change.
         id: ChangeId,
@@ -42,7 +43,7 @@ pub enum ChangeError {
         count: usize,
     },
     /// Tasks are left.
-    #[error("the change `{id}` has {open} open tasks")]
+    #[error("the change `{id}` has {}", counted(*open, "open task"))]
     OpenTasks {
         /// The change.
         id: ChangeId,

@@ -25,17 +25,20 @@ pub(super) struct Args {
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
     let sides = trees(&project, &args)?;
-    show(app, &project, sides)?;
+    show(app, &project, sides, |_| true)?;
     Ok(exit::DONE.into())
 }
 
-/// Prints the difference of two trees.
-pub(super) fn show(app: &App, project: &Project, (old, new): (TreeId, TreeId)) -> anyhow::Result<()> {
+/// Prints the difference of two trees, of those paths that are wanted.
+pub(super) fn show(app: &App, project: &Project, (old, new): (TreeId, TreeId), wanted: fn(&str) -> bool) -> anyhow::Result<()> {
     let mut text = String::new();
     let mut rows = Vec::new();
     for change in project.repository.changes(old, new)? {
-        let (before, after) = (content(project, change.old.as_ref())?, content(project, change.new.as_ref())?);
         let path = lossy(&change.path);
+        if !wanted(&path) {
+            continue;
+        }
+        let (before, after) = (content(project, change.old.as_ref())?, content(project, change.new.as_ref())?);
         if app.global.json {
             let word = match (&change.old, &change.new) {
                 (None, _) => "added",

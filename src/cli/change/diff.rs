@@ -7,6 +7,7 @@ use anyhow::Context as _;
 use super::super::app::App;
 use super::super::{diff, exit};
 use super::log::step;
+use crate::change::document::Documents;
 use crate::change::id::ChangeId;
 
 /// Show what a change did to the code, or what differs between two steps of its documents
@@ -38,6 +39,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             (old, new.unwrap_or(change.tree))
         }
     };
-    diff::show(app, &project, sides)?;
+    let wanted = if args.from.is_some() { Documents::is_one } else { |_: &str| true };
+    diff::show(app, &project, sides, wanted)?;
     Ok(exit::DONE.into())
 }

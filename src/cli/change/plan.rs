@@ -8,6 +8,7 @@ use super::{How, implement, show};
 use crate::change::id::ChangeId;
 use crate::change::phase::Phase;
 use crate::host::screen;
+use crate::text::counted;
 use crate::workflow::change::Wish;
 use crate::workflow::change::approve::approve;
 use crate::workflow::change::implement::implement_and_review;
@@ -93,7 +94,8 @@ fn print(app: &App, planned: &Planned) -> anyhow::Result<()> {
     app.print(format!("{} {}, iteration {}\n", planned.change, planned.phase.word(), planned.iteration))?;
     if let Some(verdict) = planned.verdict {
         let minor = if planned.only_minor_issues { "; only minor issues remain" } else { "" };
-        app.say(&format!("{} after {} challenges: {}{minor}.", verdict.word(), planned.challenges, planned.issues.words()));
+        let challenges = counted(planned.challenges as usize, "challenge");
+        app.say(&format!("{} after {challenges}: {}{minor}.", verdict.word(), planned.issues.words()));
     }
     app.say(&format!("Next: {}", planned.next));
     Ok(())

@@ -12,6 +12,7 @@ use crate::change::id::ChangeId;
 use crate::change::store::Change;
 use crate::change::verdict::Verdict;
 use crate::change::{proposal, spec, tasks};
+use crate::text::counted;
 use crate::workflow::change::challenge::Judgement;
 use crate::workflow::change::proposal::Idea;
 use crate::workflow::change::{challenge as challenging, proposal as proposing, reproposal as revising, review as reviewing};
@@ -49,7 +50,7 @@ pub(super) struct Reproposal {
     /// What you want besides what the challenger found
     #[arg(short, long, value_name = "TEXT", conflicts_with = "from")]
     message: Option<String>,
-    /// Take these files as documents: proposal.md, tasks.md; any other `<id>.md` is specs/<id>.md
+    /// Take these files as documents: proposal.md and tasks.md by their title or name; any other `<id>.md` is specs/<id>.md
     #[arg(long, value_name = "FILE", num_args = 1..)]
     from: Vec<String>,
     #[command(flatten)]
@@ -75,7 +76,7 @@ pub(super) fn proposal(args: Proposal, app: &mut App) -> anyhow::Result<ExitCode
     let (change, written) = proposing::proposal(&project, &idea, &args.how.wish(), user.as_mut())?;
     drop(user);
     if !app.global.json {
-        app.say(&format!("{written} documents were written."));
+        app.say(&format!("{} written.", counted(written, "document")));
     }
     said(app, &change)
 }
@@ -98,17 +99,26 @@ pub(super) fn reproposal(args: Reproposal, app: &mut App) -> anyhow::Result<Exit
     let change = if args.from.is_empty() {
         revising::reproposal(&project, &id, args.message.as_deref(), (&args.how.wish(), user.as_mut()))?
     } else {
-        let read = |path: &String| anyhow::Ok((document(path), read_below(app, path)?));
+        let read = |path: &String| {
+            let text = read_below(app, path)?;
+            anyhow::Ok((document(&id, path, &text), text))
+        };
         revising::edit(&project, &id, args.from.iter().map(read).collect::<anyhow::Result<_>>()?, user.as_mut())?
     };
     drop(user);
     said(app, &change)
 }
 
-/// Returns which document a file is.
-fn document(path: &str) -> String {
+/// Returns which document a file is: by its title, else by its name.
+fn document(id: &ChangeId, path: &str, text: &str) -> String {
+    let title = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim_end();
     let name = Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    if matches!(name.as_str(), proposal::FILE | tasks::FILE) { name } else { format!("{}{name}", spec::FOLDER) }
+    match () {
+        () if title == format!("# Change: {id}") => proposal::FILE.to_owned(),
+        () if title == format!("# Tasks: {id}") => tasks::FILE.to_owned(),
+        () if matches!(name.as_str(), proposal::FILE | tasks::FILE) => name,
+        () => format!("{}{name}", spec::FOLDER),
+    }
 }
 
 /// Reviews.
