@@ -36,8 +36,9 @@ pub fn render(title: &str, lines: &[String], state: &State) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::entry::Entry;
     use super::super::phase::Event;
-    use super::super::state::{Entry, read};
+    use super::super::state::read;
     use super::super::verdict::Verdict;
     use super::*;
 

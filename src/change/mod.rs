@@ -5,6 +5,7 @@
 
 pub mod answer;
 pub mod document;
+pub mod entry;
 pub mod error;
 pub mod finding;
 pub mod id;

@@ -9,11 +9,10 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::document::Documents;
+use super::entry::Entry;
 use super::id::ChangeId;
 use super::phase::{self, Event, Illegal, Phase};
-use super::review::Issues;
 use super::usage::{Taken, Usage};
-use super::verdict::Verdict;
 use crate::git::object::{CommitId, TreeId};
 use crate::text::yaml;
 
@@ -85,53 +84,6 @@ pub struct Checksum {
     /// When it was challenged or approved, RFC 3339.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validated_at: Option<String>,
-}
-
-/// One step.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Entry {
-    /// Which: `proposal`, `challenge`, `reproposal`, `edit`, `approve`, `implement`, `task`, `fix`, `review`, `archive`.
-    pub step: String,
-    /// When, RFC 3339.
-    #[serde(default)]
-    pub at: String,
-    /// The phase after it.
-    pub phase: Phase,
-    /// What it was about: the documents that it wrote, the task that it did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub about: Option<String>,
-    /// What a challenger or reviewer decided.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub verdict: Option<Verdict>,
-    /// The issues that came with the verdict.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub issues: Option<IssueCounts>,
-    /// Why the user overrode a verdict.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// The turn of the session that did it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub turn: Option<u64>,
-    /// What the model took.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub usage: Option<Taken>,
-    /// What a newer version keeps here.
-    #[serde(flatten)]
-    pub rest: serde_yaml::Mapping,
-}
-
-/// Issues as they are kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct IssueCounts {
-    /// What must be mended.
-    #[serde(default)]
-    pub high: usize,
-    /// What should be.
-    #[serde(default)]
-    pub medium: usize,
-    /// What could be.
-    #[serde(default)]
-    pub low: usize,
 }
 
 /// Returns the version that a file without one has.
@@ -212,43 +164,25 @@ impl State {
 
     /// Returns how many answers of a model the steps of the change took, its session's turns left out.
     pub fn answers_of(&self, model: &str) -> usize {
-        let taken = self.history.iter().filter(|entry| entry.turn.is_none()).filter_map(|entry| entry.usage.as_ref());
-        taken.filter(|taken| taken.model == model).map(|taken| usize::try_from(taken.calls).unwrap_or(usize::MAX)).sum()
+        self.taken_for_documents()
+            .filter(|taken| taken.model == model)
+            .map(|taken| usize::try_from(taken.calls).unwrap_or(usize::MAX))
+            .sum()
     }
 
     /// Returns what the steps of the change count against the limit of dollars, its session's turns left out.
     pub fn spent_on_documents(&self) -> f64 {
-        let taken = self.history.iter().filter(|entry| entry.turn.is_none()).filter_map(|entry| entry.usage.as_ref());
-        taken.map(|taken| taken.cost.unwrap_or_default() + taken.spent.unwrap_or_default()).sum()
+        self.taken_for_documents().map(|taken| taken.cost.unwrap_or_default() + taken.spent.unwrap_or_default()).sum()
+    }
+
+    /// Returns what each step took that was no turn.
+    fn taken_for_documents(&self) -> impl Iterator<Item = &Taken> {
+        self.history.iter().filter(|entry| entry.turn.is_none()).filter_map(|entry| entry.usage.as_ref())
     }
 
     /// Returns the newest step of a kind, with its position.
     pub fn last(&self, step: &str) -> Option<(usize, &Entry)> {
         self.history.iter().enumerate().rev().find(|(_, entry)| entry.step == step)
-    }
-}
-
-impl Entry {
-    /// Returns a step that is about to be taken.
-    pub fn of(step: &str, now: &str) -> Entry {
-        Entry {
-            step: step.to_owned(),
-            at: now.to_owned(),
-            phase: Phase::Proposed,
-            about: None,
-            verdict: None,
-            issues: None,
-            reason: None,
-            turn: None,
-            usage: None,
-            rest: serde_yaml::Mapping::new(),
-        }
-    }
-}
-
-impl From<Issues> for IssueCounts {
-    fn from(issues: Issues) -> IssueCounts {
-        IssueCounts { high: issues.high, medium: issues.medium, low: issues.low }
     }
 }
 
@@ -291,6 +225,7 @@ pub fn write(state: &State) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::change::verdict::Verdict;
 
     /// A state with little in it.
     const SMALL: &str = "change_id: greet\nphase: proposed\n";

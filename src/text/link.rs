@@ -4,8 +4,10 @@
 //! follows counts on the text alone. Escapes and entities are decoded before anything is compared,
 //! percent-sequences only to compare. Whether the name is a good one is `RepoPath`'s business.
 
-use super::markdown::unescape;
+mod spelling;
+
 use super::resource::is_url;
+use spelling::{decoded, escaped, forward, percent_decoded, unquoted};
 
 /// How many closing parentheses are tried as the end of a link.
 const MAX_ENDS: usize = 20;
@@ -177,72 +179,6 @@ fn checked_scheme(name: String) -> Result<String, LinkError> {
     let addressed = scheme.len() > 1 && scheme.len() < name.len() && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+.-".contains(c));
     let foreign = addressed && (name[scheme.len()..].starts_with(":/") || ["data", "mailto", "javascript"].contains(&scheme));
     if foreign && !is_url(&name) { Err(LinkError::Scheme) } else { Ok(name) }
-}
-
-/// Removes one pair of backtick runs around a text.
-fn unquoted(text: &str) -> &str {
-    let run = text.len() - text.trim_start_matches('`').len();
-    let ticks = &text[..run];
-    let inner = text.get(run..).and_then(|rest| rest.strip_suffix(ticks));
-    match inner {
-        Some(inner) if run > 0 && !inner.is_empty() && !inner.ends_with('`') => inner.trim(),
-        _ => text,
-    }
-}
-
-/// Decodes escapes and entities; a path that has backslashes alone between its parts gets `/`.
-fn decoded(text: &str) -> String {
-    let forward = forward(text);
-    let escaped = text.contains("\\\\") && !text.replace("\\\\", "").contains('\\');
-    match () {
-        () if forward != text => forward,
-        () if escaped => self::forward(&unescape(text)),
-        () => unescape(text),
-    }
-}
-
-/// Returns a path written with backslashes with `/`; any other text as it is.
-fn forward(text: &str) -> String {
-    let body = text.strip_prefix('/').unwrap_or(text);
-    let separators =
-        body.contains('\\') && !body.contains('/') && body.split('\\').skip(1).all(|part| part.starts_with(char::is_alphanumeric));
-    if separators { text.replace('\\', "/") } else { text.to_owned() }
-}
-
-/// Decodes percent-sequences; `None` where the result is no UTF-8.
-fn percent_decoded(text: &str) -> Option<String> {
-    let bytes = text.as_bytes();
-    let mut found = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let hex = bytes.get(at + 1..at + 3).and_then(|pair| std::str::from_utf8(pair).ok());
-        match hex.filter(|_| bytes[at] == b'%').and_then(|pair| u8::from_str_radix(pair, 16).ok()) {
-            Some(byte) => {
-                found.push(byte);
-                at += 3;
-            }
-            None => {
-                found.push(bytes[at]);
-                at += 1;
-            }
-        }
-    }
-    String::from_utf8(found).ok()
-}
-
-/// Writes a name so that decoding it gives the name again.
-fn escaped(name: &str) -> String {
-    let mut text = String::with_capacity(name.len());
-    for (at, c) in name.char_indices() {
-        let next = name[at + c.len_utf8()..].chars().next();
-        match c {
-            ']' if next == Some('(') => text.push_str("&#93;"),
-            '&' => text.push_str("&amp;"),
-            '<' | '>' | '`' | '\\' => text.extend(['\\', c]),
-            _ => text.push(c),
-        }
-    }
-    text
 }
 
 #[cfg(test)]

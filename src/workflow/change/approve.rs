@@ -2,10 +2,10 @@
 
 use super::challenge::require_usable;
 use super::{Step, allow, now};
+use crate::change::entry::Entry;
 use crate::change::error::ChangeError;
 use crate::change::id::ChangeId;
 use crate::change::phase::{Event as Happened, Phase};
-use crate::change::state::Entry;
 use crate::change::store::Change;
 use crate::change::tasks;
 use crate::workflow::project::Project;

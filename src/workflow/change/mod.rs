@@ -20,11 +20,11 @@ mod work;
 
 use anyhow::Context as _;
 
+use crate::change::entry::Entry;
 use crate::change::error::ChangeError;
 use crate::change::id::ChangeId;
 use crate::change::message;
 use crate::change::phase::{self, Event};
-use crate::change::state::Entry;
 use crate::change::store::{Change, ChangeStore};
 use crate::git::hold::Older;
 use crate::git::object::TreeId;

@@ -5,11 +5,12 @@
 use super::ask::{Desk, Question, Role, fill};
 use super::{Step, Wish, allow, now};
 use crate::change::document::{Documents, Missing};
+use crate::change::entry::Entry;
 use crate::change::error::ChangeError;
 use crate::change::finding::{Finding, Severity};
 use crate::change::id::ChangeId;
 use crate::change::phase::Event as Happened;
-use crate::change::state::{Base, Entry, State};
+use crate::change::state::{Base, State};
 use crate::change::store::Change;
 use crate::change::{answer, proposal, review, spec, tasks};
 use crate::workflow::project::Project;

@@ -1,0 +1,79 @@
+//! A step in the history of a change: what happened, and what it took.
+
+use serde::{Deserialize, Serialize};
+
+use super::phase::Phase;
+use super::review::Issues;
+use super::usage::Taken;
+use super::verdict::Verdict;
+
+/// One step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Which: `proposal`, `challenge`, `reproposal`, `edit`, `approve`, `implement`, `task`, `fix`, `review`, `archive`.
+    pub step: String,
+    /// When, RFC 3339.
+    #[serde(default)]
+    pub at: String,
+    /// The phase after it.
+    pub phase: Phase,
+    /// What it was about: the documents that it wrote, the task that it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<String>,
+    /// What a challenger or reviewer decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<Verdict>,
+    /// The issues that came with the verdict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issues: Option<IssueCounts>,
+    /// Why the user overrode a verdict.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The turn of the session that did it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<u64>,
+    /// What the model took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Taken>,
+    /// What a newer version keeps here.
+    #[serde(flatten)]
+    pub rest: serde_yaml::Mapping,
+}
+
+/// Issues as they are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IssueCounts {
+    /// What must be mended.
+    #[serde(default)]
+    pub high: usize,
+    /// What should be.
+    #[serde(default)]
+    pub medium: usize,
+    /// What could be.
+    #[serde(default)]
+    pub low: usize,
+}
+
+impl Entry {
+    /// Returns a step that is about to be taken.
+    pub fn of(step: &str, now: &str) -> Entry {
+        Entry {
+            step: step.to_owned(),
+            at: now.to_owned(),
+            phase: Phase::Proposed,
+            about: None,
+            verdict: None,
+            issues: None,
+            reason: None,
+            turn: None,
+            usage: None,
+            rest: serde_yaml::Mapping::new(),
+        }
+    }
+}
+
+impl From<Issues> for IssueCounts {
+    fn from(issues: Issues) -> IssueCounts {
+        IssueCounts { high: issues.high, medium: issues.medium, low: issues.low }
+    }
+}

@@ -1,0 +1,191 @@
+//! Remote models against a server that does everything that can go wrong.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use super::fake::{Act, Fake, events, response};
+use super::{Remote, Url, endpoint};
+use crate::model::outside::Outside;
+use crate::model::settings::{Headers, Kind, Settings};
+use crate::model::{Answer, Finish, Model, ModelError, Request, Usage};
+
+/// A key without the shape of one, so that only its exact value can give it away.
+const SECRET: &str = "hunter2-hunter2-hunter2";
+/// A whole stream.
+const HELLO: &str = concat!(
+    "data: {\"model\":\"gpt-5-2\",\"choices\":[{\"delta\":{\"content\":\"# Hel\"}}]}\n\n",
+    ": keep-alive\n\n",
+    "data: {\"choices\":[{\"delta\":{\"content\":\"lo\\n\"},\"finish_reason\":\"stop\"}]}\n\n",
+    "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":2}}\n\n",
+    "data: [DONE]\n\n",
+);
+/// A stream that has only begun.
+const BEGUN: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"# Hel\"}}]}\n\n";
+/// A pause that is over before anybody notices.
+const SHORT: Duration = Duration::from_millis(80);
+
+/// Makes a model that speaks to a server, with limits that end a test soon.
+fn model(fake: &Fake, change: impl FnOnce(&mut Remote)) -> Remote {
+    let settings = Settings {
+        id: Some("gpt-5".into()),
+        base_url: Some(format!("{}/v1", fake.origin)),
+        api_key_env: Some("KEY".into()),
+        ..Settings::default()
+    };
+    let outside = Outside { variable: Rc::new(|name| (name == "KEY").then(|| SECRET.into())), ..Outside::default() };
+    let mut remote = Remote::new("mine", &settings, &outside).unwrap();
+    remote.limits.pause = Duration::from_millis(1);
+    remote.limits.total = Duration::from_secs(20);
+    remote.chance = || 1.0;
+    change(&mut remote);
+    remote
+}
+
+/// Asks a model, and shows that no error gives the key away.
+fn ask(remote: &Remote) -> Result<Answer, ModelError> {
+    let request = Request { system: "S".into(), input: "I".into(), message: "M".into(), max_tokens: None };
+    let result = remote.answer(&request, &mut |_| ());
+    assert!(!format!("{result:?}").contains(SECRET), "{result:?}");
+    result
+}
+
+/// Asks a server that gives one response, and compares the words of the error.
+fn check(response: String, expected: &str) {
+    let fake = Fake::answering(&[response]);
+    let error = ask(&model(&fake, |remote| remote.limits.retries = 0)).unwrap_err();
+    assert_eq!(error.to_string().replace(&fake.origin, "http://fake"), expected);
+    assert!(!error.remedy().is_empty());
+}
+
+mod errors;
+mod size;
+mod time;
+
+#[test]
+fn a_stream_becomes_an_answer_with_its_usage() {
+    let fake = Fake::answering(&[events(HELLO)]);
+    let seen = RefCell::new(Vec::new());
+    let answer = model(&fake, |_| ()).answer(&Request::default(), &mut |text| seen.borrow_mut().push(text.to_owned())).unwrap();
+    let usage = Usage { input: 9, output: 2, ..Usage::default() };
+    assert_eq!(answer, Answer { text: "# Hello\n".into(), model: "gpt-5-2".into(), usage, finish: Finish::Stop });
+    assert_eq!(seen.borrow().last().map(String::as_str), Some("# Hello\n"));
+}
+
+#[test]
+fn a_request_has_the_key_the_headers_and_the_extra_fields() {
+    let fake = Fake::answering(&[events(HELLO)]);
+    let remote = model(&fake, |remote| {
+        remote.settings.headers = Headers([("X-Title".to_owned(), "teddy".to_owned())].into());
+        remote.settings.extra.insert("top_k".into(), 4.into());
+    });
+    ask(&remote).unwrap();
+    let request = &fake.requests()[0];
+    for part in [
+        "POST /v1/chat/completions HTTP/1.1",
+        &format!("authorization: Bearer {SECRET}"),
+        "x-title: teddy",
+        "\"top_k\":4",
+        "\"model\":\"gpt-5\"",
+    ] {
+        assert!(request.contains(part), "{part} in {request}");
+    }
+}
+
+#[test]
+fn an_answer_in_one_piece_is_taken_too() {
+    let body = r##"{"model":"m","choices":[{"message":{"content":"# A"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2}}"##;
+    let fake = Fake::answering(&[response("200 OK", "content-type: application/json\r\n", body)]);
+    let answer = ask(&model(&fake, |_| ())).unwrap();
+    assert_eq!((answer.text.as_str(), answer.usage.output, answer.finish), ("# A", 2, Finish::Stop));
+}
+
+#[test]
+fn a_stream_that_the_server_calls_text_is_read_all_the_same() {
+    let fake = Fake::answering(&[response("200 OK", "content-type: text/plain\r\n", HELLO)]);
+    assert_eq!(ask(&model(&fake, |_| ())).unwrap().text, "# Hello\n");
+}
+
+#[test]
+fn anthropic_is_spoken_with_its_headers_and_events() {
+    let body = concat!(
+        "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"model\":\"claude-x\",\"usage\":{\"input_tokens\":3}}}\n\n",
+        "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"delta\":{\"text\":\"# A\"}}\n\n",
+        "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":4}}\n\n",
+        "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
+    );
+    let fake = Fake::answering(&[events(body)]);
+    let settings = Settings {
+        kind: Kind::Anthropic,
+        id: Some("claude".into()),
+        base_url: Some(fake.origin.clone()),
+        api_key_env: Some("KEY".into()),
+        ..Settings::default()
+    };
+    let outside = Outside { variable: Rc::new(|name| (name == "KEY").then(|| SECRET.into())), ..Outside::default() };
+    let answer = ask(&Remote::new("c", &settings, &outside).unwrap()).unwrap();
+    assert_eq!(
+        (answer.text.as_str(), answer.model.as_str(), answer.usage),
+        ("# A", "claude-x", Usage { input: 3, output: 4, ..Usage::default() })
+    );
+    let request = &fake.requests()[0];
+    assert!(
+        request.contains("POST /v1/messages ")
+            && request.contains(&format!("x-api-key: {SECRET}"))
+            && request.contains("anthropic-version: 2023-06-01"),
+        "{request}"
+    );
+}
+
+#[test]
+fn an_answer_cut_at_the_limit_says_so() {
+    let fake = Fake::answering(&[events(
+        "data: {\"choices\":[{\"delta\":{\"content\":\"# A\"},\"finish_reason\":\"length\"}]}\n\ndata: [DONE]\n\n",
+    )]);
+    let answer = ask(&model(&fake, |_| ())).unwrap();
+    assert_eq!((answer.finish.clone(), answer.is_whole()), (Finish::Length, false));
+}
+
+#[test]
+fn a_drip_that_cuts_every_character_is_read() {
+    let fake = Fake::start(vec![vec![Act::Drip(events(&HELLO.replace("Hel", "Hél")), Duration::ZERO)]]);
+    assert_eq!(ask(&model(&fake, |_| ())).unwrap().text, "# Héllo\n");
+}
+
+#[test]
+fn a_field_that_the_server_does_not_know_is_left_out() {
+    let refusal = response("400 Bad Request", "", r#"{"error":{"message":"unknown field stream_options"}}"#);
+    let fake = Fake::answering(&[refusal, events(HELLO)]);
+    assert_eq!(ask(&model(&fake, |_| ())).unwrap().text, "# Hello\n");
+    assert!(fake.requests()[0].contains("stream_options") && !fake.requests()[1].contains("stream_options"));
+}
+
+#[test]
+fn bytes_that_are_no_text_are_marked_in_the_answer() {
+    let body = HELLO.replace("Hel", "H\u{1}l").into_bytes().into_iter().map(|byte| if byte == 1 { 0xff } else { byte }).collect();
+    let fake = Fake::start(vec![vec![Act::Send(events("")), Act::Bytes(body)]]);
+    assert_eq!(ask(&model(&fake, |_| ())).unwrap().text, "# H\u{fffd}llo\n");
+}
+
+#[test]
+fn a_tool_call_and_a_refusal_are_no_whole_answers() {
+    for reason in ["tool_calls", "content_filter"] {
+        let fake = Fake::answering(&[events(&HELLO.replace("\"stop\"", &format!("\"{reason}\"")))]);
+        assert_eq!(ask(&model(&fake, |_| ())).unwrap().finish, Finish::Other(reason.into()));
+    }
+}
+
+#[test]
+fn whoever_watches_hears_that_nothing_comes() {
+    let fake = Fake::start(vec![vec![Act::Stall]]);
+    let beats = RefCell::new(Vec::new());
+    let remote = model(&fake, |remote| remote.limits.first = SHORT);
+    assert!(remote.answer(&Request::default(), &mut |text| beats.borrow_mut().push(text.to_owned())).is_err());
+    assert!(beats.borrow().len() > 1 && beats.borrow().iter().all(String::is_empty), "{beats:?}");
+}
+
+#[test]
+fn what_comes_behind_the_end_is_not_read() {
+    let fake = Fake::start(vec![vec![Act::Send(events(HELLO)), Act::Flood(BEGUN.into())]]);
+    assert_eq!(ask(&model(&fake, |_| ())).unwrap().text, "# Hello\n");
+}

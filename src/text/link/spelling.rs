@@ -1,0 +1,69 @@
+//! How a name is spelled in a link: backticks, escapes, entities, backslashes, percent-sequences.
+
+use crate::text::markdown::unescape;
+
+/// Removes one pair of backtick runs around a text.
+pub(super) fn unquoted(text: &str) -> &str {
+    let run = text.len() - text.trim_start_matches('`').len();
+    let ticks = &text[..run];
+    let inner = text.get(run..).and_then(|rest| rest.strip_suffix(ticks));
+    match inner {
+        Some(inner) if run > 0 && !inner.is_empty() && !inner.ends_with('`') => inner.trim(),
+        _ => text,
+    }
+}
+
+/// Decodes escapes and entities; a path that has backslashes alone between its parts gets `/`.
+pub(super) fn decoded(text: &str) -> String {
+    let slashed = forward(text);
+    let escaped = text.contains("\\\\") && !text.replace("\\\\", "").contains('\\');
+    match () {
+        () if slashed != text => slashed,
+        () if escaped => forward(&unescape(text)),
+        () => unescape(text),
+    }
+}
+
+/// Returns a path written with backslashes with `/`; any other text as it is.
+pub(super) fn forward(text: &str) -> String {
+    let body = text.strip_prefix('/').unwrap_or(text);
+    let separators =
+        body.contains('\\') && !body.contains('/') && body.split('\\').skip(1).all(|part| part.starts_with(char::is_alphanumeric));
+    if separators { text.replace('\\', "/") } else { text.to_owned() }
+}
+
+/// Decodes percent-sequences; `None` where the result is no UTF-8.
+pub(super) fn percent_decoded(text: &str) -> Option<String> {
+    let bytes = text.as_bytes();
+    let mut found = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let hex = bytes.get(at + 1..at + 3).and_then(|pair| std::str::from_utf8(pair).ok());
+        match hex.filter(|_| bytes[at] == b'%').and_then(|pair| u8::from_str_radix(pair, 16).ok()) {
+            Some(byte) => {
+                found.push(byte);
+                at += 3;
+            }
+            None => {
+                found.push(bytes[at]);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8(found).ok()
+}
+
+/// Writes a name so that decoding it gives the name again.
+pub(super) fn escaped(name: &str) -> String {
+    let mut text = String::with_capacity(name.len());
+    for (at, c) in name.char_indices() {
+        let next = name[at + c.len_utf8()..].chars().next();
+        match c {
+            ']' if next == Some('(') => text.push_str("&#93;"),
+            '&' => text.push_str("&amp;"),
+            '<' | '>' | '`' | '\\' => text.extend(['\\', c]),
+            _ => text.push(c),
+        }
+    }
+    text
+}
