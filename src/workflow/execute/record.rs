@@ -16,13 +16,18 @@ use crate::session::report::Report;
 use crate::session::report::action::output_name;
 use crate::session::store::NewTurn;
 use crate::session::transition::{self, Agent, Current, Next, Others};
+use crate::text::counted;
 use crate::text::resource::Artifact;
+use crate::text::visible::visible;
 use crate::workflow::complete::{Completed, Fit, Move, Step, notes};
 use crate::workflow::lookup::list;
 use crate::workflow::modified::as_run;
 use crate::workflow::project::Project;
 use crate::workflow::restore::shown;
 use crate::workflow::user::{Approved, User};
+
+/// The files left in the worktree that are named one by one.
+const MAX_KEPT_BACK: usize = 5;
 
 /// Everything that a turn is written from.
 pub(super) struct Writing<'a> {
@@ -92,6 +97,7 @@ pub(super) fn run_and_record(project: &Project, mut case: Case<'_>, approved: Ap
         not_captured: union(&case.recorded.not_captured, &left.not_captured),
     };
     let mut executed = finish(project, &case, &writing, files.as_ref())?;
+    executed.notes.extend(kept_back(&[&case.recorded.not_captured, &case.tip.meta.not_captured], &left.not_captured));
     let Left { ran, .. } = left;
     executed.outcomes = ran.outcomes;
     executed.interrupted = ran.interrupted;
@@ -136,6 +142,16 @@ pub(super) fn record_declined(project: &Project, mut case: Case<'_>, words: &str
 fn union(before: &[NotCaptured], after: &[NotCaptured]) -> Vec<NotCaptured> {
     let new = after.iter().filter(|left| before.iter().all(|known| known.path != left.path));
     before.iter().chain(new).cloned().collect()
+}
+
+/// Says which files a plan made that are not brought to the user, unless they are told already.
+fn kept_back(told: &[&[NotCaptured]], left: &[NotCaptured]) -> Vec<String> {
+    let new: Vec<&NotCaptured> = left.iter().filter(|file| told.iter().all(|known| known.iter().all(|k| k.path != file.path))).collect();
+    let said =
+        |file: &&NotCaptured| format!("`{}` stays in the session's worktree, it is in no snapshot: {}", visible(&file.path), file.reason);
+    let more = new.len().saturating_sub(MAX_KEPT_BACK);
+    let more = (more > 0).then(|| format!("{} more stay there; the report lists them", counted(more, "file")));
+    new.iter().take(MAX_KEPT_BACK).map(said).chain(more).collect()
 }
 
 /// Returns the workspace of a turn that changed nothing.
