@@ -4,10 +4,13 @@
 //! it; where a block ends is repair's to doubt; everything else that the text shows is the parser's. What only the
 //! project shows is left to validation, which looks at nothing that the parser refuses.
 
+use std::borrow::Cow;
+
+use super::action::border::looks_like_border;
 use super::diagnostic::Diagnostic;
 use super::repair::{Level, Note, Repaired, repair};
 use super::{Plan, outline, parse};
-use crate::text::fence::split_lines;
+use crate::text::fence::{self, Line, split_lines};
 
 /// A reply as it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,13 +33,30 @@ pub fn read(reply: &str) -> Reading {
         return Reading { repaired, plan: Plan::default(), diagnostics: vec![limit], outline: None };
     }
     let repaired = repair(reply);
-    let (plan, mut diagnostics) = parse::parse(&repaired.text);
+    let text = if repaired.level == Level::Hopeless { unwrapped(&repaired.text) } else { Cow::Borrowed(repaired.text.as_str()) };
+    let (plan, mut diagnostics) = parse::parse(&text);
     if is_to_be_said(&repaired, &diagnostics) {
         diagnostics.extend(doubts(&repaired));
         diagnostics.sort_by_key(|wrong| wrong.line);
     }
-    let outline = (!diagnostics.is_empty()).then(|| outline(&repaired.text, &diagnostics));
+    let outline = (!diagnostics.is_empty()).then(|| outline(&text, &diagnostics));
     Reading { repaired, plan, diagnostics, outline }
+}
+
+/// Returns a text that repair gave up without the fence around the plan and the words before it, so that the plan's own
+/// mistakes are said: those lines are empty, and the others keep their numbers.
+fn unwrapped(text: &str) -> Cow<'_, str> {
+    let lines: Vec<Line<'_>> = split_lines(text).collect();
+    let starts = |at: &usize| lines[at + 1..].iter().find(|l| !l.text.trim().is_empty()).is_some_and(|l| l.text.starts_with("# "));
+    let titled = lines.iter().position(|line| line.text.starts_with("# "));
+    let opener = (0..titled.unwrap_or_default()).rev().find_map(|at| Some((at, fence::read(lines[at].text)?)));
+    let is_plan = |at: usize| lines[at + 1..].iter().any(|line| looks_like_border(line.text));
+    let Some((first, opener)) = opener.filter(|(at, _)| starts(at) && is_plan(*at)) else { return Cow::Borrowed(text) };
+    let closes =
+        |line: &Line<'_>| fence::read(line.text).is_some_and(|f| f.mark == opener.mark && f.len >= opener.len && f.info.is_empty());
+    let last = lines.iter().rposition(|line| !line.text.trim().is_empty()).filter(|&at| at > first && closes(&lines[at]));
+    let kept = |at: usize| at > first && Some(at) != last;
+    Cow::Owned(lines.iter().enumerate().map(|(at, line)| [if kept(at) { line.text } else { "" }, line.ending].concat()).collect())
 }
 
 /// Returns whether repair's notes are mistakes of their own: where it gave up, the parser says better what is wrong,
@@ -99,6 +119,16 @@ mod tests {
         let found = read(&unclosed);
         assert_eq!(found.repaired.level, Level::Hopeless);
         assert!(!found.diagnostics.is_empty() && found.diagnostics.iter().all(|wrong| !wrong.message.contains("grammar")), "{found:?}");
+    }
+
+    #[test]
+    fn a_plan_in_a_fence_that_cannot_be_repaired_has_its_own_mistakes_told() {
+        let edit = "### EDIT\n- File Path: a\n\n`FIND:`\n````\nx\n````\n\n### READ\n- Resource: /etc\n";
+        let expected = ["15 FIND without a REPLACE behind it", "21 the path must be relative to the project's root: \"/etc\""];
+        check(&format!("Sure:\n```markdown\n{HEAD}{edit}```\n"), &expected);
+        check(&format!("Sure:\n~~~~\n{HEAD}{edit}~~~~\n\n"), &expected);
+        let reading = read(&format!("Sure:\n```markdown\n{HEAD}{edit}```\n"));
+        assert!(reading.outline.is_some_and(|outline| outline.contains("line 3: Heading (level 1): \"T\"")));
     }
 
     #[test]

@@ -228,7 +228,8 @@ fn at_end(state: State) -> Move {
     let early = matches!(state.place, Place::Top | Place::Head(_) | Place::After(_) | Place::Title);
     let unclosed = if state.wrap != 0 && state.place != Place::Done { cost::WRAPPER_OPEN } else { 0 };
     let (cost, broken) = leave(state);
-    let event = broken.then_some(Event::Broken);
+    // To take all of the reply for words before the title is to find no plan in it.
+    let event = (broken || state.place == Place::Start).then_some(Event::Broken);
     Move { state: State { wrap: 0, ..State::start().at(Place::End) }, cost, event }.plus(unclosed + if early { cost::MISSING } else { 0 })
 }
 
