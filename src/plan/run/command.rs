@@ -63,15 +63,16 @@ pub(super) fn research(tools: &mut dyn Tools, queries: &[String]) -> Outcome {
         match tools.search(query) {
             Ok(found) => output += &format!("{}\n\n{}\n\n", found_line(query), found.trim_end()),
             Err(why) => {
-                let why = format!("no result for `{}`: {}", visible(query.trim()), visible(&why));
-                output += &format!("{why}\n\n");
-                failures.push(why);
+                failures.push(format!("no result for `{}`: {}", visible(query.trim()), visible(&why)));
             }
         }
     }
     let found = queries.len() - failures.len();
     let ending = if found == 0 { Ending::Failure } else { Ending::Success };
-    let share = format!("{found} of {} queries have results", queries.len());
-    let detail = std::iter::once(share).chain(failures).collect::<Vec<_>>().join("; ");
+    let share = match queries.len() {
+        1 => (found == 1).then(|| "the query has results".to_owned()),
+        number => Some(format!("{found} of {number} queries have results")),
+    };
+    let detail = share.into_iter().chain(failures).collect::<Vec<_>>().join("; ");
     Outcome { output: output.into_bytes(), ..Outcome::of(ending, detail) }
 }
