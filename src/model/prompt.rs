@@ -39,10 +39,10 @@ pub enum Origin {
     Project,
 }
 
-/// No prompt has this name.
+/// No agent has this name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no prompt `{name}`; there are {available}")]
-pub struct UnknownPrompt {
+#[error("there is no agent `{name}`; there are {available}")]
+pub struct UnknownAgent {
     /// The name that was asked for.
     pub name: String,
     /// All names that there are.
@@ -65,14 +65,14 @@ impl Prompts {
     /// Returns an agent's prompt; upper and lower case are the same. The project's own comes first.
     ///
     /// # Errors
-    /// [`UnknownPrompt`], which lists the names.
-    pub fn find(&self, name: &str) -> Result<Prompt, UnknownPrompt> {
+    /// [`UnknownAgent`], which lists the names.
+    pub fn find(&self, name: &str) -> Result<Prompt, UnknownAgent> {
         let wanted = name.trim().to_lowercase();
         let project = self.project.get(&wanted).map(|text| (text.as_str(), Origin::Project));
         let built_in = || BUILT_IN.iter().find(|(known, _)| *known == wanted).map(|(_, text)| (*text, Origin::BuiltIn));
         match project.or_else(built_in) {
             Some((text, origin)) => Ok(make(&wanted, text, origin)),
-            None => Err(UnknownPrompt { name: name.to_owned(), available: self.names().join(", ") }),
+            None => Err(UnknownAgent { name: name.to_owned(), available: self.names().join(", ") }),
         }
     }
 
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn an_unknown_name_lists_those_that_there_are() {
         let available = "architect, assistant, debugger, developer, pathfinder, poet, prototyper";
-        check("../poet", Err(&format!("there is no prompt `../poet`; there are {available}")));
+        check("../poet", Err(&format!("there is no agent `../poet`; there are {available}")));
     }
 
     #[test]

@@ -30,7 +30,7 @@ fn a_prompt_of_the_repository_takes_trust() {
 #[test]
 fn an_unknown_agent_lists_those_that_there_are() {
     let repo = project();
-    let words = ["there is no prompt `poet`; there are architect, assistant, debugger, developer, pathfinder, prototyper"];
+    let words = ["there is no agent `poet`; there are architect, assistant, debugger, developer, pathfinder, prototyper"];
     repo.teddy(&["new", "x", "-a", "poet"]).check(1, &words);
     repo.teddy(&["start", "x", "-a", "poet", "-m", "hi", "--model", "replay:x"]).check(1, &words);
     assert_eq!(repo.json(&["sessions"], 0).as_array().map(Vec::len), Some(0));
