@@ -27,35 +27,54 @@ const NETWORK: [&str; 12] = [
 /// What programs say that were refused a file.
 const FILES: [&str; 3] = ["Permission denied", "permission denied", "EACCES"];
 
-/// What git says that finds its temporary names of objects kept.
-const KEPT: &str = "/tmp_obj_";
+/// What git says that may not write a ref, its settings, or its objects anew.
+const GIT: [&str; 3] = ["cannot lock ref", "could not lock config file", "gc.pid.lock"];
+/// What `git stash` says then, which does not say why.
+const STASH: &str = "Cannot save the current status";
+/// The names about which git complains in vain: its temporary ones of objects, and a lock after a commit.
+const HARMLESS: [&str; 2] = ["/tmp_obj_", "/packed-refs.lock"];
 
-/// Returns what to think of words that a command which succeeded printed because of the sandbox.
-fn excuse(output: &[u8]) -> Option<&'static str> {
-    let text = String::from_utf8_lossy(&output[output.len().saturating_sub(TAIL)..]);
-    let refused = |line: &str| line.contains("unable to unlink") && line.contains(KEPT);
+/// Tells whether one of some words is in a text.
+fn says(text: &str, words: &[&str]) -> bool {
+    words.iter().any(|word| text.contains(word))
+}
+
+/// Tells whether git says in a line that it was refused a file of its own.
+fn is_refused(line: &str) -> bool {
+    line.contains(".git/") && says(line, &["Permission denied", "unable to create directory"])
+}
+
+/// Returns what git was refused, however the command ended: a script goes on after it, and `|| true` forgives it.
+fn refused(text: &str) -> Option<&'static str> {
+    let is_work = |line: &str| line == STASH || (is_refused(line) && says(line, &GIT));
+    (text.lines().any(is_refused) && text.lines().any(is_work)).then_some(
+        "in the sandbox git can commit, and change no branch, tag, stash or setting: do that yourself, or let `execute.sandbox: off` in your own configuration allow it",
+    )
+}
+
+/// Returns what to think of words that git prints in vain.
+fn excuse(text: &str) -> Option<&'static str> {
     text.lines()
-        .any(refused)
+        .any(|line| is_refused(line) && says(line, &HARMLESS))
         .then_some("in the sandbox git can add objects and remove nothing: what it says about `tmp_obj` and `packed-refs.lock` is harmless")
 }
 
 impl Policy {
     /// Returns what a person is told about a command's end, as far as it looks like this sandbox's doing.
     pub fn remark(&self, exit_code: i32, output: &[u8]) -> Option<&'static str> {
-        if exit_code == 0 { excuse(output) } else { self.blame(output) }
+        let text = String::from_utf8_lossy(&output[output.len().saturating_sub(TAIL)..]);
+        refused(&text).or_else(|| if exit_code == 0 { excuse(&text) } else { self.blame(&text) })
     }
 
     /// Returns what a person can do about a failure that looks like this sandbox's doing.
-    fn blame(&self, output: &[u8]) -> Option<&'static str> {
-        let text = String::from_utf8_lossy(&output[output.len().saturating_sub(TAIL)..]);
-        let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
-        if says(&TERMINAL) {
+    fn blame(&self, text: &str) -> Option<&'static str> {
+        if says(text, &TERMINAL) {
             return Some("the sandbox has no pseudo-terminals; `execute.sandbox: off` in your own configuration runs commands without it");
         }
-        if self.network == Network::Off && says(&NETWORK) {
+        if self.network == Network::Off && says(text, &NETWORK) {
             return Some("the sandbox has no network, be it on this machine; `execute.network: true` in your own configuration opens it");
         }
-        says(&FILES).then_some(
+        says(text, &FILES).then_some(
             "the sandbox lets commands write in the worktree and `$TMPDIR`; `execute.writable` in your own configuration names more folders",
         )
     }
@@ -68,7 +87,7 @@ mod tests {
     #[track_caller]
     fn check(network: Network, output: &str, expected: Option<&str>) {
         let policy = Policy { network, ..Policy::default() };
-        let blamed = policy.blame(output.as_bytes());
+        let blamed = policy.remark(1, output.as_bytes());
         assert_eq!(blamed.and_then(|words| expected.filter(|part| words.contains(part))), expected, "{output}: {blamed:?}");
         assert_eq!(blamed.is_some(), expected.is_some(), "{output}: {blamed:?}");
     }
@@ -92,10 +111,30 @@ mod tests {
     }
 
     #[test]
-    fn what_git_says_about_its_temporary_names_is_explained() {
+    fn what_git_says_in_vain_is_explained_where_the_command_succeeded() {
         let said = "warning: unable to unlink '/p/.git/objects/58/tmp_obj_iBiYzj': Permission denied\n[main 1234567] x\n";
-        assert!(excuse(said.as_bytes()).is_some_and(|words| words.contains("harmless")));
-        assert_eq!(excuse(b"rm: cannot remove 'x': Permission denied\n"), None);
+        let remark = |exit_code, said: &str| Policy::default().remark(exit_code, said.as_bytes());
+        assert!(remark(0, said).is_some_and(|words| words.contains("harmless")));
+        assert!(remark(0, "error: Unable to create '/p/.git/packed-refs.lock': Permission denied\n").is_some());
+        assert_eq!(remark(0, "rm: cannot remove 'x': Permission denied\n"), None);
+    }
+
+    #[test]
+    fn what_git_was_refused_is_said_even_where_the_command_succeeded() {
+        for said in [
+            "fatal: cannot lock ref 'refs/heads/x': Unable to create '/p/.git/refs/heads/x.lock': Permission denied\n",
+            "fatal: cannot lock ref 'refs/notes/commits': unable to create directory for /p/.git/refs/notes/commits\n",
+            "error: could not lock config file /p/.git/config: Permission denied\n",
+            "fatal: Unable to create '/p/.git/gc.pid.lock': Permission denied\n",
+            "warning: unable to unlink '/p/.git/objects/58/tmp_obj_a': Permission denied\nCannot save the current status\n",
+        ] {
+            for exit_code in [0, 128] {
+                let remark = Policy::default().remark(exit_code, said.as_bytes());
+                assert!(remark.is_some_and(|words| words.contains("no branch, tag, stash or setting")), "{said}");
+            }
+        }
+        let theirs = "fatal: cannot lock ref 'refs/heads/x': reference already exists\n";
+        assert_eq!(Policy::default().remark(128, theirs.as_bytes()), None);
     }
 
     #[test]

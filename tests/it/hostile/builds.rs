@@ -44,11 +44,11 @@ const WORK: &[(&str, &str, &[Text])] = &[
     ("mkfifo", "mkfifo p && (echo x > p &) && test \"$(cat p)\" = x && rm p", &[]),
 ];
 
-/// What does not work without a setting, and the setting.
+/// What does not work without a setting, and the words that name it.
 const HINTS: &[(&str, &str, &str)] = &[
     ("sh", "echo x > ~/.made", "execute.writable"),
     ("sh", "echo x > /tmp/teddy-made", "execute.writable"),
-    ("git", "git branch other", "execute.writable"),
+    ("git", "git branch other", "change no branch, tag, stash or setting"),
     ("python3", "python3 -c 'import socket; socket.socket().bind((\"127.0.0.1\", 0))'", "execute.network"),
     (
         "python3",
@@ -117,6 +117,11 @@ fn what_the_sandbox_forbids_says_which_setting_opens_it() {
         if code != Some(1) || !words.contains(setting) || !report.contains(setting) {
             wrong.push(format!("{command}: {words}"));
         }
+    }
+    // The script goes on and succeeds, and what git could not do is said all the same.
+    let (code, words) = execute(&ground, "git branch other; git stash list");
+    if code != Some(0) || !words.contains("the command succeeded; in the sandbox git can commit, and change no branch") {
+        wrong.push(format!("a branch that was not made: {words}"));
     }
     let (_, words) = execute(&ground, "echo broken; exit 3");
     if words.contains("execute.") {
