@@ -29,6 +29,16 @@ fn review(repo: &TestRepo, size: (u16, u16)) -> Screen {
     screen
 }
 
+/// Opens the tree of a review and moves in it, until the preview has a text.
+fn tree(repo: &TestRepo, size: (u16, u16), (keys, shown): (&str, &str)) -> Screen {
+    let mut screen = review(repo, size);
+    screen.press("m");
+    screen.wait_for("will run");
+    screen.press(keys);
+    screen.wait_for(shown);
+    screen
+}
+
 /// Returns a screen without the lines that have nothing on them.
 fn dense(screen: &mut Screen) -> String {
     let shown = screen.settled();
@@ -70,11 +80,7 @@ fn the_summary_on_a_common_terminal() {
 #[test]
 fn an_edit_on_a_common_terminal() {
     let repo = project();
-    let mut screen = review(&repo, (80, 24));
-    screen.press("m");
-    screen.wait_for("will run");
-    screen.press("jjj");
-    screen.wait_for("+a = 2");
+    let mut screen = tree(&repo, (80, 24), ("jjj", "+a = 2"));
     insta::assert_snapshot!(screen.settled(), @r#"
     ▶ Start the component 🚀
      Memos
@@ -135,11 +141,7 @@ fn an_edit_on_a_common_terminal() {
 #[test]
 fn a_resource_on_a_common_terminal() {
     let repo = project();
-    let mut screen = review(&repo, (80, 24));
-    screen.press("m");
-    screen.wait_for("will run");
-    screen.press("jjjj");
-    screen.wait_for("joins the context");
+    let mut screen = tree(&repo, (80, 24), ("jjjj", "joins the context"));
     insta::assert_snapshot!(screen.settled(), @r#"
     ▶ Start the component 🚀
      Memos
@@ -261,11 +263,7 @@ fn everything_on_a_narrow_terminal() {
 /// Returns the screen on which a new file is changed.
 fn changing_a_new_file(size: (u16, u16)) -> String {
     let repo = project();
-    let mut screen = review(&repo, size);
-    screen.press("m");
-    screen.wait_for("will run");
-    screen.press("jjp");
-    screen.wait_for("or type a new");
+    let mut screen = tree(&repo, size, ("jjp", "or type a new"));
     screen.press("\r");
     screen.wait_for("(y/n)");
     let shown = dense(&mut screen);
