@@ -1,6 +1,7 @@
 //! Questions that are asked below what is on the screen: one key, one text, yes or no.
 
 use std::io::{self, Write};
+use std::time::Duration;
 
 use ratatui::crossterm::cursor::{MoveDown, MoveToColumn, MoveUp};
 use ratatui::crossterm::queue;
@@ -11,9 +12,13 @@ use unicode_width::UnicodeWidthStr;
 use super::input::{Act, Input, Layout};
 use super::key::Key;
 use super::style::{Line, Paint, Tone, wrap_all};
+use super::summary::Room;
 use super::terminal::{self, Raw};
 use crate::host::interrupt;
 use crate::host::screen::{Screen, is_screen};
+
+/// How long a window keeps its size before what is on it is drawn anew.
+const SETTLING: Duration = Duration::from_millis(50);
 
 /// How a text came to its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,67 +51,118 @@ impl By {
 
 /// Writes lines to the terminal, folded to its width.
 pub fn show(lines: &[Line], paint: Paint) {
+    put(lines, paint);
+}
+
+/// As [`show`]; returns how many rows they take.
+fn put(lines: &[Line], paint: Paint) -> usize {
     let mut out = Screen;
     // A terminal that gives its keys one by one does not go to the start of a line by itself.
     let end = if is_screen() { "\r\n" } else { "\n" };
-    for line in wrap_all(lines.to_vec(), terminal::room().width) {
-        let _ = write!(out, "{}{end}", line.paint(paint));
+    let rows = wrap_all(lines.to_vec(), terminal::room().width);
+    for row in &rows {
+        let _ = write!(out, "{}{end}", row.paint(paint));
     }
     let _ = out.flush();
+    rows.len()
+}
+
+/// A question that is answered with one key.
+pub struct Asked<'a> {
+    /// What it is about, for the room that there is: shown above it, and anew where the window gets another size.
+    pub about: &'a dyn Fn(Room) -> Vec<Line>,
+    /// The question.
+    pub question: &'a str,
+    /// The keys that answer.
+    pub keys: &'a [char],
+    /// The answer of who leaves.
+    pub leave: char,
+    /// With colours or without.
+    pub paint: Paint,
 }
 
 /// Shows a question and waits for one of its keys; ctrl-c and ctrl-d are `leave`.
 ///
 /// # Errors
 /// The terminal is gone.
-pub fn key(question: &Line, keys: &[char], leave: char) -> io::Result<char> {
-    Ok(pressed(question, keys, leave)?.0)
+pub fn key(question: &str, keys: &[char], leave: char) -> io::Result<char> {
+    Ok(Asked { about: &|_| Vec::new(), question, keys, leave, paint: Paint::Bare }.pressed()?.0)
 }
 
 /// As [`key`], where to leave is to leave the program: ctrl-c interrupts it.
 ///
 /// # Errors
 /// As for [`key`].
-pub fn key_or_end(question: &Line, keys: &[char], leave: char) -> io::Result<char> {
-    let (chosen, by) = pressed(question, keys, leave)?;
-    by.end();
-    Ok(chosen)
+pub fn key_or_end(question: &str, keys: &[char], leave: char) -> io::Result<char> {
+    Asked { about: &|_| Vec::new(), question, keys, leave, paint: Paint::Bare }.key_or_end()
 }
 
-/// Waits for one of some keys, and returns it with how it came.
-fn pressed(question: &Line, keys: &[char], leave: char) -> io::Result<(char, By)> {
-    let _raw = Raw::enter()?;
-    let mut out = Screen;
-    let question = broken(&question.text(), terminal::room().width);
-    write!(out, "{question}")?;
-    out.flush()?;
-    let chosen = loop {
-        match terminal::next_key()? {
-            Key::Char(c) if keys.contains(&c.to_ascii_lowercase()) => break (c.to_ascii_lowercase(), By::Choice),
-            Key::Ctrl('c') => break (leave, By::CtrlC),
-            Key::Ctrl('d') | Key::Closed => break (leave, By::Choice),
-            Key::Ctrl('z') => {
-                write!(out, "\r\n")?;
-                terminal::suspend()?;
-                write!(out, "\r{question}")?;
-                out.flush()?;
+impl Asked<'_> {
+    /// Shows it and waits for one of its keys; ctrl-c interrupts the program.
+    ///
+    /// # Errors
+    /// The terminal is gone.
+    pub fn key_or_end(&self) -> io::Result<char> {
+        let (chosen, by) = self.pressed()?;
+        by.end();
+        Ok(chosen)
+    }
+
+    /// Waits for one of its keys, and returns it with how it came.
+    fn pressed(&self) -> io::Result<(char, By)> {
+        let _raw = Raw::enter()?;
+        let mut out = Screen;
+        let mut rows = self.draw()?;
+        let mut is_stale = false;
+        let chosen = loop {
+            // A window that is dragged has a hundred sizes on its way.
+            if is_stale && !terminal::has_more(SETTLING)? {
+                above(&mut out, rows)?;
+                (rows, is_stale) = (self.draw()?, false);
             }
-            Key::Continued => {
-                write!(out, "\r\n{question}")?;
-                out.flush()?;
+            match terminal::next_key()? {
+                Key::Char(c) if self.keys.contains(&c.to_ascii_lowercase()) => break (c.to_ascii_lowercase(), By::Choice),
+                Key::Ctrl('c') => break (self.leave, By::CtrlC),
+                Key::Ctrl('d') | Key::Closed => break (self.leave, By::Choice),
+                Key::Ctrl('z') => {
+                    write!(out, "\r\n")?;
+                    terminal::suspend()?;
+                    write!(out, "\r")?;
+                    rows = self.ask()?;
+                }
+                Key::Continued => {
+                    write!(out, "\r\n")?;
+                    rows = self.ask()?;
+                }
+                Key::Resize(..) => is_stale = true,
+                _ => {}
             }
-            _ => {}
-        }
-    };
-    write!(out, "{}\r\n", chosen.0)?;
-    out.flush()?;
-    Ok(chosen)
+        };
+        write!(out, "{}\r\n", chosen.0)?;
+        out.flush()?;
+        Ok(chosen)
+    }
+
+    /// Shows what it is about, and asks; returns the rows above the cursor's.
+    fn draw(&self) -> io::Result<usize> {
+        Ok(put(&(self.about)(terminal::room()), self.paint) + self.ask()?)
+    }
+
+    /// Asks; returns the rows above the cursor's.
+    fn ask(&self) -> io::Result<usize> {
+        let mut out = Screen;
+        let question = broken(self.question, terminal::room().width);
+        write!(out, "{question}")?;
+        out.flush()?;
+        Ok(question.matches('\n').count())
+    }
 }
 
 /// Returns a question that fits a width: what is asked, then the keys, broken between keys.
 pub(super) fn broken(question: &str, width: usize) -> String {
+    let question = Line::plain(question).text();
     let fits = |text: &str| text.width() < width;
-    let Some((asked, keys)) = question.split_once("? ").filter(|_| !fits(question)) else { return question.to_owned() };
+    let Some((asked, keys)) = question.split_once("? ").filter(|_| !fits(&question)) else { return question };
     let mut rows: Vec<String> = Line::plain(&format!("{asked}?")).fold(width).iter().map(Line::text).collect();
     for (at, key) in keys.split_inclusive(" / ").enumerate() {
         match rows.last_mut() {
@@ -122,7 +178,7 @@ pub(super) fn broken(question: &str, width: usize) -> String {
 /// # Errors
 /// The terminal is gone.
 pub fn yes(question: &str) -> io::Result<bool> {
-    Ok(key(&Line::plain(&format!("{question} (y/n) › ")), &['y', 'n'], 'n')? == 'y')
+    Ok(key(&format!("{question} (y/n) › "), &['y', 'n'], 'n')? == 'y')
 }
 
 /// As [`yes`], where ctrl-c interrupts the program.
@@ -130,7 +186,7 @@ pub fn yes(question: &str) -> io::Result<bool> {
 /// # Errors
 /// The terminal is gone.
 pub fn yes_or_end(question: &str) -> io::Result<bool> {
-    Ok(key_or_end(&Line::plain(&format!("{question} (y/n) › ")), &['y', 'n'], 'n')? == 'y')
+    Ok(key_or_end(&format!("{question} (y/n) › "), &['y', 'n'], 'n')? == 'y')
 }
 
 /// Asks for a text, starting from one.
@@ -178,14 +234,19 @@ fn redraw(before: &Layout, input: &Input, paint: Paint) -> io::Result<Layout> {
     layout.lines = layout.lines.into_iter().skip(first).take(height).collect();
     layout.row -= first;
     let mut out = Screen;
-    up(&mut out, before.row)?;
-    queue!(out, MoveToColumn(0), Clear(ClearType::FromCursorDown))?;
+    above(&mut out, before.row)?;
     let text: Vec<String> = layout.lines.iter().map(|line| line.paint(paint)).collect();
     write!(out, "{}", text.join("\r\n"))?;
     up(&mut out, layout.lines.len().saturating_sub(layout.row + 1))?;
     queue!(out, MoveToColumn(u16::try_from(layout.column).unwrap_or(u16::MAX)))?;
     out.flush()?;
     Ok(layout)
+}
+
+/// Takes what is below away, from the start of the line so many rows above the cursor's.
+fn above(out: &mut impl Write, rows: usize) -> io::Result<()> {
+    up(out, rows)?;
+    queue!(out, MoveToColumn(0), Clear(ClearType::FromCursorDown))
 }
 
 /// Moves the cursor up, which zero lines would not leave as it is.

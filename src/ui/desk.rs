@@ -39,7 +39,7 @@ impl Desk for Terminal {
 
     fn key(&mut self, question: &str, keys: &[char]) -> io::Result<char> {
         let leave = keys.last().copied().unwrap_or('c');
-        ask::key(&Line::plain(question), keys, leave)
+        ask::key(question, keys, leave)
     }
 
     fn line(&mut self) -> io::Result<Option<String>> {

@@ -39,7 +39,7 @@ fn take(input: &Path, choices: &Choices, paint: Paint) -> io::Result<Option<Stri
         return Err(io::Error::new(io::ErrorKind::Unsupported, format!("the input is in `{}`", input.display())));
     }
     loop {
-        let answer = match ask::key_or_end(&Line::plain(QUESTION), &['c', 'e', 'q'], 'q')? {
+        let answer = match ask::key_or_end(QUESTION, &['c', 'e', 'q'], 'q')? {
             'q' => return Ok(None),
             'c' => clipboard::paste(),
             _ => choices.message().and_then(|editor| edit_text(&editor, "")),

@@ -4,19 +4,19 @@ use std::io::{self, Stderr};
 
 use ratatui::crossterm::style::force_color_output;
 
-use super::ask::{self, Reply};
+use super::ask::{self, Asked, Reply};
 use super::desk::Terminal;
 use super::editor::{self, Choices, Opened};
 use super::modify::Modify;
 use super::progress::{Manner, Progress};
 use super::quiet::APPROVE_ALL;
 use super::style::{Line, Paint, Tone, block};
-use super::summary;
+use super::summary::{self, Room};
 use super::terminal::{self, Full, Raw};
 use super::viewer::Viewer;
 use super::{markdown, reader};
 use crate::host::editor::Editor;
-use crate::host::interrupt;
+use crate::host::{interrupt, screen};
 use crate::text::visible::visible_block;
 use crate::workflow::user::{Approved, Choice, Decision, Event, Proposal, Question, User};
 
@@ -60,11 +60,7 @@ impl Person {
             if interrupt::requested() {
                 return Ok(Decision::Quit);
             }
-            ask::show(&summary::lines(proposal, terminal::room()), self.paint);
-            if modify.is_changed() {
-                ask::show(&[Line::of(Tone::Warning, KEPT)], self.paint);
-            }
-            match ask::key_or_end(&Line::plain(summary::PROMPT), &['a', 'r', 'm', 's', 'q'], 'q')? {
+            match self.ask_what(proposal, modify.is_changed())? {
                 'a' => return Ok(Decision::Run(Approved::all(proposal.plan))),
                 'r' => self.read("plan.md", proposal.text)?,
                 's' => return Ok(Decision::Skip(None)),
@@ -76,6 +72,17 @@ impl Person {
                 }
             }
         }
+    }
+
+    /// Shows the summary and returns the key that was pressed.
+    fn ask_what(&self, proposal: &Proposal<'_>, is_changed: bool) -> io::Result<char> {
+        let about = |room: Room| {
+            let mut lines = summary::lines(proposal, room);
+            lines.extend(is_changed.then(|| Line::of(Tone::Warning, KEPT)));
+            lines
+        };
+        let keys = &['a', 'r', 'm', 's', 'q'];
+        Asked { about: &about, question: summary::PROMPT, keys, leave: 'q', paint: self.paint }.key_or_end()
     }
 
     /// Shows a text in the configured program, or on a full screen.
@@ -97,7 +104,7 @@ impl Person {
         let path = folder.path().join(name);
         std::fs::write(&path, visible_block(text).as_bytes())?;
         if editor::open(reader, &path)? == Opened::Beside {
-            ask::key(&Line::plain("Your previewer has been opened. (c)lose › "), &['c'], 'c')?;
+            ask::key("Your previewer has been opened. (c)lose › ", &['c'], 'c')?;
         }
         Ok(())
     }
@@ -130,7 +137,8 @@ impl User for Person {
         self.progress.clear();
         if self.wishes.approve_all {
             // Nothing is asked, so that these are words as any others: they go where stderr goes.
-            self.progress.lines(summary::lines(proposal, terminal::room()));
+            let room = if screen::is_stderr() { terminal::room() } else { Room::UNLIMITED };
+            self.progress.lines(summary::lines(proposal, room));
             return Ok(Decision::Run(Approved::all(proposal.plan)));
         }
         self.decide(proposal)
@@ -155,8 +163,7 @@ impl User for Person {
         self.progress.clear();
         let labels: Vec<&str> = choices.iter().map(|choice| choice.label).chain(["(q)uit"]).collect();
         let keys: Vec<char> = choices.iter().map(|choice| choice.key).chain(['q']).collect();
-        let line = Line::plain(&format!("{question} {} › ", labels.join(" / ")));
-        let key = ask::key(&line, &keys, 'q')?;
+        let key = ask::key(&format!("{question} {} › ", labels.join(" / ")), &keys, 'q')?;
         Ok(choices.iter().position(|choice| choice.key == key))
     }
 

@@ -8,9 +8,6 @@ use super::progress::{Manner, Progress};
 use super::summary::{self, Room};
 use crate::workflow::user::{Approved, Decision, Event, Proposal, Question, User};
 
-/// The width of a summary that no terminal limits.
-const WIDTH: usize = 100;
-
 /// The flag that approves plans, and answers whatever names it.
 pub const APPROVE_ALL: &str = "-y";
 
@@ -55,7 +52,7 @@ impl<W: Write> User for Quiet<W> {
     fn review(&mut self, proposal: &Proposal<'_>) -> anyhow::Result<Decision> {
         self.progress.clear();
         if !self.manner.quiet {
-            for line in summary::lines(proposal, Room { width: WIDTH, height: usize::MAX }) {
+            for line in summary::lines(proposal, Room::UNLIMITED) {
                 let _ = writeln!(self.out, "{}", line.paint(self.manner.paint));
             }
         }

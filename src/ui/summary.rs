@@ -50,6 +50,11 @@ pub struct Room {
     pub height: usize,
 }
 
+impl Room {
+    /// The room of a file or a pipe: nothing is shortened.
+    pub const UNLIMITED: Room = Room { width: MAX_RULE, height: usize::MAX };
+}
+
 /// Returns the summary, folded to the room's width; a compact one where the whole does not fit and that does.
 pub fn lines(proposal: &Proposal<'_>, room: Room) -> Vec<Line> {
     let fits = |lines: &Vec<Line>| lines.len() + prompt_rows(room.width) <= room.height;

@@ -94,6 +94,14 @@ pub fn next_key() -> io::Result<Key> {
     }
 }
 
+/// Waits so long for the next key or another size, and tells whether one has come.
+///
+/// # Errors
+/// The terminal is gone.
+pub fn has_more(patience: Duration) -> io::Result<bool> {
+    Ok(!is_gone(Duration::ZERO) && event::poll(patience)?)
+}
+
 /// Waits for something to read, and returns whether the terminal was closed meanwhile.
 fn is_gone(patience: Duration) -> bool {
     let stdin = io::stdin();
@@ -110,7 +118,7 @@ fn is_gone(patience: Duration) -> bool {
 pub fn forget_typed() -> io::Result<()> {
     let _raw = Raw::enter()?;
     tcflush(io::stdin(), QueueSelector::IFlush)?;
-    while !is_gone(Duration::ZERO) && event::poll(Duration::ZERO)? {
+    while has_more(Duration::ZERO)? {
         event::read()?;
     }
     Ok(())

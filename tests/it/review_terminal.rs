@@ -32,6 +32,17 @@ fn tree(repo: &TestRepo, size: (u16, u16)) -> Screen {
     screen
 }
 
+/// Skips the plan of one execution, and returns what is on the screen then.
+fn skipped(repo: &TestRepo, words: &str) -> String {
+    let mut screen = Screen::open(repo, (100, 30), &["execute"]);
+    screen.wait_for("(q)uit ›");
+    screen.press("s");
+    screen.wait_for("enter sends");
+    screen.press(&format!("{words}\r"));
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    screen.shown()
+}
+
 /// Reads the help again and again, as long as even the fastest person needs to decide.
 fn look_around(screen: &mut Screen) {
     let start = Instant::now();
@@ -157,6 +168,39 @@ fn a_window_is_resized_while_the_tree_is_open() {
 }
 
 #[test]
+fn a_window_is_resized_while_the_summary_is_open() {
+    let repo = project();
+    let mut screen = Screen::open(&repo, (90, 24), &["execute"]);
+    screen.wait_for("(q)uit ›");
+    let first = screen.settled();
+    screen.resize((40, 24));
+    screen.wait_for("(m)odify / (s)kip");
+    insta::assert_snapshot!(screen.settled(), @r#"
+    ▶ Reviewing Plan: "Make it"
+      demo · turn 1 · 🟢 Green · Pathfinder
+    ────────────────────────────────────────
+     Action Plan:
+      - CREATE: 1 file
+          b.txt  +1
+      - EXECUTE: 1 command (sandboxed, no
+      ↪ network)
+        $ echo more > more.txt
+    ────────────────────────────────────────
+    Execute this plan?
+    (a)pprove all / (r)eview full plan /
+    (m)odify / (s)kip / (q)uit ›
+    "#);
+    screen.resize((90, 24));
+    while screen.shown() != first {
+        screen.read();
+    }
+    screen.resize((90, 8));
+    screen.wait_for("CREATE 1 file, EXECUTE 1 command");
+    screen.press("q");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+}
+
+#[test]
 fn where_stderr_goes_elsewhere_the_review_is_on_the_terminal() {
     let repo = project();
     let mut screen = Screen::shell(&repo, (80, 24), ("\"$TEDDY\" execute 2> ../log; echo code $?", &[]));
@@ -179,6 +223,18 @@ fn an_approval_by_flag_says_all_of_it_where_stderr_goes() {
     assert_eq!(screen.end(), 0);
     assert!(!screen.shown().contains("Reviewing Plan"), "{}", screen.shown());
     assert!(std::fs::read_to_string(repo.beside("log")).unwrap().contains("▶ Reviewing Plan: "));
+}
+
+#[test]
+fn a_summary_that_goes_into_a_file_is_not_cut_to_the_height_of_the_terminal() {
+    let repo = project();
+    let many: Vec<String> = (0..40).map(|number| create(&format!("{number}.txt"), "x\n")).collect();
+    std::fs::write(repo.beside("many.md"), plan("Make many", &many)).unwrap();
+    let mut screen = Screen::shell(&repo, (80, 24), ("\"$TEDDY\" execute ../many.md -y 2> ../log", &[]));
+    assert_eq!(screen.end(), 0);
+    let log = std::fs::read_to_string(repo.beside("log")).unwrap();
+    assert!((0..40).all(|number| log.contains(&format!("      {number}.txt  +1\n"))), "{log}");
+    assert!(!log.contains("more: (m)odify lists them all"), "{log}");
 }
 
 #[test]
@@ -285,26 +341,16 @@ fn skipping_records_the_words_and_plans_with_them() {
 fn skipping_in_a_single_execution_plans_again_as_well() {
     let repo = project();
     repo.reply(&plan("Make another", &[create("c.txt", "c\n")]));
-    let mut screen = Screen::open(&repo, (100, 30), &["execute"]);
-    screen.wait_for("(q)uit ›");
-    screen.press("s");
-    screen.wait_for("enter sends");
-    screen.press("rather c\r");
-    assert_eq!(screen.end(), 0, "{}", screen.shown());
-    assert!(screen.shown().contains("The model wrote another plan for turn 2: Make another."), "{}", screen.shown());
+    let shown = skipped(&repo, "rather c");
+    assert!(shown.contains("The model wrote another plan for turn 2: Make another."), "{shown}");
     assert_eq!(repo.git(&["show", "teddy/drafts/demo:user_prompt.txt"]), "rather c");
 }
 
 #[test]
 fn words_that_no_model_heard_wait_for_the_next_plan() {
     let repo = project();
-    let mut screen = Screen::open(&repo, (100, 30), &["execute"]);
-    screen.wait_for("(q)uit ›");
-    screen.press("s");
-    screen.wait_for("enter sends");
-    screen.press("rather c\r");
-    assert_eq!(screen.end(), 0, "{}", screen.shown());
-    assert!(screen.shown().contains("no other plan was made: no model is configured"), "{}", screen.shown());
+    let shown = skipped(&repo, "rather c");
+    assert!(shown.contains("no other plan was made: no model is configured"), "{shown}");
     repo.reply(&plan("Make another", &[create("c.txt", "c\n")]));
     repo.done(&["plan"]);
     assert_eq!(repo.git(&["show", "teddy/drafts/demo:user_prompt.txt"]), "rather c");
