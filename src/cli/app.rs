@@ -5,15 +5,10 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 
-use super::exit::{self, Code};
-use crate::change::error::ChangeError;
-use crate::change::id::IdError;
-use crate::git::repository::OpenError;
-use crate::host::lock::LockError;
+use super::exit;
+use super::failure::{Malformed, judge};
 use crate::host::{env, screen, stdout};
-use crate::model::ModelError;
-use crate::session::name::{NameError, SessionName};
-use crate::session::store::StoreError;
+use crate::session::name::SessionName;
 use crate::text::visible::{visible_block, visible_json};
 use crate::ui::editor::Choices;
 use crate::ui::manual;
@@ -22,10 +17,7 @@ use crate::ui::progress::Manner;
 use crate::ui::quiet::{Approval, Quiet};
 use crate::ui::style::{self, Choice, Line, Paint, Tone, block};
 use crate::ui::{markdown, terminal};
-use crate::workflow::execute::{ForeignPlan, NoPlan};
-use crate::workflow::models::NoModel;
-use crate::workflow::plan::Left;
-use crate::workflow::project::{NoSession, Places, Project, Wanted};
+use crate::workflow::project::{Places, Project, Wanted};
 use crate::workflow::user::User;
 
 /// Options of every command.
@@ -265,61 +257,7 @@ impl App {
     }
 }
 
-/// A setting for one call that is none.
-#[derive(Debug, thiserror::Error)]
-#[error("`-c {0}`: write `key=value`")]
-struct Malformed(String);
-
 /// Returns the person's programs.
 fn choices(project: &Project) -> Choices {
     Choices { preview_command: project.settings.preview_command.clone(), core_editor: project.repository.config("core.editor") }
-}
-
-/// Returns what the user can do about an error, and the exit code.
-fn judge(error: &anyhow::Error) -> (Option<String>, Code) {
-    let failed = |hint: &str| (Some(hint.to_owned()), exit::FAILED);
-    for cause in error.chain() {
-        if let Some(open) = cause.downcast_ref::<OpenError>() {
-            return (Some(open.hint()), exit::FAILED);
-        }
-        if let Some(model) = cause.downcast_ref::<ModelError>() {
-            return (Some(model.remedy()), exit::FAILED);
-        }
-        if let Some(LockError::Busy { .. }) = cause.downcast_ref::<LockError>() {
-            return (None, exit::BUSY);
-        }
-        if let Some(change) = cause.downcast_ref::<ChangeError>() {
-            return (Some(change.hint()), exit::FAILED);
-        }
-        if cause.is::<NoSession>() {
-            return failed("`teddy new <name>` starts one, `teddy sessions` lists them, `-s <name>` names one");
-        }
-        if cause.is::<NoPlan>() {
-            return failed("`teddy plan -m <message>` makes one; `teddy execute <file>` takes one from elsewhere");
-        }
-        if let Some(ForeignPlan(session)) = cause.downcast_ref::<ForeignPlan>() {
-            return failed(&format!(
-                "look at it with `git show {}:plan.md`; `teddy adopt {session}` accepts it",
-                session.draft_reference()
-            ));
-        }
-        if cause.is::<NoModel>() {
-            return failed(
-                "set `model:` in your configuration or use `--model`, for example `--model 'command:claude -p'`; `teddy plan --from <file>` takes an answer from elsewhere",
-            );
-        }
-        if cause.is::<Left>() {
-            return (None, exit::FAILED);
-        }
-        if cause.is::<NameError>() || cause.is::<IdError>() || cause.is::<Malformed>() {
-            return (None, exit::USAGE);
-        }
-        match cause.downcast_ref::<StoreError>() {
-            Some(StoreError::NoSession(_)) => return failed("`teddy sessions` lists the sessions"),
-            Some(StoreError::Taken(name)) => return failed(&format!("`teddy switch {name}` goes on with it; or choose another name")),
-            Some(StoreError::NoTurn { .. }) => return failed("`teddy log` lists the turns"),
-            None => {}
-        }
-    }
-    (None, exit::FAILED)
 }

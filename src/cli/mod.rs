@@ -13,6 +13,7 @@ mod du;
 mod execute;
 mod exit;
 mod export;
+mod failure;
 mod gc;
 mod get_prompt;
 mod init;

@@ -130,12 +130,10 @@ pub(super) fn show(app: &App, done: &Done, dry_run: bool) -> anyhow::Result<Exit
         match (dry_run, done.overlaps.is_empty()) {
             (_, false) => app.warn("your own edits overlap with what the turns did; use --ours, --theirs, --markers or --exact"),
             (true, true) => app.say(&format!("Turn {} would change {}.", done.turn, counted(changed, "file"))),
-            (false, true) => app.say(&format!(
-                "The workspace is as after turn {}: {} changed, {} of your own kept.",
-                done.turn,
-                counted(changed, "file"),
-                done.kept.len()
-            )),
+            (false, true) => {
+                let kept = if done.kept.is_empty() { String::new() } else { format!(", {} of your own kept", done.kept.len()) };
+                app.say(&format!("The workspace is as after turn {}: {} changed{kept}.", done.turn, counted(changed, "file")));
+            }
         }
     }
     Ok(if done.overlaps.is_empty() { exit::DONE } else { exit::OVERLAP }.into())

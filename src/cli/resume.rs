@@ -75,7 +75,7 @@ impl How {
             project.read_pipeline(pipeline)?;
             return Ok(());
         }
-        let model = self.model.as_ref().or(project.settings.model.as_ref()).ok_or(NoModel)?;
+        let model = self.model.as_ref().or(project.settings.model.as_ref()).ok_or(NoModel::Plan)?;
         project.model_settings(model)?;
         Ok(())
     }

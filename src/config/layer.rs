@@ -7,6 +7,8 @@ use serde_yaml::{Mapping, Value};
 use super::settings::Settings;
 use crate::text::yaml::guard;
 
+/// What stands for the settings of one call.
+pub const CALL: &str = "-c";
 /// The largest configuration file that is read, in bytes.
 pub const MAX_CONFIG: usize = 64 * 1024;
 
@@ -45,6 +47,13 @@ pub enum ConfigError {
         /// What is wrong.
         message: String,
     },
+}
+
+impl ConfigError {
+    /// Tells whether the settings of this call are wrong.
+    pub fn is_of_call(&self) -> bool {
+        matches!(self, ConfigError::Wrong { origin, .. } if origin.split(' ').next() == Some(CALL))
+    }
 }
 
 /// Settings from one place.
@@ -112,6 +121,21 @@ impl Layer {
         dropped.into_iter().map(|(key, _)| key).collect()
     }
 
+    /// Says what is wrong, and of which key, which the message alone does not tell.
+    fn wrong(&self, error: &serde_yaml::Error) -> ConfigError {
+        let message = error.to_string();
+        let is_wrong = |(key, value): &(String, Value)| {
+            let mut alone = Mapping::new();
+            insert(&mut alone, &key.split('.').collect::<Vec<_>>(), value.clone());
+            settings(&alone).is_err_and(|error| error.to_string() == message)
+        };
+        // Of a key that nobody knows the message has the name.
+        let is_named = message.starts_with("unknown field");
+        let culprit = flatten(&self.values).into_iter().find(|entry| !is_named && is_wrong(entry));
+        let culprit = culprit.map(|(key, _)| format!(" {key}")).unwrap_or_default();
+        ConfigError::Wrong { origin: format!("{}{culprit}", self.origin), message }
+    }
+
     /// Takes back what is larger than another's settings: before it is trusted, a repository may ask for less and not for more.
     pub fn lower(&mut self, others: &Settings) {
         let limits = [
@@ -137,12 +161,15 @@ impl Layer {
 pub fn merge(layers: &[Layer]) -> Result<Settings, ConfigError> {
     let mut all = Mapping::new();
     for layer in layers {
-        let alone: Result<Settings, _> = serde_yaml::from_value(Value::Mapping(layer.values.clone()));
-        alone.map_err(|e| ConfigError::Wrong { origin: layer.origin.clone(), message: e.to_string() })?;
+        settings(&layer.values).map_err(|e| layer.wrong(&e))?;
         overlay(&mut all, &layer.values);
     }
-    serde_yaml::from_value(Value::Mapping(all))
-        .map_err(|e| ConfigError::Wrong { origin: "configuration".to_owned(), message: e.to_string() })
+    settings(&all).map_err(|e| ConfigError::Wrong { origin: "configuration".to_owned(), message: e.to_string() })
+}
+
+/// Reads settings.
+fn settings(values: &Mapping) -> Result<Settings, serde_yaml::Error> {
+    serde_yaml::from_value(Value::Mapping(values.clone()))
 }
 
 /// Puts one mapping over another, key by key.
@@ -238,6 +265,15 @@ mod tests {
         let mut repository = layer("preview_command: vim\nmodel: m\nexecute: {sandbox: off, timeout: 5}");
         assert_eq!(repository.confine(true), ["model", "execute.sandbox"]);
         assert_eq!(merge(&[repository]).expect("the rest is valid").execute.timeout, 5);
+    }
+
+    #[test]
+    fn a_wrong_value_is_named_by_its_key() {
+        let pairs = [("agent".to_owned(), "a".to_owned()), ("replan.max".to_owned(), "many".to_owned())];
+        let error = merge(&[Layer::from_pairs(CALL, &pairs).expect("valid pairs")]).expect_err("many is no number");
+        assert_eq!((error.is_of_call(), error.to_string().as_str()), (true, "-c replan.max: invalid type: string \"many\", expected u32"));
+        let error = merge(&[layer("replan: {max: many}")]).expect_err("many is no number");
+        assert_eq!((error.is_of_call(), error.to_string().starts_with("test.yaml replan.max: ")), (false, true));
     }
 
     #[test]

@@ -10,33 +10,39 @@ pub const MAX_NAME: usize = 100;
 #[serde(transparent)]
 pub struct SessionName(String);
 
-/// A text that is no session name.
+/// Why a text is no session name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no session name: lower-case letters, digits and single hyphens, such as `add-auth`")]
-pub struct NameError(String);
+pub enum NameError {
+    /// It is not kebab-case, too long, or `change`, which is a folder of refs.
+    #[error("`{0}` is no session name: lower-case letters, digits and single hyphens, such as `add-auth`")]
+    Form(String),
+    /// It is what a turn is called by.
+    #[error("`{0}` is no name for a session, because it reads as a turn: a number, or the start of a commit's id")]
+    Turn(String),
+}
 
 impl SessionName {
-    /// Checks a name that a user gives.
+    /// Checks the name of a session that is to be.
     ///
     /// # Errors
-    /// Where it is not kebab-case, too long, or `change`, which is a folder of refs.
+    /// [`NameError`].
     pub fn parse(text: &str) -> Result<SessionName, NameError> {
-        if is_kebab(text) && text != "change" {
-            Ok(SessionName(text.to_owned()))
-        } else {
-            Err(NameError(crate::text::visible::visible(text).into_owned()))
+        if is_turn(text) {
+            return Err(NameError::Turn(text.to_owned()));
         }
+        if text.contains('/') { Err(form(text)) } else { SessionName::from_ref(text) }
     }
 
-    /// Checks a name as it stands in a ref: a user's, or that of a change's session.
+    /// Checks a name as it stands in a ref: of any session that there is, a change's too.
     ///
     /// # Errors
-    /// As for [`SessionName::parse`].
+    /// [`NameError::Form`].
     pub fn from_ref(text: &str) -> Result<SessionName, NameError> {
-        match text.strip_prefix("change/") {
-            Some(id) if is_kebab(id) => Ok(SessionName(text.to_owned())),
-            _ => SessionName::parse(text),
-        }
+        let is_name = match text.strip_prefix("change/") {
+            Some(id) => is_kebab(id),
+            None => is_kebab(text) && text != "change",
+        };
+        if is_name { Ok(SessionName(text.to_owned())) } else { Err(form(text)) }
     }
 
     /// Makes a name of a title: `Add a greeting!` becomes `add-a-greeting`.
@@ -92,6 +98,21 @@ pub const SESSIONS: &str = "refs/teddy/sessions/";
 /// Where the refs of turns in progress are.
 pub const DRAFTS: &str = "refs/teddy/drafts/";
 
+/// The fewest digits by which a commit is called.
+const MIN_ID: usize = 7;
+
+/// Returns whether a text reads as a turn: a number, or hexadecimal digits that are no word.
+fn is_turn(text: &str) -> bool {
+    let is_number = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let is_id = text.len() >= MIN_ID && text.bytes().all(|b| b.is_ascii_hexdigit()) && text.bytes().any(|b| b.is_ascii_digit());
+    is_number || is_id
+}
+
+/// Says that a text has not the form of a name.
+fn form(text: &str) -> NameError {
+    NameError::Form(crate::text::visible::visible(text).into_owned())
+}
+
 /// Returns whether a text is kebab-case and of a sensible length.
 fn is_kebab(text: &str) -> bool {
     let word = |w: &str| !w.is_empty() && w.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
@@ -123,6 +144,18 @@ mod tests {
             assert_eq!(SessionName::from_folder(&name.folder()), Some(name));
         }
         assert_eq!(SessionName::from_folder("_replay"), None);
+    }
+
+    #[test]
+    fn t1_a_new_name_does_not_read_as_a_turn() {
+        for turn in ["1", "007", "20260124", "3ae29549", "0f0f0f0"] {
+            assert_eq!(SessionName::parse(turn), Err(NameError::Turn(turn.to_owned())));
+            assert!(SessionName::from_ref(turn).is_ok(), "{turn}: a session that has it is reached");
+        }
+        for name in ["1-2", "v1", "facade", "defaced", "3ae295"] {
+            assert!(SessionName::parse(name).is_ok(), "{name}");
+        }
+        assert_eq!(SessionName::from_title("2026").as_str(), "session");
     }
 
     #[test]

@@ -45,10 +45,29 @@ pub enum Way {
     Pipeline(Prepared),
 }
 
-/// No model is configured.
-#[derive(Debug, thiserror::Error)]
+/// No model is configured, by what it is needed for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no model is configured")]
-pub struct NoModel;
+pub enum NoModel {
+    /// A plan, which can come from elsewhere.
+    Plan,
+    /// A document of a change, or what is thought of one.
+    Document,
+}
+
+impl NoModel {
+    /// Returns what the user can do.
+    pub fn hint(self) -> &'static str {
+        match self {
+            NoModel::Plan => {
+                "set `model:` in your configuration or use `--model`, for example `--model 'command:claude -p'`; `teddy plan --from <file>` takes an answer from elsewhere"
+            }
+            NoModel::Document => {
+                "set `model:`, or `change.roles` for each role, in your configuration, or use `--model`, for example `--model 'command:claude -p'`"
+            }
+        }
+    }
+}
 
 /// Returns the variables that hold keys, besides those that everybody knows.
 pub fn key_variables(settings: &config::settings::Settings) -> impl Iterator<Item = String> {
@@ -77,7 +96,7 @@ impl Project {
     /// # Errors
     /// [`NoModel`], or where it lacks a key or a setting.
     pub fn choose(&self, tip: &Turn, name: Option<&str>) -> anyhow::Result<Chosen> {
-        self.model(tip, name.or(self.settings.model.as_deref()).ok_or(NoModel)?)
+        self.model(tip, name.or(self.settings.model.as_deref()).ok_or(NoModel::Plan)?)
     }
 
     /// Opens a model by its name in the configuration, or by `kind:id`.

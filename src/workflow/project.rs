@@ -107,7 +107,7 @@ impl Project {
             own.lower(&layer::merge(&users)?);
         }
         let [git, user] = users;
-        let settings = layer::merge(&[git, user, own, Layer::from_pairs("-c", &wanted.settings)?])?;
+        let settings = layer::merge(&[git, user, own, Layer::from_pairs(layer::CALL, &wanted.settings)?])?;
         process::withhold(Outside::default().keys.into_iter().chain(key_variables(&settings)));
         Ok(Project { repository, settings, proposed, trusted, ignored, places, hands: Hands::default(), wanted: wanted.session })
     }

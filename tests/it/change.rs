@@ -167,6 +167,13 @@ fn planning_complete() {
 }
 
 #[test]
+fn without_a_model_the_hint_is_one_that_helps_a_change() {
+    let out = project().teddy(&["change", "plan", ID, "Greet people"]);
+    out.check(1, &["no model is configured", "`change.roles`", "--model"]);
+    assert!(!out.stderr.contains("--from"), "{out}");
+}
+
+#[test]
 fn rejected_proposal() {
     let repo = project();
     put(&repo, ID, "rejected");

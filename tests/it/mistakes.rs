@@ -141,7 +141,7 @@ fn a_wrong_configuration_is_named_with_its_file() {
     repo.configure("modle: x\n").teddy(&["status"]).check(1, &["teddy.yaml", "modle"]);
     repo.configure("model: [\n").teddy(&["status"]).check(1, &["teddy.yaml"]);
     repo.configure("");
-    repo.teddy(&["-c", "replan.max=many", "status"]).check(1, &["-c"]);
+    repo.teddy(&["-c", "replan.max=many", "status"]).check(2, &["-c replan.max: invalid type"]);
     repo.teddy(&["-c", "nonsense", "status"]).check(2, &["key=value"]);
 }
 

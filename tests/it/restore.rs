@@ -138,6 +138,14 @@ fn undo_and_redo_walk_over_the_turns_without_an_end() {
 }
 
 #[test]
+fn what_was_kept_is_counted_where_there_is_something() {
+    let repo = three_turns();
+    repo.teddy(&["undo"]).check(0, &["The workspace is as after turn 2: ", " changed.\n"]);
+    repo.write("own.txt", "mine\n");
+    repo.teddy(&["redo"]).check(0, &[" changed, 1 of your own kept.\n"]);
+}
+
+#[test]
 fn a_restore_can_be_undone_like_any_turn() {
     let repo = three_turns();
     let tree = repo.tree();

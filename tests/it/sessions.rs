@@ -49,9 +49,26 @@ fn a_name_that_is_not_kebab_case_is_refused_with_the_rule() {
 }
 
 #[test]
+fn a_name_that_reads_as_a_turn_is_refused_and_a_session_that_has_one_is_reached() {
+    let repo = two_turns();
+    let before = repo.git(&["for-each-ref"]);
+    repo.teddy(&["branch", "1"]).check(2, &["`1` is no name for a session", "`teddy branch 1 <name>` starts a session at that turn"]);
+    for args in [&["new", "2026"][..], &["start", "7", "-m", "x", "--model", "replay:x"], &["branch", "1", "3ae29549"]] {
+        repo.teddy(args).check(2, &["is no name for a session, because it reads as a turn"]);
+    }
+    assert_eq!(repo.git(&["for-each-ref"]), before);
+    // What an earlier version made.
+    repo.git(&["update-ref", "refs/teddy/sessions/1", "refs/teddy/sessions/first~1"]);
+    repo.done(&["switch", "1"]);
+    assert_eq!(repo.json(&["status"], 0)["session"], "1");
+    assert_eq!(repo.json(&["-s", "first", "show", "1:1"], 0)["title"], "One");
+    assert_eq!(repo.json(&["-s", "1", "show", "first:2"], 0)["title"], "Two");
+}
+
+#[test]
 fn an_unknown_agent_is_refused_before_anything_is_made() {
     let repo = TestRepo::new();
-    repo.teddy(&["new", "x", "-a", "nobody"]).check(1, &["nobody", "pathfinder"]);
+    repo.teddy(&["new", "x", "-a", "nobody"]).check(1, &["there is no agent `nobody`", "pathfinder"]);
     assert_eq!(repo.git(&["for-each-ref"]), "");
 }
 

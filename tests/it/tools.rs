@@ -120,6 +120,11 @@ fn usage_errors_exit_with_2_and_help_with_0() {
         assert_eq!(repo.teddy(args).code, 2, "{args:?}");
     }
     repo.teddy(&["-c", "agent", "log"]).check(2, &["`-c agent`: write `key=value`"]);
+    repo.teddy(&["-c", "replan.max=many", "status"]).check(2, &["-c replan.max: invalid type: string \"many\""]);
+    repo.teddy(&["-c", "replan.max=[", "status"]).check(2, &["-c replan.max: "]);
+    repo.teddy(&["-c", "nonsense=1", "status"]).check(2, &["unknown field `nonsense`"]);
+    repo.configure("replan: { max: many }\n").teddy(&["status"]).check(1, &["teddy.yaml replan.max: invalid type"]);
+    repo.configure("");
     for args in [&["--help"][..], &["execute", "--help"], &["--version"], &["help", "restore"]] {
         assert_eq!(repo.teddy(args).code, 0, "{args:?}");
     }

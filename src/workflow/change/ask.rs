@@ -66,7 +66,7 @@ impl Project {
     /// [`NoModel`].
     pub(super) fn role_model(&self, role: Role, wish: &Wish) -> anyhow::Result<String> {
         let configured = || self.settings.change.roles.get(role.word()).or(self.settings.model.as_ref()).cloned();
-        Ok(wish.model.clone().or_else(configured).ok_or(NoModel)?)
+        Ok(wish.model.clone().or_else(configured).ok_or(NoModel::Document)?)
     }
 }
 
