@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use super::app::App;
+use super::complete;
 use super::exit;
 use crate::session::name::SessionName;
 
@@ -13,6 +14,7 @@ use crate::session::name::SessionName;
 #[command(after_help = "Example:\n  teddy adopt add-auth")]
 pub(super) struct Args {
     /// The session, the one in use if left out
+    #[arg(add = complete::with(complete::sessions))]
     name: Option<String>,
 }
 

@@ -2,11 +2,13 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Instant;
 
 use anyhow::Context as _;
+use clap::ValueHint;
 
-use super::exit;
 use super::failure::{Malformed, judge};
+use super::{complete, exit};
 use crate::host::{env, screen, stdout};
 use crate::session::name::SessionName;
 use crate::text::visible::{visible_block, visible_json};
@@ -22,12 +24,13 @@ use crate::workflow::user::User;
 
 /// Options of every command.
 #[derive(clap::Args)]
+#[command(next_help_heading = "Options of every command")]
 pub(super) struct Global {
     /// Run as if started in this folder
-    #[arg(short = 'C', global = true, value_name = "DIR")]
+    #[arg(short = 'C', global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
     directory: Option<PathBuf>,
     /// The session to work on, in place of the one last used here
-    #[arg(short, long, global = true, env = "TEDDY_SESSION", value_name = "NAME")]
+    #[arg(short, long, global = true, env = "TEDDY_SESSION", hide_env_values = true, value_name = "NAME", add = complete::with(complete::sessions))]
     session: Option<String>,
     /// A setting for this call, such as `-c replan.max=0`
     #[arg(short = 'c', global = true, value_name = "KEY=VALUE")]
@@ -38,7 +41,7 @@ pub(super) struct Global {
     /// Say nothing but errors and warnings
     #[arg(short, long, global = true)]
     quiet: bool,
-    /// Say more
+    /// Say more: the project, session, model and settings in use, and how long it took
     #[arg(short, long, global = true)]
     verbose: bool,
     /// When to use colours
@@ -61,12 +64,14 @@ enum Color {
 pub(super) struct App {
     /// Options of every command.
     pub(super) global: Global,
+    /// When it started.
+    start: Instant,
 }
 
 impl App {
     /// Starts.
     pub(super) fn new(global: Global) -> App {
-        App { global }
+        App { global, start: Instant::now() }
     }
 
     /// Opens the project of the folder in use.
@@ -74,15 +79,26 @@ impl App {
     /// # Errors
     /// Where there is none, or its configuration is wrong.
     pub(super) fn project(&self) -> anyhow::Result<Project> {
-        let mut project = Project::open(&self.folder()?, self.places()?, self.wanted()?)?;
+        let mut project = self.open()?;
         if !project.ignored.is_empty() {
             let names = project.ignored.join(", ");
             let hint = if project.trusted { "a repository may not decide that" } else { "`teddy trust` shows what would change that" };
             self.warn(&format!("settings of this repository are ignored: {names} ({hint})"));
         }
+        if self.global.verbose {
+            self.say(&in_use(&project));
+        }
         let folder = project.repository.teddy_dir().join("manual");
         project.hands = manual::hands(folder, choices(&project), self.paint(screen::is_screen()));
         Ok(project)
+    }
+
+    /// Opens the project of the folder in use, and says nothing about it.
+    ///
+    /// # Errors
+    /// As for [`App::project`].
+    pub(super) fn open(&self) -> anyhow::Result<Project> {
+        Project::open(&self.folder()?, self.places()?, self.wanted()?)
     }
 
     /// Returns the folder in use.
@@ -218,6 +234,13 @@ impl App {
         }
     }
 
+    /// Says how long it took, where more is to be said.
+    pub(super) fn say_time(&self) {
+        if self.global.verbose {
+            self.say(&format!("Took {:.2} s.", self.start.elapsed().as_secs_f64()));
+        }
+    }
+
     /// Warns on stderr.
     pub(super) fn warn(&self, text: &str) {
         self.tell(&format!("warning: {text}"));
@@ -255,6 +278,19 @@ impl App {
         }
         code.into()
     }
+}
+
+/// Says what a call works with.
+fn in_use(project: &Project) -> String {
+    let session = project.session().map_or_else(|_| "no session".to_owned(), |name| format!("session {name}"));
+    let model = project.settings.model.as_deref().unwrap_or("none");
+    let own = match (project.proposed.contains_key("config.yaml"), project.trusted) {
+        (false, _) => "",
+        (true, true) => ", .teddy/config.yaml",
+        (true, false) => ", .teddy/config.yaml as far as a repository that is not trusted may decide",
+    };
+    let (folder, config) = (project.repository.workdir().display(), project.places.config_file.display());
+    format!("Project {folder}, {session}, model {model}. Settings: git config, {config}{own}.")
 }
 
 /// Returns the person's programs.

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use super::app::App;
+use super::complete;
 use super::exit;
 use crate::session::name::SessionName;
 use crate::workflow::branch::branch;
@@ -11,24 +12,25 @@ use crate::workflow::branch::branch;
 ///
 /// The new session shares all turns up to that one. Your files stay as they are; `teddy restore @` brings them along.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  teddy branch other-way            at the newest turn\n  teddy branch 2 other-way          at turn 2")]
+#[command(
+    allow_missing_positional = true,
+    after_help = "Examples:\n  teddy branch other-way            at the newest turn\n  teddy branch 2 other-way          at turn 2"
+)]
 pub(super) struct Args {
-    /// The turn (the newest one if left out), and the new session's name
-    #[arg(value_name = "[TURN] NAME", num_args = 1..=2, required = true)]
-    words: Vec<String>,
+    /// The turn: a number, or anything `git rev-parse` takes
+    #[arg(default_value = "@", add = complete::with(complete::turns))]
+    turn: String,
+    /// The new session's name
+    #[arg(required = true)]
+    name: String,
 }
 
 /// Forks and prints the new ref.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
-    let (turn, name) = match args.words.as_slice() {
-        [turn, name] => (turn.as_str(), name),
-        [name] => ("@", name),
-        _ => unreachable!("the parser takes one or two words"),
-    };
-    let name = SessionName::parse(name)?;
+    let name = SessionName::parse(&args.name)?;
     let mut project = app.project()?;
     let mut user = app.user(&project, false);
-    let commit = branch(&mut project, turn, &name, user.as_mut())?;
+    let commit = branch(&mut project, &args.turn, &name, user.as_mut())?;
     if app.global.json {
         app.print_json(&serde_json::json!({ "session": name, "ref": name.reference(), "commit": commit }))?;
     } else {

@@ -1,36 +1,86 @@
 //! `teddy completions`
 
+use std::path::Path;
 use std::process::ExitCode;
 
+use anyhow::Context as _;
+use clap_complete::Shell;
+use clap_complete::env::Shells;
+
 use super::app::App;
-use super::exit;
+use super::{complete, exit};
+use crate::host::env;
 
 /// Print the completion script of a shell
 ///
-/// `git teddy <TAB>` works in bash too: git's own completion calls the function `_git_teddy`, which the script has.
+/// It completes commands, options, sessions, turns, agents, models and files, and asks this program for them each time:
+/// print it anew at each start of the shell. `git teddy <TAB>` works too, where git's own completion is loaded.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  source <(teddy completions bash)\n  teddy completions fish > ~/.config/fish/completions/teddy.fish")]
+#[command(
+    after_help = "Examples, for the file that the shell reads at its start:\n  source <(teddy completions bash)\n  source <(teddy completions zsh)          behind compinit\n  teddy completions fish | source"
+)]
 pub(super) struct Args {
     /// The shell
-    shell: clap_complete::Shell,
+    shell: Shell,
 }
 
-/// How bash completes `git teddy`.
-const GIT_BASH: &str = r#"
-_git_teddy() {
-    COMP_WORDS=(teddy "${words[@]:$((__git_cmd_idx + 1))}")
-    COMP_CWORD=$((cword - __git_cmd_idx))
-    _teddy teddy "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD-1]}"
+/// The function that bash calls by itself.
+const BASH: &str = "_clap_complete_teddy";
+/// What it is put into: bash ends a word at `:` and `=`, which `session:turn` and `--option=value` have. And how bash
+/// completes `git teddy`: git's completion calls a function of this name.
+const AROUND_BASH: &str = r#"
+_teddy() {
+    local word glue="" breaks="" typed=()
+    [[ $COMP_WORDBREAKS == *:* ]] && breaks+=":"
+    [[ $COMP_WORDBREAKS == *=* ]] && breaks+="="
+    for word in "${COMP_WORDS[@]:0:COMP_CWORD+1}"; do
+        if [[ ${#typed[@]} -gt 0 && ( -n $glue || $word == [:=]* ) ]]; then
+            typed[${#typed[@]}-1]+=$word
+        else
+            typed+=("$word")
+        fi
+        [[ $word == *[:=] ]] && glue=yes || glue=""
+    done
+    local COMP_WORDS=("${typed[@]}") COMP_CWORD=$((${#typed[@]} - 1))
+    word=${typed[COMP_CWORD]}
+    _clap_complete_teddy teddy "$word"
+    [[ -z $breaks ]] || COMPREPLY=("${COMPREPLY[@]#"${word%"${word##*[$breaks]}"}"}")
 }
+_git_teddy() {
+    local COMP_WORDS=(teddy "${words[@]:$((__git_cmd_idx + 1))}") COMP_CWORD=$((cword - __git_cmd_idx))
+    _teddy
+}
+"#;
+/// How zsh does: the same, with the words behind `git` as its own.
+const GIT_ZSH: &str = r#"
+_git-teddy() { _clap_dynamic_completer_teddy }
+zstyle ':completion:*:*:git:*' user-commands teddy:'sessions for AI-assisted coding'
+"#;
+/// How fish does.
+const GIT_FISH: &str = r#"complete --keep-order --exclusive --command git --condition '__fish_seen_subcommand_from teddy' --arguments "(VARIABLE=fish PROGRAM -- (commandline --current-process --tokenize --cut-at-cursor)[2..] (commandline --current-token))"
 "#;
 
 /// Prints the script.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    let program = program();
+    let shells = Shells::builtins();
+    let shell = shells.completer(&args.shell.to_string()).expect("both lists have the same shells");
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut super::parser(), "teddy", &mut script);
-    if args.shell == clap_complete::Shell::Bash {
-        script.extend_from_slice(GIT_BASH.as_bytes());
-    }
-    app.print(script)?;
+    shell.write_registration(complete::VARIABLE, "teddy", "teddy", &program, &mut script)?;
+    let script = String::from_utf8(script).context("the program has a path that no script can name")?;
+    app.print(match args.shell {
+        Shell::Bash => format!("{}{AROUND_BASH}", script.replace(&format!("-F {BASH} "), "-F _teddy ")),
+        Shell::Zsh => format!("{script}{GIT_ZSH}"),
+        Shell::Fish => format!("{script}{}", GIT_FISH.replace("VARIABLE", complete::VARIABLE).replace("PROGRAM", &program)),
+        _ => script,
+    })?;
     Ok(exit::DONE.into())
+}
+
+/// Returns how the script calls this program: by the name or the path by which it was called now.
+fn program() -> String {
+    let called = env::args().into_iter().next().unwrap_or_default();
+    let is_name = Path::new(&called).components().count() == 1;
+    let path = env::current_dir().ok().filter(|_| !is_name).map(|folder| folder.join(&called).into_os_string());
+    path.unwrap_or(called).to_string_lossy().into_owned()
 }

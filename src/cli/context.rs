@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use super::app::App;
+use super::complete;
 use super::exit;
 use crate::session::input::{Body, Scope};
 use crate::text::resource::Resource;
@@ -35,7 +36,7 @@ enum Command {
     )]
     Add(Entries),
     /// Take them out again
-    #[command(after_help = "Examples:\n  teddy context rm README.md\n  teddy context rm --global docs/style.md")]
+    #[command(mut_arg("resources", |arg| arg.add(complete::with(complete::entries))), after_help = "Examples:\n  teddy context rm README.md\n  teddy context rm --global docs/style.md")]
     Rm(Entries),
     /// Edit a list in your editor
     #[command(after_help = "Examples:\n  teddy context edit\n  teddy context edit --global")]
@@ -49,7 +50,7 @@ enum Command {
 #[derive(clap::Args)]
 struct Entries {
     /// Files, folders and patterns, from the folder in use or, with a leading `/`, from the project's root; URLs
-    #[arg(required = true, value_name = "RESOURCE")]
+    #[arg(required = true, value_name = "RESOURCE", value_hint = clap::ValueHint::AnyPath)]
     resources: Vec<String>,
     #[command(flatten)]
     scope: Where,

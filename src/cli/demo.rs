@@ -20,7 +20,7 @@ use crate::workflow::demo::{Stage, demo};
 #[command(after_help = "Examples:\n  teddy demo\n  teddy demo /tmp/look")]
 pub(super) struct Args {
     /// The folder; a new temporary one if left out
-    #[arg(value_name = "DIR")]
+    #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     folder: Option<PathBuf>,
 }
 

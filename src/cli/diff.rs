@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use super::app::App;
+use super::complete;
 use super::exit;
 use crate::git::object::{BlobId, Entry, Mode, TreeId};
 use crate::ui::diff::{Change, unified};
@@ -16,8 +17,10 @@ use crate::workflow::restore::lossy;
 )]
 pub(super) struct Args {
     /// A turn, the newest one if left out
+    #[arg(add = complete::with(complete::turns))]
     turn: Option<String>,
     /// Another turn
+    #[arg(add = complete::with(complete::turns))]
     other: Option<String>,
 }
 

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use super::app::App;
+use super::complete;
 use super::exit::{self, Code};
 use super::plan::{json as plan_json, read_below};
 use crate::plan::run::{Ending, Outcome};
@@ -22,7 +23,7 @@ use crate::workflow::execute::{Asked, Executed, Wish};
 )]
 pub(super) struct Args {
     /// A plan from this file (or `-`) in place of the draft's
-    #[arg(value_name = "PLAN")]
+    #[arg(value_name = "PLAN", value_hint = clap::ValueHint::FilePath)]
     plan: Option<String>,
     /// Approve everything
     #[arg(short, long)]
@@ -31,7 +32,7 @@ pub(super) struct Args {
     #[arg(long)]
     no_replan: bool,
     /// The model that corrects a rejected plan
-    #[arg(long, value_name = "MODEL")]
+    #[arg(long, value_name = "MODEL", add = complete::with(complete::models))]
     model: Option<String>,
 }
 

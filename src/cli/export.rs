@@ -13,7 +13,7 @@ use super::exit;
 #[command(after_help = "Examples:\n  teddy export                      into ./<session>/\n  teddy export /tmp/review")]
 pub(super) struct Args {
     /// The folder; made if it is not there
-    #[arg(value_name = "DIR")]
+    #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     folder: Option<PathBuf>,
 }
 

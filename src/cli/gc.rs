@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use super::app::App;
+use super::complete;
 use super::exit;
 use crate::session::name::SessionName;
 use crate::workflow::gc::{Wish, gc};
@@ -17,7 +18,7 @@ use crate::workflow::gc::{Wish, gc};
 )]
 pub(super) struct Args {
     /// Sessions to forget
-    #[arg(value_name = "SESSION")]
+    #[arg(value_name = "SESSION", add = complete::with(complete::sessions))]
     sessions: Vec<String>,
     /// Remove worktrees that were not used for so many days
     #[arg(long, value_name = "DAYS", default_value_t = 14)]

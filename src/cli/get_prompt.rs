@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use super::app::App;
+use super::complete;
 use super::exit;
 use crate::model::prompt::Prompts;
 
@@ -13,6 +14,7 @@ use crate::model::prompt::Prompts;
 #[command(after_help = "Examples:\n  teddy get-prompt\n  teddy get-prompt architect > .teddy/prompts/architect.xml")]
 pub(super) struct Args {
     /// The agent
+    #[arg(add = complete::with(complete::agents))]
     name: Option<String>,
 }
 

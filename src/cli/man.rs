@@ -4,42 +4,103 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use clap::Command;
+use clap_mangen::Man;
 
 use super::app::App;
 use super::exit;
 
 /// Print the manual page, or write one for each command
 ///
-/// `git teddy --help` shows `git-teddy.1` where it is installed.
+/// git shows `git-teddy.1` for `git teddy --help`, once `man` finds it: it looks in `share/man/man1` beside each `bin` of PATH.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  teddy man | man -l -\n  teddy man --out ~/.local/share/man/man1")]
+#[command(after_help = "Examples:\n  teddy man | man -l -\n  teddy man --out ~/.cargo/share/man/man1\n  man teddy-restore")]
 pub(super) struct Args {
-    /// Write `teddy.1`, `git-teddy.1` and `teddy-<command>.1` into this folder
-    #[arg(long, value_name = "DIR")]
+    /// Write `teddy.1`, `git-teddy.1` and `teddy-<command>.1` into this folder, made if it is not there
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     out: Option<PathBuf>,
 }
 
+/// What the foot of a page says.
+const SOURCE: &str = concat!("teddy ", env!("CARGO_PKG_VERSION"));
+
 /// Prints or writes the pages.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
-    let command = super::parser();
+    let mut command = super::parser().disable_help_subcommand(true);
+    command.build();
     let Some(folder) = args.out else {
-        app.print(page(command)?)?;
+        app.print(page(&command)?)?;
         return Ok(exit::DONE.into());
     };
+    let folder = app.folder()?.join(folder);
     std::fs::create_dir_all(&folder).with_context(|| format!("making `{}`", folder.display()))?;
-    let mut pages = vec![("teddy".to_owned(), command.clone()), ("git-teddy".to_owned(), command.clone().name("git-teddy"))];
-    pages.extend(command.get_subcommands().map(|sub| (format!("teddy-{}", sub.get_name()), sub.clone())));
-    for (name, command) in pages {
+    let root = page(&command)?;
+    for (name, page) in [("teddy".to_owned(), root.clone()), ("git-teddy".to_owned(), root)].into_iter().chain(below(&command)?) {
         let path = folder.join(format!("{name}.1"));
-        std::fs::write(&path, page(command)?).with_context(|| format!("writing `{}`", path.display()))?;
+        std::fs::write(&path, page).with_context(|| format!("writing `{}`", path.display()))?;
     }
     app.say(&format!("Wrote the manual to {}.", folder.display()));
     Ok(exit::DONE.into())
 }
 
+/// Returns the pages of the commands below one, by name.
+fn below(command: &Command) -> anyhow::Result<Vec<(String, Vec<u8>)>> {
+    let mut pages = Vec::new();
+    for sub in command.get_subcommands() {
+        pages.push((name(sub).to_owned(), page(sub)?));
+        pages.extend(below(sub)?);
+    }
+    Ok(pages)
+}
+
+/// Returns the name of a command's page: `teddy-change-plan`.
+fn name(command: &Command) -> &str {
+    command.get_display_name().unwrap_or_else(|| command.get_name())
+}
+
 /// Writes a page.
-fn page(command: clap::Command) -> anyhow::Result<Vec<u8>> {
+fn page(command: &Command) -> anyhow::Result<Vec<u8>> {
+    let usage = command.clone().render_usage().to_string();
+    let usage = usage.trim_start_matches("Usage: ");
+    let is_root = name(command) == command.get_name();
+    let (names, usage) = if is_root {
+        (format!("{0}, git-{0}", name(command)), format!("{usage}\ngit {usage}"))
+    } else {
+        (name(command).to_owned(), usage.to_owned())
+    };
+    let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+    // The library's own synopsis leaves out what an option takes.
+    let man = Man::new(command.clone().override_usage(usage)).source(SOURCE);
     let mut text = Vec::new();
-    clap_mangen::Man::new(command).render(&mut text)?;
+    man.render_title(&mut text)?;
+    text.extend_from_slice(format!(".SH NAME\n{}\n", escaped(&format!("{names} - {about}"))).as_bytes());
+    man.render_synopsis_section(&mut text)?;
+    man.render_description_section(&mut text)?;
+    if command.get_arguments().next().is_some() {
+        man.render_options_section(&mut text)?;
+    }
+    if command.has_subcommands() {
+        man.render_subcommands_section(&mut text)?;
+    }
+    text.extend_from_slice(examples(command).as_bytes());
     Ok(text)
+}
+
+/// Returns the section with what stands below a command's help, line by line as it is there.
+fn examples(command: &Command) -> String {
+    let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let lines = help.lines().filter(|line| !matches!(*line, "Examples:" | "Example:"));
+    format!(".SH EXAMPLES\n.nf\n{}.fi\n", lines.map(|line| format!("{}\n", escaped(line))).collect::<String>())
+}
+
+/// Returns a line as roff takes it for text: nothing in it commands, and what is copied from it is what was meant.
+fn escaped(line: &str) -> String {
+    let text = line
+        .replace('\\', "\\e")
+        .replace('-', "\\-")
+        .replace('\'', "\\(aq")
+        .replace('`', "\\(ga")
+        .replace('^', "\\(ha")
+        .replace('~', "\\(ti");
+    if text.starts_with('.') { format!("\\&{text}") } else { text }
 }

@@ -5,6 +5,7 @@ mod adopt;
 mod app;
 mod branch;
 mod change;
+mod complete;
 mod completions;
 mod context;
 mod demo;
@@ -127,7 +128,7 @@ pub fn main() -> ExitCode {
     if let Some(code) = crate::host::sandbox::launch_if_asked(&crate::host::env::args()) {
         return code;
     }
-    clap_complete::CompleteEnv::with_factory(Cli::command).complete();
+    complete::answer();
     #[cfg(all(feature = "failpoints", debug_assertions))]
     let _armed = crate::host::fault::arm();
     let arguments = expand(crate::host::env::args());
@@ -142,7 +143,9 @@ pub fn main() -> ExitCode {
     // Without handlers ctrl-c ends the program at once, which recovery covers.
     let _ = crate::host::interrupt::install();
     let mut app = App::new(cli.global);
-    match cli.command.run(&mut app) {
+    let done = cli.command.run(&mut app);
+    app.say_time();
+    match done {
         // What was asked for is done to its end, and the exit code says that the user wanted to stop.
         Ok(_) if crate::host::interrupt::requested() => exit::INTERRUPTED.into(),
         Ok(code) => code,

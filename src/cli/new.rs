@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use super::app::App;
+use super::complete;
 use super::exit;
 use crate::session::name::SessionName;
 use crate::workflow;
@@ -16,7 +17,7 @@ pub(super) struct Args {
     /// The session's name
     name: String,
     /// The agent that plans; `teddy get-prompt` lists them
-    #[arg(short, long, value_name = "AGENT")]
+    #[arg(short, long, value_name = "AGENT", add = complete::with(complete::agents))]
     agent: Option<String>,
 }
 

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 
 use super::app::App;
+use super::complete;
 use super::exit::{self, Code};
 use crate::session::meta::{ModelUse, Origin};
 use crate::text::counted;
@@ -26,13 +27,13 @@ pub(super) struct Args {
     #[arg(short, long, value_name = "TEXT")]
     message: Option<String>,
     /// Take this file (or `-`) as the model's raw answer
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     from: Option<String>,
     /// The model: a name of the configuration, or `kind:id`
-    #[arg(long, value_name = "MODEL")]
+    #[arg(long, value_name = "MODEL", add = complete::with(complete::models))]
     model: Option<String>,
     /// The pipeline of `.teddy/pipelines/`
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = complete::with(complete::pipelines))]
     pipeline: Option<String>,
     /// Show the model this many turns before the previous one
     #[arg(long, value_name = "N", default_value_t = 0)]

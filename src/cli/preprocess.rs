@@ -20,7 +20,7 @@ use crate::plan::repair::{Level, Repaired, repair};
 )]
 pub(super) struct Args {
     /// The plan; `-` for standard input, the clipboard if left out
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     file: Option<String>,
     /// Leave the clipboard as it is
     #[arg(long)]

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use super::app::App;
+use super::complete;
 use super::exit;
 use crate::text::visible::visible;
 use crate::workflow::replay::replay;
@@ -15,6 +16,7 @@ use crate::workflow::replay::replay;
 #[command(after_help = "Examples:\n  teddy replay 3\n  teddy replay @~1 -y               also where commands cannot be confined")]
 pub(super) struct Args {
     /// The turn: a number, or anything `git rev-parse` takes
+    #[arg(add = complete::with(complete::turns))]
     turn: String,
     /// Run its commands even where they cannot be confined
     #[arg(short, long)]

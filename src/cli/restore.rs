@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use super::app::App;
+use super::complete;
 use super::exit;
 use crate::text::counted;
 use crate::workflow::project::Project;
@@ -19,9 +20,10 @@ use crate::workflow::user::User;
 )]
 pub(super) struct Args {
     /// The turn: a number, `@`, `@~1`, `<session>:<turn>`, or anything `git rev-parse` takes
+    #[arg(add = complete::with(complete::turns))]
     turn: String,
     /// Files and folders to restrict it to
-    #[arg(value_name = "PATH")]
+    #[arg(value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
     paths: Vec<String>,
     #[command(flatten)]
     how: How,

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use super::app::App;
+use super::complete;
 use super::execute::{code, json as execute_json, show};
 use super::exit;
 use super::plan::{json as plan_json, message};
@@ -38,10 +39,10 @@ pub(super) struct How {
     #[arg(long)]
     yolo: bool,
     /// The model: a name of the configuration, or `kind:id`
-    #[arg(long, value_name = "MODEL")]
+    #[arg(long, value_name = "MODEL", add = complete::with(complete::models))]
     model: Option<String>,
     /// The pipeline that makes each plan
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = complete::with(complete::pipelines))]
     pipeline: Option<String>,
     /// Show the model this many turns before the previous one
     #[arg(long, value_name = "N", default_value_t = 0)]

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use super::app::App;
+use super::complete;
 use super::plan;
 use crate::workflow::retry::{Wish, retry};
 
@@ -16,10 +17,10 @@ use crate::workflow::retry::{Wish, retry};
 )]
 pub(super) struct Args {
     /// The turn: a number, or anything `git rev-parse` takes
-    #[arg(default_value = "@")]
+    #[arg(default_value = "@", add = complete::with(complete::turns))]
     turn: String,
     /// The model: a name of the configuration, or `kind:id`
-    #[arg(long, value_name = "MODEL")]
+    #[arg(long, value_name = "MODEL", add = complete::with(complete::models))]
     model: Option<String>,
 }
 

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use super::app::App;
+use super::complete;
 use super::exit;
 use crate::session::artifact;
 
@@ -15,9 +16,12 @@ use crate::session::artifact;
     after_help = "Examples:\n  teddy show                        the newest turn's report\n  teddy show 3 plan.md\n  git show teddy/sessions/add-auth~2:report.md"
 )]
 pub(super) struct Args {
-    /// The turn, the newest one if left out; and one of its files, `report.md` if left out
-    #[arg(value_name = "[TURN] [ARTIFACT]", num_args = 0..=2)]
-    words: Vec<String>,
+    /// The turn: a number, or anything `git rev-parse` takes; the newest one if left out
+    #[arg(add = complete::with(complete::turns_and_artifacts))]
+    turn: Option<String>,
+    /// One of its files, `report.md` if left out
+    #[arg(add = complete::with(complete::artifacts))]
+    artifact: Option<String>,
 }
 
 /// Prints the file.
@@ -26,11 +30,9 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let store = project.store();
     let session = project.session()?;
     let is_file = |word: &str| word.contains('.') && word.parse::<u64>().is_err() && !word.contains(':');
-    let (turn, wanted) = match args.words.as_slice() {
-        [] => ("@", None),
-        [word] if is_file(word) => ("@", Some(word.as_str())),
-        [turn] => (turn.as_str(), None),
-        [turn, file, ..] => (turn.as_str(), Some(file.as_str())),
+    let (turn, wanted) = match (args.turn.as_deref(), args.artifact.as_deref()) {
+        (Some(word), None) if is_file(word) => ("@", Some(word)),
+        (turn, file) => (turn.unwrap_or("@"), file),
     };
     let turn = store.turn(&session, turn)?;
     let files = project.repository.files(turn.tree)?;

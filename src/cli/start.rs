@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use super::app::App;
+use super::complete;
 use super::resume::{How, go};
 use crate::session::name::SessionName;
 use crate::workflow;
@@ -14,7 +15,7 @@ pub(super) struct Args {
     /// The session's name; made of the message if left out
     name: Option<String>,
     /// The agent that plans
-    #[arg(short, long, value_name = "AGENT")]
+    #[arg(short, long, value_name = "AGENT", add = complete::with(complete::agents))]
     agent: Option<String>,
     #[command(flatten)]
     how: How,

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use super::app::App;
+use super::complete;
 use super::exit;
 use crate::host::screen;
 use crate::session::name::SessionName;
@@ -18,6 +19,7 @@ use crate::workflow::project::Project;
 #[command(after_help = "Examples:\n  teddy switch add-auth\n  teddy switch             choose one from the list")]
 pub(super) struct Args {
     /// The session's name; at a terminal you can choose one if it is left out
+    #[arg(add = complete::with(complete::sessions))]
     name: Option<String>,
 }
 

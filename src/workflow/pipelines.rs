@@ -72,10 +72,16 @@ impl Project {
             !theirs.contains_key(&file),
             "pipeline `{shown}` of this repository is not trusted; `teddy trust` shows it and remembers it"
         );
-        let names: Vec<&str> =
-            theirs.keys().filter(|_| self.trusted).chain(own.keys()).filter_map(|file| file.strip_suffix(".yaml")).collect();
+        let names = self.pipelines();
         let known = if names.is_empty() { "there is none".to_owned() } else { format!("there are {}", names.join(", ")) };
         anyhow::bail!("there is no pipeline `{shown}` in `.teddy/{FOLDER}/` or `{}`; {known}", self.own_folder().display())
+    }
+
+    /// Returns the names of the pipelines: the repository's where that is trusted, and the user's own.
+    pub fn pipelines(&self) -> Vec<String> {
+        let (theirs, own) = (self.their_pipelines(), trust::folder(&self.places.config, FOLDER));
+        let files = theirs.keys().filter(|_| self.trusted).chain(own.keys());
+        files.filter_map(|file| file.strip_suffix(".yaml")).map(str::to_owned).collect()
     }
 
     /// Returns the folder of the user's own pipelines.

@@ -5,6 +5,7 @@ mod agents;
 mod bad_answers;
 mod change;
 mod command;
+mod completions;
 mod concurrency;
 mod context;
 mod crash;

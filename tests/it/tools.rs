@@ -90,19 +90,32 @@ fn get_prompt_lists_the_agents_and_prints_one() {
 }
 
 #[test]
-fn completions_and_the_manual_come_from_the_parser() {
+fn completions_come_from_the_parser() {
     let repo = TestRepo::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = repo.done(&["completions", shell]);
         assert!(script.contains("restore") && script.contains("get-prompt"), "{shell}");
     }
     assert!(repo.done(&["completions", "bash"]).contains("_git_teddy()"));
-    assert!(repo.done(&["man"]).contains(".TH teddy 1"));
-    let folder = repo.beside("man");
-    repo.done(&["man", "--out", folder.to_str().unwrap()]);
-    for page in ["teddy.1", "git-teddy.1", "teddy-restore.1", "teddy-get-prompt.1"] {
-        assert!(folder.join(page).exists(), "{page}");
-    }
+}
+
+#[test]
+fn the_manual_comes_from_the_parser_and_has_a_page_for_each_command() {
+    let repo = TestRepo::new();
+    let page = repo.done(&["man"]);
+    assert!(page.contains(".TH teddy 1") && page.contains("\nteddy, git\\-teddy \\- Git\\-native sessions"), "{page}");
+    repo.done(&["man", "--out", "../man/man1"]);
+    let read = |name: &str| std::fs::read_to_string(repo.beside("man/man1").join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+    assert_eq!(read("git-teddy.1"), page, "git looks for this one at `git teddy --help`");
+    let restore = read("teddy-restore.1");
+    assert!(restore.contains("\\fBteddy restore\\fR [OPTIONS] <TURN> [PATH]..."), "{restore}");
+    assert!(restore.contains("\n.nf\n  teddy restore 2\n  teddy restore 2 src/"), "examples stand line by line: {restore}");
+    assert!(restore.contains("\\-C\\fR \\fI<DIR>"), "{restore}");
+    assert!(
+        read("teddy-plan.1").contains("teddy plan \\-m \\(aqadd a \\-\\-version flag\\(aq"),
+        "what is copied from it is what was meant"
+    );
+    assert!(read("teddy-change-plan.1").contains("teddy change plan"));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use super::super::app::App;
+use super::super::complete;
 use super::steps::said;
 use crate::change::id::ChangeId;
 use crate::workflow::change::approve::approve;
@@ -14,6 +15,7 @@ use crate::workflow::change::approve::approve;
 #[command(after_help = "Examples:\n  teddy change approve add-auth --reason 'the open point is settled in the next change'")]
 pub(super) struct Args {
     /// The change
+    #[arg(add = complete::with(complete::changes))]
     id: String,
     /// Why
     #[arg(long, value_name = "TEXT")]

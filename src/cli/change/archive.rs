@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use super::super::app::App;
+use super::super::complete;
 use super::super::exit;
 use crate::change::id::ChangeId;
 use crate::workflow::change::archive::archive;
@@ -18,6 +19,7 @@ use crate::workflow::restore::OnOverlap;
 )]
 pub(super) struct Args {
     /// The change
+    #[arg(add = complete::with(complete::changes))]
     id: String,
     /// Keep the project's side where both changed the same lines
     #[arg(long, group = "side")]

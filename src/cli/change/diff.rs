@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 
 use super::super::app::App;
+use super::super::complete;
 use super::super::{diff, exit};
 use super::log::step;
 use crate::change::document::Documents;
@@ -17,6 +18,7 @@ use crate::change::id::ChangeId;
 )]
 pub(super) struct Args {
     /// The change
+    #[arg(add = complete::with(complete::changes))]
     id: String,
     /// A step: its number in `teddy change log`, or anything that `git rev-parse` takes
     from: Option<String>,

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use super::super::app::App;
+use super::super::complete;
 use super::super::execute::code;
 use super::super::exit;
 use super::How;
@@ -19,6 +20,7 @@ use crate::workflow::change::implement::{Implemented, implement as do_tasks, imp
 )]
 pub(super) struct Args {
     /// The change
+    #[arg(add = complete::with(complete::changes))]
     id: String,
     /// Approve every plan
     #[arg(short, long)]

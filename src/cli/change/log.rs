@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 
 use super::super::app::App;
+use super::super::complete;
 use super::super::exit;
 use crate::change::id::ChangeId;
 use crate::git::object::CommitId;
@@ -17,6 +18,7 @@ use crate::workflow::project::Project;
 #[command(after_help = "Examples:\n  teddy change log add-auth\n  git log refs/teddy/changes/add-auth")]
 pub(super) struct Args {
     /// The change
+    #[arg(add = complete::with(complete::changes))]
     id: String,
     /// At most this many
     #[arg(short = 'n', long, value_name = "N")]

@@ -15,6 +15,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 use super::app::App;
+use super::complete;
 use crate::workflow::change::Wish;
 
 /// Plan a change in documents, have them challenged, implement it, have it reviewed, archive its specs
@@ -57,7 +58,7 @@ enum Command {
 #[derive(clap::Args)]
 struct How {
     /// The model of every role, in place of `change.roles`: a name of the configuration, or `kind:id`
-    #[arg(long, value_name = "MODEL")]
+    #[arg(long, value_name = "MODEL", add = complete::with(complete::models))]
     model: Option<String>,
 }
 

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use super::super::app::App;
+use super::super::complete;
 use super::super::exit;
 use super::{How, implement, show};
 use crate::change::id::ChangeId;
@@ -28,6 +29,7 @@ use crate::workflow::user::{Choice, Question, User};
 )]
 pub(super) struct Args {
     /// The change's id: lower-case words joined by hyphens
+    #[arg(add = complete::with(complete::changes))]
     id: String,
     /// What it is for; needed for a new change, left aside otherwise
     description: Option<String>,

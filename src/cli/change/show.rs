@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 
 use super::super::app::App;
+use super::super::complete;
 use super::super::exit;
 use super::log::step;
 use crate::change::document::REVIEW;
@@ -19,6 +20,7 @@ use crate::change::{proposal, review, state};
 )]
 pub(super) struct Args {
     /// The change
+    #[arg(add = complete::with(complete::changes))]
     id: String,
     /// proposal.md, specs/<id>.md, tasks.md, review.md, STATE.yaml, or `review`; everything if left out
     what: Option<String>,

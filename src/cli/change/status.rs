@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use super::super::app::App;
+use super::super::complete;
 use super::super::exit;
 use crate::change::finding::is_usable;
 use crate::change::id::ChangeId;
@@ -14,6 +15,7 @@ use crate::workflow::change::look::Row;
 #[command(after_help = "Examples:\n  teddy change status add-auth\n  teddy change status add-auth --json")]
 pub(super) struct Args {
     /// The change
+    #[arg(add = complete::with(complete::changes))]
     id: String,
 }
 
@@ -31,6 +33,7 @@ pub(super) struct List {
 #[command(after_help = "Example:\n  teddy change validate add-auth")]
 pub(super) struct Validate {
     /// The change
+    #[arg(add = complete::with(complete::changes))]
     id: String,
 }
 

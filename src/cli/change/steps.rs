@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use super::super::app::App;
+use super::super::complete;
 use super::super::exit;
 use super::super::plan::read_below;
 use super::How;
@@ -22,6 +23,7 @@ use crate::workflow::change::{challenge as challenging, proposal as proposing, r
 #[command(after_help = "Examples:\n  teddy change proposal add-auth 'People log in with a password'")]
 pub(super) struct Proposal {
     /// The change's id: lower-case words joined by hyphens
+    #[arg(add = complete::with(complete::changes))]
     id: String,
     /// What it is for; needed for a new change, left aside otherwise
     description: Option<String>,
@@ -34,6 +36,7 @@ pub(super) struct Proposal {
 #[command(after_help = "Examples:\n  teddy change challenge add-auth\n  teddy change challenge add-auth --model 'command:claude -p'")]
 pub(super) struct Challenge {
     /// The change
+    #[arg(add = complete::with(complete::changes))]
     id: String,
     #[command(flatten)]
     how: How,
@@ -46,12 +49,13 @@ pub(super) struct Challenge {
 )]
 pub(super) struct Reproposal {
     /// The change
+    #[arg(add = complete::with(complete::changes))]
     id: String,
     /// What you want besides what the challenger found
     #[arg(short, long, value_name = "TEXT", conflicts_with = "from")]
     message: Option<String>,
     /// Take these files as documents: proposal.md and tasks.md by their title or name; any other `<id>.md` is specs/<id>.md
-    #[arg(long, value_name = "FILE", num_args = 1..)]
+    #[arg(long, value_name = "FILE", num_args = 1.., value_hint = clap::ValueHint::FilePath)]
     from: Vec<String>,
     #[command(flatten)]
     how: How,
@@ -62,6 +66,7 @@ pub(super) struct Reproposal {
 #[command(after_help = "Example:\n  teddy change review add-auth")]
 pub(super) struct Review {
     /// The change
+    #[arg(add = complete::with(complete::changes))]
     id: String,
     #[command(flatten)]
     how: How,
