@@ -90,16 +90,6 @@ fn get_prompt_lists_the_agents_and_prints_one() {
 }
 
 #[test]
-fn completions_come_from_the_parser() {
-    let repo = TestRepo::new();
-    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let script = repo.done(&["completions", shell]);
-        assert!(script.contains("restore") && script.contains("get-prompt"), "{shell}");
-    }
-    assert!(repo.done(&["completions", "bash"]).contains("_git_teddy()"));
-}
-
-#[test]
 fn the_manual_comes_from_the_parser_and_has_a_page_for_each_command() {
     let repo = TestRepo::new();
     let page = repo.done(&["man"]);

@@ -1,0 +1,138 @@
+//! What the shell offers for the word that is being typed: sessions, turns, agents, models and what else only the
+//! project knows. Commands, options and their values come from the parser.
+//!
+//! The project is that of the line so far (`-C`, `-s`). Nothing is written, and what cannot be read offers nothing.
+
+use std::ffi::{OsStr, OsString};
+
+use clap::{Command, FromArgMatches as _};
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+
+use super::app::{App, Global};
+use crate::host::env;
+use crate::session::input::Scope;
+use crate::session::name::SessionName;
+use crate::text::context_list;
+use crate::text::resource::is_url;
+use crate::text::visible::visible;
+use crate::workflow::project::Project;
+
+/// The variable in which a completion script says which shell asks.
+pub(super) const VARIABLE: &str = "TEDDY_COMPLETE";
+/// The variable in which it says which word is being typed; without it that is the last one.
+const INDEX: &str = "_CLAP_COMPLETE_INDEX";
+/// The turns that are offered.
+const MAX_TURNS: usize = 50;
+
+/// What may stand in a place: each with a word about it.
+type Offers = Vec<(String, String)>;
+/// Asks a project for it, for a word that is typed so far.
+type Offer = fn(&Project, &str) -> anyhow::Result<Offers>;
+
+/// Answers a completion script and ends the program, if it is one that asks.
+pub(super) fn answer() {
+    clap_complete::CompleteEnv::with_factory(parser).var(VARIABLE).complete();
+}
+
+/// Returns the parser. Options are offered to who begins one, or where there is nothing else.
+fn parser() -> Command {
+    let (words, at) = typed(env::args());
+    let is_option = words.get(at).is_some_and(|word| word.as_encoded_bytes().starts_with(b"-"));
+    // Of a command and its other name the engine offers one alone.
+    let parser = super::parser().mut_subcommand("resume", |resume| resume.visible_alias(None).alias("continue"));
+    if is_option { parser } else { without_options(parser) }
+}
+
+/// Hides the options of a command and of those below it.
+fn without_options(command: Command) -> Command {
+    let hidden = |arg: clap::Arg| if arg.is_positional() { arg } else { arg.hide(true) };
+    command.disable_help_flag(true).disable_version_flag(true).mut_args(hidden).mut_subcommands(without_options)
+}
+
+/// Returns the words of the line, and the place of the one that is being typed.
+fn typed(args: Vec<OsString>) -> (Vec<OsString>, usize) {
+    let words: Vec<OsString> = args.into_iter().skip_while(|word| word != "--").skip(1).collect();
+    let last = words.len().saturating_sub(1);
+    let at = env::var(INDEX).and_then(|index| index.parse().ok()).unwrap_or(last);
+    (words, at)
+}
+
+/// Opens the project of the line so far.
+fn project() -> Option<Project> {
+    let (mut words, at) = typed(env::args());
+    words.truncate(at);
+    let matches = super::parser().ignore_errors(true).try_get_matches_from(words).ok()?;
+    App::new(Global::from_arg_matches(&matches).ok()?).open().ok()
+}
+
+/// Offers what a project has, as far as it goes on from what is typed.
+pub(super) fn with(offer: Offer) -> ArgValueCompleter {
+    let candidate = |(value, help): (String, String)| {
+        let help = Some(visible(&help).into_owned()).filter(|help| !help.is_empty());
+        CompletionCandidate::new(value).help(help.map(Into::into))
+    };
+    ArgValueCompleter::new(move |current: &OsStr| {
+        let Some(current) = current.to_str() else { return Vec::new() };
+        let offers = project().and_then(|project| offer(&project, current).ok()).unwrap_or_default();
+        offers.into_iter().filter(|(value, _)| value.starts_with(current)).map(candidate).collect::<Vec<_>>()
+    })
+}
+
+/// Returns the sessions, the one that changed last first.
+pub(super) fn sessions(project: &Project, _current: &str) -> anyhow::Result<Offers> {
+    Ok(project.session_rows()?.into_iter().map(|row| (row.name, row.title)).collect())
+}
+
+/// Returns the turns of the session in use, or behind `<session>:` of that one, the newest first.
+pub(super) fn turns(project: &Project, current: &str) -> anyhow::Result<Offers> {
+    let (session, before) = match current.split_once(':') {
+        Some((name, _)) => (SessionName::from_ref(name)?, format!("{name}:")),
+        None => (project.session()?, String::new()),
+    };
+    let tip = project.store().tip(&session)?;
+    let turns = project.store().history(tip).take(MAX_TURNS).filter_map(Result::ok);
+    Ok(turns.map(|turn| (format!("{before}{}", turn.number()), turn.title)).collect())
+}
+
+/// Returns the files of the newest turn.
+pub(super) fn artifacts(project: &Project, _current: &str) -> anyhow::Result<Offers> {
+    let tip = project.store().tip(&project.session()?)?;
+    Ok(project.repository.files(tip.tree)?.into_keys().map(|name| (name, String::new())).collect())
+}
+
+/// Returns the turns, and the files of the newest one.
+pub(super) fn turns_and_artifacts(project: &Project, current: &str) -> anyhow::Result<Offers> {
+    Ok(turns(project, current)?.into_iter().chain(artifacts(project, current)?).collect())
+}
+
+/// Returns the agents.
+pub(super) fn agents(project: &Project, _current: &str) -> anyhow::Result<Offers> {
+    Ok(project.prompts().all().into_iter().map(|prompt| (prompt.name, prompt.description)).collect())
+}
+
+/// Returns the models of the configuration.
+pub(super) fn models(project: &Project, _current: &str) -> anyhow::Result<Offers> {
+    Ok(project.settings.models.iter().map(|(name, model)| (name.clone(), model.kind.clone())).collect())
+}
+
+/// Returns the pipelines.
+pub(super) fn pipelines(project: &Project, _current: &str) -> anyhow::Result<Offers> {
+    Ok(project.pipelines().into_iter().map(|name| (name, String::new())).collect())
+}
+
+/// Returns the changes, archived ones too.
+pub(super) fn changes(project: &Project, _current: &str) -> anyhow::Result<Offers> {
+    Ok(project.change_rows(true)?.0.into_iter().map(|row| (row.change.to_string(), row.title)).collect())
+}
+
+/// Returns the entries of the context lists; seen from below the project's root each path has a leading `/`.
+pub(super) fn entries(project: &Project, _current: &str) -> anyhow::Result<Offers> {
+    let is_root = env::current_dir()?.canonicalize()? == project.repository.workdir().canonicalize()?;
+    let mut offers = Offers::new();
+    for scope in [Scope::Session, Scope::Turn, Scope::Global] {
+        let named = |entry: &str| if is_root || is_url(entry) { entry.to_owned() } else { format!("/{}", entry.trim_start_matches('/')) };
+        let list = project.read_context(scope).unwrap_or_default();
+        offers.extend(context_list::entries(&list).map(|entry| (named(entry), scope.title().to_lowercase())));
+    }
+    Ok(offers)
+}

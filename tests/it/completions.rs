@@ -1,0 +1,106 @@
+//! `completions`: the script of bash is loaded into a bash, and its functions are asked.
+
+use crate::plans::{create, plan};
+use crate::support::{Output, TestRepo};
+
+/// Returns a project with two sessions, one of them with turns, and a model.
+fn project() -> TestRepo {
+    let repo = TestRepo::new().file("plan-a.md", "").file("src/x.rs", "");
+    repo.commit("init");
+    repo.configure("models: { sonnet: { kind: anthropic, id: x } }\n");
+    repo.done(&["new", "add-auth"]);
+    repo.run_plan(&plan("One\u{1b}", &[create("one.txt", "1\n")]));
+    repo.done(&["new", "other"]);
+    repo.done(&["context", "add", "src/"]);
+    repo
+}
+
+/// Runs a script in a bash that has loaded the completions, and returns what it printed.
+fn bash(repo: &TestRepo, script: &str) -> String {
+    let mut command = repo.command("bash");
+    for (name, value) in repo.teddy_command(&[]).get_envs() {
+        command.env(name, value.unwrap_or_default());
+    }
+    let script = format!("set -eu; source <('{}' completions bash); {script}", env!("CARGO_BIN_EXE_teddy"));
+    let out = Output::of(command.current_dir(repo.path()).args(["--norc", "-c", &script]));
+    assert_eq!((out.code, out.stderr.as_str()), (0, ""), "{out}");
+    out.stdout
+}
+
+/// Returns what is offered for the last of some words, as bash splits a line into words.
+fn offered(repo: &TestRepo, words: &[&str]) -> Vec<String> {
+    let words: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+    let line = format!("COMP_WORDS=({}); COMP_CWORD={}", words.join(" "), words.len() - 1);
+    let said = bash(repo, &format!("COMP_TYPE=9; {line}; _teddy; printf '%s\\n' \"${{COMPREPLY[@]}}\""));
+    said.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
+}
+
+#[test]
+fn bash_offers_what_only_the_project_knows() {
+    let repo = project();
+    let check = |words: &[&str], expected: &[&str]| {
+        let words = [&["teddy"], words].concat();
+        assert_eq!(offered(&repo, &words), expected, "{words:?}");
+    };
+    check(&["swi"], &["switch"]);
+    check(&["switch", ""], &["add-auth", "other"]);
+    check(&["gc", "other", "a"], &["add-auth"]);
+    check(&["restore", ""], &["0"]);
+    check(&["-s", "add-auth", "restore", ""], &["1", "0"]);
+    check(&["restore", "--session", "add-auth", ""], &["1", "0"]);
+    check(&["-C", "src", "-s", "add-auth", "diff", "1", ""], &["1", "0"]);
+    check(&["branch", ""], &["0"]);
+    check(&["-s", "add-auth", "show", "1", "repo"], &["report.md"]);
+    check(&["new", "x", "-a", "arch"], &["architect"]);
+    check(&["get-prompt", "de"], &["debugger", "developer"]);
+    check(&["plan", "--model", ""], &["sonnet"]);
+    check(&["execute", "pl"], &["plan-a.md"]);
+    check(&["plan", "--from", "p"], &["plan-a.md"]);
+    check(&["context", "rm", ""], &["src"]);
+    check(&["context", "add", "src/"], &["src/x.rs"]);
+    check(&["undo", "--ex"], &["--exact"]);
+    check(&["re"], &["resume", "restore", "redo", "retry", "replay", "recover"]);
+    check(&["-C", "/nowhere", "switch", "o"], &[]);
+}
+
+#[test]
+fn bash_splits_a_word_at_a_colon_and_at_an_equals_sign_and_it_is_one_all_the_same() {
+    let repo = project();
+    assert_eq!(offered(&repo, &["teddy", "restore", "add-auth", ":", ""]), ["1", "0"]);
+    assert_eq!(offered(&repo, &["teddy", "restore", "add-auth", ":", "1"]), ["1"]);
+    assert_eq!(offered(&repo, &["teddy", "--color", "=", "n"]), ["never"]);
+    let whole = "COMP_TYPE=9; COMP_WORDBREAKS=' '; COMP_WORDS=(teddy restore add-auth:1); COMP_CWORD=2; _teddy; echo \"${COMPREPLY[@]}\"";
+    assert_eq!(bash(&repo, whole), "add-auth:1\n");
+}
+
+#[test]
+fn bash_completes_behind_git_as_well() {
+    let repo = project();
+    // What git's completion sets before it calls the function of a command.
+    let ask = |words: &str, cword: usize| {
+        let set = format!("COMP_TYPE=9; words=(git {words}); cword={cword}; __git_cmd_idx=$((cword - 2))");
+        bash(&repo, &format!("{set}; _git_teddy; echo \"${{COMPREPLY[@]}}\""))
+    };
+    assert_eq!(ask("teddy switch a", 3), "add-auth\n");
+    assert_eq!(ask("-C . teddy switch ''", 5), "add-auth other\n");
+    assert_eq!(ask("teddy restore add-auth:1", 3), "1\n", "bash keeps what is before the colon");
+}
+
+#[test]
+fn every_shell_gets_a_script_that_asks_the_program() {
+    let repo = TestRepo::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = repo.done(&["completions", shell]);
+        assert!(script.contains("TEDDY_COMPLETE") && script.contains(env!("CARGO_BIN_EXE_teddy")), "{script}");
+    }
+    assert!(repo.done(&["completions", "zsh"]).contains("_git-teddy()"));
+    assert!(repo.done(&["completions", "fish"]).contains("--command git "));
+}
+
+#[test]
+fn what_is_offered_cannot_steer_the_terminal() {
+    let repo = project();
+    let mut command = repo.teddy_command(&["--", "teddy", "-s", "add-auth", "restore", ""]);
+    let out = Output::of(command.env("TEDDY_COMPLETE", "fish").current_dir(repo.path()));
+    assert_eq!(out.stdout, "1\tOne\\u{1b}\n0\tStart session add-auth\n", "{out}");
+}
