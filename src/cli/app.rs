@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Instant;
 
 use anyhow::Context as _;
 use clap::ValueHint;
@@ -40,7 +41,7 @@ pub(super) struct Global {
     /// Say nothing but errors and warnings
     #[arg(short, long, global = true)]
     quiet: bool,
-    /// Say more
+    /// Say more: the project, session, model and settings in use, and how long it took
     #[arg(short, long, global = true)]
     verbose: bool,
     /// When to use colours
@@ -63,12 +64,14 @@ enum Color {
 pub(super) struct App {
     /// Options of every command.
     pub(super) global: Global,
+    /// When it started.
+    start: Instant,
 }
 
 impl App {
     /// Starts.
     pub(super) fn new(global: Global) -> App {
-        App { global }
+        App { global, start: Instant::now() }
     }
 
     /// Opens the project of the folder in use.
@@ -81,6 +84,9 @@ impl App {
             let names = project.ignored.join(", ");
             let hint = if project.trusted { "a repository may not decide that" } else { "`teddy trust` shows what would change that" };
             self.warn(&format!("settings of this repository are ignored: {names} ({hint})"));
+        }
+        if self.global.verbose {
+            self.say(&in_use(&project));
         }
         let folder = project.repository.teddy_dir().join("manual");
         project.hands = manual::hands(folder, choices(&project), self.paint(screen::is_screen()));
@@ -228,6 +234,13 @@ impl App {
         }
     }
 
+    /// Says how long it took, where more is to be said.
+    pub(super) fn say_time(&self) {
+        if self.global.verbose {
+            self.say(&format!("Took {:.2} s.", self.start.elapsed().as_secs_f64()));
+        }
+    }
+
     /// Warns on stderr.
     pub(super) fn warn(&self, text: &str) {
         self.tell(&format!("warning: {text}"));
@@ -265,6 +278,19 @@ impl App {
         }
         code.into()
     }
+}
+
+/// Says what a call works with.
+fn in_use(project: &Project) -> String {
+    let session = project.session().map_or_else(|_| "no session".to_owned(), |name| format!("session {name}"));
+    let model = project.settings.model.as_deref().unwrap_or("none");
+    let own = match (project.proposed.contains_key("config.yaml"), project.trusted) {
+        (false, _) => "",
+        (true, true) => ", .teddy/config.yaml",
+        (true, false) => ", .teddy/config.yaml as far as a repository that is not trusted may decide",
+    };
+    let (folder, config) = (project.repository.workdir().display(), project.places.config_file.display());
+    format!("Project {folder}, {session}, model {model}. Settings: git config, {config}{own}.")
 }
 
 /// Returns the person's programs.

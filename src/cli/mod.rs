@@ -143,7 +143,9 @@ pub fn main() -> ExitCode {
     // Without handlers ctrl-c ends the program at once, which recovery covers.
     let _ = crate::host::interrupt::install();
     let mut app = App::new(cli.global);
-    match cli.command.run(&mut app) {
+    let done = cli.command.run(&mut app);
+    app.say_time();
+    match done {
         // What was asked for is done to its end, and the exit code says that the user wanted to stop.
         Ok(_) if crate::host::interrupt::requested() => exit::INTERRUPTED.into(),
         Ok(code) => code,

@@ -140,6 +140,16 @@ fn a_search_engine_that_is_none_is_named() {
 }
 
 #[test]
+fn verbose_says_what_a_call_works_with() {
+    let repo = TestRepo::new().file(".teddy/config.yaml", "agent: architect\n");
+    repo.configure("model: sonnet\n");
+    repo.done(&["new", "demo"]);
+    let config = format!("Settings: git config, {}, .teddy/config.yaml as far as", repo.beside("teddy.yaml").display());
+    repo.teddy(&["-v", "status"]).check(0, &[", session demo, model sonnet. ", &config, "Took 0."]);
+    assert!(!repo.teddy(&["status"]).stderr.contains("sonnet"));
+}
+
+#[test]
 fn quiet_says_nothing_and_colours_are_asked_for() {
     let repo = TestRepo::new();
     let out = repo.teddy(&["-q", "new", "demo"]);
