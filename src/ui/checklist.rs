@@ -5,6 +5,7 @@
 mod motion;
 
 use super::key::Key;
+use super::search::Search;
 use super::style::Line;
 
 /// The whole state.
@@ -22,8 +23,8 @@ pub struct Checklist {
     pub scroll: usize,
     /// How far the preview can be scrolled.
     pub max_scroll: usize,
-    /// What is searched for; `true` while it is being written.
-    pub search: Option<(String, bool)>,
+    /// What is searched for.
+    pub search: Option<Search>,
     /// Something to say once.
     pub notice: Option<String>,
 }
@@ -160,7 +161,7 @@ impl Checklist {
     /// Takes a key.
     pub fn press(mut self, key: &Key) -> (Checklist, Option<Act>) {
         self.notice = None;
-        if self.search.as_ref().is_some_and(|(_, writing)| *writing) {
+        if matches!(self.search, Some(Search::Open(_))) {
             self.write_search(key);
             return (self, None);
         }

@@ -12,6 +12,7 @@ use ratatui::widgets::Paragraph;
 use panes::Panes;
 
 use super::checklist::{Checklist, Part};
+use super::search::Search;
 use super::style::{Line, Paint, Tone};
 use super::viewer::{self, Viewer};
 
@@ -61,8 +62,8 @@ fn preview(frame: &mut Frame<'_>, panes: &Panes, list: &Checklist, beside: &Besi
 
 /// Returns the line above the keys: a search, a notice, or what is switched on.
 fn status(list: &Checklist) -> Line {
-    if let Some((text, true)) = &list.search {
-        return Line::of(Tone::Accent, &format!("/{text}█"));
+    if let Some(prompt) = list.search.as_ref().and_then(Search::prompt) {
+        return prompt;
     }
     if let Some(notice) = list.notice.as_deref() {
         return Line::of(Tone::Warning, notice);

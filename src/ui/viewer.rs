@@ -1,6 +1,7 @@
 //! A text on a full screen, to be read: a pure state machine over wrapped lines.
 
 use super::key::Key;
+use super::search::{Search, Step};
 use super::style::{Line, Tone, wrap_all};
 
 /// A text that is being read.
@@ -18,8 +19,10 @@ pub struct Viewer {
     width: usize,
     /// Lines on the screen.
     pub height: usize,
-    /// What is searched for; `true` while it is being written.
-    pub search: Option<(String, bool)>,
+    /// What is searched for.
+    search: Option<Search>,
+    /// Whether it has just been found nowhere.
+    is_missing: bool,
 }
 
 /// What a key asks for besides another place.
@@ -32,12 +35,12 @@ pub enum Act {
 }
 
 /// The keys, for the last line of the screen.
-pub const KEYS: &str = "j/k, space, PgUp/PgDn, home/end scroll · / search, n/N next · q back";
+const KEYS: &str = "j/k, space, PgUp/PgDn, home/end scroll · / search, n/N next · q back";
 
 impl Viewer {
     /// Returns a text at its start.
     pub fn new(title: &str, source: Vec<Line>) -> Viewer {
-        Viewer { title: title.to_owned(), lines: source.clone(), source, top: 0, width: 0, height: 1, search: None }
+        Viewer { title: title.to_owned(), lines: source.clone(), source, top: 0, width: 0, height: 1, search: None, is_missing: false }
     }
 
     /// Fits the text to a screen.
@@ -55,7 +58,8 @@ impl Viewer {
 
     /// Takes a key.
     pub fn press(mut self, key: &Key) -> (Viewer, Option<Act>) {
-        if self.search.as_ref().is_some_and(|(_, writing)| *writing) {
+        self.is_missing = false;
+        if matches!(self.search, Some(Search::Open(_))) {
             return (self.searching(key), None);
         }
         let page = self.height.saturating_sub(1).max(1) as isize;
@@ -63,7 +67,7 @@ impl Viewer {
             Key::Char('q') | Key::Esc | Key::Ctrl('c' | 'd') | Key::Closed => return (self, Some(Act::Close)),
             Key::Ctrl('z') => return (self, Some(Act::Suspend)),
             Key::Char('/') => {
-                self.search = Some((String::new(), true));
+                self.search = Some(Search::begin());
                 0
             }
             Key::Char('n') => return (self.find(Step::Next), None),
@@ -96,54 +100,31 @@ impl Viewer {
     /// Takes a key while the search is being written.
     #[must_use]
     fn searching(mut self, key: &Key) -> Viewer {
-        let Some((text, writing)) = &mut self.search else { return self };
-        match key {
-            Key::Char(c) => text.push(*c),
-            Key::Backspace => drop(text.pop()),
-            Key::Enter => {
-                *writing = false;
-                return self.find(Step::Here);
-            }
-            Key::Esc | Key::Ctrl('c') | Key::Closed => self.search = None,
-            _ => {}
-        }
-        self
+        self.search = self.search.and_then(|search| search.press(key));
+        if matches!(self.search, Some(Search::Known(_))) { self.find(Step::Here) } else { self }
     }
 
     /// Goes to a line that has the searched text.
     #[must_use]
-    fn find(self, step: Step) -> Viewer {
-        let Some((text, _)) = self.search.clone().filter(|(text, _)| !text.is_empty()) else { return self };
-        let wanted = text.to_lowercase();
-        let number = self.lines.len();
-        let places: Vec<usize> = match step {
-            Step::Here => (self.top..number).chain(0..self.top).collect(),
-            Step::Next => (self.top + 1..number).chain(0..=self.top).collect(),
-            Step::Previous => (0..self.top).rev().chain((self.top..number).rev()).collect(),
-        };
-        let hit = places.into_iter().find(|&at| self.lines.get(at).is_some_and(|line| line.text().to_lowercase().contains(&wanted)));
-        match hit {
+    fn find(mut self, step: Step) -> Viewer {
+        let Some(search) = &self.search else { return self };
+        match search.find((step, self.top), self.lines.len(), |at| self.lines[at].text()) {
             Some(at) => Viewer { top: at, ..self }.scrolled(0),
-            None => self,
+            None => {
+                self.is_missing = true;
+                self
+            }
         }
     }
 }
 
-/// Where a search goes on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
-    /// From the first line on the screen.
-    Here,
-    /// From the line after it.
-    Next,
-    /// Backwards.
-    Previous,
-}
-
 /// Returns the last line of the screen: keys and place, or the search.
 pub fn footer(viewer: &Viewer) -> Line {
-    if let Some((text, true)) = &viewer.search {
-        return Line::of(Tone::Accent, &format!("/{text}█"));
+    if let Some(prompt) = viewer.search.as_ref().and_then(Search::prompt) {
+        return prompt;
+    }
+    if let Some(search) = viewer.search.as_ref().filter(|_| viewer.is_missing) {
+        return Line::of(Tone::Warning, &format!("`{}` is not in the text", search.text()));
     }
     let end = (viewer.top + viewer.height).min(viewer.lines.len());
     Line::of(Tone::Accent, &format!("{end}/{} ", viewer.lines.len())).with(Tone::Faint, KEYS)
@@ -179,6 +160,15 @@ mod tests {
         check("/line\nnn", "line 2");
         check("/line\nnnN", "line 1");
         check("/nothing\n", "line 0");
+    }
+
+    #[test]
+    fn what_is_found_nowhere_is_said_until_the_next_key() {
+        let viewer = "/no\n".chars().fold(Viewer::new("text", vec![Line::plain("line")]).fit(40, 4), |viewer, c| {
+            viewer.press(&if c == '\n' { Key::Enter } else { Key::Char(c) }).0
+        });
+        assert_eq!(footer(&viewer).text(), "`no` is not in the text");
+        assert!(footer(&viewer.press(&Key::Down).0).text().starts_with("1/1 "));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::{Act, Checklist, Item, Row};
 use crate::ui::key::Key;
+use crate::ui::search::{Search, Step};
 
 impl Checklist {
     /// Takes a key that only moves; unknown keys do nothing.
@@ -19,7 +20,7 @@ impl Checklist {
             Key::Tab => self.open(None),
             Key::Right | Key::Char('l') => self.open(Some(true)),
             Key::Left | Key::Char('h') => self.open(Some(false)),
-            Key::Char('/') => self.search = Some((String::new(), true)),
+            Key::Char('/') => self.search = Some(Search::begin()),
             Key::Char('n') => self.find(Step::Next),
             Key::Char('N') => self.find(Step::Previous),
             _ => {}
@@ -29,16 +30,9 @@ impl Checklist {
 
     /// Takes a key while the search is being written.
     pub(super) fn write_search(&mut self, key: &Key) {
-        let Some((text, writing)) = &mut self.search else { return };
-        match key {
-            Key::Char(c) => text.push(*c),
-            Key::Backspace => drop(text.pop()),
-            Key::Enter => {
-                *writing = false;
-                self.find(Step::Here);
-            }
-            Key::Esc | Key::Ctrl('c') | Key::Closed => self.search = None,
-            _ => {}
+        self.search = self.search.take().and_then(|search| search.press(key));
+        if matches!(self.search, Some(Search::Known(_))) {
+            self.find(Step::Here);
         }
         self.follow();
     }
@@ -76,18 +70,11 @@ impl Checklist {
 
     /// Goes to an item whose label, or that of a pair, has the searched text.
     fn find(&mut self, step: Step) {
-        let Some((text, _)) = self.search.clone().filter(|(text, _)| !text.is_empty()) else { return };
-        let (wanted, rows) = (text.to_lowercase(), self.rows());
-        let here = self.cursor.min(rows.len());
-        let places: Vec<usize> = match step {
-            Step::Here => (here..rows.len()).chain(0..here).collect(),
-            Step::Next => (here + 1..rows.len()).chain(0..=here).collect(),
-            Step::Previous => (0..here).rev().chain((here..rows.len()).rev()).collect(),
-        };
-        let hit = |&at: &usize| rows.get(at).is_some_and(|&row| self.label(row).to_lowercase().contains(&wanted));
-        match places.into_iter().find(hit) {
+        let Some(search) = &self.search else { return };
+        let rows = self.rows();
+        match search.find((step, self.cursor.min(rows.len())), rows.len(), |at| self.label(rows[at])) {
             Some(at) => self.cursor = at,
-            None => self.notice = Some(format!("`{text}` is not in the list")),
+            None => self.notice = Some(format!("`{}` is not in the list", search.text())),
         }
     }
 
@@ -99,15 +86,4 @@ impl Checklist {
             Row::Pair(index, pair) => self.items[index].pairs[pair].label.text(),
         }
     }
-}
-
-/// Where a search goes on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
-    /// From the cursor.
-    Here,
-    /// From the row after it.
-    Next,
-    /// Backwards.
-    Previous,
 }

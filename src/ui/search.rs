@@ -1,0 +1,99 @@
+//! A search in the rows of a screen: what is looked for, and the next row that has it. Case does not count.
+
+use super::key::Key;
+use super::style::{Line, Tone};
+
+/// What is searched for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Search {
+    /// It is being written.
+    Open(String),
+    /// It is written, and can be gone on with.
+    Known(String),
+}
+
+/// Where a search goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// From this row.
+    Here,
+    /// From the row after it.
+    Next,
+    /// Backwards.
+    Previous,
+}
+
+impl Search {
+    /// Returns a search of which nothing is written yet.
+    pub fn begin() -> Search {
+        Search::Open(String::new())
+    }
+
+    /// Takes a key while it is written; nothing where the person gives it up.
+    pub fn press(self, key: &Key) -> Option<Search> {
+        let Search::Open(mut text) = self else { return Some(self) };
+        match key {
+            Key::Char(c) => text.push(*c),
+            Key::Backspace => drop(text.pop()),
+            Key::Enter => return (!text.is_empty()).then_some(Search::Known(text)),
+            Key::Esc | Key::Ctrl('c') | Key::Closed => return None,
+            _ => {}
+        }
+        Some(Search::Open(text))
+    }
+
+    /// Returns what is searched for.
+    pub fn text(&self) -> &str {
+        match self {
+            Search::Open(text) | Search::Known(text) => text,
+        }
+    }
+
+    /// Returns the line in which it is written, while it is.
+    pub fn prompt(&self) -> Option<Line> {
+        let Search::Open(text) = self else { return None };
+        Some(Line::of(Tone::Accent, &format!("/{text}█")))
+    }
+
+    /// Returns the next of so many rows that has it, around the end; `row` returns the text of one.
+    pub fn find(&self, (step, here): (Step, usize), rows: usize, row: impl Fn(usize) -> String) -> Option<usize> {
+        let wanted = self.text().to_lowercase();
+        let has = |at: &usize| row(*at).to_lowercase().contains(&wanted);
+        match step {
+            Step::Here => (here..rows).chain(0..here).find(has),
+            Step::Next => (here + 1..rows).chain(0..rows.min(here + 1)).find(has),
+            Step::Previous => (0..here).rev().chain((here..rows).rev()).find(has),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Compares where a search leads in four rows.
+    fn check(text: &str, from: (Step, usize), expected: Option<usize>) {
+        let rows = ["One", "two", "one more", "last"];
+        let mut written = text.chars().map(Key::Char).chain([Key::Enter]);
+        let search = written.try_fold(Search::begin(), |search, key| search.press(&key));
+        assert_eq!(search.and_then(|search| search.find(from, rows.len(), |at| rows[at].to_owned())), expected, "{text} {from:?}");
+    }
+
+    #[test]
+    fn a_search_goes_around_in_both_directions() {
+        check("ONE", (Step::Here, 0), Some(0));
+        check("one", (Step::Next, 0), Some(2));
+        check("one", (Step::Next, 2), Some(0));
+        check("one", (Step::Previous, 0), Some(2));
+        check("two", (Step::Next, 1), Some(1));
+        check("none", (Step::Here, 1), None);
+        check("", (Step::Here, 1), None);
+    }
+
+    #[test]
+    fn what_is_written_can_be_taken_back_and_given_up() {
+        let search = Search::begin().press(&Key::Char('a')).and_then(|search| search.press(&Key::Backspace));
+        assert_eq!(search, Some(Search::begin()));
+        assert_eq!(search.and_then(|search| search.press(&Key::Esc)), None);
+    }
+}
