@@ -1,6 +1,6 @@
 //! A difference between two states of a file, as coloured lines of a unified diff.
 //!
-//! Used by the review, by `teddy show` and by `teddy diff`.
+//! Used by the review and by `teddy diff`.
 
 use super::style::{Line, Tone};
 use crate::text::diff::{self, Counts};

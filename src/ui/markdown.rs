@@ -1,10 +1,11 @@
 //! Markdown at the terminal: a record as the text that it is, with light tones; a message of the model rendered.
 
 use super::style::{Line, Span, Tone};
+use crate::text::fence;
 
 /// Returns the lines of a message.
 pub fn lines(message: &str) -> Vec<Line> {
-    let mut open: Option<Block<'_>> = None;
+    let mut open = None;
     message.lines().map(|line| styled(line, &mut open)).collect()
 }
 
@@ -12,7 +13,7 @@ pub fn lines(message: &str) -> Vec<Line> {
 /// with bullets, code blocks without their fences. Code spans keep their backticks, which mean something without
 /// colours too.
 pub fn rendered(message: &str) -> Vec<Line> {
-    let mut open: Option<Block<'_>> = None;
+    let mut open = None;
     let mut lines = Vec::new();
     for line in message.lines() {
         let was_open = open.is_some();
@@ -47,31 +48,34 @@ fn unmarked(line: &str) -> Line {
 }
 
 /// A code block that is open.
-struct Block<'a> {
-    /// Its fence.
-    fence: &'a str,
+struct Block {
+    /// The mark of its fence.
+    mark: u8,
+    /// How many of them.
+    length: usize,
     /// Whether it is a difference.
     is_diff: bool,
 }
 
 /// Returns one line, following the code blocks that open and close.
-fn styled<'a>(line: &'a str, block: &mut Option<Block<'a>>) -> Line {
+fn styled(line: &str, block: &mut Option<Block>) -> Line {
+    let fence = fence::read(line);
+    let closes = |open: &Block| fence.is_some_and(|fence| fence.mark == open.mark && fence.len >= open.length && fence.info.is_empty());
     let trimmed = line.trim_start();
-    let run = fence_run(trimmed);
-    match block {
-        Some(open) if run.len() >= open.fence.len() && run.starts_with(open.fence) && trimmed.trim_end() == run => {
+    match (block.as_ref(), fence) {
+        (Some(open), _) if closes(open) => {
             *block = None;
             Line::of(Tone::Faint, line)
         }
-        Some(open) if open.is_diff => Line::of(of_difference(line), line),
-        Some(_) => Line::of(Tone::Accent, line),
-        None if run.len() >= 3 => {
-            *block = Some(Block { fence: run, is_diff: matches!(trimmed[run.len()..].trim(), "diff" | "patch") });
+        (Some(open), _) if open.is_diff => Line::of(of_difference(line), line),
+        (Some(_), _) => Line::of(Tone::Accent, line),
+        (None, Some(fence)) => {
+            *block = Some(Block { mark: fence.mark, length: fence.len, is_diff: matches!(fence.info, "diff" | "patch") });
             Line::of(Tone::Faint, line)
         }
-        None if is_heading(trimmed) => Line::of(Tone::Strong, line),
-        None if trimmed.starts_with('>') => Line::of(Tone::Faint, line),
-        None => inline(line),
+        (None, None) if is_heading(trimmed) => Line::of(Tone::Strong, line),
+        (None, None) if trimmed.starts_with('>') => Line::of(Tone::Faint, line),
+        (None, None) => inline(line),
     }
 }
 
@@ -84,13 +88,6 @@ fn of_difference(line: &str) -> Tone {
         [b'-', ..] => Tone::Removed,
         _ => Tone::Plain,
     }
-}
-
-/// Returns the backticks or tildes at the start of a line.
-fn fence_run(line: &str) -> &str {
-    let sign = line.chars().next().filter(|c| matches!(c, '`' | '~'));
-    let length = sign.map_or(0, |sign| line.chars().take_while(|&c| c == sign).count());
-    &line[..length]
 }
 
 /// Tells whether the line is `# ` to `###### `.

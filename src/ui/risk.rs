@@ -28,8 +28,8 @@ pub fn risks(proposal: &Proposal<'_>) -> Vec<Risk> {
         repair(proposal.repair).into_iter().chain(unconfined(proposal)).chain(fruitless(proposal)).chain(hidden_in_header(proposal));
     let mut risks: Vec<Risk> = whole.map(|text| Risk { action: None, text }).collect();
     for (index, action) in proposal.plan.actions.iter().enumerate() {
-        let step = proposal.simulation.steps.get(index).cloned().unwrap_or_default();
-        risks.extend(of_action(action, &step).into_iter().map(|text| Risk { action: Some(index), text }));
+        let step = proposal.simulation.step(index);
+        risks.extend(of_action(action, step).into_iter().map(|text| Risk { action: Some(index), text }));
     }
     risks
 }

@@ -15,6 +15,7 @@ use crate::plan::Status;
 use crate::plan::action::Kind;
 use crate::plan::action::execute::Execute;
 use crate::plan::memo::{self, Verb};
+use crate::text::diff::Counts;
 use crate::workflow::user::Proposal;
 
 /// The keys of the prompt.
@@ -170,27 +171,48 @@ fn shares(sections: &[Section], left: usize) -> Vec<usize> {
     shares
 }
 
+/// The actions of one name.
+struct Group {
+    /// The name.
+    name: &'static str,
+    /// How many they are: `2 files`.
+    number: String,
+    /// What is to be known of all of them, in brackets.
+    how: String,
+    /// Their indices.
+    actions: Vec<usize>,
+}
+
+/// Returns the actions by name, as far as there are some.
+fn groups<'a>(proposal: &'a Proposal<'_>) -> impl Iterator<Item = Group> + 'a {
+    let plan = proposal.plan;
+    COUNTED.iter().filter_map(move |&(name, one, many)| {
+        let actions: Vec<usize> = (0..plan.actions.len()).filter(|&at| plan.actions[at].kind.name() == name).collect();
+        let number = format!("{} {}", actions.len(), if actions.len() == 1 { one } else { many });
+        let how = if name == "EXECUTE" { format!(" ({})", proposal.confinement) } else { String::new() };
+        (!actions.is_empty()).then_some(Group { name, number, how, actions })
+    })
+}
+
 /// Returns the actions, counted by name.
 fn actions(proposal: &Proposal<'_>) -> Vec<Section> {
     let heading = |line| Section { heading: Some(line), listed: Vec::new(), room: None };
     let mut sections = vec![heading(Line::of(Tone::Strong, " Action Plan:"))];
-    sections.extend(COUNTED.iter().filter_map(|&(name, one, many)| group(proposal, name, (one, many))));
+    sections.extend(groups(proposal).map(|group| section(proposal, &group)));
     if proposal.plan.actions.is_empty() {
         sections.push(heading(Line::of(Tone::Faint, "  no actions")));
     }
     sections
 }
 
-/// Returns the actions of one name, if there are any.
-fn group(proposal: &Proposal<'_>, name: &str, (one, many): (&str, &str)) -> Option<Section> {
-    let chosen: Vec<usize> = (0..proposal.plan.actions.len()).filter(|&at| proposal.plan.actions[at].kind.name() == name).collect();
-    let number = chosen.len();
-    let word = if number == 1 { one } else { many };
-    let how = if name == "EXECUTE" { format!(" ({})", proposal.confinement) } else { String::new() };
-    let count = Line::plain("  - ").with(Tone::Strong, name).with(Tone::Plain, &format!(": {number} {word}")).with(Tone::Faint, &how);
-    let listed = chosen.iter().flat_map(|&index| listed(proposal, index)).collect();
-    let room = (name != "EXECUTE").then_some(MIN_LISTED);
-    (number > 0).then_some(Section { heading: Some(count), listed, room })
+/// Returns the actions of one name as a section; commands are never left out.
+fn section(proposal: &Proposal<'_>, group: &Group) -> Section {
+    let heading = Line::plain("  - ").with(Tone::Strong, group.name).with(Tone::Plain, &format!(": {}", group.number));
+    Section {
+        heading: Some(heading.with(Tone::Faint, &group.how)),
+        listed: group.actions.iter().flat_map(|&index| listed(proposal, index)).collect(),
+        room: (group.name != "EXECUTE").then_some(MIN_LISTED),
+    }
 }
 
 /// Returns the lines of one action in its group.
@@ -200,13 +222,17 @@ fn listed(proposal: &Proposal<'_>, index: usize) -> Vec<Line> {
     match kind {
         Kind::Execute(execute) => command(execute),
         Kind::Create(_) | Kind::Edit(_) => {
-            let step = proposal.simulation.steps.get(index).cloned().unwrap_or_default();
-            let change = Change { path: &kind.target(), before: step.before.as_deref(), after: step.after.as_deref() };
-            vec![line.with(Tone::Plain, "  ").join(diff::counted(diff::counts(&change)))]
+            vec![line.with(Tone::Plain, "  ").join(diff::counted(changed(proposal, index)))]
         }
         Kind::Research(research) => research.queries.iter().map(|query| Line::plain(&format!("      {query}"))).collect(),
         _ => vec![line],
     }
+}
+
+/// Counts the lines that come and go with an action.
+fn changed(proposal: &Proposal<'_>, index: usize) -> Counts {
+    let (step, path) = (proposal.simulation.step(index), proposal.plan.actions[index].kind.target());
+    diff::counts(&Change { path: &path, before: step.before.as_deref(), after: step.after.as_deref() })
 }
 
 /// Returns a command, whole, with its folder, variables and limits.

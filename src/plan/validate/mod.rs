@@ -107,6 +107,13 @@ pub struct Step {
 }
 
 impl Simulation {
+    /// Returns what an action would do; nothing where the plan was not run so far in the mind.
+    pub fn step(&self, index: usize) -> &Step {
+        static NOTHING: Step =
+            Step { before: None, after: None, places: Vec::new(), provisional: false, outside_context: false, wrong: false };
+        self.steps.get(index).unwrap_or(&NOTHING)
+    }
+
     /// Returns the labels of the actions without a mistake, for the model to repeat as they are.
     pub fn right(&self, plan: &Plan) -> Vec<String> {
         let right = plan.actions.iter().zip(&self.steps).filter(|(_, step)| !step.wrong);

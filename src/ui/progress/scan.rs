@@ -3,11 +3,11 @@
 //! A glance, not a parse: code blocks are followed roughly, and the review comes from the parser.
 
 use super::super::style::{Line, Tone};
+use crate::plan::action::ROWS;
+use crate::text::fence;
 
 /// Bytes that count as a token, while nobody has counted.
 const BYTES_PER_TOKEN: usize = 4;
-/// The actions' names.
-const NAMES: [&str; 9] = ["CREATE", "READ", "EDIT", "EXECUTE", "RESEARCH", "CHAT_WITH_USER", "INVOKE", "CONCLUDE", "PRUNE"];
 
 /// What has been seen.
 #[derive(Debug, Default)]
@@ -16,8 +16,8 @@ pub struct Scan {
     seen: usize,
     /// Bytes of the answer so far.
     length: usize,
-    /// The fence of the open code block.
-    fence: Option<String>,
+    /// The fence of the open code block: its mark, and how many of them.
+    fence: Option<(u8, usize)>,
     /// Whether the title was there.
     titled: bool,
     /// Actions so far.
@@ -65,21 +65,17 @@ impl Scan {
 
     /// Follows fences; tells whether the line belongs to a code block.
     fn in_block(&mut self, line: &str) -> bool {
-        let trimmed = line.trim();
-        let sign = trimmed.chars().next().filter(|c| matches!(c, '`' | '~'));
-        let run: String = trimmed.chars().take_while(|&c| Some(c) == sign).collect();
-        match &self.fence {
-            Some(open) => {
-                if run == trimmed && run.starts_with(open.as_str()) {
-                    self.fence = None;
-                }
+        let fence = fence::read(line);
+        match self.fence {
+            Some((mark, length)) => {
+                let closes = fence.is_some_and(|fence| fence.mark == mark && fence.len >= length && fence.info.is_empty());
+                self.fence = self.fence.filter(|_| !closes);
                 true
             }
-            None if run.len() >= 3 => {
-                self.fence = Some(run);
-                true
+            None => {
+                self.fence = fence.map(|fence| (fence.mark, fence.len));
+                fence.is_some()
             }
-            None => false,
         }
     }
 }
@@ -87,7 +83,7 @@ impl Scan {
 /// Returns the action that a heading names.
 fn action(line: &str) -> Option<&'static str> {
     let heading = line.strip_prefix("### ")?.trim().trim_matches('`');
-    NAMES.into_iter().find(|name| heading.starts_with(name))
+    ROWS.iter().map(|row| row.name).find(|name| heading.starts_with(name))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The summary of a low screen: everything is counted, and only commands and what is risky stand in full.
 
-use super::{COUNTED, Room, command, facts, risks};
+use super::{Group, Room, command, facts, groups, risks};
 use crate::plan::action::Kind;
 use crate::plan::memo::Verb;
 use crate::ui::style::{Line, Tone, wrap_all};
@@ -31,12 +31,6 @@ fn memos(proposal: &Proposal<'_>) -> Option<Line> {
 
 /// Returns `CREATE 1 file` for each action's name.
 fn counts(proposal: &Proposal<'_>) -> Vec<String> {
-    let actions = &proposal.plan.actions;
-    let counted = COUNTED.iter().filter_map(|&(name, one, many)| {
-        let number = actions.iter().filter(|action| action.kind.name() == name).count();
-        let how = if name == "EXECUTE" { format!(" ({})", proposal.confinement) } else { String::new() };
-        (number > 0).then(|| format!("{name} {number} {}{how}", if number == 1 { one } else { many }))
-    });
-    let counted: Vec<String> = counted.collect();
+    let counted: Vec<String> = groups(proposal).map(|Group { name, number, how, .. }| format!("{name} {number}{how}")).collect();
     if counted.is_empty() { vec!["no actions".to_owned()] } else { counted }
 }

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::super::diff::{self, Change};
 use super::super::risk;
+use super::changed;
 use crate::plan::action::Kind;
 use crate::plan::memo::Verb;
 use crate::workflow::user::Proposal;
@@ -36,9 +36,7 @@ fn action(proposal: &Proposal<'_>, index: usize) -> Value {
         json!({ "index": index, "kind": kind.name(), "target": kind.target(), "description": proposal.plan.actions[index].description() });
     match kind {
         Kind::Create(_) | Kind::Edit(_) => {
-            let step = proposal.simulation.steps.get(index).cloned().unwrap_or_default();
-            let path = kind.target();
-            let counts = diff::counts(&Change { path: &path, before: step.before.as_deref(), after: step.after.as_deref() });
+            let counts = changed(proposal, index);
             value["added"] = counts.added.into();
             value["removed"] = counts.removed.into();
         }
