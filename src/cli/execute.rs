@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use super::app::App;
 use super::complete;
 use super::exit::{self, Code};
-use super::plan::{json as plan_json, read_below};
+use super::plan::json as plan_json;
+use super::source;
 use crate::plan::run::{Ending, Outcome};
 use crate::session::meta::Status;
 use crate::ui::mistakes;
@@ -38,7 +39,7 @@ pub(super) struct Args {
 
 /// Executes and says what came of it.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
-    let plan = args.plan.as_deref().map(|path| read_below(app, path)).transpose()?;
+    let plan = args.plan.as_deref().map(|path| source::read(app, path)).transpose()?;
     let mut project = app.project()?;
     let mut user = app.user(&project, args.yes);
     let wish = Wish { plan, replan: !args.no_replan, model: args.model };

@@ -31,6 +31,7 @@ mod resume;
 mod retry;
 mod sessions;
 mod show;
+mod source;
 mod start;
 mod status;
 mod switch;

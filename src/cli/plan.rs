@@ -1,14 +1,11 @@
 //! `teddy plan`
 
-use std::io::Read as _;
-use std::path::Path;
 use std::process::ExitCode;
-
-use anyhow::Context as _;
 
 use super::app::App;
 use super::complete;
 use super::exit::{self, Code};
+use super::source;
 use crate::session::meta::{ModelUse, Origin};
 use crate::text::counted;
 use crate::ui::mistakes;
@@ -44,8 +41,8 @@ pub(super) struct Args {
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
     let mut user = app.user(&project, false);
-    let message = args.message.map(message).transpose()?;
-    let from = args.from.as_deref().map(|path| read_below(app, path)).transpose()?;
+    let message = args.message.map(source::message).transpose()?;
+    let from = args.from.as_deref().map(|path| source::read(app, path)).transpose()?;
     let wish = Wish { message, from, model: args.model, pipeline: args.pipeline, depth: args.context_depth, origin: Origin::User };
     let planned = plan(&project, &wish, user.as_mut())?;
     drop(user);
@@ -104,33 +101,5 @@ pub(super) fn json(planned: &Planned) -> serde_json::Value {
         "cost": model.and_then(|m| m.cost),
         "repair": planned.repair,
         "diagnostics": planned.diagnostics,
-    })
-}
-
-/// Returns a message; `-` stands for standard input.
-pub(super) fn message(text: String) -> anyhow::Result<String> {
-    let text = if text == "-" { read("-")? } else { text };
-    anyhow::ensure!(!text.trim().is_empty(), "the message is empty: say what you want");
-    Ok(text)
-}
-
-/// Reads a file relative to the folder in use, or standard input.
-pub(super) fn read_below(app: &App, path: &str) -> anyhow::Result<String> {
-    if path == "-" { read(path) } else { read(&app.folder()?.join(path).to_string_lossy()) }
-}
-
-/// Reads a text file, or standard input for `-`.
-fn read(path: &str) -> anyhow::Result<String> {
-    let bytes = if path == "-" {
-        let mut bytes = Vec::new();
-        std::io::stdin().lock().read_to_end(&mut bytes).context("reading standard input")?;
-        bytes
-    } else {
-        std::fs::read(Path::new(path)).with_context(|| format!("cannot read `{path}`"))?
-    };
-    String::from_utf8(bytes).map_err(|error| {
-        let valid = error.utf8_error().valid_up_to();
-        let line = error.as_bytes()[..valid].iter().filter(|&&b| b == b'\n').count() + 1;
-        anyhow::anyhow!("`{path}` is not UTF-8: line {line} has the byte 0x{:02x}; save it as UTF-8", error.as_bytes()[valid])
     })
 }

@@ -1,13 +1,13 @@
 //! `teddy preprocess`
 
-use std::io::Read as _;
+use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 
 use super::app::App;
-use super::exit;
+use super::{exit, source};
 use crate::host::{clipboard, file};
 use crate::plan::repair::{Level, Repaired, repair};
 
@@ -31,10 +31,8 @@ pub(super) struct Args {
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let repaired = match args.file.as_deref() {
         None => from_clipboard(app, args.no_copy)?,
-        Some("-") => {
-            let mut bytes = Vec::new();
-            std::io::stdin().lock().read_to_end(&mut bytes).context("reading standard input")?;
-            let repaired = repair(&text(bytes, "standard input")?);
+        Some(source::STDIN) => {
+            let repaired = repair(&source::read(app, source::STDIN)?);
             print(app, &repaired)?;
             repaired
         }
@@ -76,15 +74,12 @@ fn from_clipboard(app: &App, no_copy: bool) -> anyhow::Result<Repaired> {
 
 /// Repairs a file; one that needs nothing is not written.
 fn in_place(app: &App, name: &str) -> anyhow::Result<Repaired> {
-    let path = app.folder()?.join(name);
-    let bytes = match std::fs::read(&path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => anyhow::bail!("plan file not found at `{name}`"),
-        read => read.with_context(|| format!("cannot read `{name}`"))?,
-    };
-    let before = text(bytes, name)?;
+    let is_missing = |error: &anyhow::Error| error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::NotFound);
+    let before =
+        source::file(app, name).map_err(|error| if is_missing(&error) { anyhow!("plan file not found at `{name}`") } else { error })?;
     let repaired = repair(&before);
     if repaired.text != before {
-        write(&path, repaired.text.as_bytes()).with_context(|| format!("writing `{name}`"))?;
+        write(&app.folder()?.join(name), repaired.text.as_bytes()).with_context(|| format!("writing `{name}`"))?;
     }
     if app.global.json {
         app.print_json(&serde_json::json!({ "level": repaired.level, "notes": repaired.notes }))?;
@@ -99,9 +94,4 @@ fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let permissions = path.metadata()?.permissions();
     file::write_atomic(&path, bytes)?;
     Ok(std::fs::set_permissions(&path, permissions)?)
-}
-
-/// Takes bytes for text.
-fn text(bytes: Vec<u8>, name: &str) -> anyhow::Result<String> {
-    String::from_utf8(bytes).map_err(|error| anyhow::anyhow!("`{name}` is not UTF-8 (byte {})", error.utf8_error().valid_up_to()))
 }

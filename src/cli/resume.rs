@@ -6,7 +6,8 @@ use super::app::App;
 use super::complete;
 use super::execute::{code, json as execute_json, show};
 use super::exit;
-use super::plan::{json as plan_json, message};
+use super::plan::json as plan_json;
+use super::source;
 use crate::host::{interrupt, screen};
 use crate::session::name::SessionName;
 use crate::workflow::models::NoModel;
@@ -64,7 +65,7 @@ impl How {
 
     /// Reads the message from standard input where it is `-`.
     pub(super) fn read_message(&mut self) -> anyhow::Result<()> {
-        self.message = self.message.take().map(message).transpose()?;
+        self.message = self.message.take().map(source::message).transpose()?;
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use super::super::app::App;
 use super::super::complete;
 use super::super::exit;
-use super::super::plan::read_below;
+use super::super::source;
 use super::How;
 use crate::change::error::next_step;
 use crate::change::id::ChangeId;
@@ -105,7 +105,7 @@ pub(super) fn reproposal(args: Reproposal, app: &mut App) -> anyhow::Result<Exit
         revising::reproposal(&project, &id, args.message.as_deref(), (&args.how.wish(), user.as_mut()))?
     } else {
         let read = |path: &String| {
-            let text = read_below(app, path)?;
+            let text = source::read(app, path)?;
             anyhow::Ok((document(&id, path, &text), text))
         };
         revising::edit(&project, &id, args.from.iter().map(read).collect::<anyhow::Result<_>>()?, user.as_mut())?
