@@ -6,6 +6,7 @@ use super::app::App;
 use super::complete;
 use super::exit;
 use crate::session::name::SessionName;
+use crate::text::counted;
 
 /// Accept a session that came from elsewhere, the plan that waits in it too
 ///
@@ -32,6 +33,6 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     }
     app.print_foreign(adopted.plan.as_deref().unwrap_or_default())?;
     let waits = if adopted.plan.is_some() { "; its plan waits: read it above before `teddy execute`" } else { "" };
-    app.say(&format!("Session {session} with {} turns is yours{waits}.", adopted.turns));
+    app.say(&format!("Session {session} with {} is yours{waits}.", counted(adopted.turns, "turn")));
     Ok(exit::DONE.into())
 }

@@ -152,7 +152,7 @@ impl App {
 
     /// Returns how words are told.
     fn manner(&self) -> Manner {
-        Manner { paint: self.paint(screen::is_stderr()), width: terminal::stderr_width(), quiet: self.global.quiet }
+        Manner { paint: self.paint(screen::is_stderr()), width: terminal::stderr_width, quiet: self.global.quiet }
     }
 
     /// Returns whether a stream gets colours.

@@ -35,7 +35,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         app.print_json(&serde_json::json!({ "session": name, "ref": name.reference(), "commit": commit }))?;
     } else {
         app.print(format!("{}\n", name.reference()))?;
-        app.say("Your files stay as they are; `teddy restore @` brings them to its newest turn.");
+        app.say(&format!("Session {name} is in use now. Your files stay as they are; `teddy restore @` brings them to its newest turn."));
     }
     Ok(exit::DONE.into())
 }

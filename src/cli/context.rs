@@ -113,12 +113,14 @@ fn change(app: &App, project: &Project, edit: Edit, entries: &Entries) -> anyhow
     if app.global.json {
         return app.print_json(&serde_json::json!({ "list": list, "changed": changed }));
     }
-    if changed.is_empty() {
-        app.say(&format!("The {list} list stays as it is."));
-    }
     for entry in &changed {
         let note = if edit == Edit::Add && is_missing(project, entry) { "; it is not there yet" } else { "" };
         app.say(&format!("{verb} {entry} ({list}){note}"));
+    }
+    let same = if edit == Edit::Add { "is there already" } else { "is not there" };
+    let canonical = |entry: &String| Resource::parse(entry).map_or_else(|_| entry.clone(), |resource| resource.to_string());
+    for entry in resources.iter().map(canonical).filter(|entry| !changed.contains(entry)) {
+        app.say(&format!("{entry} {same} ({list})"));
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use super::app::App;
 use super::complete;
 use super::exit;
 use crate::session::name::SessionName;
+use crate::text::counted;
 use crate::workflow::gc::{Wish, gc};
 
 /// Give back room: worktrees that are idle, old undo data, loose objects
@@ -35,6 +36,7 @@ pub(super) struct Args {
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
     let sessions = args.sessions.iter().map(|name| SessionName::from_ref(name)).collect::<Result<Vec<_>, _>>()?;
+    sessions.iter().try_for_each(|session| project.store().tip_id(session).map(drop))?;
     let question = format!("Forget {} and every turn of it?", args.sessions.join(", "));
     if !sessions.is_empty() && !args.yes && !app.user(&project, false).confirm(&question, "-y")? {
         app.say("Nothing was changed.");
@@ -50,6 +52,11 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     done.sessions.iter().for_each(|name| text.push_str(&format!("session {name}\n")));
     done.worktrees.iter().for_each(|name| text.push_str(&format!("worktree {name}\n")));
     app.print(text)?;
-    app.say(&format!("Removed {} undo files and {} old snapshots; loose objects are packed.", done.undo_files, done.snapshots));
+    let removed = [(done.undo_files, "undo file"), (done.snapshots, "old snapshot")];
+    let removed: Vec<String> = removed.iter().filter(|(number, _)| *number > 0).map(|(number, noun)| counted(*number, noun)).collect();
+    if !removed.is_empty() {
+        app.say(&format!("Removed {}.", removed.join(" and ")));
+    }
+    app.say("Loose objects are packed.");
     Ok(exit::DONE.into())
 }

@@ -24,11 +24,11 @@ const GLOBAL: &str = "# Files, folders, patterns and pages that every session sh
 /// Makes what is missing and says what.
 pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let folder = app.folder()?;
-    let home = app.places()?.home;
-    let repository = match Repository::discover(&folder, home.as_deref()) {
+    let places = app.places()?;
+    let repository = match Repository::discover(&folder, places.home.as_deref()) {
         Ok(repository) => repository,
         Err(OpenError::None(_)) => {
-            let made = Repository::init(&folder, home.as_deref())?;
+            let made = Repository::init(&folder, places.home.as_deref())?;
             app.say(&format!("Made a git repository in {}.", folder.display()));
             made
         }
@@ -45,7 +45,8 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         app.print_json(&serde_json::json!({ "folder": repository.workdir(), "made": made }))?;
     } else {
         made.iter().for_each(|path| app.say(&format!("Made {path}.")));
-        app.say("Next: set `model:` in ~/.config/teddy/config.yaml (see .teddy/config.yaml), then teddy new <name>");
+        let config = places.config_file.display();
+        app.say(&format!("Next: set `model:` in {config} (see .teddy/config.yaml), then teddy new <name>"));
     }
     Ok(exit::DONE.into())
 }

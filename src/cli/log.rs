@@ -4,6 +4,8 @@ use std::process::ExitCode;
 
 use super::app::App;
 use super::exit;
+use crate::session::meta::Status;
+use crate::text::counted;
 use crate::text::visible::visible;
 use crate::ui::style::{Line, Tone};
 use crate::workflow::history::Row;
@@ -33,15 +35,14 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 
 /// Returns a row as a line; the turns of an invoked agent are indented.
 fn line(row: &Row) -> Line {
-    let tone = match row.status.word() {
-        "executed" | "restored" => Tone::Added,
-        "failed" | "rejected" => Tone::Removed,
+    let tone = match row.status {
+        Status::Executed | Status::Restored => Tone::Added,
+        Status::Failed | Status::Rejected => Tone::Removed,
         _ => Tone::Faint,
     };
     let files = match row.files.len() {
         0 => String::new(),
-        1 => " (1 file)".to_owned(),
-        n => format!(" ({n} files)"),
+        number => format!(" ({})", counted(number, "file")),
     };
     let cost = row.cost.map(|cost| format!(" ${cost:.2}")).unwrap_or_default();
     Line::of(Tone::Strong, &format!("{:>4} ", row.number))

@@ -51,7 +51,7 @@ use app::{App, Global};
 /// plan, the report, and the code before and after. Plans run in a worktree of their own; your files
 /// move from one recorded state to the next, or not at all.
 #[derive(Parser)]
-#[command(name = "teddy", version, max_term_width = 100, after_help = EXAMPLES, arg_required_else_help = true, infer_subcommands = false)]
+#[command(name = "teddy", version, max_term_width = 100, after_help = EXAMPLES, arg_required_else_help = true)]
 struct Cli {
     #[command(flatten)]
     global: Global,

@@ -57,7 +57,7 @@ pub(super) struct How {
 
 impl How {
     /// Returns what is wanted.
-    pub(super) fn wish(&self) -> Wish {
+    fn wish(&self) -> Wish {
         let on_overlap = match self {
             How { exact: true, .. } => OnOverlap::Exact,
             How { ours: true, .. } => OnOverlap::Ours,
@@ -86,7 +86,7 @@ impl Steps {
         let mut user = app.user(&project, true);
         let wish = self.how.wish();
         let done = go(&project, self.turns, &wish, user.as_mut())?;
-        show(app, &done, wish.dry_run)
+        show(app, &done, &wish)
     }
 }
 
@@ -110,11 +110,11 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         }
     }
     let done = restore(&project, &args.turn, &wish, user.as_mut())?;
-    show(app, &done, wish.dry_run)
+    show(app, &done, &wish)
 }
 
 /// Says what changed, or would.
-pub(super) fn show(app: &App, done: &Done, dry_run: bool) -> anyhow::Result<ExitCode> {
+fn show(app: &App, done: &Done, wish: &Wish) -> anyhow::Result<ExitCode> {
     if app.global.json {
         app.print_json(done)?;
     } else {
@@ -129,12 +129,13 @@ pub(super) fn show(app: &App, done: &Done, dry_run: bool) -> anyhow::Result<Exit
         app.print(text)?;
         done.notes.iter().for_each(|note| app.warn(note));
         let changed = done.written.len() + done.deleted.len();
-        match (dry_run, done.overlaps.is_empty()) {
+        let what = if wish.paths.is_empty() { "The workspace".to_owned() } else { wish.paths.join(", ") };
+        match (wish.dry_run, done.overlaps.is_empty()) {
             (_, false) => app.warn("your own edits overlap with what the turns did; use --ours, --theirs, --markers or --exact"),
-            (true, true) => app.say(&format!("Turn {} would change {}.", done.turn, counted(changed, "file"))),
+            (true, true) => app.say(&format!("{what} would be as after turn {}: {} changed.", done.turn, counted(changed, "file"))),
             (false, true) => {
                 let kept = if done.kept.is_empty() { String::new() } else { format!(", {} of your own kept", done.kept.len()) };
-                app.say(&format!("The workspace is as after turn {}: {} changed{kept}.", done.turn, counted(changed, "file")));
+                app.say(&format!("{what} is as after turn {}: {} changed{kept}.", done.turn, counted(changed, "file")));
             }
         }
     }

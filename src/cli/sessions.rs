@@ -4,7 +4,9 @@ use std::process::ExitCode;
 
 use super::app::App;
 use super::exit;
+use crate::text::counted;
 use crate::text::visible::visible;
+use crate::workflow::history::SessionRow;
 
 /// List the sessions, the one that changed last first
 #[derive(clap::Args)]
@@ -20,12 +22,12 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         return Ok(exit::DONE.into());
     }
     let width = rows.iter().map(|row| row.name.len()).max().unwrap_or(0);
-    let line = |row: &crate::workflow::history::SessionRow| {
+    let line = |row: &SessionRow| {
         let mark = if row.current { '*' } else { ' ' };
         format!(
-            "{mark} {:width$}  {:>4} turns  {}  {}\n",
+            "{mark} {:width$}  {:>10}  {}  {}\n",
             row.name,
-            row.turns,
+            counted(row.turns, "turn"),
             &row.updated[..10.min(row.updated.len())],
             visible(&row.title)
         )

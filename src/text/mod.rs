@@ -22,8 +22,9 @@ pub fn digest(text: &str) -> String {
 }
 
 /// Returns a number with its noun: `1 file`, `2 files`.
-pub fn counted(number: usize, noun: &str) -> String {
-    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+pub fn counted<N: std::fmt::Display + PartialEq + From<u8>>(number: N, noun: &str) -> String {
+    let end = if number == N::from(1) { "" } else { "s" };
+    format!("{number} {noun}{end}")
 }
 
 #[cfg(test)]

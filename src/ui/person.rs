@@ -163,7 +163,7 @@ impl User for Person {
         self.progress.clear();
         let labels: Vec<&str> = choices.iter().map(|choice| choice.label).chain(["(q)uit"]).collect();
         let keys: Vec<char> = choices.iter().map(|choice| choice.key).chain(['q']).collect();
-        let key = ask::key(&format!("{question} {} › ", labels.join(" / ")), &keys, 'q')?;
+        let key = ask::key_or_end(&format!("{question} {} › ", labels.join(" / ")), &keys, 'q')?;
         Ok(choices.iter().position(|choice| choice.key == key))
     }
 

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use super::mistakes::rejected;
 use super::style::{Line, Paint, Tone, block, wrap_all};
 use crate::plan::run::{Ending, Outcome};
+use crate::text::counted;
 use crate::workflow::user::{Estimate, Event};
 use output::Output;
 use scan::Scan;
@@ -20,12 +21,12 @@ use scan::Scan;
 const REFRESH: Duration = Duration::from_millis(100);
 
 /// How much is told, and how.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub struct Manner {
     /// With colours or without.
     pub paint: Paint,
-    /// The terminal's width; `None` where there is no terminal: then nothing is rewritten.
-    pub width: Option<usize>,
+    /// Returns the terminal's width as it is now; `None` where there is no terminal: then nothing is rewritten.
+    pub width: fn() -> Option<usize>,
     /// `-q`: warnings and rejections only.
     pub quiet: bool,
 }
@@ -95,7 +96,7 @@ impl<W: Write> Progress<W> {
 
     /// More of the answer is there.
     fn received(&mut self, text: &str) {
-        let Some(width) = self.manner.width.filter(|_| !self.manner.quiet) else { return };
+        let Some(width) = (self.manner.width)().filter(|_| !self.manner.quiet) else { return };
         let Some(asking) = &mut self.asking else { return };
         let news = asking.scan.feed(text);
         let due = !news.is_empty() || asking.written.is_none_or(|written| written.elapsed() >= REFRESH);
@@ -113,7 +114,7 @@ impl<W: Write> Progress<W> {
     /// The answer is complete.
     fn answered(&mut self) {
         let Some(asking) = self.asking.take() else { return };
-        if self.manner.width.is_some() && !asking.scan.is_empty() {
+        if (self.manner.width)().is_some() && !asking.scan.is_empty() {
             self.lines(vec![asking.status()]);
         }
         self.clear();
@@ -154,7 +155,7 @@ impl<W: Write> Progress<W> {
             return;
         }
         self.clear();
-        let lines = match self.manner.width {
+        let lines = match (self.manner.width)() {
             Some(width) => wrap_all(lines, width),
             None => lines,
         };
@@ -174,8 +175,7 @@ impl Asking {
         }
         let actions = match self.scan.actions() {
             0 => String::new(),
-            1 => ", 1 action".to_owned(),
-            number => format!(", {number} actions"),
+            number => format!(", {}", counted(number, "action")),
         };
         let tokens = grouped(self.scan.tokens());
         Line::of(Tone::Faint, &format!("{}: ~{tokens} tokens, {seconds} s{actions}", self.model))
@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     /// Returns what is written when events are told.
-    fn told(width: Option<usize>, quiet: bool, events: &[Event<'_>]) -> String {
+    fn told(width: fn() -> Option<usize>, quiet: bool, events: &[Event<'_>]) -> String {
         let mut out = Vec::new();
         let mut progress = Progress::new(&mut out, Manner { paint: Paint::Bare, width, quiet });
         events.iter().for_each(|event| progress.tell(event));
@@ -228,7 +228,7 @@ mod tests {
         let text = "# Title\n\n## Action Plan\n\n### `CREATE`\n";
         let events =
             [Event::Asking { model: "sonnet", tokens: 12_345, estimate: Estimate::Free }, Event::Received { text }, Event::Answered];
-        let told = told(Some(80), false, &events).replace("\r\x1b[K", "<clear>");
+        let told = told(|| Some(80), false, &events).replace("\r\x1b[K", "<clear>");
         insta::with_settings!({filters => [(r"\d+ s,", "N s,")]}, { insta::assert_snapshot!(told, @r#"
         Asking sonnet with about 12,345 tokens
         Title
@@ -244,14 +244,14 @@ mod tests {
             Event::Received { text: "" },
             Event::Received { text: "" },
         ];
-        let told = told(Some(80), false, &events).replace("\r\x1b[K", "<clear>");
+        let told = told(|| Some(80), false, &events).replace("\r\x1b[K", "<clear>");
         assert_eq!(told, "Asking sonnet with about 2 tokens\n<clear>sonnet: nothing yet, 0 s");
     }
 
     #[test]
     fn lines_are_folded_on_a_terminal_alone() {
-        assert_eq!(told(Some(9), false, &[Event::Note("one two three")]), "one two \n↪ three\n");
-        assert_eq!(told(None, false, &[Event::Note("one two three")]), "one two three\n");
+        assert_eq!(told(|| Some(9), false, &[Event::Note("one two three")]), "one two \n↪ three\n");
+        assert_eq!(told(|| None, false, &[Event::Note("one two three")]), "one two three\n");
     }
 
     #[test]
@@ -261,7 +261,7 @@ mod tests {
             Event::Received { text: "# Title\n" },
             Event::Answered,
         ];
-        assert_eq!(told(None, false, &events), "Asking sonnet with about 2 tokens, price unknown\n");
+        assert_eq!(told(|| None, false, &events), "Asking sonnet with about 2 tokens, price unknown\n");
     }
 
     #[test]
@@ -273,12 +273,12 @@ mod tests {
             Event::Finished { index: 0, outcome: &done },
             Event::Finished { index: 1, outcome: &skipped },
         ];
-        assert_eq!(told(None, false, &events), "▶ 1. CREATE a\n  ✓ created\n  - 2. skipped because you left it out\n");
+        assert_eq!(told(|| None, false, &events), "▶ 1. CREATE a\n  ✓ created\n  - 2. skipped because you left it out\n");
     }
 
     #[test]
     fn the_quiet_manner_keeps_warnings() {
-        assert_eq!(told(None, true, &[Event::Note("a"), Event::Warning("b\u{1b}[2J")]), "b\\u{1b}[2J\n");
+        assert_eq!(told(|| None, true, &[Event::Note("a"), Event::Warning("b\u{1b}[2J")]), "b\\u{1b}[2J\n");
     }
 
     #[test]

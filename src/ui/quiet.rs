@@ -74,18 +74,13 @@ impl<W: Write> User for Quiet<W> {
     fn confirm(&mut self, question: &str, flag: &str) -> anyhow::Result<bool> {
         match self.approval {
             Approval::All if flag == APPROVE_ALL => Ok(true),
-            Approval::All | Approval::Ask => bail!("nobody can be asked: {} Use `{flag}`", sentence(question)),
+            Approval::All | Approval::Ask => bail!("nobody can be asked: {question} Use `{flag}`"),
         }
     }
 
     fn tell(&mut self, event: Event<'_>) {
         self.progress.tell(&event);
     }
-}
-
-/// Returns a question without the blanks and colons that invite an answer.
-fn sentence(question: &str) -> &str {
-    question.trim_end_matches([' ', ':', '›'])
 }
 
 #[cfg(test)]
@@ -96,7 +91,7 @@ mod tests {
 
     /// Returns a user whose words can be read afterwards.
     fn user(approval: Approval) -> Quiet<Vec<u8>> {
-        let manner = Manner { paint: Paint::Bare, width: None, quiet: false };
+        let manner = Manner { paint: Paint::Bare, width: || None, quiet: false };
         Quiet { approval, manner, progress: Progress::new(Vec::new(), manner), out: Vec::new() }
     }
 

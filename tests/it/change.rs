@@ -337,7 +337,7 @@ fn a3_a_proposed_change_is_challenged_and_not_written_again() {
     // All documents are there: `proposal` has nothing to do and asks nobody.
     put(&repo, "other", "proposed");
     repo.configure("");
-    repo.teddy(&["change", "proposal", "other"]).check(0, &["0 documents written."]);
+    repo.teddy(&["change", "proposal", "other"]).check(0, &["Wrote 0 documents."]);
 }
 
 #[test]

@@ -28,6 +28,12 @@ fn a_session_goes_only_when_it_is_named() {
     let rig = rig();
     rig.must(&["gc", "--idle-days", "0", "--undo-days", "0"]);
     assert_eq!(rig.git(&["for-each-ref", "--format=%(refname)", "refs/teddy/sessions"]).lines().count(), 2);
+    let output = rig.run(&["gc", "one", "nobody"]);
+    assert!(
+        said(&output).contains("there is no session `nobody`"),
+        "nothing is asked about a session that is not there: {}",
+        said(&output)
+    );
     let output = rig.run(&["gc", "one"]);
     assert!(!output.status.success() && said(&output).contains("-y"), "{}", said(&output));
     assert_eq!(rig.must(&["gc", "one", "-y"]), "session one");

@@ -65,6 +65,14 @@ fn a_dry_run_says_the_same_and_changes_nothing() {
 }
 
 #[test]
+fn what_is_said_is_about_the_paths_that_were_named() {
+    let repo = three_turns();
+    repo.teddy(&["restore", "1", "-n"]).check(0, &["The workspace would be as after turn 1: "]);
+    let path = repo.json(&["restore", "0", "-n"], 0)["deleted"][0].as_str().unwrap().to_owned();
+    repo.teddy(&["restore", "0", &path]).check(0, &[&format!("{path} is as after turn 0: 1 file changed.\n")]);
+}
+
+#[test]
 fn exact_makes_the_files_equal_to_the_snapshot_and_what_was_there_is_kept_in_git() {
     let repo = three_turns();
     repo.write("a.txt", "mine\n");

@@ -13,6 +13,12 @@ fn init_makes_what_is_missing_and_changes_nothing_that_is_there() {
 }
 
 #[test]
+fn init_names_the_configuration_that_is_read() {
+    let repo = TestRepo::new();
+    repo.teddy(&["init"]).check(0, &[&format!("Next: set `model:` in {} (", repo.beside("teddy.yaml").display())]);
+}
+
+#[test]
 fn init_makes_a_repository_where_there_is_none() {
     let repo = TestRepo::new();
     let folder = repo.beside("elsewhere");

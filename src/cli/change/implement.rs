@@ -9,6 +9,7 @@ use super::super::exit;
 use super::How;
 use crate::change::id::ChangeId;
 use crate::change::phase::Phase;
+use crate::text::counted;
 use crate::workflow::change::implement::{Implemented, implement as do_tasks, implement_and_review};
 
 /// Implement a change: each open task as turns of its session, then reviews and fixes
@@ -58,7 +59,7 @@ pub(super) fn show(app: &App, implemented: &Implemented) -> anyhow::Result<ExitC
         let Implemented { change, phase, done, tasks, .. } = implemented;
         app.print(format!("{change} {}, {done} of {tasks} tasks done\n", phase.word()))?;
         if let Some(verdict) = implemented.verdict {
-            app.say(&format!("{} after {} reviews: {}.", verdict.word(), implemented.reviews, implemented.issues.words()));
+            app.say(&format!("{} after {}: {}.", verdict.word(), counted(implemented.reviews, "review"), implemented.issues.words()));
         }
         if let Some(why) = &implemented.stopped {
             app.warn(&format!("stopped: {why}"));

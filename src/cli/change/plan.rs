@@ -96,8 +96,7 @@ fn print(app: &App, planned: &Planned) -> anyhow::Result<()> {
     app.print(format!("{} {}, iteration {}\n", planned.change, planned.phase.word(), planned.iteration))?;
     if let Some(verdict) = planned.verdict {
         let minor = if planned.only_minor_issues { "; only minor issues remain" } else { "" };
-        let challenges = counted(planned.challenges as usize, "challenge");
-        app.say(&format!("{} after {challenges}: {}{minor}.", verdict.word(), planned.issues.words()));
+        app.say(&format!("{} after {}: {}{minor}.", verdict.word(), counted(planned.challenges, "challenge"), planned.issues.words()));
     }
     app.say(&format!("Next: {}", planned.next));
     Ok(())

@@ -7,6 +7,7 @@ use super::super::complete;
 use super::super::exit;
 use crate::change::finding::is_usable;
 use crate::change::id::ChangeId;
+use crate::text::counted;
 use crate::text::visible::visible;
 use crate::workflow::change::look::Row;
 
@@ -55,13 +56,23 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         text.push_str(&format!("Edited since it was challenged: {}\n", visible(&standing.stale.join(", "))));
     }
     if standing.findings > 0 {
-        text.push_str(&format!("The documents have {} mistakes; `teddy change validate {}` lists them\n", standing.findings, row.change));
+        text.push_str(&format!(
+            "The documents have {}; `teddy change validate {}` lists them\n",
+            counted(standing.findings, "mistake"),
+            row.change
+        ));
     }
     if let Some(session) = &standing.session {
         text.push_str(&format!("Session {session}\n"));
     }
     let usage = &standing.usage;
-    text.push_str(&format!("{} answers, {} tokens in, {} out, ${:.2}\n", usage.calls, usage.tokens_in, usage.tokens_out, usage.cost));
+    text.push_str(&format!(
+        "{}, {} tokens in, {} out, ${:.2}\n",
+        counted(usage.calls, "answer"),
+        usage.tokens_in,
+        usage.tokens_out,
+        usage.cost
+    ));
     app.print(text)?;
     app.say(&format!("Next: {}", standing.next));
     Ok(exit::DONE.into())
@@ -94,7 +105,7 @@ pub(super) fn validate(args: Validate, app: &mut App) -> anyhow::Result<ExitCode
         app.print_json(&findings)?;
     } else {
         app.print(findings.iter().map(|finding| format!("{}\n", visible(&finding.to_string()))).collect::<String>())?;
-        app.say(&format!("{} mistakes.", findings.len()));
+        app.say(&format!("{}.", counted(findings.len(), "mistake")));
     }
     Ok(if is_usable(&findings) { exit::DONE } else { exit::FAILED }.into())
 }

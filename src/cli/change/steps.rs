@@ -81,7 +81,7 @@ pub(super) fn proposal(args: Proposal, app: &mut App) -> anyhow::Result<ExitCode
     let (change, written) = proposing::proposal(&project, &idea, &args.how.wish(), user.as_mut())?;
     drop(user);
     if !app.global.json {
-        app.say(&format!("{} written.", counted(written, "document")));
+        app.say(&format!("Wrote {}.", counted(written, "document")));
     }
     said(app, &change)
 }
