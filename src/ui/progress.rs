@@ -213,6 +213,8 @@ pub fn grouped(number: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
 
     /// Returns what is written when events are told.
@@ -252,6 +254,18 @@ mod tests {
     fn lines_are_folded_on_a_terminal_alone() {
         assert_eq!(told(|| Some(9), false, &[Event::Note("one two three")]), "one two \n↪ three\n");
         assert_eq!(told(|| None, false, &[Event::Note("one two three")]), "one two three\n");
+    }
+
+    #[test]
+    fn a_window_that_gets_another_size_is_followed() {
+        static WIDTH: AtomicUsize = AtomicUsize::new(20);
+        let mut out = Vec::new();
+        let manner = Manner { paint: Paint::Bare, width: || Some(WIDTH.load(Ordering::SeqCst)), quiet: false };
+        let mut progress = Progress::new(&mut out, manner);
+        progress.tell(&Event::Note("one two three"));
+        WIDTH.store(9, Ordering::SeqCst);
+        progress.tell(&Event::Note("one two three"));
+        assert_eq!(String::from_utf8(out).unwrap(), "one two three\none two \n↪ three\n");
     }
 
     #[test]
