@@ -12,7 +12,7 @@ use super::exit;
 
 /// Print the manual page, or write one for each command
 ///
-/// git shows `git-teddy.1` for `git teddy --help`, once `man` finds it: it looks in `share/man/man1` beside each `bin` of PATH.
+/// git shows `git-teddy.1` for `git teddy --help` once `man` finds it, which looks in `share/man/man1` beside each `bin` of PATH.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  teddy man | man -l -\n  teddy man --out ~/.cargo/share/man/man1\n  man teddy-restore")]
 pub(super) struct Args {

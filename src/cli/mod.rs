@@ -38,10 +38,11 @@ mod switch;
 mod trust;
 mod undo;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use app::{App, Global};
 
@@ -133,7 +134,7 @@ pub fn main() -> ExitCode {
     #[cfg(all(feature = "failpoints", debug_assertions))]
     let _armed = crate::host::fault::arm();
     let arguments = expand(crate::host::env::args());
-    let cli = match Cli::try_parse_from(arguments) {
+    let cli = match parse(arguments) {
         Ok(cli) => cli,
         Err(error) => {
             // Where even stderr is gone there is nobody to tell.
@@ -168,6 +169,14 @@ fn expand(mut arguments: Vec<OsString>) -> Vec<OsString> {
         }
     }
     arguments
+}
+
+/// Parses the command line; behind git, usage and hints have the words that were typed.
+fn parse(arguments: Vec<OsString>) -> Result<Cli, clap::Error> {
+    let is_git = arguments.first().is_some_and(|program| Path::new(program).file_name() == Some(OsStr::new("git-teddy")));
+    let mut command = if is_git { parser().bin_name("git teddy") } else { parser() };
+    let matches = command.try_get_matches_from_mut(arguments)?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
 /// Returns the parser, for completions and the manual.
@@ -211,6 +220,16 @@ mod tests {
     #[test]
     fn the_help_of_every_command_has_an_example_of_it() {
         assert_eq!(without_example(&parser(), "teddy"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn usage_is_what_was_typed() {
+        let check = |program: &str, expected: &str| {
+            let error = parse([program, "restore"].map(OsString::from).to_vec()).err().unwrap().to_string();
+            assert!(error.contains(&format!("Usage: {expected} restore")), "{error}");
+        };
+        check("teddy", "teddy");
+        check("/usr/lib/git-core/git-teddy", "git teddy");
     }
 
     #[test]

@@ -113,7 +113,7 @@ fn step(
     }
     let executed = execute(project, &ExecuteWish { plan: None, replan: true, model: wish.model.clone() }, user)?;
     if executed.commit.is_none() {
-        return Ok(Step::End(String::new()));
+        return Ok(Step::End(format!("Nothing was run; the plan of turn {} waits.", executed.turn)));
     }
     if let Some(instead) = &executed.instead {
         // What the user says now comes before what they said earlier.

@@ -311,6 +311,11 @@ fn leaving_keeps_the_draft_byte_for_byte() {
         assert!(screen.shown().contains("Nothing was run; the plan of turn 1 waits."), "{}", screen.shown());
         assert_eq!(draft(&repo), before, "{keys:?}");
     }
+    let mut screen = Screen::open(&repo, (80, 24), &["resume"]);
+    screen.wait_for("(q)uit ›");
+    screen.press("q");
+    assert_eq!((screen.end(), draft(&repo)), (0, before.clone()));
+    assert!(screen.shown().contains("Nothing was run; the plan of turn 1 waits."), "{}", screen.shown());
     let mut screen = Screen::open(&repo, (80, 24), &["execute"]);
     screen.wait_for("(q)uit ›");
     screen.press("\x03");
