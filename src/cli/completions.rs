@@ -44,7 +44,8 @@ _teddy() {
     local COMP_WORDS=("${typed[@]}") COMP_CWORD=$((${#typed[@]} - 1))
     word=${typed[COMP_CWORD]}
     _clap_complete_teddy teddy "$word"
-    [[ -z $breaks ]] || COMPREPLY=("${COMPREPLY[@]#"${word%"${word##*[$breaks]}"}"}")
+    [[ -n $breaks && -n ${COMPREPLY-} ]] || return 0
+    COMPREPLY=("${COMPREPLY[@]#"${word%"${word##*[$breaks]}"}"}")
 }
 _git_teddy() {
     local COMP_WORDS=(teddy "${words[@]:$((__git_cmd_idx + 1))}") COMP_CWORD=$((cword - __git_cmd_idx))

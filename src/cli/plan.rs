@@ -29,7 +29,7 @@ pub(super) struct Args {
     /// The model: a name of the configuration, or `kind:id`
     #[arg(long, value_name = "MODEL", add = complete::with(complete::models))]
     model: Option<String>,
-    /// The pipeline of `.teddy/pipelines/`
+    /// The pipeline that makes the plan
     #[arg(long, value_name = "NAME", add = complete::with(complete::pipelines))]
     pipeline: Option<String>,
     /// Show the model this many turns before the previous one

@@ -3,8 +3,9 @@
 use crate::plans::{create, plan};
 use crate::support::{Output, TestRepo};
 
-/// Returns a project with two sessions, one of them with turns, and a model.
-fn project() -> TestRepo {
+/// Returns a project with two sessions, one of them with turns, and a model; nothing where no bash can be asked.
+fn project() -> Option<TestRepo> {
+    teddy::host::process::find("bash")?;
     let repo = TestRepo::new().file("plan-a.md", "").file("src/x.rs", "");
     repo.commit("init");
     repo.configure("models: { sonnet: { kind: anthropic, id: x } }\n");
@@ -12,7 +13,7 @@ fn project() -> TestRepo {
     repo.run_plan(&plan("One\u{1b}", &[create("one.txt", "1\n")]));
     repo.done(&["new", "other"]);
     repo.done(&["context", "add", "src/"]);
-    repo
+    Some(repo)
 }
 
 /// Runs a script in a bash that has loaded the completions, and returns what it printed.
@@ -31,13 +32,13 @@ fn bash(repo: &TestRepo, script: &str) -> String {
 fn offered(repo: &TestRepo, words: &[&str]) -> Vec<String> {
     let words: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
     let line = format!("COMP_WORDS=({}); COMP_CWORD={}", words.join(" "), words.len() - 1);
-    let said = bash(repo, &format!("COMP_TYPE=9; {line}; _teddy; printf '%s\\n' \"${{COMPREPLY[@]}}\""));
+    let said = bash(repo, &format!("COMP_TYPE=9; {line}; _teddy; printf '%s\\n' \"${{COMPREPLY[@]-}}\""));
     said.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
 }
 
 #[test]
 fn bash_offers_what_only_the_project_knows() {
-    let repo = project();
+    let Some(repo) = project() else { return };
     let check = |words: &[&str], expected: &[&str]| {
         let words = [&["teddy"], words].concat();
         assert_eq!(offered(&repo, &words), expected, "{words:?}");
@@ -65,21 +66,21 @@ fn bash_offers_what_only_the_project_knows() {
 
 #[test]
 fn bash_splits_a_word_at_a_colon_and_at_an_equals_sign_and_it_is_one_all_the_same() {
-    let repo = project();
+    let Some(repo) = project() else { return };
     assert_eq!(offered(&repo, &["teddy", "restore", "add-auth", ":", ""]), ["1", "0"]);
     assert_eq!(offered(&repo, &["teddy", "restore", "add-auth", ":", "1"]), ["1"]);
     assert_eq!(offered(&repo, &["teddy", "--color", "=", "n"]), ["never"]);
-    let whole = "COMP_TYPE=9; COMP_WORDBREAKS=' '; COMP_WORDS=(teddy restore add-auth:1); COMP_CWORD=2; _teddy; echo \"${COMPREPLY[@]}\"";
+    let whole = "COMP_TYPE=9; COMP_WORDBREAKS=' '; COMP_WORDS=(teddy restore add-auth:1); COMP_CWORD=2; _teddy; echo \"${COMPREPLY[@]-}\"";
     assert_eq!(bash(&repo, whole), "add-auth:1\n");
 }
 
 #[test]
 fn bash_completes_behind_git_as_well() {
-    let repo = project();
+    let Some(repo) = project() else { return };
     // What git's completion sets before it calls the function of a command.
     let ask = |words: &str, cword: usize| {
         let set = format!("COMP_TYPE=9; words=(git {words}); cword={cword}; __git_cmd_idx=$((cword - 2))");
-        bash(&repo, &format!("{set}; _git_teddy; echo \"${{COMPREPLY[@]}}\""))
+        bash(&repo, &format!("{set}; _git_teddy; echo \"${{COMPREPLY[@]-}}\""))
     };
     assert_eq!(ask("teddy switch a", 3), "add-auth\n");
     assert_eq!(ask("-C . teddy switch ''", 5), "add-auth other\n");
@@ -99,7 +100,7 @@ fn every_shell_gets_a_script_that_asks_the_program() {
 
 #[test]
 fn what_is_offered_cannot_steer_the_terminal() {
-    let repo = project();
+    let Some(repo) = project() else { return };
     let mut command = repo.teddy_command(&["--", "teddy", "-s", "add-auth", "restore", ""]);
     let out = Output::of(command.env("TEDDY_COMPLETE", "fish").current_dir(repo.path()));
     assert_eq!(out.stdout, "1\tOne\\u{1b}\n0\tStart session add-auth\n", "{out}");

@@ -9,7 +9,7 @@ use crate::change::finding::is_usable;
 use crate::change::id::ChangeId;
 use crate::text::counted;
 use crate::text::visible::visible;
-use crate::workflow::change::look::Row;
+use crate::workflow::change::look::{Row, Standing};
 
 /// Show where a change stands
 #[derive(clap::Args)]
@@ -45,6 +45,13 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         app.print_json(&standing)?;
         return Ok(exit::DONE.into());
     }
+    app.print(words(&standing))?;
+    app.say(&format!("Next: {}", standing.next));
+    Ok(exit::DONE.into())
+}
+
+/// Returns where a change stands, in words.
+fn words(standing: &Standing) -> String {
     let row = &standing.row;
     let mut text = format!("Change {}: {}\n", row.change, visible(&row.title));
     text.push_str(&format!("Phase {}, iteration {}, {} of {} tasks done\n", row.phase.word(), row.iteration, row.done, row.tasks));
@@ -73,9 +80,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         usage.tokens_out,
         usage.cost
     ));
-    app.print(text)?;
-    app.say(&format!("Next: {}", standing.next));
-    Ok(exit::DONE.into())
+    text
 }
 
 /// Prints the list.
