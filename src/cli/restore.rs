@@ -50,7 +50,7 @@ pub(super) struct How {
     /// Where edits overlap, write conflict markers
     #[arg(long, group = "overlap")]
     markers: bool,
-    /// Don't ask
+    /// Don't ask before `--exact` takes your own edits away
     #[arg(short, long)]
     yes: bool,
 }
@@ -83,10 +83,8 @@ impl Steps {
     /// Goes and says what changed.
     pub(super) fn go(&self, go: Go, app: &mut App) -> anyhow::Result<ExitCode> {
         let project = app.project()?;
-        let mut user = app.user(&project, true);
-        let wish = self.how.wish();
-        let done = go(&project, self.turns, &wish, user.as_mut())?;
-        show(app, &done, &wish)
+        let act = |wish: &Wish, user: &mut dyn User| go(&project, self.turns, wish, user);
+        carry_out(app, &project, (&self.how, self.how.wish()), &act)
     }
 }
 
@@ -96,20 +94,26 @@ type Go = fn(&Project, u64, &Wish, &mut dyn User) -> anyhow::Result<Done>;
 /// Restores and says what changed.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
-    let mut user = app.user(&project, true);
-    let prefix = crate::workflow::paths::below(&project.repository, &app.folder()?, &args.paths)?;
-    let wish = Wish { paths: prefix, files_only: args.files_only, ..args.how.wish() };
-    if args.how.exact && !args.how.yes && !args.how.dry_run {
-        let preview = restore(&project, &args.turn, &Wish { dry_run: true, ..wish.clone() }, user.as_mut())?;
+    let paths = crate::workflow::paths::below(&project.repository, &app.folder()?, &args.paths)?;
+    let wish = Wish { paths, files_only: args.files_only, ..args.how.wish() };
+    carry_out(app, &project, (&args.how, wish), &|wish, user| restore(&project, &args.turn, wish, user))
+}
+
+/// A restore of any kind.
+type Act<'a> = &'a dyn Fn(&Wish, &mut dyn User) -> anyhow::Result<Done>;
+
+/// Carries it out and says what changed; where it takes the user's own edits away they are asked before.
+fn carry_out(app: &App, project: &Project, (how, wish): (&How, Wish), act: Act<'_>) -> anyhow::Result<ExitCode> {
+    if how.exact && !how.yes && !how.dry_run {
+        let preview = act(&Wish { dry_run: true, ..wish.clone() }, app.user(project, true).as_mut())?;
         let changed = preview.written.len() + preview.deleted.len();
-        if changed > 0
-            && !app.user(&project, false).confirm(&format!("Make {} equal to turn {}?", counted(changed, "file"), args.turn), "-y")?
-        {
+        let question = format!("Make {} equal to turn {}?", counted(changed, "file"), preview.turn);
+        if changed > 0 && !app.user(project, false).confirm(&question, "-y")? {
             app.say("Nothing was changed.");
             return Ok(exit::DONE.into());
         }
     }
-    let done = restore(&project, &args.turn, &wish, user.as_mut())?;
+    let done = act(&wish, app.user(project, true).as_mut())?;
     show(app, &done, &wish)
 }
 

@@ -146,6 +146,16 @@ fn undo_and_redo_walk_over_the_turns_without_an_end() {
 }
 
 #[test]
+fn an_undo_that_takes_edits_away_asks_as_a_restore_does() {
+    let repo = three_turns();
+    repo.write("own.txt", "mine\n");
+    repo.teddy(&["undo", "--exact"]).check(1, &["nobody can be asked: Make 2 files equal to turn 2? Use `-y`"]);
+    assert_eq!(repo.read("own.txt"), "mine\n");
+    repo.done(&["undo", "--exact", "-y"]);
+    assert!(!repo.path().join("own.txt").exists());
+}
+
+#[test]
 fn what_was_kept_is_counted_where_there_is_something() {
     let repo = three_turns();
     repo.teddy(&["undo"]).check(0, &["The workspace is as after turn 2: ", " changed.\n"]);
