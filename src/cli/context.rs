@@ -7,6 +7,7 @@ use super::complete;
 use super::exit;
 use crate::session::input::{Body, Scope};
 use crate::text::resource::Resource;
+use crate::text::visible::visible;
 use crate::workflow::context::Edit;
 use crate::workflow::paths;
 use crate::workflow::project::Project;
@@ -163,10 +164,10 @@ fn list(app: &App, project: &Project, depth: u64) -> anyhow::Result<()> {
             Body::Missing => "  (missing)".to_owned(),
             Body::Binary { .. } => "  (binary)".to_owned(),
             Body::TooLarge { .. } => "  (too large)".to_owned(),
-            Body::Failed(why) => format!("  ({why})"),
+            Body::Failed(why) => format!("  ({})", visible(why)),
         };
-        let name = crate::text::visible::visible(&shown.resource).into_owned();
-        text.push_str(&format!("{:8} {:>8}  {name}{note}\n", shown.scope.title().to_lowercase(), shown.tokens));
+        let (scope, name) = (shown.scope.title().to_lowercase(), visible(&shown.resource));
+        text.push_str(&format!("{scope:8} {:>8}  {name}{note}\n", shown.tokens));
     }
     text.push_str(&format!("{:8} {total:>8}\n", "total"));
     app.print(text)

@@ -2,7 +2,7 @@
 
 use crate::config::trust::{Record, Trust};
 use crate::text::diff::unified;
-use crate::text::visible::visible_block;
+use crate::text::visible::{visible, visible_block};
 use crate::workflow::project::Project;
 
 /// What there is to decide on.
@@ -28,8 +28,8 @@ pub fn see(project: &Project) -> anyhow::Result<Seen> {
         let (old, new) = (record.files.get(name), now.get(name));
         let shown = match (old, new) {
             (Some(old), Some(new)) if old == new => continue,
-            (None, Some(new)) => format!("--- .teddy/{name}\n{}\n", visible_block(new)),
-            (Some(old), new) => visible_block(&unified(old, new.map_or("", String::as_str), ("trusted", name))).into_owned(),
+            (None, Some(new)) => format!("--- .teddy/{}\n{}\n", visible(name), visible_block(new)),
+            (Some(old), new) => visible_block(&unified(old, new.map_or("", String::as_str), ("trusted", &visible(name)))).into_owned(),
             (None, None) => continue,
         };
         text.push_str(&shown);

@@ -151,3 +151,17 @@ fn pages_of_the_users_own_network_are_not_read() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+#[test]
+fn a_file_whose_name_deceives_is_shown_by_its_characters() {
+    let ground = Ground::new();
+    ground.repo.write(".teddy/prompts/x\u{1b}[2J\u{202e}.xml", "<title>x</title>");
+    let shown = ground.teddy(&["trust"]);
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(shown.contains("--- .teddy/prompts/x\\u{1b}[2J\\u{202e}.xml\n"), "{shown}");
+    ground.ok(&["trust", "-y"]);
+    ground.repo.write(".teddy/prompts/x\u{1b}[2J\u{202e}.xml", "<title>y</title>");
+    let changed = ground.teddy(&["trust"]);
+    let changed = String::from_utf8_lossy(&changed.stdout).into_owned();
+    assert!(changed.contains("\\u{1b}[2J\\u{202e}.xml\n") && !changed.contains('\u{1b}'), "{changed}");
+}
