@@ -4,9 +4,12 @@
 //! The project is that of the line so far (`-C`, `-s`). Nothing is written, and what cannot be read offers nothing.
 
 use std::ffi::{OsStr, OsString};
+use std::io::{self, Write};
+use std::path::Path;
 
 use clap::{Command, FromArgMatches as _};
-use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+use clap_complete::engine::{self, ArgValueCompleter, CompletionCandidate};
+use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Shells, Zsh};
 
 use super::app::{App, Global};
 use crate::host::env;
@@ -21,6 +24,8 @@ use crate::workflow::project::Project;
 pub(super) const VARIABLE: &str = "TEDDY_COMPLETE";
 /// The variable in which it says which word is being typed; without it that is the last one.
 const INDEX: &str = "_CLAP_COMPLETE_INDEX";
+/// The variable in which it says what is to stand between offers.
+const SEPARATOR: &str = "_CLAP_IFS";
 /// The turns that are offered.
 const MAX_TURNS: usize = 50;
 
@@ -31,7 +36,7 @@ type Offer = fn(&Project, &str) -> anyhow::Result<Offers>;
 
 /// Answers a completion script and ends the program, if it is one that asks.
 pub(super) fn answer() {
-    clap_complete::CompleteEnv::with_factory(parser).var(VARIABLE).complete();
+    clap_complete::CompleteEnv::with_factory(parser).shells(SHELLS).var(VARIABLE).complete();
 }
 
 /// Returns the parser. Options are offered to who begins one, or where there is nothing else.
@@ -65,6 +70,39 @@ fn project() -> Option<Project> {
     App::new(Global::from_arg_matches(&matches).ok()?).open().ok()
 }
 
+/// The shells that ask; all but bash put in what is offered as a word of theirs, whatever is in it.
+pub(super) const SHELLS: Shells<'_> = Shells(&[&Quoting, &Elvish, &Fish, &Powershell, &Zsh]);
+
+/// Bash, for which each offer is quoted: it puts them in as they are, and a file can be called `$(rm -rf ~)`.
+struct Quoting;
+
+impl EnvCompleter for Quoting {
+    fn name(&self) -> &'static str {
+        Bash.name()
+    }
+
+    fn is(&self, name: &str) -> bool {
+        Bash.is(name)
+    }
+
+    fn write_registration(&self, var: &str, name: &str, bin: &str, completer: &str, out: &mut dyn Write) -> io::Result<()> {
+        Bash.write_registration(var, name, bin, completer, out)
+    }
+
+    fn write_complete(&self, command: &mut Command, words: Vec<OsString>, folder: Option<&Path>, out: &mut dyn Write) -> io::Result<()> {
+        let (_, at) = typed(env::args());
+        let offers = engine::complete(command, words, at, folder)?;
+        let words: Vec<String> = offers.iter().filter_map(|offer| quoted(offer.get_value().to_str()?)).collect();
+        write!(out, "{}", words.join(&env::var(SEPARATOR).unwrap_or_else(|| "\n".to_owned())))
+    }
+}
+
+/// Returns a word as bash reads it; nothing for one that holds what no person types.
+fn quoted(word: &str) -> Option<String> {
+    let plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,".contains(c);
+    (visible(word) == word).then(|| word.chars().flat_map(|c| (!plain(c)).then_some('\\').into_iter().chain([c])).collect())
+}
+
 /// Offers what a project has, as far as it goes on from what is typed.
 pub(super) fn with(offer: Offer) -> ArgValueCompleter {
     let candidate = |(value, help): (String, String)| {
@@ -74,7 +112,8 @@ pub(super) fn with(offer: Offer) -> ArgValueCompleter {
     ArgValueCompleter::new(move |current: &OsStr| {
         let Some(current) = current.to_str() else { return Vec::new() };
         let offers = project().and_then(|project| offer(&project, current).ok()).unwrap_or_default();
-        offers.into_iter().filter(|(value, _)| value.starts_with(current)).map(candidate).collect::<Vec<_>>()
+        let fits = |value: &str| value.starts_with(current) && visible(value) == value;
+        offers.into_iter().filter(|(value, _)| fits(value)).map(candidate).collect::<Vec<_>>()
     })
 }
 

@@ -5,7 +5,6 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap_complete::Shell;
-use clap_complete::env::Shells;
 
 use super::app::App;
 use super::{complete, exit};
@@ -64,8 +63,7 @@ const GIT_FISH: &str = r#"complete --keep-order --exclusive --command git --cond
 /// Prints the script.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let program = program();
-    let shells = Shells::builtins();
-    let shell = shells.completer(&args.shell.to_string()).expect("both lists have the same shells");
+    let shell = complete::SHELLS.completer(&args.shell.to_string()).expect("both lists have the same shells");
     let mut script = Vec::new();
     shell.write_registration(complete::VARIABLE, "teddy", "teddy", &program, &mut script)?;
     let script = String::from_utf8(script).context("the program has a path that no script can name")?;

@@ -99,6 +99,17 @@ fn every_shell_gets_a_script_that_asks_the_program() {
 }
 
 #[test]
+fn bash_gets_names_that_run_nothing_when_they_are_put_in() {
+    let Some(repo) = project() else { return };
+    repo.write("$(touch ran) x.md", "");
+    repo.write("a\u{1b}[2J.md", "");
+    repo.write(".teddy/prompts/$(touch ran).xml", "<title>x</title>");
+    repo.done(&["trust", "-y"]);
+    assert_eq!(offered(&repo, &["teddy", "execute", ""]), ["\\$\\(touch\\ ran\\)\\ x.md", "one.txt", "plan-a.md", "src/"]);
+    assert_eq!(offered(&repo, &["teddy", "get-prompt", ""])[0], "\\$\\(touch\\ ran\\)");
+}
+
+#[test]
 fn what_is_offered_cannot_steer_the_terminal() {
     let Some(repo) = project() else { return };
     let mut command = repo.teddy_command(&["--", "teddy", "-s", "add-auth", "restore", ""]);
