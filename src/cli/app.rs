@@ -190,8 +190,9 @@ impl App {
     ///
     /// # Errors
     /// As for [`App::print`].
-    pub(super) fn page(&self, project: &Project, text: &str) -> anyhow::Result<()> {
-        crate::host::pager::page(text, project.repository.config("core.pager").as_deref()).context("writing to standard output")
+    pub(super) fn page(&self, project: &Project, lines: &[Line]) -> anyhow::Result<()> {
+        let (text, pager) = (style::text(lines, self.paint_results()), project.repository.config("core.pager"));
+        crate::host::pager::page(&text, pager.as_deref()).context("writing to standard output")
     }
 
     /// Shows Markdown that somebody else wrote: as it is into a pipe or file; coloured, nothing hidden, and page by page
@@ -216,7 +217,7 @@ impl App {
         if !screen::is_stdout() {
             return self.print(text);
         }
-        self.page(project, &style::text(&lines(&String::from_utf8_lossy(text)), self.paint_results()))
+        self.page(project, &lines(&String::from_utf8_lossy(text)))
     }
 
     /// Prints a result as JSON.

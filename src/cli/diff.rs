@@ -34,8 +34,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 
 /// Prints the difference of two trees, of those paths that are wanted.
 pub(super) fn show(app: &App, project: &Project, (old, new): (TreeId, TreeId), wanted: fn(&str) -> bool) -> anyhow::Result<()> {
-    let mut text = String::new();
-    let mut rows = Vec::new();
+    let (mut lines, mut rows) = (Vec::new(), Vec::new());
     for change in project.repository.changes(old, new)? {
         let path = lossy(&change.path);
         if !wanted(&path) {
@@ -52,9 +51,9 @@ pub(super) fn show(app: &App, project: &Project, (old, new): (TreeId, TreeId), w
             continue;
         }
         let shown = Change { path: &path, before: before.as_deref(), after: after.as_deref() };
-        unified(&shown).iter().for_each(|line| text.push_str(&format!("{}\n", line.paint(app.paint_results()))));
+        lines.extend(unified(&shown));
     }
-    if app.global.json { app.print_json(&rows) } else { app.page(project, &text) }
+    if app.global.json { app.print_json(&rows) } else { app.page(project, &lines) }
 }
 
 /// Returns the two sides.

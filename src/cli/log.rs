@@ -6,7 +6,6 @@ use super::app::App;
 use super::exit;
 use crate::session::meta::Status;
 use crate::text::counted;
-use crate::text::visible::visible;
 use crate::ui::style::{Line, Tone};
 use crate::workflow::history::Row;
 
@@ -27,9 +26,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         app.print_json(&rows)?;
         return Ok(exit::DONE.into());
     }
-    let paint = app.paint_results();
-    let text: String = rows.iter().map(|row| format!("{}\n", line(row).paint(paint))).collect();
-    app.page(&project, &text)?;
+    app.page(&project, &rows.iter().map(line).collect::<Vec<_>>())?;
     Ok(exit::DONE.into())
 }
 
@@ -48,6 +45,6 @@ fn line(row: &Row) -> Line {
     Line::of(Tone::Strong, &format!("{:>4} ", row.number))
         .with(Tone::Accent, &format!("{} ", &row.commit.to_string()[..8]))
         .with(tone, &format!("{:9}", row.status.word()))
-        .with(Tone::Plain, &format!("{}{}", "  ".repeat(row.depth), visible(&row.title)))
+        .with(Tone::Plain, &format!("{}{}", "  ".repeat(row.depth), row.title))
         .with(Tone::Faint, &format!("{files}{cost}"))
 }

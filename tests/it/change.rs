@@ -50,12 +50,17 @@ fn verdict(word: &str, severity: &str) -> String {
 
 /// Puts a change into a phase, as somebody with plain git would: nothing but the id and the phase in its state.
 fn put(repo: &TestRepo, id: &str, phase: &str) {
+    put_with(repo, (id, phase), &answer("01-proposal").replace(ID, id));
+}
+
+/// As [`put`], with a proposal of our own.
+fn put_with(repo: &TestRepo, (id, phase): (&str, &str), proposal: &str) {
     let folder = repo.beside(&format!("put-{id}"));
     std::fs::create_dir_all(folder.join("specs")).unwrap();
     let write = |name: &str, text: String| std::fs::write(folder.join(name), text).unwrap();
     let done = matches!(phase, "complete" | "archived");
     write("STATE.yaml", format!("change_id: {id}\nphase: {phase}\nmood: good\n"));
-    write("proposal.md", answer("01-proposal").replace(ID, id));
+    write("proposal.md", proposal.to_owned());
     write("specs/greeting.md", answer("02-spec"));
     write("tasks.md", if done { answer("03-tasks").replace("[ ]", "[x]") } else { answer("03-tasks") });
     let index = repo.beside(&format!("index-{id}"));
@@ -719,6 +724,19 @@ fn the_steps_are_listed_shown_and_compared() {
     repo.teddy(&["change", "show", ID, "nothing.md"]).check(1, &["it has proposal.md, specs/greeting.md, tasks.md, STATE.yaml"]);
     repo.teddy(&["change", "diff", ID, "99"]).check(1, &["its steps are 1 to 6"]);
     repo.teddy(&["change", "diff", ID]).check(1, &["nothing of `greet-by-name` is implemented yet"]);
+}
+
+#[test]
+fn a_document_that_is_viewed_cannot_steer_the_terminal() {
+    let repo = project();
+    put_with(&repo, (ID, "challenged"), &format!("{}\n\u{1b}]0;evil\u{7}\u{202e}x\n", answer("01-proposal")));
+    let mut screen = crate::screen::Screen::open_with(&repo, (100, 60), (&["change", "plan", ID], &[("GIT_PAGER", "cat")]));
+    screen.wait_for("(i)mplement / (v)iew / (q)uit ›");
+    screen.press("v");
+    screen.wait_for("\\u{1b}]0;evil\\u{7}\\u{202e}x");
+    screen.press("q");
+    screen.end();
+    assert!(!screen.written().contains("\u{1b}]0;evil"), "{}", screen.shown());
 }
 
 #[test]

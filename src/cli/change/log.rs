@@ -9,7 +9,6 @@ use super::super::complete;
 use super::super::exit;
 use crate::change::id::ChangeId;
 use crate::git::object::CommitId;
-use crate::text::visible::visible;
 use crate::ui::style::{Line, Tone};
 use crate::workflow::project::Project;
 
@@ -36,15 +35,13 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         app.print_json(&rows)?;
         return Ok(exit::DONE.into());
     }
-    let paint = app.paint_results();
     let line = |(index, row): (usize, &crate::change::store::Row)| {
-        let line = Line::of(Tone::Strong, &format!("{:>4} ", all - index))
+        Line::of(Tone::Strong, &format!("{:>4} ", all - index))
             .with(Tone::Accent, &format!("{} ", &row.commit.to_string()[..8]))
-            .with(Tone::Faint, &format!("{:12} ", visible(&row.phase)))
-            .with(Tone::Plain, &visible(&row.title));
-        format!("{}\n", line.paint(paint))
+            .with(Tone::Faint, &format!("{:12} ", row.phase))
+            .with(Tone::Plain, &row.title)
     };
-    app.page(&project, &rows.iter().enumerate().map(line).collect::<String>())?;
+    app.page(&project, &rows.iter().enumerate().map(line).collect::<Vec<_>>())?;
     Ok(exit::DONE.into())
 }
 

@@ -50,7 +50,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             break;
         }
         match next(&planned, user.as_mut())? {
-            Some('v') => app.page(&project, &show::everything(&project.change(&id)?))?,
+            Some('v') => app.page_markdown(&project, show::everything(&project.change(&id)?).as_bytes())?,
             Some('i') => return carry_out(app, &mut project, (&planned, &wish), user.as_mut()),
             Some(_) => {
                 reproposal(&project, &id, None, (&wish, user.as_mut()))?;
