@@ -142,12 +142,17 @@ impl App {
 
     /// Returns the user: at the terminal, or answering with flags where there is none.
     pub(super) fn user(&self, project: &Project, approve_all: bool) -> Box<dyn User> {
-        if screen::is_there() && !self.global.json {
+        if self.is_attended() {
             let wishes = Wishes { approve_all, choices: choices(project) };
             return Box::new(Person::new(wishes, self.manner(), self.paint(screen::is_screen())));
         }
         let approval = if approve_all { Approval::All } else { Approval::Ask };
         Box::new(Quiet::new(approval, self.manner()))
+    }
+
+    /// Tells whether a person can be asked.
+    pub(super) fn is_attended(&self) -> bool {
+        screen::is_there() && !self.global.json
     }
 
     /// Returns how words are told.

@@ -20,30 +20,38 @@ use crate::workflow::plan::{Planned, Wish, plan};
     after_help = "Examples:\n  teddy plan -m 'add a --version flag'\n  teddy plan -m - < request.txt\n  teddy plan --from answer.md          take an answer from a chat window\n  teddy plan --model 'command:claude -p' -m 'fix the test'"
 )]
 pub(super) struct Args {
-    /// What you want; `-` reads standard input
-    #[arg(short, long, value_name = "TEXT")]
-    message: Option<String>,
+    #[command(flatten)]
+    wanted: Wanted,
     /// Take this file (or `-`) as the model's raw answer
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     from: Option<String>,
+}
+
+/// What a plan is asked for with, be it alone or in a loop.
+#[derive(clap::Args)]
+pub(super) struct Wanted {
+    /// What you want; `-` reads standard input
+    #[arg(short, long, value_name = "TEXT")]
+    pub(super) message: Option<String>,
     /// The model: a name of the configuration, or `kind:id`
     #[arg(long, value_name = "MODEL", add = complete::with(complete::models))]
-    model: Option<String>,
+    pub(super) model: Option<String>,
     /// The pipeline that makes the plan
     #[arg(long, value_name = "NAME", add = complete::with(complete::pipelines))]
-    pipeline: Option<String>,
+    pub(super) pipeline: Option<String>,
     /// Show the model this many turns before the previous one
     #[arg(long, value_name = "N", default_value_t = 0)]
-    context_depth: u64,
+    pub(super) context_depth: u64,
 }
 
 /// Plans and says what came of it.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
     let mut user = app.user(&project, false);
-    let message = args.message.map(source::message).transpose()?;
+    let Wanted { message, model, pipeline, context_depth: depth } = args.wanted;
+    let message = message.map(source::message).transpose()?;
     let from = args.from.as_deref().map(|path| source::read(app, path)).transpose()?;
-    let wish = Wish { message, from, model: args.model, pipeline: args.pipeline, depth: args.context_depth, origin: Origin::User };
+    let wish = Wish { message, from, model, pipeline, depth, origin: Origin::User };
     let planned = plan(&project, &wish, user.as_mut())?;
     drop(user);
     show(app, &planned)?;

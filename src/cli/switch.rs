@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use super::app::App;
 use super::complete;
 use super::exit;
-use crate::host::screen;
 use crate::session::name::SessionName;
 use crate::text::visible::visible;
 use crate::ui::choose::choose;
@@ -46,7 +45,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 fn chosen(app: &App, project: &Project) -> anyhow::Result<Option<SessionName>> {
     let rows = project.session_rows()?;
     anyhow::ensure!(!rows.is_empty(), "there is no session; `teddy new <name>` starts one");
-    anyhow::ensure!(screen::is_there() && !app.global.json, "nobody can be asked which session is meant: name it");
+    anyhow::ensure!(app.is_attended(), "nobody can be asked which session is meant: name it");
     let shown: Vec<String> = rows.iter().map(|row| format!("{}: {}", row.name, visible(&row.title))).collect();
     let at = choose("Go on with", &shown)?;
     Ok(at.map(|at| SessionName::from_ref(&rows[at].name)).transpose()?)

@@ -8,7 +8,6 @@ use super::super::exit;
 use super::{How, implement, show};
 use crate::change::id::ChangeId;
 use crate::change::phase::Phase;
-use crate::host::screen;
 use crate::text::counted;
 use crate::workflow::change::Wish;
 use crate::workflow::change::approve::approve;
@@ -46,7 +45,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut planned = plan(&project, &Idea { id: &id, description: args.description.as_deref() }, &wish, user.as_mut())?;
     loop {
         print(app, &planned)?;
-        if app.global.json || !screen::is_there() {
+        if !app.is_attended() {
             break;
         }
         match next(&planned, user.as_mut())? {
