@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{File, TryLockError};
 use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
 
 use anyhow::Context as _;
 
@@ -14,6 +16,11 @@ use crate::git::repository::Repository;
 
 /// How our `.keep` files begin; the process that needs the pack follows.
 const KEEP: &str = "teddy ";
+
+/// How often a look at whether a file is locked is waited for, and how long each time.
+const MOST_LOOKS: u32 = 100;
+/// As [`MOST_LOOKS`].
+const LOOK: Duration = Duration::from_millis(1);
 
 /// The `.keep` files that this process has written and not removed, by name, open and locked: the number of a crashed
 /// process can be that of another one now, and means nothing in another container; a lock ends with its process.
@@ -32,9 +39,15 @@ pub(super) fn claim(keep: &Path) -> anyhow::Result<()> {
 
 /// Locks a `.keep` file and writes into it whose it is; whoever needs the same pack shares the lock.
 fn sign(keep: &Path) -> std::io::Result<File> {
-    let mut file = File::options().write(true).create(true).truncate(false).open(keep)?;
-    // Before the first byte: one that is ours and not locked is a crashed process's.
-    lock(&file)?;
+    let mut file = loop {
+        let file = File::options().write(true).create(true).truncate(false).open(keep)?;
+        // Before the first byte: one that is ours and not locked is a crashed process's.
+        lock(&file)?;
+        // Another process may have removed it between the two calls.
+        if file.metadata()?.nlink() > 0 {
+            break file;
+        }
+    };
     file.set_len(0)?;
     file.write_all(format!("{KEEP}{}\n", std::process::id()).as_bytes())?;
     Ok(file)
@@ -42,10 +55,15 @@ fn sign(keep: &Path) -> std::io::Result<File> {
 
 /// Says that this process needs a file, as long as it has it open.
 pub(super) fn lock(file: &File) -> std::io::Result<()> {
-    match file.try_lock_shared() {
-        Err(TryLockError::Error(error)) if error.kind() != ErrorKind::Unsupported => Err(error),
-        _ => Ok(()),
+    for _ in 0..MOST_LOOKS {
+        match file.try_lock_shared() {
+            Err(TryLockError::Error(error)) if error.kind() != ErrorKind::Unsupported => return Err(error),
+            // Somebody finds out just now whether it is locked.
+            Err(TryLockError::WouldBlock) => std::thread::sleep(LOOK),
+            _ => return Ok(()),
+        }
     }
+    Ok(())
 }
 
 impl Repository {
