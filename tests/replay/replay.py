@@ -47,7 +47,8 @@ class Workspace:
     def files_tree(self):
         """Returns the tree of the files as git itself adds them, by an index of its own."""
         index = os.path.join(self.home, "index")
-        shutil.copyfile(os.path.join(self.folder, ".git/index"), index)
+        # With its time: git reads what was written in the same second.
+        shutil.copy2(os.path.join(self.folder, ".git/index"), index)
         git(self.folder, "add", "-A", GIT_INDEX_FILE=index)
         return git(self.folder, "write-tree", GIT_INDEX_FILE=index)
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Context as _;
 
 use crate::git::object::{CommitId, TreeId};
-use crate::git::worktree::bring::Bring;
+use crate::git::worktree::bring::{Bring, Brought};
 use crate::git::worktree::{Extent, SessionWorktree};
 use crate::host::fault;
 use crate::host::file::{Mode, Root};
@@ -121,7 +121,11 @@ fn open(project: &Project, scene: &Scene<'_>, extent: Extent<'_>, user: &mut dyn
         .session_worktree(&project.worktrees(), session, scene.before, extent)
         .context("the session's worktree cannot be made; nothing was run")?;
     let settings = &project.settings.worktree;
-    let brought = worktree.bring(&project.repository, &Bring { copy: settings.copy.clone(), link: settings.link.clone() })?;
+    // Only a command can use what is ignored.
+    let brought = match extent {
+        Extent::Paths(_) if !worktree.fresh => Brought::default(),
+        _ => worktree.bring(&project.repository, &Bring { copy: settings.copy.clone(), link: settings.link.clone() })?,
+    };
     if let Some(setup) = settings.setup.as_ref().filter(|_| worktree.fresh) {
         user.tell(Event::Note(&format!("preparing the worktree: {setup}")));
         let script = Script { timeout: Some(project.settings.execute.timeout()), ..Script::new(setup.as_str(), &worktree.path) };
