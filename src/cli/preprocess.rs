@@ -61,7 +61,7 @@ fn print(app: &App, repaired: &Repaired) -> anyhow::Result<()> {
 
 /// Repairs the clipboard.
 fn from_clipboard(app: &App, no_copy: bool) -> anyhow::Result<Repaired> {
-    let copied = clipboard::paste().context("reading the clipboard (`teddy preprocess -` reads standard input)")?;
+    let copied = clipboard::paste().context("reading the clipboard")?;
     anyhow::ensure!(!copied.trim().is_empty(), "the clipboard is empty; name a file, or `-` for standard input");
     let repaired = repair(&copied);
     print(app, &repaired)?;

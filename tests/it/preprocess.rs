@@ -85,7 +85,10 @@ fn pc5_no_copy_leaves_the_clipboard() {
 fn pc6_no_clipboard_and_an_empty_one_are_errors_at_once() {
     let repo = TestRepo::new();
     let start = std::time::Instant::now();
-    repo.teddy(&["preprocess"]).check(1, &["clipboard", "teddy preprocess -"]);
+    let out = repo.teddy(&["preprocess"]);
+    out.check(1, &["reading the clipboard: "]);
+    assert_eq!(out.stderr.matches("standard input (`-`)").count(), 1, "{out}");
+    assert!(!out.stderr.contains("teddy preprocess -"), "the way around is named once: {out}");
     with_clipboard(&repo, " \n", &[]).check(1, &["the clipboard is empty"]);
     assert!(start.elapsed().as_secs() < 20);
 }
