@@ -6,12 +6,12 @@
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::OnceLock;
 
-use clap::{Command, FromArgMatches as _};
+use clap::Command;
 use clap_complete::engine::{self, ArgValueCompleter, CompletionCandidate};
 use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Shells, Zsh};
 
-use super::app::{App, Global};
 use crate::host::env;
 use crate::session::input::Scope;
 use crate::session::name::SessionName;
@@ -34,8 +34,14 @@ type Offers = Vec<(String, String)>;
 /// Asks a project for it, for a word that is typed so far.
 type Offer = fn(&Project, &str) -> anyhow::Result<Offers>;
 
+/// Opens the project that a line of words is about.
+type Open = fn(Vec<OsString>) -> Option<Project>;
+/// How it is opened; the options of every command, which say where it is, are completed here themselves.
+static OPEN: OnceLock<Open> = OnceLock::new();
+
 /// Answers a completion script and ends the program, if it is one that asks.
-pub(super) fn answer() {
+pub(super) fn answer(open: Open) {
+    let _ = OPEN.set(open);
     clap_complete::CompleteEnv::with_factory(parser).shells(SHELLS).var(VARIABLE).complete();
 }
 
@@ -66,8 +72,7 @@ fn typed(args: Vec<OsString>) -> (Vec<OsString>, usize) {
 fn project() -> Option<Project> {
     let (mut words, at) = typed(env::args());
     words.truncate(at);
-    let matches = super::parser().ignore_errors(true).try_get_matches_from(words).ok()?;
-    App::new(Global::from_arg_matches(&matches).ok()?).open().ok()
+    OPEN.get()?(words)
 }
 
 /// The shells that ask; all but bash put in what is offered as a word of theirs, whatever is in it.

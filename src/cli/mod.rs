@@ -46,6 +46,8 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use app::{App, Global};
 
+use crate::workflow::project::Project;
+
 /// Git-native sessions for AI-assisted coding
 ///
 /// A session is a chain of turns, and a turn is a commit: what the model got, what it answered, the
@@ -130,7 +132,7 @@ pub fn main() -> ExitCode {
     if let Some(code) = crate::host::sandbox::launch_if_asked(&crate::host::env::args()) {
         return code;
     }
-    complete::answer();
+    complete::answer(project_of);
     #[cfg(all(feature = "failpoints", debug_assertions))]
     let _armed = crate::host::fault::arm();
     let arguments = expand(crate::host::env::args());
@@ -177,6 +179,12 @@ fn parse(arguments: Vec<OsString>) -> Result<Cli, clap::Error> {
     let mut command = if is_git { parser().bin_name("git teddy") } else { parser() };
     let matches = command.try_get_matches_from_mut(arguments)?;
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
+
+/// Opens the project that an unfinished command line is about.
+fn project_of(line: Vec<OsString>) -> Option<Project> {
+    let matches = parser().ignore_errors(true).try_get_matches_from(line).ok()?;
+    App::new(Global::from_arg_matches(&matches).ok()?).open().ok()
 }
 
 /// Returns the parser, for completions and the manual.

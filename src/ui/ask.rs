@@ -7,12 +7,11 @@ use ratatui::crossterm::cursor::{MoveDown, MoveToColumn, MoveUp};
 use ratatui::crossterm::queue;
 use ratatui::crossterm::terminal::{Clear, ClearType};
 
-use unicode_width::UnicodeWidthStr;
-
 use super::input::{Act, Input, Layout};
 use super::key::Key;
+use super::question;
+use super::room::Room;
 use super::style::{Line, Paint, Tone, wrap_all};
-use super::summary::Room;
 use super::terminal::{self, Raw};
 use crate::host::interrupt;
 use crate::host::screen::{Screen, is_screen};
@@ -151,26 +150,11 @@ impl Asked<'_> {
     /// Asks; returns the rows above the cursor's.
     fn ask(&self) -> io::Result<usize> {
         let mut out = Screen;
-        let question = broken(self.question, terminal::room().width);
-        write!(out, "{question}")?;
+        let rows = question::rows(self.question, terminal::room().width);
+        write!(out, "{}", rows.join("\r\n"))?;
         out.flush()?;
-        Ok(question.matches('\n').count())
+        Ok(rows.len() - 1)
     }
-}
-
-/// Returns a question that fits a width: what is asked, then the keys, broken between keys.
-pub(super) fn broken(question: &str, width: usize) -> String {
-    let question = Line::plain(question).text();
-    let fits = |text: &str| text.width() < width;
-    let Some((asked, keys)) = question.split_once("? ").filter(|_| !fits(&question)) else { return question };
-    let mut rows: Vec<String> = Line::plain(&format!("{asked}?")).fold(width).iter().map(Line::text).collect();
-    for (at, key) in keys.split_inclusive(" / ").enumerate() {
-        match rows.last_mut() {
-            Some(row) if at > 0 && fits(&format!("{row}{key}")) => row.push_str(key),
-            _ => rows.push(key.to_owned()),
-        }
-    }
-    rows.join("\r\n")
 }
 
 /// Asks yes or no; leaving is no.
@@ -266,23 +250,4 @@ fn below(drawn: &Layout) -> io::Result<()> {
     }
     write!(out, "\r\n")?;
     out.flush()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::summary::PROMPT;
-    use super::*;
-
-    /// Compares the rows of the summary's question.
-    fn check(width: usize, expected: &[&str]) {
-        assert_eq!(broken(PROMPT, width).split("\r\n").collect::<Vec<_>>(), expected);
-    }
-
-    #[test]
-    fn a_question_is_broken_between_its_keys() {
-        check(100, &[PROMPT]);
-        check(80, &["Execute this plan?", "(a)pprove all / (r)eview full plan / (m)odify / (s)kip / (q)uit › "]);
-        check(40, &["Execute this plan?", "(a)pprove all / (r)eview full plan / ", "(m)odify / (s)kip / (q)uit › "]);
-        assert_eq!(broken("Have you finished and saved it? (y/n) › ", 20), "Have you finished \r\n↪ and saved it?\r\n(y/n) › ");
-    }
 }

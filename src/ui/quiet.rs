@@ -5,7 +5,8 @@ use std::io::Write;
 use anyhow::bail;
 
 use super::progress::{Manner, Progress};
-use super::summary::{self, Room};
+use super::room::Room;
+use super::summary;
 use crate::workflow::user::{Approved, Decision, Event, Proposal, Question, User};
 
 /// The flag that approves plans, and answers whatever names it.

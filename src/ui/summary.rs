@@ -9,7 +9,9 @@ mod value;
 pub use value::json;
 
 use super::diff::{self, Change};
+use super::question;
 use super::risk;
+use super::room::Room;
 use super::style::{Line, Tone, wrap_all};
 use crate::plan::Status;
 use crate::plan::action::Kind;
@@ -42,20 +44,6 @@ const COUNTED: [(&str, &str, &str); 9] = [
     ("CONCLUDE", "return", "returns"),
 ];
 
-/// The room that a text has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Room {
-    /// Columns.
-    pub width: usize,
-    /// Lines.
-    pub height: usize,
-}
-
-impl Room {
-    /// The room of a file or a pipe: nothing is shortened.
-    pub const UNLIMITED: Room = Room { width: MAX_RULE, height: usize::MAX };
-}
-
 /// Returns the summary, folded to the room's width; a compact one where the whole does not fit and that does.
 pub fn lines(proposal: &Proposal<'_>, room: Room) -> Vec<Line> {
     let fits = |lines: &Vec<Line>| lines.len() + prompt_rows(room.width) <= room.height;
@@ -68,7 +56,7 @@ pub fn lines(proposal: &Proposal<'_>, room: Room) -> Vec<Line> {
 
 /// Returns the lines of the question below it.
 fn prompt_rows(width: usize) -> usize {
-    super::ask::broken(PROMPT, width).split("\r\n").count()
+    question::rows(PROMPT, width).len()
 }
 
 /// Returns the summary with every list, shortened where it has to be.

@@ -18,7 +18,7 @@ use rustix::process::{Signal, kill_current_process_group};
 use rustix::termios::{QueueSelector, tcflush};
 
 use super::key::Key;
-use super::summary::Room;
+use super::room::Room;
 use crate::host::interrupt;
 use crate::host::screen::{Screen, is_stderr};
 

@@ -1,6 +1,6 @@
 //! The rules of the house that a compiler does not know: who may use whom, what every file has, where a crate lives.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use regex::Regex;
@@ -136,6 +136,42 @@ fn a_module_uses_only_those_declared_above_it() {
     }
     assert!(uses > 500, "the pattern finds {uses} uses");
     none(&broken, "a module uses only modules that lib.rs declares above it");
+}
+
+/// Returns the modules of the own floor that a file uses, and its own.
+fn neighbours(floor: &str, file: &File) -> (String, BTreeSet<String>) {
+    let path = file.path.strip_prefix(&format!("src/{floor}/")).unwrap().trim_end_matches(".rs");
+    let depth = path.matches('/').count() + 1;
+    let words = |text: &str| all(r"\b([a-z_]\w*)", text).into_iter().map(str::to_owned).collect::<Vec<_>>();
+    let mut used: BTreeSet<String> = all(&format!(r"\bcrate::{floor}::(\w+)"), file.code()).into_iter().map(str::to_owned).collect();
+    for found in Regex::new(r"((?:super::)+)(\{[^}]*\}|\w+)").unwrap().captures_iter(file.code()) {
+        if found[1].matches("super").count() == depth {
+            used.extend(words(&found[2]));
+        }
+    }
+    (path.split('/').next().unwrap().to_owned(), used)
+}
+
+#[test]
+fn the_modules_of_a_floor_do_not_go_in_circles() {
+    let mut broken = Vec::new();
+    for floor in ["text", "host", "config", "model", "session", "change", "ui", "cli"] {
+        let mut uses: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for file in files(&format!("src/{floor}"), ".rs").iter().filter(|file| !file.is_test()) {
+            let (own, used) = neighbours(floor, file);
+            uses.entry(own).or_default().extend(used);
+        }
+        // Who uses nobody that is left goes; who is left then goes in a circle, or uses one that does.
+        loop {
+            let names: BTreeSet<String> = uses.keys().cloned().collect();
+            uses.retain(|own, used| used.iter().any(|name| name != own && names.contains(name)));
+            if uses.len() == names.len() {
+                break;
+            }
+        }
+        broken.extend(uses.keys().map(|name| format!("{floor}::{name}")));
+    }
+    none(&broken, "modules of a floor use each other in one direction");
 }
 
 #[test]

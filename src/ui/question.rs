@@ -1,0 +1,44 @@
+//! A question with its keys, as it stands on a screen: broken between keys where it does not fit.
+
+use unicode_width::UnicodeWidthStr;
+
+use super::style::Line;
+
+/// Returns the rows of a question: what is asked, then the keys. One that fits is one row.
+pub fn rows(question: &str, width: usize) -> Vec<String> {
+    let question = Line::plain(question).text();
+    let fits = |text: &str| text.width() < width;
+    let Some((asked, keys)) = question.split_once("? ").filter(|_| !fits(&question)) else { return vec![question] };
+    let mut rows: Vec<String> = Line::plain(&format!("{asked}?")).fold(width).iter().map(Line::text).collect();
+    for (at, key) in keys.split_inclusive(" / ").enumerate() {
+        match rows.last_mut() {
+            Some(row) if at > 0 && fits(&format!("{row}{key}")) => row.push_str(key),
+            _ => rows.push(key.to_owned()),
+        }
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Compares the rows of a question.
+    fn check(question: &str, width: usize, expected: &[&str]) {
+        assert_eq!(rows(question, width), expected);
+    }
+
+    #[test]
+    fn a_question_is_broken_between_its_keys() {
+        let question = "Execute this plan? (a)pprove all / (r)eview full plan / (m)odify / (s)kip / (q)uit › ";
+        check(question, 100, &[question]);
+        check(question, 80, &["Execute this plan?", "(a)pprove all / (r)eview full plan / (m)odify / (s)kip / (q)uit › "]);
+        check(question, 40, &["Execute this plan?", "(a)pprove all / (r)eview full plan / ", "(m)odify / (s)kip / (q)uit › "]);
+        check("Have you finished and saved it? (y/n) › ", 20, &["Have you finished ", "↪ and saved it?", "(y/n) › "]);
+    }
+
+    #[test]
+    fn what_deceives_is_visible() {
+        check("Make a\u{1b}[2J?", 80, &["Make a\\u{1b}[2J?"]);
+    }
+}
