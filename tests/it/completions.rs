@@ -16,16 +16,20 @@ fn project() -> Option<TestRepo> {
     Some(repo)
 }
 
-/// Runs a script in a bash that has loaded the completions, and returns what it printed.
-fn bash(repo: &TestRepo, script: &str) -> String {
-    let mut command = repo.command("bash");
+/// Runs a script in a shell, and returns what it printed.
+fn shell(repo: &TestRepo, (name, option): (&str, &str), script: &str) -> String {
+    let mut command = repo.command(name);
     for (name, value) in repo.teddy_command(&[]).get_envs() {
         command.env(name, value.unwrap_or_default());
     }
-    let script = format!("set -eu; source <('{}' completions bash); {script}", env!("CARGO_BIN_EXE_teddy"));
-    let out = Output::of(command.current_dir(repo.path()).args(["--norc", "-c", &script]));
+    let out = Output::of(command.env("TEDDY", env!("CARGO_BIN_EXE_teddy")).current_dir(repo.path()).args([option, "-c", script]));
     assert_eq!((out.code, out.stderr.as_str()), (0, ""), "{out}");
     out.stdout
+}
+
+/// Runs a script in a bash that has loaded the completions, and returns what it printed.
+fn bash(repo: &TestRepo, script: &str) -> String {
+    shell(repo, ("bash", "--norc"), &format!("set -eu; source <(\"$TEDDY\" completions bash); {script}"))
 }
 
 /// Returns what is offered for the last of some words, as bash splits a line into words.
@@ -85,6 +89,14 @@ fn bash_completes_behind_git_as_well() {
     assert_eq!(ask("teddy switch a", 3), "add-auth\n");
     assert_eq!(ask("-C . teddy switch ''", 5), "add-auth other\n");
     assert_eq!(ask("teddy restore add-auth:1", 3), "1\n", "bash keeps what is before the colon");
+}
+
+#[test]
+fn fish_is_asked_where_it_is_installed() {
+    let (Some(repo), Some(_)) = (project(), teddy::host::process::find("fish")) else { return };
+    let ask = |line: &str| shell(&repo, ("fish", "--no-config"), &format!("$TEDDY completions fish | source; complete -C '{line}'"));
+    assert_eq!(ask("teddy -s add-auth restore "), "1\tOne\\u{1b}\n0\tStart session add-auth\n");
+    assert_eq!(ask("git teddy switch a"), "add-auth\tOne\\u{1b}\n");
 }
 
 #[test]
