@@ -20,7 +20,7 @@ fn project() -> Option<TestRepo> {
         chmod(&top, 0o755);
         give(&top);
     }
-    if !run(&repo, &["new", "demo"]).is_some_and(|out| out.code == 0) {
+    if run(&repo, &["new", "demo"]).is_none_or(|out| out.code != 0) {
         return None;
     }
     run(&repo, &["context", "add", "a.txt", "dir"])?.check(0, &[]);
