@@ -174,7 +174,7 @@ fn a_window_is_resized_while_the_summary_is_open() {
     screen.wait_for("(q)uit ›");
     let first = screen.settled();
     screen.resize((40, 24));
-    screen.wait_for("(m)odify / (s)kip");
+    screen.wait_for("full plan /\n(m)odify / (s)kip / (q)uit ›");
     insta::assert_snapshot!(screen.settled(), @r#"
     ▶ Reviewing Plan: "Make it"
       demo · turn 1 · 🟢 Green · Pathfinder
