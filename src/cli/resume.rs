@@ -12,6 +12,7 @@ use crate::session::name::SessionName;
 use crate::workflow::models::NoModel;
 use crate::workflow::project::Project;
 use crate::workflow::resume::{Wish, resume};
+use crate::workflow::user::{Question, User};
 
 /// Go on with the session: execute the plan that waits, else ask for a message and plan, and so on
 ///
@@ -48,8 +49,16 @@ pub(super) struct How {
 impl How {
     /// Returns a free session name made of the message.
     pub(super) fn session_name(&self, project: &Project) -> anyhow::Result<SessionName> {
-        let wanted = SessionName::from_title(self.wanted.message.as_deref().unwrap_or("session"));
+        let wanted = SessionName::from_title(self.wanted.message.as_deref().unwrap_or_default());
         project.free_name(wanted)
+    }
+
+    /// Asks for the message that a session is called by, where there is none; tells whether there is one then.
+    pub(super) fn ask(&mut self, user: &mut dyn User) -> anyhow::Result<bool> {
+        if self.wanted.message.is_none() {
+            self.wanted.message = user.ask(&Question::NextTurn { session: "new session", turn: 1 })?;
+        }
+        Ok(self.wanted.message.is_some())
     }
 
     /// Reads the message from standard input where it is `-`.

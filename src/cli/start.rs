@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use super::app::App;
-use super::complete;
 use super::resume::{How, go};
+use super::{complete, exit};
 use crate::session::name::SessionName;
 use crate::workflow;
 
@@ -27,6 +27,10 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut how = args.how;
     how.read_message()?;
     how.check(app, &project)?;
+    if args.name.is_none() && !how.ask(app.user(&project, false).as_mut())? {
+        app.say("Nothing was started.");
+        return Ok(exit::DONE.into());
+    }
     let name = match &args.name {
         Some(name) => SessionName::parse(name)?,
         None => how.session_name(&project)?,

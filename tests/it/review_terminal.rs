@@ -343,6 +343,25 @@ fn skipping_records_the_words_and_plans_with_them() {
 }
 
 #[test]
+fn a_session_without_a_name_is_called_by_what_is_asked_of_it() {
+    let repo = TestRepo::new().file("a.txt", "one\n");
+    repo.commit("init");
+    repo.reply(&plan("Make it", &[create("b.txt", "b\n")]));
+    let mut screen = Screen::open(&repo, (80, 24), &["start"]);
+    screen.wait_for("new session · turn 1: what shall be done?");
+    screen.press("\x04");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    assert_eq!(repo.git(&["for-each-ref", "refs/teddy"]), "", "nothing is started for nothing");
+    let mut screen = Screen::open(&repo, (80, 24), &["start"]);
+    screen.wait_for("enter sends");
+    screen.press("Add a greeting!\r");
+    screen.wait_for("Started session add-a-greeting.");
+    screen.wait_for("Reviewing Plan: \"Make it\"");
+    screen.press("q");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+}
+
+#[test]
 fn skipping_in_a_single_execution_plans_again_as_well() {
     let repo = project();
     repo.reply(&plan("Make another", &[create("c.txt", "c\n")]));
