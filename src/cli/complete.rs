@@ -75,37 +75,43 @@ fn project() -> Option<Project> {
     OPEN.get()?(words)
 }
 
-/// The shells that ask; all but bash put in what is offered as a word of theirs, whatever is in it.
-pub(super) const SHELLS: Shells<'_> = Shells(&[&Quoting, &Elvish, &Fish, &Powershell, &Zsh]);
+/// The shells that ask.
+pub(super) const SHELLS: Shells<'_> =
+    Shells(&[&Quoting { shell: &Bash, escape: '\\' }, &Elvish, &Fish, &Quoting { shell: &Powershell, escape: '`' }, &Zsh]);
 
-/// Bash, for which each offer is quoted: it puts them in as they are, and a file can be called `$(rm -rf ~)`.
-struct Quoting;
+/// A shell that puts what it is offered into the line as it is: a file can be called `$(rm -rf ~)`.
+struct Quoting {
+    /// The shell.
+    shell: &'static (dyn EnvCompleter + Sync),
+    /// What it takes the meaning from a character with.
+    escape: char,
+}
 
 impl EnvCompleter for Quoting {
     fn name(&self) -> &'static str {
-        Bash.name()
+        self.shell.name()
     }
 
     fn is(&self, name: &str) -> bool {
-        Bash.is(name)
+        self.shell.is(name)
     }
 
     fn write_registration(&self, var: &str, name: &str, bin: &str, completer: &str, out: &mut dyn Write) -> io::Result<()> {
-        Bash.write_registration(var, name, bin, completer, out)
+        self.shell.write_registration(var, name, bin, completer, out)
     }
 
     fn write_complete(&self, command: &mut Command, words: Vec<OsString>, folder: Option<&Path>, out: &mut dyn Write) -> io::Result<()> {
         let (_, at) = typed(env::args());
         let offers = engine::complete(command, words, at, folder)?;
-        let words: Vec<String> = offers.iter().filter_map(|offer| quoted(offer.get_value().to_str()?)).collect();
+        let words: Vec<String> = offers.iter().filter_map(|offer| quoted(offer.get_value().to_str()?, self.escape)).collect();
         write!(out, "{}", words.join(&env::var(SEPARATOR).unwrap_or_else(|| "\n".to_owned())))
     }
 }
 
-/// Returns a word as bash reads it; nothing for one that holds what no person types.
-fn quoted(word: &str) -> Option<String> {
+/// Returns a word as a shell reads it; nothing for one that holds what no person types.
+fn quoted(word: &str, escape: char) -> Option<String> {
     let plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,".contains(c);
-    (visible(word) == word).then(|| word.chars().flat_map(|c| (!plain(c)).then_some('\\').into_iter().chain([c])).collect())
+    (visible(word) == word).then(|| word.chars().flat_map(|c| (!plain(c)).then_some(escape).into_iter().chain([c])).collect())
 }
 
 /// Offers what a project has, as far as it goes on from what is typed.

@@ -111,7 +111,7 @@ fn every_shell_gets_a_script_that_asks_the_program() {
 }
 
 #[test]
-fn bash_gets_names_that_run_nothing_when_they_are_put_in() {
+fn names_run_nothing_when_a_shell_puts_them_in_as_they_are() {
     let Some(repo) = project() else { return };
     repo.write("$(touch ran) x.md", "");
     repo.write("a\u{1b}[2J.md", "");
@@ -119,6 +119,9 @@ fn bash_gets_names_that_run_nothing_when_they_are_put_in() {
     repo.done(&["trust", "-y"]);
     assert_eq!(offered(&repo, &["teddy", "execute", ""]), ["\\$\\(touch\\ ran\\)\\ x.md", "one.txt", "plan-a.md", "src/"]);
     assert_eq!(offered(&repo, &["teddy", "get-prompt", ""])[0], "\\$\\(touch\\ ran\\)");
+    let mut command = repo.teddy_command(&["--", "teddy", "get-prompt", "$"]);
+    let out = Output::of(command.env("TEDDY_COMPLETE", "powershell").current_dir(repo.path()));
+    assert_eq!(out.stdout, "`$`(touch` ran`)", "{out}");
 }
 
 #[test]
