@@ -35,14 +35,14 @@ pub struct Recorded {
     pub took: Duration,
 }
 
-/// Files that were looked at so shortly ago, or no longer ago than the look took, are not looked at again: as much can
+/// Files that were looked at no longer ago than the look took, within these limits, are not looked at again: as much can
 /// change while they are looked at. What is written over is compared path by path in any case.
-const BLINK: Duration = Duration::from_millis(50);
+const BLINK: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(1)];
 
 impl Recorded {
     /// Returns whether the files were looked at just now.
     pub fn is_fresh(&self) -> bool {
-        self.seen.elapsed() < BLINK.max(self.took)
+        self.seen.elapsed() < self.took.clamp(BLINK[0], BLINK[1])
     }
 }
 
