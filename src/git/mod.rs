@@ -11,6 +11,7 @@ pub mod fingerprint;
 pub mod heal;
 pub mod hold;
 pub mod ignore;
+pub mod loose;
 pub mod merge;
 pub mod object;
 pub mod pack;

@@ -1,16 +1,11 @@
-//! Refs: read, list, and move by compare-and-swap, one at a time.
+//! Refs: read, listed and deleted; `loose` moves them.
 
 use gix::refs::Target;
-use gix::refs::transaction::{Change, LogChange, PreviousValue, RefEdit, RefLog};
+use gix::refs::transaction::{Change, PreviousValue, RefEdit, RefLog};
 
 use super::During;
 use super::object::CommitId;
 use super::repository::Repository;
-
-/// How often a ref that is what it should be is tried to be moved.
-const MOST_ATTEMPTS: u32 = 3;
-/// How long the first pause between two tries is.
-const PAUSE: std::time::Duration = std::time::Duration::from_millis(10);
 
 /// A ref and what it points at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,54 +73,19 @@ impl Repository {
         Ok(found)
     }
 
-    /// Moves a ref, if it is still what the caller saw; its log gets a line.
+    /// Deletes a ref, packed or not, if it is still what the caller saw.
     ///
     /// # Errors
     /// [`MoveError::Moved`] where it is not, and nothing is changed.
-    pub fn move_reference(&self, name: &str, expected: Expected, new: CommitId, log: &str) -> Result<(), MoveError> {
-        let change = Change::Update {
-            log: LogChange { mode: RefLog::AndReference, force_create_reflog: true, message: log.into() },
-            expected: previous(expected),
-            new: Target::Object(new.0),
-        };
-        self.edit(name, expected, change)
-    }
-
-    /// Deletes a ref, if it is still what the caller saw.
-    ///
-    /// # Errors
-    /// As for [`Repository::move_reference`].
     pub fn delete_reference(&self, name: &str, expected: Expected) -> Result<(), MoveError> {
-        self.edit(name, expected, Change::Delete { expected: previous(expected), log: RefLog::AndReference })
-    }
-
-    /// Makes one edit, and finds out whether a failure means that the ref has moved.
-    fn edit(&self, name: &str, expected: Expected, change: Change) -> Result<(), MoveError> {
         let full = gix::refs::FullName::try_from(name).map_err(|e| anyhow::anyhow!("{e}").context(format!("the ref name `{name}`")))?;
-        let time = gix::date::Time { seconds: crate::host::clock::now().timestamp().as_second(), offset: 0 };
-        let (_, committer) = self.signatures(time);
-        let mut buffer = gix::date::parse::TimeBuf::default();
-        let edit = RefEdit { change, name: full, deref: false };
-        let mut attempt = 1;
-        loop {
-            let tried = self.gix.edit_references_as(Some(edit.clone()), Some(committer.to_ref(&mut buffer)));
-            let Err(error) = tried else { return Ok(()) };
-            let now = self.reference(name).ok().flatten();
-            let (moved, as_seen) = match expected {
-                Expected::Absent => (now.is_some(), false),
-                Expected::At(commit) => (now != Some(commit), now == Some(commit)),
-                Expected::Any => (false, false),
-            };
-            if moved {
-                return Err(MoveError::Moved { name: name.to_owned() });
-            }
-            // While git packs refs, an older value can show for a moment.
-            if !as_seen || attempt == MOST_ATTEMPTS {
-                return Err(MoveError::Store(anyhow::anyhow!("{error:#}").context(format!("cannot write `{name}`"))));
-            }
-            std::thread::sleep(PAUSE * attempt);
-            attempt += 1;
+        let change = Change::Delete { expected: previous(expected), log: RefLog::AndReference };
+        let Err(error) = self.gix.edit_reference(RefEdit { change, name: full, deref: false }) else { return Ok(()) };
+        let now = self.reference(name).ok().flatten();
+        if matches!(expected, Expected::At(commit) if now != Some(commit)) {
+            return Err(MoveError::Moved { name: name.to_owned() });
         }
+        Err(MoveError::Store(anyhow::anyhow!("{error:#}").context(format!("cannot delete `{name}`"))))
     }
 }
 

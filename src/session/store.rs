@@ -235,12 +235,16 @@ impl<'a> Store<'a> {
         Ok(())
     }
 
-    /// Removes the turn in progress, whoever saved it. One that cannot be removed, because git holds
-    /// `packed-refs.lock` say, is that of an older turn from now on and counts as none.
+    /// Removes the turn in progress, whoever saved it. One that cannot be removed is that of an older turn from now on
+    /// and counts as none; one that git has packed points at the newest turn instead, as it takes no lock of git's.
     pub fn discard_draft(&self, session: &SessionName) {
         let name = session.draft_reference();
         if matches!(self.repository.reference(&name), Ok(Some(_))) {
-            let _ = self.repository.delete_reference(&name, Expected::Any);
+            let tip = self.repository.reference(&session.reference()).ok().flatten();
+            let _ = match (self.repository.drop_loose_reference(&name), tip) {
+                (Ok(false), Some(tip)) => self.repository.move_reference(&name, Expected::Any, tip, "teddy: done"),
+                _ => Ok(()),
+            };
         }
     }
 

@@ -77,7 +77,9 @@ fn forget(project: &Project, session: &SessionName) -> anyhow::Result<()> {
     let tip = project.store().tip_id(session)?;
     remove_files(project, &session.folder())?;
     project.repository.delete_reference(&session.reference(), Expected::At(tip))?;
-    project.store().discard_draft(session);
+    if project.repository.reference(&session.draft_reference())?.is_some() {
+        project.repository.delete_reference(&session.draft_reference(), Expected::Any)?;
+    }
     project.journal().forget_tip(session)?;
     Ok(())
 }
