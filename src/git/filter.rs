@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io::Read;
 
+use anyhow::Context as _;
 use gix::bstr::{BStr, ByteSlice};
 use gix::filter::plumbing::driver::apply::{Delay, MaybeDelayed};
 use gix::filter::plumbing::pipeline::convert::to_worktree::{Options, UnknownEncoding};
@@ -66,7 +67,7 @@ impl Filter<'_> {
             ToGitOutcome::Buffer(buffer) => Cow::Owned(buffer.to_vec()),
             ToGitOutcome::Process(mut output) => {
                 let mut cleaned = Vec::new();
-                output.read_to_end(&mut cleaned)?;
+                output.read_to_end(&mut cleaned).with_context(during)?;
                 Cow::Owned(cleaned)
             }
         })
@@ -84,7 +85,7 @@ impl Filter<'_> {
             ToWorktreeOutcome::Unchanged(_) => {}
             ToWorktreeOutcome::Buffer(buffer) => return Ok(buffer.to_vec()),
             ToWorktreeOutcome::Process(MaybeDelayed::Immediate(mut output)) => {
-                output.read_to_end(&mut smudged)?;
+                output.read_to_end(&mut smudged).with_context(during)?;
                 return Ok(smudged);
             }
             ToWorktreeOutcome::Process(MaybeDelayed::Delayed(_)) => anyhow::bail!("{}: the filter put its answer off", during()),

@@ -256,11 +256,12 @@ pub(super) fn notes(published: &Published) -> Vec<String> {
         let path = String::from_utf8_lossy(path);
         format!("`{path}` or its folder may not be written to; when it may, `teddy restore @ --theirs` brings the turn's version")
     });
+    let failed = published.failed.iter().map(|why| format!("{why}; when that works, `teddy restore @ --theirs` brings the turn's version"));
     let rescued = published.rescued.iter().map(|rescued| {
         let (path, kept) = (String::from_utf8_lossy(&rescued.path), rescued.kept.display());
         format!("bytes of yours that were saved to `{path}` meanwhile are in `{kept}`")
     });
-    busy.chain(closed).chain(rescued).collect()
+    busy.chain(closed).chain(failed).chain(rescued).collect()
 }
 
 /// Returns what a publication respects.

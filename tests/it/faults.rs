@@ -10,7 +10,7 @@ use std::process::Output;
 
 use teddy::host::fault::POINTS;
 
-use crate::rig::{Rig, Saver, body, said, verdict};
+use crate::rig::{Rig, Saver, body, said, tag_of, verdict};
 
 /// The file that plans write and the user saves.
 const CONTESTED: &str = "d00/f00.txt";
@@ -247,6 +247,33 @@ fn who_opens_a_file_while_it_is_exchanged_keeps_it() {
         let expected = [body(&format!("before {number}")), b"late\n".to_vec()].concat();
         assert_eq!(std::fs::read(&target).unwrap(), expected, "{point}");
         rig.must(&["restore", "@", "--theirs", "-y"]);
+    }
+}
+
+#[test]
+fn a_folder_that_is_moved_away_meanwhile_takes_nothing_of_ours_with_it() {
+    let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 20);
+    rig.must(&["new", "storm"]);
+    let points = ["publish-prepared", "publish-before-delete", "publish-after-delete", "publish-before-exchange", "publish-after-exchange"];
+    for (number, point) in points.into_iter().enumerate() {
+        let (folder, moved) = (rig.path().join("d00"), rig.path().join("moved"));
+        std::fs::write(folder.join("gone.txt"), body(&format!("gone {number}"))).unwrap();
+        let before = std::fs::read(folder.join("f01.txt")).unwrap();
+        let plan = rig.plan(&format!("{number}"), &[CONTESTED.to_owned(), "d00/f01.txt".to_owned()], Some("rm d00/gone.txt"));
+        let script = rig.beside("move.sh");
+        std::fs::write(&script, format!("mv {} {}\n", folder.display(), moved.display())).unwrap();
+        let armed = format!("{point}=1*return(sh:{})", script.display());
+        let output = rig.teddy(&["execute", &plan, "-y", "-s", "storm"]).env("FAILPOINTS", armed).output().unwrap();
+        assert!(matches!(output.status.code(), Some(0 | 4)), "{point}: {}", said(&output));
+        let names =
+            |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().file_name()).collect::<Vec<_>>();
+        let ours = |folder: &Path| names(folder).iter().any(|name| name.to_string_lossy().starts_with(".teddy-tmp-"));
+        assert!(!ours(&moved) && !ours(&folder), "{point}: {:?} {:?}", names(&moved), names(&folder));
+        let after = std::fs::read(moved.join("f01.txt")).unwrap();
+        assert!(after == before || tag_of(&after).is_some(), "{point}");
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::rename(&moved, &folder).unwrap();
+        assert_eq!(verdict(&rig, &Saver::default(), &rig.users_state()), [""; 0], "{point}");
     }
 }
 

@@ -229,3 +229,37 @@ fn what_stands_in_for_an_object_does_not_come_into_the_files() {
     repo.done(&["restore", "0", "--exact", "-y"]);
     assert_eq!(repo.read("a.txt"), "1\n2\n3\n4\n5\n");
 }
+
+#[test]
+fn an_ignored_file_that_a_turn_made_goes_with_it_unless_it_was_changed() {
+    let repo = three_turns();
+    repo.write("own.log", "mine\n");
+    repo.run_plan(&plan("Log", &[create("made.log", "log\n")]));
+    let made = || std::fs::read_to_string(repo.path().join("made.log")).ok();
+    assert_eq!(repo.json(&["undo"], 0)["deleted"], json!(["made.log"]));
+    assert_eq!(made(), None);
+    repo.done(&["redo"]);
+    assert_eq!(made().as_deref(), Some("log\n"));
+    repo.write("made.log", "log\nmore\n");
+    assert_eq!(repo.json(&["undo"], 4)["overlaps"], json!(["made.log"]));
+    assert_eq!((made().as_deref(), repo.read("own.log").as_str()), (Some("log\nmore\n"), "mine\n"));
+}
+
+#[test]
+fn a_filter_that_fails_leaves_everything_as_it_is_and_holds_nothing_up() {
+    let repo = TestRepo::new().file(".gitattributes", "*.big filter=far\n").file("a.big", "one\n").file("b.txt", "one\n");
+    let far = repo.beside("far");
+    repo.git(&["config", "filter.far.smudge", &format!("test ! -e {} && cat", far.display())]);
+    repo.git(&["config", "filter.far.clean", "cat"]);
+    repo.git(&["config", "filter.far.required", "true"]);
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    repo.run_plan(&plan("Two", &[execute("echo two > a.big; echo two > b.txt")]));
+    std::fs::write(&far, "").unwrap();
+    repo.teddy(&["undo"]).check(4, &["filtering `a.big`", "`teddy restore @ --theirs` brings"]);
+    assert_eq!((repo.read("a.big").as_str(), repo.read("b.txt").as_str()), ("two\n", "two\n"));
+    repo.done(&["new", "other"]);
+    std::fs::remove_file(&far).unwrap();
+    repo.done(&["-s", "demo", "restore", "@", "--theirs"]);
+    assert_eq!((repo.read("a.big").as_str(), repo.read("b.txt").as_str()), ("one\n", "one\n"));
+}

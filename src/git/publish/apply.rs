@@ -2,11 +2,12 @@
 
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
+use std::rc::Rc;
 
 use anyhow::Context;
 
-use super::Publisher;
 use super::judge::Step;
+use super::{Overlap, Publisher};
 use crate::git::place::{Content, Missing, Place, Seen, Walk};
 use crate::git::version::Mark;
 use crate::host::fault;
@@ -19,6 +20,8 @@ struct Prepared {
     temporary: Vec<u8>,
     /// What it is recognised by.
     ours: Mark,
+    /// Where it lies, whatever becomes of the name of its folder; of so many as may be open at once.
+    lies: Option<Rc<Place>>,
 }
 
 /// What was moved aside, as long as somebody may still write to it.
@@ -31,7 +34,12 @@ pub(super) struct Held {
     was: Mark,
     /// What is at the path now; nothing after a deletion.
     ours: Mark,
+    /// Where it lies, as of what is prepared.
+    lies: Option<Rc<Place>>,
 }
+
+/// How many places are kept open at once.
+const MOST_OPEN: usize = 64;
 
 impl Publisher<'_> {
     /// Makes the changes: new versions laid ready, deletions, then the exchanges.
@@ -57,6 +65,11 @@ impl Publisher<'_> {
             if let Some(step) = self.prepare(step, prepared)? {
                 late.push(step);
             }
+        }
+        if self.guard.overlap == Overlap::Stop && !self.done.conflicts.is_empty() {
+            self.discard(prepared);
+            prepared.clear();
+            return Ok(());
         }
         // A power cut after an exchange must not find empty files.
         if self.guard.durable {
@@ -86,10 +99,19 @@ impl Publisher<'_> {
     fn prepare(&mut self, step: Step, prepared: &mut Vec<Prepared>) -> anyhow::Result<Option<Step>> {
         let Walk::Place(place) = self.top.walk(&step.change.path, Missing::Make)? else { return Ok(Some(step)) };
         let Some(entry) = &step.change.new else { anyhow::bail!("a deletion writes nothing") };
-        let content = self.new.content(&step.change.path, entry, step.permissions)?;
+        let content = match self.new.content(&step.change.path, entry, step.permissions) {
+            Ok(content) => content,
+            Err(error) => {
+                self.done.failed.push(format!("{error:#}"));
+                self.conflict(&step.change.path);
+                return Ok(None);
+            }
+        };
         let temporary = self.lay(&place, &content).with_context(|| cannot_write(&step.change.path))?;
-        let ours = self.repository.look(&place.sibling(&temporary)?)?.mark;
-        prepared.push(Prepared { step, temporary, ours });
+        let lies = place.sibling(&temporary)?;
+        let ours = self.repository.look(&lies)?.mark;
+        let lies = (prepared.len() < MOST_OPEN).then(|| Rc::new(lies));
+        prepared.push(Prepared { step, temporary, ours, lies });
         Ok(None)
     }
 
@@ -112,7 +134,7 @@ impl Publisher<'_> {
         fault::point("publish-before-exchange")?;
         let Walk::Place(place) = self.top.walk(&path, Missing::Stop)? else {
             self.conflict(&path);
-            return Ok(());
+            return self.fetch_back(&ready);
         };
         let temporary = place.sibling(&ready.temporary)?;
         let written = match ready.step.was {
@@ -125,7 +147,16 @@ impl Publisher<'_> {
             return Ok(());
         }
         self.conflict(&path);
+        self.fetch_back(&ready)?;
         self.remove_empty_folders(&path)
+    }
+
+    /// Removes what lay ready in a folder that was moved away with it.
+    fn fetch_back(&mut self, ready: &Prepared) -> anyhow::Result<()> {
+        match &ready.lies {
+            Some(lies) => self.let_go(lies, &ready.ours, &ready.step.change.path),
+            None => Ok(()),
+        }
     }
 
     /// Gives a new file its name, if that is still free.
@@ -161,7 +192,13 @@ impl Publisher<'_> {
             }
             Err(error) => return Err(error).with_context(|| cannot_write(path)),
         }
-        let held = Held { path: path.clone(), temporary: ready.temporary.clone(), was: ready.step.was.clone(), ours: ready.ours.clone() };
+        let held = Held {
+            path: path.clone(),
+            temporary: ready.temporary.clone(),
+            was: ready.step.was.clone(),
+            ours: ready.ours.clone(),
+            lies: ready.lies.clone(),
+        };
         if self.repository.look(temporary)?.mark != held.was {
             self.give_back(place, temporary, &held)?;
             return Ok(false);
@@ -224,14 +261,19 @@ impl Publisher<'_> {
         };
         fault::point("publish-after-delete")?;
         self.done.deleted.push(path.clone());
-        self.held.push(Held { path: path.clone(), temporary: name, was: step.was.clone(), ours: Mark::Absent });
+        let lies = if self.held.len() < MOST_OPEN { Some(Rc::new(place.sibling(&name)?)) } else { None };
+        self.held.push(Held { path: path.clone(), temporary: name, was: step.was.clone(), ours: Mark::Absent, lies });
         Ok(())
     }
 
     /// Puts away what was moved aside, if nobody wrote or writes to it; else it gets its name back.
     fn settle(&mut self) -> anyhow::Result<()> {
         for held in std::mem::take(&mut self.held) {
-            let Walk::Place(place) = self.top.walk(&held.path, Missing::Stop)? else { continue };
+            let Walk::Place(place) = self.top.walk(&held.path, Missing::Stop)? else {
+                // Its folder was moved away with it.
+                held.lies.as_ref().map_or(Ok(()), |lies| self.let_go(lies, &held.was, &held.path))?;
+                continue;
+            };
             let temporary = place.sibling(&held.temporary)?;
             let writers = temporary.writers()?;
             if self.repository.look(&temporary)?.mark == held.was {
@@ -266,9 +308,14 @@ impl Publisher<'_> {
     fn discard(&mut self, prepared: &[Prepared]) {
         for ready in prepared {
             let path = &ready.step.change.path;
-            let Ok(Walk::Place(place)) = self.top.walk(path, Missing::Stop) else { continue };
             // What cannot be removed is swept by the next run.
-            let _ = place.sibling(&ready.temporary).map(|temporary| self.let_go(&temporary, &ready.ours, path));
+            let _ = match (&ready.lies, self.top.walk(path, Missing::Stop)) {
+                (Some(lies), _) => self.let_go(lies, &ready.ours, path),
+                (None, Ok(Walk::Place(place))) => {
+                    place.sibling(&ready.temporary).map_err(Into::into).and_then(|temporary| self.let_go(&temporary, &ready.ours, path))
+                }
+                _ => Ok(()),
+            };
         }
     }
 

@@ -59,6 +59,8 @@ pub struct Published {
     pub busy: Vec<Vec<u8>>,
     /// Those among the conflicts that may not be changed: the folder, or the file itself, is protected.
     pub closed: Vec<Vec<u8>>,
+    /// Why the new version of a conflict could not be made, a filter that failed say.
+    pub failed: Vec<String>,
     /// Bytes of unknown origin, moved to where they can be read.
     pub rescued: Vec<Rescued>,
 }
