@@ -6,7 +6,7 @@ mod way;
 use std::collections::BTreeSet;
 
 use self::record::{Writing, write};
-use self::way::{Brought, bring, files_of, is_below, spans};
+use self::way::{Brought, bring, files_of, hidden, is_below, spans};
 use crate::git::object::{CommitId, TreeId};
 use crate::git::reference::Expected;
 use crate::host::interrupt;
@@ -141,7 +141,12 @@ struct Aim<'a> {
 /// Fits the turn's files into the user's, writes them and records it.
 fn go(project: &Project, tip: &Turn, aim: Aim<'_>, wish: &Wish) -> anyhow::Result<Done> {
     let target = files_of(project, tip, aim.turn)?;
-    let recorded = project.record(tip, &[])?;
+    let spans = spans(project, tip, &aim)?;
+    let mut recorded = project.record(tip, &[])?;
+    let hidden = hidden(project, recorded.tree, &spans)?;
+    if !hidden.is_empty() {
+        recorded = project.record(tip, &hidden)?;
+    }
     let mut done = Done { turn: aim.turn.number(), ..Done::default() };
     for path in &wish.paths {
         let is_in = |tree: TreeId| Ok::<bool, anyhow::Error>(project.repository.entry(tree, path.as_bytes())?.is_some());
@@ -151,7 +156,7 @@ fn go(project: &Project, tip: &Turn, aim: Aim<'_>, wish: &Wish) -> anyhow::Resul
     done.not_captured = recorded.not_captured.iter().map(|left| left.path.clone()).collect();
     let brought = match wish.on_overlap {
         OnOverlap::Exact => Brought { tree: target, overlaps: BTreeSet::new() },
-        on_overlap => bring(project, recorded.tree, &spans(project, tip, &aim)?, on_overlap)?,
+        on_overlap => bring(project, recorded.tree, &spans, on_overlap)?,
     };
     if wish.on_overlap == OnOverlap::Stop {
         let inside = |path: &Vec<u8>| wish.paths.is_empty() || is_below(path, &wish.paths);

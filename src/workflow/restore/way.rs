@@ -1,6 +1,7 @@
 //! The way from the user's files to a turn: what later turns did, backwards, between the user's own edits.
 
 use std::collections::BTreeSet;
+use std::os::unix::ffi::OsStrExt as _;
 
 use super::{Aim, OnOverlap};
 use crate::git::object::{CommitId, TreeId};
@@ -56,6 +57,24 @@ pub(super) fn spans(project: &Project, tip: &Turn, aim: &Aim<'_>) -> anyhow::Res
     // A turn of another session is not on the way: the files go there in one step.
     let from = project.published(tip)?.map_or_else(|| project.repository.head_tree(), tree)?;
     Ok(vec![Span { from, to: files_of(project, tip, target)? }])
+}
+
+/// Returns the files of turns on the way that are there although no snapshot takes them, because git ignores them:
+/// they are the turns', who wrote them, as far as they are as these left them. Secrets stay out.
+pub(super) fn hidden(project: &Project, now: TreeId, spans: &[Span]) -> anyhow::Result<Vec<Vec<u8>>> {
+    let (repository, limits) = (&project.repository, project.limits());
+    let mut hidden = BTreeSet::new();
+    for span in spans {
+        for change in repository.changes(span.from, span.to)?.into_iter().filter(|change| change.old.is_some()) {
+            let name = change.path.rsplit(|&byte| byte == b'/').next().unwrap_or(&change.path);
+            let file = repository.workdir().join(std::ffi::OsStr::from_bytes(&change.path));
+            let is_there = file.symlink_metadata().is_ok_and(|metadata| !metadata.is_dir());
+            if is_there && !limits.is_secret(name) && repository.entry(now, &change.path)?.is_none() {
+                hidden.insert(change.path);
+            }
+        }
+    }
+    Ok(hidden.into_iter().collect())
 }
 
 /// Brings the user's files along the spans.
