@@ -7,7 +7,6 @@ use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
-use std::time::Duration;
 
 use anyhow::Context as _;
 
@@ -17,53 +16,47 @@ use crate::git::repository::Repository;
 /// How our `.keep` files begin; the process that needs the pack follows.
 const KEEP: &str = "teddy ";
 
-/// How often a look at whether a file is locked is waited for, and how long each time.
-const MOST_LOOKS: u32 = 100;
-/// As [`MOST_LOOKS`].
-const LOOK: Duration = Duration::from_millis(1);
-
 /// The `.keep` files that this process has written and not removed, by name, open and locked: the number of a crashed
 /// process can be that of another one now, and means nothing in another container; a lock ends with its process.
 static OWN: Mutex<BTreeMap<OsString, File>> = Mutex::new(BTreeMap::new());
 
 /// Makes a `.keep` file ours.
 pub(super) fn claim(keep: &Path) -> anyhow::Result<()> {
-    let signed = sign(keep).inspect_err(|_| {
-        // An empty one, as a full disk leaves it, would be nobody's and stay for ever.
-        let _ = std::fs::remove_file(keep);
-    });
-    let file = signed.context("keeping a pack")?;
+    let file = sign(keep).context("keeping a pack")?;
     own().extend(keep.file_name().map(|name| (name.to_owned(), file)));
     Ok(())
 }
 
-/// Locks a `.keep` file and writes into it whose it is; whoever needs the same pack shares the lock.
+/// Makes a `.keep` file that says whose it is and is locked before it has its name; one that is there is shared.
 fn sign(keep: &Path) -> std::io::Result<File> {
-    let mut file = loop {
-        let file = File::options().write(true).create(true).truncate(false).open(keep)?;
-        // Before the first byte: one that is ours and not locked is a crashed process's.
-        lock(&file)?;
-        // Another process may have removed it between the two calls.
-        if file.metadata()?.nlink() > 0 {
-            break file;
-        }
-    };
-    file.set_len(0)?;
-    file.write_all(format!("{KEEP}{}\n", std::process::id()).as_bytes())?;
-    Ok(file)
-}
-
-/// Says that this process needs a file, as long as it has it open.
-pub(super) fn lock(file: &File) -> std::io::Result<()> {
-    for _ in 0..MOST_LOOKS {
-        match file.try_lock_shared() {
-            Err(TryLockError::Error(error)) if error.kind() != ErrorKind::Unsupported => return Err(error),
-            // Somebody finds out just now whether it is locked.
-            Err(TryLockError::WouldBlock) => std::thread::sleep(LOOK),
-            _ => return Ok(()),
+    loop {
+        let mut new = super::temporary(keep.parent().unwrap_or(keep))?;
+        new.write_all(format!("{KEEP}{}\n", std::process::id()).as_bytes())?;
+        let taken = match new.persist_noclobber(keep) {
+            Ok(file) => return Ok(file),
+            Err(error) if error.error.kind() == ErrorKind::AlreadyExists => File::open(keep),
+            Err(error) => return Err(error.error),
+        };
+        match taken {
+            Ok(file) => {
+                lock(&file)?;
+                // Whoever had it may have removed it before it was locked.
+                if keep.metadata().is_ok_and(|named| file.metadata().is_ok_and(|open| open.ino() == named.ino())) {
+                    return Ok(file);
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
         }
     }
-    Ok(())
+}
+
+/// Says that this process needs a file, as long as it has it open; who removes it has it for a moment.
+pub(super) fn lock(file: &File) -> std::io::Result<()> {
+    match file.lock_shared() {
+        Err(error) if error.kind() != ErrorKind::Unsupported => Err(error),
+        _ => Ok(()),
+    }
 }
 
 impl Repository {
@@ -73,14 +66,7 @@ impl Repository {
     /// Where the `.keep` file cannot be removed.
     pub fn release(&self, keep: &Path) -> anyhow::Result<()> {
         keep.file_name().map(|name| own().remove(name));
-        if is_kept(keep) {
-            // Another process has written the same pack, and needs it still.
-            return Ok(());
-        }
-        match std::fs::remove_file(keep) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error).context("releasing a pack"),
-            _ => Ok(()),
-        }
+        remove_unneeded(keep).context("releasing a pack").map(drop)
     }
 
     /// Lets `git gc` have the packs whose runs are over, and removes what these did not finish; returns how many
@@ -89,10 +75,12 @@ impl Repository {
     /// # Errors
     /// Where a file of ours cannot be removed.
     pub fn release_all(&self) -> anyhow::Result<usize> {
-        let over: Vec<_> = self.keep_files().into_iter().filter(|keep| owner_of(keep).is_some() && !is_kept(keep)).collect();
-        over.iter().try_for_each(|keep| self.release(keep))?;
+        let mut over = 0;
+        for keep in self.keep_files() {
+            over += usize::from(remove_unneeded(&keep).context("releasing a pack")?);
+        }
         self.remove_unfinished()?;
-        Ok(over.len())
+        Ok(over)
     }
 
     /// Removes the packs that were begun by processes that are no more.
@@ -100,7 +88,7 @@ impl Repository {
         for file in std::fs::read_dir(self.pack_folder()).into_iter().flatten().flatten() {
             let name = file.file_name().to_string_lossy().into_owned();
             let owner = name.strip_prefix(TEMPORARY).and_then(|rest| rest.split_once('-')?.0.parse().ok());
-            if owner.is_some_and(|owner| !crate::host::process::is_alive(owner) && !is_needed(&file.path(), owner)) {
+            if owner.is_some_and(|owner| !crate::host::process::is_alive(owner) && unneeded(&file.path(), owner).is_some()) {
                 std::fs::remove_file(file.path()).with_context(|| format!("removing the unfinished pack `{name}`"))?;
             }
         }
@@ -134,9 +122,9 @@ impl Repository {
     }
 }
 
-/// Returns whether a `.keep` file is this process's own, and nobody has made it theirs since.
+/// Returns whether this process keeps a pack by this `.keep` file.
 pub(in crate::git) fn is_own(keep: &Path) -> bool {
-    owner_of(keep) == Some(std::process::id()) && keep.file_name().is_some_and(|name| own().contains_key(name))
+    keep.file_name().is_some_and(|name| own().contains_key(name))
 }
 
 /// Returns this process's own `.keep` files.
@@ -144,17 +132,23 @@ fn own() -> MutexGuard<'static, BTreeMap<OsString, File>> {
     OWN.lock().expect("nothing panics with the lock")
 }
 
-/// Returns whether a `.keep` file is ours, and of a run that may still need the pack.
-fn is_kept(keep: &Path) -> bool {
-    owner_of(keep).is_some_and(|owner| is_needed(keep, owner))
+/// Removes a `.keep` file of ours that nobody needs; returns whether it did. The user's stay.
+fn remove_unneeded(keep: &Path) -> std::io::Result<bool> {
+    let Some(_locked) = owner_of(keep).and_then(|owner| unneeded(keep, owner)) else { return Ok(false) };
+    match std::fs::remove_file(keep) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        removed => Ok(removed.is_ok()),
+    }
 }
 
-/// Returns whether somebody has locked a file; where there are no locks, whether the process is there that it names.
-fn is_needed(path: &Path, owner: u32) -> bool {
-    match File::open(path).map(|file| file.try_lock()) {
-        Ok(Ok(())) => false,
-        Ok(Err(TryLockError::WouldBlock)) => true,
-        Ok(Err(TryLockError::Error(_))) | Err(_) => crate::host::process::is_alive(owner),
+/// Locks a file against who would begin to need it; nothing where somebody does. Where there are no locks, the process
+/// counts that it names.
+fn unneeded(path: &Path, owner: u32) -> Option<File> {
+    let file = File::open(path).ok()?;
+    match file.try_lock() {
+        Ok(()) => Some(file),
+        Err(TryLockError::WouldBlock) => None,
+        Err(TryLockError::Error(_)) => (owner == std::process::id() || !crate::host::process::is_alive(owner)).then_some(file),
     }
 }
 
