@@ -20,6 +20,8 @@ use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 use crate::workflow::workspace::KEEPER;
 
+/// How the names of temporary files begin: of state files, indexes, clocks, and of gix's loose objects.
+const TEMPORARY: [&str; 4] = [crate::host::file::TEMPORARY, "tmp-index-", "moment-", ".tmp"];
 /// A day.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -41,7 +43,7 @@ pub struct Done {
     pub sessions: Vec<String>,
     /// Sessions whose worktree was removed; it is made anew when it is needed.
     pub worktrees: Vec<String>,
-    /// Files of `teddy/undo` and damaged state that were removed.
+    /// Files of `teddy/undo`, damaged state and temporary files that were removed.
     pub undo_files: usize,
     /// Snapshots of the workspace that no turn holds and that were forgotten.
     pub snapshots: usize,
@@ -119,12 +121,24 @@ fn remove_old(project: &Project, days: u32) -> anyhow::Result<usize> {
     let mut files = files_below(&teddy.join("undo"));
     let aside = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("pending.json.bad"));
     files.extend(std::fs::read_dir(&teddy).into_iter().flatten().flatten().map(|entry| entry.path()).filter(aside));
+    let old = files.into_iter().filter(|path| age(path).is_some_and(|age| age >= DAY * days));
     let mut removed = 0;
-    for path in files.iter().filter(|path| age(path).is_some_and(|age| age >= DAY * days)) {
-        std::fs::remove_file(path).with_context(|| format!("removing `{}`", path.display()))?;
+    for path in old.chain(abandoned(project)) {
+        std::fs::remove_file(&path).with_context(|| format!("removing `{}`", path.display()))?;
         removed += 1;
     }
     Ok(removed)
+}
+
+/// Returns temporary files of processes that were killed: state of ours, and loose objects, that never got their names.
+fn abandoned(project: &Project) -> impl Iterator<Item = PathBuf> {
+    let objects = std::fs::read_dir(project.repository.common_dir().join("objects")).into_iter().flatten().flatten();
+    let files = files_below(&project.repository.teddy_dir()).into_iter().chain(objects.map(|entry| entry.path()));
+    let is_temporary = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        TEMPORARY.iter().any(|start| name.starts_with(start)) && path.is_file()
+    };
+    files.filter(move |path| is_temporary(path) && age(path).is_some_and(|age| age >= DAY))
 }
 
 /// Forgets the old ones of the snapshots that are kept beside the sessions.

@@ -96,12 +96,16 @@ fn old_snapshots_are_forgotten_and_the_newest_stays() {
     }
     let chain = || rig.git(&["rev-list", "--count", "--grep=Snapshots of the workspace", "refs/teddy/snapshots/main"]);
     let newest = rig.git(&["rev-parse", "refs/teddy/snapshots/main^{tree}"]);
+    let left =
+        ["teddy/tips/.teddy-tmp-1-one", "teddy/index/tmp-index-x", "objects/.tmpAbCdEf"].map(|name| rig.path().join(".git").join(name));
+    left.iter().for_each(|path| std::fs::write(path, "").unwrap());
     assert_ne!(chain(), "0");
     let output = rig.must(&["gc", "--json"]);
-    assert!(output.contains("\"snapshots\": 0"), "{output}");
+    assert!(output.contains("\"snapshots\": 0") && left.iter().all(|path| path.exists()), "{output}");
     let command = rig.teddy(&["gc", "--json"]).env("TEDDY_NOW", "2040-01-01T00:00:00Z").output().unwrap();
     assert!(command.status.success(), "{}", said(&command));
     assert_eq!(chain(), "0");
+    assert!(!left.iter().any(|path| path.exists()));
     assert_eq!(rig.git(&["rev-parse", "refs/teddy/snapshots/main^{tree}"]), newest);
 }
 
