@@ -102,8 +102,11 @@ impl Journal {
     /// Writes down what is about to happen, durably.
     ///
     /// # Errors
-    /// Where the file cannot be written.
+    /// Where something is under way already, which would be forgotten, or the file cannot be written.
     pub fn begin(&self, pending: &Pending) -> std::io::Result<()> {
+        if self.pending().symlink_metadata().is_ok() {
+            return Err(std::io::Error::new(std::io::ErrorKind::AlreadyExists, "an interrupted turn is not finished yet"));
+        }
         std::fs::create_dir_all(&self.folder)?;
         write_atomic(&self.pending(), &serde_json::to_vec_pretty(pending)?)
     }
@@ -176,6 +179,30 @@ impl Journal {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_intent_is_not_written_over_another() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let journal = Journal::new(folder.path());
+        let id = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+        let (commit, tree) = (id.parse().expect("an id"), id.parse().expect("an id"));
+        let pending = |operation: &str| Pending {
+            schema: SCHEMA,
+            operation: operation.to_owned(),
+            session: "a".to_owned(),
+            commit,
+            workspace: folder.path().to_owned(),
+            worktree: "main".to_owned(),
+            published: None,
+            from: tree,
+            to: tree,
+        };
+        journal.begin(&pending("one")).expect("nothing is under way");
+        assert!(journal.begin(&pending("two")).is_err());
+        assert!(matches!(journal.read(), Ok(Entry::Pending(under_way)) if under_way.operation == "one"));
+        journal.finish().expect("it is done");
+        journal.begin(&pending("two")).expect("nothing is under way");
+    }
 
     #[test]
     fn a_damaged_journal_is_put_aside_once() {
