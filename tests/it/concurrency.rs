@@ -285,3 +285,27 @@ fn readers_do_not_wait_and_writers_say_who_they_wait_for() {
         assert!(said(&output).contains(&holder), "{args:?}: {}", said(&output));
     }
 }
+
+#[test]
+fn what_a_plan_did_waits_for_whoever_works_in_the_repository() {
+    let rig = rig();
+    let (plan, signs) = (plan(&rig, "alpha", 0), rig.beside("signs"));
+    std::fs::create_dir(&signs).unwrap();
+    let script = rig.beside("ran.sh");
+    let wait = format!("touch {0}/ran\nwhile [ ! -e {0}/locked ]; do sleep 0.02; done\n", signs.display());
+    std::fs::write(&script, wait).unwrap();
+    let mut command = rig.teddy(&["-s", "alpha", "execute", &plan, "-y"]);
+    command.env("FAILPOINTS", format!("after-run=1*return(sh:{})", script.display())).env("TEDDY_LOCK_TIMEOUT", "0.1");
+    let mut child = command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    while !signs.join("ran").exists() {
+        std::thread::yield_now();
+    }
+    let lock = teddy::host::lock::Lock::take(&rig.path().join(".git/teddy"), "test", Duration::from_secs(30)).unwrap();
+    std::fs::write(signs.join("locked"), "").unwrap();
+    let mut said = std::io::BufRead::lines(std::io::BufReader::new(child.stderr.take().unwrap()));
+    assert!(said.by_ref().any(|line| line.unwrap().contains("waiting to record what the plan did")));
+    drop(lock);
+    said.for_each(drop);
+    assert!(child.wait().unwrap().success());
+    assert_eq!(rig.git(&["rev-list", "--first-parent", "--count", "teddy/sessions/alpha"]), "2");
+}

@@ -7,6 +7,7 @@ use super::{Case, Executed};
 use crate::config::settings::OnFailure;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::reference::Expected;
+use crate::host::lock::{Lock, LockError};
 use crate::host::{clock, interrupt};
 use crate::plan::Plan;
 use crate::plan::run::{Effect, Ending, Outcome};
@@ -24,10 +25,13 @@ use crate::workflow::lookup::list;
 use crate::workflow::modified::as_run;
 use crate::workflow::project::Project;
 use crate::workflow::restore::shown;
-use crate::workflow::user::{Approved, User};
+use crate::workflow::user::{Approved, Event, User};
 
 /// The files left in the worktree that are named one by one.
 const MAX_KEPT_BACK: usize = 5;
+
+/// How often the lock is waited for again once a plan has run.
+const MAX_WAITS: u32 = 20;
 
 /// Everything that a turn is written from.
 pub(super) struct Writing<'a> {
@@ -68,7 +72,7 @@ pub(super) fn run_and_record(project: &Project, mut case: Case<'_>, approved: Ap
     let next = next_state(project, &case, &left.ran.outcomes)?;
     let modifications = crate::workflow::modified::differences(&case.judged.plan, &approved);
 
-    let _lock = project.enter("execute", user)?;
+    let _lock = enter_at_last(project, user)?;
     interrupted_late(left.ran.interrupted)?;
     let after = project.advance(base, tree, &message)?;
     // A command may have changed the user's files too, and takes its time.
@@ -103,6 +107,19 @@ pub(super) fn run_and_record(project: &Project, mut case: Case<'_>, approved: Ap
     executed.interrupted = ran.interrupted;
     executed.plan = approved.plan;
     Ok(executed)
+}
+
+/// Takes the lock to record what a plan did, which is worth a longer wait than a command is.
+fn enter_at_last(project: &Project, user: &mut dyn User) -> anyhow::Result<Lock> {
+    for _ in 0..MAX_WAITS {
+        match project.enter("execute", user) {
+            Err(error) if matches!(error.downcast_ref(), Some(LockError::Busy { .. })) && !interrupt::requested() => {
+                user.tell(Event::Warning(&format!("{error}; waiting to record what the plan did")));
+            }
+            entered => return entered,
+        }
+    }
+    project.enter("execute", user)
 }
 
 /// Stops where the user asked for it after the last action: nothing has been changed yet. A run that
