@@ -57,9 +57,6 @@ fn by_rule(state: State, block: Block, token: &Token, emit: &mut impl FnMut(Move
 
 /// Passes the steps in which a fence ends the block.
 fn close(state: State, block: Block, fence: Fence, emit: &mut impl FnMut(Move)) {
-    if fence.indent > block.indent.saturating_add(3) {
-        return;
-    }
     let trailing = match fence.info {
         Info::Bare => 0,
         Info::Odd => cost::TRAILING_ODD,
@@ -74,7 +71,11 @@ fn close(state: State, block: Block, fence: Fence, emit: &mut impl FnMut(Move)) 
         () if fence.len > block.len => (How::Proper, cost::LONGER),
         () => (How::Proper, 0),
     };
-    let askew = if fence.indent == block.indent { 0 } else { cost::ASKEW };
+    let askew = match () {
+        () if fence.indent == block.indent => 0,
+        () if fence.indent <= block.indent.saturating_add(3) => cost::ASKEW,
+        () => cost::ASKEW_FAR,
+    };
     let empty = if state.place == Place::Label(Label::Find) && !block.solid { cost::EMPTY_FIND } else { 0 };
     let next = state.closed(&block);
     let price = price + askew + empty + left_open(state, block, how);

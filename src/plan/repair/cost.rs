@@ -40,6 +40,8 @@ pub(super) const LONGER: Cost = 10 * UNIT;
 pub(super) const SHORTER: Cost = 40 * UNIT;
 /// A closer at another indentation.
 pub(super) const ASKEW: Cost = 10 * UNIT;
+/// A closer that is indented so far that Markdown takes it for text.
+pub(super) const ASKEW_FAR: Cost = 20 * UNIT;
 /// A closer of the other character.
 pub(super) const OTHER_MARK: Cost = 80 * UNIT;
 /// A closer with text behind it that could be a language.

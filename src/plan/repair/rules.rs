@@ -97,7 +97,7 @@ fn rp5_the_prices_of_the_document_are_those_of_the_code() {
     let page = include_str!("../../../docs/formats/repair.md");
     let rows = [
         ("closer longer than its opener", vec![cost::LONGER]),
-        ("closer at another indentation", vec![cost::ASKEW]),
+        ("closer at another indentation / by four columns or more", vec![cost::ASKEW, cost::ASKEW_FAR]),
         ("closer shorter", vec![cost::SHORTER]),
         ("text behind a closer: no language / could be one", vec![cost::TRAILING_ODD, cost::TRAILING_WORD]),
         ("the first of them, and shorter too, on top of it", vec![cost::SHORTER_TOO]),
@@ -152,6 +152,17 @@ fn rp6_another_reading_that_is_about_as_likely_makes_it_doubtful() {
     // In the rationale and in a message it decides nothing.
     let rationale = "{title}\n## Rationale\n```text\nuse\n```\nas fence\n```\n\n## Action Plan\n\n{read}";
     assert_eq!(repair(&expand(rationale)).level, Repaired);
+}
+
+#[test]
+fn rp5_a_closer_that_is_indented_too_far_closes_all_the_same() {
+    let pair = |closer: &str| format!("`FIND:`\n```\na\n```\n`REPLACE:`\n```\nb\n{closer}\n");
+    let edit = |closer: &str| format!("{{head}}{{edit}}\n{}{}\n{{read}}", pair(closer), pair("```"));
+    for closer in ["    ```", "\t```", "        ```"] {
+        check(closer, &edit(closer), Refenced, &edit("```"));
+    }
+    let list = "{head}{create}````md\n1. a\n    ```\n    b\n    ```\n````\n";
+    check("fences of a list in a content", list, Clean, list);
 }
 
 #[test]
