@@ -8,15 +8,17 @@ mod value;
 
 pub use value::json;
 
+use std::collections::BTreeSet;
+
 use super::diff::{self, Change};
 use super::question;
 use super::risk;
 use super::room::Room;
 use super::style::{Line, Tone, wrap_all};
-use crate::plan::Status;
 use crate::plan::action::Kind;
 use crate::plan::action::execute::Execute;
 use crate::plan::memo::{self, Verb};
+use crate::plan::{Plan, Status};
 use crate::text::diff::Counts;
 use crate::workflow::user::Proposal;
 
@@ -176,7 +178,8 @@ fn groups<'a>(proposal: &'a Proposal<'_>) -> impl Iterator<Item = Group> + 'a {
     let plan = proposal.plan;
     COUNTED.iter().filter_map(move |&(name, one, many)| {
         let actions: Vec<usize> = (0..plan.actions.len()).filter(|&at| plan.actions[at].kind.name() == name).collect();
-        let number = format!("{} {}", actions.len(), if actions.len() == 1 { one } else { many });
+        let number = number_of(plan, name);
+        let number = format!("{number} {}", if number == 1 { one } else { many });
         let how = if name == "EXECUTE" { format!(" ({})", proposal.confinement) } else { String::new() };
         (!actions.is_empty()).then_some(Group { name, number, how, actions })
     })
@@ -200,6 +203,15 @@ fn section(proposal: &Proposal<'_>, group: &Group) -> Section {
         heading: Some(heading.with(Tone::Faint, &group.how)),
         listed: group.actions.iter().flat_map(|&index| listed(proposal, index)).collect(),
         room: (group.name != "EXECUTE").then_some(MIN_LISTED),
+    }
+}
+
+/// Returns how many things the actions of a name are about: a file that two of them change is one.
+fn number_of(plan: &Plan, name: &str) -> usize {
+    let named = plan.actions.iter().map(|action| &action.kind).filter(|kind| kind.name() == name);
+    match name {
+        "EDIT" | "READ" => named.map(Kind::target).collect::<BTreeSet<_>>().len(),
+        _ => named.count(),
     }
 }
 

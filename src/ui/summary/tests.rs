@@ -93,6 +93,18 @@ fn many_files_are_counted_and_the_rest_is_said() {
 }
 
 #[test]
+fn a_file_that_two_edits_change_is_one_file() {
+    let edit =
+        |file: &str, line: &str| format!("\n### EDIT\n- File Path: {file}\n\n`FIND:`\n```\n{line}\n```\n`REPLACE:`\n```\nnew\n```\n");
+    let text = format!("# T\n\n## Rationale\n```\nr\n```\n\n## Action Plan\n{}{}{}", edit("x", "a"), edit("x", "b"), edit("y", "a"));
+    let sample = sample::Sample::new(&text, &[("x", "a\nb\n"), ("y", "a\n")]);
+    for height in [40, 8] {
+        let text = shown(&sample, 80, height);
+        assert!(text.contains("EDIT: 2 files") || text.contains("EDIT 2 files"), "{text}");
+    }
+}
+
+#[test]
 fn a_plan_that_has_a_bit_of_everything_fits_a_screen() {
     let mut sample = sample::many(40);
     let mut more = sample::bootstrap().plan;
