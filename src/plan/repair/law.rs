@@ -6,7 +6,9 @@ use super::line::{self, Kind};
 use super::{Level, repair};
 
 /// Lines that plans, documents and slips are made of.
-const LINES: [&str; 48] = [
+const LINES: [&str; 50] = [
+    "<think>",
+    "</think>",
     "# Title",
     "#Title",
     "- **Status:** Green",

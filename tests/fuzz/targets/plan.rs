@@ -18,7 +18,8 @@ fuzz_target!(|bytes: &[u8]| {
         assert_eq!(repaired.text, reply, "{:?}, and changed", repaired.level);
     }
     let (plan, wrong) = parse(&repaired.text);
-    outline(&repaired.text);
+    outline(&repaired.text, &wrong);
+    teddy::plan::reading::read(&reply);
     let written = render(&plan);
     let (again, mistakes) = parse(&written);
     if wrong.is_empty() {
