@@ -3,11 +3,10 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
-
 use super::app::App;
 use super::exit;
 use crate::git::repository::{OpenError, Repository};
+use crate::host::file::{Mode, Root};
 
 /// Prepare a project: `.teddy/` with a commented configuration; `git init` where there is no repository
 ///
@@ -34,11 +33,11 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         }
         Err(error) => return Err(error.into()),
     };
-    let teddy = repository.workdir().join(".teddy");
+    let root = Root::open(repository.workdir())?;
     let mut made = Vec::new();
-    for (name, text) in [("config.yaml", CONFIG), ("global.context", GLOBAL)] {
-        if create(&teddy.join(name), text)? {
-            made.push(format!(".teddy/{name}"));
+    for (path, text) in [(".teddy/config.yaml", CONFIG), (".teddy/global.context", GLOBAL)] {
+        if create(&root, path, text)? {
+            made.push(path.to_owned());
         }
     }
     if app.global.json {
@@ -51,17 +50,11 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     Ok(exit::DONE.into())
 }
 
-/// Makes a file unless it is there.
-fn create(path: &Path, text: &str) -> anyhow::Result<bool> {
-    let folder = path.parent().expect("a file has a folder");
-    std::fs::create_dir_all(folder).with_context(|| format!("making `{}`", folder.display()))?;
-    match std::fs::OpenOptions::new().write(true).create_new(true).open(path) {
-        Ok(mut file) => {
-            use std::io::Write as _;
-            file.write_all(text.as_bytes()).with_context(|| format!("writing `{}`", path.display()))?;
-            Ok(true)
-        }
+/// Makes a file below the project unless it is there; a clone's link leads nowhere.
+fn create(root: &Root, path: &str, text: &str) -> anyhow::Result<bool> {
+    match root.create_new(Path::new(path), text.as_bytes(), Mode::Plain) {
+        Ok(()) => Ok(true),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
-        Err(error) => Err(error).with_context(|| format!("making `{}`", path.display())),
+        Err(error) => Err(error.into()),
     }
 }

@@ -115,6 +115,16 @@ fn the_manual_comes_from_the_parser_and_has_a_page_for_each_command() {
 }
 
 #[test]
+fn init_makes_nothing_where_a_link_of_a_clone_leads() {
+    let repo = TestRepo::new();
+    let outside = repo.beside("outside");
+    std::fs::create_dir(&outside).unwrap();
+    std::os::unix::fs::symlink(&outside, repo.path().join(".teddy")).unwrap();
+    repo.teddy(&["init"]).check(1, &["cannot create `.teddy/config.yaml`", "is a link"]);
+    assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 0);
+}
+
+#[test]
 fn recover_has_nothing_to_do_where_nothing_was_interrupted() {
     let repo = TestRepo::new();
     repo.teddy(&["recover"]).check(0, &["nothing to recover"]);
