@@ -53,7 +53,7 @@ impl Place {
     /// Returns whether what is here may be exchanged, moved or made: the folder can be written to, and nothing
     /// holds a file in its place.
     pub(in crate::git) fn is_free(&self) -> io::Result<bool> {
-        match rustix::fs::accessat(&self.folder, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS) {
+        match rustix::fs::accessat(&self.folder, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::empty()) {
             Ok(()) => Ok(!self.is_others_in_shared_folder()? && !self.is_fixed()?),
             Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) => Ok(false),
             Err(error) => Err(error.into()),
@@ -76,7 +76,8 @@ impl Place {
         let fixed = StatxAttributes::IMMUTABLE | StatxAttributes::APPEND | StatxAttributes::MOUNT_ROOT;
         match rustix::fs::statx(&self.folder, self.name.as_slice(), AtFlags::SYMLINK_NOFOLLOW, StatxFlags::TYPE) {
             Ok(told) => Ok(told.stx_attributes.intersects(fixed)),
-            Err(Errno::NOENT | Errno::NOSYS) => Ok(false),
+            // A container may forbid the question; then the attempt tells.
+            Err(Errno::NOENT | Errno::NOSYS | Errno::PERM) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }

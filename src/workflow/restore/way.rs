@@ -65,11 +65,12 @@ pub(super) fn hidden(project: &Project, now: TreeId, spans: &[Span]) -> anyhow::
     let (repository, limits) = (&project.repository, project.limits());
     let mut hidden = BTreeSet::new();
     for span in spans {
-        for change in repository.changes(span.from, span.to)?.into_iter().filter(|change| change.old.is_some()) {
+        let gone = repository.changes(span.from, now)?.into_iter().filter(|change| change.new.is_none());
+        let gone: BTreeSet<Vec<u8>> = gone.map(|change| change.path).collect();
+        for change in repository.changes(span.from, span.to)?.into_iter().filter(|change| gone.contains(&change.path)) {
             let name = change.path.rsplit(|&byte| byte == b'/').next().unwrap_or(&change.path);
             let file = repository.workdir().join(std::ffi::OsStr::from_bytes(&change.path));
-            let is_there = file.symlink_metadata().is_ok_and(|metadata| !metadata.is_dir());
-            if is_there && !limits.is_secret(name) && repository.entry(now, &change.path)?.is_none() {
+            if !limits.is_secret(name) && file.symlink_metadata().is_ok_and(|metadata| !metadata.is_dir()) {
                 hidden.insert(change.path);
             }
         }
