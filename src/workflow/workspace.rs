@@ -158,6 +158,10 @@ impl Project {
         if self.repository.commit(base)?.tree == tree {
             return Ok(base);
         }
-        self.repository.write_commit(&NewCommit { tree, parents: &[base], message, time: &clock::now() })
+        // In a kept pack: no ref reaches it before the turn's does.
+        let batch = self.repository.batch();
+        let commit = batch.commit(&NewCommit { tree, parents: &[base], message, time: &clock::now() })?;
+        batch.finish()?;
+        Ok(commit)
     }
 }
