@@ -2,6 +2,7 @@
 //!
 //! Whether it is that, or a line of some content, is decided by the pass.
 
+use crate::plan::action::heading;
 use crate::text::fence;
 
 /// A line with its reading.
@@ -152,7 +153,7 @@ pub(super) fn kind(line: &str) -> Kind {
         return Kind::List;
     }
     match first {
-        b'#' => heading(body, indent).or_else(|| label(body)).unwrap_or(Kind::Text),
+        b'#' => headed(body, indent).or_else(|| label(body)).unwrap_or(Kind::Text),
         b'`' | b'F' | b'R' | b'_' => label(body).unwrap_or(Kind::Text),
         b'*' | b'-' if is_rule(body) => Kind::Rule,
         b'*' | b'-' | b'+' => item(body).or_else(|| label(body)).unwrap_or(Kind::Text),
@@ -188,7 +189,7 @@ pub(super) fn is_document(word: &str) -> bool {
 }
 
 /// Reads a heading: a title, a section or an action.
-fn heading(body: &str, indent: usize) -> Option<Kind> {
+fn headed(body: &str, indent: usize) -> Option<Kind> {
     let level = body.bytes().take_while(|&b| b == b'#').count();
     let rest = &body[level..];
     let spaced = rest.starts_with([' ', '\t']);
@@ -201,34 +202,30 @@ fn heading(body: &str, indent: usize) -> Option<Kind> {
     }
 }
 
-/// Reads the name of a section.
+/// Reads the name of a section, as the parser does.
 fn section(name: &str) -> Option<Section> {
-    let name = name.trim_matches(['*', '`', ':', '_', ' ']);
-    [("Rationale", Section::Rationale), ("Memos", Section::Memos), ("Action Plan", Section::Plan)]
-        .into_iter()
-        .find_map(|(known, section)| known.eq_ignore_ascii_case(name).then_some(section))
+    heading::section(name).map(|section| match section {
+        heading::Section::Rationale => Section::Rationale,
+        heading::Section::Memos => Section::Memos,
+        heading::Section::ActionPlan => Section::Plan,
+    })
 }
 
-/// Reads the name of an action: in backticks, bold or plain, with or without a number.
+/// Reads the name of an action, as the parser does; one in backticks ends a block also where more words follow, to which the
+/// parser objects.
 fn action(text: &str) -> Option<Act> {
-    let text = text.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start_matches(['.', ')', ' ']);
-    if let Some((name, _)) = text.strip_prefix('`').and_then(|rest| rest.split_once('`')) {
-        return act(name.trim_matches(['*', ' ', ':']));
-    }
-    act(text.trim_matches(['*', '`', ':', '_', ' ']))
-}
-
-/// Returns the action of a name.
-fn act(name: &str) -> Option<Act> {
+    let unnumbered = text.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start_matches(['.', ')', ' ']);
+    let quoted = || heading::action(unnumbered.strip_prefix('`')?.split_once('`')?.0);
+    let name = heading::action(text).or_else(quoted)?;
     Some(match name {
         "CREATE" => Act::Create,
         "READ" => Act::Read,
         "EDIT" => Act::Edit,
         "EXECUTE" => Act::Execute,
         "RESEARCH" => Act::Research,
-        "CHAT_WITH_USER" | "CHAT WITH USER" | "PROMPT" => Act::Chat,
+        "CHAT_WITH_USER" => Act::Chat,
         "INVOKE" => Act::Invoke,
-        "CONCLUDE" | "RETURN" => Act::Conclude,
+        "CONCLUDE" => Act::Conclude,
         "PRUNE" => Act::Prune,
         _ => return None,
     })
@@ -284,8 +281,8 @@ mod tests {
         );
         check(&["### `CHAT WITH USER`", "### CHAT_WITH_USER", "### `PROMPT`"], Kind::Action(Act::Chat));
         check(&["### RETURN", "### `CONCLUDE`"], Kind::Action(Act::Conclude));
-        check(&["### `CREATE`: a.md", "### CREATE:"], Kind::Action(Act::Create));
-        check(&["###`READ`", "### Read", "#### `READ`", "### READ me", "### 1. Synthesis", "## READ"], Kind::Text);
+        check(&["### `CREATE`: a.md", "### 1. `CREATE` a.md", "### CREATE:", "### `create`"], Kind::Action(Act::Create));
+        check(&["###`READ`", "### Read", "#### `READ`", "### READ me", "### 1. Synthesis", "### 1. Use `READ`", "## READ"], Kind::Text);
         check(&["    ### `READ`"], Kind::List);
     }
 
@@ -303,7 +300,7 @@ mod tests {
         check(&["---", "* * *", "------"], Kind::Rule);
         check(&["# T"], Kind::Title { spaced: true });
         check(&["#T"], Kind::Title { spaced: false });
-        check(&["## Action Plan", "## action plan:"], Kind::Section(Section::Plan));
+        check(&["## Action Plan", "## action plan:", "## 3. Action Plan", "## **Action Plan**"], Kind::Section(Section::Plan));
         check(&["##Rationale", "## Other", "#", "text"], Kind::Text);
     }
 

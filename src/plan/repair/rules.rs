@@ -73,7 +73,7 @@ fn rp9_a_content_that_hides_an_action_is_told() {
 #[test]
 fn rp9_a_heading_that_only_looks_like_one_is_not_hidden_either() {
     let pair = "`FIND:`\n```\none\n```\n`REPLACE:`\n```\n1\n```\n";
-    for heading in ["    ### `EDIT`", "\t### EDIT", "###`EDIT`", "### `edit`"] {
+    for heading in ["    ### `EDIT`", "\t### EDIT", "###`EDIT`"] {
         let reply = format!("{{head}}{{create}}```\n# N\n```sh\nls\n```\nend\n```\n\n{heading}\n- **File Path:** [a](/a)\n\n{pair}{pair}");
         let found = repair(&expand(&reply));
         assert_eq!(found.level, Doubtful, "{heading}: {:?}", found.notes);
