@@ -28,7 +28,7 @@ pub(super) fn notes(lines: &[Line<'_>], best: &Best, spans: &[Span], level: Leve
     let mut notes: Vec<Note> = best.first.steps.iter().filter_map(|step| step_note(lines, step.line, step.event)).collect();
     notes.extend(spans.iter().filter(|span| span.anew).map(span_note));
     let hidden = |span: &Span| match swallowed_by(lines, span) {
-        Some(at) => Some(hidden_note(at, &span.content).doubted()),
+        Some(at) => Some(hidden_note(lines, at, &span.content).doubted()),
         None => hidden_action(lines, &span.content),
     };
     notes.extend(spans.iter().filter_map(hidden));
@@ -76,7 +76,7 @@ pub(super) fn hidden_action(lines: &[Line<'_>], content: &Range<usize>) -> Optio
     let (mut open, mut hidden) = (None::<super::line::Fence>, None);
     for at in content.clone() {
         match (lines[at].kind, open) {
-            (Kind::Action(_), None) => return Some(hidden_note(at, content)),
+            (Kind::Action(_), None) => return Some(hidden_note(lines, at, content)),
             (Kind::Action(_), Some(_)) => hidden = hidden.or(Some(at)),
             (Kind::Fence(fence), None) if fence.info != Info::Odd => open = Some(fence),
             (Kind::Fence(fence), Some(outer)) if fence.info == Info::Bare && fence.mark == outer.mark && fence.len >= outer.len => {
@@ -85,12 +85,27 @@ pub(super) fn hidden_action(lines: &[Line<'_>], content: &Range<usize>) -> Optio
             _ => {}
         }
     }
-    hidden.map(|at| hidden_note(at, content))
+    hidden.map(|at| hidden_note(lines, at, content))
 }
 
-/// Returns the index of the action that a block's new fences hide for good.
+/// Returns the index of the action, or the label of an EDIT, that a block's new fences hide for good.
 fn swallowed_by(lines: &[Line<'_>], span: &Span) -> Option<usize> {
-    swallowed_action(lines, &span.content).filter(|_| span.anew)
+    let label = || swallowed_label(lines, &span.content).filter(|_| is_labelled(lines, span.open));
+    swallowed_action(lines, &span.content).or_else(label).filter(|_| span.anew)
+}
+
+/// Returns whether a block stands below a label.
+fn is_labelled(lines: &[Line<'_>], open: usize) -> bool {
+    let above = lines[..open].iter().rev().find(|line| line.kind != Kind::Blank);
+    above.is_some_and(|line| matches!(line.kind, Kind::Label(_)))
+}
+
+/// Returns the index of a label in a content, with a fence below it.
+fn swallowed_label(lines: &[Line<'_>], content: &Range<usize>) -> Option<usize> {
+    content.clone().find(|&at| {
+        let below = lines[at + 1..content.end].iter().find(|line| line.kind != Kind::Blank);
+        matches!(lines[at].kind, Kind::Label(_)) && below.is_some_and(|line| matches!(line.kind, Kind::Fence(_)))
+    })
 }
 
 /// Returns the index of an action in a content that is neither in a document's fence nor below an
@@ -113,9 +128,10 @@ pub(super) fn swallowed_action(lines: &[Line<'_>], content: &Range<usize>) -> Op
     None
 }
 
-/// Says that a heading at a line is content.
-fn hidden_note(at: usize, content: &Range<usize>) -> Note {
-    note(at, &format!("the content that starts at line {} holds this action's heading; it is not run", content.start + 1))
+/// Says that a heading or a label at a line is content.
+fn hidden_note(lines: &[Line<'_>], at: usize, content: &Range<usize>) -> Note {
+    let what = if matches!(lines[at].kind, Kind::Label(_)) { "label and its block" } else { "action's heading; it is not run" };
+    note(at, &format!("the content that starts at line {} holds this {what}", content.start + 1))
 }
 
 /// Says where the two best readings part.

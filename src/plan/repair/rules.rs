@@ -81,6 +81,15 @@ fn rp9_a_heading_that_only_looks_like_one_is_not_hidden_either() {
 }
 
 #[test]
+fn rp9_new_fences_hide_no_pair_without_a_word() {
+    let first = "`FIND:`\n```\na\n```\n`REPLACE:`\n```\nb\n``\n";
+    let second = "`FIND:`\n```\nc\n```\n    `REPLACE:`\n```\nd\n```\n";
+    let found = repair(&expand(&format!("{{head}}{{edit}}\n{first}{second}\n{{read}}")));
+    let said: Vec<_> = found.notes.iter().filter(|note| note.doubt).map(|note| note.message.as_str()).collect();
+    assert_eq!((found.level, said), (Doubtful, vec!["the content that starts at line 23 holds this label and its block"]));
+}
+
+#[test]
 fn rp5_among_equals_the_reading_with_fewer_inner_fences_wins() {
     // A pair of fences or none: CommonMark's reading has none.
     let queries = "{head}{research}```text\nq1\n```\n```text\nq2\n```\n";
