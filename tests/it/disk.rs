@@ -66,6 +66,22 @@ fn fill(folder: &Path, leave: u64) -> PathBuf {
     path
 }
 
+/// Removes what filled a file system, and waits until its room is free: that can take a moment.
+fn empty(filler: &Path) {
+    let folder = filler.parent().unwrap();
+    let held = std::fs::metadata(filler).unwrap().len();
+    let free = || rustix::fs::statvfs(folder).map(|stat| stat.f_bavail * stat.f_frsize).unwrap();
+    let before = free();
+    std::fs::remove_file(filler).unwrap();
+    for _ in 0..500 {
+        if free() >= before + held / 2 {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    panic!("the room of `{}` did not come free", filler.display());
+}
+
 /// Returns a plan with enough bytes to fill something.
 fn large(rig: &Rig) -> String {
     let files: Vec<String> = (0..20).map(Rig::file).chain((0..40).map(|number| format!("more/{number}.txt"))).collect();
@@ -109,7 +125,7 @@ fn a_full_repository_is_an_error_before_the_turn() {
     for leave in [0, 16 << 10, 48 << 10, 96 << 10, 192 << 10] {
         let filler = fill(&git, leave);
         let output = rig.run(&["execute", &large(&rig), "-y"]);
-        std::fs::remove_file(&filler).unwrap();
+        empty(&filler);
         assert_eq!(output.status.code(), Some(1), "{leave}: {}", said(&output));
         assert_eq!(rig.git(&["rev-parse", "teddy/sessions/storm"]), tip, "{leave}");
         assert_eq!(tree(&rig), before, "{leave}: {}", said(&output));
