@@ -17,9 +17,9 @@ use super::bytes::{checksum, put, put_stat, put_time, stat_at, time_at, u32_at, 
 use super::stat::Stamp;
 
 /// What opens the file; the number changes with the format.
-const MAGIC: &[u8; 8] = b"TeDDyix1";
+const MAGIC: &[u8; 8] = b"TeDDyix2";
 /// The length of the header.
-const HEADER: usize = 128;
+const HEADER: usize = 136;
 /// The length of a folder's record without its tree id.
 const FOLDER: usize = 44;
 /// The length of an entry's record without its id.
@@ -119,6 +119,8 @@ pub(super) struct Basis {
     pub(super) choice: u64,
     /// The stat of the user's index.
     pub(super) index: Stat,
+    /// A hash of what the user's index tracks; git writes it anew for other reasons, too.
+    pub(super) tracking: u64,
     /// The time before the walk.
     pub(super) stamp: Stamp,
     /// The tree of the whole.
@@ -160,6 +162,7 @@ impl Cache {
             settings: u64_at(&bytes, 16),
             choice: u64_at(&bytes, 116),
             index: stat_at(&bytes, 24),
+            tracking: u64_at(&bytes, 124),
             stamp: Stamp(time_at(&bytes, 60)),
             root: ObjectId::from_bytes_or_panic(&bytes[84..84 + hash]),
         };
@@ -320,6 +323,7 @@ impl Writer {
         bytes.extend_from_slice(basis.root.as_slice());
         bytes.resize(116, 0);
         bytes.extend_from_slice(&basis.choice.to_le_bytes());
+        bytes.extend_from_slice(&basis.tracking.to_le_bytes());
         bytes.resize(HEADER, 0);
         [&self.folders, &self.entries, &self.names].iter().for_each(|part| bytes.extend_from_slice(part));
         let sum = checksum(&bytes[16..]);

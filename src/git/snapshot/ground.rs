@@ -41,6 +41,8 @@ pub(super) struct Ground<'a> {
     pub(super) links: bool,
     /// The user's index, decoded when something needs it.
     index: OnceLock<Result<Index, String>>,
+    /// Whether names in the cache still stand.
+    names: OnceLock<bool>,
 }
 
 impl<'a> Ground<'a> {
@@ -58,6 +60,7 @@ impl<'a> Ground<'a> {
             settings: settings(repository),
             choice: choice(repository, limits, &force),
             index: index_stat(&gix.index_path()),
+            tracking: 0,
             stamp: Stamp::default(),
             root: gix.object_hash().null(),
         };
@@ -73,6 +76,7 @@ impl<'a> Ground<'a> {
             file_mode: config.boolean("core.fileMode").unwrap_or(true),
             links: config.boolean("core.symlinks").unwrap_or(true),
             index: OnceLock::new(),
+            names: OnceLock::new(),
         })
     }
 
@@ -99,11 +103,24 @@ impl<'a> Ground<'a> {
 
     /// Returns whether a folder that did not change still has the same names to take.
     pub(super) fn names_stand(&self) -> bool {
-        self.ids_stand()
-            && self.cache.as_ref().is_some_and(|cache| {
-                let then = &cache.basis;
-                then.choice == self.basis.choice && then.index == self.basis.index && !then.stamp.is_racy(&then.index)
-            })
+        *self.names.get_or_init(|| {
+            let then = self.cache.as_ref().map(|cache| &cache.basis).filter(|then| then.choice == self.basis.choice);
+            self.ids_stand() && then.is_some_and(|then| self.tracking().is_ok_and(|now| now == then.tracking))
+        })
+    }
+
+    /// Returns whether the user's index is still the very file that it was.
+    pub(super) fn index_stands(&self) -> bool {
+        let then = self.cache.as_ref().map(|cache| &cache.basis);
+        then.is_some_and(|then| then.index == self.basis.index && !then.stamp.is_racy(&then.index))
+    }
+
+    /// Returns a hash of what the user's index tracks.
+    pub(super) fn tracking(&self) -> anyhow::Result<u64> {
+        match self.cache.as_ref().filter(|_| self.index_stands()) {
+            Some(cache) => Ok(cache.basis.tracking),
+            None => Ok(self.index()?.tracking()),
+        }
     }
 
     /// Returns whether an entry of the cache is still what is on disk.

@@ -71,6 +71,7 @@ impl Repository {
         let root = *trees.first().context("the walk found no top folder")?;
         let mut basis = ground.basis;
         basis.root = root;
+        basis.tracking = ground.tracking()?;
         if let Some(file) = file.filter(|_| !is_as_saved(&ground, &folders, basis.root)) {
             // The private index only saves time: a full disk is no reason to fail.
             let _ = save(&ground, &folders, &trees).save(&basis, file, index);
@@ -99,7 +100,7 @@ fn beside(folder: &Path) -> anyhow::Result<tempfile::NamedTempFile> {
 fn is_as_saved(ground: &Ground<'_>, folders: &[Scanned], root: gix::ObjectId) -> bool {
     let Some(cache) = &ground.cache else { return false };
     let kept = folders.iter().all(|folder| matches!(folder.listing, Listing::Kept(_)));
-    ground.names_stand() && kept && cache.basis.root == root && folders.len() == cache.folder_count()
+    ground.names_stand() && ground.index_stands() && kept && cache.basis.root == root && folders.len() == cache.folder_count()
 }
 
 /// Returns the private index that goes with a walk.

@@ -1,6 +1,7 @@
 //! What the user's index tracks, read only, folder by folder.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::Range;
 
 use gix::ObjectId;
@@ -69,6 +70,17 @@ impl Index {
         names
     }
 
+    /// Returns a hash of all that is tracked and how; when git last compared the files is not in it.
+    pub(super) fn tracking(&self) -> u64 {
+        let mut hash = DefaultHasher::new();
+        for entry in self.state.entries() {
+            let intent = entry.flags.contains(Flags::INTENT_TO_ADD);
+            let path: &[u8] = entry.path(&self.state);
+            (path, entry.id, entry.mode.bits(), entry.stage() as u8, is_frozen(entry), intent).hash(&mut hash);
+        }
+        hash.finish()
+    }
+
     /// Returns whether git is told not to look at something among these entries.
     pub(super) fn any_frozen(&self, entries: Range<usize>) -> bool {
         self.state.entries()[entries].iter().any(is_frozen)
@@ -95,4 +107,37 @@ fn is_frozen(entry: &Entry) -> bool {
     entry.stage() == Stage::Unconflicted
         && entry.flags.intersects(Flags::SKIP_WORKTREE | Flags::ASSUME_VALID)
         && !entry.flags.contains(Flags::INTENT_TO_ADD)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the hash of an index with one path.
+    fn tracking(path: &str, id: u8, mode: Mode, (flags, mtime): (Flags, u32)) -> u64 {
+        let mut state = State::new(gix::hash::Kind::Sha1);
+        let mut stat = Stat::default();
+        stat.mtime.secs = mtime;
+        state.dangerously_push_entry(stat, ObjectId::from_bytes_or_panic(&[id; 20]), flags, mode, path.into());
+        Index { state }.tracking()
+    }
+
+    #[test]
+    fn what_is_tracked_has_a_hash_and_times_have_no_part_in_it() {
+        let none = Flags::empty();
+        let one = tracking("a", 1, Mode::FILE, (none, 1));
+        assert_eq!(tracking("a", 1, Mode::FILE, (none, 2)), one);
+        let others = [
+            tracking("b", 1, Mode::FILE, (none, 1)),
+            tracking("a", 2, Mode::FILE, (none, 1)),
+            tracking("a", 1, Mode::FILE_EXECUTABLE, (none, 1)),
+            tracking("a", 1, Mode::COMMIT, (none, 1)),
+            tracking("a", 1, Mode::FILE, (Flags::SKIP_WORKTREE, 1)),
+            tracking("a", 1, Mode::FILE, (Flags::ASSUME_VALID, 1)),
+            tracking("a", 1, Mode::FILE, (Flags::INTENT_TO_ADD, 1)),
+            tracking("a", 1, Mode::FILE, (Flags::from_stage(Stage::Ours), 1)),
+            Index { state: State::new(gix::hash::Kind::Sha1) }.tracking(),
+        ];
+        others.iter().enumerate().for_each(|(number, other)| assert_ne!(*other, one, "{number}"));
+    }
 }

@@ -23,7 +23,8 @@ fn saved(folder: &Path) -> std::path::PathBuf {
     writer.folder(&folder_at(b"", 0, 0), first.into_iter());
     writer.folder(&folder_at(b"b", 0, mark::RELIST), [entry(b"x", EntryKind::Commit, Standing::Watched)].into_iter());
     writer.folder(&folder_at(b"b/c", 1, mark::RULES), std::iter::empty());
-    let basis = Basis { settings: 1, choice: 2, index: Stat::default(), stamp: Stamp(Time { secs: 3, nsecs: 4 }), root: id(1) };
+    let basis =
+        Basis { settings: 1, choice: 2, index: Stat::default(), tracking: 6, stamp: Stamp(Time { secs: 3, nsecs: 4 }), root: id(1) };
     let path = folder.join("index");
     writer.save(&basis, tempfile::NamedTempFile::new_in(folder).unwrap(), &path).unwrap();
     path
