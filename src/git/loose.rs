@@ -53,10 +53,9 @@ impl Repository {
         if !is_as_seen {
             return Err(MoveError::Moved { name: name.to_owned() });
         }
-        locked.set(new).with_context(during)?;
-        // The log tells what was; without a line in it nothing is lost but that.
+        // As git does, while the ref is locked. The log tells what was; without a line in it nothing is lost but that.
         let _ = self.log(name, (old, new), log);
-        Ok(())
+        Ok(locked.set(new).with_context(during)?)
     }
 
     /// Deletes a ref that is not packed; false where it is. An older commit would show again then, one whose objects
@@ -121,10 +120,12 @@ impl<'a> Locked<'a> {
     /// Points the ref at a commit: whoever looks sees the old file or the new one.
     fn set(mut self, new: CommitId) -> anyhow::Result<()> {
         self.file.write_all(format!("{new}\n").as_bytes())?;
+        // A power cut must not leave a name without a content.
+        self.file.sync_data()?;
         let Some(lock) = &self.lock else { return Ok(()) };
         match std::fs::rename(lock, &self.path) {
             Err(error) if error.kind() == ErrorKind::IsADirectory => {
-                std::fs::remove_dir(&self.path)?;
+                remove_empty(&self.path)?;
                 std::fs::rename(lock, &self.path)?;
             }
             renamed => renamed?,
@@ -141,14 +142,23 @@ impl Drop for Locked<'_> {
     }
 }
 
+/// Removes a folder in which there are only folders, as git leaves them where refs were.
+fn remove_empty(folder: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            remove_empty(&entry.path())?;
+        }
+    }
+    std::fs::remove_dir(folder)
+}
+
 /// Makes a lock file, once nobody else has it.
 fn create(lock: &Path) -> std::io::Result<File> {
     let started = Instant::now();
     loop {
-        if let Some(folder) = lock.parent() {
-            std::fs::create_dir_all(folder)?;
-        }
-        match File::options().write(true).create_new(true).open(lock) {
+        let made = lock.parent().map_or(Ok(()), std::fs::create_dir_all);
+        match made.and_then(|()| File::options().write(true).create_new(true).open(lock)) {
             // `git pack-refs` removes folders that have become empty.
             Err(error) if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) && started.elapsed() < PATIENCE => {
                 std::thread::sleep(PAUSE);

@@ -2,7 +2,7 @@
 //!
 //! A pack has its name before its bytes are on disk. A session's ref waits for them, but the name
 //! stays: `git gc` fails at it, and a pack with the same objects would be taken for written. One that
-//! is being written is never met here, because gix gives it its name when it is whole.
+//! is being written is never met here, because it gets its name when it is whole.
 
 use std::collections::BTreeSet;
 use std::fs::File;

@@ -78,7 +78,7 @@ impl SessionName {
     pub fn from_folder(text: &str) -> Option<SessionName> {
         match text.strip_prefix("change.") {
             Some(id) => SessionName::from_ref(&format!("change/{id}")).ok(),
-            None => SessionName::parse(text).ok(),
+            None => SessionName::from_ref(text).ok(),
         }
     }
 

@@ -164,8 +164,8 @@ impl<'a> Store<'a> {
     pub fn draft(&self, tip: &Turn) -> anyhow::Result<Draft> {
         if let Some(id) = self.repository.reference(&tip.session.draft_reference())? {
             let commit = self.repository.commit(id)?;
-            // A draft of an older turn is what a crash left behind its ref; it is done with.
-            if commit.parents.first() == Some(&tip.commit) {
+            // A draft of an older turn is what a crash left behind its ref; it is done with. A turn has a second parent.
+            if commit.parents == [tip.commit] {
                 return self.read_draft(id, commit.tree);
             }
         }

@@ -167,8 +167,10 @@ impl Project {
         let held = self.repository.hold(&[amended], &[turn.tree], Older::Stay)?;
         let held = held.context("`git gc` removed objects of the turn while it was recorded")?;
         sync(&self.repository.common_dir(), &[]).context("making the turn durable")?;
-        self.repository.move_reference(&session.reference(), Expected::At(tip), amended, "teddy: overlaps")?;
+        // Before the ref: where only one of them is written, recovery finds the turn as it was and says it again.
         self.journal().keep_tip(session, amended)?;
+        self.repository.move_reference(&session.reference(), Expected::At(tip), amended, "teddy: overlaps")?;
+        sync(&self.repository.common_dir(), &[]).context("making the session's ref durable")?;
         self.repository.settle(&held)?;
         Ok(amended)
     }

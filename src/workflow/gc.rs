@@ -134,9 +134,12 @@ fn remove_old(project: &Project, days: u32) -> anyhow::Result<usize> {
 fn abandoned(project: &Project) -> impl Iterator<Item = PathBuf> {
     let objects = std::fs::read_dir(project.repository.common_dir().join("objects")).into_iter().flatten().flatten();
     let files = files_below(&project.repository.teddy_dir()).into_iter().chain(objects.map(|entry| entry.path()));
-    let is_temporary = |path: &PathBuf| {
+    let of_sessions = ["tips", "drafts", "locks", "current"].map(|folder| project.repository.teddy_dir().join(folder));
+    let is_temporary = move |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        TEMPORARY.iter().any(|start| name.starts_with(start)) && path.is_file()
+        // A session may be called as one of ours begins, but for the first.
+        let known = if of_sessions.iter().any(|folder| path.starts_with(folder)) { &TEMPORARY[..1] } else { &TEMPORARY };
+        known.iter().any(|start| name.starts_with(start)) && path.is_file()
     };
     files.filter(move |path| is_temporary(path) && age(path).is_some_and(|age| age >= DAY))
 }

@@ -172,8 +172,8 @@ impl Project {
         }
         self.journal().keep_tip(session, pending.commit)?;
         if self.repository.reference(&session.reference())? == Some(pending.commit) {
-            let is_partly = published.conflicts.len() < self.repository.changes(files.from, files.to)?.len();
-            self.tell_overlaps((session, pending.commit), &published, is_partly)?;
+            // What was brought before the crash may have been edited since: an undo must look at it.
+            self.tell_overlaps((session, pending.commit), &published, true)?;
         }
         self.store().discard_draft(session);
         Ok(true)

@@ -196,3 +196,29 @@ fn json_has_every_key_that_scripts_rely_on() {
         (Some("EXECUTE"), Some("failure"), Some(3))
     );
 }
+
+#[test]
+fn what_a_command_removed_for_nothing_is_there_for_the_next_plan_to_read() {
+    let repo = project();
+    repo.run_plan(&plan("Files", &[create("one.txt", "1\n"), create("d/two.txt", "2\n")]));
+    let wrong = plan("Fails", &[execute("rm -r one.txt d; false")]);
+    repo.teddy_reads(&["-c", "on_failure=rollback", "execute", "-", "-y"], wrong).check(1, &["failed"]);
+    repo.run_plan(&plan("Reads a file", &[read("one.txt")]));
+    repo.run_plan(&plan("Reads below a folder", &[read("d/two.txt")]));
+    let wrong = plan("Fails", &[execute("rm -r d; false")]);
+    repo.teddy_reads(&["-c", "on_failure=rollback", "execute", "-", "-y"], wrong).check(1, &["failed"]);
+    repo.run_plan(&plan("Reads a folder", &[read("d")]));
+}
+
+#[test]
+fn a_worktree_whose_setup_was_cut_short_is_set_up_again() {
+    let repo = project();
+    repo.configure("worktree: { setup: 'true' }\n");
+    let run = |title: &str| repo.teddy_reads(&["execute", "-", "-y"], plan(title, &[execute("true")]));
+    run("One").check(0, &["preparing the worktree"]);
+    assert!(!run("Two").stderr.contains("preparing"));
+    let records = repo.path().join(".git/worktrees");
+    let ready = |folder: std::fs::DirEntry| std::fs::remove_file(folder.path().join("teddy-ready"));
+    assert!(std::fs::read_dir(records).unwrap().any(|folder| ready(folder.unwrap()).is_ok()));
+    run("Three").check(0, &["preparing the worktree"]);
+}

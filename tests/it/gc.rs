@@ -149,3 +149,14 @@ fn room_is_measured_and_saves_that_were_set_aside_are_named() {
     let usage: serde_json::Value = serde_json::from_str(&rig.must(&["du", "--json"])).unwrap();
     assert!(usage["objects"].as_u64() > Some(500) && usage["undo"].as_u64() >= Some(4), "{usage}");
 }
+
+#[test]
+fn a_session_called_as_a_temporary_file_keeps_its_second_copy() {
+    let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 10);
+    for name in ["moment-of-truth", "tmp-index-one"] {
+        rig.must(&["new", name]);
+        let command = rig.teddy(&["gc", "--json"]).env("TEDDY_NOW", "2040-01-01T00:00:00Z").output().unwrap();
+        assert!(command.status.success(), "{}", said(&command));
+        assert!(rig.path().join(".git/teddy/tips").join(name).exists(), "{name}");
+    }
+}

@@ -263,3 +263,20 @@ fn a_filter_that_fails_leaves_everything_as_it_is_and_holds_nothing_up() {
     repo.done(&["-s", "demo", "restore", "@", "--theirs"]);
     assert_eq!((repo.read("a.big").as_str(), repo.read("b.txt").as_str()), ("one\n", "one\n"));
 }
+
+#[test]
+fn an_undo_takes_back_a_turn_whose_file_was_edited_after_a_crash() {
+    let repo = TestRepo::new().file("a.txt", "1\n2\n3\n4\n5\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    repo.done(&["context", "add", "a.txt"]);
+    std::fs::write(repo.beside("plan.md"), plan("Change a", &[edit("a.txt", "2", "two")])).unwrap();
+    let mut command = repo.teddy_command(&["execute", "../plan.md", "-y"]);
+    let killed = command.current_dir(repo.path()).env("FAILPOINTS", "after-publish=return(kill)").output().unwrap();
+    assert_eq!(killed.status.code(), None);
+    assert_eq!(repo.read("a.txt"), "1\ntwo\n3\n4\n5\n");
+    repo.write("a.txt", "1\ntwo\n3\n4\nfive\n");
+    repo.teddy(&["recover"]).check(0, &["a.txt"]);
+    repo.done(&["undo"]);
+    assert_eq!(repo.read("a.txt"), "1\n2\n3\n4\nfive\n");
+}

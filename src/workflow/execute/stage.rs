@@ -13,18 +13,22 @@ use crate::host::file::{Mode, Root};
 use crate::host::sandbox::{Launcher, Network};
 use crate::host::shell::{End, Script, run as run_script};
 use crate::plan::action::Kind;
+use crate::plan::action::read::Read;
 use crate::plan::memo::{self, Change};
 use crate::plan::run::{Ran, Stage, run};
 use crate::session::artifact::Artifacts;
 use crate::session::meta::NotCaptured;
 use crate::session::turn::Turn;
-use crate::text::resource::Artifact;
+use crate::text::resource::{Artifact, Resource};
 use crate::workflow::lookup::MEMOS;
 use crate::workflow::pages::Pages;
 use crate::workflow::project::Project;
 use crate::workflow::tools::Equipment;
 use crate::workflow::user::{Approved, Event, User};
 use crate::workflow::workspace::not_captured;
+
+/// The file in the git directory of a worktree that says that `worktree.setup` has run.
+const READY: &str = "teddy-ready";
 
 /// Where a plan runs.
 pub(in crate::workflow) struct Scene<'a> {
@@ -121,12 +125,15 @@ fn open(project: &Project, scene: &Scene<'_>, extent: Extent<'_>, user: &mut dyn
         .session_worktree(&project.worktrees(), session, scene.before, extent)
         .context("the session's worktree cannot be made; nothing was run")?;
     let settings = &project.settings.worktree;
+    // One that was interrupted before this was done is as good as fresh.
+    let ready = worktree.repository.git_dir().join(READY);
+    let fresh = worktree.fresh || (settings.setup.is_some() && !ready.exists());
     // Only a command can use what is ignored.
     let brought = match extent {
-        Extent::Paths(_) if !worktree.fresh => Brought::default(),
+        Extent::Paths(_) if !fresh => Brought::default(),
         _ => worktree.bring(&project.repository, &Bring { copy: settings.copy.clone(), link: settings.link.clone() })?,
     };
-    if let Some(setup) = settings.setup.as_ref().filter(|_| worktree.fresh) {
+    if let Some(setup) = settings.setup.as_ref().filter(|_| fresh) {
         user.tell(Event::Note(&format!("preparing the worktree: {setup}")));
         let script = Script { timeout: Some(project.settings.execute.timeout()), ..Script::new(setup.as_str(), &worktree.path) };
         let finished = run_script(&script, &mut |bytes| user.tell(Event::Output { bytes }))?;
@@ -134,6 +141,7 @@ fn open(project: &Project, scene: &Scene<'_>, extent: Extent<'_>, user: &mut dyn
             project.repository.remove_session_worktree(session)?;
             anyhow::bail!("`worktree.setup` failed with exit code {}; nothing was run", finished.end.code());
         }
+        std::fs::write(&ready, "").with_context(|| format!("writing `{}`", ready.display()))?;
     }
     Ok((worktree, brought.linked))
 }
@@ -187,10 +195,14 @@ fn apply_memos(root: &Root, approved: &Approved) -> anyhow::Result<()> {
     }
 }
 
-/// Returns every path that the plan itself may write.
+/// Returns every path that the plan itself may write or look at.
 fn targets(approved: &Approved) -> Vec<Vec<u8>> {
     let memos = approved.memos.contains(&true).then(|| MEMOS.as_bytes().to_vec());
-    approved.plan.targets().map(|path| path.as_str().as_bytes().to_vec()).chain(memos).collect()
+    let read = approved.plan.actions.iter().filter_map(|action| match &action.kind {
+        Kind::Read(Read { resource: Resource::File(path) }) => Some(path),
+        _ => None,
+    });
+    approved.plan.targets().chain(read).map(|path| path.as_str().as_bytes().to_vec()).chain(memos).collect()
 }
 
 /// Returns every path that the plan itself wrote.

@@ -5,6 +5,8 @@ mod way;
 
 use std::collections::BTreeSet;
 
+use anyhow::Context as _;
+
 use self::record::{Writing, write};
 use self::way::{Brought, bring, files_of, hidden, is_below, spans};
 use crate::git::object::{CommitId, TreeId};
@@ -90,8 +92,9 @@ pub fn undo(project: &Project, steps: u64, wish: &Wish, user: &mut dyn User) -> 
     let _lock = project.enter("undo", user)?;
     let store = project.store();
     let tip = store.tip(&session)?;
-    let mut redo = tip.meta.restored.as_ref().map(|restored| restored.redo.clone()).unwrap_or_default();
-    let mut at = tip.position();
+    let brought = brought(project, &tip)?;
+    let mut redo = to_redo(&brought);
+    let mut at = brought.position();
     for _ in 0..steps {
         anyhow::ensure!(at > 0, "there is nothing to undo before the session's start");
         redo.push(at);
@@ -111,7 +114,7 @@ pub fn redo(project: &Project, steps: u64, wish: &Wish, user: &mut dyn User) -> 
     let _lock = project.enter("redo", user)?;
     let store = project.store();
     let tip = store.tip(&session)?;
-    let mut redo = tip.meta.restored.as_ref().map(|restored| restored.redo.clone()).unwrap_or_default();
+    let mut redo = to_redo(&brought(project, &tip)?);
     let mut at = None;
     for _ in 0..steps {
         at = redo.pop();
@@ -120,6 +123,18 @@ pub fn redo(project: &Project, steps: u64, wish: &Wish, user: &mut dyn User) -> 
     let Some(at) = at else { anyhow::bail!("there is nothing to redo") };
     let turn = store.turn(&session, &at.to_string())?;
     go(project, &tip, Aim { turn: &turn, by: By::Undo, redo }, wish)
+}
+
+/// Returns the newest turn but for restores that a save at the last moment kept from the user's files.
+fn brought(project: &Project, tip: &Turn) -> anyhow::Result<Turn> {
+    let is_brought = |turn: &Turn| turn.meta.restored.is_none() || turn.meta.workspace.as_ref().is_none_or(|workspace| workspace.synced);
+    let newest = project.store().history(tip.clone()).find(|turn| turn.as_ref().map_or(true, is_brought));
+    newest.context("a session begins with no restore")?
+}
+
+/// Returns what a redo after a turn goes through.
+fn to_redo(turn: &Turn) -> Vec<u64> {
+    turn.meta.restored.as_ref().map(|restored| restored.redo.clone()).unwrap_or_default()
 }
 
 /// Returns the turn whose state the workspace had before turn `number`.
