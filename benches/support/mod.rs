@@ -33,7 +33,8 @@ impl Workspace {
         workspace.git(&["add", "-A"]);
         workspace.git(&["commit", "-q", "-m", "all"]);
         workspace.git(&["gc", "-q"]);
-        // Git counts files of the index's own second as changed; so that none is, refresh it later.
+        // Git reads files of the index's own second again each time; so that none is, refresh it later.
+        std::thread::sleep(Duration::from_millis(1100));
         workspace.git(&["status", "--short"]);
         workspace
     }

@@ -1,7 +1,8 @@
 //! A place among files: reached without following a link, at the moment of use.
 //!
-//! Every step opens one component of the path and refuses a link, a file, and a folder that is a
-//! repository of its own. What is open stays what it was, whatever happens to its name meanwhile.
+//! Linux does it in one call, which refuses a link and a file; elsewhere, and to know what is in the
+//! way, every step opens one component. A folder that is a repository of its own is refused, too. What
+//! is open stays what it was, whatever happens to its name meanwhile.
 
 mod look;
 
@@ -104,6 +105,9 @@ impl Top {
         if !path.split(|&byte| byte == b'/').all(is_ordinary) {
             return Ok(Walk::Refused);
         }
+        if let Some(walked) = self.walk_at_once(path) {
+            return Ok(walked);
+        }
         let mut folder = rustix::io::dup(&self.folder)?;
         let mut start = 0;
         while let Some(length) = path[start..].iter().position(|&byte| byte == b'/') {
@@ -121,6 +125,19 @@ impl Top {
             start = end + 1;
         }
         Ok(Walk::Place(Place { folder, name: path[start..].to_vec() }))
+    }
+
+    /// Walks to the folder of a path, if nothing is in the way.
+    fn walk_at_once(&self, path: &[u8]) -> Option<Walk> {
+        let ends = || path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+        let last = ends().next_back()?;
+        let folder = open_at_once(&self.folder, &path[..last])?;
+        for end in ends() {
+            if exists(&self.folder, &[&path[..end], b"/.git"].concat()).ok()? {
+                return Some(Walk::Boundary);
+            }
+        }
+        Some(Walk::Place(Place { folder, name: path[last + 1..].to_vec() }))
     }
 }
 
@@ -254,6 +271,20 @@ fn step(folder: &OwnedFd, name: &[u8], missing: Missing) -> Result<OwnedFd, Errn
         },
         opened => opened,
     }
+}
+
+/// Opens a folder with one call; nothing where the system has no such call, or something is in the way.
+#[cfg(target_os = "linux")]
+fn open_at_once(top: &OwnedFd, path: &[u8]) -> Option<OwnedFd> {
+    use rustix::fs::ResolveFlags;
+    let rules = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    rustix::fs::openat2(top, path, folder_flags(), Mode::empty(), rules).ok()
+}
+
+/// Returns nothing: there is no such call.
+#[cfg(not(target_os = "linux"))]
+fn open_at_once(_top: &OwnedFd, _path: &[u8]) -> Option<OwnedFd> {
+    None
 }
 
 /// Returns how a folder is opened.
