@@ -110,6 +110,14 @@ mod tests {
     }
 
     #[test]
+    fn many_blank_lines_beside_a_damaged_fence_are_read_at_once() {
+        let create = format!("### CREATE\n- File Path: a\n\n```\n{}x\n```\n\n", "\n".repeat(20_000));
+        let started = std::time::Instant::now();
+        check(&format!("{HEAD}{create}### EXECUTE\n- Description: d\n\n````sh\nmake\n```\n"), &[]);
+        assert!(started.elapsed().as_secs_f64() < 2.0, "{:?}", started.elapsed());
+    }
+
+    #[test]
     fn a_reply_that_is_no_plan_is_told_so_by_the_parser_alone() {
         check(
             "Sorry, I cannot help.\n",

@@ -90,8 +90,11 @@ pub(super) fn hidden_action(lines: &[Line<'_>], content: &Range<usize>) -> Optio
 
 /// Returns the index of the action, or the label of an EDIT, that a block's new fences hide for good.
 fn swallowed_by(lines: &[Line<'_>], span: &Span) -> Option<usize> {
+    if !span.anew {
+        return None;
+    }
     let label = || swallowed_label(lines, &span.content).filter(|_| is_labelled(lines, span.open));
-    swallowed_action(lines, &span.content).or_else(label).filter(|_| span.anew)
+    swallowed_action(lines, &span.content).or_else(label)
 }
 
 /// Returns whether a block stands below a label.
@@ -102,9 +105,10 @@ fn is_labelled(lines: &[Line<'_>], open: usize) -> bool {
 
 /// Returns the index of a label in a content, with a fence below it.
 fn swallowed_label(lines: &[Line<'_>], content: &Range<usize>) -> Option<usize> {
-    content.clone().find(|&at| {
+    let mut labels = content.clone().filter(|&at| matches!(lines[at].kind, Kind::Label(_)));
+    labels.find(|&at| {
         let below = lines[at + 1..content.end].iter().find(|line| line.kind != Kind::Blank);
-        matches!(lines[at].kind, Kind::Label(_)) && below.is_some_and(|line| matches!(line.kind, Kind::Fence(_)))
+        below.is_some_and(|line| matches!(line.kind, Kind::Fence(_)))
     })
 }
 
