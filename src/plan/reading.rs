@@ -50,10 +50,14 @@ fn unwrapped(text: &str) -> Cow<'_, str> {
     let starts = |at: &usize| lines[at + 1..].iter().find(|l| !l.text.trim().is_empty()).is_some_and(|l| l.text.starts_with("# "));
     let titled = lines.iter().position(|line| line.text.starts_with("# "));
     let opener = (0..titled.unwrap_or_default()).rev().find_map(|at| Some((at, fence::read(lines[at].text)?)));
-    let is_plan = |at: usize| lines[at + 1..].iter().any(|line| looks_like_border(line.text));
-    let Some((first, opener)) = opener.filter(|(at, _)| starts(at) && is_plan(*at)) else { return Cow::Borrowed(text) };
+    let Some((first, opener)) = opener.filter(|(at, _)| starts(at)) else { return Cow::Borrowed(text) };
     let closes =
         |line: &Line<'_>| fence::read(line.text).is_some_and(|f| f.mark == opener.mark && f.len >= opener.len && f.info.is_empty());
+    // A block of the plan can begin with `# ` too: it has a border above it, or ends before the next one.
+    let border = lines.iter().position(|line| looks_like_border(line.text));
+    if !border.is_some_and(|border| border > first && !lines[first + 1..border].iter().any(closes)) {
+        return Cow::Borrowed(text);
+    }
     let last = lines.iter().rposition(|line| !line.text.trim().is_empty()).filter(|&at| at > first && closes(&lines[at]));
     let kept = |at: usize| at > first && Some(at) != last;
     Cow::Owned(lines.iter().enumerate().map(|(at, line)| [if kept(at) { line.text } else { "" }, line.ending].concat()).collect())
@@ -137,6 +141,20 @@ mod tests {
         check(&format!("Sure:\n~~~~\n{HEAD}{edit}~~~~\n\n"), &expected);
         let reading = read(&format!("Sure:\n```markdown\n{HEAD}{edit}```\n"));
         assert!(reading.outline.is_some_and(|outline| outline.contains("line 3: Heading (level 1): \"T\"")));
+    }
+
+    #[test]
+    fn a_block_that_begins_with_a_comment_is_not_taken_for_the_fence_around_the_plan() {
+        let actions = "## Action Plan\n\n### EXECUTE\n- Description: d\n```sh\n# build\nmake\n```\n\n### READ\n- Resource: /etc\n";
+        let path = "the path must be relative to the project's root: \"/etc\"";
+        for title in ["", "#T\n\n"] {
+            let edit = "### EDIT\n- File Path: a\n\n`FIND:`\n````\nx\n````\n";
+            let said = read(&format!("{title}## Rationale\n````\nr\n````\n\n{actions}\n{edit}"));
+            let last: Vec<&str> = said.diagnostics.iter().map(|wrong| wrong.message.as_str()).filter(|m| !m.contains("level 1")).collect();
+            assert_eq!(last, [path, "FIND without a REPLACE behind it"], "{title}");
+        }
+        let shown = read(&format!("Run this:\n```sh\n# build\nmake\n```\n\n{actions}"));
+        assert!(shown.diagnostics.iter().all(|wrong| !wrong.message.contains("closes nothing")), "{shown:?}");
     }
 
     #[test]
