@@ -7,6 +7,9 @@ use crate::plan::action::edit::{Edit, Pair};
 use crate::text::edit::{Case, MatchError, apply, explain, find};
 use crate::text::visible::visible;
 
+/// The most texts of failed pairs that are kept for a file: later FINDs are looked for in each of them.
+const MAX_LOST: usize = 200;
+
 /// Judges an EDIT and makes its replacements.
 pub(super) fn check(judge: &mut Judge<'_>, action: &Action, edit: &Edit) -> anyhow::Result<()> {
     let found = judge.world.look(&edit.path)?;
@@ -92,7 +95,7 @@ fn pairs(judge: &mut Judge<'_>, action: &Action, (edit, mut text): (&Edit, Strin
                 if !rests_on_a_failed_pair(judge, edit, (pair, &error)) {
                     fails(judge, action, (case((edit, number, pair), &text, &[]), pair.line, &error))?;
                 }
-                judge.world.lost.entry(edit.path.clone()).or_default().push(pair.replace.clone());
+                lose(judge, edit, pair);
             }
         }
     }
@@ -104,6 +107,14 @@ fn pairs(judge: &mut Judge<'_>, action: &Action, (edit, mut text): (&Edit, Strin
     step.places = places;
     judge.world.write(&edit.path, text.into_bytes());
     Ok(())
+}
+
+/// Keeps what a failed pair would have put into its file.
+fn lose(judge: &mut Judge<'_>, edit: &Edit, pair: &Pair) {
+    let lost = judge.world.lost.entry(edit.path.clone()).or_default();
+    if lost.len() < MAX_LOST && !lost.contains(&pair.replace) {
+        lost.push(pair.replace.clone());
+    }
 }
 
 /// Returns whether a FIND is missing only because a pair before it, which would have brought it, failed.

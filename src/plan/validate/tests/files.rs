@@ -117,6 +117,16 @@ no place in the file is like it (copy the lines to change from the file as they 
 }
 
 #[test]
+fn many_pairs_that_fail_are_judged_soon() {
+    let texts: Vec<(String, String)> = (0..3_000).map(|n| (format!("missing {n};\n"), format!("lost {n};\n"))).collect();
+    let pairs: Vec<(&str, &str)> = texts.iter().map(|(find, replace)| (find.as_str(), replace.as_str())).collect();
+    let started = std::time::Instant::now();
+    let simulation = validate(&plan(vec![edit("src/a.rs", &pairs)]), &snapshot()).expect("the snapshot can be read");
+    assert_eq!(simulation.diagnostics.len(), crate::plan::diagnostic::MAX_MISTAKES + 1);
+    assert!(started.elapsed().as_secs_f64() < 5.0, "{:?}", started.elapsed());
+}
+
+#[test]
 fn blank_and_equal_pairs_are_mistakes_even_without_the_file() {
     check(
         vec![edit("src/a.rs", &[("\n", "x\n"), ("one\n", "one\n")])],
