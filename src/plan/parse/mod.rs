@@ -221,7 +221,9 @@ impl Reader<'_> {
     fn finish(self) -> Vec<Diagnostic> {
         let mut found = self.found;
         for wrong in &mut found {
-            let label = self.labels.iter().find(|(lines, _)| lines.contains(&wrong.line));
+            // The regions come in the order of the lines, and so do their labels.
+            let above = self.labels.partition_point(|(lines, _)| lines.start <= wrong.line);
+            let label = above.checked_sub(1).map(|at| &self.labels[at]).filter(|(lines, _)| lines.contains(&wrong.line));
             wrong.action = label.map(|(_, label)| label.clone()).unwrap_or_default();
         }
         found.extend(self.missing);
