@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use super::app::App;
 use super::exit;
+use crate::workflow::project::Project;
 use crate::workflow::trust::{Seen, remember, see};
 
 /// Show what this repository's `.teddy/` would decide, and trust it as it is now
@@ -25,16 +26,18 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
     if args.revoke {
         remember(&project, false)?;
+        print_state(app, &project, "")?;
         app.say("This repository is not trusted any more.");
         return Ok(exit::DONE.into());
     }
     let Seen { text, is_trusted, is_empty } = see(&project)?;
-    if app.global.json {
-        app.print_json(&serde_json::json!({ "trusted": is_trusted, "shown": text }))?;
-    } else {
+    let is_settled = is_trusted || is_empty;
+    if !app.global.json {
         app.print(&text)?;
+    } else if is_settled || !args.yes {
+        print_state(app, &project, &text)?;
     }
-    if is_trusted || is_empty {
+    if is_settled {
         app.say(if is_empty { "This repository asks for nothing that takes trust." } else { "This repository is trusted as it is." });
         return Ok(exit::DONE.into());
     }
@@ -43,6 +46,17 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         return Ok(exit::FAILED.into());
     }
     remember(&project, true)?;
+    if args.yes {
+        print_state(app, &project, &text)?;
+    }
     app.say("Trusted, until any of it changes.");
     Ok(exit::DONE.into())
+}
+
+/// Prints the state that holds now as JSON, where that is wanted, with what was shown.
+fn print_state(app: &App, project: &Project, shown: &str) -> anyhow::Result<()> {
+    if !app.global.json {
+        return Ok(());
+    }
+    app.print_json(&serde_json::json!({ "trusted": see(project)?.is_trusted, "shown": shown }))
 }

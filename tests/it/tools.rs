@@ -66,8 +66,9 @@ fn what_could_run_a_program_holds_only_after_trust_and_until_a_byte_changes() {
     repo.write(".teddy/config.yaml", "worktree: { setup: touch other }\n");
     repo.teddy(&["status"]).check(0, &[ignored]);
     repo.teddy(&["trust"]).check(1, &["-worktree: { setup: touch prepared }", "+worktree: { setup: touch other }"]);
-    repo.done(&["trust", "-y"]);
-    repo.done(&["trust", "--revoke"]);
+    let told = repo.json(&["trust", "-y"], 0);
+    assert_eq!((&told["trusted"], told["shown"].as_str().is_some_and(|text| text.contains("touch other"))), (&true.into(), true));
+    assert_eq!(repo.json(&["trust", "--revoke"], 0)["trusted"], false);
     repo.teddy(&["status"]).check(0, &[ignored]);
 }
 
