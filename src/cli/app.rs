@@ -132,7 +132,10 @@ impl App {
 
     /// Returns what the options say about the project.
     fn wanted(&self) -> anyhow::Result<Wanted> {
-        let session = self.global.session.as_deref().map(SessionName::from_ref).transpose()?;
+        // Clap takes a variable that is set to nothing for a name.
+        let unset = env::is_set("TEDDY_SESSION") && env::var_os("TEDDY_SESSION").is_none();
+        let session = self.global.session.as_deref().filter(|name| !(unset && name.is_empty()));
+        let session = session.map(SessionName::from_ref).transpose()?;
         let pair = |text: &String| match text.split_once('=') {
             Some((key, value)) => Ok((key.trim().to_owned(), value.to_owned())),
             None => Err(Malformed(text.clone()).into()),

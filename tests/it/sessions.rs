@@ -106,6 +106,10 @@ fn switch_and_the_option_and_the_variable_choose_the_session() {
     let mut command = repo.teddy_command(&["--json", "status"]);
     let out = crate::support::Output::of(command.env("TEDDY_SESSION", "second").current_dir(repo.path()));
     assert!(out.stdout.contains("\"session\": \"second\""), "{out}");
+    let mut command = repo.teddy_command(&["--json", "status"]);
+    let out = crate::support::Output::of(command.env("TEDDY_SESSION", "").current_dir(repo.path()));
+    assert!(out.stdout.contains("\"session\": \"first\""), "set to nothing is not set: {out}");
+    repo.teddy(&["-s", "", "status"]).check(2, &["name"]);
     repo.teddy(&["switch"]).check(1, &["nobody can be asked", "name it"]);
     repo.teddy(&["switch", "third"]).check(1, &["there is no session `third`", "teddy sessions"]);
 }
