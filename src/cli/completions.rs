@@ -68,12 +68,25 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     shell.write_registration(complete::VARIABLE, "teddy", "teddy", &program, &mut script)?;
     let script = String::from_utf8(script).context("the program has a path that no script can name")?;
     app.print(match args.shell {
-        Shell::Bash => format!("{}{AROUND_BASH}", script.replace(&format!("-F {BASH} "), "-F _teddy ")),
+        Shell::Bash => {
+            let quoted = shlex::try_quote(&program).context("the program has a path that no script can name")?;
+            // The generator puts the quoted program into quotation marks again.
+            let script = script.replace(&format!("\"{quoted}\" -- "), &format!("{quoted} -- "));
+            format!("{}{AROUND_BASH}", script.replace(&format!("-F {BASH} "), "-F _teddy "))
+        }
         Shell::Zsh => format!("{script}{GIT_ZSH}"),
-        Shell::Fish => format!("{script}{}", GIT_FISH.replace("VARIABLE", complete::VARIABLE).replace("PROGRAM", &program)),
+        Shell::Fish => {
+            let quoted = quoted_in_fish(&script).unwrap_or(&program);
+            format!("{script}{}", GIT_FISH.replace("VARIABLE", complete::VARIABLE).replace("PROGRAM", quoted))
+        }
         _ => script,
     })?;
     Ok(exit::DONE.into())
+}
+
+/// Returns the program as the generator wrote it into fish's script, with quotes that outlast being read twice.
+fn quoted_in_fish(script: &str) -> Option<&str> {
+    Some(script.split_once("=fish ")?.1.rsplit_once(" -- (commandline")?.0)
 }
 
 /// Returns how the script calls this program: by the name or the path by which it was called now.

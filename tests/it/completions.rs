@@ -100,6 +100,25 @@ fn fish_is_asked_where_it_is_installed() {
 }
 
 #[test]
+fn the_program_may_have_a_blank_in_its_path() {
+    let Some(repo) = project() else { return };
+    let program = repo.beside("a b's $x/teddy");
+    std::fs::create_dir_all(program.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_teddy"), &program).unwrap();
+    repo.write("program", program.to_str().unwrap());
+    let asked = "COMP_TYPE=9; COMP_WORDS=(teddy switch o); COMP_CWORD=2; _teddy; echo \"${COMPREPLY[@]-}\"";
+    let load = "set -eu; source <(\"$(cat program)\" completions bash)";
+    assert_eq!(shell(&repo, ("bash", "--norc"), &format!("{load}; {asked}")), "other\n");
+    if teddy::host::process::find("fish").is_some() {
+        let ask = "set program (cat program); $program completions fish | source";
+        for line in ["teddy switch o", "git teddy switch o"] {
+            let said = shell(&repo, ("fish", "--no-config"), &format!("{ask}; complete -C '{line}'"));
+            assert!(said.starts_with("other"), "{line}: {said}");
+        }
+    }
+}
+
+#[test]
 fn every_shell_gets_a_script_that_asks_the_program() {
     let repo = TestRepo::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
