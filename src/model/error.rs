@@ -7,7 +7,7 @@ use super::ModelError;
 impl fmt::Display for ModelError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ModelError::Settings(detail) => write!(f, "{detail}"),
+            ModelError::Settings(detail) | ModelError::Unknown(detail) => write!(f, "{detail}"),
             ModelError::NoKey { model, variable } => write!(f, "model `{model}` has no key: {variable} is not set, empty or a placeholder"),
             ModelError::KeyCommand { detail } => write!(f, "the command for the key failed: {detail}"),
             ModelError::Unauthorized { origin, detail } => write!(f, "{origin} does not accept the key{}", colon(detail)),
@@ -72,6 +72,7 @@ impl ModelError {
     /// Returns what the user can do about it: a sentence without a full stop.
     pub fn remedy(&self) -> String {
         match self {
+            ModelError::Unknown(_) => "correct `--model`, or the name where the configuration or a pipeline has it".into(),
             ModelError::Settings(_) => "correct the model's entry under `models:` in the configuration".into(),
             ModelError::NoKey { variable, .. } => {
                 format!("set {variable}, or give the model `api_key_env` or `api_key_command` in your own configuration")

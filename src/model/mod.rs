@@ -86,6 +86,8 @@ pub enum Finish {
 pub enum ModelError {
     /// The settings make no model.
     Settings(String),
+    /// A name or a `kind:id` that means no model.
+    Unknown(String),
     /// There is no key, or a placeholder, in this variable.
     NoKey {
         /// The model's name.

@@ -127,12 +127,12 @@ impl Settings {
     /// Reads `kind:rest`: `openai:gpt-5`, `anthropic:claude-sonnet-4-5`, `command:claude -p`, `replay:answers/`, `manual`.
     ///
     /// # Errors
-    /// [`ModelError::Settings`], which lists the kinds.
+    /// [`ModelError::Unknown`], which lists the kinds.
     pub fn from_spec(spec: &str) -> Result<Settings, ModelError> {
         let (kind, rest) = spec.split_once(':').unwrap_or((spec, ""));
         let (kind, rest) = (Kind::parse(kind).ok_or_else(|| unknown(spec))?, rest.trim());
         if rest.is_empty() && kind != Kind::Manual {
-            return Err(ModelError::Settings(format!("`{spec}` names nothing behind the colon")));
+            return Err(ModelError::Unknown(format!("`{spec}` names nothing behind the colon")));
         }
         let settings = Settings { kind, ..Settings::default() };
         Ok(match kind {
@@ -154,12 +154,12 @@ impl Settings {
 
 /// Splits a command line into words, as a shell would, without running one.
 fn words(line: &str) -> Result<Vec<String>, ModelError> {
-    shlex::split(line).ok_or_else(|| ModelError::Settings(format!("`{line}` has a quotation mark that is not closed")))
+    shlex::split(line).ok_or_else(|| ModelError::Unknown(format!("`{line}` has a quotation mark that is not closed")))
 }
 
 /// Says that a name is no model and what one looks like.
 fn unknown(spec: &str) -> ModelError {
-    ModelError::Settings(format!(
+    ModelError::Unknown(format!(
         "`{spec}` is no model: give a name from `models:`, or `openai:<id>`, `anthropic:<id>`, `command:<program>`, `replay:<path>`, `manual`"
     ))
 }

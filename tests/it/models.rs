@@ -120,7 +120,7 @@ fn a_missing_key_is_found_before_anything_is_asked() {
 fn no_model_at_all_names_the_ways_to_one() {
     let repo = project();
     repo.teddy(&["plan", "-m", "x"]).check(1, &["no model is configured", "--model", "teddy plan --from"]);
-    repo.teddy(&["plan", "-m", "x", "--model", "sonet"]).check(1, &["`sonet` is no model", "openai:<id>"]);
+    repo.teddy(&["plan", "-m", "x", "--model", "sonet"]).check(1, &["`sonet` is no model", "openai:<id>", "correct `--model`"]);
 }
 
 #[test]
