@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use super::action::border::looks_like_border;
 use super::diagnostic::Diagnostic;
-use super::repair::{Level, Note, Repaired, repair};
+use super::repair::{Level, Note, Repaired, repair, thoughts};
 use super::{Plan, outline, parse};
 use crate::text::fence::{self, Line, split_lines};
 
@@ -33,7 +33,9 @@ pub fn read(reply: &str) -> Reading {
         return Reading { repaired, plan: Plan::default(), diagnostics: vec![limit], outline: None };
     }
     let repaired = repair(reply);
-    let text = if repaired.level == Level::Hopeless { unwrapped(&repaired.text) } else { Cow::Borrowed(repaired.text.as_str()) };
+    let is_hopeless = repaired.level == Level::Hopeless;
+    let spoken = if is_hopeless { without_thoughts(&repaired.text) } else { Cow::Borrowed(repaired.text.as_str()) };
+    let text = if is_hopeless { unwrapped(&spoken) } else { Cow::Borrowed(&*spoken) };
     let (plan, mut diagnostics) = parse::parse(&text);
     if is_to_be_said(&repaired, &diagnostics) {
         diagnostics.extend(doubts(&repaired));
@@ -41,6 +43,14 @@ pub fn read(reply: &str) -> Reading {
     }
     let outline = (!diagnostics.is_empty()).then(|| outline(&text, &diagnostics));
     Reading { repaired, plan, diagnostics, outline }
+}
+
+/// Returns a text that repair gave up without what the model thought aloud before its plan; the other lines keep their
+/// numbers.
+fn without_thoughts(text: &str) -> Cow<'_, str> {
+    let thoughts = thoughts(text);
+    let kept = |(at, line): (usize, Line<'_>)| [if at < thoughts { "" } else { line.text }, line.ending].concat();
+    if thoughts == 0 { Cow::Borrowed(text) } else { Cow::Owned(split_lines(text).enumerate().map(kept).collect()) }
 }
 
 /// Returns a text that repair gave up without the fence around the plan and the words before it, so that the plan's own
@@ -141,6 +151,18 @@ mod tests {
         check(&format!("Sure:\n~~~~\n{HEAD}{edit}~~~~\n\n"), &expected);
         let reading = read(&format!("Sure:\n```markdown\n{HEAD}{edit}```\n"));
         assert!(reading.outline.is_some_and(|outline| outline.contains("line 3: Heading (level 1): \"T\"")));
+    }
+
+    #[test]
+    fn what_is_thought_aloud_is_no_mistake_where_repair_gives_up() {
+        let edit = "### EDIT\n- File Path: a\n\n`FIND:`\n````\nx\n````\n\n### READ\n- Resource: /etc\n";
+        let path = "the path must be relative to the project's root: \"/etc\"";
+        for thoughts in ["<think>\n# A title\n## Action Plan\n### READ\n</think>\n", "\n<thinking>\n```\n## Rationale\n</thinking>\n\n"] {
+            let found = read(&format!("{thoughts}{HEAD}{edit}"));
+            let said: Vec<&str> = found.diagnostics.iter().map(|wrong| wrong.message.as_str()).collect();
+            assert_eq!((found.repaired.level, said), (Level::Hopeless, vec!["FIND without a REPLACE behind it", path]));
+            assert_eq!(found.diagnostics[0].line, 13 + thoughts.lines().count());
+        }
     }
 
     #[test]

@@ -130,8 +130,8 @@ pub(super) fn read(text: &str) -> Vec<Line<'_>> {
 }
 
 /// Returns how many lines at the start of a reply the model thought aloud, in `<think>` tags.
-fn thoughts(lines: &[Line<'_>]) -> usize {
-    let Some(first) = lines.iter().find(|line| line.kind != Kind::Blank) else { return 0 };
+pub(super) fn thoughts(lines: &[Line<'_>]) -> usize {
+    let Some(first) = lines.iter().find(|line| !line.text.trim().is_empty()) else { return 0 };
     let close = match first.text.trim_start() {
         text if text.starts_with("<think>") => "</think>",
         text if text.starts_with("<thinking>") => "</thinking>",

@@ -97,6 +97,11 @@ pub fn repair(reply: &str) -> Repaired {
     repaired
 }
 
+/// Returns how many lines at the start of a reply hold what the model thought aloud.
+pub(super) fn thoughts(reply: &str) -> usize {
+    line::thoughts(&line::read(reply.strip_prefix('\u{feff}').unwrap_or(reply)))
+}
+
 impl Repaired {
     /// Returns the same in doubt.
     fn doubted(mut self, why: Note) -> Self {
