@@ -7,6 +7,9 @@ use anyhow::Context as _;
 use crate::git::repository::Repository;
 use crate::text::resource::{Artifact, is_url};
 
+/// The entry of a context list that is the whole project.
+const EVERYTHING: &str = "**";
+
 /// Returns paths relative to the project's root; `.` there is the whole project, which restricts nothing.
 ///
 /// # Errors
@@ -39,12 +42,16 @@ pub fn entries(repository: &Repository, folder: &Path, texts: &[String]) -> anyh
 
 /// Returns an entry of a context list that was typed in a folder of the project.
 fn entry(prefix: &Path, text: &str) -> String {
+    if prefix.as_os_str().is_empty() && matches!(text, "." | "./") {
+        return EVERYTHING.to_owned();
+    }
     if prefix.as_os_str().is_empty() || text.starts_with('/') || is_url(text) || Artifact::parse(text).is_some() {
         return text.to_owned();
     }
     match relative(Path::new("/"), prefix, Path::new(text)) {
-        Some(path) if !path.is_empty() => path,
-        _ => text.to_owned(),
+        Some(path) if path.is_empty() => EVERYTHING.to_owned(),
+        Some(path) => path,
+        None => text.to_owned(),
     }
 }
 
@@ -91,6 +98,9 @@ mod tests {
         check("src", "https://example.org/../x", "https://example.org/../x");
         check("src", ".teddy/demo/01/report.md", ".teddy/demo/01/report.md");
         check("src", "../../b", "../../b");
-        check("src", "..", "..");
+        check("src", ".", "src");
+        check("src", "..", "**");
+        check("", ".", "**");
+        check("", "./", "**");
     }
 }

@@ -53,6 +53,11 @@ fn what_is_taken_out_is_gone_and_every_other_byte_stays() {
         repo.teddy(&["context", "add", "--global", "a.txt"]).check(1, &[why]);
         assert!(std::fs::read(repo.path().join(".teddy/global.context")).unwrap() == list);
     }
+    repo.write(".teddy/global.context", "");
+    repo.teddy(&["context", "add", "."]).check(0, &["Added ** (session)"]);
+    let shown = repo.json(&["context", "list"], 0).to_string();
+    assert!(shown.contains("\"src/") && shown.contains("\"a.txt\""), "{shown}");
+    repo.done(&["context", "rm", "."]);
     let out = repo.teddy(&["context", "add", "src/", "./src"]);
     out.check(0, &["Added src (session)"]);
     assert!(!out.stderr.contains("already"), "{out}");
