@@ -6,6 +6,7 @@ use super::app::App;
 use super::complete;
 use super::exit;
 use crate::text::counted;
+use crate::text::visible::visible;
 use crate::workflow::project::Project;
 use crate::workflow::restore::{Done, OnOverlap, Wish, restore};
 use crate::workflow::user::User;
@@ -84,7 +85,7 @@ impl Steps {
     pub(super) fn go(&self, go: Go, app: &mut App) -> anyhow::Result<ExitCode> {
         let project = app.project()?;
         let act = |wish: &Wish, user: &mut dyn User| go(&project, self.turns, wish, user);
-        carry_out(app, &project, (&self.how, self.how.wish()), &act)
+        carry_out(app, &project, (&self.how, self.how.wish()), (None, &act))
     }
 }
 
@@ -96,29 +97,32 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
     let paths = crate::workflow::paths::below(&project.repository, &app.folder()?, &args.paths)?;
     let wish = Wish { paths, files_only: args.files_only, ..args.how.wish() };
-    carry_out(app, &project, (&args.how, wish), &|wish, user| restore(&project, &args.turn, wish, user))
+    // `@~1` says less than the number that it stands for; a number alone would be taken for a turn of this session.
+    let named = Some(args.turn.as_str()).filter(|turn| !turn.starts_with('@'));
+    carry_out(app, &project, (&args.how, wish), (named, &|wish, user| restore(&project, &args.turn, wish, user)))
 }
 
-/// A restore of any kind.
-type Act<'a> = &'a dyn Fn(&Wish, &mut dyn User) -> anyhow::Result<Done>;
+/// A restore of any kind, and what its turn is called if not by its number.
+type Act<'a> = (Option<&'a str>, &'a dyn Fn(&Wish, &mut dyn User) -> anyhow::Result<Done>);
 
 /// Carries it out and says what changed; where it takes the user's own edits away they are asked before.
-fn carry_out(app: &App, project: &Project, (how, wish): (&How, Wish), act: Act<'_>) -> anyhow::Result<ExitCode> {
+fn carry_out(app: &App, project: &Project, (how, wish): (&How, Wish), (named, act): Act<'_>) -> anyhow::Result<ExitCode> {
+    let name = |done: &Done| named.map_or_else(|| done.turn.to_string(), |name| visible(name).into_owned());
     if how.exact && !how.yes && !how.dry_run {
         let preview = act(&Wish { dry_run: true, ..wish.clone() }, app.user(project, true).as_mut())?;
         let changed = preview.written.len() + preview.deleted.len();
-        let question = format!("Make {} equal to turn {}?", counted(changed, "file"), preview.turn);
+        let question = format!("Make {} equal to turn {}?", counted(changed, "file"), name(&preview));
         if changed > 0 && !app.user(project, false).confirm(&question, "-y")? {
             app.say("Nothing was changed.");
             return Ok(exit::DONE.into());
         }
     }
     let done = act(&wish, app.user(project, true).as_mut())?;
-    show(app, &done, &wish)
+    show(app, (&done, &name(&done)), &wish)
 }
 
 /// Says what changed, or would.
-fn show(app: &App, done: &Done, wish: &Wish) -> anyhow::Result<ExitCode> {
+fn show(app: &App, (done, name): (&Done, &str), wish: &Wish) -> anyhow::Result<ExitCode> {
     if app.global.json {
         app.print_json(done)?;
     } else {
@@ -127,19 +131,20 @@ fn show(app: &App, done: &Done, wish: &Wish) -> anyhow::Result<ExitCode> {
         for (word, paths) in [("write", &done.written), ("delete", &done.deleted), ("keep", &done.kept), ("overlap", &done.overlaps)] {
             for path in paths.iter().filter(|path| word != "keep" || !is_merged(path)) {
                 let word = if is_merged(path) { "merge" } else { word };
-                text.push_str(&format!("{word} {}\n", crate::text::visible::visible(path)));
+                text.push_str(&format!("{word} {}\n", visible(path)));
             }
         }
         app.print(text)?;
         done.notes.iter().for_each(|note| app.warn(note));
         let changed = done.written.len() + done.deleted.len();
         let what = if wish.paths.is_empty() { "The workspace".to_owned() } else { wish.paths.join(", ") };
+        let is = if wish.paths.len() > 1 { "are" } else { "is" };
         match (wish.dry_run, done.overlaps.is_empty()) {
             (_, false) => app.warn("your own edits overlap with what the turns did; use --ours, --theirs, --markers or --exact"),
-            (true, true) => app.say(&format!("{what} would be as after turn {}: {} changed.", done.turn, counted(changed, "file"))),
+            (true, true) => app.say(&format!("{what} would be as after turn {name}: {} changed.", counted(changed, "file"))),
             (false, true) => {
                 let kept = if done.kept.is_empty() { String::new() } else { format!(", {} of your own kept", done.kept.len()) };
-                app.say(&format!("{what} is as after turn {}: {} changed{kept}.", done.turn, counted(changed, "file")));
+                app.say(&format!("{what} {is} as after turn {name}: {} changed{kept}.", counted(changed, "file")));
             }
         }
     }
