@@ -233,7 +233,8 @@ fn archive_complete_change() {
     // A13: the archived change stays readable under its ref.
     assert_eq!(phase(&repo, ID), "archived");
     assert_eq!(repo.done(&["change", "show", ID, "specs/greeting.md"]), answer("02-spec"));
-    assert_eq!(repo.done(&["change", "list"]), "");
+    let listed = repo.teddy(&["change", "list"]);
+    assert_eq!((listed.code, listed.stdout.as_str(), listed.stderr.contains("All changes are archived")), (0, "", true), "{listed}");
     assert!(repo.done(&["change", "list", "--archived"]).contains("greet-by-name  archived"));
     // What changed the user's files can be undone, as any turn.
     repo.done(&["-s", "change/greet-by-name", "undo"]);

@@ -85,7 +85,8 @@ fn words(standing: &Standing) -> String {
 
 /// Prints the list.
 pub(super) fn list(args: List, app: &mut App) -> anyhow::Result<ExitCode> {
-    let (rows, damaged) = app.project()?.change_rows(args.archived)?;
+    let project = app.project()?;
+    let (rows, damaged) = project.change_rows(args.archived)?;
     damaged.iter().for_each(|change| app.warn(&format!("cannot be read: {change}")));
     if app.global.json {
         app.print_json(&rows)?;
@@ -97,7 +98,9 @@ pub(super) fn list(args: List, app: &mut App) -> anyhow::Result<ExitCode> {
         format!("{:width$}  {:12}  {tasks:>5}  {}\n", row.change.as_str(), row.phase.word(), visible(&row.title))
     };
     app.print(rows.iter().map(line).collect::<String>())?;
-    if rows.is_empty() {
+    if rows.is_empty() && !args.archived && !project.change_rows(true)?.0.is_empty() {
+        app.say("All changes are archived; `teddy change list --archived` lists them.");
+    } else if rows.is_empty() {
         app.say("There is no change; `teddy change plan <id> '<description>'` starts one.");
     }
     Ok(exit::DONE.into())
