@@ -39,7 +39,7 @@ pub(super) struct Args {
 
 /// Executes and says what came of it.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
-    let plan = args.plan.as_deref().map(|path| source::plan(app, path)).transpose()?;
+    let plan = args.plan.as_deref().map(|path| source::read(app, path)).transpose()?;
     let mut project = app.project()?;
     let mut user = app.user(&project, args.yes);
     let wish = Wish { plan, replan: !args.no_replan, model: args.model };

@@ -46,11 +46,11 @@ pub(super) struct Wanted {
 
 /// Plans and says what came of it.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
-    let Wanted { message, model, pipeline, context_depth: depth } = args.wanted;
-    let message = message.map(source::message).transpose()?;
-    let from = args.from.as_deref().map(|path| source::plan(app, path)).transpose()?;
     let project = app.project()?;
     let mut user = app.user(&project, false);
+    let Wanted { message, model, pipeline, context_depth: depth } = args.wanted;
+    let message = message.map(source::message).transpose()?;
+    let from = args.from.as_deref().map(|path| source::read(app, path)).transpose()?;
     let wish = Wish { message, from, model, pipeline, depth, origin: Origin::User };
     let planned = plan(&project, &wish, user.as_mut())?;
     drop(user);

@@ -16,13 +16,6 @@ pub(super) fn message(text: String) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// Reads a plan, from a file or standard input; an empty one is none, and nobody shall be asked to correct it.
-pub(super) fn plan(app: &App, path: &str) -> anyhow::Result<String> {
-    let text = read(app, path)?;
-    anyhow::ensure!(!text.trim().is_empty(), "the plan is empty: a plan starts with `# Title`");
-    Ok(text)
-}
-
 /// Reads a file, by its path from the folder in use, or standard input for `-`.
 pub(super) fn read(app: &App, path: &str) -> anyhow::Result<String> {
     if path == STDIN { stdin() } else { file(app, path) }

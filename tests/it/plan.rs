@@ -208,19 +208,3 @@ fn an_empty_message_is_refused_before_a_model_is_asked() {
     repo.teddy_reads(&["plan", "-m", "-"], "\n").check(1, &["the message is empty"]);
     assert_eq!(repo.git(&["for-each-ref", "refs/teddy/drafts"]), "");
 }
-
-#[test]
-fn an_empty_plan_is_refused_before_anything_is_recorded() {
-    let repo = TestRepo::new();
-    repo.done(&["new", "demo"]);
-    let before = repo.git(&["for-each-ref"]);
-    repo.write("empty.md", " \n\n");
-    let said = "the plan is empty: a plan starts with `# Title`";
-    for args in [&["execute", "-"][..], &["execute", "-y", "-"], &["plan", "--from", "-"]] {
-        repo.teddy_reads(args, "\n").check(1, &[said]);
-    }
-    for args in [&["execute", "empty.md", "-y"][..], &["plan", "--from", "empty.md"]] {
-        repo.teddy(args).check(1, &[said]);
-    }
-    assert_eq!(repo.git(&["for-each-ref"]), before);
-}
