@@ -7,6 +7,7 @@ use std::io::{ErrorKind, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
 
 use anyhow::Context as _;
 
@@ -15,6 +16,11 @@ use crate::git::repository::Repository;
 
 /// How our `.keep` files begin; the process that needs the pack follows.
 const KEEP: &str = "teddy ";
+
+/// How often a lock of ours is looked at that is still held after it was given up, and how long each time.
+const MOST_LOOKS: u32 = 20;
+/// As [`MOST_LOOKS`].
+const LOOK: Duration = Duration::from_millis(2);
 
 /// The `.keep` files that this process has written and not removed, by name, open and locked: the number of a crashed
 /// process can be that of another one now, and means nothing in another container; a lock ends with its process.
@@ -66,7 +72,14 @@ impl Repository {
     /// Where the `.keep` file cannot be removed.
     pub fn release(&self, keep: &Path) -> anyhow::Result<()> {
         keep.file_name().map(|name| own().remove(name));
-        remove_unneeded(keep).context("releasing a pack").map(drop)
+        for _ in 0..MOST_LOOKS {
+            if remove_unneeded(keep).context("releasing a pack")? || !keep.exists() {
+                break;
+            }
+            // A program that this process starts just now has what is open here until it runs; else somebody shares it.
+            std::thread::sleep(LOOK);
+        }
+        Ok(())
     }
 
     /// Lets `git gc` have the packs whose runs are over, and removes what these did not finish; returns how many
