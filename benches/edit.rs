@@ -1,4 +1,5 @@
-//! The matcher on a file of 200,000 lines, against its budgets: a place in 20 ms, a message in 0.5 s.
+//! The matcher on a file of 200,000 lines, against its budgets: a place in 20 ms, a message in 0.5
+//! s.
 //!
 //! `cargo bench --bench edit` prints one line for each case and fails where a budget is missed.
 #![allow(clippy::print_stdout, reason = "a bench reports on stdout")]
@@ -35,18 +36,58 @@ fn main() {
 fn benches() -> Vec<Bench> {
     let unix = file("\n");
     let dos = file("\r\n");
-    let bench = |name, text: &String, find: &str, budget| Bench { name, text: text.clone(), find: find.to_owned(), budget };
+    let bench = |name, text: &String, find: &str, budget| Bench {
+        name,
+        text: text.clone(),
+        find: find.to_owned(),
+        budget,
+    };
     let block = "    let value_150000 = compute(150000, \"item\");\n    if value_150000 > 0 {\n";
     vec![
         bench("whole lines", &unix, block, FOUND),
         bench("whole lines, CRLF", &dos, block, FOUND),
-        bench("inside a line, CRLF", &dos, "compute(150000, \"item\")\n", FOUND),
-        bench("one line differs", &unix, &block.replace("\"item\"", "'item'"), EXPLAINED),
-        bench("indentation differs", &dos, &block.replace("    ", "\t"), EXPLAINED),
-        bench("a slip in the only line", &unix, "    let valeu_150000 = compute(150000, \"itme\");\n", EXPLAINED),
-        bench("no line shared", &unix, &"Lorem ipsum dolor sit amet, consectetur adipiscing elit\n".repeat(5), EXPLAINED),
-        bench("every line shared, other order", &unix, &"}\n    }\n".repeat(50), EXPLAINED),
-        bench("a FIND of 2,000 lines with one slip", &unix, &long(&unix), EXPLAINED),
+        bench(
+            "inside a line, CRLF",
+            &dos,
+            "compute(150000, \"item\")\n",
+            FOUND,
+        ),
+        bench(
+            "one line differs",
+            &unix,
+            &block.replace("\"item\"", "'item'"),
+            EXPLAINED,
+        ),
+        bench(
+            "indentation differs",
+            &dos,
+            &block.replace("    ", "\t"),
+            EXPLAINED,
+        ),
+        bench(
+            "a slip in the only line",
+            &unix,
+            "    let valeu_150000 = compute(150000, \"itme\");\n",
+            EXPLAINED,
+        ),
+        bench(
+            "no line shared",
+            &unix,
+            &"Lorem ipsum dolor sit amet, consectetur adipiscing elit\n".repeat(5),
+            EXPLAINED,
+        ),
+        bench(
+            "every line shared, other order",
+            &unix,
+            &"}\n    }\n".repeat(50),
+            EXPLAINED,
+        ),
+        bench(
+            "a FIND of 2,000 lines with one slip",
+            &unix,
+            &long(&unix),
+            EXPLAINED,
+        ),
         bench("very frequent", &unix, "    }\n", EXPLAINED),
     ]
 }
@@ -56,9 +97,20 @@ fn file(end: &str) -> String {
     (0..LINES / 4)
         .map(|n| {
             let n = n * 4;
-            ["    let value_", "N", " = compute(N, \"item\");", end, "    if value_N > 0 {", end, "    }", end, "}", end]
-                .concat()
-                .replace('N', &n.to_string())
+            [
+                "    let value_",
+                "N",
+                " = compute(N, \"item\");",
+                end,
+                "    if value_N > 0 {",
+                end,
+                "    }",
+                end,
+                "}",
+                end,
+            ]
+            .concat()
+            .replace('N', &n.to_string())
         })
         .collect()
 }
@@ -66,7 +118,10 @@ fn file(end: &str) -> String {
 /// Returns 2,000 lines of the text with one changed.
 fn long(text: &str) -> String {
     let lines: Vec<&str> = text.lines().skip(100_000).take(2000).collect();
-    lines.join("\n").replace("compute(101000,", "compute(101001,") + "\n"
+    lines
+        .join("\n")
+        .replace("compute(101000,", "compute(101001,")
+        + "\n"
 }
 
 /// Measures one case, the median of five runs, and returns whether it is within its budget.
@@ -74,7 +129,12 @@ fn measure(bench: &Bench) -> bool {
     let mut times: Vec<Duration> = (0..5).map(|_| once(bench)).collect();
     times.sort();
     let kept = times[2] <= bench.budget;
-    println!("{:40} {:7.1} ms  {}", bench.name, times[2].as_secs_f64() * 1000.0, if kept { "ok" } else { "over budget" });
+    println!(
+        "{:40} {:7.1} ms  {}",
+        bench.name,
+        times[2].as_secs_f64() * 1000.0,
+        if kept { "ok" } else { "over budget" }
+    );
     kept
 }
 
@@ -83,11 +143,24 @@ fn once(bench: &Bench) -> Duration {
     let start = Instant::now();
     let result = apply(&bench.text, &bench.find, "x\n");
     let message = result.as_ref().err().map(|error| {
-        let case = Case { path: "a.rs", text: &bench.text, number: 1, count: 1, find: &bench.find, replace: "x\n", others: &[] };
+        let case = Case {
+            path: "a.rs",
+            text: &bench.text,
+            number: 1,
+            count: 1,
+            find: &bench.find,
+            replace: "x\n",
+            others: &[],
+        };
         explain(&case, error)
     });
     let time = start.elapsed();
-    assert_eq!(result.is_ok(), bench.budget == FOUND, "{}: {message:?}", bench.name);
+    assert_eq!(
+        result.is_ok(),
+        bench.budget == FOUND,
+        "{}: {message:?}",
+        bench.name
+    );
     std::hint::black_box((result.ok(), message));
     time
 }

@@ -18,7 +18,11 @@ const CHANGED: usize = 20;
 
 fn main() {
     head("git status");
-    let missed = sizes().into_iter().flat_map(measure).filter(|row| !row.print()).count();
+    let missed = sizes()
+        .into_iter()
+        .flat_map(measure)
+        .filter(|row| !row.print())
+        .count();
     assert_eq!(missed, 0, "ratios that must be reached were missed");
 }
 
@@ -28,10 +32,20 @@ fn measure(files: usize) -> Vec<Row> {
     let first = time(|| snapshot(&workspace.path()));
     eprintln_first(files, first);
     snapshot(&workspace.path());
-    let row = |name: &str, (ours, gits), (at_first, goal)| Row { name: format!("{files} files, {name}"), ours, gits, at_first, goal };
+    let row = |name: &str, (ours, gits), (at_first, goal)| Row {
+        name: format!("{files} files, {name}"),
+        ours,
+        gits,
+        at_first,
+        goal,
+    };
     vec![
         row("nothing changed", sample(&mut workspace, 0), (1.2, 0.6)),
-        row(&format!("{CHANGED} files changed"), sample(&mut workspace, CHANGED), (1.5, 1.0)),
+        row(
+            &format!("{CHANGED} files changed"),
+            sample(&mut workspace, CHANGED),
+            (1.5, 1.0),
+        ),
     ]
 }
 
@@ -50,11 +64,16 @@ fn sample(workspace: &mut Workspace, changed: usize) -> (std::time::Duration, st
 fn snapshot(top: &Path) {
     let repository = Repository::open(top).expect("the bench made a repository");
     let index = repository.teddy_dir().join("index/main");
-    repository.snapshot(&index, &Limits::default(), &[]).expect("the files can be recorded");
+    repository
+        .snapshot(&index, &Limits::default(), &[])
+        .expect("the files can be recorded");
 }
 
 /// Says how long the very first snapshot took.
 #[allow(clippy::print_stderr, reason = "a bench reports")]
 fn eprintln_first(files: usize, first: std::time::Duration) {
-    eprintln!("{files} files, first snapshot: {:.1} ms", first.as_secs_f64() * 1e3);
+    eprintln!(
+        "{files} files, first snapshot: {:.1} ms",
+        first.as_secs_f64() * 1e3
+    );
 }

@@ -32,7 +32,13 @@ fn main() {
     let mut rows = vec![start_up()];
     for files in sizes() {
         let mut bench = Bench::new(files);
-        rows.extend([bench.sync(), bench.turn(), bench.restore(), bench.input(), bench.durability()]);
+        rows.extend([
+            bench.sync(),
+            bench.turn(),
+            bench.restore(),
+            bench.input(),
+            bench.durability(),
+        ]);
         if files < 10_000 {
             rows.push(bench.age());
         }
@@ -47,7 +53,13 @@ fn start_up() -> Row {
     let home = tempfile::tempdir().unwrap();
     let ours = || teddy(home.path(), home.path(), &["--version"]);
     let (ours, gits) = sample(ours, || git_in(home.path(), home.path(), &["--version"]));
-    Row { name: "start-up (git --version)".to_owned(), ours, gits, at_first: 3.0, goal: 1.5 }
+    Row {
+        name: "start-up (git --version)".to_owned(),
+        ours,
+        gits,
+        at_first: 3.0,
+        goal: 1.5,
+    }
 }
 
 /// A tree with a session.
@@ -65,7 +77,11 @@ impl Bench {
     fn new(files: usize) -> Bench {
         let workspace = Workspace::new(files);
         let home = workspace.beside("home");
-        let bench = Bench { workspace, home, plan: 0 };
+        let bench = Bench {
+            workspace,
+            home,
+            plan: 0,
+        };
         bench.teddy(&["new", "bench"]);
         bench
     }
@@ -76,8 +92,19 @@ impl Bench {
     }
 
     /// Returns a line of the table.
-    fn row(&self, name: &str, (ours, gits): (Duration, Duration), (at_first, goal): (f64, f64)) -> Row {
-        Row { name: format!("{} files, {name}", self.workspace.files), ours, gits, at_first, goal }
+    fn row(
+        &self,
+        name: &str,
+        (ours, gits): (Duration, Duration),
+        (at_first, goal): (f64, f64),
+    ) -> Row {
+        Row {
+            name: format!("{} files, {name}", self.workspace.files),
+            ours,
+            gits,
+            at_first,
+            goal,
+        }
     }
 
     /// Measures a turn that changes two files and makes one.
@@ -86,12 +113,18 @@ impl Bench {
         let (mut ours, mut gits) = (Vec::new(), Vec::new());
         for _ in 0..=SAMPLES {
             let plan = self.write_plan();
-            ours.push(time(|| self.teddy(&["execute", plan.to_str().unwrap(), "-y"])));
+            ours.push(time(|| {
+                self.teddy(&["execute", plan.to_str().unwrap(), "-y"])
+            }));
             gits.push(time(|| self.workspace.git(&["status", "--short"])));
         }
         // The first one makes the worktree.
         let times = (median(ours.split_off(1)), median(gits));
-        let goals = if self.workspace.files < 10_000 { (7.0, 4.0) } else { (4.0, 2.0) };
+        let goals = if self.workspace.files < 10_000 {
+            (7.0, 4.0)
+        } else {
+            (4.0, 2.0)
+        };
         self.row("turn (git status)", times, goals)
     }
 
@@ -101,14 +134,27 @@ impl Bench {
         let mut text = HEAD.to_owned();
         for n in [1, 10 + usize::try_from(self.plan).unwrap() % 10] {
             let file = self.workspace.file(n);
-            let first = std::fs::read_to_string(&file).unwrap().lines().next().unwrap().to_owned();
-            let path = file.strip_prefix(self.workspace.path()).unwrap().display().to_string();
+            let first = std::fs::read_to_string(&file)
+                .unwrap()
+                .lines()
+                .next()
+                .unwrap()
+                .to_owned();
+            let path = file
+                .strip_prefix(self.workspace.path())
+                .unwrap()
+                .display()
+                .to_string();
             let changed = format!("let changed = {};", self.plan);
-            text += &format!("### `EDIT`\n- **File Path:** [{path}](/{path})\n- **Description:** Change it.\n\n");
+            text += &format!(
+                "### `EDIT`\n- **File Path:** [{path}](/{path})\n- **Description:** Change it.\n\n"
+            );
             text += &format!("`FIND:`\n````\n{first}\n````\n`REPLACE:`\n````\n{changed}\n````\n\n");
         }
         let path = format!("d0/new_{}.rs", self.plan);
-        text += &format!("### `CREATE`\n- **File Path:** [{path}](/{path})\n- **Description:** Make it.\n\n````\nnew\n````\n");
+        text += &format!(
+            "### `CREATE`\n- **File Path:** [{path}](/{path})\n- **Description:** Make it.\n\n````\nnew\n````\n"
+        );
         let plan = self.workspace.beside("plan.md");
         std::fs::write(&plan, text).unwrap();
         plan
@@ -116,7 +162,14 @@ impl Bench {
 
     /// Measures a restore of 20 files as a command: snapshot, turn and files.
     fn restore(&mut self) -> Row {
-        let shown = |n: usize| self.workspace.file(n * 7).strip_prefix(self.workspace.path()).unwrap().display().to_string();
+        let shown = |n: usize| {
+            self.workspace
+                .file(n * 7)
+                .strip_prefix(self.workspace.path())
+                .unwrap()
+                .display()
+                .to_string()
+        };
         let actions: Vec<String> = (0..CHANGED).map(|n| overwrite(&shown(n))).collect();
         let plan = self.workspace.beside("plan.md");
         std::fs::write(&plan, format!("{HEAD}{}", actions.concat())).unwrap();
@@ -127,7 +180,15 @@ impl Bench {
             self.teddy(&[if n % 2 == 1 { "undo" } else { "redo" }]);
         };
         let times = sample(ours, || self.workspace.git(&["status", "--short"]));
-        self.row("restore of 20 (git status)", times, if self.workspace.files < 10_000 { (5.0, 3.0) } else { (1.5, 0.9) })
+        self.row(
+            "restore of 20 (git status)",
+            times,
+            if self.workspace.files < 10_000 {
+                (5.0, 3.0)
+            } else {
+                (1.5, 0.9)
+            },
+        )
     }
 
     /// Commits 20 changed files; returns the commits before and after, and stands at the first.
@@ -136,7 +197,8 @@ impl Bench {
             let packed = std::fs::read_to_string(workspace.path().join(".git/refs/heads/main"));
             packed.map(|id| id.trim().to_owned()).unwrap()
         };
-        self.workspace.git(&["commit", "-q", "--allow-empty", "-m", "start"]);
+        self.workspace
+            .git(&["commit", "-q", "--allow-empty", "-m", "start"]);
         let first = head(&self.workspace);
         self.workspace.rewrite_some(CHANGED);
         self.workspace.git(&["commit", "-q", "-a", "-m", "changed"]);
@@ -155,29 +217,64 @@ impl Bench {
         let ours = || {
             let repository = Repository::open(&top).unwrap();
             let index = repository.teddy_dir().join("index/main");
-            let now = repository.snapshot(&index, &Limits::default(), &[]).unwrap();
+            let now = repository
+                .snapshot(&index, &Limits::default(), &[])
+                .unwrap();
             assert_eq!(now.tree, trees[n % 2]);
-            let guard = Guard { operation: "bench".to_owned(), ..Guard::default() };
-            repository.publish(now.tree, trees[(n + 1) % 2], &guard).unwrap();
+            let guard = Guard {
+                operation: "bench".to_owned(),
+                ..Guard::default()
+            };
+            repository
+                .publish(now.tree, trees[(n + 1) % 2], &guard)
+                .unwrap();
             n += 1;
         };
         let times = sample(ours, || self.workspace.git(&["status", "--short"]));
         self.workspace.git(&["reset", "-q", "--hard"]);
         // Twenty files cost what they cost: over few files git has little else to do.
-        let goals = if self.workspace.files < 10_000 { (2.5, 1.5) } else { (1.5, 0.9) };
+        let goals = if self.workspace.files < 10_000 {
+            (2.5, 1.5)
+        } else {
+            (1.5, 0.9)
+        };
         self.row("snapshot and sync of 20 (git status)", times, goals)
     }
 
     /// Measures the input of the model.
     fn input(&mut self) -> Row {
         let shown: Vec<String> = (0..RESOURCES.min(self.workspace.files))
-            .map(|n| self.workspace.file(n).strip_prefix(self.workspace.path()).unwrap().display().to_string())
+            .map(|n| {
+                self.workspace
+                    .file(n)
+                    .strip_prefix(self.workspace.path())
+                    .unwrap()
+                    .display()
+                    .to_string()
+            })
             .collect();
         self.teddy(&["context", "rm", "**/file_1*"]);
-        self.teddy(&[&["context", "add"], shown.iter().map(String::as_str).collect::<Vec<_>>().as_slice()].concat());
+        self.teddy(
+            &[
+                &["context", "add"],
+                shown
+                    .iter()
+                    .map(String::as_str)
+                    .collect::<Vec<_>>()
+                    .as_slice(),
+            ]
+            .concat(),
+        );
         self.teddy(&["context"]);
-        let times = sample(|| self.teddy(&["context"]), || self.workspace.git(&["status", "--short"]));
-        let goals = if self.workspace.files < 10_000 { (5.0, 4.0) } else { (2.0, 1.5) };
+        let times = sample(
+            || self.teddy(&["context"]),
+            || self.workspace.git(&["status", "--short"]),
+        );
+        let goals = if self.workspace.files < 10_000 {
+            (5.0, 4.0)
+        } else {
+            (2.0, 1.5)
+        };
         self.row("input of 200 resources (git status)", times, goals)
     }
 
@@ -188,10 +285,16 @@ impl Bench {
         self.teddy(&["context", "add", "**/file_1*"]);
         for _ in 0..TURNS {
             let plan = self.write_plan();
-            times.push(time(|| self.teddy(&["execute", plan.to_str().unwrap(), "-y"])));
+            times.push(time(|| {
+                self.teddy(&["execute", plan.to_str().unwrap(), "-y"])
+            }));
         }
         let old = times.split_off(TURNS - SAMPLES);
-        self.row(&format!("turn {TURNS} (turn 10)"), (median(old), median(times[1..=SAMPLES].to_vec())), (1.5, 1.1))
+        self.row(
+            &format!("turn {TURNS} (turn 10)"),
+            (median(old), median(times[1..=SAMPLES].to_vec())),
+            (1.5, 1.1),
+        )
     }
 
     /// Measures what it costs to make a turn's objects durable, as a part of `git status`.
@@ -207,7 +310,11 @@ impl Bench {
             teddy::host::sync::sync(&folder, &[]).unwrap();
         };
         let times = sample(ours, || self.workspace.git(&["status", "--short"]));
-        self.row("ten objects made durable (git status)", times, (f64::INFINITY, 0.5))
+        self.row(
+            "ten objects made durable (git status)",
+            times,
+            (f64::INFINITY, 0.5),
+        )
     }
 }
 
@@ -232,10 +339,29 @@ fn sample(mut ours: impl FnMut(), mut gits: impl FnMut()) -> (Duration, Duration
 #[expect(clippy::disallowed_methods, reason = "a bench starts programs itself")]
 fn teddy(folder: &Path, home: &Path, args: &[&str]) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_teddy"));
-    command.current_dir(folder).env("HOME", home).env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
-    for name in ["XDG_CONFIG_HOME", "XDG_CACHE_HOME", "TEDDY_SESSION", "TEDDY_CONFIG"] {
+    command
+        .current_dir(folder)
+        .env("HOME", home)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_NOSYSTEM", "1");
+    for name in [
+        "XDG_CONFIG_HOME",
+        "XDG_CACHE_HOME",
+        "TEDDY_SESSION",
+        "TEDDY_CONFIG",
+    ] {
         command.env_remove(name);
     }
-    let done = command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).output().unwrap();
-    assert!(done.status.success(), "teddy {args:?}: {}", String::from_utf8_lossy(&done.stderr));
+    let done = command
+        .args(args)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .output()
+        .unwrap();
+    assert!(
+        done.status.success(),
+        "teddy {args:?}: {}",
+        String::from_utf8_lossy(&done.stderr)
+    );
 }

@@ -29,18 +29,36 @@ struct Bench {
 
 fn main() {
     head("git");
-    let missed = sizes().into_iter().flat_map(measure).filter(|row| !row.print()).count();
+    let missed = sizes()
+        .into_iter()
+        .flat_map(measure)
+        .filter(|row| !row.print())
+        .count();
     assert_eq!(missed, 0, "ratios that must be reached were missed");
 }
 
 /// Measures one size.
 fn measure(files: usize) -> Vec<Row> {
     let bench = Bench::new(files);
-    let row = |name: &str, (ours, gits), (at_first, goal)| Row { name: format!("{files} files, {name}"), ours, gits, at_first, goal };
+    let row = |name: &str, (ours, gits), (at_first, goal)| Row {
+        name: format!("{files} files, {name}"),
+        ours,
+        gits,
+        at_first,
+        goal,
+    };
     vec![
         row("worktree made (git worktree add)", bench.make(), (1.0, 0.5)),
-        row("worktree switched (git checkout)", bench.switch(), (1.0, 0.4)),
-        row("20 files published (git status)", bench.publish(), (1.5, 0.9)),
+        row(
+            "worktree switched (git checkout)",
+            bench.switch(),
+            (1.0, 0.4),
+        ),
+        row(
+            "20 files published (git status)",
+            bench.publish(),
+            (1.5, 0.9),
+        ),
     ]
 }
 
@@ -52,7 +70,10 @@ impl Bench {
         workspace.rewrite_some(CHANGED);
         workspace.git(&["commit", "-qam", "two"]);
         let two = bench_head(&workspace.path());
-        Bench { workspace, commits: [one, two] }
+        Bench {
+            workspace,
+            commits: [one, two],
+        }
     }
 
     /// Makes worktrees, each removed again.
@@ -60,10 +81,16 @@ impl Bench {
         let (mut ours, mut gits) = (Vec::new(), Vec::new());
         for _ in 0..3 {
             ours.push(time(|| self.ours("made", 0)));
-            self.open().remove_session_worktree("made").expect("it was made");
+            self.open()
+                .remove_session_worktree("made")
+                .expect("it was made");
             let path = self.workspace.beside("git-made").display().to_string();
-            gits.push(time(|| self.workspace.git(&["worktree", "add", "-q", "--detach", &path])));
-            self.workspace.git(&["worktree", "remove", "--force", &path]);
+            gits.push(time(|| {
+                self.workspace
+                    .git(&["worktree", "add", "-q", "--detach", &path])
+            }));
+            self.workspace
+                .git(&["worktree", "remove", "--force", &path]);
         }
         (median(ours), median(gits))
     }
@@ -71,13 +98,25 @@ impl Bench {
     /// Switches worktrees to and fro.
     fn switch(&self) -> (Duration, Duration) {
         let path = self.workspace.beside("git-switched");
-        self.workspace.git(&["worktree", "add", "-q", "--detach", &path.display().to_string()]);
+        self.workspace.git(&[
+            "worktree",
+            "add",
+            "-q",
+            "--detach",
+            &path.display().to_string(),
+        ]);
         self.ours("switched", 1);
         let (mut ours, mut gits) = (Vec::new(), Vec::new());
         for sample in 0..SAMPLES {
             let to = self.commits[sample % 2].to_string();
             ours.push(time(|| self.ours("switched", sample % 2)));
-            gits.push(time(|| git_in(&path, &self.workspace.beside("home"), &["checkout", "-q", "--detach", &to])));
+            gits.push(time(|| {
+                git_in(
+                    &path,
+                    &self.workspace.beside("home"),
+                    &["checkout", "-q", "--detach", &to],
+                )
+            }));
         }
         (median(ours), median(gits))
     }
@@ -89,9 +128,19 @@ impl Bench {
             let order = if sample % 2 == 0 { [1, 0] } else { [0, 1] };
             ours.push(time(|| {
                 let repository = self.open();
-                let [from, to] = order.map(|at| repository.commit(self.commits[at]).expect("it was made").tree);
-                let guard = Guard { operation: "bench".to_owned(), ..Guard::default() };
-                let published = repository.publish(from, to, &guard).expect("nothing is in the way");
+                let [from, to] = order.map(|at| {
+                    repository
+                        .commit(self.commits[at])
+                        .expect("it was made")
+                        .tree
+                });
+                let guard = Guard {
+                    operation: "bench".to_owned(),
+                    ..Guard::default()
+                };
+                let published = repository
+                    .publish(from, to, &guard)
+                    .expect("nothing is in the way");
                 assert!(published.conflicts.is_empty() && !published.written.is_empty());
             }));
             gits.push(time(|| self.workspace.git(&["status", "--short"])));
@@ -102,7 +151,9 @@ impl Bench {
     /// Brings a session's worktree to a version.
     fn ours(&self, session: &str, at: usize) {
         let root = self.workspace.beside("worktrees");
-        self.open().session_worktree(&root, session, self.commits[at], Extent::Whole).expect("a worktree can be made");
+        self.open()
+            .session_worktree(&root, session, self.commits[at], Extent::Whole)
+            .expect("a worktree can be made");
     }
 
     /// Opens the repository as a command does.
@@ -113,5 +164,7 @@ impl Bench {
 
 /// Returns the commit that HEAD points at.
 fn bench_head(path: &Path) -> CommitId {
-    Repository::open(path).and_then(|repository| repository.rev_parse("HEAD")).expect("the bench made a commit")
+    Repository::open(path)
+        .and_then(|repository| repository.rev_parse("HEAD"))
+        .expect("the bench made a commit")
 }

@@ -18,12 +18,17 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// Makes a tree of so many files, about fifteen in a folder and six folders deep, and commits it.
+    /// Makes a tree of so many files, about fifteen in a folder and six folders deep, and commits
+    /// it.
     pub fn new(files: usize) -> Workspace {
         let root = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(root.path().join("home")).unwrap();
         std::fs::create_dir(root.path().join("repo")).unwrap();
-        let mut workspace = Workspace { root, files, seed: 1 };
+        let mut workspace = Workspace {
+            root,
+            files,
+            seed: 1,
+        };
         for n in 0..files {
             workspace.rewrite(n);
         }
@@ -33,7 +38,8 @@ impl Workspace {
         workspace.git(&["add", "-A"]);
         workspace.git(&["commit", "-q", "-m", "all"]);
         workspace.git(&["gc", "-q"]);
-        // Git reads files of the index's own second again each time; so that none is, refresh it later.
+        // Git reads files of the index's own second again each time; so that none is, refresh it
+        // later.
         std::thread::sleep(Duration::from_millis(1100));
         workspace.git(&["status", "--short"]);
         workspace
@@ -52,8 +58,15 @@ impl Workspace {
     /// Returns the path of a file.
     pub fn file(&self, n: usize) -> PathBuf {
         let folder = n / 15;
-        let path: PathBuf =
-            (0..5).rev().map(|level| format!("d{}", (folder / 5_usize.pow(level)) % 5 + 10 * (folder / 5_usize.pow(level + 1)))).collect();
+        let path: PathBuf = (0..5)
+            .rev()
+            .map(|level| {
+                format!(
+                    "d{}",
+                    (folder / 5_usize.pow(level)) % 5 + 10 * (folder / 5_usize.pow(level + 1))
+                )
+            })
+            .collect();
         self.path().join(path).join(format!("file_{n}.rs"))
     }
 
@@ -61,7 +74,9 @@ impl Workspace {
     pub fn rewrite(&mut self, n: usize) {
         let path = self.file(n);
         let lines = 8 + self.random() % 120;
-        let text: String = (0..lines).map(|line| format!("let value_{line} = {};\n", self.random())).collect();
+        let text: String = (0..lines)
+            .map(|line| format!("let value_{line} = {};\n", self.random()))
+            .collect();
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
@@ -91,11 +106,25 @@ impl Workspace {
 #[expect(clippy::disallowed_methods, reason = "a bench starts git itself")]
 pub fn git_in(folder: &Path, home: &Path, args: &[&str]) {
     let mut command = Command::new("git");
-    command.current_dir(folder).env("HOME", home).env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+    command
+        .current_dir(folder)
+        .env("HOME", home)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_NOSYSTEM", "1");
     for role in ["AUTHOR", "COMMITTER"] {
-        command.env(format!("GIT_{role}_NAME"), "Bench").env(format!("GIT_{role}_EMAIL"), "bench@localhost");
+        command
+            .env(format!("GIT_{role}_NAME"), "Bench")
+            .env(format!("GIT_{role}_EMAIL"), "bench@localhost");
     }
-    assert!(command.args(args).stdout(Stdio::null()).status().unwrap().success(), "git {args:?}");
+    assert!(
+        command
+            .args(args)
+            .stdout(Stdio::null())
+            .status()
+            .unwrap()
+            .success(),
+        "git {args:?}"
+    );
 }
 
 /// Returns how long something takes.
@@ -127,7 +156,10 @@ pub struct Row {
 
 /// Prints the head of the table.
 pub fn head(against: &str) {
-    println!("{:<40} {:>9} {:>12} {:>6} {:>9} {:>6}", "", "ours", against, "ratio", "at first", "goal");
+    println!(
+        "{:<40} {:>9} {:>12} {:>6} {:>9} {:>6}",
+        "", "ours", against, "ratio", "at first", "goal"
+    );
 }
 
 impl Row {
@@ -135,13 +167,27 @@ impl Row {
     pub fn print(&self) -> bool {
         let ratio = self.ours.as_secs_f64() / self.gits.as_secs_f64();
         let ms = |time: Duration| format!("{:.1} ms", time.as_secs_f64() * 1e3);
-        println!("{:<40} {:>9} {:>12} {ratio:>6.2} {:>9.1} {:>6.1}", self.name, ms(self.ours), ms(self.gits), self.at_first, self.goal);
+        println!(
+            "{:<40} {:>9} {:>12} {ratio:>6.2} {:>9.1} {:>6.1}",
+            self.name,
+            ms(self.ours),
+            ms(self.gits),
+            self.at_first,
+            self.goal
+        );
         ratio <= self.at_first
     }
 }
 
 /// Returns the sizes to measure: those given as arguments, else the usual three.
 pub fn sizes() -> Vec<usize> {
-    let given: Vec<usize> = std::env::args().skip(1).filter_map(|arg| arg.parse().ok()).collect();
-    if given.is_empty() { vec![1_000, 10_000, 80_000] } else { given }
+    let given: Vec<usize> = std::env::args()
+        .skip(1)
+        .filter_map(|arg| arg.parse().ok())
+        .collect();
+    if given.is_empty() {
+        vec![1_000, 10_000, 80_000]
+    } else {
+        given
+    }
 }

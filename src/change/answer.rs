@@ -15,13 +15,16 @@ fn inside(text: &str) -> Option<&str> {
     let (body, last) = rest.rsplit_once('\n')?;
     let (open, close) = (fence::read(first)?, fence::read(last)?);
     let info = first.trim_start_matches(['`', '~', ' ']).trim();
-    let wraps = matches!(info, "" | "markdown" | "md" | "xml" | "text") && open.len == close.len && last.trim().len() == close.len;
+    let wraps = matches!(info, "" | "markdown" | "md" | "xml" | "text")
+        && open.len == close.len
+        && last.trim().len() == close.len;
     // A document that begins with a block of its own is not wrapped.
     let begins = body.trim_start().starts_with(['#', '<']);
     (wraps && begins).then_some(body)
 }
 
-/// Returns the files of an answer of `<file path="...">` blocks; text outside of them is left aside.
+/// Returns the files of an answer of `<file path="...">` blocks; text outside of them is left
+/// aside.
 pub fn files(text: &str) -> Vec<(String, String)> {
     let mut found: Vec<(String, Vec<&str>)> = Vec::new();
     for line in text.lines() {
@@ -34,28 +37,44 @@ pub fn files(text: &str) -> Vec<(String, String)> {
             }
         }
     }
-    found.into_iter().map(|(path, lines)| (path, unwrap(&before_end(&lines)))).collect()
+    found
+        .into_iter()
+        .map(|(path, lines)| (path, unwrap(&before_end(&lines))))
+        .collect()
 }
 
 /// Returns the lines before the last `</file>`, so that one inside of a document ends nothing.
 fn before_end(lines: &[&str]) -> String {
-    let end = lines.iter().rposition(|line| line.trim() == "</file>").unwrap_or(lines.len());
+    let end = lines
+        .iter()
+        .rposition(|line| line.trim() == "</file>")
+        .unwrap_or(lines.len());
     lines[..end].join("\n")
 }
 
 /// Reads `<file path="...">`.
 fn path_of(line: &str) -> Option<&str> {
-    line.trim().strip_prefix("<file path=\"")?.strip_suffix("\">")
+    line.trim()
+        .strip_prefix("<file path=\"")?
+        .strip_suffix("\">")
 }
 
 /// Returns a review's text without the tags that a model put around it.
 pub fn review(text: &str) -> String {
     let text = unwrap(text);
     let lines: Vec<&str> = text.lines().collect();
-    let starts = lines.iter().position(|line| !line.trim().is_empty()).filter(|&at| super::review::is_start(lines[at]));
-    let ends = lines.iter().rposition(|line| !line.trim().is_empty()).filter(|&at| super::review::is_end(lines[at]));
+    let starts = lines
+        .iter()
+        .position(|line| !line.trim().is_empty())
+        .filter(|&at| super::review::is_start(lines[at]));
+    let ends = lines
+        .iter()
+        .rposition(|line| !line.trim().is_empty())
+        .filter(|&at| super::review::is_end(lines[at]));
     match (starts, ends) {
-        (Some(first), Some(last)) if first < last => format!("{}\n", lines[first + 1..last].join("\n").trim()),
+        (Some(first), Some(last)) if first < last => {
+            format!("{}\n", lines[first + 1..last].join("\n").trim())
+        }
         _ => text,
     }
 }
@@ -66,22 +85,34 @@ mod tests {
 
     #[test]
     fn a_fence_around_the_whole_answer_is_taken_off() {
-        assert_eq!(unwrap("```markdown\n# A\n\n```sh\nx\n```\n\nb\n```\n"), "# A\n\n```sh\nx\n```\n\nb\n");
+        assert_eq!(
+            unwrap("```markdown\n# A\n\n```sh\nx\n```\n\nb\n```\n"),
+            "# A\n\n```sh\nx\n```\n\nb\n"
+        );
         assert_eq!(unwrap("# A\r\n\r\nb"), "# A\n\nb\n");
-        assert_eq!(unwrap("```rust\nfn a() {}\n```"), "```rust\nfn a() {}\n```\n");
+        assert_eq!(
+            unwrap("```rust\nfn a() {}\n```"),
+            "```rust\nfn a() {}\n```\n"
+        );
     }
 
     #[test]
     fn files_are_told_apart_by_their_tags() {
         let text = "Here they are:\n<file path=\"proposal.md\">\n# A\n</file>\n\n<file path=\"specs/a.md\">\n```md\n# B\n</file>\n```\n</file>\nbye\n";
         let expected = [("proposal.md", "# A\n"), ("specs/a.md", "# B\n</file>\n")];
-        assert_eq!(files(text), expected.map(|(path, text)| (path.to_owned(), text.to_owned())));
+        assert_eq!(
+            files(text),
+            expected.map(|(path, text)| (path.to_owned(), text.to_owned()))
+        );
         assert_eq!(files("# no files\n"), []);
     }
 
     #[test]
     fn tags_around_a_review_are_taken_off() {
-        assert_eq!(review("<review status=\"approved\">\n## Verdict\nAPPROVED\n</review>\n"), "## Verdict\nAPPROVED\n");
+        assert_eq!(
+            review("<review status=\"approved\">\n## Verdict\nAPPROVED\n</review>\n"),
+            "## Verdict\nAPPROVED\n"
+        );
         assert_eq!(review("## Verdict\nAPPROVED\n"), "## Verdict\nAPPROVED\n");
     }
 }

@@ -43,14 +43,22 @@ impl Documents {
 
     /// Returns the paths of the specs.
     pub fn specs(&self) -> impl Iterator<Item = (&String, &String)> {
-        self.0.iter().filter(|(path, _)| spec::id_of(path).is_some())
+        self.0
+            .iter()
+            .filter(|(path, _)| spec::id_of(path).is_some())
     }
 
-    /// Returns the document that is to be written next: the proposal, then each spec that it names, then the tasks.
+    /// Returns the document that is to be written next: the proposal, then each spec that it names,
+    /// then the tasks.
     pub fn missing(&self) -> Option<Missing> {
-        let Some(proposal) = self.0.get(proposal::FILE) else { return Some(Missing::Proposal) };
+        let Some(proposal) = self.0.get(proposal::FILE) else {
+            return Some(Missing::Proposal);
+        };
         let specs = proposal::read(proposal).specs;
-        if let Some(id) = specs.into_iter().find(|id| !self.0.contains_key(&spec::path(id))) {
+        if let Some(id) = specs
+            .into_iter()
+            .find(|id| !self.0.contains_key(&spec::path(id)))
+        {
             return Some(Missing::Spec(id));
         }
         (!self.0.contains_key(tasks::FILE)).then_some(Missing::Tasks)
@@ -58,22 +66,37 @@ impl Documents {
 
     /// Returns every mistake of every document.
     pub fn check(&self, id: &ChangeId) -> Vec<Finding> {
-        let high = |file: &str, message: String| Finding { file: file.to_owned(), line: 1, severity: Severity::High, message };
+        let high = |file: &str, message: String| Finding {
+            file: file.to_owned(),
+            line: 1,
+            severity: Severity::High,
+            message,
+        };
         let mut found = Vec::new();
         match self.0.get(proposal::FILE) {
             Some(text) => found.extend(proposal::check(id, text)),
             None => found.push(high(proposal::FILE, "is missing".to_owned())),
         }
         let named = proposal::read(self.text(proposal::FILE)).specs;
-        for name in named.iter().map(|id| spec::path(id)).filter(|path| !self.0.contains_key(path)) {
-            found.push(high(&name, "is missing, and the proposal names it".to_owned()));
+        for name in named
+            .iter()
+            .map(|id| spec::path(id))
+            .filter(|path| !self.0.contains_key(path))
+        {
+            found.push(high(
+                &name,
+                "is missing, and the proposal names it".to_owned(),
+            ));
         }
         for (path, text) in self.specs() {
             found.extend(spec::check(path, text));
             if !named.iter().any(|id| spec::path(id) == *path) {
                 found.push(Finding {
                     severity: Severity::Low,
-                    ..high(path, "the proposal does not name it among its affected specs".to_owned())
+                    ..high(
+                        path,
+                        "the proposal does not name it among its affected specs".to_owned(),
+                    )
                 });
             }
         }
@@ -83,7 +106,10 @@ impl Documents {
         }
         for review in review::read(self.text(REVIEW)) {
             if let Err(error) = review.verdict() {
-                found.push(Finding { line: review.line, ..high(REVIEW, format!("the review has no verdict: {error}")) });
+                found.push(Finding {
+                    line: review.line,
+                    ..high(REVIEW, format!("the review has no verdict: {error}"))
+                });
             }
         }
         found
@@ -107,7 +133,10 @@ mod tests {
     fn documents_are_missing_in_the_order_in_which_they_are_written() {
         let mut documents = Documents::default();
         assert_eq!(documents.missing(), Some(Missing::Proposal));
-        documents.put("proposal.md", "# Change: a\n\n## Impact\n- Affected specs: `one`, `two`\n");
+        documents.put(
+            "proposal.md",
+            "# Change: a\n\n## Impact\n- Affected specs: `one`, `two`\n",
+        );
         assert_eq!(documents.missing(), Some(Missing::Spec("one".to_owned())));
         documents.put("specs/one.md", "");
         assert_eq!(documents.missing(), Some(Missing::Spec("two".to_owned())));
@@ -120,19 +149,58 @@ mod tests {
     #[test]
     fn what_is_missing_and_what_nobody_names_is_found() {
         let id = ChangeId::parse("a").unwrap();
-        let found: Vec<String> = Documents::default().check(&id).iter().map(ToString::to_string).collect();
-        assert_eq!(found, ["proposal.md:1: error: is missing", "tasks.md:1: error: is missing"]);
+        let found: Vec<String> = Documents::default()
+            .check(&id)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(
+            found,
+            [
+                "proposal.md:1: error: is missing",
+                "tasks.md:1: error: is missing"
+            ]
+        );
         let mut documents = Documents::default();
-        documents.put("proposal.md", "# Change: a\n\n## Impact\n- Affected specs: `one`\n");
+        documents.put(
+            "proposal.md",
+            "# Change: a\n\n## Impact\n- Affected specs: `one`\n",
+        );
         documents.put("specs/two.md", "");
-        let found: Vec<String> = documents.check(&id).iter().map(ToString::to_string).collect();
-        assert!(found.contains(&"specs/one.md:1: error: is missing, and the proposal names it".to_owned()), "{found:?}");
-        assert!(found.contains(&"specs/two.md:1: warning: the proposal does not name it among its affected specs".to_owned()), "{found:?}");
+        let found: Vec<String> = documents
+            .check(&id)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        assert!(
+            found.contains(
+                &"specs/one.md:1: error: is missing, and the proposal names it".to_owned()
+            ),
+            "{found:?}"
+        );
+        assert!(
+            found.contains(
+                &"specs/two.md:1: warning: the proposal does not name it among its affected specs"
+                    .to_owned()
+            ),
+            "{found:?}"
+        );
     }
 
     #[test]
     fn only_our_names_are_documents() {
-        let names = ["proposal.md", "tasks.md", "review.md", "specs/a.md", "specs/_a.md", "base/specs/a.md", "STATE.yaml"];
-        assert_eq!(names.map(Documents::is_one), [true, true, true, true, false, false, false]);
+        let names = [
+            "proposal.md",
+            "tasks.md",
+            "review.md",
+            "specs/a.md",
+            "specs/_a.md",
+            "base/specs/a.md",
+            "STATE.yaml",
+        ];
+        assert_eq!(
+            names.map(Documents::is_one),
+            [true, true, true, true, false, false, false]
+        );
     }
 }

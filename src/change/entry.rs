@@ -10,7 +10,8 @@ use super::verdict::Verdict;
 /// One step.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Which: `proposal`, `challenge`, `reproposal`, `edit`, `approve`, `implement`, `task`, `fix`, `review`, `archive`.
+    /// Which: `proposal`, `challenge`, `reproposal`, `edit`, `approve`, `implement`, `task`, `fix`,
+    /// `review`, `archive`.
     pub step: String,
     /// When, RFC 3339.
     #[serde(default)]
@@ -74,6 +75,10 @@ impl Entry {
 
 impl From<Issues> for IssueCounts {
     fn from(issues: Issues) -> IssueCounts {
-        IssueCounts { high: issues.high, medium: issues.medium, low: issues.low }
+        IssueCounts {
+            high: issues.high,
+            medium: issues.medium,
+            low: issues.low,
+        }
     }
 }

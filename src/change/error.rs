@@ -56,7 +56,11 @@ impl ChangeError {
     /// Makes the error of an event that a phase does not allow.
     pub fn of(id: &ChangeId, wanted: &'static str, illegal: Illegal) -> ChangeError {
         match illegal.phase {
-            Some(phase) => ChangeError::ChangeNotReady { id: id.clone(), phase, wanted },
+            Some(phase) => ChangeError::ChangeNotReady {
+                id: id.clone(),
+                phase,
+                wanted,
+            },
             None => ChangeError::ChangeNotFound(id.clone()),
         }
     }
@@ -65,18 +69,26 @@ impl ChangeError {
     pub fn hint(&self) -> String {
         match self {
             ChangeError::ChangeNotFound(id) => {
-                format!("`teddy change list` lists the changes; `teddy change plan {id} '<description>'` starts this one")
+                format!(
+                    "`teddy change list` lists the changes; `teddy change plan {id} '<description>'` starts this one"
+                )
             }
-            ChangeError::MissingDescription(id) => format!("say what it is for: `teddy change plan {id} '<description>'`"),
+            ChangeError::MissingDescription(id) => {
+                format!("say what it is for: `teddy change plan {id} '<description>'`")
+            }
             ChangeError::Rejected(id) => format!(
                 "`teddy change show {id} review` has the reasons; change the proposal with `teddy change reproposal {id} --from <file>` and run `teddy change challenge {id}`, or override it with `teddy change approve {id} --reason '<why>'`"
             ),
             ChangeError::ChangeNotReady { id, phase, .. } => next_step(id, *phase),
             ChangeError::ChangeNotComplete { id, phase } => next_step(id, *phase),
             ChangeError::Invalid { id, .. } => {
-                format!("`teddy change validate {id}` lists them; `teddy change reproposal {id} --from <file>` takes a better document")
+                format!(
+                    "`teddy change validate {id}` lists them; `teddy change reproposal {id} --from <file>` takes a better document"
+                )
             }
-            ChangeError::OpenTasks { id, .. } => format!("`teddy change impl {id}` goes on with them"),
+            ChangeError::OpenTasks { id, .. } => {
+                format!("`teddy change impl {id}` goes on with them")
+            }
         }
     }
 }
@@ -85,14 +97,22 @@ impl ChangeError {
 pub fn next_step(id: &ChangeId, phase: Phase) -> String {
     match phase {
         Phase::Proposed => {
-            format!("`teddy change plan {id}` challenges it; `teddy change approve {id} --reason '<why>'` overrides the challenge")
+            format!(
+                "`teddy change plan {id}` challenges it; `teddy change approve {id} --reason '<why>'` overrides the challenge"
+            )
         }
-        Phase::Challenged => format!("planning is complete; `teddy change impl {id}` implements it"),
+        Phase::Challenged => {
+            format!("planning is complete; `teddy change impl {id}` implements it")
+        }
         Phase::Rejected => {
-            format!("`teddy change show {id} review` has the reasons; mend the proposal and run `teddy change challenge {id}`")
+            format!(
+                "`teddy change show {id} review` has the reasons; mend the proposal and run `teddy change challenge {id}`"
+            )
         }
         Phase::Implementing => format!("`teddy change impl {id}` goes on with it"),
-        Phase::Complete => format!("`teddy change archive {id}` merges its specs into the project's"),
+        Phase::Complete => {
+            format!("`teddy change archive {id}` merges its specs into the project's")
+        }
         Phase::Archived => format!("it is archived; `teddy change show {id}` still reads it"),
     }
 }
@@ -105,15 +125,42 @@ mod tests {
     #[test]
     fn every_error_says_what_to_do() {
         let id = ChangeId::parse("add-auth").unwrap();
-        let error = ChangeError::of(&id, "impl", Illegal { phase: Some(Phase::Proposed), event: Event::Implement });
-        assert_eq!(error.to_string(), "the change `add-auth` is proposed, so that `impl` cannot be done");
-        assert!(error.hint().contains("`teddy change plan add-auth`"), "{}", error.hint());
-        let error = ChangeError::ChangeNotComplete { id: id.clone(), phase: Phase::Implementing };
+        let error = ChangeError::of(
+            &id,
+            "impl",
+            Illegal {
+                phase: Some(Phase::Proposed),
+                event: Event::Implement,
+            },
+        );
+        assert_eq!(
+            error.to_string(),
+            "the change `add-auth` is proposed, so that `impl` cannot be done"
+        );
+        assert!(
+            error.hint().contains("`teddy change plan add-auth`"),
+            "{}",
+            error.hint()
+        );
+        let error = ChangeError::ChangeNotComplete {
+            id: id.clone(),
+            phase: Phase::Implementing,
+        };
         assert_eq!(
             (error.to_string().as_str(), error.hint().as_str()),
-            ("the change `add-auth` is implementing, not complete", "`teddy change impl add-auth` goes on with it")
+            (
+                "the change `add-auth` is implementing, not complete",
+                "`teddy change impl add-auth` goes on with it"
+            )
         );
-        let error = ChangeError::of(&id, "impl", Illegal { phase: None, event: Event::Implement });
+        let error = ChangeError::of(
+            &id,
+            "impl",
+            Illegal {
+                phase: None,
+                event: Event::Implement,
+            },
+        );
         assert_eq!(error, ChangeError::ChangeNotFound(id));
     }
 }

@@ -29,7 +29,11 @@ pub struct Finding {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let word = if self.severity == Severity::High { "error" } else { "warning" };
+        let word = if self.severity == Severity::High {
+            "error"
+        } else {
+            "warning"
+        };
         write!(f, "{}:{}: {word}: {}", self.file, self.line, self.message)
     }
 }
@@ -46,7 +50,10 @@ pub struct Findings<'a> {
 impl<'a> Findings<'a> {
     /// Starts with none.
     pub fn of(file: &'a str) -> Findings<'a> {
-        Findings { file, found: Vec::new() }
+        Findings {
+            file,
+            found: Vec::new(),
+        }
     }
 
     /// Adds a mistake that makes the document useless.
@@ -61,7 +68,12 @@ impl<'a> Findings<'a> {
 
     /// Adds a mistake.
     fn add(&mut self, severity: Severity, line: usize, message: String) {
-        self.found.push(Finding { file: self.file.to_owned(), line: line.max(1), severity, message });
+        self.found.push(Finding {
+            file: self.file.to_owned(),
+            line: line.max(1),
+            severity,
+            message,
+        });
     }
 
     /// Returns the mistakes, by line.
@@ -73,5 +85,7 @@ impl<'a> Findings<'a> {
 
 /// Returns whether a document can be used.
 pub fn is_usable(findings: &[Finding]) -> bool {
-    findings.iter().all(|finding| finding.severity != Severity::High)
+    findings
+        .iter()
+        .all(|finding| finding.severity != Severity::High)
 }

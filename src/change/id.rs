@@ -25,7 +25,11 @@ impl ChangeId {
     /// # Errors
     /// Where it is anything else than words of `a-z0-9` joined by single hyphens, or too long.
     pub fn parse(text: &str) -> Result<ChangeId, IdError> {
-        if is_id(text) { Ok(ChangeId(text.to_owned())) } else { Err(IdError(crate::text::visible::visible(text).into_owned())) }
+        if is_id(text) {
+            Ok(ChangeId(text.to_owned()))
+        } else {
+            Err(IdError(crate::text::visible::visible(text).into_owned()))
+        }
     }
 
     /// Returns the change that a session implements, if it is one of a change.
@@ -51,7 +55,12 @@ impl ChangeId {
 
 /// Returns whether a text is an id, of a change or of a spec.
 pub fn is_id(text: &str) -> bool {
-    let word = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+    let word = |word: &str| {
+        !word.is_empty()
+            && word
+                .bytes()
+                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
+    };
     text.len() <= MAX_ID && text.split('-').all(word)
 }
 
@@ -70,7 +79,22 @@ mod tests {
         for good in ["a", "add-auth", "v2-0", "20260124-login"] {
             assert!(ChangeId::parse(good).is_ok(), "{good}");
         }
-        for bad in ["", "Add Auth", "../x", "a_b", "a/b", "-a", "a-", "a--b", "ü", "a\n", "a.lock", "@", "HEAD", &"a".repeat(81)] {
+        for bad in [
+            "",
+            "Add Auth",
+            "../x",
+            "a_b",
+            "a/b",
+            "-a",
+            "a-",
+            "a--b",
+            "ü",
+            "a\n",
+            "a.lock",
+            "@",
+            "HEAD",
+            &"a".repeat(81),
+        ] {
             assert!(ChangeId::parse(bad).is_err(), "{bad:?}");
         }
     }
@@ -78,6 +102,9 @@ mod tests {
     #[test]
     fn an_id_names_a_ref_and_a_session() {
         let id = ChangeId::parse("add-auth").unwrap();
-        assert_eq!((id.reference().as_str(), id.session().as_str()), ("refs/teddy/changes/add-auth", "change/add-auth"));
+        assert_eq!(
+            (id.reference().as_str(), id.session().as_str()),
+            ("refs/teddy/changes/add-auth", "change/add-auth")
+        );
     }
 }

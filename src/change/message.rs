@@ -15,7 +15,9 @@ pub fn render(title: &str, lines: &[String], state: &State) -> String {
     if !lines.is_empty() {
         text.push('\n');
     }
-    let mut trailer = |name: &str, value: &str| writeln!(text, "Teddy-{name}: {}", visible(value)).expect("writing to a string");
+    let mut trailer = |name: &str, value: &str| {
+        writeln!(text, "Teddy-{name}: {}", visible(value)).expect("writing to a string")
+    };
     trailer("Change", &state.change_id);
     trailer("Step", state.last_action.as_deref().unwrap_or("none"));
     trailer("Phase", state.phase.word());
@@ -45,10 +47,19 @@ mod tests {
     #[test]
     fn the_message_reads_well_and_ends_with_trailers() {
         let mut state = read("change_id: greet\nphase: proposed\n").unwrap();
-        let entry = Entry { verdict: Some(Verdict::Approved), ..Entry::of("challenge", "now") };
-        state.take(Event::Challenge(Verdict::Approved), entry).unwrap();
+        let entry = Entry {
+            verdict: Some(Verdict::Approved),
+            ..Entry::of("challenge", "now")
+        };
+        state
+            .take(Event::Challenge(Verdict::Approved), entry)
+            .unwrap();
         assert_eq!(
-            render("Challenge 1: approved\nTeddy-Phase: evil", &["No issues.\u{1b}[0m".to_owned()], &state),
+            render(
+                "Challenge 1: approved\nTeddy-Phase: evil",
+                &["No issues.\u{1b}[0m".to_owned()],
+                &state
+            ),
             "Challenge 1: approved\n\nNo issues.\\u{1b}[0m\n\nTeddy-Change: greet\nTeddy-Step: challenge\nTeddy-Phase: challenged\n\
              Teddy-Iteration: 1\nTeddy-Verdict: APPROVED\n"
         );

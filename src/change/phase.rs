@@ -56,8 +56,14 @@ pub struct Illegal {
 
 impl Phase {
     /// Every phase, in the order in which a change goes through them.
-    pub const ALL: [Phase; 6] =
-        [Phase::Proposed, Phase::Challenged, Phase::Rejected, Phase::Implementing, Phase::Complete, Phase::Archived];
+    pub const ALL: [Phase; 6] = [
+        Phase::Proposed,
+        Phase::Challenged,
+        Phase::Rejected,
+        Phase::Implementing,
+        Phase::Complete,
+        Phase::Archived,
+    ];
 
     /// Returns the word that stands in the state.
     pub fn word(self) -> &'static str {
@@ -91,7 +97,9 @@ pub fn next(phase: Option<Phase>, event: Event) -> Result<Phase, Illegal> {
         (Some(Proposed | Rejected), Event::Approve) => Challenged,
         (Some(Challenged | Implementing), Event::Implement) => Implementing,
         (Some(Implementing), Event::Review(Verdict::Approved) | Event::Approve) => Complete,
-        (Some(Implementing), Event::Review(Verdict::NeedsRevision | Verdict::Rejected)) => Implementing,
+        (Some(Implementing), Event::Review(Verdict::NeedsRevision | Verdict::Rejected)) => {
+            Implementing
+        }
         (Some(Complete), Event::Archive) => Archived,
         (phase, event) => return Err(Illegal { phase, event }),
     })
@@ -119,17 +127,32 @@ mod tests {
 
     /// Compares where each event leads from a phase; `-` is nowhere.
     fn check(phase: Option<Phase>, expected: &str) {
-        let words: Vec<&str> = EVENTS.iter().map(|&event| next(phase, event).map_or("-", Phase::word)).collect();
+        let words: Vec<&str> = EVENTS
+            .iter()
+            .map(|&event| next(phase, event).map_or("-", Phase::word))
+            .collect();
         assert_eq!(words.join(" "), expected, "from {phase:?}");
     }
 
     #[test]
     fn r1_every_pair_of_phase_and_event_is_decided() {
         check(None, "proposed - - - - - - - - - - -");
-        check(Some(Phase::Proposed), "proposed challenged proposed rejected proposed proposed challenged - - - - -");
-        check(Some(Phase::Rejected), "- challenged proposed rejected - proposed challenged - - - - -");
-        check(Some(Phase::Challenged), "- - - - - - - implementing - - - -");
-        check(Some(Phase::Implementing), "- - - - - - complete implementing complete implementing implementing -");
+        check(
+            Some(Phase::Proposed),
+            "proposed challenged proposed rejected proposed proposed challenged - - - - -",
+        );
+        check(
+            Some(Phase::Rejected),
+            "- challenged proposed rejected - proposed challenged - - - - -",
+        );
+        check(
+            Some(Phase::Challenged),
+            "- - - - - - - implementing - - - -",
+        );
+        check(
+            Some(Phase::Implementing),
+            "- - - - - - complete implementing complete implementing implementing -",
+        );
         check(Some(Phase::Complete), "- - - - - - - - - - - archived");
         check(Some(Phase::Archived), "- - - - - - - - - - - -");
     }
@@ -146,14 +169,20 @@ mod tests {
     fn a10_only_an_approval_leads_out_of_proposed() {
         for event in EVENTS {
             if next(Some(Phase::Proposed), event) == Ok(Phase::Challenged) {
-                assert!(matches!(event, Event::Challenge(Verdict::Approved) | Event::Approve), "{event:?}");
+                assert!(
+                    matches!(event, Event::Challenge(Verdict::Approved) | Event::Approve),
+                    "{event:?}"
+                );
             }
         }
     }
 
     #[test]
     fn a25_a_rejected_change_may_be_challenged_again() {
-        assert_eq!(next(Some(Phase::Rejected), Event::Challenge(Verdict::Approved)), Ok(Phase::Challenged));
+        assert_eq!(
+            next(Some(Phase::Rejected), Event::Challenge(Verdict::Approved)),
+            Ok(Phase::Challenged)
+        );
     }
 
     #[test]

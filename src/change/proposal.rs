@@ -31,11 +31,23 @@ pub struct Proposal {
 pub fn read(text: &str) -> Proposal {
     let body = body(text);
     let sections = section::read(&body);
-    let summary = section::find(&sections, 2, "summary").map(Section::own).unwrap_or_default();
+    let summary = section::find(&sections, 2, "summary")
+        .map(Section::own)
+        .unwrap_or_default();
     let impact = section::find(&sections, 2, "impact");
-    let list = |key: &str| impact.and_then(|impact| names(impact, key)).map(|(_, names)| names).unwrap_or_default();
+    let list = |key: &str| {
+        impact
+            .and_then(|impact| names(impact, key))
+            .map(|(_, names)| names)
+            .unwrap_or_default()
+    };
     Proposal {
-        summary: summary.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default().to_owned(),
+        summary: summary
+            .lines()
+            .map(str::trim)
+            .find(|line| !line.is_empty())
+            .unwrap_or_default()
+            .to_owned(),
         specs: list("affected specs"),
         files: list("affected files"),
     }
@@ -47,11 +59,19 @@ pub fn check(id: &ChangeId, text: &str) -> Vec<Finding> {
     let body = body(text);
     let sections = section::read(&body);
     title(id, &sections, &mut findings);
-    for (name, least) in [("Summary", MIN_SUMMARY), ("Why", MIN_WHY), ("What Changes", 1), ("Impact", 1)] {
+    for (name, least) in [
+        ("Summary", MIN_SUMMARY),
+        ("Why", MIN_WHY),
+        ("What Changes", 1),
+        ("Impact", 1),
+    ] {
         match section::find(&sections, 2, name) {
             None => findings.high(1, format!("has no section `## {name}`")),
             Some(section) if section.body.trim().chars().count() < least => {
-                findings.high(section.line, format!("`## {name}` has fewer than {least} characters"));
+                findings.high(
+                    section.line,
+                    format!("`## {name}` has fewer than {least} characters"),
+                );
             }
             Some(_) => {}
         }
@@ -74,7 +94,10 @@ fn title(id: &ChangeId, sections: &[Section], findings: &mut Findings<'_>) {
     let expected = format!("Change: {id}");
     match sections.iter().find(|section| section.level == 1) {
         Some(section) if section.title.replace('`', "") == expected => {}
-        Some(section) => findings.high(section.line, format!("the title is `# {}`, not `# {expected}`", section.title)),
+        Some(section) => findings.high(
+            section.line,
+            format!("the title is `# {}`, not `# {expected}`", section.title),
+        ),
         None => findings.high(1, format!("has no title `# {expected}`")),
     }
 }
@@ -82,29 +105,56 @@ fn title(id: &ChangeId, sections: &[Section], findings: &mut Findings<'_>) {
 /// Checks the list of specs.
 fn specs(impact: &Section, findings: &mut Findings<'_>) {
     let Some((line, names)) = names(impact, "affected specs") else {
-        return findings.high(impact.line, "`## Impact` has no `- **Affected specs:**`; say `none` where there are none");
+        return findings.high(
+            impact.line,
+            "`## Impact` has no `- **Affected specs:**`; say `none` where there are none",
+        );
     };
     for name in names.iter().filter(|name| !is_id(name)) {
-        findings
-            .high(line, format!("`{}` is no spec id: lower-case letters, digits and single hyphens", crate::text::visible::visible(name)));
+        findings.high(
+            line,
+            format!(
+                "`{}` is no spec id: lower-case letters, digits and single hyphens",
+                crate::text::visible::visible(name)
+            ),
+        );
     }
     if names.len() > MAX_SPECS {
-        findings.high(line, format!("{} specs are affected; one change has at most {MAX_SPECS}", names.len()));
+        findings.high(
+            line,
+            format!(
+                "{} specs are affected; one change has at most {MAX_SPECS}",
+                names.len()
+            ),
+        );
     }
 }
 
-/// Returns the names behind a field of a section, and its line: in the same line, or as a list below it.
+/// Returns the names behind a field of a section, and its line: in the same line, or as a list
+/// below it.
 fn names(section: &Section, key: &str) -> Option<(usize, Vec<String>)> {
     let (line, value) = section::field(&section.body, key).or_else(|| {
         // `**Affected Specs**` without a colon, as a heading of its list.
         let lines = section::prose(&section.body);
-        let at = lines.iter().position(|l| l.trim().trim_start_matches("- ").replace("**", "").trim().eq_ignore_ascii_case(key))?;
+        let at = lines.iter().position(|l| {
+            l.trim()
+                .trim_start_matches("- ")
+                .replace("**", "")
+                .trim()
+                .eq_ignore_ascii_case(key)
+        })?;
         Some((at + 1, String::new()))
     })?;
     let mut names = list(&value);
     if value.is_empty() {
-        let below = section.body.lines().skip(line).take_while(|l| l.trim().is_empty() || is_item_of_a_name(l));
-        names = below.flat_map(|l| list(l.trim().trim_start_matches(['-', '*']))).collect();
+        let below = section
+            .body
+            .lines()
+            .skip(line)
+            .take_while(|l| l.trim().is_empty() || is_item_of_a_name(l));
+        names = below
+            .flat_map(|l| list(l.trim().trim_start_matches(['-', '*'])))
+            .collect();
     }
     Some((section.first + line - 1, names))
 }
@@ -115,29 +165,61 @@ fn is_item_of_a_name(line: &str) -> bool {
     line.starts_with(['-', '*']) && !line.starts_with("**") && !line.contains(':')
 }
 
-/// Splits a list of names: with backticks, in brackets, or plain; `none`, `n/a` and `[]` are no names.
+/// Splits a list of names: with backticks, in brackets, or plain; `none`, `n/a` and `[]` are no
+/// names.
 fn list(value: &str) -> Vec<String> {
     let value = value.trim().trim_start_matches('[').trim_end_matches(']');
     let mut names: Vec<String> = if value.contains('`') {
-        value.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+        value
+            .split('`')
+            .skip(1)
+            .step_by(2)
+            .map(str::to_owned)
+            .collect()
     } else {
-        value.split(',').map(|name| name.trim().trim_matches(['"', '\'']).trim_end_matches('.').to_owned()).collect()
+        value
+            .split(',')
+            .map(|name| {
+                name.trim()
+                    .trim_matches(['"', '\''])
+                    .trim_end_matches('.')
+                    .to_owned()
+            })
+            .collect()
     };
-    names.retain(|name| !matches!(name.to_ascii_lowercase().as_str(), "" | "none" | "n/a" | "-"));
+    names.retain(|name| {
+        !matches!(
+            name.to_ascii_lowercase().as_str(),
+            "" | "none" | "n/a" | "-"
+        )
+    });
     for name in &mut names {
         let short = name.strip_prefix("specs/").unwrap_or(name);
-        *name = short.strip_suffix(".md").filter(|id| is_id(id)).unwrap_or(name).to_owned();
+        *name = short
+            .strip_suffix(".md")
+            .filter(|id| is_id(id))
+            .unwrap_or(name)
+            .to_owned();
     }
     let mut seen = std::collections::BTreeSet::new();
     names.retain(|name| seen.insert(name.clone()));
     names
 }
 
-/// Returns the proposal without its reviews and without the tags of another tool, line numbers kept.
+/// Returns the proposal without its reviews and without the tags of another tool, line numbers
+/// kept.
 fn body(text: &str) -> String {
     let (body, _) = review::split(text);
     let tag = |line: &str| matches!(line.trim(), "<proposal>" | "</proposal>");
-    body.lines().map(|line| if tag(line) { "\n".to_owned() } else { format!("{line}\n") }).collect()
+    body.lines()
+        .map(|line| {
+            if tag(line) {
+                "\n".to_owned()
+            } else {
+                format!("{line}\n")
+            }
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -166,8 +248,14 @@ mod tests {
 
     #[test]
     fn p2_every_section_is_there_and_says_something() {
-        check(&GOOD.replace("## Why", "## Reason"), &["proposal.md:1: error: has no section `## Why`"]);
-        check(&GOOD.replace("Greet people by name.", "Greet."), &["proposal.md:3: error: `## Summary` has fewer than 10 characters"]);
+        check(
+            &GOOD.replace("## Why", "## Reason"),
+            &["proposal.md:1: error: has no section `## Why`"],
+        );
+        check(
+            &GOOD.replace("Greet people by name.", "Greet."),
+            &["proposal.md:3: error: `## Summary` has fewer than 10 characters"],
+        );
     }
 
     #[test]
@@ -183,7 +271,11 @@ mod tests {
             check(&text, &[]);
         }
         for none in ["none", "[]", "n/a", "None."] {
-            assert_eq!(read(&GOOD.replace("`greeting`, `names`", none)).specs, Vec::<String>::new(), "{none}");
+            assert_eq!(
+                read(&GOOD.replace("`greeting`, `names`", none)).specs,
+                Vec::<String>::new(),
+                "{none}"
+            );
         }
     }
 
@@ -191,16 +283,24 @@ mod tests {
     fn p4_a_spec_that_is_no_id_is_a_mistake_at_its_line() {
         check(
             &GOOD.replace("`names`", "`../names`"),
-            &["proposal.md:13: error: `../names` is no spec id: lower-case letters, digits and single hyphens"],
+            &[
+                "proposal.md:13: error: `../names` is no spec id: lower-case letters, digits and single hyphens",
+            ],
         );
         let line = "proposal.md:12: error: `## Impact` has no `- **Affected specs:**`; say `none` where there are none";
-        check(&GOOD.replace("- **Affected specs:** `greeting`, `names`\n", ""), &[line]);
+        check(
+            &GOOD.replace("- **Affected specs:** `greeting`, `names`\n", ""),
+            &[line],
+        );
     }
 
     #[test]
     fn p5_reviews_are_no_part_of_the_proposal_but_are_checked() {
-        let review =
-            |status: &str| format!("{GOOD}\n<review iteration=\"1\" reviewer=\"c\" status=\"{status}\">\n\n## Impact\nnone\n\n</review>\n");
+        let review = |status: &str| {
+            format!(
+                "{GOOD}\n<review iteration=\"1\" reviewer=\"c\" status=\"{status}\">\n\n## Impact\nnone\n\n</review>\n"
+            )
+        };
         check(&review("approved"), &[]);
         assert_eq!(read(&review("approved")), read(GOOD));
         check(
@@ -209,7 +309,10 @@ mod tests {
                 "proposal.md:16: error: the review has no verdict: its verdict says \"fine\", which is none of APPROVED, NEEDS_REVISION, REJECTED",
             ],
         );
-        check(&review("approved").replace("</review>", ""), &["proposal.md:16: error: the review has no `</review>`"]);
+        check(
+            &review("approved").replace("</review>", ""),
+            &["proposal.md:16: error: the review has no `</review>`"],
+        );
     }
 
     #[test]

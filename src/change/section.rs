@@ -23,7 +23,9 @@ pub struct Section {
 impl Section {
     /// Returns what stands below the heading, up to the next one of any level.
     pub fn own(&self) -> String {
-        let end = read(&self.body).first().map_or(usize::MAX, |inner| inner.line - 1);
+        let end = read(&self.body)
+            .first()
+            .map_or(usize::MAX, |inner| inner.line - 1);
         self.body.split_inclusive('\n').take(end).collect()
     }
 }
@@ -31,12 +33,25 @@ impl Section {
 /// Returns every section, in the order of the headings.
 pub fn read(text: &str) -> Vec<Section> {
     let lines = Lines::new(text);
-    let headings: Vec<(u8, String, usize, usize)> = markdown::blocks(text).into_iter().filter_map(heading).collect();
+    let headings: Vec<(u8, String, usize, usize)> = markdown::blocks(text)
+        .into_iter()
+        .filter_map(heading)
+        .collect();
     let section = |(index, (level, title, first, last)): (usize, &(u8, String, usize, usize))| {
-        let next = headings[index + 1..].iter().find(|(other, ..)| other <= level);
+        let next = headings[index + 1..]
+            .iter()
+            .find(|(other, ..)| other <= level);
         let end = next.map_or(lines.len() + 1, |(_, _, line, _)| *line);
-        let body = (last + 1..end).map(|line| format!("{}\n", lines.get(line).trim_end_matches(['\n', '\r']))).collect();
-        Section { level: *level, title: title.trim().to_owned(), line: *first, first: last + 1, body }
+        let body = (last + 1..end)
+            .map(|line| format!("{}\n", lines.get(line).trim_end_matches(['\n', '\r'])))
+            .collect();
+        Section {
+            level: *level,
+            title: title.trim().to_owned(),
+            line: *first,
+            first: last + 1,
+            body,
+        }
     };
     headings.iter().enumerate().map(section).collect()
 }
@@ -51,10 +66,13 @@ fn heading(block: Block) -> Option<(u8, String, usize, usize)> {
 
 /// Returns the section of a level with this title, in any case.
 pub fn find<'a>(sections: &'a [Section], level: u8, title: &str) -> Option<&'a Section> {
-    sections.iter().find(|section| section.level == level && section.title.eq_ignore_ascii_case(title))
+    sections
+        .iter()
+        .find(|section| section.level == level && section.title.eq_ignore_ascii_case(title))
 }
 
-/// Returns the lines outside of code blocks, quotations and raw HTML; the others are empty, so that numbers stay right.
+/// Returns the lines outside of code blocks, quotations and raw HTML; the others are empty, so that
+/// numbers stay right.
 pub fn prose(text: &str) -> Vec<String> {
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     let mut open = markdown::blocks(text);
@@ -72,12 +90,20 @@ pub fn prose(text: &str) -> Vec<String> {
     lines
 }
 
-/// Returns the value of a field `- **Key:** value`, `- **Key**: value` or `Key: value`, and its line in the text, from 1.
+/// Returns the value of a field `- **Key:** value`, `- **Key**: value` or `Key: value`, and its
+/// line in the text, from 1.
 pub fn field(text: &str, key: &str) -> Option<(usize, String)> {
     prose(text).iter().enumerate().find_map(|(index, line)| {
-        let plain = line.trim().trim_start_matches(['-', '*', '+']).trim_start().replace("**", "");
+        let plain = line
+            .trim()
+            .trim_start_matches(['-', '*', '+'])
+            .trim_start()
+            .replace("**", "");
         let (found, value) = plain.split_once(':')?;
-        found.trim().eq_ignore_ascii_case(key).then(|| (index + 1, value.trim().to_owned()))
+        found
+            .trim()
+            .eq_ignore_ascii_case(key)
+            .then(|| (index + 1, value.trim().to_owned()))
     })
 }
 
@@ -88,15 +114,41 @@ mod tests {
     #[test]
     fn a_section_has_what_stands_below_its_heading() {
         let text = "# A\n\none\n\n## B\ntwo\n```\n## no\n```\n### C\nthree\n## D\n";
-        let found: Vec<(u8, String, usize, String)> = read(text).into_iter().map(|s| (s.level, s.title.clone(), s.line, s.own())).collect();
-        let expected = [(1, "A", 1, "\none\n\n"), (2, "B", 5, "two\n```\n## no\n```\n"), (3, "C", 10, "three\n"), (2, "D", 12, "")];
-        assert_eq!(found, expected.map(|(level, title, line, own)| (level, title.to_owned(), line, own.to_owned())));
+        let found: Vec<(u8, String, usize, String)> = read(text)
+            .into_iter()
+            .map(|s| (s.level, s.title.clone(), s.line, s.own()))
+            .collect();
+        let expected = [
+            (1, "A", 1, "\none\n\n"),
+            (2, "B", 5, "two\n```\n## no\n```\n"),
+            (3, "C", 10, "three\n"),
+            (2, "D", 12, ""),
+        ];
+        assert_eq!(
+            found,
+            expected.map(|(level, title, line, own)| (
+                level,
+                title.to_owned(),
+                line,
+                own.to_owned()
+            ))
+        );
     }
 
     #[test]
     fn a_field_is_found_in_every_usual_spelling_but_not_in_code() {
-        for line in ["- **Key:** value", "- **Key**: value", "**key**: value", "Key: value", "* Key : value"] {
-            assert_eq!(field(&format!("```\nKey: no\n```\n\n{line}\n"), "key"), Some((5, "value".to_owned())), "{line}");
+        for line in [
+            "- **Key:** value",
+            "- **Key**: value",
+            "**key**: value",
+            "Key: value",
+            "* Key : value",
+        ] {
+            assert_eq!(
+                field(&format!("```\nKey: no\n```\n\n{line}\n"), "key"),
+                Some((5, "value".to_owned())),
+                "{line}"
+            );
         }
         assert_eq!(field("Keys: value\n", "key"), None);
     }

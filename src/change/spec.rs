@@ -20,7 +20,9 @@ pub fn path(id: &str) -> String {
 
 /// Returns the id of a path, if it is a spec: a file right in the folder whose name is an id.
 pub fn id_of(path: &str) -> Option<&str> {
-    path.strip_prefix(FOLDER)?.strip_suffix(".md").filter(|id| is_id(id))
+    path.strip_prefix(FOLDER)?
+        .strip_suffix(".md")
+        .filter(|id| is_id(id))
 }
 
 /// Returns every mistake of the spec at a path.
@@ -33,7 +35,10 @@ pub fn check(path: &str, text: &str) -> Vec<Finding> {
     match section::find(&sections, 2, "overview") {
         None => findings.high(1, "has no section `## Overview`"),
         Some(section) if section.body.trim().chars().count() < MIN_OVERVIEW => {
-            findings.high(section.line, format!("`## Overview` has fewer than {MIN_OVERVIEW} characters"));
+            findings.high(
+                section.line,
+                format!("`## Overview` has fewer than {MIN_OVERVIEW} characters"),
+            );
         }
         Some(_) => {}
     }
@@ -44,8 +49,16 @@ pub fn check(path: &str, text: &str) -> Vec<Finding> {
 
 /// Returns the sections of level 3 below one of level 2, with lines of the whole document.
 fn below(section: &Section) -> Vec<Section> {
-    let inner = section::read(&section.body).into_iter().filter(|inner| inner.level == 3);
-    inner.map(|inner| Section { line: inner.line + section.first - 1, first: inner.first + section.first - 1, ..inner }).collect()
+    let inner = section::read(&section.body)
+        .into_iter()
+        .filter(|inner| inner.level == 3);
+    inner
+        .map(|inner| Section {
+            line: inner.line + section.first - 1,
+            first: inner.first + section.first - 1,
+            ..inner
+        })
+        .collect()
 }
 
 /// Checks `### R1: Title`.
@@ -57,9 +70,20 @@ fn requirements(sections: &[Section], findings: &mut Findings<'_>) {
     for section in below(all) {
         count += 1;
         match number(&section.title) {
-            None => findings.high(section.line, format!("`### {}` is no requirement: write `### R1: Title`", section.title)),
-            Some(number) if !seen.insert(number) => findings.high(section.line, format!("there are two requirements R{number}")),
-            Some(number) if section.body.trim().is_empty() => findings.high(section.line, format!("requirement R{number} says nothing")),
+            None => findings.high(
+                section.line,
+                format!(
+                    "`### {}` is no requirement: write `### R1: Title`",
+                    section.title
+                ),
+            ),
+            Some(number) if !seen.insert(number) => findings.high(
+                section.line,
+                format!("there are two requirements R{number}"),
+            ),
+            Some(number) if section.body.trim().is_empty() => {
+                findings.high(section.line, format!("requirement R{number} says nothing"))
+            }
             Some(_) => {}
         }
     }
@@ -72,8 +96,14 @@ fn requirements(sections: &[Section], findings: &mut Findings<'_>) {
 fn number(title: &str) -> Option<u32> {
     let rest = title.strip_prefix('R')?;
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-    let title = rest[digits..].trim_start().strip_prefix([':', '-', '–', '—'])?;
-    if title.trim().is_empty() { None } else { rest[..digits].parse().ok() }
+    let title = rest[digits..]
+        .trim_start()
+        .strip_prefix([':', '-', '–', '—'])?;
+    if title.trim().is_empty() {
+        None
+    } else {
+        rest[..digits].parse().ok()
+    }
 }
 
 /// Checks `### Scenario: Name`.
@@ -83,14 +113,31 @@ fn scenarios(sections: &[Section], findings: &mut Findings<'_>) {
     };
     let (mut seen, mut count) = (BTreeSet::new(), 0);
     for section in below(all) {
-        let Some(name) = section.title.strip_prefix("Scenario:").map(str::trim).filter(|name| !name.is_empty()) else {
-            findings.high(section.line, format!("`### {}` is no scenario: write `### Scenario: Name`", section.title));
+        let Some(name) = section
+            .title
+            .strip_prefix("Scenario:")
+            .map(str::trim)
+            .filter(|name| !name.is_empty())
+        else {
+            findings.high(
+                section.line,
+                format!(
+                    "`### {}` is no scenario: write `### Scenario: Name`",
+                    section.title
+                ),
+            );
             continue;
         };
         count += 1;
         for word in ["WHEN", "THEN"] {
-            if !section::prose(&section.body).iter().any(|line| says(line, word)) {
-                findings.high(section.line, format!("scenario \"{name}\" has no `- **{word}** ...`"));
+            if !section::prose(&section.body)
+                .iter()
+                .any(|line| says(line, word))
+            {
+                findings.high(
+                    section.line,
+                    format!("scenario \"{name}\" has no `- **{word}** ...`"),
+                );
             }
         }
         if !seen.insert(name.to_lowercase()) {
@@ -98,14 +145,22 @@ fn scenarios(sections: &[Section], findings: &mut Findings<'_>) {
         }
     }
     if count == 0 {
-        findings.high(all.line, "`## Acceptance Criteria` has no `### Scenario: Name`");
+        findings.high(
+            all.line,
+            "`## Acceptance Criteria` has no `### Scenario: Name`",
+        );
     }
 }
 
 /// Returns whether a line is `- **WHEN** ...`, with something behind the word.
 fn says(line: &str, word: &str) -> bool {
-    let plain = line.trim().trim_start_matches(['-', '*', ' ']).replace("**", "");
-    plain.strip_prefix(word).is_some_and(|rest| rest.starts_with([' ', ':']) && !rest.trim_matches([' ', ':']).is_empty())
+    let plain = line
+        .trim()
+        .trim_start_matches(['-', '*', ' '])
+        .replace("**", "");
+    plain.strip_prefix(word).is_some_and(|rest| {
+        rest.starts_with([' ', ':']) && !rest.trim_matches([' ', ':']).is_empty()
+    })
 }
 
 #[cfg(test)]
@@ -119,14 +174,20 @@ mod tests {
 
     /// Compares the mistakes of a spec.
     fn check(text: &str, expected: &[&str]) {
-        let found: Vec<String> = super::check("specs/greeting.md", text).iter().map(ToString::to_string).collect();
+        let found: Vec<String> = super::check("specs/greeting.md", text)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         assert_eq!(found, expected, "for {text:?}");
     }
 
     #[test]
     fn s1_a_spec_has_a_title_and_an_overview() {
         check(GOOD, &[]);
-        check(&GOOD.replace("# Spec: Greeting\n", "\n"), &["specs/greeting.md:1: error: has no title `# Spec: ...`"]);
+        check(
+            &GOOD.replace("# Spec: Greeting\n", "\n"),
+            &["specs/greeting.md:1: error: has no title `# Spec: ...`"],
+        );
         check(
             &GOOD.replace("The program greets whoever it is told to greet, and ", ""),
             &["specs/greeting.md:3: error: `## Overview` has fewer than 50 characters"],
@@ -139,8 +200,14 @@ mod tests {
             &GOOD.replace("### R2: World", "### World"),
             &["specs/greeting.md:11: error: `### World` is no requirement: write `### R1: Title`"],
         );
-        check(&GOOD.replace("R2: World", "R1: World"), &["specs/greeting.md:11: error: there are two requirements R1"]);
-        check(&GOOD.replace("It takes a name.\n", ""), &["specs/greeting.md:8: error: requirement R1 says nothing"]);
+        check(
+            &GOOD.replace("R2: World", "R1: World"),
+            &["specs/greeting.md:11: error: there are two requirements R1"],
+        );
+        check(
+            &GOOD.replace("It takes a name.\n", ""),
+            &["specs/greeting.md:8: error: requirement R1 says nothing"],
+        );
         check(&GOOD.replace("R1: Name", "R1 - Name"), &[]);
     }
 
@@ -154,19 +221,37 @@ mod tests {
             &GOOD.replace("- **WHEN** `greet.sh Ada` runs", "- **WHEN**"),
             &["specs/greeting.md:16: error: scenario \"Ada\" has no `- **WHEN** ...`"],
         );
-        let error = "specs/greeting.md:14: error: `## Acceptance Criteria` has no `### Scenario: Name`";
+        let error =
+            "specs/greeting.md:14: error: `## Acceptance Criteria` has no `### Scenario: Name`";
         check(GOOD.split_once("### Scenario").unwrap().0, &[error]);
     }
 
     #[test]
     fn s4_what_stands_in_a_code_block_is_not_counted() {
-        let text = GOOD.replace("- **THEN** it prints `Hello, Ada!`\n", "\n```\n- **THEN** no\n### Scenario: no\n```\n");
-        check(&text, &["specs/greeting.md:16: error: scenario \"Ada\" has no `- **THEN** ...`"]);
+        let text = GOOD.replace(
+            "- **THEN** it prints `Hello, Ada!`\n",
+            "\n```\n- **THEN** no\n### Scenario: no\n```\n",
+        );
+        check(
+            &text,
+            &["specs/greeting.md:16: error: scenario \"Ada\" has no `- **THEN** ...`"],
+        );
     }
 
     #[test]
     fn s5_only_a_file_whose_name_is_an_id_is_a_spec() {
-        let others = ["specs/_a.md", "specs/a/b.md", "specs/..md", "specs/A.md", "specs/a\u{202e}.md", "specs/a.txt", "a.md"];
-        assert_eq!((id_of("specs/a-1.md"), others.map(id_of)), (Some("a-1"), [None; 7]));
+        let others = [
+            "specs/_a.md",
+            "specs/a/b.md",
+            "specs/..md",
+            "specs/A.md",
+            "specs/a\u{202e}.md",
+            "specs/a.txt",
+            "a.md",
+        ];
+        assert_eq!(
+            (id_of("specs/a-1.md"), others.map(id_of)),
+            (Some("a-1"), [None; 7])
+        );
     }
 }

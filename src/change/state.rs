@@ -121,7 +121,8 @@ impl State {
     /// # Errors
     /// [`Illegal`]; nothing is changed then.
     pub fn take(&mut self, event: Event, mut entry: Entry) -> Result<(), Illegal> {
-        let begins = self.history.is_empty() && (self.phase, event) == (Phase::Proposed, Event::Propose);
+        let begins =
+            self.history.is_empty() && (self.phase, event) == (Phase::Proposed, Event::Propose);
         let before = if begins { None } else { Some(self.phase) };
         self.phase = phase::next(before, event)?;
         if event == Event::Repropose {
@@ -145,24 +146,40 @@ impl State {
         }
     }
 
-    /// Keeps what one document is, after a step of ours that changed it without changing what it means.
+    /// Keeps what one document is, after a step of ours that changed it without changing what it
+    /// means.
     pub fn seal_one(&mut self, name: &str, text: &str, now: &str) {
-        self.checksums.insert(name.to_owned(), Checksum { hash: hash(text), validated_at: Some(now.to_owned()) });
+        self.checksums.insert(
+            name.to_owned(),
+            Checksum {
+                hash: hash(text),
+                validated_at: Some(now.to_owned()),
+            },
+        );
     }
 
-    /// Returns the documents that were changed, added or removed since they were challenged; none before the first challenge.
+    /// Returns the documents that were changed, added or removed since they were challenged; none
+    /// before the first challenge.
     pub fn stale(&self, documents: &Documents) -> Vec<String> {
         if self.checksums.is_empty() {
             return Vec::new();
         }
-        let differs =
-            |name: &&String| self.checksums.get(*name).map(|sum| &sum.hash) != documents.0.get(*name).map(|text| hash(text)).as_ref();
+        let differs = |name: &&String| {
+            self.checksums.get(*name).map(|sum| &sum.hash)
+                != documents.0.get(*name).map(|text| hash(text)).as_ref()
+        };
         let mut names: Vec<String> = documents.0.keys().filter(differs).cloned().collect();
-        names.extend(self.checksums.keys().filter(|name| !documents.0.contains_key(*name)).cloned());
+        names.extend(
+            self.checksums
+                .keys()
+                .filter(|name| !documents.0.contains_key(*name))
+                .cloned(),
+        );
         names
     }
 
-    /// Returns how many answers of a model the steps of the change took, its session's turns left out.
+    /// Returns how many answers of a model the steps of the change took, its session's turns left
+    /// out.
     pub fn answers_of(&self, model: &str) -> usize {
         self.taken_for_documents()
             .filter(|taken| taken.model == model)
@@ -170,32 +187,45 @@ impl State {
             .sum()
     }
 
-    /// Returns what the steps of the change count against the limit of dollars, its session's turns left out.
+    /// Returns what the steps of the change count against the limit of dollars, its session's turns
+    /// left out.
     pub fn spent_on_documents(&self) -> f64 {
-        self.taken_for_documents().map(|taken| taken.cost.unwrap_or_default() + taken.spent.unwrap_or_default()).sum()
+        self.taken_for_documents()
+            .map(|taken| taken.cost.unwrap_or_default() + taken.spent.unwrap_or_default())
+            .sum()
     }
 
     /// Returns what each step took that was no turn.
     fn taken_for_documents(&self) -> impl Iterator<Item = &Taken> {
-        self.history.iter().filter(|entry| entry.turn.is_none()).filter_map(|entry| entry.usage.as_ref())
+        self.history
+            .iter()
+            .filter(|entry| entry.turn.is_none())
+            .filter_map(|entry| entry.usage.as_ref())
     }
 
     /// Returns the newest step of a kind, with its position.
     pub fn last(&self, step: &str) -> Option<(usize, &Entry)> {
-        self.history.iter().enumerate().rev().find(|(_, entry)| entry.step == step)
+        self.history
+            .iter()
+            .enumerate()
+            .rev()
+            .find(|(_, entry)| entry.step == step)
     }
 }
 
 /// Returns the checksum of a document.
 fn hash(text: &str) -> String {
     let digest = Sha256::digest(text.as_bytes());
-    digest.iter().fold("sha256:".to_owned(), |all, byte| format!("{all}{byte:02x}"))
+    digest
+        .iter()
+        .fold("sha256:".to_owned(), |all, byte| format!("{all}{byte:02x}"))
 }
 
 /// Reads `STATE.yaml`.
 ///
 /// # Errors
-/// Where it is no YAML, lacks its id or phase, has a phase that is none, or was written by a newer version.
+/// Where it is no YAML, lacks its id or phase, has a phase that is none, or was written by a newer
+/// version.
 pub fn read(text: &str) -> anyhow::Result<State> {
     yaml::guard(text, MAX_FILE)?;
     let version: Version = serde_yaml::from_str(text).context("it is no state of a change")?;
@@ -238,7 +268,15 @@ mod tests {
     #[test]
     fn c1_id_and_phase_are_enough() {
         let state = read(SMALL).unwrap();
-        assert_eq!((state.schema_version, state.iteration, state.phase, state.history.len()), (SCHEMA, 1, Phase::Proposed, 0));
+        assert_eq!(
+            (
+                state.schema_version,
+                state.iteration,
+                state.phase,
+                state.history.len()
+            ),
+            (SCHEMA, 1, Phase::Proposed, 0)
+        );
         assert_eq!(read(&write(&state)).unwrap(), state);
         assert!(read("phase: proposed\n").is_err() && read("change_id: greet\n").is_err());
         assert!(read("change_id: ../x\nphase: proposed\n").is_err());
@@ -247,13 +285,19 @@ mod tests {
     #[test]
     fn c2_a_newer_schema_is_refused_by_its_number() {
         let error = read(&format!("schema_version: 9\n{SMALL}")).unwrap_err();
-        assert_eq!(error.to_string(), "it has schema_version 9, and this teddy reads up to 1: it was written by a newer one");
+        assert_eq!(
+            error.to_string(),
+            "it has schema_version 9, and this teddy reads up to 1: it was written by a newer one"
+        );
     }
 
     #[test]
     fn c3_a23_an_unknown_phase_is_an_error() {
         for word in ["Proposed", "proposing", "''", "~"] {
-            let error = format!("{:#}", read(&format!("change_id: greet\nphase: {word}\n")).unwrap_err());
+            let error = format!(
+                "{:#}",
+                read(&format!("change_id: greet\nphase: {word}\n")).unwrap_err()
+            );
             assert!(error.contains("phase"), "{word}: {error}");
         }
     }
@@ -264,7 +308,9 @@ mod tests {
             "{SMALL}session_id: abc\nusage:\n  calls: 1\n  extra: [1, 2]\nhistory:\n- step: proposal\n  phase: proposed\n  mood: good\n"
         );
         let mut state = read(&text).unwrap();
-        state.take(Event::Challenge(Verdict::NeedsRevision), entry("challenge")).unwrap();
+        state
+            .take(Event::Challenge(Verdict::NeedsRevision), entry("challenge"))
+            .unwrap();
         let again = write(&read(&write(&state)).unwrap());
         for kept in ["session_id: abc", "extra:", "mood: good"] {
             assert!(again.contains(kept), "{kept}: {again}");
@@ -275,7 +321,9 @@ mod tests {
     fn c5_a26_each_reproposal_adds_an_iteration() {
         let mut state = read(SMALL).unwrap();
         for expected in 2..=4 {
-            state.take(Event::Challenge(Verdict::NeedsRevision), entry("challenge")).unwrap();
+            state
+                .take(Event::Challenge(Verdict::NeedsRevision), entry("challenge"))
+                .unwrap();
             state.take(Event::Repropose, entry("reproposal")).unwrap();
             assert_eq!(state.iteration, expected);
         }
@@ -286,7 +334,13 @@ mod tests {
     fn c6_a_step_that_the_phase_does_not_allow_changes_nothing() {
         let mut state = read(SMALL).unwrap();
         let before = state.clone();
-        assert_eq!(state.take(Event::Archive, entry("archive")), Err(Illegal { phase: Some(Phase::Proposed), event: Event::Archive }));
+        assert_eq!(
+            state.take(Event::Archive, entry("archive")),
+            Err(Illegal {
+                phase: Some(Phase::Proposed),
+                event: Event::Archive
+            })
+        );
         assert_eq!(state, before);
     }
 
@@ -302,28 +356,103 @@ mod tests {
         documents.put("proposal.md", "two");
         documents.put("tasks.md", "new");
         documents.0.remove("specs/a.md");
-        assert_eq!(state.stale(&documents), ["proposal.md", "tasks.md", "specs/a.md"]);
+        assert_eq!(
+            state.stale(&documents),
+            ["proposal.md", "tasks.md", "specs/a.md"]
+        );
     }
 
     #[test]
     fn c8_what_the_models_took_is_added_up() {
         let mut state = read(SMALL).unwrap();
-        let taken =
-            |model: &str, calls| Taken { model: model.to_owned(), calls, tokens_in: 10, tokens_out: 2, cost: Some(0.25), spent: None };
-        state.take(Event::Propose, Entry { usage: Some(taken("a", 2)), ..entry("proposal") }).unwrap();
-        state.take(Event::Challenge(Verdict::Approved), Entry { usage: Some(taken("b", 1)), ..entry("challenge") }).unwrap();
-        state.take(Event::Implement, Entry { usage: Some(taken("a", 1)), turn: Some(1), ..entry("task") }).unwrap();
-        assert_eq!((state.usage.calls, state.usage.tokens_in, state.usage.cost), (4, 30, 0.75));
-        assert_eq!((state.answers_of("a"), state.answers_of("b"), state.answers_of("c")), (2, 1, 0));
+        let taken = |model: &str, calls| Taken {
+            model: model.to_owned(),
+            calls,
+            tokens_in: 10,
+            tokens_out: 2,
+            cost: Some(0.25),
+            spent: None,
+        };
+        state
+            .take(
+                Event::Propose,
+                Entry {
+                    usage: Some(taken("a", 2)),
+                    ..entry("proposal")
+                },
+            )
+            .unwrap();
+        state
+            .take(
+                Event::Challenge(Verdict::Approved),
+                Entry {
+                    usage: Some(taken("b", 1)),
+                    ..entry("challenge")
+                },
+            )
+            .unwrap();
+        state
+            .take(
+                Event::Implement,
+                Entry {
+                    usage: Some(taken("a", 1)),
+                    turn: Some(1),
+                    ..entry("task")
+                },
+            )
+            .unwrap();
+        assert_eq!(
+            (state.usage.calls, state.usage.tokens_in, state.usage.cost),
+            (4, 30, 0.75)
+        );
+        assert_eq!(
+            (
+                state.answers_of("a"),
+                state.answers_of("b"),
+                state.answers_of("c")
+            ),
+            (2, 1, 0)
+        );
     }
 
     #[test]
     fn c9_the_limit_counts_what_is_known_in_part_and_leaves_the_turns_to_their_session() {
         let mut state = read(SMALL).unwrap();
-        let taken = |cost, spent| Some(Taken { cost, spent, ..Taken::default() });
-        state.take(Event::Propose, Entry { usage: taken(Some(0.25), Some(0.5)), ..entry("proposal") }).unwrap();
-        state.take(Event::Challenge(Verdict::Approved), Entry { usage: taken(None, None), ..entry("challenge") }).unwrap();
-        state.take(Event::Implement, Entry { usage: taken(Some(4.0), None), turn: Some(1), ..entry("task") }).unwrap();
+        let taken = |cost, spent| {
+            Some(Taken {
+                cost,
+                spent,
+                ..Taken::default()
+            })
+        };
+        state
+            .take(
+                Event::Propose,
+                Entry {
+                    usage: taken(Some(0.25), Some(0.5)),
+                    ..entry("proposal")
+                },
+            )
+            .unwrap();
+        state
+            .take(
+                Event::Challenge(Verdict::Approved),
+                Entry {
+                    usage: taken(None, None),
+                    ..entry("challenge")
+                },
+            )
+            .unwrap();
+        state
+            .take(
+                Event::Implement,
+                Entry {
+                    usage: taken(Some(4.0), None),
+                    turn: Some(1),
+                    ..entry("task")
+                },
+            )
+            .unwrap();
         assert_eq!((state.spent_on_documents(), state.usage.cost), (0.75, 4.25));
         assert!(write(&state).contains("spent: 0.5"));
     }

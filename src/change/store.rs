@@ -59,7 +59,12 @@ impl ChangeStore<'_> {
     /// Where the refs cannot be read.
     pub fn ids(&self) -> anyhow::Result<Vec<(ChangeId, CommitId)>> {
         let references = self.repository.references(CHANGES)?;
-        let named = |r: crate::git::reference::Reference| Some((ChangeId::parse(r.name.strip_prefix(CHANGES)?).ok()?, r.target));
+        let named = |r: crate::git::reference::Reference| {
+            Some((
+                ChangeId::parse(r.name.strip_prefix(CHANGES)?).ok()?,
+                r.target,
+            ))
+        };
         Ok(references.into_iter().filter_map(named).collect())
     }
 
@@ -80,30 +85,59 @@ impl ChangeStore<'_> {
     /// Where the commit is no step of a change.
     pub fn at(&self, id: &ChangeId, commit: CommitId) -> anyhow::Result<Change> {
         let tree = self.repository.commit(commit)?.tree;
-        let text = self.repository.file(tree, state::FILE)?.with_context(|| format!("commit {commit} has no `{}`", state::FILE))?;
+        let text = self
+            .repository
+            .file(tree, state::FILE)?
+            .with_context(|| format!("commit {commit} has no `{}`", state::FILE))?;
         let text = String::from_utf8_lossy(&text);
-        let state = state::read(&text).with_context(|| format!("reading `{}` of `{id}`", state::FILE))?;
+        let state =
+            state::read(&text).with_context(|| format!("reading `{}` of `{id}`", state::FILE))?;
         let mut documents = Documents::default();
         // A link or a repository in the place of a document is none.
-        for leaf in self.repository.leaves(tree)?.into_iter().filter(|leaf| matches!(leaf.mode, Mode::File | Mode::Executable)) {
-            if let Some(path) = std::str::from_utf8(&leaf.path).ok().filter(|path| Documents::is_one(path)) {
+        for leaf in self
+            .repository
+            .leaves(tree)?
+            .into_iter()
+            .filter(|leaf| matches!(leaf.mode, Mode::File | Mode::Executable))
+        {
+            if let Some(path) = std::str::from_utf8(&leaf.path)
+                .ok()
+                .filter(|path| Documents::is_one(path))
+            {
                 let bytes = self.repository.blob(BlobId::of(leaf.id))?;
                 documents.put(path, String::from_utf8_lossy(&bytes));
             }
         }
-        Ok(Change { id: id.clone(), commit: Some(commit), tree, state, documents })
+        Ok(Change {
+            id: id.clone(),
+            commit: Some(commit),
+            tree,
+            state,
+            documents,
+        })
     }
 
-    /// Returns the tree in which a change begins, the project's specs as they are in a tree, and the id of those specs.
+    /// Returns the tree in which a change begins, the project's specs as they are in a tree, and
+    /// the id of those specs.
     ///
     /// # Errors
     /// Where the repository cannot be read or written.
     pub fn beginning(&self, project: TreeId) -> anyhow::Result<(TreeId, Option<TreeId>)> {
         let empty = self.repository.empty_tree();
         match self.repository.entry(project, b"specs")? {
-            Some(specs @ Entry { mode: Mode::Tree, .. }) => {
+            Some(
+                specs @ Entry {
+                    mode: Mode::Tree, ..
+                },
+            ) => {
                 let id = specs.id.to_string().parse()?;
-                Ok((self.repository.tree_with(empty, &BTreeMap::from([(BASE.as_bytes().to_vec(), Some(specs))]))?, Some(id)))
+                Ok((
+                    self.repository.tree_with(
+                        empty,
+                        &BTreeMap::from([(BASE.as_bytes().to_vec(), Some(specs))]),
+                    )?,
+                    Some(id),
+                ))
             }
             _ => Ok((empty, None)),
         }
@@ -117,19 +151,37 @@ impl ChangeStore<'_> {
         let mut edits: BTreeMap<Vec<u8>, Option<Entry>> = BTreeMap::new();
         if change.commit.is_some() {
             // What is no longer among the documents goes; everything else in the tree stays.
-            let gone = self.repository.leaves(change.tree)?.into_iter().map(|leaf| leaf.path);
+            let gone = self
+                .repository
+                .leaves(change.tree)?
+                .into_iter()
+                .map(|leaf| leaf.path);
             let gone = gone.filter(|path| Documents::is_one(&String::from_utf8_lossy(path)));
             edits.extend(gone.map(|path| (path, None)));
         }
         let state = (state::FILE.to_owned(), state::write(&change.state));
         for (path, text) in change.documents.0.clone().into_iter().chain([state]) {
             let blob = self.repository.write_blob(text.as_bytes())?;
-            edits.insert(path.into_bytes(), Some(Entry { mode: Mode::File, id: blob.into() }));
+            edits.insert(
+                path.into_bytes(),
+                Some(Entry {
+                    mode: Mode::File,
+                    id: blob.into(),
+                }),
+            );
         }
         let tree = self.repository.tree_with(change.tree, &edits)?;
         let parents: Vec<CommitId> = change.commit.into_iter().collect();
         let time = crate::host::clock::now();
-        Ok((self.repository.write_commit(&NewCommit { tree, parents: &parents, message, time: &time })?, tree))
+        Ok((
+            self.repository.write_commit(&NewCommit {
+                tree,
+                parents: &parents,
+                message,
+                time: &time,
+            })?,
+            tree,
+        ))
     }
 
     /// Returns the commits of a change, newest first.
@@ -142,7 +194,12 @@ impl ChangeStore<'_> {
             let commit = self.repository.commit(id)?;
             let trailer = |name: &str| {
                 let key = format!("Teddy-{name}: ");
-                commit.message.lines().rev().find_map(|line| line.strip_prefix(&key)).map(str::to_owned)
+                commit
+                    .message
+                    .lines()
+                    .rev()
+                    .find_map(|line| line.strip_prefix(&key))
+                    .map(str::to_owned)
             };
             rows.push(Row {
                 commit: id,

@@ -48,47 +48,88 @@ pub fn read(text: &str) -> Vec<Task> {
                 tasks.push(mark(section.title.clone()));
             }
         } else if let Some((done, label, title)) = boxed(line) {
-            let layer = tasks.last().map(|task| task.layer.clone()).unwrap_or_default();
-            tasks.push(Task { line: number, number: label, title, done, ..mark(layer) });
+            let layer = tasks
+                .last()
+                .map(|task| task.layer.clone())
+                .unwrap_or_default();
+            tasks.push(Task {
+                line: number,
+                number: label,
+                title,
+                done,
+                ..mark(layer)
+            });
             open = true;
         } else if let Some(task) = tasks.last_mut().filter(|_| open) {
             take(task, line, text.lines().nth(index).unwrap_or_default());
         }
     }
     tasks.retain(|task| task.line > 0);
-    tasks.iter_mut().for_each(|task| task.text.truncate(task.text.trim_end().len()));
+    tasks
+        .iter_mut()
+        .for_each(|task| task.text.truncate(task.text.trim_end().len()));
     tasks
 }
 
 /// Makes the place of a layer's heading.
 fn mark(layer: String) -> Task {
-    Task { line: 0, number: String::new(), title: String::new(), done: false, layer, text: String::new(), file: None, depends: Vec::new() }
+    Task {
+        line: 0,
+        number: String::new(),
+        title: String::new(),
+        done: false,
+        layer,
+        text: String::new(),
+        file: None,
+        depends: Vec::new(),
+    }
 }
 
 /// Reads `- [ ] 1.1 Title`.
 fn boxed(line: &str) -> Option<(bool, String, String)> {
-    let rest = line.strip_prefix(['-', '*'])?.trim_start().strip_prefix('[')?;
+    let rest = line
+        .strip_prefix(['-', '*'])?
+        .trim_start()
+        .strip_prefix('[')?;
     let (mark, rest) = rest.split_once(']')?;
     let rest = rest.trim().trim_start_matches("**");
     let (number, title) = rest.split_once([' ', ':']).unwrap_or((rest, ""));
     let done = matches!(mark.trim(), "x" | "X" | "✓");
-    Some((done, number.trim_end_matches(['.', ':']).to_owned(), title.replace("**", "").trim().to_owned()))
+    Some((
+        done,
+        number.trim_end_matches(['.', ':']).to_owned(),
+        title.replace("**", "").trim().to_owned(),
+    ))
 }
 
 /// Takes a line below a task.
 fn take(task: &mut Task, line: &str, raw: &str) {
     task.text.push_str(raw);
     task.text.push('\n');
-    let plain = line.trim().trim_start_matches(['-', '*']).trim().replace("**", "");
-    let Some((key, value)) = plain.split_once(':') else { return };
+    let plain = line
+        .trim()
+        .trim_start_matches(['-', '*'])
+        .trim()
+        .replace("**", "");
+    let Some((key, value)) = plain.split_once(':') else {
+        return;
+    };
     match key.trim().to_ascii_lowercase().as_str() {
         "file" => {
             let (path, verb) = value.rsplit_once('(').unwrap_or((value, ""));
-            task.file = Some((path.replace('`', "").trim().to_owned(), verb.trim_end_matches([')', ' ']).to_owned()));
+            task.file = Some((
+                path.replace('`', "").trim().to_owned(),
+                verb.trim_end_matches([')', ' ']).to_owned(),
+            ));
         }
         "depends" => {
-            let names = value.split([',', ' ']).map(|name| name.trim_matches(['`', '[', ']', '.']));
-            task.depends = names.filter(|name| name.starts_with(|c: char| c.is_ascii_digit())).map(str::to_owned).collect();
+            let names = value
+                .split([',', ' '])
+                .map(|name| name.trim_matches(['`', '[', ']', '.']));
+            task.depends = names
+                .filter(|name| name.starts_with(|c: char| c.is_ascii_digit()))
+                .map(str::to_owned)
+                .collect();
         }
         _ => {}
     }
@@ -99,7 +140,10 @@ pub fn check(text: &str) -> Vec<Finding> {
     let mut findings = Findings::of(FILE);
     let tasks = read(text);
     if tasks.is_empty() {
-        findings.high(1, "has no task: write `- [ ] 1.1 Title` below `## 1. Layer`");
+        findings.high(
+            1,
+            "has no task: write `- [ ] 1.1 Title` below `## 1. Layer`",
+        );
     }
     let mut seen: BTreeSet<&str> = BTreeSet::new();
     for task in &tasks {
@@ -108,11 +152,24 @@ pub fn check(text: &str) -> Vec<Finding> {
             findings.high(task.line, format!("task {} has no title", task.number));
         }
         if task.text.trim().is_empty() {
-            findings.low(task.line, format!("task {} does not say what to do", task.number));
+            findings.low(
+                task.line,
+                format!("task {} does not say what to do", task.number),
+            );
         }
         file(task, &mut findings);
-        for name in task.depends.iter().filter(|name| !seen.contains(name.as_str())) {
-            findings.high(task.line, format!("task {} depends on {name}, which is no task before it", task.number));
+        for name in task
+            .depends
+            .iter()
+            .filter(|name| !seen.contains(name.as_str()))
+        {
+            findings.high(
+                task.line,
+                format!(
+                    "task {} depends on {name}, which is no task before it",
+                    task.number
+                ),
+            );
         }
         if !seen.insert(&task.number) {
             findings.high(task.line, format!("there are two tasks {}", task.number));
@@ -124,31 +181,65 @@ pub fn check(text: &str) -> Vec<Finding> {
 /// Checks the number of a task.
 fn number(task: &Task, findings: &mut Findings<'_>) {
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
-    let Some((layer, rest)) = task.number.split_once('.').filter(|(layer, rest)| digits(layer) && digits(rest)) else {
-        return findings
-            .high(task.line, format!("`{}` is no number of a task, such as `1.2`", crate::text::visible::visible(&task.number)));
+    let Some((layer, rest)) = task
+        .number
+        .split_once('.')
+        .filter(|(layer, rest)| digits(layer) && digits(rest))
+    else {
+        return findings.high(
+            task.line,
+            format!(
+                "`{}` is no number of a task, such as `1.2`",
+                crate::text::visible::visible(&task.number)
+            ),
+        );
     };
     let (own, _) = task.layer.split_once('.').unwrap_or((&task.layer, ""));
     if own.trim() != layer {
-        findings.high(task.line, format!("task {layer}.{rest} stands below `## {}`, not below `## {layer}. ...`", task.layer));
+        findings.high(
+            task.line,
+            format!(
+                "task {layer}.{rest} stands below `## {}`, not below `## {layer}. ...`",
+                task.layer
+            ),
+        );
     }
 }
 
 /// Checks the file of a task.
 fn file(task: &Task, findings: &mut Findings<'_>) {
-    let Some((path, verb)) = &task.file else { return };
+    let Some((path, verb)) = &task.file else {
+        return;
+    };
     if let Err(error) = RepoPath::parse(path) {
-        findings.high(task.line, format!("the file of task {}: {error}", task.number));
+        findings.high(
+            task.line,
+            format!("the file of task {}: {error}", task.number),
+        );
     }
     if !VERBS.contains(&verb.as_str()) {
-        findings.high(task.line, format!("the file of task {} is not followed by one of (CREATE), (MODIFY), (DELETE)", task.number));
+        findings.high(
+            task.line,
+            format!(
+                "the file of task {} is not followed by one of (CREATE), (MODIFY), (DELETE)",
+                task.number
+            ),
+        );
     }
 }
 
 /// Returns the document with the box of a task ticked; every other byte stays.
 pub fn tick(text: &str, number: &str) -> String {
-    let Some(task) = read(text).into_iter().find(|task| task.number == number && !task.done) else { return text.to_owned() };
-    let line = |(index, line): (usize, &str)| match line.split_once('[').and_then(|(head, rest)| Some((head, rest.split_once(']')?.1))) {
+    let Some(task) = read(text)
+        .into_iter()
+        .find(|task| task.number == number && !task.done)
+    else {
+        return text.to_owned();
+    };
+    let line = |(index, line): (usize, &str)| match line
+        .split_once('[')
+        .and_then(|(head, rest)| Some((head, rest.split_once(']')?.1)))
+    {
         Some((head, tail)) if index + 1 == task.line => format!("{head}[x]{tail}"),
         _ => line.to_owned(),
     };
@@ -172,16 +263,42 @@ mod tests {
     #[test]
     fn t1_a_task_is_a_box_with_a_number_and_a_title() {
         let tasks = read(GOOD);
-        let found: Vec<_> = tasks.iter().map(|t| (t.line, t.number.as_str(), t.title.as_str(), t.done, t.layer.as_str())).collect();
-        assert_eq!(found, [(4, "1.1", "Say what is wanted", true, "1. Data Layer"), (9, "2.1", "Take a name", false, "2. Logic Layer")]);
-        assert_eq!(tasks[1].file, Some(("greet.sh".to_owned(), "MODIFY".to_owned())));
-        assert_eq!((tasks[1].depends.clone(), tasks[1].text.lines().count()), (vec!["1.1".to_owned()], 4));
+        let found: Vec<_> = tasks
+            .iter()
+            .map(|t| {
+                (
+                    t.line,
+                    t.number.as_str(),
+                    t.title.as_str(),
+                    t.done,
+                    t.layer.as_str(),
+                )
+            })
+            .collect();
+        assert_eq!(
+            found,
+            [
+                (4, "1.1", "Say what is wanted", true, "1. Data Layer"),
+                (9, "2.1", "Take a name", false, "2. Logic Layer")
+            ]
+        );
+        assert_eq!(
+            tasks[1].file,
+            Some(("greet.sh".to_owned(), "MODIFY".to_owned()))
+        );
+        assert_eq!(
+            (tasks[1].depends.clone(), tasks[1].text.lines().count()),
+            (vec!["1.1".to_owned()], 4)
+        );
         check(GOOD, &[]);
         check(
             "# Tasks: greet\n\n- [ ] 1.1 In a list without a layer\n  - Do: x\n",
             &["tasks.md:3: error: task 1.1 stands below `## `, not below `## 1. ...`"],
         );
-        check("# Tasks\n", &["tasks.md:1: error: has no task: write `- [ ] 1.1 Title` below `## 1. Layer`"]);
+        check(
+            "# Tasks\n",
+            &["tasks.md:1: error: has no task: write `- [ ] 1.1 Title` below `## 1. Layer`"],
+        );
     }
 
     #[test]
@@ -193,7 +310,10 @@ mod tests {
                 "tasks.md:9: error: there are two tasks 1.1",
             ],
         );
-        check(&GOOD.replace("2.1 Take", "Take"), &["tasks.md:9: error: `Take` is no number of a task, such as `1.2`"]);
+        check(
+            &GOOD.replace("2.1 Take", "Take"),
+            &["tasks.md:9: error: `Take` is no number of a task, such as `1.2`"],
+        );
     }
 
     #[test]
@@ -204,7 +324,9 @@ mod tests {
         );
         check(
             &GOOD.replace("(MODIFY)", "(RENAME)"),
-            &["tasks.md:9: error: the file of task 2.1 is not followed by one of (CREATE), (MODIFY), (DELETE)"],
+            &[
+                "tasks.md:9: error: the file of task 2.1 is not followed by one of (CREATE), (MODIFY), (DELETE)",
+            ],
         );
     }
 
@@ -222,7 +344,10 @@ mod tests {
 
     #[test]
     fn t5_a_task_without_words_is_doubted() {
-        check("## 1. A\n- [ ] 1.1 Title\n", &["tasks.md:2: warning: task 1.1 does not say what to do"]);
+        check(
+            "## 1. A\n- [ ] 1.1 Title\n",
+            &["tasks.md:2: warning: task 1.1 does not say what to do"],
+        );
     }
 
     #[test]
@@ -234,6 +359,9 @@ mod tests {
     fn t7_ticking_changes_one_box_alone() {
         assert_eq!(tick(GOOD, "2.1"), GOOD.replace("[ ] 2.1", "[x] 2.1"));
         assert_eq!(tick(GOOD, "1.1"), GOOD);
-        assert_eq!(tick(&GOOD.replace('\n', "\r\n"), "2.1"), GOOD.replace('\n', "\r\n").replace("[ ] 2.1", "[x] 2.1"));
+        assert_eq!(
+            tick(&GOOD.replace('\n', "\r\n"), "2.1"),
+            GOOD.replace('\n', "\r\n").replace("[ ] 2.1", "[x] 2.1")
+        );
     }
 }

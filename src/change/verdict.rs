@@ -49,9 +49,20 @@ pub enum NoVerdict {
 }
 
 impl Verdict {
-    /// Reads one word; upper and lower case, blanks, hyphens and underscores are the same (rule V2).
+    /// Reads one word; upper and lower case, blanks, hyphens and underscores are the same (rule
+    /// V2).
     pub fn parse(word: &str) -> Option<Verdict> {
-        let word: String = word.trim().chars().map(|c| if matches!(c, ' ' | '-') { '_' } else { c.to_ascii_uppercase() }).collect();
+        let word: String = word
+            .trim()
+            .chars()
+            .map(|c| {
+                if matches!(c, ' ' | '-') {
+                    '_'
+                } else {
+                    c.to_ascii_uppercase()
+                }
+            })
+            .collect();
         match word.as_str() {
             "APPROVED" => Some(Verdict::Approved),
             "NEEDS_REVISION" | "NEEDS_FIX" | "NEEDS_CHANGES" => Some(Verdict::NeedsRevision),
@@ -76,7 +87,10 @@ impl Verdict {
 /// [`NoVerdict`], whenever it is not said exactly once.
 pub fn read(text: &str) -> Result<Verdict, NoVerdict> {
     let sections = section::read(text);
-    let fields: Vec<&Section> = sections.iter().filter(|section| section.title.eq_ignore_ascii_case("verdict")).collect();
+    let fields: Vec<&Section> = sections
+        .iter()
+        .filter(|section| section.title.eq_ignore_ascii_case("verdict"))
+        .collect();
     match fields.as_slice() {
         [] => from_lines(text),
         [field] => from_field(&field.body),
@@ -86,7 +100,10 @@ pub fn read(text: &str) -> Result<Verdict, NoVerdict> {
 
 /// Reads the lines `**Verdict**: APPROVED` of a text that has no section for it.
 fn from_lines(text: &str) -> Result<Verdict, NoVerdict> {
-    let said: Vec<String> = section::prose(text).iter().filter_map(|line| line_field(line)).collect();
+    let said: Vec<String> = section::prose(text)
+        .iter()
+        .filter_map(|line| line_field(line))
+        .collect();
     match said.as_slice() {
         [] => Err(NoVerdict::Missing),
         [word] => Verdict::parse(word).ok_or_else(|| unknown(word)),
@@ -98,7 +115,9 @@ fn from_lines(text: &str) -> Result<Verdict, NoVerdict> {
 fn line_field(line: &str) -> Option<String> {
     let plain = bare(line.trim().trim_start_matches(['-', ' ']));
     let (key, value) = plain.split_once(':')?;
-    key.trim().eq_ignore_ascii_case("verdict").then(|| value.trim().to_owned())
+    key.trim()
+        .eq_ignore_ascii_case("verdict")
+        .then(|| value.trim().to_owned())
 }
 
 /// Reads the field: ticked boxes, or a first line that is the verdict.
@@ -108,16 +127,33 @@ fn from_field(body: &str) -> Result<Verdict, NoVerdict> {
     if !boxes.is_empty() {
         return from_boxes(&boxes);
     }
-    let said: Vec<String> = lines.iter().filter(|line| !line.trim().is_empty()).map(|line| said(line)).collect();
-    let Some(first) = said.first() else { return Err(NoVerdict::Unknown("nothing".to_owned())) };
+    let said: Vec<String> = lines
+        .iter()
+        .filter(|line| !line.trim().is_empty())
+        .map(|line| said(line))
+        .collect();
+    let Some(first) = said.first() else {
+        return Err(NoVerdict::Unknown("nothing".to_owned()));
+    };
     let verdict = Verdict::parse(first).ok_or_else(|| unknown(first))?;
-    let named = said.iter().filter(|line| Verdict::parse(line).is_some()).count();
-    if named > 1 { Err(NoVerdict::Ambiguous(named)) } else { Ok(verdict) }
+    let named = said
+        .iter()
+        .filter(|line| Verdict::parse(line).is_some())
+        .count();
+    if named > 1 {
+        Err(NoVerdict::Ambiguous(named))
+    } else {
+        Ok(verdict)
+    }
 }
 
 /// Reads the boxes: exactly one must be ticked, and name a verdict.
 fn from_boxes(boxes: &[(bool, String)]) -> Result<Verdict, NoVerdict> {
-    let ticked: Vec<&String> = boxes.iter().filter(|(ticked, _)| *ticked).map(|(_, word)| word).collect();
+    let ticked: Vec<&String> = boxes
+        .iter()
+        .filter(|(ticked, _)| *ticked)
+        .map(|(_, word)| word)
+        .collect();
     match ticked.as_slice() {
         [] => Err(NoVerdict::Unticked),
         [word] => Verdict::parse(word).ok_or_else(|| unknown(word)),
@@ -127,7 +163,11 @@ fn from_boxes(boxes: &[(bool, String)]) -> Result<Verdict, NoVerdict> {
 
 /// Reads `- [x] APPROVED - why` as whether it is ticked, and its word.
 fn tick(line: &str) -> Option<(bool, String)> {
-    let rest = line.trim_start().strip_prefix(['-', '*', '+'])?.trim_start().strip_prefix('[')?;
+    let rest = line
+        .trim_start()
+        .strip_prefix(['-', '*', '+'])?
+        .trim_start()
+        .strip_prefix('[')?;
     let (mark, rest) = rest.split_once(']')?;
     let ticked = match mark.trim() {
         "" => false,
@@ -135,11 +175,16 @@ fn tick(line: &str) -> Option<(bool, String)> {
         _ => return None,
     };
     let word = bare(rest);
-    let end = [" - ", " – ", " — ", ":", " ("].iter().filter_map(|mark| word.find(mark)).min().unwrap_or(word.len());
+    let end = [" - ", " – ", " — ", ":", " ("]
+        .iter()
+        .filter_map(|mark| word.find(mark))
+        .min()
+        .unwrap_or(word.len());
     Some((ticked, word[..end].trim().to_owned()))
 }
 
-/// Returns the verdict's word of a line: without emphasis, a list's mark, `Verdict:` and a full stop.
+/// Returns the verdict's word of a line: without emphasis, a list's mark, `Verdict:` and a full
+/// stop.
 fn said(line: &str) -> String {
     let word = line_field(line).unwrap_or_else(|| bare(line.trim().trim_start_matches("- ")));
     word.trim().trim_end_matches('.').to_owned()
@@ -147,12 +192,18 @@ fn said(line: &str) -> String {
 
 /// Returns a line without marks of emphasis and code.
 fn bare(line: &str) -> String {
-    line.replace("**", "").replace(['*', '`'], "").trim().to_owned()
+    line.replace("**", "")
+        .replace(['*', '`'], "")
+        .trim()
+        .to_owned()
 }
 
 /// Says what stands where a verdict should.
 fn unknown(word: &str) -> NoVerdict {
-    let shown: String = crate::text::visible::visible(word).chars().take(60).collect();
+    let shown: String = crate::text::visible::visible(word)
+        .chars()
+        .take(60)
+        .collect();
     NoVerdict::Unknown(format!("\"{shown}\""))
 }
 
@@ -163,20 +214,38 @@ mod tests {
     /// Compares the verdict of a text, or why there is none.
     fn check(text: &str, expected: Result<Verdict, &str>) {
         let found = read(text).map_err(|error| error.to_string());
-        assert_eq!(found.as_ref().map_err(String::as_str), expected.as_ref().map_err(|e| *e), "for {text:?}");
+        assert_eq!(
+            found.as_ref().map_err(String::as_str),
+            expected.as_ref().map_err(|e| *e),
+            "for {text:?}"
+        );
     }
 
     #[test]
     fn v1_the_verdict_is_the_first_line_of_its_section() {
-        check("## Summary\nFine.\n\n## Verdict\nAPPROVED\n", Ok(Verdict::Approved));
-        check("## Verdict\n\n**NEEDS_REVISION**\n\nTwo things are missing.\n", Ok(Verdict::NeedsRevision));
-        check("## Verdict\n`rejected`.\n\n## Next Steps\nApproved is far away.\n", Ok(Verdict::Rejected));
+        check(
+            "## Summary\nFine.\n\n## Verdict\nAPPROVED\n",
+            Ok(Verdict::Approved),
+        );
+        check(
+            "## Verdict\n\n**NEEDS_REVISION**\n\nTwo things are missing.\n",
+            Ok(Verdict::NeedsRevision),
+        );
+        check(
+            "## Verdict\n`rejected`.\n\n## Next Steps\nApproved is far away.\n",
+            Ok(Verdict::Rejected),
+        );
         check("## Verdict\nVerdict: APPROVED\n", Ok(Verdict::Approved));
     }
 
     #[test]
     fn v2_the_words_have_the_same_meaning_in_every_spelling() {
-        for word in ["NEEDS_FIX", "needs_changes", "Needs revision", "needs-revision"] {
+        for word in [
+            "NEEDS_FIX",
+            "needs_changes",
+            "Needs revision",
+            "needs-revision",
+        ] {
             check(&format!("## Verdict\n{word}\n"), Ok(Verdict::NeedsRevision));
         }
         check("## Verdict\nMAJOR_ISSUES\n", Ok(Verdict::Rejected));
@@ -184,40 +253,80 @@ mod tests {
 
     #[test]
     fn v3_a16_prose_is_no_verdict() {
-        check("## Summary\nThis cannot be approved. The verdict is clear.\n\n## Verdict\nREJECTED\n", Ok(Verdict::Rejected));
-        check("It cannot be approved; my verdict will follow.\n", Err("it has no `## Verdict`"));
+        check(
+            "## Summary\nThis cannot be approved. The verdict is clear.\n\n## Verdict\nREJECTED\n",
+            Ok(Verdict::Rejected),
+        );
+        check(
+            "It cannot be approved; my verdict will follow.\n",
+            Err("it has no `## Verdict`"),
+        );
         let error = "its verdict says \"REJECTED, not approved\", which is none of APPROVED, NEEDS_REVISION, REJECTED";
         check("Verdict: REJECTED, not approved\n", Err(error));
         check(
             "## Verdict\nThis is APPROVED, I think\n",
-            Err("its verdict says \"This is APPROVED, I think\", which is none of APPROVED, NEEDS_REVISION, REJECTED"),
+            Err(
+                "its verdict says \"This is APPROVED, I think\", which is none of APPROVED, NEEDS_REVISION, REJECTED",
+            ),
         );
-        check("```\n## Verdict\nAPPROVED\n```\n", Err("it has no `## Verdict`"));
+        check(
+            "```\n## Verdict\nAPPROVED\n```\n",
+            Err("it has no `## Verdict`"),
+        );
     }
 
     #[test]
     fn v4_a18_an_unfilled_template_is_no_verdict() {
         let words = "\"APPROVED | NEEDS_REVISION | REJECTED\", which is none of APPROVED, NEEDS_REVISION, REJECTED";
-        check("**Verdict**: APPROVED | NEEDS_REVISION | REJECTED\n", Err(&format!("its verdict says {words}")));
-        check("## Verdict\nAPPROVED | NEEDS_REVISION | REJECTED\n", Err(&format!("its verdict says {words}")));
-        check("## Verdict\n- [ ] APPROVED\n- [ ] NEEDS_FIX\n", Err("no box of its verdict is ticked"));
-        check("## Verdict\n\n", Err("its verdict says nothing, which is none of APPROVED, NEEDS_REVISION, REJECTED"));
+        check(
+            "**Verdict**: APPROVED | NEEDS_REVISION | REJECTED\n",
+            Err(&format!("its verdict says {words}")),
+        );
+        check(
+            "## Verdict\nAPPROVED | NEEDS_REVISION | REJECTED\n",
+            Err(&format!("its verdict says {words}")),
+        );
+        check(
+            "## Verdict\n- [ ] APPROVED\n- [ ] NEEDS_FIX\n",
+            Err("no box of its verdict is ticked"),
+        );
+        check(
+            "## Verdict\n\n",
+            Err("its verdict says nothing, which is none of APPROVED, NEEDS_REVISION, REJECTED"),
+        );
         check("", Err("it has no `## Verdict`"));
     }
 
     #[test]
     fn v5_a19_the_one_ticked_box_counts() {
         for mark in ["x", "X", "✓", "✔"] {
-            check(&format!("## Verdict\n- [ ] APPROVED - ready\n- [{mark}] **NEEDS_CHANGES** - see above\n"), Ok(Verdict::NeedsRevision));
+            check(
+                &format!(
+                    "## Verdict\n- [ ] APPROVED - ready\n- [{mark}] **NEEDS_CHANGES** - see above\n"
+                ),
+                Ok(Verdict::NeedsRevision),
+            );
         }
         check("## Verdict\n* [x] approved\n", Ok(Verdict::Approved));
     }
 
     #[test]
     fn v6_a20_two_verdicts_are_none() {
-        check("## Verdict\n- [x] APPROVED\n- [x] NEEDS_FIX\n", Err("its verdict names 2 verdicts"));
-        check("## Verdict\nAPPROVED\nREJECTED\n", Err("its verdict names 2 verdicts"));
-        check("## Verdict\nAPPROVED\n\n## Verdict\nREJECTED\n", Err("it has 2 fields for the verdict"));
-        check("**Verdict**: APPROVED\n\n**Verdict**: REJECTED\n", Err("it has 2 fields for the verdict"));
+        check(
+            "## Verdict\n- [x] APPROVED\n- [x] NEEDS_FIX\n",
+            Err("its verdict names 2 verdicts"),
+        );
+        check(
+            "## Verdict\nAPPROVED\nREJECTED\n",
+            Err("its verdict names 2 verdicts"),
+        );
+        check(
+            "## Verdict\nAPPROVED\n\n## Verdict\nREJECTED\n",
+            Err("it has 2 fields for the verdict"),
+        );
+        check(
+            "**Verdict**: APPROVED\n\n**Verdict**: REJECTED\n",
+            Err("it has 2 fields for the verdict"),
+        );
     }
 }

@@ -10,7 +10,8 @@ use crate::text::counted;
 
 /// Accept a session that came from elsewhere, the plan that waits in it too
 ///
-/// A plan that somebody else made and that came with fetched or copied refs does not run before this. The plan is printed.
+/// A plan that somebody else made and that came with fetched or copied refs does not run before
+/// this. The plan is printed.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  teddy adopt add-auth")]
 pub(super) struct Args {
@@ -32,7 +33,14 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         return Ok(exit::DONE.into());
     }
     app.print_foreign(adopted.plan.as_deref().unwrap_or_default())?;
-    let waits = if adopted.plan.is_some() { "; its plan waits: read it above before `teddy execute`" } else { "" };
-    app.say(&format!("Session {session} with {} is yours{waits}.", counted(adopted.turns, "turn")));
+    let waits = if adopted.plan.is_some() {
+        "; its plan waits: read it above before `teddy execute`"
+    } else {
+        ""
+    };
+    app.say(&format!(
+        "Session {session} with {} is yours{waits}.",
+        counted(adopted.turns, "turn")
+    ));
     Ok(exit::DONE.into())
 }

@@ -71,7 +71,10 @@ pub(super) struct App {
 impl App {
     /// Starts.
     pub(super) fn new(global: Global) -> App {
-        App { global, start: Instant::now() }
+        App {
+            global,
+            start: Instant::now(),
+        }
     }
 
     /// Opens the project of the folder in use.
@@ -82,8 +85,14 @@ impl App {
         let mut project = self.open()?;
         if !project.ignored.is_empty() {
             let names = project.ignored.join(", ");
-            let hint = if project.trusted { "a repository may not decide that" } else { "`teddy trust` shows what would change that" };
-            self.warn(&format!("settings of this repository are ignored: {names} ({hint})"));
+            let hint = if project.trusted {
+                "a repository may not decide that"
+            } else {
+                "`teddy trust` shows what would change that"
+            };
+            self.warn(&format!(
+                "settings of this repository are ignored: {names} ({hint})"
+            ));
         }
         if self.global.verbose {
             self.say(&in_use(&project));
@@ -121,35 +130,69 @@ impl App {
     pub(super) fn places(&self) -> anyhow::Result<Places> {
         let home = env::home();
         let below = |variable: &str, folder: &str| {
-            let base = env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
-            base.or_else(|| home.as_ref().map(|home| home.join(folder))).map(|base| base.join("teddy"))
+            let base = env::var_os(variable)
+                .map(PathBuf::from)
+                .filter(|path| path.is_absolute());
+            base.or_else(|| home.as_ref().map(|home| home.join(folder)))
+                .map(|base| base.join("teddy"))
         };
-        let config = below("XDG_CONFIG_HOME", ".config").context("neither HOME nor XDG_CONFIG_HOME is set")?;
-        let cache = below("XDG_CACHE_HOME", ".cache").context("neither HOME nor XDG_CACHE_HOME is set")?;
-        let config_file = env::var_os("TEDDY_CONFIG").map_or_else(|| config.join("config.yaml"), PathBuf::from);
-        Ok(Places { home, config, config_file, cache })
+        let config = below("XDG_CONFIG_HOME", ".config")
+            .context("neither HOME nor XDG_CONFIG_HOME is set")?;
+        let cache =
+            below("XDG_CACHE_HOME", ".cache").context("neither HOME nor XDG_CACHE_HOME is set")?;
+        let config_file =
+            env::var_os("TEDDY_CONFIG").map_or_else(|| config.join("config.yaml"), PathBuf::from);
+        Ok(Places {
+            home,
+            config,
+            config_file,
+            cache,
+        })
     }
 
     /// Returns what the options say about the project.
     fn wanted(&self) -> anyhow::Result<Wanted> {
         // Clap takes a variable that is set to nothing for a name.
         let unset = env::is_set("TEDDY_SESSION") && env::var_os("TEDDY_SESSION").is_none();
-        let session = self.global.session.as_deref().filter(|name| !(unset && name.is_empty()));
+        let session = self
+            .global
+            .session
+            .as_deref()
+            .filter(|name| !(unset && name.is_empty()));
         let session = session.map(SessionName::from_ref).transpose()?;
         let pair = |text: &String| match text.split_once('=') {
             Some((key, value)) => Ok((key.trim().to_owned(), value.to_owned())),
             None => Err(Malformed(text.clone()).into()),
         };
-        Ok(Wanted { session, settings: self.global.setting.iter().map(pair).collect::<anyhow::Result<_>>()? })
+        Ok(Wanted {
+            session,
+            settings: self
+                .global
+                .setting
+                .iter()
+                .map(pair)
+                .collect::<anyhow::Result<_>>()?,
+        })
     }
 
     /// Returns the user: at the terminal, or answering with flags where there is none.
     pub(super) fn user(&self, project: &Project, approve_all: bool) -> Box<dyn User> {
         if self.is_attended() {
-            let wishes = Wishes { approve_all, choices: choices(project) };
-            return Box::new(Person::new(wishes, self.manner(), self.paint(screen::is_screen())));
+            let wishes = Wishes {
+                approve_all,
+                choices: choices(project),
+            };
+            return Box::new(Person::new(
+                wishes,
+                self.manner(),
+                self.paint(screen::is_screen()),
+            ));
         }
-        let approval = if approve_all { Approval::All } else { Approval::Ask };
+        let approval = if approve_all {
+            Approval::All
+        } else {
+            Approval::Ask
+        };
         Box::new(Quiet::new(approval, self.manner()))
     }
 
@@ -160,7 +203,11 @@ impl App {
 
     /// Returns how words are told.
     fn manner(&self) -> Manner {
-        Manner { paint: self.paint(screen::is_stderr()), width: terminal::stderr_width, quiet: self.global.quiet }
+        Manner {
+            paint: self.paint(screen::is_stderr()),
+            width: terminal::stderr_width,
+            quiet: self.global.quiet,
+        }
     }
 
     /// Returns whether a stream gets colours.
@@ -186,12 +233,17 @@ impl App {
         stdout::write(text).context("writing to standard output")
     }
 
-    /// Prints text that somebody else wrote: as it is into a pipe or file, made visible at a terminal.
+    /// Prints text that somebody else wrote: as it is into a pipe or file, made visible at a
+    /// terminal.
     ///
     /// # Errors
     /// As for [`App::print`].
     pub(super) fn print_foreign(&self, text: &str) -> anyhow::Result<()> {
-        if screen::is_stdout() { self.print(visible_block(text).as_ref()) } else { self.print(text) }
+        if screen::is_stdout() {
+            self.print(visible_block(text).as_ref())
+        } else {
+            self.print(text)
+        }
     }
 
     /// Prints a long result, through the pager at a terminal.
@@ -199,12 +251,15 @@ impl App {
     /// # Errors
     /// As for [`App::print`].
     pub(super) fn page(&self, project: &Project, lines: &[Line]) -> anyhow::Result<()> {
-        let (text, pager) = (style::text(lines, self.paint_results()), project.repository.config("core.pager"));
+        let (text, pager) = (
+            style::text(lines, self.paint_results()),
+            project.repository.config("core.pager"),
+        );
         crate::host::pager::page(&text, pager.as_deref()).context("writing to standard output")
     }
 
-    /// Shows Markdown that somebody else wrote: as it is into a pipe or file; coloured, nothing hidden, and page by page
-    /// at a terminal.
+    /// Shows Markdown that somebody else wrote: as it is into a pipe or file; coloured, nothing
+    /// hidden, and page by page at a terminal.
     ///
     /// # Errors
     /// As for [`App::print`].
@@ -221,7 +276,12 @@ impl App {
     }
 
     /// Shows a text in a way.
-    fn page_as(&self, project: &Project, text: &[u8], lines: impl Fn(&str) -> Vec<Line>) -> anyhow::Result<()> {
+    fn page_as(
+        &self,
+        project: &Project,
+        text: &[u8],
+        lines: impl Fn(&str) -> Vec<Line>,
+    ) -> anyhow::Result<()> {
         if !screen::is_stdout() {
             return self.print(text);
         }
@@ -233,7 +293,10 @@ impl App {
     /// # Errors
     /// As for [`App::print`].
     pub(super) fn print_json(&self, value: &impl serde::Serialize) -> anyhow::Result<()> {
-        self.print(format!("{}\n", visible_json(&serde_json::to_string_pretty(value)?)))
+        self.print(format!(
+            "{}\n",
+            visible_json(&serde_json::to_string_pretty(value)?)
+        ))
     }
 
     /// Says something on stderr, unless `-q`.
@@ -246,7 +309,10 @@ impl App {
     /// Says how long it took, where more is to be said.
     pub(super) fn say_time(&self) {
         if self.global.verbose {
-            self.say(&format!("Took {:.2} s.", self.start.elapsed().as_secs_f64()));
+            self.say(&format!(
+                "Took {:.2} s.",
+                self.start.elapsed().as_secs_f64()
+            ));
         }
     }
 
@@ -255,7 +321,8 @@ impl App {
         self.tell(&format!("warning: {text}"));
     }
 
-    /// Writes a text to stderr, folded at words on a terminal; where nobody reads it, nothing is lost.
+    /// Writes a text to stderr, folded at words on a terminal; where nobody reads it, nothing is
+    /// lost.
     fn tell(&self, text: &str) {
         use std::io::Write as _;
         if screen::is_stderr() {
@@ -271,7 +338,11 @@ impl App {
             Some(width) => &style::wrap_all(lines.to_vec(), width),
             None => lines,
         };
-        let _ = write!(std::io::stderr().lock(), "{}", style::text(lines, self.paint(screen::is_stderr())));
+        let _ = write!(
+            std::io::stderr().lock(),
+            "{}",
+            style::text(lines, self.paint(screen::is_stderr()))
+        );
     }
 
     /// Says why the program fails, with a hint, and returns its exit code.
@@ -291,18 +362,32 @@ impl App {
 
 /// Says what a call works with.
 fn in_use(project: &Project) -> String {
-    let session = project.session().map_or_else(|_| "no session".to_owned(), |name| format!("session {name}"));
+    let session = project.session().map_or_else(
+        |_| "no session".to_owned(),
+        |name| format!("session {name}"),
+    );
     let model = project.settings.model.as_deref().unwrap_or("none");
-    let own = match (project.proposed.contains_key("config.yaml"), project.trusted) {
+    let own = match (
+        project.proposed.contains_key("config.yaml"),
+        project.trusted,
+    ) {
         (false, _) => "",
         (true, true) => ", .teddy/config.yaml",
-        (true, false) => ", .teddy/config.yaml as far as a repository that is not trusted may decide",
+        (true, false) => {
+            ", .teddy/config.yaml as far as a repository that is not trusted may decide"
+        }
     };
-    let (folder, config) = (project.repository.workdir().display(), project.places.config_file.display());
+    let (folder, config) = (
+        project.repository.workdir().display(),
+        project.places.config_file.display(),
+    );
     format!("Project {folder}, {session}, model {model}. Settings: git config, {config}{own}.")
 }
 
 /// Returns the person's programs.
 fn choices(project: &Project) -> Choices {
-    Choices { preview_command: project.settings.preview_command.clone(), core_editor: project.repository.config("core.editor") }
+    Choices {
+        preview_command: project.settings.preview_command.clone(),
+        core_editor: project.repository.config("core.editor"),
+    }
 }

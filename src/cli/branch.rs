@@ -10,7 +10,8 @@ use crate::workflow::branch::branch;
 
 /// Start a session at an old turn
 ///
-/// The new session shares all turns up to that one. Your files stay as they are; `teddy restore @` brings them along.
+/// The new session shares all turns up to that one. Your files stay as they are; `teddy restore @`
+/// brings them along.
 #[derive(clap::Args)]
 #[command(
     allow_missing_positional = true,
@@ -32,7 +33,9 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut user = app.user(&project, false);
     let commit = branch(&mut project, &args.turn, &name, user.as_mut())?;
     if app.global.json {
-        app.print_json(&serde_json::json!({ "session": name, "ref": name.reference(), "commit": commit }))?;
+        app.print_json(
+            &serde_json::json!({ "session": name, "ref": name.reference(), "commit": commit }),
+        )?;
     } else {
         app.print(format!("{}\n", name.reference()))?;
         app.say(&format!("Session {name} is in use now. Your files stay as they are; `teddy restore @` brings them to its newest turn."));

@@ -1,7 +1,8 @@
-//! What the shell offers for the word that is being typed: sessions, turns, agents, models and what else only the
-//! project knows. Commands, options and their values come from the parser.
+//! What the shell offers for the word that is being typed: sessions, turns, agents, models and what
+//! else only the project knows. Commands, options and their values come from the parser.
 //!
-//! The project is that of the line so far (`-C`, `-s`). Nothing is written, and what cannot be read offers nothing.
+//! The project is that of the line so far (`-C`, `-s`). Nothing is written, and what cannot be read
+//! offers nothing.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
@@ -36,35 +37,63 @@ type Offer = fn(&Project, &str) -> anyhow::Result<Offers>;
 
 /// Opens the project that a line of words is about.
 type Open = fn(Vec<OsString>) -> Option<Project>;
-/// How it is opened; the options of every command, which say where it is, are completed here themselves.
+/// How it is opened; the options of every command, which say where it is, are completed here
+/// themselves.
 static OPEN: OnceLock<Open> = OnceLock::new();
 
 /// Answers a completion script and ends the program, if it is one that asks.
 pub(super) fn answer(open: Open) {
     let _ = OPEN.set(open);
-    clap_complete::CompleteEnv::with_factory(parser).shells(SHELLS).var(VARIABLE).complete();
+    clap_complete::CompleteEnv::with_factory(parser)
+        .shells(SHELLS)
+        .var(VARIABLE)
+        .complete();
 }
 
 /// Returns the parser. Options are offered to who begins one, or where there is nothing else.
 fn parser() -> Command {
     let (words, at) = typed(env::args());
-    let is_option = words.get(at).is_some_and(|word| word.as_encoded_bytes().starts_with(b"-"));
+    let is_option = words
+        .get(at)
+        .is_some_and(|word| word.as_encoded_bytes().starts_with(b"-"));
     // Of a command and its other name the engine offers one alone.
-    let parser = super::parser().mut_subcommand("resume", |resume| resume.visible_alias(None).alias("continue"));
-    if is_option { parser } else { without_options(parser) }
+    let parser = super::parser().mut_subcommand("resume", |resume| {
+        resume.visible_alias(None).alias("continue")
+    });
+    if is_option {
+        parser
+    } else {
+        without_options(parser)
+    }
 }
 
 /// Hides the options of a command and of those below it.
 fn without_options(command: Command) -> Command {
-    let hidden = |arg: clap::Arg| if arg.is_positional() { arg } else { arg.hide(true) };
-    command.disable_help_flag(true).disable_version_flag(true).mut_args(hidden).mut_subcommands(without_options)
+    let hidden = |arg: clap::Arg| {
+        if arg.is_positional() {
+            arg
+        } else {
+            arg.hide(true)
+        }
+    };
+    command
+        .disable_help_flag(true)
+        .disable_version_flag(true)
+        .mut_args(hidden)
+        .mut_subcommands(without_options)
 }
 
 /// Returns the words of the line, and the place of the one that is being typed.
 fn typed(args: Vec<OsString>) -> (Vec<OsString>, usize) {
-    let words: Vec<OsString> = args.into_iter().skip_while(|word| word != "--").skip(1).collect();
+    let words: Vec<OsString> = args
+        .into_iter()
+        .skip_while(|word| word != "--")
+        .skip(1)
+        .collect();
     let last = words.len().saturating_sub(1);
-    let at = env::var(INDEX).and_then(|index| index.parse().ok()).unwrap_or(last);
+    let at = env::var(INDEX)
+        .and_then(|index| index.parse().ok())
+        .unwrap_or(last);
     (words, at)
 }
 
@@ -76,8 +105,19 @@ fn project() -> Option<Project> {
 }
 
 /// The shells that ask.
-pub(super) const SHELLS: Shells<'_> =
-    Shells(&[&Quoting { shell: &Bash, escape: '\\' }, &Elvish, &Fish, &Quoting { shell: &Powershell, escape: '`' }, &Zsh]);
+pub(super) const SHELLS: Shells<'_> = Shells(&[
+    &Quoting {
+        shell: &Bash,
+        escape: '\\',
+    },
+    &Elvish,
+    &Fish,
+    &Quoting {
+        shell: &Powershell,
+        escape: '`',
+    },
+    &Zsh,
+]);
 
 /// A shell that puts what it is offered into the line as it is: a file can be called `$(rm -rf ~)`.
 struct Quoting {
@@ -96,22 +136,47 @@ impl EnvCompleter for Quoting {
         self.shell.is(name)
     }
 
-    fn write_registration(&self, var: &str, name: &str, bin: &str, completer: &str, out: &mut dyn Write) -> io::Result<()> {
-        self.shell.write_registration(var, name, bin, completer, out)
+    fn write_registration(
+        &self,
+        var: &str,
+        name: &str,
+        bin: &str,
+        completer: &str,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        self.shell
+            .write_registration(var, name, bin, completer, out)
     }
 
-    fn write_complete(&self, command: &mut Command, words: Vec<OsString>, folder: Option<&Path>, out: &mut dyn Write) -> io::Result<()> {
+    fn write_complete(
+        &self,
+        command: &mut Command,
+        words: Vec<OsString>,
+        folder: Option<&Path>,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
         let (_, at) = typed(env::args());
         let offers = engine::complete(command, words, at, folder)?;
-        let words: Vec<String> = offers.iter().filter_map(|offer| quoted(offer.get_value().to_str()?, self.escape)).collect();
-        write!(out, "{}", words.join(&env::var(SEPARATOR).unwrap_or_else(|| "\n".to_owned())))
+        let words: Vec<String> = offers
+            .iter()
+            .filter_map(|offer| quoted(offer.get_value().to_str()?, self.escape))
+            .collect();
+        write!(
+            out,
+            "{}",
+            words.join(&env::var(SEPARATOR).unwrap_or_else(|| "\n".to_owned()))
+        )
     }
 }
 
 /// Returns a word as a shell reads it; nothing for one that holds what no person types.
 fn quoted(word: &str, escape: char) -> Option<String> {
     let plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,".contains(c);
-    (visible(word) == word).then(|| word.chars().flat_map(|c| (!plain(c)).then_some(escape).into_iter().chain([c])).collect())
+    (visible(word) == word).then(|| {
+        word.chars()
+            .flat_map(|c| (!plain(c)).then_some(escape).into_iter().chain([c]))
+            .collect()
+    })
 }
 
 /// Offers what a project has, as far as it goes on from what is typed.
@@ -121,16 +186,28 @@ pub(super) fn with(offer: Offer) -> ArgValueCompleter {
         CompletionCandidate::new(value).help(help.map(Into::into))
     };
     ArgValueCompleter::new(move |current: &OsStr| {
-        let Some(current) = current.to_str() else { return Vec::new() };
-        let offers = project().and_then(|project| offer(&project, current).ok()).unwrap_or_default();
+        let Some(current) = current.to_str() else {
+            return Vec::new();
+        };
+        let offers = project()
+            .and_then(|project| offer(&project, current).ok())
+            .unwrap_or_default();
         let fits = |value: &str| value.starts_with(current) && visible(value) == value;
-        offers.into_iter().filter(|(value, _)| fits(value)).map(candidate).collect::<Vec<_>>()
+        offers
+            .into_iter()
+            .filter(|(value, _)| fits(value))
+            .map(candidate)
+            .collect::<Vec<_>>()
     })
 }
 
 /// Returns the sessions, the one that changed last first.
 pub(super) fn sessions(project: &Project, _current: &str) -> anyhow::Result<Offers> {
-    Ok(project.session_rows()?.into_iter().map(|row| (row.name, row.title)).collect())
+    Ok(project
+        .session_rows()?
+        .into_iter()
+        .map(|row| (row.name, row.title))
+        .collect())
 }
 
 /// Returns the turns of the session in use, or behind `<session>:` of that one, the newest first.
@@ -140,49 +217,92 @@ pub(super) fn turns(project: &Project, current: &str) -> anyhow::Result<Offers> 
         None => (project.session()?, String::new()),
     };
     let tip = project.store().tip(&session)?;
-    let turns = project.store().history(tip).take(MAX_TURNS).filter_map(Result::ok);
-    Ok(turns.map(|turn| (format!("{before}{}", turn.number()), turn.title)).collect())
+    let turns = project
+        .store()
+        .history(tip)
+        .take(MAX_TURNS)
+        .filter_map(Result::ok);
+    Ok(turns
+        .map(|turn| (format!("{before}{}", turn.number()), turn.title))
+        .collect())
 }
 
 /// Returns the files of the newest turn.
 pub(super) fn artifacts(project: &Project, _current: &str) -> anyhow::Result<Offers> {
     let tip = project.store().tip(&project.session()?)?;
-    Ok(project.repository.files(tip.tree)?.into_keys().map(|name| (name, String::new())).collect())
+    Ok(project
+        .repository
+        .files(tip.tree)?
+        .into_keys()
+        .map(|name| (name, String::new()))
+        .collect())
 }
 
 /// Returns the turns, and the files of the newest one.
 pub(super) fn turns_and_artifacts(project: &Project, current: &str) -> anyhow::Result<Offers> {
-    Ok(turns(project, current)?.into_iter().chain(artifacts(project, current)?).collect())
+    Ok(turns(project, current)?
+        .into_iter()
+        .chain(artifacts(project, current)?)
+        .collect())
 }
 
 /// Returns the agents.
 pub(super) fn agents(project: &Project, _current: &str) -> anyhow::Result<Offers> {
-    Ok(project.prompts().all().into_iter().map(|prompt| (prompt.name, prompt.description)).collect())
+    Ok(project
+        .prompts()
+        .all()
+        .into_iter()
+        .map(|prompt| (prompt.name, prompt.description))
+        .collect())
 }
 
 /// Returns the models of the configuration.
 pub(super) fn models(project: &Project, _current: &str) -> anyhow::Result<Offers> {
-    Ok(project.settings.models.iter().map(|(name, model)| (name.clone(), model.kind.clone())).collect())
+    Ok(project
+        .settings
+        .models
+        .iter()
+        .map(|(name, model)| (name.clone(), model.kind.clone()))
+        .collect())
 }
 
 /// Returns the pipelines.
 pub(super) fn pipelines(project: &Project, _current: &str) -> anyhow::Result<Offers> {
-    Ok(project.pipelines().into_iter().map(|name| (name, String::new())).collect())
+    Ok(project
+        .pipelines()
+        .into_iter()
+        .map(|name| (name, String::new()))
+        .collect())
 }
 
 /// Returns the changes, archived ones too.
 pub(super) fn changes(project: &Project, _current: &str) -> anyhow::Result<Offers> {
-    Ok(project.change_rows(true)?.0.into_iter().map(|row| (row.change.to_string(), row.title)).collect())
+    Ok(project
+        .change_rows(true)?
+        .0
+        .into_iter()
+        .map(|row| (row.change.to_string(), row.title))
+        .collect())
 }
 
-/// Returns the entries of the context lists; seen from below the project's root each path has a leading `/`.
+/// Returns the entries of the context lists; seen from below the project's root each path has a
+/// leading `/`.
 pub(super) fn entries(project: &Project, _current: &str) -> anyhow::Result<Offers> {
-    let is_root = env::current_dir()?.canonicalize()? == project.repository.workdir().canonicalize()?;
+    let is_root =
+        env::current_dir()?.canonicalize()? == project.repository.workdir().canonicalize()?;
     let mut offers = Offers::new();
     for scope in [Scope::Session, Scope::Turn, Scope::Global] {
-        let named = |entry: &str| if is_root || is_url(entry) { entry.to_owned() } else { format!("/{}", entry.trim_start_matches('/')) };
+        let named = |entry: &str| {
+            if is_root || is_url(entry) {
+                entry.to_owned()
+            } else {
+                format!("/{}", entry.trim_start_matches('/'))
+            }
+        };
         let list = project.read_context(scope).unwrap_or_default();
-        offers.extend(context_list::entries(&list).map(|entry| (named(entry), scope.title().to_lowercase())));
+        offers.extend(
+            context_list::entries(&list).map(|entry| (named(entry), scope.title().to_lowercase())),
+        );
     }
     Ok(offers)
 }

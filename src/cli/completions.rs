@@ -12,8 +12,9 @@ use crate::host::env;
 
 /// Print the completion script of a shell
 ///
-/// It completes commands, options, sessions, turns, agents, models and files, and asks this program for them each time:
-/// print it anew at each start of the shell. `git teddy <TAB>` works too, where git's own completion is loaded.
+/// It completes commands, options, sessions, turns, agents, models and files, and asks this program
+/// for them each time: print it anew at each start of the shell. `git teddy <TAB>` works too, where
+/// git's own completion is loaded.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples, for the file that the shell reads at its start:\n  source <(teddy completions bash)\n  source <(teddy completions zsh)          behind compinit\n  teddy completions fish | source"
@@ -25,8 +26,8 @@ pub(super) struct Args {
 
 /// The function that bash calls by itself.
 const BASH: &str = "_clap_complete_teddy";
-/// What it is put into: bash ends a word at `:` and `=`, which `session:turn` and `--option=value` have. And how bash
-/// completes `git teddy`: git's completion calls a function of this name.
+/// What it is put into: bash ends a word at `:` and `=`, which `session:turn` and `--option=value`
+/// have. And how bash completes `git teddy`: git's completion calls a function of this name.
 const AROUND_BASH: &str = r#"
 _teddy() {
     local word glue="" breaks="" typed=()
@@ -63,36 +64,58 @@ const GIT_FISH: &str = r#"complete --keep-order --exclusive --command git --cond
 /// Prints the script.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let program = program();
-    let shell = complete::SHELLS.completer(&args.shell.to_string()).expect("both lists have the same shells");
+    let shell = complete::SHELLS
+        .completer(&args.shell.to_string())
+        .expect("both lists have the same shells");
     let mut script = Vec::new();
     shell.write_registration(complete::VARIABLE, "teddy", "teddy", &program, &mut script)?;
-    let script = String::from_utf8(script).context("the program has a path that no script can name")?;
+    let script =
+        String::from_utf8(script).context("the program has a path that no script can name")?;
     app.print(match args.shell {
         Shell::Bash => {
-            let quoted = shlex::try_quote(&program).context("the program has a path that no script can name")?;
+            let quoted = shlex::try_quote(&program)
+                .context("the program has a path that no script can name")?;
             // The generator puts the quoted program into quotation marks again.
             let script = script.replace(&format!("\"{quoted}\" -- "), &format!("{quoted} -- "));
-            format!("{}{AROUND_BASH}", script.replace(&format!("-F {BASH} "), "-F _teddy "))
+            format!(
+                "{}{AROUND_BASH}",
+                script.replace(&format!("-F {BASH} "), "-F _teddy ")
+            )
         }
         Shell::Zsh => format!("{script}{GIT_ZSH}"),
         Shell::Fish => {
             let quoted = quoted_in_fish(&script).unwrap_or(&program);
-            format!("{script}{}", GIT_FISH.replace("VARIABLE", complete::VARIABLE).replace("PROGRAM", quoted))
+            format!(
+                "{script}{}",
+                GIT_FISH
+                    .replace("VARIABLE", complete::VARIABLE)
+                    .replace("PROGRAM", quoted)
+            )
         }
         _ => script,
     })?;
     Ok(exit::DONE.into())
 }
 
-/// Returns the program as the generator wrote it into fish's script, with quotes that outlast being read twice.
+/// Returns the program as the generator wrote it into fish's script, with quotes that outlast being
+/// read twice.
 fn quoted_in_fish(script: &str) -> Option<&str> {
-    Some(script.split_once("=fish ")?.1.rsplit_once(" -- (commandline")?.0)
+    Some(
+        script
+            .split_once("=fish ")?
+            .1
+            .rsplit_once(" -- (commandline")?
+            .0,
+    )
 }
 
 /// Returns how the script calls this program: by the name or the path by which it was called now.
 fn program() -> String {
     let called = env::args().into_iter().next().unwrap_or_default();
     let is_name = Path::new(&called).components().count() == 1;
-    let path = env::current_dir().ok().filter(|_| !is_name).map(|folder| folder.join(&called).into_os_string());
+    let path = env::current_dir()
+        .ok()
+        .filter(|_| !is_name)
+        .map(|folder| folder.join(&called).into_os_string());
     path.unwrap_or(called).to_string_lossy().into_owned()
 }

@@ -14,8 +14,9 @@ use crate::workflow::project::Project;
 
 /// Make and show the next input of the model, or change what it shows
 ///
-/// Three lists name what the model sees: the turn's own (which the model manages with READ and PRUNE), the session's,
-/// and `.teddy/global.context` of every session. An entry is a file, a folder, a pattern or a URL.
+/// Three lists name what the model sees: the turn's own (which the model manages with READ and
+/// PRUNE), the session's, and `.teddy/global.context` of every session. An entry is a file, a
+/// folder, a pattern or a URL.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy context                          the next input.md\n  teddy context add src/ README.md       for this session\n  teddy context add --turn src/main.rs   for the next turn\n  teddy context rm README.md\n  teddy context list"
@@ -50,7 +51,8 @@ enum Command {
 /// Entries and their list.
 #[derive(clap::Args)]
 struct Entries {
-    /// Files, folders and patterns, from the folder in use or, with a leading `/`, from the project's root; URLs
+    /// Files, folders and patterns, from the folder in use or, with a leading `/`, from the
+    /// project's root; URLs
     #[arg(required = true, value_name = "RESOURCE", value_hint = clap::ValueHint::AnyPath)]
     resources: Vec<String>,
     #[command(flatten)]
@@ -109,33 +111,54 @@ fn change(app: &App, project: &Project, edit: Edit, entries: &Entries) -> anyhow
     let mut user = app.user(project, false);
     let resources = paths::entries(&project.repository, &app.folder()?, &entries.resources)?;
     let changed = project.edit_context(entries.scope.scope(), edit, &resources, user.as_mut())?;
-    let verb = if edit == Edit::Add { "Added" } else { "Removed" };
+    let verb = if edit == Edit::Add {
+        "Added"
+    } else {
+        "Removed"
+    };
     let list = entries.scope.scope().title().to_lowercase();
     if app.global.json {
         return app.print_json(&serde_json::json!({ "list": list, "changed": changed }));
     }
     for entry in &changed {
-        let note = if edit == Edit::Add && is_missing(project, entry) { "; it is not there yet" } else { "" };
+        let note = if edit == Edit::Add && is_missing(project, entry) {
+            "; it is not there yet"
+        } else {
+            ""
+        };
         app.say(&format!("{verb} {entry} ({list}){note}"));
     }
-    let same = if edit == Edit::Add { "is there already" } else { "is not there" };
-    let canonical = |entry: &String| Resource::parse(entry).map_or_else(|_| entry.clone(), |resource| resource.to_string());
-    for entry in resources.iter().map(canonical).filter(|entry| !changed.contains(entry)) {
+    let same = if edit == Edit::Add {
+        "is there already"
+    } else {
+        "is not there"
+    };
+    let canonical = |entry: &String| {
+        Resource::parse(entry).map_or_else(|_| entry.clone(), |resource| resource.to_string())
+    };
+    for entry in resources
+        .iter()
+        .map(canonical)
+        .filter(|entry| !changed.contains(entry))
+    {
         app.say(&format!("{entry} {same} ({list})"));
     }
     Ok(())
 }
 
-/// Returns whether an entry names a file or folder that is not there; what else it may name is not looked for.
+/// Returns whether an entry names a file or folder that is not there; what else it may name is not
+/// looked for.
 fn is_missing(project: &Project, entry: &str) -> bool {
-    let is_path = matches!(Resource::parse(entry), Ok(Resource::File(_))) && !entry.contains(['*', '?', '[']);
+    let is_path =
+        matches!(Resource::parse(entry), Ok(Resource::File(_))) && !entry.contains(['*', '?', '[']);
     is_path && std::fs::symlink_metadata(project.repository.workdir().join(entry)).is_err()
 }
 
 /// Opens a list in the editor.
 fn edit(app: &App, project: &Project, scope: Scope) -> anyhow::Result<()> {
     let before = project.read_context(scope)?;
-    let after = crate::ui::desk::edit(&before, project.repository.config("core.editor").as_deref())?;
+    let after =
+        crate::ui::desk::edit(&before, project.repository.config("core.editor").as_deref())?;
     let mut user = app.user(project, false);
     project.write_context(scope, (&before, &format!("{after}\n")), user.as_mut())?;
     app.say("Saved.");

@@ -28,14 +28,21 @@ pub(super) struct Args {
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let folder = match args.folder {
         Some(folder) => app.folder()?.join(folder),
-        None => tempfile::Builder::new().prefix("teddy-demo-").tempdir().context("making a temporary folder")?.keep(),
+        None => tempfile::Builder::new()
+            .prefix("teddy-demo-")
+            .tempdir()
+            .context("making a temporary folder")?
+            .keep(),
     };
     let project = demo(&folder, &mut Printed { app })?;
     if app.global.json {
         app.print_json(&serde_json::json!({ "folder": project }))?;
     } else {
         app.print(format!("\nThe session is in {}\n", project.display()))?;
-        app.say(&format!("Go on in it with: cd {} && export TEDDY_CONFIG=../teddy.yaml", project.display()));
+        app.say(&format!(
+            "Go on in it with: cd {} && export TEDDY_CONFIG=../teddy.yaml",
+            project.display()
+        ));
     }
     Ok(exit::DONE.into())
 }
@@ -51,7 +58,11 @@ impl Printed<'_> {
     fn line(&self, tone: Tone, text: &str) {
         if !self.app.global.json {
             let line = Line::of(tone, text);
-            let rows = if screen::is_stdout() { line.fold(room().width) } else { vec![line] };
+            let rows = if screen::is_stdout() {
+                line.fold(room().width)
+            } else {
+                vec![line]
+            };
             // A reader that is gone has seen enough.
             let _ = self.app.print(style::text(&rows, self.app.paint_results()));
         }
@@ -69,6 +80,8 @@ impl Stage for Printed<'_> {
     }
 
     fn output(&mut self, text: &str) {
-        visible_block(text).lines().for_each(|line| self.line(Tone::Plain, line));
+        visible_block(text)
+            .lines()
+            .for_each(|line| self.line(Tone::Plain, line));
     }
 }

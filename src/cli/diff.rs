@@ -33,14 +33,22 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 }
 
 /// Prints the difference of two trees, of those paths that are wanted.
-pub(super) fn show(app: &App, project: &Project, (old, new): (TreeId, TreeId), wanted: fn(&str) -> bool) -> anyhow::Result<()> {
+pub(super) fn show(
+    app: &App,
+    project: &Project,
+    (old, new): (TreeId, TreeId),
+    wanted: fn(&str) -> bool,
+) -> anyhow::Result<()> {
     let (mut lines, mut rows) = (Vec::new(), Vec::new());
     for change in project.repository.changes(old, new)? {
         let path = lossy(&change.path);
         if !wanted(&path) {
             continue;
         }
-        let (before, after) = (content(project, change.old.as_ref())?, content(project, change.new.as_ref())?);
+        let (before, after) = (
+            content(project, change.old.as_ref())?,
+            content(project, change.new.as_ref())?,
+        );
         if app.global.json {
             let word = match (&change.old, &change.new) {
                 (None, _) => "added",
@@ -50,10 +58,18 @@ pub(super) fn show(app: &App, project: &Project, (old, new): (TreeId, TreeId), w
             rows.push(serde_json::json!({ "path": path, "change": word }));
             continue;
         }
-        let shown = Change { path: &path, before: before.as_deref(), after: after.as_deref() };
+        let shown = Change {
+            path: &path,
+            before: before.as_deref(),
+            after: after.as_deref(),
+        };
         lines.extend(unified(&shown));
     }
-    if app.global.json { app.print_json(&rows) } else { app.page(project, &lines) }
+    if app.global.json {
+        app.print_json(&rows)
+    } else {
+        app.page(project, &lines)
+    }
 }
 
 /// Returns the two sides.
@@ -63,7 +79,10 @@ fn trees(project: &Project, args: &Args) -> anyhow::Result<(TreeId, TreeId)> {
         let turn = store.turn(&session, name)?;
         match turn.workspace {
             Some(commit) => project.tree(commit),
-            None => anyhow::bail!("turn {} has no code: it is the session's start", turn.number()),
+            None => anyhow::bail!(
+                "turn {} has no code: it is the session's start",
+                turn.number()
+            ),
         }
     };
     if let (Some(old), Some(new)) = (&args.turn, &args.other) {
@@ -71,16 +90,31 @@ fn trees(project: &Project, args: &Args) -> anyhow::Result<(TreeId, TreeId)> {
     }
     let turn = store.turn(&session, args.turn.as_deref().unwrap_or("@"))?;
     match &turn.meta.workspace {
-        Some(workspace) => Ok((project.tree(workspace.before)?, project.tree(workspace.after)?)),
-        None => anyhow::bail!("turn {} changed no code: it is the session's start", turn.number()),
+        Some(workspace) => Ok((
+            project.tree(workspace.before)?,
+            project.tree(workspace.after)?,
+        )),
+        None => anyhow::bail!(
+            "turn {} changed no code: it is the session's start",
+            turn.number()
+        ),
     }
 }
 
 /// Returns the content of one side.
 fn content(project: &Project, entry: Option<&Entry>) -> anyhow::Result<Option<Vec<u8>>> {
     match entry {
-        Some(Entry { mode: Mode::Gitlink, id }) => Ok(Some(format!("repository at {id}\n").into_bytes())),
-        Some(Entry { mode: Mode::File | Mode::Executable | Mode::Link, id }) => project.repository.blob(BlobId::of(*id)).map(Some),
-        Some(Entry { mode: Mode::Tree, .. }) | None => Ok(None),
+        Some(Entry {
+            mode: Mode::Gitlink,
+            id,
+        }) => Ok(Some(format!("repository at {id}\n").into_bytes())),
+        Some(Entry {
+            mode: Mode::File | Mode::Executable | Mode::Link,
+            id,
+        }) => project.repository.blob(BlobId::of(*id)).map(Some),
+        Some(Entry {
+            mode: Mode::Tree, ..
+        })
+        | None => Ok(None),
     }
 }

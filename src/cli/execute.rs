@@ -16,8 +16,8 @@ use crate::workflow::execute::{Asked, Executed, Wish};
 
 /// Validate, review and run the plan; record the turn; bring the result to your files
 ///
-/// Runs in a worktree of its own. Your own edits made meanwhile stay; where they overlap with the result, nothing
-/// is written, the result stays in the turn, and the exit code is 4.
+/// Runs in a worktree of its own. Your own edits made meanwhile stay; where they overlap with the
+/// result, nothing is written, the result stays in the turn, and the exit code is 4.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy execute                 review the draft's plan\n  teddy execute -y              approve all of it\n  teddy execute plan.md -y      run a plan from elsewhere; starts a session if there is none\n\nExit codes: 0 done, 1 an action failed, 3 plan rejected, 4 recorded but not brought to your files"
@@ -39,10 +39,18 @@ pub(super) struct Args {
 
 /// Executes and says what came of it.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
-    let plan = args.plan.as_deref().map(|path| source::read(app, path)).transpose()?;
+    let plan = args
+        .plan
+        .as_deref()
+        .map(|path| source::read(app, path))
+        .transpose()?;
     let mut project = app.project()?;
     let mut user = app.user(&project, args.yes);
-    let wish = Wish { plan, replan: !args.no_replan, model: args.model };
+    let wish = Wish {
+        plan,
+        replan: !args.no_replan,
+        model: args.model,
+    };
     let executed = match execute_or_plan(&mut project, &wish, user.as_mut()) {
         Err(error) => return Err(unapproved(app, error)?),
         Ok(executed) => executed,
@@ -55,9 +63,13 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     Ok(code(&executed).into())
 }
 
-/// Prints what there is to decide on, where a program asked for it and nobody decided; returns the error as it came.
+/// Prints what there is to decide on, where a program asked for it and nobody decided; returns the
+/// error as it came.
 fn unapproved(app: &App, error: anyhow::Error) -> anyhow::Result<anyhow::Error> {
-    if let Some(Unapproved { review }) = error.downcast_ref::<Unapproved>().filter(|_| app.global.json) {
+    if let Some(Unapproved { review }) = error
+        .downcast_ref::<Unapproved>()
+        .filter(|_| app.global.json)
+    {
         app.print_json(&serde_json::json!({
             "session": review["session"],
             "turn": review["turn"],
@@ -90,7 +102,10 @@ pub(super) fn show(app: &App, executed: &Executed) -> anyhow::Result<()> {
             app.tell_lines(&mistakes::rejected(&executed.diagnostics));
             app.warn("the plan is rejected and no session was started");
         } else {
-            app.say(&format!("Nothing was run; the plan of turn {} waits.", executed.turn));
+            app.say(&format!(
+                "Nothing was run; the plan of turn {} waits.",
+                executed.turn
+            ));
         }
         return Ok(());
     };
@@ -98,7 +113,9 @@ pub(super) fn show(app: &App, executed: &Executed) -> anyhow::Result<()> {
     let id = commit.to_string();
     app.print(format!("turn {} {word} {}\n", executed.turn, &id[..12]))?;
     for path in &executed.overlaps {
-        app.warn(&format!("`{path}` overlaps with your own edits and was left as it is"));
+        app.warn(&format!(
+            "`{path}` overlaps with your own edits and was left as it is"
+        ));
     }
     executed.notes.iter().for_each(|note| app.warn(note));
     if !executed.overlaps.is_empty() {
@@ -106,11 +123,20 @@ pub(super) fn show(app: &App, executed: &Executed) -> anyhow::Result<()> {
     }
     if let Some(planned) = &executed.replanned {
         app.say(&match planned.title.as_str() {
-            "" => format!("The model answered for turn {}, and that is no plan. Next: teddy execute", planned.turn),
-            title => format!("The model wrote another plan for turn {}: {title}. Next: teddy execute", planned.turn),
+            "" => format!(
+                "The model answered for turn {}, and that is no plan. Next: teddy execute",
+                planned.turn
+            ),
+            title => format!(
+                "The model wrote another plan for turn {}: {title}. Next: teddy execute",
+                planned.turn
+            ),
         });
     } else if executed.status == Some(Status::Rejected) {
-        app.say(&format!("`teddy show {} report.md` says what is wrong.", executed.turn));
+        app.say(&format!(
+            "`teddy show {} report.md` says what is wrong.",
+            executed.turn
+        ));
     }
     Ok(())
 }

@@ -10,7 +10,9 @@ use super::exit;
 
 /// Write the session's turns as folders `NN/`, one file for each artifact
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  teddy export                      into ./<session>/\n  teddy export /tmp/review")]
+#[command(
+    after_help = "Examples:\n  teddy export                      into ./<session>/\n  teddy export /tmp/review"
+)]
 pub(super) struct Args {
     /// The folder; made if it is not there
     #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
@@ -21,19 +23,39 @@ pub(super) struct Args {
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
     let session = project.session()?;
-    let target = app.folder()?.join(args.folder.unwrap_or_else(|| PathBuf::from(session.as_str())));
-    let turns: Vec<_> = project.store().history(project.store().tip(&session)?).collect::<anyhow::Result<_>>()?;
-    let width = turns.first().map_or(2, |tip| tip.number().to_string().len().max(2));
+    let target = app.folder()?.join(
+        args.folder
+            .unwrap_or_else(|| PathBuf::from(session.as_str())),
+    );
+    let turns: Vec<_> = project
+        .store()
+        .history(project.store().tip(&session)?)
+        .collect::<anyhow::Result<_>>()?;
+    let width = turns
+        .first()
+        .map_or(2, |tip| tip.number().to_string().len().max(2));
     for turn in &turns {
         let folder = target.join(format!("{:0width$}", turn.number()));
-        anyhow::ensure!(!folder.exists(), "`{}` is there already; name another folder", folder.display());
+        anyhow::ensure!(
+            !folder.exists(),
+            "`{}` is there already; name another folder",
+            folder.display()
+        );
         for (name, content) in project.repository.files(turn.tree)? {
-            let plain = std::path::Path::new(&name).components().all(|part| matches!(part, std::path::Component::Normal(_)));
-            anyhow::ensure!(plain, "turn {} has a file of the name `{name}`, which is none", turn.number());
+            let plain = std::path::Path::new(&name)
+                .components()
+                .all(|part| matches!(part, std::path::Component::Normal(_)));
+            anyhow::ensure!(
+                plain,
+                "turn {} has a file of the name `{name}`, which is none",
+                turn.number()
+            );
             let path = folder.join(&name);
             let parent = path.parent().expect("a file has a folder");
-            std::fs::create_dir_all(parent).with_context(|| format!("making `{}`", parent.display()))?;
-            std::fs::write(&path, content).with_context(|| format!("writing `{}`", path.display()))?;
+            std::fs::create_dir_all(parent)
+                .with_context(|| format!("making `{}`", parent.display()))?;
+            std::fs::write(&path, content)
+                .with_context(|| format!("writing `{}`", path.display()))?;
         }
     }
     if app.global.json {

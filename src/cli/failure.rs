@@ -26,14 +26,26 @@ type Judged = (Option<String>, Code);
 
 /// Returns what the user can do about an error, and the exit code.
 pub(super) fn judge(error: &anyhow::Error) -> Judged {
-    let judged = |cause| usage(cause).or_else(|| known(cause)).or_else(|| missing(cause));
-    error.chain().find_map(judged).unwrap_or((None, exit::FAILED))
+    let judged = |cause| {
+        usage(cause)
+            .or_else(|| known(cause))
+            .or_else(|| missing(cause))
+    };
+    error
+        .chain()
+        .find_map(judged)
+        .unwrap_or((None, exit::FAILED))
 }
 
 /// Judges what is wrong with the command line.
 fn usage(cause: &(dyn Error + 'static)) -> Option<Judged> {
     if let Some(NameError::Turn(turn)) = cause.downcast_ref() {
-        return Some((Some(format!("`teddy branch {turn} <name>` starts a session at that turn")), exit::USAGE));
+        return Some((
+            Some(format!(
+                "`teddy branch {turn} <name>` starts a session at that turn"
+            )),
+            exit::USAGE,
+        ));
     }
     let is_usage = cause.is::<NameError>()
         || cause.is::<IdError>()
@@ -54,22 +66,33 @@ fn known(cause: &(dyn Error + 'static)) -> Option<Judged> {
         .or_else(|| cause.downcast_ref().map(OpenError::hint))
         .or_else(|| cause.downcast_ref().map(ModelError::remedy))
         .or_else(|| cause.downcast_ref().map(ChangeError::hint))
-        .or_else(|| cause.downcast_ref().map(|missing: &NoModel| missing.hint().to_owned()))?;
+        .or_else(|| {
+            cause
+                .downcast_ref()
+                .map(|missing: &NoModel| missing.hint().to_owned())
+        })?;
     Some((Some(hint), exit::FAILED))
 }
 
 /// Judges what is not there, or is there already.
 fn missing(cause: &(dyn Error + 'static)) -> Option<Judged> {
     let hint = if cause.is::<NoSession>() {
-        "`teddy new <name>` starts one, `teddy sessions` lists them, `-s <name>` names one".to_owned()
+        "`teddy new <name>` starts one, `teddy sessions` lists them, `-s <name>` names one"
+            .to_owned()
     } else if cause.is::<NoPlan>() {
-        "`teddy plan -m <message>` makes one; `teddy execute <file>` takes one from elsewhere".to_owned()
+        "`teddy plan -m <message>` makes one; `teddy execute <file>` takes one from elsewhere"
+            .to_owned()
     } else if let Some(ForeignPlan(session)) = cause.downcast_ref() {
-        format!("look at it with `git show {}:plan.md`; `teddy adopt {session}` accepts it", session.draft_reference())
+        format!(
+            "look at it with `git show {}:plan.md`; `teddy adopt {session}` accepts it",
+            session.draft_reference()
+        )
     } else {
         match cause.downcast_ref()? {
             StoreError::NoSession(_) => "`teddy sessions` lists the sessions".to_owned(),
-            StoreError::Taken(name) => format!("`teddy switch {name}` goes on with it; or choose another name"),
+            StoreError::Taken(name) => {
+                format!("`teddy switch {name}` goes on with it; or choose another name")
+            }
             StoreError::NoTurn { .. } => "`teddy log` lists the turns".to_owned(),
         }
     };

@@ -11,8 +11,9 @@ use crate::workflow::gc::{Wish, gc};
 
 /// Give back room: worktrees that are idle, old undo data, loose objects
 ///
-/// A worktree is made anew when it is needed. Undo data are saves that were set aside and snapshots of your files that
-/// no turn holds. Sessions stay, but for those that are named: they are forgotten with all that only they hold.
+/// A worktree is made anew when it is needed. Undo data are saves that were set aside and snapshots
+/// of your files that no turn holds. Sessions stay, but for those that are named: they are
+/// forgotten with all that only they hold.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy gc                      idle worktrees, old undo data, packing\n  teddy gc --idle-days 0        every worktree that is not in use\n  teddy gc old-session -y       forget a session"
@@ -35,25 +36,50 @@ pub(super) struct Args {
 /// Gives back room and says what went.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
-    let sessions = args.sessions.iter().map(|name| SessionName::from_ref(name)).collect::<Result<Vec<_>, _>>()?;
-    sessions.iter().try_for_each(|session| project.store().tip_id(session).map(drop))?;
+    let sessions = args
+        .sessions
+        .iter()
+        .map(|name| SessionName::from_ref(name))
+        .collect::<Result<Vec<_>, _>>()?;
+    sessions
+        .iter()
+        .try_for_each(|session| project.store().tip_id(session).map(drop))?;
     let question = format!("Forget {} and every turn of it?", args.sessions.join(", "));
     if !sessions.is_empty() && !args.yes && !app.user(&project, false).confirm(&question, "-y")? {
         app.say("Nothing was changed.");
         return Ok(exit::DONE.into());
     }
     let mut user = app.user(&project, args.yes);
-    let done = gc(&project, &Wish { sessions, idle_days: args.idle_days, undo_days: args.undo_days }, user.as_mut())?;
+    let done = gc(
+        &project,
+        &Wish {
+            sessions,
+            idle_days: args.idle_days,
+            undo_days: args.undo_days,
+        },
+        user.as_mut(),
+    )?;
     if app.global.json {
         app.print_json(&done)?;
         return Ok(exit::DONE.into());
     }
     let mut text = String::new();
-    done.sessions.iter().for_each(|name| text.push_str(&format!("session {name}\n")));
-    done.worktrees.iter().for_each(|name| text.push_str(&format!("worktree {name}\n")));
+    done.sessions
+        .iter()
+        .for_each(|name| text.push_str(&format!("session {name}\n")));
+    done.worktrees
+        .iter()
+        .for_each(|name| text.push_str(&format!("worktree {name}\n")));
     app.print(text)?;
-    let removed = [(done.undo_files, "undo file"), (done.snapshots, "old snapshot")];
-    let removed: Vec<String> = removed.iter().filter(|(number, _)| *number > 0).map(|(number, noun)| counted(*number, noun)).collect();
+    let removed = [
+        (done.undo_files, "undo file"),
+        (done.snapshots, "old snapshot"),
+    ];
+    let removed: Vec<String> = removed
+        .iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, noun)| counted(*number, noun))
+        .collect();
     if !removed.is_empty() {
         app.say(&format!("Removed {}.", removed.join(" and ")));
     }

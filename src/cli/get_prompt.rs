@@ -11,7 +11,9 @@ use crate::model::prompt::Prompts;
 ///
 /// `.teddy/prompts/<name>.xml` overrides a built-in prompt once the repository is trusted.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  teddy get-prompt\n  teddy get-prompt architect > .teddy/prompts/architect.xml")]
+#[command(
+    after_help = "Examples:\n  teddy get-prompt\n  teddy get-prompt architect > .teddy/prompts/architect.xml"
+)]
 pub(super) struct Args {
     /// The agent
     #[arg(add = complete::with(complete::agents))]
@@ -21,18 +23,26 @@ pub(super) struct Args {
 /// Prints the prompt or the list.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     // Built-in prompts need no repository.
-    let prompts = app.project().map_or_else(|_| Prompts::default(), |project| project.prompts());
+    let prompts = app
+        .project()
+        .map_or_else(|_| Prompts::default(), |project| project.prompts());
     if let Some(name) = &args.name {
         app.print_foreign(&prompts.find(name)?.text)?;
         return Ok(exit::DONE.into());
     }
     let all = prompts.all();
     if app.global.json {
-        let rows: Vec<_> = all.iter().map(|p| serde_json::json!({ "name": p.name, "description": p.description })).collect();
+        let rows: Vec<_> = all
+            .iter()
+            .map(|p| serde_json::json!({ "name": p.name, "description": p.description }))
+            .collect();
         app.print_json(&rows)?;
     } else {
         let width = all.iter().map(|p| p.name.len()).max().unwrap_or(0);
-        let text: String = all.iter().map(|p| format!("{:width$}  {}\n", p.name, p.description)).collect();
+        let text: String = all
+            .iter()
+            .map(|p| format!("{:width$}  {}\n", p.name, p.description))
+            .collect();
         app.print_foreign(&text)?;
     }
     Ok(exit::DONE.into())

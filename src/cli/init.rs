@@ -8,7 +8,8 @@ use super::exit;
 use crate::git::repository::{OpenError, Repository};
 use crate::host::file::{Mode, Root};
 
-/// Prepare a project: `.teddy/` with a commented configuration; `git init` where there is no repository
+/// Prepare a project: `.teddy/` with a commented configuration; `git init` where there is no
+/// repository
 ///
 /// Nothing that exists is changed.
 #[derive(clap::Args)]
@@ -18,7 +19,8 @@ pub(super) struct Args {}
 /// The configuration that a project starts with: all of it comments.
 const CONFIG: &str = include_str!("../../prompts/config.yaml");
 /// The list of every session that a project starts with.
-const GLOBAL: &str = "# Files, folders, patterns and pages that every session shows the model, one a line.\n";
+const GLOBAL: &str =
+    "# Files, folders, patterns and pages that every session shows the model, one a line.\n";
 
 /// Makes what is missing and says what.
 pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
@@ -35,7 +37,10 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     };
     let root = Root::open(repository.workdir())?;
     let mut made = Vec::new();
-    for (path, text) in [(".teddy/config.yaml", CONFIG), (".teddy/global.context", GLOBAL)] {
+    for (path, text) in [
+        (".teddy/config.yaml", CONFIG),
+        (".teddy/global.context", GLOBAL),
+    ] {
         if create(&root, path, text)? {
             made.push(path.to_owned());
         }
@@ -43,9 +48,12 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     if app.global.json {
         app.print_json(&serde_json::json!({ "folder": repository.workdir(), "made": made }))?;
     } else {
-        made.iter().for_each(|path| app.say(&format!("Made {path}.")));
+        made.iter()
+            .for_each(|path| app.say(&format!("Made {path}.")));
         let config = places.config_file.display();
-        app.say(&format!("Next: set `model:` in {config} (see .teddy/config.yaml), then teddy new <name>"));
+        app.say(&format!(
+            "Next: set `model:` in {config} (see .teddy/config.yaml), then teddy new <name>"
+        ));
     }
     Ok(exit::DONE.into())
 }

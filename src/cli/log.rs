@@ -11,7 +11,9 @@ use crate::workflow::history::Row;
 
 /// List the turns of the session, newest first
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  teddy log\n  teddy log -n 5 --json\n  git log --first-parent teddy/sessions/add-auth")]
+#[command(
+    after_help = "Examples:\n  teddy log\n  teddy log -n 5 --json\n  git log --first-parent teddy/sessions/add-auth"
+)]
 pub(super) struct Args {
     /// At most this many
     #[arg(short = 'n', long, value_name = "N")]
@@ -41,10 +43,16 @@ fn line(row: &Row) -> Line {
         0 => String::new(),
         number => format!(" ({})", counted(number, "file")),
     };
-    let cost = row.cost.map(|cost| format!(" ${cost:.2}")).unwrap_or_default();
+    let cost = row
+        .cost
+        .map(|cost| format!(" ${cost:.2}"))
+        .unwrap_or_default();
     Line::of(Tone::Strong, &format!("{:>4} ", row.number))
         .with(Tone::Accent, &format!("{} ", &row.commit.to_string()[..8]))
         .with(tone, &format!("{:9}", row.status.word()))
-        .with(Tone::Plain, &format!("{}{}", "  ".repeat(row.depth), row.title))
+        .with(
+            Tone::Plain,
+            &format!("{}{}", "  ".repeat(row.depth), row.title),
+        )
         .with(Tone::Faint, &format!("{files}{cost}"))
 }

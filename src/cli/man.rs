@@ -12,11 +12,15 @@ use super::exit;
 
 /// Print the manual page, or write one for each command
 ///
-/// git shows `git-teddy.1` for `git teddy --help` once `man` finds it, which looks in `share/man/man1` beside each `bin` of PATH.
+/// git shows `git-teddy.1` for `git teddy --help` once `man` finds it, which looks in
+/// `share/man/man1` beside each `bin` of PATH.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  teddy man | man -l -\n  teddy man --out ~/.cargo/share/man/man1\n  man teddy-restore")]
+#[command(
+    after_help = "Examples:\n  teddy man | man -l -\n  teddy man --out ~/.cargo/share/man/man1\n  man teddy-restore"
+)]
 pub(super) struct Args {
-    /// Write `teddy.1`, `git-teddy.1` and `teddy-<command>.1` into this folder, made if it is not there
+    /// Write `teddy.1`, `git-teddy.1` and `teddy-<command>.1` into this folder, made if it is not
+    /// there
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     out: Option<PathBuf>,
 }
@@ -35,7 +39,13 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let folder = app.folder()?.join(folder);
     std::fs::create_dir_all(&folder).with_context(|| format!("making `{}`", folder.display()))?;
     let root = page(&command)?;
-    for (name, page) in [("teddy".to_owned(), root.clone()), ("git-teddy".to_owned(), root)].into_iter().chain(below(&command)?) {
+    for (name, page) in [
+        ("teddy".to_owned(), root.clone()),
+        ("git-teddy".to_owned(), root),
+    ]
+    .into_iter()
+    .chain(below(&command)?)
+    {
         let path = folder.join(format!("{name}.1"));
         std::fs::write(&path, page).with_context(|| format!("writing `{}`", path.display()))?;
     }
@@ -55,7 +65,9 @@ fn below(command: &Command) -> anyhow::Result<Vec<(String, Vec<u8>)>> {
 
 /// Returns the name of a command's page: `teddy-change-plan`.
 fn name(command: &Command) -> &str {
-    command.get_display_name().unwrap_or_else(|| command.get_name())
+    command
+        .get_display_name()
+        .unwrap_or_else(|| command.get_name())
 }
 
 /// Writes a page.
@@ -64,16 +76,24 @@ fn page(command: &Command) -> anyhow::Result<Vec<u8>> {
     let usage = usage.trim_start_matches("Usage: ");
     let is_root = name(command) == command.get_name();
     let (names, usage) = if is_root {
-        (format!("{0}, git-{0}", name(command)), format!("{usage}\ngit {usage}"))
+        (
+            format!("{0}, git-{0}", name(command)),
+            format!("{usage}\ngit {usage}"),
+        )
     } else {
         (name(command).to_owned(), usage.to_owned())
     };
-    let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+    let about = command
+        .get_about()
+        .map(ToString::to_string)
+        .unwrap_or_default();
     // The library's own synopsis leaves out what an option takes.
     let man = Man::new(command.clone().override_usage(usage)).source(SOURCE);
     let mut text = Vec::new();
     man.render_title(&mut text)?;
-    text.extend_from_slice(format!(".SH NAME\n{}\n", escaped(&format!("{names} - {about}"))).as_bytes());
+    text.extend_from_slice(
+        format!(".SH NAME\n{}\n", escaped(&format!("{names} - {about}"))).as_bytes(),
+    );
     man.render_synopsis_section(&mut text)?;
     man.render_description_section(&mut text)?;
     if command.get_arguments().next().is_some() {
@@ -88,12 +108,23 @@ fn page(command: &Command) -> anyhow::Result<Vec<u8>> {
 
 /// Returns the section with what stands below a command's help, line by line as it is there.
 fn examples(command: &Command) -> String {
-    let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-    let lines = help.lines().filter(|line| !matches!(*line, "Examples:" | "Example:"));
-    format!(".SH EXAMPLES\n.nf\n{}.fi\n", lines.map(|line| format!("{}\n", escaped(line))).collect::<String>())
+    let help = command
+        .get_after_help()
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    let lines = help
+        .lines()
+        .filter(|line| !matches!(*line, "Examples:" | "Example:"));
+    format!(
+        ".SH EXAMPLES\n.nf\n{}.fi\n",
+        lines
+            .map(|line| format!("{}\n", escaped(line)))
+            .collect::<String>()
+    )
 }
 
-/// Returns a line as roff takes it for text: nothing in it commands, and what is copied from it is what was meant.
+/// Returns a line as roff takes it for text: nothing in it commands, and what is copied from it is
+/// what was meant.
 fn escaped(line: &str) -> String {
     let text = line
         .replace('\\', "\\e")
@@ -102,5 +133,9 @@ fn escaped(line: &str) -> String {
         .replace('`', "\\(ga")
         .replace('^', "\\(ha")
         .replace('~', "\\(ti");
-    if text.starts_with('.') { format!("\\&{text}") } else { text }
+    if text.starts_with('.') {
+        format!("\\&{text}")
+    } else {
+        text
+    }
 }

@@ -1,5 +1,8 @@
 //! The command line: one file for each command, with its arguments, one call, and what is printed.
-#![allow(clippy::missing_docs_in_private_items, reason = "clap shows the comment of a field as help, and a flattened one has none")]
+#![allow(
+    clippy::missing_docs_in_private_items,
+    reason = "clap shows the comment of a field as help, and a flattened one has none"
+)]
 
 mod adopt;
 mod app;
@@ -51,8 +54,8 @@ use crate::workflow::project::Project;
 /// Git-native sessions for AI-assisted coding
 ///
 /// A session is a chain of turns, and a turn is a commit: what the model got, what it answered, the
-/// plan, the report, and the code before and after. Plans run in a worktree of their own; your files
-/// move from one recorded state to the next, or not at all.
+/// plan, the report, and the code before and after. Plans run in a worktree of their own; your
+/// files move from one recorded state to the next, or not at all.
 #[derive(Parser)]
 #[command(name = "teddy", version, max_term_width = 100, after_help = EXAMPLES, arg_required_else_help = true)]
 struct Cli {
@@ -141,7 +144,11 @@ pub fn main() -> ExitCode {
         Err(error) => {
             // Where even stderr is gone there is nobody to tell.
             let _ = error.print();
-            return if error.use_stderr() { exit::USAGE.into() } else { ExitCode::SUCCESS };
+            return if error.use_stderr() {
+                exit::USAGE.into()
+            } else {
+                ExitCode::SUCCESS
+            };
         }
     };
     // Without handlers ctrl-c ends the program at once, which recovery covers.
@@ -150,7 +157,8 @@ pub fn main() -> ExitCode {
     let done = cli.command.run(&mut app);
     app.say_time();
     match done {
-        // What was asked for is done to its end, and the exit code says that the user wanted to stop.
+        // What was asked for is done to its end, and the exit code says that the user wanted to
+        // stop.
         Ok(_) if crate::host::interrupt::requested() => exit::INTERRUPTED.into(),
         Ok(code) => code,
         Err(error) => app.fail(&error),
@@ -163,9 +171,17 @@ fn expand(mut arguments: Vec<OsString>) -> Vec<OsString> {
     if arguments.len() > 2 && arguments[1] == "session" {
         arguments.remove(1);
     }
-    let is_edit = |pair: &[OsString]| pair[0] == "context" && ["add", "rm", "edit"].iter().any(|verb| pair[1] == *verb);
-    let Some(at) = arguments.windows(2).position(is_edit) else { return arguments };
-    for argument in arguments.iter_mut().skip(at + 2).take_while(|argument| *argument != "--") {
+    let is_edit = |pair: &[OsString]| {
+        pair[0] == "context" && ["add", "rm", "edit"].iter().any(|verb| pair[1] == *verb)
+    };
+    let Some(at) = arguments.windows(2).position(is_edit) else {
+        return arguments;
+    };
+    for argument in arguments
+        .iter_mut()
+        .skip(at + 2)
+        .take_while(|argument| *argument != "--")
+    {
         if argument == "--session" {
             *argument = OsString::from("--session-list");
         }
@@ -175,16 +191,27 @@ fn expand(mut arguments: Vec<OsString>) -> Vec<OsString> {
 
 /// Parses the command line; behind git, usage and hints have the words that were typed.
 fn parse(arguments: Vec<OsString>) -> Result<Cli, clap::Error> {
-    let is_git = arguments.first().is_some_and(|program| Path::new(program).file_name() == Some(OsStr::new("git-teddy")));
-    let mut command = if is_git { parser().bin_name("git teddy") } else { parser() };
+    let is_git = arguments
+        .first()
+        .is_some_and(|program| Path::new(program).file_name() == Some(OsStr::new("git-teddy")));
+    let mut command = if is_git {
+        parser().bin_name("git teddy")
+    } else {
+        parser()
+    };
     let matches = command.try_get_matches_from_mut(arguments)?;
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
 /// Opens the project that an unfinished command line is about.
 fn project_of(line: Vec<OsString>) -> Option<Project> {
-    let matches = parser().ignore_errors(true).try_get_matches_from(line).ok()?;
-    App::new(Global::from_arg_matches(&matches).ok()?).open().ok()
+    let matches = parser()
+        .ignore_errors(true)
+        .try_get_matches_from(line)
+        .ok()?;
+    App::new(Global::from_arg_matches(&matches).ok()?)
+        .open()
+        .ok()
 }
 
 /// Returns the parser, for completions and the manual.
@@ -200,11 +227,27 @@ mod tests {
     fn session_behind_a_change_of_the_context_is_a_list() {
         let check = |line: &str, expected: &str| {
             let words = expand(line.split(' ').map(OsString::from).collect());
-            assert_eq!(words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" "), expected);
+            assert_eq!(
+                words
+                    .iter()
+                    .map(|word| word.to_string_lossy())
+                    .collect::<Vec<_>>()
+                    .join(" "),
+                expected
+            );
         };
-        check("teddy context add a.rs --session", "teddy context add a.rs --session-list");
-        check("teddy context add --session a.rs", "teddy context add --session-list a.rs");
-        check("teddy --session x context rm a.rs", "teddy --session x context rm a.rs");
+        check(
+            "teddy context add a.rs --session",
+            "teddy context add a.rs --session-list",
+        );
+        check(
+            "teddy context add --session a.rs",
+            "teddy context add --session-list a.rs",
+        );
+        check(
+            "teddy --session x context rm a.rs",
+            "teddy --session x context rm a.rs",
+        );
         check("teddy session restore 1", "teddy restore 1");
         check("teddy log --session x", "teddy log --session x");
     }
@@ -214,13 +257,19 @@ mod tests {
         let own = |command: &clap::Command| format!("{path} {}", command.get_name());
         let shows = |command: &clap::Command| {
             let line = format!("  {}", own(command));
-            command.get_after_help().is_some_and(|help| help.to_string().contains(&line))
+            command
+                .get_after_help()
+                .is_some_and(|help| help.to_string().contains(&line))
         };
-        let below = command.get_subcommands().filter(|command| command.get_name() != "help");
+        let below = command
+            .get_subcommands()
+            .filter(|command| command.get_name() != "help");
         below
             .flat_map(|command| {
                 let missing = (!shows(command)).then(|| own(command));
-                missing.into_iter().chain(without_example(command, &own(command)))
+                missing
+                    .into_iter()
+                    .chain(without_example(command, &own(command)))
             })
             .collect()
     }
@@ -233,8 +282,14 @@ mod tests {
     #[test]
     fn usage_is_what_was_typed() {
         let check = |program: &str, expected: &str| {
-            let error = parse([program, "restore"].map(OsString::from).to_vec()).err().unwrap().to_string();
-            assert!(error.contains(&format!("Usage: {expected} restore")), "{error}");
+            let error = parse([program, "restore"].map(OsString::from).to_vec())
+                .err()
+                .unwrap()
+                .to_string();
+            assert!(
+                error.contains(&format!("Usage: {expected} restore")),
+                "{error}"
+            );
         };
         check("teddy", "teddy");
         check("/usr/lib/git-core/git-teddy", "git teddy");

@@ -34,7 +34,10 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         app.print_json(&serde_json::json!({ "session": name, "ref": name.reference(), "commit": commit, "agent": agent.name }))?;
     } else {
         app.print(format!("{}\n", name.reference()))?;
-        app.say(&format!("Started session {name} with the agent {}. Next: teddy plan -m '...'", agent.name));
+        app.say(&format!(
+            "Started session {name} with the agent {}. Next: teddy plan -m '...'",
+            agent.name
+        ));
     }
     Ok(exit::DONE.into())
 }

@@ -14,7 +14,8 @@ use crate::workflow::plan::{Planned, Wish, plan};
 
 /// Ask the model for a plan, and keep it as the session's draft
 ///
-/// Makes `input.md`, asks, repairs the fences of the answer and checks it. Nothing runs before `teddy execute`.
+/// Makes `input.md`, asks, repairs the fences of the answer and checks it. Nothing runs before
+/// `teddy execute`.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy plan -m 'add a --version flag'\n  teddy plan -m - < request.txt\n  teddy plan --from answer.md          take an answer from a chat window\n  teddy plan --model 'command:claude -p' -m 'fix the test'"
@@ -48,10 +49,26 @@ pub(super) struct Wanted {
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
     let mut user = app.user(&project, false);
-    let Wanted { message, model, pipeline, context_depth: depth } = args.wanted;
+    let Wanted {
+        message,
+        model,
+        pipeline,
+        context_depth: depth,
+    } = args.wanted;
     let message = message.map(source::message).transpose()?;
-    let from = args.from.as_deref().map(|path| source::read(app, path)).transpose()?;
-    let wish = Wish { message, from, model, pipeline, depth, origin: Origin::User };
+    let from = args
+        .from
+        .as_deref()
+        .map(|path| source::read(app, path))
+        .transpose()?;
+    let wish = Wish {
+        message,
+        from,
+        model,
+        pipeline,
+        depth,
+        origin: Origin::User,
+    };
     let planned = plan(&project, &wish, user.as_mut())?;
     drop(user);
     show(app, &planned)?;
@@ -60,7 +77,11 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 
 /// Returns the exit code of a result.
 pub(super) fn code(planned: &Planned) -> Code {
-    if planned.diagnostics.is_empty() { exit::DONE } else { exit::REJECTED }
+    if planned.diagnostics.is_empty() {
+        exit::DONE
+    } else {
+        exit::REJECTED
+    }
 }
 
 /// Prints the plan, or what is wrong with it.
@@ -69,9 +90,16 @@ pub(super) fn show(app: &App, planned: &Planned) -> anyhow::Result<()> {
         return app.print_json(&json(planned));
     }
     app.print_foreign(&planned.text)?;
-    planned.model.iter().filter(|used| used.tokens_in + used.tokens_out > 0).for_each(|used| app.say(&usage(used)));
+    planned
+        .model
+        .iter()
+        .filter(|used| used.tokens_in + used.tokens_out > 0)
+        .for_each(|used| app.say(&usage(used)));
     if planned.diagnostics.is_empty() {
-        app.say(&format!("Planned turn {}: {}. Next: teddy execute", planned.turn, planned.title));
+        app.say(&format!(
+            "Planned turn {}: {}. Next: teddy execute",
+            planned.turn, planned.title
+        ));
         return Ok(());
     }
     let count = counted(planned.diagnostics.len(), "mistake");
@@ -80,7 +108,11 @@ pub(super) fn show(app: &App, planned: &Planned) -> anyhow::Result<()> {
         _ => format!("the plan of turn {} has {count}:", planned.turn),
     });
     app.tell_lines(&mistakes::listed(&planned.diagnostics));
-    if let Some(outline) = planned.outline.as_ref().filter(|outline| !outline.is_empty()) {
+    if let Some(outline) = planned
+        .outline
+        .as_ref()
+        .filter(|outline| !outline.is_empty())
+    {
         app.say(&format!("How the plan was read:\n{outline}"));
     }
     app.say("`teddy execute` records it as rejected and asks the model again.");
@@ -90,9 +122,21 @@ pub(super) fn show(app: &App, planned: &Planned) -> anyhow::Result<()> {
 /// Says what a plan took: `sonnet: 12,345 tokens in (1,000 cached), 678 out, $0.05`.
 fn usage(used: &ModelUse) -> String {
     let number = |tokens: u64| grouped(usize::try_from(tokens).unwrap_or(usize::MAX));
-    let cached = if used.tokens_cached > 0 { format!(" ({} cached)", number(used.tokens_cached)) } else { String::new() };
-    let cost = used.cost.map_or_else(|| "; no price is known".to_owned(), |cost| format!(", ${cost:.4}"));
-    format!("{}: {} tokens in{cached}, {} out{cost}", used.asked, number(used.tokens_in), number(used.tokens_out))
+    let cached = if used.tokens_cached > 0 {
+        format!(" ({} cached)", number(used.tokens_cached))
+    } else {
+        String::new()
+    };
+    let cost = used.cost.map_or_else(
+        || "; no price is known".to_owned(),
+        |cost| format!(", ${cost:.4}"),
+    );
+    format!(
+        "{}: {} tokens in{cached}, {} out{cost}",
+        used.asked,
+        number(used.tokens_in),
+        number(used.tokens_out)
+    )
 }
 
 /// Returns the result as JSON.

@@ -13,7 +13,8 @@ use crate::plan::repair::{Level, Repaired, repair};
 
 /// Repair the code fences of a plan
 ///
-/// Only fences are rewritten, never a byte of content; a plan that reads as valid stays as it is, byte for byte.
+/// Only fences are rewritten, never a byte of content; a plan that reads as valid stays as it is,
+/// byte for byte.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy preprocess plan.md          in place\n  teddy preprocess - < plan.md      standard input to standard output\n  teddy preprocess                  the clipboard, to standard output and back"
@@ -62,7 +63,10 @@ fn print(app: &App, repaired: &Repaired) -> anyhow::Result<()> {
 /// Repairs the clipboard.
 fn from_clipboard(app: &App, no_copy: bool) -> anyhow::Result<Repaired> {
     let copied = clipboard::paste().context("reading the clipboard")?;
-    anyhow::ensure!(!copied.trim().is_empty(), "the clipboard is empty; name a file, or `-` for standard input");
+    anyhow::ensure!(
+        !copied.trim().is_empty(),
+        "the clipboard is empty; name a file, or `-` for standard input"
+    );
     let repaired = repair(&copied);
     print(app, &repaired)?;
     if !no_copy {
@@ -74,12 +78,22 @@ fn from_clipboard(app: &App, no_copy: bool) -> anyhow::Result<Repaired> {
 
 /// Repairs a file; one that needs nothing is not written.
 fn in_place(app: &App, name: &str) -> anyhow::Result<Repaired> {
-    let is_missing = |error: &anyhow::Error| error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::NotFound);
-    let before =
-        source::file(app, name).map_err(|error| if is_missing(&error) { anyhow!("plan file not found at `{name}`") } else { error })?;
+    let is_missing = |error: &anyhow::Error| {
+        error
+            .downcast_ref::<io::Error>()
+            .is_some_and(|error| error.kind() == io::ErrorKind::NotFound)
+    };
+    let before = source::file(app, name).map_err(|error| {
+        if is_missing(&error) {
+            anyhow!("plan file not found at `{name}`")
+        } else {
+            error
+        }
+    })?;
     let repaired = repair(&before);
     if repaired.text != before {
-        write(&app.folder()?.join(name), repaired.text.as_bytes()).with_context(|| format!("writing `{name}`"))?;
+        write(&app.folder()?.join(name), repaired.text.as_bytes())
+            .with_context(|| format!("writing `{name}`"))?;
     }
     if app.global.json {
         app.print_json(&serde_json::json!({ "level": repaired.level, "notes": repaired.notes }))?;

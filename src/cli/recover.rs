@@ -7,7 +7,8 @@ use super::exit;
 
 /// Finish what a crash interrupted
 ///
-/// Every command that changes something does this first by itself; running it twice changes nothing.
+/// Every command that changes something does this first by itself; running it twice changes
+/// nothing.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  teddy recover")]
 pub(super) struct Args {}
@@ -21,7 +22,9 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let locks = project.foreign_locks();
     for lock in &locks {
         let (path, seconds) = (lock.path.display(), lock.seconds);
-        app.warn(&format!("`{path}` is a lock of git's own, {seconds} s old; if no git is running, remove it"));
+        app.warn(&format!(
+            "`{path}` is a lock of git's own, {seconds} s old; if no git is running, remove it"
+        ));
     }
     if app.global.json {
         app.print_json(&serde_json::json!({ "recovered": found, "foreign_locks": locks }))?;

@@ -10,10 +10,12 @@ use crate::workflow::replay::replay;
 
 /// Run a recorded plan again and compare what comes out
 ///
-/// Runs in a worktree that is thrown away, without network, from the files that the turn began with. Your files and
-/// the session stay as they are. Exit code 0: the same tree; 1: another one.
+/// Runs in a worktree that is thrown away, without network, from the files that the turn began
+/// with. Your files and the session stay as they are. Exit code 0: the same tree; 1: another one.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  teddy replay 3\n  teddy replay @~1 -y               also where commands cannot be confined")]
+#[command(
+    after_help = "Examples:\n  teddy replay 3\n  teddy replay @~1 -y               also where commands cannot be confined"
+)]
 pub(super) struct Args {
     /// The turn: a number, or anything `git rev-parse` takes
     #[arg(add = complete::with(complete::turns))]
@@ -41,7 +43,10 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     } else {
         let word = if same { "same" } else { "different" };
         app.print(format!("turn {} {word} {}\n", replayed.turn, replayed.tree))?;
-        replayed.differences.iter().for_each(|path| app.say(&format!("  {}", visible(path))));
+        replayed
+            .differences
+            .iter()
+            .for_each(|path| app.say(&format!("  {}", visible(path))));
     }
     Ok(if same { exit::DONE } else { exit::FAILED }.into())
 }

@@ -13,8 +13,8 @@ use crate::workflow::user::User;
 
 /// Bring the workspace back to the state it had after a turn
 ///
-/// Undoes what later turns did and keeps your own later edits. The restore is a turn of its own, so that it can be
-/// undone. Ignored files are never touched.
+/// Undoes what later turns did and keeps your own later edits. The restore is a turn of its own, so
+/// that it can be undone. Ignored files are never touched.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy restore 2\n  teddy restore 2 src/           only what is below src/\n  teddy restore 2 -n             show what would change\n  teddy restore 2 --exact        make the files equal to the snapshot"
@@ -39,7 +39,8 @@ pub(super) struct How {
     /// Show what would change, and change nothing
     #[arg(short = 'n', long)]
     dry_run: bool,
-    /// Make the files equal to the snapshot, your own later edits included (they are recorded first)
+    /// Make the files equal to the snapshot, your own later edits included (they are recorded
+    /// first)
     #[arg(long, group = "overlap")]
     exact: bool,
     /// Where edits overlap, keep yours
@@ -66,7 +67,11 @@ impl How {
             How { markers: true, .. } => OnOverlap::Markers,
             _ => OnOverlap::Stop,
         };
-        Wish { on_overlap, dry_run: self.dry_run, ..Wish::default() }
+        Wish {
+            on_overlap,
+            dry_run: self.dry_run,
+            ..Wish::default()
+        }
     }
 }
 
@@ -96,22 +101,55 @@ type Go = fn(&Project, u64, &Wish, &mut dyn User) -> anyhow::Result<Done>;
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
     let paths = crate::workflow::paths::below(&project.repository, &app.folder()?, &args.paths)?;
-    let wish = Wish { paths, files_only: args.files_only, ..args.how.wish() };
-    // `@~1` says less than the number that it stands for; a number alone would be taken for a turn of this session.
+    let wish = Wish {
+        paths,
+        files_only: args.files_only,
+        ..args.how.wish()
+    };
+    // `@~1` says less than the number that it stands for; a number alone would be taken for a turn
+    // of this session.
     let named = Some(args.turn.as_str()).filter(|turn| !turn.starts_with('@'));
-    carry_out(app, &project, (&args.how, wish), (named, &|wish, user| restore(&project, &args.turn, wish, user)))
+    carry_out(
+        app,
+        &project,
+        (&args.how, wish),
+        (named, &|wish, user| {
+            restore(&project, &args.turn, wish, user)
+        }),
+    )
 }
 
 /// A restore of any kind, and what its turn is called if not by its number.
-type Act<'a> = (Option<&'a str>, &'a dyn Fn(&Wish, &mut dyn User) -> anyhow::Result<Done>);
+type Act<'a> = (
+    Option<&'a str>,
+    &'a dyn Fn(&Wish, &mut dyn User) -> anyhow::Result<Done>,
+);
 
-/// Carries it out and says what changed; where it takes the user's own edits away they are asked before.
-fn carry_out(app: &App, project: &Project, (how, wish): (&How, Wish), (named, act): Act<'_>) -> anyhow::Result<ExitCode> {
-    let name = |done: &Done| named.map_or_else(|| done.turn.to_string(), |name| visible(name).into_owned());
+/// Carries it out and says what changed; where it takes the user's own edits away they are asked
+/// before.
+fn carry_out(
+    app: &App,
+    project: &Project,
+    (how, wish): (&How, Wish),
+    (named, act): Act<'_>,
+) -> anyhow::Result<ExitCode> {
+    let name = |done: &Done| {
+        named.map_or_else(|| done.turn.to_string(), |name| visible(name).into_owned())
+    };
     if how.exact && !how.yes && !how.dry_run {
-        let preview = act(&Wish { dry_run: true, ..wish.clone() }, app.user(project, true).as_mut())?;
+        let preview = act(
+            &Wish {
+                dry_run: true,
+                ..wish.clone()
+            },
+            app.user(project, true).as_mut(),
+        )?;
         let changed = preview.written.len() + preview.deleted.len();
-        let question = format!("Make {} equal to turn {}?", counted(changed, "file"), name(&preview));
+        let question = format!(
+            "Make {} equal to turn {}?",
+            counted(changed, "file"),
+            name(&preview)
+        );
         if changed > 0 && !app.user(project, false).confirm(&question, "-y")? {
             app.say("Nothing was changed.");
             return Ok(exit::DONE.into());
@@ -128,8 +166,16 @@ fn show(app: &App, (done, name): (&Done, &str), wish: &Wish) -> anyhow::Result<E
     } else {
         let mut text = String::new();
         let is_merged = |path: &String| done.written.contains(path) && done.kept.contains(path);
-        for (word, paths) in [("write", &done.written), ("delete", &done.deleted), ("keep", &done.kept), ("overlap", &done.overlaps)] {
-            for path in paths.iter().filter(|path| word != "keep" || !is_merged(path)) {
+        for (word, paths) in [
+            ("write", &done.written),
+            ("delete", &done.deleted),
+            ("keep", &done.kept),
+            ("overlap", &done.overlaps),
+        ] {
+            for path in paths
+                .iter()
+                .filter(|path| word != "keep" || !is_merged(path))
+            {
                 let word = if is_merged(path) { "merge" } else { word };
                 text.push_str(&format!("{word} {}\n", visible(path)));
             }
@@ -137,7 +183,11 @@ fn show(app: &App, (done, name): (&Done, &str), wish: &Wish) -> anyhow::Result<E
         app.print(text)?;
         done.notes.iter().for_each(|note| app.warn(note));
         let changed = done.written.len() + done.deleted.len();
-        let what = if wish.paths.is_empty() { "The workspace".to_owned() } else { wish.paths.join(", ") };
+        let what = if wish.paths.is_empty() {
+            "The workspace".to_owned()
+        } else {
+            wish.paths.join(", ")
+        };
         let is = if wish.paths.len() > 1 { "are" } else { "is" };
         match (wish.dry_run, done.overlaps.is_empty()) {
             (_, false) => app.warn("your own edits overlap with what the turns did; use --ours, --theirs, --markers or --exact"),
@@ -148,5 +198,10 @@ fn show(app: &App, (done, name): (&Done, &str), wish: &Wish) -> anyhow::Result<E
             }
         }
     }
-    Ok(if done.overlaps.is_empty() { exit::DONE } else { exit::OVERLAP }.into())
+    Ok(if done.overlaps.is_empty() {
+        exit::DONE
+    } else {
+        exit::OVERLAP
+    }
+    .into())
 }

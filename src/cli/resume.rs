@@ -16,8 +16,8 @@ use crate::workflow::user::{Question, User};
 
 /// Go on with the session: execute the plan that waits, else ask for a message and plan, and so on
 ///
-/// Ends when you leave (ctrl-d). With --yolo it runs without approval and stops at a question of the model that you
-/// don't answer, a limit, or a second rejected correction in a row.
+/// Ends when you leave (ctrl-d). With --yolo it runs without approval and stops at a question of
+/// the model that you don't answer, a limit, or a second rejected correction in a row.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy resume\n  teddy resume -m 'now the tests'\n  teddy resume --yolo --max-turns 5 --max-cost 1 -m 'make the tests pass'"
@@ -53,29 +53,50 @@ impl How {
         project.free_name(wanted)
     }
 
-    /// Asks for the message that a session is called by, where there is none; tells whether there is one then.
+    /// Asks for the message that a session is called by, where there is none; tells whether there
+    /// is one then.
     pub(super) fn ask(&mut self, user: &mut dyn User) -> anyhow::Result<bool> {
         if self.wanted.message.is_none() {
-            self.wanted.message = user.ask(&Question::NextTurn { session: "new session", turn: 1 })?;
+            self.wanted.message = user.ask(&Question::NextTurn {
+                session: "new session",
+                turn: 1,
+            })?;
         }
         Ok(self.wanted.message.is_some())
     }
 
     /// Reads the message from standard input where it is `-`.
     pub(super) fn read_message(&mut self) -> anyhow::Result<()> {
-        self.wanted.message = self.wanted.message.take().map(source::message).transpose()?;
+        self.wanted.message = self
+            .wanted
+            .message
+            .take()
+            .map(source::message)
+            .transpose()?;
         Ok(())
     }
 
     /// Makes sure that a new session has what its first plan takes.
     pub(super) fn check(&self, app: &App, project: &Project) -> anyhow::Result<()> {
-        anyhow::ensure!(self.wanted.message.is_some() || app.is_attended(), "nobody can be asked what to do: use `-m`");
-        let usual = project.settings.pipeline.as_ref().filter(|_| self.wanted.model.is_none());
+        anyhow::ensure!(
+            self.wanted.message.is_some() || app.is_attended(),
+            "nobody can be asked what to do: use `-m`"
+        );
+        let usual = project
+            .settings
+            .pipeline
+            .as_ref()
+            .filter(|_| self.wanted.model.is_none());
         if let Some(pipeline) = self.wanted.pipeline.as_ref().or(usual) {
             project.read_pipeline(pipeline)?;
             return Ok(());
         }
-        let model = self.wanted.model.as_ref().or(project.settings.model.as_ref()).ok_or(NoModel::Plan)?;
+        let model = self
+            .wanted
+            .model
+            .as_ref()
+            .or(project.settings.model.as_ref())
+            .ok_or(NoModel::Plan)?;
         project.model_settings(model)?;
         Ok(())
     }
@@ -112,9 +133,17 @@ pub(super) fn go(app: &App, mut project: Project, how: How) -> anyhow::Result<Ex
     });
     drop(user);
     if app.global.json {
-        let waiting = resumed.as_ref().ok().and_then(|resumed| resumed.waiting.as_ref());
+        let waiting = resumed
+            .as_ref()
+            .ok()
+            .and_then(|resumed| resumed.waiting.as_ref());
         app.print_json(&serde_json::json!({ "turns": turns, "waiting": waiting.map(plan_json) }))?;
     }
     let last = resumed?.last;
-    Ok(if interrupt::requested() { exit::INTERRUPTED } else { last.as_ref().map_or(exit::DONE, code) }.into())
+    Ok(if interrupt::requested() {
+        exit::INTERRUPTED
+    } else {
+        last.as_ref().map_or(exit::DONE, code)
+    }
+    .into())
 }

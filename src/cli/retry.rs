@@ -9,8 +9,8 @@ use crate::workflow::retry::{Wish, retry};
 
 /// Send a turn's recorded input again, byte for byte, and keep the answer on a branch
 ///
-/// The model gets what it got then. Its plan waits as the draft of a new session, `<session>-retry-<n>`, which
-/// shares the turns before; the old session stays as it is.
+/// The model gets what it got then. Its plan waits as the draft of a new session,
+/// `<session>-retry-<n>`, which shares the turns before; the old session stays as it is.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy retry                       the newest turn, the same model\n  teddy retry 3 --model openai:gpt-5\n  teddy switch add-auth             go back to the old session"
@@ -28,7 +28,14 @@ pub(super) struct Args {
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut project = app.project()?;
     let mut user = app.user(&project, false);
-    let planned = retry(&mut project, &Wish { turn: args.turn, model: args.model }, user.as_mut())?;
+    let planned = retry(
+        &mut project,
+        &Wish {
+            turn: args.turn,
+            model: args.model,
+        },
+        user.as_mut(),
+    )?;
     drop(user);
     plan::show(app, &planned)?;
     app.say(&format!("Session {} is in use now.", planned.session));

@@ -10,7 +10,9 @@ use crate::workflow::history::SessionRow;
 
 /// List the sessions, the one that changed last first
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  teddy sessions\n  teddy sessions --json\n  git for-each-ref refs/teddy/sessions")]
+#[command(
+    after_help = "Examples:\n  teddy sessions\n  teddy sessions --json\n  git for-each-ref refs/teddy/sessions"
+)]
 pub(super) struct Args {}
 
 /// Prints the list.

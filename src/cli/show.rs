@@ -9,8 +9,8 @@ use crate::session::artifact;
 
 /// Show a turn: its report, or one of its files
 ///
-/// The files of a turn: input.md, user_prompt.txt, system_prompt.xml, reply.md, plan.md, report.md, turn.context,
-/// session.context, meta.yaml, steps/, output/, next/.
+/// The files of a turn: input.md, user_prompt.txt, system_prompt.xml, reply.md, plan.md, report.md,
+/// turn.context, session.context, meta.yaml, steps/, output/, next/.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy show                        the newest turn's report\n  teddy show 3 plan.md\n  git show teddy/sessions/add-auth~2:report.md"
@@ -29,7 +29,8 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
     let store = project.store();
     let session = project.session()?;
-    let is_file = |word: &str| word.contains('.') && word.parse::<u64>().is_err() && !word.contains(':');
+    let is_file =
+        |word: &str| word.contains('.') && word.parse::<u64>().is_err() && !word.contains(':');
     let (turn, wanted) = match (args.turn.as_deref(), args.artifact.as_deref()) {
         (Some(word), None) if is_file(word) => ("@", Some(word)),
         (turn, file) => (turn.unwrap_or("@"), file),
@@ -42,11 +43,19 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         app.print_json(&value)?;
         return Ok(exit::DONE.into());
     }
-    let default = if files.contains_key(artifact::REPORT) { artifact::REPORT } else { artifact::META };
+    let default = if files.contains_key(artifact::REPORT) {
+        artifact::REPORT
+    } else {
+        artifact::META
+    };
     let name = wanted.unwrap_or(default);
     let Some(content) = files.get(name) else {
         let names: Vec<&str> = files.keys().map(String::as_str).collect();
-        anyhow::bail!("turn {} has no `{name}`; it has {}", turn.number(), names.join(", "));
+        anyhow::bail!(
+            "turn {} has no `{name}`; it has {}",
+            turn.number(),
+            names.join(", ")
+        );
     };
     match name.rsplit_once('.') {
         Some((_, "md")) => app.page_markdown(&project, content)?,

@@ -12,25 +12,36 @@ pub(super) const STDIN: &str = "-";
 /// Returns a message; `-` stands for standard input.
 pub(super) fn message(text: String) -> anyhow::Result<String> {
     let text = if text == STDIN { stdin()? } else { text };
-    anyhow::ensure!(!text.trim().is_empty(), "the message is empty: say what you want");
+    anyhow::ensure!(
+        !text.trim().is_empty(),
+        "the message is empty: say what you want"
+    );
     Ok(text)
 }
 
 /// Reads a file, by its path from the folder in use, or standard input for `-`.
 pub(super) fn read(app: &App, path: &str) -> anyhow::Result<String> {
-    if path == STDIN { stdin() } else { file(app, path) }
+    if path == STDIN {
+        stdin()
+    } else {
+        file(app, path)
+    }
 }
 
 /// Reads a file, by its path from the folder in use.
 pub(super) fn file(app: &App, path: &str) -> anyhow::Result<String> {
-    let bytes = std::fs::read(app.folder()?.join(path)).with_context(|| format!("cannot read `{path}`"))?;
+    let bytes =
+        std::fs::read(app.folder()?.join(path)).with_context(|| format!("cannot read `{path}`"))?;
     text(bytes, path)
 }
 
 /// Reads standard input.
 fn stdin() -> anyhow::Result<String> {
     let mut bytes = Vec::new();
-    std::io::stdin().lock().read_to_end(&mut bytes).context("reading standard input")?;
+    std::io::stdin()
+        .lock()
+        .read_to_end(&mut bytes)
+        .context("reading standard input")?;
     text(bytes, "standard input")
 }
 
@@ -38,7 +49,14 @@ fn stdin() -> anyhow::Result<String> {
 fn text(bytes: Vec<u8>, name: &str) -> anyhow::Result<String> {
     String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();
-        let line = error.as_bytes()[..valid].iter().filter(|&&b| b == b'\n').count() + 1;
-        anyhow::anyhow!("`{name}` is not UTF-8: line {line} has the byte 0x{:02x}; save it as UTF-8", error.as_bytes()[valid])
+        let line = error.as_bytes()[..valid]
+            .iter()
+            .filter(|&&b| b == b'\n')
+            .count()
+            + 1;
+        anyhow::anyhow!(
+            "`{name}` is not UTF-8: line {line} has the byte 0x{:02x}; save it as UTF-8",
+            error.as_bytes()[valid]
+        )
     })
 }

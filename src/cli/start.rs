@@ -10,7 +10,9 @@ use crate::workflow;
 
 /// Start a session and go on with it: `new`, then the loop of `resume`
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  teddy start add-auth -m 'add a login form'\n  teddy start -m 'fix the build' --yolo")]
+#[command(
+    after_help = "Examples:\n  teddy start add-auth -m 'add a login form'\n  teddy start -m 'fix the build' --yolo"
+)]
 pub(super) struct Args {
     /// The session's name; made of the message if left out
     name: Option<String>,

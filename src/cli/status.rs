@@ -39,7 +39,10 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 fn text(standing: &Standing, session: &str, turn: u64) -> String {
     let mut text = format!("Session {session}, turn {turn}\n");
     match &standing.draft {
-        Some(draft) if draft.title.is_empty() => text.push_str(&format!("An answer that is no plan waits for turn {}\n", turn + 1)),
+        Some(draft) if draft.title.is_empty() => text.push_str(&format!(
+            "An answer that is no plan waits for turn {}\n",
+            turn + 1
+        )),
         Some(draft) => text.push_str(&format!(
             "A plan waits for turn {}: {} ({})\n",
             turn + 1,
@@ -49,21 +52,32 @@ fn text(standing: &Standing, session: &str, turn: u64) -> String {
         None => text.push_str(&format!("Ready for turn {}\n", turn + 1)),
     }
     if let Some(message) = &standing.message {
-        text.push_str(&format!("Your message waits: {}\n", visible(message.trim().lines().next().unwrap_or_default())));
+        text.push_str(&format!(
+            "Your message waits: {}\n",
+            visible(message.trim().lines().next().unwrap_or_default())
+        ));
     }
     if let Some(failure) = &standing.failure {
         text.push_str(&format!("The model gave no plan: {}\n", visible(failure)));
     }
     let changed = &standing.workspace.changed;
     if let Some(why) = &standing.workspace.unknown {
-        text.push_str(&format!("Your files cannot be compared: {}\n", visible(why)));
+        text.push_str(&format!(
+            "Your files cannot be compared: {}\n",
+            visible(why)
+        ));
         return text;
     }
     if changed.is_empty() {
         text.push_str("Your files are as the newest turn left them\n");
     } else {
-        text.push_str(&format!("{} changed since:\n", counted(changed.len(), "file")));
-        changed.iter().for_each(|path| text.push_str(&format!("  {}\n", visible(path))));
+        text.push_str(&format!(
+            "{} changed since:\n",
+            counted(changed.len(), "file")
+        ));
+        changed
+            .iter()
+            .for_each(|path| text.push_str(&format!("  {}\n", visible(path))));
     }
     text
 }

@@ -15,7 +15,9 @@ use crate::workflow::project::Project;
 ///
 /// Your files stay as they are; `teddy restore @` brings them to its newest turn.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  teddy switch add-auth\n  teddy switch             choose one from the list")]
+#[command(
+    after_help = "Examples:\n  teddy switch add-auth\n  teddy switch             choose one from the list"
+)]
 pub(super) struct Args {
     /// The session's name; at a terminal you can choose one if it is left out
     #[arg(add = complete::with(complete::sessions))]
@@ -44,9 +46,20 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 /// Lets the person choose a session; nothing where they leave.
 fn chosen(app: &App, project: &Project) -> anyhow::Result<Option<SessionName>> {
     let rows = project.session_rows()?;
-    anyhow::ensure!(!rows.is_empty(), "there is no session; `teddy new <name>` starts one");
-    anyhow::ensure!(app.is_attended(), "nobody can be asked which session is meant: name it");
-    let shown: Vec<String> = rows.iter().map(|row| format!("{}: {}", row.name, visible(&row.title))).collect();
+    anyhow::ensure!(
+        !rows.is_empty(),
+        "there is no session; `teddy new <name>` starts one"
+    );
+    anyhow::ensure!(
+        app.is_attended(),
+        "nobody can be asked which session is meant: name it"
+    );
+    let shown: Vec<String> = rows
+        .iter()
+        .map(|row| format!("{}: {}", row.name, visible(&row.title)))
+        .collect();
     let at = choose("Go on with", &shown)?;
-    Ok(at.map(|at| SessionName::from_ref(&rows[at].name)).transpose()?)
+    Ok(at
+        .map(|at| SessionName::from_ref(&rows[at].name))
+        .transpose()?)
 }

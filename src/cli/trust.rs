@@ -9,9 +9,12 @@ use crate::workflow::trust::{Seen, remember, see};
 
 /// Show what this repository's `.teddy/` would decide, and trust it as it is now
 ///
-/// Trust is bound to the content: with any changed byte it ends, and the next `teddy trust` shows the difference.
+/// Trust is bound to the content: with any changed byte it ends, and the next `teddy trust` shows
+/// the difference.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  teddy trust                       look, then decide\n  teddy trust -y\n  teddy trust --revoke")]
+#[command(
+    after_help = "Examples:\n  teddy trust                       look, then decide\n  teddy trust -y\n  teddy trust --revoke"
+)]
 pub(super) struct Args {
     /// Trust without a question
     #[arg(short, long)]
@@ -30,7 +33,11 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         app.say("This repository is not trusted any more.");
         return Ok(exit::DONE.into());
     }
-    let Seen { text, is_trusted, is_empty } = see(&project)?;
+    let Seen {
+        text,
+        is_trusted,
+        is_empty,
+    } = see(&project)?;
     let is_settled = is_trusted || is_empty;
     if !app.global.json {
         app.print(&text)?;
@@ -38,10 +45,18 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         print_state(app, &project, &text)?;
     }
     if is_settled {
-        app.say(if is_empty { "This repository asks for nothing that takes trust." } else { "This repository is trusted as it is." });
+        app.say(if is_empty {
+            "This repository asks for nothing that takes trust."
+        } else {
+            "This repository is trusted as it is."
+        });
         return Ok(exit::DONE.into());
     }
-    if !args.yes && !app.user(&project, false).confirm("Trust exactly this?", "-y")? {
+    if !args.yes
+        && !app
+            .user(&project, false)
+            .confirm("Trust exactly this?", "-y")?
+    {
         app.say("Nothing was trusted.");
         return Ok(exit::FAILED.into());
     }

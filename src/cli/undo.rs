@@ -8,7 +8,8 @@ use crate::workflow::restore::undo;
 
 /// Go back over the last turns
 ///
-/// Files and context are as before them; your own later edits stay. `teddy redo` goes forward again.
+/// Files and context are as before them; your own later edits stay. `teddy redo` goes forward
+/// again.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  teddy undo\n  teddy undo 3\n  teddy undo -n")]
 pub(super) struct Args {

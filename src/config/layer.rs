@@ -14,7 +14,13 @@ pub const MAX_CONFIG: usize = 64 * 1024;
 
 /// What a repository may say of itself before it is trusted: nothing that runs a program,
 /// chooses where keys go, or widens what a plan may do.
-const UNTRUSTED: [&str; 5] = ["agent", "replan.max", "execute.output_limit", "context.budget", "limits.turns"];
+const UNTRUSTED: [&str; 5] = [
+    "agent",
+    "replan.max",
+    "execute.output_limit",
+    "context.budget",
+    "limits.turns",
+];
 
 /// What a repository may say only once it is trusted.
 const TRUSTED: [&str; 8] = [
@@ -73,10 +79,21 @@ impl Layer {
     pub fn read(path: &Path) -> Result<Layer, ConfigError> {
         match std::fs::read_to_string(path) {
             Ok(text) => Layer::parse(&path.display().to_string(), &text),
-            Err(error) if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => {
-                Ok(Layer { origin: path.display().to_string(), values: Mapping::new() })
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+                ) =>
+            {
+                Ok(Layer {
+                    origin: path.display().to_string(),
+                    values: Mapping::new(),
+                })
             }
-            Err(error) => Err(ConfigError::Read { path: path.to_owned(), error }),
+            Err(error) => Err(ConfigError::Read {
+                path: path.to_owned(),
+                error,
+            }),
         }
     }
 
@@ -85,11 +102,20 @@ impl Layer {
     /// # Errors
     /// As for [`Layer::read`].
     pub fn parse(origin: &str, text: &str) -> Result<Layer, ConfigError> {
-        let wrong = |message: String| ConfigError::Wrong { origin: origin.to_owned(), message };
+        let wrong = |message: String| ConfigError::Wrong {
+            origin: origin.to_owned(),
+            message,
+        };
         guard(text, MAX_CONFIG).map_err(|error| wrong(error.to_string()))?;
         match serde_yaml::from_str::<Value>(text).map_err(|e| wrong(e.to_string()))? {
-            Value::Null => Ok(Layer { origin: origin.to_owned(), values: Mapping::new() }),
-            Value::Mapping(values) => Ok(Layer { origin: origin.to_owned(), values }),
+            Value::Null => Ok(Layer {
+                origin: origin.to_owned(),
+                values: Mapping::new(),
+            }),
+            Value::Mapping(values) => Ok(Layer {
+                origin: origin.to_owned(),
+                values,
+            }),
             _ => Err(wrong("must be a mapping of settings".to_owned())),
         }
     }
@@ -99,9 +125,15 @@ impl Layer {
     /// # Errors
     /// Where a value is no YAML.
     pub fn from_pairs(origin: &str, pairs: &[(String, String)]) -> Result<Layer, ConfigError> {
-        let mut layer = Layer { origin: origin.to_owned(), values: Mapping::new() };
+        let mut layer = Layer {
+            origin: origin.to_owned(),
+            values: Mapping::new(),
+        };
         for (key, text) in pairs {
-            let wrong = |message: String| ConfigError::Wrong { origin: format!("{origin} {key}"), message };
+            let wrong = |message: String| ConfigError::Wrong {
+                origin: format!("{origin} {key}"),
+                message,
+            };
             guard(text, MAX_CONFIG).map_err(|error| wrong(error.to_string()))?;
             let value = serde_yaml::from_str(text).map_err(|error| wrong(error.to_string()))?;
             let parts: Vec<&str> = key.split('.').collect();
@@ -113,7 +145,9 @@ impl Layer {
     /// Splits off what a repository may not decide; returns the dotted keys that were dropped.
     pub fn confine(&mut self, trusted: bool) -> Vec<String> {
         let allowed = |key: &str| UNTRUSTED.contains(&key) || (trusted && TRUSTED.contains(&key));
-        let (kept, dropped): (Vec<_>, Vec<_>) = flatten(&self.values).into_iter().partition(|(key, _)| allowed(key));
+        let (kept, dropped): (Vec<_>, Vec<_>) = flatten(&self.values)
+            .into_iter()
+            .partition(|(key, _)| allowed(key));
         self.values = Mapping::new();
         for (key, value) in kept {
             insert(&mut self.values, &key.split('.').collect::<Vec<_>>(), value);
@@ -126,17 +160,29 @@ impl Layer {
         let message = error.to_string();
         let is_wrong = |(key, value): &(String, Value)| {
             let mut alone = Mapping::new();
-            insert(&mut alone, &key.split('.').collect::<Vec<_>>(), value.clone());
+            insert(
+                &mut alone,
+                &key.split('.').collect::<Vec<_>>(),
+                value.clone(),
+            );
             settings(&alone).is_err_and(|error| error.to_string() == message)
         };
         // Of a key that nobody knows the message has the name.
         let is_named = message.starts_with("unknown field");
-        let culprit = flatten(&self.values).into_iter().find(|entry| !is_named && is_wrong(entry));
-        let culprit = culprit.map(|(key, _)| format!(" {key}")).unwrap_or_default();
-        ConfigError::Wrong { origin: format!("{}{culprit}", self.origin), message }
+        let culprit = flatten(&self.values)
+            .into_iter()
+            .find(|entry| !is_named && is_wrong(entry));
+        let culprit = culprit
+            .map(|(key, _)| format!(" {key}"))
+            .unwrap_or_default();
+        ConfigError::Wrong {
+            origin: format!("{}{culprit}", self.origin),
+            message,
+        }
     }
 
-    /// Takes back what is larger than another's settings: before it is trusted, a repository may ask for less and not for more.
+    /// Takes back what is larger than another's settings: before it is trusted, a repository may
+    /// ask for less and not for more.
     pub fn lower(&mut self, others: &Settings) {
         let limits = [
             ("replan.max", u64::from(others.replan.max)),
@@ -145,9 +191,17 @@ impl Layer {
             ("limits.turns", u64::from(others.limits.turns)),
         ];
         for (key, most) in limits {
-            let Some((section, name)) = key.split_once('.') else { continue };
-            let Some(Value::Mapping(section)) = self.values.get_mut(section) else { continue };
-            if section.get(name).and_then(Value::as_u64).is_some_and(|wanted| wanted > most) {
+            let Some((section, name)) = key.split_once('.') else {
+                continue;
+            };
+            let Some(Value::Mapping(section)) = self.values.get_mut(section) else {
+                continue;
+            };
+            if section
+                .get(name)
+                .and_then(Value::as_u64)
+                .is_some_and(|wanted| wanted > most)
+            {
                 section.insert(Value::String(name.to_owned()), Value::Number(most.into()));
             }
         }
@@ -164,7 +218,10 @@ pub fn merge(layers: &[Layer]) -> Result<Settings, ConfigError> {
         settings(&layer.values).map_err(|e| layer.wrong(&e))?;
         overlay(&mut all, &layer.values);
     }
-    settings(&all).map_err(|e| ConfigError::Wrong { origin: "configuration".to_owned(), message: e.to_string() })
+    settings(&all).map_err(|e| ConfigError::Wrong {
+        origin: "configuration".to_owned(),
+        message: e.to_string(),
+    })
 }
 
 /// Reads settings.
@@ -192,7 +249,9 @@ fn insert(into: &mut Mapping, path: &[&str], value: Value) {
         into.insert(key, value);
         return;
     }
-    let inner = into.entry(key).or_insert_with(|| Value::Mapping(Mapping::new()));
+    let inner = into
+        .entry(key)
+        .or_insert_with(|| Value::Mapping(Mapping::new()));
     if !inner.is_mapping() {
         *inner = Value::Mapping(Mapping::new());
     }
@@ -208,7 +267,12 @@ fn flatten(values: &Mapping) -> Vec<(String, Value)> {
         let key = key.as_str().unwrap_or_default().to_owned();
         match value {
             Value::Mapping(inner) => {
-                flat.extend(inner.iter().map(|(sub, value)| (format!("{key}.{}", sub.as_str().unwrap_or_default()), value.clone())));
+                flat.extend(inner.iter().map(|(sub, value)| {
+                    (
+                        format!("{key}.{}", sub.as_str().unwrap_or_default()),
+                        value.clone(),
+                    )
+                }));
             }
             value => flat.push((key, value.clone())),
         }
@@ -227,14 +291,23 @@ mod tests {
 
     #[test]
     fn later_layers_win_key_by_key() {
-        let settings = merge(&[layer("replan: {max: 1}\nagent: a"), layer("replan: {max: 2}")]).expect("valid settings");
+        let settings = merge(&[
+            layer("replan: {max: 1}\nagent: a"),
+            layer("replan: {max: 2}"),
+        ])
+        .expect("valid settings");
         assert_eq!((settings.replan.max, settings.agent.as_str()), (2, "a"));
     }
 
     #[test]
     fn an_unknown_key_is_named_with_its_file() {
         let error = merge(&[layer("modle: x")]).expect_err("a misspelt key");
-        assert!(error.to_string().starts_with("test.yaml: unknown field `modle`"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .starts_with("test.yaml: unknown field `modle`"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -242,7 +315,16 @@ mod tests {
         let mut repository = layer(
             "agent: x\npreview_command: evil\nworktree: {setup: evil}\nmodel: m\nmodels: {m: {kind: command}}\nexecute: {sandbox: off}",
         );
-        assert_eq!(repository.confine(false), ["preview_command", "worktree.setup", "model", "models.m", "execute.sandbox"]);
+        assert_eq!(
+            repository.confine(false),
+            [
+                "preview_command",
+                "worktree.setup",
+                "model",
+                "models.m",
+                "execute.sandbox"
+            ]
+        );
         assert_eq!(merge(&[repository]).expect("the rest is valid").agent, "x");
     }
 
@@ -251,35 +333,71 @@ mod tests {
         let mut repository = layer("replan: {max: 1000000}\nlimits: {turns: 1}");
         repository.lower(&Settings::default());
         let settings = merge(&[repository]).expect("valid settings");
-        assert_eq!((settings.replan.max, settings.limits.turns), (Settings::default().replan.max, 1));
+        assert_eq!(
+            (settings.replan.max, settings.limits.turns),
+            (Settings::default().replan.max, 1)
+        );
     }
 
     #[test]
     fn deep_nesting_is_refused_before_it_is_read() {
         let deep = "[".repeat(60_000);
-        assert!(Layer::parse("test.yaml", &deep).is_err() && Layer::from_pairs("-c", &[("agent".to_owned(), deep)]).is_err());
+        assert!(
+            Layer::parse("test.yaml", &deep).is_err()
+                && Layer::from_pairs("-c", &[("agent".to_owned(), deep)]).is_err()
+        );
     }
 
     #[test]
     fn a_trusted_repository_still_chooses_no_model_and_no_sandbox() {
-        let mut repository = layer("preview_command: vim\nmodel: m\nexecute: {sandbox: off, timeout: 5}");
+        let mut repository =
+            layer("preview_command: vim\nmodel: m\nexecute: {sandbox: off, timeout: 5}");
         assert_eq!(repository.confine(true), ["model", "execute.sandbox"]);
-        assert_eq!(merge(&[repository]).expect("the rest is valid").execute.timeout, 5);
+        assert_eq!(
+            merge(&[repository])
+                .expect("the rest is valid")
+                .execute
+                .timeout,
+            5
+        );
     }
 
     #[test]
     fn a_wrong_value_is_named_by_its_key() {
-        let pairs = [("agent".to_owned(), "a".to_owned()), ("replan.max".to_owned(), "many".to_owned())];
-        let error = merge(&[Layer::from_pairs(CALL, &pairs).expect("valid pairs")]).expect_err("many is no number");
-        assert_eq!((error.is_of_call(), error.to_string().as_str()), (true, "-c replan.max: invalid type: string \"many\", expected u32"));
+        let pairs = [
+            ("agent".to_owned(), "a".to_owned()),
+            ("replan.max".to_owned(), "many".to_owned()),
+        ];
+        let error = merge(&[Layer::from_pairs(CALL, &pairs).expect("valid pairs")])
+            .expect_err("many is no number");
+        assert_eq!(
+            (error.is_of_call(), error.to_string().as_str()),
+            (
+                true,
+                "-c replan.max: invalid type: string \"many\", expected u32"
+            )
+        );
         let error = merge(&[layer("replan: {max: many}")]).expect_err("many is no number");
-        assert_eq!((error.is_of_call(), error.to_string().starts_with("test.yaml replan.max: ")), (false, true));
+        assert_eq!(
+            (
+                error.is_of_call(),
+                error.to_string().starts_with("test.yaml replan.max: ")
+            ),
+            (false, true)
+        );
     }
 
     #[test]
     fn pairs_of_git_config_are_nested() {
-        let pairs = [("replan.max".to_owned(), "7".to_owned()), ("models.x.kind".to_owned(), "replay".to_owned())];
-        let settings = merge(&[Layer::from_pairs("git config", &pairs).expect("valid pairs")]).expect("valid settings");
-        assert_eq!((settings.replan.max, settings.models["x"].kind.as_str()), (7, "replay"));
+        let pairs = [
+            ("replan.max".to_owned(), "7".to_owned()),
+            ("models.x.kind".to_owned(), "replay".to_owned()),
+        ];
+        let settings = merge(&[Layer::from_pairs("git config", &pairs).expect("valid pairs")])
+            .expect("valid settings");
+        assert_eq!(
+            (settings.replan.max, settings.models["x"].kind.as_str()),
+            (7, "replay")
+        );
     }
 }

@@ -287,25 +287,40 @@ impl Default for Execute {
 
 impl Default for Snapshot {
     fn default() -> Snapshot {
-        Snapshot { max_file_size: Size(10 << 20), max_new_files: 100_000, max_new_size: Size(1 << 30), exclude: Vec::new() }
+        Snapshot {
+            max_file_size: Size(10 << 20),
+            max_new_files: 100_000,
+            max_new_size: Size(1 << 30),
+            exclude: Vec::new(),
+        }
     }
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { turns: 50, cost: 5.0 }
+        Limits {
+            turns: 50,
+            cost: 5.0,
+        }
     }
 }
 
 impl Default for Context {
     fn default() -> Context {
-        Context { budget: 100_000, max_resource_size: Size(1 << 20) }
+        Context {
+            budget: 100_000,
+            max_resource_size: Size(1 << 20),
+        }
     }
 }
 
 impl Default for Change {
     fn default() -> Change {
-        Change { planning_iterations: 3, implementation_iterations: 2, roles: BTreeMap::new() }
+        Change {
+            planning_iterations: 3,
+            implementation_iterations: 2,
+            roles: BTreeMap::new(),
+        }
     }
 }
 

@@ -13,7 +13,12 @@ pub struct Size(pub u64);
 pub struct SizeError(String);
 
 /// Units and their shift; the first of each is how it is shown.
-const UNITS: [(&[&str], u32); 4] = [(&["gib", "gb", "g"], 30), (&["mib", "mb", "m"], 20), (&["kib", "kb", "k"], 10), (&["b", ""], 0)];
+const UNITS: [(&[&str], u32); 4] = [
+    (&["gib", "gb", "g"], 30),
+    (&["mib", "mb", "m"], 20),
+    (&["kib", "kb", "k"], 10),
+    (&["b", ""], 0),
+];
 
 impl FromStr for Size {
     type Err = SizeError;
@@ -24,7 +29,11 @@ impl FromStr for Size {
         let digits = lower.bytes().take_while(u8::is_ascii_digit).count();
         let (number, unit) = lower.split_at(digits);
         let number: u64 = number.parse().map_err(|_| error())?;
-        let shift = UNITS.iter().find(|(names, _)| names.contains(&unit.trim())).map(|&(_, shift)| shift).ok_or_else(error)?;
+        let shift = UNITS
+            .iter()
+            .find(|(names, _)| names.contains(&unit.trim()))
+            .map(|&(_, shift)| shift)
+            .ok_or_else(error)?;
         number.checked_mul(1 << shift).map(Size).ok_or_else(error)
     }
 }
@@ -44,7 +53,11 @@ impl fmt::Display for Size {
 impl<'de> serde::Deserialize<'de> for Size {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Size, D::Error> {
         let value = serde_yaml::Value::deserialize(deserializer)?;
-        let text = value.as_u64().map(|n| n.to_string()).or_else(|| value.as_str().map(str::to_owned)).unwrap_or_default();
+        let text = value
+            .as_u64()
+            .map(|n| n.to_string())
+            .or_else(|| value.as_str().map(str::to_owned))
+            .unwrap_or_default();
         text.parse().map_err(serde::de::Error::custom)
     }
 }
@@ -55,7 +68,9 @@ mod tests {
 
     /// Compares what a text is read as.
     fn check(text: &str, expected: &str) {
-        let found = text.parse::<Size>().map_or_else(|e| e.to_string(), |s| s.to_string());
+        let found = text
+            .parse::<Size>()
+            .map_or_else(|e| e.to_string(), |s| s.to_string());
         assert_eq!(found, expected);
     }
 
@@ -69,7 +84,13 @@ mod tests {
 
     #[test]
     fn other_texts_are_refused() {
-        check("many", "`many` is no size; write bytes or `512KiB`, `10MiB`, `1GiB`");
-        check("99999999999999g", "`99999999999999g` is no size; write bytes or `512KiB`, `10MiB`, `1GiB`");
+        check(
+            "many",
+            "`many` is no size; write bytes or `512KiB`, `10MiB`, `1GiB`",
+        );
+        check(
+            "99999999999999g",
+            "`99999999999999g` is no size; write bytes or `512KiB`, `10MiB`, `1GiB`",
+        );
     }
 }

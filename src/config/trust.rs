@@ -25,12 +25,18 @@ impl Trust {
     /// Finds the record of a repository by its common git directory.
     pub fn of(config_home: &Path, common_dir: &Path) -> Trust {
         let name = hex(&Sha256::digest(common_dir.as_os_str().as_encoded_bytes()));
-        Trust { path: config_home.join("trust").join(format!("{}.json", &name[..32])) }
+        Trust {
+            path: config_home
+                .join("trust")
+                .join(format!("{}.json", &name[..32])),
+        }
     }
 
     /// Returns what was trusted; nothing where there is no readable record.
     pub fn record(&self) -> Record {
-        read(&self.path, MAX_RECORD).and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+        read(&self.path, MAX_RECORD)
+            .and_then(|text| serde_json::from_str(&text).ok())
+            .unwrap_or_default()
     }
 
     /// Remembers what is trusted from now on.
@@ -38,7 +44,12 @@ impl Trust {
     /// # Errors
     /// Where the record cannot be written.
     pub fn remember(&self, record: &Record) -> std::io::Result<()> {
-        let named = |error: std::io::Error| std::io::Error::new(error.kind(), format!("cannot write `{}`: {error}", self.path.display()));
+        let named = |error: std::io::Error| {
+            std::io::Error::new(
+                error.kind(),
+                format!("cannot write `{}`: {error}", self.path.display()),
+            )
+        };
         self.write(record).map_err(named)
     }
 
@@ -66,8 +77,12 @@ const MAX_BYTES: u64 = 1 << 20;
 const MAX_RECORD: u64 = 512 << 20;
 /// The most files that a folder's are read.
 const MAX_FILES: usize = 200;
-/// The folders of `.teddy/` that take trust, and the endings of the files in them that have a meaning.
-const FOLDERS: [(&str, &[&str]); 2] = [("prompts", &["xml"]), ("pipelines", &["yaml", "md", "txt", "xml"])];
+/// The folders of `.teddy/` that take trust, and the endings of the files in them that have a
+/// meaning.
+const FOLDERS: [(&str, &[&str]); 2] = [
+    ("prompts", &["xml"]),
+    ("pipelines", &["yaml", "md", "txt", "xml"]),
+];
 
 /// Reads what of `.teddy/` takes trust: the configuration, prompts, and pipelines with the prompts
 /// beside them. Links and folders below are left out, as are files over 1 MiB.
@@ -75,26 +90,48 @@ pub fn files(teddy: &Path) -> BTreeMap<String, String> {
     if !is_folder(teddy) {
         return BTreeMap::new();
     }
-    let config = read(&teddy.join("config.yaml"), MAX_BYTES).map(|text| ("config.yaml".to_owned(), text));
-    let inside =
-        FOLDERS.iter().flat_map(|(name, _)| folder(teddy, name).into_iter().map(move |(file, text)| (format!("{name}/{file}"), text)));
+    let config =
+        read(&teddy.join("config.yaml"), MAX_BYTES).map(|text| ("config.yaml".to_owned(), text));
+    let inside = FOLDERS.iter().flat_map(|(name, _)| {
+        folder(teddy, name)
+            .into_iter()
+            .map(move |(file, text)| (format!("{name}/{file}"), text))
+    });
     config.into_iter().chain(inside).collect()
 }
 
 /// Reads the files of one of these folders, by name.
 pub fn folder(base: &Path, name: &str) -> BTreeMap<String, String> {
-    let endings = FOLDERS.iter().find(|(folder, _)| *folder == name).map_or(&[][..], |(_, endings)| endings);
+    let endings = FOLDERS
+        .iter()
+        .find(|(folder, _)| *folder == name)
+        .map_or(&[][..], |(_, endings)| endings);
     let inner = base.join(name);
-    let entries = is_folder(&inner).then(|| std::fs::read_dir(&inner).ok()).flatten().into_iter().flatten().flatten();
+    let entries = is_folder(&inner)
+        .then(|| std::fs::read_dir(&inner).ok())
+        .flatten()
+        .into_iter()
+        .flatten()
+        .flatten();
     let named = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    let wanted = named.filter(|name| Path::new(name).extension().is_some_and(|end| endings.iter().any(|known| end == *known)));
+    let wanted = named.filter(|name| {
+        Path::new(name)
+            .extension()
+            .is_some_and(|end| endings.iter().any(|known| end == *known))
+    });
     let sorted: BTreeSet<String> = wanted.collect();
-    sorted.into_iter().take(MAX_FILES).filter_map(|name| Some((name.clone(), read(&inner.join(name), MAX_BYTES)?))).collect()
+    sorted
+        .into_iter()
+        .take(MAX_FILES)
+        .filter_map(|name| Some((name.clone(), read(&inner.join(name), MAX_BYTES)?)))
+        .collect()
 }
 
 /// Reads a plain file of at most so many bytes.
 fn read(path: &Path, most: u64) -> Option<String> {
-    let plain = path.symlink_metadata().is_ok_and(|m| m.is_file() && m.len() <= most);
+    let plain = path
+        .symlink_metadata()
+        .is_ok_and(|m| m.is_file() && m.len() <= most);
     let bytes = plain.then(|| std::fs::read(path).ok()).flatten()?;
     Some(exactly(bytes))
 }
@@ -104,9 +141,11 @@ fn is_folder(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|m| m.is_dir())
 }
 
-/// Returns a file's text; bytes that are none stand there as their digest, so that no two files are alike.
+/// Returns a file's text; bytes that are none stand there as their digest, so that no two files are
+/// alike.
 fn exactly(bytes: Vec<u8>) -> String {
-    String::from_utf8(bytes).unwrap_or_else(|error| format!("not UTF-8, {}\n", hex(&Sha256::digest(error.as_bytes()))))
+    String::from_utf8(bytes)
+        .unwrap_or_else(|error| format!("not UTF-8, {}\n", hex(&Sha256::digest(error.as_bytes()))))
 }
 
 /// Returns bytes in hexadecimal.
@@ -125,11 +164,21 @@ mod tests {
         std::fs::create_dir_all(teddy.join("prompts")).expect("a folder");
         std::fs::write(teddy.join("config.yaml"), "agent: x\n").expect("a file");
         let trust = Trust::of(folder.path(), Path::new("/some/repository"));
-        assert!(!trust.record().covers(&files(&teddy)), "nothing is trusted at first");
-        trust.remember(&Record { files: files(&teddy) }).expect("a writable folder");
+        assert!(
+            !trust.record().covers(&files(&teddy)),
+            "nothing is trusted at first"
+        );
+        trust
+            .remember(&Record {
+                files: files(&teddy),
+            })
+            .expect("a writable folder");
         assert!(trust.record().covers(&files(&teddy)));
         std::fs::write(teddy.join("prompts/new.xml"), "<x/>").expect("a file");
-        assert!(!trust.record().covers(&files(&teddy)), "a new prompt was not seen");
+        assert!(
+            !trust.record().covers(&files(&teddy)),
+            "a new prompt was not seen"
+        );
         std::fs::write(teddy.join("prompts/new.xml"), b"\xff").expect("a file");
         let one = files(&teddy);
         std::fs::write(teddy.join("prompts/new.xml"), b"\xfe").expect("a file");

@@ -18,7 +18,10 @@ pub struct Batch<'a> {
 impl Repository {
     /// Starts a batch.
     pub fn batch(&self) -> Batch<'_> {
-        Batch { repository: self, sink: Sink::new(self) }
+        Batch {
+            repository: self,
+            sink: Sink::new(self),
+        }
     }
 }
 
@@ -37,10 +40,13 @@ impl Batch<'_> {
     /// Where a path is refused by git's rules or the store cannot be written.
     pub fn tree_of(&self, files: &[(String, BlobId)]) -> anyhow::Result<TreeId> {
         let gix = &self.repository.gix;
-        let mut editor = gix::objs::tree::Editor::new(gix::objs::Tree::empty(), &gix.objects, gix.object_hash());
+        let mut editor =
+            gix::objs::tree::Editor::new(gix::objs::Tree::empty(), &gix.objects, gix.object_hash());
         for (path, blob) in files {
             let parts = path.split('/').map(gix::bstr::BStr::new);
-            editor.upsert(parts, gix::objs::tree::EntryKind::Blob, blob.0).during(format_args!("adding `{path}` to a tree"))?;
+            editor
+                .upsert(parts, gix::objs::tree::EntryKind::Blob, blob.0)
+                .during(format_args!("adding `{path}` to a tree"))?;
         }
         let written = editor.write(|tree| {
             let mut bytes = Vec::new();
@@ -55,7 +61,9 @@ impl Batch<'_> {
     /// # Errors
     /// Where a parent cannot be read or the store cannot be written.
     pub fn commit(&self, new: &NewCommit<'_>) -> anyhow::Result<CommitId> {
-        self.sink.add(Kind::Commit, self.repository.encoded(new)?).map(CommitId)
+        self.sink
+            .add(Kind::Commit, self.repository.encoded(new)?)
+            .map(CommitId)
     }
 
     /// Writes what was taken, kept until [`Repository::settle`] or the end of the process.
@@ -78,9 +86,17 @@ mod tests {
         let repository = Repository::open(folder.path()).unwrap();
         let time = crate::host::clock::now();
         let batch = repository.batch();
-        let files = ["a", "next/b", "next/deep/c"].map(|path| (path.to_owned(), batch.blob(path.as_bytes()).unwrap()));
+        let files = ["a", "next/b", "next/deep/c"]
+            .map(|path| (path.to_owned(), batch.blob(path.as_bytes()).unwrap()));
         let tree = batch.tree_of(&files).unwrap();
-        let commit = batch.commit(&NewCommit { tree, parents: &[], message: "One\n", time: &time }).unwrap();
+        let commit = batch
+            .commit(&NewCommit {
+                tree,
+                parents: &[],
+                message: "One\n",
+                time: &time,
+            })
+            .unwrap();
         assert!(repository.commit(commit).is_err());
         batch.finish().unwrap();
         assert_eq!(repository.commit(commit).unwrap().tree, tree);

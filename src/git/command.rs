@@ -2,7 +2,8 @@
 //! a say in what it does.
 //!
 //! Not for what gix can do: a process costs milliseconds, and a repository's configuration can name
-//! programs. Diffs additionally take `--no-ext-diff` and `--no-textconv`, and paths come after `--`.
+//! programs. Diffs additionally take `--no-ext-diff` and `--no-textconv`, and paths come after
+//! `--`.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -32,7 +33,11 @@ impl Repository {
     /// Where git is not installed.
     pub fn git(&self) -> anyhow::Result<Command> {
         let mut command = git_in(self.workdir())?;
-        command.arg("--git-dir").arg(self.git_dir()).arg("--work-tree").arg(self.workdir());
+        command
+            .arg("--git-dir")
+            .arg(self.git_dir())
+            .arg("--work-tree")
+            .arg(self.workdir());
         Ok(command)
     }
 }
@@ -43,7 +48,11 @@ impl Repository {
 /// Where git is not installed or the folder cannot be written.
 pub fn init(folder: &Path) -> anyhow::Result<()> {
     let output = git_in(folder)?.args(["init", "--quiet"]).output()?;
-    anyhow::ensure!(output.status.success(), "git init failed: {}", String::from_utf8_lossy(&output.stderr).trim());
+    anyhow::ensure!(
+        output.status.success(),
+        "git init failed: {}",
+        String::from_utf8_lossy(&output.stderr).trim()
+    );
     Ok(())
 }
 
@@ -61,7 +70,12 @@ pub fn git_in(folder: &Path) -> anyhow::Result<Command> {
     for (name, _) in env::all().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"GIT_")) {
         command.env_remove(name);
     }
-    for (name, value) in [("GIT_TERMINAL_PROMPT", "0"), ("GIT_NO_REPLACE_OBJECTS", "1"), ("GIT_EDITOR", ":"), ("LC_ALL", "C")] {
+    for (name, value) in [
+        ("GIT_TERMINAL_PROMPT", "0"),
+        ("GIT_NO_REPLACE_OBJECTS", "1"),
+        ("GIT_EDITOR", ":"),
+        ("LC_ALL", "C"),
+    ] {
         command.env(name, value);
     }
     command.args(["--no-pager", "--no-optional-locks", "--literal-pathspecs"]);

@@ -31,8 +31,14 @@ impl Repository {
         if old == new {
             return Ok(Vec::new());
         }
-        let before = self.gix.find_tree(old.0).during(format_args!("reading tree {old}"))?;
-        let after = self.gix.find_tree(new.0).during(format_args!("reading tree {new}"))?;
+        let before = self
+            .gix
+            .find_tree(old.0)
+            .during(format_args!("reading tree {old}"))?;
+        let after = self
+            .gix
+            .find_tree(new.0)
+            .during(format_args!("reading tree {new}"))?;
         let mut found = Recorder::default();
         let hash = self.gix.object_hash();
         gix::diff::tree(
@@ -48,22 +54,42 @@ impl Repository {
 }
 
 impl Repository {
-    /// Writes the tree that differs from `base` in exactly the given paths: what is there, or nothing.
+    /// Writes the tree that differs from `base` in exactly the given paths: what is there, or
+    /// nothing.
     ///
     /// # Errors
     /// Where a tree cannot be read or written.
-    pub fn tree_with(&self, base: TreeId, edits: &BTreeMap<Vec<u8>, Option<Entry>>) -> anyhow::Result<TreeId> {
-        let root = self.gix.find_tree(base.0).during(format_args!("reading tree {base}"))?;
-        let root = root.decode().during(format_args!("reading tree {base}"))?.into();
-        let mut editor = gix::objs::tree::Editor::new(root, &self.gix.objects, self.gix.object_hash());
+    pub fn tree_with(
+        &self,
+        base: TreeId,
+        edits: &BTreeMap<Vec<u8>, Option<Entry>>,
+    ) -> anyhow::Result<TreeId> {
+        let root = self
+            .gix
+            .find_tree(base.0)
+            .during(format_args!("reading tree {base}"))?;
+        let root = root
+            .decode()
+            .during(format_args!("reading tree {base}"))?
+            .into();
+        let mut editor =
+            gix::objs::tree::Editor::new(root, &self.gix.objects, self.gix.object_hash());
         // What goes may be a file where a folder comes, or the other way round; a folder that is
         // there already is not what goes.
-        for path in edits.iter().filter(|(_, entry)| entry.is_none()).map(|(path, _)| path) {
-            editor.remove_if_leaf(components(path)).during("editing a tree")?;
+        for path in edits
+            .iter()
+            .filter(|(_, entry)| entry.is_none())
+            .map(|(path, _)| path)
+        {
+            editor
+                .remove_if_leaf(components(path))
+                .during("editing a tree")?;
         }
         for (path, entry) in edits {
             let Some(entry) = entry else { continue };
-            editor.upsert(components(path), entry.mode.into(), entry.id).during("editing a tree")?;
+            editor
+                .upsert(components(path), entry.mode.into(), entry.id)
+                .during("editing a tree")?;
         }
         let written = editor.write(|tree| {
             let mut bytes = Vec::new();
@@ -84,21 +110,46 @@ fn leaves(records: Vec<recorder::Change>) -> Vec<Change> {
     let mut by_path: BTreeMap<Vec<u8>, Change> = BTreeMap::new();
     for record in records {
         let (path, old, new) = match record {
-            recorder::Change::Addition { entry_mode, oid, path, .. } => (path, None, leaf(entry_mode, oid)),
-            recorder::Change::Deletion { entry_mode, oid, path, .. } => (path, leaf(entry_mode, oid), None),
-            recorder::Change::Modification { previous_entry_mode, previous_oid, entry_mode, oid, path } => {
-                (path, leaf(previous_entry_mode, previous_oid), leaf(entry_mode, oid))
-            }
+            recorder::Change::Addition {
+                entry_mode,
+                oid,
+                path,
+                ..
+            } => (path, None, leaf(entry_mode, oid)),
+            recorder::Change::Deletion {
+                entry_mode,
+                oid,
+                path,
+                ..
+            } => (path, leaf(entry_mode, oid), None),
+            recorder::Change::Modification {
+                previous_entry_mode,
+                previous_oid,
+                entry_mode,
+                oid,
+                path,
+            } => (
+                path,
+                leaf(previous_entry_mode, previous_oid),
+                leaf(entry_mode, oid),
+            ),
         };
         if old.is_none() && new.is_none() {
             continue;
         }
         let path = Vec::from(path);
-        let change = by_path.entry(path.clone()).or_insert(Change { path, old: None, new: None });
+        let change = by_path.entry(path.clone()).or_insert(Change {
+            path,
+            old: None,
+            new: None,
+        });
         change.old = change.old.take().or(old);
         change.new = change.new.take().or(new);
     }
-    by_path.into_values().filter(|change| change.old != change.new).collect()
+    by_path
+        .into_values()
+        .filter(|change| change.old != change.new)
+        .collect()
 }
 
 /// Returns an entry that is no folder.

@@ -32,11 +32,20 @@ impl Repository {
     ///
     /// # Errors
     /// Where the tree or the configuration cannot be read.
-    pub(in crate::git) fn filter<'a>(&self, tree: TreeId, paths: impl Iterator<Item = &'a [u8]>) -> anyhow::Result<Filter<'_>> {
+    pub(in crate::git) fn filter<'a>(
+        &self,
+        tree: TreeId,
+        paths: impl Iterator<Item = &'a [u8]>,
+    ) -> anyhow::Result<Filter<'_>> {
         let mut wanted = BTreeSet::from([b".gitattributes".to_vec()]);
         for path in paths {
             wanted.insert(path.to_vec());
-            for (at, _) in path.iter().enumerate().filter(|(_, byte)| **byte == b'/').rev() {
+            for (at, _) in path
+                .iter()
+                .enumerate()
+                .filter(|(_, byte)| **byte == b'/')
+                .rev()
+            {
                 if !wanted.insert([&path[..at], b"/.gitattributes"].concat()) {
                     break;
                 }
@@ -44,12 +53,29 @@ impl Repository {
         }
         let mut index = gix::index::State::new(self.gix.object_hash());
         for path in wanted {
-            let Some(Entry { mode: Mode::File | Mode::Executable, id }) = self.entry(tree, &path)? else { continue };
-            index.dangerously_push_entry(Stat::default(), id, Flags::empty(), gix::index::entry::Mode::FILE, path.as_bstr());
+            let Some(Entry {
+                mode: Mode::File | Mode::Executable,
+                id,
+            }) = self.entry(tree, &path)?
+            else {
+                continue;
+            };
+            index.dangerously_push_entry(
+                Stat::default(),
+                id,
+                Flags::empty(),
+                gix::index::entry::Mode::FILE,
+                path.as_bstr(),
+            );
         }
         index.sort_entries();
-        let attributes = self.gix.attributes_only(&index, Source::IdMapping).during("reading attributes")?.detach();
-        let pipeline = gix::filter::Pipeline::new(&self.gix, attributes).during("preparing filters")?;
+        let attributes = self
+            .gix
+            .attributes_only(&index, Source::IdMapping)
+            .during("reading attributes")?
+            .detach();
+        let pipeline =
+            gix::filter::Pipeline::new(&self.gix, attributes).during("preparing filters")?;
         Ok(Filter { pipeline, index })
     }
 }
@@ -59,18 +85,28 @@ impl Filter<'_> {
     ///
     /// # Errors
     /// Where a filter fails.
-    pub(in crate::git) fn clean<'a>(&mut self, path: &[u8], bytes: &'a [u8]) -> anyhow::Result<Cow<'a, [u8]>> {
+    pub(in crate::git) fn clean<'a>(
+        &mut self,
+        path: &[u8],
+        bytes: &'a [u8],
+    ) -> anyhow::Result<Cow<'a, [u8]>> {
         let during = || format!("filtering `{}`", path.to_str_lossy());
         let native = gix::path::from_bstr(BStr::new(path)).during(during())?;
-        Ok(match self.pipeline.convert_to_git(bytes, &native, &self.index).during(during())? {
-            ToGitOutcome::Unchanged(_) => Cow::Borrowed(bytes),
-            ToGitOutcome::Buffer(buffer) => Cow::Owned(buffer.to_vec()),
-            ToGitOutcome::Process(mut output) => {
-                let mut cleaned = Vec::new();
-                output.read_to_end(&mut cleaned).with_context(during)?;
-                Cow::Owned(cleaned)
-            }
-        })
+        Ok(
+            match self
+                .pipeline
+                .convert_to_git(bytes, &native, &self.index)
+                .during(during())?
+            {
+                ToGitOutcome::Unchanged(_) => Cow::Borrowed(bytes),
+                ToGitOutcome::Buffer(buffer) => Cow::Owned(buffer.to_vec()),
+                ToGitOutcome::Process(mut output) => {
+                    let mut cleaned = Vec::new();
+                    output.read_to_end(&mut cleaned).with_context(during)?;
+                    Cow::Owned(cleaned)
+                }
+            },
+        )
     }
 
     /// Returns the bytes that a checkout writes for a blob.
@@ -79,16 +115,25 @@ impl Filter<'_> {
     /// Where a filter fails.
     pub(in crate::git) fn smudge(&mut self, path: &[u8], blob: Vec<u8>) -> anyhow::Result<Vec<u8>> {
         let during = || format!("filtering `{}`", path.to_str_lossy());
-        let options = Options { can_delay: Delay::Forbid, unknown_encoding: UnknownEncoding::Ignore };
+        let options = Options {
+            can_delay: Delay::Forbid,
+            unknown_encoding: UnknownEncoding::Ignore,
+        };
         let mut smudged = Vec::new();
-        match self.pipeline.convert_to_worktree(&blob, BStr::new(path), options).during(during())? {
+        match self
+            .pipeline
+            .convert_to_worktree(&blob, BStr::new(path), options)
+            .during(during())?
+        {
             ToWorktreeOutcome::Unchanged(_) => {}
             ToWorktreeOutcome::Buffer(buffer) => return Ok(buffer.to_vec()),
             ToWorktreeOutcome::Process(MaybeDelayed::Immediate(mut output)) => {
                 output.read_to_end(&mut smudged).with_context(during)?;
                 return Ok(smudged);
             }
-            ToWorktreeOutcome::Process(MaybeDelayed::Delayed(_)) => anyhow::bail!("{}: the filter put its answer off", during()),
+            ToWorktreeOutcome::Process(MaybeDelayed::Delayed(_)) => {
+                anyhow::bail!("{}: the filter put its answer off", during())
+            }
         }
         Ok(blob)
     }

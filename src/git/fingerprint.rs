@@ -70,7 +70,10 @@ impl Fingerprint {
                 (_, None) => What::Removed,
                 _ => What::Changed,
             };
-            Some(Difference { part: part.clone(), what })
+            Some(Difference {
+                part: part.clone(),
+                what,
+            })
         };
         names.into_iter().filter_map(difference).collect()
     }
@@ -84,11 +87,22 @@ impl Repository {
     pub fn fingerprint(&self) -> anyhow::Result<Fingerprint> {
         let (common, own) = (self.common_dir(), self.git_dir().to_owned());
         let mut parts = BTreeMap::new();
-        for name in ["config", "hooks", "info", "objects/info/alternates", "HEAD", "logs/refs/stash"] {
+        for name in [
+            "config",
+            "hooks",
+            "info",
+            "objects/info/alternates",
+            "HEAD",
+            "logs/refs/stash",
+        ] {
             add(&mut parts, name, &common.join(name))?;
         }
         for name in ["HEAD", "config.worktree", "info"] {
-            let name_here = if own == common { name.to_owned() } else { format!("{}/{name}", self.worktree_name()) };
+            let name_here = if own == common {
+                name.to_owned()
+            } else {
+                format!("{}/{name}", self.worktree_name())
+            };
             add(&mut parts, &name_here, &own.join(name))?;
         }
         self.add_refs(&mut parts)?;
@@ -125,7 +139,12 @@ impl Repository {
     /// Returns the digest of what the index says, whatever the times in it.
     fn index_digest(&self) -> anyhow::Result<Option<[u8; 32]>> {
         let path = self.git_dir().join("index");
-        let Ok(index) = gix::index::File::at(&path, self.gix.object_hash(), true, gix::index::decode::Options::default()) else {
+        let Ok(index) = gix::index::File::at(
+            &path,
+            self.gix.object_hash(),
+            true,
+            gix::index::decode::Options::default(),
+        ) else {
             return match std::fs::read(&path) {
                 Ok(bytes) => Ok(Some(digest(&bytes))),
                 Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -134,7 +153,9 @@ impl Repository {
         };
         let mut hasher = Sha256::new();
         for entry in index.entries() {
-            let flags = entry.flags & (gix::index::entry::Flags::SKIP_WORKTREE | gix::index::entry::Flags::INTENT_TO_ADD);
+            let flags = entry.flags
+                & (gix::index::entry::Flags::SKIP_WORKTREE
+                    | gix::index::entry::Flags::INTENT_TO_ADD);
             hasher.update(entry.path(&index));
             hasher.update([0]);
             hasher.update(entry.id.as_bytes());
@@ -155,14 +176,21 @@ fn add(parts: &mut BTreeMap<String, [u8; 32]>, name: &str, path: &Path) -> anyho
     };
     if metadata.is_symlink() {
         let target = std::fs::read_link(path)?;
-        parts.insert(format!("{name} (link)"), digest(target.as_os_str().as_encoded_bytes()));
+        parts.insert(
+            format!("{name} (link)"),
+            digest(target.as_os_str().as_encoded_bytes()),
+        );
     }
     // A link is followed as git follows it, one step: what it leads to counts as well.
     match std::fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() && !path.is_symlink() => {
             for entry in std::fs::read_dir(path)? {
                 let entry = entry?;
-                add(parts, &format!("{name}/{}", entry.file_name().to_string_lossy()), &entry.path())?;
+                add(
+                    parts,
+                    &format!("{name}/{}", entry.file_name().to_string_lossy()),
+                    &entry.path(),
+                )?;
             }
         }
         Ok(metadata) if metadata.is_file() => {

@@ -1,7 +1,8 @@
 //! Refs of ours that a crash damaged, and lock files that one left: found, and put right.
 //!
 //! Power that is lost before a ref's bytes are on disk leaves an empty file, which breaks the
-//! user's own `git gc` and `git fetch` too. Locks that are not below `refs/teddy/` are never touched.
+//! user's own `git gc` and `git fetch` too. Locks that are not below `refs/teddy/` are never
+//! touched.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -18,7 +19,8 @@ const OURS: &str = "refs/teddy";
 const STALE: Duration = Duration::from_secs(1);
 /// How often a lock that is waited for is looked at.
 const PAUSE: Duration = Duration::from_millis(20);
-/// How often a ref is looked at before it counts as broken: while git repacks, an object can hide for a moment.
+/// How often a ref is looked at before it counts as broken: while git repacks, an object can hide
+/// for a moment.
 const LOOKS: u32 = 4;
 /// How many lines of a ref's log are looked at.
 const MOST_LINES: usize = 50;
@@ -53,15 +55,27 @@ impl Repository {
     /// Returns the refs that name no object that is found at once.
     fn seemingly_broken(&self) -> anyhow::Result<Vec<String>> {
         let mut broken = Vec::new();
-        for path in self.loose_references()?.into_iter().filter(|path| !is_lock(path)) {
+        for path in self
+            .loose_references()?
+            .into_iter()
+            .filter(|path| !is_lock(path))
+        {
             let text = std::fs::read(&path).unwrap_or_default();
             let text = String::from_utf8_lossy(&text);
-            let whole = text.starts_with("ref: ") || text.trim_end().parse().is_ok_and(|id: CommitId| self.has(id));
+            let whole = text.starts_with("ref: ")
+                || text
+                    .trim_end()
+                    .parse()
+                    .is_ok_and(|id: CommitId| self.has(id));
             if !whole && let Some(name) = self.name_of(&path) {
                 broken.push(name);
             }
         }
-        for reference in self.references(OURS)?.into_iter().filter(|reference| !self.has(reference.target)) {
+        for reference in self
+            .references(OURS)?
+            .into_iter()
+            .filter(|reference| !self.has(reference.target))
+        {
             broken.push(reference.name);
         }
         broken.sort();
@@ -73,11 +87,16 @@ impl Repository {
     pub fn logged(&self, name: &str) -> Vec<CommitId> {
         let text = std::fs::read(self.common_dir().join("logs").join(name)).unwrap_or_default();
         let text = String::from_utf8_lossy(&text).into_owned();
-        let ids = text.lines().rev().take(MOST_LINES).filter_map(|line| line.split(' ').nth(1)?.parse().ok());
+        let ids = text
+            .lines()
+            .rev()
+            .take(MOST_LINES)
+            .filter_map(|line| line.split(' ').nth(1)?.parse().ok());
         ids.filter(|&id| self.commit(id).is_ok()).collect()
     }
 
-    /// Gives a broken ref a commit, or takes it away where there is none; its bytes are kept in `aside`.
+    /// Gives a broken ref a commit, or takes it away where there is none; its bytes are kept in
+    /// `aside`.
     ///
     /// # Errors
     /// Where the ref cannot be written.
@@ -85,22 +104,38 @@ impl Repository {
         let path = self.common_dir().join(name);
         if path.is_file() {
             std::fs::create_dir_all(aside)?;
-            std::fs::copy(&path, aside.join(name.replace('/', "-"))).with_context(|| format!("keeping what `{name}` was"))?;
+            std::fs::copy(&path, aside.join(name.replace('/', "-")))
+                .with_context(|| format!("keeping what `{name}` was"))?;
         }
         let Some(commit) = commit else {
-            let removed = if path.is_file() { std::fs::remove_file(&path) } else { Ok(()) };
+            let removed = if path.is_file() {
+                std::fs::remove_file(&path)
+            } else {
+                Ok(())
+            };
             removed.with_context(|| format!("removing `{name}`"))?;
-            if self.references(OURS)?.iter().any(|other| other.name == name && !self.has(other.target)) {
+            if self
+                .references(OURS)?
+                .iter()
+                .any(|other| other.name == name && !self.has(other.target))
+            {
                 self.delete_reference(name, Expected::Any)?;
             }
             return Ok(());
         };
         // As git does it: whoever looks sees the old file or the new one.
-        let lock = path.with_file_name(format!("{}.lock", path.file_name().unwrap_or_default().to_string_lossy()));
+        let lock = path.with_file_name(format!(
+            "{}.lock",
+            path.file_name().unwrap_or_default().to_string_lossy()
+        ));
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder)?;
         }
-        let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(&lock).with_context(|| format!("locking `{name}`"))?;
+        let mut file = std::fs::OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .open(&lock)
+            .with_context(|| format!("locking `{name}`"))?;
         std::io::Write::write_all(&mut file, format!("{commit}\n").as_bytes())?;
         file.sync_all()?;
         std::fs::rename(&lock, &path).with_context(|| format!("writing `{name}`"))
@@ -111,12 +146,22 @@ impl Repository {
     ///
     /// # Errors
     /// Where one cannot be removed.
-    pub fn remove_stale_locks(&self, is_in_use: &dyn Fn(&str) -> bool) -> anyhow::Result<Vec<String>> {
+    pub fn remove_stale_locks(
+        &self,
+        is_in_use: &dyn Fn(&str) -> bool,
+    ) -> anyhow::Result<Vec<String>> {
         let mut removed = Vec::new();
-        for path in self.loose_references()?.into_iter().filter(|path| is_lock(path)) {
-            let Some(name) = self.name_of(&path.with_extension("")) else { continue };
+        for path in self
+            .loose_references()?
+            .into_iter()
+            .filter(|path| is_lock(path))
+        {
+            let Some(name) = self.name_of(&path.with_extension("")) else {
+                continue;
+            };
             if !is_in_use(&name) && outlives(&path) {
-                std::fs::remove_file(&path).with_context(|| format!("removing `{}`", path.display()))?;
+                std::fs::remove_file(&path)
+                    .with_context(|| format!("removing `{}`", path.display()))?;
                 removed.push(name);
             }
         }
@@ -126,15 +171,34 @@ impl Repository {
     /// Returns the locks of git's own that stand in the way of the user's git.
     pub fn foreign_locks(&self) -> Vec<ForeignLock> {
         let common = self.common_dir();
-        let names = ["index.lock", "HEAD.lock", "config.lock", "packed-refs.lock", "shallow.lock"];
-        let mut paths: Vec<PathBuf> = names.iter().flat_map(|name| [common.join(name), self.git_dir().join(name)]).collect();
+        let names = [
+            "index.lock",
+            "HEAD.lock",
+            "config.lock",
+            "packed-refs.lock",
+            "shallow.lock",
+        ];
+        let mut paths: Vec<PathBuf> = names
+            .iter()
+            .flat_map(|name| [common.join(name), self.git_dir().join(name)])
+            .collect();
         paths.sort();
         paths.dedup();
         let age = |path: &PathBuf| {
             let metadata = std::fs::symlink_metadata(path).ok()?;
-            Some(metadata.modified().ok()?.elapsed().unwrap_or_default().as_secs())
+            Some(
+                metadata
+                    .modified()
+                    .ok()?
+                    .elapsed()
+                    .unwrap_or_default()
+                    .as_secs(),
+            )
         };
-        paths.into_iter().filter_map(|path| age(&path).map(|seconds| ForeignLock { path, seconds })).collect()
+        paths
+            .into_iter()
+            .filter_map(|path| age(&path).map(|seconds| ForeignLock { path, seconds }))
+            .collect()
     }
 
     /// Returns every file below `refs/teddy/`.
@@ -145,7 +209,9 @@ impl Repository {
             let entries = match std::fs::read_dir(&folder) {
                 Ok(entries) => entries,
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(error).with_context(|| format!("listing `{}`", folder.display())),
+                Err(error) => {
+                    return Err(error).with_context(|| format!("listing `{}`", folder.display()));
+                }
             };
             for entry in entries.flatten() {
                 match entry.file_type() {
@@ -162,7 +228,9 @@ impl Repository {
     /// Returns the name of the ref that a file holds.
     fn name_of(&self, path: &Path) -> Option<String> {
         let name = path.strip_prefix(self.common_dir()).ok()?.to_str()?;
-        gix::refs::FullName::try_from(name).ok().map(|_| name.to_owned())
+        gix::refs::FullName::try_from(name)
+            .ok()
+            .map(|_| name.to_owned())
     }
 }
 
@@ -173,7 +241,11 @@ fn is_lock(path: &Path) -> bool {
 
 /// Waits a moment for a lock to go or to be taken anew; returns whether it is still the same one.
 fn outlives(path: &Path) -> bool {
-    let look = || std::fs::symlink_metadata(path).ok().and_then(|metadata| Some((metadata.modified().ok()?, metadata.len())));
+    let look = || {
+        std::fs::symlink_metadata(path)
+            .ok()
+            .and_then(|metadata| Some((metadata.modified().ok()?, metadata.len())))
+    };
     let Some(first) = look() else { return false };
     let (started, age) = (Instant::now(), first.0.elapsed().unwrap_or_default());
     while started.elapsed() + age < STALE {

@@ -50,20 +50,33 @@ impl Repository {
     ///
     /// # Errors
     /// Where the object store cannot be written.
-    pub fn hold(&self, commits: &[CommitId], whole: &[TreeId], older: Older) -> anyhow::Result<Option<Held>> {
+    pub fn hold(
+        &self,
+        commits: &[CommitId],
+        whole: &[TreeId],
+        older: Older,
+    ) -> anyhow::Result<Option<Held>> {
         let mut wanted = Vec::new();
         for &id in commits {
-            let Ok(Commit { tree, .. }) = self.commit(id) else { return Ok(None) };
+            let Ok(Commit { tree, .. }) = self.commit(id) else {
+                return Ok(None);
+            };
             wanted.push(id.0);
             wanted.extend(self.beyond(tree, whole)?);
         }
         let mut keeps = self.kept(&mut wanted);
         let mut entries = Vec::with_capacity(wanted.len());
         for id in wanted {
-            let Ok(object) = self.gix.find_object(id) else { return Ok(None) };
+            let Ok(object) = self.gix.find_object(id) else {
+                return Ok(None);
+            };
             entries.push((id, deflated(object.kind, &object.data)?));
         }
-        let size = entries.iter().map(|(_, entry)| entry.len() as u64).sum::<u64>() + keeps.iter().map(|keep| size_of(keep)).sum::<u64>();
+        let size = entries
+            .iter()
+            .map(|(_, entry)| entry.len() as u64)
+            .sum::<u64>()
+            + keeps.iter().map(|keep| size_of(keep)).sum::<u64>();
         let is_alone = entries.is_empty();
         let mut replaced = match older {
             Older::Stay => Vec::new(),
@@ -75,7 +88,9 @@ impl Repository {
         }
         if !entries.is_empty() {
             let mut pack = Pack::new(&self.pack_folder())?;
-            entries.iter().try_for_each(|(id, entry)| pack.push(*id, entry))?;
+            entries
+                .iter()
+                .try_for_each(|(id, entry)| pack.push(*id, entry))?;
             let keep = pack.finish(self)?;
             replaced.retain(|old| *old != keep.with_extension(""));
             keeps.push(keep);
@@ -83,7 +98,8 @@ impl Repository {
         Ok(Some(Held { keeps, replaced }))
     }
 
-    /// Lets `git gc` have the packs, now that a ref reaches what is in them, and removes those that were taken in.
+    /// Lets `git gc` have the packs, now that a ref reaches what is in them, and removes those that
+    /// were taken in.
     ///
     /// # Errors
     /// Where a file cannot be removed.
@@ -93,8 +109,15 @@ impl Repository {
             return Ok(());
         }
         let gone: HashSet<&Path> = held.replaced.iter().map(PathBuf::as_path).collect();
-        let listed: Vec<_> = self.small_packs().into_iter().filter(|pack| !gone.contains(pack.as_path())).collect();
-        let names: String = listed.iter().filter_map(|pack| Some(format!("{}\n", pack.file_name()?.to_str()?))).collect();
+        let listed: Vec<_> = self
+            .small_packs()
+            .into_iter()
+            .filter(|pack| !gone.contains(pack.as_path()))
+            .collect();
+        let names: String = listed
+            .iter()
+            .filter_map(|pack| Some(format!("{}\n", pack.file_name()?.to_str()?)))
+            .collect();
         // The list only saves room: nothing depends on it.
         let _ = crate::host::file::write_atomic(&self.teddy_dir().join(LIST), names.as_bytes());
         for pack in &held.replaced {
@@ -103,7 +126,8 @@ impl Repository {
                 let path = pack.with_extension(ending);
                 match std::fs::remove_file(&path) {
                     Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                        return Err(error).with_context(|| format!("removing `{}`", path.display()));
+                        return Err(error)
+                            .with_context(|| format!("removing `{}`", path.display()));
                     }
                     _ => {}
                 }
@@ -112,11 +136,17 @@ impl Repository {
         Ok(())
     }
 
-    /// Adds what small packs of ours hold, from the smallest, while each is at most twice the size so far; returns them.
+    /// Adds what small packs of ours hold, from the smallest, while each is at most twice the size
+    /// so far; returns them.
     fn take_in(&self, entries: &mut Vec<(ObjectId, Vec<u8>)>, mut size: u64) -> Vec<PathBuf> {
-        let mut small: Vec<_> =
-            self.small_packs().into_iter().map(|pack| (size_of(&pack), pack)).filter(|(size, _)| *size < LARGE).collect();
-        // What somebody keeps is in use; what an index of many packs names is git's to put together.
+        let mut small: Vec<_> = self
+            .small_packs()
+            .into_iter()
+            .map(|pack| (size_of(&pack), pack))
+            .filter(|(size, _)| *size < LARGE)
+            .collect();
+        // What somebody keeps is in use; what an index of many packs names is git's to put
+        // together.
         small.retain(|(_, pack)| !pack.with_extension("keep").exists());
         if self.is_gits_to_pack() {
             small.clear();
@@ -129,7 +159,9 @@ impl Repository {
                 break;
             }
             // One that cannot be read stays as it is.
-            let Some(found) = entries_of(&old, self.gix.object_hash()) else { continue };
+            let Some(found) = entries_of(&old, self.gix.object_hash()) else {
+                continue;
+            };
             entries.extend(found.into_iter().filter(|(id, _)| inside.insert(*id)));
             size += length;
             taken.push(old);
@@ -137,26 +169,40 @@ impl Repository {
         taken
     }
 
-    /// Returns whether git puts the packs together itself: a `git gc` that runs has listed them and fails where one
-    /// goes, and an index over several packs would name the ones that are taken in.
+    /// Returns whether git puts the packs together itself: a `git gc` that runs has listed them and
+    /// fails where one goes, and an index over several packs would name the ones that are taken in.
     fn is_gits_to_pack(&self) -> bool {
-        let age = |path: &Path| std::fs::metadata(path).ok()?.modified().ok().map(|time| time.elapsed().unwrap_or_default());
+        let age = |path: &Path| {
+            std::fs::metadata(path)
+                .ok()?
+                .modified()
+                .ok()
+                .map(|time| time.elapsed().unwrap_or_default())
+        };
         let runs = age(&self.common_dir().join("gc.pid")).is_some_and(|age| age < STALE);
-        runs || ["multi-pack-index", "multi-pack-index.d"].iter().any(|name| self.pack_folder().join(name).exists())
+        runs || ["multi-pack-index", "multi-pack-index.d"]
+            .iter()
+            .any(|name| self.pack_folder().join(name).exists())
     }
 
     /// Returns the packs that were made here and are still there, without their endings.
     fn small_packs(&self) -> Vec<PathBuf> {
-        self.listed_packs().into_iter().filter(|pack| pack.with_extension("idx").is_file()).collect()
+        self.listed_packs()
+            .into_iter()
+            .filter(|pack| pack.with_extension("idx").is_file())
+            .collect()
     }
 
-    /// Takes out of `wanted` what a pack has that this process keeps; returns the `.keep` files of these packs.
+    /// Takes out of `wanted` what a pack has that this process keeps; returns the `.keep` files of
+    /// these packs.
     ///
     /// What others keep they may let go at any moment.
     fn kept(&self, wanted: &mut Vec<ObjectId>) -> Vec<PathBuf> {
         let mut used = Vec::new();
         for keep in self.keep_files().into_iter().filter(|keep| is_own(keep)) {
-            let Ok(index) = Index::at(keep.with_extension("idx"), self.gix.object_hash()) else { continue };
+            let Ok(index) = Index::at(keep.with_extension("idx"), self.gix.object_hash()) else {
+                continue;
+            };
             let before = wanted.len();
             wanted.retain(|id| index.lookup(id).is_none());
             if wanted.len() < before {
@@ -174,20 +220,29 @@ fn size_of(pack: &Path) -> u64 {
     std::fs::metadata(pack.with_extension("pack")).map_or(0, |metadata| metadata.len())
 }
 
-/// Returns what is in a pack of ours, as it is stored there; nothing where it cannot be read, is damaged or is not as we
-/// write them.
+/// Returns what is in a pack of ours, as it is stored there; nothing where it cannot be read, is
+/// damaged or is not as we write them.
 fn entries_of(pack: &Path, hash: gix::hash::Kind) -> Option<Vec<(ObjectId, Vec<u8>)>> {
     let index = Index::at(pack.with_extension("idx"), hash).ok()?;
     let data = std::fs::read(pack.with_extension("pack")).ok()?;
     let end = data.len().checked_sub(hash.len_in_bytes())?;
-    // Damage that came in here would stop every turn, or be given a new name and outlive the old one.
+    // Damage that came in here would stop every turn, or be given a new name and outlive the old
+    // one.
     let mut hasher = gix::hash::hasher(hash);
     hasher.update(&data[..end]);
     let sum = hasher.try_finalize().ok()?;
     if sum.as_slice() != &data[end..] || index.pack_checksum() != sum {
         return None;
     }
-    let mut starts: Vec<_> = index.iter().map(|entry| (usize::try_from(entry.pack_offset).unwrap_or(usize::MAX), entry.oid)).collect();
+    let mut starts: Vec<_> = index
+        .iter()
+        .map(|entry| {
+            (
+                usize::try_from(entry.pack_offset).unwrap_or(usize::MAX),
+                entry.oid,
+            )
+        })
+        .collect();
     starts.sort();
     let ends = starts.iter().skip(1).map(|(at, _)| *at).chain([end]);
     let cut = |(start, id): &(usize, ObjectId), end| {
@@ -195,7 +250,11 @@ fn entries_of(pack: &Path, hash: gix::hash::Kind) -> Option<Vec<(ObjectId, Vec<u
         // A whole object: nothing in it points to another place of its pack.
         matches!(entry.first()? >> 4 & 7, 1..=4).then(|| (*id, entry.to_vec()))
     };
-    starts.iter().zip(ends).map(|(start, end)| cut(start, end)).collect()
+    starts
+        .iter()
+        .zip(ends)
+        .map(|(start, end)| cut(start, end))
+        .collect()
 }
 
 #[cfg(test)]

@@ -20,19 +20,36 @@ impl Rules {
     pub fn parse(text: &[u8]) -> Rules {
         let mut search = Search::default();
         // Reading from memory cannot fail; an empty search ignores nothing.
-        let _ = search.add_patterns_buffer(text, "rules", Some(Path::new("")), Ignore { support_precious: false });
+        let _ = search.add_patterns_buffer(
+            text,
+            "rules",
+            Some(Path::new("")),
+            Ignore {
+                support_precious: false,
+            },
+        );
         let text = String::from_utf8_lossy(text);
         let literal = |line: &str| {
             let name = line.trim().strip_prefix('!')?.trim_start_matches('/');
-            (!name.is_empty() && !name.contains(['*', '?', '[', '\\']) && !name.ends_with('/')).then(|| name.to_owned())
+            (!name.is_empty() && !name.contains(['*', '?', '[', '\\']) && !name.ends_with('/'))
+                .then(|| name.to_owned())
         };
-        Rules { included: text.lines().filter_map(literal).collect(), search }
+        Rules {
+            included: text.lines().filter_map(literal).collect(),
+            search,
+        }
     }
 
     /// Returns whether a file, or a folder above it, is ignored.
     pub fn excludes(&self, path: &[u8]) -> bool {
-        let ends = path.iter().enumerate().filter(|&(_, &b)| b == b'/').map(|(at, _)| at);
-        ends.map(|at| self.judge(&path[..at], true)).chain([self.judge(path, false)]).fold(false, |ignored, own| own.unwrap_or(ignored))
+        let ends = path
+            .iter()
+            .enumerate()
+            .filter(|&(_, &b)| b == b'/')
+            .map(|(at, _)| at);
+        ends.map(|at| self.judge(&path[..at], true))
+            .chain([self.judge(path, false)])
+            .fold(false, |ignored, own| own.unwrap_or(ignored))
     }
 
     /// Returns the names that a `!` rule without wildcards brings back, whatever git ignores.
@@ -42,7 +59,11 @@ impl Rules {
 
     /// Returns what the last rule that fits says: ignored, or brought back.
     fn judge(&self, path: &[u8], is_folder: bool) -> Option<bool> {
-        let found = self.search.pattern_matching_relative_path(BStr::new(path), Some(is_folder), Case::Sensitive)?;
+        let found = self.search.pattern_matching_relative_path(
+            BStr::new(path),
+            Some(is_folder),
+            Case::Sensitive,
+        )?;
         Some(!found.pattern.is_negative())
     }
 }
@@ -54,12 +75,17 @@ mod tests {
     #[test]
     fn the_last_rule_that_fits_decides() {
         let rules = Rules::parse(b"dist/\n*.log\n!keep.log\n!dist/bundle.js\n");
-        let check = |path: &str, expected: bool| assert_eq!(rules.excludes(path.as_bytes()), expected, "{path}");
+        let check = |path: &str, expected: bool| {
+            assert_eq!(rules.excludes(path.as_bytes()), expected, "{path}")
+        };
         check("dist/x.js", true);
         check("dist/bundle.js", false);
         check("a/b.log", true);
         check("a/keep.log", false);
         check("src/main.rs", false);
-        assert_eq!(rules.included_names().collect::<Vec<_>>(), ["keep.log", "dist/bundle.js"]);
+        assert_eq!(
+            rules.included_names().collect::<Vec<_>>(),
+            ["keep.log", "dist/bundle.js"]
+        );
     }
 }

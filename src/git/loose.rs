@@ -2,8 +2,8 @@
 //! lock of it are never taken.
 //!
 //! gix locks `packed-refs` for every move where that file is there, as it is in every clone. Who is
-//! killed in that moment leaves a lock of git's own for ever: the user's git could neither delete nor
-//! pack a ref, and nobody could tell whose it is. A lock of one of our refs is ours to remove.
+//! killed in that moment leaves a lock of git's own for ever: the user's git could neither delete
+//! nor pack a ref, and nobody could tell whose it is. A lock of one of our refs is ours to remove.
 
 use std::fs::File;
 use std::io::{ErrorKind, Write as _};
@@ -41,7 +41,13 @@ impl Repository {
     ///
     /// # Errors
     /// [`MoveError::Moved`] where it is not, and nothing is changed.
-    pub fn move_reference(&self, name: &str, expected: Expected, new: CommitId, log: &str) -> Result<(), MoveError> {
+    pub fn move_reference(
+        &self,
+        name: &str,
+        expected: Expected,
+        new: CommitId,
+        log: &str,
+    ) -> Result<(), MoveError> {
         let during = || format!("cannot write `{name}`");
         let locked = Locked::take(self, name).with_context(during)?;
         let old = locked.now().with_context(during)?;
@@ -51,15 +57,18 @@ impl Repository {
             Expected::Any => true,
         };
         if !is_as_seen {
-            return Err(MoveError::Moved { name: name.to_owned() });
+            return Err(MoveError::Moved {
+                name: name.to_owned(),
+            });
         }
-        // As git does, while the ref is locked. The log tells what was; without a line in it nothing is lost but that.
+        // As git does, while the ref is locked. The log tells what was; without a line in it
+        // nothing is lost but that.
         let _ = self.log(name, (old, new), log);
         Ok(locked.set(new).with_context(during)?)
     }
 
-    /// Deletes a ref that is not packed; false where it is. An older commit would show again then, one whose objects
-    /// may be gone.
+    /// Deletes a ref that is not packed; false where it is. An older commit would show again then,
+    /// one whose objects may be gone.
     ///
     /// # Errors
     /// Where it cannot be locked or removed.
@@ -70,31 +79,53 @@ impl Repository {
         }
         let _ = std::fs::remove_file(self.common_dir().join("logs").join(name));
         match std::fs::remove_file(&locked.path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(error).with_context(|| format!("removing `{name}`")),
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(error).with_context(|| format!("removing `{name}`"))
+            }
             _ => Ok(true),
         }
     }
 
     /// Adds a line to the log of a ref.
-    fn log(&self, name: &str, (old, new): (Option<CommitId>, CommitId), message: &str) -> std::io::Result<()> {
+    fn log(
+        &self,
+        name: &str,
+        (old, new): (Option<CommitId>, CommitId),
+        message: &str,
+    ) -> std::io::Result<()> {
         let path = self.common_dir().join("logs").join(name);
         std::fs::create_dir_all(path.parent().unwrap_or(&path))?;
         let seconds = crate::host::clock::now().timestamp().as_second();
         let (_, who) = self.signatures(gix::date::Time { seconds, offset: 0 });
         let old = old.map_or_else(|| self.gix.object_hash().null(), Into::into);
-        let line = format!("{old} {new} {} <{}> {seconds} +0000\t{message}\n", who.name, who.email);
-        File::options().append(true).create(true).open(path)?.write_all(line.as_bytes())
+        let line = format!(
+            "{old} {new} {} <{}> {seconds} +0000\t{message}\n",
+            who.name, who.email
+        );
+        File::options()
+            .append(true)
+            .create(true)
+            .open(path)?
+            .write_all(line.as_bytes())
     }
 }
 
 impl<'a> Locked<'a> {
     /// Locks a ref; git and gix wait for the same file.
     fn take(repository: &'a Repository, name: &str) -> anyhow::Result<Locked<'a>> {
-        let full = gix::refs::FullName::try_from(name).map_err(|error| anyhow::anyhow!("{error}"))?;
+        let full =
+            gix::refs::FullName::try_from(name).map_err(|error| anyhow::anyhow!("{error}"))?;
         let path = repository.common_dir().join(name);
         let lock = repository.common_dir().join(format!("{name}.lock"));
-        let file = create(&lock).with_context(|| format!("cannot make the lock `{}`", lock.display()))?;
-        Ok(Locked { repository, name: full, path, lock: Some(lock), file })
+        let file =
+            create(&lock).with_context(|| format!("cannot make the lock `{}`", lock.display()))?;
+        Ok(Locked {
+            repository,
+            name: full,
+            path,
+            lock: Some(lock),
+            file,
+        })
     }
 
     /// Returns what the ref points at, or nothing where there is none.
@@ -102,7 +133,9 @@ impl<'a> Locked<'a> {
         match std::fs::read_to_string(&self.path) {
             Ok(text) => text.trim_end().parse().map(Some),
             // git leaves empty folders where refs were.
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::IsADirectory) => self.packed(),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::IsADirectory) => {
+                self.packed()
+            }
             Err(error) => Err(error.into()),
         }
     }
@@ -112,9 +145,18 @@ impl<'a> Locked<'a> {
         let refs = &self.repository.gix.refs;
         // See `Repository::reference`; there may be none.
         let _ = refs.force_refresh_packed_buffer();
-        let Some(packed) = refs.cached_packed_buffer().during("reading `packed-refs`")? else { return Ok(None) };
-        let found = packed.try_find(self.name.as_ref()).during("reading `packed-refs`")?;
-        found.map(|found| found.target().to_string().parse()).transpose()
+        let Some(packed) = refs
+            .cached_packed_buffer()
+            .during("reading `packed-refs`")?
+        else {
+            return Ok(None);
+        };
+        let found = packed
+            .try_find(self.name.as_ref())
+            .during("reading `packed-refs`")?;
+        found
+            .map(|found| found.target().to_string().parse())
+            .transpose()
     }
 
     /// Points the ref at a commit: whoever looks sees the old file or the new one.
@@ -122,7 +164,9 @@ impl<'a> Locked<'a> {
         self.file.write_all(format!("{new}\n").as_bytes())?;
         // A power cut must not leave a name without a content.
         self.file.sync_data()?;
-        let Some(lock) = &self.lock else { return Ok(()) };
+        let Some(lock) = &self.lock else {
+            return Ok(());
+        };
         match std::fs::rename(lock, &self.path) {
             Err(error) if error.kind() == ErrorKind::IsADirectory => {
                 remove_empty(&self.path)?;
@@ -160,7 +204,10 @@ fn create(lock: &Path) -> std::io::Result<File> {
         let made = lock.parent().map_or(Ok(()), std::fs::create_dir_all);
         match made.and_then(|()| File::options().write(true).create_new(true).open(lock)) {
             // `git pack-refs` removes folders that have become empty.
-            Err(error) if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound) && started.elapsed() < PATIENCE => {
+            Err(error)
+                if matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound)
+                    && started.elapsed() < PATIENCE =>
+            {
                 std::thread::sleep(PAUSE);
             }
             opened => return opened,

@@ -58,9 +58,15 @@ impl Repository {
         if theirs == base {
             return Ok(Merged::Clean(ours));
         }
-        let (ours_did, theirs_did) = (by_path(self.changes(base, ours)?), by_path(self.changes(base, theirs)?));
+        let (ours_did, theirs_did) = (
+            by_path(self.changes(base, ours)?),
+            by_path(self.changes(base, theirs)?),
+        );
         let mut overlap = in_the_way(&ours_did, &theirs_did);
-        let mut edits: BTreeMap<_, _> = theirs_did.iter().map(|(path, change)| (path.clone(), change.new.clone())).collect();
+        let mut edits: BTreeMap<_, _> = theirs_did
+            .iter()
+            .map(|(path, change)| (path.clone(), change.new.clone()))
+            .collect();
         for (path, met) in self.meet(&ours_did, &theirs_did)? {
             if !met.clean {
                 overlap.insert(path.clone());
@@ -70,7 +76,15 @@ impl Repository {
         if overlap.is_empty() {
             return Ok(Merged::Clean(self.tree_with(ours, &edits)?));
         }
-        self.ways_out(ours, &Divided { ours: ours_did, theirs: theirs_did, edits, overlap })
+        self.ways_out(
+            ours,
+            &Divided {
+                ours: ours_did,
+                theirs: theirs_did,
+                edits,
+                overlap,
+            },
+        )
     }
 
     /// Merges each path that both sides changed differently.
@@ -78,17 +92,34 @@ impl Repository {
         let mut platform = None;
         let mut met = Vec::new();
         for (path, their) in theirs {
-            let Some(our) = ours.get(path).filter(|our| our.new != their.new) else { continue };
+            let Some(our) = ours.get(path).filter(|our| our.new != their.new) else {
+                continue;
+            };
             let result = match (&our.new, &their.new) {
                 (Some(o), Some(t)) if is_file(o) && is_file(t) => {
                     let platform = match &mut platform {
                         Some(platform) => platform,
-                        none => none.insert(self.gix.merge_resource_cache(Default::default()).during("preparing a merge")?),
+                        none => none.insert(
+                            self.gix
+                                .merge_resource_cache(Default::default())
+                                .during("preparing a merge")?,
+                        ),
                     };
-                    self.meet_files(platform, path, [our.old.as_ref().filter(|old| is_file(old)), Some(o), Some(t)])?
+                    self.meet_files(
+                        platform,
+                        path,
+                        [
+                            our.old.as_ref().filter(|old| is_file(old)),
+                            Some(o),
+                            Some(t),
+                        ],
+                    )?
                 }
                 // Neither lines nor modes to merge: a deletion, a link, a gitlink.
-                (our, their) => Met { entry: our.clone().or(their.clone()), clean: false },
+                (our, their) => Met {
+                    entry: our.clone().or(their.clone()),
+                    clean: false,
+                },
             };
             met.push((path.clone(), result));
         }
@@ -96,45 +127,87 @@ impl Repository {
     }
 
     /// Merges content and mode of one file; the versions are base, ours, theirs.
-    fn meet_files(&self, platform: &mut Platform, path: &[u8], versions: [Option<&Entry>; 3]) -> anyhow::Result<Met> {
+    fn meet_files(
+        &self,
+        platform: &mut Platform,
+        path: &[u8],
+        versions: [Option<&Entry>; 3],
+    ) -> anyhow::Result<Met> {
         let mode = three(versions.map(|version| version.map(|entry| entry.mode)));
         let (id, clean) = match three(versions.map(|version| version.map(|entry| entry.id))) {
             Some(id) => (id, true),
             None => self.meet_lines(platform, path, versions)?,
         };
         let our_mode = versions[1].map_or(Mode::File, |ours| ours.mode);
-        Ok(Met { entry: Some(Entry { mode: mode.unwrap_or(our_mode), id }), clean: clean && mode.is_some() })
+        Ok(Met {
+            entry: Some(Entry {
+                mode: mode.unwrap_or(our_mode),
+                id,
+            }),
+            clean: clean && mode.is_some(),
+        })
     }
 
     /// Merges the lines of one file, writes the result, and tells whether the sides fit together.
-    fn meet_lines(&self, platform: &mut Platform, path: &[u8], versions: [Option<&Entry>; 3]) -> anyhow::Result<(gix::ObjectId, bool)> {
-        let kinds = [ResourceKind::CommonAncestorOrBase, ResourceKind::CurrentOrOurs, ResourceKind::OtherOrTheirs];
+    fn meet_lines(
+        &self,
+        platform: &mut Platform,
+        path: &[u8],
+        versions: [Option<&Entry>; 3],
+    ) -> anyhow::Result<(gix::ObjectId, bool)> {
+        let kinds = [
+            ResourceKind::CommonAncestorOrBase,
+            ResourceKind::CurrentOrOurs,
+            ResourceKind::OtherOrTheirs,
+        ];
         let null = self.gix.object_hash().null();
         let during = || format!("merging `{}`", String::from_utf8_lossy(path));
         for (version, kind) in versions.into_iter().zip(kinds) {
             let id = version.map_or(null, |entry| entry.id);
-            platform.set_resource(id, EntryKind::Blob, BStr::new(path), kind, &self.gix.objects).during(during())?;
+            platform
+                .set_resource(
+                    id,
+                    EntryKind::Blob,
+                    BStr::new(path),
+                    kind,
+                    &self.gix.objects,
+                )
+                .during(during())?;
         }
         let options = self.gix.blob_merge_options().during(during())?;
         let context = self.gix.command_context().during(during())?;
-        let merge = platform.prepare_merge(&self.gix.objects, options).during(during())?;
-        let labels = Labels { ancestor: Some("before".into()), current: Some("yours".into()), other: Some("turn".into()) };
+        let merge = platform
+            .prepare_merge(&self.gix.objects, options)
+            .during(during())?;
+        let labels = Labels {
+            ancestor: Some("before".into()),
+            current: Some("yours".into()),
+            other: Some("turn".into()),
+        };
         let mut bytes = Vec::new();
         let (pick, resolution) = merge.merge(&mut bytes, labels, &context).during(during())?;
         let written = merge.id_by_pick(pick, &bytes, |bytes| self.write_raw(Kind::Blob, bytes));
-        let id = written?.ok_or_else(|| anyhow::anyhow!("{}: a merge driver left no result", during()))?;
+        let id = written?
+            .ok_or_else(|| anyhow::anyhow!("{}: a merge driver left no result", during()))?;
         Ok((id, resolution != Resolution::Conflict))
     }
 
     /// Writes the trees from which a user can choose where the sides do not fit together.
     fn ways_out(&self, ours: TreeId, divided: &Divided) -> anyhow::Result<Merged> {
-        let Divided { ours: ours_did, theirs: theirs_did, edits, overlap } = divided;
+        let Divided {
+            ours: ours_did,
+            theirs: theirs_did,
+            edits,
+            overlap,
+        } = divided;
         let mut kept = edits.clone();
         kept.retain(|path, _| !overlap.contains(path));
         let (mut taken, mut marked) = (kept.clone(), kept.clone());
         for path in overlap {
             let (our, their) = (ours_did.get(path), theirs_did.get(path));
-            let theirs = their.map_or(our.and_then(|our| our.old.clone()), |their| their.new.clone());
+            let theirs = their.map_or(our.and_then(|our| our.old.clone()), |their| {
+                their.new.clone()
+            });
             taken.insert(path.clone(), theirs);
             // A file where the other side has a folder cannot be marked: ours stays.
             if our.is_some() && their.is_some() {
@@ -164,7 +237,10 @@ struct Divided {
 
 /// Indexes changes by path.
 fn by_path(changes: Vec<Change>) -> Edits {
-    changes.into_iter().map(|change| (change.path.clone(), change)).collect()
+    changes
+        .into_iter()
+        .map(|change| (change.path.clone(), change))
+        .collect()
 }
 
 /// Returns the paths at which one side put a file where the other side put a folder.
@@ -184,7 +260,10 @@ fn in_the_way(ours: &Edits, theirs: &Edits) -> BTreeSet<Vec<u8>> {
 
 /// Returns the folders above a path.
 fn parents(path: &[u8]) -> impl Iterator<Item = &[u8]> {
-    path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| &path[..at])
+    path.iter()
+        .enumerate()
+        .filter(|(_, byte)| **byte == b'/')
+        .map(|(at, _)| &path[..at])
 }
 
 /// Returns whether an entry is a regular file.

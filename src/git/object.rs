@@ -28,7 +28,9 @@ macro_rules! object_id {
             type Err = anyhow::Error;
 
             fn from_str(text: &str) -> anyhow::Result<$name> {
-                gix::ObjectId::from_hex(text.as_bytes()).map($name).map_err(|_| anyhow::anyhow!("`{text}` is no object id"))
+                gix::ObjectId::from_hex(text.as_bytes())
+                    .map($name)
+                    .map_err(|_| anyhow::anyhow!("`{text}` is no object id"))
             }
         }
 
@@ -39,8 +41,12 @@ macro_rules! object_id {
         }
 
         impl<'de> serde::Deserialize<'de> for $name {
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<$name, D::Error> {
-                String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+            fn deserialize<D: serde::Deserializer<'de>>(
+                deserializer: D,
+            ) -> Result<$name, D::Error> {
+                String::deserialize(deserializer)?
+                    .parse()
+                    .map_err(serde::de::Error::custom)
             }
         }
     };
@@ -134,13 +140,22 @@ impl Repository {
     /// # Errors
     /// Where a parent cannot be read or the store cannot be written.
     pub fn write_commit(&self, new: &NewCommit<'_>) -> anyhow::Result<CommitId> {
-        self.write_raw(Kind::Commit, &self.encoded(new)?).map(CommitId)
+        self.write_raw(Kind::Commit, &self.encoded(new)?)
+            .map(CommitId)
     }
 
     /// Returns a commit as git stores it.
     pub(in crate::git) fn encoded(&self, new: &NewCommit<'_>) -> anyhow::Result<Vec<u8>> {
-        let parent_time = new.parents.first().map(|&parent| self.commit(parent)).transpose()?.map_or(i64::MIN, |c| c.seconds);
-        let time = gix::date::Time { seconds: new.time.timestamp().as_second().max(parent_time), offset: new.time.offset().seconds() };
+        let parent_time = new
+            .parents
+            .first()
+            .map(|&parent| self.commit(parent))
+            .transpose()?
+            .map_or(i64::MIN, |c| c.seconds);
+        let time = gix::date::Time {
+            seconds: new.time.timestamp().as_second().max(parent_time),
+            offset: new.time.offset().seconds(),
+        };
         let (author, committer) = self.signatures(time);
         let commit = gix::objs::Commit {
             tree: new.tree.0,
@@ -156,9 +171,13 @@ impl Repository {
         Ok(bytes)
     }
 
-    /// Writes an object loose, even where it exists so already: its new file time keeps a default `git gc` from it
-    /// until [`Repository::hold`] does.
-    pub(in crate::git) fn write_raw(&self, kind: Kind, bytes: &[u8]) -> anyhow::Result<gix::ObjectId> {
+    /// Writes an object loose, even where it exists so already: its new file time keeps a default
+    /// `git gc` from it until [`Repository::hold`] does.
+    pub(in crate::git) fn write_raw(
+        &self,
+        kind: Kind,
+        bytes: &[u8],
+    ) -> anyhow::Result<gix::ObjectId> {
         persist(|| self.gix.objects.write_buf(kind, bytes))
     }
 
@@ -167,14 +186,22 @@ impl Repository {
     /// # Errors
     /// Where it is missing, damaged or no commit.
     pub fn commit(&self, id: CommitId) -> anyhow::Result<Commit> {
-        let commit = self.gix.find_commit(id.0).during(format_args!("reading commit {id}"))?;
-        let decoded = commit.decode().during(format_args!("reading commit {id}"))?;
+        let commit = self
+            .gix
+            .find_commit(id.0)
+            .during(format_args!("reading commit {id}"))?;
+        let decoded = commit
+            .decode()
+            .during(format_args!("reading commit {id}"))?;
         Ok(Commit {
             id,
             tree: TreeId(decoded.tree()),
             parents: decoded.parents().map(CommitId).collect(),
             message: String::from_utf8_lossy(decoded.message).into_owned(),
-            seconds: decoded.committer().during(format_args!("reading commit {id}"))?.seconds(),
+            seconds: decoded
+                .committer()
+                .during(format_args!("reading commit {id}"))?
+                .seconds(),
         })
     }
 
@@ -183,7 +210,10 @@ impl Repository {
     /// # Errors
     /// Where it is missing, damaged or no blob.
     pub fn blob(&self, id: BlobId) -> anyhow::Result<Vec<u8>> {
-        let mut blob = self.gix.find_blob(id.0).during(format_args!("reading blob {id}"))?;
+        let mut blob = self
+            .gix
+            .find_blob(id.0)
+            .during(format_args!("reading blob {id}"))?;
         Ok(blob.take_data())
     }
 
@@ -192,10 +222,16 @@ impl Repository {
     /// # Errors
     /// Where a tree cannot be read.
     pub fn entry(&self, tree: TreeId, path: &[u8]) -> anyhow::Result<Option<Entry>> {
-        let tree = self.gix.find_tree(tree.0).during(format_args!("reading tree {tree}"))?;
+        let tree = self
+            .gix
+            .find_tree(tree.0)
+            .during(format_args!("reading tree {tree}"))?;
         let components = path.split(|&b| b == b'/');
         let found = tree.lookup_entry(components).during("looking a path up")?;
-        Ok(found.map(|entry| Entry { mode: Mode::from(entry.mode()), id: entry.object_id() }))
+        Ok(found.map(|entry| Entry {
+            mode: Mode::from(entry.mode()),
+            id: entry.object_id(),
+        }))
     }
 
     /// Reads the file at a path of a tree, or nothing where there is no file.
@@ -204,7 +240,10 @@ impl Repository {
     /// Where an object cannot be read.
     pub fn file(&self, tree: TreeId, path: &str) -> anyhow::Result<Option<Vec<u8>>> {
         match self.entry(tree, path.as_bytes())? {
-            Some(Entry { mode: Mode::File | Mode::Executable, id }) => self.blob(BlobId(id)).map(Some),
+            Some(Entry {
+                mode: Mode::File | Mode::Executable,
+                id,
+            }) => self.blob(BlobId(id)).map(Some),
             _ => Ok(None),
         }
     }
@@ -213,10 +252,16 @@ impl Repository {
     ///
     /// # Errors
     /// Where an object cannot be read.
-    pub fn files(&self, tree: TreeId) -> anyhow::Result<std::collections::BTreeMap<String, Vec<u8>>> {
+    pub fn files(
+        &self,
+        tree: TreeId,
+    ) -> anyhow::Result<std::collections::BTreeMap<String, Vec<u8>>> {
         let mut found = std::collections::BTreeMap::new();
         for leaf in self.leaves(tree)? {
-            found.insert(String::from_utf8_lossy(&leaf.path).into_owned(), self.blob(BlobId(leaf.id))?);
+            found.insert(
+                String::from_utf8_lossy(&leaf.path).into_owned(),
+                self.blob(BlobId(leaf.id))?,
+            );
         }
         Ok(found)
     }
@@ -226,12 +271,25 @@ impl Repository {
     /// # Errors
     /// Where a tree cannot be read.
     pub fn leaves(&self, tree: TreeId) -> anyhow::Result<Vec<Leaf>> {
-        let tree = self.gix.find_tree(tree.0).during(format_args!("reading tree {tree}"))?;
+        let tree = self
+            .gix
+            .find_tree(tree.0)
+            .during(format_args!("reading tree {tree}"))?;
         let mut recorder = gix::traverse::tree::Recorder::default();
-        tree.traverse().breadthfirst(&mut recorder).during("reading a tree")?;
-        let leaf =
-            |record: gix::traverse::tree::recorder::Entry| Leaf { path: record.filepath.into(), mode: record.mode.into(), id: record.oid };
-        let mut leaves: Vec<Leaf> = recorder.records.into_iter().filter(|record| !record.mode.is_tree()).map(leaf).collect();
+        tree.traverse()
+            .breadthfirst(&mut recorder)
+            .during("reading a tree")?;
+        let leaf = |record: gix::traverse::tree::recorder::Entry| Leaf {
+            path: record.filepath.into(),
+            mode: record.mode.into(),
+            id: record.oid,
+        };
+        let mut leaves: Vec<Leaf> = recorder
+            .records
+            .into_iter()
+            .filter(|record| !record.mode.is_tree())
+            .map(leaf)
+            .collect();
         leaves.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(leaves)
     }

@@ -77,13 +77,22 @@ impl Pack {
         std::fs::create_dir_all(folder).context("making the folder of packs")?;
         let mut file = BufWriter::new(temporary(folder).context("starting a pack")?);
         file.write_all(HEADER).context("starting a pack")?;
-        Ok(Pack { file, folder: folder.to_owned(), entries: Vec::new(), length: HEADER.len() as u64 })
+        Ok(Pack {
+            file,
+            folder: folder.to_owned(),
+            entries: Vec::new(),
+            length: HEADER.len() as u64,
+        })
     }
 
     /// Adds an object that it does not have yet, as [`deflated`] returns it.
     pub(in crate::git) fn push(&mut self, id: ObjectId, entry: &[u8]) -> anyhow::Result<()> {
         self.file.write_all(entry).context("writing a pack")?;
-        self.entries.push(Entry { id, crc: crc32fast::hash(entry), offset: self.length });
+        self.entries.push(Entry {
+            id,
+            crc: crc32fast::hash(entry),
+            offset: self.length,
+        });
         self.length += entry.len() as u64;
         Ok(())
     }
@@ -93,7 +102,9 @@ impl Pack {
         let hash = repository.gix.object_hash();
         let sum = self.seal(hash).context("finishing a pack")?;
         let mut index = temporary(&self.folder).context("indexing a pack")?;
-        index.write_all(&index::bytes(self.entries, sum, hash)?).context("indexing a pack")?;
+        index
+            .write_all(&index::bytes(self.entries, sum, hash)?)
+            .context("indexing a pack")?;
         let keep = self.folder.join(format!("pack-{sum}.keep"));
         keep::claim(&keep)?;
         let stream = self.file.into_inner().context("finishing a pack")?;
@@ -128,16 +139,20 @@ impl Pack {
     }
 }
 
-/// Starts a file among the packs. `git prune` would remove one with git's own prefix, `tmp_`, at once.
+/// Starts a file among the packs. `git prune` would remove one with git's own prefix, `tmp_`, at
+/// once.
 fn temporary(folder: &Path) -> std::io::Result<NamedTempFile> {
     let prefix = format!("{TEMPORARY}{}-", std::process::id());
-    let file = tempfile::Builder::new().prefix(&prefix).permissions(Permissions::from_mode(READ_ONLY)).tempfile_in(folder)?;
+    let file = tempfile::Builder::new()
+        .prefix(&prefix)
+        .permissions(Permissions::from_mode(READ_ONLY))
+        .tempfile_in(folder)?;
     keep::lock(file.as_file())?;
     Ok(file)
 }
 
-/// Gives a pack and its index their names, beside their `.keep` file. Where a pack with just these objects is there
-/// already, it stays as it is.
+/// Gives a pack and its index their names, beside their `.keep` file. Where a pack with just these
+/// objects is there already, it stays as it is.
 fn named(stream: NamedTempFile, index: NamedTempFile, keep: &Path) -> anyhow::Result<()> {
     let [pack, idx] = ["pack", "idx"].map(|ending| keep.with_extension(ending));
     if pack.is_file() && idx.is_file() {

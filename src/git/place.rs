@@ -1,8 +1,8 @@
 //! A place among files: reached without following a link, at the moment of use.
 //!
-//! Linux does it in one call, which refuses a link and a file; elsewhere, and to know what is in the
-//! way, every step opens one component. A folder that is a repository of its own is refused, too. What
-//! is open stays what it was, whatever happens to its name meanwhile.
+//! Linux does it in one call, which refuses a link and a file; elsewhere, and to know what is in
+//! the way, every step opens one component. A folder that is a repository of its own is refused,
+//! too. What is open stays what it was, whatever happens to its name meanwhile.
 
 mod look;
 
@@ -124,12 +124,20 @@ impl Top {
             }
             start = end + 1;
         }
-        Ok(Walk::Place(Place { folder, name: path[start..].to_vec() }))
+        Ok(Walk::Place(Place {
+            folder,
+            name: path[start..].to_vec(),
+        }))
     }
 
     /// Walks to the folder of a path, if nothing is in the way.
     fn walk_at_once(&self, path: &[u8]) -> Option<Walk> {
-        let ends = || path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+        let ends = || {
+            path.iter()
+                .enumerate()
+                .filter(|(_, byte)| **byte == b'/')
+                .map(|(at, _)| at)
+        };
         let last = ends().next_back()?;
         let folder = open_at_once(&self.folder, &path[..last])?;
         for end in ends() {
@@ -137,7 +145,10 @@ impl Top {
                 return Some(Walk::Boundary);
             }
         }
-        Some(Walk::Place(Place { folder, name: path[last + 1..].to_vec() }))
+        Some(Walk::Place(Place {
+            folder,
+            name: path[last + 1..].to_vec(),
+        }))
     }
 }
 
@@ -149,14 +160,20 @@ impl Place {
 
     /// Returns another name in the same folder.
     pub(in crate::git) fn sibling(&self, name: &[u8]) -> io::Result<Place> {
-        Ok(Place { folder: rustix::io::dup(&self.folder)?, name: name.to_vec() })
+        Ok(Place {
+            folder: rustix::io::dup(&self.folder)?,
+            name: name.to_vec(),
+        })
     }
 
     /// Returns a name in the folder of this name, if it is a folder and no repository of its own.
     pub(in crate::git) fn child(&self, name: &[u8]) -> io::Result<Option<Place>> {
         match step(&self.folder, &self.name, Missing::Stop) {
             Ok(folder) if exists(&folder, b".git")? => Ok(None),
-            Ok(folder) => Ok(Some(Place { folder, name: name.to_vec() })),
+            Ok(folder) => Ok(Some(Place {
+                folder,
+                name: name.to_vec(),
+            })),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
             Err(error) => Err(error.into()),
         }
@@ -178,20 +195,37 @@ impl Place {
     pub(in crate::git) fn create(&self, content: &Content) -> io::Result<()> {
         let (bytes, permissions, executable) = match content {
             Content::Link(target) => {
-                return Ok(rustix::fs::symlinkat(target.as_slice(), &self.folder, self.name.as_slice())?);
+                return Ok(rustix::fs::symlinkat(
+                    target.as_slice(),
+                    &self.folder,
+                    self.name.as_slice(),
+                )?);
             }
-            Content::File { bytes, permissions, executable } => (bytes, permissions, executable),
+            Content::File {
+                bytes,
+                permissions,
+                executable,
+            } => (bytes, permissions, executable),
         };
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(match permissions {
             // Nobody else reads it before it has the permissions of the file that it replaces.
             Some(permissions) => permissions & 0o700 | 0o200,
             None if *executable => 0o777,
             None => 0o666,
         });
-        let mut file = File::from(rustix::fs::openat(&self.folder, self.name.as_slice(), flags, mode)?);
+        let mut file = File::from(rustix::fs::openat(
+            &self.folder,
+            self.name.as_slice(),
+            flags,
+            mode,
+        )?);
         let written = file.write_all(bytes).and_then(|()| match permissions {
-            Some(permissions) => Ok(rustix::fs::fchmod(&file, Mode::from_raw_mode(*permissions))?),
+            Some(permissions) => Ok(rustix::fs::fchmod(
+                &file,
+                Mode::from_raw_mode(*permissions),
+            )?),
             None => Ok(()),
         });
         if written.is_err() {
@@ -200,7 +234,8 @@ impl Place {
         written
     }
 
-    /// Exchanges what is here with what is at another name of the folder; false where the file system cannot.
+    /// Exchanges what is here with what is at another name of the folder; false where the file
+    /// system cannot.
     pub(in crate::git) fn exchange(&self, other: &Place) -> io::Result<bool> {
         self.rename(other, RenameFlags::EXCHANGE)
     }
@@ -224,12 +259,24 @@ impl Place {
 
     /// Moves what is here over what is at another name, where the file system cannot exchange.
     pub(in crate::git) fn replace(&self, other: &Place) -> io::Result<()> {
-        Ok(rustix::fs::renameat(&self.folder, self.name.as_slice(), &other.folder, other.name.as_slice())?)
+        Ok(rustix::fs::renameat(
+            &self.folder,
+            self.name.as_slice(),
+            &other.folder,
+            other.name.as_slice(),
+        )?)
     }
 
-    /// Moves what is here to a path outside that must be free; false where that is on another file system.
+    /// Moves what is here to a path outside that must be free; false where that is on another file
+    /// system.
     pub(in crate::git) fn move_out(&self, free: &Path) -> io::Result<bool> {
-        let moved = rustix::fs::renameat_with(&self.folder, self.name.as_slice(), CWD, free, RenameFlags::NOREPLACE);
+        let moved = rustix::fs::renameat_with(
+            &self.folder,
+            self.name.as_slice(),
+            CWD,
+            free,
+            RenameFlags::NOREPLACE,
+        );
         match moved {
             Ok(()) => Ok(true),
             Err(Errno::XDEV | Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Ok(false),
@@ -249,14 +296,20 @@ impl Place {
 
     /// Removes the file or link here.
     pub(in crate::git) fn remove(&self) -> io::Result<()> {
-        Ok(rustix::fs::unlinkat(&self.folder, self.name.as_slice(), AtFlags::empty())?)
+        Ok(rustix::fs::unlinkat(
+            &self.folder,
+            self.name.as_slice(),
+            AtFlags::empty(),
+        )?)
     }
 
     /// Removes the folder here if nothing is in it; false where something is.
     pub(in crate::git) fn remove_empty_folder(&self) -> io::Result<bool> {
         match rustix::fs::unlinkat(&self.folder, self.name.as_slice(), AtFlags::REMOVEDIR) {
             Ok(()) => Ok(true),
-            Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOENT | Errno::NOTDIR | Errno::BUSY) => Ok(false),
+            Err(Errno::NOTEMPTY | Errno::EXIST | Errno::NOENT | Errno::NOTDIR | Errno::BUSY) => {
+                Ok(false)
+            }
             Err(error) => Err(error.into()),
         }
     }
@@ -265,15 +318,20 @@ impl Place {
 /// Opens the next folder of a path.
 fn step(folder: &OwnedFd, name: &[u8], missing: Missing) -> Result<OwnedFd, Errno> {
     match rustix::fs::openat(folder, name, folder_flags(), Mode::empty()) {
-        Err(Errno::NOENT) if missing == Missing::Make => match rustix::fs::mkdirat(folder, name, Mode::from_raw_mode(0o777)) {
-            Ok(()) | Err(Errno::EXIST) => rustix::fs::openat(folder, name, folder_flags(), Mode::empty()),
-            Err(error) => Err(error),
-        },
+        Err(Errno::NOENT) if missing == Missing::Make => {
+            match rustix::fs::mkdirat(folder, name, Mode::from_raw_mode(0o777)) {
+                Ok(()) | Err(Errno::EXIST) => {
+                    rustix::fs::openat(folder, name, folder_flags(), Mode::empty())
+                }
+                Err(error) => Err(error),
+            }
+        }
         opened => opened,
     }
 }
 
-/// Opens a folder with one call; nothing where the system has no such call, or something is in the way.
+/// Opens a folder with one call; nothing where the system has no such call, or something is in the
+/// way.
 #[cfg(target_os = "linux")]
 fn open_at_once(top: &OwnedFd, path: &[u8]) -> Option<OwnedFd> {
     use rustix::fs::ResolveFlags;
@@ -303,6 +361,11 @@ fn exists(folder: &OwnedFd, name: &[u8]) -> io::Result<bool> {
 
 /// Returns whether a component is no spelling of `.git` and does not leave the folder.
 fn is_ordinary(component: &[u8]) -> bool {
-    let options = gix::validate::path::component::Options { protect_windows: false, protect_hfs: true, protect_ntfs: true };
-    gix::validate::path::component(BStr::new(component), None, options).is_ok() && !component.contains(&0)
+    let options = gix::validate::path::component::Options {
+        protect_windows: false,
+        protect_hfs: true,
+        protect_ntfs: true,
+    };
+    gix::validate::path::component(BStr::new(component), None, options).is_ok()
+        && !component.contains(&0)
 }

@@ -1,9 +1,10 @@
 //! Loose objects that are not what their names say.
 //!
 //! A plan's commands may add objects, because git does when they commit. Who knows what a file will
-//! hold knows its id, and could put other bytes there before TeDDy does, which then takes the object
-//! for written: neither git nor gix compares a loose object with its name when it reads it. So what
-//! appeared or changed while commands ran is compared right after them, before anything relies on it.
+//! hold knows its id, and could put other bytes there before TeDDy does, which then takes the
+//! object for written: neither git nor gix compares a loose object with its name when it reads it.
+//! So what appeared or changed while commands ran is compared right after them, before anything
+//! relies on it.
 
 use std::fs::{DirEntry, File};
 use std::io::BufReader;
@@ -30,15 +31,19 @@ impl Repository {
     /// Where TeDDy's folder cannot be written.
     pub fn moment(&self) -> anyhow::Result<Moment> {
         let folder = self.teddy_dir();
-        std::fs::create_dir_all(&folder).with_context(|| format!("cannot make `{}`", folder.display()))?;
-        let file = tempfile::Builder::new().prefix("moment-").tempfile_in(&folder);
-        let metadata =
-            file.and_then(|file| file.as_file().metadata()).with_context(|| format!("cannot write in `{}`", folder.display()))?;
+        std::fs::create_dir_all(&folder)
+            .with_context(|| format!("cannot make `{}`", folder.display()))?;
+        let file = tempfile::Builder::new()
+            .prefix("moment-")
+            .tempfile_in(&folder);
+        let metadata = file
+            .and_then(|file| file.as_file().metadata())
+            .with_context(|| format!("cannot write in `{}`", folder.display()))?;
         Ok(Moment(metadata.ctime(), metadata.ctime_nsec()))
     }
 
-    /// Moves loose objects to `undo/objects` that appeared or changed since a moment and are not what
-    /// their names say, and returns their names.
+    /// Moves loose objects to `undo/objects` that appeared or changed since a moment and are not
+    /// what their names say, and returns their names.
     ///
     /// # Errors
     /// Where one cannot be moved.
@@ -47,9 +52,17 @@ impl Repository {
         let mut found = Vec::new();
         for first in 0..=0xff_u8 {
             let start = format!("{first:02x}");
-            for entry in std::fs::read_dir(objects.join(&start)).into_iter().flatten().flatten() {
-                let Some(name) = self.changed_object(&start, &entry, since) else { continue };
-                if !is_named_rightly(&entry.path(), &name, self.gix.object_hash()) && self.set_object_aside(&entry.path(), &name)? {
+            for entry in std::fs::read_dir(objects.join(&start))
+                .into_iter()
+                .flatten()
+                .flatten()
+            {
+                let Some(name) = self.changed_object(&start, &entry, since) else {
+                    continue;
+                };
+                if !is_named_rightly(&entry.path(), &name, self.gix.object_hash())
+                    && self.set_object_aside(&entry.path(), &name)?
+                {
                     found.push(name);
                 }
             }
@@ -60,7 +73,8 @@ impl Repository {
     /// Returns an object's name if a file is one and appeared or changed since a moment.
     fn changed_object(&self, start: &str, entry: &DirEntry, since: Moment) -> Option<String> {
         let name = format!("{start}{}", entry.file_name().to_str()?);
-        let is_id = name.len() == self.gix.object_hash().len_in_hex() && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let is_id = name.len() == self.gix.object_hash().len_in_hex()
+            && name.bytes().all(|byte| byte.is_ascii_hexdigit());
         let metadata = entry.metadata().ok().filter(|_| is_id)?;
         (Moment(metadata.ctime(), metadata.ctime_nsec()) >= since).then_some(name)
     }
@@ -68,24 +82,36 @@ impl Repository {
     /// Moves a false object to where it can be looked at; false where it is gone.
     fn set_object_aside(&self, path: &Path, name: &str) -> anyhow::Result<bool> {
         let aside = self.teddy_dir().join("undo").join("objects");
-        std::fs::create_dir_all(&aside).with_context(|| format!("cannot make `{}`", aside.display()))?;
+        std::fs::create_dir_all(&aside)
+            .with_context(|| format!("cannot make `{}`", aside.display()))?;
         match std::fs::rename(path, aside.join(name)) {
             // A `git gc` beside us was faster.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
-            moved => moved.map(|()| true).with_context(|| format!("cannot move the false object `{}`", path.display())),
+            moved => moved
+                .map(|()| true)
+                .with_context(|| format!("cannot move the false object `{}`", path.display())),
         }
     }
 }
 
-/// Returns whether a loose object's bytes have the hash that its name says: what is compressed is the
-/// very text that is hashed.
+/// Returns whether a loose object's bytes have the hash that its name says: what is compressed is
+/// the very text that is hashed.
 fn is_named_rightly(path: &Path, name: &str, kind: gix::hash::Kind) -> bool {
     // A pipe would never answer, and git writes no links.
-    if !path.symlink_metadata().is_ok_and(|metadata| metadata.is_file()) {
+    if !path
+        .symlink_metadata()
+        .is_ok_and(|metadata| metadata.is_file())
+    {
         return false;
     }
-    let Ok(file) = File::open(path) else { return false };
-    let (mut reader, mut state, mut hasher) = (BufReader::new(file), Decompress::new(), gix::hash::hasher(kind));
+    let Ok(file) = File::open(path) else {
+        return false;
+    };
+    let (mut reader, mut state, mut hasher) = (
+        BufReader::new(file),
+        Decompress::new(),
+        gix::hash::hasher(kind),
+    );
     let (mut buffer, mut total) = (vec![0; 64 * 1024], 0_u64);
     loop {
         match inflate::read(&mut reader, &mut state, &mut buffer) {
@@ -100,5 +126,7 @@ fn is_named_rightly(path: &Path, name: &str, kind: gix::hash::Kind) -> bool {
             return false;
         }
     }
-    hasher.try_finalize().is_ok_and(|id| id.to_hex().to_string().as_str() == name)
+    hasher
+        .try_finalize()
+        .is_ok_and(|id| id.to_hex().to_string().as_str() == name)
 }

@@ -10,7 +10,9 @@ impl Repository {
     /// # Errors
     /// Where an object cannot be read or a filter fails.
     pub fn checked_out(&self, tree: TreeId, path: &str) -> anyhow::Result<Vec<u8>> {
-        let Some(blob) = self.file(tree, path)? else { return Ok(Vec::new()) };
+        let Some(blob) = self.file(tree, path)? else {
+            return Ok(Vec::new());
+        };
         let path = path.as_bytes();
         self.filter(tree, std::iter::once(path))?.smudge(path, blob)
     }

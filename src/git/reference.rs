@@ -47,13 +47,23 @@ impl Repository {
     /// # Errors
     /// Where the ref cannot be read or points at something else than a commit.
     pub fn reference(&self, name: &str) -> anyhow::Result<Option<CommitId>> {
-        // gix tells a new `packed-refs` from the one that it has read by the time alone: of two that git writes within
-        // a tick of the clock it would go on with the first, and a turn on an older one would be lost. There may be none.
+        // gix tells a new `packed-refs` from the one that it has read by the time alone: of two
+        // that git writes within a tick of the clock it would go on with the first, and a turn on
+        // an older one would be lost. There may be none.
         let _ = self.gix.refs.force_refresh_packed_buffer();
-        let Some(mut reference) = self.gix.try_find_reference(name).during(format_args!("reading `{name}`"))? else {
+        let Some(mut reference) = self
+            .gix
+            .try_find_reference(name)
+            .during(format_args!("reading `{name}`"))?
+        else {
             return Ok(None);
         };
-        Ok(Some(CommitId(reference.peel_to_commit().during(format_args!("reading `{name}`"))?.id)))
+        Ok(Some(CommitId(
+            reference
+                .peel_to_commit()
+                .during(format_args!("reading `{name}`"))?
+                .id,
+        )))
     }
 
     /// Returns the refs below a prefix such as `refs/teddy/sessions/`, sorted by name.
@@ -66,7 +76,10 @@ impl Repository {
         for reference in platform.prefixed(prefix).during("listing refs")? {
             let Ok(reference) = reference else { continue };
             if let Some(id) = reference.target().try_id() {
-                found.push(Reference { name: reference.name().as_bstr().to_string(), target: CommitId(id.to_owned()) });
+                found.push(Reference {
+                    name: reference.name().as_bstr().to_string(),
+                    target: CommitId(id.to_owned()),
+                });
             }
         }
         found.sort_by(|a, b| a.name.cmp(&b.name));
@@ -78,14 +91,28 @@ impl Repository {
     /// # Errors
     /// [`MoveError::Moved`] where it is not, and nothing is changed.
     pub fn delete_reference(&self, name: &str, expected: Expected) -> Result<(), MoveError> {
-        let full = gix::refs::FullName::try_from(name).map_err(|e| anyhow::anyhow!("{e}").context(format!("the ref name `{name}`")))?;
-        let change = Change::Delete { expected: previous(expected), log: RefLog::AndReference };
-        let Err(error) = self.gix.edit_reference(RefEdit { change, name: full, deref: false }) else { return Ok(()) };
+        let full = gix::refs::FullName::try_from(name)
+            .map_err(|e| anyhow::anyhow!("{e}").context(format!("the ref name `{name}`")))?;
+        let change = Change::Delete {
+            expected: previous(expected),
+            log: RefLog::AndReference,
+        };
+        let Err(error) = self.gix.edit_reference(RefEdit {
+            change,
+            name: full,
+            deref: false,
+        }) else {
+            return Ok(());
+        };
         let now = self.reference(name).ok().flatten();
         if matches!(expected, Expected::At(commit) if now != Some(commit)) {
-            return Err(MoveError::Moved { name: name.to_owned() });
+            return Err(MoveError::Moved {
+                name: name.to_owned(),
+            });
         }
-        Err(MoveError::Store(anyhow::anyhow!("{error:#}").context(format!("cannot delete `{name}`"))))
+        Err(MoveError::Store(
+            anyhow::anyhow!("{error:#}").context(format!("cannot delete `{name}`")),
+        ))
     }
 }
 

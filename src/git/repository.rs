@@ -23,7 +23,8 @@ pub struct Repository {
 /// round-trip is recorded all the same, and a log line needs somebody who wrote it.
 const OVERRIDES: [&str; 6] = [
     "core.safecrlf=false",
-    // What is brought back are the bytes that were recorded, not those that somebody shows in their place.
+    // What is brought back are the bytes that were recorded, not those that somebody shows in their
+    // place.
     "core.useReplaceRefs=false",
     "gitoxide.committer.nameFallback=TeDDy",
     "gitoxide.committer.emailFallback=teddy@localhost",
@@ -36,8 +37,16 @@ const OVERRIDES: [&str; 6] = [
 const PACKS: usize = 256;
 
 /// The extensions of a repository's format with which we can work.
-const EXTENSIONS: [&str; 8] =
-    ["noop", "noop-v1", "preciousobjects", "partialclone", "worktreeconfig", "objectformat", "refstorage", "relativeworktrees"];
+const EXTENSIONS: [&str; 8] = [
+    "noop",
+    "noop-v1",
+    "preciousobjects",
+    "partialclone",
+    "worktreeconfig",
+    "objectformat",
+    "refstorage",
+    "relativeworktrees",
+];
 
 /// Why a folder is not fit.
 #[derive(Debug, thiserror::Error)]
@@ -69,32 +78,63 @@ impl OpenError {
     /// Returns what the user can do about it.
     pub fn hint(&self) -> String {
         match self {
-            OpenError::None(_) => "run `teddy init` to start one here, or `-C <dir>` to name another folder".to_owned(),
+            OpenError::None(_) => {
+                "run `teddy init` to start one here, or `-C <dir>` to name another folder"
+                    .to_owned()
+            }
             OpenError::Bare(_) => "use a clone with a worktree, or `git worktree add`".to_owned(),
-            OpenError::RefFormat(..) => "`git refs migrate --ref-format=files` converts it".to_owned(),
+            OpenError::RefFormat(..) => {
+                "`git refs migrate --ref-format=files` converts it".to_owned()
+            }
             OpenError::Extension(..) => "a newer TeDDy may know it".to_owned(),
             OpenError::TooWide(..) => "make the project a folder of its own".to_owned(),
-            OpenError::Foreign(path) => format!("if you trust it: `git config --global --add safe.directory {}`", path.display()),
+            OpenError::Foreign(path) => format!(
+                "if you trust it: `git config --global --add safe.directory {}`",
+                path.display()
+            ),
             OpenError::Damaged(..) => "`git fsck` tells what is wrong".to_owned(),
         }
     }
 }
 
-/// Returns how repositories are opened. Packs that come while we run need room in gix's fixed table, or reading fails.
+/// Returns how repositories are opened. Packs that come while we run need room in gix's fixed
+/// table, or reading fails.
 fn options() -> gix::open::Options {
-    let slots = gix::odb::store::init::Slots::AsNeededByDiskState { multiplier: 2.0, minimum: PACKS };
-    gix::open::Options::default().config_overrides(OVERRIDES).object_store_slots(slots)
+    let slots = gix::odb::store::init::Slots::AsNeededByDiskState {
+        multiplier: 2.0,
+        minimum: PACKS,
+    };
+    gix::open::Options::default()
+        .config_overrides(OVERRIDES)
+        .object_store_slots(slots)
 }
 
-/// Returns an extension of the repository's format that we do not know; git itself stops at one in the newer format only.
+/// Returns an extension of the repository's format that we do not know; git itself stops at one in
+/// the newer format only.
 fn unknown_extension(gix: &gix::Repository) -> Option<String> {
     let config = gix.config_snapshot();
-    if config.integer("core.repositoryFormatVersion").unwrap_or_default() < 1 {
+    if config
+        .integer("core.repositoryFormatVersion")
+        .unwrap_or_default()
+        < 1
+    {
         return None;
     }
-    let sections = config.plumbing().sections_by_name("extensions").into_iter().flatten();
-    let names = sections.flat_map(|section| section.body().value_names().map(|name| name.to_string()).collect::<Vec<_>>());
-    names.map(|name| name.to_ascii_lowercase()).find(|name| !EXTENSIONS.contains(&name.as_str()))
+    let sections = config
+        .plumbing()
+        .sections_by_name("extensions")
+        .into_iter()
+        .flatten();
+    let names = sections.flat_map(|section| {
+        section
+            .body()
+            .value_names()
+            .map(|name| name.to_string())
+            .collect::<Vec<_>>()
+    });
+    names
+        .map(|name| name.to_ascii_lowercase())
+        .find(|name| !EXTENSIONS.contains(&name.as_str()))
 }
 
 /// Returns what a folder is that is too much for a project.
@@ -113,10 +153,18 @@ impl Repository {
     /// [`OpenError`], each with a hint.
     pub fn discover(start: &Path, home: Option<&Path>) -> Result<Repository, OpenError> {
         let options = options();
-        let trust = gix::sec::trust::Mapping { full: options.clone(), reduced: options };
+        let trust = gix::sec::trust::Mapping {
+            full: options.clone(),
+            reduced: options,
+        };
         // A ceiling at or below the folder says nothing, as for git.
-        let upwards = gix::discover::upwards::Options { match_ceiling_dir_or_error: false, ..Default::default() };
-        let found = gix::ThreadSafeRepository::discover_with_environment_overrides_opts(start, upwards, trust);
+        let upwards = gix::discover::upwards::Options {
+            match_ceiling_dir_or_error: false,
+            ..Default::default()
+        };
+        let found = gix::ThreadSafeRepository::discover_with_environment_overrides_opts(
+            start, upwards, trust,
+        );
         let found = found.map(|found| found.to_thread_local()).and_then(plainly);
         Repository::judge(found.map_err(|error| why_not(start, &error))?, home)
     }
@@ -139,7 +187,8 @@ impl Repository {
     /// # Errors
     /// Where there is none.
     pub fn open(top: &Path) -> anyhow::Result<Repository> {
-        let gix = gix::open_opts(top, plain()).during(format_args!("opening `{}`", top.display()))?;
+        let gix =
+            gix::open_opts(top, plain()).during(format_args!("opening `{}`", top.display()))?;
         Ok(Repository::judge(gix, None)?)
     }
 
@@ -148,26 +197,44 @@ impl Repository {
         let git_dir = gix.git_dir().to_owned();
         if gix.git_dir_trust() != gix::sec::Trust::Full {
             // As git wants it named.
-            return Err(OpenError::Foreign(gix.workdir().map_or(git_dir, Path::to_owned)));
+            return Err(OpenError::Foreign(
+                gix.workdir().map_or(git_dir, Path::to_owned),
+            ));
         }
-        if let Some(format) = gix.config_snapshot().string("extensions.refStorage").filter(|f| f.as_slice() != b"files") {
+        if let Some(format) = gix
+            .config_snapshot()
+            .string("extensions.refStorage")
+            .filter(|f| f.as_slice() != b"files")
+        {
             return Err(OpenError::RefFormat(git_dir, format.to_string()));
         }
         if let Some(name) = unknown_extension(&gix) {
             return Err(OpenError::Extension(git_dir, name));
         }
-        let Some(workdir) = gix.workdir().map(Path::to_owned) else { return Err(OpenError::Bare(git_dir)) };
+        let Some(workdir) = gix.workdir().map(Path::to_owned) else {
+            return Err(OpenError::Bare(git_dir));
+        };
         let workdir = workdir.canonicalize().unwrap_or(workdir);
         if let Some(what) = too_wide(&workdir, home) {
             return Err(OpenError::TooWide(workdir, what));
         }
         gix.object_cache_size_if_unset(4 * 1024 * 1024);
-        let read_only = rustix::fs::access(gix.objects.store_ref().path(), rustix::fs::Access::WRITE_OK).is_err();
+        let read_only =
+            rustix::fs::access(gix.objects.store_ref().path(), rustix::fs::Access::WRITE_OK)
+                .is_err();
         if read_only {
             gix.objects.enable_object_memory();
         }
-        let common = gix.common_dir().canonicalize().unwrap_or_else(|_| gix.common_dir().to_owned());
-        Ok(Repository { gix, workdir, common, read_only })
+        let common = gix
+            .common_dir()
+            .canonicalize()
+            .unwrap_or_else(|_| gix.common_dir().to_owned());
+        Ok(Repository {
+            gix,
+            workdir,
+            common,
+            read_only,
+        })
     }
 
     /// Returns the top of the worktree, without links.
@@ -190,21 +257,36 @@ impl Repository {
         self.common_dir().join("teddy")
     }
 
-    /// Returns a short name for this repository among all others, the same for its linked worktrees.
+    /// Returns a short name for this repository among all others, the same for its linked
+    /// worktrees.
     pub fn identity(&self) -> String {
         let common = self.common_dir();
         let bytes = common.as_os_str().as_encoded_bytes();
         let id = gix::objs::compute_hash(gix::hash::Kind::Sha1, gix::objs::Kind::Blob, bytes);
         let id = id.map(|id| id.to_string()).unwrap_or_default();
-        let top = if common.ends_with(".git") { common.parent() } else { Some(common.as_path()) };
-        let name = top.and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let plain: String = name.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')).collect();
+        let top = if common.ends_with(".git") {
+            common.parent()
+        } else {
+            Some(common.as_path())
+        };
+        let name = top
+            .and_then(Path::file_name)
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default();
+        let plain: String = name
+            .chars()
+            .filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+            .collect();
         format!("{plain}-{}", id.get(..12).unwrap_or("0"))
     }
 
     /// Returns the name of this worktree among its siblings: `main`, or the id of a linked one.
     pub fn worktree_name(&self) -> String {
-        match self.gix.worktree().and_then(|worktree| worktree.id().ok().flatten().map(ToString::to_string)) {
+        match self
+            .gix
+            .worktree()
+            .and_then(|worktree| worktree.id().ok().flatten().map(ToString::to_string))
+        {
             Some(id) => format!("linked-{id}"),
             None => "main".to_owned(),
         }
@@ -212,15 +294,27 @@ impl Repository {
 
     /// Returns a value of git's configuration, such as `core.editor`.
     pub fn config(&self, key: &str) -> Option<String> {
-        self.gix.config_snapshot().string(key).map(|value| value.to_string())
+        self.gix
+            .config_snapshot()
+            .string(key)
+            .map(|value| value.to_string())
     }
 
     /// Returns every setting of a section, `teddy` say, as `(subkey, value)`, later ones last.
     pub fn config_section(&self, section: &str) -> Vec<(String, String)> {
         let snapshot = self.gix.config_snapshot();
         let mut found = Vec::new();
-        for part in snapshot.plumbing().sections_by_name(section).into_iter().flatten() {
-            let subsection = part.header().subsection_name().map(|name| format!("{name}.")).unwrap_or_default();
+        for part in snapshot
+            .plumbing()
+            .sections_by_name(section)
+            .into_iter()
+            .flatten()
+        {
+            let subsection = part
+                .header()
+                .subsection_name()
+                .map(|name| format!("{name}."))
+                .unwrap_or_default();
             for name in part.body().value_names() {
                 for value in part.body().values(&name) {
                     found.push((format!("{subsection}{name}"), value.to_string()));
@@ -232,22 +326,36 @@ impl Repository {
 
     /// Returns whether objects are left on a server until they are needed.
     pub fn is_partial(&self) -> bool {
-        let promises = |(key, value): &(String, String)| key.ends_with(".promisor") && value != "false";
-        self.config("extensions.partialClone").is_some() || self.config_section("remote").iter().any(promises)
+        let promises =
+            |(key, value): &(String, String)| key.ends_with(".promisor") && value != "false";
+        self.config("extensions.partialClone").is_some()
+            || self.config_section("remote").iter().any(promises)
     }
 
     /// Returns who writes a commit: the user where git knows one, and TeDDy.
-    pub(in crate::git) fn signatures(&self, time: gix::date::Time) -> (gix::actor::Signature, gix::actor::Signature) {
-        let teddy = gix::actor::Signature { name: "TeDDy".into(), email: "teddy@localhost".into(), time };
+    pub(in crate::git) fn signatures(
+        &self,
+        time: gix::date::Time,
+    ) -> (gix::actor::Signature, gix::actor::Signature) {
+        let teddy = gix::actor::Signature {
+            name: "TeDDy".into(),
+            email: "teddy@localhost".into(),
+            time,
+        };
         let author = match self.gix.author() {
-            Some(Ok(user)) => gix::actor::Signature { name: user.name.into(), email: user.email.into(), time },
+            Some(Ok(user)) => gix::actor::Signature {
+                name: user.name.into(),
+                email: user.email.into(),
+                time,
+            },
             _ => teddy.clone(),
         };
         (author, teddy)
     }
 }
 
-/// Variables with which git's callers, such as its hooks, point it to another index, part of the refs or list of edges.
+/// Variables with which git's callers, such as its hooks, point it to another index, part of the
+/// refs or list of edges.
 const ELSEWHERE: [&str; 3] = ["GIT_INDEX_FILE", "GIT_NAMESPACE", "GIT_SHALLOW_FILE"];
 
 /// Returns how a repository is opened without regard to variables that name a part of it: they were
@@ -263,17 +371,35 @@ fn plainly(found: gix::Repository) -> gix::error::Result<gix::Repository> {
     if ELSEWHERE.iter().all(|name| env::var_os(name).is_none()) {
         return Ok(found);
     }
-    let worktree = found.workdir().filter(|_| env::var_os("GIT_WORK_TREE").is_some()).and_then(Path::to_str);
-    let overrides = OVERRIDES.map(str::to_owned).into_iter().chain(worktree.map(|top| format!("core.worktree={top}")));
-    gix::open_opts(found.git_dir(), plain().config_overrides(overrides.map(BString::from)))
+    let worktree = found
+        .workdir()
+        .filter(|_| env::var_os("GIT_WORK_TREE").is_some())
+        .and_then(Path::to_str);
+    let overrides = OVERRIDES
+        .map(str::to_owned)
+        .into_iter()
+        .chain(worktree.map(|top| format!("core.worktree={top}")));
+    gix::open_opts(
+        found.git_dir(),
+        plain().config_overrides(overrides.map(BString::from)),
+    )
 }
 
 /// Finds out why nothing was opened.
 fn why_not(start: &Path, error: &gix::Error) -> OpenError {
-    let git_dir = start.ancestors().map(|folder| folder.join(".git")).find(|git| git.exists());
-    let Some(git_dir) = git_dir else { return OpenError::None(start.to_owned()) };
+    let git_dir = start
+        .ancestors()
+        .map(|folder| folder.join(".git"))
+        .find(|git| git.exists());
+    let Some(git_dir) = git_dir else {
+        return OpenError::None(start.to_owned());
+    };
     let config = std::fs::read_to_string(git_dir.join("config")).unwrap_or_default();
-    if config.to_lowercase().replace(' ', "").contains("refstorage=reftable") {
+    if config
+        .to_lowercase()
+        .replace(' ', "")
+        .contains("refstorage=reftable")
+    {
         return OpenError::RefFormat(git_dir, "reftable".to_owned());
     }
     OpenError::Damaged(git_dir, format!("{error:#}"))

@@ -10,9 +10,14 @@ impl Repository {
     /// # Errors
     /// Where it names nothing, or something that is no commit.
     pub fn rev_parse(&self, expression: &str) -> anyhow::Result<CommitId> {
-        let id = self.gix.rev_parse_single(expression).during(format_args!("`{expression}` names no commit"))?;
+        let id = self
+            .gix
+            .rev_parse_single(expression)
+            .during(format_args!("`{expression}` names no commit"))?;
         let object = id.object().during(format_args!("reading `{expression}`"))?;
-        let commit = object.peel_to_commit().during(format_args!("`{expression}` is no commit"))?;
+        let commit = object
+            .peel_to_commit()
+            .during(format_args!("`{expression}` is no commit"))?;
         Ok(CommitId(commit.id))
     }
 
@@ -23,7 +28,10 @@ impl Repository {
     pub fn first_parent(&self, from: CommitId, back: u64) -> anyhow::Result<CommitId> {
         let mut id = from.0;
         for _ in 0..back {
-            let commit = self.gix.find_commit(id).during(format_args!("reading commit {id}"))?;
+            let commit = self
+                .gix
+                .find_commit(id)
+                .during(format_args!("reading commit {id}"))?;
             let parent = commit.parent_ids().next().map(gix::Id::detach);
             id = parent.ok_or_else(|| anyhow::anyhow!("commit {id} has no parent"))?;
         }
@@ -53,7 +61,12 @@ impl Repository {
     /// # Errors
     /// Where HEAD is damaged.
     pub fn head_tree(&self) -> anyhow::Result<TreeId> {
-        Ok(TreeId(self.gix.head_tree_id_or_empty().during("reading HEAD")?.detach()))
+        Ok(TreeId(
+            self.gix
+                .head_tree_id_or_empty()
+                .during("reading HEAD")?
+                .detach(),
+        ))
     }
 
     /// Returns whether `ancestor` is `descendant` or reachable from it.
@@ -64,7 +77,10 @@ impl Repository {
         if ancestor == descendant {
             return Ok(true);
         }
-        let base = self.gix.merge_base(ancestor.0, descendant.0).during("comparing commits")?;
+        let base = self
+            .gix
+            .merge_base(ancestor.0, descendant.0)
+            .during("comparing commits")?;
         Ok(base.is_some_and(|base| base.detach() == ancestor.0))
     }
 }

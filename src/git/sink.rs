@@ -63,12 +63,24 @@ impl Sink {
 
     /// Takes an object and returns its id.
     pub(in crate::git) fn add(&self, kind: Kind, data: Vec<u8>) -> anyhow::Result<ObjectId> {
-        let id = gix::objs::compute_hash(self.hash, kind, &data).map_err(|e| anyhow::anyhow!("{e}").context("hashing"))?;
+        let id = gix::objs::compute_hash(self.hash, kind, &data)
+            .map_err(|e| anyhow::anyhow!("{e}").context("hashing"))?;
         let lock = || self.waiting.lock().expect("no thread panics with the lock");
-        if !lock().seen.insert(id) || (!self.is_loose(&id) && self.packed.lock().expect("no thread panics with the lock").exists(&id)) {
+        if !lock().seen.insert(id)
+            || (!self.is_loose(&id)
+                && self
+                    .packed
+                    .lock()
+                    .expect("no thread panics with the lock")
+                    .exists(&id))
+        {
             return Ok(id);
         }
-        let packed = if lock().pack.is_some() { Some(deflated(kind, &data)?) } else { None };
+        let packed = if lock().pack.is_some() {
+            Some(deflated(kind, &data)?)
+        } else {
+            None
+        };
         let mut waiting = lock();
         if let (Some(pack), Some(packed)) = (&mut waiting.pack, packed) {
             pack.push(id, &packed)?;
@@ -82,7 +94,8 @@ impl Sink {
         Ok(id)
     }
 
-    /// Returns whether an object is loose, be it empty because power was lost before its bytes were on disk.
+    /// Returns whether an object is loose, be it empty because power was lost before its bytes were
+    /// on disk.
     fn is_loose(&self, id: &ObjectId) -> bool {
         let hex = id.to_hex().to_string();
         self.objects.join(&hex[..2]).join(&hex[2..]).exists()
@@ -104,12 +117,16 @@ impl Sink {
 
     /// Writes what was taken; returns the `.keep` file, if there was anything.
     pub(in crate::git) fn finish(self, repository: &Repository) -> anyhow::Result<Option<PathBuf>> {
-        let mut waiting = self.waiting.into_inner().expect("no thread panics with the lock");
+        let mut waiting = self
+            .waiting
+            .into_inner()
+            .expect("no thread panics with the lock");
         if waiting.pack.is_none() && waiting.new.is_empty() {
             return Ok(None);
         }
         if self.read_only {
-            let keep = |(_, kind, data): (_, _, Vec<u8>)| repository.write_raw(kind, &data).map(drop);
+            let keep =
+                |(_, kind, data): (_, _, Vec<u8>)| repository.write_raw(kind, &data).map(drop);
             return waiting.new.into_iter().try_for_each(keep).map(|()| None);
         }
         let folder = repository.pack_folder();

@@ -1,8 +1,9 @@
-//! Packs whose bytes a power cut took: found and put aside, because git stumbles over them for ever.
+//! Packs whose bytes a power cut took: found and put aside, because git stumbles over them for
+//! ever.
 //!
 //! A pack has its name before its bytes are on disk. A session's ref waits for them, but the name
-//! stays: `git gc` fails at it, and a pack with the same objects would be taken for written. One that
-//! is being written is never met here, because it gets its name when it is whole.
+//! stays: `git gc` fails at it, and a pack with the same objects would be taken for written. One
+//! that is being written is never met here, because it gets its name when it is whole.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -20,21 +21,38 @@ impl Repository {
     /// # Errors
     /// Where a file cannot be moved.
     pub fn set_torn_packs_aside(&self) -> anyhow::Result<Vec<String>> {
-        let files = std::fs::read_dir(self.pack_folder()).into_iter().flatten().flatten().map(|file| file.path());
-        let mut torn: BTreeSet<PathBuf> = files.filter(|path| is_empty(path)).map(|path| path.with_extension("")).collect();
-        torn.extend(self.listed_packs().into_iter().filter(|pack| !ends_rightly(pack)));
+        let files = std::fs::read_dir(self.pack_folder())
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|file| file.path());
+        let mut torn: BTreeSet<PathBuf> = files
+            .filter(|path| is_empty(path))
+            .map(|path| path.with_extension(""))
+            .collect();
+        torn.extend(
+            self.listed_packs()
+                .into_iter()
+                .filter(|pack| !ends_rightly(pack)),
+        );
         torn.iter().try_for_each(|pack| self.set_pack_aside(pack))?;
-        Ok(torn.iter().filter_map(|pack| Some(pack.file_name()?.to_str()?.to_owned())).collect())
+        Ok(torn
+            .iter()
+            .filter_map(|pack| Some(pack.file_name()?.to_str()?.to_owned()))
+            .collect())
     }
 
     /// Moves the files of a pack aside, its index first.
     fn set_pack_aside(&self, pack: &Path) -> anyhow::Result<()> {
         let aside = self.teddy_dir().join("undo").join("packs");
-        std::fs::create_dir_all(&aside).with_context(|| format!("cannot make `{}`", aside.display()))?;
+        std::fs::create_dir_all(&aside)
+            .with_context(|| format!("cannot make `{}`", aside.display()))?;
         for path in ["idx", "pack", "keep"].map(|ending| pack.with_extension(ending)) {
             match std::fs::rename(&path, aside.join(path.file_name().unwrap_or_default())) {
                 Err(error) if error.kind() != ErrorKind::NotFound => {
-                    return Err(error).with_context(|| format!("cannot move the damaged pack `{}`", path.display()));
+                    return Err(error).with_context(|| {
+                        format!("cannot move the damaged pack `{}`", path.display())
+                    });
                 }
                 _ => {}
             }
@@ -45,16 +63,32 @@ impl Repository {
 
 /// Returns whether a file is a pack or its index, and empty.
 fn is_empty(path: &Path) -> bool {
-    let is_pack = path.extension().is_some_and(|ending| ending == "pack" || ending == "idx");
+    let is_pack = path
+        .extension()
+        .is_some_and(|ending| ending == "pack" || ending == "idx");
     is_pack
-        && path.file_stem().is_some_and(|name| name.to_string_lossy().starts_with("pack-"))
-        && path.symlink_metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0)
+        && path
+            .file_stem()
+            .is_some_and(|name| name.to_string_lossy().starts_with("pack-"))
+        && path
+            .symlink_metadata()
+            .is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0)
 }
 
-/// Returns whether a pack made here ends with the checksum that is its name, and its index names it, as far as they are there.
+/// Returns whether a pack made here ends with the checksum that is its name, and its index names
+/// it, as far as they are there.
 fn ends_rightly(pack: &Path) -> bool {
-    let Some(sum) = pack.file_name().and_then(|name| from_hex(name.to_str()?.strip_prefix("pack-")?)) else { return true };
-    let at = |ending: &str, back: usize| match bytes_at(&pack.with_extension(ending), back * sum.len(), sum.len()) {
+    let Some(sum) = pack
+        .file_name()
+        .and_then(|name| from_hex(name.to_str()?.strip_prefix("pack-")?))
+    else {
+        return true;
+    };
+    let at = |ending: &str, back: usize| match bytes_at(
+        &pack.with_extension(ending),
+        back * sum.len(),
+        sum.len(),
+    ) {
         Ok(bytes) => bytes == sum,
         Err(error) => error.kind() == ErrorKind::NotFound,
     };
@@ -64,7 +98,11 @@ fn ends_rightly(pack: &Path) -> bool {
 /// Reads bytes at a distance from a file's end.
 fn bytes_at(path: &Path, back: usize, count: usize) -> std::io::Result<Vec<u8>> {
     let mut file = File::open(path)?;
-    let start = file.metadata()?.len().checked_sub(back as u64).ok_or(ErrorKind::UnexpectedEof)?;
+    let start = file
+        .metadata()?
+        .len()
+        .checked_sub(back as u64)
+        .ok_or(ErrorKind::UnexpectedEof)?;
     file.seek(SeekFrom::Start(start))?;
     let mut bytes = vec![0; count];
     file.read_exact(&mut bytes)?;
@@ -73,5 +111,7 @@ fn bytes_at(path: &Path, back: usize, count: usize) -> std::io::Result<Vec<u8>> 
 
 /// Returns the bytes that hexadecimal digits stand for.
 fn from_hex(text: &str) -> Option<Vec<u8>> {
-    gix::ObjectId::from_hex(text.as_bytes()).ok().map(|id| id.as_slice().to_vec())
+    gix::ObjectId::from_hex(text.as_bytes())
+        .ok()
+        .map(|id| id.as_slice().to_vec())
 }

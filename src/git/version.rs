@@ -58,8 +58,16 @@ impl Repository {
     ///
     /// # Errors
     /// Where the tree or the configuration cannot be read.
-    pub(in crate::git) fn version<'a>(&self, tree: TreeId, paths: impl Iterator<Item = &'a [u8]>) -> anyhow::Result<Version<'_>> {
-        Ok(Version { repository: self, filter: self.filter(tree, paths)?, abilities: self.abilities() })
+    pub(in crate::git) fn version<'a>(
+        &self,
+        tree: TreeId,
+        paths: impl Iterator<Item = &'a [u8]>,
+    ) -> anyhow::Result<Version<'_>> {
+        Ok(Version {
+            repository: self,
+            filter: self.filter(tree, paths)?,
+            abilities: self.abilities(),
+        })
     }
 
     /// Looks at a place, and hashes what is there.
@@ -70,7 +78,9 @@ impl Repository {
         let seen = place.look()?;
         let mark = match &seen {
             Seen::Absent | Seen::Folder => Mark::Absent,
-            Seen::File { bytes, permissions } => Mark::File(self.blob_id(bytes)?.0, is_executable(*permissions)),
+            Seen::File { bytes, permissions } => {
+                Mark::File(self.blob_id(bytes)?.0, is_executable(*permissions))
+            }
             Seen::Link(target) => Mark::Link(self.blob_id(target)?.0),
             Seen::Other => Mark::Other,
         };
@@ -95,14 +105,21 @@ impl Version<'_> {
     ///
     /// # Errors
     /// Where a filter fails.
-    pub(in crate::git) fn is(&mut self, path: &[u8], entry: Option<&Entry>, seen: &Marked) -> anyhow::Result<bool> {
+    pub(in crate::git) fn is(
+        &mut self,
+        path: &[u8],
+        entry: Option<&Entry>,
+        seen: &Marked,
+    ) -> anyhow::Result<bool> {
         let Some(entry) = entry else {
             // A folder is no leaf: where a tree says nothing, it may stand.
             return Ok(seen.mark == Mark::Absent);
         };
         match (&seen.mark, &seen.seen) {
             (Mark::Link(id), _) => Ok(entry.mode == Mode::Link && *id == entry.id),
-            (Mark::File(id, _), _) if entry.mode == Mode::Link => Ok(!self.abilities.links && *id == entry.id),
+            (Mark::File(id, _), _) if entry.mode == Mode::Link => {
+                Ok(!self.abilities.links && *id == entry.id)
+            }
             (Mark::File(_, executable), _) if !self.is_mode(entry.mode, *executable) => Ok(false),
             (Mark::File(id, _), _) if *id == entry.id => Ok(true),
             (Mark::File(..), Seen::File { bytes, .. }) => match self.filter.clean(path, bytes)? {
@@ -117,20 +134,37 @@ impl Version<'_> {
     ///
     /// # Errors
     /// Where the blob cannot be read or a filter fails.
-    pub(in crate::git) fn content(&mut self, path: &[u8], entry: &Entry, old: Option<RawMode>) -> anyhow::Result<Content> {
+    pub(in crate::git) fn content(
+        &mut self,
+        path: &[u8],
+        entry: &Entry,
+        old: Option<RawMode>,
+    ) -> anyhow::Result<Content> {
         let during = || format!("reading `{}`", String::from_utf8_lossy(path));
-        anyhow::ensure!(!matches!(entry.mode, Mode::Tree | Mode::Gitlink), "{}: it is no file", during());
+        anyhow::ensure!(
+            !matches!(entry.mode, Mode::Tree | Mode::Gitlink),
+            "{}: it is no file",
+            during()
+        );
         let blob = self.repository.blob(BlobId(entry.id))?;
         if entry.mode == Mode::Link && self.abilities.links {
             return Ok(Content::Link(blob));
         }
-        let bytes = if entry.mode == Mode::Link { blob } else { self.filter.smudge(path, blob)? };
+        let bytes = if entry.mode == Mode::Link {
+            blob
+        } else {
+            self.filter.smudge(path, blob)?
+        };
         let executable = entry.mode == Mode::Executable;
         let permissions = match old {
             Some(old) if self.abilities.executable => Some(with_executable(old, executable)),
             old => old,
         };
-        Ok(Content::File { bytes, permissions, executable })
+        Ok(Content::File {
+            bytes,
+            permissions,
+            executable,
+        })
     }
 
     /// Returns whether a file has the executable bit of a mode, as far as the file system keeps it.
@@ -148,11 +182,16 @@ fn is_executable(permissions: RawMode) -> bool {
     permissions & 0o100 != 0
 }
 
-/// Returns permissions with the executable bit set for whoever may read, or for nobody; as they are where it is so already.
+/// Returns permissions with the executable bit set for whoever may read, or for nobody; as they are
+/// where it is so already.
 fn with_executable(permissions: RawMode, executable: bool) -> RawMode {
     if is_executable(permissions) == executable {
         return permissions & 0o777;
     }
     let plain = permissions & 0o666;
-    if executable { plain | (plain & 0o444) >> 2 } else { plain }
+    if executable {
+        plain | (plain & 0o444) >> 2
+    } else {
+        plain
+    }
 }

@@ -10,8 +10,8 @@ use super::object::TreeId;
 use super::repository::Repository;
 
 impl Repository {
-    /// Returns the objects of a tree that others, which are whole, do not have in its place; nothing is looked for
-    /// below a folder that is missing.
+    /// Returns the objects of a tree that others, which are whole, do not have in its place;
+    /// nothing is looked for below a folder that is missing.
     ///
     /// Commits of embedded repositories are not ours to have.
     ///
@@ -28,17 +28,33 @@ impl Repository {
             if !self.has(tree) {
                 continue;
             }
-            // Of one that cannot be read, as in a clone without all trees, nothing is taken for there.
-            let known: Vec<_> = whole.into_iter().filter_map(|whole| self.entries_of(whole).ok()).collect();
-            let known: Vec<HashMap<_, _>> =
-                known.iter().map(|known| known.iter().map(|entry| (&entry.filename, entry)).collect()).collect();
+            // Of one that cannot be read, as in a clone without all trees, nothing is taken for
+            // there.
+            let known: Vec<_> = whole
+                .into_iter()
+                .filter_map(|whole| self.entries_of(whole).ok())
+                .collect();
+            let known: Vec<HashMap<_, _>> = known
+                .iter()
+                .map(|known| known.iter().map(|entry| (&entry.filename, entry)).collect())
+                .collect();
             for entry in self.entries_of(tree)? {
-                let before: Vec<_> = known.iter().filter_map(|known| known.get(&entry.filename)).collect();
+                let before: Vec<_> = known
+                    .iter()
+                    .filter_map(|known| known.get(&entry.filename))
+                    .collect();
                 if before.iter().any(|before| before.oid == entry.oid) || entry.mode.is_commit() {
                     continue;
                 }
                 if entry.mode.is_tree() {
-                    pairs.push((entry.oid, before.iter().filter(|before| before.mode.is_tree()).map(|before| before.oid).collect()));
+                    pairs.push((
+                        entry.oid,
+                        before
+                            .iter()
+                            .filter(|before| before.mode.is_tree())
+                            .map(|before| before.oid)
+                            .collect(),
+                    ));
                 } else {
                     beyond.push(entry.oid);
                 }

@@ -1,4 +1,5 @@
-//! Chance: what keeps many clients from doing the same thing at the same moment. No secret depends on it.
+//! Chance: what keeps many clients from doing the same thing at the same moment. No secret depends
+//! on it.
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 
@@ -16,7 +17,13 @@ mod tests {
     #[test]
     fn it_is_spread_between_nought_and_one() {
         let drawn: Vec<f64> = (0..200).map(|_| chance()).collect();
-        assert!(drawn.iter().all(|number| (0.0..1.0).contains(number)), "{drawn:?}");
-        assert!(drawn.iter().any(|number| *number < 0.5) && drawn.iter().any(|number| *number >= 0.5), "{drawn:?}");
+        assert!(
+            drawn.iter().all(|number| (0.0..1.0).contains(number)),
+            "{drawn:?}"
+        );
+        assert!(
+            drawn.iter().any(|number| *number < 0.5) && drawn.iter().any(|number| *number >= 0.5),
+            "{drawn:?}"
+        );
     }
 }

@@ -28,7 +28,11 @@ struct Helper {
 
 /// A helper that takes UTF-8.
 const fn helper(copy: &'static [&'static str], paste: &'static [&'static str]) -> Helper {
-    Helper { copy, paste, wide: false }
+    Helper {
+        copy,
+        paste,
+        wide: false,
+    }
 }
 
 /// macOS.
@@ -36,17 +40,31 @@ const MACOS: Helper = helper(&["pbcopy"], &["pbpaste"]);
 /// Windows from its Linux subsystem.
 const WSL: Helper = Helper {
     copy: &["clip.exe"],
-    paste: &["powershell.exe", "-NoProfile", "-Command", "[Console]::OutputEncoding=[Text.Encoding]::UTF8; Get-Clipboard -Raw"],
+    paste: &[
+        "powershell.exe",
+        "-NoProfile",
+        "-Command",
+        "[Console]::OutputEncoding=[Text.Encoding]::UTF8; Get-Clipboard -Raw",
+    ],
     wide: true,
 };
 /// Wayland.
 const WAYLAND: Helper = helper(&["wl-copy"], &["wl-paste", "--no-newline"]);
 /// X11, the usual program.
-const XCLIP: Helper = helper(&["xclip", "-selection", "clipboard"], &["xclip", "-selection", "clipboard", "-o"]);
+const XCLIP: Helper = helper(
+    &["xclip", "-selection", "clipboard"],
+    &["xclip", "-selection", "clipboard", "-o"],
+);
 /// X11, the other one.
-const XSEL: Helper = helper(&["xsel", "--clipboard", "--input"], &["xsel", "--clipboard", "--output"]);
+const XSEL: Helper = helper(
+    &["xsel", "--clipboard", "--input"],
+    &["xsel", "--clipboard", "--output"],
+);
 /// tmux: its own buffer, and the outer terminal's clipboard as far as that allows.
-const TMUX: Helper = helper(&["tmux", "load-buffer", "-w", "-"], &["tmux", "save-buffer", "-"]);
+const TMUX: Helper = helper(
+    &["tmux", "load-buffer", "-w", "-"],
+    &["tmux", "save-buffer", "-"],
+);
 
 /// Puts a text into the clipboard.
 ///
@@ -54,7 +72,11 @@ const TMUX: Helper = helper(&["tmux", "load-buffer", "-w", "-"], &["tmux", "save
 /// No clipboard is reachable, or the text is too long for the only way there is.
 pub fn copy(text: &str) -> io::Result<()> {
     for helper in helpers(&is_there) {
-        let input = if helper.wide { wide(text) } else { text.as_bytes().to_vec() };
+        let input = if helper.wide {
+            wide(text)
+        } else {
+            text.as_bytes().to_vec()
+        };
         if helper::tell(&mut command(helper.copy), &input, LIMIT).is_ok() {
             return Ok(());
         }
@@ -71,7 +93,9 @@ pub fn paste() -> io::Result<String> {
         if let Ok(answer) = helper::ask(&mut command(helper.paste), b"", LIMIT)
             && answer.status.success()
         {
-            return String::from_utf8(answer.stdout).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "the clipboard holds no text"));
+            return String::from_utf8(answer.stdout).map_err(|_| {
+                io::Error::new(io::ErrorKind::InvalidData, "the clipboard holds no text")
+            });
         }
     }
     Err(unreachable("give the text on standard input (`-`) instead"))
@@ -87,7 +111,11 @@ fn helpers(is_set: &dyn Fn(&str) -> bool) -> Vec<Helper> {
         (is_set("DISPLAY"), XSEL),
         (is_set("TMUX"), TMUX),
     ];
-    desktop.iter().filter(|(here, _)| *here).map(|(_, helper)| *helper).collect()
+    desktop
+        .iter()
+        .filter(|(here, _)| *here)
+        .map(|(_, helper)| *helper)
+        .collect()
 }
 
 /// Returns whether a variable says that something is there.
@@ -105,8 +133,10 @@ fn command(words: &[&str]) -> std::process::Command {
 /// Asks the terminal to take a text into its clipboard.
 fn through_terminal(text: &str) -> io::Result<()> {
     let sequence = osc52(text, is_there("TMUX"))?;
-    let mut terminal =
-        OpenOptions::new().write(true).open("/dev/tty").map_err(|_| unreachable("take the text from standard output instead"))?;
+    let mut terminal = OpenOptions::new()
+        .write(true)
+        .open("/dev/tty")
+        .map_err(|_| unreachable("take the text from standard output instead"))?;
     terminal.write_all(sequence.as_bytes())
 }
 
@@ -124,21 +154,38 @@ fn osc52(text: &str, tmux: bool) -> io::Result<String> {
 
 /// Returns the error that says that there is no clipboard, with a hint.
 fn unreachable(hint: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::NotFound, format!("no clipboard is reachable from here; {hint}"))
+    io::Error::new(
+        io::ErrorKind::NotFound,
+        format!("no clipboard is reachable from here; {hint}"),
+    )
 }
 
 /// Returns a text as Windows' helper takes it.
 fn wide(text: &str) -> Vec<u8> {
-    "\u{feff}".encode_utf16().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect()
+    "\u{feff}"
+        .encode_utf16()
+        .chain(text.encode_utf16())
+        .flat_map(u16::to_le_bytes)
+        .collect()
 }
 
 /// Returns bytes in base64, with padding.
 fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let group = |chunk: &[u8]| {
-        let number = chunk.iter().chain([0, 0].iter()).take(3).fold(0u32, |n, &byte| n << 8 | u32::from(byte));
+        let number = chunk
+            .iter()
+            .chain([0, 0].iter())
+            .take(3)
+            .fold(0u32, |n, &byte| n << 8 | u32::from(byte));
         let digits = chunk.len() + 1;
-        (0..4).map(move |place| if place < digits { DIGITS[(number >> (18 - 6 * place) & 63) as usize] as char } else { '=' })
+        (0..4).map(move |place| {
+            if place < digits {
+                DIGITS[(number >> (18 - 6 * place) & 63) as usize] as char
+            } else {
+                '='
+            }
+        })
     };
     bytes.chunks(3).flat_map(group).collect()
 }
@@ -149,28 +196,43 @@ mod tests {
 
     /// Compares the helpers that are tried where these variables are set.
     fn check(set: &[&str], expected: &[&str]) {
-        let found: Vec<_> = helpers(&|name| set.contains(&name)).iter().map(|helper| helper.copy[0]).collect();
+        let found: Vec<_> = helpers(&|name| set.contains(&name))
+            .iter()
+            .map(|helper| helper.copy[0])
+            .collect();
         assert_eq!(found.strip_prefix(&["pbcopy"]).unwrap_or(&found), expected);
     }
 
     #[test]
     fn helpers_follow_the_surroundings() {
         check(&[], &[]);
-        check(&["WAYLAND_DISPLAY", "DISPLAY"], &["wl-copy", "xclip", "xsel"]);
+        check(
+            &["WAYLAND_DISPLAY", "DISPLAY"],
+            &["wl-copy", "xclip", "xsel"],
+        );
         check(&["TMUX"], &["tmux"]);
-        check(&["WSL_DISTRO_NAME", "DISPLAY"], &["clip.exe", "xclip", "xsel"]);
+        check(
+            &["WSL_DISTRO_NAME", "DISPLAY"],
+            &["clip.exe", "xclip", "xsel"],
+        );
     }
 
     #[test]
     fn the_terminals_sequence_is_wrapped_for_tmux() {
         assert_eq!(osc52("hi", false).unwrap(), "\u{1b}]52;c;aGk=\u{1b}\\");
-        assert_eq!(osc52("hi", true).unwrap(), "\u{1b}Ptmux;\u{1b}\u{1b}]52;c;aGk=\u{7}\u{1b}\\");
+        assert_eq!(
+            osc52("hi", true).unwrap(),
+            "\u{1b}Ptmux;\u{1b}\u{1b}]52;c;aGk=\u{7}\u{1b}\\"
+        );
         assert!(osc52(&"x".repeat(60_000), false).is_err());
     }
 
     #[test]
     fn base64_has_padding() {
-        assert_eq!(["", "f", "fo", "foo", "foob"].map(|t| base64(t.as_bytes())), ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg=="]);
+        assert_eq!(
+            ["", "f", "fo", "foo", "foob"].map(|t| base64(t.as_bytes())),
+            ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg=="]
+        );
     }
 
     #[test]

@@ -10,12 +10,18 @@ use super::env;
 /// Returns the time with the user's time zone, or what `TEDDY_NOW` says. A `TEDDY_NOW` that is
 /// no RFC 3339 time is left aside.
 pub fn now() -> Zoned {
-    env::var("TEDDY_NOW").and_then(|text| parse(&text)).unwrap_or_else(Zoned::now)
+    env::var("TEDDY_NOW")
+        .and_then(|text| parse(&text))
+        .unwrap_or_else(Zoned::now)
 }
 
 /// Returns the time as artifacts have it: RFC 3339 in UTC, to the millisecond.
 pub fn stamp() -> String {
-    now().timestamp().round(jiff::Unit::Millisecond).unwrap_or_else(|_| now().timestamp()).to_string()
+    now()
+        .timestamp()
+        .round(jiff::Unit::Millisecond)
+        .unwrap_or_else(|_| now().timestamp())
+        .to_string()
 }
 
 /// Reads an RFC 3339 time; the offset becomes the time zone.
@@ -31,13 +37,23 @@ mod tests {
 
     /// Compares what a text is read as.
     fn check(text: &str, expected: Option<&str>) {
-        assert_eq!(parse(text).map(|t| t.to_string()).as_deref(), expected, "for {text:?}");
+        assert_eq!(
+            parse(text).map(|t| t.to_string()).as_deref(),
+            expected,
+            "for {text:?}"
+        );
     }
 
     #[test]
     fn the_offset_is_kept() {
-        check("2026-01-24T10:00:00+01:00", Some("2026-01-24T10:00:00+01:00[+01:00]"));
-        check("2026-01-24T10:00:00Z", Some("2026-01-24T10:00:00+00:00[UTC]"));
+        check(
+            "2026-01-24T10:00:00+01:00",
+            Some("2026-01-24T10:00:00+01:00[+01:00]"),
+        );
+        check(
+            "2026-01-24T10:00:00Z",
+            Some("2026-01-24T10:00:00+00:00[UTC]"),
+        );
     }
 
     #[test]

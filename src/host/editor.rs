@@ -92,13 +92,24 @@ pub fn git_editor(core_editor: Option<&str>) -> String {
     let dumb = env::var("TERM").is_none_or(|term| term == "dumb");
     let visual = || env::var("VISUAL").filter(|_| !dumb);
     let core = || core_editor.map(str::to_owned);
-    env::var("GIT_EDITOR").or_else(core).or_else(visual).or_else(|| env::var("EDITOR")).unwrap_or_else(|| "vi".to_owned())
+    env::var("GIT_EDITOR")
+        .or_else(core)
+        .or_else(visual)
+        .or_else(|| env::var("EDITOR"))
+        .unwrap_or_else(|| "vi".to_owned())
 }
 
 /// Splits a configured command into words.
 fn split(command: &str) -> io::Result<Editor> {
-    let bad = || io::Error::new(io::ErrorKind::InvalidInput, format!("`{command}` is no command: quotes must close"));
-    let words = shlex::split(command).filter(|words| !words.is_empty()).ok_or_else(bad)?;
+    let bad = || {
+        io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("`{command}` is no command: quotes must close"),
+        )
+    };
+    let words = shlex::split(command)
+        .filter(|words| !words.is_empty())
+        .ok_or_else(bad)?;
     Ok(Editor::Words(words))
 }
 
@@ -111,13 +122,18 @@ impl Editor {
         let mut command = self.command(file);
         let opened = if self.has_window() {
             // A group of its own: ctrl-c at our prompt must not close the user's window.
-            let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+            let quiet = command
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .process_group(0);
             quiet.spawn().map(Opened::Window)
         } else {
             attach(&mut command);
             interrupt::deaf(|| command.status()).map(Opened::Left)
         };
-        opened.map_err(|e| io::Error::new(e.kind(), format!("cannot start `{self}`: {}", reason(&e))))
+        opened
+            .map_err(|e| io::Error::new(e.kind(), format!("cannot start `{self}`: {}", reason(&e))))
     }
 
     /// Returns whether the editor opens a window of its own.
@@ -126,8 +142,14 @@ impl Editor {
             Editor::Words(words) => words.clone(),
             Editor::Shell(text) => shlex::split(text).unwrap_or_default(),
         };
-        let program = words.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();
-        program.to_str().is_some_and(|name| WINDOWS.contains(&name) && !waits(&words))
+        let program = words
+            .first()
+            .map(Path::new)
+            .and_then(Path::file_name)
+            .unwrap_or_default();
+        program
+            .to_str()
+            .is_some_and(|name| WINDOWS.contains(&name) && !waits(&words))
     }
 
     /// Returns the command that opens a file.
@@ -140,7 +162,11 @@ impl Editor {
             }
             Editor::Shell(text) => {
                 let mut command = process::command("sh");
-                command.arg("-c").arg(format!("{text} \"$@\"")).arg(text).arg(file);
+                command
+                    .arg("-c")
+                    .arg(format!("{text} \"$@\""))
+                    .arg(text)
+                    .arg(file);
                 command
             }
         }
@@ -175,7 +201,12 @@ fn attach(command: &mut Command) {
 
 /// Returns whether the words ask a window to be waited for.
 fn waits(words: &[String]) -> bool {
-    words.iter().any(|word| matches!(word.as_str(), "--wait" | "-w" | "--block" | "-W" | "--nofork" | "-f"))
+    words.iter().any(|word| {
+        matches!(
+            word.as_str(),
+            "--wait" | "-w" | "--block" | "-W" | "--nofork" | "-f"
+        )
+    })
 }
 
 #[cfg(test)]
@@ -185,7 +216,10 @@ mod tests {
     /// Compares the command and whether it is a window's.
     fn check(command: &str, expected: &[&str], window: bool) {
         let editor = split(command).unwrap();
-        assert_eq!(editor, Editor::Words(expected.iter().map(|&w| w.to_owned()).collect()));
+        assert_eq!(
+            editor,
+            Editor::Words(expected.iter().map(|&w| w.to_owned()).collect())
+        );
         assert_eq!(editor.has_window(), window, "for {command}");
     }
 
@@ -194,29 +228,46 @@ mod tests {
         check("nvim -R", &["nvim", "-R"], false);
         check("code", &["code"], true);
         check("/usr/bin/code --wait", &["/usr/bin/code", "--wait"], false);
-        check("'my editor' a;b $HOME", &["my editor", "a;b", "$HOME"], false);
+        check(
+            "'my editor' a;b $HOME",
+            &["my editor", "a;b", "$HOME"],
+            false,
+        );
     }
 
     #[test]
     fn an_open_quote_is_an_error() {
-        assert_eq!(split("a 'b").unwrap_err().to_string(), "`a 'b` is no command: quotes must close");
+        assert_eq!(
+            split("a 'b").unwrap_err().to_string(),
+            "`a 'b` is no command: quotes must close"
+        );
         assert!(split("").is_err());
     }
 
     #[test]
     fn a_missing_editor_is_named() {
-        let error = split("no-such-editor -x").unwrap().open(Path::new("f")).unwrap_err();
-        assert_eq!(error.to_string(), "cannot start `no-such-editor -x`: no such file or directory");
+        let error = split("no-such-editor -x")
+            .unwrap()
+            .open(Path::new("f"))
+            .unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "cannot start `no-such-editor -x`: no such file or directory"
+        );
     }
 
     #[test]
     fn a_terminal_editor_is_waited_for() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let editor = Editor::Shell("printf edited >".to_owned());
-        assert!(matches!(editor.open(file.path()).unwrap(), Opened::Left(status) if status.success()));
+        assert!(
+            matches!(editor.open(file.path()).unwrap(), Opened::Left(status) if status.success())
+        );
         assert_eq!(std::fs::read(file.path()).unwrap(), b"edited");
         let editor = Editor::Words(vec!["rm".to_owned()]);
-        assert!(matches!(editor.open(file.path()).unwrap(), Opened::Left(status) if status.success()));
+        assert!(
+            matches!(editor.open(file.path()).unwrap(), Opened::Left(status) if status.success())
+        );
         assert!(!file.path().exists());
     }
 }

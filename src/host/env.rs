@@ -9,13 +9,19 @@ pub fn var(name: &str) -> Option<String> {
 }
 
 /// Returns a variable; nothing if it is unset or empty.
-#[expect(clippy::disallowed_methods, reason = "this is the one home of the environment")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the one home of the environment"
+)]
 pub fn var_os(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
 /// Returns whether a variable is set, be it to nothing (`NO_COLOR`, `TEDDY_...` switches).
-#[expect(clippy::disallowed_methods, reason = "this is the one home of the environment")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the one home of the environment"
+)]
 pub fn is_set(name: &str) -> bool {
     std::env::var_os(name).is_some()
 }
@@ -45,7 +51,11 @@ pub fn current_dir() -> std::io::Result<PathBuf> {
 /// The system does not tell.
 pub fn current_exe() -> std::io::Result<PathBuf> {
     let link = PathBuf::from("/proc/self/exe");
-    if cfg!(target_os = "linux") && link.exists() { Ok(link) } else { std::env::current_exe() }
+    if cfg!(target_os = "linux") && link.exists() {
+        Ok(link)
+    } else {
+        std::env::current_exe()
+    }
 }
 
 /// Returns the user's home folder, if it is known and absolute: `$HOME`, else what the system says.
@@ -75,7 +85,9 @@ pub fn state_home() -> Option<PathBuf> {
 
 /// Returns the folder that a variable names; a relative one counts as unset, as XDG has it.
 fn folder(name: &str) -> Option<PathBuf> {
-    var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
+    var_os(name)
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
 }
 
 #[cfg(test)]

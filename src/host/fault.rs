@@ -1,8 +1,8 @@
 //! Fault points: where a test kills, breaks or interrupts the program, or lets the user in.
 //!
-//! Only with the feature `failpoints`, which tests have, and with debug assertions, which a release build
-//! has not; otherwise a point is nothing.
-//! `FAILPOINTS='after-ref=return(kill)'` arms one; `2*off->return(kill)` does so at its third passing.
+//! Only with the feature `failpoints`, which tests have, and with debug assertions, which a release
+//! build has not; otherwise a point is nothing. `FAILPOINTS='after-ref=return(kill)'` arms one;
+//! `2*off->return(kill)` does so at its third passing.
 
 /// Every point, in the order in which a turn passes them.
 pub const POINTS: [&str; 27] = [
@@ -73,6 +73,7 @@ fn act(name: &str, action: Option<&str>) -> anyhow::Result<()> {
             anyhow::ensure!(done.success(), "the script of `{name}` failed");
             Ok(())
         }
-        _ => Err(std::io::Error::from_raw_os_error(5)).map_err(|error| anyhow::Error::from(error).context(format!("fault at `{name}`"))),
+        _ => Err(std::io::Error::from_raw_os_error(5))
+            .map_err(|error| anyhow::Error::from(error).context(format!("fault at `{name}`"))),
     }
 }

@@ -104,21 +104,31 @@ impl Root {
     /// be read. Never waits on a FIFO.
     pub fn read(&self, path: &Path, limit: u64) -> io::Result<Vec<u8>> {
         let regular = |stat: &Stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-        // Opening a device can have an effect, so the kind is asked before and, against a race, after.
+        // Opening a device can have an effect, so the kind is asked before and, against a race,
+        // after.
         let before = self.stat(path).map_err(|e| self.fail("read", path, e))?;
         if !regular(&before) {
             return Err(self.refuse(path, io::ErrorKind::InvalidInput, "is not a regular file"));
         }
-        let file = self.open_file(path).map_err(|e| self.fail("read", path, e))?;
+        let file = self
+            .open_file(path)
+            .map_err(|e| self.fail("read", path, e))?;
         let after = rustix::fs::fstat(&file).map_err(|e| self.fail("read", path, e))?;
         if !regular(&after) {
             return Err(self.refuse(path, io::ErrorKind::InvalidInput, "is not a regular file"));
         }
-        let mut bytes = Vec::with_capacity(usize::try_from(after.st_size).unwrap_or(0).min(1 << 24));
-        let read = std::fs::File::from(file).take(limit.saturating_add(1)).read_to_end(&mut bytes);
+        let mut bytes =
+            Vec::with_capacity(usize::try_from(after.st_size).unwrap_or(0).min(1 << 24));
+        let read = std::fs::File::from(file)
+            .take(limit.saturating_add(1))
+            .read_to_end(&mut bytes);
         read.map_err(|e| failure("read", path, e))?;
         if bytes.len() as u64 > limit {
-            return Err(self.refuse(path, io::ErrorKind::FileTooLarge, &format!("is larger than {limit} bytes")));
+            return Err(self.refuse(
+                path,
+                io::ErrorKind::FileTooLarge,
+                &format!("is larger than {limit} bytes"),
+            ));
         }
         Ok(bytes)
     }
@@ -126,7 +136,8 @@ impl Root {
     /// Opens a file for reading, without waiting and without following a link.
     fn open_file(&self, path: &Path) -> rustix::io::Result<OwnedFd> {
         let (folder, name) = self.parent(path)?;
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let flags =
+            OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         rustix::fs::openat(&folder, name, flags, Bits::empty())
     }
 
@@ -145,17 +156,26 @@ impl Root {
     /// Returns the error of one call, worded for a person.
     fn fail(&self, verb: &'static str, path: &Path, errno: Errno) -> io::Error {
         if errno == Errno::LOOP
-            && let Some(link) = path.ancestors().skip(1).find(|above| matches!(self.kind_of_link(above), Some(FileType::Symlink)))
+            && let Some(link) = path
+                .ancestors()
+                .skip(1)
+                .find(|above| matches!(self.kind_of_link(above), Some(FileType::Symlink)))
         {
             let words = format!("`{}` is a link", failure::show(link));
-            return failure(verb, path, io::Error::new(io::ErrorKind::NotADirectory, words));
+            return failure(
+                verb,
+                path,
+                io::Error::new(io::ErrorKind::NotADirectory, words),
+            );
         }
         failure(verb, path, errno.into())
     }
 
     /// Returns the type of a folder on a path, for the wording of an error only.
     fn kind_of_link(&self, path: &Path) -> Option<FileType> {
-        self.stat(path).ok().map(|stat| FileType::from_raw_mode(stat.st_mode))
+        self.stat(path)
+            .ok()
+            .map(|stat| FileType::from_raw_mode(stat.st_mode))
     }
 
     /// Returns an error that does not come from the system.
@@ -165,7 +185,10 @@ impl Root {
 }
 
 impl From<&Stat> for Entry {
-    #[allow(clippy::unnecessary_cast, reason = "the fields differ from system to system")]
+    #[allow(
+        clippy::unnecessary_cast,
+        reason = "the fields differ from system to system"
+    )]
     fn from(stat: &Stat) -> Entry {
         let permissions = stat.st_mode as u32 & 0o777;
         let kind = match FileType::from_raw_mode(stat.st_mode) {
@@ -175,13 +198,21 @@ impl From<&Stat> for Entry {
             FileType::Directory => Kind::Folder,
             _ => Kind::Other,
         };
-        Entry { kind, size: stat.st_size as u64, links: stat.st_nlink as u64, permissions }
+        Entry {
+            kind,
+            size: stat.st_size as u64,
+            links: stat.st_nlink as u64,
+            permissions,
+        }
     }
 }
 
 /// Splits a path into folder and last component. Only plain components are allowed.
 fn split(path: &Path) -> rustix::io::Result<(&Path, &OsStr)> {
-    if path.components().any(|c| !matches!(c, Component::Normal(_))) {
+    if path
+        .components()
+        .any(|c| !matches!(c, Component::Normal(_)))
+    {
         return Err(Errno::INVAL);
     }
     match (path.parent(), path.file_name()) {

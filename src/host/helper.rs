@@ -30,7 +30,11 @@ pub struct Answer {
 /// It cannot be started, or takes longer than the limit (`TimedOut`); its group is killed then.
 pub fn ask(command: &mut Command, input: &[u8], limit: Duration) -> io::Result<Answer> {
     let deadline = Instant::now() + limit;
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0);
     let mut child = command.spawn()?;
     feed(&mut child, input);
     let (sender, outputs) = mpsc::channel();
@@ -38,9 +42,15 @@ pub fn ask(command: &mut Command, input: &[u8], limit: Duration) -> io::Result<A
     collect(child.stdout.take(), sender);
     collect(child.stderr.take(), complaints.0);
     let stdout = outputs.recv_timeout(limit);
-    let stderr = complaints.1.recv_timeout(deadline.saturating_duration_since(Instant::now()));
+    let stderr = complaints
+        .1
+        .recv_timeout(deadline.saturating_duration_since(Instant::now()));
     match (stdout, stderr, wait(&mut child, deadline)) {
-        (Ok(stdout), Ok(stderr), Some(status)) => Ok(Answer { status, stdout, stderr }),
+        (Ok(stdout), Ok(stderr), Some(status)) => Ok(Answer {
+            status,
+            stdout,
+            stderr,
+        }),
         _ => Err(end(child)),
     }
 }
@@ -52,7 +62,11 @@ pub fn ask(command: &mut Command, input: &[u8], limit: Duration) -> io::Result<A
 /// As [`ask`], and if the program fails.
 pub fn tell(command: &mut Command, input: &[u8], limit: Duration) -> io::Result<()> {
     let deadline = Instant::now() + limit;
-    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0);
     let mut child = command.spawn()?;
     feed(&mut child, input);
     match wait(&mut child, deadline) {
@@ -114,15 +128,29 @@ mod tests {
     fn a_helper_answers() {
         let input = "x".repeat(300_000);
         let answer = ask(&mut command("cat"), input.as_bytes(), LIMIT).unwrap();
-        assert!(answer.status.success() && answer.stdout == input.as_bytes() && answer.stderr.is_empty());
+        assert!(
+            answer.status.success()
+                && answer.stdout == input.as_bytes()
+                && answer.stderr.is_empty()
+        );
     }
 
     #[test]
     fn a_helper_that_hangs_is_killed() {
         let begin = Instant::now();
-        let error = ask(command("sh").args(["-c", "sleep 300; :"]), b"", Duration::from_millis(50)).unwrap_err();
+        let error = ask(
+            command("sh").args(["-c", "sleep 300; :"]),
+            b"",
+            Duration::from_millis(50),
+        )
+        .unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
-        let error = tell(command("sh").args(["-c", "sleep 300; :"]), b"", Duration::from_millis(50)).unwrap_err();
+        let error = tell(
+            command("sh").args(["-c", "sleep 300; :"]),
+            b"",
+            Duration::from_millis(50),
+        )
+        .unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         assert!(begin.elapsed() < LIMIT);
     }
@@ -130,13 +158,23 @@ mod tests {
     #[test]
     fn what_a_told_helper_leaves_behind_does_not_hold_us() {
         let begin = Instant::now();
-        tell(command("sh").args(["-c", "cat > /dev/null; sleep 3 &"]), b"text", LIMIT).unwrap();
+        tell(
+            command("sh").args(["-c", "cat > /dev/null; sleep 3 &"]),
+            b"text",
+            LIMIT,
+        )
+        .unwrap();
         assert!(begin.elapsed() < Duration::from_secs(2));
     }
 
     #[test]
     fn a_failure_is_an_error() {
         assert!(tell(&mut command("false"), b"", LIMIT).is_err());
-        assert!(!ask(&mut command("false"), b"", LIMIT).unwrap().status.success());
+        assert!(
+            !ask(&mut command("false"), b"", LIMIT)
+                .unwrap()
+                .status
+                .success()
+        );
     }
 }

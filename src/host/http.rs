@@ -24,8 +24,11 @@ pub fn client(configure: impl Fn(ClientBuilder) -> ClientBuilder) -> reqwest::Re
         // Another part of the process may have installed one: any will do.
         let _ = rustls::crypto::ring::default_provider().install_default();
     });
-    let builder = || configure(Client::builder().user_agent(concat!("teddy/", env!("CARGO_PKG_VERSION"))));
-    builder().build().or_else(|_| builder().tls_certs_only(std::iter::empty()).build())
+    let builder =
+        || configure(Client::builder().user_agent(concat!("teddy/", env!("CARGO_PKG_VERSION"))));
+    builder()
+        .build()
+        .or_else(|_| builder().tls_certs_only(std::iter::empty()).build())
 }
 
 /// Drives a future to its end on this thread.
@@ -33,7 +36,9 @@ pub fn client(configure: impl Fn(ClientBuilder) -> ClientBuilder) -> reqwest::Re
 /// # Errors
 /// Where the system gives no event queue.
 pub fn block_on<T>(future: impl Future<Output = T>) -> io::Result<T> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     let result = runtime.block_on(future);
     // A name lookup can still hang in a thread; nobody waits for it.
     runtime.shutdown_background();
@@ -52,7 +57,12 @@ mod tests {
     #[test]
     fn a_future_with_a_timer_ends() {
         assert_eq!(
-            block_on(async { tokio::time::timeout(std::time::Duration::ZERO, std::future::pending::<()>()).await.is_err() }).ok(),
+            block_on(async {
+                tokio::time::timeout(std::time::Duration::ZERO, std::future::pending::<()>())
+                    .await
+                    .is_err()
+            })
+            .ok(),
             Some(true)
         );
     }

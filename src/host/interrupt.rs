@@ -43,17 +43,25 @@ pub fn install() -> io::Result<()> {
 
 /// Returns whether the program was stopped and goes on, once for each time.
 pub fn take_continued() -> bool {
-    CONTINUED.get().is_some_and(|flag| flag.swap(false, Ordering::SeqCst))
+    CONTINUED
+        .get()
+        .is_some_and(|flag| flag.swap(false, Ordering::SeqCst))
 }
 
 /// Does work during which ctrl-c is for someone else: an editor that has the terminal.
 pub fn deaf<T>(work: impl FnOnce() -> T) -> T {
     let ears = std::mem::take(&mut *EARS.lock().expect("nothing panics with the lock"));
-    // The handler itself stays, so that the signal ends nobody here; what is executed starts without it.
-    let listened = ears.into_iter().filter(|&ear| signal_hook::low_level::unregister(ear)).count() > 0;
+    // The handler itself stays, so that the signal ends nobody here; what is executed starts
+    // without it.
+    let listened = ears
+        .into_iter()
+        .filter(|&ear| signal_hook::low_level::unregister(ear))
+        .count()
+        > 0;
     let result = work();
     if listened {
-        // It has been possible before; if it is no longer, ctrl-c does nothing, which is better than to stop here.
+        // It has been possible before; if it is no longer, ctrl-c does nothing, which is better
+        // than to stop here.
         let _ = listen(SIGINT, &flag());
     }
     result
@@ -63,11 +71,17 @@ pub fn deaf<T>(work: impl FnOnce() -> T) -> T {
 fn listen(signal: i32, flag: &Arc<AtomicBool>) -> io::Result<()> {
     // In this order: the handlers run as registered, so the first signal finds the flag down.
     let ears = [
-        signal_hook::flag::register_conditional_shutdown(signal, EXIT_INTERRUPTED, Arc::clone(flag))?,
+        signal_hook::flag::register_conditional_shutdown(
+            signal,
+            EXIT_INTERRUPTED,
+            Arc::clone(flag),
+        )?,
         signal_hook::flag::register(signal, Arc::clone(flag))?,
     ];
     if signal == SIGINT {
-        EARS.lock().expect("nothing panics with the lock").extend(ears);
+        EARS.lock()
+            .expect("nothing panics with the lock")
+            .extend(ears);
     }
     Ok(())
 }
@@ -77,7 +91,8 @@ pub fn requested() -> bool {
     FLAG.get().is_some_and(|flag| flag.load(Ordering::SeqCst))
 }
 
-/// Asks the program to end, as the signal does: ctrl-c is a key like others while a prompt reads the keyboard.
+/// Asks the program to end, as the signal does: ctrl-c is a key like others while a prompt reads
+/// the keyboard.
 pub fn raise() {
     flag().store(true, Ordering::SeqCst);
 }
@@ -91,7 +106,9 @@ pub fn flag() -> Arc<AtomicBool> {
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0);
+    let mask = mask
+        .and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok())
+        .unwrap_or(0);
     mask >> (signal - 1) & 1 == 1
 }
 
@@ -101,7 +118,8 @@ mod tests {
 
     /// Sends a signal to the own process and says whether the flag goes up.
     fn is_heard(signal: rustix::process::Signal) -> bool {
-        rustix::process::kill_process(rustix::process::getpid(), signal).expect("a process may signal itself");
+        rustix::process::kill_process(rustix::process::getpid(), signal)
+            .expect("a process may signal itself");
         let patience = std::time::Instant::now();
         while !requested() && patience.elapsed().as_millis() < 500 {
             std::thread::yield_now();

@@ -72,11 +72,19 @@ mod system {
 
     /// Calls `fcntl` with a number.
     #[expect(unsafe_code, reason = "no safe crate has these commands of fcntl")]
-    fn control(file: &File, command: libc::c_int, argument: libc::c_int) -> io::Result<libc::c_int> {
+    fn control(
+        file: &File,
+        command: libc::c_int,
+        argument: libc::c_int,
+    ) -> io::Result<libc::c_int> {
         // SAFETY: the descriptor is open as long as `file` is borrowed, and the commands that are
         // given here take a number and no pointer.
         let answer = unsafe { libc::fcntl(file.as_raw_fd(), command, argument) };
-        if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer) }
+        if answer < 0 {
+            Err(io::Error::last_os_error())
+        } else {
+            Ok(answer)
+        }
     }
 }
 
@@ -109,7 +117,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         let writer = File::create(&path).unwrap();
-        assert!(matches!(Writers::of(File::open(&path).unwrap()), Writers::Somebody));
+        assert!(matches!(
+            Writers::of(File::open(&path).unwrap()),
+            Writers::Somebody
+        ));
         drop(writer);
         let quiet = Writers::of(File::open(&path).unwrap());
         assert!(matches!(quiet, Writers::Nobody(_)) && !quiet.are_there());

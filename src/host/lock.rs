@@ -29,13 +29,20 @@ pub struct Lock {
 /// Returns how long this process waits for its turn.
 pub fn patience() -> Duration {
     let seconds = super::env::var(PATIENCE_VARIABLE).and_then(|text| text.parse().ok());
-    seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).unwrap_or(PATIENCE)
+    seconds
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+        .unwrap_or(PATIENCE)
 }
 
-/// Returns the process that holds the lock of a folder, or that crashed with it; nothing where it was let go.
+/// Returns the process that holds the lock of a folder, or that crashed with it; nothing where it
+/// was let go.
 pub fn holder_of(folder: &Path) -> Option<u32> {
     let text = std::fs::read_to_string(folder.join("lock")).ok()?;
-    text.strip_prefix("process ")?.split_once(' ')?.0.parse().ok()
+    text.strip_prefix("process ")?
+        .split_once(' ')?
+        .0
+        .parse()
+        .ok()
 }
 
 /// Why the lock was not taken.
@@ -53,7 +60,8 @@ pub enum LockError {
 }
 
 impl Lock {
-    /// Takes the lock `folder/lock`, and waits up to `patience` for it; `command` is what others are told.
+    /// Takes the lock `folder/lock`, and waits up to `patience` for it; `command` is what others
+    /// are told.
     ///
     /// # Errors
     /// [`LockError`]; the folder is made if it is not there.
@@ -70,12 +78,19 @@ impl Lock {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder)?;
         }
-        let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path)?;
         let started = Instant::now();
         loop {
             match file.try_lock() {
                 Ok(()) => break,
-                Err(TryLockError::WouldBlock) if started.elapsed() < patience => std::thread::sleep(PAUSE),
+                Err(TryLockError::WouldBlock) if started.elapsed() < patience => {
+                    std::thread::sleep(PAUSE)
+                }
                 Err(TryLockError::WouldBlock) => return Err(Refusal::Busy(holder(&mut file))),
                 Err(TryLockError::Error(error)) => return Err(error.into()),
             }
@@ -88,7 +103,11 @@ impl Lock {
 
     /// Writes who holds it; a failure costs only the name in another's message.
     fn sign(&mut self, holder: &str) {
-        let _ = self.file.set_len(0).and_then(|()| self.file.rewind()).and_then(|()| self.file.write_all(holder.as_bytes()));
+        let _ = self
+            .file
+            .set_len(0)
+            .and_then(|()| self.file.rewind())
+            .and_then(|()| self.file.write_all(holder.as_bytes()));
     }
 }
 
@@ -116,9 +135,13 @@ impl From<std::io::Error> for Refusal {
 /// Reads who holds the lock.
 fn holder(file: &mut File) -> String {
     let mut bytes = Vec::new();
-    let read = file.rewind().and_then(|()| Read::by_ref(file).take(MAX_HOLDER).read_to_end(&mut bytes));
+    let read = file
+        .rewind()
+        .and_then(|()| Read::by_ref(file).take(MAX_HOLDER).read_to_end(&mut bytes));
     match read {
-        Ok(length) if length > 0 => crate::text::visible::visible(&String::from_utf8_lossy(&bytes)).into_owned(),
+        Ok(length) if length > 0 => {
+            crate::text::visible::visible(&String::from_utf8_lossy(&bytes)).into_owned()
+        }
         _ => "another process".to_owned(),
     }
 }
@@ -132,7 +155,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let held = Lock::take(folder.path(), "teddy execute", Duration::ZERO).unwrap();
         let error = Lock::take(folder.path(), "teddy new", Duration::ZERO).unwrap_err();
-        let holder = format!("busy: process {} (teddy execute) is at work in this repository", std::process::id());
+        let holder = format!(
+            "busy: process {} (teddy execute) is at work in this repository",
+            std::process::id()
+        );
         assert_eq!(error.to_string(), holder);
         drop(held);
         Lock::take(folder.path(), "teddy new", Duration::ZERO).unwrap();
@@ -154,8 +180,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("lock"), "process 4000000 (execute)").unwrap();
         assert_eq!(holder_of(folder.path()), Some(4_000_000));
-        assert!(Lock::take(folder.path(), "first", Duration::ZERO).unwrap().abandoned);
-        assert!(!Lock::take(folder.path(), "second", Duration::ZERO).unwrap().abandoned);
+        assert!(
+            Lock::take(folder.path(), "first", Duration::ZERO)
+                .unwrap()
+                .abandoned
+        );
+        assert!(
+            !Lock::take(folder.path(), "second", Duration::ZERO)
+                .unwrap()
+                .abandoned
+        );
         assert_eq!(holder_of(folder.path()), None);
     }
 

@@ -11,7 +11,11 @@ use super::{env, interrupt, process, stdout};
 /// # Errors
 /// The output cannot be written. Leaving the pager early is no error.
 pub fn page(text: &str, core_pager: Option<&str>) -> io::Result<()> {
-    let wanted = [variable("GIT_PAGER"), core_pager.map(str::to_owned), variable("PAGER")];
+    let wanted = [
+        variable("GIT_PAGER"),
+        core_pager.map(str::to_owned),
+        variable("PAGER"),
+    ];
     match choose(wanted).filter(|_| io::stdout().is_terminal()) {
         Some(pager) => through(&pager, text),
         None => stdout::write(text),
@@ -25,7 +29,11 @@ fn variable(name: &str) -> Option<String> {
 
 /// Returns the first pager that is wanted; nothing if that is none.
 fn choose(wanted: [Option<String>; 3]) -> Option<String> {
-    let pager = wanted.into_iter().flatten().next().unwrap_or_else(|| "less".to_owned());
+    let pager = wanted
+        .into_iter()
+        .flatten()
+        .next()
+        .unwrap_or_else(|| "less".to_owned());
     (!matches!(pager.trim(), "" | "cat")).then_some(pager)
 }
 
@@ -38,10 +46,15 @@ fn through(pager: &str, text: &str) -> io::Result<()> {
             command.env(name, value);
         }
     }
-    let Ok(mut child) = command.spawn() else { return stdout::write(text) };
+    let Ok(mut child) = command.spawn() else {
+        return stdout::write(text);
+    };
     // ctrl-c is the pager's: it stops a search, and says nothing about the command behind it.
     let (written, ended) = interrupt::deaf(|| {
-        let written = child.stdin.take().map_or(Ok(()), |mut pipe| pipe.write_all(text.as_bytes()));
+        let written = child
+            .stdin
+            .take()
+            .map_or(Ok(()), |mut pipe| pipe.write_all(text.as_bytes()));
         (written, child.wait())
     });
     ended?;
@@ -54,7 +67,10 @@ mod tests {
 
     /// Compares the choice.
     fn check(wanted: [Option<&str>; 3], expected: Option<&str>) {
-        assert_eq!(choose(wanted.map(|w| w.map(str::to_owned))).as_deref(), expected);
+        assert_eq!(
+            choose(wanted.map(|w| w.map(str::to_owned))).as_deref(),
+            expected
+        );
     }
 
     #[test]

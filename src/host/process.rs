@@ -16,9 +16,13 @@ use super::env;
 /// The variables with keys, which no child gets.
 static WITHHELD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// Keeps variables from every child that begins from now on, unless it is given one of them by name.
+/// Keeps variables from every child that begins from now on, unless it is given one of them by
+/// name.
 pub fn withhold(names: impl IntoIterator<Item = String>) {
-    WITHHELD.lock().expect("nothing panics with the lock").extend(names);
+    WITHHELD
+        .lock()
+        .expect("nothing panics with the lock")
+        .extend(names);
 }
 
 /// Gives a child the withheld variables that it may have after all.
@@ -37,14 +41,21 @@ pub fn give_back(command: &mut Command, may_have: impl Fn(&str) -> bool) {
 /// Starting a name that is not found fails with `NotFound`.
 pub fn command(program: impl AsRef<OsStr>) -> Command {
     let mut command = with_environment(program.as_ref());
-    WITHHELD.lock().expect("nothing panics with the lock").iter().for_each(|name| {
-        command.env_remove(name);
-    });
+    WITHHELD
+        .lock()
+        .expect("nothing panics with the lock")
+        .iter()
+        .for_each(|name| {
+            command.env_remove(name);
+        });
     command
 }
 
 /// Returns a command with the whole environment.
-#[expect(clippy::disallowed_methods, reason = "this is the one home of child processes")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the one home of child processes"
+)]
 fn with_environment(program: &OsStr) -> Command {
     if let Some(path) = find(program) {
         return Command::new(path);
@@ -69,14 +80,18 @@ pub fn find_outside(program: impl AsRef<OsStr>, excluded: &[&Path]) -> Option<Pa
     }
     let path = env::var_os("PATH")?;
     std::env::split_paths(&path)
-        .filter(|folder| folder.is_absolute() && !excluded.iter().any(|out| folder.starts_with(out)))
+        .filter(|folder| {
+            folder.is_absolute() && !excluded.iter().any(|out| folder.starts_with(out))
+        })
         .map(|folder| folder.join(program))
         .find(|file| is_executable(file))
 }
 
 /// Returns whether a process is there, whoever's it is.
 pub fn is_alive(id: u32) -> bool {
-    let id = i32::try_from(id).ok().and_then(rustix::process::Pid::from_raw);
+    let id = i32::try_from(id)
+        .ok()
+        .and_then(rustix::process::Pid::from_raw);
     id.is_some_and(|id| rustix::process::test_kill_process(id) != Err(rustix::io::Errno::SRCH))
 }
 
@@ -104,7 +119,9 @@ mod tests {
 
     #[test]
     fn a_missing_program_fails_when_it_starts() {
-        let error = command("teddy-no-such-program").spawn().expect_err("there is no such program");
+        let error = command("teddy-no-such-program")
+            .spawn()
+            .expect_err("there is no such program");
         assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
     }
 }

@@ -70,7 +70,10 @@ impl Launcher {
     /// The system does not tell where this program is.
     pub fn new(policy: Option<Policy>) -> io::Result<Launcher> {
         let enforceable = !matches!(availability(), Availability::None(_));
-        Ok(Launcher { command: vec![env::current_exe()?.into()], policy: policy.filter(|_| enforceable) })
+        Ok(Launcher {
+            command: vec![env::current_exe()?.into()],
+            policy: policy.filter(|_| enforceable),
+        })
     }
 }
 
@@ -98,17 +101,25 @@ pub fn availability() -> Availability {
 /// Returns what can be enforced on this machine.
 #[cfg(not(all(target_os = "linux", feature = "sandbox")))]
 pub fn availability() -> Availability {
-    let why = if cfg!(target_os = "linux") { "this build has no sandbox" } else { "this system has no Landlock" };
+    let why = if cfg!(target_os = "linux") {
+        "this build has no sandbox"
+    } else {
+        "this system has no Landlock"
+    };
     Availability::None(why.to_owned())
 }
 
 /// Returns a few words for the line that a person approves: `sandboxed, no network`.
 pub fn describe(policy: Option<&Policy>) -> String {
-    let Some(policy) = policy else { return "not sandboxed".to_owned() };
+    let Some(policy) = policy else {
+        return "not sandboxed".to_owned();
+    };
     match (availability(), policy.network) {
         (Availability::None(why), _) => format!("not sandboxed: {why}"),
         (Availability::Full, Network::Off) => "sandboxed, no network".to_owned(),
-        (Availability::FilesOnly(why), Network::Off) => format!("sandboxed, but the network is open: {why}"),
+        (Availability::FilesOnly(why), Network::Off) => {
+            format!("sandboxed, but the network is open: {why}")
+        }
         (_, Network::On) => "sandboxed, network open".to_owned(),
     }
 }

@@ -1,5 +1,6 @@
-//! Where a person reads what is asked: standard error where that is a terminal; else, as git and less do it,
-//! the terminal from which the keys come. So `teddy execute 2> log` and `teddy execute 2>&1 | tee log` still ask.
+//! Where a person reads what is asked: standard error where that is a terminal; else, as git and
+//! less do it, the terminal from which the keys come. So `teddy execute 2> log` and `teddy execute
+//! 2>&1 | tee log` still ask.
 
 use std::fs::File;
 use std::io::{self, IsTerminal as _, Write};
@@ -30,7 +31,8 @@ impl Write for Screen {
     }
 }
 
-/// Returns whether a person is there: keys from stdin, a screen, a terminal that can do more than print.
+/// Returns whether a person is there: keys from stdin, a screen, a terminal that can do more than
+/// print.
 pub fn is_there() -> bool {
     let dumb = env::var("TERM").is_some_and(|term| term == "dumb");
     !dumb && io::stdin().is_terminal() && is_screen()

@@ -112,14 +112,23 @@ pub fn search(engine: &Engine, query: &str) -> Result<Vec<Hit>, SearchError> {
     let answer = match engine {
         Engine::None => return Err(SearchError::NoEngine),
         Engine::Command { run } => ask_program(run, query)?,
-        Engine::Searxng { base_url } => ask(|client| Ok(client.get(address(base_url, "search", &[("q", query), ("format", "json")])?)))?,
+        Engine::Searxng { base_url } => ask(|client| {
+            Ok(client.get(address(
+                base_url,
+                "search",
+                &[("q", query), ("format", "json")],
+            )?))
+        })?,
         Engine::Brave { key } => ask(|client| {
             let url = address(BRAVE, "res/v1/web/search", &[("q", query)])?;
             Ok(client.get(url).header("X-Subscription-Token", key))
         })?,
         Engine::Tavily { key } => ask(|client| {
             let body = serde_json::json!({ "query": query, "max_results": MAX_HITS });
-            Ok(client.post(address(TAVILY, "search", &[])?).bearer_auth(key).json(&body))
+            Ok(client
+                .post(address(TAVILY, "search", &[])?)
+                .bearer_auth(key)
+                .json(&body))
         })?,
     };
     hits(&answer)
@@ -128,12 +137,18 @@ pub fn search(engine: &Engine, query: &str) -> Result<Vec<Hit>, SearchError> {
 /// Returns the address of a request.
 fn address(base: &str, path: &str, query: &[(&str, &str)]) -> Result<Url, SearchError> {
     let text = format!("{}/{path}", base.trim_end_matches('/'));
-    let parsed = if query.is_empty() { Url::parse(&text) } else { Url::parse_with_params(&text, query) };
+    let parsed = if query.is_empty() {
+        Url::parse(&text)
+    } else {
+        Url::parse_with_params(&text, query)
+    };
     parsed.map_err(|_| SearchError::Unreachable(format!("`{base}` is no web address")))
 }
 
 /// Sends a request and returns the body of the answer.
-fn ask(request: impl FnOnce(&Client) -> Result<RequestBuilder, SearchError>) -> Result<Vec<u8>, SearchError> {
+fn ask(
+    request: impl FnOnce(&Client) -> Result<RequestBuilder, SearchError>,
+) -> Result<Vec<u8>, SearchError> {
     let client = http::client(|builder| builder.redirect(redirect::Policy::none()).timeout(LIMIT))?;
     let request = request(&client)?;
     http::block_on(async {
@@ -145,7 +160,9 @@ fn ask(request: impl FnOnce(&Client) -> Result<RequestBuilder, SearchError>) -> 
         while let Some(chunk) = response.chunk().await? {
             body.extend_from_slice(&chunk);
             if body.len() > MAX_ANSWER {
-                return Err(SearchError::Answer(format!("it is larger than {MAX_ANSWER} bytes")));
+                return Err(SearchError::Answer(format!(
+                    "it is larger than {MAX_ANSWER} bytes"
+                )));
             }
         }
         Ok(body)
@@ -155,26 +172,45 @@ fn ask(request: impl FnOnce(&Client) -> Result<RequestBuilder, SearchError>) -> 
 /// Runs a program and returns what it prints.
 fn ask_program(run: &[String], query: &str) -> Result<Vec<u8>, SearchError> {
     let (program, arguments) = run.split_first().ok_or(SearchError::NoEngine)?;
-    let answer = helper::ask(process::command(program).args(arguments).arg(query), b"", LIMIT)?;
+    let answer = helper::ask(
+        process::command(program).args(arguments).arg(query),
+        b"",
+        LIMIT,
+    )?;
     if answer.status.success() {
         return Ok(answer.stdout);
     }
-    let words = String::from_utf8_lossy(&answer.stderr).lines().next().unwrap_or_default().to_owned();
-    Err(SearchError::Unreachable(format!("`{program}` ended with {}: {words}", answer.status)))
+    let words = String::from_utf8_lossy(&answer.stderr)
+        .lines()
+        .next()
+        .unwrap_or_default()
+        .to_owned();
+    Err(SearchError::Unreachable(format!(
+        "`{program}` ended with {}: {words}",
+        answer.status
+    )))
 }
 
 /// Finds the list of hits in an answer: the answer itself, `results`, or Brave's `web.results`.
 fn hits(answer: &[u8]) -> Result<Vec<Hit>, SearchError> {
     let unreadable = |e: serde_json::Error| SearchError::Answer(e.to_string());
     let value: serde_json::Value = serde_json::from_slice(answer).map_err(unreadable)?;
-    let places = [Some(&value).filter(|v| v.is_array()), value.get("results"), value.pointer("/web/results")];
+    let places = [
+        Some(&value).filter(|v| v.is_array()),
+        value.get("results"),
+        value.pointer("/web/results"),
+    ];
     let list = match places.into_iter().flatten().next() {
         Some(list) => Vec::<Hit>::deserialize(list).map_err(unreadable)?,
         // Brave leaves `web` out when nothing is found.
         None if value.is_object() && value.get("query").is_some() => Vec::new(),
         None => return Err(SearchError::Answer("it has no list `results`".to_owned())),
     };
-    Ok(list.into_iter().filter(|hit| crate::text::resource::is_url(&hit.url)).take(MAX_HITS).collect())
+    Ok(list
+        .into_iter()
+        .filter(|hit| crate::text::resource::is_url(&hit.url))
+        .take(MAX_HITS)
+        .collect())
 }
 
 #[cfg(test)]
@@ -185,33 +221,63 @@ mod tests {
     fn check(found: Result<Vec<Hit>, SearchError>, expected: &str) {
         let shown = found.map_or_else(
             |e| e.to_string(),
-            |hits| hits.iter().map(|hit| format!("{}|{}|{}", hit.title, hit.url, hit.snippet)).collect::<Vec<_>>().join("\n"),
+            |hits| {
+                hits.iter()
+                    .map(|hit| format!("{}|{}|{}", hit.title, hit.url, hit.snippet))
+                    .collect::<Vec<_>>()
+                    .join("\n")
+            },
         );
         assert_eq!(shown, expected);
     }
 
     #[test]
     fn every_engines_answer_is_read() {
-        check(hits(br#"{"results": [{"title": "T", "url": "http://a", "content": "c", "score": 1}]}"#), "T|http://a|c");
+        check(
+            hits(
+                br#"{"results": [{"title": "T", "url": "http://a", "content": "c", "score": 1}]}"#,
+            ),
+            "T|http://a|c",
+        );
         check(hits(br#"{"query": {}, "web": {"results": [{"title": "T", "url": "https://a", "description": "d"}]}}"#), "T|https://a|d");
-        check(hits(br#"[{"url": "http://a"}, {"url": "javascript:x"}]"#), "|http://a|");
+        check(
+            hits(br#"[{"url": "http://a"}, {"url": "javascript:x"}]"#),
+            "|http://a|",
+        );
         check(hits(br#"{"query": {}}"#), "");
-        check(hits(b"{}"), "the search engine's answer cannot be read: it has no list `results`");
-        check(hits(b"<html>"), "the search engine's answer cannot be read: expected value at line 1 column 1");
+        check(
+            hits(b"{}"),
+            "the search engine's answer cannot be read: it has no list `results`",
+        );
+        check(
+            hits(b"<html>"),
+            "the search engine's answer cannot be read: expected value at line 1 column 1",
+        );
     }
 
     #[test]
     fn without_an_engine_the_way_out_is_said() {
-        check(search(&Engine::None, "x"), "no search engine is configured; set `research:` in your config");
+        check(
+            search(&Engine::None, "x"),
+            "no search engine is configured; set `research:` in your config",
+        );
     }
 
     #[test]
     fn a_program_gets_the_query_as_one_argument() {
         let script = r#"printf '[{"url": "http://a", "title": "%s"}]' "$1""#;
         let run = ["sh", "-c", script, "sh"].map(str::to_owned).to_vec();
-        check(search(&Engine::Command { run }, "two words; $HOME"), "two words; $HOME|http://a|");
-        let run = ["sh", "-c", "echo no luck >&2; exit 2"].map(str::to_owned).to_vec();
-        check(search(&Engine::Command { run }, "x"), "the search engine cannot be asked: `sh` ended with exit status: 2: no luck");
+        check(
+            search(&Engine::Command { run }, "two words; $HOME"),
+            "two words; $HOME|http://a|",
+        );
+        let run = ["sh", "-c", "echo no luck >&2; exit 2"]
+            .map(str::to_owned)
+            .to_vec();
+        check(
+            search(&Engine::Command { run }, "x"),
+            "the search engine cannot be asked: `sh` ended with exit status: 2: no luck",
+        );
     }
 
     #[test]
@@ -222,7 +288,15 @@ mod tests {
 
     #[test]
     fn a_key_is_not_shown() {
-        assert_eq!(format!("{:?}", Engine::Brave { key: "secret".to_owned() }), "Brave");
+        assert_eq!(
+            format!(
+                "{:?}",
+                Engine::Brave {
+                    key: "secret".to_owned()
+                }
+            ),
+            "Brave"
+        );
     }
 
     #[test]
@@ -233,10 +307,18 @@ mod tests {
         let server = std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
             let request = io::BufReader::new(&stream).lines().next().unwrap().unwrap();
-            stream.write_all(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n").unwrap();
+            stream
+                .write_all(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
+                .unwrap();
             request
         });
-        check(search(&Engine::Searxng { base_url }, "x y"), "the search engine answered 403");
-        assert_eq!(server.join().unwrap(), "GET /search?q=x+y&format=json HTTP/1.1");
+        check(
+            search(&Engine::Searxng { base_url }, "x y"),
+            "the search engine answered 403",
+        );
+        assert_eq!(
+            server.join().unwrap(),
+            "GET /search?q=x+y&format=json HTTP/1.1"
+        );
     }
 }

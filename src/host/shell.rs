@@ -126,17 +126,40 @@ pub fn run(script: &Script, output: &mut dyn FnMut(&[u8])) -> io::Result<Finishe
 }
 
 /// Runs a script until it ends or the flag is set; fails where [`run`] does.
-pub fn run_until(script: &Script, stop: &AtomicBool, output: &mut dyn FnMut(&[u8])) -> io::Result<Finished> {
-    let finished = |end, output| Ok(Finished { end, output, hint: None });
+pub fn run_until(
+    script: &Script,
+    stop: &AtomicBool,
+    output: &mut dyn FnMut(&[u8]),
+) -> io::Result<Finished> {
+    let finished = |end, output| {
+        Ok(Finished {
+            end,
+            output,
+            hint: None,
+        })
+    };
     if !script.cwd.is_dir() {
-        return finished(End::NotStarted(format!("the folder `{}` does not exist", script.cwd.display())), Captured::default());
+        return finished(
+            End::NotStarted(format!(
+                "the folder `{}` does not exist",
+                script.cwd.display()
+            )),
+            Captured::default(),
+        );
     }
     let scratch = Scratch::new(&script.text)?;
     let mut capture = Capture::new(script.capture);
     let running = match Running::start(script, &scratch)? {
         Ok(running) => running,
         Err(e) => {
-            return finished(End::NotStarted(format!("cannot start `{}`: {}", script.shell.join(" "), reason(&e))), Captured::default());
+            return finished(
+                End::NotStarted(format!(
+                    "cannot start `{}`: {}",
+                    script.shell.join(" "),
+                    reason(&e)
+                )),
+                Captured::default(),
+            );
         }
     };
     let mut sink = |bytes: &[u8]| {
@@ -144,7 +167,13 @@ pub fn run_until(script: &Script, stop: &AtomicBool, output: &mut dyn FnMut(&[u8
         output(bytes);
     };
     let end = running.watch(script.timeout, stop, &mut sink)?;
-    let (policy, output) = (script.launcher.as_ref().and_then(|launcher| launcher.policy.as_ref()), capture.finish());
+    let (policy, output) = (
+        script
+            .launcher
+            .as_ref()
+            .and_then(|launcher| launcher.policy.as_ref()),
+        capture.finish(),
+    );
     policy.into_iter().for_each(sandbox::sweep);
     let hint = policy.and_then(|policy| policy.remark(end.code(), &output.joined()));
     Ok(Finished { end, output, hint })
@@ -206,16 +235,25 @@ impl Running {
         let (reader, writer) = io::pipe()?;
         let marker = Marker::new();
         let Some((shell, options)) = script.shell.split_first() else {
-            return Ok(Err(io::Error::new(io::ErrorKind::InvalidInput, "no shell is given")));
+            return Ok(Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "no shell is given",
+            )));
         };
         let mut command = match &script.launcher {
             Some(launcher) => launcher.command(shell, &scratch.temporary())?,
             None => process::command(shell),
         };
-        command.args(options).arg(scratch.script()).current_dir(&script.cwd);
+        command
+            .args(options)
+            .arg(scratch.script())
+            .current_dir(&script.cwd);
         environment::apply(&mut command, script, &scratch.temporary());
         command.env(stragglers::VARIABLE, marker.value());
-        command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
+        command
+            .stdin(Stdio::null())
+            .stdout(writer.try_clone()?)
+            .stderr(writer);
         if script.launcher.is_none() {
             std::os::unix::process::CommandExt::process_group(&mut command, 0);
         }
@@ -229,15 +267,29 @@ impl Running {
     fn observe(child: Child, reader: io::PipeReader, marker: Marker) -> io::Result<Running> {
         let pid = Pid::from_child(&child);
         let (sender, events) = sync_channel(64);
-        let running = Running { child, pid, marker, events };
+        let running = Running {
+            child,
+            pid,
+            marker,
+            events,
+        };
         let exits = sender.clone();
-        std::thread::Builder::new().name("output".to_owned()).spawn(move || forward(reader, &sender))?;
-        std::thread::Builder::new().name("exit".to_owned()).spawn(move || announce_exit(pid, &exits))?;
+        std::thread::Builder::new()
+            .name("output".to_owned())
+            .spawn(move || forward(reader, &sender))?;
+        std::thread::Builder::new()
+            .name("exit".to_owned())
+            .spawn(move || announce_exit(pid, &exits))?;
         Ok(running)
     }
 
     /// Waits for the end, whichever it is, and leaves no process behind.
-    fn watch(mut self, timeout: Option<Duration>, stop: &AtomicBool, sink: &mut dyn FnMut(&[u8])) -> io::Result<End> {
+    fn watch(
+        mut self,
+        timeout: Option<Duration>,
+        stop: &AtomicBool,
+        sink: &mut dyn FnMut(&[u8]),
+    ) -> io::Result<End> {
         let deadline = timeout.and_then(|limit| Instant::now().checked_add(limit));
         let forced = loop {
             let now = Instant::now();
@@ -251,7 +303,8 @@ impl Running {
             match self.events.recv_timeout(wait) {
                 Ok(Event::Output(bytes)) => sink(&bytes),
                 Ok(Event::Exited) => break None,
-                Ok(Event::Closed) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+                Ok(Event::Closed)
+                | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
         };
         if forced.is_some() {
@@ -318,7 +371,10 @@ fn forward(mut reader: impl Read, events: &SyncSender<Event>) {
     let mut buffer = vec![0; 64 << 10];
     loop {
         match reader.read(&mut buffer) {
-            Ok(length @ 1..) if events.send(Event::Output(buffer[..length].to_vec())).is_ok() => {}
+            Ok(length @ 1..)
+                if events
+                    .send(Event::Output(buffer[..length].to_vec()))
+                    .is_ok() => {}
             Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
             _ => break,
         }
@@ -329,7 +385,10 @@ fn forward(mut reader: impl Read, events: &SyncSender<Event>) {
 /// Says when a process has ended, without reaping it.
 fn announce_exit(pid: Pid, events: &SyncSender<Event>) {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-    while matches!(rustix::process::waitid(WaitId::Pid(pid), options), Err(rustix::io::Errno::INTR)) {}
+    while matches!(
+        rustix::process::waitid(WaitId::Pid(pid), options),
+        Err(rustix::io::Errno::INTR)
+    ) {}
     let _ = events.send(Event::Exited);
 }
 

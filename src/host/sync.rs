@@ -12,7 +12,11 @@ use std::path::Path;
 /// # Errors
 /// The system could not write something: it must be taken for lost, trying again proves nothing.
 pub fn sync(inside: &Path, written: &[&Path]) -> io::Result<()> {
-    if whole_file_system(&File::open(inside)?)? { Ok(()) } else { each(written) }
+    if whole_file_system(&File::open(inside)?)? {
+        Ok(())
+    } else {
+        each(written)
+    }
 }
 
 /// Makes a whole file system durable; false where there is no such call.

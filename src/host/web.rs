@@ -39,7 +39,11 @@ pub struct Rules {
 
 impl Default for Rules {
     fn default() -> Rules {
-        Rules { allowed_hosts: Vec::new(), timeout: Duration::from_secs(30), max_body: 5 << 20 }
+        Rules {
+            allowed_hosts: Vec::new(),
+            timeout: Duration::from_secs(30),
+            max_body: 5 << 20,
+        }
     }
 }
 
@@ -100,8 +104,13 @@ pub fn fetch(url: &str, rules: &Rules) -> Result<Page, WebError> {
         }
     });
     let body = fetched.map_err(|e| WebError::Failed(e.to_string()))??;
-    let text = readable::read(&body.bytes, body.content_type.as_deref(), body.url.as_str()).map_err(WebError::Unreadable)?;
-    Ok(Page { url: body.url.into(), title: text.title, text: text.text })
+    let text = readable::read(&body.bytes, body.content_type.as_deref(), body.url.as_str())
+        .map_err(WebError::Unreadable)?;
+    Ok(Page {
+        url: body.url.into(),
+        title: text.title,
+        text: text.text,
+    })
 }
 
 /// Ends when the flag is set.
@@ -125,7 +134,12 @@ struct Body {
 async fn follow(mut url: Url, rules: &Rules) -> Result<Body, WebError> {
     for _ in 0..=MAX_REDIRECTS {
         let addresses = resolve(&url, rules).await?;
-        let response = client(addresses)?.get(url.clone()).header(ACCEPT, WANTED).send().await.map_err(|e| WebError::Failed(cause(&e)))?;
+        let response = client(addresses)?
+            .get(url.clone())
+            .header(ACCEPT, WANTED)
+            .send()
+            .await
+            .map_err(|e| WebError::Failed(cause(&e)))?;
         let status = response.status();
         match redirected(&url, &response) {
             Some(next) => {
@@ -145,7 +159,10 @@ fn redirected(url: &Url, response: &Response) -> Option<Result<Url, WebError>> {
         return None;
     }
     let target = response.headers().get(LOCATION)?.to_str().ok()?;
-    Some(url.join(target).map_err(|_| AddressError::NotWeb(target.to_owned()).into()))
+    Some(
+        url.join(target)
+            .map_err(|_| AddressError::NotWeb(target.to_owned()).into()),
+    )
 }
 
 /// Looks up a host's addresses and judges every one of them.
@@ -153,14 +170,22 @@ async fn resolve(url: &Url, rules: &Rules) -> Result<Vec<SocketAddr>, WebError> 
     let host = url.host_str().unwrap_or_default();
     let port = url.port_or_known_default().unwrap_or(0);
     let unknown = || WebError::UnknownHost(host.to_owned());
-    let found = tokio::net::lookup_host((host.trim_matches(['[', ']']), port)).await.map_err(|_| unknown())?;
+    let found = tokio::net::lookup_host((host.trim_matches(['[', ']']), port))
+        .await
+        .map_err(|_| unknown())?;
     let addresses: Vec<SocketAddr> = found.collect();
     if addresses.is_empty() {
         return Err(unknown());
     }
-    let private = addresses.iter().find(|address| !address::is_public(address.ip()));
+    let private = addresses
+        .iter()
+        .find(|address| !address::is_public(address.ip()));
     match private.filter(|_| !address::is_allowed(url, &rules.allowed_hosts)) {
-        Some(address) => Err(AddressError::Private { host: host.to_owned(), address: address.ip() }.into()),
+        Some(address) => Err(AddressError::Private {
+            host: host.to_owned(),
+            address: address.ip(),
+        }
+        .into()),
         None => Ok(addresses),
     }
 }
@@ -168,8 +193,13 @@ async fn resolve(url: &Url, rules: &Rules) -> Result<Vec<SocketAddr>, WebError> 
 /// Returns a client that knows these addresses and no others.
 fn client(addresses: Vec<SocketAddr>) -> Result<Client, WebError> {
     let pinned = Arc::new(Pinned(addresses));
-    let configured =
-        http::client(|builder| builder.no_proxy().redirect(redirect::Policy::none()).referer(false).dns_resolver(Arc::clone(&pinned)));
+    let configured = http::client(|builder| {
+        builder
+            .no_proxy()
+            .redirect(redirect::Policy::none())
+            .referer(false)
+            .dns_resolver(Arc::clone(&pinned))
+    });
     configured.map_err(|e| WebError::Failed(cause(&e)))
 }
 
@@ -185,18 +215,33 @@ impl Resolve for Pinned {
 
 /// Receives a body up to a limit.
 async fn receive(url: Url, mut response: Response, limit: usize) -> Result<Body, WebError> {
-    if response.content_length().is_some_and(|length| length > limit as u64) {
+    if response
+        .content_length()
+        .is_some_and(|length| length > limit as u64)
+    {
         return Err(WebError::TooLarge(limit));
     }
-    let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let content_type = response
+        .headers()
+        .get(CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .map(str::to_owned);
     let mut bytes = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|e| WebError::Failed(cause(&e)))? {
+    while let Some(chunk) = response
+        .chunk()
+        .await
+        .map_err(|e| WebError::Failed(cause(&e)))?
+    {
         if bytes.len() + chunk.len() > limit {
             return Err(WebError::TooLarge(limit));
         }
         bytes.extend_from_slice(&chunk);
     }
-    Ok(Body { url, content_type, bytes })
+    Ok(Body {
+        url,
+        content_type,
+        bytes,
+    })
 }
 
 /// Returns the innermost reason of an error; the outer ones repeat the address.

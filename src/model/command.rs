@@ -32,17 +32,40 @@ pub struct Command {
 }
 
 impl Command {
-    /// Makes a model of `run`. Of the variables in `keys` the program gets the one that `api_key_env` names.
+    /// Makes a model of `run`. Of the variables in `keys` the program gets the one that
+    /// `api_key_env` names.
     ///
     /// # Errors
     /// [`ModelError::Settings`] where `run` is empty.
-    pub fn new(name: &str, settings: &Settings, keys: &[String], stopped: Rc<dyn Fn() -> bool>) -> Result<Command, ModelError> {
-        if settings.run.first().is_none_or(|program| program.trim().is_empty()) {
-            return Err(ModelError::Settings(format!("model `{name}` has no program in `run`")));
+    pub fn new(
+        name: &str,
+        settings: &Settings,
+        keys: &[String],
+        stopped: Rc<dyn Fn() -> bool>,
+    ) -> Result<Command, ModelError> {
+        if settings
+            .run
+            .first()
+            .is_none_or(|program| program.trim().is_empty())
+        {
+            return Err(ModelError::Settings(format!(
+                "model `{name}` has no program in `run`"
+            )));
         }
-        let withheld = keys.iter().filter(|key| settings.api_key_env.as_ref() != Some(key)).cloned().collect();
+        let withheld = keys
+            .iter()
+            .filter(|key| settings.api_key_env.as_ref() != Some(key))
+            .cloned()
+            .collect();
         let timeout = settings.timeout.unwrap_or(TIMEOUT);
-        Ok(Command { name: name.to_owned(), run: settings.run.clone(), withheld, timeout, idle: settings.idle_timeout, stopped })
+        Ok(Command {
+            name: name.to_owned(),
+            run: settings.run.clone(),
+            withheld,
+            timeout,
+            idle: settings.idle_timeout,
+            stopped,
+        })
     }
 }
 
@@ -53,10 +76,21 @@ impl Model for Command {
 
     fn answer(&self, request: &Request, watch: &mut dyn FnMut(&str)) -> Result<Answer, ModelError> {
         let text = request.whole_text();
-        let file = self.run.iter().any(|word| word.contains(PLACEHOLDER)).then(|| input_file(&text)).transpose()?;
-        let path = file.as_ref().map(|file| file.path().to_string_lossy().into_owned());
+        let file = self
+            .run
+            .iter()
+            .any(|word| word.contains(PLACEHOLDER))
+            .then(|| input_file(&text))
+            .transpose()?;
+        let path = file
+            .as_ref()
+            .map(|file| file.path().to_string_lossy().into_owned());
         let words: Vec<String> = match &path {
-            Some(path) => self.run.iter().map(|word| word.replace(PLACEHOLDER, path)).collect(),
+            Some(path) => self
+                .run
+                .iter()
+                .map(|word| word.replace(PLACEHOLDER, path))
+                .collect(),
             None => self.run.clone(),
         };
         let stdin = path.is_none().then_some(text);
@@ -71,20 +105,34 @@ impl Model for Command {
         };
         let finished = job.run(watch)?;
         if finished.stdout.trim().is_empty() {
-            return Err(ModelError::CommandSilent { program: words[0].clone(), stderr: finished.stderr });
+            return Err(ModelError::CommandSilent {
+                program: words[0].clone(),
+                stderr: finished.stderr,
+            });
         }
-        Ok(Answer { text: finished.stdout, model: self.name.clone(), usage: Usage::default(), finish: Finish::Stop })
+        Ok(Answer {
+            text: finished.stdout,
+            model: self.name.clone(),
+            usage: Usage::default(),
+            finish: Finish::Stop,
+        })
     }
 }
 
 /// Writes the input to a file that only the user can read and that goes when it is dropped.
 fn input_file(text: &str) -> Result<tempfile::NamedTempFile, ModelError> {
     let write = || -> std::io::Result<_> {
-        let mut file = tempfile::Builder::new().prefix("teddy-input-").suffix(".md").tempfile()?;
+        let mut file = tempfile::Builder::new()
+            .prefix("teddy-input-")
+            .suffix(".md")
+            .tempfile()?;
         file.write_all(text.as_bytes())?;
         Ok(file)
     };
-    write().map_err(|error| ModelError::Io { action: "writing the input to a file".into(), detail: error.to_string() })
+    write().map_err(|error| ModelError::Io {
+        action: "writing the input to a file".into(),
+        detail: error.to_string(),
+    })
 }
 
 #[cfg(all(test, unix))]
@@ -98,7 +146,12 @@ mod tests {
             api_key_env: api_key_env.map(str::to_owned),
             ..Settings::default()
         };
-        let request = Request { system: "S".into(), input: "I\n".into(), message: "M".into(), max_tokens: None };
+        let request = Request {
+            system: "S".into(),
+            input: "I\n".into(),
+            message: "M".into(),
+            max_tokens: None,
+        };
         let got = Command::new("mine", &settings, &["HOME".to_owned()], Rc::new(|| false))
             .and_then(|model| model.answer(&request, &mut |_| ()))
             .map(|answer| answer.text)
@@ -113,18 +166,30 @@ mod tests {
 
     #[test]
     fn a_program_that_wants_a_file_gets_its_path() {
-        check(&["sh", "-c", "cat; head -n 1 \"$0\"", "{input}"], None, Ok("S\n"));
+        check(
+            &["sh", "-c", "cat; head -n 1 \"$0\"", "{input}"],
+            None,
+            Ok("S\n"),
+        );
     }
 
     #[test]
     fn a_program_that_prints_nothing_is_an_error_with_its_words() {
-        check(&["sh", "-c", "echo not logged in >&2"], None, Err("`sh` printed no answer: not logged in"));
+        check(
+            &["sh", "-c", "echo not logged in >&2"],
+            None,
+            Err("`sh` printed no answer: not logged in"),
+        );
     }
 
     #[test]
     fn a_key_reaches_only_the_program_that_names_it() {
         check(&["sh", "-c", "echo ${HOME-no}"], None, Ok("no\n"));
-        check(&["sh", "-c", "test -n \"$HOME\" && echo yes"], Some("HOME"), Ok("yes\n"));
+        check(
+            &["sh", "-c", "test -n \"$HOME\" && echo yes"],
+            Some("HOME"),
+            Ok("yes\n"),
+        );
     }
 
     #[test]

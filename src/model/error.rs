@@ -8,20 +8,55 @@ impl fmt::Display for ModelError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ModelError::Settings(detail) | ModelError::Unknown(detail) => write!(f, "{detail}"),
-            ModelError::NoKey { model, variable } => write!(f, "model `{model}` has no key: {variable} is not set, empty or a placeholder"),
-            ModelError::KeyCommand { detail } => write!(f, "the command for the key failed: {detail}"),
-            ModelError::Unauthorized { origin, detail } => write!(f, "{origin} does not accept the key{}", colon(detail)),
-            ModelError::NotFound { id, address, detail } => write!(f, "{address} knows no model `{id}`{}", colon(detail)),
-            ModelError::Quota { detail } => write!(f, "too many requests, or no credit left{}", colon(detail)),
-            ModelError::Credit { detail } => write!(f, "no credit is left{}", colon(detail)),
-            ModelError::Refused { status, detail } => write!(f, "the request was refused with status {status}{}", colon(detail)),
-            ModelError::Server { status, detail } => write!(f, "the provider failed with status {status}{}", colon(detail)),
-            ModelError::NotJson { address, sample } => write!(f, "{address} answered something that is no model's answer: `{sample}`"),
-            ModelError::Connect { origin, detail } => write!(f, "cannot reach {origin}{}", colon(detail)),
-            ModelError::CostLimit { estimate, spent, limit } => {
-                write!(f, "the call would cost about ${estimate:.2}, ${spent:.2} is spent, and the limit is ${limit:.2}; nothing was sent")
+            ModelError::NoKey { model, variable } => write!(
+                f,
+                "model `{model}` has no key: {variable} is not set, empty or a placeholder"
+            ),
+            ModelError::KeyCommand { detail } => {
+                write!(f, "the command for the key failed: {detail}")
             }
-            ModelError::Redirect { origin, location } => write!(f, "{origin} redirects to {location}, which is not followed"),
+            ModelError::Unauthorized { origin, detail } => {
+                write!(f, "{origin} does not accept the key{}", colon(detail))
+            }
+            ModelError::NotFound {
+                id,
+                address,
+                detail,
+            } => write!(f, "{address} knows no model `{id}`{}", colon(detail)),
+            ModelError::Quota { detail } => {
+                write!(f, "too many requests, or no credit left{}", colon(detail))
+            }
+            ModelError::Credit { detail } => write!(f, "no credit is left{}", colon(detail)),
+            ModelError::Refused { status, detail } => write!(
+                f,
+                "the request was refused with status {status}{}",
+                colon(detail)
+            ),
+            ModelError::Server { status, detail } => write!(
+                f,
+                "the provider failed with status {status}{}",
+                colon(detail)
+            ),
+            ModelError::NotJson { address, sample } => write!(
+                f,
+                "{address} answered something that is no model's answer: `{sample}`"
+            ),
+            ModelError::Connect { origin, detail } => {
+                write!(f, "cannot reach {origin}{}", colon(detail))
+            }
+            ModelError::CostLimit {
+                estimate,
+                spent,
+                limit,
+            } => {
+                write!(
+                    f,
+                    "the call would cost about ${estimate:.2}, ${spent:.2} is spent, and the limit is ${limit:.2}; nothing was sent"
+                )
+            }
+            ModelError::Redirect { origin, location } => {
+                write!(f, "{origin} redirects to {location}, which is not followed")
+            }
             other => other.fmt_answer(f),
         }
     }
@@ -37,19 +72,50 @@ impl ModelError {
             ModelError::Provider { detail, partial } if partial.is_empty() => {
                 write!(f, "the provider answered with an error{}", colon(detail))
             }
-            ModelError::Provider { detail, .. } => write!(f, "the provider stopped in the middle of its answer{}", colon(detail)),
-            ModelError::Ended { reason, .. } => write!(f, "the model ended its answer before it was done: `{reason}`"),
-            ModelError::Idle { limit, .. } => write!(f, "nothing arrived for {} s", limit.as_secs_f64()),
-            ModelError::Timeout { limit, .. } => write!(f, "the answer was not complete after {} s", limit.as_secs_f64()),
-            ModelError::TooLarge { limit, .. } => write!(f, "the answer is larger than {} MB", limit.div_ceil(1 << 20)),
+            ModelError::Provider { detail, .. } => write!(
+                f,
+                "the provider stopped in the middle of its answer{}",
+                colon(detail)
+            ),
+            ModelError::Ended { reason, .. } => write!(
+                f,
+                "the model ended its answer before it was done: `{reason}`"
+            ),
+            ModelError::Idle { limit, .. } => {
+                write!(f, "nothing arrived for {} s", limit.as_secs_f64())
+            }
+            ModelError::Timeout { limit, .. } => write!(
+                f,
+                "the answer was not complete after {} s",
+                limit.as_secs_f64()
+            ),
+            ModelError::TooLarge { limit, .. } => write!(
+                f,
+                "the answer is larger than {} MB",
+                limit.div_ceil(1 << 20)
+            ),
             ModelError::Empty { reason } => write!(f, "the answer is empty{}", colon(reason)),
             ModelError::Truncated { .. } => write!(f, "the answer was cut at the limit of tokens"),
-            ModelError::CommandMissing { program } => write!(f, "cannot find the program `{program}`"),
-            ModelError::CommandFailed { program, status, stderr } => write!(f, "`{program}` failed ({status}){}", colon(stderr)),
-            ModelError::CommandSilent { program, stderr } => write!(f, "`{program}` printed no answer{}", colon(stderr)),
-            ModelError::ReplayEnded { answers } => write!(f, "all {answers} recorded answers are used up"),
+            ModelError::CommandMissing { program } => {
+                write!(f, "cannot find the program `{program}`")
+            }
+            ModelError::CommandFailed {
+                program,
+                status,
+                stderr,
+            } => write!(f, "`{program}` failed ({status}){}", colon(stderr)),
+            ModelError::CommandSilent { program, stderr } => {
+                write!(f, "`{program}` printed no answer{}", colon(stderr))
+            }
+            ModelError::ReplayEnded { answers } => {
+                write!(f, "all {answers} recorded answers are used up")
+            }
             ModelError::Io { action, detail } => write!(f, "{action}: {detail}"),
-            ModelError::Nobody { detail } => write!(f, "a person must bring the answer, and nobody is at a terminal{}", colon(detail)),
+            ModelError::Nobody { detail } => write!(
+                f,
+                "a person must bring the answer, and nobody is at a terminal{}",
+                colon(detail)
+            ),
             _ => write!(f, "interrupted"),
         }
     }
@@ -64,7 +130,9 @@ impl ModelError {
             | ModelError::Timeout { partial, .. }
             | ModelError::TooLarge { partial, .. }
             | ModelError::Truncated { partial }
-            | ModelError::Interrupted { partial } => Some(partial.as_str()).filter(|text| !text.is_empty()),
+            | ModelError::Interrupted { partial } => {
+                Some(partial.as_str()).filter(|text| !text.is_empty())
+            }
             _ => None,
         }
     }
@@ -123,7 +191,11 @@ impl ModelError {
 
 /// Puts a colon before words that are there.
 fn colon(detail: &str) -> String {
-    if detail.is_empty() { String::new() } else { format!(": {detail}") }
+    if detail.is_empty() {
+        String::new()
+    } else {
+        format!(": {detail}")
+    }
 }
 
 #[cfg(test)]
@@ -132,21 +204,60 @@ mod tests {
 
     #[test]
     fn a_message_says_what_failed_and_the_remedy_what_to_do() {
-        let error = ModelError::NoKey { model: "gpt".into(), variable: "OPENAI_API_KEY".into() };
-        assert_eq!(error.to_string(), "model `gpt` has no key: OPENAI_API_KEY is not set, empty or a placeholder");
-        assert_eq!(error.remedy(), "set OPENAI_API_KEY, or give the model `api_key_env` or `api_key_command` in your own configuration");
+        let error = ModelError::NoKey {
+            model: "gpt".into(),
+            variable: "OPENAI_API_KEY".into(),
+        };
+        assert_eq!(
+            error.to_string(),
+            "model `gpt` has no key: OPENAI_API_KEY is not set, empty or a placeholder"
+        );
+        assert_eq!(
+            error.remedy(),
+            "set OPENAI_API_KEY, or give the model `api_key_env` or `api_key_command` in your own configuration"
+        );
     }
 
     #[test]
     fn details_that_are_missing_leave_no_colon() {
-        assert_eq!(ModelError::Empty { reason: String::new() }.to_string(), "the answer is empty");
-        assert_eq!(ModelError::Quota { detail: "slow down".into() }.to_string(), "too many requests, or no credit left: slow down");
+        assert_eq!(
+            ModelError::Empty {
+                reason: String::new()
+            }
+            .to_string(),
+            "the answer is empty"
+        );
+        assert_eq!(
+            ModelError::Quota {
+                detail: "slow down".into()
+            }
+            .to_string(),
+            "too many requests, or no credit left: slow down"
+        );
     }
 
     #[test]
     fn what_arrived_is_kept() {
-        assert_eq!(ModelError::Interrupted { partial: "# T".into() }.partial(), Some("# T"));
-        assert_eq!(ModelError::Interrupted { partial: String::new() }.partial(), None);
-        assert_eq!(ModelError::Empty { reason: String::new() }.partial(), None);
+        assert_eq!(
+            ModelError::Interrupted {
+                partial: "# T".into()
+            }
+            .partial(),
+            Some("# T")
+        );
+        assert_eq!(
+            ModelError::Interrupted {
+                partial: String::new()
+            }
+            .partial(),
+            None
+        );
+        assert_eq!(
+            ModelError::Empty {
+                reason: String::new()
+            }
+            .partial(),
+            None
+        );
     }
 }

@@ -19,7 +19,8 @@ use output::{Output, Piece};
 
 /// How often the time limit, the user's wish and the end of the process are looked at.
 const TICK: Duration = Duration::from_millis(20);
-/// How long output may still come after the process has ended: a background child can hold the pipe open.
+/// How long output may still come after the process has ended: a background child can hold the pipe
+/// open.
 const LINGER: Duration = Duration::from_millis(300);
 
 /// What to run and its limits.
@@ -56,14 +57,23 @@ impl Job<'_> {
     /// [`ModelError::CommandMissing`], [`ModelError::CommandFailed`], a limit, or an interruption.
     pub fn run(self, watch: &mut dyn FnMut(&str)) -> Result<Finished, ModelError> {
         let program = self.words.first().cloned().unwrap_or_default();
-        let mut group = Group { child: self.spawn(&program)? };
+        let mut group = Group {
+            child: self.spawn(&program)?,
+        };
         let pieces = connect(&mut group.child, self.stdin.clone());
         let (status, output) = self.follow(&mut group, &pieces, watch)?;
         let stderr = output.stderr();
         if status.success() {
-            Ok(Finished { stdout: output.into_text(), stderr })
+            Ok(Finished {
+                stdout: output.into_text(),
+                stderr,
+            })
         } else {
-            Err(ModelError::CommandFailed { program, status: status.to_string(), stderr })
+            Err(ModelError::CommandFailed {
+                program,
+                status: status.to_string(),
+                stderr,
+            })
         }
     }
 
@@ -71,7 +81,11 @@ impl Job<'_> {
     fn spawn(&self, program: &str) -> Result<Child, ModelError> {
         let mut command = process::command(program);
         command.args(self.words.get(1..).unwrap_or_default());
-        command.stdin(if self.stdin.is_some() { Stdio::piped() } else { Stdio::null() });
+        command.stdin(if self.stdin.is_some() {
+            Stdio::piped()
+        } else {
+            Stdio::null()
+        });
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         process::give_back(&mut command, |_| true);
         self.withheld.iter().for_each(|name| {
@@ -79,14 +93,27 @@ impl Job<'_> {
         });
         own_group(&mut command);
         command.spawn().map_err(|error| match error.kind() {
-            ErrorKind::NotFound => ModelError::CommandMissing { program: program.to_owned() },
-            _ => ModelError::Io { action: format!("starting `{program}`"), detail: error.to_string() },
+            ErrorKind::NotFound => ModelError::CommandMissing {
+                program: program.to_owned(),
+            },
+            _ => ModelError::Io {
+                action: format!("starting `{program}`"),
+                detail: error.to_string(),
+            },
         })
     }
 
     /// Collects the output until the process is done or must be ended.
-    fn follow(&self, group: &mut Group, pieces: &Receiver<Piece>, watch: &mut dyn FnMut(&str)) -> Result<(ExitStatus, Output), ModelError> {
-        let mut clock = Clock { start: Instant::now(), last: Instant::now() };
+    fn follow(
+        &self,
+        group: &mut Group,
+        pieces: &Receiver<Piece>,
+        watch: &mut dyn FnMut(&str),
+    ) -> Result<(ExitStatus, Output), ModelError> {
+        let mut clock = Clock {
+            start: Instant::now(),
+            last: Instant::now(),
+        };
         let mut output = Output::default();
         let (mut ended, mut closed) = (None, false);
         loop {
@@ -101,10 +128,16 @@ impl Job<'_> {
             }
             if ended.is_none() {
                 ended = group.child.try_wait().ok().flatten();
-                clock.last = if ended.is_some() { Instant::now() } else { clock.last };
+                clock.last = if ended.is_some() {
+                    Instant::now()
+                } else {
+                    clock.last
+                };
             }
             match ended {
-                Some(status) if closed || clock.last.elapsed() > LINGER => return Ok((status, output)),
+                Some(status) if closed || clock.last.elapsed() > LINGER => {
+                    return Ok((status, output));
+                }
                 _ => self.check(&clock, &output)?,
             }
         }
@@ -113,16 +146,27 @@ impl Job<'_> {
     /// Looks at the limits and the user's wish.
     fn check(&self, clock: &Clock, output: &Output) -> Result<(), ModelError> {
         if output.len() > self.max_bytes {
-            return Err(ModelError::TooLarge { limit: self.max_bytes, partial: String::new() });
+            return Err(ModelError::TooLarge {
+                limit: self.max_bytes,
+                partial: String::new(),
+            });
         }
         if (self.stopped)() {
-            return Err(ModelError::Interrupted { partial: output.text() });
+            return Err(ModelError::Interrupted {
+                partial: output.text(),
+            });
         }
         if clock.start.elapsed() > self.timeout {
-            return Err(ModelError::Timeout { limit: self.timeout, partial: output.text() });
+            return Err(ModelError::Timeout {
+                limit: self.timeout,
+                partial: output.text(),
+            });
         }
         match self.idle {
-            Some(limit) if clock.last.elapsed() > limit => Err(ModelError::Idle { limit, partial: output.text() }),
+            Some(limit) if clock.last.elapsed() > limit => Err(ModelError::Idle {
+                limit,
+                partial: output.text(),
+            }),
             _ => Ok(()),
         }
     }
@@ -140,8 +184,13 @@ struct Clock {
 fn connect(child: &mut Child, stdin: Option<String>) -> Receiver<Piece> {
     let (sender, pieces) = channel();
     if let (Some(mut pipe), Some(text)) = (child.stdin.take(), stdin) {
-        // A program that does not read its input to the end is in its right: the broken pipe says nothing.
-        thread::spawn(move || pipe.write_all(text.as_bytes()).and_then(|()| pipe.flush()).is_ok());
+        // A program that does not read its input to the end is in its right: the broken pipe says
+        // nothing.
+        thread::spawn(move || {
+            pipe.write_all(text.as_bytes())
+                .and_then(|()| pipe.flush())
+                .is_ok()
+        });
     }
     if let Some(pipe) = child.stdout.take() {
         read(pipe, sender.clone(), Piece::Out);
@@ -186,17 +235,31 @@ mod tests {
     #[test]
     fn stdin_goes_in_and_stdout_comes_back() {
         let finished = sh("cat; echo note >&2", |_| ()).unwrap();
-        assert_eq!((finished.stdout.as_str(), finished.stderr.as_str()), ("in\n", "note"));
+        assert_eq!(
+            (finished.stdout.as_str(), finished.stderr.as_str()),
+            ("in\n", "note")
+        );
     }
 
     #[test]
     fn a_program_that_does_not_read_its_input_is_in_its_right() {
-        assert_eq!(sh("echo out", |job| job.stdin = Some("x".repeat(4 << 20))).unwrap().stdout, "out\n");
+        assert_eq!(
+            sh("echo out", |job| job.stdin = Some("x".repeat(4 << 20)))
+                .unwrap()
+                .stdout,
+            "out\n"
+        );
     }
 
     #[test]
     fn output_larger_than_a_pipe_comes_whole() {
-        assert_eq!(sh("head -c 700000 /dev/zero | tr '\\0' a", |_| ()).unwrap().stdout.len(), 700_000);
+        assert_eq!(
+            sh("head -c 700000 /dev/zero | tr '\\0' a", |_| ())
+                .unwrap()
+                .stdout
+                .len(),
+            700_000
+        );
     }
 
     #[test]
@@ -208,23 +271,50 @@ mod tests {
     #[test]
     fn what_a_program_says_is_shown_without_colours_keys_and_tricks() {
         let key = format!("sk-ant-{}", "a1B2".repeat(10));
-        let error = sh(&format!("printf '\\033[31mred\\033[0m {key}\\nb\\007' >&2; exit 1"), |_| ()).unwrap_err();
-        assert_eq!(error.to_string(), "`sh` failed (exit status: 1): red [redacted anthropic key]\nb\\u{7}");
+        let error = sh(
+            &format!("printf '\\033[31mred\\033[0m {key}\\nb\\007' >&2; exit 1"),
+            |_| (),
+        )
+        .unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`sh` failed (exit status: 1): red [redacted anthropic key]\nb\\u{7}"
+        );
     }
 
     #[test]
     fn a_program_that_is_not_there_is_named() {
         let words = ["teddy-no-such-program".to_owned()];
-        let job = Job { words: &words, stdin: None, withheld: &[], timeout: TICK, idle: None, max_bytes: 1, stopped: &|| false };
-        assert_eq!(job.run(&mut |_| ()), Err(ModelError::CommandMissing { program: words[0].clone() }));
+        let job = Job {
+            words: &words,
+            stdin: None,
+            withheld: &[],
+            timeout: TICK,
+            idle: None,
+            max_bytes: 1,
+            stopped: &|| false,
+        };
+        assert_eq!(
+            job.run(&mut |_| ()),
+            Err(ModelError::CommandMissing {
+                program: words[0].clone()
+            })
+        );
     }
 
     #[test]
     fn the_time_limit_ends_the_whole_group_and_keeps_what_came() {
         let start = Instant::now();
-        let error = sh("echo part; sleep 60 & sleep 60", |job| job.timeout = Duration::from_millis(600)).unwrap_err();
+        let error = sh("echo part; sleep 60 & sleep 60", |job| {
+            job.timeout = Duration::from_millis(600)
+        })
+        .unwrap_err();
         assert_eq!(error.partial(), Some("part\n"));
-        assert!(matches!(error, ModelError::Timeout { .. }) && start.elapsed() < Duration::from_secs(20), "{error}");
+        assert!(
+            matches!(error, ModelError::Timeout { .. })
+                && start.elapsed() < Duration::from_secs(20),
+            "{error}"
+        );
     }
 
     #[test]
@@ -236,7 +326,10 @@ mod tests {
     #[test]
     fn an_endless_answer_is_cut() {
         let error = sh("yes", |job| job.max_bytes = 1000).unwrap_err();
-        assert!(matches!(error, ModelError::TooLarge { limit: 1000, .. }), "{error}");
+        assert!(
+            matches!(error, ModelError::TooLarge { limit: 1000, .. }),
+            "{error}"
+        );
     }
 
     #[test]
@@ -261,6 +354,11 @@ mod tests {
             stopped: &stopped,
         };
         let got = job.run(&mut |text| seen.set(seen.get() || !text.is_empty()));
-        assert_eq!(got, Err(ModelError::Interrupted { partial: "part\n".into() }));
+        assert_eq!(
+            got,
+            Err(ModelError::Interrupted {
+                partial: "part\n".into()
+            })
+        );
     }
 }

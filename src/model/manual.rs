@@ -1,4 +1,5 @@
-//! A model whose wire is a person: the input goes to a file or the clipboard, the answer comes back.
+//! A model whose wire is a person: the input goes to a file or the clipboard, the answer comes
+//! back.
 //!
 //! How both happen is decided by who makes it; this file only says what is handed over.
 
@@ -25,7 +26,11 @@ pub struct Manual {
 impl Manual {
     /// Makes a model that gives the whole input away and takes the answer.
     pub fn new(name: &str, give: Rc<Give>, take: Rc<Take>) -> Manual {
-        Manual { name: name.to_owned(), give, take }
+        Manual {
+            name: name.to_owned(),
+            give,
+            take,
+        }
     }
 }
 
@@ -35,23 +40,38 @@ impl Model for Manual {
     }
 
     fn answer(&self, request: &Request, watch: &mut dyn FnMut(&str)) -> Result<Answer, ModelError> {
-        (self.give)(&request.whole_text()).map_err(|error| failed("handing the input over", &error))?;
+        (self.give)(&request.whole_text())
+            .map_err(|error| failed("handing the input over", &error))?;
         let text = (self.take)().map_err(|error| match error.kind() {
-            io::ErrorKind::Unsupported => ModelError::Nobody { detail: error.to_string() },
+            io::ErrorKind::Unsupported => ModelError::Nobody {
+                detail: error.to_string(),
+            },
             _ => failed("taking the answer", &error),
         })?;
-        let text = text.ok_or(ModelError::Interrupted { partial: String::new() })?;
+        let text = text.ok_or(ModelError::Interrupted {
+            partial: String::new(),
+        })?;
         if text.trim().is_empty() {
-            return Err(ModelError::Empty { reason: String::new() });
+            return Err(ModelError::Empty {
+                reason: String::new(),
+            });
         }
         watch(&text);
-        Ok(Answer { text, model: "manual".into(), usage: Usage::default(), finish: Finish::Stop })
+        Ok(Answer {
+            text,
+            model: "manual".into(),
+            usage: Usage::default(),
+            finish: Finish::Stop,
+        })
     }
 }
 
 /// Says which half failed.
 fn failed(action: &str, error: &io::Error) -> ModelError {
-    ModelError::Io { action: action.to_owned(), detail: error.to_string() }
+    ModelError::Io {
+        action: action.to_owned(),
+        detail: error.to_string(),
+    }
 }
 
 #[cfg(test)]
@@ -62,13 +82,19 @@ mod tests {
 
     fn check(taken: Option<&str>, expected: Result<&str, ModelError>) {
         let given = Rc::new(RefCell::new(String::new()));
-        let request = Request { system: "S\n".into(), input: "I\n".into(), message: "M".into(), max_tokens: None };
+        let request = Request {
+            system: "S\n".into(),
+            input: "I\n".into(),
+            message: "M".into(),
+            max_tokens: None,
+        };
         let (desk, taken) = (given.clone(), taken.map(str::to_owned));
         let give = Rc::new(move |text: &str| {
             text.clone_into(&mut desk.borrow_mut());
             Ok(())
         });
-        let got = Manual::new("chat", give, Rc::new(move || Ok(taken.clone()))).answer(&request, &mut |_| ());
+        let got = Manual::new("chat", give, Rc::new(move || Ok(taken.clone())))
+            .answer(&request, &mut |_| ());
         assert_eq!(got.map(|answer| answer.text), expected.map(str::to_owned));
         assert_eq!(*given.borrow(), "S\n\nI\n\n# Message\n\nM\n");
     }
@@ -80,7 +106,17 @@ mod tests {
 
     #[test]
     fn leaving_is_an_interruption_and_nothing_is_no_answer() {
-        check(None, Err(ModelError::Interrupted { partial: String::new() }));
-        check(Some(" \n"), Err(ModelError::Empty { reason: String::new() }));
+        check(
+            None,
+            Err(ModelError::Interrupted {
+                partial: String::new(),
+            }),
+        );
+        check(
+            Some(" \n"),
+            Err(ModelError::Empty {
+                reason: String::new(),
+            }),
+        );
     }
 }

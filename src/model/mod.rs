@@ -23,8 +23,8 @@ pub trait Model {
     /// Returns the name under which the user knows it.
     fn name(&self) -> &str;
 
-    /// Asks for an answer. `watch` gets the whole text so far, each time that more has arrived, and an empty one now and
-    /// then while nothing does.
+    /// Asks for an answer. `watch` gets the whole text so far, each time that more has arrived, and
+    /// an empty one now and then while nothing does.
     ///
     /// # Errors
     /// Any [`ModelError`]; nothing of it was executed or stored.
@@ -36,7 +36,8 @@ pub trait Model {
 pub struct Request {
     /// The system prompt.
     pub system: String,
-    /// The turn's `input.md`. It stands before the message, so that providers can cache the part that stays.
+    /// The turn's `input.md`. It stands before the message, so that providers can cache the part
+    /// that stays.
     pub input: String,
     /// The user's words.
     pub message: String,
@@ -81,7 +82,8 @@ pub enum Finish {
     Other(String),
 }
 
-/// Why there is no answer. The text after the facts is in `Display`; what to do is in [`ModelError::remedy`].
+/// Why there is no answer. The text after the facts is in `Display`; what to do is in
+/// [`ModelError::remedy`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum ModelError {
     /// The settings make no model.
@@ -289,18 +291,31 @@ impl Request {
 
     /// Returns everything as one text, for what has no place of its own for a system prompt.
     pub fn whole_text(&self) -> String {
-        join(&[self.system.trim_end(), self.input.trim_end(), &message_part(&self.message)])
+        join(&[
+            self.system.trim_end(),
+            self.input.trim_end(),
+            &message_part(&self.message),
+        ])
     }
 }
 
 /// Returns the message under its heading, or nothing.
 pub(crate) fn message_part(message: &str) -> String {
-    if message.trim().is_empty() { String::new() } else { format!("# Message\n\n{}", message.trim_end()) }
+    if message.trim().is_empty() {
+        String::new()
+    } else {
+        format!("# Message\n\n{}", message.trim_end())
+    }
 }
 
 /// Joins the parts that are not empty with a blank line and ends with a newline.
 fn join(parts: &[&str]) -> String {
-    let mut text = parts.iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>().join("\n\n");
+    let mut text = parts
+        .iter()
+        .filter(|part| !part.is_empty())
+        .copied()
+        .collect::<Vec<_>>()
+        .join("\n\n");
     text.push('\n');
     text
 }

@@ -8,24 +8,45 @@ use super::replay::Replay;
 use super::settings::{Kind, Settings};
 use super::{Model, ModelError};
 
-/// Makes the model that settings describe. Mistakes and missing keys are found here, before anybody is asked for anything.
+/// Makes the model that settings describe. Mistakes and missing keys are found here, before anybody
+/// is asked for anything.
 ///
 /// # Errors
-/// [`ModelError::Settings`], [`ModelError::NoKey`], [`ModelError::KeyCommand`], or [`ModelError::Io`] for a replay.
-pub fn open(name: &str, settings: &Settings, outside: &Outside) -> Result<Box<dyn Model>, ModelError> {
+/// [`ModelError::Settings`], [`ModelError::NoKey`], [`ModelError::KeyCommand`], or
+/// [`ModelError::Io`] for a replay.
+pub fn open(
+    name: &str,
+    settings: &Settings,
+    outside: &Outside,
+) -> Result<Box<dyn Model>, ModelError> {
     Ok(match settings.kind {
         Kind::Openai | Kind::Anthropic => Box::new(Remote::new(name, settings, outside)?),
-        Kind::Command => Box::new(Command::new(name, settings, &outside.keys, outside.stopped.clone())?),
+        Kind::Command => Box::new(Command::new(
+            name,
+            settings,
+            &outside.keys,
+            outside.stopped.clone(),
+        )?),
         Kind::Replay => Box::new(replay(name, settings, outside)?),
-        Kind::Manual => Box::new(Manual::new(name, outside.give.clone(), outside.take.clone())),
+        Kind::Manual => Box::new(Manual::new(
+            name,
+            outside.give.clone(),
+            outside.take.clone(),
+        )),
     })
 }
 
 /// Makes a replay of files or of a recorded session.
 fn replay(name: &str, settings: &Settings, outside: &Outside) -> Result<Replay, ModelError> {
-    let path = settings.path.as_deref().ok_or_else(|| ModelError::Settings(format!("model `{name}` has no `path`")))?;
+    let path = settings
+        .path
+        .as_deref()
+        .ok_or_else(|| ModelError::Settings(format!("model `{name}` has no `path`")))?;
     let recorded = path.to_str().and_then(|text| (outside.recorded)(text));
-    let replay = recorded.map_or_else(|| Replay::from_path(path), |texts| Ok(Replay::from_texts(texts)))?;
+    let replay = recorded.map_or_else(
+        || Replay::from_path(path),
+        |texts| Ok(Replay::from_texts(texts)),
+    )?;
     Ok(replay.named(name).starting_at(outside.replayed))
 }
 
@@ -40,32 +61,70 @@ mod tests {
         let got = Settings::from_spec(spec)
             .and_then(|settings| open("m", &settings, outside))
             .and_then(|model| model.answer(&Request::default(), &mut |_| ()));
-        assert_eq!(got.map_or_else(|error| error.to_string(), |answer| answer.text), expected);
+        assert_eq!(
+            got.map_or_else(|error| error.to_string(), |answer| answer.text),
+            expected
+        );
     }
 
     #[test]
     fn a_recorded_session_is_replayed_from_a_position() {
-        let recorded = Rc::new(|path: &str| (path == "demo").then(|| vec!["one".to_owned(), "two".to_owned()]));
-        check("replay:demo", &Outside { recorded, replayed: 1, ..Outside::default() }, "two");
+        let recorded = Rc::new(|path: &str| {
+            (path == "demo").then(|| vec!["one".to_owned(), "two".to_owned()])
+        });
+        check(
+            "replay:demo",
+            &Outside {
+                recorded,
+                replayed: 1,
+                ..Outside::default()
+            },
+            "two",
+        );
     }
 
     #[test]
     fn a_replay_without_path_is_no_model() {
-        let settings = Settings { kind: Kind::Replay, ..Settings::default() };
-        assert_eq!(open("m", &settings, &Outside::default()).err(), Some(ModelError::Settings("model `m` has no `path`".into())));
+        let settings = Settings {
+            kind: Kind::Replay,
+            ..Settings::default()
+        };
+        assert_eq!(
+            open("m", &settings, &Outside::default()).err(),
+            Some(ModelError::Settings("model `m` has no `path`".into()))
+        );
     }
 
     #[test]
     fn a_person_answers_through_the_context() {
-        let outside = Outside { give: Rc::new(|_| Ok(())), take: Rc::new(|| Ok(Some("hi".into()))), ..Outside::default() };
+        let outside = Outside {
+            give: Rc::new(|_| Ok(())),
+            take: Rc::new(|| Ok(Some("hi".into()))),
+            ..Outside::default()
+        };
         check("manual", &outside, "hi");
-        check("manual", &Outside::default(), "handing the input over: there is nobody to hand it to");
+        check(
+            "manual",
+            &Outside::default(),
+            "handing the input over: there is nobody to hand it to",
+        );
     }
 
     #[test]
     fn a_missing_key_is_found_before_anything_is_sent() {
-        let outside = Outside { variable: Rc::new(|_| None), ..Outside::default() };
-        check("openai:gpt-5", &outside, "model `m` has no key: OPENAI_API_KEY is not set, empty or a placeholder");
-        check("anthropic:claude", &outside, "model `m` has no key: ANTHROPIC_API_KEY is not set, empty or a placeholder");
+        let outside = Outside {
+            variable: Rc::new(|_| None),
+            ..Outside::default()
+        };
+        check(
+            "openai:gpt-5",
+            &outside,
+            "model `m` has no key: OPENAI_API_KEY is not set, empty or a placeholder",
+        );
+        check(
+            "anthropic:claude",
+            &outside,
+            "model `m` has no key: ANTHROPIC_API_KEY is not set, empty or a placeholder",
+        );
     }
 }

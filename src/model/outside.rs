@@ -33,7 +33,8 @@ pub struct Outside {
 }
 
 impl Default for Outside {
-    /// Returns the machine's environment, nobody who stops or answers, and the usual variables for keys.
+    /// Returns the machine's environment, nobody who stops or answers, and the usual variables for
+    /// keys.
     fn default() -> Outside {
         Outside {
             variable: Rc::new(crate::host::env::var),
@@ -43,7 +44,9 @@ impl Default for Outside {
             take: Rc::new(|| Ok(None)),
             recorded: Rc::new(|_| None),
             replayed: 0,
-            keys: ["OPENAI_API_KEY", "ANTHROPIC_API_KEY"].map(str::to_owned).to_vec(),
+            keys: ["OPENAI_API_KEY", "ANTHROPIC_API_KEY"]
+                .map(str::to_owned)
+                .to_vec(),
         }
     }
 }

@@ -33,15 +33,31 @@ impl Unknown {
 /// The price that is not known.
 pub fn cost(price: Option<&Price>, usage: Usage) -> Result<f64, Unknown> {
     let price = price.filter(|_| usage.is_known()).ok_or(Unknown::All)?;
-    let of = |tokens: u64, price: Option<f64>, missing| if tokens == 0 { Ok(0.0) } else { price.ok_or(missing) };
+    let of = |tokens: u64, price: Option<f64>, missing| {
+        if tokens == 0 {
+            Ok(0.0)
+        } else {
+            price.ok_or(missing)
+        }
+    };
     let read = of(usage.cached, price.cache_read, Unknown::CacheRead)?;
     let written = of(usage.cache_written, price.cache_write, Unknown::CacheWrite)?;
     Ok(sum(price, usage, (read, written)))
 }
 
-/// Returns what a limit counts: the cost, with tokens of the cache that have no price of their own as plain input.
+/// Returns what a limit counts: the cost, with tokens of the cache that have no price of their own
+/// as plain input.
 pub fn charge(price: Option<&Price>, usage: Usage) -> f64 {
-    price.map_or(0.0, |price| sum(price, usage, (price.cache_read.unwrap_or(price.input), price.cache_write.unwrap_or(price.input))))
+    price.map_or(0.0, |price| {
+        sum(
+            price,
+            usage,
+            (
+                price.cache_read.unwrap_or(price.input),
+                price.cache_write.unwrap_or(price.input),
+            ),
+        )
+    })
 }
 
 /// Adds up, with prices for what was read from the cache and written to it.
@@ -49,14 +65,27 @@ fn sum(price: &Price, usage: Usage, (read, written): (f64, f64)) -> f64 {
     let cached = usage.cached.min(usage.input);
     let cache_written = usage.cache_written.min(usage.input - cached);
     let plain = usage.input - cached - cache_written;
-    let dollars = plain as f64 * price.input + cached as f64 * read + cache_written as f64 * written + usage.output as f64 * price.output;
+    let dollars = plain as f64 * price.input
+        + cached as f64 * read
+        + cache_written as f64 * written
+        + usage.output as f64 * price.output;
     dollars / 1e6
 }
 
-/// Returns the cost of a call before it is made: at least the input, at most an answer of `max_output` tokens besides.
+/// Returns the cost of a call before it is made: at least the input, at most an answer of
+/// `max_output` tokens besides.
 pub fn estimate(price: Option<&Price>, input_tokens: usize, max_output: u32) -> Option<(f64, f64)> {
     let price = price?;
-    let of = |output| charge(Some(price), Usage { input: input_tokens.max(1) as u64, output, ..Usage::default() });
+    let of = |output| {
+        charge(
+            Some(price),
+            Usage {
+                input: input_tokens.max(1) as u64,
+                output,
+                ..Usage::default()
+            },
+        )
+    };
     Some((of(0), of(u64::from(max_output))))
 }
 
@@ -64,13 +93,31 @@ pub fn estimate(price: Option<&Price>, input_tokens: usize, max_output: u32) -> 
 mod tests {
     use super::*;
 
-    const PRICE: Price = Price { input: 3.0, output: 15.0, cache_read: Some(0.5), cache_write: Some(4.0) };
-    const PLAIN: Price = Price { cache_read: None, cache_write: None, ..PRICE };
+    const PRICE: Price = Price {
+        input: 3.0,
+        output: 15.0,
+        cache_read: Some(0.5),
+        cache_write: Some(4.0),
+    };
+    const PLAIN: Price = Price {
+        cache_read: None,
+        cache_write: None,
+        ..PRICE
+    };
     const MILLION: u64 = 1_000_000;
 
     /// Compares cost and charge of tokens: input, output, read from the cache, written to it.
-    fn check(price: Option<&Price>, (input, output, cached, cache_written): (u64, u64, u64, u64), expected: (Result<f64, Unknown>, f64)) {
-        let usage = Usage { input, output, cached, cache_written };
+    fn check(
+        price: Option<&Price>,
+        (input, output, cached, cache_written): (u64, u64, u64, u64),
+        expected: (Result<f64, Unknown>, f64),
+    ) {
+        let usage = Usage {
+            input,
+            output,
+            cached,
+            cache_written,
+        };
         assert_eq!((cost(price, usage), charge(price, usage)), expected);
     }
 
@@ -78,13 +125,25 @@ mod tests {
     fn a_cost_adds_input_output_and_both_ways_of_the_cache() {
         check(Some(&PRICE), (MILLION, 100_000, 0, 0), (Ok(4.5), 4.5));
         check(Some(&PRICE), (MILLION, 0, MILLION, 0), (Ok(0.5), 0.5));
-        check(Some(&PRICE), (3 * MILLION, 0, MILLION, MILLION), (Ok(7.5), 7.5));
+        check(
+            Some(&PRICE),
+            (3 * MILLION, 0, MILLION, MILLION),
+            (Ok(7.5), 7.5),
+        );
     }
 
     #[test]
     fn cached_tokens_without_a_price_of_their_own_are_unknown_and_count_as_input() {
-        check(Some(&PLAIN), (MILLION, 0, 500_000, 0), (Err(Unknown::CacheRead), 3.0));
-        check(Some(&PLAIN), (MILLION, 0, 0, 500_000), (Err(Unknown::CacheWrite), 3.0));
+        check(
+            Some(&PLAIN),
+            (MILLION, 0, 500_000, 0),
+            (Err(Unknown::CacheRead), 3.0),
+        );
+        check(
+            Some(&PLAIN),
+            (MILLION, 0, 0, 500_000),
+            (Err(Unknown::CacheWrite), 3.0),
+        );
         check(Some(&PLAIN), (MILLION, 0, 0, 0), (Ok(3.0), 3.0));
     }
 
@@ -96,12 +155,19 @@ mod tests {
 
     #[test]
     fn more_from_the_cache_than_was_sent_is_a_servers_mistake_and_no_gain() {
-        check(Some(&PRICE), (MILLION, 0, u64::MAX, u64::MAX), (Ok(0.5), 0.5));
+        check(
+            Some(&PRICE),
+            (MILLION, 0, u64::MAX, u64::MAX),
+            (Ok(0.5), 0.5),
+        );
     }
 
     #[test]
     fn an_estimate_goes_from_no_answer_to_the_longest() {
-        assert_eq!(estimate(Some(&PRICE), 1_000_000, 1_000_000), Some((3.0, 18.0)));
+        assert_eq!(
+            estimate(Some(&PRICE), 1_000_000, 1_000_000),
+            Some((3.0, 18.0))
+        );
         assert_eq!(estimate(None, 10, 10), None);
     }
 }

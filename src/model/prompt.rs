@@ -57,9 +57,15 @@ pub struct Prompts {
 }
 
 impl Prompts {
-    /// Takes the project's own prompts: the name of each file without `.xml`, and its text. Whoever calls has checked the trust.
+    /// Takes the project's own prompts: the name of each file without `.xml`, and its text. Whoever
+    /// calls has checked the trust.
     pub fn new(project: impl IntoIterator<Item = (String, String)>) -> Prompts {
-        Prompts { project: project.into_iter().map(|(name, text)| (name.to_lowercase(), text)).collect() }
+        Prompts {
+            project: project
+                .into_iter()
+                .map(|(name, text)| (name.to_lowercase(), text))
+                .collect(),
+        }
     }
 
     /// Returns an agent's prompt; upper and lower case are the same. The project's own comes first.
@@ -68,22 +74,40 @@ impl Prompts {
     /// [`UnknownAgent`], which lists the names.
     pub fn find(&self, name: &str) -> Result<Prompt, UnknownAgent> {
         let wanted = name.trim().to_lowercase();
-        let project = self.project.get(&wanted).map(|text| (text.as_str(), Origin::Project));
-        let built_in = || BUILT_IN.iter().find(|(known, _)| *known == wanted).map(|(_, text)| (*text, Origin::BuiltIn));
+        let project = self
+            .project
+            .get(&wanted)
+            .map(|text| (text.as_str(), Origin::Project));
+        let built_in = || {
+            BUILT_IN
+                .iter()
+                .find(|(known, _)| *known == wanted)
+                .map(|(_, text)| (*text, Origin::BuiltIn))
+        };
         match project.or_else(built_in) {
             Some((text, origin)) => Ok(make(&wanted, text, origin)),
-            None => Err(UnknownAgent { name: name.to_owned(), available: self.names().join(", ") }),
+            None => Err(UnknownAgent {
+                name: name.to_owned(),
+                available: self.names().join(", "),
+            }),
         }
     }
 
     /// Returns all prompts, by name.
     pub fn all(&self) -> Vec<Prompt> {
-        self.names().iter().filter_map(|name| self.find(name).ok()).collect()
+        self.names()
+            .iter()
+            .filter_map(|name| self.find(name).ok())
+            .collect()
     }
 
     /// Returns all names, sorted.
     pub fn names(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = BUILT_IN.iter().map(|(name, _)| *name).chain(self.project.keys().map(String::as_str)).collect();
+        let mut names: Vec<&str> = BUILT_IN
+            .iter()
+            .map(|(name, _)| *name)
+            .chain(self.project.keys().map(String::as_str))
+            .collect();
         names.sort_unstable();
         names.dedup();
         names
@@ -93,8 +117,18 @@ impl Prompts {
 /// Fills a prompt in.
 fn make(name: &str, text: &str, origin: Origin) -> Prompt {
     let agent = title_case(name);
-    let text = text.replace("{{format}}", FORMAT.trim_end()).replace("{{agent}}", &agent);
-    Prompt { name: name.to_owned(), description: element(&text, "title").unwrap_or_default().trim().to_owned(), text, origin }
+    let text = text
+        .replace("{{format}}", FORMAT.trim_end())
+        .replace("{{agent}}", &agent);
+    Prompt {
+        name: name.to_owned(),
+        description: element(&text, "title")
+            .unwrap_or_default()
+            .trim()
+            .to_owned(),
+        text,
+        origin,
+    }
 }
 
 /// Returns the text of the first element of a name.
@@ -106,7 +140,10 @@ fn element<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 /// Writes a name as plans do: `pathfinder` as `Pathfinder`.
 fn title_case(name: &str) -> String {
     let mut letters = name.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+    letters
+        .next()
+        .map(|first| first.to_uppercase().chain(letters).collect())
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -114,9 +151,15 @@ mod tests {
     use super::*;
 
     fn check(name: &str, expected: Result<(&str, Origin), &str>) {
-        let prompts = Prompts::new([("Assistant".into(), "<title> Ours </title>{{agent}}".into()), ("poet".into(), "no title".into())]);
+        let prompts = Prompts::new([
+            ("Assistant".into(), "<title> Ours </title>{{agent}}".into()),
+            ("poet".into(), "no title".into()),
+        ]);
         let found = prompts.find(name).map_err(|error| error.to_string());
-        let found = found.as_ref().map(|prompt| (prompt.description.as_str(), prompt.origin)).map_err(String::as_str);
+        let found = found
+            .as_ref()
+            .map(|prompt| (prompt.description.as_str(), prompt.origin))
+            .map_err(String::as_str);
         assert_eq!(found, expected);
     }
 
@@ -124,21 +167,42 @@ mod tests {
     fn the_projects_prompt_takes_the_place_of_ours_whatever_the_case() {
         check("ASSISTANT", Ok(("Ours", Origin::Project)));
         check("poet", Ok(("", Origin::Project)));
-        check("Developer", Ok(("Build one slice, tests first, in small steps that can be foretold", Origin::BuiltIn)));
+        check(
+            "Developer",
+            Ok((
+                "Build one slice, tests first, in small steps that can be foretold",
+                Origin::BuiltIn,
+            )),
+        );
     }
 
     #[test]
     fn an_unknown_name_lists_those_that_there_are() {
         let available = "architect, assistant, debugger, developer, pathfinder, poet, prototyper";
-        check("../poet", Err(&format!("there is no agent `../poet`; there are {available}")));
+        check(
+            "../poet",
+            Err(&format!(
+                "there is no agent `../poet`; there are {available}"
+            )),
+        );
     }
 
     #[test]
     fn every_prompt_has_a_description_and_no_placeholder_left() {
         for prompt in Prompts::default().all() {
-            assert!(!prompt.description.is_empty() && !prompt.description.contains('\n'), "{}", prompt.name);
+            assert!(
+                !prompt.description.is_empty() && !prompt.description.contains('\n'),
+                "{}",
+                prompt.name
+            );
             assert!(!prompt.text.contains("{{"), "{}", prompt.name);
-            assert!(prompt.text.contains(&format!("- **Agent:** {}", title_case(&prompt.name))), "{}", prompt.name);
+            assert!(
+                prompt
+                    .text
+                    .contains(&format!("- **Agent:** {}", title_case(&prompt.name))),
+                "{}",
+                prompt.name
+            );
         }
     }
 
@@ -155,8 +219,13 @@ mod tests {
                 "<action_formats>",
                 "<required_response_format>",
             ];
-            let places: Vec<Option<usize>> = parts.iter().map(|part| prompt.text.find(part)).collect();
-            assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{}: {places:?}", prompt.name);
+            let places: Vec<Option<usize>> =
+                parts.iter().map(|part| prompt.text.find(part)).collect();
+            assert!(
+                places.iter().all(Option::is_some) && places.is_sorted(),
+                "{}: {places:?}",
+                prompt.name
+            );
         }
     }
 
@@ -167,18 +236,41 @@ mod tests {
             let mut open = Vec::new();
             for found in tag.captures_iter(&prompt.text) {
                 let name = found[2].to_owned();
-                if found[1].is_empty() { open.push(name) } else { assert_eq!(open.pop(), Some(name), "{}", prompt.name) }
+                if found[1].is_empty() {
+                    open.push(name)
+                } else {
+                    assert_eq!(open.pop(), Some(name), "{}", prompt.name)
+                }
             }
             assert_eq!(open, Vec::<String>::new(), "{}", prompt.name);
             let loose = tag.replace_all(&prompt.text, "");
-            assert!(!loose.contains(['<', '>', '&']), "{}: {:?}", prompt.name, loose.find(['<', '>', '&']));
+            assert!(
+                !loose.contains(['<', '>', '&']),
+                "{}: {:?}",
+                prompt.name,
+                loose.find(['<', '>', '&'])
+            );
         }
     }
 
     #[test]
     fn all_nine_actions_are_taught() {
-        for action in ["CREATE", "READ", "EDIT", "EXECUTE", "RESEARCH", "CHAT_WITH_USER", "INVOKE", "CONCLUDE", "PRUNE"] {
-            assert!(FORMAT.contains(&format!("<action name=\"{action}\">")) && FORMAT.contains(&format!("### `{action}`")), "{action}");
+        for action in [
+            "CREATE",
+            "READ",
+            "EDIT",
+            "EXECUTE",
+            "RESEARCH",
+            "CHAT_WITH_USER",
+            "INVOKE",
+            "CONCLUDE",
+            "PRUNE",
+        ] {
+            assert!(
+                FORMAT.contains(&format!("<action name=\"{action}\">"))
+                    && FORMAT.contains(&format!("### `{action}`")),
+                "{action}"
+            );
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Answers that are there already: files, a folder of them, a recorded session, or texts in the program.
+//! Answers that are there already: files, a folder of them, a recorded session, or texts in the
+//! program.
 
 use std::cell::Cell;
 use std::fs;
@@ -30,20 +31,37 @@ enum Source {
 impl Replay {
     /// Makes a model of texts, answered in order.
     pub fn from_texts(texts: Vec<String>) -> Replay {
-        Replay { name: "replay".into(), source: Source::Texts(texts), next: Cell::new(0) }
+        Replay {
+            name: "replay".into(),
+            source: Source::Texts(texts),
+            next: Cell::new(0),
+        }
     }
 
-    /// Makes a model of a file with one answer, or of a folder: its `.md` and `.txt` files in the order of their names.
+    /// Makes a model of a file with one answer, or of a folder: its `.md` and `.txt` files in the
+    /// order of their names.
     ///
     /// # Errors
-    /// [`ModelError::Io`] for what cannot be listed, [`ModelError::Settings`] for a folder without answers.
+    /// [`ModelError::Io`] for what cannot be listed, [`ModelError::Settings`] for a folder without
+    /// answers.
     pub fn from_path(path: &Path) -> Result<Replay, ModelError> {
         let data = fs::metadata(path).map_err(|error| io_error("reading", path, &error))?;
-        let files = if data.is_dir() { answers_in(path)? } else { vec![path.to_owned()] };
+        let files = if data.is_dir() {
+            answers_in(path)?
+        } else {
+            vec![path.to_owned()]
+        };
         if files.is_empty() {
-            return Err(ModelError::Settings(format!("the folder `{}` has no answers (`*.md`, `*.txt`)", path.display())));
+            return Err(ModelError::Settings(format!(
+                "the folder `{}` has no answers (`*.md`, `*.txt`)",
+                path.display()
+            )));
         }
-        Ok(Replay { name: "replay".into(), source: Source::Files(files), next: Cell::new(0) })
+        Ok(Replay {
+            name: "replay".into(),
+            source: Source::Files(files),
+            next: Cell::new(0),
+        })
     }
 
     /// Gives the model another name than `replay`.
@@ -53,7 +71,8 @@ impl Replay {
         self
     }
 
-    /// Starts with the answer at a position, from 0: a later process goes on where an earlier one stopped.
+    /// Starts with the answer at a position, from 0: a later process goes on where an earlier one
+    /// stopped.
     #[must_use]
     pub fn starting_at(self, position: usize) -> Replay {
         self.next.set(position);
@@ -63,9 +82,16 @@ impl Replay {
     /// Returns the answer at a position. A single file answers every time.
     fn text(&self, position: usize) -> Result<String, ModelError> {
         match &self.source {
-            Source::Texts(texts) => texts.get(position).cloned().ok_or(ModelError::ReplayEnded { answers: texts.len() }),
+            Source::Texts(texts) => texts.get(position).cloned().ok_or(ModelError::ReplayEnded {
+                answers: texts.len(),
+            }),
             Source::Files(files) if files.len() == 1 => read(&files[0]),
-            Source::Files(files) => files.get(position).ok_or(ModelError::ReplayEnded { answers: files.len() }).and_then(|file| read(file)),
+            Source::Files(files) => files
+                .get(position)
+                .ok_or(ModelError::ReplayEnded {
+                    answers: files.len(),
+                })
+                .and_then(|file| read(file)),
         }
     }
 }
@@ -79,20 +105,38 @@ impl Model for Replay {
         let text = self.text(self.next.get())?;
         self.next.set(self.next.get() + 1);
         if text.trim().is_empty() {
-            return Err(ModelError::Empty { reason: String::new() });
+            return Err(ModelError::Empty {
+                reason: String::new(),
+            });
         }
         watch(&text);
-        Ok(Answer { text, model: "replay".into(), usage: Usage::default(), finish: Finish::Stop })
+        Ok(Answer {
+            text,
+            model: "replay".into(),
+            usage: Usage::default(),
+            finish: Finish::Stop,
+        })
     }
 }
 
 /// Lists the answers of a folder: `2.md` before `10.md`.
 fn answers_in(folder: &Path) -> Result<Vec<PathBuf>, ModelError> {
     let entries = fs::read_dir(folder).map_err(|error| io_error("listing", folder, &error))?;
-    let is_answer = |path: &PathBuf| path.extension().is_some_and(|end| end == "md" || end == "txt") && path.is_file();
-    let mut files: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).filter(is_answer).collect();
+    let is_answer = |path: &PathBuf| {
+        path.extension()
+            .is_some_and(|end| end == "md" || end == "txt")
+            && path.is_file()
+    };
+    let mut files: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(is_answer)
+        .collect();
     files.sort_by_cached_key(|path| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         let digits = name.bytes().take_while(u8::is_ascii_digit).count();
         (name[..digits].parse().unwrap_or(u64::MAX), name)
     });
@@ -101,16 +145,24 @@ fn answers_in(folder: &Path) -> Result<Vec<PathBuf>, ModelError> {
 
 /// Reads one answer.
 fn read(path: &Path) -> Result<String, ModelError> {
-    let size = fs::metadata(path).map_err(|error| io_error("reading", path, &error))?.len();
+    let size = fs::metadata(path)
+        .map_err(|error| io_error("reading", path, &error))?
+        .len();
     if size > MAX_ANSWER {
-        return Err(ModelError::TooLarge { limit: MAX_ANSWER as usize, partial: String::new() });
+        return Err(ModelError::TooLarge {
+            limit: MAX_ANSWER as usize,
+            partial: String::new(),
+        });
     }
     fs::read_to_string(path).map_err(|error| io_error("reading", path, &error))
 }
 
 /// Says what could not be done with a path.
 fn io_error(verb: &str, path: &Path, error: &std::io::Error) -> ModelError {
-    ModelError::Io { action: format!("{verb} `{}`", path.display()), detail: error.to_string() }
+    ModelError::Io {
+        action: format!("{verb} `{}`", path.display()),
+        detail: error.to_string(),
+    }
 }
 
 #[cfg(test)]
@@ -118,47 +170,83 @@ mod tests {
     use super::*;
 
     fn ask(model: &Replay) -> Result<String, ModelError> {
-        model.answer(&Request::default(), &mut |_| ()).map(|answer| answer.text)
+        model
+            .answer(&Request::default(), &mut |_| ())
+            .map(|answer| answer.text)
     }
 
     fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
-        files.iter().for_each(|(name, text)| fs::write(folder.path().join(name), text).unwrap());
+        files
+            .iter()
+            .for_each(|(name, text)| fs::write(folder.path().join(name), text).unwrap());
         folder
     }
 
     #[test]
     fn texts_are_answered_in_order_and_then_used_up() {
         let model = Replay::from_texts(vec!["# A\n".into(), "# B\n".into()]);
-        assert_eq!([ask(&model).unwrap(), ask(&model).unwrap()], ["# A\n", "# B\n"]);
+        assert_eq!(
+            [ask(&model).unwrap(), ask(&model).unwrap()],
+            ["# A\n", "# B\n"]
+        );
         assert_eq!(ask(&model), Err(ModelError::ReplayEnded { answers: 2 }));
     }
 
     #[test]
     fn a_folder_answers_in_the_order_of_its_numbers() {
-        let folder = folder(&[("10.md", "ten"), ("2.md", "two"), ("notes.rst", "no answer"), ("a.txt", "last")]);
+        let folder = folder(&[
+            ("10.md", "ten"),
+            ("2.md", "two"),
+            ("notes.rst", "no answer"),
+            ("a.txt", "last"),
+        ]);
         let model = Replay::from_path(folder.path()).unwrap();
-        assert_eq!([ask(&model).unwrap(), ask(&model).unwrap(), ask(&model).unwrap()], ["two", "ten", "last"]);
+        assert_eq!(
+            [
+                ask(&model).unwrap(),
+                ask(&model).unwrap(),
+                ask(&model).unwrap()
+            ],
+            ["two", "ten", "last"]
+        );
     }
 
     #[test]
     fn a_single_file_answers_every_time() {
         let folder = folder(&[("plan.md", "# A\n")]);
         let model = Replay::from_path(&folder.path().join("plan.md")).unwrap();
-        assert_eq!([ask(&model).unwrap(), ask(&model).unwrap()], ["# A\n", "# A\n"]);
+        assert_eq!(
+            [ask(&model).unwrap(), ask(&model).unwrap()],
+            ["# A\n", "# A\n"]
+        );
     }
 
     #[test]
     fn a_later_process_goes_on_where_an_earlier_one_stopped() {
-        assert_eq!(ask(&Replay::from_texts(vec!["a".into(), "b".into()]).starting_at(1)).unwrap(), "b");
+        assert_eq!(
+            ask(&Replay::from_texts(vec!["a".into(), "b".into()]).starting_at(1)).unwrap(),
+            "b"
+        );
     }
 
     #[test]
     fn what_is_missing_or_empty_is_said() {
         let folder = folder(&[("1.md", " \n"), ("2.md", "b")]);
-        assert_eq!(ask(&Replay::from_path(folder.path()).unwrap()), Err(ModelError::Empty { reason: String::new() }));
-        assert!(matches!(Replay::from_path(&folder.path().join("none")), Err(ModelError::Io { .. })));
+        assert_eq!(
+            ask(&Replay::from_path(folder.path()).unwrap()),
+            Err(ModelError::Empty {
+                reason: String::new()
+            })
+        );
+        assert!(matches!(
+            Replay::from_path(&folder.path().join("none")),
+            Err(ModelError::Io { .. })
+        ));
         let empty = tempfile::tempdir().unwrap();
-        assert!(matches!(Replay::from_path(empty.path()), Err(ModelError::Settings(_))));
+        assert!(matches!(
+            Replay::from_path(empty.path()),
+            Err(ModelError::Settings(_))
+        ));
     }
 }

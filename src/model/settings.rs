@@ -21,7 +21,8 @@ pub struct Settings {
     pub api_key_env: Option<String>,
     /// A program and its arguments that print the key.
     pub api_key_command: Vec<String>,
-    /// `command`: the program and its arguments; `{input}` becomes the path of a file with the input.
+    /// `command`: the program and its arguments; `{input}` becomes the path of a file with the
+    /// input.
     pub run: Vec<String>,
     /// `replay`: a file with an answer, or a folder of them in the order of their names.
     pub path: Option<PathBuf>,
@@ -83,7 +84,10 @@ impl Kind {
 
     /// Reads a kind.
     fn parse(name: &str) -> Option<Kind> {
-        Kind::ALL.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)
+        Kind::ALL
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, kind)| *kind)
     }
 
     /// Lists the kinds.
@@ -96,16 +100,26 @@ impl Settings {
     /// Reads an entry of the configuration.
     ///
     /// # Errors
-    /// [`ModelError::Settings`] for a kind that is none, a limit of 0, or a field that JSON cannot say.
+    /// [`ModelError::Settings`] for a kind that is none, a limit of 0, or a field that JSON cannot
+    /// say.
     pub fn from_config(name: &str, entry: &ModelSettings) -> Result<Settings, ModelError> {
         let wrong = |detail: String| ModelError::Settings(format!("model `{name}`: {detail}"));
         let seconds = |key: &str, value: Option<u64>| match value {
             Some(0) => Err(wrong(format!("a `{key}` of 0 leaves no time"))),
             other => Ok(other.map(Duration::from_secs)),
         };
-        let extra = entry.extra.iter().map(|(key, value)| serde_json::to_value(value).map(|value| (key.clone(), value)));
+        let extra = entry
+            .extra
+            .iter()
+            .map(|(key, value)| serde_json::to_value(value).map(|value| (key.clone(), value)));
         Ok(Settings {
-            kind: Kind::parse(&entry.kind).ok_or_else(|| wrong(format!("`{}` is no kind: it is one of {}", entry.kind, Kind::names())))?,
+            kind: Kind::parse(&entry.kind).ok_or_else(|| {
+                wrong(format!(
+                    "`{}` is no kind: it is one of {}",
+                    entry.kind,
+                    Kind::names()
+                ))
+            })?,
             id: Some(entry.id.clone()).filter(|id| !id.is_empty()),
             base_url: entry.base_url.clone(),
             api_key_env: entry.api_key_env.clone(),
@@ -120,11 +134,14 @@ impl Settings {
             temperature: entry.temperature,
             headers: Headers(entry.headers.clone()),
             price: entry.price,
-            extra: extra.collect::<Result<_, _>>().map_err(|error| wrong(format!("`extra`: {error}")))?,
+            extra: extra
+                .collect::<Result<_, _>>()
+                .map_err(|error| wrong(format!("`extra`: {error}")))?,
         })
     }
 
-    /// Reads `kind:rest`: `openai:gpt-5`, `anthropic:claude-sonnet-4-5`, `command:claude -p`, `replay:answers/`, `manual`.
+    /// Reads `kind:rest`: `openai:gpt-5`, `anthropic:claude-sonnet-4-5`, `command:claude -p`,
+    /// `replay:answers/`, `manual`.
     ///
     /// # Errors
     /// [`ModelError::Unknown`], which lists the kinds.
@@ -132,13 +149,27 @@ impl Settings {
         let (kind, rest) = spec.split_once(':').unwrap_or((spec, ""));
         let (kind, rest) = (Kind::parse(kind).ok_or_else(|| unknown(spec))?, rest.trim());
         if rest.is_empty() && kind != Kind::Manual {
-            return Err(ModelError::Unknown(format!("`{spec}` names nothing behind the colon")));
+            return Err(ModelError::Unknown(format!(
+                "`{spec}` names nothing behind the colon"
+            )));
         }
-        let settings = Settings { kind, ..Settings::default() };
+        let settings = Settings {
+            kind,
+            ..Settings::default()
+        };
         Ok(match kind {
-            Kind::Openai | Kind::Anthropic => Settings { id: Some(rest.to_owned()), ..settings },
-            Kind::Command => Settings { run: words(rest)?, ..settings },
-            Kind::Replay => Settings { path: Some(PathBuf::from(rest)), ..settings },
+            Kind::Openai | Kind::Anthropic => Settings {
+                id: Some(rest.to_owned()),
+                ..settings
+            },
+            Kind::Command => Settings {
+                run: words(rest)?,
+                ..settings
+            },
+            Kind::Replay => Settings {
+                path: Some(PathBuf::from(rest)),
+                ..settings
+            },
             Kind::Manual => settings,
         })
     }
@@ -148,13 +179,18 @@ impl Settings {
     /// # Errors
     /// [`ModelError::Settings`] where there is none.
     pub fn require_id(&self, name: &str) -> Result<&str, ModelError> {
-        self.id.as_deref().filter(|id| !id.trim().is_empty()).ok_or_else(|| ModelError::Settings(format!("model `{name}` has no `id`")))
+        self.id
+            .as_deref()
+            .filter(|id| !id.trim().is_empty())
+            .ok_or_else(|| ModelError::Settings(format!("model `{name}` has no `id`")))
     }
 }
 
 /// Splits a command line into words, as a shell would, without running one.
 fn words(line: &str) -> Result<Vec<String>, ModelError> {
-    shlex::split(line).ok_or_else(|| ModelError::Unknown(format!("`{line}` has a quotation mark that is not closed")))
+    shlex::split(line).ok_or_else(|| {
+        ModelError::Unknown(format!("`{line}` has a quotation mark that is not closed"))
+    })
 }
 
 /// Says that a name is no model and what one looks like.
@@ -180,30 +216,62 @@ mod tests {
             (settings.kind, settings.id.as_deref(), settings.timeout),
             (Kind::Openai, Some("qwen3"), Some(Duration::from_secs(600)))
         );
-        assert_eq!(settings.price, Some(Price { input: 3.0, output: 15.0, cache_read: None, cache_write: None }));
+        assert_eq!(
+            settings.price,
+            Some(Price {
+                input: 3.0,
+                output: 15.0,
+                cache_read: None,
+                cache_write: None
+            })
+        );
         assert_eq!(settings.extra["top_k"], 4);
     }
 
     #[test]
     fn an_entry_that_makes_no_model_is_explained() {
         let kinds = "it is one of `openai`, `anthropic`, `command`, `replay`, `manual`";
-        assert_eq!(parse("{ kind: gemini }"), Err(format!("model `m`: `gemini` is no kind: {kinds}")));
-        assert_eq!(parse("{ id: x }"), Err(format!("model `m`: `` is no kind: {kinds}")));
-        assert_eq!(parse("{ kind: command, timeout: 0 }"), Err("model `m`: a `timeout` of 0 leaves no time".into()));
+        assert_eq!(
+            parse("{ kind: gemini }"),
+            Err(format!("model `m`: `gemini` is no kind: {kinds}"))
+        );
+        assert_eq!(
+            parse("{ id: x }"),
+            Err(format!("model `m`: `` is no kind: {kinds}"))
+        );
+        assert_eq!(
+            parse("{ kind: command, timeout: 0 }"),
+            Err("model `m`: a `timeout` of 0 leaves no time".into())
+        );
     }
 
     #[test]
     fn a_spec_names_kind_and_rest() {
-        assert_eq!(Settings::from_spec("openai:meta/llama:free").unwrap().id.as_deref(), Some("meta/llama:free"));
-        assert_eq!(Settings::from_spec("command:claude -p 'a b'").unwrap().run, ["claude", "-p", "a b"]);
-        assert_eq!(Settings::from_spec("replay:answers/").unwrap().path, Some(PathBuf::from("answers/")));
+        assert_eq!(
+            Settings::from_spec("openai:meta/llama:free")
+                .unwrap()
+                .id
+                .as_deref(),
+            Some("meta/llama:free")
+        );
+        assert_eq!(
+            Settings::from_spec("command:claude -p 'a b'").unwrap().run,
+            ["claude", "-p", "a b"]
+        );
+        assert_eq!(
+            Settings::from_spec("replay:answers/").unwrap().path,
+            Some(PathBuf::from("answers/"))
+        );
         assert_eq!(Settings::from_spec("manual").unwrap().kind, Kind::Manual);
     }
 
     #[test]
     fn a_spec_that_is_none_lists_the_kinds() {
         let error = Settings::from_spec("sonet").unwrap_err().to_string();
-        assert!(error.starts_with("`sonet` is no model: ") && error.contains("anthropic:<id>"), "{error}");
+        assert!(
+            error.starts_with("`sonet` is no model: ") && error.contains("anthropic:<id>"),
+            "{error}"
+        );
         assert!(Settings::from_spec("openai:").is_err());
         assert!(Settings::from_spec("command:a 'b").is_err());
     }
@@ -212,6 +280,9 @@ mod tests {
     fn debug_shows_no_header_value() {
         let settings = parse("{ kind: openai, headers: { X-Secret: hunter2 } }").unwrap();
         let shown = format!("{settings:?}");
-        assert!(shown.contains("X-Secret") && !shown.contains("hunter2"), "{shown}");
+        assert!(
+            shown.contains("X-Secret") && !shown.contains("hunter2"),
+            "{shown}"
+        );
     }
 }

@@ -16,9 +16,16 @@ const MAX_FILE: u64 = 4 << 20;
 /// The first line of a cache file: another vocabulary or layout gets another one.
 const HEADER: &str = "teddy token counts 1 o200k_base";
 
-/// Counts the tokens of a text. What looks like a special token counts as the plain text that it is.
+/// Counts the tokens of a text. What looks like a special token counts as the plain text that it
+/// is.
 pub fn count(text: &str) -> usize {
-    if text.is_empty() { 0 } else { tiktoken_rs::o200k_base_singleton().encode_ordinary(text).len() }
+    if text.is_empty() {
+        0
+    } else {
+        tiktoken_rs::o200k_base_singleton()
+            .encode_ordinary(text)
+            .len()
+    }
 }
 
 /// Counts by blob id, kept in one small file. Losing it costs time and nothing else.
@@ -37,9 +44,17 @@ pub struct TokenCache {
 impl TokenCache {
     /// Reads the cache; a file that is missing, damaged or too large is an empty one.
     pub fn open(path: &Path) -> TokenCache {
-        let text = fs::metadata(path).ok().filter(|data| data.len() <= MAX_FILE).and_then(|_| fs::read_to_string(path).ok());
+        let text = fs::metadata(path)
+            .ok()
+            .filter(|data| data.len() <= MAX_FILE)
+            .and_then(|_| fs::read_to_string(path).ok());
         let counts = text.as_deref().and_then(parse).unwrap_or_default();
-        TokenCache { path: path.to_owned(), clock: counts.len() as u64, counts, changed: false }
+        TokenCache {
+            path: path.to_owned(),
+            clock: counts.len() as u64,
+            counts,
+            changed: false,
+        }
     }
 
     /// Returns the count of a blob.
@@ -52,12 +67,17 @@ impl TokenCache {
 
     /// Keeps the count of a blob; `blob_id` is its hexadecimal id.
     pub fn put(&mut self, blob_id: &str, count: usize) {
-        let Ok(count) = u32::try_from(count) else { return };
+        let Ok(count) = u32::try_from(count) else {
+            return;
+        };
         if !is_id(blob_id) {
             return;
         }
         self.clock += 1;
-        self.changed |= self.counts.insert(blob_id.to_owned(), (count, self.clock)).is_none_or(|(old, _)| old != count);
+        self.changed |= self
+            .counts
+            .insert(blob_id.to_owned(), (count, self.clock))
+            .is_none_or(|(old, _)| old != count);
     }
 
     /// Returns the count of a blob, counting its text if it is not known yet.
@@ -77,7 +97,11 @@ impl TokenCache {
         if !self.changed {
             return Ok(());
         }
-        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let folder = self
+            .path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty())
+            .unwrap_or(Path::new("."));
         fs::create_dir_all(folder)?;
         let mut file = tempfile::NamedTempFile::new_in(folder)?;
         file.write_all(self.render().as_bytes())?;
@@ -142,7 +166,10 @@ mod tests {
         let mut cache = TokenCache::open(&path);
         assert_eq!(cache.count(&id(1), "hello world"), 2);
         cache.save().unwrap();
-        assert_eq!(TokenCache::open(&path).count(&id(1), "another text is not counted again"), 2);
+        assert_eq!(
+            TokenCache::open(&path).count(&id(1), "another text is not counted again"),
+            2
+        );
     }
 
     #[test]
@@ -158,7 +185,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tokens");
         let good = format!("{HEADER}\n{} 7\n", id(1));
-        let cases = [good.replace(" 7", " x"), good.replace("o200k", "cl100k"), "\u{0}\u{0}".into(), format!("{good}../etc 3\n")];
+        let cases = [
+            good.replace(" 7", " x"),
+            good.replace("o200k", "cl100k"),
+            "\u{0}\u{0}".into(),
+            format!("{good}../etc 3\n"),
+        ];
         for bad in cases {
             fs::write(&path, &bad).unwrap();
             assert_eq!(TokenCache::open(&path).get(&id(1)), None, "{bad:?}");
@@ -176,6 +208,9 @@ mod tests {
         assert_eq!(cache.get(&id(0)), Some(0));
         cache.save().unwrap();
         let mut read = TokenCache::open(&path);
-        assert_eq!((read.get(&id(0)), read.get(&id(1)), read.counts.len()), (Some(0), None, MAX_ENTRIES));
+        assert_eq!(
+            (read.get(&id(0)), read.get(&id(1)), read.counts.len()),
+            (Some(0), None, MAX_ENTRIES)
+        );
     }
 }

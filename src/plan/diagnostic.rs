@@ -14,7 +14,8 @@ pub struct Diagnostic {
     pub line: usize,
     /// The action that it is in, as `EDIT src/a.rs`; empty outside of actions.
     pub action: String,
-    /// What is wrong, lower case, without a full stop. May have further lines: the closest place, a difference.
+    /// What is wrong, lower case, without a full stop. May have further lines: the closest place, a
+    /// difference.
     pub message: String,
     /// What would be right.
     pub hint: Option<String>,
@@ -23,7 +24,12 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// Makes a diagnostic outside of any action, without a hint.
     pub fn new(line: usize, message: impl Into<String>) -> Diagnostic {
-        Diagnostic { line, action: String::new(), message: message.into(), hint: None }
+        Diagnostic {
+            line,
+            action: String::new(),
+            message: message.into(),
+            hint: None,
+        }
     }
 
     /// Adds what would be right.
@@ -40,7 +46,10 @@ pub fn in_order(mut found: Vec<Diagnostic>) -> Vec<Diagnostic> {
     let more = found.len().saturating_sub(MAX_MISTAKES);
     if let Some(cut) = found.get(MAX_MISTAKES).map(|wrong| wrong.line) {
         found.truncate(MAX_MISTAKES);
-        found.push(Diagnostic::new(cut, format!("there are {more} more mistakes from here on")));
+        found.push(Diagnostic::new(
+            cut,
+            format!("there are {more} more mistakes from here on"),
+        ));
     }
     found
 }

@@ -1,6 +1,7 @@
 //! Memos: the model's long-term memory in `.teddy/memos.yaml`, and what a plan changes in it.
 //!
-//! Here is the section of a plan, in [`file`] the file of the memory. Rules M1-M8 of `docs/formats/memos.md`.
+//! Here is the section of a plan, in [`file`] the file of the memory. Rules M1-M8 of
+//! `docs/formats/memos.md`.
 
 pub mod file;
 
@@ -39,8 +40,11 @@ pub fn parse(block: &str, first: usize) -> (Vec<Change>, Vec<Diagnostic>) {
         match change(line, text) {
             Ok(change) => changes.push(change),
             Err(message) => {
-                let hint = "write `[+] a fact to remember # why` or `[-] the exact memo to forget # why`";
-                wrong.push(Diagnostic::new(line, format!("{message}: \"{}\"", quote(text))).hint(hint));
+                let hint =
+                    "write `[+] a fact to remember # why` or `[-] the exact memo to forget # why`";
+                wrong.push(
+                    Diagnostic::new(line, format!("{message}: \"{}\"", quote(text))).hint(hint),
+                );
             }
         }
     }
@@ -65,12 +69,21 @@ fn change(line: usize, text: &str) -> Result<Change, &'static str> {
     if memo.chars().any(is_break) {
         return Err("the memo has a control character");
     }
-    Ok(Change { line, verb, text: memo.to_owned(), comment: comment.filter(|c| !c.is_empty()) })
+    Ok(Change {
+        line,
+        verb,
+        text: memo.to_owned(),
+        comment: comment.filter(|c| !c.is_empty()),
+    })
 }
 
 /// Writes one line of the section's block.
 pub fn write(change: &Change, out: &mut String) {
-    let sign = if change.verb == Verb::Add { "[+]" } else { "[-]" };
+    let sign = if change.verb == Verb::Add {
+        "[+]"
+    } else {
+        "[-]"
+    };
     out.push_str(&format!("{sign} {}", change.text));
     out.extend(change.comment.iter().map(|comment| format!(" # {comment}")));
     out.push('\n');
@@ -78,7 +91,11 @@ pub fn write(change: &Change, out: &mut String) {
 
 /// Returns whether a character ends or hides a line.
 fn is_break(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
+    c.is_control()
+        || matches!(
+            c,
+            '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}'
+        )
 }
 
 #[cfg(test)]
@@ -88,35 +105,66 @@ mod tests {
     /// Compares what a line of the section is read as.
     fn check(line: &str, expected: &str) {
         let (changes, wrong) = parse(line, 7);
-        let said =
-            changes.iter().map(|c| format!("{:?} {}{}", c.verb, c.text, c.comment.as_ref().map_or(String::new(), |t| format!(" | {t}"))));
-        let found: Vec<String> = said.chain(wrong.iter().map(|w| format!("{}: {}", w.line, w.message))).collect();
+        let said = changes.iter().map(|c| {
+            format!(
+                "{:?} {}{}",
+                c.verb,
+                c.text,
+                c.comment
+                    .as_ref()
+                    .map_or(String::new(), |t| format!(" | {t}"))
+            )
+        });
+        let found: Vec<String> = said
+            .chain(wrong.iter().map(|w| format!("{}: {}", w.line, w.message)))
+            .collect();
         assert_eq!(found.join("; "), expected, "for {line:?}");
     }
 
     #[test]
     fn m1_a_line_adds_or_removes() {
-        check("[+] A new fact to remember. # A new convention.", "Add A new fact to remember. | A new convention.");
+        check(
+            "[+] A new fact to remember. # A new convention.",
+            "Add A new fact to remember. | A new convention.",
+        );
         check("[-] Old. # why", "Remove Old. | why");
         check("\n  \n", "");
-        check("Something without marker", "7: a memo starts with `[+]` or `[-]`: \"Something without marker\"");
-        check("x\n[+]\n", "7: a memo starts with `[+]` or `[-]`: \"x\"; 8: the memo is empty: \"[+]\"");
+        check(
+            "Something without marker",
+            "7: a memo starts with `[+]` or `[-]`: \"Something without marker\"",
+        );
+        check(
+            "x\n[+]\n",
+            "7: a memo starts with `[+]` or `[-]`: \"x\"; 8: the memo is empty: \"[+]\"",
+        );
     }
 
     #[test]
     fn m2_a_comment_starts_at_a_lone_hash() {
         check("[+] Close issue #42", "Add Close issue #42");
         check("[+] Use C# here", "Add Use C# here");
-        check("[-] Old issue #42 closed # reason # two", "Remove Old issue #42 closed | reason # two");
+        check(
+            "[-] Old issue #42 closed # reason # two",
+            "Remove Old issue #42 closed | reason # two",
+        );
         check("[+] # only", "7: the memo is empty: \"[+] # only\"");
         check("[+] Use ``` for code", "Add Use ``` for code");
     }
 
     #[test]
     fn m3_a_memo_is_one_plain_line() {
-        check("[+] a\tb", "7: the memo has a control character: \"[+] a   b\"");
-        check("[+] a\u{2028}b", "7: the memo has a control character: \"[+] a\\u{2028}b\"");
-        check("[+] a\u{fffe}b", "7: the memo has a control character: \"[+] a\u{fffe}b\"");
+        check(
+            "[+] a\tb",
+            "7: the memo has a control character: \"[+] a   b\"",
+        );
+        check(
+            "[+] a\u{2028}b",
+            "7: the memo has a control character: \"[+] a\\u{2028}b\"",
+        );
+        check(
+            "[+] a\u{fffe}b",
+            "7: the memo has a control character: \"[+] a\u{fffe}b\"",
+        );
         check("[+] 👩‍💻 works", "Add 👩‍💻 works");
     }
 }

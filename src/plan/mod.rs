@@ -53,7 +53,11 @@ pub struct Field {
 impl Field {
     /// Makes a field that is in no plan yet.
     pub fn new(key: &str, value: impl Into<String>) -> Field {
-        Field { key: key.to_owned(), value: value.into(), ..Field::default() }
+        Field {
+            key: key.to_owned(),
+            value: value.into(),
+            ..Field::default()
+        }
     }
 }
 
@@ -71,7 +75,10 @@ pub enum Status {
 impl Plan {
     /// Returns the value of a header field, its key compared without case.
     pub fn field(&self, key: &str) -> Option<&str> {
-        self.fields.iter().find(|f| f.key.eq_ignore_ascii_case(key)).map(|f| f.value.as_str())
+        self.fields
+            .iter()
+            .find(|f| f.key.eq_ignore_ascii_case(key))
+            .map(|f| f.value.as_str())
     }
 
     /// Returns the files that its actions write themselves, in order.
@@ -87,9 +94,13 @@ impl Plan {
     pub fn status(&self) -> Option<Status> {
         let value = self.field("Status")?.to_lowercase();
         let has = |word: &str, sign: char| value.contains(word) || value.contains(sign);
-        [("green", '🟢', Status::Green), ("yellow", '🟡', Status::Yellow), ("red", '🔴', Status::Red)]
-            .into_iter()
-            .find(|&(word, sign, _)| has(word, sign))
-            .map(|(_, _, status)| status)
+        [
+            ("green", '🟢', Status::Green),
+            ("yellow", '🟡', Status::Yellow),
+            ("red", '🔴', Status::Red),
+        ]
+        .into_iter()
+        .find(|&(word, sign, _)| has(word, sign))
+        .map(|(_, _, status)| status)
     }
 }

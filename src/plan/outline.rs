@@ -1,7 +1,7 @@
 //! How a plan's text was read: one line for each block at its top level.
 //!
-//! A model that got a fence wrong sees nothing wrong in its own text. The outline shows what Markdown
-//! made of it, with a mark at the blocks that a diagnostic is about.
+//! A model that got a fence wrong sees nothing wrong in its own text. The outline shows what
+//! Markdown made of it, with a mark at the blocks that a diagnostic is about.
 
 use super::diagnostic::{Diagnostic, quote};
 use super::parse::{MAX_PLAN, normal};
@@ -21,9 +21,15 @@ pub fn outline(text: &str, wrong: &[Diagnostic]) -> String {
     let blocks = markdown::blocks(&text);
     let mut out = String::new();
     for (index, block) in blocks.iter().take(MAX_BLOCKS).enumerate() {
-        let mistaken = wrong.iter().any(|w| (block.first..=block.last).contains(&w.line));
+        let mistaken = wrong
+            .iter()
+            .any(|w| (block.first..=block.last).contains(&w.line));
         let mark = if mistaken { '✗' } else { '✓' };
-        out.push_str(&format!("[{mark}] [{index:03}] line {}: {}\n", block.first, describe(block, &lines)));
+        out.push_str(&format!(
+            "[{mark}] [{index:03}] line {}: {}\n",
+            block.first,
+            describe(block, &lines)
+        ));
     }
     if blocks.len() > MAX_BLOCKS {
         out.push_str(&format!("... and {} more\n", blocks.len() - MAX_BLOCKS));
@@ -35,8 +41,14 @@ pub fn outline(text: &str, wrong: &[Diagnostic]) -> String {
 fn describe(block: &Block, lines: &Lines<'_>) -> String {
     let first = quote(lines.get(block.first));
     match &block.node {
-        Node::Heading { level, setext: false, text } => format!("Heading (level {level}): \"{}\"", quote(text)),
-        Node::Heading { level, text, .. } => format!("Heading (level {level}, underlined): \"{}\"", quote(text)),
+        Node::Heading {
+            level,
+            setext: false,
+            text,
+        } => format!("Heading (level {level}): \"{}\"", quote(text)),
+        Node::Heading { level, text, .. } => {
+            format!("Heading (level {level}, underlined): \"{}\"", quote(text))
+        }
         Node::Code(code) => {
             let fence = match code.fence_char {
                 Some('`') => format!("{} backticks", code.fence_len),
@@ -44,8 +56,17 @@ fn describe(block: &Block, lines: &Lines<'_>) -> String {
                 None => "indented".to_owned(),
             };
             let closed = if code.closed { "" } else { ", never closed" };
-            let content = code.content.clone().map(|n| lines.get(n)).find(|line| !line.trim().is_empty()).unwrap_or_default();
-            format!("Code block ({fence}, {} lines{closed}): \"{}\"", code.content.len(), quote(content))
+            let content = code
+                .content
+                .clone()
+                .map(|n| lines.get(n))
+                .find(|line| !line.trim().is_empty())
+                .unwrap_or_default();
+            format!(
+                "Code block ({fence}, {} lines{closed}): \"{}\"",
+                code.content.len(),
+                quote(content)
+            )
         }
         Node::List { items, .. } => format!("List ({} items): \"{first}\"", items.len()),
         Node::Paragraph => format!("Paragraph: \"{first}\""),
@@ -92,7 +113,10 @@ mod tests {
     #[test]
     fn p23_text_is_cut_between_characters() {
         let found = outlined(&"ü".repeat(100));
-        assert_eq!(found, format!("[✗] [000] line 1: Paragraph: \"{}…\"\n", "ü".repeat(60)));
+        assert_eq!(
+            found,
+            format!("[✗] [000] line 1: Paragraph: \"{}…\"\n", "ü".repeat(60))
+        );
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! A reply, read: held against the limits, repaired, parsed, outlined.
 //!
-//! Each mistake has one owner, so that none is said twice. A limit (P22) is looked at first, and nothing after
-//! it; where a block ends is repair's to doubt; everything else that the text shows is the parser's. What only the
-//! project shows is left to validation, which looks at nothing that the parser refuses.
+//! Each mistake has one owner, so that none is said twice. A limit (P22) is looked at first, and
+//! nothing after it; where a block ends is repair's to doubt; everything else that the text shows
+//! is the parser's. What only the project shows is left to validation, which looks at nothing that
+//! the parser refuses.
 
 use std::borrow::Cow;
 
@@ -29,52 +30,102 @@ pub struct Reading {
 pub fn read(reply: &str) -> Reading {
     if let Some(limit) = parse::over_limit(reply) {
         let note = Note::new(limit.line, limit.message.clone());
-        let repaired = Repaired { text: reply.to_owned(), level: Level::Hopeless, notes: vec![note] };
-        return Reading { repaired, plan: Plan::default(), diagnostics: vec![limit], outline: None };
+        let repaired = Repaired {
+            text: reply.to_owned(),
+            level: Level::Hopeless,
+            notes: vec![note],
+        };
+        return Reading {
+            repaired,
+            plan: Plan::default(),
+            diagnostics: vec![limit],
+            outline: None,
+        };
     }
     let repaired = repair(reply);
     let is_hopeless = repaired.level == Level::Hopeless;
-    let spoken = if is_hopeless { without_thoughts(&repaired.text) } else { Cow::Borrowed(repaired.text.as_str()) };
-    let text = if is_hopeless { unwrapped(&spoken) } else { Cow::Borrowed(&*spoken) };
+    let spoken = if is_hopeless {
+        without_thoughts(&repaired.text)
+    } else {
+        Cow::Borrowed(repaired.text.as_str())
+    };
+    let text = if is_hopeless {
+        unwrapped(&spoken)
+    } else {
+        Cow::Borrowed(&*spoken)
+    };
     let (plan, mut diagnostics) = parse::parse(&text);
     if is_to_be_said(&repaired, &diagnostics) {
         diagnostics.extend(doubts(&repaired));
         diagnostics.sort_by_key(|wrong| wrong.line);
     }
     let outline = (!diagnostics.is_empty()).then(|| outline(&text, &diagnostics));
-    Reading { repaired, plan, diagnostics, outline }
+    Reading {
+        repaired,
+        plan,
+        diagnostics,
+        outline,
+    }
 }
 
-/// Returns a text that repair gave up without what the model thought aloud before its plan; the other lines keep their
-/// numbers.
+/// Returns a text that repair gave up without what the model thought aloud before its plan; the
+/// other lines keep their numbers.
 fn without_thoughts(text: &str) -> Cow<'_, str> {
     let thoughts = thoughts(text);
-    let kept = |(at, line): (usize, Line<'_>)| [if at < thoughts { "" } else { line.text }, line.ending].concat();
-    if thoughts == 0 { Cow::Borrowed(text) } else { Cow::Owned(split_lines(text).enumerate().map(kept).collect()) }
+    let kept = |(at, line): (usize, Line<'_>)| {
+        [if at < thoughts { "" } else { line.text }, line.ending].concat()
+    };
+    if thoughts == 0 {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(split_lines(text).enumerate().map(kept).collect())
+    }
 }
 
-/// Returns a text that repair gave up without the fence around the plan and the words before it, so that the plan's own
-/// mistakes are said: those lines are empty, and the others keep their numbers.
+/// Returns a text that repair gave up without the fence around the plan and the words before it, so
+/// that the plan's own mistakes are said: those lines are empty, and the others keep their numbers.
 fn unwrapped(text: &str) -> Cow<'_, str> {
     let lines: Vec<Line<'_>> = split_lines(text).collect();
-    let starts = |at: &usize| lines[at + 1..].iter().find(|l| !l.text.trim().is_empty()).is_some_and(|l| l.text.starts_with("# "));
+    let starts = |at: &usize| {
+        lines[at + 1..]
+            .iter()
+            .find(|l| !l.text.trim().is_empty())
+            .is_some_and(|l| l.text.starts_with("# "))
+    };
     let titled = lines.iter().position(|line| line.text.starts_with("# "));
-    let opener = (0..titled.unwrap_or_default()).rev().find_map(|at| Some((at, fence::read(lines[at].text)?)));
-    let Some((first, opener)) = opener.filter(|(at, _)| starts(at)) else { return Cow::Borrowed(text) };
-    let closes =
-        |line: &Line<'_>| fence::read(line.text).is_some_and(|f| f.mark == opener.mark && f.len >= opener.len && f.info.is_empty());
-    // A block of the plan can begin with `# ` too: it has a border above it, or ends before the next one.
+    let opener = (0..titled.unwrap_or_default())
+        .rev()
+        .find_map(|at| Some((at, fence::read(lines[at].text)?)));
+    let Some((first, opener)) = opener.filter(|(at, _)| starts(at)) else {
+        return Cow::Borrowed(text);
+    };
+    let closes = |line: &Line<'_>| {
+        fence::read(line.text)
+            .is_some_and(|f| f.mark == opener.mark && f.len >= opener.len && f.info.is_empty())
+    };
+    // A block of the plan can begin with `# ` too: it has a border above it, or ends before the
+    // next one.
     let border = lines.iter().position(|line| looks_like_border(line.text));
-    if !border.is_some_and(|border| border > first && !lines[first + 1..border].iter().any(closes)) {
+    if !border.is_some_and(|border| border > first && !lines[first + 1..border].iter().any(closes))
+    {
         return Cow::Borrowed(text);
     }
-    let last = lines.iter().rposition(|line| !line.text.trim().is_empty()).filter(|&at| at > first && closes(&lines[at]));
+    let last = lines
+        .iter()
+        .rposition(|line| !line.text.trim().is_empty())
+        .filter(|&at| at > first && closes(&lines[at]));
     let kept = |at: usize| at > first && Some(at) != last;
-    Cow::Owned(lines.iter().enumerate().map(|(at, line)| [if kept(at) { line.text } else { "" }, line.ending].concat()).collect())
+    Cow::Owned(
+        lines
+            .iter()
+            .enumerate()
+            .map(|(at, line)| [if kept(at) { line.text } else { "" }, line.ending].concat())
+            .collect(),
+    )
 }
 
-/// Returns whether repair's notes are mistakes of their own: where it gave up, the parser says better what is wrong,
-/// if it finds anything.
+/// Returns whether repair's notes are mistakes of their own: where it gave up, the parser says
+/// better what is wrong, if it finds anything.
 fn is_to_be_said(repaired: &Repaired, found: &[Diagnostic]) -> bool {
     match repaired.level {
         Level::Clean | Level::Refenced | Level::Repaired => false,
@@ -87,8 +138,13 @@ fn is_to_be_said(repaired: &Repaired, found: &[Diagnostic]) -> bool {
 fn doubts(repaired: &Repaired) -> Vec<Diagnostic> {
     let hint = "write the plan again; the fence of each block must be longer than any run of its character inside";
     let last = split_lines(&repaired.text).count().max(1);
-    let doubts = repaired.notes.iter().filter(|note| note.doubt || repaired.level == Level::Hopeless);
-    doubts.map(|note| Diagnostic::new(note.line.min(last), &note.message).hint(hint)).collect()
+    let doubts = repaired
+        .notes
+        .iter()
+        .filter(|note| note.doubt || repaired.level == Level::Hopeless);
+    doubts
+        .map(|note| Diagnostic::new(note.line.min(last), &note.message).hint(hint))
+        .collect()
 }
 
 #[cfg(test)]
@@ -97,7 +153,11 @@ mod tests {
 
     /// Compares what is wrong with a reply.
     fn check(reply: &str, expected: &[&str]) {
-        let found: Vec<String> = read(reply).diagnostics.iter().map(|wrong| format!("{} {}", wrong.line, wrong.message)).collect();
+        let found: Vec<String> = read(reply)
+            .diagnostics
+            .iter()
+            .map(|wrong| format!("{} {}", wrong.line, wrong.message))
+            .collect();
         assert_eq!(found, expected);
     }
 
@@ -110,57 +170,119 @@ mod tests {
         let many = format!("{HEAD}{}", action.repeat(2001));
         check(&many, &["1 the plan has over 2000 actions"]);
         let reading = read(&many);
-        assert_eq!((reading.repaired.text == many, reading.repaired.level, reading.outline), (true, Level::Hopeless, None));
-        let shown = format!("{HEAD}### CREATE\n- File Path: a\n````md\n{}````\n", action.repeat(2001));
+        assert_eq!(
+            (
+                reading.repaired.text == many,
+                reading.repaired.level,
+                reading.outline
+            ),
+            (true, Level::Hopeless, None)
+        );
+        let shown = format!(
+            "{HEAD}### CREATE\n- File Path: a\n````md\n{}````\n",
+            action.repeat(2001)
+        );
         check(&shown, &[]);
     }
 
     #[test]
     fn p22_a_hundred_thousand_actions_are_refused_at_once() {
-        let many = format!("{HEAD}{}", "### `EXECUTE`\n- **Description:** d\n```sh\ntrue\n```\n".repeat(100_000));
+        let many = format!(
+            "{HEAD}{}",
+            "### `EXECUTE`\n- **Description:** d\n```sh\ntrue\n```\n".repeat(100_000)
+        );
         let started = std::time::Instant::now();
         check(&many, &["1 the plan has over 2000 actions"]);
-        assert!(started.elapsed().as_secs_f64() < 3.0, "{:?}", started.elapsed());
+        assert!(
+            started.elapsed().as_secs_f64() < 3.0,
+            "{:?}",
+            started.elapsed()
+        );
     }
 
     #[test]
     fn many_blank_lines_beside_a_damaged_fence_are_read_at_once() {
-        let create = format!("### CREATE\n- File Path: a\n\n```\n{}x\n```\n\n", "\n".repeat(20_000));
+        let create = format!(
+            "### CREATE\n- File Path: a\n\n```\n{}x\n```\n\n",
+            "\n".repeat(20_000)
+        );
         let started = std::time::Instant::now();
-        check(&format!("{HEAD}{create}### EXECUTE\n- Description: d\n\n````sh\nmake\n```\n"), &[]);
-        assert!(started.elapsed().as_secs_f64() < 2.0, "{:?}", started.elapsed());
+        check(
+            &format!("{HEAD}{create}### EXECUTE\n- Description: d\n\n````sh\nmake\n```\n"),
+            &[],
+        );
+        assert!(
+            started.elapsed().as_secs_f64() < 2.0,
+            "{:?}",
+            started.elapsed()
+        );
     }
 
     #[test]
     fn a_reply_that_is_no_plan_is_told_so_by_the_parser_alone() {
         check(
             "Sorry, I cannot help.\n",
-            &["1 the plan has no level 1 heading", "1 the plan has no `## Rationale`", "1 the plan has no `## Action Plan`"],
+            &[
+                "1 the plan has no level 1 heading",
+                "1 the plan has no `## Rationale`",
+                "1 the plan has no `## Action Plan`",
+            ],
         );
-        let unclosed = format!("{HEAD}### EDIT\n- File Path: a\n\n`FIND:` ```py\na\n```\n`REPLACE:`\n```\nb\n```\n");
+        let unclosed = format!(
+            "{HEAD}### EDIT\n- File Path: a\n\n`FIND:` ```py\na\n```\n`REPLACE:`\n```\nb\n```\n"
+        );
         let found = read(&unclosed);
         assert_eq!(found.repaired.level, Level::Hopeless);
-        assert!(!found.diagnostics.is_empty() && found.diagnostics.iter().all(|wrong| !wrong.message.contains("grammar")), "{found:?}");
+        assert!(
+            !found.diagnostics.is_empty()
+                && found
+                    .diagnostics
+                    .iter()
+                    .all(|wrong| !wrong.message.contains("grammar")),
+            "{found:?}"
+        );
     }
 
     #[test]
     fn a_plan_in_a_fence_that_cannot_be_repaired_has_its_own_mistakes_told() {
-        let edit = "### EDIT\n- File Path: a\n\n`FIND:`\n````\nx\n````\n\n### READ\n- Resource: /etc\n";
-        let expected = ["15 FIND without a REPLACE behind it", "21 the path must be relative to the project's root: \"/etc\""];
+        let edit =
+            "### EDIT\n- File Path: a\n\n`FIND:`\n````\nx\n````\n\n### READ\n- Resource: /etc\n";
+        let expected = [
+            "15 FIND without a REPLACE behind it",
+            "21 the path must be relative to the project's root: \"/etc\"",
+        ];
         check(&format!("Sure:\n```markdown\n{HEAD}{edit}```\n"), &expected);
         check(&format!("Sure:\n~~~~\n{HEAD}{edit}~~~~\n\n"), &expected);
         let reading = read(&format!("Sure:\n```markdown\n{HEAD}{edit}```\n"));
-        assert!(reading.outline.is_some_and(|outline| outline.contains("line 3: Heading (level 1): \"T\"")));
+        assert!(
+            reading
+                .outline
+                .is_some_and(|outline| outline.contains("line 3: Heading (level 1): \"T\""))
+        );
     }
 
     #[test]
     fn what_is_thought_aloud_is_no_mistake_where_repair_gives_up() {
-        let edit = "### EDIT\n- File Path: a\n\n`FIND:`\n````\nx\n````\n\n### READ\n- Resource: /etc\n";
+        let edit =
+            "### EDIT\n- File Path: a\n\n`FIND:`\n````\nx\n````\n\n### READ\n- Resource: /etc\n";
         let path = "the path must be relative to the project's root: \"/etc\"";
-        for thoughts in ["<think>\n# A title\n## Action Plan\n### READ\n</think>\n", "\n<thinking>\n```\n## Rationale\n</thinking>\n\n"] {
+        for thoughts in [
+            "<think>\n# A title\n## Action Plan\n### READ\n</think>\n",
+            "\n<thinking>\n```\n## Rationale\n</thinking>\n\n",
+        ] {
             let found = read(&format!("{thoughts}{HEAD}{edit}"));
-            let said: Vec<&str> = found.diagnostics.iter().map(|wrong| wrong.message.as_str()).collect();
-            assert_eq!((found.repaired.level, said), (Level::Hopeless, vec!["FIND without a REPLACE behind it", path]));
+            let said: Vec<&str> = found
+                .diagnostics
+                .iter()
+                .map(|wrong| wrong.message.as_str())
+                .collect();
+            assert_eq!(
+                (found.repaired.level, said),
+                (
+                    Level::Hopeless,
+                    vec!["FIND without a REPLACE behind it", path]
+                )
+            );
             assert_eq!(found.diagnostics[0].line, 13 + thoughts.lines().count());
         }
     }
@@ -171,17 +293,39 @@ mod tests {
         let path = "the path must be relative to the project's root: \"/etc\"";
         for title in ["", "#T\n\n"] {
             let edit = "### EDIT\n- File Path: a\n\n`FIND:`\n````\nx\n````\n";
-            let said = read(&format!("{title}## Rationale\n````\nr\n````\n\n{actions}\n{edit}"));
-            let last: Vec<&str> = said.diagnostics.iter().map(|wrong| wrong.message.as_str()).filter(|m| !m.contains("level 1")).collect();
+            let said = read(&format!(
+                "{title}## Rationale\n````\nr\n````\n\n{actions}\n{edit}"
+            ));
+            let last: Vec<&str> = said
+                .diagnostics
+                .iter()
+                .map(|wrong| wrong.message.as_str())
+                .filter(|m| !m.contains("level 1"))
+                .collect();
             assert_eq!(last, [path, "FIND without a REPLACE behind it"], "{title}");
         }
-        let shown = read(&format!("Run this:\n```sh\n# build\nmake\n```\n\n{actions}"));
-        assert!(shown.diagnostics.iter().all(|wrong| !wrong.message.contains("closes nothing")), "{shown:?}");
+        let shown = read(&format!(
+            "Run this:\n```sh\n# build\nmake\n```\n\n{actions}"
+        ));
+        assert!(
+            shown
+                .diagnostics
+                .iter()
+                .all(|wrong| !wrong.message.contains("closes nothing")),
+            "{shown:?}"
+        );
     }
 
     #[test]
     fn what_is_in_doubt_is_a_mistake_though_the_parser_reads_it() {
-        let doubtful = format!("{HEAD}### CREATE\n- File Path: a.md\n```markdown\nbegin with\n```\nend so\n```\n");
-        assert!(read(&doubtful).diagnostics.iter().any(|wrong| wrong.message.contains("can be read in two ways")));
+        let doubtful = format!(
+            "{HEAD}### CREATE\n- File Path: a.md\n```markdown\nbegin with\n```\nend so\n```\n"
+        );
+        assert!(
+            read(&doubtful)
+                .diagnostics
+                .iter()
+                .any(|wrong| wrong.message.contains("can be read in two ways"))
+        );
     }
 }

@@ -1,7 +1,8 @@
-//! From a plan's value to its text: only the format's own spellings, fences longer than any run inside.
+//! From a plan's value to its text: only the format's own spellings, fences longer than any run
+//! inside.
 //!
-//! What is written is read again as the same plan, whatever its texts hold: fields stay on their line,
-//! contents inside of their fences, and no message can hold an action (P24).
+//! What is written is read again as the same plan, whatever its texts hold: fields stay on their
+//! line, contents inside of their fences, and no message can hold an action (P24).
 
 use super::action::heading::Section;
 use super::action::{Action, border, field, write_block};
@@ -19,7 +20,9 @@ pub fn render(plan: &Plan) -> String {
     if !plan.memos.is_empty() {
         section(Section::Memos, &mut out);
         let mut block = String::new();
-        plan.memos.iter().for_each(|change| memo::write(change, &mut block));
+        plan.memos
+            .iter()
+            .for_each(|change| memo::write(change, &mut block));
         write_block(&block, "", &mut out);
     }
     section(Section::ActionPlan, &mut out);
@@ -52,8 +55,8 @@ fn write_action(action: &Action, out: &mut String) {
     }
 }
 
-/// Returns an action's fields: those of its value as the value has them, in the format's order, then the others
-/// as they came.
+/// Returns an action's fields: those of its value as the value has them, in the format's order,
+/// then the others as they came.
 fn merged(action: &Action) -> Vec<Field> {
     let mut fields = action.kind.fields();
     let keys = action.kind.keys();
@@ -62,9 +65,13 @@ fn merged(action: &Action) -> Vec<Field> {
             let own = action.fields.iter().find(|f| f.key == "Description");
             *field = own.cloned().unwrap_or_default();
         }
-        !field.key.is_empty() && (field.key != "Description" || !field.value.is_empty() || !field.items.is_empty())
+        !field.key.is_empty()
+            && (field.key != "Description" || !field.value.is_empty() || !field.items.is_empty())
     });
-    let others = action.fields.iter().filter(|f| !keys.contains(&f.key.as_str()) && !field::has_weight(&f.key));
+    let others = action
+        .fields
+        .iter()
+        .filter(|f| !keys.contains(&f.key.as_str()) && !field::has_weight(&f.key));
     fields.extend(others.cloned());
     fields
 }
@@ -72,7 +79,11 @@ fn merged(action: &Action) -> Vec<Field> {
 /// Returns a title that a heading's reader does not shorten.
 fn title(text: &str) -> String {
     let line = field::one_line(text);
-    if heading_text(&format!("# {line}")) == line { line } else { format!("{line} #") }
+    if heading_text(&format!("# {line}")) == line {
+        line
+    } else {
+        format!("{line} #")
+    }
 }
 
 #[cfg(test)]

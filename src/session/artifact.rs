@@ -48,7 +48,9 @@ impl Artifacts {
 
     /// Returns a file as text; bytes that are not UTF-8 are replaced.
     pub fn text(&self, name: &str) -> Option<String> {
-        self.0.get(name).map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+        self.0
+            .get(name)
+            .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
     }
 
     /// Returns a file as text, empty where there is none.

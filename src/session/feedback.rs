@@ -1,6 +1,7 @@
 //! The message with which a rejected plan goes back to the model.
 //!
-//! Machine feedback, never mixed with the user's words: the turn that gets it says so in its `meta.yaml`.
+//! Machine feedback, never mixed with the user's words: the turn that gets it says so in its
+//! `meta.yaml`.
 
 use super::report::errors;
 use crate::plan::diagnostic::Diagnostic;
@@ -19,9 +20,15 @@ pub struct Rejected<'a> {
     pub right: &'a [String],
 }
 
-/// Writes the message: every mistake, what was right, how the plan was read where that matters, and the plan itself.
+/// Writes the message: every mistake, what was right, how the plan was read where that matters, and
+/// the plan itself.
 pub fn render(rejected: &Rejected<'_>) -> String {
-    let Rejected { plan, diagnostics, outline, right } = *rejected;
+    let Rejected {
+        plan,
+        diagnostics,
+        outline,
+        right,
+    } = *rejected;
     let mut text = String::from(
         "The previous plan failed validation. Please review the errors and the original plan, then generate a corrected version.\n\n\
          ## Validation Errors:\n\n",
@@ -29,15 +36,26 @@ pub fn render(rejected: &Rejected<'_>) -> String {
     text.push_str(&errors(diagnostics));
     if !right.is_empty() {
         text.push_str("\n## Correct Actions:\n\nRepeat these as they are.\n\n");
-        right.iter().for_each(|label| text.push_str(&format!("- {label}\n")));
+        right
+            .iter()
+            .for_each(|label| text.push_str(&format!("- {label}\n")));
     }
     if let Some(outline) = outline {
         let fence = fence_for(outline, 4);
-        text.push_str(&format!("\n## How the Plan Was Read:\n{fence}text\n{}\n{fence}\n", outline.trim_end()));
+        text.push_str(&format!(
+            "\n## How the Plan Was Read:\n{fence}text\n{}\n{fence}\n",
+            outline.trim_end()
+        ));
     }
     let fence = fence_for(plan, 4);
-    let end = if plan.is_empty() || plan.ends_with('\n') { "" } else { "\n" };
-    text.push_str(&format!("\n## Original Faulty Plan:\n{fence}markdown\n{plan}{end}{fence}\n"));
+    let end = if plan.is_empty() || plan.ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    };
+    text.push_str(&format!(
+        "\n## Original Faulty Plan:\n{fence}markdown\n{plan}{end}{fence}\n"
+    ));
     text
 }
 
@@ -47,10 +65,19 @@ mod tests {
 
     #[test]
     fn the_fence_around_the_faulty_plan_is_longer_than_any_inside() {
-        let diagnostic =
-            Diagnostic { line: 3, action: "EDIT a".to_owned(), message: "FIND is not there".to_owned(), hint: Some("read it".to_owned()) };
+        let diagnostic = Diagnostic {
+            line: 3,
+            action: "EDIT a".to_owned(),
+            message: "FIND is not there".to_owned(),
+            hint: Some("read it".to_owned()),
+        };
         let right = ["READ b".to_owned()];
-        let text = render(&Rejected { plan: "# T\n`````\nx\n`````\n", diagnostics: &[diagnostic], outline: None, right: &right });
+        let text = render(&Rejected {
+            plan: "# T\n`````\nx\n`````\n",
+            diagnostics: &[diagnostic],
+            outline: None,
+            right: &right,
+        });
         assert_eq!(
             text,
             "The previous plan failed validation. Please review the errors and the original plan, then generate a corrected version.\n\n\

@@ -92,7 +92,11 @@ pub struct Material {
 /// Writes the input.
 pub fn render(material: &Material) -> String {
     let mut text = String::from("# Agent Invocation Payload\n\n## 1. System Information\n");
-    for (key, value) in [("CWD", &material.cwd), ("OS", &material.os), ("Shell", &material.shell)] {
+    for (key, value) in [
+        ("CWD", &material.cwd),
+        ("OS", &material.os),
+        ("Shell", &material.shell),
+    ] {
         line(&mut text, format_args!("- **{key}:** {}", visible(value)));
     }
     text.push_str("\n## 2. Project Structure\n");
@@ -115,7 +119,10 @@ pub fn render(material: &Material) -> String {
 /// Writes the lists with tokens.
 fn summary(text: &mut String, resources: &[Shown]) {
     for scope in Scope::ALL {
-        let listed: Vec<&Shown> = resources.iter().filter(|shown| shown.scope == scope).collect();
+        let listed: Vec<&Shown> = resources
+            .iter()
+            .filter(|shown| shown.scope == scope)
+            .collect();
         if listed.is_empty() {
             continue;
         }
@@ -132,20 +139,37 @@ fn summary(text: &mut String, resources: &[Shown]) {
         }
     }
     let total: usize = resources.iter().map(|shown| shown.tokens).sum();
-    line(text, format_args!("\n**Total:** {total} tokens in {} resources", resources.len()));
+    line(
+        text,
+        format_args!(
+            "\n**Total:** {total} tokens in {} resources",
+            resources.len()
+        ),
+    );
 }
 
 /// Writes one resource.
 fn resource(text: &mut String, shown: &Shown) {
     text.push_str("---\n");
-    line(text, format_args!("**Resource:** `{}`", link(&shown.resource)));
+    line(
+        text,
+        format_args!("**Resource:** `{}`", link(&shown.resource)),
+    );
     line(text, format_args!("**Tokens:** {}", shown.tokens));
     match &shown.body {
         Body::Text(content) => block(text, language(&shown.resource), content),
         Body::Missing => block(text, "", "--- FILE NOT FOUND ---\n"),
         Body::Binary { bytes } => block(text, "", &format!("--- BINARY FILE, {bytes} BYTES ---\n")),
-        Body::TooLarge { bytes } => block(text, "", &format!("--- FILE OF {bytes} BYTES, OVER THE LIMIT ---\n")),
-        Body::Failed(reason) => block(text, "", &format!("--- NOT AVAILABLE: {} ---\n", visible(reason))),
+        Body::TooLarge { bytes } => block(
+            text,
+            "",
+            &format!("--- FILE OF {bytes} BYTES, OVER THE LIMIT ---\n"),
+        ),
+        Body::Failed(reason) => block(
+            text,
+            "",
+            &format!("--- NOT AVAILABLE: {} ---\n", visible(reason)),
+        ),
     }
 }
 
@@ -155,7 +179,11 @@ fn link(resource: &str) -> String {
     if crate::text::resource::is_url(resource) {
         return format!("[{shown}]({shown})");
     }
-    if resource.contains([' ', '(', ')', '<', '>']) { format!("[{shown}](</{shown}>)") } else { format!("[{shown}](/{shown})") }
+    if resource.contains([' ', '(', ')', '<', '>']) {
+        format!("[{shown}](</{shown}>)")
+    } else {
+        format!("[{shown}](/{shown})")
+    }
 }
 
 /// Writes a fenced block whose fence is longer than any run inside, and at least four.
@@ -198,7 +226,11 @@ pub fn structure(paths: &[String]) -> String {
             }
         }
     }
-    let deepest = paths.iter().map(|path| path.matches('/').count()).max().unwrap_or(0);
+    let deepest = paths
+        .iter()
+        .map(|path| path.matches('/').count())
+        .max()
+        .unwrap_or(0);
     let fits = |depth: &usize| lines(&root, *depth) <= MAX_STRUCTURE;
     let depth = (0..=deepest).rev().find(fits).unwrap_or(0);
     let mut text = String::new();
@@ -208,8 +240,19 @@ pub fn structure(paths: &[String]) -> String {
 
 /// Returns how many lines a folder takes when it is shown to this depth.
 fn lines(folder: &Folder<'_>, depth: usize) -> usize {
-    let below = |inner: &Folder<'_>| if depth == 0 { 0 } else { lines(inner, depth - 1) };
-    folder.files.len() + folder.folders.values().map(|inner| 1 + below(inner)).sum::<usize>()
+    let below = |inner: &Folder<'_>| {
+        if depth == 0 {
+            0
+        } else {
+            lines(inner, depth - 1)
+        }
+    };
+    folder.files.len()
+        + folder
+            .folders
+            .values()
+            .map(|inner| 1 + below(inner))
+            .sum::<usize>()
 }
 
 /// Writes what is in a folder.
@@ -217,14 +260,20 @@ fn write_folder(text: &mut String, folder: &Folder<'_>, indent: usize, depth: us
     for (name, inner) in &folder.folders {
         let pad = "  ".repeat(indent);
         if depth == 0 {
-            line(text, format_args!("{pad}{}/ ({} files)", visible(name), count(inner)));
+            line(
+                text,
+                format_args!("{pad}{}/ ({} files)", visible(name), count(inner)),
+            );
         } else {
             line(text, format_args!("{pad}{}/", visible(name)));
             write_folder(text, inner, indent + 1, depth - 1);
         }
     }
     for name in &folder.files {
-        line(text, format_args!("{}{}", "  ".repeat(indent), visible(name)));
+        line(
+            text,
+            format_args!("{}{}", "  ".repeat(indent), visible(name)),
+        );
     }
 }
 
@@ -236,7 +285,11 @@ fn count(folder: &Folder<'_>) -> usize {
 /// Returns the word behind the fence for a path.
 pub fn language(path: &str) -> &'static str {
     let name = path.rsplit('/').next().unwrap_or(path);
-    match name.rsplit_once('.').map(|(_, ending)| ending).unwrap_or_default() {
+    match name
+        .rsplit_once('.')
+        .map(|(_, ending)| ending)
+        .unwrap_or_default()
+    {
         "rs" => "rust",
         "py" => "python",
         "md" | "markdown" => "markdown",
@@ -272,13 +325,22 @@ mod tests {
     #[test]
     fn folders_come_first_and_are_indented_by_two() {
         let text = structure(&paths(&["README.md", "docs/specs/a.md", "src/main.rs"]));
-        assert_eq!(text, "docs/\n  specs/\n    a.md\nsrc/\n  main.rs\nREADME.md\n");
+        assert_eq!(
+            text,
+            "docs/\n  specs/\n    a.md\nsrc/\n  main.rs\nREADME.md\n"
+        );
     }
 
     #[test]
     fn a_huge_project_is_shown_as_folders_with_counts() {
-        let many: Vec<String> = (0..MAX_STRUCTURE).map(|n| format!("big/f{n}")).chain(["a".to_owned()]).collect();
-        assert_eq!(structure(&many), format!("big/ ({MAX_STRUCTURE} files)\na\n"));
+        let many: Vec<String> = (0..MAX_STRUCTURE)
+            .map(|n| format!("big/f{n}"))
+            .chain(["a".to_owned()])
+            .collect();
+        assert_eq!(
+            structure(&many),
+            format!("big/ ({MAX_STRUCTURE} files)\na\n")
+        );
     }
 
     #[test]
@@ -290,8 +352,18 @@ mod tests {
             paths: paths(&["a.md"]),
             memos: None,
             resources: vec![
-                Shown { scope: Scope::Turn, resource: "a.md".to_owned(), body: Body::Text("x\n````\ny\n````".to_owned()), tokens: 5 },
-                Shown { scope: Scope::Global, resource: "gone.md".to_owned(), body: Body::Missing, tokens: 0 },
+                Shown {
+                    scope: Scope::Turn,
+                    resource: "a.md".to_owned(),
+                    body: Body::Text("x\n````\ny\n````".to_owned()),
+                    tokens: 5,
+                },
+                Shown {
+                    scope: Scope::Global,
+                    resource: "gone.md".to_owned(),
+                    body: Body::Missing,
+                    tokens: 0,
+                },
             ],
             status: "On branch main\n".to_owned(),
         };

@@ -59,7 +59,9 @@ pub enum Entry {
 impl Journal {
     /// Opens the journal below `<common git directory>/teddy`.
     pub fn new(teddy_dir: &Path) -> Journal {
-        Journal { folder: teddy_dir.to_owned() }
+        Journal {
+            folder: teddy_dir.to_owned(),
+        }
     }
 
     /// Returns what is under way. A damaged file is renamed, so that it is reported once.
@@ -93,7 +95,9 @@ impl Journal {
     /// # Errors
     /// Where it cannot be renamed.
     pub fn put_aside(&self) -> std::io::Result<PathBuf> {
-        let free = (1..).map(|number| self.folder.join(format!("pending.json.bad-{number}"))).find(|path| !path.exists());
+        let free = (1..)
+            .map(|number| self.folder.join(format!("pending.json.bad-{number}")))
+            .find(|path| !path.exists());
         let aside = free.unwrap_or_else(|| self.folder.join("pending.json.bad"));
         std::fs::rename(self.pending(), &aside)?;
         Ok(aside)
@@ -102,10 +106,14 @@ impl Journal {
     /// Writes down what is about to happen, durably.
     ///
     /// # Errors
-    /// Where something is under way already, which would be forgotten, or the file cannot be written.
+    /// Where something is under way already, which would be forgotten, or the file cannot be
+    /// written.
     pub fn begin(&self, pending: &Pending) -> std::io::Result<()> {
         if self.pending().symlink_metadata().is_ok() {
-            return Err(std::io::Error::new(std::io::ErrorKind::AlreadyExists, "an interrupted turn is not finished yet"));
+            return Err(std::io::Error::new(
+                std::io::ErrorKind::AlreadyExists,
+                "an interrupted turn is not finished yet",
+            ));
         }
         std::fs::create_dir_all(&self.folder)?;
         write_atomic(&self.pending(), &serde_json::to_vec_pretty(pending)?)
@@ -146,7 +154,11 @@ impl Journal {
 
     /// Returns the turn in progress that this user made or accepted.
     pub fn draft(&self, session: &SessionName) -> Option<CommitId> {
-        std::fs::read_to_string(self.folder.join("drafts").join(session.as_str())).ok()?.trim().parse().ok()
+        std::fs::read_to_string(self.folder.join("drafts").join(session.as_str()))
+            .ok()?
+            .trim()
+            .parse()
+            .ok()
     }
 
     /// Removes the second copy of a session's tip.
@@ -162,7 +174,11 @@ impl Journal {
 
     /// Returns the second copy of a session's tip.
     pub fn tip(&self, session: &str) -> Option<CommitId> {
-        std::fs::read_to_string(self.tip_path(session)).ok()?.trim().parse().ok()
+        std::fs::read_to_string(self.tip_path(session))
+            .ok()?
+            .trim()
+            .parse()
+            .ok()
     }
 
     /// Returns the path of a session's second tip.
@@ -197,11 +213,17 @@ mod tests {
             from: tree,
             to: tree,
         };
-        journal.begin(&pending("one")).expect("nothing is under way");
+        journal
+            .begin(&pending("one"))
+            .expect("nothing is under way");
         assert!(journal.begin(&pending("two")).is_err());
-        assert!(matches!(journal.read(), Ok(Entry::Pending(under_way)) if under_way.operation == "one"));
+        assert!(
+            matches!(journal.read(), Ok(Entry::Pending(under_way)) if under_way.operation == "one")
+        );
         journal.finish().expect("it is done");
-        journal.begin(&pending("two")).expect("nothing is under way");
+        journal
+            .begin(&pending("two"))
+            .expect("nothing is under way");
     }
 
     #[test]
@@ -209,7 +231,8 @@ mod tests {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let journal = Journal::new(folder.path());
         assert!(matches!(journal.read(), Ok(Entry::None)));
-        std::fs::write(folder.path().join("pending.json"), "{\"schema\":").expect("a writable folder");
+        std::fs::write(folder.path().join("pending.json"), "{\"schema\":")
+            .expect("a writable folder");
         assert!(matches!(journal.read(), Ok(Entry::Damaged(_))));
         assert!(matches!(journal.read(), Ok(Entry::None)));
     }

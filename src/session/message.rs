@@ -31,10 +31,12 @@ impl Message<'_> {
         let mut text = format!("{}\n\n", subject(self.title));
         let asked: Vec<&str> = self.asked.trim().lines().collect();
         for line in asked.iter().take(MAX_WORDS) {
-            writeln!(text, "{}", format!("> {}", visible(line)).trim_end()).expect("writing to a string");
+            writeln!(text, "{}", format!("> {}", visible(line)).trim_end())
+                .expect("writing to a string");
         }
         if asked.len() > MAX_WORDS {
-            writeln!(text, "> ... ({} more lines)", asked.len() - MAX_WORDS).expect("writing to a string");
+            writeln!(text, "> ... ({} more lines)", asked.len() - MAX_WORDS)
+                .expect("writing to a string");
         }
         if !asked.is_empty() {
             text.push('\n');

@@ -120,7 +120,8 @@ pub struct Meta {
     /// The pipeline that the plan came through.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pipeline: Option<String>,
-    /// Dollars that the turn's calls count against the limit, answers that were thrown away included; calls without a price don't.
+    /// Dollars that the turn's calls count against the limit, answers that were thrown away
+    /// included; calls without a price don't.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spent: Option<f64>,
     /// In progress: why the last call gave no plan.
@@ -141,7 +142,8 @@ pub struct Meta {
     /// For a restore: where it went.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restored: Option<Restored>,
-    /// For a rejected plan: what names its mistakes, so that the same one is not asked for for ever.
+    /// For a rejected plan: what names its mistakes, so that the same one is not asked for for
+    /// ever.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mistakes: Vec<String>,
     /// Files that the snapshot does not have.
@@ -187,8 +189,13 @@ impl ModelUse {
             tokens_in: self.tokens_in.saturating_add(next.tokens_in),
             tokens_out: self.tokens_out.saturating_add(next.tokens_out),
             tokens_cached: self.tokens_cached.saturating_add(next.tokens_cached),
-            tokens_cache_written: self.tokens_cache_written.saturating_add(next.tokens_cache_written),
-            cost: self.cost.zip(next.cost).map(|(before, after)| before + after),
+            tokens_cache_written: self
+                .tokens_cache_written
+                .saturating_add(next.tokens_cache_written),
+            cost: self
+                .cost
+                .zip(next.cost)
+                .map(|(before, after)| before + after),
             ..next
         }
     }
@@ -285,7 +292,10 @@ pub fn read<T: for<'de> Deserialize<'de>>(text: &str) -> anyhow::Result<T> {
     guard(text, 1 << 20)?;
     let version: Version = serde_yaml::from_str(text)?;
     if version.schema > SCHEMA {
-        anyhow::bail!("has schema {}, and this teddy reads up to {SCHEMA}: it was written by a newer one", version.schema);
+        anyhow::bail!(
+            "has schema {}, and this teddy reads up to {SCHEMA}: it was written by a newer one",
+            version.schema
+        );
     }
     Ok(serde_yaml::from_str(text)?)
 }
@@ -321,6 +331,9 @@ mod tests {
     #[test]
     fn a_newer_schema_is_refused_by_its_number() {
         let error = read::<NextMeta>("schema: 9\n").expect_err("a newer schema");
-        assert_eq!(error.to_string(), "has schema 9, and this teddy reads up to 1: it was written by a newer one");
+        assert_eq!(
+            error.to_string(),
+            "has schema 9, and this teddy reads up to 1: it was written by a newer one"
+        );
     }
 }

@@ -14,10 +14,14 @@ pub struct SessionName(String);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NameError {
     /// It is not kebab-case, too long, or `change`, which is a folder of refs.
-    #[error("`{0}` is no session name: lower-case letters, digits and single hyphens, such as `add-auth`")]
+    #[error(
+        "`{0}` is no session name: lower-case letters, digits and single hyphens, such as `add-auth`"
+    )]
     Form(String),
     /// It is what a turn is called by.
-    #[error("`{0}` is no name for a session, because it reads as a turn: a number, or the start of a commit's id")]
+    #[error(
+        "`{0}` is no name for a session, because it reads as a turn: a number, or the start of a commit's id"
+    )]
     Turn(String),
 }
 
@@ -30,7 +34,11 @@ impl SessionName {
         if is_turn(text) {
             return Err(NameError::Turn(text.to_owned()));
         }
-        if text.contains('/') { Err(form(text)) } else { SessionName::from_ref(text) }
+        if text.contains('/') {
+            Err(form(text))
+        } else {
+            SessionName::from_ref(text)
+        }
     }
 
     /// Checks a name as it stands in a ref: of any session that there is, a change's too.
@@ -42,19 +50,31 @@ impl SessionName {
             Some(id) => is_kebab(id),
             None => is_kebab(text) && text != "change",
         };
-        if is_name { Ok(SessionName(text.to_owned())) } else { Err(form(text)) }
+        if is_name {
+            Ok(SessionName(text.to_owned()))
+        } else {
+            Err(form(text))
+        }
     }
 
     /// Makes a name of a title: `Add a greeting!` becomes `add-a-greeting`.
     pub fn from_title(title: &str) -> SessionName {
-        let words: Vec<String> =
-            title.to_lowercase().split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty()).map(str::to_owned).collect();
+        let words: Vec<String> = title
+            .to_lowercase()
+            .split(|c: char| !c.is_ascii_alphanumeric())
+            .filter(|w| !w.is_empty())
+            .map(str::to_owned)
+            .collect();
         let mut name = String::new();
         for word in words.iter().take_while(|w| w.len() <= 30) {
             if name.len() + word.len() > 40 {
                 break;
             }
-            name = if name.is_empty() { word.clone() } else { format!("{name}-{word}") };
+            name = if name.is_empty() {
+                word.clone()
+            } else {
+                format!("{name}-{word}")
+            };
         }
         SessionName::parse(&name).unwrap_or_else(|_| SessionName("session".to_owned()))
     }
@@ -104,7 +124,9 @@ const MIN_ID: usize = 7;
 /// Returns whether a text reads as a turn: a number, or hexadecimal digits that are no word.
 fn is_turn(text: &str) -> bool {
     let is_number = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    let is_id = text.len() >= MIN_ID && text.bytes().all(|b| b.is_ascii_hexdigit()) && text.bytes().any(|b| b.is_ascii_digit());
+    let is_id = text.len() >= MIN_ID
+        && text.bytes().all(|b| b.is_ascii_hexdigit())
+        && text.bytes().any(|b| b.is_ascii_digit());
     is_number || is_id
 }
 
@@ -115,7 +137,11 @@ fn form(text: &str) -> NameError {
 
 /// Returns whether a text is kebab-case and of a sensible length.
 fn is_kebab(text: &str) -> bool {
-    let word = |w: &str| !w.is_empty() && w.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+    let word = |w: &str| {
+        !w.is_empty()
+            && w.bytes()
+                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
+    };
     text.len() <= MAX_NAME && text.split('-').all(word)
 }
 
@@ -134,7 +160,10 @@ mod tests {
         for good in ["a", "add-auth", "v2", "20260124-add-user-auth"] {
             assert!(SessionName::parse(good).is_ok(), "{good}");
         }
-        for bad in ["", "A", "a b", "../x", "a--b", "-a", "a-", "a_b", "a/b", "change", "ü", "a\n", "HEAD", "@"] {
+        for bad in [
+            "", "A", "a b", "../x", "a--b", "-a", "a-", "a_b", "a/b", "change", "ü", "a\n", "HEAD",
+            "@",
+        ] {
             assert!(SessionName::parse(bad).is_err(), "{bad:?}");
         }
         assert!(SessionName::from_ref("change/x-1").is_ok());
@@ -149,8 +178,14 @@ mod tests {
     #[test]
     fn t1_a_new_name_does_not_read_as_a_turn() {
         for turn in ["1", "007", "20260124", "3ae29549", "0f0f0f0"] {
-            assert_eq!(SessionName::parse(turn), Err(NameError::Turn(turn.to_owned())));
-            assert!(SessionName::from_ref(turn).is_ok(), "{turn}: a session that has it is reached");
+            assert_eq!(
+                SessionName::parse(turn),
+                Err(NameError::Turn(turn.to_owned()))
+            );
+            assert!(
+                SessionName::from_ref(turn).is_ok(),
+                "{turn}: a session that has it is reached"
+            );
         }
         for name in ["1-2", "v1", "facade", "defaced", "3ae295"] {
             assert!(SessionName::parse(name).is_ok(), "{name}");
@@ -160,11 +195,16 @@ mod tests {
 
     #[test]
     fn a_title_becomes_a_name() {
-        let check = |title: &str, expected: &str| assert_eq!(SessionName::from_title(title).as_str(), expected);
+        let check = |title: &str, expected: &str| {
+            assert_eq!(SessionName::from_title(title).as_str(), expected)
+        };
         check("Add a greeting!", "add-a-greeting");
         check("Écrire `x`", "crire-x");
         check("🐻", "session");
         check("change", "session");
-        check("This title is so long that it would make a very poor name for a ref", "this-title-is-so-long-that-it-would-make");
+        check(
+            "This title is so long that it would make a very poor name for a ref",
+            "this-title-is-so-long-that-it-would-make",
+        );
     }
 }

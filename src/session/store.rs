@@ -62,7 +62,11 @@ impl Draft {
     /// Returns what a turn that asks no model has of it: the instructions and the context lists.
     pub fn standing(&self) -> Artifacts {
         let mut standing = Artifacts::default();
-        for name in [artifact::SYSTEM_PROMPT, artifact::TURN_CONTEXT, artifact::SESSION_CONTEXT] {
+        for name in [
+            artifact::SYSTEM_PROMPT,
+            artifact::TURN_CONTEXT,
+            artifact::SESSION_CONTEXT,
+        ] {
             standing.put(name, self.artifacts.text_or_empty(name));
         }
         standing
@@ -94,7 +98,12 @@ impl<'a> Store<'a> {
     /// Where the refs cannot be read.
     pub fn sessions(&self) -> anyhow::Result<Vec<(SessionName, CommitId)>> {
         let references = self.repository.references(SESSIONS)?;
-        let named = |r: crate::git::reference::Reference| Some((SessionName::from_ref(r.name.strip_prefix(SESSIONS)?).ok()?, r.target));
+        let named = |r: crate::git::reference::Reference| {
+            Some((
+                SessionName::from_ref(r.name.strip_prefix(SESSIONS)?).ok()?,
+                r.target,
+            ))
+        };
         Ok(references.into_iter().filter_map(named).collect())
     }
 
@@ -111,7 +120,10 @@ impl<'a> Store<'a> {
     /// # Errors
     /// [`StoreError::NoSession`], or where the ref cannot be read.
     pub fn tip_id(&self, session: &SessionName) -> anyhow::Result<CommitId> {
-        Ok(self.repository.reference(&session.reference())?.ok_or_else(|| StoreError::NoSession(session.clone()))?)
+        Ok(self
+            .repository
+            .reference(&session.reference())?
+            .ok_or_else(|| StoreError::NoSession(session.clone()))?)
     }
 
     /// Returns the turns of a session from this one back to the start.
@@ -137,24 +149,39 @@ impl<'a> Store<'a> {
         let tip = self.tip(session)?;
         let back = match name.strip_prefix('@') {
             Some("") => Some(0),
-            Some(rest) => rest.strip_prefix('~').and_then(|n| if n.is_empty() { Some(1) } else { n.parse().ok() }),
+            Some(rest) => rest.strip_prefix('~').and_then(|n| {
+                if n.is_empty() {
+                    Some(1)
+                } else {
+                    n.parse().ok()
+                }
+            }),
             None => match name.parse::<u64>() {
                 Ok(number) if number <= tip.number() => Some(tip.number() - number),
                 Ok(_) => return Err(no_turn(&tip, name)),
                 Err(_) => None,
             },
         };
-        let Some(back) = back else { return self.turn_by_revision(&tip, name) };
+        let Some(back) = back else {
+            return self.turn_by_revision(&tip, name);
+        };
         if back > tip.number() {
             return Err(no_turn(&tip, name));
         }
-        Turn::read(self.repository, session, self.repository.first_parent(tip.commit, back)?)
+        Turn::read(
+            self.repository,
+            session,
+            self.repository.first_parent(tip.commit, back)?,
+        )
     }
 
     /// Returns the turn that a git expression names.
     fn turn_by_revision(&self, tip: &Turn, name: &str) -> anyhow::Result<Turn> {
-        let Ok(commit) = self.repository.rev_parse(name) else { return Err(no_turn(tip, name)) };
-        Turn::read(self.repository, &tip.session, commit).with_context(|| format!("`{name}` names no turn"))
+        let Ok(commit) = self.repository.rev_parse(name) else {
+            return Err(no_turn(tip, name));
+        };
+        Turn::read(self.repository, &tip.session, commit)
+            .with_context(|| format!("`{name}` names no turn"))
     }
 
     /// Returns the turn in progress: the saved draft, or what the newest turn prepared.
@@ -164,7 +191,8 @@ impl<'a> Store<'a> {
     pub fn draft(&self, tip: &Turn) -> anyhow::Result<Draft> {
         if let Some(id) = self.repository.reference(&tip.session.draft_reference())? {
             let commit = self.repository.commit(id)?;
-            // A draft of an older turn is what a crash left behind its ref; it is done with. A turn has a second parent.
+            // A draft of an older turn is what a crash left behind its ref; it is done with. A turn
+            // has a second parent.
             if commit.parents == [tip.commit] {
                 return self.read_draft(id, commit.tree);
             }
@@ -175,10 +203,17 @@ impl<'a> Store<'a> {
     /// Reads a saved draft.
     fn read_draft(&self, id: CommitId, tree: crate::git::object::TreeId) -> anyhow::Result<Draft> {
         let mut artifacts = Artifacts(self.repository.files(tree)?);
-        let text = artifacts.text(artifact::META).with_context(|| format!("the draft {id} has no `{}`", artifact::META))?;
-        let meta = meta::read(&text).with_context(|| format!("`{}` of the draft {id}", artifact::META))?;
+        let text = artifacts
+            .text(artifact::META)
+            .with_context(|| format!("the draft {id} has no `{}`", artifact::META))?;
+        let meta =
+            meta::read(&text).with_context(|| format!("`{}` of the draft {id}", artifact::META))?;
         artifacts.remove(artifact::META);
-        Ok(Draft { artifacts, meta, commit: Some(id) })
+        Ok(Draft {
+            artifacts,
+            meta,
+            commit: Some(id),
+        })
     }
 
     /// Makes the first state of the turn after the newest one.
@@ -186,11 +221,23 @@ impl<'a> Store<'a> {
         let next = tip.next(self.repository)?;
         let mut artifacts = Artifacts::default();
         for (name, from) in [
-            (artifact::TURN_CONTEXT, format!("{}{}", artifact::NEXT, artifact::TURN_CONTEXT)),
-            (artifact::SYSTEM_PROMPT, format!("{}{}", artifact::NEXT, artifact::SYSTEM_PROMPT)),
-            (artifact::SESSION_CONTEXT, artifact::SESSION_CONTEXT.to_owned()),
+            (
+                artifact::TURN_CONTEXT,
+                format!("{}{}", artifact::NEXT, artifact::TURN_CONTEXT),
+            ),
+            (
+                artifact::SYSTEM_PROMPT,
+                format!("{}{}", artifact::NEXT, artifact::SYSTEM_PROMPT),
+            ),
+            (
+                artifact::SESSION_CONTEXT,
+                artifact::SESSION_CONTEXT.to_owned(),
+            ),
         ] {
-            artifacts.put(name, self.repository.file(tip.tree, &from)?.unwrap_or_default());
+            artifacts.put(
+                name,
+                self.repository.file(tip.tree, &from)?.unwrap_or_default(),
+            );
         }
         let rejected = tip.meta.status == Status::Rejected;
         let meta = Meta {
@@ -199,7 +246,11 @@ impl<'a> Store<'a> {
             replans: if rejected { tip.meta.replans + 1 } else { 0 },
             ..Meta::of(next.turn_id, tip.number() + 1, Status::Ready, &next.agent)
         };
-        Ok(Draft { artifacts, meta, commit: None })
+        Ok(Draft {
+            artifacts,
+            meta,
+            commit: None,
+        })
     }
 
     /// Saves the turn in progress, so that it outlives this process.
@@ -227,22 +278,33 @@ impl<'a> Store<'a> {
         };
         // Before the ref: a plan whose origin is not noted does not run.
         Journal::new(&self.repository.teddy_dir()).keep_draft(&tip.session, commit)?;
-        let held =
-            self.repository.hold(&[commit], &[tip.tree], Older::Stay)?.context("`git gc` removed objects of the draft; try again")?;
-        self.repository.move_reference(&name, expected, commit, "teddy: draft")?;
+        let held = self
+            .repository
+            .hold(&[commit], &[tip.tree], Older::Stay)?
+            .context("`git gc` removed objects of the draft; try again")?;
+        self.repository
+            .move_reference(&name, expected, commit, "teddy: draft")?;
         self.repository.settle(&held)?;
         draft.commit = Some(commit);
         Ok(())
     }
 
-    /// Removes the turn in progress, whoever saved it. One that cannot be removed is that of an older turn from now on
-    /// and counts as none; one that git has packed points at the newest turn instead, as it takes no lock of git's.
+    /// Removes the turn in progress, whoever saved it. One that cannot be removed is that of an
+    /// older turn from now on and counts as none; one that git has packed points at the newest turn
+    /// instead, as it takes no lock of git's.
     pub fn discard_draft(&self, session: &SessionName) {
         let name = session.draft_reference();
         if matches!(self.repository.reference(&name), Ok(Some(_))) {
-            let tip = self.repository.reference(&session.reference()).ok().flatten();
+            let tip = self
+                .repository
+                .reference(&session.reference())
+                .ok()
+                .flatten();
             let _ = match (self.repository.drop_loose_reference(&name), tip) {
-                (Ok(false), Some(tip)) => self.repository.move_reference(&name, Expected::Any, tip, "teddy: done"),
+                (Ok(false), Some(tip)) => {
+                    self.repository
+                        .move_reference(&name, Expected::Any, tip, "teddy: done")
+                }
                 _ => Ok(()),
             };
         }
@@ -254,12 +316,26 @@ impl<'a> Store<'a> {
     /// Where the repository cannot be read or written.
     pub fn with_workspace(&self, turn: &Turn, workspace: Workspace) -> anyhow::Result<CommitId> {
         let old = self.repository.commit(turn.commit)?;
-        let meta = Meta { workspace: Some(workspace), ..turn.meta.clone() };
+        let meta = Meta {
+            workspace: Some(workspace),
+            ..turn.meta.clone()
+        };
         let blob = self.repository.write_blob(meta::write(&meta).as_bytes())?;
-        let edit = BTreeMap::from([(artifact::META.as_bytes().to_vec(), Some(Entry { mode: Mode::File, id: blob.into() }))]);
+        let edit = BTreeMap::from([(
+            artifact::META.as_bytes().to_vec(),
+            Some(Entry {
+                mode: Mode::File,
+                id: blob.into(),
+            }),
+        )]);
         let tree = self.repository.tree_with(turn.tree, &edit)?;
         let time = crate::host::clock::now();
-        self.repository.write_commit(&NewCommit { tree, parents: &old.parents, message: &old.message, time: &time })
+        self.repository.write_commit(&NewCommit {
+            tree,
+            parents: &old.parents,
+            message: &old.message,
+            time: &time,
+        })
     }
 
     /// Writes the objects of a turn, as one pack; no ref moves.
@@ -275,9 +351,21 @@ impl<'a> Store<'a> {
             files.push((name.clone(), batch.blob(content)?));
         }
         let tree = batch.tree_of(&files)?;
-        let message = Message { title: new.title, asked: &asked, done: new.done, session: new.session, meta: new.meta }.render();
+        let message = Message {
+            title: new.title,
+            asked: &asked,
+            done: new.done,
+            session: new.session,
+            meta: new.meta,
+        }
+        .render();
         let parents: Vec<CommitId> = new.previous.into_iter().chain(new.workspace).collect();
-        let commit = batch.commit(&NewCommit { tree, parents: &parents, message: &message, time: &crate::host::clock::now() })?;
+        let commit = batch.commit(&NewCommit {
+            tree,
+            parents: &parents,
+            message: &message,
+            time: &crate::host::clock::now(),
+        })?;
         batch.finish()?;
         Ok(commit)
     }
@@ -285,5 +373,10 @@ impl<'a> Store<'a> {
 
 /// Says which turns there are.
 fn no_turn(tip: &Turn, name: &str) -> anyhow::Error {
-    StoreError::NoTurn { session: tip.session.clone(), turn: name.to_owned(), last: tip.number() }.into()
+    StoreError::NoTurn {
+        session: tip.session.clone(),
+        turn: name.to_owned(),
+        last: tip.number(),
+    }
+    .into()
 }

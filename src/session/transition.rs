@@ -88,13 +88,20 @@ pub fn after_run(current: &Current<'_>, effects: &[Effect], others: &Others) -> 
     for effect in effects {
         apply(&mut next, current, effect, others);
     }
-    let handed_over = effects.iter().any(|e| matches!(e, Effect::Invoke { .. } | Effect::Conclude { .. }));
-    let history: &[&str] = if handed_over { &[artifact::REPORT] } else { &LEFT_TO_READ };
+    let handed_over = effects
+        .iter()
+        .any(|e| matches!(e, Effect::Invoke { .. } | Effect::Conclude { .. }));
+    let history: &[&str] = if handed_over {
+        &[artifact::REPORT]
+    } else {
+        &LEFT_TO_READ
+    };
     append_history(&mut next.context, current, history);
     next
 }
 
-/// Returns the state after a plan that the user did not want: nothing of it applies, the report joins.
+/// Returns the state after a plan that the user did not want: nothing of it applies, the report
+/// joins.
 pub fn after_decline(current: &Current<'_>) -> Next {
     let mut next = unchanged(current);
     append_history(&mut next.context, current, &LEFT_TO_READ);
@@ -105,7 +112,9 @@ pub fn after_decline(current: &Current<'_>) -> Next {
 /// files whose text the model had wrong join, so that it sees the true one.
 pub fn after_rejection(current: &Current<'_>, mistaken: &[Resource]) -> Next {
     let mut next = unchanged(current);
-    mistaken.iter().for_each(|resource| add(&mut next.context, resource));
+    mistaken
+        .iter()
+        .for_each(|resource| add(&mut next.context, resource));
     next
 }
 
@@ -125,8 +134,13 @@ fn apply(next: &mut Next, current: &Current<'_>, effect: &Effect, others: &Other
     match effect {
         Effect::Add(resource) => add(&mut next.context, resource),
         Effect::Remove(resource) => next.context.retain(|r| r != resource),
-        Effect::Invoke { agent, resources, .. } => {
-            let invoked = others.invoked.clone().unwrap_or(Agent { name: agent.clone(), system_prompt: next.system_prompt.clone() });
+        Effect::Invoke {
+            agent, resources, ..
+        } => {
+            let invoked = others.invoked.clone().unwrap_or(Agent {
+                name: agent.clone(),
+                system_prompt: next.system_prompt.clone(),
+            });
             next.agent = invoked.name;
             next.system_prompt = invoked.system_prompt;
             next.caller_turn_id = Some(current.turn_id);
@@ -154,20 +168,29 @@ fn add(context: &mut Vec<Resource>, resource: &Resource) {
     }
 }
 
-/// Adds what the turn left to read, in place of what the last turn before it left. That is not always the one right
-/// before: a rejected plan leaves nothing, a restore brings an older turn's context back, a fork another session's.
+/// Adds what the turn left to read, in place of what the last turn before it left. That is not
+/// always the one right before: a rejected plan leaves nothing, a restore brings an older turn's
+/// context back, a fork another session's.
 fn append_history(context: &mut Vec<Resource>, current: &Current<'_>, names: &[&str]) {
     let own = current.session.as_str();
     let left_by = |resource: &Resource| match resource {
-        Resource::Artifact(artifact) if LEFT_TO_READ.contains(&artifact.name.as_str()) && artifact.turn < current.number => {
+        Resource::Artifact(artifact)
+            if LEFT_TO_READ.contains(&artifact.name.as_str()) && artifact.turn < current.number =>
+        {
             Some((artifact.session == own, artifact.turn))
         }
         _ => None,
     };
     let last = context.iter().filter_map(left_by).max();
     context.retain(|resource| last.is_none() || left_by(resource) != last);
-    let entry = |name: &str| Artifact { session: own.to_owned(), turn: current.number, name: name.to_owned() };
-    let there = names.iter().filter(|name| current.is_asked || **name != artifact::USER_PROMPT);
+    let entry = |name: &str| Artifact {
+        session: own.to_owned(),
+        turn: current.number,
+        name: name.to_owned(),
+    };
+    let there = names
+        .iter()
+        .filter(|name| current.is_asked || **name != artifact::USER_PROMPT);
     there.for_each(|name| add(context, &Resource::Artifact(entry(name))));
 }
 
@@ -177,7 +200,10 @@ mod tests {
 
     /// Makes resources of context list entries.
     fn resources(entries: &[&str]) -> Vec<Resource> {
-        entries.iter().map(|entry| Resource::parse(entry).expect("a good entry")).collect()
+        entries
+            .iter()
+            .map(|entry| Resource::parse(entry).expect("a good entry"))
+            .collect()
     }
 
     /// A session's name.
@@ -205,10 +231,21 @@ mod tests {
             system_prompt: "<boss/>".to_owned(),
             context: resources(&["brief.md"]),
         };
-        let invoked = Agent { name: "architect".to_owned(), system_prompt: "<architect/>".to_owned() };
-        let next = after_run(&current, effects, &Others { invoked: Some(invoked), caller: Some(caller) });
+        let invoked = Agent {
+            name: "architect".to_owned(),
+            system_prompt: "<architect/>".to_owned(),
+        };
+        let next = after_run(
+            &current,
+            effects,
+            &Others {
+                invoked: Some(invoked),
+                caller: Some(caller),
+            },
+        );
         let list: Vec<String> = next.context.iter().map(ToString::to_string).collect();
-        let id = |id: Option<Uuid>| id.map_or_else(|| "none".to_owned(), |id| id.as_u128().to_string());
+        let id =
+            |id: Option<Uuid>| id.map_or_else(|| "none".to_owned(), |id| id.as_u128().to_string());
         let found = format!(
             "{} {} parent {} caller {}: {}",
             next.agent,
@@ -234,47 +271,94 @@ mod tests {
 
     #[test]
     fn read_adds_and_prune_removes() {
-        check(&["b", "c"], &[read("a"), prune("b")], &format!("dev <dev/> parent 2 caller 1: c a {HISTORY}"));
+        check(
+            &["b", "c"],
+            &[read("a"), prune("b")],
+            &format!("dev <dev/> parent 2 caller 1: c a {HISTORY}"),
+        );
     }
 
     #[test]
     fn a_resource_that_is_there_is_not_added_twice() {
-        check(&["b", "a"], &[read("a")], &format!("dev <dev/> parent 2 caller 1: b a {HISTORY}"));
+        check(
+            &["b", "a"],
+            &[read("a")],
+            &format!("dev <dev/> parent 2 caller 1: b a {HISTORY}"),
+        );
     }
 
     #[test]
     fn read_and_prune_of_one_resource_apply_in_the_plans_order() {
-        check(&[], &[read("a"), prune("a")], &format!("dev <dev/> parent 2 caller 1: {HISTORY}"));
-        check(&["a"], &[prune("a"), read("a")], &format!("dev <dev/> parent 2 caller 1: a {HISTORY}"));
+        check(
+            &[],
+            &[read("a"), prune("a")],
+            &format!("dev <dev/> parent 2 caller 1: {HISTORY}"),
+        );
+        check(
+            &["a"],
+            &[prune("a"), read("a")],
+            &format!("dev <dev/> parent 2 caller 1: a {HISTORY}"),
+        );
     }
 
     #[test]
     fn what_the_turn_before_left_to_read_makes_room() {
-        check(&[".teddy/s/01/report.md", ".teddy/s/01/plan.md", "a"], &[], &format!("dev <dev/> parent 2 caller 1: a {HISTORY}"));
+        check(
+            &[".teddy/s/01/report.md", ".teddy/s/01/plan.md", "a"],
+            &[],
+            &format!("dev <dev/> parent 2 caller 1: a {HISTORY}"),
+        );
         let older = [".teddy/s/00/report.md", ".teddy/s/01/report.md"];
-        check(&older, &[], &format!("dev <dev/> parent 2 caller 1: .teddy/s/00/report.md {HISTORY}"));
+        check(
+            &older,
+            &[],
+            &format!("dev <dev/> parent 2 caller 1: .teddy/s/00/report.md {HISTORY}"),
+        );
     }
 
     #[test]
     fn what_a_turn_left_makes_room_also_after_a_rejected_one() {
-        check(&[".teddy/s/00/report.md", ".teddy/s/00/plan.md"], &[], &format!("dev <dev/> parent 2 caller 1: {HISTORY}"));
+        check(
+            &[".teddy/s/00/report.md", ".teddy/s/00/plan.md"],
+            &[],
+            &format!("dev <dev/> parent 2 caller 1: {HISTORY}"),
+        );
     }
 
     #[test]
     fn what_the_session_left_that_was_forked_makes_room() {
-        check(&[".teddy/t/01/report.md", ".teddy/t/01/plan.md"], &[], &format!("dev <dev/> parent 2 caller 1: {HISTORY}"));
+        check(
+            &[".teddy/t/01/report.md", ".teddy/t/01/plan.md"],
+            &[],
+            &format!("dev <dev/> parent 2 caller 1: {HISTORY}"),
+        );
     }
 
     #[test]
     fn invoke_starts_with_the_handed_over_resources_alone() {
-        let invoke = Effect::Invoke { agent: "Architect".to_owned(), resources: resources(&["x.md", "y.md"]), message: String::new() };
-        check(&["a"], &[read("z"), invoke], "architect <architect/> parent 2 caller 2: x.md y.md .teddy/s/02/report.md");
+        let invoke = Effect::Invoke {
+            agent: "Architect".to_owned(),
+            resources: resources(&["x.md", "y.md"]),
+            message: String::new(),
+        };
+        check(
+            &["a"],
+            &[read("z"), invoke],
+            "architect <architect/> parent 2 caller 2: x.md y.md .teddy/s/02/report.md",
+        );
     }
 
     #[test]
     fn conclude_returns_to_the_caller_and_unwinds() {
-        let conclude = Effect::Conclude { resources: resources(&["fix.md"]), message: String::new() };
-        check(&["a"], &[conclude], "boss <boss/> parent 1 caller 9: brief.md fix.md .teddy/s/02/report.md");
+        let conclude = Effect::Conclude {
+            resources: resources(&["fix.md"]),
+            message: String::new(),
+        };
+        check(
+            &["a"],
+            &[conclude],
+            "boss <boss/> parent 1 caller 9: brief.md fix.md .teddy/s/02/report.md",
+        );
     }
 
     #[test]
@@ -290,6 +374,9 @@ mod tests {
             context: &context,
             is_asked: true,
         };
-        assert_eq!(after_rejection(&current, &resources(&["a", "b"])).context, resources(&["a", "b"]));
+        assert_eq!(
+            after_rejection(&current, &resources(&["a", "b"])).context,
+            resources(&["a", "b"])
+        );
     }
 }

@@ -38,17 +38,43 @@ impl Turn {
     ///
     /// # Errors
     /// Where the commit is no turn: it has no readable `meta.yaml`.
-    pub fn read(repository: &Repository, session: &SessionName, id: CommitId) -> anyhow::Result<Turn> {
+    pub fn read(
+        repository: &Repository,
+        session: &SessionName,
+        id: CommitId,
+    ) -> anyhow::Result<Turn> {
         let commit = repository.commit(id)?;
-        let text = repository.file(commit.tree, artifact::META)?.with_context(|| format!("commit {id} is no turn of a session"))?;
-        let meta: Meta = meta::read(&String::from_utf8_lossy(&text)).with_context(|| format!("`{}` of turn {id}", artifact::META))?;
-        anyhow::ensure!(meta.number <= MAX_NUMBER, "turn {id} says that it has the number {}", meta.number);
-        let Commit { tree, parents, message, seconds, .. } = commit;
+        let text = repository
+            .file(commit.tree, artifact::META)?
+            .with_context(|| format!("commit {id} is no turn of a session"))?;
+        let meta: Meta = meta::read(&String::from_utf8_lossy(&text))
+            .with_context(|| format!("`{}` of turn {id}", artifact::META))?;
+        anyhow::ensure!(
+            meta.number <= MAX_NUMBER,
+            "turn {id} says that it has the number {}",
+            meta.number
+        );
+        let Commit {
+            tree,
+            parents,
+            message,
+            seconds,
+            ..
+        } = commit;
         let first = meta.number == 0;
         let previous = parents.first().copied().filter(|_| !first);
         let workspace = if first { None } else { parents.get(1).copied() };
         let title = message.lines().next().unwrap_or_default().to_owned();
-        Ok(Turn { session: session.clone(), commit: id, tree, previous, workspace, title, meta, seconds })
+        Ok(Turn {
+            session: session.clone(),
+            commit: id,
+            tree,
+            previous,
+            workspace,
+            title,
+            meta,
+            seconds,
+        })
     }
 
     /// Returns the turn's number.
@@ -61,17 +87,25 @@ impl Turn {
     /// # Errors
     /// Where the repository cannot be read.
     pub fn text(&self, repository: &Repository, name: &str) -> anyhow::Result<Option<String>> {
-        Ok(repository.file(self.tree, name)?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+        Ok(repository
+            .file(self.tree, name)?
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
-    /// Returns the session in which the turn was recorded; a branch shares turns with the session that it comes from.
+    /// Returns the session in which the turn was recorded; a branch shares turns with the session
+    /// that it comes from.
     ///
     /// # Errors
     /// Where the commit cannot be read.
     pub fn recorded_session(&self, repository: &Repository) -> anyhow::Result<SessionName> {
         let message = repository.commit(self.commit)?.message;
-        let named = message.lines().rev().find_map(|line| line.strip_prefix("Teddy-Session: "));
-        Ok(named.and_then(|name| SessionName::from_ref(name.trim()).ok()).unwrap_or_else(|| self.session.clone()))
+        let named = message
+            .lines()
+            .rev()
+            .find_map(|line| line.strip_prefix("Teddy-Session: "));
+        Ok(named
+            .and_then(|name| SessionName::from_ref(name.trim()).ok())
+            .unwrap_or_else(|| self.session.clone()))
     }
 
     /// Returns who the next turn is.
@@ -80,7 +114,9 @@ impl Turn {
     /// Where `next/meta.yaml` is missing or wrong.
     pub fn next(&self, repository: &Repository) -> anyhow::Result<NextMeta> {
         let name = format!("{}{}", artifact::NEXT, artifact::META);
-        let text = self.text(repository, &name)?.with_context(|| format!("turn {} has no `{name}`", self.number()))?;
+        let text = self
+            .text(repository, &name)?
+            .with_context(|| format!("turn {} has no `{name}`", self.number()))?;
         meta::read(&text).with_context(|| format!("`{name}` of turn {}", self.number()))
     }
 
@@ -88,26 +124,51 @@ impl Turn {
     ///
     /// # Errors
     /// As for [`Turn::next`].
-    pub fn hand_on(&self, repository: &Repository, turn_id: Uuid, artifacts: &mut Artifacts) -> anyhow::Result<()> {
-        let next = NextMeta { schema: SCHEMA, turn_id: Uuid::now_v7(), parent_turn_id: turn_id, ..self.next(repository)? };
-        artifacts.put(&format!("{}{}", artifact::NEXT, artifact::META), meta::write(&next));
+    pub fn hand_on(
+        &self,
+        repository: &Repository,
+        turn_id: Uuid,
+        artifacts: &mut Artifacts,
+    ) -> anyhow::Result<()> {
+        let next = NextMeta {
+            schema: SCHEMA,
+            turn_id: Uuid::now_v7(),
+            parent_turn_id: turn_id,
+            ..self.next(repository)?
+        };
+        artifacts.put(
+            &format!("{}{}", artifact::NEXT, artifact::META),
+            meta::write(&next),
+        );
         for name in [artifact::TURN_CONTEXT, artifact::SYSTEM_PROMPT] {
             let name = format!("{}{name}", artifact::NEXT);
-            artifacts.put(&name, repository.file(self.tree, &name)?.unwrap_or_default());
+            artifacts.put(
+                &name,
+                repository.file(self.tree, &name)?.unwrap_or_default(),
+            );
         }
         Ok(())
     }
 
-    /// Returns the step at which the session stands after this turn: the turn itself, or where an undo went.
+    /// Returns the step at which the session stands after this turn: the turn itself, or where an
+    /// undo went.
     pub fn position(&self) -> u64 {
         match &self.meta.restored {
-            Some(Restored { turn, by: By::Undo, .. }) => *turn,
+            Some(Restored {
+                turn, by: By::Undo, ..
+            }) => *turn,
             _ => self.meta.number,
         }
     }
 
     /// Returns the workspace commit that the user's files were last brought to.
     pub fn published(&self) -> Option<CommitId> {
-        self.meta.workspace.as_ref().map(|workspace| if workspace.synced { workspace.after } else { workspace.before })
+        self.meta.workspace.as_ref().map(|workspace| {
+            if workspace.synced {
+                workspace.after
+            } else {
+                workspace.before
+            }
+        })
     }
 }

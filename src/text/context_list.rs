@@ -1,7 +1,8 @@
 //! Context lists (`*.context`): one resource on each line.
 //!
-//! The user edits these files too, so a change touches its own line alone. A line that names nothing is a
-//! value for who reports it, never a failure. Rules C1-C6 of `docs/formats/context-list.md`.
+//! The user edits these files too, so a change touches its own line alone. A line that names
+//! nothing is a value for who reports it, never a failure. Rules C1-C6 of
+//! `docs/formats/context-list.md`.
 
 use std::collections::HashSet;
 
@@ -30,7 +31,9 @@ pub struct BadLine {
 
 /// Returns the entries of a list as they are written, without comments and blank lines.
 pub fn entries(text: &str) -> impl Iterator<Item = &str> {
-    text.lines().map(trimmed).filter(|line| !line.is_empty() && !line.starts_with('#'))
+    text.lines()
+        .map(trimmed)
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
 }
 
 /// Reads a list.
@@ -42,7 +45,11 @@ pub fn read(text: &str) -> Listed {
             None => {}
             Some(Ok(resource)) if seen.insert(resource.clone()) => listed.resources.push(resource),
             Some(Ok(_)) => {}
-            Some(Err(reason)) => listed.wrong.push(BadLine { line: index + 1, text: line.trim().to_owned(), reason }),
+            Some(Err(reason)) => listed.wrong.push(BadLine {
+                line: index + 1,
+                text: line.trim().to_owned(),
+                reason,
+            }),
         }
     }
     listed
@@ -54,7 +61,11 @@ pub fn add(text: &str, resource: &Resource) -> String {
         return text.to_owned();
     }
     let ending = if text.contains("\r\n") { "\r\n" } else { "\n" };
-    let gap = if text.is_empty() || text.ends_with('\n') { "" } else { ending };
+    let gap = if text.is_empty() || text.ends_with('\n') {
+        ""
+    } else {
+        ending
+    };
     format!("{text}{gap}{}{ending}", spelled(resource))
 }
 
@@ -64,7 +75,11 @@ fn entry(line: &str) -> Option<Result<Resource, String>> {
     if text.is_empty() || text.starts_with('#') {
         return None;
     }
-    let name = if text.starts_with('[') && text.contains("](") { link::read(text).map_err(|e| e.to_string()) } else { Ok(text.to_owned()) };
+    let name = if text.starts_with('[') && text.contains("](") {
+        link::read(text).map_err(|e| e.to_string())
+    } else {
+        Ok(text.to_owned())
+    };
     Some(name.and_then(|name| Resource::parse(&name).map_err(|e| e.to_string())))
 }
 
@@ -76,7 +91,11 @@ fn trimmed(line: &str) -> &str {
 /// Writes a resource so that it is no comment, no link and no other path.
 fn spelled(resource: &Resource) -> String {
     let text = resource.to_string();
-    if text.starts_with(['#', '[', ' ']) { format!("./{text}") } else { text }
+    if text.starts_with(['#', '[', ' ']) {
+        format!("./{text}")
+    } else {
+        text
+    }
 }
 
 #[cfg(test)]
@@ -86,8 +105,19 @@ mod tests {
     /// Compares what a list holds: its resources, then its wrong lines.
     fn check(text: &str, expected: &[&str]) {
         let listed = read(text);
-        let wrong = listed.wrong.iter().map(|bad| format!("{}: {}", bad.line, bad.reason));
-        assert_eq!(listed.resources.iter().map(ToString::to_string).chain(wrong).collect::<Vec<_>>(), expected);
+        let wrong = listed
+            .wrong
+            .iter()
+            .map(|bad| format!("{}: {}", bad.line, bad.reason));
+        assert_eq!(
+            listed
+                .resources
+                .iter()
+                .map(ToString::to_string)
+                .chain(wrong)
+                .collect::<Vec<_>>(),
+            expected
+        );
     }
 
     /// Makes a resource.
@@ -99,7 +129,14 @@ mod tests {
     fn c1_every_line_names_one_resource() {
         check(
             "src/a.rs\n/docs/\nhttps://a.example/x\n.teddy/s/3/report.md\n*.md\nmy file.md",
-            &["src/a.rs", "docs", "https://a.example/x", ".teddy/s/03/report.md", "*.md", "my file.md"],
+            &[
+                "src/a.rs",
+                "docs",
+                "https://a.example/x",
+                ".teddy/s/03/report.md",
+                "*.md",
+                "my file.md",
+            ],
         );
         check("[src/a.rs](/src/a.rs)\n", &["src/a.rs"]);
     }
@@ -112,7 +149,10 @@ mod tests {
 
     #[test]
     fn c2_entries_are_given_as_they_are_written() {
-        assert_eq!(entries("# head\n /a \n\n./a\n").collect::<Vec<_>>(), ["/a", "./a"]);
+        assert_eq!(
+            entries("# head\n /a \n\n./a\n").collect::<Vec<_>>(),
+            ["/a", "./a"]
+        );
     }
 
     #[test]
@@ -131,7 +171,10 @@ mod tests {
                 "4: the link's text `a` and its destination `/b` differ",
             ],
         );
-        check(&format!("{}\n", "word ".repeat(2000)), &["1: the path is too long"]);
+        check(
+            &format!("{}\n", "word ".repeat(2000)),
+            &["1: the path is too long"],
+        );
     }
 
     #[test]
@@ -144,10 +187,18 @@ mod tests {
 
     #[test]
     fn c6_what_is_written_is_read_again() {
-        let all: Vec<Resource> = ["#a", "[a](/b).md", "a b", "https://a.example", ".teddy/s/1/plan.md"]
-            .map(|t| resource(&format!("./{t}").replace("./https", "https")))
-            .into();
-        let list = all.iter().fold(String::new(), |list, resource| add(&list, resource));
+        let all: Vec<Resource> = [
+            "#a",
+            "[a](/b).md",
+            "a b",
+            "https://a.example",
+            ".teddy/s/1/plan.md",
+        ]
+        .map(|t| resource(&format!("./{t}").replace("./https", "https")))
+        .into();
+        let list = all
+            .iter()
+            .fold(String::new(), |list, resource| add(&list, resource));
         assert_eq!(read(&list).resources, all);
     }
 }

@@ -47,11 +47,15 @@ pub struct Line {
     pub unended: bool,
 }
 
-/// Returns the difference as `git diff` writes it, with three lines around each change; empty for equal texts.
+/// Returns the difference as `git diff` writes it, with three lines around each change; empty for
+/// equal texts.
 pub fn unified(old: &str, new: &str, names: (&str, &str)) -> String {
     let (a, b) = (lines(old), lines(new));
     let diff = compare(&a, &b);
-    diff.unified_diff().context_radius(AROUND).header(names.0, names.1).to_string()
+    diff.unified_diff()
+        .context_radius(AROUND)
+        .header(names.0, names.1)
+        .to_string()
 }
 
 /// Returns how many lines come and go.
@@ -67,13 +71,21 @@ pub fn counts(old: &str, new: &str) -> Counts {
     counts
 }
 
-/// Returns the hunks for a preview: runs of lines, with what differs inside of changed lines marked.
+/// Returns the hunks for a preview: runs of lines, with what differs inside of changed lines
+/// marked.
 pub fn hunks(old: &str, new: &str) -> Vec<Vec<Line>> {
     let (a, b) = (lines(old), lines(new));
     let diff = compare(&a, &b);
     let deadline = Instant::now() + TIME_LIMIT;
     let whole = |group: &Vec<DiffOp>| -> Vec<Line> {
-        group.iter().flat_map(|op| diff.iter_inline_changes_deadline(op, Some(deadline)).map(|c| line(&c)).collect::<Vec<_>>()).collect()
+        group
+            .iter()
+            .flat_map(|op| {
+                diff.iter_inline_changes_deadline(op, Some(deadline))
+                    .map(|c| line(&c))
+                    .collect::<Vec<_>>()
+            })
+            .collect()
     };
     diff.grouped_ops(AROUND).iter().map(whole).collect()
 }
@@ -96,13 +108,20 @@ fn lines(text: &str) -> Vec<&str> {
 /// Compares lines, within the time limit.
 fn compare<'a>(old: &[&'a str], new: &[&'a str]) -> TextDiff<'a, 'a, str> {
     let mut config = TextDiffConfig::default();
-    config.algorithm(Algorithm::Histogram).newline_terminated(true).timeout(TIME_LIMIT);
+    config
+        .algorithm(Algorithm::Histogram)
+        .newline_terminated(true)
+        .timeout(TIME_LIMIT);
     config.diff_slices(old, new)
 }
 
 /// Returns one change as a line of a preview.
 fn line(change: &similar::InlineChange<'_, str>) -> Line {
-    let mut pieces: Vec<(bool, String)> = change.values().iter().map(|&(marked, text)| (marked, text.to_owned())).collect();
+    let mut pieces: Vec<(bool, String)> = change
+        .values()
+        .iter()
+        .map(|&(marked, text)| (marked, text.to_owned()))
+        .collect();
     let unended = !pieces.last().is_some_and(|(_, text)| text.ends_with('\n'));
     if let Some((_, text)) = pieces.last_mut().filter(|_| !unended) {
         text.pop();
@@ -130,9 +149,18 @@ mod tests {
         let number = |n: Option<usize>| n.map_or("-".to_owned(), |n| n.to_string());
         let mut out = String::new();
         for line in hunks(old, new).iter().flatten() {
-            let text: String = line.pieces.iter().map(|(marked, t)| if *marked { format!("[{t}]") } else { t.clone() }).collect();
+            let text: String = line
+                .pieces
+                .iter()
+                .map(|(marked, t)| if *marked { format!("[{t}]") } else { t.clone() })
+                .collect();
             let end = if line.unended { " (no line end)" } else { "" };
-            out += &format!("{:?} {} {} {text}{end}\n", line.change, number(line.old), number(line.new));
+            out += &format!(
+                "{:?} {} {} {text}{end}\n",
+                line.change,
+                number(line.old),
+                number(line.new)
+            );
         }
         out
     }
@@ -140,40 +168,80 @@ mod tests {
     #[test]
     fn a_unified_diff_is_what_git_writes() {
         let diff = unified("a\nb\nc\n", "a\nx\nc\n", ("a/f.txt", "b/f.txt"));
-        assert_eq!(diff, "--- a/f.txt\n+++ b/f.txt\n@@ -1,3 +1,3 @@\n a\n-b\n+x\n c\n");
+        assert_eq!(
+            diff,
+            "--- a/f.txt\n+++ b/f.txt\n@@ -1,3 +1,3 @@\n a\n-b\n+x\n c\n"
+        );
         assert_eq!(unified("a\n", "a\n", ("a", "b")), "");
     }
 
     #[test]
     fn a_missing_final_line_end_is_said() {
         let diff = unified("a\nb", "a\nb\n", ("a", "b"));
-        assert_eq!(diff, "--- a\n+++ b\n@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+b\n");
+        assert_eq!(
+            diff,
+            "--- a\n+++ b\n@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+b\n"
+        );
     }
 
     #[test]
     fn lines_that_come_and_go_are_counted() {
-        assert_eq!(counts("a\nb\nc\n", "a\nx\ny\nc\n"), Counts { added: 2, removed: 1 });
-        assert_eq!(counts("", "a\nb\n"), Counts { added: 2, removed: 0 });
-        assert_eq!(counts("a\r\n", "a\n"), Counts { added: 1, removed: 1 });
+        assert_eq!(
+            counts("a\nb\nc\n", "a\nx\ny\nc\n"),
+            Counts {
+                added: 2,
+                removed: 1
+            }
+        );
+        assert_eq!(
+            counts("", "a\nb\n"),
+            Counts {
+                added: 2,
+                removed: 0
+            }
+        );
+        assert_eq!(
+            counts("a\r\n", "a\n"),
+            Counts {
+                added: 1,
+                removed: 1
+            }
+        );
         assert_eq!(counts("a\rb\n", "a\rb\n"), Counts::default());
     }
 
     #[test]
     fn a_preview_marks_what_differs_inside_a_line() {
         assert_eq!(
-            preview("fn a() {\n    let x = one;\n}\n", "fn a() {\n    let x = two;\n}"),
+            preview(
+                "fn a() {\n    let x = one;\n}\n",
+                "fn a() {\n    let x = two;\n}"
+            ),
             "Kept 1 1 fn a() {\nRemoved 2 - \u{20}   let x = [one];\nRemoved 3 - }\nAdded - 2     let x = [two];\nAdded - 3 } (no line end)\n"
         );
     }
 
     #[test]
     fn aligned_ranges_are_in_order() {
-        assert_eq!(align(&[1, 2, 3, 4], &[9, 1, 2, 4]), [(0..2, 1..3), (3..4, 3..4)]);
+        assert_eq!(
+            align(&[1, 2, 3, 4], &[9, 1, 2, 4]),
+            [(0..2, 1..3), (3..4, 3..4)]
+        );
     }
 
     #[test]
     fn two_large_texts_with_nothing_in_common_are_compared_in_bounded_time() {
-        let text = |seed: usize| (0..20_000).map(|n| format!("{}\n", n * 2 + seed)).collect::<String>();
-        assert_eq!(counts(&text(0), &text(1)), Counts { added: 20_000, removed: 20_000 });
+        let text = |seed: usize| {
+            (0..20_000)
+                .map(|n| format!("{}\n", n * 2 + seed))
+                .collect::<String>()
+        };
+        assert_eq!(
+            counts(&text(0), &text(1)),
+            Counts {
+                added: 20_000,
+                removed: 20_000
+            }
+        );
     }
 }

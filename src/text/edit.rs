@@ -19,7 +19,8 @@ mod splice;
 pub use explain::{Case, Explanation, MAX_OTHER, explain};
 pub use find::find;
 
-/// The most hits that are counted, but for one at an edge; a FIND with more is as ambiguous as can be.
+/// The most hits that are counted, but for one at an edge; a FIND with more is as ambiguous as can
+/// be.
 const MAX_HITS: usize = 1000;
 
 /// Which rule found the place.

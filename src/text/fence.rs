@@ -37,7 +37,10 @@ pub fn split_lines(text: &str) -> impl Iterator<Item = Line<'_>> {
             [] => end,
             _ => end + 1,
         };
-        let line = Line { text: &rest[..end], ending: &rest[end..after] };
+        let line = Line {
+            text: &rest[..end],
+            ending: &rest[end..after],
+        };
         rest = &rest[after..];
         Some(line)
     })
@@ -46,18 +49,32 @@ pub fn split_lines(text: &str) -> impl Iterator<Item = Line<'_>> {
 /// Reads a line as a fence; text with a backtick behind backticks makes it none.
 pub fn read(line: &str) -> Option<Fence<'_>> {
     let (indent, body) = split_indent(line);
-    let mark = *body.as_bytes().first().filter(|b| matches!(b, b'`' | b'~'))?;
+    let mark = *body
+        .as_bytes()
+        .first()
+        .filter(|b| matches!(b, b'`' | b'~'))?;
     let len = body.bytes().take_while(|&b| b == mark).count();
     let info = body[len..].trim_matches([' ', '\t']);
     let fence = len >= 3 && (mark == b'~' || !info.contains('`'));
-    fence.then_some(Fence { indent, mark, len, info })
+    fence.then_some(Fence {
+        indent,
+        mark,
+        len,
+        info,
+    })
 }
 
 /// Returns the columns of the blanks at a line's start, and the rest of the line.
 pub fn split_indent(line: &str) -> (usize, &str) {
     let body = line.trim_start_matches([' ', '\t']);
     let blanks = &line[..line.len() - body.len()];
-    let indent = blanks.bytes().fold(0, |column, b| if b == b'\t' { column / 4 * 4 + 4 } else { column + 1 });
+    let indent = blanks.bytes().fold(0, |column, b| {
+        if b == b'\t' {
+            column / 4 * 4 + 4
+        } else {
+            column + 1
+        }
+    });
     (indent, body)
 }
 
@@ -91,13 +108,20 @@ mod tests {
 
     #[test]
     fn lines_end_at_every_kind_of_line_end() {
-        check_lines("a\nb\r\nc\rd", &[("a", "\n"), ("b", "\r\n"), ("c", "\r"), ("d", "")]);
+        check_lines(
+            "a\nb\r\nc\rd",
+            &[("a", "\n"), ("b", "\r\n"), ("c", "\r"), ("d", "")],
+        );
         check_lines("\r\r\n\n", &[("", "\r"), ("", "\r\n"), ("", "\n")]);
         check_lines("", &[]);
     }
 
     fn check_fence(line: &str, expected: Option<(usize, char, usize, &str)>) {
-        assert_eq!(read(line).map(|f| (f.indent, char::from(f.mark), f.len, f.info)), expected, "{line:?}");
+        assert_eq!(
+            read(line).map(|f| (f.indent, char::from(f.mark), f.len, f.info)),
+            expected,
+            "{line:?}"
+        );
     }
 
     #[test]

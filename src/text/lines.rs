@@ -52,7 +52,11 @@ impl<'a> Lines<'a> {
     pub fn span(&self, lines: Range<usize>) -> &'a str {
         let start = |number: usize| match number {
             0 => 0,
-            _ => self.starts.get(number - 1).copied().unwrap_or(self.text.len()),
+            _ => self
+                .starts
+                .get(number - 1)
+                .copied()
+                .unwrap_or(self.text.len()),
         };
         let (from, to) = (start(lines.start), start(lines.end));
         &self.text[from.min(to)..to]
@@ -66,7 +70,13 @@ mod tests {
     #[test]
     fn lines_are_cut_at_every_line_end() {
         let lines = Lines::new("a\r\nb\rc\nd");
-        assert_eq!((1..=5).map(|n| lines.get(n)).collect::<Vec<_>>(), ["a", "b", "c", "d", ""]);
-        assert_eq!((lines.span(2..4), lines.len(), Lines::new("").len()), ("b\rc\n", 4, 0));
+        assert_eq!(
+            (1..=5).map(|n| lines.get(n)).collect::<Vec<_>>(),
+            ["a", "b", "c", "d", ""]
+        );
+        assert_eq!(
+            (lines.span(2..4), lines.len(), Lines::new("").len()),
+            ("b\rc\n", 4, 0)
+        );
     }
 }

@@ -61,10 +61,21 @@ pub fn read(value: &str) -> Result<String, LinkError> {
         return link(inner);
     }
     if inner.contains("](") {
-        return Err(if inner.matches("](").count() > 1 { LinkError::Several } else { LinkError::Beside });
+        return Err(if inner.matches("](").count() > 1 {
+            LinkError::Several
+        } else {
+            LinkError::Beside
+        });
     }
-    if let Some(address) = inner.strip_prefix('<').and_then(|rest| rest.strip_suffix('>')) {
-        return if is_url(address) { Ok(address.to_owned()) } else { Err(LinkError::Form) };
+    if let Some(address) = inner
+        .strip_prefix('<')
+        .and_then(|rest| rest.strip_suffix('>'))
+    {
+        return if is_url(address) {
+            Ok(address.to_owned())
+        } else {
+            Err(LinkError::Form)
+        };
     }
     let quoted = inner.len() < value.len();
     if !quoted && inner.contains([' ', '\t']) {
@@ -73,7 +84,11 @@ pub fn read(value: &str) -> Result<String, LinkError> {
     if !quoted && inner.starts_with('*') && inner.ends_with('*') && inner.len() > 1 {
         return Err(LinkError::Form);
     }
-    checked_scheme(if quoted { forward(inner) } else { decoded(inner) })
+    checked_scheme(if quoted {
+        forward(inner)
+    } else {
+        decoded(inner)
+    })
 }
 
 /// Reads every name of a value: links or plain names, separated by blanks or commas.
@@ -87,7 +102,11 @@ pub fn read_all(value: &str) -> Result<Vec<String>, LinkError> {
 /// Writes a path of the project as a link that [`read`] reads as the same path.
 pub fn write_path(path: &str) -> String {
     let text = escaped(path);
-    if path.contains([' ', '"', '\'']) { format!("[{text}](</{text}>)") } else { format!("[{text}](/{text})") }
+    if path.contains([' ', '"', '\'']) {
+        format!("[{text}](</{text}>)")
+    } else {
+        format!("[{text}](/{text})")
+    }
 }
 
 /// Writes an address as a link that [`read`] reads as the same address.
@@ -110,30 +129,50 @@ fn split(value: &str) -> Vec<&str> {
             Some(at) if linked && rest.starts_with(['[', '`']) => link_end(rest, at),
             _ => rest.find([',', ';']).unwrap_or(rest.len()),
         };
-        let end = if rest[end..].starts_with('`') { end + 1 } else { end };
+        let end = if rest[end..].starts_with('`') {
+            end + 1
+        } else {
+            end
+        };
         parts.push(rest[..end].trim());
         rest = &rest[end..];
     }
 }
 
-/// Returns where the link that starts a text ends, given where its destination starts: at the first `)` that
-/// makes it a good one, else at the first.
+/// Returns where the link that starts a text ends, given where its destination starts: at the first
+/// `)` that makes it a good one, else at the first.
 fn link_end(text: &str, destination: usize) -> usize {
-    let ends = || text[destination..].match_indices(')').map(|(at, _)| destination + at + 1);
+    let ends = || {
+        text[destination..]
+            .match_indices(')')
+            .map(|(at, _)| destination + at + 1)
+    };
     let good = |end: &usize| link(text[..*end].trim_start_matches('`')).is_ok();
-    ends().take(MAX_ENDS).find(good).or_else(|| ends().next()).unwrap_or(text.len())
+    ends()
+        .take(MAX_ENDS)
+        .find(good)
+        .or_else(|| ends().next())
+        .unwrap_or(text.len())
 }
 
 /// Reads `[text](destination)`.
 fn link(value: &str) -> Result<String, LinkError> {
-    let Some((text, rest)) = value[1..].split_once("](") else { return Err(LinkError::Form) };
+    let Some((text, rest)) = value[1..].split_once("](") else {
+        return Err(LinkError::Form);
+    };
     if rest.contains("](") {
         return Err(LinkError::Several);
     }
     let Some(destination) = rest.strip_suffix(')') else {
-        return Err(if rest.contains(')') { LinkError::Beside } else { LinkError::Form });
+        return Err(if rest.contains(')') {
+            LinkError::Beside
+        } else {
+            LinkError::Form
+        });
     };
-    let angled = destination.strip_prefix('<').and_then(|d| d.strip_suffix('>'));
+    let angled = destination
+        .strip_prefix('<')
+        .and_then(|d| d.strip_suffix('>'));
     if angled.is_none() && has_title(destination) {
         return Err(LinkError::Title);
     }
@@ -148,9 +187,16 @@ fn link(value: &str) -> Result<String, LinkError> {
 /// Returns the one name of text and destination.
 fn agree(text: String, destination: String) -> Result<String, LinkError> {
     if is_url(&destination) {
-        return if names_address(&text, &destination) { Ok(destination) } else { Err(LinkError::Mismatch { text, destination }) };
+        return if names_address(&text, &destination) {
+            Ok(destination)
+        } else {
+            Err(LinkError::Mismatch { text, destination })
+        };
     }
-    let relative = destination.strip_prefix('/').or_else(|| destination.strip_prefix("./")).unwrap_or(&destination);
+    let relative = destination
+        .strip_prefix('/')
+        .or_else(|| destination.strip_prefix("./"))
+        .unwrap_or(&destination);
     let relative = forward(relative);
     if relative != text && percent_decoded(&relative).as_deref() != Some(text.as_str()) {
         return Err(LinkError::Mismatch { text, destination });
@@ -161,7 +207,13 @@ fn agree(text: String, destination: String) -> Result<String, LinkError> {
 /// Returns whether a text may stand for an address: it is the address, with or without its scheme,
 /// its host, or words that look like neither an address nor a path.
 fn names_address(text: &str, address: &str) -> bool {
-    let bare = |url: &str| url.split_once("://").map_or(url, |(_, rest)| rest).trim_start_matches("www.").trim_end_matches('/').to_owned();
+    let bare = |url: &str| {
+        url.split_once("://")
+            .map_or(url, |(_, rest)| rest)
+            .trim_start_matches("www.")
+            .trim_end_matches('/')
+            .to_owned()
+    };
     let (shown, real) = (bare(text), bare(address));
     let host = real.split(['/', '?', '#']).next().unwrap_or_default();
     let word = !text.contains("://") && (text.contains(' ') || !text.contains(['/', '.']));
@@ -170,15 +222,27 @@ fn names_address(text: &str, address: &str) -> bool {
 
 /// Returns whether an unquoted destination ends with a title.
 fn has_title(destination: &str) -> bool {
-    [('"', " \""), ('\'', " '")].into_iter().any(|(end, start)| destination.ends_with(end) && destination.contains(start))
+    [('"', " \""), ('\'', " '")]
+        .into_iter()
+        .any(|(end, start)| destination.ends_with(end) && destination.contains(start))
 }
 
 /// Returns a name, unless it is an address of another scheme.
 fn checked_scheme(name: String) -> Result<String, LinkError> {
     let scheme = name.split(':').next().unwrap_or_default();
-    let addressed = scheme.len() > 1 && scheme.len() < name.len() && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+.-".contains(c));
-    let foreign = addressed && (name[scheme.len()..].starts_with(":/") || ["data", "mailto", "javascript"].contains(&scheme));
-    if foreign && !is_url(&name) { Err(LinkError::Scheme) } else { Ok(name) }
+    let addressed = scheme.len() > 1
+        && scheme.len() < name.len()
+        && scheme
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "+.-".contains(c));
+    let foreign = addressed
+        && (name[scheme.len()..].starts_with(":/")
+            || ["data", "mailto", "javascript"].contains(&scheme));
+    if foreign && !is_url(&name) {
+        Err(LinkError::Scheme)
+    } else {
+        Ok(name)
+    }
 }
 
 #[cfg(test)]
@@ -213,17 +277,32 @@ mod tests {
         check("[my file.md](/my%20file.md)", "my file.md");
         check("[my%20file.md](/my%20file.md)", "my%20file.md");
         check("`my file.md`", "my file.md");
-        check("my file.md", "a path with a blank must be a link or stand in backticks");
+        check(
+            "my file.md",
+            "a path with a blank must be a link or stand in backticks",
+        );
         check("[a[.md](/a[.md)", "a[.md");
-        check("[app/[id]/(x)/page.tsx](/app/[id]/(x)/page.tsx)", "app/[id]/(x)/page.tsx");
+        check(
+            "[app/[id]/(x)/page.tsx](/app/[id]/(x)/page.tsx)",
+            "app/[id]/(x)/page.tsx",
+        );
     }
 
     #[test]
     fn text_and_destination_must_agree() {
-        check("[a.md](/b.md)", "the link's text `a.md` and its destination `/b.md` differ");
-        check("[etc/passwd](//etc/passwd)", "the link's text `etc/passwd` and its destination `//etc/passwd` differ");
+        check(
+            "[a.md](/b.md)",
+            "the link's text `a.md` and its destination `/b.md` differ",
+        );
+        check(
+            "[etc/passwd](//etc/passwd)",
+            "the link's text `etc/passwd` and its destination `//etc/passwd` differ",
+        );
         check("[/etc/passwd](//etc/passwd)", "/etc/passwd");
-        check("[README.md](https://evil.example/x)", "the link's text `README.md` and its destination `https://evil.example/x` differ");
+        check(
+            "[README.md](https://evil.example/x)",
+            "the link's text `README.md` and its destination `https://evil.example/x` differ",
+        );
         check(
             "[https://a.example](https://b.example)",
             "the link's text `https://a.example` and its destination `https://b.example` differ",
@@ -264,11 +343,25 @@ mod tests {
     #[test]
     fn addresses_keep_their_destination() {
         check("[x](https://example.com/docs)", "https://example.com/docs");
-        check("[www.example.com](https://example.com/docs)", "https://example.com/docs");
-        check("[example.com/docs](https://example.com/docs)", "https://example.com/docs");
+        check(
+            "[www.example.com](https://example.com/docs)",
+            "https://example.com/docs",
+        );
+        check(
+            "[example.com/docs](https://example.com/docs)",
+            "https://example.com/docs",
+        );
         check("<https://example.com/a>", "https://example.com/a");
-        check("https://example.com/a?b=1&c=2", "https://example.com/a?b=1&c=2");
-        for value in ["ftp://example.com", "[x](file:///etc/passwd)", "[file:///etc/passwd](file:///etc/passwd)", "javascript:x"] {
+        check(
+            "https://example.com/a?b=1&c=2",
+            "https://example.com/a?b=1&c=2",
+        );
+        for value in [
+            "ftp://example.com",
+            "[x](file:///etc/passwd)",
+            "[file:///etc/passwd](file:///etc/passwd)",
+            "javascript:x",
+        ] {
             assert!(read(value).is_err(), "{value}");
         }
     }
@@ -276,15 +369,32 @@ mod tests {
     #[test]
     fn several_names_may_stand_on_one_line() {
         let names = |value: &str| read_all(value).map_err(|e| e.to_string());
-        assert_eq!(names("[a](/a), [b c](/b c) `[d](/d)`"), Ok(vec!["a".to_owned(), "b c".to_owned(), "d".to_owned()]));
-        assert_eq!(names("a.md, `b.md`"), Ok(vec!["a.md".to_owned(), "b.md".to_owned()]));
+        assert_eq!(
+            names("[a](/a), [b c](/b c) `[d](/d)`"),
+            Ok(vec!["a".to_owned(), "b c".to_owned(), "d".to_owned()])
+        );
+        assert_eq!(
+            names("a.md, `b.md`"),
+            Ok(vec!["a.md".to_owned(), "b.md".to_owned()])
+        );
         assert_eq!(names(""), Ok(vec![]));
         assert!(names("[a](/b)").is_err());
     }
 
     #[test]
     fn what_is_written_is_read_again() {
-        for path in ["src/a.rs", "my file.md", "a](b.md", "`a`", "a&amp;b", "a<b>c", "x \"y\"", "%41", " a", "it's"] {
+        for path in [
+            "src/a.rs",
+            "my file.md",
+            "a](b.md",
+            "`a`",
+            "a&amp;b",
+            "a<b>c",
+            "x \"y\"",
+            "%41",
+            " a",
+            "it's",
+        ] {
             check(&write_path(path), path);
         }
         for url in ["https://a.example/x_(y)?q=1&amp;r=2", "http://b.example"] {

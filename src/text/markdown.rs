@@ -113,7 +113,10 @@ pub fn read(text: &str) -> Document {
     let started = Instant::now();
     let too_late = || started.elapsed() > DEADLINE;
     let Ok(root) = try_parse_document(&arena, text, &options, &too_late) else {
-        return Document { abandoned: true, ..Document::default() };
+        return Document {
+            abandoned: true,
+            ..Document::default()
+        };
     };
     let lines = Lines::new(text);
     let mut builder = Builder::new(&lines);
@@ -132,22 +135,32 @@ pub fn fenced(blocks: &[Block]) -> Vec<(Range<usize>, &Code)> {
     let mut open: Vec<&Block> = blocks.iter().rev().collect();
     while let Some(block) = open.pop() {
         match &block.node {
-            Node::Code(code) if code.fence_char.is_some() => found.push((block.first..block.last + 1, code)),
-            Node::List { items, .. } => open.extend(items.iter().rev().flat_map(|item| item.blocks.iter().rev())),
+            Node::Code(code) if code.fence_char.is_some() => {
+                found.push((block.first..block.last + 1, code))
+            }
+            Node::List { items, .. } => {
+                open.extend(items.iter().rev().flat_map(|item| item.blocks.iter().rev()))
+            }
             _ => {}
         }
     }
     found
 }
 
-/// Returns one line of text as Markdown shows it: backslash escapes and entities decoded, nothing else changed.
+/// Returns one line of text as Markdown shows it: backslash escapes and entities decoded, nothing
+/// else changed.
 pub fn unescape(line: &str) -> String {
     if !line.contains(['\\', '&']) {
         return line.to_owned();
     }
     // An info string is the one place where escapes and entities count and emphasis does not.
     let flat = line.replace(['\n', '\r'], " ");
-    match read(&format!("~~~ {flat}\n")).blocks.into_iter().next().map(|block| block.node) {
+    match read(&format!("~~~ {flat}\n"))
+        .blocks
+        .into_iter()
+        .next()
+        .map(|block| block.node)
+    {
         Some(Node::Code(code)) => code.info,
         _ => line.to_owned(),
     }
@@ -156,14 +169,26 @@ pub fn unescape(line: &str) -> String {
 /// Returns the text of an ATX heading's line: without its marks, closing marks and blanks around.
 pub fn heading_text(line: &str) -> &str {
     let text = line.trim_start_matches([' ', '\t', '\u{feff}', '>', '-', '*', '+']);
-    let text = text.trim_start_matches('#').trim_matches([' ', '\t', '\r', '\n']);
+    let text = text
+        .trim_start_matches('#')
+        .trim_matches([' ', '\t', '\r', '\n']);
     let bare = text.trim_end_matches('#');
-    if bare.len() < text.len() && (bare.is_empty() || bare.ends_with([' ', '\t'])) { bare.trim_end() } else { text }
+    if bare.len() < text.len() && (bare.is_empty() || bare.ends_with([' ', '\t'])) {
+        bare.trim_end()
+    } else {
+        text
+    }
 }
 
 /// Returns how many columns a text takes, with a tab stop every four.
 pub fn columns(text: &str) -> usize {
-    text.chars().fold(0, |column, c| if c == '\t' { column / 4 * 4 + 4 } else { column + 1 })
+    text.chars().fold(0, |column, c| {
+        if c == '\t' {
+            column / 4 * 4 + 4
+        } else {
+            column + 1
+        }
+    })
 }
 
 #[cfg(test)]
@@ -180,10 +205,22 @@ mod tests {
     fn describe(block: &Block) -> String {
         let lines = format!("{}-{}", block.first, block.last);
         match &block.node {
-            Node::Heading { level, setext, text } => format!("h{level}{} {lines} {text}", if *setext { "=" } else { "" }),
-            Node::Code(code) => format!("code {lines} {:?} {}{}", code.content, code.info, if code.closed { "" } else { " open" }),
+            Node::Heading {
+                level,
+                setext,
+                text,
+            } => format!("h{level}{} {lines} {text}", if *setext { "=" } else { "" }),
+            Node::Code(code) => format!(
+                "code {lines} {:?} {}{}",
+                code.content,
+                code.info,
+                if code.closed { "" } else { " open" }
+            ),
             Node::List { items, .. } => {
-                let inner: Vec<String> = items.iter().map(|i| i.blocks.iter().map(describe).collect::<Vec<_>>().join(", ")).collect();
+                let inner: Vec<String> = items
+                    .iter()
+                    .map(|i| i.blocks.iter().map(describe).collect::<Vec<_>>().join(", "))
+                    .collect();
                 format!("list {lines} [{}]", inner.join("; "))
             }
             other => format!("{other:?} {lines}").to_lowercase(),
@@ -194,13 +231,21 @@ mod tests {
     fn blocks_have_the_lines_of_the_source() {
         check(
             "# T\n- a\n- b\n\n```sh\nx\n```\ntext\n",
-            &["h1 1-1 T", "list 2-3 [paragraph 2-2; paragraph 3-3]", "code 5-7 6..7 sh", "paragraph 8-8"],
+            &[
+                "h1 1-1 T",
+                "list 2-3 [paragraph 2-2; paragraph 3-3]",
+                "code 5-7 6..7 sh",
+                "paragraph 8-8",
+            ],
         );
     }
 
     #[test]
     fn every_kind_of_line_end_counts() {
-        check("# T\r\n\r\n```\r\nx\r\n```\r\n", &["h1 1-1 T", "code 3-5 4..5 "]);
+        check(
+            "# T\r\n\r\n```\r\nx\r\n```\r\n",
+            &["h1 1-1 T", "code 3-5 4..5 "],
+        );
         check("# T\r```\rx\r```\r", &["h1 1-1 T", "code 2-4 3..4 "]);
     }
 
@@ -214,8 +259,12 @@ mod tests {
     #[test]
     fn a_block_in_a_list_keeps_its_column() {
         let found = blocks("- a\n\n    ```\n    x\n    ```\n");
-        let Node::List { items, .. } = &found[0].node else { panic!("a list") };
-        let Node::Code(code) = &items[0].blocks[1].node else { panic!("a code block") };
+        let Node::List { items, .. } = &found[0].node else {
+            panic!("a list")
+        };
+        let Node::Code(code) = &items[0].blocks[1].node else {
+            panic!("a code block")
+        };
         assert_eq!((code.indent, code.content.clone()), (4, 4..5));
     }
 
@@ -240,7 +289,11 @@ mod tests {
 
     #[test]
     fn escapes_and_entities_are_decoded() {
-        for (line, expected) in [("a\\_b &amp; &#46;&#x2e;/c", "a_b & ../c"), ("~x `y` __z__", "~x `y` __z__"), ("a\\b&c=1", "a\\b&c=1")] {
+        for (line, expected) in [
+            ("a\\_b &amp; &#46;&#x2e;/c", "a_b & ../c"),
+            ("~x `y` __z__", "~x `y` __z__"),
+            ("a\\b&c=1", "a\\b&c=1"),
+        ] {
             assert_eq!(unescape(line), expected);
         }
     }

@@ -18,7 +18,11 @@ pub mod yaml;
 /// Returns a short name for a text, the same for the same bytes.
 pub fn digest(text: &str) -> String {
     use sha2::{Digest, Sha256};
-    Sha256::digest(text.as_bytes()).iter().take(6).map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(text.as_bytes())
+        .iter()
+        .take(6)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 /// Returns a number with its noun: `1 file`, `2 files`.
@@ -33,6 +37,9 @@ mod tests {
 
     #[test]
     fn one_thing_is_no_plural() {
-        assert_eq!([counted(0, "file"), counted(1, "file"), counted(2, "file")], ["0 files", "1 file", "2 files"]);
+        assert_eq!(
+            [counted(0, "file"), counted(1, "file"), counted(2, "file")],
+            ["0 files", "1 file", "2 files"]
+        );
     }
 }

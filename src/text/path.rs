@@ -122,21 +122,27 @@ fn check_component(component: &str, first: bool) -> Result<(), PathError> {
     Ok(())
 }
 
-/// Returns whether a folded component is one of the names under which some file system finds `.git`.
+/// Returns whether a folded component is one of the names under which some file system finds
+/// `.git`.
 fn is_git(folded: &str) -> bool {
     folded == ".git" || is_short(folded, "git")
 }
 
 /// Returns whether a folded component may be the short name that NTFS gives to a dot and this word.
 fn is_short(folded: &str, word: &str) -> bool {
-    let number = folded.strip_prefix(word).and_then(|rest| rest.strip_prefix('~'));
+    let number = folded
+        .strip_prefix(word)
+        .and_then(|rest| rest.strip_prefix('~'));
     number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// Returns the component as the most forgiving file system would look it up: characters that
 /// HFS+ ignores removed, an NTFS stream cut off, trailing dots and blanks cut off, case folded.
 fn fold_component(component: &str) -> String {
-    let visible: String = fold(component).chars().filter(|&c| !is_ignorable(c)).collect();
+    let visible: String = fold(component)
+        .chars()
+        .filter(|&c| !is_ignorable(c))
+        .collect();
     let stem = visible.split(':').next().unwrap_or_default();
     stem.trim_end_matches(['.', ' ']).to_owned()
 }
@@ -206,7 +212,17 @@ mod tests {
 
     #[test]
     fn ordinary_names_are_accepted() {
-        for name in ["a", "src/main.rs", ".gitignore", ".github/x.yml", "a b/ü.md", "__main__.py", ".teddyignore", "a/.teddy", "git~x"] {
+        for name in [
+            "a",
+            "src/main.rs",
+            ".gitignore",
+            ".github/x.yml",
+            "a b/ü.md",
+            "__main__.py",
+            ".teddyignore",
+            "a/.teddy",
+            "git~x",
+        ] {
             check(name, "ok");
         }
     }
@@ -214,7 +230,10 @@ mod tests {
     #[test]
     fn a_path_stays_inside_the_project() {
         check("", "the path is empty");
-        check("/etc/passwd", "the path must be relative to the project's root");
+        check(
+            "/etc/passwd",
+            "the path must be relative to the project's root",
+        );
         check("C:/x", "the path must be relative to the project's root");
         check("~/x", "the path must be relative to the project's root");
         check("a/../b", "the path leaves the project with `..`");
@@ -251,9 +270,18 @@ mod tests {
 
     #[test]
     fn deceptive_characters_are_named() {
-        check("a\\b", "the path has the character U+005C, which is not allowed in a path");
-        check("a\u{202e}b", "the path has the character U+202E, which is not allowed in a path");
-        check("a\nb", "the path has the character U+000A, which is not allowed in a path");
+        check(
+            "a\\b",
+            "the path has the character U+005C, which is not allowed in a path",
+        );
+        check(
+            "a\u{202e}b",
+            "the path has the character U+202E, which is not allowed in a path",
+        );
+        check(
+            "a\nb",
+            "the path has the character U+000A, which is not allowed in a path",
+        );
         check("a.", "`a.` ends with a dot or a blank");
     }
 

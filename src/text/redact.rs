@@ -15,23 +15,38 @@ pub const MIN_VALUE: usize = 8;
 const SHAPES: [(&str, &str); 15] = [
     ("private key", PRIVATE_KEY),
     ("anthropic key", r"\bsk-ant-[A-Za-z0-9_-]{20,}"),
-    ("openai key", r"\bsk-(?:proj|svcacct|admin|or-v1)-[A-Za-z0-9_-]{20,}|\bsk-[A-Za-z0-9]{32,}\b"),
+    (
+        "openai key",
+        r"\bsk-(?:proj|svcacct|admin|or-v1)-[A-Za-z0-9_-]{20,}|\bsk-[A-Za-z0-9]{32,}\b",
+    ),
     ("aws key", r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"),
-    ("github token", r"\bgh[opsur]_[A-Za-z0-9]{36,}\b|\bgithub_pat_[A-Za-z0-9_]{40,}"),
+    (
+        "github token",
+        r"\bgh[opsur]_[A-Za-z0-9]{36,}\b|\bgithub_pat_[A-Za-z0-9_]{40,}",
+    ),
     ("gitlab token", r"\bglpat-[A-Za-z0-9_-]{20,}"),
-    ("slack token", r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}|\bxapp-[0-9]-[A-Za-z0-9-]{20,}"),
+    (
+        "slack token",
+        r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}|\bxapp-[0-9]-[A-Za-z0-9-]{20,}",
+    ),
     ("google key", r"\bAIza[A-Za-z0-9_-]{35}"),
-    ("json web token", r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"),
+    (
+        "json web token",
+        r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
+    ),
     ("stripe key", r"\b[rs]k_live_[A-Za-z0-9]{20,}"),
     ("npm token", r"\bnpm_[A-Za-z0-9]{36}\b"),
     ("pypi token", r"\bpypi-AgEI[A-Za-z0-9_-]{50,}"),
     ("hugging face token", r"\bhf_[A-Za-z0-9]{34,}\b"),
-    ("sendgrid key", r"\bSG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}"),
+    (
+        "sendgrid key",
+        r"\bSG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}",
+    ),
     ("digitalocean token", r"\bdo[opr]_v1_[a-f0-9]{64}\b"),
 ];
 
-/// A PEM block from its header over at least one line of key; without that line it is a word in a text.
-/// Line ends may be real or written as `\n`.
+/// A PEM block from its header over at least one line of key; without that line it is a word in a
+/// text. Line ends may be real or written as `\n`.
 const PRIVATE_KEY: &str = concat!(
     r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----",
     r"(?:(?:\s|\\r|\\n)+[A-Za-z-]{1,30}: [^\r\n\\]{0,200})*",
@@ -39,7 +54,8 @@ const PRIVATE_KEY: &str = concat!(
     r"(?:(?:\s|\\r|\\n)*[A-Za-z0-9+/=]{0,80}(?:\s|\\r|\\n)*(?:=[A-Za-z0-9+/]{4}(?:\s|\\r|\\n)*)?-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----)?",
 );
 
-/// Each shape has one of these in it. Most texts have none, and are done before the pattern is compiled.
+/// Each shape has one of these in it. Most texts have none, and are done before the pattern is
+/// compiled.
 const MARKS: [&str; 21] = [
     "PRIVATE KEY",
     "sk-",
@@ -66,7 +82,10 @@ const MARKS: [&str; 21] = [
 
 /// All shapes as one pattern, a group for each.
 static PATTERN: LazyLock<Regex> = LazyLock::new(|| {
-    let all: Vec<String> = SHAPES.iter().map(|(_, pattern)| format!("({pattern})")).collect();
+    let all: Vec<String> = SHAPES
+        .iter()
+        .map(|(_, pattern)| format!("({pattern})"))
+        .collect();
     Regex::new(&all.join("|")).expect("the patterns are constants that the tests compile")
 });
 
@@ -86,7 +105,10 @@ pub fn redact(text: &str) -> Cow<'_, str> {
 
 /// Replaces what has the shape of a key, and these exact values besides.
 pub fn redact_values<'a>(text: &'a str, values: &[&str]) -> Redacted<'a> {
-    let mut redacted = Redacted { text: Cow::Borrowed(text), count: 0 };
+    let mut redacted = Redacted {
+        text: Cow::Borrowed(text),
+        count: 0,
+    };
     for value in values.iter().filter(|value| value.len() >= MIN_VALUE) {
         let hits = redacted.text.matches(value).count();
         if hits > 0 {
@@ -96,7 +118,10 @@ pub fn redact_values<'a>(text: &'a str, values: &[&str]) -> Redacted<'a> {
     }
     let shaped = replace_shapes(&redacted.text);
     if let Some((text, count)) = shaped {
-        redacted = Redacted { text: Cow::Owned(text), count: redacted.count + count };
+        redacted = Redacted {
+            text: Cow::Owned(text),
+            count: redacted.count + count,
+        };
     }
     redacted
 }
@@ -108,7 +133,11 @@ fn replace_shapes(text: &str) -> Option<(String, usize)> {
     }
     let (mut output, mut end, mut count) = (String::new(), 0, 0);
     for found in PATTERN.captures_iter(text) {
-        let Some((shape, range)) = SHAPES.iter().enumerate().find_map(|(n, (shape, _))| Some((shape, found.get(n + 1)?.range()))) else {
+        let Some((shape, range)) = SHAPES
+            .iter()
+            .enumerate()
+            .find_map(|(n, (shape, _))| Some((shape, found.get(n + 1)?.range())))
+        else {
             continue;
         };
         if !is_random(&text[range.clone()]) {
@@ -123,7 +152,8 @@ fn replace_shapes(text: &str) -> Option<(String, usize)> {
     (count > 0).then(|| (output + &text[end..], count))
 }
 
-/// Says whether a key-shaped string has digits and letters, as random ones do and names of things don't.
+/// Says whether a key-shaped string has digits and letters, as random ones do and names of things
+/// don't.
 fn is_random(text: &str) -> bool {
     let digits = text.bytes().filter(u8::is_ascii_digit).count();
     digits >= 2 && text.bytes().any(|byte| byte.is_ascii_alphabetic())
@@ -139,9 +169,14 @@ mod tests {
         assert_eq!(redact(text), expected);
     }
 
-    /// Text of a length that looks random. The keys of these tests are put together here, so that no scanner finds one in the source.
+    /// Text of a length that looks random. The keys of these tests are put together here, so that
+    /// no scanner finds one in the source.
     fn random(length: usize) -> String {
-        "a9Zk3Qx7Lm2Vt8Rb5Nw4Yc6Hd1Jf0Gs".chars().cycle().take(length).collect()
+        "a9Zk3Qx7Lm2Vt8Rb5Nw4Yc6Hd1Jf0Gs"
+            .chars()
+            .cycle()
+            .take(length)
+            .collect()
     }
 
     #[test]
@@ -150,28 +185,43 @@ mod tests {
             (format!("sk-ant-api03-{}", random(80)), "anthropic key"),
             (format!("sk-proj-{}", random(48)), "openai key"),
             (format!("sk-{}", random(48)), "openai key"),
-            (format!("AKIA{}", &random(40).to_uppercase()[..16]), "aws key"),
+            (
+                format!("AKIA{}", &random(40).to_uppercase()[..16]),
+                "aws key",
+            ),
             (format!("ghp_{}", random(36)), "github token"),
             (format!("github_pat_{}", random(70)), "github token"),
             (format!("glpat-{}", random(20)), "gitlab token"),
             (format!("xoxb-{}", random(30)), "slack token"),
             (format!("AIza{}", random(35)), "google key"),
-            (format!("eyJ{}.eyJ{}.{}", random(20), random(40), random(43)), "json web token"),
+            (
+                format!("eyJ{}.eyJ{}.{}", random(20), random(40), random(43)),
+                "json web token",
+            ),
             (format!("sk_live_{}", random(24)), "stripe key"),
             (format!("hf_{}", random(34)), "hugging face token"),
         ] {
-            check(&format!("key = \"{key}\";\n"), &format!("key = \"[redacted {shape}]\";\n"));
+            check(
+                &format!("key = \"{key}\";\n"),
+                &format!("key = \"[redacted {shape}]\";\n"),
+            );
         }
     }
 
     #[test]
     fn a_private_key_goes_as_a_whole() {
         let body = format!("{}\n{}\n{}==", random(64), random(64), random(20));
-        let key = format!("-----BEGIN OPENSSH {0}-----\n{body}\n-----END OPENSSH {0}-----", "PRIVATE KEY");
+        let key = format!(
+            "-----BEGIN OPENSSH {0}-----\n{body}\n-----END OPENSSH {0}-----",
+            "PRIVATE KEY"
+        );
         check(&format!("a\n{key}\nb\n"), "a\n[redacted private key]\nb\n");
         check(&key.replace('\n', "\\n"), "[redacted private key]");
         check(&key.replace('\n', "\r\n"), "[redacted private key]");
-        check(&format!("-----BEGIN RSA {}-----\n{}\n", "PRIVATE KEY", random(64)), "[redacted private key]\n");
+        check(
+            &format!("-----BEGIN RSA {}-----\n{}\n", "PRIVATE KEY", random(64)),
+            "[redacted private key]\n",
+        );
     }
 
     #[test]
@@ -185,7 +235,9 @@ mod tests {
             "import sklearn; risk-abcdefghijklmnopqrstuvwxyzabcdefghij",
             "if text.contains(\"eyJ\") { glpat-please_use_a_token_here }",
             "550e8400-e29b-41d4-a716-446655440000",
-            &format!("if line == \"{header}\" {{ inside = true }} else if line == \"-----END PRIVATE KEY-----\" {{ inside = false }}"),
+            &format!(
+                "if line == \"{header}\" {{ inside = true }} else if line == \"-----END PRIVATE KEY-----\" {{ inside = false }}"
+            ),
         ] {
             check(text, text);
             assert!(matches!(redact(text), Cow::Borrowed(_)), "{text}");
@@ -194,14 +246,27 @@ mod tests {
 
     #[test]
     fn exact_values_go_wherever_they_stand() {
-        let got = redact_values("Bearer hunter2-hunter2, again hunter2-hunter2; pin 1234", &["hunter2-hunter2", "1234"]);
-        assert_eq!(got, Redacted { text: "Bearer [redacted key], again [redacted key]; pin 1234".into(), count: 2 });
+        let got = redact_values(
+            "Bearer hunter2-hunter2, again hunter2-hunter2; pin 1234",
+            &["hunter2-hunter2", "1234"],
+        );
+        assert_eq!(
+            got,
+            Redacted {
+                text: "Bearer [redacted key], again [redacted key]; pin 1234".into(),
+                count: 2
+            }
+        );
     }
 
     #[test]
     fn a_text_full_of_openings_takes_no_longer_than_its_length() {
         let header = format!("-----BEGIN {}-----\n", "PRIVATE KEY");
-        let text = format!("{}{}", header.repeat(40_000), "eyJaaaaaaaaaaaa.".repeat(60_000));
+        let text = format!(
+            "{}{}",
+            header.repeat(40_000),
+            "eyJaaaaaaaaaaaa.".repeat(60_000)
+        );
         let start = std::time::Instant::now();
         check(&text, &text);
         assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());

@@ -27,12 +27,12 @@ pub struct Artifact {
 }
 
 impl Resource {
-    /// Reads one entry as it stands in a context list: `path`, `/path`, `./path`, `folder/`, a URL, or
-    /// the name of an artifact.
+    /// Reads one entry as it stands in a context list: `path`, `/path`, `./path`, `folder/`, a URL,
+    /// or the name of an artifact.
     ///
     /// # Errors
-    /// The path rules, where the text is neither a URL nor an artifact; a blank or a deceptive character
-    /// in a URL.
+    /// The path rules, where the text is neither a URL nor an artifact; a blank or a deceptive
+    /// character in a URL.
     pub fn parse(text: &str) -> Result<Resource, PathError> {
         if is_url(text) {
             if let Some(bad) = text.chars().find(|&c| c.is_whitespace() || is_deceptive(c)) {
@@ -40,7 +40,10 @@ impl Resource {
             }
             return Ok(Resource::Url(text.to_owned()));
         }
-        let relative = text.strip_prefix("./").or_else(|| text.strip_prefix('/')).unwrap_or(text);
+        let relative = text
+            .strip_prefix("./")
+            .or_else(|| text.strip_prefix('/'))
+            .unwrap_or(text);
         let relative = relative.strip_suffix('/').unwrap_or(relative);
         match Artifact::parse(relative) {
             Some(artifact) => Ok(Resource::Artifact(artifact)),
@@ -52,7 +55,8 @@ impl Resource {
 /// Returns whether the text starts as a web address does.
 pub fn is_url(text: &str) -> bool {
     let scheme = text.split("://").next().unwrap_or_default();
-    text.contains("://") && (scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https"))
+    text.contains("://")
+        && (scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https"))
 }
 
 impl Artifact {
@@ -61,12 +65,21 @@ impl Artifact {
         let mut parts = text.strip_prefix(".teddy/")?.rsplitn(3, '/');
         let (name, turn, session) = (parts.next()?, parts.next()?, parts.next()?);
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
-        let safe =
-            |part: &str| !part.is_empty() && part.chars().all(plain) && !part.split('/').any(|c| c.is_empty() || c == "." || c == "..");
+        let safe = |part: &str| {
+            !part.is_empty()
+                && part.chars().all(plain)
+                && !part
+                    .split('/')
+                    .any(|c| c.is_empty() || c == "." || c == "..")
+        };
         if !turn.bytes().all(|b| b.is_ascii_digit()) || !safe(name) || !safe(session) {
             return None;
         }
-        Some(Artifact { session: session.to_owned(), turn: turn.parse().ok()?, name: name.to_owned() })
+        Some(Artifact {
+            session: session.to_owned(),
+            turn: turn.parse().ok()?,
+            name: name.to_owned(),
+        })
     }
 }
 
@@ -108,15 +121,27 @@ mod tests {
 
     #[test]
     fn a_url_is_kept_as_it_is() {
-        check("https://example.com/docs?a=1", "https://example.com/docs?a=1");
+        check(
+            "https://example.com/docs?a=1",
+            "https://example.com/docs?a=1",
+        );
         assert!(!is_url("ftp://example.com"));
-        check("https://a.example/\u{202e}x", "the path has the character U+202E, which is not allowed in a path");
-        check("https://a.example/x y", "the path has the character U+0020, which is not allowed in a path");
+        check(
+            "https://a.example/\u{202e}x",
+            "the path has the character U+202E, which is not allowed in a path",
+        );
+        check(
+            "https://a.example/x y",
+            "the path has the character U+0020, which is not allowed in a path",
+        );
     }
 
     #[test]
     fn artifacts_of_turns_have_names() {
-        check(".teddy/add-auth/03/report.md", ".teddy/add-auth/03/report.md");
+        check(
+            ".teddy/add-auth/03/report.md",
+            ".teddy/add-auth/03/report.md",
+        );
         check(".teddy/change/x/3/plan.md", ".teddy/change/x/03/plan.md");
         check(".teddy/../03/report.md", "`.teddy` is TeDDy's own");
         check(".teddy/config.yaml", "`.teddy` is TeDDy's own");

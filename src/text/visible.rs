@@ -27,7 +27,8 @@ pub fn visible_block(text: &str) -> Cow<'_, str> {
     show(text, Shape::Block)
 }
 
-/// Returns a text that a program reads too: as [`visible_block`], but blanks, tabs and CRLF stay as they are.
+/// Returns a text that a program reads too: as [`visible_block`], but blanks, tabs and CRLF stay as
+/// they are.
 pub fn visible_text(text: &str) -> Cow<'_, str> {
     let hidden = |c: char| !matches!(c, '\n' | '\t') && is_deceptive(c);
     if !text.contains(hidden) {
@@ -38,7 +39,9 @@ pub fn visible_text(text: &str) -> Cow<'_, str> {
     while let Some(c) = rest.next() {
         match c {
             '\r' if rest.peek() == Some(&'\n') => out.push(c),
-            c if hidden(c) => write!(out, "\\u{{{:x}}}", u32::from(c)).expect("writing to a string cannot fail"),
+            c if hidden(c) => {
+                write!(out, "\\u{{{:x}}}", u32::from(c)).expect("writing to a string cannot fail")
+            }
             c => out.push(c),
         }
     }
@@ -58,7 +61,8 @@ pub fn visible_bytes(bytes: &[u8]) -> String {
     screen.finish()
 }
 
-/// Returns JSON text with each deceptive character of its strings as JSON's own escape; it says the same.
+/// Returns JSON text with each deceptive character of its strings as JSON's own escape; it says the
+/// same.
 pub fn visible_json(json: &str) -> Cow<'_, str> {
     let hidden = |c: char| c != '\n' && is_deceptive(c);
     if !json.contains(hidden) {
@@ -67,7 +71,9 @@ pub fn visible_json(json: &str) -> Cow<'_, str> {
     let mut out = String::with_capacity(json.len());
     for c in json.chars() {
         if hidden(c) {
-            c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| write!(out, "\\u{unit:04x}").expect("writing to a string cannot fail"));
+            c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| {
+                write!(out, "\\u{unit:04x}").expect("writing to a string cannot fail")
+            });
         } else {
             out.push(c);
         }
@@ -112,7 +118,11 @@ fn show(text: &str, shape: Shape) -> Cow<'_, str> {
     let mut screen = Screen::new(shape, text.len());
     screen.text(text);
     let shown = screen.finish();
-    if shown == text { Cow::Borrowed(text) } else { Cow::Owned(shown) }
+    if shown == text {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(shown)
+    }
 }
 
 /// What has been written so far, and where the cursor stands.
@@ -130,7 +140,12 @@ struct Screen {
 impl Screen {
     /// Returns an empty screen.
     fn new(shape: Shape, capacity: usize) -> Screen {
-        Screen { out: String::with_capacity(capacity), shape, column: 0, blanks: None }
+        Screen {
+            out: String::with_capacity(capacity),
+            shape,
+            column: 0,
+            blanks: None,
+        }
     }
 
     /// Writes text.
@@ -172,7 +187,9 @@ impl Screen {
     fn word(&mut self, word: std::fmt::Arguments<'_>) {
         self.end_blanks();
         let before = self.out.len();
-        self.out.write_fmt(word).expect("writing to a string cannot fail");
+        self.out
+            .write_fmt(word)
+            .expect("writing to a string cannot fail");
         self.column += self.out.len() - before;
     }
 
@@ -200,7 +217,10 @@ fn is_blank(c: char) -> bool {
 
 /// Returns whether a terminal reads what follows as a command.
 fn starts_sequence(c: char) -> bool {
-    matches!(c, '\u{1b}' | '\u{90}' | '\u{98}' | '\u{9b}' | '\u{9d}'..='\u{9f}')
+    matches!(
+        c,
+        '\u{1b}' | '\u{90}' | '\u{98}' | '\u{9b}' | '\u{9d}'..='\u{9f}'
+    )
 }
 
 /// Returns the length of the escape sequence at the start of the text, if it is finished.
@@ -243,8 +263,14 @@ mod tests {
         let value = serde_json::json!({ "a": "\u{9b}2J\u{202e}\u{7f}\u{e0041} ü\n" });
         let pretty = serde_json::to_string_pretty(&value).expect("a value is JSON");
         let shown = visible_json(&pretty);
-        assert_eq!(shown, "{\n  \"a\": \"\\u009b2J\\u202e\\u007f\\udb40\\udc41 ü\\n\"\n}");
-        assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).expect("it is still JSON"), value);
+        assert_eq!(
+            shown,
+            "{\n  \"a\": \"\\u009b2J\\u202e\\u007f\\udb40\\udc41 ü\\n\"\n}"
+        );
+        assert_eq!(
+            serde_json::from_str::<serde_json::Value>(&shown).expect("it is still JSON"),
+            value
+        );
     }
 
     /// Compares the block form.
@@ -263,7 +289,10 @@ mod tests {
     fn deceptive_characters_are_spelt() {
         check("a\u{1b}[2Kb", "a\\u{1b}[2Kb");
         check("rm x\rls", "rm x\\u{d}ls");
-        check("a\u{202e}b\u{200b}c\u{e0041}\u{9b}\u{7f}", "a\\u{202e}b\\u{200b}c\\u{e0041}\\u{9b}\\u{7f}");
+        check(
+            "a\u{202e}b\u{200b}c\u{e0041}\u{9b}\u{7f}",
+            "a\\u{202e}b\\u{200b}c\\u{e0041}\\u{9b}\\u{7f}",
+        );
         check("a\u{2028}b\u{e000}", "a\\u{2028}b\\u{e000}");
     }
 
@@ -281,16 +310,25 @@ mod tests {
 
     #[test]
     fn long_runs_of_blanks_are_counted() {
-        check(&format!("a{}b", " ".repeat(80)), &format!("a{}b", " ".repeat(80)));
+        check(
+            &format!("a{}b", " ".repeat(80)),
+            &format!("a{}b", " ".repeat(80)),
+        );
         check(&format!("a{}b", " ".repeat(3000)), "a⟨3000 spaces⟩b");
-        check(&format!("a{}b", "\u{2003}\u{a0}".repeat(50)), "a⟨100 spaces⟩b");
+        check(
+            &format!("a{}b", "\u{2003}\u{a0}".repeat(50)),
+            "a⟨100 spaces⟩b",
+        );
         check(&format!("{}\nb", " ".repeat(81)), "⟨81 spaces⟩\nb");
         check(&"\t".repeat(11), "⟨88 spaces⟩");
     }
 
     #[test]
     fn bytes_that_are_no_text_are_spelt() {
-        assert_eq!(visible_bytes(b"ok\xff\xfe\nx\xe2\x82"), "ok\\xff\\xfe\nx\\xe2\\x82");
+        assert_eq!(
+            visible_bytes(b"ok\xff\xfe\nx\xe2\x82"),
+            "ok\\xff\\xfe\nx\\xe2\\x82"
+        );
         assert_eq!(visible_bytes("ü\u{7}".as_bytes()), "ü\\u{7}");
     }
 

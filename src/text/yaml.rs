@@ -1,7 +1,7 @@
 //! What a YAML text must be before it is given to the YAML reader.
 //!
-//! The reader refuses deep nesting only after time that grows with its square: 400 kB of `[` keep it
-//! busy for minutes. So size and depth are looked at first, in one pass over the bytes.
+//! The reader refuses deep nesting only after time that grows with its square: 400 kB of `[` keep
+//! it busy for minutes. So size and depth are looked at first, in one pass over the bytes.
 
 /// The deepest nesting that is let through.
 pub const MAX_DEPTH: usize = 64;
@@ -31,7 +31,10 @@ pub enum YamlError {
 /// Where it is larger than `max_bytes`, or nested deeper than [`MAX_DEPTH`].
 pub fn guard(text: &str, max_bytes: usize) -> Result<(), YamlError> {
     if text.len() > max_bytes {
-        return Err(YamlError::TooLarge { size: text.len(), limit: max_bytes });
+        return Err(YamlError::TooLarge {
+            size: text.len(),
+            limit: max_bytes,
+        });
     }
     let mut flow = 0_usize;
     let mut indents: Vec<usize> = Vec::new();
@@ -45,8 +48,8 @@ pub fn guard(text: &str, max_bytes: usize) -> Result<(), YamlError> {
     Ok(())
 }
 
-/// Returns how deep a line stands in block collections at most: one level for each indentation below it and
-/// each marker at its start.
+/// Returns how deep a line stands in block collections at most: one level for each indentation
+/// below it and each marker at its start.
 fn block_depth(line: &str, indents: &mut Vec<usize>) -> usize {
     let body = line.trim_start_matches(' ');
     if body.is_empty() {
@@ -57,18 +60,30 @@ fn block_depth(line: &str, indents: &mut Vec<usize>) -> usize {
         indents.pop();
     }
     indents.push(indent);
-    let markers = body.split([' ', '\t']).take_while(|word| matches!(*word, "-" | "?" | ":" | "")).filter(|word| !word.is_empty()).count();
+    let markers = body
+        .split([' ', '\t'])
+        .take_while(|word| matches!(*word, "-" | "?" | ":" | ""))
+        .filter(|word| !word.is_empty())
+        .count();
     indents.len() + markers
 }
 
-/// Returns how many flow collections may be open at most somewhere in a line, and so many more at its end.
+/// Returns how many flow collections may be open at most somewhere in a line, and so many more at
+/// its end.
 fn flow_depth(line: &str, open: usize) -> usize {
     let mut depth = open;
     let mut before = b' ';
     for &byte in line.as_bytes() {
         match byte {
             // Inside of a word a bracket opens nothing.
-            b'[' | b'{' if matches!(before, b' ' | b'\t' | b'[' | b'{' | b',' | b':' | b'-' | b'?') => depth += 1,
+            b'[' | b'{'
+                if matches!(
+                    before,
+                    b' ' | b'\t' | b'[' | b'{' | b',' | b':' | b'-' | b'?'
+                ) =>
+            {
+                depth += 1
+            }
             b']' | b'}' => depth = depth.saturating_sub(1),
             _ => {}
         }
@@ -86,13 +101,19 @@ mod tests {
 
     /// Compares the message for a text; empty where it is let through.
     fn check(text: &str, expected: &str) {
-        let found = guard(text, 1 << 20).err().map(|e| e.to_string()).unwrap_or_default();
+        let found = guard(text, 1 << 20)
+            .err()
+            .map(|e| e.to_string())
+            .unwrap_or_default();
         assert_eq!(found, expected);
     }
 
     #[test]
     fn ordinary_files_are_let_through() {
-        check("a:\n  - b: [c, {d: e}]\n    f: |\n      text [ with ( brackets\n", "");
+        check(
+            "a:\n  - b: [c, {d: e}]\n    f: |\n      text [ with ( brackets\n",
+            "",
+        );
         check(&"- see [x] and a[1] {y}\n".repeat(1000), "");
         check(&"- one [ open\n- a[0\n".repeat(30), "");
         check("", "");
@@ -100,8 +121,14 @@ mod tests {
 
     #[test]
     fn deep_nesting_is_refused_at_its_line() {
-        check(&format!("a: 1\nb: {}", "[".repeat(100_000)), "line 2 is nested more than 64 deep");
-        check(&"[\n".repeat(100_000), "line 65 is nested more than 64 deep");
+        check(
+            &format!("a: 1\nb: {}", "[".repeat(100_000)),
+            "line 2 is nested more than 64 deep",
+        );
+        check(
+            &"[\n".repeat(100_000),
+            "line 65 is nested more than 64 deep",
+        );
         check(&"- ".repeat(65), "line 1 is nested more than 64 deep");
         check(&"{a: ".repeat(65), "line 1 is nested more than 64 deep");
         let stairs: String = (0..100).map(|n| format!("{}a:\n", " ".repeat(n))).collect();
@@ -110,6 +137,9 @@ mod tests {
 
     #[test]
     fn a_large_file_is_refused() {
-        assert_eq!(guard("abc", 2), Err(YamlError::TooLarge { size: 3, limit: 2 }));
+        assert_eq!(
+            guard("abc", 2),
+            Err(YamlError::TooLarge { size: 3, limit: 2 })
+        );
     }
 }

@@ -68,7 +68,8 @@ fn put(lines: &[Line], paint: Paint) -> usize {
 
 /// A question that is answered with one key.
 pub struct Asked<'a> {
-    /// What it is about, for the room that there is: shown above it, and anew where the window gets another size.
+    /// What it is about, for the room that there is: shown above it, and anew where the window gets
+    /// another size.
     pub about: &'a dyn Fn(Room) -> Vec<Line>,
     /// The question.
     pub question: &'a str,
@@ -85,7 +86,15 @@ pub struct Asked<'a> {
 /// # Errors
 /// The terminal is gone.
 pub fn key(question: &str, keys: &[char], leave: char) -> io::Result<char> {
-    Ok(Asked { about: &|_| Vec::new(), question, keys, leave, paint: Paint::Bare }.pressed()?.0)
+    Ok(Asked {
+        about: &|_| Vec::new(),
+        question,
+        keys,
+        leave,
+        paint: Paint::Bare,
+    }
+    .pressed()?
+    .0)
 }
 
 /// As [`key`], where to leave is to leave the program: ctrl-c interrupts it.
@@ -93,7 +102,14 @@ pub fn key(question: &str, keys: &[char], leave: char) -> io::Result<char> {
 /// # Errors
 /// As for [`key`].
 pub fn key_or_end(question: &str, keys: &[char], leave: char) -> io::Result<char> {
-    Asked { about: &|_| Vec::new(), question, keys, leave, paint: Paint::Bare }.key_or_end()
+    Asked {
+        about: &|_| Vec::new(),
+        question,
+        keys,
+        leave,
+        paint: Paint::Bare,
+    }
+    .key_or_end()
 }
 
 impl Asked<'_> {
@@ -120,7 +136,9 @@ impl Asked<'_> {
                 (rows, is_stale) = (self.draw()?, false);
             }
             match terminal::next_key()? {
-                Key::Char(c) if self.keys.contains(&c.to_ascii_lowercase()) => break (c.to_ascii_lowercase(), By::Choice),
+                Key::Char(c) if self.keys.contains(&c.to_ascii_lowercase()) => {
+                    break (c.to_ascii_lowercase(), By::Choice);
+                }
                 Key::Ctrl('c') => break (self.leave, By::CtrlC),
                 Key::Ctrl('d') | Key::Closed => break (self.leave, By::Choice),
                 Key::Ctrl('z') => {
@@ -180,7 +198,11 @@ pub fn yes_or_end(question: &str) -> io::Result<bool> {
 pub fn text(start: &str, paint: Paint) -> io::Result<Reply> {
     let _raw = Raw::enter()?;
     let mut input = Input::new(start);
-    let mut drawn = Layout { lines: Vec::new(), row: 0, column: 0 };
+    let mut drawn = Layout {
+        lines: Vec::new(),
+        row: 0,
+        column: 0,
+    };
     loop {
         drawn = redraw(&drawn, &input, paint)?;
         let key = terminal::next_key()?;
@@ -189,27 +211,45 @@ pub fn text(start: &str, paint: Paint) -> io::Result<Reply> {
         let Some(act) = act else {
             if key == Key::Continued {
                 below(&drawn)?;
-                drawn = Layout { lines: Vec::new(), row: 0, column: 0 };
+                drawn = Layout {
+                    lines: Vec::new(),
+                    row: 0,
+                    column: 0,
+                };
             }
             continue;
         };
         below(&drawn)?;
         match act {
             Act::Send => return Ok(Reply::Text(input.text().to_owned())),
-            Act::Leave => return Ok(Reply::Left(if key == Key::Ctrl('c') { By::CtrlC } else { By::Choice })),
+            Act::Leave => {
+                return Ok(Reply::Left(if key == Key::Ctrl('c') {
+                    By::CtrlC
+                } else {
+                    By::Choice
+                }));
+            }
             Act::Editor => return Ok(Reply::Editor(input.text().to_owned())),
             Act::Suspend => terminal::suspend()?,
         }
-        drawn = Layout { lines: Vec::new(), row: 0, column: 0 };
+        drawn = Layout {
+            lines: Vec::new(),
+            row: 0,
+            column: 0,
+        };
     }
 }
 
 /// Says how a text is written.
 pub fn hint() -> Line {
-    Line::of(Tone::Faint, "enter sends, \\ + enter for another line, ctrl-e for the editor, ctrl-d leaves")
+    Line::of(
+        Tone::Faint,
+        "enter sends, \\ + enter for another line, ctrl-e for the editor, ctrl-d leaves",
+    )
 }
 
-/// Draws the text over what was drawn before; of a text higher than the screen, the part with the cursor.
+/// Draws the text over what was drawn before; of a text higher than the screen, the part with the
+/// cursor.
 fn redraw(before: &Layout, input: &Input, paint: Paint) -> io::Result<Layout> {
     let room = terminal::room();
     let mut layout = input.layout(room.width.saturating_sub(1));
@@ -222,7 +262,10 @@ fn redraw(before: &Layout, input: &Input, paint: Paint) -> io::Result<Layout> {
     let text: Vec<String> = layout.lines.iter().map(|line| line.paint(paint)).collect();
     write!(out, "{}", text.join("\r\n"))?;
     up(&mut out, layout.lines.len().saturating_sub(layout.row + 1))?;
-    queue!(out, MoveToColumn(u16::try_from(layout.column).unwrap_or(u16::MAX)))?;
+    queue!(
+        out,
+        MoveToColumn(u16::try_from(layout.column).unwrap_or(u16::MAX))
+    )?;
     out.flush()?;
     Ok(layout)
 }

@@ -105,13 +105,21 @@ pub enum Act {
 impl Checklist {
     /// Returns a list with everything as the items say, the cursor on the first item.
     pub fn new(items: Vec<Item>) -> Checklist {
-        Checklist { items, cursor: 1, height: 1, ..Checklist::default() }
+        Checklist {
+            items,
+            cursor: 1,
+            height: 1,
+            ..Checklist::default()
+        }
     }
 
     /// Returns every row that is shown.
     pub fn rows(&self) -> Vec<Row> {
         let mut rows = Vec::with_capacity(self.items.len() + 2);
-        let first_action = self.items.iter().position(|item| matches!(item.part, Part::Action(_)));
+        let first_action = self
+            .items
+            .iter()
+            .position(|item| matches!(item.part, Part::Action(_)));
         if first_action != Some(0) && !self.items.is_empty() {
             rows.push(Row::Memos);
         }
@@ -152,7 +160,11 @@ impl Checklist {
     /// Returns the first reason why nothing can run as things are switched.
     pub fn problem(&self) -> Option<&str> {
         let problems = self.items.iter().filter(|item| item.on).flat_map(|item| {
-            let pairs = item.pairs.iter().filter(|pair| pair.on).filter_map(|pair| pair.problem.as_deref());
+            let pairs = item
+                .pairs
+                .iter()
+                .filter(|pair| pair.on)
+                .filter_map(|pair| pair.problem.as_deref());
             item.problem.as_deref().into_iter().chain(pairs)
         });
         problems.into_iter().next()
@@ -187,7 +199,9 @@ impl Checklist {
 
     /// Runs, unless something would go wrong.
     fn run(&mut self) -> Option<Act> {
-        let Some(problem) = self.problem() else { return Some(Act::Run) };
+        let Some(problem) = self.problem() else {
+            return Some(Act::Run);
+        };
         self.notice = Some(format!("cannot run: {problem}"));
         None
     }
@@ -229,16 +243,38 @@ impl Checklist {
 
     /// Switches some items on; off, if all of them are on.
     fn toggle_where(&mut self, chosen: impl Fn(Part) -> bool) {
-        let on = !self.items.iter().filter(|item| chosen(item.part)).all(Item::is_whole);
-        self.items.iter_mut().filter(|item| chosen(item.part)).for_each(|item| item.switch(on));
+        let on = !self
+            .items
+            .iter()
+            .filter(|item| chosen(item.part))
+            .all(Item::is_whole);
+        self.items
+            .iter_mut()
+            .filter(|item| chosen(item.part))
+            .for_each(|item| item.switch(on));
     }
 }
 
 impl Item {
     /// Returns an item that runs.
     pub fn new(part: Part, label: Line, pairs: Vec<Line>) -> Item {
-        let pairs = pairs.into_iter().map(|label| Pair { label, on: true, problem: None }).collect();
-        Item { part, label, on: true, pairs, open: false, modified: false, problem: None }
+        let pairs = pairs
+            .into_iter()
+            .map(|label| Pair {
+                label,
+                on: true,
+                problem: None,
+            })
+            .collect();
+        Item {
+            part,
+            label,
+            on: true,
+            pairs,
+            open: false,
+            modified: false,
+            problem: None,
+        }
     }
 
     /// Tells whether it runs with all of its pairs.

@@ -13,7 +13,8 @@ use crate::host::screen;
 /// The columns of the cursor before a row, and one behind it.
 const MARGIN: usize = 3;
 
-/// Asks which of these rows is meant, the first one at the cursor; nothing where the person leaves with escape or `q`.
+/// Asks which of these rows is meant, the first one at the cursor; nothing where the person leaves
+/// with escape or `q`.
 ///
 /// # Errors
 /// The terminal is gone, or ctrl-c.
@@ -26,14 +27,18 @@ pub fn choose(question: &str, rows: &[String]) -> io::Result<Option<usize>> {
     // The library counts a row as one line of the screen.
     let width = room().width.saturating_sub(MARGIN);
     let rows = rows.iter().map(|row| Line::plain(row).cut(width).text());
-    let chosen = Select::new().with_prompt(question).items(rows).default(0).interact_on_opt(&screen);
+    let chosen = Select::new()
+        .with_prompt(question)
+        .items(rows)
+        .default(0)
+        .interact_on_opt(&screen);
     // Where it is interrupted, the library leaves the cursor hidden.
     screen.show_cursor()?;
     chosen.map_err(|dialoguer::Error::IO(error)| error)
 }
 
-/// Keys that reach the list from before it is drawn on: a ctrl-c in between would be a signal, and the list would wait
-/// for a key for ever.
+/// Keys that reach the list from before it is drawn on: a ctrl-c in between would be a signal, and
+/// the list would wait for a key for ever.
 struct Keys {
     /// How the terminal was.
     before: Termios,

@@ -22,7 +22,11 @@ pub struct Terminal {
 impl Terminal {
     /// Lets the person go on with a text in an editor; what cannot be edited stays as it is.
     pub fn in_editor(&mut self, text: &str) -> String {
-        match self.choices.message().and_then(|editor| edit_text(&editor, text)) {
+        match self
+            .choices
+            .message()
+            .and_then(|editor| edit_text(&editor, text))
+        {
             Ok(text) => text,
             Err(error) => {
                 self.show(&[Line::of(Tone::Warning, &error.to_string())]);
@@ -54,7 +58,11 @@ impl Desk for Terminal {
     }
 
     fn text(&mut self, start: &str) -> io::Result<Option<String>> {
-        let mut text = if start.contains('\n') { self.in_editor(start) } else { start.to_owned() };
+        let mut text = if start.contains('\n') {
+            self.in_editor(start)
+        } else {
+            start.to_owned()
+        };
         self.show(&[ask::hint()]);
         loop {
             match ask::text(&text, self.paint)? {
@@ -66,7 +74,10 @@ impl Desk for Terminal {
     }
 
     fn open(&mut self, path: &Path) -> io::Result<Option<Opened>> {
-        self.choices.preview()?.map(|editor| editor::open(&editor, path)).transpose()
+        self.choices
+            .preview()?
+            .map(|editor| editor::open(&editor, path))
+            .transpose()
     }
 }
 
@@ -76,7 +87,9 @@ impl Desk for Terminal {
 /// Where there is no terminal, or the editor fails.
 pub fn edit(text: &str, core_editor: Option<&str>) -> io::Result<String> {
     if !screen::is_there() {
-        return Err(io::Error::other("there is no terminal for an editor; use `teddy context add` and `rm`"));
+        return Err(io::Error::other(
+            "there is no terminal for an editor; use `teddy context add` and `rm`",
+        ));
     }
     edit_text(&crate::host::editor::editor(None, core_editor)?, text)
 }
@@ -86,9 +99,14 @@ pub fn edit(text: &str, core_editor: Option<&str>) -> io::Result<String> {
 /// # Errors
 /// The editor fails.
 pub fn edit_text(editor: &Editor, text: &str) -> io::Result<String> {
-    let mut file = tempfile::Builder::new().prefix("teddy-").suffix(".md").tempfile()?;
+    let mut file = tempfile::Builder::new()
+        .prefix("teddy-")
+        .suffix(".md")
+        .tempfile()?;
     writeln!(file, "{text}")?;
-    if editor::open(editor, file.path())? == Opened::Beside && !ask::yes("Have you finished writing and saved the file?")? {
+    if editor::open(editor, file.path())? == Opened::Beside
+        && !ask::yes("Have you finished writing and saved the file?")?
+    {
         return Ok(text.to_owned());
     }
     Ok(std::fs::read_to_string(file.path())?.trim_end().to_owned())

@@ -18,16 +18,29 @@ pub struct Change<'a> {
 
 /// Returns the unified diff of a file, headed by its names.
 pub fn unified(change: &Change<'_>) -> Vec<Line> {
-    let name = |side: &str, there: bool| if there { format!("{side}/{}", change.path) } else { "/dev/null".to_owned() };
+    let name = |side: &str, there: bool| {
+        if there {
+            format!("{side}/{}", change.path)
+        } else {
+            "/dev/null".to_owned()
+        }
+    };
     let mut lines = vec![
-        Line::of(Tone::Strong, &format!("--- {}", name("a", change.before.is_some()))),
-        Line::of(Tone::Strong, &format!("+++ {}", name("b", change.after.is_some()))),
+        Line::of(
+            Tone::Strong,
+            &format!("--- {}", name("a", change.before.is_some())),
+        ),
+        Line::of(
+            Tone::Strong,
+            &format!("+++ {}", name("b", change.after.is_some())),
+        ),
     ];
     lines.extend(body(change));
     lines
 }
 
-/// Returns the hunks alone. Line ends that are CRLF all through are said once and not shown in each line.
+/// Returns the hunks alone. Line ends that are CRLF all through are said once and not shown in each
+/// line.
 pub fn body(change: &Change<'_>) -> Vec<Line> {
     if change.before == change.after {
         return vec![Line::of(Tone::Faint, "no difference")];
@@ -35,13 +48,21 @@ pub fn body(change: &Change<'_>) -> Vec<Line> {
     let (Some(before), Some(after)) = (text(change.before), text(change.after)) else {
         return vec![Line::of(Tone::Faint, "binary content differs")];
     };
-    let shown = |before: &str, after: &str| diff::hunks(before, after).iter().flat_map(|lines| hunk(lines)).collect::<Vec<_>>();
+    let shown = |before: &str, after: &str| {
+        diff::hunks(before, after)
+            .iter()
+            .flat_map(|lines| hunk(lines))
+            .collect::<Vec<_>>()
+    };
     let crlf = (before.contains('\r') || after.contains('\r')) && is_crlf(before) && is_crlf(after);
     if !crlf {
         return shown(before, after);
     }
     let mut lines = vec![Line::of(Tone::Faint, "(line ends are CRLF)")];
-    lines.extend(shown(&before.replace("\r\n", "\n"), &after.replace("\r\n", "\n")));
+    lines.extend(shown(
+        &before.replace("\r\n", "\n"),
+        &after.replace("\r\n", "\n"),
+    ));
     lines
 }
 
@@ -53,25 +74,44 @@ fn is_crlf(text: &str) -> bool {
 
 /// Counts the lines that come and go; nothing for binary content.
 pub fn counts(change: &Change<'_>) -> Counts {
-    let (Some(before), Some(after)) = (text(change.before), text(change.after)) else { return Counts::default() };
+    let (Some(before), Some(after)) = (text(change.before), text(change.after)) else {
+        return Counts::default();
+    };
     diff::counts(before, after)
 }
 
 /// Returns `+3 -1`; a side that is nothing is left out, a change without lines is `±0`.
 pub fn counted(counts: Counts) -> Line {
-    let number = |sign: char, number: usize| if number > 0 { format!("{sign}{number}") } else { String::new() };
+    let number = |sign: char, number: usize| {
+        if number > 0 {
+            format!("{sign}{number}")
+        } else {
+            String::new()
+        }
+    };
     let (added, removed) = (number('+', counts.added), number('-', counts.removed));
-    let gap = if added.is_empty() || removed.is_empty() { "" } else { " " };
+    let gap = if added.is_empty() || removed.is_empty() {
+        ""
+    } else {
+        " "
+    };
     if added.is_empty() && removed.is_empty() {
         return Line::of(Tone::Faint, "±0");
     }
-    Line::default().with(Tone::Added, &added).with(Tone::Plain, gap).with(Tone::Removed, &removed)
+    Line::default()
+        .with(Tone::Added, &added)
+        .with(Tone::Plain, gap)
+        .with(Tone::Removed, &removed)
 }
 
 /// Returns the content as text; nothing is empty text, and a NUL makes it binary as git sees it.
 fn text(bytes: Option<&[u8]>) -> Option<&str> {
     let bytes = bytes.unwrap_or_default();
-    if bytes.contains(&0) { None } else { std::str::from_utf8(bytes).ok() }
+    if bytes.contains(&0) {
+        None
+    } else {
+        std::str::from_utf8(bytes).ok()
+    }
 }
 
 /// Returns the lines of a hunk.
@@ -83,7 +123,9 @@ fn hunk(hunk: &[diff::Line]) -> Vec<Line> {
             diff::Change::Removed => ("-", Tone::Removed, Tone::RemovedPart),
             diff::Change::Added => ("+", Tone::Added, Tone::AddedPart),
         };
-        let piece = |line: Line, (differs, text): &(bool, String)| line.with(if *differs { marked } else { tone }, text);
+        let piece = |line: Line, (differs, text): &(bool, String)| {
+            line.with(if *differs { marked } else { tone }, text)
+        };
         lines.push(line.pieces.iter().fold(Line::of(tone, sign), piece));
         if line.unended {
             lines.push(Line::of(Tone::Faint, "\\ No newline at end of file"));
@@ -102,7 +144,11 @@ fn header(hunk: &[diff::Line]) -> String {
             [first, ..] => format!("{first},{}", numbers.len()),
         }
     };
-    format!("@@ -{} +{} @@", side(&|line| line.old), side(&|line| line.new))
+    format!(
+        "@@ -{} +{} @@",
+        side(&|line| line.old),
+        side(&|line| line.new)
+    )
 }
 
 #[cfg(test)]
@@ -111,19 +157,28 @@ mod tests {
 
     /// Compares a difference as bare text.
     fn check(before: Option<&str>, after: Option<&str>, expected: &str) {
-        let change = Change { path: "a.txt", before: before.map(str::as_bytes), after: after.map(str::as_bytes) };
+        let change = Change {
+            path: "a.txt",
+            before: before.map(str::as_bytes),
+            after: after.map(str::as_bytes),
+        };
         let found: Vec<String> = unified(&change).iter().map(Line::text).collect();
         assert_eq!(found.join("\n"), expected);
     }
 
     #[test]
     fn a_new_file_is_all_added() {
-        check(None, Some("a\nb\n"), "--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1,2 @@\n+a\n+b");
+        check(
+            None,
+            Some("a\nb\n"),
+            "--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1,2 @@\n+a\n+b",
+        );
     }
 
     #[test]
     fn a_lost_final_newline_is_said() {
-        let expected = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-a\n+a\n\\ No newline at end of file";
+        let expected =
+            "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-a\n+a\n\\ No newline at end of file";
         check(Some("a\n"), Some("a"), expected);
     }
 
@@ -135,18 +190,33 @@ mod tests {
 
     #[test]
     fn line_ends_that_are_all_crlf_are_said_once() {
-        check(None, Some("a\r\n"), "--- /dev/null\n+++ b/a.txt\n(line ends are CRLF)\n@@ -0,0 +1 @@\n+a");
-        check(None, Some("a\r\nb\n"), "--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1,2 @@\n+a\\u{d}\n+b");
+        check(
+            None,
+            Some("a\r\n"),
+            "--- /dev/null\n+++ b/a.txt\n(line ends are CRLF)\n@@ -0,0 +1 @@\n+a",
+        );
+        check(
+            None,
+            Some("a\r\nb\n"),
+            "--- /dev/null\n+++ b/a.txt\n@@ -0,0 +1,2 @@\n+a\\u{d}\n+b",
+        );
     }
 
     #[test]
     fn binary_content_is_not_shown() {
-        check(Some("a\0b"), Some("c"), "--- a/a.txt\n+++ b/a.txt\nbinary content differs");
+        check(
+            Some("a\0b"),
+            Some("c"),
+            "--- a/a.txt\n+++ b/a.txt\nbinary content differs",
+        );
     }
 
     #[test]
     fn counts_leave_out_what_is_nothing() {
         let line = |added, removed| counted(Counts { added, removed }).text();
-        assert_eq!([line(3, 1), line(3, 0), line(0, 1), line(0, 0)], ["+3 -1", "+3", "-1", "±0"]);
+        assert_eq!(
+            [line(3, 1), line(3, 0), line(0, 1), line(0, 0)],
+            ["+3 -1", "+3", "-1", "±0"]
+        );
     }
 }

@@ -67,10 +67,16 @@ impl Draft {
             Part::Action(at) => {
                 let kind = &self.plan.actions[at].kind;
                 let name = Line::of(Tone::Strong, &format!("{}:", kind.name()));
-                (name.with(Tone::Plain, &format!(" {}", kind.target())), pairs(kind))
+                (
+                    name.with(Tone::Plain, &format!(" {}", kind.target())),
+                    pairs(kind),
+                )
             }
         };
-        Item { modified: self.edited.contains(&part), ..Item::new(part, label.cut(MAX_LABEL), pairs) }
+        Item {
+            modified: self.edited.contains(&part),
+            ..Item::new(part, label.cut(MAX_LABEL), pairs)
+        }
     }
 
     /// Takes an action as the person changed it.
@@ -94,9 +100,12 @@ impl Draft {
         self.edited.remove(&part);
     }
 
-    /// Takes over what was approved earlier of the same plan: the person's changes here, their switches in the list.
+    /// Takes over what was approved earlier of the same plan: the person's changes here, their
+    /// switches in the list.
     pub fn take_over(&mut self, earlier: &Approved, list: &mut Checklist) {
-        if (earlier.plan.actions.len(), earlier.plan.memos.len()) != (self.plan.actions.len(), self.plan.memos.len()) {
+        if (earlier.plan.actions.len(), earlier.plan.memos.len())
+            != (self.plan.actions.len(), self.plan.memos.len())
+        {
             return;
         }
         for item in &mut list.items {
@@ -110,7 +119,9 @@ impl Draft {
                 }
                 Part::Action(at) => {
                     let taken = &earlier.plan.actions[at];
-                    if !switched(&self.plan.actions[at].kind, &taken.kind, item) && *taken != self.plan.actions[at] {
+                    if !switched(&self.plan.actions[at].kind, &taken.kind, item)
+                        && *taken != self.plan.actions[at]
+                    {
                         self.change(at, taken.clone());
                         *item = self.item(item.part);
                     }
@@ -125,7 +136,9 @@ impl Draft {
     /// # Errors
     /// The repository cannot be read.
     pub fn look(&mut self, part: Part, proposal: &Proposal<'_>) -> anyhow::Result<()> {
-        let Part::Action(at) = part else { return Ok(()) };
+        let Part::Action(at) = part else {
+            return Ok(());
+        };
         let resource = match &self.plan.actions[at].kind {
             Kind::Read(read) => &read.resource,
             Kind::Prune(prune) => &prune.resource,
@@ -141,8 +154,17 @@ impl Draft {
     /// Returns what runs as the list is switched.
     pub fn approved(&self, list: &Checklist) -> Approved {
         let mut approved = Approved::all(&self.plan);
-        let mut modified: BTreeSet<usize> =
-            self.edited.iter().filter_map(|part| if let Part::Action(at) = part { Some(*at) } else { None }).collect();
+        let mut modified: BTreeSet<usize> = self
+            .edited
+            .iter()
+            .filter_map(|part| {
+                if let Part::Action(at) = part {
+                    Some(*at)
+                } else {
+                    None
+                }
+            })
+            .collect();
         for item in &list.items {
             match item.part {
                 Part::Memo(at) => approved.memos[at] = item.on,
@@ -162,14 +184,20 @@ impl Draft {
 
 /// Returns the labels of the pairs, where there is more than one.
 fn pairs(kind: &Kind) -> Vec<Line> {
-    let Kind::Edit(edit) = kind else { return Vec::new() };
+    let Kind::Edit(edit) = kind else {
+        return Vec::new();
+    };
     if edit.pairs.len() < 2 {
         return Vec::new();
     }
     let label = |(at, pair): (usize, &Pair)| {
         let (find, replace) = first_difference(pair);
         let number = Line::of(Tone::Faint, &format!("{}. ", at + 1));
-        number.with(Tone::Removed, find).with(Tone::Plain, " → ").with(Tone::Added, replace).cut(MAX_LABEL)
+        number
+            .with(Tone::Removed, find)
+            .with(Tone::Plain, " → ")
+            .with(Tone::Added, replace)
+            .cut(MAX_LABEL)
     };
     edit.pairs.iter().enumerate().map(label).collect()
 }
@@ -180,18 +208,34 @@ fn first_difference(pair: &Pair) -> (&str, &str) {
     loop {
         match (find.next(), replace.next()) {
             (Some(one), Some(other)) if one == other => {}
-            (one, other) => return (one.map_or("(nothing)", str::trim), other.map_or("(nothing)", str::trim)),
+            (one, other) => {
+                return (
+                    one.map_or("(nothing)", str::trim),
+                    other.map_or("(nothing)", str::trim),
+                );
+            }
         }
     }
 }
 
-/// Switches the pairs off that an EDIT had lost when it was approved; says whether that is all that became of it.
+/// Switches the pairs off that an EDIT had lost when it was approved; says whether that is all that
+/// became of it.
 fn switched(proposed: &Kind, taken: &Kind, item: &mut Item) -> bool {
-    let (Kind::Edit(proposed), Kind::Edit(taken)) = (proposed, taken) else { return false };
-    if item.pairs.is_empty() || taken.pairs.iter().any(|pair| !proposed.pairs.contains(pair)) {
+    let (Kind::Edit(proposed), Kind::Edit(taken)) = (proposed, taken) else {
+        return false;
+    };
+    if item.pairs.is_empty()
+        || taken
+            .pairs
+            .iter()
+            .any(|pair| !proposed.pairs.contains(pair))
+    {
         return false;
     }
-    item.pairs.iter_mut().zip(&proposed.pairs).for_each(|(switch, pair)| switch.on = taken.pairs.contains(pair));
+    item.pairs
+        .iter_mut()
+        .zip(&proposed.pairs)
+        .for_each(|(switch, pair)| switch.on = taken.pairs.contains(pair));
     true
 }
 

@@ -40,20 +40,35 @@ pub struct Beside<'a> {
 pub fn checklist(frame: &mut Frame<'_>, list: &Checklist, beside: &Beside<'_>) {
     let area = frame.area();
     let panes = panes::split(area, list.rows().len());
-    put(frame, panes.title, &[Line::of(Tone::Accent, "▶ ").with(Tone::Strong, beside.title)], beside.paint);
+    put(
+        frame,
+        panes.title,
+        &[Line::of(Tone::Accent, "▶ ").with(Tone::Strong, beside.title)],
+        beside.paint,
+    );
     rows::draw(frame, panes.list, list, beside.paint);
     preview(frame, &panes, list, beside);
     put(frame, panes.status, &[status(list)], beside.paint);
-    put(frame, panes.keys, &[keys(usize::from(area.width))], beside.paint);
+    put(
+        frame,
+        panes.keys,
+        &[keys(usize::from(area.width))],
+        beside.paint,
+    );
 }
 
 /// Draws the preview and the line between it and the list.
 fn preview(frame: &mut Frame<'_>, panes: &Panes, list: &Checklist, beside: &Beside<'_>) {
-    let (Some(side), Some(divider)) = (panes.side, panes.divider) else { return };
+    let (Some(side), Some(divider)) = (panes.side, panes.divider) else {
+        return;
+    };
     let lines = if divider.width == 1 {
         vec![Line::of(Tone::Faint, "│"); usize::from(divider.height)]
     } else {
-        vec![Line::of(Tone::Faint, &"─".repeat(usize::from(divider.width)))]
+        vec![Line::of(
+            Tone::Faint,
+            &"─".repeat(usize::from(divider.width)),
+        )]
     };
     put(frame, divider, &lines, beside.paint);
     let from = list.scroll.min(beside.preview.len());
@@ -72,19 +87,41 @@ fn status(list: &Checklist) -> Line {
         return Line::of(Tone::Removed, &format!("✗ {problem}"));
     }
     let count = |wanted: fn(Part) -> bool, word: &str| {
-        let items: Vec<bool> = list.items.iter().filter(|item| wanted(item.part)).map(|item| item.on).collect();
+        let items: Vec<bool> = list
+            .items
+            .iter()
+            .filter(|item| wanted(item.part))
+            .map(|item| item.on)
+            .collect();
         let on = items.iter().filter(|&&on| on).count();
         (!items.is_empty()).then(|| format!("{on} of {} {word}", items.len()))
     };
-    let counts = [count(|part| matches!(part, Part::Action(_)), "actions"), count(|part| matches!(part, Part::Memo(_)), "memos")];
+    let counts = [
+        count(|part| matches!(part, Part::Action(_)), "actions"),
+        count(|part| matches!(part, Part::Memo(_)), "memos"),
+    ];
     let arrows = match (list.top > 0, list.top + list.height < list.rows().len()) {
         (true, true) => "↑↓ ",
         (true, false) => "↑ ",
         (false, true) => "↓ ",
         (false, false) => "",
     };
-    let more = if list.max_scroll > 0 { " · J/K scroll the preview" } else { "" };
-    Line::of(Tone::Faint, &format!("{arrows}{} will run{more}", counts.into_iter().flatten().collect::<Vec<_>>().join(" and ")))
+    let more = if list.max_scroll > 0 {
+        " · J/K scroll the preview"
+    } else {
+        ""
+    };
+    Line::of(
+        Tone::Faint,
+        &format!(
+            "{arrows}{} will run{more}",
+            counts
+                .into_iter()
+                .flatten()
+                .collect::<Vec<_>>()
+                .join(" and ")
+        ),
+    )
 }
 
 /// Returns the keys, as many as fit.
@@ -102,7 +139,11 @@ fn keys(width: usize) -> Line {
     let mut line = Line::default();
     for (key, what) in KEYS {
         let gap = if line.spans().is_empty() { "" } else { "  " };
-        let longer = line.clone().with(Tone::Plain, gap).with(Tone::Accent, key).with(Tone::Faint, &format!(" {what}"));
+        let longer = line
+            .clone()
+            .with(Tone::Plain, gap)
+            .with(Tone::Accent, key)
+            .with(Tone::Faint, &format!(" {what}"));
         if longer.width() > width {
             break;
         }
@@ -114,14 +155,19 @@ fn keys(width: usize) -> Line {
 /// Draws lines into an area, each cut to its width.
 pub fn put(frame: &mut Frame<'_>, area: Rect, lines: &[Line], paint: Paint) {
     let width = usize::from(area.width);
-    let lines: Vec<text::Line<'_>> =
-        lines.iter().take(usize::from(area.height)).map(|line| drawn(line.clone().cut(width), paint)).collect();
+    let lines: Vec<text::Line<'_>> = lines
+        .iter()
+        .take(usize::from(area.height))
+        .map(|line| drawn(line.clone().cut(width), paint))
+        .collect();
     frame.render_widget(Paragraph::new(lines), area);
 }
 
 /// Returns a line as the library takes it.
 pub fn drawn(line: Line, paint: Paint) -> text::Line<'static> {
-    let span = |span: &super::style::Span| text::Span::styled(span.text().to_owned(), style(span.tone, paint));
+    let span = |span: &super::style::Span| {
+        text::Span::styled(span.text().to_owned(), style(span.tone, paint))
+    };
     text::Line::from(line.spans().iter().map(span).collect::<Vec<_>>())
 }
 

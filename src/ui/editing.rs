@@ -69,7 +69,10 @@ pub fn edit(desk: &mut dyn Desk, action: &Action, step: &Step) -> anyhow::Result
 ///
 /// # Errors
 /// The terminal is gone.
-pub fn edit_memo(desk: &mut dyn Desk, change: &memo::Change) -> anyhow::Result<Option<memo::Change>> {
+pub fn edit_memo(
+    desk: &mut dyn Desk,
+    change: &memo::Change,
+) -> anyhow::Result<Option<memo::Change>> {
     desk.show(&[Line::default(), summary::memo(change), Line::default()]);
     if desk.key("(e)dit or (c)lose › ", &['e', 'c'])? == 'c' {
         return Ok(None);
@@ -78,12 +81,17 @@ pub fn edit_memo(desk: &mut dyn Desk, change: &memo::Change) -> anyhow::Result<O
     memo::write(change, &mut line);
     let mut text = line.trim_end().to_owned();
     loop {
-        let Some(written) = desk.text(&text)? else { return Ok(None) };
+        let Some(written) = desk.text(&text)? else {
+            return Ok(None);
+        };
         match memo::parse(&written, change.line) {
             (changes, mistakes) if mistakes.is_empty() && changes.len() == 1 => {
                 return Ok(changes.into_iter().next().filter(|new| new != change));
             }
-            _ => desk.show(&[Line::of(Tone::Warning, "one line: `[+] a fact to remember # why`, or `[-] the exact memo to forget # why`")]),
+            _ => desk.show(&[Line::of(
+                Tone::Warning,
+                "one line: `[+] a fact to remember # why`, or `[-] the exact memo to forget # why`",
+            )]),
         }
         text = written;
     }
@@ -95,7 +103,12 @@ pub fn can_be_changed(kind: &Kind) -> bool {
 }
 
 /// CREATE: the content in the editor, the path at the prompt.
-fn save_as(desk: &mut dyn Desk, action: &Action, create: &Create, step: &Step) -> anyhow::Result<Option<Action>> {
+fn save_as(
+    desk: &mut dyn Desk,
+    action: &Action,
+    create: &Create,
+    step: &Step,
+) -> anyhow::Result<Option<Action>> {
     let file = Proposed::write(&create.path, create.content.as_bytes())?;
     let opened = file.open(desk, action, step)?;
     if opened.is_some() {
@@ -104,9 +117,14 @@ fn save_as(desk: &mut dyn Desk, action: &Action, create: &Create, step: &Step) -
             "Your editor has been opened to preview the new file's content. You may edit it directly in this preview.",
         ));
     }
-    let Some(path) = new_path(desk, &create.path)? else { return Ok(None) };
+    let Some(path) = new_path(desk, &create.path)? else {
+        return Ok(None);
+    };
     let content = match opened {
-        Some(_) => file.finished(desk, "Have you finished editing and saved the file content?")?,
+        Some(_) => file.finished(
+            desk,
+            "Have you finished editing and saved the file content?",
+        )?,
         None => None,
     };
     let content = content.unwrap_or_else(|| create.content.clone());
@@ -114,10 +132,18 @@ fn save_as(desk: &mut dyn Desk, action: &Action, create: &Create, step: &Step) -
         return Ok(None);
     }
     let mut changed = action.clone();
-    for field in changed.fields.iter_mut().filter(|field| field.key == "File Path") {
+    for field in changed
+        .fields
+        .iter_mut()
+        .filter(|field| field.key == "File Path")
+    {
         field.value = field.value.replace(create.path.as_str(), path.as_str());
     }
-    changed.kind = Kind::Create(Create { path, content, ..create.clone() });
+    changed.kind = Kind::Create(Create {
+        path,
+        content,
+        ..create.clone()
+    });
     Ok(Some(changed))
 }
 
@@ -126,10 +152,14 @@ fn new_path(desk: &mut dyn Desk, path: &RepoPath) -> anyhow::Result<Option<RepoP
     loop {
         desk.show(&[
             Line::default(),
-            Line::plain("File path: [").with(Tone::Strong, path.as_str()).with(Tone::Plain, "]"),
+            Line::plain("File path: [")
+                .with(Tone::Strong, path.as_str())
+                .with(Tone::Plain, "]"),
             Line::of(Tone::Faint, "Press Enter to confirm, or type a new path"),
         ]);
-        let Some(text) = desk.line()? else { return Ok(None) };
+        let Some(text) = desk.line()? else {
+            return Ok(None);
+        };
         if text.trim().is_empty() {
             return Ok(Some(path.clone()));
         }
@@ -141,56 +171,106 @@ fn new_path(desk: &mut dyn Desk, path: &RepoPath) -> anyhow::Result<Option<RepoP
 }
 
 /// EDIT: the file as it would be, in the editor; a change becomes one pair from the original to it.
-fn final_version(desk: &mut dyn Desk, action: &Action, edit: &Edit, step: &Step) -> anyhow::Result<Option<Action>> {
-    let (Some(before), Some(after)) = (as_text(step.before.as_deref()), as_text(step.after.as_deref())) else {
+fn final_version(
+    desk: &mut dyn Desk,
+    action: &Action,
+    edit: &Edit,
+    step: &Step,
+) -> anyhow::Result<Option<Action>> {
+    let (Some(before), Some(after)) = (
+        as_text(step.before.as_deref()),
+        as_text(step.after.as_deref()),
+    ) else {
         desk.show(&preview::action(action, step));
-        desk.show(&[Line::of(Tone::Warning, "its result is not known or no text: it can be switched on or off, but not changed")]);
+        desk.show(&[Line::of(
+            Tone::Warning,
+            "its result is not known or no text: it can be switched on or off, but not changed",
+        )]);
         desk.key("(c)lose › ", &['c'])?;
         return Ok(None);
     };
     let file = Proposed::write(&edit.path, after.as_bytes())?;
-    desk.show(&[Line::plain("Editing: [").with(Tone::Strong, edit.path.as_str()).with(Tone::Plain, "]"), Line::default()]);
+    desk.show(&[
+        Line::plain("Editing: [")
+            .with(Tone::Strong, edit.path.as_str())
+            .with(Tone::Plain, "]"),
+        Line::default(),
+    ]);
     if file.open(desk, action, step)?.is_none() {
         desk.key("(c)lose › ", &['c'])?;
         return Ok(None);
     }
     let words = "Your editor has been opened to preview the proposed changes. You may edit the file directly in this preview to make final adjustments.";
     desk.show(&block(Tone::Plain, words));
-    let Some(content) = file.finished(desk, "Have you finished editing and saved the file?")?.filter(|content| content != after) else {
+    let Some(content) = file
+        .finished(desk, "Have you finished editing and saved the file?")?
+        .filter(|content| content != after)
+    else {
         return Ok(None);
     };
     if content == before {
-        desk.show(&[Line::of(Tone::Warning, "That is the file as it was: switch the action off instead.")]);
+        desk.show(&[Line::of(
+            Tone::Warning,
+            "That is the file as it was: switch the action off instead.",
+        )]);
         desk.key("(c)lose › ", &['c'])?;
         return Ok(None);
     }
-    Ok(Some(Action { kind: whole_file(edit, before, content), ..action.clone() }))
+    Ok(Some(Action {
+        kind: whole_file(edit, before, content),
+        ..action.clone()
+    }))
 }
 
-/// Returns what takes a file from its original to its final content: one pair; or, where no pair can
-/// say it, such as a lost final newline, the whole file anew.
+/// Returns what takes a file from its original to its final content: one pair; or, where no pair
+/// can say it, such as a lost final newline, the whole file anew.
 fn whole_file(edit: &Edit, before: &str, after: String) -> Kind {
     let first = edit.pairs.first();
-    let (line, language) = first.map_or((0, String::new()), |pair| (pair.line, pair.language.clone()));
-    // A FIND ends with a line end; where the file does not, both sides get one that the matcher takes off again.
+    let (line, language) = first.map_or((0, String::new()), |pair| {
+        (pair.line, pair.language.clone())
+    });
+    // A FIND ends with a line end; where the file does not, both sides get one that the matcher
+    // takes off again.
     let end = if before.ends_with('\n') { "" } else { "\n" };
-    let pair = Pair { line, find: format!("{before}{end}"), replace: format!("{after}{end}"), language };
+    let pair = Pair {
+        line,
+        find: format!("{before}{end}"),
+        replace: format!("{after}{end}"),
+        language,
+    };
     match apply(before, &pair.find, &pair.replace) {
-        Ok((found, _)) if found == after => Kind::Edit(Edit { path: edit.path.clone(), pairs: vec![pair] }),
-        _ => Kind::Create(Create { path: edit.path.clone(), content: after, language: pair.language, overwrite: true }),
+        Ok((found, _)) if found == after => Kind::Edit(Edit {
+            path: edit.path.clone(),
+            pairs: vec![pair],
+        }),
+        _ => Kind::Create(Create {
+            path: edit.path.clone(),
+            content: after,
+            language: pair.language,
+            overwrite: true,
+        }),
     }
 }
 
 /// The rest: shown, and changed at a prompt.
-fn in_terminal(desk: &mut dyn Desk, action: &Action, step: &Step) -> anyhow::Result<Option<Action>> {
+fn in_terminal(
+    desk: &mut dyn Desk,
+    action: &Action,
+    step: &Step,
+) -> anyhow::Result<Option<Action>> {
     desk.show(&[Line::of(Tone::Strong, action.kind.name())]);
     desk.show(&preview::action(action, step));
     if desk.key("(e)dit or (c)lose › ", &['e', 'c'])? == 'c' {
         return Ok(None);
     }
-    let Some(text) = desk.text(&content::text(&action.kind))? else { return Ok(None) };
+    let Some(text) = desk.text(&content::text(&action.kind))? else {
+        return Ok(None);
+    };
     let kind = content::with(&action.kind, &text);
-    Ok((kind != action.kind).then(|| Action { kind, ..action.clone() }))
+    Ok((kind != action.kind).then(|| Action {
+        kind,
+        ..action.clone()
+    }))
 }
 
 /// Returns content as text.
@@ -209,17 +289,30 @@ struct Proposed {
 impl Proposed {
     /// Writes the file.
     fn write(path: &RepoPath, content: &[u8]) -> anyhow::Result<Proposed> {
-        let folder = tempfile::Builder::new().prefix("teddy-").tempdir().context("making a folder for the preview")?;
+        let folder = tempfile::Builder::new()
+            .prefix("teddy-")
+            .tempdir()
+            .context("making a folder for the preview")?;
         let path = folder.path().join(path.file_name());
         std::fs::write(&path, content).context("writing the preview")?;
-        Ok(Proposed { _folder: folder, path })
+        Ok(Proposed {
+            _folder: folder,
+            path,
+        })
     }
 
     /// Opens it; where nothing can, shows the action in the terminal.
-    fn open(&self, desk: &mut dyn Desk, action: &Action, step: &Step) -> anyhow::Result<Option<Opened>> {
+    fn open(
+        &self,
+        desk: &mut dyn Desk,
+        action: &Action,
+        step: &Step,
+    ) -> anyhow::Result<Option<Opened>> {
         let problem = match desk.open(&self.path) {
             Ok(Some(opened)) => return Ok(Some(opened)),
-            Ok(None) => "No editor is known: set `preview_command` or `EDITOR` to change it.".to_owned(),
+            Ok(None) => {
+                "No editor is known: set `preview_command` or `EDITOR` to change it.".to_owned()
+            }
             Err(error) => error.to_string(),
         };
         desk.show(&preview::action(action, step));
@@ -227,20 +320,27 @@ impl Proposed {
         Ok(None)
     }
 
-    /// Waits until the person has finished and returns the content; `None` where it is to stay as it was.
+    /// Waits until the person has finished and returns the content; `None` where it is to stay as
+    /// it was.
     fn finished(&self, desk: &mut dyn Desk, question: &str) -> anyhow::Result<Option<String>> {
         loop {
             match desk.key(&format!("{question} (y/n) › "), &['y', 'n', 'd'])? {
                 'y' => {}
                 'd' => return Ok(None),
                 _ => {
-                    desk.show(&[Line::of(Tone::Faint, "Take your time: y when it is saved, d to drop your changes.")]);
+                    desk.show(&[Line::of(
+                        Tone::Faint,
+                        "Take your time: y when it is saved, d to drop your changes.",
+                    )]);
                     continue;
                 }
             }
             match std::fs::read_to_string(&self.path) {
                 Ok(content) => return Ok(Some(content)),
-                Err(error) => desk.show(&[Line::of(Tone::Warning, &format!("the file cannot be read: {error}"))]),
+                Err(error) => desk.show(&[Line::of(
+                    Tone::Warning,
+                    &format!("the file cannot be read: {error}"),
+                )]),
             }
         }
     }

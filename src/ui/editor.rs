@@ -34,7 +34,8 @@ impl Choices {
         editor::previewer(self.preview_command.as_deref())
     }
 
-    /// Returns the program for a preview that can be edited: as for reading, else an editor that is named somewhere.
+    /// Returns the program for a preview that can be edited: as for reading, else an editor that is
+    /// named somewhere.
     ///
     /// # Errors
     /// As for [`Choices::reader`].
@@ -42,7 +43,8 @@ impl Choices {
         Ok(self.reader()?.or_else(|| self.named()))
     }
 
-    /// Returns the program for a message: an editor that is named somewhere, the previewer, git's last resort.
+    /// Returns the program for a message: an editor that is named somewhere, the previewer, git's
+    /// last resort.
     ///
     /// # Errors
     /// As for [`Choices::reader`].
@@ -54,7 +56,10 @@ impl Choices {
     /// Returns git's choice, where somebody made one.
     fn named(&self) -> Option<Editor> {
         let core = self.core_editor.as_deref();
-        let named = core.is_some() || ["GIT_EDITOR", "VISUAL", "EDITOR"].iter().any(|name| env::var(name).is_some());
+        let named = core.is_some()
+            || ["GIT_EDITOR", "VISUAL", "EDITOR"]
+                .iter()
+                .any(|name| env::var(name).is_some());
         named.then(|| Editor::Shell(editor::git_editor(core)))
     }
 }
@@ -66,7 +71,10 @@ impl Choices {
 pub fn open(editor: &Editor, path: &Path) -> io::Result<Opened> {
     match terminal::lend(|| editor.open(path))?? {
         editor::Opened::Left(status) if status.success() => Ok(Opened::Ended),
-        editor::Opened::Left(status) => Err(io::Error::other(format!("`{}` ended with {status}", name(editor)))),
+        editor::Opened::Left(status) => Err(io::Error::other(format!(
+            "`{}` ended with {status}",
+            name(editor)
+        ))),
         editor::Opened::Window(mut child) => {
             // Some return at once and some stay: either way somebody must take the exit code.
             std::thread::spawn(move || child.wait());
@@ -89,21 +97,42 @@ mod tests {
 
     #[test]
     fn the_configured_program_reads_and_previews() {
-        let choices = Choices { preview_command: Some("nvim -R".to_owned()), core_editor: Some("ed".to_owned()) };
-        assert_eq!(choices.reader().unwrap().as_ref().map(name).as_deref(), Some("nvim -R"));
-        assert_eq!(choices.preview().unwrap().as_ref().map(name).as_deref(), Some("nvim -R"));
+        let choices = Choices {
+            preview_command: Some("nvim -R".to_owned()),
+            core_editor: Some("ed".to_owned()),
+        };
+        assert_eq!(
+            choices.reader().unwrap().as_ref().map(name).as_deref(),
+            Some("nvim -R")
+        );
+        assert_eq!(
+            choices.preview().unwrap().as_ref().map(name).as_deref(),
+            Some("nvim -R")
+        );
     }
 
     #[test]
     fn a_command_that_cannot_be_split_is_an_error() {
-        assert!(Choices { preview_command: Some("'open".to_owned()), core_editor: None }.preview().is_err());
+        assert!(
+            Choices {
+                preview_command: Some("'open".to_owned()),
+                core_editor: None
+            }
+            .preview()
+            .is_err()
+        );
     }
 
     #[test]
     fn an_editor_that_fails_is_an_error_and_one_that_ends_is_not() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        assert_eq!(open(&Editor::Words(vec!["true".to_owned()]), file.path()).unwrap(), Opened::Ended);
-        let error = open(&Editor::Words(vec!["false".to_owned()]), file.path()).unwrap_err().to_string();
+        assert_eq!(
+            open(&Editor::Words(vec!["true".to_owned()]), file.path()).unwrap(),
+            Opened::Ended
+        );
+        let error = open(&Editor::Words(vec!["false".to_owned()]), file.path())
+            .unwrap_err()
+            .to_string();
         assert_eq!(error, "`false` ended with exit status: 1");
     }
 }

@@ -46,7 +46,10 @@ pub struct Layout {
 impl Input {
     /// Returns a text with the cursor at its end.
     pub fn new(text: &str) -> Input {
-        Input { text: text.to_owned(), cursor: text.len() }
+        Input {
+            text: text.to_owned(),
+            cursor: text.len(),
+        }
     }
 
     /// Returns the text.
@@ -89,9 +92,17 @@ impl Input {
             if lines.len() == row + 1 {
                 lines.push(Line::default());
             }
-            return Layout { lines, row: row + 1, column: 0 };
+            return Layout {
+                lines,
+                row: row + 1,
+                column: 0,
+            };
         }
-        Layout { lines: laid(&self.text, width), row, column }
+        Layout {
+            lines: laid(&self.text, width),
+            row,
+            column,
+        }
     }
 
     /// Deletes more than one character, or moves.
@@ -100,10 +111,24 @@ impl Input {
             Key::Ctrl('u') => self.erase(self.line_start()),
             Key::Ctrl('w') => self.erase(self.word_start()),
             Key::Ctrl('k') => self.text.truncate(self.cursor),
-            Key::Left => self.cursor -= self.text[..self.cursor].chars().next_back().map_or(0, char::len_utf8),
-            Key::Right => self.cursor += self.text[self.cursor..].chars().next().map_or(0, char::len_utf8),
+            Key::Left => {
+                self.cursor -= self.text[..self.cursor]
+                    .chars()
+                    .next_back()
+                    .map_or(0, char::len_utf8)
+            }
+            Key::Right => {
+                self.cursor += self.text[self.cursor..]
+                    .chars()
+                    .next()
+                    .map_or(0, char::len_utf8)
+            }
             Key::Home | Key::Ctrl('a') => self.cursor = self.line_start(),
-            Key::End => self.cursor += self.text[self.cursor..].find('\n').unwrap_or(self.text.len() - self.cursor),
+            Key::End => {
+                self.cursor += self.text[self.cursor..]
+                    .find('\n')
+                    .unwrap_or(self.text.len() - self.cursor)
+            }
             _ => {}
         }
         None
@@ -118,7 +143,10 @@ impl Input {
 
     /// Deletes the character before the cursor.
     fn erase_left(&mut self) -> Option<Act> {
-        let length = self.text[..self.cursor].chars().next_back().map_or(0, char::len_utf8);
+        let length = self.text[..self.cursor]
+            .chars()
+            .next_back()
+            .map_or(0, char::len_utf8);
         self.erase(self.cursor - length);
         None
     }
@@ -145,7 +173,9 @@ impl Input {
     /// Returns where the word before the cursor starts.
     fn word_start(&self) -> usize {
         let word = self.text[..self.cursor].trim_end();
-        word.rfind(char::is_whitespace).map_or(0, |at| at + word[at..].chars().next().map_or(1, char::len_utf8))
+        word.rfind(char::is_whitespace).map_or(0, |at| {
+            at + word[at..].chars().next().map_or(1, char::len_utf8)
+        })
     }
 }
 
@@ -153,7 +183,9 @@ impl Input {
 fn laid(text: &str, width: usize) -> Vec<Line> {
     let line = |(at, line): (usize, &str)| {
         let mark = if at == 0 { MARK } else { INDENT };
-        Line::of(Tone::Accent, mark).with(Tone::Plain, line).wrap(width.max(MARK.len()))
+        Line::of(Tone::Accent, mark)
+            .with(Tone::Plain, line)
+            .wrap(width.max(MARK.len()))
     };
     text.split('\n').enumerate().flat_map(line).collect()
 }
@@ -198,7 +230,12 @@ mod tests {
         check("größe", &[Key::Left, Key::Backspace], "grö|e", None);
         check("one two ", &[Key::Ctrl('w')], "one |", None);
         check("one\ntwo", &[Key::Ctrl('u')], "one\n|", None);
-        check("one\ntwo", &[Key::Home, Key::Char('x'), Key::End], "one\nxtwo|", None);
+        check(
+            "one\ntwo",
+            &[Key::Home, Key::Char('x'), Key::End],
+            "one\nxtwo|",
+            None,
+        );
         check("ab", &[Key::Home, Key::Delete, Key::Backspace], "|b", None);
     }
 
@@ -206,7 +243,14 @@ mod tests {
     fn the_cursor_stands_where_the_text_wraps() {
         let layout = Input::new("日本語\nx").layout(6);
         let lines: Vec<String> = layout.lines.iter().map(Line::text).collect();
-        assert_eq!((lines, layout.row, layout.column), (vec!["› 日本".to_owned(), "語".to_owned(), "  x".to_owned()], 2, 3));
+        assert_eq!(
+            (lines, layout.row, layout.column),
+            (
+                vec!["› 日本".to_owned(), "語".to_owned(), "  x".to_owned()],
+                2,
+                3
+            )
+        );
         let full = Input::new("abcd").layout(6);
         assert_eq!((full.lines.len(), full.row, full.column), (2, 1, 0));
     }

@@ -95,13 +95,24 @@ mod tests {
 
     /// Compares what a press means.
     fn check(code: KeyCode, modifiers: KeyModifiers, expected: Option<Key>) {
-        assert_eq!(Key::read(Event::Key(KeyEvent::new(code, modifiers))), expected);
+        assert_eq!(
+            Key::read(Event::Key(KeyEvent::new(code, modifiers))),
+            expected
+        );
     }
 
     #[test]
     fn modifiers_make_other_keys() {
-        check(KeyCode::Char('C'), KeyModifiers::CONTROL, Some(Key::Ctrl('c')));
-        check(KeyCode::Char('A'), KeyModifiers::SHIFT, Some(Key::Char('A')));
+        check(
+            KeyCode::Char('C'),
+            KeyModifiers::CONTROL,
+            Some(Key::Ctrl('c')),
+        );
+        check(
+            KeyCode::Char('A'),
+            KeyModifiers::SHIFT,
+            Some(Key::Char('A')),
+        );
         check(KeyCode::Enter, KeyModifiers::ALT, Some(Key::AltEnter));
         check(KeyCode::F(1), KeyModifiers::NONE, None);
     }

@@ -1,5 +1,5 @@
-//! The hands of a person with a chat window: the input goes to a file and the clipboard, the answer comes from the
-//! editor or the clipboard.
+//! The hands of a person with a chat window: the input goes to a file and the clipboard, the answer
+//! comes from the editor or the clipboard.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,10 @@ const QUESTION: &str = "When the chat has answered: take it from the (c)lipboard
 pub fn hands(folder: PathBuf, choices: Choices, paint: Paint) -> Hands {
     let input = folder.join("input.md");
     let given = input.clone();
-    Hands { give: Rc::new(move |text| give(&given, text, paint)), take: Rc::new(move || take(&input, &choices, paint)) }
+    Hands {
+        give: Rc::new(move |text| give(&given, text, paint)),
+        take: Rc::new(move || take(&input, &choices, paint)),
+    }
 }
 
 /// Writes the input, and copies it where there is a clipboard and a person.
@@ -29,14 +32,23 @@ fn give(path: &Path, text: &str, paint: Paint) -> io::Result<()> {
     write_atomic(path, text.as_bytes())?;
     let copied = screen::is_there() && clipboard::copy(text).is_ok();
     let place = if copied { " and in the clipboard" } else { "" };
-    ask::show(&[Line::plain(&format!("The input is in `{}`{place}.", path.display()))], paint);
+    ask::show(
+        &[Line::plain(&format!(
+            "The input is in `{}`{place}.",
+            path.display()
+        ))],
+        paint,
+    );
     Ok(())
 }
 
 /// Fetches the answer; without a person there is none.
 fn take(input: &Path, choices: &Choices, paint: Paint) -> io::Result<Option<String>> {
     if !screen::is_there() {
-        return Err(io::Error::new(io::ErrorKind::Unsupported, format!("the input is in `{}`", input.display())));
+        return Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            format!("the input is in `{}`", input.display()),
+        ));
     }
     loop {
         let answer = match ask::key_or_end(QUESTION, &['c', 'e', 'q'], 'q')? {
@@ -45,7 +57,10 @@ fn take(input: &Path, choices: &Choices, paint: Paint) -> io::Result<Option<Stri
             _ => choices.message().and_then(|editor| edit_text(&editor, "")),
         };
         match answer {
-            Ok(text) if text.trim().is_empty() => ask::show(&[Line::of(Tone::Warning, "There is no answer in it.")], paint),
+            Ok(text) if text.trim().is_empty() => ask::show(
+                &[Line::of(Tone::Warning, "There is no answer in it.")],
+                paint,
+            ),
             Ok(text) => return Ok(Some(format!("{}\n", text.trim_end()))),
             Err(error) => ask::show(&[Line::of(Tone::Warning, &error.to_string())], paint),
         }

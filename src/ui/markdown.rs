@@ -1,4 +1,5 @@
-//! Markdown at the terminal: a record as the text that it is, with light tones; a message of the model rendered.
+//! Markdown at the terminal: a record as the text that it is, with light tones; a message of the
+//! model rendered.
 
 use super::style::{Line, Span, Tone};
 use crate::text::fence;
@@ -6,12 +7,15 @@ use crate::text::fence;
 /// Returns the lines of a message.
 pub fn lines(message: &str) -> Vec<Line> {
     let mut open = None;
-    message.lines().map(|line| styled(line, &mut open)).collect()
+    message
+        .lines()
+        .map(|line| styled(line, &mut open))
+        .collect()
 }
 
-/// Returns the lines of a message as it is meant to be read: headings and strong text without their marks, list items
-/// with bullets, code blocks without their fences. Code spans keep their backticks, which mean something without
-/// colours too.
+/// Returns the lines of a message as it is meant to be read: headings and strong text without their
+/// marks, list items with bullets, code blocks without their fences. Code spans keep their
+/// backticks, which mean something without colours too.
 pub fn rendered(message: &str) -> Vec<Line> {
     let mut open = None;
     let mut lines = Vec::new();
@@ -38,13 +42,20 @@ fn unmarked(line: &str) -> Line {
     if let Some(quoted) = text.strip_prefix('>') {
         return Line::of(Tone::Faint, &format!("{indent}│ {}", quoted.trim_start()));
     }
-    let item = ["- ", "* ", "+ "].iter().find_map(|mark| text.strip_prefix(mark));
-    let (start, text) = item.map_or((indent.to_owned(), text), |item| (format!("{indent}• "), item));
+    let item = ["- ", "* ", "+ "]
+        .iter()
+        .find_map(|mark| text.strip_prefix(mark));
+    let (start, text) = item.map_or((indent.to_owned(), text), |item| {
+        (format!("{indent}• "), item)
+    });
     let inside = |line: Line, span: &Span| match span.tone {
         Tone::Strong => line.with(Tone::Strong, span.text().trim_matches('*')),
         tone => line.with(tone, span.text()),
     };
-    inline(text).spans().iter().fold(Line::plain(&start), inside)
+    inline(text)
+        .spans()
+        .iter()
+        .fold(Line::plain(&start), inside)
 }
 
 /// A code block that is open.
@@ -60,7 +71,11 @@ struct Block {
 /// Returns one line, following the code blocks that open and close.
 fn styled(line: &str, block: &mut Option<Block>) -> Line {
     let fence = fence::read(line);
-    let closes = |open: &Block| fence.is_some_and(|fence| fence.mark == open.mark && fence.len >= open.length && fence.info.is_empty());
+    let closes = |open: &Block| {
+        fence.is_some_and(|fence| {
+            fence.mark == open.mark && fence.len >= open.length && fence.info.is_empty()
+        })
+    };
     let trimmed = line.trim_start();
     match (block.as_ref(), fence) {
         (Some(open), _) if closes(open) => {
@@ -70,7 +85,11 @@ fn styled(line: &str, block: &mut Option<Block>) -> Line {
         (Some(open), _) if open.is_diff => Line::of(of_difference(line), line),
         (Some(_), _) => Line::of(Tone::Accent, line),
         (None, Some(fence)) => {
-            *block = Some(Block { mark: fence.mark, length: fence.len, is_diff: matches!(fence.info, "diff" | "patch") });
+            *block = Some(Block {
+                mark: fence.mark,
+                length: fence.len,
+                is_diff: matches!(fence.info, "diff" | "patch"),
+            });
             Line::of(Tone::Faint, line)
         }
         (None, None) if is_heading(trimmed) => Line::of(Tone::Strong, line),
@@ -96,8 +115,8 @@ fn is_heading(line: &str) -> bool {
     (1..=6).contains(&level) && line[level..].starts_with(' ')
 }
 
-/// Returns a line with its code spans in the tone of code, and what is to be strong in that of headings. The marks stay:
-/// what is read is what was written.
+/// Returns a line with its code spans in the tone of code, and what is to be strong in that of
+/// headings. The marks stay: what is read is what was written.
 fn inline(line: &str) -> Line {
     let pieces: Vec<&str> = line.split('`').collect();
     if pieces.len().is_multiple_of(2) {
@@ -130,41 +149,104 @@ mod tests {
     /// Compares text and tones of a message.
     fn check(message: &str, expected: &[(Tone, &str)]) {
         let lines = lines(message);
-        let found: Vec<(Tone, &str)> = lines.iter().flat_map(Line::spans).map(|s| (s.tone, s.text())).collect();
+        let found: Vec<(Tone, &str)> = lines
+            .iter()
+            .flat_map(Line::spans)
+            .map(|s| (s.tone, s.text()))
+            .collect();
         assert_eq!(found, expected);
     }
 
     #[test]
     fn a_message_is_rendered_without_its_marks() {
-        let message = "# Which?\n> you said\n\n- **One** or `two`\n  * three\n\n```sh\n# ls\n```\n2 * 3 ** 4";
-        let lines: Vec<String> = rendered(message).iter().map(|line| line.spans().iter().map(Span::text).collect()).collect();
-        assert_eq!(lines, ["Which?", "│ you said", "", "• One or `two`", "  • three", "", "  # ls", "2 * 3 ** 4"]);
-        let tones: Vec<Tone> = rendered(message)[3].spans().iter().map(|span| span.tone).collect();
-        assert_eq!(tones, [Tone::Plain, Tone::Strong, Tone::Plain, Tone::Accent]);
+        let message =
+            "# Which?\n> you said\n\n- **One** or `two`\n  * three\n\n```sh\n# ls\n```\n2 * 3 ** 4";
+        let lines: Vec<String> = rendered(message)
+            .iter()
+            .map(|line| line.spans().iter().map(Span::text).collect())
+            .collect();
+        assert_eq!(
+            lines,
+            [
+                "Which?",
+                "│ you said",
+                "",
+                "• One or `two`",
+                "  • three",
+                "",
+                "  # ls",
+                "2 * 3 ** 4"
+            ]
+        );
+        let tones: Vec<Tone> = rendered(message)[3]
+            .spans()
+            .iter()
+            .map(|span| span.tone)
+            .collect();
+        assert_eq!(
+            tones,
+            [Tone::Plain, Tone::Strong, Tone::Plain, Tone::Accent]
+        );
     }
 
     #[test]
     fn headings_quotes_and_code_have_tones() {
-        check("# A\n> b\n`c` d", &[(Tone::Strong, "# A"), (Tone::Faint, "> b"), (Tone::Accent, "`c`"), (Tone::Plain, " d")]);
+        check(
+            "# A\n> b\n`c` d",
+            &[
+                (Tone::Strong, "# A"),
+                (Tone::Faint, "> b"),
+                (Tone::Accent, "`c`"),
+                (Tone::Plain, " d"),
+            ],
+        );
     }
 
     #[test]
     fn a_heading_inside_a_block_is_code() {
         check(
             "````\n# a\n```\n````\nb",
-            &[(Tone::Faint, "````"), (Tone::Accent, "# a"), (Tone::Accent, "```"), (Tone::Faint, "````"), (Tone::Plain, "b")],
+            &[
+                (Tone::Faint, "````"),
+                (Tone::Accent, "# a"),
+                (Tone::Accent, "```"),
+                (Tone::Faint, "````"),
+                (Tone::Plain, "b"),
+            ],
         );
     }
 
     #[test]
     fn a_difference_is_coloured() {
-        let tones: Vec<Tone> = lines("```diff\n--- a\n@@ -1 +1 @@\n-x\n+y\n z\n```").iter().map(|line| line.spans()[0].tone).collect();
-        assert_eq!(tones, [Tone::Faint, Tone::Strong, Tone::Accent, Tone::Removed, Tone::Added, Tone::Plain, Tone::Faint]);
+        let tones: Vec<Tone> = lines("```diff\n--- a\n@@ -1 +1 @@\n-x\n+y\n z\n```")
+            .iter()
+            .map(|line| line.spans()[0].tone)
+            .collect();
+        assert_eq!(
+            tones,
+            [
+                Tone::Faint,
+                Tone::Strong,
+                Tone::Accent,
+                Tone::Removed,
+                Tone::Added,
+                Tone::Plain,
+                Tone::Faint
+            ]
+        );
     }
 
     #[test]
     fn strong_text_is_strong_and_keeps_its_marks() {
-        check("a **b** `**c**`", &[(Tone::Plain, "a "), (Tone::Strong, "**b**"), (Tone::Plain, " "), (Tone::Accent, "`**c**`")]);
+        check(
+            "a **b** `**c**`",
+            &[
+                (Tone::Plain, "a "),
+                (Tone::Strong, "**b**"),
+                (Tone::Plain, " "),
+                (Tone::Accent, "`**c**`"),
+            ],
+        );
         check("2 ** 3", &[(Tone::Plain, "2 ** 3")]);
     }
 

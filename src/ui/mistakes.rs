@@ -1,7 +1,7 @@
 //! Mistakes of a plan for a person: one form, as compilers have it, wherever they are told.
 //!
-//! `plan.md:12: EDIT src/a.rs: what is wrong`, the further lines of the message and what would be right indented
-//! below. The Markdown form of a report is for the artifact alone.
+//! `plan.md:12: EDIT src/a.rs: what is wrong`, the further lines of the message and what would be
+//! right indented below. The Markdown form of a report is for the artifact alone.
 
 use super::style::{Line, Tone};
 use crate::plan::diagnostic::Diagnostic;
@@ -10,8 +10,13 @@ use crate::text::counted;
 
 /// Returns every mistake of a plan that was not accepted.
 pub fn rejected(diagnostics: &[Diagnostic]) -> Vec<Line> {
-    let heading = format!("The plan was not accepted: {}", counted(diagnostics.len(), "mistake"));
-    std::iter::once(Line::of(Tone::Warning, &heading)).chain(listed(diagnostics)).collect()
+    let heading = format!(
+        "The plan was not accepted: {}",
+        counted(diagnostics.len(), "mistake")
+    );
+    std::iter::once(Line::of(Tone::Warning, &heading))
+        .chain(listed(diagnostics))
+        .collect()
 }
 
 /// Returns mistakes one below the other.
@@ -21,13 +26,26 @@ pub fn listed(diagnostics: &[Diagnostic]) -> Vec<Line> {
 
 /// Returns one mistake.
 pub fn diagnostic(diagnostic: &Diagnostic) -> Vec<Line> {
-    let line = if diagnostic.line > 0 { format!(":{}", diagnostic.line) } else { String::new() };
-    let action = if diagnostic.action.is_empty() { String::new() } else { format!(" {}:", diagnostic.action) };
+    let line = if diagnostic.line > 0 {
+        format!(":{}", diagnostic.line)
+    } else {
+        String::new()
+    };
+    let action = if diagnostic.action.is_empty() {
+        String::new()
+    } else {
+        format!(" {}:", diagnostic.action)
+    };
     let place = format!("{}{line}:{action} ", artifact::PLAN);
     let mut message = diagnostic.message.lines();
-    let first = Line::of(Tone::Accent, &place).with(Tone::Plain, message.next().unwrap_or_default());
+    let first =
+        Line::of(Tone::Accent, &place).with(Tone::Plain, message.next().unwrap_or_default());
     let more = message.map(|line| Line::of(Tone::Faint, &format!("    {line}")));
-    let hint = diagnostic.hint.iter().flat_map(|hint| hint.lines()).map(|line| Line::of(Tone::Added, &format!("    hint: {line}")));
+    let hint = diagnostic
+        .hint
+        .iter()
+        .flat_map(|hint| hint.lines())
+        .map(|line| Line::of(Tone::Added, &format!("    hint: {line}")));
     std::iter::once(first).chain(more).chain(hint).collect()
 }
 
@@ -62,11 +80,17 @@ plan.md:12: EDIT a.rs: FIND matches nothing
 
     #[test]
     fn a_mistake_of_the_whole_plan_has_no_line() {
-        check(&[Diagnostic::new(0, "it is empty")], "The plan was not accepted: 1 mistake\nplan.md: it is empty");
+        check(
+            &[Diagnostic::new(0, "it is empty")],
+            "The plan was not accepted: 1 mistake\nplan.md: it is empty",
+        );
     }
 
     #[test]
     fn what_deceives_is_visible() {
-        check(&[Diagnostic::new(1, "a\u{202e}b")], "The plan was not accepted: 1 mistake\nplan.md:1: a\\u{202e}b");
+        check(
+            &[Diagnostic::new(1, "a\u{202e}b")],
+            "The plan was not accepted: 1 mistake\nplan.md:1: a\\u{202e}b",
+        );
     }
 }

@@ -21,22 +21,34 @@ const HELP: [(&str, &str); 19] = [
     ("↑ ↓  k j", "move"),
     ("PgUp PgDn", "move by a page"),
     ("home end  g G", "to the first, to the last"),
-    ("space, enter", "switch the memo, action or pair on or off; on a heading: all of it"),
+    (
+        "space, enter",
+        "switch the memo, action or pair on or off; on a heading: all of it",
+    ),
     ("a", "everything on; everything off, if everything is on"),
-    ("→ ←  l h, tab", "show or hide the pairs of an EDIT, to switch single ones"),
+    (
+        "→ ←  l h, tab",
+        "show or hide the pairs of an EDIT, to switch single ones",
+    ),
     ("p", "preview and edit the memo or action"),
     ("u", "take the memo or action back to what was proposed"),
     ("v", "the preview on the whole screen"),
     ("J K", "scroll the preview"),
     ("/", "search; n and N go to the next and the one before"),
     ("s", "run what is switched on, in its order"),
-    ("q, esc", "back to the summary; the switches are kept for (m)odify"),
+    (
+        "q, esc",
+        "back to the summary; the switches are kept for (m)odify",
+    ),
     ("ctrl-z", "suspend; fg comes back here"),
     ("?", "this help"),
     ("", ""),
     ("[✓]", "runs"),
     ("[ ]", "does not run"),
-    ("✗", "cannot run as things are switched: the line above the keys says why"),
+    (
+        "✗",
+        "cannot run as things are switched: the line above the keys says why",
+    ),
 ];
 
 /// The lines of a preview beside the list; the whole of it is for the full screen.
@@ -68,7 +80,11 @@ impl Modify {
         if let Some(earlier) = proposal.earlier {
             draft.take_over(earlier, &mut list);
         }
-        Modify { list, draft, previews: HashMap::new() }
+        Modify {
+            list,
+            draft,
+            previews: HashMap::new(),
+        }
     }
 
     /// Tells whether the person has changed anything.
@@ -80,8 +96,15 @@ impl Modify {
     ///
     /// # Errors
     /// The terminal is gone, or the repository cannot be read.
-    pub fn run(&mut self, proposal: &Proposal<'_>, desk: &mut Terminal) -> anyhow::Result<Option<Approved>> {
-        let mut stage = Stage { full: Full::enter()?, desk };
+    pub fn run(
+        &mut self,
+        proposal: &Proposal<'_>,
+        desk: &mut Terminal,
+    ) -> anyhow::Result<Option<Approved>> {
+        let mut stage = Stage {
+            full: Full::enter()?,
+            desk,
+        };
         if self.is_changed() {
             self.judge(proposal)?;
         }
@@ -93,7 +116,11 @@ impl Modify {
                 Some(Act::Leave) => return Ok(None),
                 Some(Act::Edit(index)) => self.edit(index, &mut stage, proposal)?,
                 Some(Act::View) => self.view(&mut stage, proposal)?,
-                Some(Act::Help) => reader::read(&mut stage.full, Viewer::new("Keys", help()), stage.desk.paint)?,
+                Some(Act::Help) => reader::read(
+                    &mut stage.full,
+                    Viewer::new("Keys", help()),
+                    stage.desk.paint,
+                )?,
                 Some(Act::Suspend) => stage.full.suspend()?,
                 _ if matches!(key, Key::Resize(..) | Key::Continued) => stage.full.renew()?,
                 _ => {}
@@ -119,19 +146,36 @@ impl Modify {
     /// Fits the list to the screen and draws it.
     fn draw(&mut self, stage: &mut Stage<'_>, proposal: &Proposal<'_>) -> anyhow::Result<()> {
         let size = stage.full.screen.size()?;
-        let panes = panes::split(Rect::new(0, 0, size.width, size.height), self.list.rows().len());
-        let (width, height) = panes.side.map_or((0, 0), |side| (usize::from(side.width), usize::from(side.height)));
+        let panes = panes::split(
+            Rect::new(0, 0, size.width, size.height),
+            self.list.rows().len(),
+        );
+        let (width, height) = panes.side.map_or((0, 0), |side| {
+            (usize::from(side.width), usize::from(side.height))
+        });
         let preview = self.preview(width, proposal)?;
         let max_scroll = preview.len().saturating_sub(height);
-        self.list = std::mem::take(&mut self.list).fit(usize::from(panes.list.height), if width == 0 { 0 } else { max_scroll });
-        let beside = Beside { title: &self.draft.plan.title, preview: &preview, paint: stage.desk.paint };
-        stage.full.screen.draw(|frame| draw::checklist(frame, &self.list, &beside))?;
+        self.list = std::mem::take(&mut self.list).fit(
+            usize::from(panes.list.height),
+            if width == 0 { 0 } else { max_scroll },
+        );
+        let beside = Beside {
+            title: &self.draft.plan.title,
+            preview: &preview,
+            paint: stage.desk.paint,
+        };
+        stage
+            .full
+            .screen
+            .draw(|frame| draw::checklist(frame, &self.list, &beside))?;
         Ok(())
     }
 
     /// Returns the preview of the cursor's row; it is made once for each width.
     fn preview(&mut self, width: usize, proposal: &Proposal<'_>) -> anyhow::Result<Rc<[Line]>> {
-        let Some(row) = self.list.row().filter(|_| width > 0) else { return Ok(Rc::default()) };
+        let Some(row) = self.list.row().filter(|_| width > 0) else {
+            return Ok(Rc::default());
+        };
         if let Some(made) = self.previews.get(&(row, width)) {
             return Ok(Rc::clone(made));
         }
@@ -160,12 +204,22 @@ impl Modify {
     }
 
     /// Lets the person change an item, in the terminal's ordinary mode.
-    fn edit(&mut self, index: usize, stage: &mut Stage<'_>, proposal: &Proposal<'_>) -> anyhow::Result<()> {
+    fn edit(
+        &mut self,
+        index: usize,
+        stage: &mut Stage<'_>,
+        proposal: &Proposal<'_>,
+    ) -> anyhow::Result<()> {
         let part = self.list.items[index].part;
         match part {
             Part::Memo(at) => {
                 let memo = &self.draft.plan.memos[at];
-                let Some(changed) = stage.full.aside(|| editing::edit_memo(stage.desk, memo))?? else { return Ok(()) };
+                let Some(changed) = stage
+                    .full
+                    .aside(|| editing::edit_memo(stage.desk, memo))??
+                else {
+                    return Ok(());
+                };
                 self.draft.change_memo(at, changed);
             }
             Part::Action(at) => {
@@ -173,7 +227,12 @@ impl Modify {
                 if !editing::can_be_changed(&action.kind) {
                     return self.view(stage, proposal);
                 }
-                let Some(changed) = stage.full.aside(|| editing::edit(stage.desk, action, &self.draft.steps[at]))?? else { return Ok(()) };
+                let Some(changed) = stage
+                    .full
+                    .aside(|| editing::edit(stage.desk, action, &self.draft.steps[at]))??
+                else {
+                    return Ok(());
+                };
                 self.draft.change(at, changed);
             }
         }
@@ -183,7 +242,10 @@ impl Modify {
     /// Shows an item as the draft has it now, and judges it.
     fn renew(&mut self, index: usize, proposal: &Proposal<'_>) -> anyhow::Result<()> {
         let item = &self.list.items[index];
-        self.list.items[index] = Item { on: item.on, ..self.draft.item(item.part) };
+        self.list.items[index] = Item {
+            on: item.on,
+            ..self.draft.item(item.part)
+        };
         self.judge(proposal)?;
         self.list.notice = self.list.problem().map(str::to_owned);
         Ok(())
@@ -191,21 +253,31 @@ impl Modify {
 
     /// Shows the preview of the cursor's row on the whole screen.
     fn view(&mut self, stage: &mut Stage<'_>, proposal: &Proposal<'_>) -> anyhow::Result<()> {
-        let Some(row) = self.list.row() else { return Ok(()) };
+        let Some(row) = self.list.row() else {
+            return Ok(());
+        };
         let title = match row {
             Row::Memos | Row::Actions => self.draft.plan.title.clone(),
             Row::Item(index) => self.list.items[index].label.text(),
-            Row::Pair(index, pair) => format!("{}, pair {}", self.list.items[index].label.text(), pair + 1),
+            Row::Pair(index, pair) => {
+                format!("{}, pair {}", self.list.items[index].label.text(), pair + 1)
+            }
         };
         let lines = self.whole_preview(row, proposal)?;
-        reader::read(&mut stage.full, Viewer::new(&title, lines), stage.desk.paint)?;
+        reader::read(
+            &mut stage.full,
+            Viewer::new(&title, lines),
+            stage.desk.paint,
+        )?;
         Ok(())
     }
 }
 
 /// Returns the keys and what they do, as lines.
 fn help() -> Vec<Line> {
-    HELP.iter().map(|(keys, what)| Line::of(Tone::Accent, &format!("{keys:<15}")).with(Tone::Plain, what)).collect()
+    HELP.iter()
+        .map(|(keys, what)| Line::of(Tone::Accent, &format!("{keys:<15}")).with(Tone::Plain, what))
+        .collect()
 }
 
 #[cfg(test)]

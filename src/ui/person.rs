@@ -44,12 +44,16 @@ pub struct Person {
 }
 
 impl Person {
-    /// Returns the user at the terminal, with colours on its screen or without; `screen::is_there` says whether there
-    /// is one.
+    /// Returns the user at the terminal, with colours on its screen or without; `screen::is_there`
+    /// says whether there is one.
     pub fn new(wishes: Wishes, manner: Manner, paint: Paint) -> Person {
         // The variable NO_COLOR has been weighed against `--color` already.
         force_color_output(paint == Paint::Colors);
-        Person { wishes, paint, progress: Progress::new(io::stderr(), manner) }
+        Person {
+            wishes,
+            paint,
+            progress: Progress::new(io::stderr(), manner),
+        }
     }
 
     /// Shows the summary and asks until something is decided.
@@ -83,7 +87,14 @@ impl Person {
             lines
         };
         let keys = &['a', 'r', 'm', 's', 'q'];
-        Asked { about: &about, question: summary::PROMPT, keys, leave: 'q', paint: self.paint }.key_or_end()
+        Asked {
+            about: &about,
+            question: summary::PROMPT,
+            keys,
+            leave: 'q',
+            paint: self.paint,
+        }
+        .key_or_end()
     }
 
     /// Shows a text in the configured program, or on a full screen.
@@ -95,7 +106,11 @@ impl Person {
             }
         }
         let mut full = Full::enter()?;
-        reader::read(&mut full, Viewer::new(name, markdown::lines(text)), self.paint)?;
+        reader::read(
+            &mut full,
+            Viewer::new(name, markdown::lines(text)),
+            self.paint,
+        )?;
         Ok(())
     }
 
@@ -129,7 +144,10 @@ impl Person {
 
     /// Returns the terminal with the programs that can be chosen from.
     fn desk(&self) -> Terminal {
-        Terminal { choices: self.wishes.choices.clone(), paint: self.paint }
+        Terminal {
+            choices: self.wishes.choices.clone(),
+            paint: self.paint,
+        }
     }
 }
 
@@ -138,7 +156,11 @@ impl User for Person {
         self.progress.clear();
         if self.wishes.approve_all {
             // Nothing is asked, so that these are words as any others: they go where stderr goes.
-            let room = if screen::is_stderr() { terminal::room() } else { Room::UNLIMITED };
+            let room = if screen::is_stderr() {
+                terminal::room()
+            } else {
+                Room::UNLIMITED
+            };
             self.progress.lines(summary::lines(proposal, room));
             return Ok(Decision::Run(Approved::all(proposal.plan)));
         }
@@ -162,8 +184,16 @@ impl User for Person {
 
     fn choose(&mut self, question: &str, choices: &[Choice<'_>]) -> anyhow::Result<Option<usize>> {
         self.progress.clear();
-        let labels: Vec<&str> = choices.iter().map(|choice| choice.label).chain(["(q)uit"]).collect();
-        let keys: Vec<char> = choices.iter().map(|choice| choice.key).chain(['q']).collect();
+        let labels: Vec<&str> = choices
+            .iter()
+            .map(|choice| choice.label)
+            .chain(["(q)uit"])
+            .collect();
+        let keys: Vec<char> = choices
+            .iter()
+            .map(|choice| choice.key)
+            .chain(['q'])
+            .collect();
         let key = ask::key_or_end(&format!("{question} {} › ", labels.join(" / ")), &keys, 'q')?;
         Ok(choices.iter().position(|choice| choice.key == key))
     }
@@ -177,17 +207,23 @@ impl User for Person {
 fn asked(question: &Question<'_>) -> Vec<Line> {
     match question {
         Question::NextTurn { session, turn } => {
-            vec![Line::of(Tone::Strong, session).with(Tone::Plain, &format!(" · turn {turn}: what shall be done?"))]
+            vec![
+                Line::of(Tone::Strong, session)
+                    .with(Tone::Plain, &format!(" · turn {turn}: what shall be done?")),
+            ]
         }
         Question::Instead { title } => {
-            vec![Line::plain("Skipped ").with(Tone::Strong, title).with(Tone::Plain, ". What shall be done instead?")]
+            vec![
+                Line::plain("Skipped ")
+                    .with(Tone::Strong, title)
+                    .with(Tone::Plain, ". What shall be done instead?"),
+            ]
         }
         Question::Reason { change } => {
-            vec![
-                Line::plain("Why is ")
-                    .with(Tone::Strong, change)
-                    .with(Tone::Plain, " approved against its review? The reason is recorded."),
-            ]
+            vec![Line::plain("Why is ").with(Tone::Strong, change).with(
+                Tone::Plain,
+                " approved against its review? The reason is recorded.",
+            )]
         }
         Question::Answer { message } => {
             let bar = |line: Line| Line::of(Tone::Faint, "▌ ").join(line);

@@ -20,7 +20,10 @@ pub fn lines(draft: &Draft, list: &Checklist, row: Row) -> Vec<Line> {
         Row::Actions => block(Tone::Plain, &draft.plan.rationale),
         Row::Item(index) => item(draft, list, index),
         Row::Pair(index, pair) => match pair_of(draft, list.items[index].part, pair) {
-            Some(found) => problem(list.items[index].pairs[pair].problem.as_deref()).into_iter().chain(replaced(found)).collect(),
+            Some(found) => problem(list.items[index].pairs[pair].problem.as_deref())
+                .into_iter()
+                .chain(replaced(found))
+                .collect(),
             None => Vec::new(),
         },
     }
@@ -29,7 +32,11 @@ pub fn lines(draft: &Draft, list: &Checklist, row: Row) -> Vec<Line> {
 /// Returns the preview of an action: description, risks, then what it does.
 pub fn action(action: &Action, step: &Step) -> Vec<Line> {
     let mut lines = block(Tone::Faint, action.description());
-    lines.extend(risk::of_action(action, step).iter().map(|text| Line::of(Tone::Warning, &format!("⚠ {text}"))));
+    lines.extend(
+        risk::of_action(action, step)
+            .iter()
+            .map(|text| Line::of(Tone::Warning, &format!("⚠ {text}"))),
+    );
     if !lines.is_empty() {
         lines.push(Line::default());
     }
@@ -44,7 +51,10 @@ fn item(draft: &Draft, list: &Checklist, index: usize) -> Vec<Line> {
     match item.part {
         Part::Memo(at) => lines.push(summary::memo(&draft.plan.memos[at])),
         Part::Action(at) => {
-            let here = draft.mistakes.iter().filter(|(place, _)| *place == item.part && item.on);
+            let here = draft
+                .mistakes
+                .iter()
+                .filter(|(place, _)| *place == item.part && item.on);
             lines.extend(here.flat_map(|(_, mistake)| mistakes::diagnostic(mistake)));
             lines.extend(action(&draft.plan.actions[at], &draft.steps[at]));
             lines.extend(resource::content(draft, list, at));
@@ -58,19 +68,39 @@ fn content(kind: &Kind, step: &Step) -> Vec<Line> {
     match kind {
         Kind::Create(create) => {
             let after = step.after.as_deref().unwrap_or(create.content.as_bytes());
-            diff::unified(&Change { path: create.path.as_str(), before: step.before.as_deref(), after: Some(after) })
+            diff::unified(&Change {
+                path: create.path.as_str(),
+                before: step.before.as_deref(),
+                after: Some(after),
+            })
         }
         Kind::Edit(edit) => match step.after.as_deref() {
-            Some(after) => diff::unified(&Change { path: edit.path.as_str(), before: step.before.as_deref(), after: Some(after) }),
+            Some(after) => diff::unified(&Change {
+                path: edit.path.as_str(),
+                before: step.before.as_deref(),
+                after: Some(after),
+            }),
             None => edit.pairs.iter().flat_map(replaced).collect(),
         },
         Kind::Execute(execute) => command(execute),
-        Kind::Research(research) => research.queries.iter().flat_map(|query| block(Tone::Accent, query)).collect(),
+        Kind::Research(research) => research
+            .queries
+            .iter()
+            .flat_map(|query| block(Tone::Accent, query))
+            .collect(),
         Kind::Read(read) => vec![named("joins the context", &read.resource)],
         Kind::Prune(prune) => vec![named("leaves the context", &prune.resource)],
         Kind::ChatWithUser(chat) => markdown::rendered(&chat.message),
-        Kind::Invoke(invoke) => handed(&format!("{} takes over, with", invoke.agent), &invoke.resources, &invoke.message),
-        Kind::Conclude(conclude) => handed("returns to the caller, with", &conclude.resources, &conclude.message),
+        Kind::Invoke(invoke) => handed(
+            &format!("{} takes over, with", invoke.agent),
+            &invoke.resources,
+            &invoke.message,
+        ),
+        Kind::Conclude(conclude) => handed(
+            "returns to the caller, with",
+            &conclude.resources,
+            &conclude.message,
+        ),
     }
 }
 
@@ -79,20 +109,26 @@ fn command(execute: &Execute) -> Vec<Line> {
     let mut lines = summary::command(execute);
     if !execute.expected_outcome.is_empty() {
         lines.push(Line::default());
-        lines.push(Line::of(Tone::Faint, "expected: ").with(Tone::Plain, &execute.expected_outcome));
+        lines
+            .push(Line::of(Tone::Faint, "expected: ").with(Tone::Plain, &execute.expected_outcome));
     }
     lines
 }
 
 /// Returns a resource and what becomes of it.
 fn named(what: &str, resource: &Resource) -> Line {
-    Line::of(Tone::Accent, &resource.to_string()).with(Tone::Plain, &format!(" {what} of the next turn"))
+    Line::of(Tone::Accent, &resource.to_string())
+        .with(Tone::Plain, &format!(" {what} of the next turn"))
 }
 
 /// Returns a hand-over: resources and message.
 fn handed(what: &str, resources: &[Resource], message: &str) -> Vec<Line> {
     let mut lines = vec![Line::plain(what)];
-    lines.extend(resources.iter().map(|resource| Line::of(Tone::Accent, &format!("  {resource}"))));
+    lines.extend(
+        resources
+            .iter()
+            .map(|resource| Line::of(Tone::Accent, &format!("  {resource}"))),
+    );
     lines.push(Line::default());
     lines.extend(markdown::lines(message));
     lines
@@ -111,12 +147,22 @@ fn pair_of(draft: &Draft, part: Part, pair: usize) -> Option<&Pair> {
 
 /// Returns a pair as lines that go and come.
 fn replaced(pair: &Pair) -> Vec<Line> {
-    let change = Change { path: "", before: Some(pair.find.as_bytes()), after: Some(pair.replace.as_bytes()) };
+    let change = Change {
+        path: "",
+        before: Some(pair.find.as_bytes()),
+        after: Some(pair.replace.as_bytes()),
+    };
     let mut lines = vec![Line::of(Tone::Faint, "FIND → REPLACE")];
     let mut hunks = diff::body(&change).into_iter();
     // The first position says nothing; a further one stands for lines that stay.
     lines.extend(hunks.next().filter(|line| !line.text().starts_with("@@ ")));
-    lines.extend(hunks.map(|line| if line.text().starts_with("@@ ") { Line::of(Tone::Faint, "⋯") } else { line }));
+    lines.extend(hunks.map(|line| {
+        if line.text().starts_with("@@ ") {
+            Line::of(Tone::Faint, "⋯")
+        } else {
+            line
+        }
+    }));
     lines
 }
 

@@ -25,7 +25,8 @@ const REFRESH: Duration = Duration::from_millis(100);
 pub struct Manner {
     /// With colours or without.
     pub paint: Paint,
-    /// Returns the terminal's width as it is now; `None` where there is no terminal: then nothing is rewritten.
+    /// Returns the terminal's width as it is now; `None` where there is no terminal: then nothing
+    /// is rewritten.
     pub width: fn() -> Option<usize>,
     /// `-q`: warnings and rejections only.
     pub quiet: bool,
@@ -62,13 +63,25 @@ struct Asking {
 impl<W: Write> Progress<W> {
     /// Returns a teller that has told nothing yet.
     pub fn new(out: W, manner: Manner) -> Progress<W> {
-        Progress { out, manner, asking: None, output: Output::default(), running: None, standing: false }
+        Progress {
+            out,
+            manner,
+            asking: None,
+            output: Output::default(),
+            running: None,
+            standing: false,
+        }
     }
 
-    /// Tells one event. A stream that is gone is no reason to stop: what cannot be written is dropped.
+    /// Tells one event. A stream that is gone is no reason to stop: what cannot be written is
+    /// dropped.
     pub fn tell(&mut self, event: &Event<'_>) {
         match event {
-            Event::Asking { model, tokens, estimate } => self.asking(model, *tokens, *estimate),
+            Event::Asking {
+                model,
+                tokens,
+                estimate,
+            } => self.asking(model, *tokens, *estimate),
             Event::Received { text } => self.received(text),
             Event::Answered => self.answered(),
             Event::Rejected { diagnostics } => self.always(rejected(diagnostics)),
@@ -90,21 +103,43 @@ impl<W: Write> Progress<W> {
 
     /// A model is asked.
     fn asking(&mut self, model: &str, tokens: usize, estimate: Estimate) {
-        self.lines(vec![Line::of(Tone::Faint, &format!("Asking {model} with about {} tokens{}", grouped(tokens), cost(estimate)))]);
-        self.asking = Some(Asking { model: model.to_owned(), start: Instant::now(), written: None, scan: Scan::default() });
+        self.lines(vec![Line::of(
+            Tone::Faint,
+            &format!(
+                "Asking {model} with about {} tokens{}",
+                grouped(tokens),
+                cost(estimate)
+            ),
+        )]);
+        self.asking = Some(Asking {
+            model: model.to_owned(),
+            start: Instant::now(),
+            written: None,
+            scan: Scan::default(),
+        });
     }
 
     /// More of the answer is there.
     fn received(&mut self, text: &str) {
-        let Some(width) = (self.manner.width)().filter(|_| !self.manner.quiet) else { return };
-        let Some(asking) = &mut self.asking else { return };
+        let Some(width) = (self.manner.width)().filter(|_| !self.manner.quiet) else {
+            return;
+        };
+        let Some(asking) = &mut self.asking else {
+            return;
+        };
         let news = asking.scan.feed(text);
-        let due = !news.is_empty() || asking.written.is_none_or(|written| written.elapsed() >= REFRESH);
+        let due = !news.is_empty()
+            || asking
+                .written
+                .is_none_or(|written| written.elapsed() >= REFRESH);
         if !due {
             return;
         }
         asking.written = Some(Instant::now());
-        let status = asking.status().cut(width.saturating_sub(1)).paint(self.manner.paint);
+        let status = asking
+            .status()
+            .cut(width.saturating_sub(1))
+            .paint(self.manner.paint);
         self.lines(news);
         let _ = write!(self.out, "\r\x1b[K{status}");
         let _ = self.out.flush();
@@ -113,7 +148,9 @@ impl<W: Write> Progress<W> {
 
     /// The answer is complete.
     fn answered(&mut self) {
-        let Some(asking) = self.asking.take() else { return };
+        let Some(asking) = self.asking.take() else {
+            return;
+        };
         if (self.manner.width)().is_some() && !asking.scan.is_empty() {
             self.lines(vec![asking.status()]);
         }
@@ -124,7 +161,9 @@ impl<W: Write> Progress<W> {
     fn started(&mut self, index: usize, label: &str) {
         self.output = Output::default();
         self.running = Some(index);
-        self.lines(vec![Line::of(Tone::Accent, &format!("▶ {}. ", index + 1)).with(Tone::Strong, label)]);
+        self.lines(vec![
+            Line::of(Tone::Accent, &format!("▶ {}. ", index + 1)).with(Tone::Strong, label),
+        ]);
     }
 
     /// A command wrote something.
@@ -137,9 +176,17 @@ impl<W: Write> Progress<W> {
     fn finished(&mut self, index: usize, outcome: &Outcome) {
         let rest = std::mem::take(&mut self.output).finish();
         self.lines(rest);
-        let place = if self.running.take() == Some(index) { String::new() } else { format!("{}. ", index + 1) };
+        let place = if self.running.take() == Some(index) {
+            String::new()
+        } else {
+            format!("{}. ", index + 1)
+        };
         let line = ended(&place, outcome);
-        if outcome.ending == Ending::Failure { self.always(vec![line]) } else { self.lines(vec![line]) }
+        if outcome.ending == Ending::Failure {
+            self.always(vec![line])
+        } else {
+            self.lines(vec![line])
+        }
     }
 
     /// Writes lines, unless only what matters is told.
@@ -171,14 +218,20 @@ impl Asking {
     fn status(&self) -> Line {
         let seconds = self.start.elapsed().as_secs();
         if self.scan.is_empty() {
-            return Line::of(Tone::Faint, &format!("{}: nothing yet, {seconds} s", self.model));
+            return Line::of(
+                Tone::Faint,
+                &format!("{}: nothing yet, {seconds} s", self.model),
+            );
         }
         let actions = match self.scan.actions() {
             0 => String::new(),
             number => format!(", {}", counted(number, "action")),
         };
         let tokens = grouped(self.scan.tokens());
-        Line::of(Tone::Faint, &format!("{}: ~{tokens} tokens, {seconds} s{actions}", self.model))
+        Line::of(
+            Tone::Faint,
+            &format!("{}: ~{tokens} tokens, {seconds} s{actions}", self.model),
+        )
     }
 }
 
@@ -187,7 +240,9 @@ fn cost(estimate: Estimate) -> String {
     match estimate {
         Estimate::Free => String::new(),
         Estimate::Unknown => ", price unknown".to_owned(),
-        Estimate::Dollars(least, Some(most)) => format!(", ${least:.4} and the answer, ${most:.4} at most"),
+        Estimate::Dollars(least, Some(most)) => {
+            format!(", ${least:.4} and the answer, ${most:.4} at most")
+        }
         Estimate::Dollars(least, None) => format!(", ${least:.4} and the answer"),
     }
 }
@@ -200,15 +255,25 @@ fn ended(place: &str, outcome: &Outcome) -> Line {
         Ending::Skipped => ("  - ", Tone::Faint),
     };
     let seconds = outcome.duration.as_secs_f64();
-    let time = if seconds >= 0.1 { format!(" ({seconds:.1} s)") } else { String::new() };
-    Line::of(tone, sign).with(Tone::Plain, &format!("{place}{}", outcome.detail)).with(Tone::Faint, &time)
+    let time = if seconds >= 0.1 {
+        format!(" ({seconds:.1} s)")
+    } else {
+        String::new()
+    };
+    Line::of(tone, sign)
+        .with(Tone::Plain, &format!("{place}{}", outcome.detail))
+        .with(Tone::Faint, &time)
 }
 
 /// Returns a number with a comma between thousands.
 pub fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let comma = |at: usize| at > 0 && (digits.len() - at).is_multiple_of(3);
-    digits.chars().enumerate().flat_map(|(at, digit)| comma(at).then_some(',').into_iter().chain([digit])).collect()
+    digits
+        .chars()
+        .enumerate()
+        .flat_map(|(at, digit)| comma(at).then_some(',').into_iter().chain([digit]))
+        .collect()
 }
 
 #[cfg(test)]
@@ -220,7 +285,14 @@ mod tests {
     /// Returns what is written when events are told.
     fn told(width: fn() -> Option<usize>, quiet: bool, events: &[Event<'_>]) -> String {
         let mut out = Vec::new();
-        let mut progress = Progress::new(&mut out, Manner { paint: Paint::Bare, width, quiet });
+        let mut progress = Progress::new(
+            &mut out,
+            Manner {
+                paint: Paint::Bare,
+                width,
+                quiet,
+            },
+        );
         events.iter().for_each(|event| progress.tell(event));
         String::from_utf8(out).unwrap()
     }
@@ -228,8 +300,15 @@ mod tests {
     #[test]
     fn an_answer_is_followed_on_a_terminal() {
         let text = "# Title\n\n## Action Plan\n\n### `CREATE`\n";
-        let events =
-            [Event::Asking { model: "sonnet", tokens: 12_345, estimate: Estimate::Free }, Event::Received { text }, Event::Answered];
+        let events = [
+            Event::Asking {
+                model: "sonnet",
+                tokens: 12_345,
+                estimate: Estimate::Free,
+            },
+            Event::Received { text },
+            Event::Answered,
+        ];
         let told = told(|| Some(80), false, &events).replace("\r\x1b[K", "<clear>");
         insta::with_settings!({filters => [(r"\d+ s,", "N s,")]}, { insta::assert_snapshot!(told, @r#"
         Asking sonnet with about 12,345 tokens
@@ -242,61 +321,113 @@ mod tests {
     #[test]
     fn a_wait_is_seen_to_go_on() {
         let events = [
-            Event::Asking { model: "sonnet", tokens: 2, estimate: Estimate::Free },
+            Event::Asking {
+                model: "sonnet",
+                tokens: 2,
+                estimate: Estimate::Free,
+            },
             Event::Received { text: "" },
             Event::Received { text: "" },
         ];
         let told = told(|| Some(80), false, &events).replace("\r\x1b[K", "<clear>");
-        assert_eq!(told, "Asking sonnet with about 2 tokens\n<clear>sonnet: nothing yet, 0 s");
+        assert_eq!(
+            told,
+            "Asking sonnet with about 2 tokens\n<clear>sonnet: nothing yet, 0 s"
+        );
     }
 
     #[test]
     fn lines_are_folded_on_a_terminal_alone() {
-        assert_eq!(told(|| Some(9), false, &[Event::Note("one two three")]), "one two \n↪ three\n");
-        assert_eq!(told(|| None, false, &[Event::Note("one two three")]), "one two three\n");
+        assert_eq!(
+            told(|| Some(9), false, &[Event::Note("one two three")]),
+            "one two \n↪ three\n"
+        );
+        assert_eq!(
+            told(|| None, false, &[Event::Note("one two three")]),
+            "one two three\n"
+        );
     }
 
     #[test]
     fn a_window_that_gets_another_size_is_followed() {
         static WIDTH: AtomicUsize = AtomicUsize::new(20);
         let mut out = Vec::new();
-        let manner = Manner { paint: Paint::Bare, width: || Some(WIDTH.load(Ordering::SeqCst)), quiet: false };
+        let manner = Manner {
+            paint: Paint::Bare,
+            width: || Some(WIDTH.load(Ordering::SeqCst)),
+            quiet: false,
+        };
         let mut progress = Progress::new(&mut out, manner);
         progress.tell(&Event::Note("one two three"));
         WIDTH.store(9, Ordering::SeqCst);
         progress.tell(&Event::Note("one two three"));
-        assert_eq!(String::from_utf8(out).unwrap(), "one two three\none two \n↪ three\n");
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "one two three\none two \n↪ three\n"
+        );
     }
 
     #[test]
     fn elsewhere_an_answer_is_awaited_in_silence() {
         let events = [
-            Event::Asking { model: "sonnet", tokens: 2, estimate: Estimate::Unknown },
+            Event::Asking {
+                model: "sonnet",
+                tokens: 2,
+                estimate: Estimate::Unknown,
+            },
             Event::Received { text: "# Title\n" },
             Event::Answered,
         ];
-        assert_eq!(told(|| None, false, &events), "Asking sonnet with about 2 tokens, price unknown\n");
+        assert_eq!(
+            told(|| None, false, &events),
+            "Asking sonnet with about 2 tokens, price unknown\n"
+        );
     }
 
     #[test]
     fn an_action_that_never_started_says_which_it_is() {
         let outcome = |ending, detail| Outcome::of(ending, detail);
-        let (done, skipped) = (outcome(Ending::Success, "created"), outcome(Ending::Skipped, "skipped because you left it out"));
+        let (done, skipped) = (
+            outcome(Ending::Success, "created"),
+            outcome(Ending::Skipped, "skipped because you left it out"),
+        );
         let events = [
-            Event::Started { index: 0, label: "CREATE a" },
-            Event::Finished { index: 0, outcome: &done },
-            Event::Finished { index: 1, outcome: &skipped },
+            Event::Started {
+                index: 0,
+                label: "CREATE a",
+            },
+            Event::Finished {
+                index: 0,
+                outcome: &done,
+            },
+            Event::Finished {
+                index: 1,
+                outcome: &skipped,
+            },
         ];
-        assert_eq!(told(|| None, false, &events), "▶ 1. CREATE a\n  ✓ created\n  - 2. skipped because you left it out\n");
+        assert_eq!(
+            told(|| None, false, &events),
+            "▶ 1. CREATE a\n  ✓ created\n  - 2. skipped because you left it out\n"
+        );
     }
 
     #[test]
     fn the_quiet_manner_keeps_warnings() {
-        assert_eq!(told(|| None, true, &[Event::Note("a"), Event::Warning("b\u{1b}[2J")]), "b\\u{1b}[2J\n");
+        assert_eq!(
+            told(
+                || None,
+                true,
+                &[Event::Note("a"), Event::Warning("b\u{1b}[2J")]
+            ),
+            "b\\u{1b}[2J\n"
+        );
     }
 
     #[test]
     fn numbers_are_grouped() {
-        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!(
+            [0, 999, 1000, 1_234_567].map(grouped),
+            ["0", "999", "1,000", "1,234,567"]
+        );
     }
 }

@@ -8,8 +8,14 @@ use super::style::Line;
 pub fn rows(question: &str, width: usize) -> Vec<String> {
     let question = Line::plain(question).text();
     let fits = |text: &str| text.width() < width;
-    let Some((asked, keys)) = question.split_once("? ").filter(|_| !fits(&question)) else { return vec![question] };
-    let mut rows: Vec<String> = Line::plain(&format!("{asked}?")).fold(width).iter().map(Line::text).collect();
+    let Some((asked, keys)) = question.split_once("? ").filter(|_| !fits(&question)) else {
+        return vec![question];
+    };
+    let mut rows: Vec<String> = Line::plain(&format!("{asked}?"))
+        .fold(width)
+        .iter()
+        .map(Line::text)
+        .collect();
     for (at, key) in keys.split_inclusive(" / ").enumerate() {
         match rows.last_mut() {
             Some(row) if at > 0 && fits(&format!("{row}{key}")) => row.push_str(key),
@@ -30,11 +36,31 @@ mod tests {
 
     #[test]
     fn a_question_is_broken_between_its_keys() {
-        let question = "Execute this plan? (a)pprove all / (r)eview full plan / (m)odify / (s)kip / (q)uit › ";
+        let question =
+            "Execute this plan? (a)pprove all / (r)eview full plan / (m)odify / (s)kip / (q)uit › ";
         check(question, 100, &[question]);
-        check(question, 80, &["Execute this plan?", "(a)pprove all / (r)eview full plan / (m)odify / (s)kip / (q)uit › "]);
-        check(question, 40, &["Execute this plan?", "(a)pprove all / (r)eview full plan / ", "(m)odify / (s)kip / (q)uit › "]);
-        check("Have you finished and saved it? (y/n) › ", 20, &["Have you finished ", "↪ and saved it?", "(y/n) › "]);
+        check(
+            question,
+            80,
+            &[
+                "Execute this plan?",
+                "(a)pprove all / (r)eview full plan / (m)odify / (s)kip / (q)uit › ",
+            ],
+        );
+        check(
+            question,
+            40,
+            &[
+                "Execute this plan?",
+                "(a)pprove all / (r)eview full plan / ",
+                "(m)odify / (s)kip / (q)uit › ",
+            ],
+        );
+        check(
+            "Have you finished and saved it? (y/n) › ",
+            20,
+            &["Have you finished ", "↪ and saved it?", "(y/n) › "],
+        );
     }
 
     #[test]

@@ -45,7 +45,12 @@ impl Quiet<std::io::Stderr> {
     /// Returns a user who tells everything on stderr.
     pub fn new(approval: Approval, manner: Manner) -> Self {
         let progress = Progress::new(std::io::stderr(), manner);
-        Quiet { approval, manner, progress, out: std::io::stderr() }
+        Quiet {
+            approval,
+            manner,
+            progress,
+            out: std::io::stderr(),
+        }
     }
 }
 
@@ -59,16 +64,27 @@ impl<W: Write> User for Quiet<W> {
         }
         match self.approval {
             Approval::All => Ok(Decision::Run(Approved::all(proposal.plan))),
-            Approval::Ask => Err(Unapproved { review: summary::json(proposal) }.into()),
+            Approval::Ask => Err(Unapproved {
+                review: summary::json(proposal),
+            }
+            .into()),
         }
     }
 
     fn ask(&mut self, question: &Question<'_>) -> anyhow::Result<Option<String>> {
         match question {
-            Question::NextTurn { session, turn } => bail!("turn {turn} of `{session}` needs a message: use `-m`"),
-            Question::Instead { title } => bail!("what to do instead of \"{title}\" is not said: use `-m`"),
-            Question::Reason { change } => bail!("why `{change}` is approved is not said: use `--reason`"),
-            Question::Answer { .. } => bail!("the model waits for an answer: give it with `teddy resume -m`"),
+            Question::NextTurn { session, turn } => {
+                bail!("turn {turn} of `{session}` needs a message: use `-m`")
+            }
+            Question::Instead { title } => {
+                bail!("what to do instead of \"{title}\" is not said: use `-m`")
+            }
+            Question::Reason { change } => {
+                bail!("why `{change}` is approved is not said: use `--reason`")
+            }
+            Question::Answer { .. } => {
+                bail!("the model waits for an answer: give it with `teddy resume -m`")
+            }
         }
     }
 
@@ -92,8 +108,17 @@ mod tests {
 
     /// Returns a user whose words can be read afterwards.
     fn user(approval: Approval) -> Quiet<Vec<u8>> {
-        let manner = Manner { paint: Paint::Bare, width: || None, quiet: false };
-        Quiet { approval, manner, progress: Progress::new(Vec::new(), manner), out: Vec::new() }
+        let manner = Manner {
+            paint: Paint::Bare,
+            width: || None,
+            quiet: false,
+        };
+        Quiet {
+            approval,
+            manner,
+            progress: Progress::new(Vec::new(), manner),
+            out: Vec::new(),
+        }
     }
 
     #[test]
@@ -101,14 +126,21 @@ mod tests {
         let (sample, mut user) = (sample::bootstrap(), user(Approval::All));
         let decision = user.review(&sample.proposal()).unwrap();
         assert_eq!(decision, Decision::Run(Approved::all(&sample.plan)));
-        assert!(String::from_utf8(user.out).unwrap().contains("EXECUTE: 1 command"));
+        assert!(
+            String::from_utf8(user.out)
+                .unwrap()
+                .contains("EXECUTE: 1 command")
+        );
     }
 
     #[test]
     fn a_quiet_approval_shows_nothing() {
         let (sample, mut user) = (sample::bootstrap(), user(Approval::All));
         user.manner.quiet = true;
-        assert_eq!(user.review(&sample.proposal()).unwrap(), Decision::Run(Approved::all(&sample.plan)));
+        assert_eq!(
+            user.review(&sample.proposal()).unwrap(),
+            Decision::Run(Approved::all(&sample.plan))
+        );
         assert_eq!(String::from_utf8(user.out).unwrap(), "");
     }
 
@@ -116,11 +148,17 @@ mod tests {
     fn without_a_flag_the_plan_is_shown_and_the_flag_named() {
         let (sample, mut user) = (sample::bootstrap(), user(Approval::Ask));
         let error = user.review(&sample.proposal()).unwrap_err();
-        assert_eq!(error.to_string(), "nobody can be asked to approve this plan: use `-y` to approve it");
+        assert_eq!(
+            error.to_string(),
+            "nobody can be asked to approve this plan: use `-y` to approve it"
+        );
         let review = &error.downcast_ref::<Unapproved>().unwrap().review;
         assert_eq!(
             (&review["title"], &review["actions"][3]["command"]),
-            (&"Bootstrap New Project Component".into(), &"poetry lock\n".into())
+            (
+                &"Bootstrap New Project Component".into(),
+                &"poetry lock\n".into()
+            )
         );
         assert!(String::from_utf8(user.out).unwrap().contains("poetry lock"));
     }
@@ -128,14 +166,29 @@ mod tests {
     #[test]
     fn a_message_is_never_invented() {
         let error = |question| user(Approval::All).ask(&question).unwrap_err().to_string();
-        assert_eq!(error(Question::NextTurn { session: "a", turn: 2 }), "turn 2 of `a` needs a message: use `-m`");
-        assert_eq!(error(Question::Answer { message: "?" }), "the model waits for an answer: give it with `teddy resume -m`");
+        assert_eq!(
+            error(Question::NextTurn {
+                session: "a",
+                turn: 2
+            }),
+            "turn 2 of `a` needs a message: use `-m`"
+        );
+        assert_eq!(
+            error(Question::Answer { message: "?" }),
+            "the model waits for an answer: give it with `teddy resume -m`"
+        );
     }
 
     #[test]
     fn a_question_names_its_flag() {
-        let error = user(Approval::All).confirm("Overwrite 3 files?", "--exact").unwrap_err().to_string();
-        assert_eq!(error, "nobody can be asked: Overwrite 3 files? Use `--exact`");
+        let error = user(Approval::All)
+            .confirm("Overwrite 3 files?", "--exact")
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            error,
+            "nobody can be asked: Overwrite 3 files? Use `--exact`"
+        );
         assert!(user(Approval::All).confirm("Run it?", "-y").unwrap());
         assert!(user(Approval::Ask).confirm("Run it?", "-y").is_err());
     }

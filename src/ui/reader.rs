@@ -19,8 +19,12 @@ pub fn read(full: &mut Full, viewer: Viewer, paint: Paint) -> io::Result<()> {
     let mut viewer = viewer;
     loop {
         let area = full.screen.size()?;
-        viewer = viewer.fit(usize::from(area.width), usize::from(area.height.saturating_sub(FRAME)));
-        full.screen.draw(|frame| draw::text(frame, &viewer, paint))?;
+        viewer = viewer.fit(
+            usize::from(area.width),
+            usize::from(area.height.saturating_sub(FRAME)),
+        );
+        full.screen
+            .draw(|frame| draw::text(frame, &viewer, paint))?;
         let key = terminal::next_key()?;
         let (next, act) = viewer.press(&key);
         viewer = next;

@@ -24,12 +24,18 @@ pub struct Risk {
 
 /// Returns every risk of a plan: those of the whole plan first, then by action.
 pub fn risks(proposal: &Proposal<'_>) -> Vec<Risk> {
-    let whole =
-        repair(proposal.repair).into_iter().chain(unconfined(proposal)).chain(fruitless(proposal)).chain(hidden_in_header(proposal));
+    let whole = repair(proposal.repair)
+        .into_iter()
+        .chain(unconfined(proposal))
+        .chain(fruitless(proposal))
+        .chain(hidden_in_header(proposal));
     let mut risks: Vec<Risk> = whole.map(|text| Risk { action: None, text }).collect();
     for (index, action) in proposal.plan.actions.iter().enumerate() {
         let step = proposal.simulation.step(index);
-        risks.extend(of_action(action, step).into_iter().map(|text| Risk { action: Some(index), text }));
+        risks.extend(of_action(action, step).into_iter().map(|text| Risk {
+            action: Some(index),
+            text,
+        }));
     }
     risks
 }
@@ -39,7 +45,9 @@ pub fn of_action(action: &Action, step: &Step) -> Vec<String> {
     let target = action.kind.target();
     let mut found = Vec::new();
     if step.outside_context {
-        found.push(format!("{target} is in no context list: the model has not been shown it"));
+        found.push(format!(
+            "{target} is in no context list: the model has not been shown it"
+        ));
     }
     if step.provisional {
         let name = action.kind.name();
@@ -48,9 +56,15 @@ pub fn of_action(action: &Action, step: &Step) -> Vec<String> {
     found.extend(overwritten(action, step));
     found.extend(later::reason(action).map(|when| format!("{target} executes later: {when}")));
     found.extend(own_environment(&action.kind));
-    let hidden = texts(&action.kind).iter().map(|text| deceptive(text)).sum::<usize>();
+    let hidden = texts(&action.kind)
+        .iter()
+        .map(|text| deceptive(text))
+        .sum::<usize>();
     if hidden > 0 {
-        found.push(format!("{} {target} has {hidden} hidden or misleading characters, shown as \\u{{..}}", action.kind.name()));
+        found.push(format!(
+            "{} {target} has {hidden} hidden or misleading characters, shown as \\u{{..}}",
+            action.kind.name()
+        ));
     }
     found
 }
@@ -60,32 +74,66 @@ fn repair(repaired: &Repaired) -> Vec<String> {
     if repaired.level < Level::Repaired {
         return Vec::new();
     }
-    let noted = repaired.notes.iter().take(MAX_NOTES).map(|note| format!("line {}: {}", note.line, note.message));
+    let noted = repaired
+        .notes
+        .iter()
+        .take(MAX_NOTES)
+        .map(|note| format!("line {}: {}", note.line, note.message));
     let rest = repaired.notes.len().saturating_sub(MAX_NOTES);
     let more = (rest > 0).then(|| format!("and {rest} more"));
     let notes: Vec<String> = noted.chain(more).collect();
-    vec![format!("the plan had damaged code blocks and was repaired: {}", notes.join("; "))]
+    vec![format!(
+        "the plan had damaged code blocks and was repaired: {}",
+        notes.join("; ")
+    )]
 }
 
 /// Says that commands run without confinement.
 fn unconfined(proposal: &Proposal<'_>) -> Option<String> {
-    let commands = proposal.plan.actions.iter().filter(|a| matches!(a.kind, Kind::Execute(_))).count();
+    let commands = proposal
+        .plan
+        .actions
+        .iter()
+        .filter(|a| matches!(a.kind, Kind::Execute(_)))
+        .count();
     let free = !proposal.confinement.starts_with("sandboxed");
-    (commands > 0 && free).then(|| format!("commands run with all your rights ({})", proposal.confinement))
+    (commands > 0 && free).then(|| {
+        format!(
+            "commands run with all your rights ({})",
+            proposal.confinement
+        )
+    })
 }
 
 /// Says that a search will fail.
 fn fruitless(proposal: &Proposal<'_>) -> Option<String> {
-    let searches = proposal.plan.actions.iter().any(|action| matches!(action.kind, Kind::Research(_)));
+    let searches = proposal
+        .plan
+        .actions
+        .iter()
+        .any(|action| matches!(action.kind, Kind::Research(_)));
     (searches && proposal.search == Search::Unset)
         .then(|| "no search engine is configured (`research:`): RESEARCH will fail, and what comes after it is skipped".to_owned())
 }
 
 /// Says that the title, a header field or a memo hides something.
 fn hidden_in_header(proposal: &Proposal<'_>) -> Option<String> {
-    let fields = proposal.plan.fields.iter().map(|field| field.value.as_str());
-    let memos = proposal.plan.memos.iter().flat_map(|memo| [Some(memo.text.as_str()), memo.comment.as_deref()]).flatten();
-    let hidden: usize = fields.chain(memos).chain([proposal.plan.title.as_str()]).map(deceptive).sum();
+    let fields = proposal
+        .plan
+        .fields
+        .iter()
+        .map(|field| field.value.as_str());
+    let memos = proposal
+        .plan
+        .memos
+        .iter()
+        .flat_map(|memo| [Some(memo.text.as_str()), memo.comment.as_deref()])
+        .flatten();
+    let hidden: usize = fields
+        .chain(memos)
+        .chain([proposal.plan.title.as_str()])
+        .map(deceptive)
+        .sum();
     (hidden > 0).then(|| format!("title, header or memos have {hidden} hidden or misleading characters, shown as \\u{{..}}"))
 }
 
@@ -95,18 +143,33 @@ fn overwritten(action: &Action, step: &Step) -> Option<String> {
     let after = step.after.as_deref()?;
     let lines = before.split_inclusive(|&b| b == b'\n').count();
     match &action.kind {
-        Kind::Create(create) => Some(format!("{} is there already: its {lines} lines are replaced", create.path)),
-        Kind::Edit(edit) if after.is_empty() => Some(format!("{} becomes empty: its {lines} lines go", edit.path)),
+        Kind::Create(create) => Some(format!(
+            "{} is there already: its {lines} lines are replaced",
+            create.path
+        )),
+        Kind::Edit(edit) if after.is_empty() => {
+            Some(format!("{} becomes empty: its {lines} lines go", edit.path))
+        }
         _ => None,
     }
 }
 
 /// Says that a command changes how programs are found or loaded.
 fn own_environment(kind: &Kind) -> Option<String> {
-    let Kind::Execute(execute) = kind else { return None };
-    let steers =
-        |name: &str| matches!(name, "PATH" | "IFS" | "ENV" | "BASH_ENV" | "HOME") || name.starts_with("LD_") || name.starts_with("GIT_");
-    let names: Vec<&str> = execute.env.iter().map(|(name, _)| name.as_str()).filter(|name| steers(name)).collect();
+    let Kind::Execute(execute) = kind else {
+        return None;
+    };
+    let steers = |name: &str| {
+        matches!(name, "PATH" | "IFS" | "ENV" | "BASH_ENV" | "HOME")
+            || name.starts_with("LD_")
+            || name.starts_with("GIT_")
+    };
+    let names: Vec<&str> = execute
+        .env
+        .iter()
+        .map(|(name, _)| name.as_str())
+        .filter(|name| steers(name))
+        .collect();
     (!names.is_empty()).then(|| format!("a command sets {} for itself", names.join(", ")))
 }
 
@@ -114,9 +177,16 @@ fn own_environment(kind: &Kind) -> Option<String> {
 fn texts(kind: &Kind) -> Vec<&str> {
     match kind {
         Kind::Create(create) => vec![&create.content],
-        Kind::Edit(edit) => edit.pairs.iter().map(|pair| pair.replace.as_str()).collect(),
+        Kind::Edit(edit) => edit
+            .pairs
+            .iter()
+            .map(|pair| pair.replace.as_str())
+            .collect(),
         Kind::Execute(execute) => {
-            let env = execute.env.iter().flat_map(|(name, value)| [name.as_str(), value.as_str()]);
+            let env = execute
+                .env
+                .iter()
+                .flat_map(|(name, value)| [name.as_str(), value.as_str()]);
             env.chain([execute.command.as_str()]).collect()
         }
         Kind::Research(research) => research.queries.iter().map(String::as_str).collect(),
@@ -129,7 +199,10 @@ fn texts(kind: &Kind) -> Vec<&str> {
 
 /// Counts the characters that are not what they look like; tabs and line ends are.
 fn deceptive(text: &str) -> usize {
-    text.replace("\r\n", "\n").chars().filter(|&c| !matches!(c, '\t' | '\n') && is_deceptive(c)).count()
+    text.replace("\r\n", "\n")
+        .chars()
+        .filter(|&c| !matches!(c, '\t' | '\n') && is_deceptive(c))
+        .count()
 }
 
 #[cfg(test)]
@@ -142,13 +215,22 @@ mod tests {
 
     /// Returns an action of a kind.
     fn action(kind: Kind) -> Action {
-        Action { line: 1, fields: Vec::new(), kind }
+        Action {
+            line: 1,
+            fields: Vec::new(),
+            kind,
+        }
     }
 
     /// Returns a CREATE.
     fn create(path: &str, content: &str) -> Action {
         let path = RepoPath::parse(path).unwrap();
-        action(Kind::Create(Create { path, content: content.to_owned(), language: String::new(), overwrite: false }))
+        action(Kind::Create(Create {
+            path,
+            content: content.to_owned(),
+            language: String::new(),
+            overwrite: false,
+        }))
     }
 
     /// Compares the risks of one action.
@@ -158,24 +240,47 @@ mod tests {
 
     #[test]
     fn an_ordinary_file_is_no_risk() {
-        check(&create("src/a.rs", "fn a() {}\n\té 日本 🟢\r\n"), &Step::default(), &[]);
+        check(
+            &create("src/a.rs", "fn a() {}\n\té 日本 🟢\r\n"),
+            &Step::default(),
+            &[],
+        );
     }
 
     #[test]
     fn a_file_outside_the_context_is_said() {
-        let step = Step { outside_context: true, ..Step::default() };
-        check(&create("a", ""), &step, &["a is in no context list: the model has not been shown it"]);
+        let step = Step {
+            outside_context: true,
+            ..Step::default()
+        };
+        check(
+            &create("a", ""),
+            &step,
+            &["a is in no context list: the model has not been shown it"],
+        );
     }
 
     #[test]
     fn what_is_replaced_is_counted() {
-        let step = Step { before: Some(b"a\nb\n".to_vec()), after: Some(b"c".to_vec()), ..Step::default() };
-        check(&create("a", "c"), &step, &["a is there already: its 2 lines are replaced"]);
+        let step = Step {
+            before: Some(b"a\nb\n".to_vec()),
+            after: Some(b"c".to_vec()),
+            ..Step::default()
+        };
+        check(
+            &create("a", "c"),
+            &step,
+            &["a is there already: its 2 lines are replaced"],
+        );
     }
 
     #[test]
     fn hidden_characters_are_counted() {
-        check(&create("a", "x\u{202e}y\u{1b}"), &Step::default(), &["CREATE a has 2 hidden or misleading characters, shown as \\u{..}"]);
+        check(
+            &create("a", "x\u{202e}y\u{1b}"),
+            &Step::default(),
+            &["CREATE a has 2 hidden or misleading characters, shown as \\u{..}"],
+        );
     }
 
     #[test]
@@ -184,12 +289,19 @@ mod tests {
             command: "make".to_owned(),
             language: String::new(),
             cwd: None,
-            env: vec![("LD_PRELOAD".to_owned(), "x.so".to_owned()), ("A".to_owned(), "b".to_owned())],
+            env: vec![
+                ("LD_PRELOAD".to_owned(), "x.so".to_owned()),
+                ("A".to_owned(), "b".to_owned()),
+            ],
             expected_outcome: String::new(),
             allow_failure: false,
             timeout: None,
         };
-        check(&action(Kind::Execute(execute)), &Step::default(), &["a command sets LD_PRELOAD for itself"]);
+        check(
+            &action(Kind::Execute(execute)),
+            &Step::default(),
+            &["a command sets LD_PRELOAD for itself"],
+        );
     }
 
     #[test]
@@ -198,19 +310,45 @@ mod tests {
         let search = "## Action Plan\n\n### `RESEARCH`\n- **Description:** d\n\n```text\nq\n```\n";
         let sample = super::super::sample::Sample::new(&format!("{head}{search}"), &[]);
         let check = |search: Search, expected: &[&str]| {
-            let found = risks(&Proposal { search, ..sample.proposal() });
-            assert_eq!(found.iter().map(|risk| risk.text.as_str()).collect::<Vec<_>>(), expected);
+            let found = risks(&Proposal {
+                search,
+                ..sample.proposal()
+            });
+            assert_eq!(
+                found
+                    .iter()
+                    .map(|risk| risk.text.as_str())
+                    .collect::<Vec<_>>(),
+                expected
+            );
         };
         check(Search::Set, &[]);
-        check(Search::Unset, &["no search engine is configured (`research:`): RESEARCH will fail, and what comes after it is skipped"]);
+        check(
+            Search::Unset,
+            &[
+                "no search engine is configured (`research:`): RESEARCH will fail, and what comes after it is skipped",
+            ],
+        );
     }
 
     #[test]
     fn a_repaired_plan_says_what_was_assumed() {
-        let notes = (1..=5).map(|line| Note::new(line, "fence closed")).collect();
-        let repaired = Repaired { text: String::new(), level: Level::Repaired, notes };
+        let notes = (1..=5)
+            .map(|line| Note::new(line, "fence closed"))
+            .collect();
+        let repaired = Repaired {
+            text: String::new(),
+            level: Level::Repaired,
+            notes,
+        };
         let expected = "the plan had damaged code blocks and was repaired: line 1: fence closed; line 2: fence closed; line 3: fence closed; and 2 more";
         assert_eq!(repair(&repaired), [expected]);
-        assert_eq!(repair(&Repaired { level: Level::Refenced, ..repaired }), Vec::<String>::new());
+        assert_eq!(
+            repair(&Repaired {
+                level: Level::Refenced,
+                ..repaired
+            }),
+            Vec::<String>::new()
+        );
     }
 }

@@ -14,5 +14,8 @@ pub struct Room {
 
 impl Room {
     /// The room of a file or a pipe: nothing is shortened.
-    pub const UNLIMITED: Room = Room { width: WIDTH, height: usize::MAX };
+    pub const UNLIMITED: Room = Room {
+        width: WIDTH,
+        height: usize::MAX,
+    };
 }

@@ -42,10 +42,19 @@ impl Sample {
     pub fn new(text: &str, files: &[(&str, &str)]) -> Sample {
         let (plan, diagnostics) = plan::parse(text);
         assert_eq!(diagnostics, []);
-        let files = Rc::new(Files(files.iter().map(|&(path, text)| (path.to_owned(), text.to_owned())).collect()));
+        let files = Rc::new(Files(
+            files
+                .iter()
+                .map(|&(path, text)| (path.to_owned(), text.to_owned()))
+                .collect(),
+        ));
         let simulation = validate(&plan, &*files).unwrap();
         assert_eq!(simulation.diagnostics, []);
-        let repair = Repaired { text: text.to_owned(), level: Level::Clean, notes: Vec::new() };
+        let repair = Repaired {
+            text: text.to_owned(),
+            level: Level::Clean,
+            notes: Vec::new(),
+        };
         let (revised, seen) = (Rc::new(Cell::new(0)), Rc::clone(&files));
         let count = Rc::clone(&revised);
         let revise = Box::new(move |plan: &Plan| {
@@ -53,10 +62,20 @@ impl Sample {
             validate(plan, &*files)
         });
         let look = Box::new(move |resource: &Resource| {
-            let content = seen.0.get(&resource.to_string()).map(|text| Seen::Content(text.clone().into_bytes()));
+            let content = seen
+                .0
+                .get(&resource.to_string())
+                .map(|text| Seen::Content(text.clone().into_bytes()));
             Ok(content.unwrap_or(Seen::Nothing("it is not in the snapshot of your files")))
         });
-        Sample { plan, repair, simulation, revise, look, revised }
+        Sample {
+            plan,
+            repair,
+            simulation,
+            revise,
+            look,
+            revised,
+        }
     }
 
     /// Returns the proposal.
@@ -84,7 +103,9 @@ impl Facts for Files {
     fn entry(&self, path: &RepoPath) -> anyhow::Result<Entry> {
         let below = format!("{path}/");
         Ok(match self.0.get(path.as_str()) {
-            Some(text) => Entry::File { bytes: text.clone().into_bytes() },
+            Some(text) => Entry::File {
+                bytes: text.clone().into_bytes(),
+            },
             None if self.0.keys().any(|name| name.starts_with(&below)) => Entry::Folder,
             None => Entry::Absent,
         })
@@ -121,13 +142,22 @@ impl Facts for Files {
 
 /// Returns an action at a line.
 pub(super) fn action(line: usize, kind: Kind) -> Action {
-    Action { line, fields: Vec::new(), kind }
+    Action {
+        line,
+        fields: Vec::new(),
+        kind,
+    }
 }
 
 /// Returns a CREATE.
 pub(super) fn create(name: &str, content: &str) -> Kind {
     let path = RepoPath::parse(name).unwrap();
-    Kind::Create(Create { path, content: content.to_owned(), language: String::new(), overwrite: false })
+    Kind::Create(Create {
+        path,
+        content: content.to_owned(),
+        language: String::new(),
+        overwrite: false,
+    })
 }
 
 /// Returns an EDIT whose pairs start at a line, ten lines apart.
@@ -138,7 +168,10 @@ pub(super) fn edit(name: &str, line: usize, pairs: &[(&str, &str)]) -> Kind {
         replace: replace.to_owned(),
         language: String::new(),
     };
-    Kind::Edit(Edit { path: RepoPath::parse(name).unwrap(), pairs: pairs.iter().enumerate().map(pair).collect() })
+    Kind::Edit(Edit {
+        path: RepoPath::parse(name).unwrap(),
+        pairs: pairs.iter().enumerate().map(pair).collect(),
+    })
 }
 
 /// Returns an EXECUTE.
@@ -224,30 +257,44 @@ Is **this** right?
 
 /// Returns the seed's example.
 pub(super) fn bootstrap() -> Sample {
-    Sample::new(&format!("{HEAD}{BOOTSTRAP}"), &[("pyproject.toml", "[tool]\nname = \"x\"\n"), ("docs/日本語.md", "text\n")])
+    Sample::new(
+        &format!("{HEAD}{BOOTSTRAP}"),
+        &[
+            ("pyproject.toml", "[tool]\nname = \"x\"\n"),
+            ("docs/日本語.md", "text\n"),
+        ],
+    )
 }
 
 /// Returns a plan of a CREATE and an EDIT of what it makes.
 pub(super) fn chain() -> Sample {
     let edit = "### `EDIT`\n- **File Path:** [a](/a)\n- **Description:** Edit.\n\n`FIND:`\n````\nx\n````\n`REPLACE:`\n````\ny\n````\n";
-    Sample::new(&format!("{HEAD}\n## Action Plan\n\n{}\n{edit}", made("a", "x")), &[])
+    Sample::new(
+        &format!("{HEAD}\n## Action Plan\n\n{}\n{edit}", made("a", "x")),
+        &[],
+    )
 }
 
 /// Returns a plan that makes many files.
 pub(super) fn many(number: usize) -> Sample {
-    let actions: String = (0..number).map(|n| made(&format!("src/file_{n:03}.txt"), "content")).collect();
+    let actions: String = (0..number)
+        .map(|n| made(&format!("src/file_{n:03}.txt"), "content"))
+        .collect();
     Sample::new(&format!("{HEAD}\n## Action Plan\n\n{actions}"), &[])
 }
 
 /// Returns the text of a CREATE.
 fn made(path: &str, content: &str) -> String {
-    format!("### `CREATE`\n- **File Path:** [{path}](/{path})\n- **Description:** Make it.\n````\n{content}\n````\n\n")
+    format!(
+        "### `CREATE`\n- **File Path:** [{path}](/{path})\n- **Description:** Make it.\n````\n{content}\n````\n\n"
+    )
 }
 
 /// Returns a plan with one command, whatever its characters.
 pub(super) fn command(command: &str) -> Sample {
-    let text =
-        format!("{HEAD}\n## Action Plan\n\n### `EXECUTE`\n- **Description:** Run.\n- **Expected Outcome:** Ran.\n````shell\ntrue\n````\n");
+    let text = format!(
+        "{HEAD}\n## Action Plan\n\n### `EXECUTE`\n- **Description:** Run.\n- **Expected Outcome:** Ran.\n````shell\ntrue\n````\n"
+    );
     let mut sample = Sample::new(&text, &[]);
     sample.plan.actions[0].kind = execute(command);
     sample

@@ -1,4 +1,5 @@
-//! A search in the rows of a screen: what is looked for, and the next row that has it. Case does not count.
+//! A search in the rows of a screen: what is looked for, and the next row that has it. Case does
+//! not count.
 
 use super::key::Key;
 use super::style::{Line, Tone};
@@ -31,7 +32,9 @@ impl Search {
 
     /// Takes a key while it is written; nothing where the person gives it up.
     pub fn press(self, key: &Key) -> Option<Search> {
-        let Search::Open(mut text) = self else { return Some(self) };
+        let Search::Open(mut text) = self else {
+            return Some(self);
+        };
         match key {
             Key::Char(c) => text.push(*c),
             Key::Backspace => drop(text.pop()),
@@ -51,12 +54,19 @@ impl Search {
 
     /// Returns the line in which it is written, while it is.
     pub fn prompt(&self) -> Option<Line> {
-        let Search::Open(text) = self else { return None };
+        let Search::Open(text) = self else {
+            return None;
+        };
         Some(Line::of(Tone::Accent, &format!("/{text}█")))
     }
 
     /// Returns the next of so many rows that has it, around the end; `row` returns the text of one.
-    pub fn find(&self, (step, here): (Step, usize), rows: usize, row: impl Fn(usize) -> String) -> Option<usize> {
+    pub fn find(
+        &self,
+        (step, here): (Step, usize),
+        rows: usize,
+        row: impl Fn(usize) -> String,
+    ) -> Option<usize> {
         let wanted = self.text().to_lowercase();
         let has = |at: &usize| row(*at).to_lowercase().contains(&wanted);
         match step {
@@ -76,7 +86,11 @@ mod tests {
         let rows = ["One", "two", "one more", "last"];
         let mut written = text.chars().map(Key::Char).chain([Key::Enter]);
         let search = written.try_fold(Search::begin(), |search, key| search.press(&key));
-        assert_eq!(search.and_then(|search| search.find(from, rows.len(), |at| rows[at].to_owned())), expected, "{text} {from:?}");
+        assert_eq!(
+            search.and_then(|search| search.find(from, rows.len(), |at| rows[at].to_owned())),
+            expected,
+            "{text} {from:?}"
+        );
     }
 
     #[test]
@@ -92,7 +106,9 @@ mod tests {
 
     #[test]
     fn what_is_written_can_be_taken_back_and_given_up() {
-        let search = Search::begin().press(&Key::Char('a')).and_then(|search| search.press(&Key::Backspace));
+        let search = Search::begin()
+            .press(&Key::Char('a'))
+            .and_then(|search| search.press(&Key::Backspace));
         assert_eq!(search, Some(Search::begin()));
         assert_eq!(search.and_then(|search| search.press(&Key::Esc)), None);
     }

@@ -117,7 +117,10 @@ impl Line {
     #[must_use]
     pub fn blanks(mut self, number: usize) -> Line {
         if number > 0 {
-            self.spans.push(Span { tone: Tone::Plain, text: " ".repeat(number) });
+            self.spans.push(Span {
+                tone: Tone::Plain,
+                text: " ".repeat(number),
+            });
         }
         self
     }
@@ -150,8 +153,15 @@ impl Line {
         if self.width() <= width {
             return self;
         }
-        let mut first = self.wrap(width.saturating_sub(1).max(1)).into_iter().next().unwrap_or_default();
-        first.spans.push(Span { tone: Tone::Faint, text: "…".to_owned() });
+        let mut first = self
+            .wrap(width.saturating_sub(1).max(1))
+            .into_iter()
+            .next()
+            .unwrap_or_default();
+        first.spans.push(Span {
+            tone: Tone::Faint,
+            text: "…".to_owned(),
+        });
         first
     }
 
@@ -170,24 +180,44 @@ impl Line {
                     used = 0;
                 }
                 used += columns;
-                push(lines.last_mut().expect("there is always a last line"), span.tone, c);
+                push(
+                    lines.last_mut().expect("there is always a last line"),
+                    span.tone,
+                    c,
+                );
             }
         }
         lines
     }
 
-    /// Returns the line in rows for reading: broken at blanks where that is possible, each further row
-    /// indented and marked, so that it cannot pass for a line of its own.
+    /// Returns the line in rows for reading: broken at blanks where that is possible, each further
+    /// row indented and marked, so that it cannot pass for a line of its own.
     pub fn fold(self, width: usize) -> Vec<Line> {
         if self.width() <= width {
             return vec![self];
         }
-        let cells: Vec<(Tone, char)> = self.spans.iter().flat_map(|span| span.text.chars().map(|c| (span.tone, c))).collect();
-        let indent = cells.iter().take_while(|(_, c)| *c == ' ').count().min(width / 3);
-        let mark = if width > 2 * FOLD.width() + indent { FOLD } else { "" };
+        let cells: Vec<(Tone, char)> = self
+            .spans
+            .iter()
+            .flat_map(|span| span.text.chars().map(|c| (span.tone, c)))
+            .collect();
+        let indent = cells
+            .iter()
+            .take_while(|(_, c)| *c == ' ')
+            .count()
+            .min(width / 3);
+        let mark = if width > 2 * FOLD.width() + indent {
+            FOLD
+        } else {
+            ""
+        };
         let (mut rows, mut rest) = (Vec::new(), cells.as_slice());
         while !rest.is_empty() {
-            let start = if rows.is_empty() { Line::default() } else { Line::default().blanks(indent).with(Tone::Faint, mark) };
+            let start = if rows.is_empty() {
+                Line::default()
+            } else {
+                Line::default().blanks(indent).with(Tone::Faint, mark)
+            };
             let (row, behind) = rest.split_at(taken(rest, width.saturating_sub(start.width())));
             rows.push(row.iter().fold(start, |mut line, &(tone, c)| {
                 push(&mut line, tone, c);
@@ -219,10 +249,14 @@ pub fn block(tone: Tone, text: &str) -> Vec<Line> {
 
 /// Returns all lines, folded to the width.
 pub fn wrap_all(lines: Vec<Line>, width: usize) -> Vec<Line> {
-    lines.into_iter().flat_map(|line| line.fold(width.max(1))).collect()
+    lines
+        .into_iter()
+        .flat_map(|line| line.fold(width.max(1)))
+        .collect()
 }
 
-/// Returns how many characters of a row are taken, so that it ends behind a blank where one is near.
+/// Returns how many characters of a row are taken, so that it ends behind a blank where one is
+/// near.
 fn taken(cells: &[(Tone, char)], width: usize) -> usize {
     let mut used = 0;
     let fits = cells.iter().take_while(|(_, c)| {
@@ -233,7 +267,10 @@ fn taken(cells: &[(Tone, char)], width: usize) -> usize {
     if most >= cells.len() {
         return cells.len();
     }
-    let blank = cells[..most].iter().rposition(|&(_, c)| c == ' ').map(|at| at + 1);
+    let blank = cells[..most]
+        .iter()
+        .rposition(|&(_, c)| c == ' ')
+        .map(|at| at + 1);
     blank.filter(|&at| at > most / 2).unwrap_or(most)
 }
 
@@ -241,7 +278,10 @@ fn taken(cells: &[(Tone, char)], width: usize) -> usize {
 fn push(line: &mut Line, tone: Tone, c: char) {
     match line.spans.last_mut() {
         Some(last) if last.tone == tone => last.text.push(c),
-        _ => line.spans.push(Span { tone, text: c.to_string() }),
+        _ => line.spans.push(Span {
+            tone,
+            text: c.to_string(),
+        }),
     }
 }
 
@@ -298,7 +338,11 @@ mod tests {
 
     /// Compares the rows of a folded line.
     fn check_fold(text: &str, width: usize, expected: &[&str]) {
-        let found: Vec<String> = Line::plain(text).fold(width).iter().map(Line::text).collect();
+        let found: Vec<String> = Line::plain(text)
+            .fold(width)
+            .iter()
+            .map(Line::text)
+            .collect();
         assert_eq!(found, expected);
     }
 
@@ -321,7 +365,13 @@ mod tests {
     #[test]
     fn nothing_on_a_line_can_steer_the_terminal() {
         let line = Line::plain("a\x1b[2Jb\u{202e}c\rd");
-        assert!(!line.paint(Paint::Colors).chars().any(|c| c.is_control() || c == '\u{202e}'), "{line:?}");
+        assert!(
+            !line
+                .paint(Paint::Colors)
+                .chars()
+                .any(|c| c.is_control() || c == '\u{202e}'),
+            "{line:?}"
+        );
         assert_eq!(Line::plain("a\tb").text(), "a   b");
     }
 

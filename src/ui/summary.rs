@@ -23,7 +23,8 @@ use crate::text::diff::Counts;
 use crate::workflow::user::Proposal;
 
 /// The keys of the prompt.
-pub const PROMPT: &str = "Execute this plan? (a)pprove all / (r)eview full plan / (m)odify / (s)kip / (q)uit › ";
+pub const PROMPT: &str =
+    "Execute this plan? (a)pprove all / (r)eview full plan / (m)odify / (s)kip / (q)uit › ";
 /// Lines of a list of actions that are shown however small the screen is.
 const MIN_LISTED: usize = 1;
 /// The same for memos.
@@ -46,14 +47,17 @@ const COUNTED: [(&str, &str, &str); 9] = [
     ("CONCLUDE", "return", "returns"),
 ];
 
-/// Returns the summary, folded to the room's width; a compact one where the whole does not fit and that does.
+/// Returns the summary, folded to the room's width; a compact one where the whole does not fit and
+/// that does.
 pub fn lines(proposal: &Proposal<'_>, room: Room) -> Vec<Line> {
     let fits = |lines: &Vec<Line>| lines.len() + prompt_rows(room.width) <= room.height;
     let whole = whole(proposal, room);
     if fits(&whole) {
         return whole;
     }
-    Some(compact::lines(proposal, room)).filter(fits).unwrap_or(whole)
+    Some(compact::lines(proposal, room))
+        .filter(fits)
+        .unwrap_or(whole)
 }
 
 /// Returns the lines of the question below it.
@@ -70,11 +74,22 @@ fn whole(proposal: &Proposal<'_>, room: Room) -> Vec<Line> {
     sections.retain(|section| !section.is_empty());
     let head = head(proposal);
     let fixed = head.len() + 2 + prompt_rows(room.width) + 1;
-    let left = room.height.saturating_sub(fixed + sections.iter().map(|section| section.fixed(room.width)).sum::<usize>());
+    let left = room.height.saturating_sub(
+        fixed
+            + sections
+                .iter()
+                .map(|section| section.fixed(room.width))
+                .sum::<usize>(),
+    );
     let limits = shares(&sections, left);
     let mut lines = head;
     lines.push(rule.clone());
-    lines.extend(sections.into_iter().zip(limits).flat_map(|(section, limit)| section.lines(limit)));
+    lines.extend(
+        sections
+            .into_iter()
+            .zip(limits)
+            .flat_map(|(section, limit)| section.lines(limit)),
+    );
     lines.push(rule);
     wrap_all(lines, room.width)
 }
@@ -82,7 +97,9 @@ fn whole(proposal: &Proposal<'_>, room: Room) -> Vec<Line> {
 /// Returns title, session, turn, status and agent.
 fn head(proposal: &Proposal<'_>) -> Vec<Line> {
     let title = &proposal.plan.title;
-    let title = Line::of(Tone::Accent, "▶ ").with(Tone::Plain, "Reviewing Plan: ").with(Tone::Strong, &format!("\"{title}\""));
+    let title = Line::of(Tone::Accent, "▶ ")
+        .with(Tone::Plain, "Reviewing Plan: ")
+        .with(Tone::Strong, &format!("\"{title}\""));
     vec![title, facts(proposal)]
 }
 
@@ -95,17 +112,28 @@ fn facts(proposal: &Proposal<'_>) -> Line {
         Some(Status::Red) => Some("🔴 Red".to_owned()),
         None => plan.field("Status").map(str::to_owned),
     };
-    let turn = (!proposal.session.is_empty()).then(|| format!("{} · turn {}", proposal.session, proposal.turn));
-    let facts: Vec<String> =
-        [turn, status, plan.field("Agent").map(str::to_owned)].into_iter().flatten().filter(|f| !f.is_empty()).collect();
+    let turn = (!proposal.session.is_empty())
+        .then(|| format!("{} · turn {}", proposal.session, proposal.turn));
+    let facts: Vec<String> = [turn, status, plan.field("Agent").map(str::to_owned)]
+        .into_iter()
+        .flatten()
+        .filter(|f| !f.is_empty())
+        .collect();
     Line::of(Tone::Faint, &format!("  {}", facts.join(" · ")))
 }
 
 /// Returns the changes of the memory.
 fn memos(changes: &[memo::Change]) -> Section {
-    let listed: Vec<Line> = changes.iter().map(|change| Line::plain("  ").join(memo(change))).collect();
+    let listed: Vec<Line> = changes
+        .iter()
+        .map(|change| Line::plain("  ").join(memo(change)))
+        .collect();
     let heading = (!listed.is_empty()).then(|| Line::of(Tone::Strong, " memos.yaml:"));
-    Section { heading, listed, room: Some(MIN_MEMOS) }
+    Section {
+        heading,
+        listed,
+        room: Some(MIN_MEMOS),
+    }
 }
 
 /// Returns one change of the memory: `[+] ADD: text # comment`.
@@ -114,8 +142,14 @@ pub fn memo(change: &memo::Change) -> Line {
         Verb::Add => ("[+] ADD:    ", Tone::Added),
         Verb::Remove => ("[-] REMOVE: ", Tone::Removed),
     };
-    let comment = change.comment.as_ref().map(|comment| format!(" # {comment}")).unwrap_or_default();
-    Line::of(tone, sign).with(Tone::Plain, &change.text).with(Tone::Faint, &comment)
+    let comment = change
+        .comment
+        .as_ref()
+        .map(|comment| format!(" # {comment}"))
+        .unwrap_or_default();
+    Line::of(tone, sign)
+        .with(Tone::Plain, &change.text)
+        .with(Tone::Faint, &comment)
 }
 
 /// A heading and what stands below it.
@@ -136,24 +170,38 @@ impl Section {
 
     /// Returns the lines that it takes on any screen of a width.
     fn fixed(&self, width: usize) -> usize {
-        let listed = if self.room.is_none() { wrap_all(self.listed.clone(), width).len() } else { 0 };
+        let listed = if self.room.is_none() {
+            wrap_all(self.listed.clone(), width).len()
+        } else {
+            0
+        };
         usize::from(self.heading.is_some()) + listed
     }
 
     /// Returns its lines, at most so many of the list unless it is shown whole.
     fn lines(self, limit: usize) -> Vec<Line> {
-        let listed = if self.room.is_none() { self.listed } else { shortened(self.listed, limit) };
+        let listed = if self.room.is_none() {
+            self.listed
+        } else {
+            shortened(self.listed, limit)
+        };
         self.heading.into_iter().chain(listed).collect()
     }
 }
 
-/// Divides lines among the lists that may be shortened: each its least, then one by one who has more.
+/// Divides lines among the lists that may be shortened: each its least, then one by one who has
+/// more.
 fn shares(sections: &[Section], left: usize) -> Vec<usize> {
     let wanted = |section: &Section| section.room.map_or(0, |_| section.listed.len());
-    let mut shares: Vec<usize> = sections.iter().map(|section| section.room.unwrap_or(0).min(section.listed.len())).collect();
+    let mut shares: Vec<usize> = sections
+        .iter()
+        .map(|section| section.room.unwrap_or(0).min(section.listed.len()))
+        .collect();
     let mut left = left.saturating_sub(shares.iter().sum());
-    while let Some(at) =
-        (0..sections.len()).filter(|&at| shares[at] < wanted(&sections[at])).min_by_key(|&at| shares[at]).filter(|_| left > 0)
+    while let Some(at) = (0..sections.len())
+        .filter(|&at| shares[at] < wanted(&sections[at]))
+        .min_by_key(|&at| shares[at])
+        .filter(|_| left > 0)
     {
         shares[at] += 1;
         left -= 1;
@@ -177,17 +225,32 @@ struct Group {
 fn groups<'a>(proposal: &'a Proposal<'_>) -> impl Iterator<Item = Group> + 'a {
     let plan = proposal.plan;
     COUNTED.iter().filter_map(move |&(name, one, many)| {
-        let actions: Vec<usize> = (0..plan.actions.len()).filter(|&at| plan.actions[at].kind.name() == name).collect();
+        let actions: Vec<usize> = (0..plan.actions.len())
+            .filter(|&at| plan.actions[at].kind.name() == name)
+            .collect();
         let number = number_of(plan, name);
         let number = format!("{number} {}", if number == 1 { one } else { many });
-        let how = if name == "EXECUTE" { format!(" ({})", proposal.confinement) } else { String::new() };
-        (!actions.is_empty()).then_some(Group { name, number, how, actions })
+        let how = if name == "EXECUTE" {
+            format!(" ({})", proposal.confinement)
+        } else {
+            String::new()
+        };
+        (!actions.is_empty()).then_some(Group {
+            name,
+            number,
+            how,
+            actions,
+        })
     })
 }
 
 /// Returns the actions, counted by name.
 fn actions(proposal: &Proposal<'_>) -> Vec<Section> {
-    let heading = |line| Section { heading: Some(line), listed: Vec::new(), room: None };
+    let heading = |line| Section {
+        heading: Some(line),
+        listed: Vec::new(),
+        room: None,
+    };
     let mut sections = vec![heading(Line::of(Tone::Strong, " Action Plan:"))];
     sections.extend(groups(proposal).map(|group| section(proposal, &group)));
     if proposal.plan.actions.is_empty() {
@@ -198,17 +261,27 @@ fn actions(proposal: &Proposal<'_>) -> Vec<Section> {
 
 /// Returns the actions of one name as a section; commands are never left out.
 fn section(proposal: &Proposal<'_>, group: &Group) -> Section {
-    let heading = Line::plain("  - ").with(Tone::Strong, group.name).with(Tone::Plain, &format!(": {}", group.number));
+    let heading = Line::plain("  - ")
+        .with(Tone::Strong, group.name)
+        .with(Tone::Plain, &format!(": {}", group.number));
     Section {
         heading: Some(heading.with(Tone::Faint, &group.how)),
-        listed: group.actions.iter().flat_map(|&index| listed(proposal, index)).collect(),
+        listed: group
+            .actions
+            .iter()
+            .flat_map(|&index| listed(proposal, index))
+            .collect(),
         room: (group.name != "EXECUTE").then_some(MIN_LISTED),
     }
 }
 
 /// Returns how many things the actions of a name are about: a file that two of them change is one.
 fn number_of(plan: &Plan, name: &str) -> usize {
-    let named = plan.actions.iter().map(|action| &action.kind).filter(|kind| kind.name() == name);
+    let named = plan
+        .actions
+        .iter()
+        .map(|action| &action.kind)
+        .filter(|kind| kind.name() == name);
     match name {
         "EDIT" | "READ" => named.map(Kind::target).collect::<BTreeSet<_>>().len(),
         _ => named.count(),
@@ -222,17 +295,31 @@ fn listed(proposal: &Proposal<'_>, index: usize) -> Vec<Line> {
     match kind {
         Kind::Execute(execute) => command(execute),
         Kind::Create(_) | Kind::Edit(_) => {
-            vec![line.with(Tone::Plain, "  ").join(diff::counted(changed(proposal, index)))]
+            vec![
+                line.with(Tone::Plain, "  ")
+                    .join(diff::counted(changed(proposal, index))),
+            ]
         }
-        Kind::Research(research) => research.queries.iter().map(|query| Line::plain(&format!("      {query}"))).collect(),
+        Kind::Research(research) => research
+            .queries
+            .iter()
+            .map(|query| Line::plain(&format!("      {query}")))
+            .collect(),
         _ => vec![line],
     }
 }
 
 /// Counts the lines that come and go with an action.
 fn changed(proposal: &Proposal<'_>, index: usize) -> Counts {
-    let (step, path) = (proposal.simulation.step(index), proposal.plan.actions[index].kind.target());
-    diff::counts(&Change { path: &path, before: step.before.as_deref(), after: step.after.as_deref() })
+    let (step, path) = (
+        proposal.simulation.step(index),
+        proposal.plan.actions[index].kind.target(),
+    );
+    diff::counts(&Change {
+        path: &path,
+        before: step.before.as_deref(),
+        after: step.after.as_deref(),
+    })
 }
 
 /// Returns a command, whole, with its folder, variables and limits.
@@ -243,12 +330,25 @@ pub fn command(execute: &Execute) -> Vec<Line> {
         lines.push(Line::of(Tone::Faint, sign).with(Tone::Accent, text));
     }
     let folder = execute.cwd.as_ref().map(|cwd| format!("in {cwd}"));
-    let env = execute.env.iter().map(|(name, value)| format!("{name}={value}"));
-    let limit = execute.timeout.map(|limit| format!("at most {} s", limit.as_secs()));
+    let env = execute
+        .env
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"));
+    let limit = execute
+        .timeout
+        .map(|limit| format!("at most {} s", limit.as_secs()));
     let failure = execute.allow_failure.then(|| "may fail".to_owned());
-    let facts: Vec<String> = folder.into_iter().chain(env).chain(limit).chain(failure).collect();
+    let facts: Vec<String> = folder
+        .into_iter()
+        .chain(env)
+        .chain(limit)
+        .chain(failure)
+        .collect();
     if !facts.is_empty() {
-        lines.push(Line::of(Tone::Faint, &format!("      ({})", facts.join(", "))));
+        lines.push(Line::of(
+            Tone::Faint,
+            &format!("      ({})", facts.join(", ")),
+        ));
     }
     lines
 }
@@ -256,9 +356,16 @@ pub fn command(execute: &Execute) -> Vec<Line> {
 /// Returns what is risky.
 fn risks(proposal: &Proposal<'_>) -> Section {
     let risks = risk::risks(proposal);
-    let listed: Vec<Line> = risks.iter().map(|risk| Line::of(Tone::Warning, &format!("  ⚠ {}", risk.text))).collect();
+    let listed: Vec<Line> = risks
+        .iter()
+        .map(|risk| Line::of(Tone::Warning, &format!("  ⚠ {}", risk.text)))
+        .collect();
     let heading = (!listed.is_empty()).then(|| Line::of(Tone::Strong, " Look at:"));
-    Section { heading, listed, room: Some(MIN_RISKS) }
+    Section {
+        heading,
+        listed,
+        room: Some(MIN_RISKS),
+    }
 }
 
 /// Returns at most `limit` lines, the last one saying how many are left out.
@@ -267,7 +374,10 @@ fn shortened(mut lines: Vec<Line>, limit: usize) -> Vec<Line> {
         let kept = limit.saturating_sub(1);
         let left_out = lines.len() - kept;
         lines.truncate(kept);
-        lines.push(Line::of(Tone::Warning, &format!("      … and {left_out} more: (m)odify lists them all")));
+        lines.push(Line::of(
+            Tone::Warning,
+            &format!("      … and {left_out} more: (m)odify lists them all"),
+        ));
     }
     lines
 }

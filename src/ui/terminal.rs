@@ -1,7 +1,7 @@
 //! The terminal's modes: raw, full screen, and always back to what the person had.
 //!
-//! Modes are left when their guard is dropped, before a panic prints, and around a suspension; a program
-//! that was stopped from outside enters them again when it goes on.
+//! Modes are left when their guard is dropped, before a panic prints, and around a suspension; a
+//! program that was stopped from outside enters them again when it goes on.
 
 use std::io::{self, BufWriter, Write};
 use std::sync::Once;
@@ -11,7 +11,10 @@ use std::time::Duration;
 use ratatui::crossterm::cursor::{Hide, Show};
 use ratatui::crossterm::event::{self, DisableBracketedPaste, EnableBracketedPaste};
 use ratatui::crossterm::execute;
-use ratatui::crossterm::terminal::{Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode, size};
+use ratatui::crossterm::terminal::{
+    Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode,
+    enable_raw_mode, size,
+};
 use ratatui::prelude::CrosstermBackend;
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::process::{Signal, kill_current_process_group};
@@ -27,7 +30,10 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// What a signal to the own process group may need to arrive.
 const STOPPING: Duration = Duration::from_millis(20);
 /// The room of a terminal that does not tell its size.
-const UNKNOWN: Room = Room { width: 80, height: 24 };
+const UNKNOWN: Room = Room {
+    width: 80,
+    height: 24,
+};
 
 /// Whether keys come one by one.
 static RAW: AtomicBool = AtomicBool::new(false);
@@ -61,7 +67,10 @@ pub fn stderr_width() -> Option<usize> {
 /// Returns the size of the terminal.
 pub fn room() -> Room {
     match size() {
-        Ok((width, height)) if width > 0 && height > 0 => Room { width: usize::from(width), height: usize::from(height) },
+        Ok((width, height)) if width > 0 && height > 0 => Room {
+            width: usize::from(width),
+            height: usize::from(height),
+        },
         _ => UNKNOWN,
     }
 }

@@ -40,7 +40,16 @@ const KEYS: &str = "j/k, space, PgUp/PgDn, home/end scroll · / search, n/N next
 impl Viewer {
     /// Returns a text at its start.
     pub fn new(title: &str, source: Vec<Line>) -> Viewer {
-        Viewer { title: title.to_owned(), lines: source.clone(), source, top: 0, width: 0, height: 1, search: None, is_missing: false }
+        Viewer {
+            title: title.to_owned(),
+            lines: source.clone(),
+            source,
+            top: 0,
+            width: 0,
+            height: 1,
+            search: None,
+            is_missing: false,
+        }
     }
 
     /// Fits the text to a screen.
@@ -64,7 +73,9 @@ impl Viewer {
         }
         let page = self.height.saturating_sub(1).max(1) as isize;
         let by = match key {
-            Key::Char('q') | Key::Esc | Key::Ctrl('c' | 'd') | Key::Closed => return (self, Some(Act::Close)),
+            Key::Char('q') | Key::Esc | Key::Ctrl('c' | 'd') | Key::Closed => {
+                return (self, Some(Act::Close));
+            }
             Key::Ctrl('z') => return (self, Some(Act::Suspend)),
             Key::Char('/') => {
                 self.search = Some(Search::begin());
@@ -101,14 +112,22 @@ impl Viewer {
     #[must_use]
     fn searching(mut self, key: &Key) -> Viewer {
         self.search = self.search.and_then(|search| search.press(key));
-        if matches!(self.search, Some(Search::Known(_))) { self.find(Step::Here) } else { self }
+        if matches!(self.search, Some(Search::Known(_))) {
+            self.find(Step::Here)
+        } else {
+            self
+        }
     }
 
     /// Goes to a line that has the searched text.
     #[must_use]
     fn find(mut self, step: Step) -> Viewer {
-        let Some(search) = &self.search else { return self };
-        match search.find((step, self.top), self.lines.len(), |at| self.lines[at].text()) {
+        let Some(search) = &self.search else {
+            return self;
+        };
+        match search.find((step, self.top), self.lines.len(), |at| {
+            self.lines[at].text()
+        }) {
             Some(at) => Viewer { top: at, ..self }.scrolled(0),
             None => {
                 self.is_missing = true;
@@ -124,7 +143,10 @@ pub fn footer(viewer: &Viewer) -> Line {
         return prompt;
     }
     if let Some(search) = viewer.search.as_ref().filter(|_| viewer.is_missing) {
-        return Line::of(Tone::Warning, &format!("`{}` is not in the text", search.text()));
+        return Line::of(
+            Tone::Warning,
+            &format!("`{}` is not in the text", search.text()),
+        );
     }
     let end = (viewer.top + viewer.height).min(viewer.lines.len());
     Line::of(Tone::Accent, &format!("{end}/{} ", viewer.lines.len())).with(Tone::Faint, KEYS)
@@ -134,7 +156,8 @@ pub fn footer(viewer: &Viewer) -> Line {
 mod tests {
     use super::*;
 
-    /// Presses keys on ten lines, four of which are on the screen, and compares the first one shown.
+    /// Presses keys on ten lines, four of which are on the screen, and compares the first one
+    /// shown.
     fn check(keys: &str, expected: &str) {
         let lines = (0..10).map(|n| Line::plain(&format!("line {n}"))).collect();
         let mut viewer = Viewer::new("text", lines).fit(40, 4);
@@ -164,18 +187,31 @@ mod tests {
 
     #[test]
     fn what_is_found_nowhere_is_said_until_the_next_key() {
-        let viewer = "/no\n".chars().fold(Viewer::new("text", vec![Line::plain("line")]).fit(40, 4), |viewer, c| {
-            viewer.press(&if c == '\n' { Key::Enter } else { Key::Char(c) }).0
-        });
+        let viewer = "/no\n".chars().fold(
+            Viewer::new("text", vec![Line::plain("line")]).fit(40, 4),
+            |viewer, c| {
+                viewer
+                    .press(&if c == '\n' { Key::Enter } else { Key::Char(c) })
+                    .0
+            },
+        );
         assert_eq!(footer(&viewer).text(), "`no` is not in the text");
-        assert!(footer(&viewer.press(&Key::Down).0).text().starts_with("1/1 "));
+        assert!(
+            footer(&viewer.press(&Key::Down).0)
+                .text()
+                .starts_with("1/1 ")
+        );
     }
 
     #[test]
     fn a_resize_wraps_anew_and_keeps_the_place() {
-        let lines = (0..10).map(|n| Line::plain(&format!("{n}{}", "x".repeat(9)))).collect();
+        let lines = (0..10)
+            .map(|n| Line::plain(&format!("{n}{}", "x".repeat(9))))
+            .collect();
         let viewer = Viewer::new("text", lines).fit(10, 2);
-        let viewer = (0..5).fold(viewer, |viewer, _| viewer.press(&Key::Down).0).fit(5, 2);
+        let viewer = (0..5)
+            .fold(viewer, |viewer, _| viewer.press(&Key::Down).0)
+            .fit(5, 2);
         assert_eq!(viewer.shown()[0].text(), "5xxxx");
     }
 }

@@ -1,5 +1,6 @@
-//! Where a session comes from: what this user made or accepted is noted in the git directory, which no fetch and no clone
-//! brings. What else is there is somebody else's: it can be looked at, and its plan does not run.
+//! Where a session comes from: what this user made or accepted is noted in the git directory, which
+//! no fetch and no clone brings. What else is there is somebody else's: it can be looked at, and
+//! its plan does not run.
 
 use crate::session::artifact;
 use crate::session::name::SessionName;
@@ -19,7 +20,9 @@ pub struct Adopted {
 impl Project {
     /// Returns whether this user made or accepted the turn in progress.
     pub fn is_own_draft(&self, tip: &Turn, draft: &Draft) -> bool {
-        draft.commit.is_none_or(|commit| self.journal().draft(&tip.session) == Some(commit))
+        draft
+            .commit
+            .is_none_or(|commit| self.journal().draft(&tip.session) == Some(commit))
     }
 
     /// Returns whether this user made or accepted the newest turn.
@@ -40,7 +43,12 @@ impl Project {
         if let Some(commit) = draft.commit {
             journal.keep_draft(session, commit)?;
         }
-        let plan = draft.is_planned().then(|| draft.artifacts.text_or_empty(artifact::PLAN));
-        Ok(Adopted { turns: tip.number(), plan })
+        let plan = draft
+            .is_planned()
+            .then(|| draft.artifacts.text_or_empty(artifact::PLAN));
+        Ok(Adopted {
+            turns: tip.number(),
+            plan,
+        })
     }
 }

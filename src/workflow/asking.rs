@@ -1,4 +1,5 @@
-//! Asking for a plan: one model, or a pipeline's steps. Whatever happens, what arrived is in the draft.
+//! Asking for a plan: one model, or a pipeline's steps. Whatever happens, what arrived is in the
+//! draft.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -47,16 +48,48 @@ impl From<ModelError> for Failure {
 /// # Errors
 /// Where there is none; the draft is saved with what arrived, and says why.
 pub fn ask(project: &Project, asking: Asking<'_>, user: &mut dyn User) -> anyhow::Result<String> {
-    let Asking { tip, draft, way, weight } = asking;
+    let Asking {
+        tip,
+        draft,
+        way,
+        weight,
+    } = asking;
     // Saved before the model is asked: whatever ends the wait, no word of the user's is lost.
     project.store().save_draft(tip, draft)?;
     let text = |name: &str| draft.artifacts.text_or_empty(name);
-    let (system, input, message) = (text(artifact::SYSTEM_PROMPT), text(artifact::INPUT), text(artifact::USER_PROMPT));
-    let request = Request { system, input, message, max_tokens: None };
+    let (system, input, message) = (
+        text(artifact::SYSTEM_PROMPT),
+        text(artifact::INPUT),
+        text(artifact::USER_PROMPT),
+    );
+    let request = Request {
+        system,
+        input,
+        message,
+        max_tokens: None,
+    };
     let purse = Purse::new(project.spent(tip, draft)?, project.settings.limits.cost);
     let answer = match way {
-        Way::Model(chosen) => ask_model(draft, &Metered { chosen, purse, weight }, &request, user),
-        Way::Pipeline(prepared) => ask_steps(draft, Steps { prepared, purse, weight }, &request, user),
+        Way::Model(chosen) => ask_model(
+            draft,
+            &Metered {
+                chosen,
+                purse,
+                weight,
+            },
+            &request,
+            user,
+        ),
+        Way::Pipeline(prepared) => ask_steps(
+            draft,
+            Steps {
+                prepared,
+                purse,
+                weight,
+            },
+            &request,
+            user,
+        ),
     };
     match answer {
         Ok(text) => Ok(text),
@@ -65,7 +98,12 @@ pub fn ask(project: &Project, asking: Asking<'_>, user: &mut dyn User) -> anyhow
 }
 
 /// Asks one model.
-fn ask_model(draft: &mut Draft, model: &Metered, request: &Request, user: &mut dyn User) -> Result<String, Failure> {
+fn ask_model(
+    draft: &mut Draft,
+    model: &Metered,
+    request: &Request,
+    user: &mut dyn User,
+) -> Result<String, Failure> {
     let notes = [Rc::clone(&model.chosen.notes)];
     announce(model, request, user);
     let answer = model.answer(request, &mut |text| hear(&notes, text, user));
@@ -86,37 +124,82 @@ struct Steps {
     weight: Weight,
 }
 
-/// Asks the models of a pipeline step by step; each step's artifacts are put into the draft as it comes.
-fn ask_steps(draft: &mut Draft, steps: Steps, request: &Request, user: &mut dyn User) -> Result<String, Failure> {
-    let Steps { prepared: Prepared { name, pipeline, models }, purse, weight } = steps;
+/// Asks the models of a pipeline step by step; each step's artifacts are put into the draft as it
+/// comes.
+fn ask_steps(
+    draft: &mut Draft,
+    steps: Steps,
+    request: &Request,
+    user: &mut dyn User,
+) -> Result<String, Failure> {
+    let Steps {
+        prepared: Prepared {
+            name,
+            pipeline,
+            models,
+        },
+        purse,
+        weight,
+    } = steps;
     draft.meta.pipeline = Some(name);
-    let notes: Vec<Notes> = models.values().map(|chosen| Rc::clone(&chosen.notes)).collect();
-    let metered = |chosen| Rc::new(Metered { chosen, purse: Rc::clone(&purse), weight });
-    let models: HashMap<_, _> = models.into_iter().map(|(name, chosen)| (name, metered(chosen))).collect();
+    let notes: Vec<Notes> = models
+        .values()
+        .map(|chosen| Rc::clone(&chosen.notes))
+        .collect();
+    let metered = |chosen| {
+        Rc::new(Metered {
+            chosen,
+            purse: Rc::clone(&purse),
+            weight,
+        })
+    };
+    let models: HashMap<_, _> = models
+        .into_iter()
+        .map(|(name, chosen)| (name, metered(chosen)))
+        .collect();
     let model = |name: Option<&str>| Rc::clone(&models[&name.map(str::to_owned)]);
     let count = pipeline.steps.len();
     let mut place = 0;
-    let ran = run(&pipeline, request, &mut |name| Ok(Box::new(model(name))), &mut |event| match event {
-        StepEvent::Started { position, step, request } => {
-            place = position;
-            draft.artifacts.put(&format!("{}/input.md", folder(position, &step.name)), request.whole_text());
-            user.tell(Event::Note(&format!("Step {} of {count}: {}", position + 1, step.name)));
-            announce(&model(step.model.as_deref()), request, user);
-        }
-        StepEvent::Received { text } => hear(&notes, text, user),
-        StepEvent::Finished(ran) => {
-            user.tell(Event::Answered);
-            let model = model(pipeline.steps[place].model.as_deref());
-            keep_step(draft, place, ran, used(&model, &ran.answer));
-            note_use(draft, (&model, &ran.answer), user);
-        }
-    });
+    let ran = run(
+        &pipeline,
+        request,
+        &mut |name| Ok(Box::new(model(name))),
+        &mut |event| match event {
+            StepEvent::Started {
+                position,
+                step,
+                request,
+            } => {
+                place = position;
+                draft.artifacts.put(
+                    &format!("{}/input.md", folder(position, &step.name)),
+                    request.whole_text(),
+                );
+                user.tell(Event::Note(&format!(
+                    "Step {} of {count}: {}",
+                    position + 1,
+                    step.name
+                )));
+                announce(&model(step.model.as_deref()), request, user);
+            }
+            StepEvent::Received { text } => hear(&notes, text, user),
+            StepEvent::Finished(ran) => {
+                user.tell(Event::Answered);
+                let model = model(pipeline.steps[place].model.as_deref());
+                keep_step(draft, place, ran, used(&model, &ran.answer));
+                note_use(draft, (&model, &ran.answer), user);
+            }
+        },
+    );
     hear(&notes, "", user);
     match ran {
         Ok(mut ran) => Ok(whole(ran.pop().expect("a pipeline has a step").answer)?),
         Err(stopped) => {
             user.tell(Event::Answered);
-            Err(Failure { step: Some(stopped.step), error: *stopped.error })
+            Err(Failure {
+                step: Some(stopped.step),
+                error: *stopped.error,
+            })
         }
     }
 }
@@ -124,18 +207,31 @@ fn ask_steps(draft: &mut Draft, steps: Steps, request: &Request, user: &mut dyn 
 /// Puts what a step said into the draft.
 fn keep_step(draft: &mut Draft, position: usize, ran: &run::Ran, model: ModelUse) {
     let folder = folder(position, &ran.name);
-    let meta = StepMeta { schema: SCHEMA, step: ran.name.clone(), model };
-    draft.artifacts.put(&format!("{folder}/output.md"), ran.answer.text.as_str());
-    draft.artifacts.put(&format!("{folder}/{}", artifact::META), meta::write(&meta));
+    let meta = StepMeta {
+        schema: SCHEMA,
+        step: ran.name.clone(),
+        model,
+    };
+    draft
+        .artifacts
+        .put(&format!("{folder}/output.md"), ran.answer.text.as_str());
+    draft
+        .artifacts
+        .put(&format!("{folder}/{}", artifact::META), meta::write(&meta));
 }
 
 /// Says who is asked, and what it will cost.
 pub fn announce(model: &Metered, request: &Request, user: &mut dyn User) {
     let (tokens, estimate) = (model.weight.of(request), model.estimate(request));
-    user.tell(Event::Asking { model: model.name(), tokens, estimate });
+    user.tell(Event::Asking {
+        model: model.name(),
+        tokens,
+        estimate,
+    });
 }
 
-/// Hands on what models say besides their answer, and the answer so far; an empty one says that nothing came.
+/// Hands on what models say besides their answer, and the answer so far; an empty one says that
+/// nothing came.
 pub fn hear(notes: &[Notes], text: &str, user: &mut dyn User) {
     for note in notes.iter().flat_map(|notes| notes.take()) {
         user.tell(Event::Note(&note));
@@ -147,14 +243,24 @@ pub fn hear(notes: &[Notes], text: &str, user: &mut dyn User) {
 fn whole(answer: Answer) -> Result<String, ModelError> {
     match answer.finish {
         Finish::Stop => Ok(answer.text),
-        Finish::Length => Err(ModelError::Truncated { partial: answer.text }),
-        Finish::Other(reason) => Err(ModelError::Ended { reason, partial: answer.text }),
+        Finish::Length => Err(ModelError::Truncated {
+            partial: answer.text,
+        }),
+        Finish::Other(reason) => Err(ModelError::Ended {
+            reason,
+            partial: answer.text,
+        }),
     }
 }
 
 /// Returns what an answer took.
 fn used(model: &Metered, answer: &Answer) -> ModelUse {
-    let Usage { input, output, cached, cache_written } = answer.usage;
+    let Usage {
+        input,
+        output,
+        cached,
+        cache_written,
+    } = answer.usage;
     ModelUse {
         asked: model.name().to_owned(),
         answered: answer.model.clone(),
@@ -170,7 +276,8 @@ fn used(model: &Metered, answer: &Answer) -> ModelUse {
 fn note_use(draft: &mut Draft, (model, answer): (&Metered, &Answer), user: &mut dyn User) {
     let price = model.chosen.price.as_ref();
     if price.is_some() && answer.usage.is_known() {
-        draft.meta.spent = Some(draft.meta.spent.unwrap_or(0.0) + price::charge(price, answer.usage));
+        draft.meta.spent =
+            Some(draft.meta.spent.unwrap_or(0.0) + price::charge(price, answer.usage));
     }
     tell_unknown(model.name(), price, answer.usage, user);
     let used = used(model, answer);
@@ -182,7 +289,10 @@ fn note_use(draft: &mut Draft, (model, answer): (&Metered, &Answer), user: &mut 
 
 /// Says which price is missing, where that is why the cost is unknown.
 pub fn tell_unknown(model: &str, price: Option<&Price>, usage: Usage, user: &mut dyn User) {
-    if let Some(setting) = price::cost(price, usage).err().and_then(price::Unknown::setting) {
+    if let Some(setting) = price::cost(price, usage)
+        .err()
+        .and_then(price::Unknown::setting)
+    {
         user.tell(Event::Note(&format!(
             "the cost is unknown: the price of model `{model}` has no `{setting}`; `limits.cost` counts those tokens as plain input"
         )));
@@ -190,15 +300,33 @@ pub fn tell_unknown(model: &str, price: Option<&Price>, usage: Usage, user: &mut
 }
 
 /// Keeps what arrived of an answer that failed, and returns why it did.
-fn keep(project: &Project, (tip, draft): (&Turn, &mut Draft), failure: Failure, user: &mut dyn User) -> anyhow::Result<anyhow::Error> {
+fn keep(
+    project: &Project,
+    (tip, draft): (&Turn, &mut Draft),
+    failure: Failure,
+    user: &mut dyn User,
+) -> anyhow::Result<anyhow::Error> {
     let Failure { step, error } = failure;
     if let Some(partial) = error.partial() {
         draft.artifacts.put(artifact::REPLY, partial);
-        let place = format!("`git show teddy/drafts/{}:{}`", tip.session, artifact::REPLY);
-        user.tell(Event::Warning(&format!("what arrived was not taken as a plan; {place} shows it")));
+        let place = format!(
+            "`git show teddy/drafts/{}:{}`",
+            tip.session,
+            artifact::REPLY
+        );
+        user.tell(Event::Warning(&format!(
+            "what arrived was not taken as a plan; {place} shows it"
+        )));
     }
     let during = step.map(|step| format!("step `{step}`"));
-    draft.meta.failure = Some(during.iter().cloned().chain([error.to_string()]).collect::<Vec<_>>().join(": "));
+    draft.meta.failure = Some(
+        during
+            .iter()
+            .cloned()
+            .chain([error.to_string()])
+            .collect::<Vec<_>>()
+            .join(": "),
+    );
     project.store().save_draft(tip, draft)?;
     let error = anyhow::Error::from(error);
     Ok(match during {

@@ -7,18 +7,32 @@ use crate::session::store::StoreError;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
-/// Starts a session whose newest turn is a turn of another one, and goes on with it. Your files stay as they are.
+/// Starts a session whose newest turn is a turn of another one, and goes on with it. Your files
+/// stay as they are.
 ///
 /// # Errors
 /// Where there is no such turn, or the name is taken.
-pub fn branch(project: &mut Project, turn: &str, name: &SessionName, user: &mut dyn User) -> anyhow::Result<CommitId> {
+pub fn branch(
+    project: &mut Project,
+    turn: &str,
+    name: &SessionName,
+    user: &mut dyn User,
+) -> anyhow::Result<CommitId> {
     let commit = {
         let _lock = project.enter("branch", user)?;
         let from = project.store().turn(&project.session()?, turn)?;
         // A ref that is there already at this very commit would count as made.
-        anyhow::ensure!(project.repository.reference(&name.reference())?.is_none(), StoreError::Taken(name.clone()));
+        anyhow::ensure!(
+            project.repository.reference(&name.reference())?.is_none(),
+            StoreError::Taken(name.clone())
+        );
         let log = format!("teddy: branch from {}", from.commit);
-        let moved = project.repository.move_reference(&name.reference(), Expected::Absent, from.commit, &log);
+        let moved = project.repository.move_reference(
+            &name.reference(),
+            Expected::Absent,
+            from.commit,
+            &log,
+        );
         moved.map_err(|error| match error {
             MoveError::Moved { .. } => anyhow::Error::from(StoreError::Taken(name.clone())),
             MoveError::Store(error) => error,

@@ -37,10 +37,18 @@ impl Move {
     /// Where a tree cannot be read.
     pub fn lines(&self, repository: &Repository) -> anyhow::Result<Vec<String>> {
         let line = |change: &Change| {
-            let what = if change.new.is_some() { "write" } else { "delete" };
+            let what = if change.new.is_some() {
+                "write"
+            } else {
+                "delete"
+            };
             format!("{what} {}", String::from_utf8_lossy(&change.path))
         };
-        Ok(repository.changes(self.from, self.to)?.iter().map(line).collect())
+        Ok(repository
+            .changes(self.from, self.to)?
+            .iter()
+            .map(line)
+            .collect())
     }
 }
 
@@ -83,45 +91,94 @@ impl Project {
     pub fn fit(&self, base: TreeId, now: TreeId, target: TreeId) -> anyhow::Result<Fit> {
         Ok(match self.repository.merge(base, now, target)? {
             Merged::Clean(to) => Fit::Clean(Move { from: now, to }),
-            Merged::Overlap { paths, ours, theirs, markers } => Fit::Overlap(paths, Box::new(WaysOut { from: now, ours, theirs, markers })),
+            Merged::Overlap {
+                paths,
+                ours,
+                theirs,
+                markers,
+            } => Fit::Overlap(
+                paths,
+                Box::new(WaysOut {
+                    from: now,
+                    ours,
+                    theirs,
+                    markers,
+                }),
+            ),
         })
     }
 
-    /// Moves a session's ref to a written turn and brings the user's files along. The caller holds the lock
-    /// and has recovered.
+    /// Moves a session's ref to a written turn and brings the user's files along. The caller holds
+    /// the lock and has recovered.
     ///
     /// # Errors
-    /// Before the ref moved: nothing has changed. After it: the message says that the next call finishes.
-    pub fn complete(&self, session: &SessionName, turn: &Step, files: Option<&Move>) -> anyhow::Result<Completed> {
+    /// Before the ref moved: nothing has changed. After it: the message says that the next call
+    /// finishes.
+    pub fn complete(
+        &self,
+        session: &SessionName,
+        turn: &Step,
+        files: Option<&Move>,
+    ) -> anyhow::Result<Completed> {
         let journal = self.journal();
         let needed = files.filter(|files| files.from != files.to);
-        let tip = self.repository.reference(&session.reference())?.map(|tip| self.repository.commit(tip)).transpose()?;
+        let tip = self
+            .repository
+            .reference(&session.reference())?
+            .map(|tip| self.repository.commit(tip))
+            .transpose()?;
         let reached = self.reached(tip.as_ref().and_then(|tip| tip.parents.get(1).copied()));
         if let Some(files) = needed {
             self.keep_target(files, turn, &reached)?;
         }
-        let held = self.hold_turn(session, turn, [reached, tip.map(|tip| tip.tree).into_iter().collect()].concat())?;
+        let held = self.hold_turn(
+            session,
+            turn,
+            [reached, tip.map(|tip| tip.tree).into_iter().collect()].concat(),
+        )?;
         fault::point("before-objects-sync")?;
         sync(&self.repository.common_dir(), &[]).context("making the turn's objects durable")?;
         if let Some(files) = needed {
             fault::point("before-intent")?;
-            journal.begin(&self.pending(session, turn, files)).context("writing the journal")?;
+            journal
+                .begin(&self.pending(session, turn, files))
+                .context("writing the journal")?;
         }
         let moved = fault::point("after-intent").map_err(MoveError::Store);
-        let moved = moved.and_then(|()| self.repository.move_reference(&session.reference(), turn.expected, turn.new, &turn.log));
+        let moved = moved.and_then(|()| {
+            self.repository
+                .move_reference(&session.reference(), turn.expected, turn.new, &turn.log)
+        });
         if let Err(error) = moved {
             // The log of a ref can fail to be written after the ref itself.
-            if self.repository.reference(&session.reference()).ok().flatten() != Some(turn.new) {
+            if self
+                .repository
+                .reference(&session.reference())
+                .ok()
+                .flatten()
+                != Some(turn.new)
+            {
                 journal.finish()?;
                 return Err(not_moved(session, error));
             }
         }
         let done = self.after_the_ref(session, turn, &held, needed);
-        done.with_context(|| format!("the turn is recorded as {}; `teddy recover` brings it to your files", turn.new))
+        done.with_context(|| {
+            format!(
+                "the turn is recorded as {}; `teddy recover` brings it to your files",
+                turn.new
+            )
+        })
     }
 
     /// Does what comes after the commit point; all of it can be done again.
-    fn after_the_ref(&self, session: &SessionName, turn: &Step, held: &Held, files: Option<&Move>) -> anyhow::Result<Completed> {
+    fn after_the_ref(
+        &self,
+        session: &SessionName,
+        turn: &Step,
+        held: &Held,
+        files: Option<&Move>,
+    ) -> anyhow::Result<Completed> {
         let (journal, mut tip) = (self.journal(), turn.new);
         fault::point("after-ref-before-sync")?;
         sync(&self.repository.common_dir(), &[]).context("making the session's ref durable")?;
@@ -129,16 +186,31 @@ impl Project {
         self.repository.settle(held)?;
         fault::point("after-ref")?;
         let published = match files {
-            Some(files) => publish(&self.repository, files, &guard(&operation(tip), Overlap::Stop))?,
+            Some(files) => publish(
+                &self.repository,
+                files,
+                &guard(&operation(tip), Overlap::Stop),
+            )?,
             None => Published::default(),
         };
         fault::point("after-publish")?;
         match turn.published {
             Some(workspace) if published.conflicts.is_empty() => {
-                self.repository.move_reference(&self.published_reference(), Expected::Any, workspace, &turn.log)?;
+                self.repository.move_reference(
+                    &self.published_reference(),
+                    Expected::Any,
+                    workspace,
+                    &turn.log,
+                )?;
             }
             // What was brought in part is there to be undone.
-            _ => tip = self.tell_overlaps((session, tip), &published, !(published.written.is_empty() && published.deleted.is_empty()))?,
+            _ => {
+                tip = self.tell_overlaps(
+                    (session, tip),
+                    &published,
+                    !(published.written.is_empty() && published.deleted.is_empty()),
+                )?
+            }
         }
         fault::point("before-draft")?;
         self.store().discard_draft(session);
@@ -146,11 +218,14 @@ impl Project {
         // Where no intent of this turn was begun, there is none: the caller has recovered.
         journal.finish()?;
         fault::point("after-clear")?;
-        Ok(Completed { commit: tip, published })
+        Ok(Completed {
+            commit: tip,
+            published,
+        })
     }
 
-    /// Says in a session's newest turn where its files were not brought to the user's after all, so that a restore
-    /// knows what is left to bring; returns the turn's commit.
+    /// Says in a session's newest turn where its files were not brought to the user's after all, so
+    /// that a restore knows what is left to bring; returns the turn's commit.
     pub(super) fn tell_overlaps(
         &self,
         (session, tip): (&SessionName, CommitId),
@@ -161,29 +236,49 @@ impl Project {
             return Ok(tip);
         }
         let turn = Turn::read(&self.repository, session, tip)?;
-        let Some(workspace) = turn.meta.workspace.clone() else { return Ok(tip) };
-        let workspace = Workspace { synced, overlaps: shown(&published.conflicts), ..workspace };
+        let Some(workspace) = turn.meta.workspace.clone() else {
+            return Ok(tip);
+        };
+        let workspace = Workspace {
+            synced,
+            overlaps: shown(&published.conflicts),
+            ..workspace
+        };
         let amended = self.store().with_workspace(&turn, workspace)?;
-        let held = self.repository.hold(&[amended], &[turn.tree], Older::Stay)?;
+        let held = self
+            .repository
+            .hold(&[amended], &[turn.tree], Older::Stay)?;
         let held = held.context("`git gc` removed objects of the turn while it was recorded")?;
         sync(&self.repository.common_dir(), &[]).context("making the turn durable")?;
-        // Before the ref: where only one of them is written, recovery finds the turn as it was and says it again.
+        // Before the ref: where only one of them is written, recovery finds the turn as it was and
+        // says it again.
         self.journal().keep_tip(session, amended)?;
-        self.repository.move_reference(&session.reference(), Expected::At(tip), amended, "teddy: overlaps")?;
+        self.repository.move_reference(
+            &session.reference(),
+            Expected::At(tip),
+            amended,
+            "teddy: overlaps",
+        )?;
         sync(&self.repository.common_dir(), &[]).context("making the session's ref durable")?;
         self.repository.settle(&held)?;
         Ok(amended)
     }
 
-    /// Makes the files that the user's are brought to reachable, where they are no turn's: a merge of
-    /// the result and the user's own edits. Until they are all written, an intent is in need of them.
+    /// Makes the files that the user's are brought to reachable, where they are no turn's: a merge
+    /// of the result and the user's own edits. Until they are all written, an intent is in need of
+    /// them.
     fn keep_target(&self, files: &Move, turn: &Step, reached: &[TreeId]) -> anyhow::Result<()> {
         let published = turn.published.map(|commit| self.tree(commit)).transpose()?;
         if published == Some(files.to) {
             return Ok(());
         }
         let message = "Workspace after a turn, with the user's own edits\n";
-        let commit = self.repository.write_commit(&NewCommit { tree: files.to, parents: &[], message, time: &clock::now() })?;
+        let commit = self.repository.write_commit(&NewCommit {
+            tree: files.to,
+            parents: &[],
+            message,
+            time: &clock::now(),
+        })?;
         anyhow::ensure!(
             self.keep(commit, reached)?,
             "`git gc` removed objects of the turn while it was recorded; nothing was changed, try again"
@@ -191,22 +286,42 @@ impl Project {
         Ok(())
     }
 
-    /// Keeps the objects of a turn, as far as no ref reaches them, from whatever `git gc` does from here on.
-    fn hold_turn(&self, session: &SessionName, turn: &Step, mut known: Vec<TreeId>) -> anyhow::Result<Held> {
+    /// Keeps the objects of a turn, as far as no ref reaches them, from whatever `git gc` does from
+    /// here on.
+    fn hold_turn(
+        &self,
+        session: &SessionName,
+        turn: &Step,
+        mut known: Vec<TreeId>,
+    ) -> anyhow::Result<Held> {
         let repository = &self.repository;
-        known.extend(repository.reference(&session.draft_reference())?.map(|commit| self.tree(commit)).transpose()?);
-        let workspace = repository.commit(turn.new).ok().and_then(|commit| commit.parents.get(1).copied());
-        let unreached = workspace.filter(|&id| repository.head().is_ok_and(|head| head != Some(id)));
+        known.extend(
+            repository
+                .reference(&session.draft_reference())?
+                .map(|commit| self.tree(commit))
+                .transpose()?,
+        );
+        let workspace = repository
+            .commit(turn.new)
+            .ok()
+            .and_then(|commit| commit.parents.get(1).copied());
+        let unreached =
+            workspace.filter(|&id| repository.head().is_ok_and(|head| head != Some(id)));
         let commits: Vec<_> = [turn.new].into_iter().chain(unreached).collect();
         known.push(self.kept_tree()?);
         if let Some(held) = repository.hold(&commits, &known, Older::Join)? {
             return Ok(held);
         }
         // They name what is gone.
-        for index in [repository.worktree_name(), format!("session-{}", session.folder())] {
+        for index in [
+            repository.worktree_name(),
+            format!("session-{}", session.folder()),
+        ] {
             let _ = std::fs::remove_file(self.index(&index));
         }
-        anyhow::bail!("`git gc` removed objects of the turn while it was recorded; nothing was changed, try again")
+        anyhow::bail!(
+            "`git gc` removed objects of the turn while it was recorded; nothing was changed, try again"
+        )
     }
 
     /// Returns the intent to complete a turn.
@@ -237,10 +352,17 @@ pub struct Step {
     pub log: String,
 }
 
-/// Brings the files along, durably. What was set aside because nobody knows its bytes counts as a conflict.
-pub(super) fn publish(repository: &Repository, files: &Move, guard: &Guard) -> anyhow::Result<Published> {
+/// Brings the files along, durably. What was set aside because nobody knows its bytes counts as a
+/// conflict.
+pub(super) fn publish(
+    repository: &Repository,
+    files: &Move,
+    guard: &Guard,
+) -> anyhow::Result<Published> {
     let mut published = repository.publish(files.from, files.to, guard)?;
-    published.conflicts.extend(published.rescued.iter().map(|rescued| rescued.path.clone()));
+    published
+        .conflicts
+        .extend(published.rescued.iter().map(|rescued| rescued.path.clone()));
     published.conflicts.sort();
     published.conflicts.dedup();
     Ok(published)
@@ -258,9 +380,14 @@ pub(super) fn notes(published: &Published) -> Vec<String> {
         let path = String::from_utf8_lossy(path);
         format!("`{path}` or its folder may not be written to; when it may, `teddy restore @ --theirs` brings the turn's version")
     });
-    let failed = published.failed.iter().map(|why| format!("{why}; when that works, `teddy restore @ --theirs` brings the turn's version"));
+    let failed = published.failed.iter().map(|why| {
+        format!("{why}; when that works, `teddy restore @ --theirs` brings the turn's version")
+    });
     let rescued = published.rescued.iter().map(|rescued| {
-        let (path, kept) = (String::from_utf8_lossy(&rescued.path), rescued.kept.display());
+        let (path, kept) = (
+            String::from_utf8_lossy(&rescued.path),
+            rescued.kept.display(),
+        );
         format!("bytes of yours that were saved to `{path}` meanwhile are in `{kept}`")
     });
     busy.chain(closed).chain(failed).chain(rescued).collect()
@@ -268,7 +395,12 @@ pub(super) fn notes(published: &Published) -> Vec<String> {
 
 /// Returns what a publication respects.
 pub(super) fn guard(operation: &str, overlap: Overlap) -> Guard {
-    Guard { operation: operation.to_owned(), overlap, durable: true, ..Guard::default() }
+    Guard {
+        operation: operation.to_owned(),
+        overlap,
+        durable: true,
+        ..Guard::default()
+    }
 }
 
 /// Returns the name of an operation.
@@ -279,9 +411,9 @@ fn operation(commit: CommitId) -> String {
 /// Says why a session's ref did not move.
 fn not_moved(session: &SessionName, error: MoveError) -> anyhow::Error {
     match error {
-        MoveError::Moved { .. } => {
-            anyhow::Error::new(error).context(format!("session `{session}` got another turn meanwhile; nothing was changed"))
-        }
+        MoveError::Moved { .. } => anyhow::Error::new(error).context(format!(
+            "session `{session}` got another turn meanwhile; nothing was changed"
+        )),
         MoveError::Store(error) => error,
     }
 }

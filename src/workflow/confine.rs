@@ -11,7 +11,12 @@ impl Project {
     /// Returns in a few words how commands will be confined, for the person who approves.
     pub fn confinement(&self) -> String {
         let nowhere = Path::new("/nonexistent");
-        let policy = self.policy_of(Places { worktree: nowhere, git_dir: nowhere, common_dir: nowhere, workspace: nowhere });
+        let policy = self.policy_of(Places {
+            worktree: nowhere,
+            git_dir: nowhere,
+            common_dir: nowhere,
+            workspace: nowhere,
+        });
         describe(policy.as_ref())
     }
 
@@ -25,7 +30,10 @@ impl Project {
         {
             anyhow::bail!("`execute.sandbox` is `require`, and this machine has none: {why}");
         }
-        let (common, git_dir) = (self.repository.common_dir(), worktree.repository.git_dir().to_owned());
+        let (common, git_dir) = (
+            self.repository.common_dir(),
+            worktree.repository.git_dir().to_owned(),
+        );
         Ok(self.policy_of(Places {
             worktree: &worktree.path,
             git_dir: &git_dir,
@@ -41,14 +49,27 @@ impl Project {
             return None;
         }
         let mut policy = Policy::standard(places);
-        policy.network = if settings.network { Network::On } else { Network::Off };
+        policy.network = if settings.network {
+            Network::On
+        } else {
+            Network::Off
+        };
         // The worktree's links lead into the workspace, which is closed otherwise.
-        policy.read.extend(self.settings.worktree.link.iter().map(|name| self.repository.workdir().join(name)));
-        policy.write.extend(settings.writable.iter().map(|folder| self.expand(folder)));
+        policy.read.extend(
+            self.settings
+                .worktree
+                .link
+                .iter()
+                .map(|name| self.repository.workdir().join(name)),
+        );
+        policy
+            .write
+            .extend(settings.writable.iter().map(|folder| self.expand(folder)));
         Some(policy)
     }
 
-    /// Returns a folder of the settings: below the home directory with `~/`, else below the project.
+    /// Returns a folder of the settings: below the home directory with `~/`, else below the
+    /// project.
     fn expand(&self, folder: &str) -> PathBuf {
         match (folder.strip_prefix("~/"), &self.places.home) {
             (Some(rest), Some(home)) => home.join(rest),

@@ -38,7 +38,18 @@ impl Project {
         let recorded = self.record_locked(&tip, user)?;
         let lists = self.lists(&draft)?;
         let mut pages = self.pages_of(&tip, &draft)?;
-        let text = make_input(self, &Making { tip: &tip, lists: &lists, recorded: &recorded, depth }, &mut pages, user)?.text;
+        let text = make_input(
+            self,
+            &Making {
+                tip: &tip,
+                lists: &lists,
+                recorded: &recorded,
+                depth,
+            },
+            &mut pages,
+            user,
+        )?
+        .text;
         if !draft.is_planned() {
             pages.keep_in(&mut draft.artifacts);
             draft.artifacts.put(artifact::INPUT, text.as_str());
@@ -57,17 +68,34 @@ impl Project {
         let lists = self.lists(&draft)?;
         let tree = self.snapshot(&[])?.tree;
         let mut pages = self.pages_of(&tip, &draft)?;
-        self.gather(&Sources { tree, tip: &tip, lists: &lists, depth }, &mut |url| pages.get(url))
+        self.gather(
+            &Sources {
+                tree,
+                tip: &tip,
+                lists: &lists,
+                depth,
+            },
+            &mut |url| pages.get(url),
+        )
     }
 
     /// Adds entries to a list, or takes them out; returns those that changed it.
     ///
     /// # Errors
     /// Where an entry is no resource, or the list cannot be written.
-    pub fn edit_context(&self, scope: Scope, edit: Edit, entries: &[String], user: &mut dyn User) -> anyhow::Result<Vec<String>> {
+    pub fn edit_context(
+        &self,
+        scope: Scope,
+        edit: Edit,
+        entries: &[String],
+        user: &mut dyn User,
+    ) -> anyhow::Result<Vec<String>> {
         for entry in entries {
             if let Entry::Wrong(text, why) = Entry::parse(entry) {
-                anyhow::bail!("`{}` cannot be in a context list: {why}", crate::text::visible::visible(&text));
+                anyhow::bail!(
+                    "`{}` cannot be in a context list: {why}",
+                    crate::text::visible::visible(&text)
+                );
             }
         }
         let mut changed = Vec::new();
@@ -83,7 +111,12 @@ impl Project {
     ///
     /// # Errors
     /// Where somebody has changed the list meanwhile, or it cannot be written.
-    pub fn write_context(&self, scope: Scope, (before, text): (&str, &str), user: &mut dyn User) -> anyhow::Result<()> {
+    pub fn write_context(
+        &self,
+        scope: Scope,
+        (before, text): (&str, &str),
+        user: &mut dyn User,
+    ) -> anyhow::Result<()> {
         self.change_list(scope, user, &mut |now| {
             anyhow::ensure!(now == before, "the list was changed by somebody else meanwhile, and is left as it is; your text was:\n{text}");
             Ok(text.to_owned())
@@ -99,14 +132,26 @@ impl Project {
             return self.whole_global_context(&Root::open(self.repository.workdir())?);
         }
         let tip = self.store().tip(&self.session()?)?;
-        Ok(self.store().draft(&tip)?.artifacts.text_or_empty(file(scope)))
+        Ok(self
+            .store()
+            .draft(&tip)?
+            .artifacts
+            .text_or_empty(file(scope)))
     }
 
     /// Changes a list where it is kept: the draft, or the workspace for the one of every session.
-    fn change_list(&self, scope: Scope, user: &mut dyn User, change: &mut dyn FnMut(&str) -> anyhow::Result<String>) -> anyhow::Result<()> {
+    fn change_list(
+        &self,
+        scope: Scope,
+        user: &mut dyn User,
+        change: &mut dyn FnMut(&str) -> anyhow::Result<String>,
+    ) -> anyhow::Result<()> {
         if scope == Scope::Global {
             let root = Root::open(self.repository.workdir())?;
-            let (path, after) = (Path::new(GLOBAL), change(&self.whole_global_context(&root)?)?);
+            let (path, after) = (
+                Path::new(GLOBAL),
+                change(&self.whole_global_context(&root)?)?,
+            );
             match root.kind(path)? {
                 None => root.create_new(path, after.as_bytes(), Mode::Plain)?,
                 Some(_) => root.replace(path, after.as_bytes())?,
@@ -126,7 +171,11 @@ impl Project {
 
 /// Returns the artifact of a list.
 fn file(scope: Scope) -> &'static str {
-    if scope == Scope::Session { artifact::SESSION_CONTEXT } else { artifact::TURN_CONTEXT }
+    if scope == Scope::Session {
+        artifact::SESSION_CONTEXT
+    } else {
+        artifact::TURN_CONTEXT
+    }
 }
 
 /// Applies a change to the text of a list; comments and order stay.
@@ -144,13 +193,22 @@ fn apply(text: &str, edit: Edit, entries: &[String]) -> (String, Vec<String>) {
                     new.push(entry);
                 }
             }
-            let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+            let end = if text.is_empty() || text.ends_with('\n') {
+                ""
+            } else {
+                "\n"
+            };
             let added: String = new.iter().map(|entry| format!("{entry}\n")).collect();
             (format!("{text}{end}{added}"), new)
         }
         Edit::Remove => {
-            let gone: Vec<String> = entries.iter().map(|entry| key(entry)).filter(|entry| there.contains(entry)).collect();
-            let stays = |line: &&str| line.trim_start().starts_with('#') || !gone.contains(&key(line));
+            let gone: Vec<String> = entries
+                .iter()
+                .map(|entry| key(entry))
+                .filter(|entry| there.contains(entry))
+                .collect();
+            let stays =
+                |line: &&str| line.trim_start().starts_with('#') || !gone.contains(&key(line));
             (text.split_inclusive('\n').filter(stays).collect(), gone)
         }
     }
@@ -173,6 +231,11 @@ mod tests {
 
     #[test]
     fn comments_stay_when_an_entry_leaves() {
-        check("# a.rs\n/a.rs\nb.rs\n", Edit::Remove, "a.rs", "# a.rs\nb.rs\n");
+        check(
+            "# a.rs\n/a.rs\nb.rs\n",
+            Edit::Remove,
+            "a.rs",
+            "# a.rs\nb.rs\n",
+        );
     }
 }

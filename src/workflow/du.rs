@@ -49,9 +49,16 @@ pub fn du(project: &Project) -> anyhow::Result<Usage> {
     };
     Ok(Usage {
         objects: objects(project)?,
-        worktrees: repository.session_worktrees()?.into_iter().map(worktree).collect(),
+        worktrees: repository
+            .session_worktrees()?
+            .into_iter()
+            .map(worktree)
+            .collect(),
         undo: size(&undo),
-        rescued: files_below(&undo.join("rescued")).iter().map(|path| path.display().to_string()).collect(),
+        rescued: files_below(&undo.join("rescued"))
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect(),
         state: all - size(&undo),
     })
 }
@@ -59,13 +66,32 @@ pub fn du(project: &Project) -> anyhow::Result<Usage> {
 /// Returns the bytes of the objects that nothing but our refs reaches.
 fn objects(project: &Project) -> anyhow::Result<u64> {
     let mut command = project.repository.git()?;
-    command.args(["rev-list", "--disk-usage", "--objects", "--glob=refs/teddy/*", "--not", "--branches", "--tags", "--remotes"]);
+    command.args([
+        "rev-list",
+        "--disk-usage",
+        "--objects",
+        "--glob=refs/teddy/*",
+        "--not",
+        "--branches",
+        "--tags",
+        "--remotes",
+    ]);
     let output = command.output().context("starting git rev-list")?;
-    anyhow::ensure!(output.status.success(), "git rev-list failed: {}", String::from_utf8_lossy(&output.stderr).trim());
-    String::from_utf8_lossy(&output.stdout).trim().parse().context("reading what git rev-list says")
+    anyhow::ensure!(
+        output.status.success(),
+        "git rev-list failed: {}",
+        String::from_utf8_lossy(&output.stderr).trim()
+    );
+    String::from_utf8_lossy(&output.stdout)
+        .trim()
+        .parse()
+        .context("reading what git rev-list says")
 }
 
 /// Returns the bytes of the files below a folder.
 fn size(folder: &Path) -> u64 {
-    files_below(folder).iter().filter_map(|path| Some(std::fs::symlink_metadata(path).ok()?.len())).sum()
+    files_below(folder)
+        .iter()
+        .filter_map(|path| Some(std::fs::symlink_metadata(path).ok()?.len()))
+        .sum()
 }

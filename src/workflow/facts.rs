@@ -33,12 +33,16 @@ pub struct Snapshotted<'a> {
 }
 
 impl Snapshotted<'_> {
-    /// Returns what is on disk where the snapshot has nothing. A folder that is empty, or holds only what is
-    /// ignored, is one like any other; a repository that has no commit yet is not.
+    /// Returns what is on disk where the snapshot has nothing. A folder that is empty, or holds
+    /// only what is ignored, is one like any other; a repository that has no commit yet is not.
     fn beside_the_snapshot(&self, path: &Path) -> Entry {
         match self.workspace.kind(path) {
             Ok(None) => Entry::Absent,
-            Ok(Some(Kind::Folder)) if matches!(self.workspace.kind(&path.join(".git")), Ok(None)) => Entry::Folder,
+            Ok(Some(Kind::Folder))
+                if matches!(self.workspace.kind(&path.join(".git")), Ok(None)) =>
+            {
+                Entry::Folder
+            }
             _ => Entry::LeftOut,
         }
     }
@@ -49,26 +53,43 @@ impl Facts for Snapshotted<'_> {
         let mut above: Vec<&str> = path.ancestors().collect();
         above.reverse();
         for prefix in above {
-            match self.repository.entry(self.tree, prefix.as_bytes())?.map(|entry| entry.mode) {
+            match self
+                .repository
+                .entry(self.tree, prefix.as_bytes())?
+                .map(|entry| entry.mode)
+            {
                 Some(Mode::Tree) => {}
                 Some(Mode::Link) => return Ok(Entry::Link),
                 Some(Mode::Gitlink) => return Ok(Entry::Repository),
-                Some(Mode::File | Mode::Executable) => return Ok(Entry::File { bytes: Vec::new() }),
+                Some(Mode::File | Mode::Executable) => {
+                    return Ok(Entry::File { bytes: Vec::new() });
+                }
                 None => break,
             }
         }
-        Ok(match self.repository.entry(self.tree, path.as_str().as_bytes())?.map(|entry| entry.mode) {
-            Some(Mode::File | Mode::Executable) => Entry::File { bytes: self.repository.checked_out(self.tree, path.as_str())? },
-            Some(Mode::Tree) => Entry::Folder,
-            Some(Mode::Link) => Entry::Link,
-            Some(Mode::Gitlink) => Entry::Repository,
-            None => self.beside_the_snapshot(Path::new(path.as_str())),
-        })
+        Ok(
+            match self
+                .repository
+                .entry(self.tree, path.as_str().as_bytes())?
+                .map(|entry| entry.mode)
+            {
+                Some(Mode::File | Mode::Executable) => Entry::File {
+                    bytes: self.repository.checked_out(self.tree, path.as_str())?,
+                },
+                Some(Mode::Tree) => Entry::Folder,
+                Some(Mode::Link) => Entry::Link,
+                Some(Mode::Gitlink) => Entry::Repository,
+                None => self.beside_the_snapshot(Path::new(path.as_str())),
+            },
+        )
     }
 
     fn paths(&self) -> anyhow::Result<Vec<String>> {
         let leaves = self.repository.leaves(self.tree)?;
-        Ok(leaves.into_iter().filter_map(|leaf| String::from_utf8(leaf.path).ok()).collect())
+        Ok(leaves
+            .into_iter()
+            .filter_map(|leaf| String::from_utf8(leaf.path).ok())
+            .collect())
     }
 
     fn in_context(&self, resource: &Resource) -> bool {

@@ -74,7 +74,9 @@ impl Project {
             gatherer.entry(*scope, entry)?;
         }
         gatherer.history(sources.depth)?;
-        let Gatherer { shown, mut tokens, .. } = gatherer;
+        let Gatherer {
+            shown, mut tokens, ..
+        } = gatherer;
         // A cache that cannot be written only costs time.
         let _ = tokens.save();
         Ok(Material {
@@ -90,7 +92,9 @@ impl Project {
 
     /// Returns the paths of the project's structure: git's ignore rules, then `.teddyignore`.
     fn structure(&self, leaves: &[Leaf], root: &Root) -> anyhow::Result<Vec<String>> {
-        let rules = root.read(Path::new(".teddyignore"), 1 << 20).unwrap_or_default();
+        let rules = root
+            .read(Path::new(".teddyignore"), 1 << 20)
+            .unwrap_or_default();
         let ignore = crate::git::ignore::Rules::parse(&rules);
         let mut paths: BTreeSet<String> = leaves
             .iter()
@@ -98,7 +102,10 @@ impl Project {
             .map(|leaf| String::from_utf8_lossy(&leaf.path).into_owned())
             .collect();
         for name in ignore.included_names() {
-            if matches!(root.kind(Path::new(name)), Ok(Some(crate::host::file::Kind::File(_)))) {
+            if matches!(
+                root.kind(Path::new(name)),
+                Ok(Some(crate::host::file::Kind::File(_)))
+            ) {
                 paths.insert(name.to_owned());
             }
         }
@@ -111,9 +118,14 @@ impl Project {
         let mut text = match (branch, self.repository.head()?) {
             (Some(branch), Some(_)) => format!("On branch {branch}\n"),
             (Some(branch), None) => format!("On branch {branch}, no commits yet\n"),
-            (None, head) => format!("HEAD detached at {}\n", head.map(|id| id.to_string()).unwrap_or_default()),
+            (None, head) => format!(
+                "HEAD detached at {}\n",
+                head.map(|id| id.to_string()).unwrap_or_default()
+            ),
         };
-        let changes = self.repository.changes(self.repository.head_tree()?, tree)?;
+        let changes = self
+            .repository
+            .changes(self.repository.head_tree()?, tree)?;
         if changes.is_empty() {
             text.push_str("nothing to commit, working tree clean\n");
         }
@@ -123,7 +135,10 @@ impl Project {
                 (_, None) => 'D',
                 _ => 'M',
             };
-            text.push_str(&format!("{letter} {}\n", crate::text::visible::visible(&String::from_utf8_lossy(&change.path))));
+            text.push_str(&format!(
+                "{letter} {}\n",
+                crate::text::visible::visible(&String::from_utf8_lossy(&change.path))
+            ));
         }
         Ok(text)
     }
@@ -136,7 +151,11 @@ impl Gatherer<'_, '_> {
             Entry::Resource(Resource::File(path)) => self.path(scope, path.as_str()),
             Entry::Resource(Resource::Url(url)) => {
                 let inert = scope == Scope::Global && !self.project.trusted && !self.own_global;
-                let body = if inert { Body::Failed("the repository is not trusted to name pages".to_owned()) } else { self.page(url) };
+                let body = if inert {
+                    Body::Failed("the repository is not trusted to name pages".to_owned())
+                } else {
+                    self.page(url)
+                };
                 self.show(scope, url.clone(), body, None);
                 Ok(())
             }
@@ -158,11 +177,16 @@ impl Gatherer<'_, '_> {
 
     /// Shows a file, or every file of a folder.
     fn path(&mut self, scope: Scope, path: &str) -> anyhow::Result<()> {
-        if let Ok(at) = self.leaves.binary_search_by(|leaf| leaf.path.as_slice().cmp(path.as_bytes())) {
+        if let Ok(at) = self
+            .leaves
+            .binary_search_by(|leaf| leaf.path.as_slice().cmp(path.as_bytes()))
+        {
             return self.leaf(scope, at);
         }
         let below = format!("{path}/");
-        let inside: Vec<usize> = (0..self.leaves.len()).filter(|&at| self.leaves[at].path.starts_with(below.as_bytes())).collect();
+        let inside: Vec<usize> = (0..self.leaves.len())
+            .filter(|&at| self.leaves[at].path.starts_with(below.as_bytes()))
+            .collect();
         if inside.is_empty() {
             let body = self.outside_the_snapshot(scope, path);
             self.show(scope, path.to_owned(), body, None);
@@ -170,7 +194,8 @@ impl Gatherer<'_, '_> {
         inside.into_iter().try_for_each(|at| self.leaf(scope, at))
     }
 
-    /// Reads an ignored file that the user listed; the model's own list does not reach it, nor one from elsewhere.
+    /// Reads an ignored file that the user listed; the model's own list does not reach it, nor one
+    /// from elsewhere.
     fn outside_the_snapshot(&mut self, scope: Scope, path: &str) -> Body {
         let own = match scope {
             Scope::Turn => false,
@@ -181,13 +206,18 @@ impl Gatherer<'_, '_> {
             return Body::Missing;
         }
         let limit = self.project.settings.context.max_resource_size.0;
-        self.root.read(Path::new(path), limit).map_or(Body::Missing, |bytes| self.body(&bytes))
+        self.root
+            .read(Path::new(path), limit)
+            .map_or(Body::Missing, |bytes| self.body(&bytes))
     }
 
     /// Shows every file that fits a pattern.
     fn pattern(&mut self, scope: Scope, text: &str, set: &globset::GlobSet) -> anyhow::Result<()> {
-        let fits = |leaf: &Leaf| std::str::from_utf8(&leaf.path).is_ok_and(|path| set.is_match(path));
-        let found: Vec<usize> = (0..self.leaves.len()).filter(|&at| fits(&self.leaves[at])).collect();
+        let fits =
+            |leaf: &Leaf| std::str::from_utf8(&leaf.path).is_ok_and(|path| set.is_match(path));
+        let found: Vec<usize> = (0..self.leaves.len())
+            .filter(|&at| fits(&self.leaves[at]))
+            .collect();
         if found.is_empty() {
             self.show(scope, text.to_owned(), Body::Missing, None);
         }
@@ -202,7 +232,9 @@ impl Gatherer<'_, '_> {
             return Ok(());
         }
         let body = match leaf.mode {
-            Mode::File | Mode::Executable => self.body(&self.project.repository.blob(BlobId::of(leaf.id))?),
+            Mode::File | Mode::Executable => {
+                self.body(&self.project.repository.blob(BlobId::of(leaf.id))?)
+            }
             Mode::Link => Body::Failed("a symbolic link".to_owned()),
             Mode::Gitlink | Mode::Tree => Body::Failed("a repository of its own".to_owned()),
         };
@@ -223,8 +255,11 @@ impl Gatherer<'_, '_> {
         let number = self.tip.number();
         for back in 1..=depth.min(number.saturating_sub(1)) {
             for name in ["report.md", "plan.md", "user_prompt.txt"] {
-                let artifact =
-                    crate::text::resource::Artifact { session: self.tip.session.to_string(), turn: number - back, name: name.to_owned() };
+                let artifact = crate::text::resource::Artifact {
+                    session: self.tip.session.to_string(),
+                    turn: number - back,
+                    name: name.to_owned(),
+                };
                 if self.project.artifact(self.tip, &artifact)?.is_some() {
                     self.entry(Scope::Turn, &Entry::Resource(Resource::Artifact(artifact)))?;
                 }
@@ -252,17 +287,32 @@ impl Gatherer<'_, '_> {
         }
         let tokens = match &body {
             Body::Text(text) => {
-                let blob = blob.or_else(|| self.project.repository.blob_id(text.as_bytes()).ok().map(|id| id.to_string()));
+                let blob = blob.or_else(|| {
+                    self.project
+                        .repository
+                        .blob_id(text.as_bytes())
+                        .ok()
+                        .map(|id| id.to_string())
+                });
                 blob.map_or(0, |blob| self.tokens.count(&blob, text))
             }
             _ => 0,
         };
-        self.shown.push(Shown { scope, resource, body, tokens });
+        self.shown.push(Shown {
+            scope,
+            resource,
+            body,
+            tokens,
+        });
     }
 }
 
 /// Returns the operating system's name and version.
 fn system() -> String {
     let kernel = rustix::system::uname();
-    format!("{} {}", kernel.sysname().to_string_lossy(), kernel.release().to_string_lossy())
+    format!(
+        "{} {}",
+        kernel.sysname().to_string_lossy(),
+        kernel.release().to_string_lossy()
+    )
 }

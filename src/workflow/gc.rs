@@ -20,8 +20,14 @@ use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 use crate::workflow::workspace::KEEPER;
 
-/// How the names of temporary files begin: of state files, indexes, clocks, and of gix's loose objects.
-const TEMPORARY: [&str; 4] = [crate::host::file::TEMPORARY, "tmp-index-", "moment-", ".tmp"];
+/// How the names of temporary files begin: of state files, indexes, clocks, and of gix's loose
+/// objects.
+const TEMPORARY: [&str; 4] = [
+    crate::host::file::TEMPORARY,
+    "tmp-index-",
+    "moment-",
+    ".tmp",
+];
 /// A day.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -56,7 +62,10 @@ pub struct Done {
 pub fn gc(project: &Project, wish: &Wish, user: &mut dyn User) -> anyhow::Result<Done> {
     // In this order, as whoever executes takes them: it would wait for us, and we for it.
     let sessions: BTreeSet<_> = wish.sessions.iter().collect();
-    let _session_locks = sessions.iter().map(|session| project.lock_session(session, "gc")).collect::<Result<Vec<_>, _>>()?;
+    let _session_locks = sessions
+        .iter()
+        .map(|session| project.lock_session(session, "gc"))
+        .collect::<Result<Vec<_>, _>>()?;
     let _lock = project.enter("gc", user)?;
     let mut done = Done::default();
     for session in sessions {
@@ -78,9 +87,17 @@ pub fn gc(project: &Project, wish: &Wish, user: &mut dyn User) -> anyhow::Result
 fn forget(project: &Project, session: &SessionName) -> anyhow::Result<()> {
     let tip = project.store().tip_id(session)?;
     remove_files(project, &session.folder())?;
-    project.repository.delete_reference(&session.reference(), Expected::At(tip))?;
-    if project.repository.reference(&session.draft_reference())?.is_some() {
-        project.repository.delete_reference(&session.draft_reference(), Expected::Any)?;
+    project
+        .repository
+        .delete_reference(&session.reference(), Expected::At(tip))?;
+    if project
+        .repository
+        .reference(&session.draft_reference())?
+        .is_some()
+    {
+        project
+            .repository
+            .delete_reference(&session.draft_reference(), Expected::Any)?;
     }
     project.journal().forget_tip(session)?;
     Ok(())
@@ -90,19 +107,28 @@ fn forget(project: &Project, session: &SessionName) -> anyhow::Result<()> {
 fn is_idle(project: &Project, listed: &Listed, wish: &Wish) -> anyhow::Result<bool> {
     let session = SessionName::from_folder(&listed.session);
     let exists = match &session {
-        Some(session) => project.repository.reference(&session.reference())?.is_some(),
+        Some(session) => project
+            .repository
+            .reference(&session.reference())?
+            .is_some(),
         None => false,
     };
-    let used = ["HEAD", "index", "logs/HEAD"].iter().filter_map(|name| age(&listed.git_dir.join(name))).min();
+    let used = ["HEAD", "index", "logs/HEAD"]
+        .iter()
+        .filter_map(|name| age(&listed.git_dir.join(name)))
+        .min();
     Ok(!exists || used.is_none_or(|age| age >= DAY * wish.idle_days))
 }
 
 /// Removes the worktree of a session that no process works on; false where one does.
 fn remove_worktree(project: &Project, session: &str, user: &mut dyn User) -> anyhow::Result<bool> {
-    let name = SessionName::from_folder(session).map_or_else(|| session.to_owned(), |name| name.to_string());
+    let name = SessionName::from_folder(session)
+        .map_or_else(|| session.to_owned(), |name| name.to_string());
     let folder = project.repository.teddy_dir().join("locks").join(name);
     let Ok(_session_lock) = Lock::take(&folder, "gc", Duration::ZERO) else {
-        user.tell(Event::Note(&format!("session `{session}` is in use; its worktree stays")));
+        user.tell(Event::Note(&format!(
+            "session `{session}` is in use; its worktree stays"
+        )));
         return Ok(false);
     };
     remove_files(project, session)
@@ -119,9 +145,21 @@ fn remove_files(project: &Project, folder: &str) -> anyhow::Result<bool> {
 fn remove_old(project: &Project, days: u32) -> anyhow::Result<usize> {
     let teddy = project.repository.teddy_dir();
     let mut files = files_below(&teddy.join("undo"));
-    let aside = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("pending.json.bad"));
-    files.extend(std::fs::read_dir(&teddy).into_iter().flatten().flatten().map(|entry| entry.path()).filter(aside));
-    let old = files.into_iter().filter(|path| age(path).is_some_and(|age| age >= DAY * days));
+    let aside = |path: &PathBuf| {
+        path.file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with("pending.json.bad"))
+    };
+    files.extend(
+        std::fs::read_dir(&teddy)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path())
+            .filter(aside),
+    );
+    let old = files
+        .into_iter()
+        .filter(|path| age(path).is_some_and(|age| age >= DAY * days));
     let mut removed = 0;
     for path in old.chain(abandoned(project)) {
         std::fs::remove_file(&path).with_context(|| format!("removing `{}`", path.display()))?;
@@ -130,15 +168,26 @@ fn remove_old(project: &Project, days: u32) -> anyhow::Result<usize> {
     Ok(removed)
 }
 
-/// Returns temporary files of processes that were killed: state of ours, and loose objects, that never got their names.
+/// Returns temporary files of processes that were killed: state of ours, and loose objects, that
+/// never got their names.
 fn abandoned(project: &Project) -> impl Iterator<Item = PathBuf> {
-    let objects = std::fs::read_dir(project.repository.common_dir().join("objects")).into_iter().flatten().flatten();
-    let files = files_below(&project.repository.teddy_dir()).into_iter().chain(objects.map(|entry| entry.path()));
-    let of_sessions = ["tips", "drafts", "locks", "current"].map(|folder| project.repository.teddy_dir().join(folder));
+    let objects = std::fs::read_dir(project.repository.common_dir().join("objects"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let files = files_below(&project.repository.teddy_dir())
+        .into_iter()
+        .chain(objects.map(|entry| entry.path()));
+    let of_sessions = ["tips", "drafts", "locks", "current"]
+        .map(|folder| project.repository.teddy_dir().join(folder));
     let is_temporary = move |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         // A session may be called as one of ours begins, but for the first.
-        let known = if of_sessions.iter().any(|folder| path.starts_with(folder)) { &TEMPORARY[..1] } else { &TEMPORARY };
+        let known = if of_sessions.iter().any(|folder| path.starts_with(folder)) {
+            &TEMPORARY[..1]
+        } else {
+            &TEMPORARY
+        };
         known.iter().any(|start| name.starts_with(start)) && path.is_file()
     };
     files.filter(move |path| is_temporary(path) && age(path).is_some_and(|age| age >= DAY))
@@ -158,7 +207,11 @@ fn forget_snapshots(project: &Project, days: u32) -> anyhow::Result<usize> {
             // The newest one is the workspace as it was last recorded, however long ago.
             let stays = kept.is_empty() || commit.seconds >= oldest;
             if stays {
-                kept.extend(if keeper { commit.parents.first().copied() } else { Some(id) })
+                kept.extend(if keeper {
+                    commit.parents.first().copied()
+                } else {
+                    Some(id)
+                })
             } else {
                 old += 1
             }
@@ -179,7 +232,12 @@ fn chain(project: &Project, kept: &[CommitId]) -> anyhow::Result<Vec<CommitId>> 
     let mut made = vec![tip];
     for &commit in kept {
         let tree = project.repository.commit(commit)?.tree;
-        tip = project.repository.write_commit(&NewCommit { tree, parents: &[commit, tip], message: &message, time: &clock::now() })?;
+        tip = project.repository.write_commit(&NewCommit {
+            tree,
+            parents: &[commit, tip],
+            message: &message,
+            time: &clock::now(),
+        })?;
         made.push(tip);
     }
     Ok(made)
@@ -188,18 +246,29 @@ fn chain(project: &Project, kept: &[CommitId]) -> anyhow::Result<Vec<CommitId>> 
 /// Moves a ref to the last of these commits, whose trees it reaches already.
 fn move_to(project: &Project, reference: &Reference, made: &[CommitId]) -> anyhow::Result<()> {
     let repository = &project.repository;
-    let trees = made.iter().map(|&commit| Ok(repository.commit(commit)?.tree)).collect::<anyhow::Result<Vec<_>>>()?;
+    let trees = made
+        .iter()
+        .map(|&commit| Ok(repository.commit(commit)?.tree))
+        .collect::<anyhow::Result<Vec<_>>>()?;
     let held = repository.hold(made, &trees, Older::Stay)?;
-    let held = held.context("`git gc` removed objects while they were written; nothing was forgotten, try again")?;
+    let held = held.context(
+        "`git gc` removed objects while they were written; nothing was forgotten, try again",
+    )?;
     // Once the ref has moved the old commits can go: the new ones must be on disk by then.
     sync(&repository.common_dir(), &[]).context("making the snapshots durable")?;
     fault::point("before-snapshot-ref")?;
     let tip = *made.last().context("the newest snapshot is always kept")?;
-    repository.move_reference(&reference.name, Expected::At(reference.target), tip, "teddy: gc")?;
+    repository.move_reference(
+        &reference.name,
+        Expected::At(reference.target),
+        tip,
+        "teddy: gc",
+    )?;
     repository.settle(&held)
 }
 
-/// Puts loose objects and small packs together; what no ref reaches is left to the user's own `git gc`.
+/// Puts loose objects and small packs together; what no ref reaches is left to the user's own `git
+/// gc`.
 fn pack(project: &Project) -> anyhow::Result<()> {
     let mut command = project.repository.git()?;
     command.args(["repack", "-d", "-l", "-q"]);
@@ -208,7 +277,11 @@ fn pack(project: &Project) -> anyhow::Result<()> {
         command.arg("--geometric=2");
     }
     let output = command.output().context("starting git repack")?;
-    anyhow::ensure!(output.status.success(), "git repack failed: {}", String::from_utf8_lossy(&output.stderr).trim());
+    anyhow::ensure!(
+        output.status.success(),
+        "git repack failed: {}",
+        String::from_utf8_lossy(&output.stderr).trim()
+    );
     Ok(())
 }
 
@@ -216,9 +289,11 @@ fn pack(project: &Project) -> anyhow::Result<()> {
 fn age(path: &Path) -> Option<Duration> {
     use std::os::unix::fs::MetadataExt as _;
     let metadata = std::fs::symlink_metadata(path).ok()?;
-    let moved = SystemTime::UNIX_EPOCH + Duration::from_secs(u64::try_from(metadata.ctime()).unwrap_or_default());
+    let moved = SystemTime::UNIX_EPOCH
+        + Duration::from_secs(u64::try_from(metadata.ctime()).unwrap_or_default());
     let modified = metadata.modified().ok()?.max(moved);
-    let now = SystemTime::UNIX_EPOCH + Duration::from_secs(u64::try_from(clock::now().timestamp().as_second()).ok()?);
+    let now = SystemTime::UNIX_EPOCH
+        + Duration::from_secs(u64::try_from(clock::now().timestamp().as_second()).ok()?);
     Some(now.duration_since(modified).unwrap_or_default())
 }
 
@@ -228,7 +303,11 @@ pub(super) fn files_below(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) { folders.push(entry.path()) } else { files.push(entry.path()) }
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                folders.push(entry.path())
+            } else {
+                files.push(entry.path())
+            }
         }
     }
     files

@@ -115,7 +115,8 @@ const TRIES: usize = 3;
 /// Returns the user's words that wait for a plan.
 fn waiting(draft: &Draft) -> Option<String> {
     let waits = !draft.is_planned() && draft.meta.origin == Origin::User;
-    Some(draft.artifacts.text_or_empty(artifact::USER_PROMPT)).filter(|text| waits && !text.trim().is_empty())
+    Some(draft.artifacts.text_or_empty(artifact::USER_PROMPT))
+        .filter(|text| waits && !text.trim().is_empty())
 }
 
 impl Project {
@@ -125,7 +126,11 @@ impl Project {
     /// Where there is no session, or the repository cannot be read.
     pub fn log(&self, most: usize) -> anyhow::Result<Vec<Row>> {
         let tip = self.store().tip(&self.session()?)?;
-        self.store().history(tip).take(most).map(|turn| self.row(&turn?)).collect()
+        self.store()
+            .history(tip)
+            .take(most)
+            .map(|turn| self.row(&turn?))
+            .collect()
     }
 
     /// Returns a turn as a row.
@@ -136,7 +141,12 @@ impl Project {
         let (meta, model) = (&turn.meta, turn.meta.model.as_ref());
         let workspace = meta.workspace.as_ref();
         let files = match workspace {
-            Some(w) => self.repository.changes(self.tree(w.before)?, self.tree(w.after)?)?.iter().map(|c| lossy(&c.path)).collect(),
+            Some(w) => self
+                .repository
+                .changes(self.tree(w.before)?, self.tree(w.after)?)?
+                .iter()
+                .map(|c| lossy(&c.path))
+                .collect(),
             None => Vec::new(),
         };
         Ok(Row {
@@ -165,7 +175,9 @@ impl Project {
         let mut seen = std::collections::BTreeSet::new();
         while let Some(id) = caller.filter(|id| seen.insert(*id)) {
             depth += 1;
-            caller = self.caller(turn, Some(id))?.and_then(|found| found.caller_turn_id);
+            caller = self
+                .caller(turn, Some(id))?
+                .and_then(|found| found.caller_turn_id);
         }
         Ok(depth)
     }
@@ -187,7 +199,9 @@ impl Project {
         let mut rows = Vec::new();
         for (name, commit) in self.store().sessions()? {
             // A ref of ours that holds no turn comes from elsewhere; it must not hide the others.
-            let Ok(turn) = Turn::read(&self.repository, &name, commit) else { continue };
+            let Ok(turn) = Turn::read(&self.repository, &name, commit) else {
+                continue;
+            };
             let updated = jiff::Timestamp::from_second(turn.seconds).unwrap_or_default();
             rows.push((
                 turn.seconds,
@@ -211,7 +225,12 @@ impl Project {
     /// # Errors
     /// Where the repository or the files cannot be read.
     pub fn standing(&self) -> anyhow::Result<Standing> {
-        let Ok(session) = self.session() else { return Ok(Standing { state: "none", ..Standing::default() }) };
+        let Ok(session) = self.session() else {
+            return Ok(Standing {
+                state: "none",
+                ..Standing::default()
+            });
+        };
         let tip = self.store().tip(&session)?;
         let draft = self.store().draft(&tip)?;
         let (plan, _) = plan::parse(&draft.artifacts.text_or_empty(artifact::PLAN));
@@ -220,30 +239,48 @@ impl Project {
             reference: Some(session.reference()),
             tip: Some(tip.commit),
             turn: Some(tip.number()),
-            state: if draft.is_planned() { "planned" } else { "ready" },
-            draft: draft.is_planned().then(|| DraftRow { title: plan.title.clone(), actions: plan.actions.len() }),
+            state: if draft.is_planned() {
+                "planned"
+            } else {
+                "ready"
+            },
+            draft: draft.is_planned().then(|| DraftRow {
+                title: plan.title.clone(),
+                actions: plan.actions.len(),
+            }),
             message: waiting(&draft),
             failure: draft.meta.failure.clone().filter(|_| !draft.is_planned()),
             workspace: self.changed_since(&tip),
         })
     }
 
-    /// Compares the user's files with the newest turn; where that cannot be done, the rest is still to be read.
+    /// Compares the user's files with the newest turn; where that cannot be done, the rest is still
+    /// to be read.
     fn changed_since(&self, tip: &Turn) -> Changed {
         let compare = || {
             let now = self.snapshot(&[])?.tree;
-            let base = self.published(tip)?.map_or_else(|| self.repository.head_tree(), |commit| self.tree(commit))?;
+            let base = self
+                .published(tip)?
+                .map_or_else(|| self.repository.head_tree(), |commit| self.tree(commit))?;
             self.repository.changes(base, now)
         };
         let mut why = String::new();
         for _ in 0..TRIES {
             match compare() {
-                Ok(changes) => return Changed { changed: changes.iter().map(|change| lossy(&change.path)).collect(), unknown: None },
+                Ok(changes) => {
+                    return Changed {
+                        changed: changes.iter().map(|change| lossy(&change.path)).collect(),
+                        unknown: None,
+                    };
+                }
                 Err(error) => why = format!("{error:#}"),
             }
             // It names objects that a `git gc` took.
             let _ = std::fs::remove_file(self.index(&self.repository.worktree_name()));
         }
-        Changed { changed: Vec::new(), unknown: Some(why) }
+        Changed {
+            changed: Vec::new(),
+            unknown: Some(why),
+        }
     }
 }

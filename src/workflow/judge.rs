@@ -50,7 +50,9 @@ impl Judged {
     pub fn mistaken(&self) -> Vec<Resource> {
         let edits = self.plan.actions.iter().zip(&self.simulation.steps);
         let wrong = edits.filter_map(|(action, step)| match &action.kind {
-            Kind::Edit(edit) if step.places.len() < edit.pairs.len() && step.before.is_some() => Some(Resource::File(edit.path.clone())),
+            Kind::Edit(edit) if step.places.len() < edit.pairs.len() && step.before.is_some() => {
+                Some(Resource::File(edit.path.clone()))
+            }
             _ => None,
         });
         wrong.collect()
@@ -61,13 +63,25 @@ impl Judged {
     pub fn mistakes(&self) -> Vec<String> {
         let mut names = Vec::new();
         for (action, step) in self.plan.actions.iter().zip(&self.simulation.steps) {
-            let Kind::Edit(edit) = &action.kind else { continue };
+            let Kind::Edit(edit) = &action.kind else {
+                continue;
+            };
             let fits = |index: usize| step.places.iter().any(|(at, _)| *at == index);
-            let wrong = edit.pairs.iter().enumerate().filter(|(index, _)| !fits(*index));
-            names.extend(wrong.map(|(_, pair)| format!("{}#{}", edit.path, crate::text::digest(&pair.find))));
+            let wrong = edit
+                .pairs
+                .iter()
+                .enumerate()
+                .filter(|(index, _)| !fits(*index));
+            names.extend(
+                wrong.map(|(_, pair)| format!("{}#{}", edit.path, crate::text::digest(&pair.find))),
+            );
         }
         if names.is_empty() && !self.diagnostics().is_empty() {
-            let all: String = self.diagnostics().iter().map(|d| format!("{}: {}\n", d.action, d.message)).collect();
+            let all: String = self
+                .diagnostics()
+                .iter()
+                .map(|d| format!("{}: {}\n", d.action, d.message))
+                .collect();
             names.push(format!("all#{}", crate::text::digest(&all)));
         }
         names
@@ -80,11 +94,21 @@ impl Project {
     /// # Errors
     /// Where the repository cannot be read.
     pub fn judge(&self, text: &str, ground: &Ground<'_>) -> anyhow::Result<Judged> {
-        let Reading { repaired, plan, mut diagnostics, outline } = reading::read(text);
+        let Reading {
+            repaired,
+            plan,
+            mut diagnostics,
+            outline,
+        } = reading::read(text);
         let mut simulation = self.with_facts(ground, &mut |facts| validate(&plan, facts))?;
         simulation.diagnostics.append(&mut diagnostics);
         simulation.diagnostics.sort_by_key(|d| d.line);
-        Ok(Judged { repaired, plan, simulation, outline })
+        Ok(Judged {
+            repaired,
+            plan,
+            simulation,
+            outline,
+        })
     }
 
     /// Runs a plan in the mind that the user changed in the review.
@@ -96,11 +120,17 @@ impl Project {
     }
 
     /// Gives what validation must know to `run`.
-    fn with_facts(&self, ground: &Ground<'_>, run: &mut dyn FnMut(&dyn Facts) -> anyhow::Result<Simulation>) -> anyhow::Result<Simulation> {
+    fn with_facts(
+        &self,
+        ground: &Ground<'_>,
+        run: &mut dyn FnMut(&dyn Facts) -> anyhow::Result<Simulation>,
+    ) -> anyhow::Result<Simulation> {
         let root = Root::open(self.repository.workdir())?;
         let memos = self.memos(&root)?;
         let artifacts = |resource: &Resource| match resource {
-            Resource::Artifact(artifact) => self.artifact(ground.tip, artifact).ok().flatten().is_some(),
+            Resource::Artifact(artifact) => {
+                self.artifact(ground.tip, artifact).ok().flatten().is_some()
+            }
             _ => false,
         };
         let facts = Snapshotted {

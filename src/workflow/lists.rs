@@ -30,7 +30,10 @@ impl Lists {
     pub fn read(artifacts: &Artifacts, global: &str) -> Lists {
         let texts = [
             (Scope::Turn, artifacts.text_or_empty(artifact::TURN_CONTEXT)),
-            (Scope::Session, artifacts.text_or_empty(artifact::SESSION_CONTEXT)),
+            (
+                Scope::Session,
+                artifacts.text_or_empty(artifact::SESSION_CONTEXT),
+            ),
             (Scope::Global, global.to_owned()),
         ];
         let mut entries = Vec::new();
@@ -47,13 +50,25 @@ impl Lists {
 
     /// Returns whether a resource stands in the turn's own list.
     pub fn turn_has(&self, resource: &Resource) -> bool {
-        self.entries.iter().any(|(scope, entry)| *scope == Scope::Turn && matches!(entry, Entry::Resource(r) if r == resource))
+        self.entries.iter().any(|(scope, entry)| {
+            *scope == Scope::Turn && matches!(entry, Entry::Resource(r) if r == resource)
+        })
     }
 
     /// Returns the resources of the turn's own list.
     pub fn turn(&self) -> Vec<Resource> {
-        let own = self.entries.iter().filter(|(scope, _)| *scope == Scope::Turn);
-        own.filter_map(|(_, entry)| if let Entry::Resource(resource) = entry { Some(resource.clone()) } else { None }).collect()
+        let own = self
+            .entries
+            .iter()
+            .filter(|(scope, _)| *scope == Scope::Turn);
+        own.filter_map(|(_, entry)| {
+            if let Entry::Resource(resource) = entry {
+                Some(resource.clone())
+            } else {
+                None
+            }
+        })
+        .collect()
     }
 }
 
@@ -76,9 +91,10 @@ impl Entry {
     fn covers(&self, resource: &Resource) -> bool {
         match (self, resource) {
             (Entry::Resource(own), _) if own == resource => true,
-            (Entry::Resource(Resource::File(folder)), Resource::File(path)) => {
-                path.as_str().strip_prefix(folder.as_str()).is_some_and(|rest| rest.starts_with('/'))
-            }
+            (Entry::Resource(Resource::File(folder)), Resource::File(path)) => path
+                .as_str()
+                .strip_prefix(folder.as_str())
+                .is_some_and(|rest| rest.starts_with('/')),
             (Entry::Pattern(_, set), Resource::File(path)) => set.is_match(path.as_str()),
             _ => false,
         }
@@ -87,8 +103,13 @@ impl Entry {
 
 /// Makes a pattern; `*` stays inside a folder, `**` does not.
 fn pattern(text: &str) -> Result<GlobSet, globset::Error> {
-    let relative = text.strip_prefix("./").or_else(|| text.strip_prefix('/')).unwrap_or(text);
-    let glob = globset::GlobBuilder::new(relative).literal_separator(true).build()?;
+    let relative = text
+        .strip_prefix("./")
+        .or_else(|| text.strip_prefix('/'))
+        .unwrap_or(text);
+    let glob = globset::GlobBuilder::new(relative)
+        .literal_separator(true)
+        .build()?;
     GlobSetBuilder::new().add(Glob::clone(&glob)).build()
 }
 
@@ -99,7 +120,11 @@ mod tests {
     /// Returns whether a list with this entry has this path.
     fn check(entry: &str, path: &str, expected: bool) {
         let lists = Lists::read(&Artifacts::default(), entry);
-        assert_eq!(lists.has(&Resource::parse(path).expect("a good path")), expected, "{entry} {path}");
+        assert_eq!(
+            lists.has(&Resource::parse(path).expect("a good path")),
+            expected,
+            "{entry} {path}"
+        );
     }
 
     #[test]

@@ -36,18 +36,32 @@ impl Project {
 
     /// Returns the content of a file, or the files of a folder.
     fn look_at_file(&self, tree: TreeId, path: &str) -> anyhow::Result<Seen> {
-        Ok(match self.repository.entry(tree, path.as_bytes())?.map(|entry| entry.mode) {
-            Some(Mode::File | Mode::Executable) => Seen::Content(self.repository.checked_out(tree, path)?),
-            Some(Mode::Tree) => {
-                let below = format!("{path}/");
-                let leaves = self.repository.leaves(tree)?;
-                let inside = leaves.iter().filter(|leaf| leaf.path.starts_with(below.as_bytes()));
-                Seen::Folder(inside.map(|leaf| String::from_utf8_lossy(&leaf.path).into_owned()).collect())
-            }
-            Some(Mode::Link) => Seen::Nothing("it is a link"),
-            Some(Mode::Gitlink) => Seen::Nothing("it is a repository of its own"),
-            None => Seen::Nothing("it is not in the snapshot of your files"),
-        })
+        Ok(
+            match self
+                .repository
+                .entry(tree, path.as_bytes())?
+                .map(|entry| entry.mode)
+            {
+                Some(Mode::File | Mode::Executable) => {
+                    Seen::Content(self.repository.checked_out(tree, path)?)
+                }
+                Some(Mode::Tree) => {
+                    let below = format!("{path}/");
+                    let leaves = self.repository.leaves(tree)?;
+                    let inside = leaves
+                        .iter()
+                        .filter(|leaf| leaf.path.starts_with(below.as_bytes()));
+                    Seen::Folder(
+                        inside
+                            .map(|leaf| String::from_utf8_lossy(&leaf.path).into_owned())
+                            .collect(),
+                    )
+                }
+                Some(Mode::Link) => Seen::Nothing("it is a link"),
+                Some(Mode::Gitlink) => Seen::Nothing("it is a repository of its own"),
+                None => Seen::Nothing("it is not in the snapshot of your files"),
+            },
+        )
     }
 
     /// Returns a page as it was fetched earlier.
@@ -55,9 +69,15 @@ impl Project {
         let name = format!("{}{}.md", artifact::PAGES, digest(url));
         let kept = match ground.artifacts.text(&name) {
             Some(text) => Some(text),
-            None => self.repository.file(ground.tip.tree, &name)?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
+            None => self
+                .repository
+                .file(ground.tip.tree, &name)?
+                .map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
         };
         let page = kept.as_deref().and_then(|text| text.split_once("\n\n"));
-        Ok(page.map_or(Seen::Nothing("it is fetched when the plan runs"), |(_, page)| Seen::Content(page.as_bytes().to_vec())))
+        Ok(page.map_or(
+            Seen::Nothing("it is fetched when the plan runs"),
+            |(_, page)| Seen::Content(page.as_bytes().to_vec()),
+        ))
     }
 }

@@ -30,11 +30,21 @@ impl Project {
     /// # Errors
     /// Where the repository cannot be read.
     pub fn artifact(&self, tip: &Turn, wanted: &Artifact) -> anyhow::Result<Option<Vec<u8>>> {
-        let Ok(session) = SessionName::from_ref(&wanted.session) else { return Ok(None) };
+        let Ok(session) = SessionName::from_ref(&wanted.session) else {
+            return Ok(None);
+        };
         // A branch has the turns of the session that it comes from in its own chain.
-        let own = self.store().turn(&tip.session, &wanted.turn.to_string()).ok();
+        let own = self
+            .store()
+            .turn(&tip.session, &wanted.turn.to_string())
+            .ok();
         let turn = match own {
-            Some(turn) if session == tip.session || turn.recorded_session(&self.repository)? == session => Some(turn),
+            Some(turn)
+                if session == tip.session
+                    || turn.recorded_session(&self.repository)? == session =>
+            {
+                Some(turn)
+            }
             _ => self.store().turn(&session, &wanted.turn.to_string()).ok(),
         };
         let Some(turn) = turn else { return Ok(None) };
@@ -54,16 +64,21 @@ impl Project {
 
     /// Returns the text of the memos' file.
     pub fn memos_text(&self, root: &Root) -> Option<String> {
-        root.read(Path::new(MEMOS), MAX_FILE).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        root.read(Path::new(MEMOS), MAX_FILE)
+            .ok()
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Returns the text of the list of every session as it is in its file, to be changed; empty where there is none.
+    /// Returns the text of the list of every session as it is in its file, to be changed; empty
+    /// where there is none.
     ///
     /// # Errors
-    /// Where it is there and cannot be read whole: what is written then would be all that is left of it.
+    /// Where it is there and cannot be read whole: what is written then would be all that is left
+    /// of it.
     pub fn whole_global_context(&self, root: &Root) -> anyhow::Result<String> {
         match root.read(Path::new(GLOBAL), MAX_FILE) {
-            Ok(bytes) => String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("`{GLOBAL}` is not UTF-8; it is left as it is")),
+            Ok(bytes) => String::from_utf8(bytes)
+                .map_err(|_| anyhow::anyhow!("`{GLOBAL}` is not UTF-8; it is left as it is")),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
             Err(error) => Err(error.into()),
         }
@@ -71,7 +86,9 @@ impl Project {
 
     /// Returns the text of the list of every session.
     pub fn global_context(&self, root: &Root) -> String {
-        root.read(Path::new(GLOBAL), MAX_FILE).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+        root.read(Path::new(GLOBAL), MAX_FILE)
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+            .unwrap_or_default()
     }
 
     /// Returns an agent by name: the project's own prompt where it is trusted, else a built-in one.
@@ -80,20 +97,31 @@ impl Project {
     /// Where there is none; the message lists those that there are.
     pub fn agent(&self, name: &str) -> anyhow::Result<Agent> {
         let found = self.prompts().find(name)?;
-        Ok(Agent { name: found.name, system_prompt: found.text })
+        Ok(Agent {
+            name: found.name,
+            system_prompt: found.text,
+        })
     }
 
     /// Returns the names of all agents.
     pub fn agents(&self) -> BTreeSet<String> {
-        self.prompts().names().into_iter().map(str::to_owned).collect()
+        self.prompts()
+            .names()
+            .into_iter()
+            .map(str::to_owned)
+            .collect()
     }
 
     /// Returns the prompts: the built-in ones, and the project's own once it is trusted.
     pub fn prompts(&self) -> Prompts {
-        let own = self.proposed.iter().filter(|_| self.trusted).filter_map(|(path, text)| {
-            let name = path.strip_prefix("prompts/")?.strip_suffix(".xml")?;
-            Some((name.to_owned(), text.clone()))
-        });
+        let own = self
+            .proposed
+            .iter()
+            .filter(|_| self.trusted)
+            .filter_map(|(path, text)| {
+                let name = path.strip_prefix("prompts/")?.strip_suffix(".xml")?;
+                Some((name.to_owned(), text.clone()))
+            });
         Prompts::new(own)
     }
 
@@ -106,7 +134,10 @@ impl Project {
         for turn in self.store().history(tip.clone()) {
             let turn = turn?;
             if turn.meta.turn_id == id {
-                let text = |name: &str| turn.text(&self.repository, name).map(Option::unwrap_or_default);
+                let text = |name: &str| {
+                    turn.text(&self.repository, name)
+                        .map(Option::unwrap_or_default)
+                };
                 return Ok(Some(Caller {
                     turn_id: id,
                     caller_turn_id: turn.meta.caller_turn_id,
@@ -123,15 +154,22 @@ impl Project {
 /// Returns whether the list of every session is the user's own: git does not track it.
 pub fn is_own_global(repository: &Repository) -> bool {
     let tree = repository.head_tree().ok();
-    tree.and_then(|tree| repository.entry(tree, GLOBAL.as_bytes()).ok()).flatten().is_none()
+    tree.and_then(|tree| repository.entry(tree, GLOBAL.as_bytes()).ok())
+        .flatten()
+        .is_none()
 }
 
 /// Returns the entries of a list that are resources.
 pub fn resources(list: &str) -> Vec<Resource> {
-    context_list::entries(list).filter_map(|entry| Resource::parse(entry).ok()).collect()
+    context_list::entries(list)
+        .filter_map(|entry| Resource::parse(entry).ok())
+        .collect()
 }
 
 /// Writes resources as a list.
 pub fn list(resources: &[Resource]) -> String {
-    resources.iter().map(|resource| format!("{resource}\n")).collect()
+    resources
+        .iter()
+        .map(|resource| format!("{resource}\n"))
+        .collect()
 }

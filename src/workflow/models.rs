@@ -71,22 +71,36 @@ impl NoModel {
 
 /// Returns the variables that hold keys, besides those that everybody knows.
 pub fn key_variables(settings: &config::settings::Settings) -> impl Iterator<Item = String> {
-    let models = settings.models.values().filter_map(|model| model.api_key_env.clone());
+    let models = settings
+        .models
+        .values()
+        .filter_map(|model| model.api_key_env.clone());
     // A search program is the one that its key is for.
-    let research = settings.research.api_key_env.clone().filter(|_| settings.research.engine != Some(Engine::Command));
+    let research = settings
+        .research
+        .api_key_env
+        .clone()
+        .filter(|_| settings.research.engine != Some(Engine::Command));
     models.chain(research)
 }
 
 impl Project {
-    /// Returns how a plan is had: through the pipeline of the wish or the configuration, else from a model. A model
-    /// that the wish names goes before the pipeline of the configuration, and a rejected plan is corrected without one.
+    /// Returns how a plan is had: through the pipeline of the wish or the configuration, else from
+    /// a model. A model that the wish names goes before the pipeline of the configuration, and a
+    /// rejected plan is corrected without one.
     ///
     /// # Errors
     /// As for [`Project::choose`]; all mistakes of a pipeline.
     pub fn way(&self, tip: &Turn, wish: &Wish) -> anyhow::Result<Way> {
-        let usual = self.settings.pipeline.as_ref().filter(|_| wish.model.is_none() && wish.origin != Origin::Validation);
+        let usual = self
+            .settings
+            .pipeline
+            .as_ref()
+            .filter(|_| wish.model.is_none() && wish.origin != Origin::Validation);
         match wish.pipeline.as_ref().or(usual) {
-            Some(name) => self.prepare_pipeline(tip, name, wish.model.as_deref()).map(Way::Pipeline),
+            Some(name) => self
+                .prepare_pipeline(tip, name, wish.model.as_deref())
+                .map(Way::Pipeline),
             None => self.choose(tip, wish.model.as_deref()).map(Way::Model),
         }
     }
@@ -96,7 +110,11 @@ impl Project {
     /// # Errors
     /// [`NoModel`], or where it lacks a key or a setting.
     pub fn choose(&self, tip: &Turn, name: Option<&str>) -> anyhow::Result<Chosen> {
-        self.model(tip, name.or(self.settings.model.as_deref()).ok_or(NoModel::Plan)?)
+        self.model(
+            tip,
+            name.or(self.settings.model.as_deref())
+                .ok_or(NoModel::Plan)?,
+        )
     }
 
     /// Opens a model by its name in the configuration, or by `kind:id`.
@@ -105,12 +123,16 @@ impl Project {
     /// As for [`Project::choose`].
     pub fn model(&self, tip: &Turn, name: &str) -> anyhow::Result<Chosen> {
         let settings = self.model_settings(name)?;
-        let answered = if settings.kind == Kind::Replay { self.answers(tip, name)? } else { 0 };
+        let answered = if settings.kind == Kind::Replay {
+            self.answers(tip, name)?
+        } else {
+            0
+        };
         self.open_model(name, settings, answered)
     }
 
-    /// Opens a model outside of a session: by its name in the configuration, or by `kind:id`; `answered` counts the
-    /// answers that it gave before, so that a replay goes on where it was.
+    /// Opens a model outside of a session: by its name in the configuration, or by `kind:id`;
+    /// `answered` counts the answers that it gave before, so that a replay goes on where it was.
     ///
     /// # Errors
     /// As for [`Project::choose`].
@@ -131,7 +153,12 @@ impl Project {
     }
 
     /// Opens the model that settings describe.
-    fn open_model(&self, name: &str, mut settings: Settings, answered: usize) -> anyhow::Result<Chosen> {
+    fn open_model(
+        &self,
+        name: &str,
+        mut settings: Settings,
+        answered: usize,
+    ) -> anyhow::Result<Chosen> {
         settings.path = settings.path.as_deref().map(|path| self.answers_path(path));
         let notes = Notes::default();
         let outside = self.outside(&settings, answered, &notes)?;
@@ -145,7 +172,12 @@ impl Project {
     }
 
     /// Returns what models need of the world.
-    fn outside(&self, settings: &Settings, answered: usize, notes: &Notes) -> anyhow::Result<Outside> {
+    fn outside(
+        &self,
+        settings: &Settings,
+        answered: usize,
+        notes: &Notes,
+    ) -> anyhow::Result<Outside> {
         let notes = Rc::clone(notes);
         let mut outside = Outside {
             stopped: Rc::new(interrupt::requested),
@@ -163,14 +195,19 @@ impl Project {
         Ok(outside)
     }
 
-    /// Returns where recorded answers are: seen from the folder in use, else from the project's root.
+    /// Returns where recorded answers are: seen from the folder in use, else from the project's
+    /// root.
     fn answers_path(&self, path: &Path) -> PathBuf {
         let at_root = self.repository.workdir().join(path);
-        if !path.exists() && at_root.exists() { at_root } else { path.to_owned() }
+        if !path.exists() && at_root.exists() {
+            at_root
+        } else {
+            path.to_owned()
+        }
     }
 
-    /// Returns how many answers the session has had, so that a replay goes on where it was; a change's session goes on
-    /// behind the answers that the model gave for its documents.
+    /// Returns how many answers the session has had, so that a replay goes on where it was; a
+    /// change's session goes on behind the answers that the model gave for its documents.
     fn answers(&self, tip: &Turn, name: &str) -> anyhow::Result<usize> {
         if let Some(id) = ChangeId::of_session(&tip.session) {
             return self.answers_in_change(&id, name);
@@ -187,15 +224,23 @@ impl Project {
 
     /// Returns the answers of the session that a replay names, if its path is the name of one.
     fn recorded(&self, settings: &Settings) -> anyhow::Result<Option<Vec<String>>> {
-        let Some(path) = settings.path.as_ref().filter(|path| !path.exists()) else { return Ok(None) };
-        let Some(name) = path.to_str().and_then(|name| SessionName::from_ref(name).ok()) else { return Ok(None) };
+        let Some(path) = settings.path.as_ref().filter(|path| !path.exists()) else {
+            return Ok(None);
+        };
+        let Some(name) = path
+            .to_str()
+            .and_then(|name| SessionName::from_ref(name).ok())
+        else {
+            return Ok(None);
+        };
         match self.repository.reference(&name.reference())? {
             Some(_) => self.answers_of(&name).map(Some),
             None => Ok(None),
         }
     }
 
-    /// Returns the answers of a recorded session, oldest first; those of a pipeline's steps one by one.
+    /// Returns the answers of a recorded session, oldest first; those of a pipeline's steps one by
+    /// one.
     fn answers_of(&self, session: &SessionName) -> anyhow::Result<Vec<String>> {
         let mut texts = Vec::new();
         for turn in self.store().history(self.store().tip(session)?) {
@@ -219,7 +264,11 @@ impl Project {
             return Ok(Vec::new());
         }
         let files = self.repository.files(turn.tree)?;
-        let outputs = files.into_iter().filter(|(name, _)| name.starts_with(artifact::STEPS) && name.ends_with("/output.md"));
-        Ok(outputs.map(|(_, bytes)| String::from_utf8_lossy(&bytes).into_owned()).collect())
+        let outputs = files
+            .into_iter()
+            .filter(|(name, _)| name.starts_with(artifact::STEPS) && name.ends_with("/output.md"));
+        Ok(outputs
+            .map(|(_, bytes)| String::from_utf8_lossy(&bytes).into_owned())
+            .collect())
     }
 }

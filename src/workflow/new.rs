@@ -14,9 +14,11 @@ use crate::workflow::complete::Step;
 use crate::workflow::project::Project;
 
 /// What `session.context` says at first.
-const SESSION_CONTEXT: &str = "# Files, folders, patterns and pages that every turn of this session shows, one a line.\n";
+const SESSION_CONTEXT: &str =
+    "# Files, folders, patterns and pages that every turn of this session shows, one a line.\n";
 
-/// Starts a session with an agent, makes it the one in use, and returns its first commit. The caller holds the lock.
+/// Starts a session with an agent, makes it the one in use, and returns its first commit. The
+/// caller holds the lock.
 ///
 /// # Errors
 /// [`StoreError::Taken`], or where the repository cannot be written.
@@ -35,10 +37,17 @@ pub fn start(project: &Project, name: &SessionName, agent: &Agent) -> anyhow::Re
         return Err(StoreError::Taken(name.clone()).into());
     }
     let commit = write(project, name, agent)?;
-    let step = Step { expected: Expected::Absent, new: commit, published: None, log: "teddy: start".to_owned() };
-    project.complete(name, &step, None).map_err(|error| match error.downcast_ref::<MoveError>() {
-        Some(MoveError::Moved { .. }) => StoreError::Taken(name.clone()).into(),
-        _ => error,
+    let step = Step {
+        expected: Expected::Absent,
+        new: commit,
+        published: None,
+        log: "teddy: start".to_owned(),
+    };
+    project.complete(name, &step, None).map_err(|error| {
+        match error.downcast_ref::<MoveError>() {
+            Some(MoveError::Moved { .. }) => StoreError::Taken(name.clone()).into(),
+            _ => error,
+        }
     })?;
     Ok(commit)
 }
@@ -47,15 +56,38 @@ pub fn start(project: &Project, name: &SessionName, agent: &Agent) -> anyhow::Re
 fn write(project: &Project, name: &SessionName, agent: &Agent) -> anyhow::Result<CommitId> {
     let turn_id = Uuid::now_v7();
     let now = Some(clock::stamp());
-    let meta = Meta { started: now.clone(), ended: now, ..Meta::of(turn_id, 0, Status::Started, &agent.name) };
-    let next =
-        NextMeta { schema: SCHEMA, turn_id: Uuid::now_v7(), parent_turn_id: turn_id, caller_turn_id: None, agent: agent.name.clone() };
+    let meta = Meta {
+        started: now.clone(),
+        ended: now,
+        ..Meta::of(turn_id, 0, Status::Started, &agent.name)
+    };
+    let next = NextMeta {
+        schema: SCHEMA,
+        turn_id: Uuid::now_v7(),
+        parent_turn_id: turn_id,
+        caller_turn_id: None,
+        agent: agent.name.clone(),
+    };
     let mut artifacts = Artifacts::default();
     artifacts.put(artifact::SESSION_CONTEXT, SESSION_CONTEXT);
     artifacts.put(&format!("{}{}", artifact::NEXT, artifact::TURN_CONTEXT), "");
-    artifacts.put(&format!("{}{}", artifact::NEXT, artifact::SYSTEM_PROMPT), agent.system_prompt.as_str());
-    artifacts.put(&format!("{}{}", artifact::NEXT, artifact::META), meta::write(&next));
+    artifacts.put(
+        &format!("{}{}", artifact::NEXT, artifact::SYSTEM_PROMPT),
+        agent.system_prompt.as_str(),
+    );
+    artifacts.put(
+        &format!("{}{}", artifact::NEXT, artifact::META),
+        meta::write(&next),
+    );
     let title = format!("Start session {name}");
     let store = project.store();
-    store.write(NewTurn { session: name, title: &title, done: &[], artifacts, meta: &meta, previous: None, workspace: None })
+    store.write(NewTurn {
+        session: name,
+        title: &title,
+        done: &[],
+        artifacts,
+        meta: &meta,
+        previous: None,
+        workspace: None,
+    })
 }

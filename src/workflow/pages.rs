@@ -1,4 +1,5 @@
-//! Pages and searches: each page fetched once, and kept with the turn, so that its input can be made again.
+//! Pages and searches: each page fetched once, and kept with the turn, so that its input can be
+//! made again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,23 +26,36 @@ pub struct Pages {
     known: BTreeMap<String, String>,
     /// What this turn has had already.
     seen: BTreeMap<String, Result<String, String>>,
-    /// What searches found, line by line, when the turn ran that runs again: nothing is fetched then.
+    /// What searches found, line by line, when the turn ran that runs again: nothing is fetched
+    /// then.
     recorded: Option<BTreeSet<String>>,
 }
 
 impl Pages {
-    /// Returns the pages of a turn that runs again: what could be had then can be had, and nothing else.
+    /// Returns the pages of a turn that runs again: what could be had then can be had, and nothing
+    /// else.
     #[must_use]
     pub fn offline(mut self, turn: &Artifacts) -> Pages {
         self.know(turn);
-        let outputs = turn.0.keys().filter(|name| name.starts_with(artifact::OUTPUT)).filter_map(|name| turn.text(name));
-        self.recorded = Some(outputs.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>()).collect());
+        let outputs = turn
+            .0
+            .keys()
+            .filter(|name| name.starts_with(artifact::OUTPUT))
+            .filter_map(|name| turn.text(name));
+        self.recorded = Some(
+            outputs
+                .flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>())
+                .collect(),
+        );
         self
     }
 
     /// Takes the pages that a turn keeps, so that they need not be fetched again.
     pub fn know(&mut self, artifacts: &Artifacts) {
-        let kept = artifacts.0.keys().filter(|name| name.starts_with(artifact::PAGES));
+        let kept = artifacts
+            .0
+            .keys()
+            .filter(|name| name.starts_with(artifact::PAGES));
         for text in kept.filter_map(|name| artifacts.text(name)) {
             if let Some((url, page)) = text.split_once("\n\n") {
                 self.known.insert(url.to_owned(), page.to_owned());
@@ -53,7 +67,10 @@ impl Pages {
     pub fn keep_in(&self, artifacts: &mut Artifacts) {
         for (url, page) in &self.seen {
             if let Ok(page) = page {
-                artifacts.put(&format!("{}{}.md", artifact::PAGES, digest(url)), format!("{url}\n\n{page}"));
+                artifacts.put(
+                    &format!("{}{}.md", artifact::PAGES, digest(url)),
+                    format!("{url}\n\n{page}"),
+                );
             }
         }
     }
@@ -69,7 +86,9 @@ impl Pages {
         let page = match self.known.remove(url) {
             Some(page) => Ok(page),
             None if self.recorded.is_some() => Err(NOT_THEN.to_owned()),
-            None => fetch(url, &self.rules).map(|page| page.text).map_err(|error| error.to_string()),
+            None => fetch(url, &self.rules)
+                .map(|page| page.text)
+                .map_err(|error| error.to_string()),
         };
         self.seen.insert(url.to_owned(), page.clone());
         page
@@ -81,36 +100,74 @@ impl Pages {
     /// Why the search failed, in one sentence.
     pub fn search(&self, query: &str) -> Result<String, String> {
         if let Some(recorded) = &self.recorded {
-            return if recorded.contains(&found_line(query)) { Ok(String::new()) } else { Err(NOT_THEN.to_owned()) };
+            return if recorded.contains(&found_line(query)) {
+                Ok(String::new())
+            } else {
+                Err(NOT_THEN.to_owned())
+            };
         }
         let hits = search(&self.engine, query).map_err(|error| error.to_string())?;
-        let shown = hits.iter().map(|hit| format!("- {}\n  {}\n  {}\n", hit.title, hit.url, hit.snippet));
+        let shown = hits
+            .iter()
+            .map(|hit| format!("- {}\n  {}\n  {}\n", hit.title, hit.url, hit.snippet));
         let text: String = shown.collect();
-        Ok(if text.is_empty() { "No result.\n".to_owned() } else { text })
+        Ok(if text.is_empty() {
+            "No result.\n".to_owned()
+        } else {
+            text
+        })
     }
 }
 
 impl Project {
     /// Returns the pages of a new turn, none fetched yet.
     pub fn pages(&self) -> Pages {
-        let rules = Rules { allowed_hosts: self.settings.web.allow_hosts.clone(), ..Rules::default() };
-        Pages { rules, engine: self.engine(), known: BTreeMap::new(), seen: BTreeMap::new(), recorded: None }
+        let rules = Rules {
+            allowed_hosts: self.settings.web.allow_hosts.clone(),
+            ..Rules::default()
+        };
+        Pages {
+            rules,
+            engine: self.engine(),
+            known: BTreeMap::new(),
+            seen: BTreeMap::new(),
+            recorded: None,
+        }
     }
 
     /// Returns whether RESEARCH can find something.
     pub fn search(&self) -> Search {
-        if matches!(self.engine(), Engine::None) { Search::Unset } else { Search::Set }
+        if matches!(self.engine(), Engine::None) {
+            Search::Unset
+        } else {
+            Search::Set
+        }
     }
 
     /// Returns the configured search engine.
     fn engine(&self) -> Engine {
         let research = &self.settings.research;
-        let key = |usual: &str| research.api_key_env.as_deref().or(Some(usual)).and_then(env::var).unwrap_or_default();
+        let key = |usual: &str| {
+            research
+                .api_key_env
+                .as_deref()
+                .or(Some(usual))
+                .and_then(env::var)
+                .unwrap_or_default()
+        };
         match research.engine {
-            Some(settings::Engine::Searxng) => Engine::Searxng { base_url: research.base_url.clone().unwrap_or_default() },
-            Some(settings::Engine::Brave) => Engine::Brave { key: key("BRAVE_API_KEY") },
-            Some(settings::Engine::Tavily) => Engine::Tavily { key: key("TAVILY_API_KEY") },
-            Some(settings::Engine::Command) => Engine::Command { run: research.run.clone() },
+            Some(settings::Engine::Searxng) => Engine::Searxng {
+                base_url: research.base_url.clone().unwrap_or_default(),
+            },
+            Some(settings::Engine::Brave) => Engine::Brave {
+                key: key("BRAVE_API_KEY"),
+            },
+            Some(settings::Engine::Tavily) => Engine::Tavily {
+                key: key("TAVILY_API_KEY"),
+            },
+            Some(settings::Engine::Command) => Engine::Command {
+                run: research.run.clone(),
+            },
             None => Engine::None,
         }
     }
@@ -126,16 +183,31 @@ mod tests {
             ("http://a.example/".to_owned(), Ok("one\n\ntwo".to_owned())),
             ("http://b.example/".to_owned(), Err("gone".to_owned())),
         ]);
-        let pages = Pages { rules: Rules::default(), engine: Engine::None, known: BTreeMap::new(), seen, recorded: None };
+        let pages = Pages {
+            rules: Rules::default(),
+            engine: Engine::None,
+            known: BTreeMap::new(),
+            seen,
+            recorded: None,
+        };
         let mut artifacts = Artifacts::default();
         pages.keep_in(&mut artifacts);
         assert_eq!(artifacts.0.len(), 1);
-        let mut later =
-            Pages { rules: Rules::default(), engine: Engine::None, known: BTreeMap::new(), seen: BTreeMap::new(), recorded: None };
+        let mut later = Pages {
+            rules: Rules::default(),
+            engine: Engine::None,
+            known: BTreeMap::new(),
+            seen: BTreeMap::new(),
+            recorded: None,
+        };
         later.know(&artifacts);
         let mut unused = Artifacts::default();
         later.keep_in(&mut unused);
-        assert_eq!(unused.0.len(), 0, "a page that no turn shows any more is not carried along");
+        assert_eq!(
+            unused.0.len(),
+            0,
+            "a page that no turn shows any more is not carried along"
+        );
         assert_eq!(later.get("http://a.example/"), Ok("one\n\ntwo".to_owned()));
     }
 }

@@ -10,17 +10,27 @@ use crate::text::resource::{Artifact, is_url};
 /// The entry of a context list that is the whole project.
 const EVERYTHING: &str = "**";
 
-/// Returns paths relative to the project's root; `.` there is the whole project, which restricts nothing.
+/// Returns paths relative to the project's root; `.` there is the whole project, which restricts
+/// nothing.
 ///
 /// # Errors
 /// Where a path leads out of the project.
-pub fn below(repository: &Repository, folder: &Path, paths: &[String]) -> anyhow::Result<Vec<String>> {
-    let folder = folder.canonicalize().with_context(|| format!("`{}` is gone", folder.display()))?;
-    let prefix = folder.strip_prefix(repository.workdir()).unwrap_or(Path::new("")).to_owned();
+pub fn below(
+    repository: &Repository,
+    folder: &Path,
+    paths: &[String],
+) -> anyhow::Result<Vec<String>> {
+    let folder = folder
+        .canonicalize()
+        .with_context(|| format!("`{}` is gone", folder.display()))?;
+    let prefix = folder
+        .strip_prefix(repository.workdir())
+        .unwrap_or(Path::new(""))
+        .to_owned();
     let mut found = Vec::new();
     for path in paths {
-        let inside =
-            relative(repository.workdir(), &prefix, Path::new(path)).with_context(|| format!("`{path}` is outside the project"))?;
+        let inside = relative(repository.workdir(), &prefix, Path::new(path))
+            .with_context(|| format!("`{path}` is outside the project"))?;
         if inside.is_empty() {
             return Ok(Vec::new());
         }
@@ -29,14 +39,23 @@ pub fn below(repository: &Repository, folder: &Path, paths: &[String]) -> anyhow
     Ok(found)
 }
 
-/// Returns entries of a context list as the list has them: paths relative to the project's root, everything that is
-/// no path as it is. A leading `/` is the root; what leads out of the project stays as it is, to be refused.
+/// Returns entries of a context list as the list has them: paths relative to the project's root,
+/// everything that is no path as it is. A leading `/` is the root; what leads out of the project
+/// stays as it is, to be refused.
 ///
 /// # Errors
 /// Where the folder in use is gone.
-pub fn entries(repository: &Repository, folder: &Path, texts: &[String]) -> anyhow::Result<Vec<String>> {
-    let folder = folder.canonicalize().with_context(|| format!("`{}` is gone", folder.display()))?;
-    let prefix = folder.strip_prefix(repository.workdir()).unwrap_or(Path::new(""));
+pub fn entries(
+    repository: &Repository,
+    folder: &Path,
+    texts: &[String],
+) -> anyhow::Result<Vec<String>> {
+    let folder = folder
+        .canonicalize()
+        .with_context(|| format!("`{}` is gone", folder.display()))?;
+    let prefix = folder
+        .strip_prefix(repository.workdir())
+        .unwrap_or(Path::new(""));
     Ok(texts.iter().map(|text| entry(prefix, text)).collect())
 }
 
@@ -45,7 +64,11 @@ fn entry(prefix: &Path, text: &str) -> String {
     if prefix.as_os_str().is_empty() && matches!(text, "." | "./") {
         return EVERYTHING.to_owned();
     }
-    if prefix.as_os_str().is_empty() || text.starts_with('/') || is_url(text) || Artifact::parse(text).is_some() {
+    if prefix.as_os_str().is_empty()
+        || text.starts_with('/')
+        || is_url(text)
+        || Artifact::parse(text).is_some()
+    {
         return text.to_owned();
     }
     match relative(Path::new("/"), prefix, Path::new(text)) {
@@ -57,7 +80,11 @@ fn entry(prefix: &Path, text: &str) -> String {
 
 /// Returns a path relative to the root, or nothing where it leads out.
 fn relative(root: &Path, prefix: &Path, path: &Path) -> Option<String> {
-    let path = if path.is_absolute() { path.strip_prefix(root).ok()?.to_owned() } else { prefix.join(path) };
+    let path = if path.is_absolute() {
+        path.strip_prefix(root).ok()?.to_owned()
+    } else {
+        prefix.join(path)
+    };
     let mut clean = PathBuf::new();
     for component in path.components() {
         match component {
@@ -77,7 +104,11 @@ mod tests {
     #[test]
     fn a_path_is_taken_from_the_folder_in_use() {
         let check = |prefix: &str, path: &str, expected: Option<&str>| {
-            assert_eq!(relative(Path::new("/p"), Path::new(prefix), Path::new(path)).as_deref(), expected, "{prefix} {path}");
+            assert_eq!(
+                relative(Path::new("/p"), Path::new(prefix), Path::new(path)).as_deref(),
+                expected,
+                "{prefix} {path}"
+            );
         };
         check("src", "a.rs", Some("src/a.rs"));
         check("src", "../b", Some("b"));
@@ -89,14 +120,24 @@ mod tests {
 
     #[test]
     fn an_entry_is_taken_from_the_folder_in_use() {
-        let check = |prefix: &str, text: &str, expected: &str| assert_eq!(entry(Path::new(prefix), text), expected, "{prefix} {text}");
+        let check = |prefix: &str, text: &str, expected: &str| {
+            assert_eq!(entry(Path::new(prefix), text), expected, "{prefix} {text}")
+        };
         check("", "src/", "src/");
         check("src", "a.rs", "src/a.rs");
         check("src", "./a.rs", "src/a.rs");
         check("src", "../b/*.md", "b/*.md");
         check("src", "/b", "/b");
-        check("src", "https://example.org/../x", "https://example.org/../x");
-        check("src", ".teddy/demo/01/report.md", ".teddy/demo/01/report.md");
+        check(
+            "src",
+            "https://example.org/../x",
+            "https://example.org/../x",
+        );
+        check(
+            "src",
+            ".teddy/demo/01/report.md",
+            ".teddy/demo/01/report.md",
+        );
         check("src", "../../b", "../../b");
         check("src", ".", "src");
         check("src", "..", "**");

@@ -32,18 +32,30 @@ impl Project {
     /// Finds, checks and opens a pipeline; `model` is for the steps that name none.
     ///
     /// # Errors
-    /// Where there is none of this name, the repository is not trusted, or the pipeline has mistakes: all of them.
-    pub fn prepare_pipeline(&self, tip: &Turn, name: &str, model: Option<&str>) -> anyhow::Result<Prepared> {
+    /// Where there is none of this name, the repository is not trusted, or the pipeline has
+    /// mistakes: all of them.
+    pub fn prepare_pipeline(
+        &self,
+        tip: &Turn,
+        name: &str,
+        model: Option<&str>,
+    ) -> anyhow::Result<Prepared> {
         let pipeline = self.read_pipeline(name)?;
         let mut models = HashMap::new();
         for step in &pipeline.steps {
             if !models.contains_key(&step.model) {
                 let wanted = step.model.as_deref().or(model);
-                let chosen = self.choose(tip, wanted).with_context(|| format!("step `{}` of pipeline `{name}`", step.name))?;
+                let chosen = self
+                    .choose(tip, wanted)
+                    .with_context(|| format!("step `{}` of pipeline `{name}`", step.name))?;
                 models.insert(step.model.clone(), chosen);
             }
         }
-        Ok(Prepared { name: name.to_owned(), pipeline, models })
+        Ok(Prepared {
+            name: name.to_owned(),
+            pipeline,
+            models,
+        })
     }
 
     /// Finds and checks a pipeline.
@@ -52,17 +64,40 @@ impl Project {
     /// As for [`Project::prepare_pipeline`], but for the models' keys.
     pub fn read_pipeline(&self, name: &str) -> anyhow::Result<Pipeline> {
         let (text, files) = self.pipeline(name)?;
-        let file = |wanted: &str| files.get(wanted).cloned().ok_or_else(|| "it is not there, or no .md, .txt or .xml file".to_owned());
-        let known = |name: &str| self.model_settings(name).map(drop).map_err(|error| error.to_string());
-        parse(&text, &Known { file: &file, model: &known }).with_context(|| format!("pipeline `{name}`"))
+        let file = |wanted: &str| {
+            files
+                .get(wanted)
+                .cloned()
+                .ok_or_else(|| "it is not there, or no .md, .txt or .xml file".to_owned())
+        };
+        let known = |name: &str| {
+            self.model_settings(name)
+                .map(drop)
+                .map_err(|error| error.to_string())
+        };
+        parse(
+            &text,
+            &Known {
+                file: &file,
+                model: &known,
+            },
+        )
+        .with_context(|| format!("pipeline `{name}`"))
     }
 
-    /// Returns the text of a pipeline and the files beside it: the repository's where that is trusted, else the user's own.
+    /// Returns the text of a pipeline and the files beside it: the repository's where that is
+    /// trusted, else the user's own.
     fn pipeline(&self, name: &str) -> anyhow::Result<(String, Files)> {
         let shown = crate::text::visible::visible(name);
-        anyhow::ensure!(!name.contains(['/', '\\']) && !name.starts_with('.'), "`{shown}` is no name of a pipeline");
+        anyhow::ensure!(
+            !name.contains(['/', '\\']) && !name.starts_with('.'),
+            "`{shown}` is no name of a pipeline"
+        );
         let file = format!("{name}.yaml");
-        let (theirs, own) = (self.their_pipelines(), trust::folder(&self.places.config, FOLDER));
+        let (theirs, own) = (
+            self.their_pipelines(),
+            trust::folder(&self.places.config, FOLDER),
+        );
         for files in [&theirs].into_iter().filter(|_| self.trusted).chain([&own]) {
             if let Some(text) = files.get(&file) {
                 return Ok((text.clone(), files.clone()));
@@ -73,15 +108,29 @@ impl Project {
             "pipeline `{shown}` of this repository is not trusted; `teddy trust` shows it and remembers it"
         );
         let names = self.pipelines();
-        let known = if names.is_empty() { "there is none".to_owned() } else { format!("there are {}", names.join(", ")) };
-        anyhow::bail!("there is no pipeline `{shown}` in `.teddy/{FOLDER}/` or `{}`; {known}", self.own_folder().display())
+        let known = if names.is_empty() {
+            "there is none".to_owned()
+        } else {
+            format!("there are {}", names.join(", "))
+        };
+        anyhow::bail!(
+            "there is no pipeline `{shown}` in `.teddy/{FOLDER}/` or `{}`; {known}",
+            self.own_folder().display()
+        )
     }
 
-    /// Returns the names of the pipelines: the repository's where that is trusted, and the user's own.
+    /// Returns the names of the pipelines: the repository's where that is trusted, and the user's
+    /// own.
     pub fn pipelines(&self) -> Vec<String> {
-        let (theirs, own) = (self.their_pipelines(), trust::folder(&self.places.config, FOLDER));
+        let (theirs, own) = (
+            self.their_pipelines(),
+            trust::folder(&self.places.config, FOLDER),
+        );
         let files = theirs.keys().filter(|_| self.trusted).chain(own.keys());
-        files.filter_map(|file| file.strip_suffix(".yaml")).map(str::to_owned).collect()
+        files
+            .filter_map(|file| file.strip_suffix(".yaml"))
+            .map(str::to_owned)
+            .collect()
     }
 
     /// Returns the folder of the user's own pipelines.

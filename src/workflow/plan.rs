@@ -70,7 +70,8 @@ pub struct Left;
 /// Plans the next turn of the session in use and saves it as the draft.
 ///
 /// # Errors
-/// Where the model gives no whole answer, or the repository cannot be written; what arrived is kept in the draft.
+/// Where the model gives no whole answer, or the repository cannot be written; what arrived is kept
+/// in the draft.
 pub fn plan(project: &Project, wish: &Wish, user: &mut dyn User) -> anyhow::Result<Planned> {
     let session = project.session()?;
     let _session_lock = project.lock_session(&session, "plan")?;
@@ -92,23 +93,60 @@ pub struct Start<'a> {
 ///
 /// # Errors
 /// As for [`plan`].
-pub fn plan_turn(project: &Project, wish: &Wish, start: Start<'_>, user: &mut dyn User) -> anyhow::Result<Planned> {
+pub fn plan_turn(
+    project: &Project,
+    wish: &Wish,
+    start: Start<'_>,
+    user: &mut dyn User,
+) -> anyhow::Result<Planned> {
     let Start { tip, mut draft } = start;
     // A model that cannot be had is found out before the user writes a word.
-    let way = if wish.from.is_none() { Some(project.way(tip, wish)?) } else { None };
+    let way = if wish.from.is_none() {
+        Some(project.way(tip, wish)?)
+    } else {
+        None
+    };
     let message = without_keys(message(wish, &draft, tip, user)?, user);
     let recorded = project.record_locked(tip, user)?;
     let lists = project.lists(&draft)?;
     begin(&mut draft, wish, &message);
     let mut pages = project.pages_of(tip, &draft)?;
-    let made = make_input(project, &Making { tip, lists: &lists, recorded: &recorded, depth: wish.depth }, &mut pages, user)?;
+    let made = make_input(
+        project,
+        &Making {
+            tip,
+            lists: &lists,
+            recorded: &recorded,
+            depth: wish.depth,
+        },
+        &mut pages,
+        user,
+    )?;
     pages.keep_in(&mut draft.artifacts);
     draft.artifacts.put(artifact::INPUT, made.text.as_str());
     let reply = match (way, &wish.from) {
-        (Some(way), _) => ask(project, Asking { tip, draft: &mut draft, way, weight: made.weight }, user)?,
+        (Some(way), _) => ask(
+            project,
+            Asking {
+                tip,
+                draft: &mut draft,
+                way,
+                weight: made.weight,
+            },
+            user,
+        )?,
         (None, reply) => reply.clone().unwrap_or_default(),
     };
-    take_answer(project, Answered { tip, draft, lists: &lists, recorded: &recorded }, &reply)
+    take_answer(
+        project,
+        Answered {
+            tip,
+            draft,
+            lists: &lists,
+            recorded: &recorded,
+        },
+        &reply,
+    )
 }
 
 /// A turn in progress whose model has answered.
@@ -127,10 +165,27 @@ pub struct Answered<'a> {
 ///
 /// # Errors
 /// Where the repository cannot be read or written.
-pub fn take_answer(project: &Project, answered: Answered<'_>, reply: &str) -> anyhow::Result<Planned> {
-    let Answered { tip, mut draft, lists, recorded } = answered;
+pub fn take_answer(
+    project: &Project,
+    answered: Answered<'_>,
+    reply: &str,
+) -> anyhow::Result<Planned> {
+    let Answered {
+        tip,
+        mut draft,
+        lists,
+        recorded,
+    } = answered;
     let caller = project.caller(tip, draft.meta.caller_turn_id)?;
-    let judged = project.judge(reply, &Ground { tip, tree: recorded.tree, lists, caller: caller.as_ref() })?;
+    let judged = project.judge(
+        reply,
+        &Ground {
+            tip,
+            tree: recorded.tree,
+            lists,
+            caller: caller.as_ref(),
+        },
+    )?;
     keep_plan(&mut draft, reply, &judged);
     project.store().save_draft(tip, &mut draft)?;
     Ok(Planned {
@@ -153,14 +208,22 @@ fn message(wish: &Wish, draft: &Draft, tip: &Turn, user: &mut dyn User) -> anyho
     let waiting = draft.artifacts.text_or_empty(artifact::USER_PROMPT);
     if !waiting.trim().is_empty() && !draft.is_planned() {
         let first = waiting.trim().lines().next().unwrap_or_default();
-        user.tell(Event::Note(&format!("The message that waits is used: {}", cut(first))));
+        user.tell(Event::Note(&format!(
+            "The message that waits is used: {}",
+            cut(first)
+        )));
         return Ok(waiting);
     }
     if wish.from.is_some() {
         return Ok(String::new());
     }
-    let question = Question::NextTurn { session: tip.session.as_str(), turn: draft.meta.number };
-    user.ask(&question)?.filter(|message| !message.trim().is_empty()).ok_or_else(|| Left.into())
+    let question = Question::NextTurn {
+        session: tip.session.as_str(),
+        turn: draft.meta.number,
+    };
+    user.ask(&question)?
+        .filter(|message| !message.trim().is_empty())
+        .ok_or_else(|| Left.into())
 }
 
 /// Returns a line that is short enough to be named.
@@ -175,14 +238,19 @@ fn cut(line: &str) -> String {
 pub fn without_keys(message: String, user: &mut dyn User) -> String {
     let clean = redact_values(&message, &[]);
     if clean.count > 0 {
-        user.tell(Event::Warning("what looks like a key was taken out of the message; it is neither recorded nor sent"));
+        user.tell(Event::Warning(
+            "what looks like a key was taken out of the message; it is neither recorded nor sent",
+        ));
     }
     clean.text.into_owned()
 }
 
 /// Puts a turn in progress back to its beginning.
 fn begin(draft: &mut Draft, wish: &Wish, message: &str) {
-    let is_stale = |name: &str| [artifact::REPLY, artifact::PLAN, artifact::INPUT].contains(&name) || name.starts_with(artifact::STEPS);
+    let is_stale = |name: &str| {
+        [artifact::REPLY, artifact::PLAN, artifact::INPUT].contains(&name)
+            || name.starts_with(artifact::STEPS)
+    };
     draft.artifacts.0.retain(|name, _| !is_stale(name));
     draft.artifacts.put(artifact::USER_PROMPT, message);
     draft.meta.status = Status::Ready;
@@ -218,27 +286,61 @@ pub struct Made {
 ///
 /// # Errors
 /// Where the repository cannot be read.
-pub fn make_input(project: &Project, making: &Making<'_>, pages: &mut Pages, user: &mut dyn User) -> anyhow::Result<Made> {
-    let Making { tip, lists, recorded, depth } = *making;
-    let material = project.gather(&Sources { tree: recorded.tree, tip, lists, depth }, &mut |url| pages.get(url))?;
-    let (bytes, tokens) = material.resources.iter().fold((0, 0), |(bytes, tokens), shown| {
-        let length = if let Body::Text(text) = &shown.body { text.len() } else { 0 };
-        (bytes + length, tokens + shown.tokens)
-    });
+pub fn make_input(
+    project: &Project,
+    making: &Making<'_>,
+    pages: &mut Pages,
+    user: &mut dyn User,
+) -> anyhow::Result<Made> {
+    let Making {
+        tip,
+        lists,
+        recorded,
+        depth,
+    } = *making;
+    let material = project.gather(
+        &Sources {
+            tree: recorded.tree,
+            tip,
+            lists,
+            depth,
+        },
+        &mut |url| pages.get(url),
+    )?;
+    let (bytes, tokens) = material
+        .resources
+        .iter()
+        .fold((0, 0), |(bytes, tokens), shown| {
+            let length = if let Body::Text(text) = &shown.body {
+                text.len()
+            } else {
+                0
+            };
+            (bytes + length, tokens + shown.tokens)
+        });
     if tokens > project.settings.context.budget {
         let budget = project.settings.context.budget;
         let largest = largest(&material);
         user.tell(Event::Warning(&format!("the context has {tokens} tokens, over the budget of {budget}; the largest are {largest}")));
     }
-    let text = redact_values(&input::render(&material), &[]).text.into_owned();
-    Ok(Made { weight: Weight::of_input(&text, (bytes, tokens)), text })
+    let text = redact_values(&input::render(&material), &[])
+        .text
+        .into_owned();
+    Ok(Made {
+        weight: Weight::of_input(&text, (bytes, tokens)),
+        text,
+    })
 }
 
 /// Names the largest resources.
 fn largest(material: &Material) -> String {
     let mut resources: Vec<_> = material.resources.iter().collect();
     resources.sort_by_key(|shown| std::cmp::Reverse(shown.tokens));
-    let names: Vec<String> = resources.iter().take(3).map(|shown| format!("{} ({})", shown.resource, shown.tokens)).collect();
+    let names: Vec<String> = resources
+        .iter()
+        .take(3)
+        .map(|shown| format!("{} ({})", shown.resource, shown.tokens))
+        .collect();
     names.join(", ")
 }
 
@@ -249,7 +351,9 @@ pub fn keep_plan(draft: &mut Draft, reply: &str, judged: &Judged) {
     } else {
         draft.artifacts.put(artifact::REPLY, reply);
     }
-    draft.artifacts.put(artifact::PLAN, judged.repaired.text.as_str());
+    draft
+        .artifacts
+        .put(artifact::PLAN, judged.repaired.text.as_str());
     draft.meta.repair = Some(format!("{:?}", judged.repaired.level).to_lowercase());
     draft.meta.status = Status::Planned;
 }

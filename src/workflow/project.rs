@@ -1,4 +1,5 @@
-//! `Project`: a repository with its settings and the session in use; what every workflow starts from.
+//! `Project`: a repository with its settings and the session in use; what every workflow starts
+//! from.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -67,7 +68,8 @@ pub struct Project {
     pub repository: Repository,
     /// The settings that hold.
     pub settings: Settings,
-    /// What of the repository's own `.teddy/` takes trust, read once: what is judged is what is used.
+    /// What of the repository's own `.teddy/` takes trust, read once: what is judged is what is
+    /// used.
     pub proposed: BTreeMap<String, String>,
     /// Whether exactly that is trusted.
     pub trusted: bool,
@@ -102,19 +104,43 @@ impl Project {
             None => Layer::default(),
         };
         let ignored = own.confine(trusted);
-        let users = [Layer::from_pairs("git config", &repository.config_section("teddy"))?, Layer::read(&places.config_file)?];
+        let users = [
+            Layer::from_pairs("git config", &repository.config_section("teddy"))?,
+            Layer::read(&places.config_file)?,
+        ];
         if !trusted {
             own.lower(&layer::merge(&users)?);
         }
         let [git, user] = users;
-        let settings = layer::merge(&[git, user, own, Layer::from_pairs(layer::CALL, &wanted.settings)?])?;
-        process::withhold(Outside::default().keys.into_iter().chain(key_variables(&settings)));
-        Ok(Project { repository, settings, proposed, trusted, ignored, places, hands: Hands::default(), wanted: wanted.session })
+        let settings = layer::merge(&[
+            git,
+            user,
+            own,
+            Layer::from_pairs(layer::CALL, &wanted.settings)?,
+        ])?;
+        process::withhold(
+            Outside::default()
+                .keys
+                .into_iter()
+                .chain(key_variables(&settings)),
+        );
+        Ok(Project {
+            repository,
+            settings,
+            proposed,
+            trusted,
+            ignored,
+            places,
+            hands: Hands::default(),
+            wanted: wanted.session,
+        })
     }
 
     /// Returns the sessions.
     pub fn store(&self) -> Store<'_> {
-        Store { repository: &self.repository }
+        Store {
+            repository: &self.repository,
+        }
     }
 
     /// Returns the journal.
@@ -131,9 +157,12 @@ impl Project {
         if let Some(wanted) = &self.wanted {
             return Ok(wanted.clone());
         }
-        let last = std::fs::read_to_string(self.last_used()).ok().and_then(|text| SessionName::from_ref(text.trim()).ok());
+        let last = std::fs::read_to_string(self.last_used())
+            .ok()
+            .and_then(|text| SessionName::from_ref(text.trim()).ok());
         if let Some(last) = last
-            // A damaged ref is that of a session all the same; whoever changes something mends it first.
+            // A damaged ref is that of a session all the same; whoever changes something mends it
+            // first.
             && self.repository.reference(&last.reference()).map_or(true, |commit| commit.is_some())
         {
             return Ok(last);
@@ -144,7 +173,8 @@ impl Project {
         }
     }
 
-    /// Works on a session for the rest of this call; the one in use in this worktree stays the one in use.
+    /// Works on a session for the rest of this call; the one in use in this worktree stays the one
+    /// in use.
     pub fn work_on(&mut self, session: &SessionName) {
         self.wanted = Some(session.clone());
     }
@@ -157,7 +187,8 @@ impl Project {
         self.wanted = Some(session.clone());
         let path = self.last_used();
         let folder = path.parent().expect("the note has a folder");
-        std::fs::create_dir_all(folder).with_context(|| format!("making `{}`", folder.display()))?;
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("making `{}`", folder.display()))?;
         if std::fs::read_to_string(&path).is_ok_and(|text| text.trim() == session.as_str()) {
             return Ok(());
         }
@@ -191,7 +222,15 @@ impl Project {
     /// # Errors
     /// As for [`Project::lock`].
     pub fn lock_session(&self, session: &SessionName, command: &str) -> Result<Lock, LockError> {
-        let lock = Lock::take(&self.repository.teddy_dir().join("locks").join(session.as_str()), command, patience())?;
+        let lock = Lock::take(
+            &self
+                .repository
+                .teddy_dir()
+                .join("locks")
+                .join(session.as_str()),
+            command,
+            patience(),
+        )?;
         if lock.abandoned {
             // Its commands may still be running, in the worktree that this call is about to use.
             crate::host::shell::end_orphans();
@@ -226,17 +265,25 @@ impl Project {
 
     /// Returns where the session last used in this worktree is noted.
     fn last_used(&self) -> PathBuf {
-        self.repository.teddy_dir().join("current").join(self.repository.worktree_name())
+        self.repository
+            .teddy_dir()
+            .join("current")
+            .join(self.repository.worktree_name())
     }
 }
 
-/// Returns what takes trust: configuration, prompts and pipelines, and the context of every session where it came with a
-/// commit.
+/// Returns what takes trust: configuration, prompts and pipelines, and the context of every session
+/// where it came with a commit.
 fn proposed(repository: &Repository, teddy: &Path) -> BTreeMap<String, String> {
     let mut files = trust::files(teddy);
     if !is_own_global(repository) {
-        let text = Root::open(repository.workdir()).and_then(|root| root.read(Path::new(GLOBAL), MAX_FILE)).unwrap_or_default();
-        files.insert("global.context".to_owned(), String::from_utf8_lossy(&text).into_owned());
+        let text = Root::open(repository.workdir())
+            .and_then(|root| root.read(Path::new(GLOBAL), MAX_FILE))
+            .unwrap_or_default();
+        files.insert(
+            "global.context".to_owned(),
+            String::from_utf8_lossy(&text).into_owned(),
+        );
     }
     files
 }

@@ -14,7 +14,8 @@ use crate::workflow::user::Estimate;
 /// About how many bytes of text are one token.
 const BYTES_PER_TOKEN: usize = 4;
 
-/// How many tokens a request has: exact where its input was counted by resources, about right for the rest. Loads no vocabulary.
+/// How many tokens a request has: exact where its input was counted by resources, about right for
+/// the rest. Loads no vocabulary.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Weight {
     /// The length of the input that was counted, in bytes.
@@ -26,13 +27,20 @@ pub struct Weight {
 impl Weight {
     /// Returns the weight of an input whose resources have so many bytes and tokens.
     pub fn of_input(input: &str, (bytes, tokens): (usize, usize)) -> Weight {
-        Weight { bytes: input.len(), tokens: tokens + input.len().saturating_sub(bytes) / BYTES_PER_TOKEN }
+        Weight {
+            bytes: input.len(),
+            tokens: tokens + input.len().saturating_sub(bytes) / BYTES_PER_TOKEN,
+        }
     }
 
     /// Returns about how many tokens a request has.
     pub fn of(&self, request: &Request) -> usize {
         let rest = (request.system.len() + request.message.len()) / BYTES_PER_TOKEN;
-        let input = if request.input.len() == self.bytes { self.tokens } else { request.input.len() / BYTES_PER_TOKEN };
+        let input = if request.input.len() == self.bytes {
+            self.tokens
+        } else {
+            request.input.len() / BYTES_PER_TOKEN
+        };
         rest + input
     }
 }
@@ -49,13 +57,17 @@ pub struct Purse {
 impl Purse {
     /// Returns the purse of a session.
     pub fn new(spent: f64, limit: f64) -> Rc<Purse> {
-        Rc::new(Purse { spent: Cell::new(spent), limit })
+        Rc::new(Purse {
+            spent: Cell::new(spent),
+            limit,
+        })
     }
 }
 
 impl Project {
-    /// Returns what a session counts against the limit up to its turn in progress, in dollars; for the session of a
-    /// change with what its documents took. Calls without a known price count as nothing.
+    /// Returns what a session counts against the limit up to its turn in progress, in dollars; for
+    /// the session of a change with what its documents took. Calls without a known price count as
+    /// nothing.
     ///
     /// # Errors
     /// Where the repository cannot be read.
@@ -65,7 +77,9 @@ impl Project {
             let meta = turn?.meta;
             sum += meta.spent.or_else(|| meta.model?.cost).unwrap_or(0.0);
         }
-        Ok(sum + ChangeId::of_session(&tip.session).map_or(Ok(0.0), |id| self.spent_on_documents(&id))?)
+        Ok(sum
+            + ChangeId::of_session(&tip.session)
+                .map_or(Ok(0.0), |id| self.spent_on_documents(&id))?)
     }
 
     /// Returns what a change counts against the limit: its documents and its session.
@@ -128,7 +142,11 @@ impl Model for Metered {
         if let Estimate::Dollars(estimate, _) = self.estimate(request)
             && spent.get() + estimate > *limit
         {
-            return Err(ModelError::CostLimit { estimate, spent: spent.get(), limit: *limit });
+            return Err(ModelError::CostLimit {
+                estimate,
+                spent: spent.get(),
+                limit: *limit,
+            });
         }
         let answer = self.chosen.model.answer(request, watch)?;
         spent.set(spent.get() + price::charge(self.chosen.price.as_ref(), answer.usage));
@@ -156,12 +174,34 @@ mod tests {
 
     /// Asks a model at a price for a million tokens of input, and returns what it says.
     fn check(price: Option<f64>, spent: f64, expected: Result<&str, &str>) {
-        let price = price.map(|input| Price { input, output: 0.0, cache_read: None, cache_write: None });
+        let price = price.map(|input| Price {
+            input,
+            output: 0.0,
+            cache_read: None,
+            cache_write: None,
+        });
         let model = Box::new(Replay::from_texts(vec!["hello".to_owned()]));
-        let chosen = Chosen { model, price, max_tokens: None, is_free: false, notes: Notes::default() };
-        let metered = Metered { chosen, purse: Purse::new(spent, 5.0), weight: Weight::of_input("abcd", (0, 0)) };
-        let request = Request { input: "abcd".to_owned(), system: "x".repeat(4_000_000 - 4), ..Request::default() };
-        let answer = metered.answer(&request, &mut |_| ()).map(|answer| answer.text).map_err(|error| error.to_string());
+        let chosen = Chosen {
+            model,
+            price,
+            max_tokens: None,
+            is_free: false,
+            notes: Notes::default(),
+        };
+        let metered = Metered {
+            chosen,
+            purse: Purse::new(spent, 5.0),
+            weight: Weight::of_input("abcd", (0, 0)),
+        };
+        let request = Request {
+            input: "abcd".to_owned(),
+            system: "x".repeat(4_000_000 - 4),
+            ..Request::default()
+        };
+        let answer = metered
+            .answer(&request, &mut |_| ())
+            .map(|answer| answer.text)
+            .map_err(|error| error.to_string());
         assert_eq!(answer.as_deref().map_err(String::as_str), expected);
     }
 
@@ -184,7 +224,14 @@ mod tests {
     #[test]
     fn an_input_weighs_what_its_resources_do_and_a_token_for_four_bytes_of_the_rest() {
         let weight = Weight::of_input("12345678rest", (8, 3));
-        let request = Request { input: "12345678rest".to_owned(), message: "abcdefgh".to_owned(), ..Request::default() };
-        assert_eq!((weight.of(&request), weight.of(&Request::default())), (6, 0));
+        let request = Request {
+            input: "12345678rest".to_owned(),
+            message: "abcdefgh".to_owned(),
+            ..Request::default()
+        };
+        assert_eq!(
+            (weight.of(&request), weight.of(&Request::default())),
+            (6, 0)
+        );
     }
 }

@@ -31,7 +31,8 @@ impl Project {
         Ok(lock)
     }
 
-    /// Finishes what a crash interrupted. The caller holds the lock. Returns whether there was anything to do.
+    /// Finishes what a crash interrupted. The caller holds the lock. Returns whether there was
+    /// anything to do.
     ///
     /// # Errors
     /// Where the files cannot be brought along even now.
@@ -47,7 +48,8 @@ impl Project {
         Ok(found)
     }
 
-    /// Puts packs aside whose bytes a power cut took; before refs are looked at, so that no object is found in one.
+    /// Puts packs aside whose bytes a power cut took; before refs are looked at, so that no object
+    /// is found in one.
     fn set_torn_packs_aside(&self, user: &mut dyn User) -> anyhow::Result<bool> {
         let torn = self.repository.set_torn_packs_aside()?;
         for name in &torn {
@@ -58,8 +60,13 @@ impl Project {
 
     /// Removes what earlier commands replaced, and names what somebody has written to since.
     fn clear_displaced(&self, user: &mut dyn User) -> anyhow::Result<bool> {
-        let published = Published { rescued: self.repository.clear_displaced()?, ..Published::default() };
-        notes(&published).iter().for_each(|note| user.tell(Event::Warning(note)));
+        let published = Published {
+            rescued: self.repository.clear_displaced()?,
+            ..Published::default()
+        };
+        notes(&published)
+            .iter()
+            .for_each(|note| user.tell(Event::Warning(note)));
         Ok(!published.rescued.is_empty())
     }
 
@@ -70,18 +77,27 @@ impl Project {
 
     /// Removes the lock files of our refs that a crash left.
     fn remove_stale_locks(&self, user: &mut dyn User) -> anyhow::Result<bool> {
-        let removed = self.repository.remove_stale_locks(&|name| self.is_in_use(name))?;
+        let removed = self
+            .repository
+            .remove_stale_locks(&|name| self.is_in_use(name))?;
         for name in &removed {
-            user.tell(Event::Note(&format!("removed the lock of `{name}` that a crash left")));
+            user.tell(Event::Note(&format!(
+                "removed the lock of `{name}` that a crash left"
+            )));
         }
         Ok(!removed.is_empty())
     }
 
-    /// Returns whether a living process may be about to move a ref: drafts move under their session's lock.
+    /// Returns whether a living process may be about to move a ref: drafts move under their
+    /// session's lock.
     fn is_in_use(&self, name: &str) -> bool {
-        let Some(session) = name.strip_prefix(DRAFTS) else { return false };
+        let Some(session) = name.strip_prefix(DRAFTS) else {
+            return false;
+        };
         let holder = holder_of(&self.repository.teddy_dir().join("locks").join(session));
-        holder.is_some_and(|holder| holder != std::process::id() && crate::host::process::is_alive(holder))
+        holder.is_some_and(|holder| {
+            holder != std::process::id() && crate::host::process::is_alive(holder)
+        })
     }
 
     /// Gives refs of ours that name nothing the newest commit that is known for them.
@@ -90,8 +106,13 @@ impl Project {
         let aside = self.repository.teddy_dir().join("undo").join("refs");
         for name in &broken {
             let commit = self.last_known(name);
-            self.repository.mend(name, commit, &aside).with_context(|| format!("`{name}` is damaged"))?;
-            let now = commit.map_or_else(|| "was taken away: no commit of it is left".to_owned(), |commit| format!("is at {commit} again"));
+            self.repository
+                .mend(name, commit, &aside)
+                .with_context(|| format!("`{name}` is damaged"))?;
+            let now = commit.map_or_else(
+                || "was taken away: no commit of it is left".to_owned(),
+                |commit| format!("is at {commit} again"),
+            );
             user.tell(Event::Warning(&format!("`{name}` was damaged and {now}")));
         }
         Ok(!broken.is_empty())
@@ -99,10 +120,20 @@ impl Project {
 
     /// Returns the newest commit that a ref is known to have had.
     fn last_known(&self, name: &str) -> Option<CommitId> {
-        let session = name.strip_prefix(SESSIONS).and_then(|name| SessionName::from_ref(name).ok());
-        let Some(session) = session else { return self.repository.logged(name).into_iter().next() };
-        let known = self.journal().tip(session.as_str()).into_iter().chain(self.repository.logged(name));
-        known.into_iter().find(|&commit| Turn::read(&self.repository, &session, commit).is_ok())
+        let session = name
+            .strip_prefix(SESSIONS)
+            .and_then(|name| SessionName::from_ref(name).ok());
+        let Some(session) = session else {
+            return self.repository.logged(name).into_iter().next();
+        };
+        let known = self
+            .journal()
+            .tip(session.as_str())
+            .into_iter()
+            .chain(self.repository.logged(name));
+        known
+            .into_iter()
+            .find(|&commit| Turn::read(&self.repository, &session, commit).is_ok())
     }
 
     /// Carries out the intent of a turn whose ref moved; forgets one whose ref did not.
@@ -119,15 +150,24 @@ impl Project {
             }
             Entry::Pending(pending) => pending,
         };
-        anyhow::ensure!(pending.schema <= SCHEMA, "a newer TeDDy was interrupted in this repository; use that one to finish its turn");
+        anyhow::ensure!(
+            pending.schema <= SCHEMA,
+            "a newer TeDDy was interrupted in this repository; use that one to finish its turn"
+        );
         let session = SessionName::from_ref(&pending.session)?;
         let committed = match self.repository.reference(&session.reference())? {
-            Some(tip) => self.repository.has(pending.commit) && self.repository.is_ancestor(pending.commit, tip)?,
+            Some(tip) => {
+                self.repository.has(pending.commit)
+                    && self.repository.is_ancestor(pending.commit, tip)?
+            }
             None => false,
         };
         if committed && !self.resume_publishing(&session, &pending, user)? {
             let aside = journal.put_aside()?;
-            user.tell(Event::Warning(&format!("what was left to do is in `{}`", aside.display())));
+            user.tell(Event::Warning(&format!(
+                "what was left to do is in `{}`",
+                aside.display()
+            )));
             return Ok(true);
         }
         fault::point("before-clear")?;
@@ -135,11 +175,19 @@ impl Project {
         Ok(true)
     }
 
-    /// Brings the files along that an interrupted call left behind; false where that can never be done.
-    fn resume_publishing(&self, session: &SessionName, pending: &Pending, user: &mut dyn User) -> anyhow::Result<bool> {
+    /// Brings the files along that an interrupted call left behind; false where that can never be
+    /// done.
+    fn resume_publishing(
+        &self,
+        session: &SessionName,
+        pending: &Pending,
+        user: &mut dyn User,
+    ) -> anyhow::Result<bool> {
         let Some(elsewhere) = self.checkout(pending)? else {
             let gone = pending.workspace.display();
-            user.tell(Event::Warning(&format!("`{gone}` is gone, so that a turn of `{session}` cannot be brought to it")));
+            user.tell(Event::Warning(&format!(
+                "`{gone}` is gone, so that a turn of `{session}` cannot be brought to it"
+            )));
             return Ok(false);
         };
         let repository = elsewhere.as_deref().unwrap_or(&self.repository);
@@ -147,39 +195,57 @@ impl Project {
             user.tell(Event::Warning(&format!("objects of the interrupted turn of `{session}` are gone; `teddy restore @` brings it")));
             return Ok(false);
         }
-        let files = Move { from: pending.from, to: pending.to };
+        let files = Move {
+            from: pending.from,
+            to: pending.to,
+        };
         let how: Guard = guard(&pending.operation, Overlap::PassOver);
         fault::point("recover-before-publish")?;
         let mut published = publish(repository, &files, &how)?;
         fault::point("recover-published")?;
-        published.rescued.extend(repository.sweep_temporaries(files.from, files.to, &how)?);
+        published
+            .rescued
+            .extend(repository.sweep_temporaries(files.from, files.to, &how)?);
         fault::point("recover-swept")?;
         user.tell(Event::Note(&format!(
             "finished an interrupted turn of `{session}`: {} files",
             published.written.len() + published.deleted.len()
         )));
-        let told = |path: &Vec<u8>| published.busy.contains(path) || published.closed.contains(path);
+        let told =
+            |path: &Vec<u8>| published.busy.contains(path) || published.closed.contains(path);
         for path in published.conflicts.iter().filter(|path| !told(path)) {
-            user.tell(Event::Warning(&format!("`{}` was changed meanwhile and is left as it is", String::from_utf8_lossy(path))));
+            user.tell(Event::Warning(&format!(
+                "`{}` was changed meanwhile and is left as it is",
+                String::from_utf8_lossy(path)
+            )));
         }
-        notes(&published).iter().for_each(|note| user.tell(Event::Warning(note)));
+        notes(&published)
+            .iter()
+            .for_each(|note| user.tell(Event::Warning(note)));
         match pending.published {
             Some(workspace) if published.conflicts.is_empty() => {
                 let name = published_reference(repository);
-                self.repository.move_reference(&name, Expected::Any, workspace, "teddy: recovered")?;
+                self.repository.move_reference(
+                    &name,
+                    Expected::Any,
+                    workspace,
+                    "teddy: recovered",
+                )?;
             }
             _ => {}
         }
         self.journal().keep_tip(session, pending.commit)?;
         if self.repository.reference(&session.reference())? == Some(pending.commit) {
-            // What was brought before the crash may have been edited since: an undo must look at it.
+            // What was brought before the crash may have been edited since: an undo must look at
+            // it.
             self.tell_overlaps((session, pending.commit), &published, true)?;
         }
         self.store().discard_draft(session);
         Ok(true)
     }
 
-    /// Returns the checkout of an intent where it is another one than this; nothing where it is gone.
+    /// Returns the checkout of an intent where it is another one than this; nothing where it is
+    /// gone.
     fn checkout(&self, pending: &Pending) -> anyhow::Result<Option<Option<Box<Repository>>>> {
         let here = &self.repository;
         if pending.workspace == here.workdir() || pending.worktree == here.worktree_name() {

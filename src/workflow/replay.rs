@@ -1,4 +1,5 @@
-//! Running a recorded plan again, offline and apart from the user's files: does it make the same tree?
+//! Running a recorded plan again, offline and apart from the user's files: does it make the same
+//! tree?
 
 use anyhow::Context as _;
 
@@ -35,37 +36,66 @@ pub struct Replayed {
 /// Runs the plan of a turn again in a worktree at the turn's `before`, which is thrown away.
 ///
 /// # Errors
-/// Where no plan ran in the turn, or its commands cannot be confined and the user does not want them run.
+/// Where no plan ran in the turn, or its commands cannot be confined and the user does not want
+/// them run.
 pub fn replay(project: &Project, turn: &str, user: &mut dyn User) -> anyhow::Result<Replayed> {
     let turn = project.store().turn(&project.session()?, turn)?;
     let (plan, workspace) = recorded(project, &turn)?;
-    let runs = plan.actions.iter().filter(|action| matches!(action.kind, Kind::Execute(_))).count();
+    let runs = plan
+        .actions
+        .iter()
+        .filter(|action| matches!(action.kind, Kind::Execute(_)))
+        .count();
     if runs > 0 && !is_confined(project) {
-        let question = format!("The commands of turn {} ({runs}) cannot be confined here. Run them again?", turn.number());
+        let question = format!(
+            "The commands of turn {} ({runs}) cannot be confined here. Run them again?",
+            turn.number()
+        );
         anyhow::ensure!(user.confirm(&question, "-y")?, "nothing was run");
     }
-    let _lock = Lock::take(&project.repository.teddy_dir().join("locks").join(WORKTREE), "replay", patience())?;
+    let _lock = Lock::take(
+        &project.repository.teddy_dir().join("locks").join(WORKTREE),
+        "replay",
+        patience(),
+    )?;
     let tree = run_again(project, &turn, (&plan, &workspace), user);
     project.repository.remove_session_worktree(WORKTREE)?;
     let tree = tree?;
     let expected = project.repository.commit(workspace.after)?.tree;
     let changes = project.repository.changes(expected, tree)?;
     let paths: Vec<Vec<u8>> = changes.into_iter().map(|change| change.path).collect();
-    Ok(Replayed { turn: turn.number(), expected, tree, differences: shown(&paths) })
+    Ok(Replayed {
+        turn: turn.number(),
+        expected,
+        tree,
+        differences: shown(&paths),
+    })
 }
 
 /// Returns the plan as it ran, and the files around it.
 fn recorded(project: &Project, turn: &Turn) -> anyhow::Result<(Plan, Workspace)> {
     let (number, status) = (turn.number(), turn.meta.status);
-    anyhow::ensure!(matches!(status, Status::Executed | Status::Failed), "no plan ran in turn {number}: it is `{}`", status.word());
+    anyhow::ensure!(
+        matches!(status, Status::Executed | Status::Failed),
+        "no plan ran in turn {number}: it is `{}`",
+        status.word()
+    );
     let text = |name: &str| turn.text(&project.repository, name);
     let text = match text(artifact::APPROVED)? {
         Some(approved) => approved,
-        None => text(artifact::PLAN)?.with_context(|| format!("turn {number} has no `{}`", artifact::PLAN))?,
+        None => text(artifact::PLAN)?
+            .with_context(|| format!("turn {number} has no `{}`", artifact::PLAN))?,
     };
     let (plan, diagnostics) = crate::plan::parse(&text);
-    anyhow::ensure!(diagnostics.is_empty(), "the plan of turn {number} cannot be read by this version");
-    let workspace = turn.meta.workspace.clone().with_context(|| format!("turn {number} has no files recorded"))?;
+    anyhow::ensure!(
+        diagnostics.is_empty(),
+        "the plan of turn {number} cannot be read by this version"
+    );
+    let workspace = turn
+        .meta
+        .workspace
+        .clone()
+        .with_context(|| format!("turn {number} has no files recorded"))?;
     Ok((plan, workspace))
 }
 
@@ -75,12 +105,23 @@ fn is_confined(project: &Project) -> bool {
 }
 
 /// Runs the plan and returns the tree that it leaves.
-fn run_again(project: &Project, turn: &Turn, (plan, workspace): (&Plan, &Workspace), user: &mut dyn User) -> anyhow::Result<TreeId> {
+fn run_again(
+    project: &Project,
+    turn: &Turn,
+    (plan, workspace): (&Plan, &Workspace),
+    user: &mut dyn User,
+) -> anyhow::Result<TreeId> {
     let previous = turn.previous.context("the session's start has no plan")?;
     let tip = Turn::read(&project.repository, &turn.session, previous)?;
     let tree = project.repository.commit(workspace.before)?.tree;
     let artifacts = Artifacts(project.repository.files(turn.tree)?);
-    let scene = Scene { name: WORKTREE, tip: &tip, before: workspace.before, tree, reach: Reach::Recorded(&artifacts) };
+    let scene = Scene {
+        name: WORKTREE,
+        tip: &tip,
+        before: workspace.before,
+        tree,
+        reach: Reach::Recorded(&artifacts),
+    };
     let left = perform(project, &scene, &Approved::all(plan), user)?;
     anyhow::ensure!(!left.ran.interrupted, "interrupted");
     let rolled_back = left.ran.failed && project.settings.on_failure == OnFailure::Rollback;

@@ -20,7 +20,8 @@ const GO_ON: &str = "Continue with the next step.";
 pub struct Wish {
     /// The first message.
     pub message: Option<String>,
-    /// Goes on without a person, until a question, a limit, or a second rejected correction in a row.
+    /// Goes on without a person, until a question, a limit, or a second rejected correction in a
+    /// row.
     pub yolo: bool,
     /// One turn is all, because nobody can be asked for the next message.
     pub once: bool,
@@ -54,8 +55,15 @@ pub type Heard<'a> = &'a mut dyn FnMut(&Executed) -> anyhow::Result<()>;
 ///
 /// # Errors
 /// Where planning or executing fails; the turns before it are recorded, and `heard` knows them.
-pub fn resume(project: &mut Project, wish: &Wish, user: &mut dyn User, heard: Heard<'_>) -> anyhow::Result<Resumed> {
-    let most = wish.max_turns.or(wish.yolo.then_some(project.settings.limits.turns));
+pub fn resume(
+    project: &mut Project,
+    wish: &Wish,
+    user: &mut dyn User,
+    heard: Heard<'_>,
+) -> anyhow::Result<Resumed> {
+    let most = wish
+        .max_turns
+        .or(wish.yolo.then_some(project.settings.limits.turns));
     project.settings.limits.cost = wish.max_cost.unwrap_or(project.settings.limits.cost);
     if wish.yolo {
         project.settings.replan.max = project.settings.replan.max.min(YOLO_REPLANS);
@@ -78,7 +86,10 @@ pub fn resume(project: &mut Project, wish: &Wish, user: &mut dyn User, heard: He
             break String::new();
         }
         if most.is_some_and(|most| resumed.turns >= most) {
-            break format!("stopped after {}", crate::text::counted(resumed.turns as usize, "turn"));
+            break format!(
+                "stopped after {}",
+                crate::text::counted(resumed.turns as usize, "turn")
+            );
         }
     };
     if !why.is_empty() {
@@ -107,17 +118,33 @@ fn step(
         match plan_next(project, wish, message.take(), user) {
             Ok(planned) => resumed.waiting = Some(planned),
             Err(error) if error.is::<Left>() => return Ok(Step::End(String::new())),
-            Err(error) if wish.yolo && is_cost_limit(&error) => return Ok(Step::End(format!("stopped: {error:#}"))),
+            Err(error) if wish.yolo && is_cost_limit(&error) => {
+                return Ok(Step::End(format!("stopped: {error:#}")));
+            }
             Err(error) => return Err(error),
         }
     }
-    let executed = execute(project, &ExecuteWish { plan: None, replan: true, model: wish.model.clone() }, user)?;
+    let executed = execute(
+        project,
+        &ExecuteWish {
+            plan: None,
+            replan: true,
+            model: wish.model.clone(),
+        },
+        user,
+    )?;
     if executed.commit.is_none() {
-        return Ok(Step::End(format!("Nothing was run; the plan of turn {} waits.", executed.turn)));
+        return Ok(Step::End(format!(
+            "Nothing was run; the plan of turn {} waits.",
+            executed.turn
+        )));
     }
     if let Some(instead) = &executed.instead {
         // What the user says now comes before what they said earlier.
-        let later = message.take().map(|later| format!("\n\n{later}")).unwrap_or_default();
+        let later = message
+            .take()
+            .map(|later| format!("\n\n{later}"))
+            .unwrap_or_default();
         *message = Some(format!("{instead}{later}"));
     }
     resumed.turns += 1;
@@ -133,19 +160,43 @@ fn in_progress(project: &Project) -> anyhow::Result<(Turn, Draft)> {
 }
 
 /// Plans the next turn; an unattended loop goes on from the report by itself.
-fn plan_next(project: &Project, wish: &Wish, message: Option<String>, user: &mut dyn User) -> anyhow::Result<Planned> {
-    let waits = !in_progress(project)?.1.artifacts.text_or_empty(artifact::USER_PROMPT).trim().is_empty();
+fn plan_next(
+    project: &Project,
+    wish: &Wish,
+    message: Option<String>,
+    user: &mut dyn User,
+) -> anyhow::Result<Planned> {
+    let waits = !in_progress(project)?
+        .1
+        .artifacts
+        .text_or_empty(artifact::USER_PROMPT)
+        .trim()
+        .is_empty();
     let (message, origin) = match message {
         None if wish.yolo && !waits => (Some(GO_ON.to_owned()), Origin::Loop),
         message => (message, Origin::User),
     };
     let (model, pipeline) = (wish.model.clone(), wish.pipeline.clone());
-    plan(project, &PlanWish { message, model, pipeline, depth: wish.depth, origin, from: None }, user)
+    plan(
+        project,
+        &PlanWish {
+            message,
+            model,
+            pipeline,
+            depth: wish.depth,
+            origin,
+            from: None,
+        },
+        user,
+    )
 }
 
 /// Returns whether the session has no money left.
 fn is_cost_limit(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref::<ModelError>(), Some(ModelError::CostLimit { .. }))
+    matches!(
+        error.downcast_ref::<ModelError>(),
+        Some(ModelError::CostLimit { .. })
+    )
 }
 
 /// Returns why the loop ends after a turn, if it does; nothing to say is an empty text.
@@ -161,26 +212,40 @@ fn why_stop(project: &Project, wish: &Wish, executed: &Executed) -> anyhow::Resu
         return Ok(None);
     }
     if executed.asked == Some(Asked::Nobody) {
-        return because("stopped: the model asks you something; `teddy show` has it, `teddy resume -m` answers");
+        return because(
+            "stopped: the model asks you something; `teddy show` has it, `teddy resume -m` answers",
+        );
     }
     if executed.status == Some(Status::Rejected) && executed.replanned.is_none() {
         return because("stopped: the plan was rejected, and no other one waits");
     }
     let (tip, draft) = in_progress(project)?;
     let (spent, limit) = (project.spent(&tip, &draft)?, project.settings.limits.cost);
-    Ok((spent >= limit).then(|| format!("stopped: the session has cost ${spent:.2}, and the limit is ${limit:.2}")))
+    Ok((spent >= limit).then(|| {
+        format!("stopped: the session has cost ${spent:.2}, and the limit is ${limit:.2}")
+    }))
 }
 
 /// Keeps a message that no turn has used yet, where no plan stands before it.
-fn keep_message(project: &Project, message: Option<String>, user: &mut dyn User) -> anyhow::Result<()> {
-    let Some(message) = message.filter(|message| !message.trim().is_empty()) else { return Ok(()) };
+fn keep_message(
+    project: &Project,
+    message: Option<String>,
+    user: &mut dyn User,
+) -> anyhow::Result<()> {
+    let Some(message) = message.filter(|message| !message.trim().is_empty()) else {
+        return Ok(());
+    };
     let (tip, mut draft) = in_progress(project)?;
     if draft.is_planned() {
-        user.tell(Event::Warning("your message was not used, because a plan waits before it"));
+        user.tell(Event::Warning(
+            "your message was not used, because a plan waits before it",
+        ));
         return Ok(());
     }
     let _session_lock = project.lock_session(&tip.session, "resume")?;
-    draft.artifacts.put(artifact::USER_PROMPT, without_keys(message, user));
+    draft
+        .artifacts
+        .put(artifact::USER_PROMPT, without_keys(message, user));
     project.store().save_draft(&tip, &mut draft)?;
     user.tell(Event::Note("your message is kept for the next turn"));
     Ok(())

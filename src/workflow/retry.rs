@@ -1,4 +1,5 @@
-//! Sending the recorded input of a turn again, byte for byte; the answer waits as a draft on a branch of its own.
+//! Sending the recorded input of a turn again, byte for byte; the answer waits as a draft on a
+//! branch of its own.
 
 use anyhow::Context as _;
 
@@ -16,8 +17,13 @@ use crate::workflow::purse::Weight;
 use crate::workflow::user::{Event, User};
 
 /// What of a turn is sent, and what the plan is judged by.
-const RECORDED: [&str; 5] =
-    [artifact::INPUT, artifact::USER_PROMPT, artifact::SYSTEM_PROMPT, artifact::TURN_CONTEXT, artifact::SESSION_CONTEXT];
+const RECORDED: [&str; 5] = [
+    artifact::INPUT,
+    artifact::USER_PROMPT,
+    artifact::SYSTEM_PROMPT,
+    artifact::TURN_CONTEXT,
+    artifact::SESSION_CONTEXT,
+];
 
 /// What is wanted of a retry.
 #[derive(Debug, Clone, Default)]
@@ -31,13 +37,21 @@ pub struct Wish {
 /// Asks again with what a turn has recorded, and goes on with the new session that has the answer.
 ///
 /// # Errors
-/// Where the turn has no recorded input, or the model gives no whole answer: then the session in use stays.
+/// Where the turn has no recorded input, or the model gives no whole answer: then the session in
+/// use stays.
 pub fn retry(project: &mut Project, wish: &Wish, user: &mut dyn User) -> anyhow::Result<Planned> {
     let session = project.session()?;
     let turn = project.store().turn(&session, &wish.turn)?;
-    let previous = turn.previous.context("turn 0 has no input: it is the session's start")?;
+    let previous = turn
+        .previous
+        .context("turn 0 has no input: it is the session's start")?;
     let input = turn.text(&project.repository, artifact::INPUT)?;
-    let input = input.with_context(|| format!("turn {} has no recorded input: no model was asked", turn.number()))?;
+    let input = input.with_context(|| {
+        format!(
+            "turn {} has no recorded input: no model was asked",
+            turn.number()
+        )
+    })?;
     // A model that cannot be had is found out before there is a branch.
     let way = way(project, &turn, wish.model.as_deref())?;
     let name = free_name(project, &session)?;
@@ -51,14 +65,24 @@ pub fn retry(project: &mut Project, wish: &Wish, user: &mut dyn User) -> anyhow:
 
 /// Returns who is asked.
 fn way(project: &Project, turn: &Turn, model: Option<&str>) -> anyhow::Result<Way> {
-    let asked = || turn.meta.model.as_ref().map(|model| model.asked.clone()).filter(|_| turn.meta.pipeline.is_none());
+    let asked = || {
+        turn.meta
+            .model
+            .as_ref()
+            .map(|model| model.asked.clone())
+            .filter(|_| turn.meta.pipeline.is_none())
+    };
     let wish = PlanWish {
         model: model.map(str::to_owned).or_else(asked),
         pipeline: turn.meta.pipeline.clone().filter(|_| model.is_none()),
         ..PlanWish::default()
     };
     // A replay counts the answers before the turn, so that the same one comes again.
-    let before = Turn::read(&project.repository, &turn.session, turn.previous.context("turn 0 has no input")?)?;
+    let before = Turn::read(
+        &project.repository,
+        &turn.session,
+        turn.previous.context("turn 0 has no input")?,
+    )?;
     project.way(&before, &wish)
 }
 
@@ -76,7 +100,12 @@ fn free_name(project: &Project, session: &SessionName) -> anyhow::Result<Session
 }
 
 /// Asks in the session in use, which was just made for it.
-fn ask_again(project: &Project, turn: &Turn, (way, input): (Way, &str), user: &mut dyn User) -> anyhow::Result<Planned> {
+fn ask_again(
+    project: &Project,
+    turn: &Turn,
+    (way, input): (Way, &str),
+    user: &mut dyn User,
+) -> anyhow::Result<Planned> {
     let name = project.session()?;
     let _session_lock = project.lock_session(&name, "retry")?;
     let tip = project.store().tip(&name)?;
@@ -84,26 +113,61 @@ fn ask_again(project: &Project, turn: &Turn, (way, input): (Way, &str), user: &m
     take_over(project, turn, &mut draft)?;
     let (lists, recorded) = (project.lists(&draft)?, project.record_locked(&tip, user)?);
     let weight = Weight::of_input(input, (0, 0));
-    let reply = ask(project, Asking { tip: &tip, draft: &mut draft, way, weight }, user)?;
+    let reply = ask(
+        project,
+        Asking {
+            tip: &tip,
+            draft: &mut draft,
+            way,
+            weight,
+        },
+        user,
+    )?;
     tell_other_steps(project, turn, &draft, user)?;
-    let before = turn.meta.workspace.as_ref().map(|workspace| project.repository.commit(workspace.before)).transpose()?;
+    let before = turn
+        .meta
+        .workspace
+        .as_ref()
+        .map(|workspace| project.repository.commit(workspace.before))
+        .transpose()?;
     if before.is_some_and(|before| before.tree != recorded.tree) {
-        let words =
-            "your files are not as they were before the turn; the plan is checked against those of now. `teddy restore @` brings them back";
+        let words = "your files are not as they were before the turn; the plan is checked against those of now. `teddy restore @` brings them back";
         user.tell(Event::Note(words));
     }
-    take_answer(project, Answered { tip: &tip, draft, lists: &lists, recorded: &recorded }, &reply)
+    take_answer(
+        project,
+        Answered {
+            tip: &tip,
+            draft,
+            lists: &lists,
+            recorded: &recorded,
+        },
+        &reply,
+    )
 }
 
-/// Says where the first step of a pipeline was sent something else than it was in the turn; what later ones are sent
-/// hangs on its answer.
-fn tell_other_steps(project: &Project, turn: &Turn, draft: &Draft, user: &mut dyn User) -> anyhow::Result<()> {
-    let Some(name) = &draft.meta.pipeline else { return Ok(()) };
+/// Says where the first step of a pipeline was sent something else than it was in the turn; what
+/// later ones are sent hangs on its answer.
+fn tell_other_steps(
+    project: &Project,
+    turn: &Turn,
+    draft: &Draft,
+    user: &mut dyn User,
+) -> anyhow::Result<()> {
+    let Some(name) = &draft.meta.pipeline else {
+        return Ok(());
+    };
     let first = |name: &&String| name.starts_with("steps/01-") && name.ends_with("/input.md");
-    let Some(sent) = draft.artifacts.0.keys().find(first) else { return Ok(()) };
+    let Some(sent) = draft.artifacts.0.keys().find(first) else {
+        return Ok(());
+    };
     if turn.text(&project.repository, sent)? != draft.artifacts.text(sent) {
-        let step = sent.trim_start_matches("steps/01-").trim_end_matches("/input.md");
-        user.tell(Event::Warning(&format!("pipeline `{name}` is not as it was: step `{step}` was sent something else")));
+        let step = sent
+            .trim_start_matches("steps/01-")
+            .trim_end_matches("/input.md");
+        user.tell(Event::Warning(&format!(
+            "pipeline `{name}` is not as it was: step `{step}` was sent something else"
+        )));
     }
     Ok(())
 }

@@ -35,7 +35,10 @@ pub struct Equipment<'a> {
 
 impl Tools for Equipment<'_> {
     fn execute(&mut self, execute: &Execute) -> io::Result<Finished> {
-        let cwd = execute.cwd.as_ref().map_or_else(|| self.worktree.to_owned(), |cwd| self.worktree.join(cwd.as_str()));
+        let cwd = execute.cwd.as_ref().map_or_else(
+            || self.worktree.to_owned(),
+            |cwd| self.worktree.join(cwd.as_str()),
+        );
         let script = Script {
             env: execute.env.clone(),
             shell: shlex::split(&self.settings.shell).unwrap_or_else(|| vec!["sh".to_owned()]),
@@ -45,7 +48,9 @@ impl Tools for Equipment<'_> {
             launcher: Some(self.launcher.clone()),
             ..Script::new(execute.command.as_str(), cwd)
         };
-        shell::run(&script, &mut |bytes| self.user.tell(Event::Output { bytes }))
+        shell::run(&script, &mut |bytes| {
+            self.user.tell(Event::Output { bytes })
+        })
     }
 
     fn fetch(&mut self, url: &str) -> Result<(), String> {
@@ -66,7 +71,10 @@ impl Tools for Equipment<'_> {
 
     fn started(&mut self, index: usize, action: &Action) {
         let label = format!("{} {}", action.kind.name(), action.kind.target());
-        self.user.tell(Event::Started { index, label: &label });
+        self.user.tell(Event::Started {
+            index,
+            label: &label,
+        });
     }
 
     fn finished(&mut self, index: usize, outcome: &Outcome) {

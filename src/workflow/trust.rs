@@ -23,18 +23,28 @@ pub fn see(project: &Project) -> anyhow::Result<Seen> {
     let now = &project.proposed;
     let record = trust(project).record();
     let mut text = String::new();
-    let names: std::collections::BTreeSet<&String> = now.keys().chain(record.files.keys()).collect();
+    let names: std::collections::BTreeSet<&String> =
+        now.keys().chain(record.files.keys()).collect();
     for name in names {
         let (old, new) = (record.files.get(name), now.get(name));
         let shown = match (old, new) {
             (Some(old), Some(new)) if old == new => continue,
             (None, Some(new)) => format!("--- .teddy/{}\n{}\n", visible(name), visible_block(new)),
-            (Some(old), new) => visible_block(&unified(old, new.map_or("", String::as_str), ("trusted", &visible(name)))).into_owned(),
+            (Some(old), new) => visible_block(&unified(
+                old,
+                new.map_or("", String::as_str),
+                ("trusted", &visible(name)),
+            ))
+            .into_owned(),
             (None, None) => continue,
         };
         text.push_str(&shown);
     }
-    Ok(Seen { text, is_trusted: record.covers(now), is_empty: now.is_empty() })
+    Ok(Seen {
+        text,
+        is_trusted: record.covers(now),
+        is_empty: now.is_empty(),
+    })
 }
 
 /// Trusts what [`see`] showed, whatever is there by now, or nothing.
@@ -42,7 +52,13 @@ pub fn see(project: &Project) -> anyhow::Result<Seen> {
 /// # Errors
 /// Where the record cannot be written.
 pub fn remember(project: &Project, trusted: bool) -> anyhow::Result<()> {
-    let record = if trusted { Record { files: project.proposed.clone() } } else { Record::default() };
+    let record = if trusted {
+        Record {
+            files: project.proposed.clone(),
+        }
+    } else {
+        Record::default()
+    };
     Ok(trust(project).remember(&record)?)
 }
 

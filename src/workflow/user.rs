@@ -26,11 +26,16 @@ pub trait User {
     /// As for [`User::review`].
     fn confirm(&mut self, question: &str, flag: &str) -> anyhow::Result<bool>;
 
-    /// Lets the user choose one of several things to do, by its position; nothing where nobody can be asked or the user leaves.
+    /// Lets the user choose one of several things to do, by its position; nothing where nobody can
+    /// be asked or the user leaves.
     ///
     /// # Errors
     /// Where the terminal is gone.
-    fn choose(&mut self, _question: &str, _choices: &[Choice<'_>]) -> anyhow::Result<Option<usize>> {
+    fn choose(
+        &mut self,
+        _question: &str,
+        _choices: &[Choice<'_>],
+    ) -> anyhow::Result<Option<usize>> {
         Ok(None)
     }
 
@@ -107,7 +112,8 @@ pub enum Decision {
 /// What runs: the plan with the user's changes, and which parts of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Approved {
-    /// The plan as it will run: same number of actions in the same order; switched-off pairs are gone from their EDIT.
+    /// The plan as it will run: same number of actions in the same order; switched-off pairs are
+    /// gone from their EDIT.
     pub plan: Plan,
     /// For each action whether it runs.
     pub actions: Vec<bool>,
@@ -120,7 +126,12 @@ pub struct Approved {
 impl Approved {
     /// Approves all of a plan as it stands.
     pub fn all(plan: &Plan) -> Approved {
-        Approved { plan: plan.clone(), actions: vec![true; plan.actions.len()], memos: vec![true; plan.memos.len()], modified: Vec::new() }
+        Approved {
+            plan: plan.clone(),
+            actions: vec![true; plan.actions.len()],
+            memos: vec![true; plan.memos.len()],
+            modified: Vec::new(),
+        }
     }
 }
 
@@ -157,7 +168,8 @@ pub enum Estimate {
     Free,
     /// No price is configured.
     Unknown,
-    /// So many dollars for what is sent, and so many at most where the length of the answer has a limit.
+    /// So many dollars for what is sent, and so many at most where the length of the answer has a
+    /// limit.
     Dollars(f64, Option<f64>),
 }
 

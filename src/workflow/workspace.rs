@@ -14,8 +14,8 @@ use crate::workflow::project::Project;
 
 /// How often the files are recorded anew because objects were pruned meanwhile.
 const MAX_RECORDS: u32 = 4;
-/// How many workspace commits of a session are compared with a new one: the last turn's own, the one before it, and
-/// the one that this one began with.
+/// How many workspace commits of a session are compared with a new one: the last turn's own, the
+/// one before it, and the one that this one began with.
 const MAX_REACHED: usize = 3;
 /// The subject of the commits that keep workspace commits.
 pub const KEEPER: &str = "Snapshots of the workspace";
@@ -35,8 +35,9 @@ pub struct Recorded {
     pub took: Duration,
 }
 
-/// Files that were looked at no longer ago than the look took, within these limits, are not looked at again: as much can
-/// change while they are looked at. What is written over is compared path by path in any case.
+/// Files that were looked at no longer ago than the look took, within these limits, are not looked
+/// at again: as much can change while they are looked at. What is written over is compared path by
+/// path in any case.
 const BLINK: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(1)];
 
 impl Recorded {
@@ -48,7 +49,14 @@ impl Recorded {
 
 /// Returns what a snapshot does not have.
 pub fn not_captured(snapshot: &Snapshot) -> Vec<NotCaptured> {
-    snapshot.left_out.iter().map(|left| NotCaptured { path: left.path.clone(), reason: left.reason.to_string() }).collect()
+    snapshot
+        .left_out
+        .iter()
+        .map(|left| NotCaptured {
+            path: left.path.clone(),
+            reason: left.reason.to_string(),
+        })
+        .collect()
 }
 
 impl Project {
@@ -58,7 +66,8 @@ impl Project {
     /// Where a file changes all the time or the repository cannot be written.
     pub fn snapshot(&self, force: &[Vec<u8>]) -> anyhow::Result<Snapshot> {
         let name = self.repository.worktree_name();
-        self.repository.snapshot(&self.index(&name), &self.limits(), force)
+        self.repository
+            .snapshot(&self.index(&name), &self.limits(), force)
     }
 
     /// Records the user's files as a workspace commit and makes it reachable.
@@ -76,13 +85,24 @@ impl Project {
             if self.keep(commit, &self.reached(tip.workspace))? {
                 fault::point("after-snapshot-ref")?;
                 let not_captured = not_captured(&snapshot);
-                snapshot.keep.map_or(Ok(()), |keep| self.repository.release(&keep))?;
-                return Ok(Recorded { commit, tree: snapshot.tree, not_captured, seen: began + took, took });
+                snapshot
+                    .keep
+                    .map_or(Ok(()), |keep| self.repository.release(&keep))?;
+                return Ok(Recorded {
+                    commit,
+                    tree: snapshot.tree,
+                    not_captured,
+                    seen: began + took,
+                    took,
+                });
             }
-            // `git gc` pruned what was found to exist before the ref reached it: everything is read anew.
+            // `git gc` pruned what was found to exist before the ref reached it: everything is read
+            // anew.
             let _ = std::fs::remove_file(self.index(&self.repository.worktree_name()));
         }
-        anyhow::bail!("`git gc` removes objects as fast as they are written; try again when it has ended")
+        anyhow::bail!(
+            "`git gc` removes objects as fast as they are written; try again when it has ended"
+        )
     }
 
     /// Returns a commit with this tree: HEAD, the newest workspace commit, or a new one on them.
@@ -98,13 +118,22 @@ impl Project {
             (Some(head), Some(last)) if repository.is_ancestor(head, last)? => vec![last],
             (head, last) => head.into_iter().chain(last).collect(),
         };
-        let message = format!("Workspace before turn {} of {}\n", tip.number() + 1, tip.session);
-        repository.write_commit(&NewCommit { tree, parents: &parents, message: &message, time: &clock::now() })
+        let message = format!(
+            "Workspace before turn {} of {}\n",
+            tip.number() + 1,
+            tip.session
+        );
+        repository.write_commit(&NewCommit {
+            tree,
+            parents: &parents,
+            message: &message,
+            time: &clock::now(),
+        })
     }
 
-    /// Keeps a workspace commit reachable, and all that were kept before it: what was in a file and is
-    /// overwritten later stays to be had. `teddy gc` forgets the old ones. What `reached` has need not be held meanwhile.
-    /// False where `git gc` took an object.
+    /// Keeps a workspace commit reachable, and all that were kept before it: what was in a file and
+    /// is overwritten later stays to be had. `teddy gc` forgets the old ones. What `reached` has
+    /// need not be held meanwhile. False where `git gc` took an object.
     ///
     /// # Errors
     /// Where the ref cannot be written.
@@ -112,29 +141,51 @@ impl Project {
         let (name, repository) = (self.kept_reference(), &self.repository);
         let old = repository.reference(&name)?;
         let new = match old {
-            Some(old) if old == commit || repository.commit(old)?.parents.first() == Some(&commit) => return Ok(true),
+            Some(old)
+                if old == commit || repository.commit(old)?.parents.first() == Some(&commit) =>
+            {
+                return Ok(true);
+            }
             Some(old) => {
-                let Ok(Commit { tree, .. }) = repository.commit(commit) else { return Ok(false) };
+                let Ok(Commit { tree, .. }) = repository.commit(commit) else {
+                    return Ok(false);
+                };
                 let message = format!("{KEEPER}\n");
-                repository.write_commit(&NewCommit { tree, parents: &[commit, old], message: &message, time: &clock::now() })?
+                repository.write_commit(&NewCommit {
+                    tree,
+                    parents: &[commit, old],
+                    message: &message,
+                    time: &clock::now(),
+                })?
             }
             None => commit,
         };
         let head = repository.head()?;
-        let unreached: Vec<_> = [commit, new].into_iter().filter(|id| Some(*id) != head).collect();
+        let unreached: Vec<_> = [commit, new]
+            .into_iter()
+            .filter(|id| Some(*id) != head)
+            .collect();
         let whole = [reached, &[self.kept_tree()?, repository.head_tree()?]].concat();
-        let Some(held) = repository.hold(&unreached, &whole, Older::Stay)? else { return Ok(false) };
+        let Some(held) = repository.hold(&unreached, &whole, Older::Stay)? else {
+            return Ok(false);
+        };
         let expected = old.map_or(Expected::Absent, Expected::At);
         repository.move_reference(&name, expected, new, "teddy: snapshot")?;
         repository.settle(&held)?;
         Ok(true)
     }
 
-    /// Returns the trees of a workspace commit that a session's ref reaches, and of those before it: an undo goes back to one.
+    /// Returns the trees of a workspace commit that a session's ref reaches, and of those before
+    /// it: an undo goes back to one.
     pub(super) fn reached(&self, workspace: Option<CommitId>) -> Vec<TreeId> {
         let read = |id: CommitId| self.repository.commit(id).ok();
-        let commits = std::iter::successors(workspace.and_then(read), |commit| read(*commit.parents.first()?));
-        commits.take(MAX_REACHED).map(|commit| commit.tree).collect()
+        let commits = std::iter::successors(workspace.and_then(read), |commit| {
+            read(*commit.parents.first()?)
+        });
+        commits
+            .take(MAX_REACHED)
+            .map(|commit| commit.tree)
+            .collect()
     }
 
     /// Returns the ref that keeps the workspace commits of this checkout.
@@ -150,7 +201,8 @@ impl Project {
         }
     }
 
-    /// Returns the workspace commit that holds a turn's result: `base` itself where nothing changed.
+    /// Returns the workspace commit that holds a turn's result: `base` itself where nothing
+    /// changed.
     ///
     /// # Errors
     /// Where the repository cannot be written.
@@ -160,7 +212,12 @@ impl Project {
         }
         // In a kept pack: no ref reaches it before the turn's does.
         let batch = self.repository.batch();
-        let commit = batch.commit(&NewCommit { tree, parents: &[base], message, time: &clock::now() })?;
+        let commit = batch.commit(&NewCommit {
+            tree,
+            parents: &[base],
+            message,
+            time: &clock::now(),
+        })?;
         batch.finish()?;
         Ok(commit)
     }

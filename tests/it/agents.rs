@@ -4,14 +4,20 @@ use crate::support::TestRepo;
 
 /// A project with an agent of its own in place of the built-in assistant.
 fn project() -> TestRepo {
-    let repo = TestRepo::new().file("a.txt", "one\n").file(".teddy/prompts/assistant.xml", "<title>Ours</title> {{agent}}\n");
+    let repo = TestRepo::new().file("a.txt", "one\n").file(
+        ".teddy/prompts/assistant.xml",
+        "<title>Ours</title> {{agent}}\n",
+    );
     repo.commit("init");
     repo
 }
 
 /// Returns the system prompt of the next turn.
 fn prompt(repo: &TestRepo, session: &str) -> String {
-    repo.git(&["show", &format!("teddy/sessions/{session}:next/system_prompt.xml")])
+    repo.git(&[
+        "show",
+        &format!("teddy/sessions/{session}:next/system_prompt.xml"),
+    ])
 }
 
 #[test]
@@ -22,7 +28,10 @@ fn a_prompt_of_the_repository_takes_trust() {
     repo.done(&["trust", "-y"]);
     repo.done(&["new", "after", "-a", "ASSISTANT"]);
     assert_eq!(prompt(&repo, "after"), "<title>Ours</title> Assistant");
-    assert_eq!(repo.done(&["get-prompt", "Assistant"]), "<title>Ours</title> Assistant\n");
+    assert_eq!(
+        repo.done(&["get-prompt", "Assistant"]),
+        "<title>Ours</title> Assistant\n"
+    );
     repo.write(".teddy/prompts/assistant.xml", "<title>Theirs</title>\n");
     assert!(repo.done(&["get-prompt", "assistant"]).contains("<role>"));
 }
@@ -30,8 +39,16 @@ fn a_prompt_of_the_repository_takes_trust() {
 #[test]
 fn an_unknown_agent_lists_those_that_there_are() {
     let repo = project();
-    let words = ["there is no agent `poet`; there are architect, assistant, debugger, developer, pathfinder, prototyper"];
+    let words = [
+        "there is no agent `poet`; there are architect, assistant, debugger, developer, pathfinder, prototyper",
+    ];
     repo.teddy(&["new", "x", "-a", "poet"]).check(1, &words);
-    repo.teddy(&["start", "x", "-a", "poet", "-m", "hi", "--model", "replay:x"]).check(1, &words);
-    assert_eq!(repo.json(&["sessions"], 0).as_array().map(Vec::len), Some(0));
+    repo.teddy(&[
+        "start", "x", "-a", "poet", "-m", "hi", "--model", "replay:x",
+    ])
+    .check(1, &words);
+    assert_eq!(
+        repo.json(&["sessions"], 0).as_array().map(Vec::len),
+        Some(0)
+    );
 }

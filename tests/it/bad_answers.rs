@@ -1,4 +1,5 @@
-//! Answers that are none: each says what it is and what to do, is in the draft, and runs nothing, whatever the protocol.
+//! Answers that are none: each says what it is and what to do, is in the draft, and runs nothing,
+//! whatever the protocol.
 
 use std::time::Duration;
 
@@ -31,12 +32,20 @@ struct Case {
 impl Protocol {
     /// Returns the word of the configuration.
     fn kind(self) -> &'static str {
-        if self == Openai { "openai" } else { "anthropic" }
+        if self == Openai {
+            "openai"
+        } else {
+            "anthropic"
+        }
     }
 
     /// Makes the beginning of a stream.
     fn begun(self, text: &str) -> String {
-        if self == Openai { begun(text) } else { messages_begun(text, &json!({ "input_tokens": 9 })) }
+        if self == Openai {
+            begun(text)
+        } else {
+            messages_begun(text, &json!({ "input_tokens": 9 }))
+        }
     }
 
     /// Makes a whole stream that ends for a reason.
@@ -51,7 +60,9 @@ impl Protocol {
     fn error(self, words: &str) -> String {
         match self {
             Openai => json!({ "error": { "message": words, "type": "some_error", "code": null } }),
-            Anthropic => json!({ "type": "error", "error": { "type": "some_error", "message": words } }),
+            Anthropic => {
+                json!({ "type": "error", "error": { "type": "some_error", "message": words } })
+            }
         }
         .to_string()
     }
@@ -59,14 +70,24 @@ impl Protocol {
     /// Makes a piece of a stream.
     fn piece(self, text: &str) -> String {
         match self {
-            Openai => format!("data: {}\n\n", json!({ "choices": [{ "delta": { "content": text } }] })),
-            Anthropic => format!("data: {}\n\n", json!({ "type": "content_block_delta", "delta": { "text": text } })),
+            Openai => format!(
+                "data: {}\n\n",
+                json!({ "choices": [{ "delta": { "content": text } }] })
+            ),
+            Anthropic => format!(
+                "data: {}\n\n",
+                json!({ "type": "content_block_delta", "delta": { "text": text } })
+            ),
         }
     }
 
     /// Makes a refusal.
     fn refused(self, status: &str, words: &str) -> Vec<Act> {
-        vec![Act::Send(response(status, "content-type: application/json\r\nretry-after: 0\r\n", &self.error(words)))]
+        vec![Act::Send(response(
+            status,
+            "content-type: application/json\r\nretry-after: 0\r\n",
+            &self.error(words),
+        ))]
     }
 }
 
@@ -77,71 +98,213 @@ fn once(text: String) -> Vec<Vec<Act>> {
 
 /// What a provider refuses.
 const REFUSED: &[Case] = &[
-    Case { name: "401", acts: |p| vec![p.refused("401 Unauthorized", &format!("bad key {SECRET}"))], more: "" },
-    Case { name: "403", acts: |p| vec![p.refused("403 Forbidden", "not for you")], more: "" },
-    Case { name: "404", acts: |p| vec![p.refused("404 Not Found", "no such model")], more: "" },
-    Case { name: "400", acts: |p| vec![p.refused("400 Bad Request", "maximum context length is 8192")], more: "" },
-    Case { name: "400 spent", acts: |p| vec![p.refused("400 Bad Request", "Your credit balance is too low")], more: "" },
-    Case { name: "402", acts: |p| vec![p.refused("402 Payment Required", "more credits, please")], more: "" },
-    Case { name: "413", acts: |p| vec![p.refused("413 Payload Too Large", "too large")], more: "" },
-    Case { name: "429", acts: |p| vec![p.refused("429 Too Many Requests", "slow down"); 6], more: "" },
-    Case { name: "429 spent", acts: |p| vec![p.refused("429 Too Many Requests", "insufficient_quota: pay first")], more: "" },
-    Case { name: "529", acts: |p| vec![p.refused("529 Overloaded", "overloaded"); 6], more: "" },
+    Case {
+        name: "401",
+        acts: |p| vec![p.refused("401 Unauthorized", &format!("bad key {SECRET}"))],
+        more: "",
+    },
+    Case {
+        name: "403",
+        acts: |p| vec![p.refused("403 Forbidden", "not for you")],
+        more: "",
+    },
+    Case {
+        name: "404",
+        acts: |p| vec![p.refused("404 Not Found", "no such model")],
+        more: "",
+    },
+    Case {
+        name: "400",
+        acts: |p| vec![p.refused("400 Bad Request", "maximum context length is 8192")],
+        more: "",
+    },
+    Case {
+        name: "400 spent",
+        acts: |p| vec![p.refused("400 Bad Request", "Your credit balance is too low")],
+        more: "",
+    },
+    Case {
+        name: "402",
+        acts: |p| vec![p.refused("402 Payment Required", "more credits, please")],
+        more: "",
+    },
+    Case {
+        name: "413",
+        acts: |p| vec![p.refused("413 Payload Too Large", "too large")],
+        more: "",
+    },
+    Case {
+        name: "429",
+        acts: |p| vec![p.refused("429 Too Many Requests", "slow down"); 6],
+        more: "",
+    },
+    Case {
+        name: "429 spent",
+        acts: |p| vec![p.refused("429 Too Many Requests", "insufficient_quota: pay first")],
+        more: "",
+    },
+    Case {
+        name: "529",
+        acts: |p| vec![p.refused("529 Overloaded", "overloaded"); 6],
+        more: "",
+    },
     Case {
         name: "502 page",
-        acts: |_| vec![vec![Act::Send(response("502 Bad Gateway", "retry-after: 0\r\n", "<html>nginx</html>"))]; 6],
+        acts: |_| {
+            vec![
+                vec![Act::Send(response(
+                    "502 Bad Gateway",
+                    "retry-after: 0\r\n",
+                    "<html>nginx</html>"
+                ))];
+                6
+            ]
+        },
         more: "",
     },
     Case {
         name: "a web page",
-        acts: |_| once(response("200 OK", "content-type: text/html\r\n", "<html>\n<title>Log in</title>")),
+        acts: |_| {
+            once(response(
+                "200 OK",
+                "content-type: text/html\r\n",
+                "<html>\n<title>Log in</title>",
+            ))
+        },
         more: "",
     },
     Case {
         name: "a redirect",
-        acts: |_| once(response("307 Temporary Redirect", &format!("location: http://elsewhere.invalid/{SECRET}\r\n"), "")),
+        acts: |_| {
+            once(response(
+                "307 Temporary Redirect",
+                &format!("location: http://elsewhere.invalid/{SECRET}\r\n"),
+                "",
+            ))
+        },
         more: "",
     },
 ];
 /// What breaks on the way.
 const BROKEN: &[Case] = &[
-    Case { name: "half a stream", acts: |p| once(p.begun("# Half")), more: "" },
+    Case {
+        name: "half a stream",
+        acts: |p| once(p.begun("# Half")),
+        more: "",
+    },
     Case {
         name: "half of what was announced",
-        acts: |p| once(p.begun("# Half").replace("connection", "content-length: 90000\r\nconnection")),
+        acts: |p| {
+            once(
+                p.begun("# Half")
+                    .replace("connection", "content-length: 90000\r\nconnection"),
+            )
+        },
         more: "",
     },
     Case {
         name: "a lie about the length",
-        acts: |p| once(p.begun("# Half").replace("connection", "content-length: 9\r\nconnection")),
+        acts: |p| {
+            once(
+                p.begun("# Half")
+                    .replace("connection", "content-length: 9\r\nconnection"),
+            )
+        },
         more: "",
     },
-    Case { name: "silence", acts: |p| vec![vec![Act::Send(p.begun("# Half")), Act::Stall]], more: ", idle_timeout: 1" },
-    Case { name: "silence from the start", acts: |_| vec![vec![Act::Stall]], more: ", first_byte_timeout: 1" },
+    Case {
+        name: "silence",
+        acts: |p| vec![vec![Act::Send(p.begun("# Half")), Act::Stall]],
+        more: ", idle_timeout: 1",
+    },
+    Case {
+        name: "silence from the start",
+        acts: |_| vec![vec![Act::Stall]],
+        more: ", first_byte_timeout: 1",
+    },
     Case {
         name: "a slow drip",
-        acts: |p| vec![vec![Act::Send(p.begun("# Half")), Act::Drip(": wait\n".repeat(9000), Duration::from_millis(9))]],
+        acts: |p| {
+            vec![vec![
+                Act::Send(p.begun("# Half")),
+                Act::Drip(": wait\n".repeat(9000), Duration::from_millis(9)),
+            ]]
+        },
         more: ", timeout: 1",
     },
-    Case { name: "100 MB", acts: |p| vec![vec![Act::Send(events("")), Act::Flood(p.piece(&"x".repeat(1 << 20)))]], more: "" },
-    Case { name: "an event without end", acts: |_| vec![vec![Act::Send(events("data: ")), Act::Flood("x".repeat(1 << 16))]], more: "" },
+    Case {
+        name: "100 MB",
+        acts: |p| {
+            vec![vec![
+                Act::Send(events("")),
+                Act::Flood(p.piece(&"x".repeat(1 << 20))),
+            ]]
+        },
+        more: "",
+    },
+    Case {
+        name: "an event without end",
+        acts: |_| {
+            vec![vec![
+                Act::Send(events("data: ")),
+                Act::Flood("x".repeat(1 << 16)),
+            ]]
+        },
+        more: "",
+    },
     Case {
         name: "an error in the stream",
-        acts: |p| once(format!("{}event: error\ndata: {}\n\n", p.begun("# Half"), p.error(&format!("overloaded, {SECRET}")))),
+        acts: |p| {
+            once(format!(
+                "{}event: error\ndata: {}\n\n",
+                p.begun("# Half"),
+                p.error(&format!("overloaded, {SECRET}"))
+            ))
+        },
         more: "",
     },
 ];
 /// What arrives whole and is no plan.
 const USELESS: &[Case] = &[
-    Case { name: "an empty answer", acts: |p| once(p.stream("", "stop", "end_turn")), more: "" },
-    Case { name: "nothing at all", acts: |_| once(events("")), more: "" },
-    Case { name: "cut at the limit", acts: |p| once(p.stream("# Half", "length", "max_tokens")), more: "" },
-    Case { name: "only reasoning", acts: |p| once(p.stream("", "length", "max_tokens")), more: "" },
-    Case { name: "filtered", acts: |p| once(p.stream("# Half", "content_filter", "refusal")), more: "" },
-    Case { name: "a tool call", acts: |p| once(p.stream("# Half", "tool_calls", "tool_use")), more: "" },
+    Case {
+        name: "an empty answer",
+        acts: |p| once(p.stream("", "stop", "end_turn")),
+        more: "",
+    },
+    Case {
+        name: "nothing at all",
+        acts: |_| once(events("")),
+        more: "",
+    },
+    Case {
+        name: "cut at the limit",
+        acts: |p| once(p.stream("# Half", "length", "max_tokens")),
+        more: "",
+    },
+    Case {
+        name: "only reasoning",
+        acts: |p| once(p.stream("", "length", "max_tokens")),
+        more: "",
+    },
+    Case {
+        name: "filtered",
+        acts: |p| once(p.stream("# Half", "content_filter", "refusal")),
+        more: "",
+    },
+    Case {
+        name: "a tool call",
+        acts: |p| once(p.stream("# Half", "tool_calls", "tool_use")),
+        more: "",
+    },
     Case {
         name: "an error as an answer",
-        acts: |p| once(response("200 OK", "content-type: application/json\r\n", &p.error("no credit"))),
+        acts: |p| {
+            once(response(
+                "200 OK",
+                "content-type: application/json\r\n",
+                &p.error("no credit"),
+            ))
+        },
         more: "",
     },
 ];
@@ -153,23 +316,68 @@ fn said(repo: &TestRepo, case: &Case, protocol: Protocol) -> String {
     let out = teddy(repo, &["plan", "-m", "make b"]);
     assert!(!out.to_string().contains(SECRET), "{}: {out}", case.name);
     // The draft has the message, why there is no plan, and what arrived; nothing is executed.
-    let meta: serde_yaml::Value = serde_yaml::from_str(&repo.git(&["show", "refs/teddy/drafts/demo:meta.yaml"])).unwrap();
-    let failure = meta["failure"].as_str().unwrap_or_else(|| panic!("{}: {out}", case.name));
-    assert!(out.stderr.contains(&format!("error: {failure}\n")), "{}: {failure}: {out}", case.name);
-    let kept = repo.git(&["ls-tree", "--name-only", "refs/teddy/drafts/demo", "reply.md", "user_prompt.txt"]);
-    assert_eq!(kept.contains("reply.md"), out.stderr.contains("what arrived was not taken as a plan"), "{}", case.name);
-    assert!(kept.contains("user_prompt.txt") && !repo.git(&["grep", "-I", "-c", "", "refs/teddy/drafts/demo"]).contains(SECRET));
-    let words = out.stderr.split_once("error: ").unwrap_or_else(|| panic!("{}: {out}", case.name)).1.trim_end().replace("\nhint: ", "\n  ");
-    let words = words.replace(&fake.origin, "http://fake").replace("/v1/messages", "/v1/...").replace("/v1/chat/completions", "/v1/...");
-    let words = words.replace("`refusal`", "`content_filter`").replace("`tool_use`", "`tool_calls`");
-    format!("{}: {words}{}", case.name, if kept.contains("reply.md") { " [kept]" } else { "" })
+    let meta: serde_yaml::Value =
+        serde_yaml::from_str(&repo.git(&["show", "refs/teddy/drafts/demo:meta.yaml"])).unwrap();
+    let failure = meta["failure"]
+        .as_str()
+        .unwrap_or_else(|| panic!("{}: {out}", case.name));
+    assert!(
+        out.stderr.contains(&format!("error: {failure}\n")),
+        "{}: {failure}: {out}",
+        case.name
+    );
+    let kept = repo.git(&[
+        "ls-tree",
+        "--name-only",
+        "refs/teddy/drafts/demo",
+        "reply.md",
+        "user_prompt.txt",
+    ]);
+    assert_eq!(
+        kept.contains("reply.md"),
+        out.stderr.contains("what arrived was not taken as a plan"),
+        "{}",
+        case.name
+    );
+    assert!(
+        kept.contains("user_prompt.txt")
+            && !repo
+                .git(&["grep", "-I", "-c", "", "refs/teddy/drafts/demo"])
+                .contains(SECRET)
+    );
+    let words = out
+        .stderr
+        .split_once("error: ")
+        .unwrap_or_else(|| panic!("{}: {out}", case.name))
+        .1
+        .trim_end()
+        .replace("\nhint: ", "\n  ");
+    let words = words
+        .replace(&fake.origin, "http://fake")
+        .replace("/v1/messages", "/v1/...")
+        .replace("/v1/chat/completions", "/v1/...");
+    let words = words
+        .replace("`refusal`", "`content_filter`")
+        .replace("`tool_use`", "`tool_calls`");
+    format!(
+        "{}: {words}{}",
+        case.name,
+        if kept.contains("reply.md") {
+            " [kept]"
+        } else {
+            ""
+        }
+    )
 }
 
 /// Returns what is said about each, in both protocols alike.
 fn table(cases: &[Case]) -> String {
     let table = |protocol| {
         let repo = project();
-        let said: Vec<String> = cases.iter().map(|case| said(&repo, case, protocol)).collect();
+        let said: Vec<String> = cases
+            .iter()
+            .map(|case| said(&repo, case, protocol))
+            .collect();
         teddy(&repo, &["execute", "-y"]).check(1, &["no plan waits"]);
         assert_eq!(repo.git(&["status", "--porcelain"]), "");
         said.join("\n")

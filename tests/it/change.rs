@@ -1,10 +1,11 @@
-//! Changes: plan, impl, archive and their steps. The scenarios of the specification come first, by their names;
-//! `aNN` is a row of the cases that its first implementation left.
+//! Changes: plan, impl, archive and their steps. The scenarios of the specification come first, by
+//! their names; `aNN` is a row of the cases that its first implementation left.
 //!
-//! What was wrong with that one, and what shows that it can't be wrong here: the challenge set no phase (a7, a8); the
-//! limit or minor issues passed as an approval (a10); use was lost (`calls` of the whole change); impl and archive looked
-//! at no phase (a12, a14); no description was no error (a1); verdicts were found in prose (a16 and a18); a second call
-//! wrote everything again under another id (a3, a34); writers and parsers disagreed (a29); the iteration stayed 1 (a9, a26).
+//! What was wrong with that one, and what shows that it can't be wrong here: the challenge set no
+//! phase (a7, a8); the limit or minor issues passed as an approval (a10); use was lost (`calls` of
+//! the whole change); impl and archive looked at no phase (a12, a14); no description was no error
+//! (a1); verdicts were found in prose (a16 and a18); a second call wrote everything again under
+//! another id (a3, a34); writers and parsers disagreed (a29); the iteration stayed 1 (a9, a26).
 
 use crate::fake::{Fake, stream};
 use crate::plans::{chat, create, plan};
@@ -25,7 +26,9 @@ fn project() -> TestRepo {
 /// The project with the recorded answers, all from one replay.
 fn recorded() -> TestRepo {
     let repo = project();
-    repo.configure(&format!("model: recorded\nmodels:\n  recorded: {{ kind: replay, path: {ANSWERS} }}\n"));
+    repo.configure(&format!(
+        "model: recorded\nmodels:\n  recorded: {{ kind: replay, path: {ANSWERS} }}\n"
+    ));
     repo
 }
 
@@ -45,10 +48,13 @@ fn answer(name: &str) -> String {
 
 /// Returns a review with a verdict and one issue.
 fn verdict(word: &str, severity: &str) -> String {
-    format!("## Summary\nSo.\n\n## Issues\n\n### Issue: One\n- **Severity**: {severity}\n- **Location**: x\n\n## Verdict\n{word}\n")
+    format!(
+        "## Summary\nSo.\n\n## Issues\n\n### Issue: One\n- **Severity**: {severity}\n- **Location**: x\n\n## Verdict\n{word}\n"
+    )
 }
 
-/// Puts a change into a phase, as somebody with plain git would: nothing but the id and the phase in its state.
+/// Puts a change into a phase, as somebody with plain git would: nothing but the id and the phase
+/// in its state.
 fn put(repo: &TestRepo, id: &str, phase: &str) {
     put_with(repo, (id, phase), &answer("01-proposal").replace(ID, id));
 }
@@ -59,16 +65,34 @@ fn put_with(repo: &TestRepo, (id, phase): (&str, &str), proposal: &str) {
     std::fs::create_dir_all(folder.join("specs")).unwrap();
     let write = |name: &str, text: String| std::fs::write(folder.join(name), text).unwrap();
     let done = matches!(phase, "complete" | "archived");
-    write("STATE.yaml", format!("change_id: {id}\nphase: {phase}\nmood: good\n"));
+    write(
+        "STATE.yaml",
+        format!("change_id: {id}\nphase: {phase}\nmood: good\n"),
+    );
     write("proposal.md", proposal.to_owned());
     write("specs/greeting.md", answer("02-spec"));
-    write("tasks.md", if done { answer("03-tasks").replace("[ ]", "[x]") } else { answer("03-tasks") });
+    write(
+        "tasks.md",
+        if done {
+            answer("03-tasks").replace("[ ]", "[x]")
+        } else {
+            answer("03-tasks")
+        },
+    );
     let index = repo.beside(&format!("index-{id}"));
     let git = |args: &[&str]| {
         let mut command = repo.command("git");
-        command.current_dir(&folder).env("GIT_DIR", repo.path().join(".git")).env("GIT_WORK_TREE", &folder).env("GIT_INDEX_FILE", &index);
+        command
+            .current_dir(&folder)
+            .env("GIT_DIR", repo.path().join(".git"))
+            .env("GIT_WORK_TREE", &folder)
+            .env("GIT_INDEX_FILE", &index);
         let output = command.args(args).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     };
     git(&["add", "-A"]);
@@ -79,17 +103,32 @@ fn put_with(repo: &TestRepo, (id, phase): (&str, &str), proposal: &str) {
 
 /// Returns the phase of a change.
 fn phase(repo: &TestRepo, id: &str) -> String {
-    repo.json(&["change", "status", id], 0)["phase"].as_str().unwrap().to_owned()
+    repo.json(&["change", "status", id], 0)["phase"]
+        .as_str()
+        .unwrap()
+        .to_owned()
 }
 
 /// Returns the subjects of a change's steps, oldest first.
 fn steps(repo: &TestRepo, id: &str) -> Vec<String> {
-    repo.git(&["log", "--reverse", "--format=%s", &format!("refs/teddy/changes/{id}")]).lines().map(str::to_owned).collect()
+    repo.git(&[
+        "log",
+        "--reverse",
+        "--format=%s",
+        &format!("refs/teddy/changes/{id}"),
+    ])
+    .lines()
+    .map(str::to_owned)
+    .collect()
 }
 
 /// Returns the tip of a change.
 fn tip(repo: &TestRepo, id: &str) -> String {
-    repo.git(&["for-each-ref", "--format=%(objectname)", &format!("refs/teddy/changes/{id}")])
+    repo.git(&[
+        "for-each-ref",
+        "--format=%(objectname)",
+        &format!("refs/teddy/changes/{id}"),
+    ])
 }
 
 /// Runs a command that must fail and leave the change as it was; returns what it said.
@@ -108,9 +147,25 @@ fn initial_planning() {
     let repo = recorded();
     let planned = repo.json(&["change", "plan", ID, "Greet people by name"], 0);
     let field = |name: &str| planned[name].to_string();
-    assert_eq!([field("action"), field("phase"), field("iteration")], ["\"planned\"", "\"challenged\"", "2"]);
-    assert_eq!([field("written"), field("challenges"), field("reproposals"), field("verdict")], ["3", "2", "1", "\"approved\""]);
-    assert!(planned["next"].as_str().unwrap().contains("teddy change impl greet-by-name"));
+    assert_eq!(
+        [field("action"), field("phase"), field("iteration")],
+        ["\"planned\"", "\"challenged\"", "2"]
+    );
+    assert_eq!(
+        [
+            field("written"),
+            field("challenges"),
+            field("reproposals"),
+            field("verdict")
+        ],
+        ["3", "2", "1", "\"approved\""]
+    );
+    assert!(
+        planned["next"]
+            .as_str()
+            .unwrap()
+            .contains("teddy change impl greet-by-name")
+    );
     let expected = [
         "Propose: Greet people by name instead of all alike.",
         "Specify: greeting",
@@ -120,18 +175,37 @@ fn initial_planning() {
         "Challenge 2: approved (no issues)",
     ];
     assert_eq!(steps(&repo, ID), expected);
-    let names = repo.git(&["ls-tree", "-r", "--name-only", &format!("refs/teddy/changes/{ID}")]);
-    assert_eq!(names, "STATE.yaml\nproposal.md\nspecs/greeting.md\ntasks.md");
+    let names = repo.git(&[
+        "ls-tree",
+        "-r",
+        "--name-only",
+        &format!("refs/teddy/changes/{ID}"),
+    ]);
+    assert_eq!(
+        names,
+        "STATE.yaml\nproposal.md\nspecs/greeting.md\ntasks.md"
+    );
 }
 
 #[test]
 fn the_documents_of_a_change_are_held_against_the_limit_of_dollars() {
     let repo = project();
-    let fake = Fake::answering(&["01-proposal", "02-spec"].map(|name| stream(&answer(name), "stop", (1_000_000, 0))));
-    let model = format!("{{ kind: openai, id: x, base_url: \"{}/v1\", price: {{ input: 2, output: 0 }} }}", fake.origin);
-    repo.configure(&format!("model: fake\nmodels: {{ fake: {model} }}\nlimits: {{ cost: 4 }}\n"));
-    let over = ["the call would cost about $0.00, $4.00 is spent, and the limit is $4.00; nothing was sent", "limits.cost"];
-    repo.teddy(&["change", "plan", ID, "Greet people by name"]).check(1, &over);
+    let fake = Fake::answering(
+        &["01-proposal", "02-spec"].map(|name| stream(&answer(name), "stop", (1_000_000, 0))),
+    );
+    let model = format!(
+        "{{ kind: openai, id: x, base_url: \"{}/v1\", price: {{ input: 2, output: 0 }} }}",
+        fake.origin
+    );
+    repo.configure(&format!(
+        "model: fake\nmodels: {{ fake: {model} }}\nlimits: {{ cost: 4 }}\n"
+    ));
+    let over = [
+        "the call would cost about $0.00, $4.00 is spent, and the limit is $4.00; nothing was sent",
+        "limits.cost",
+    ];
+    repo.teddy(&["change", "plan", ID, "Greet people by name"])
+        .check(1, &over);
     assert_eq!(fake.requests().len(), 2);
     assert_eq!(steps(&repo, ID).len(), 2, "what was paid is kept");
     // The next call counts what the one before it has spent.
@@ -142,22 +216,49 @@ fn the_documents_of_a_change_are_held_against_the_limit_of_dollars() {
 #[test]
 fn planning_with_reproposal_loop() {
     let revision = answer("05-revision");
-    let (high, low) = (verdict("NEEDS_REVISION", "High"), verdict("NEEDS_REVISION", "Low"));
+    let (high, low) = (
+        verdict("NEEDS_REVISION", "High"),
+        verdict("NEEDS_REVISION", "Low"),
+    );
     let documents = [answer("01-proposal"), answer("02-spec"), answer("03-tasks")];
     let [a, b, c] = documents.each_ref().map(String::as_str);
-    let repo = answering(&[a, b, c, &high, &revision, &high, &revision, &high, &revision, &low]);
+    let repo = answering(&[
+        a, b, c, &high, &revision, &high, &revision, &high, &revision, &low,
+    ]);
     let planned = repo.json(&["change", "plan", ID, "Greet"], 0);
-    let numbers = ["challenges", "reproposals", "iteration"].map(|name| planned[name].as_u64().unwrap());
+    let numbers =
+        ["challenges", "reproposals", "iteration"].map(|name| planned[name].as_u64().unwrap());
     // A9: with the limit of 3, exactly three reproposals and four challenges.
     assert_eq!(numbers, [4, 3, 4]);
     // A10: at the limit, with only minor issues left, the phase stays.
-    assert_eq!((planned["phase"].as_str(), planned["only_minor_issues"].as_bool()), (Some("proposed"), Some(true)));
-    assert_eq!(repo.json(&["change", "status", ID], 0)["only_minor_issues"], true);
+    assert_eq!(
+        (
+            planned["phase"].as_str(),
+            planned["only_minor_issues"].as_bool()
+        ),
+        (Some("proposed"), Some(true))
+    );
+    assert_eq!(
+        repo.json(&["change", "status", ID], 0)["only_minor_issues"],
+        true
+    );
     // The user decides, and that is on record.
-    repo.done(&["change", "approve", ID, "--reason", "only a matter of taste is left"]);
+    repo.done(&[
+        "change",
+        "approve",
+        ID,
+        "--reason",
+        "only a matter of taste is left",
+    ]);
     assert_eq!(phase(&repo, ID), "challenged");
-    assert_eq!(steps(&repo, ID).last().unwrap(), "Approve in place of the challenge: only a matter of taste is left");
-    assert!(repo.done(&["change", "show", ID, "STATE.yaml"]).contains("reason: only a matter of taste is left"));
+    assert_eq!(
+        steps(&repo, ID).last().unwrap(),
+        "Approve in place of the challenge: only a matter of taste is left"
+    );
+    assert!(
+        repo.done(&["change", "show", ID, "STATE.yaml"])
+            .contains("reason: only a matter of taste is left")
+    );
 }
 
 #[test]
@@ -166,8 +267,14 @@ fn planning_complete() {
     put(&repo, ID, "challenged");
     // A4: no model is configured, so none is asked.
     let planned = repo.json(&["change", "plan", ID, "something else"], 0);
-    assert_eq!((planned["action"].as_str(), planned["phase"].as_str()), (Some("already_complete"), Some("challenged")));
-    repo.teddy(&["change", "plan", ID]).check(0, &["planning is complete", "teddy change impl greet-by-name"]);
+    assert_eq!(
+        (planned["action"].as_str(), planned["phase"].as_str()),
+        (Some("already_complete"), Some("challenged"))
+    );
+    repo.teddy(&["change", "plan", ID]).check(
+        0,
+        &["planning is complete", "teddy change impl greet-by-name"],
+    );
     assert_eq!(steps(&repo, ID), ["by hand"]);
 }
 
@@ -183,8 +290,13 @@ fn rejected_proposal() {
     let repo = project();
     put(&repo, ID, "rejected");
     // A5: no model is asked; the review block is named.
-    refused(&repo, ID, &["change", "plan", ID], 1)
-        .check(1, &["the proposal of `greet-by-name` is rejected", "teddy change show greet-by-name review"]);
+    refused(&repo, ID, &["change", "plan", ID], 1).check(
+        1,
+        &[
+            "the proposal of `greet-by-name` is rejected",
+            "teddy change show greet-by-name review",
+        ],
+    );
 }
 
 #[test]
@@ -193,21 +305,40 @@ fn start_implementation() {
     put(&repo, ID, "challenged");
     repo.configure("model: command:false\n");
     // A11: the phase is on record before the model is asked, here one that fails.
-    repo.teddy(&["change", "impl", ID, "-y"]).check(1, &["`false`"]);
+    repo.teddy(&["change", "impl", ID, "-y"])
+        .check(1, &["`false`"]);
     assert_eq!(
         (phase(&repo, ID), steps(&repo, ID)),
-        ("implementing".to_owned(), vec!["by hand".to_owned(), "Begin to implement".to_owned()])
+        (
+            "implementing".to_owned(),
+            vec!["by hand".to_owned(), "Begin to implement".to_owned()]
+        )
     );
 }
 
 #[test]
 fn continue_implementation() {
-    let repo =
-        answering(&[&plan("One", &[create("test.sh", "true\n")]), &plan("Two", &[create("two.txt", "2\n")]), &verdict("APPROVED", "Low")]);
+    let repo = answering(&[
+        &plan("One", &[create("test.sh", "true\n")]),
+        &plan("Two", &[create("two.txt", "2\n")]),
+        &verdict("APPROVED", "Low"),
+    ]);
     put(&repo, ID, "implementing");
     let done = repo.json(&["change", "impl", ID, "-y"], 0);
-    assert_eq!((done["phase"].as_str(), done["done"].as_u64(), done["reviews"].as_u64()), (Some("complete"), Some(2), Some(1)));
-    let expected = ["by hand", "Do 1.1: Say what is wanted (turn 1)", "Do 2.1: Take a name (turn 2)", "Review 1: approved (1 low)"];
+    assert_eq!(
+        (
+            done["phase"].as_str(),
+            done["done"].as_u64(),
+            done["reviews"].as_u64()
+        ),
+        (Some("complete"), Some(2), Some(1))
+    );
+    let expected = [
+        "by hand",
+        "Do 1.1: Say what is wanted (turn 1)",
+        "Do 2.1: Take a name (turn 2)",
+        "Review 1: approved (1 low)",
+    ];
     assert_eq!(steps(&repo, ID), expected);
     assert_eq!(repo.read("two.txt"), "2\n");
 }
@@ -228,14 +359,31 @@ fn implementation_not_ready() {
 fn archive_complete_change() {
     let repo = project();
     put(&repo, ID, "complete");
-    assert_eq!(repo.done(&["change", "archive", ID]), "greet-by-name archived\n");
+    assert_eq!(
+        repo.done(&["change", "archive", ID]),
+        "greet-by-name archived\n"
+    );
     assert_eq!(repo.read("specs/greeting.md"), answer("02-spec"));
     // A13: the archived change stays readable under its ref.
     assert_eq!(phase(&repo, ID), "archived");
-    assert_eq!(repo.done(&["change", "show", ID, "specs/greeting.md"]), answer("02-spec"));
+    assert_eq!(
+        repo.done(&["change", "show", ID, "specs/greeting.md"]),
+        answer("02-spec")
+    );
     let listed = repo.teddy(&["change", "list"]);
-    assert_eq!((listed.code, listed.stdout.as_str(), listed.stderr.contains("All changes are archived")), (0, "", true), "{listed}");
-    assert!(repo.done(&["change", "list", "--archived"]).contains("greet-by-name  archived"));
+    assert_eq!(
+        (
+            listed.code,
+            listed.stdout.as_str(),
+            listed.stderr.contains("All changes are archived")
+        ),
+        (0, "", true),
+        "{listed}"
+    );
+    assert!(
+        repo.done(&["change", "list", "--archived"])
+            .contains("greet-by-name  archived")
+    );
     // What changed the user's files can be undone, as any turn.
     repo.done(&["-s", "change/greet-by-name", "undo"]);
     assert!(!repo.path().join("specs").exists());
@@ -244,7 +392,13 @@ fn archive_complete_change() {
 #[test]
 fn archive_not_ready() {
     let repo = project();
-    for phase in ["proposed", "challenged", "rejected", "implementing", "archived"] {
+    for phase in [
+        "proposed",
+        "challenged",
+        "rejected",
+        "implementing",
+        "archived",
+    ] {
         put(&repo, phase, phase);
         // A14: nothing is moved.
         let message = format!("the change `{phase}` is {phase}, not complete");
@@ -261,7 +415,14 @@ fn a_whole_change_runs_on_recorded_answers() {
     let users = repo.users();
     repo.done(&["change", "plan", ID, "Greet people by name"]);
     let done = repo.json(&["change", "impl", ID, "-y"], 0);
-    assert_eq!((done["phase"].as_str(), done["reviews"].as_u64(), done["fixes"].as_u64()), (Some("complete"), Some(2), Some(1)));
+    assert_eq!(
+        (
+            done["phase"].as_str(),
+            done["reviews"].as_u64(),
+            done["fixes"].as_u64()
+        ),
+        (Some("complete"), Some(2), Some(1))
+    );
     repo.done(&["change", "archive", ID]);
     let expected = [
         "Begin to implement",
@@ -273,9 +434,18 @@ fn a_whole_change_runs_on_recorded_answers() {
         "Archive: specs/greeting.md",
     ];
     assert_eq!(steps(&repo, ID)[6..], expected);
-    assert_eq!(repo.done(&["change", "show", ID, "tasks.md"]), answer("03-tasks").replace("[ ]", "[x]"));
-    assert_eq!(repo.json(&["change", "status", ID], 0)["usage"]["calls"], 11);
-    assert_eq!(repo.git(&["status", "--porcelain"]), " M greet.sh\n?? specs/\n?? test.sh");
+    assert_eq!(
+        repo.done(&["change", "show", ID, "tasks.md"]),
+        answer("03-tasks").replace("[ ]", "[x]")
+    );
+    assert_eq!(
+        repo.json(&["change", "status", ID], 0)["usage"]["calls"],
+        11
+    );
+    assert_eq!(
+        repo.git(&["status", "--porcelain"]),
+        " M greet.sh\n?? specs/\n?? test.sh"
+    );
     // Nothing of the user's is touched, and the change's session does not become the one in use.
     assert_eq!(repo.users(), users);
     assert!(!repo.path().join(".git/teddy/current/main").exists());
@@ -287,39 +457,85 @@ fn a34_a_change_that_is_killed_at_each_answer_is_resumed() {
     let folder = repo.beside("model");
     std::fs::create_dir(&folder).unwrap();
     std::fs::write(folder.join("kill"), "").unwrap();
-    repo.configure(&format!("model: m\nmodels:\n  m: {{ kind: command, run: [sh, {ANSWERS}/model.sh, {}] }}\n", folder.display()));
+    repo.configure(&format!(
+        "model: m\nmodels:\n  m: {{ kind: command, run: [sh, {ANSWERS}/model.sh, {}] }}\n",
+        folder.display()
+    ));
     let until_done = |args: &[&str]| {
         let killed = (0..12).take_while(|_| repo.teddy(args).code != 0).count();
         assert!(killed < 12, "{args:?} never ended: {}", repo.teddy(args));
         killed
     };
-    assert_eq!(until_done(&["change", "plan", ID, "Greet people by name"]), 6);
+    assert_eq!(
+        until_done(&["change", "plan", ID, "Greet people by name"]),
+        6
+    );
     assert_eq!(until_done(&["change", "impl", ID, "-y"]), 5);
     repo.done(&["change", "archive", ID]);
     let asked = std::fs::read_to_string(folder.join("asked")).unwrap();
     let times = |name: &str| asked.lines().filter(|line| *line == name).count();
-    // No answer that was recorded was asked for again, but for the challenge with which a call on `proposed` begins.
-    let expected = [("01-proposal", 2), ("02-spec", 2), ("03-tasks", 2), ("04-challenge", 3), ("05-revision", 2), ("06-challenge", 2)];
-    expected.iter().for_each(|(name, count)| assert_eq!(times(name), *count, "{name}"));
-    ["07-task", "08-task", "09-review", "10-fix", "11-review"].iter().for_each(|name| assert_eq!(times(name), 2, "{name}"));
-    assert_eq!((phase(&repo, ID).as_str(), repo.read("greet.sh").as_str()), ("archived", "#!/bin/sh\necho \"Hello, ${1:-world}!\"\n"));
+    // No answer that was recorded was asked for again, but for the challenge with which a call on
+    // `proposed` begins.
+    let expected = [
+        ("01-proposal", 2),
+        ("02-spec", 2),
+        ("03-tasks", 2),
+        ("04-challenge", 3),
+        ("05-revision", 2),
+        ("06-challenge", 2),
+    ];
+    expected
+        .iter()
+        .for_each(|(name, count)| assert_eq!(times(name), *count, "{name}"));
+    ["07-task", "08-task", "09-review", "10-fix", "11-review"]
+        .iter()
+        .for_each(|name| assert_eq!(times(name), 2, "{name}"));
+    assert_eq!(
+        (phase(&repo, ID).as_str(), repo.read("greet.sh").as_str()),
+        ("archived", "#!/bin/sh\necho \"Hello, ${1:-world}!\"\n")
+    );
     // One change, not a second one beside it.
-    assert_eq!(repo.git(&["for-each-ref", "--format=%(refname)", "refs/teddy/changes"]), format!("refs/teddy/changes/{ID}"));
+    assert_eq!(
+        repo.git(&["for-each-ref", "--format=%(refname)", "refs/teddy/changes"]),
+        format!("refs/teddy/changes/{ID}")
+    );
     let fsck = repo.git(&["fsck", "--strict"]);
-    assert!(fsck.lines().all(|line| line.starts_with("dangling")), "{fsck}");
+    assert!(
+        fsck.lines().all(|line| line.starts_with("dangling")),
+        "{fsck}"
+    );
 }
 
 #[test]
 fn a34_a_turn_whose_note_was_lost_is_not_done_again() {
     let repo = answering(&[&plan("One", &[create("test.sh", "true\n")])]);
     put(&repo, ID, "implementing");
-    repo.teddy(&["change", "implement", ID, "-y"]).check(3, &["stopped: task 2.1: the plan was rejected"]);
-    assert_eq!(steps(&repo, ID).last().unwrap(), "Do 1.1: Say what is wanted (turn 1)");
+    repo.teddy(&["change", "implement", ID, "-y"])
+        .check(3, &["stopped: task 2.1: the plan was rejected"]);
+    assert_eq!(
+        steps(&repo, ID).last().unwrap(),
+        "Do 1.1: Say what is wanted (turn 1)"
+    );
     let noted = tip(&repo, ID);
-    repo.git(&["update-ref", &format!("refs/teddy/changes/{ID}"), &format!("{noted}~1")]);
+    repo.git(&[
+        "update-ref",
+        &format!("refs/teddy/changes/{ID}"),
+        &format!("{noted}~1"),
+    ]);
     repo.teddy(&["change", "implement", ID, "-y"]);
-    assert_eq!(steps(&repo, ID).iter().filter(|step| step.starts_with("Do 1.1")).count(), 1);
-    assert_eq!(repo.done(&["change", "show", ID, "tasks.md"]).matches("[x]").count(), 1);
+    assert_eq!(
+        steps(&repo, ID)
+            .iter()
+            .filter(|step| step.starts_with("Do 1.1"))
+            .count(),
+        1
+    );
+    assert_eq!(
+        repo.done(&["change", "show", ID, "tasks.md"])
+            .matches("[x]")
+            .count(),
+        1
+    );
 }
 
 // The cases.
@@ -327,9 +543,18 @@ fn a34_a_turn_whose_note_was_lost_is_not_done_again() {
 #[test]
 fn a1_a_new_change_without_a_description_is_an_error() {
     let repo = recorded();
-    for args in [&["change", "plan", ID][..], &["change", "plan", ID, "  "], &["change", "proposal", ID]] {
-        refused(&repo, ID, args, 1)
-            .check(1, &["the change `greet-by-name` is new and has no description", "teddy change plan greet-by-name '<description>'"]);
+    for args in [
+        &["change", "plan", ID][..],
+        &["change", "plan", ID, "  "],
+        &["change", "proposal", ID],
+    ] {
+        refused(&repo, ID, args, 1).check(
+            1,
+            &[
+                "the change `greet-by-name` is new and has no description",
+                "teddy change plan greet-by-name '<description>'",
+            ],
+        );
     }
 }
 
@@ -338,12 +563,19 @@ fn a3_a_proposed_change_is_challenged_and_not_written_again() {
     let repo = answering(&[&verdict("REJECTED", "High")]);
     put(&repo, ID, "proposed");
     let planned = repo.json(&["change", "plan", ID, "Another description"], 1);
-    assert_eq!((planned["written"].as_u64(), planned["phase"].as_str()), (Some(0), Some("rejected")));
-    assert_eq!(repo.json(&["change", "list"], 0).as_array().unwrap().len(), 1);
+    assert_eq!(
+        (planned["written"].as_u64(), planned["phase"].as_str()),
+        (Some(0), Some("rejected"))
+    );
+    assert_eq!(
+        repo.json(&["change", "list"], 0).as_array().unwrap().len(),
+        1
+    );
     // All documents are there: `proposal` has nothing to do and asks nobody.
     put(&repo, "other", "proposed");
     repo.configure("");
-    repo.teddy(&["change", "proposal", "other"]).check(0, &["Wrote 0 documents."]);
+    repo.teddy(&["change", "proposal", "other"])
+        .check(0, &["Wrote 0 documents."]);
 }
 
 #[test]
@@ -352,19 +584,31 @@ fn a6_a_change_beyond_planning_is_told_so_and_left_alone() {
     for phase in ["implementing", "complete", "archived"] {
         put(&repo, phase, phase);
         let planned = repo.json(&["change", "plan", phase], 0);
-        assert_eq!((planned["action"].as_str(), planned["phase"].as_str()), (Some("beyond_planning"), Some(phase)));
+        assert_eq!(
+            (planned["action"].as_str(), planned["phase"].as_str()),
+            (Some("beyond_planning"), Some(phase))
+        );
         assert_eq!(steps(&repo, phase), ["by hand"]);
     }
 }
 
 #[test]
 fn a7_a_challenge_puts_its_verdict_on_record() {
-    for (word, expected) in [("APPROVED", "challenged"), ("needs_revision", "proposed"), ("- [ ] APPROVED\n- [✓] REJECTED", "rejected")] {
+    for (word, expected) in [
+        ("APPROVED", "challenged"),
+        ("needs_revision", "proposed"),
+        ("- [ ] APPROVED\n- [✓] REJECTED", "rejected"),
+    ] {
         let repo = answering(&[&verdict(word, "Medium")]);
         put(&repo, ID, "proposed");
-        repo.teddy(&["change", "challenge", ID]).check(i32::from(expected == "rejected"), &[expected]);
+        repo.teddy(&["change", "challenge", ID])
+            .check(i32::from(expected == "rejected"), &[expected]);
         assert_eq!(phase(&repo, ID), expected);
-        assert!(repo.done(&["change", "show", ID, "review"]).contains("<review iteration=\"1\" reviewer=\"challenger\""), "{word}");
+        assert!(
+            repo.done(&["change", "show", ID, "review"])
+                .contains("<review iteration=\"1\" reviewer=\"challenger\""),
+            "{word}"
+        );
     }
 }
 
@@ -373,7 +617,10 @@ fn a8_after_an_approval_the_state_says_challenged() {
     let repo = recorded();
     repo.done(&["change", "plan", ID, "Greet"]);
     let state = repo.git(&["show", &format!("refs/teddy/changes/{ID}:STATE.yaml")]);
-    assert!(state.contains("\nphase: challenged\n") && state.contains("\niteration: 2\n"), "{state}");
+    assert!(
+        state.contains("\nphase: challenged\n") && state.contains("\niteration: 2\n"),
+        "{state}"
+    );
 }
 
 #[test]
@@ -395,8 +642,21 @@ fn a12_open_tasks_are_not_approved_away() {
 #[test]
 fn a15_an_unknown_change_is_not_found() {
     let repo = project();
-    for command in ["impl", "archive", "challenge", "reproposal", "implement", "review", "validate", "status", "show", "log", "diff"] {
-        repo.teddy(&["change", command, "nobody"]).check(1, &["there is no change `nobody`", "teddy change list"]);
+    for command in [
+        "impl",
+        "archive",
+        "challenge",
+        "reproposal",
+        "implement",
+        "review",
+        "validate",
+        "status",
+        "show",
+        "log",
+        "diff",
+    ] {
+        repo.teddy(&["change", command, "nobody"])
+            .check(1, &["there is no change `nobody`", "teddy change list"]);
     }
 }
 
@@ -404,31 +664,56 @@ fn a15_an_unknown_change_is_not_found() {
 fn a18_an_unknown_verdict_never_advances() {
     let unfilled = "## Summary\n\n## Verdict\nAPPROVED | NEEDS_REVISION | REJECTED\n";
     let both = "## Verdict\n- [x] APPROVED\n- [x] REJECTED\n";
-    for text in [unfilled, both, "I approved of it; my verdict is that it is approved.\n", "## Verdict\n- [ ] APPROVED\n"] {
+    for text in [
+        unfilled,
+        both,
+        "I approved of it; my verdict is that it is approved.\n",
+        "## Verdict\n- [ ] APPROVED\n",
+    ] {
         let repo = answering(&[text, text]);
-        for (id, from, command) in [("one", "proposed", "challenge"), ("two", "rejected", "challenge"), ("three", "implementing", "review")]
-        {
+        for (id, from, command) in [
+            ("one", "proposed", "challenge"),
+            ("two", "rejected", "challenge"),
+            ("three", "implementing", "review"),
+        ] {
             put(&repo, id, from);
             if from == "implementing" {
                 let tasks = repo.beside("put-three/tasks.md");
                 std::fs::write(&tasks, answer("03-tasks").replace("[ ]", "[x]")).unwrap();
                 put_again(&repo, id);
             }
-            refused(&repo, id, &["change", command, id], 1).check(1, &["the verdict is unknown", "nothing was recorded"]);
+            refused(&repo, id, &["change", command, id], 1)
+                .check(1, &["the verdict is unknown", "nothing was recorded"]);
         }
     }
 }
 
 /// Records the files of a change that `put` wrote, as they are now.
 fn put_again(repo: &TestRepo, id: &str) {
-    let (folder, index) = (repo.beside(&format!("put-{id}")), repo.beside(&format!("index-{id}")));
+    let (folder, index) = (
+        repo.beside(&format!("put-{id}")),
+        repo.beside(&format!("index-{id}")),
+    );
     let git = |args: &[&str]| {
         let mut command = repo.command("git");
-        command.current_dir(&folder).env("GIT_DIR", repo.path().join(".git")).env("GIT_WORK_TREE", &folder).env("GIT_INDEX_FILE", &index);
-        String::from_utf8_lossy(&command.args(args).output().unwrap().stdout).trim().to_owned()
+        command
+            .current_dir(&folder)
+            .env("GIT_DIR", repo.path().join(".git"))
+            .env("GIT_WORK_TREE", &folder)
+            .env("GIT_INDEX_FILE", &index);
+        String::from_utf8_lossy(&command.args(args).output().unwrap().stdout)
+            .trim()
+            .to_owned()
     };
     git(&["add", "-A"]);
-    let commit = git(&["commit-tree", &git(&["write-tree"]), "-p", &tip(repo, id), "-m", "by hand again"]);
+    let commit = git(&[
+        "commit-tree",
+        &git(&["write-tree"]),
+        "-p",
+        &tip(repo, id),
+        "-m",
+        "by hand again",
+    ]);
     git(&["update-ref", &format!("refs/teddy/changes/{id}"), &commit]);
 }
 
@@ -437,7 +722,10 @@ fn a22_what_others_keep_in_the_state_stays() {
     let repo = answering(&[&verdict("APPROVED", "Low")]);
     put(&repo, ID, "proposed");
     repo.done(&["change", "challenge", ID]);
-    assert!(repo.done(&["change", "show", ID, "STATE.yaml"]).contains("mood: good"));
+    assert!(
+        repo.done(&["change", "show", ID, "STATE.yaml"])
+            .contains("mood: good")
+    );
 }
 
 #[test]
@@ -445,16 +733,21 @@ fn a23_an_unknown_phase_is_an_error_and_hides_no_other_change() {
     let repo = project();
     put(&repo, ID, "Proposed");
     put(&repo, "other", "proposed");
-    repo.teddy(&["change", "plan", ID]).check(1, &["unknown variant `Proposed`"]);
+    repo.teddy(&["change", "plan", ID])
+        .check(1, &["unknown variant `Proposed`"]);
     let out = repo.teddy(&["change", "list"]);
-    assert!(out.stdout.starts_with("other") && out.stderr.contains("`greet-by-name`"), "{out}");
+    assert!(
+        out.stdout.starts_with("other") && out.stderr.contains("`greet-by-name`"),
+        "{out}"
+    );
 }
 
 #[test]
 fn a24_a_wrong_id_is_refused() {
     let repo = recorded();
     for id in ["Add Auth", "../x", "a_b", "a--b", ""] {
-        repo.teddy(&["change", "plan", id, "x"]).check(2, &["is no change id"]);
+        repo.teddy(&["change", "plan", id, "x"])
+            .check(2, &["is no change id"]);
     }
     assert_eq!(repo.git(&["for-each-ref", "refs/teddy"]), "");
 }
@@ -463,17 +756,33 @@ fn a24_a_wrong_id_is_refused() {
 fn a25_a_rejected_change_is_edited_and_challenged_again() {
     let repo = answering(&[&verdict("REJECTED", "High"), &verdict("APPROVED", "Low")]);
     put(&repo, ID, "proposed");
-    repo.teddy(&["change", "challenge", ID]).check(1, &["rejected"]);
-    repo.write("mine/better.md", answer("01-proposal").replace("instead of all alike", "and nobody else"));
+    repo.teddy(&["change", "challenge", ID])
+        .check(1, &["rejected"]);
+    repo.write(
+        "mine/better.md",
+        answer("01-proposal").replace("instead of all alike", "and nobody else"),
+    );
     repo.done(&["change", "reproposal", ID, "--from", "mine/better.md"]);
     assert_eq!(phase(&repo, ID), "proposed");
     let text = repo.done(&["change", "show", ID, "proposal.md"]);
-    assert!(text.contains("and nobody else") && text.contains("status=\"rejected\""), "{text}");
+    assert!(
+        text.contains("and nobody else") && text.contains("status=\"rejected\""),
+        "{text}"
+    );
     // A27: what was challenged is not what is there.
-    assert_eq!(repo.json(&["change", "status", ID], 0)["stale"][0], "proposal.md");
+    assert_eq!(
+        repo.json(&["change", "status", ID], 0)["stale"][0],
+        "proposal.md"
+    );
     repo.done(&["change", "challenge", ID]);
     assert_eq!(phase(&repo, ID), "challenged");
-    assert_eq!(repo.json(&["change", "status", ID], 0)["stale"].as_array().unwrap().len(), 0);
+    assert_eq!(
+        repo.json(&["change", "status", ID], 0)["stale"]
+            .as_array()
+            .unwrap()
+            .len(),
+        0
+    );
 }
 
 #[test]
@@ -481,25 +790,40 @@ fn a28_mistakes_are_told_with_file_and_line() {
     let repo = project();
     put(&repo, ID, "proposed");
     let spec = repo.beside(&format!("put-{ID}/specs/greeting.md"));
-    std::fs::write(&spec, answer("02-spec").replace("- **THEN** it prints `Hello, world!`\n", "")).unwrap();
+    std::fs::write(
+        &spec,
+        answer("02-spec").replace("- **THEN** it prints `Hello, world!`\n", ""),
+    )
+    .unwrap();
     put_again(&repo, ID);
     let out = repo.teddy(&["change", "validate", ID]);
     assert_eq!(
         (out.code, out.stdout.as_str()),
-        (1, "specs/greeting.md:20: error: scenario \"No name is given\" has no `- **THEN** ...`\n")
+        (
+            1,
+            "specs/greeting.md:20: error: scenario \"No name is given\" has no `- **THEN** ...`\n"
+        )
     );
-    refused(&repo, ID, &["change", "challenge", ID], 1).check(1, &["have 1 mistake\n", "teddy change validate"]);
+    refused(&repo, ID, &["change", "challenge", ID], 1)
+        .check(1, &["have 1 mistake\n", "teddy change validate"]);
 }
 
 #[test]
 fn a28_an_answer_with_mistakes_is_asked_for_again_with_them() {
     let wrong = answer("01-proposal").replace("## Why", "## Reason");
-    let repo = answering(&[&wrong, &answer("01-proposal"), &answer("02-spec"), &answer("03-tasks")]);
-    repo.teddy(&["change", "proposal", ID, "Greet"]).check(0, &["has no section `## Why`"]);
+    let repo = answering(&[
+        &wrong,
+        &answer("01-proposal"),
+        &answer("02-spec"),
+        &answer("03-tasks"),
+    ]);
+    repo.teddy(&["change", "proposal", ID, "Greet"])
+        .check(0, &["has no section `## Why`"]);
     assert_eq!(repo.json(&["change", "status", ID], 0)["usage"]["calls"], 4);
     // Twice the same is an error, and nothing is there.
     let repo = answering(&[&wrong, &wrong]);
-    repo.teddy(&["change", "proposal", ID, "Greet"]).check(1, &["nothing was recorded", "has no section `## Why`"]);
+    repo.teddy(&["change", "proposal", ID, "Greet"])
+        .check(1, &["nothing was recorded", "has no section `## Why`"]);
     assert_eq!(tip(&repo, ID), "");
 }
 
@@ -508,10 +832,29 @@ fn a29_the_examples_of_the_prompts_are_documents_without_a_mistake() {
     use teddy::change::document::Documents;
     use teddy::change::id::ChangeId;
     let id = ChangeId::parse("add-greeting").unwrap();
-    let prompt = |name: &str| std::fs::read_to_string(format!("{}/prompts/change/{name}.md", env!("CARGO_MANIFEST_DIR"))).unwrap();
-    let example = |name: &str| prompt(name).split_once("<example>\n").unwrap().1.split_once("</example>").unwrap().0.to_owned();
+    let prompt = |name: &str| {
+        std::fs::read_to_string(format!(
+            "{}/prompts/change/{name}.md",
+            env!("CARGO_MANIFEST_DIR")
+        ))
+        .unwrap()
+    };
+    let example = |name: &str| {
+        prompt(name)
+            .split_once("<example>\n")
+            .unwrap()
+            .1
+            .split_once("</example>")
+            .unwrap()
+            .0
+            .to_owned()
+    };
     let mut documents = Documents::default();
-    for (name, path) in [("proposal", "proposal.md"), ("spec", "specs/greeting.md"), ("tasks", "tasks.md")] {
+    for (name, path) in [
+        ("proposal", "proposal.md"),
+        ("spec", "specs/greeting.md"),
+        ("tasks", "tasks.md"),
+    ] {
         documents.put(path, example(name));
     }
     assert_eq!(documents.check(&id), []);
@@ -520,25 +863,51 @@ fn a29_the_examples_of_the_prompts_are_documents_without_a_mistake() {
     assert_eq!(Documents::check_one(&id, &files[0].0, &files[0].1), []);
     for (name, high) in [("challenger", 0), ("reviewer", 1)] {
         let body = teddy::change::answer::review(&example(name));
-        assert_eq!(teddy::change::verdict::read(&body), Ok(teddy::change::verdict::Verdict::NeedsRevision), "{name}");
+        assert_eq!(
+            teddy::change::verdict::read(&body),
+            Ok(teddy::change::verdict::Verdict::NeedsRevision),
+            "{name}"
+        );
         assert_eq!(teddy::change::review::issues(&body).high, high, "{name}");
     }
 }
 
 #[test]
 fn a29_the_examples_of_the_format_documents_are_what_the_parser_reads() {
-    let page = |name: &str| std::fs::read_to_string(format!("{}/docs/formats/{name}.md", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    let page = |name: &str| {
+        std::fs::read_to_string(format!(
+            "{}/docs/formats/{name}.md",
+            env!("CARGO_MANIFEST_DIR")
+        ))
+        .unwrap()
+    };
     let example = |name: &str, language: &str| {
-        page(name).split_once(&format!("```{language}\n")).unwrap().1.split_once("\n```\n").unwrap().0.to_owned() + "\n"
+        page(name)
+            .split_once(&format!("```{language}\n"))
+            .unwrap()
+            .1
+            .split_once("\n```\n")
+            .unwrap()
+            .0
+            .to_owned()
+            + "\n"
     };
     let id = teddy::change::id::ChangeId::parse("add-greeting").unwrap();
     let mut documents = teddy::change::document::Documents::default();
-    for (name, path) in [("proposal", "proposal.md"), ("spec", "specs/greeting.md"), ("tasks", "tasks.md"), ("review", "review.md")] {
+    for (name, path) in [
+        ("proposal", "proposal.md"),
+        ("spec", "specs/greeting.md"),
+        ("tasks", "tasks.md"),
+        ("review", "review.md"),
+    ] {
         documents.put(path, example(name, "markdown"));
     }
     assert_eq!(documents.check(&id), []);
     let state = teddy::change::state::read(&example("change-state", "yaml")).unwrap();
-    assert_eq!((state.phase.word(), state.history.len(), state.rest.len()), ("challenged", 1, 0));
+    assert_eq!(
+        (state.phase.word(), state.history.len(), state.rest.len()),
+        ("challenged", 1, 0)
+    );
 }
 
 #[test]
@@ -547,13 +916,24 @@ fn a30_a_conflict_with_another_archived_change_is_shown_and_nothing_is_written()
     put(&repo, "one", "complete");
     put(&repo, "two", "complete");
     let spec = repo.beside("put-two/specs/greeting.md");
-    std::fs::write(&spec, answer("02-spec").replace("Hello, Ada!", "Good day, Ada!")).unwrap();
+    std::fs::write(
+        &spec,
+        answer("02-spec").replace("Hello, Ada!", "Good day, Ada!"),
+    )
+    .unwrap();
     put_again(&repo, "two");
     repo.done(&["change", "archive", "one"]);
     let before = repo.read("specs/greeting.md");
     let out = refused(&repo, "two", &["change", "archive", "two"], 4);
-    assert!(out.stderr.contains("`specs/greeting.md` was changed by somebody else"), "{out}");
-    assert_eq!((phase(&repo, "two").as_str(), repo.read("specs/greeting.md")), ("complete", before));
+    assert!(
+        out.stderr
+            .contains("`specs/greeting.md` was changed by somebody else"),
+        "{out}"
+    );
+    assert_eq!(
+        (phase(&repo, "two").as_str(), repo.read("specs/greeting.md")),
+        ("complete", before)
+    );
     let shown = repo.json(&["change", "archive", "two"], 4);
     assert_eq!(shown["conflicts"][0], "specs/greeting.md");
     repo.done(&["change", "archive", "two", "--theirs"]);
@@ -564,24 +944,40 @@ fn a30_a_conflict_with_another_archived_change_is_shown_and_nothing_is_written()
 #[test]
 fn a30_what_others_did_to_the_specs_meanwhile_stays() {
     let old = answer("02-spec");
-    let repo = project().file("specs/greeting.md", &old).file("specs/other.md", "# Other\n");
+    let repo = project()
+        .file("specs/greeting.md", &old)
+        .file("specs/other.md", "# Other\n");
     repo.commit("specs");
-    let answers =
-        [answer("01-proposal"), old.replace("Hello, world!", "Hello, everybody!"), answer("03-tasks"), verdict("APPROVED", "Low")];
+    let answers = [
+        answer("01-proposal"),
+        old.replace("Hello, world!", "Hello, everybody!"),
+        answer("03-tasks"),
+        verdict("APPROVED", "Low"),
+    ];
     answers.iter().for_each(|text| {
         repo.reply(text);
     });
     repo.done(&["change", "plan", ID, "Greet"]);
-    // Meanwhile somebody changes another line of the same spec, another spec, and this user has an edit of their own.
-    repo.write("specs/greeting.md", old.replace("# Spec: Greeting", "# Spec: How we greet"));
+    // Meanwhile somebody changes another line of the same spec, another spec, and this user has an
+    // edit of their own.
+    repo.write(
+        "specs/greeting.md",
+        old.replace("# Spec: Greeting", "# Spec: How we greet"),
+    );
     repo.write("specs/other.md", "# Another\n");
     repo.commit("meanwhile");
     repo.write("greet.sh", "mine\n");
     done_by_hand(&repo, ID);
     repo.done(&["change", "archive", ID]);
-    let merged = old.replace("Hello, world!", "Hello, everybody!").replace("# Spec: Greeting", "# Spec: How we greet");
+    let merged = old
+        .replace("Hello, world!", "Hello, everybody!")
+        .replace("# Spec: Greeting", "# Spec: How we greet");
     assert_eq!(
-        (repo.read("specs/greeting.md"), repo.read("specs/other.md"), repo.read("greet.sh")),
+        (
+            repo.read("specs/greeting.md"),
+            repo.read("specs/other.md"),
+            repo.read("greet.sh")
+        ),
         (merged, "# Another\n".into(), "mine\n".into())
     );
 }
@@ -594,14 +990,26 @@ fn done_by_hand(repo: &TestRepo, id: &str) {
     let index = repo.beside(&format!("index-{id}"));
     let git = |args: &[&str]| {
         let mut command = repo.command("git");
-        command.current_dir(&folder).env("GIT_DIR", repo.path().join(".git")).env("GIT_WORK_TREE", &folder).env("GIT_INDEX_FILE", &index);
+        command
+            .current_dir(&folder)
+            .env("GIT_DIR", repo.path().join(".git"))
+            .env("GIT_WORK_TREE", &folder)
+            .env("GIT_INDEX_FILE", &index);
         let output = command.args(args).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
     };
     git(&["read-tree", &reference]);
     git(&["checkout-index", "-a", "-f"]);
     let state = std::fs::read_to_string(folder.join("STATE.yaml")).unwrap();
-    std::fs::write(folder.join("STATE.yaml"), state.replacen("phase: challenged", "phase: complete", 1)).unwrap();
+    std::fs::write(
+        folder.join("STATE.yaml"),
+        state.replacen("phase: challenged", "phase: complete", 1),
+    )
+    .unwrap();
     put_again(repo, id);
 }
 
@@ -609,7 +1017,8 @@ fn done_by_hand(repo: &TestRepo, id: &str) {
 fn a31_a_program_that_is_missing_is_named_and_nothing_changes() {
     let repo = project();
     repo.configure("model: command:no-such-program-anywhere\n");
-    repo.teddy(&["change", "plan", ID, "Greet"]).check(1, &["`no-such-program-anywhere`"]);
+    repo.teddy(&["change", "plan", ID, "Greet"])
+        .check(1, &["`no-such-program-anywhere`"]);
     assert_eq!(repo.git(&["for-each-ref", "refs/teddy/changes"]), "");
     put(&repo, ID, "proposed");
     refused(&repo, ID, &["change", "plan", ID], 1);
@@ -618,9 +1027,13 @@ fn a31_a_program_that_is_missing_is_named_and_nothing_changes() {
 #[test]
 fn a32_a_program_that_does_not_read_its_input_is_heard() {
     let large = "All work and no play.\n".repeat(2800);
-    let repo = project().file("README.md", &large).file("specs/large.md", &large).file("specs/larger.md", &large);
+    let repo = project()
+        .file("README.md", &large)
+        .file("specs/large.md", &large)
+        .file("specs/larger.md", &large);
     repo.configure("model: m\nmodels:\n  m: { kind: command, run: [sh, -c, 'echo \"not logged in\" >&2; exit 3'] }\n");
-    repo.teddy(&["change", "plan", ID, "Greet"]).check(1, &["not logged in"]);
+    repo.teddy(&["change", "plan", ID, "Greet"])
+        .check(1, &["not logged in"]);
 }
 
 #[test]
@@ -632,7 +1045,11 @@ fn a33_wide_letters_are_cut_between_letters() {
         &answer("03-tasks"),
     ]);
     repo.done(&["change", "proposal", ID, &long]);
-    assert!(steps(&repo, ID)[0].starts_with("Propose: ü"), "{:?}", steps(&repo, ID)[0]);
+    assert!(
+        steps(&repo, ID)[0].starts_with("Propose: ü"),
+        "{:?}",
+        steps(&repo, ID)[0]
+    );
     repo.done(&["change", "list"]);
     repo.done(&["change", "status", ID]);
 }
@@ -645,13 +1062,27 @@ fn every_role_has_a_model_of_its_own() {
     let folder = |name: &str, answers: &[&str]| {
         let folder = repo.beside(name);
         std::fs::create_dir(&folder).unwrap();
-        answers.iter().enumerate().for_each(|(at, text)| std::fs::write(folder.join(format!("{at}.md")), text).unwrap());
+        answers
+            .iter()
+            .enumerate()
+            .for_each(|(at, text)| std::fs::write(folder.join(format!("{at}.md")), text).unwrap());
         std::fs::write(folder.join("99.md"), "no more").unwrap();
         folder.display().to_string()
     };
-    let documents = [answer("01-proposal"), answer("02-spec"), answer("03-tasks"), answer("05-revision")];
+    let documents = [
+        answer("01-proposal"),
+        answer("02-spec"),
+        answer("03-tasks"),
+        answer("05-revision"),
+    ];
     let author = folder("author", &documents.each_ref().map(String::as_str));
-    let challenger = folder("challenger", &[&verdict("NEEDS_REVISION", "High"), &verdict("APPROVED", "Low")]);
+    let challenger = folder(
+        "challenger",
+        &[
+            &verdict("NEEDS_REVISION", "High"),
+            &verdict("APPROVED", "Low"),
+        ],
+    );
     let implementer = folder("implementer", &[&answer("07-task"), &answer("08-task")]);
     let reviewer = folder("reviewer", &[&verdict("APPROVED", "Low")]);
     repo.configure(&format!(
@@ -659,10 +1090,20 @@ fn every_role_has_a_model_of_its_own() {
     ));
     repo.done(&["change", "plan", ID, "Greet"]);
     repo.done(&["change", "impl", ID, "-y"]);
-    let models = repo.git(&["log", "--reverse", "--format=%(trailers:key=Teddy-Model,valueonly)", &format!("refs/teddy/changes/{ID}")]);
+    let models = repo.git(&[
+        "log",
+        "--reverse",
+        "--format=%(trailers:key=Teddy-Model,valueonly)",
+        &format!("refs/teddy/changes/{ID}"),
+    ]);
     let models: Vec<&str> = models.lines().filter(|line| !line.is_empty()).collect();
     let turn = format!("replay:{implementer}");
-    assert_eq!(models, ["gemini", "gemini", "gemini", "codex", "gemini", "codex", &turn, &turn, "r"]);
+    assert_eq!(
+        models,
+        [
+            "gemini", "gemini", "gemini", "codex", "gemini", "codex", &turn, &turn, "r"
+        ]
+    );
 }
 
 #[test]
@@ -680,11 +1121,21 @@ fn reviews_that_never_approve_end_at_the_limit_and_the_user_decides() {
     ]);
     put(&repo, ID, "challenged");
     let done = repo.json(&["change", "impl", ID, "-y"], 1);
-    assert_eq!((done["reviews"].as_u64(), done["fixes"].as_u64(), done["phase"].as_str()), (Some(3), Some(2), Some("implementing")));
+    assert_eq!(
+        (
+            done["reviews"].as_u64(),
+            done["fixes"].as_u64(),
+            done["phase"].as_str()
+        ),
+        (Some(3), Some(2), Some("implementing"))
+    );
     assert!(done["stopped"].as_str().unwrap().contains("after 2 rounds"));
     repo.done(&["change", "approve", ID, "--reason", "good enough"]);
     assert_eq!(
-        (phase(&repo, ID).as_str(), steps(&repo, ID).last().unwrap().as_str()),
+        (
+            phase(&repo, ID).as_str(),
+            steps(&repo, ID).last().unwrap().as_str()
+        ),
         ("complete", "Approve in place of the review: good enough")
     );
 }
@@ -697,15 +1148,22 @@ fn changes_go_on_side_by_side() {
     repo.done(&["change", "challenge", "one"]);
     // A replay counts for each change by itself.
     repo.done(&["change", "challenge", "two"]);
-    assert_eq!([phase(&repo, "one"), phase(&repo, "two")], ["challenged", "challenged"]);
-    assert_eq!(repo.json(&["change", "list"], 0).as_array().unwrap().len(), 2);
+    assert_eq!(
+        [phase(&repo, "one"), phase(&repo, "two")],
+        ["challenged", "challenged"]
+    );
+    assert_eq!(
+        repo.json(&["change", "list"], 0).as_array().unwrap().len(),
+        2
+    );
 }
 
 #[test]
 fn a_rejected_plan_of_a_task_stops_with_its_exit_code() {
     let repo = answering(&["no plan at all"]);
     put(&repo, ID, "challenged");
-    repo.teddy(&["change", "impl", ID, "-y"]).check(3, &["stopped: task 1.1: the plan was rejected"]);
+    repo.teddy(&["change", "impl", ID, "-y"])
+        .check(3, &["stopped: task 1.1: the plan was rejected"]);
     assert_eq!(phase(&repo, ID), "implementing");
 }
 
@@ -714,37 +1172,74 @@ fn the_steps_are_listed_shown_and_compared() {
     let repo = recorded();
     repo.done(&["change", "plan", ID, "Greet people by name"]);
     let log = repo.done(&["change", "log", ID]);
-    assert!(log.lines().next().unwrap().ends_with("challenged   Challenge 2: approved (no issues)"), "{log}");
-    assert_eq!(repo.json(&["change", "log", ID, "-n", "2"], 0).as_array().unwrap().len(), 2);
+    assert!(
+        log.lines()
+            .next()
+            .unwrap()
+            .ends_with("challenged   Challenge 2: approved (no issues)"),
+        "{log}"
+    );
+    assert_eq!(
+        repo.json(&["change", "log", ID, "-n", "2"], 0)
+            .as_array()
+            .unwrap()
+            .len(),
+        2
+    );
     let diff = repo.done(&["change", "diff", ID, "4", "5"]);
     assert!(
-        diff.starts_with("--- a/specs/greeting.md") && diff.contains("+Without an argument, or with an empty one, it greets the world."),
+        diff.starts_with("--- a/specs/greeting.md")
+            && diff.contains("+Without an argument, or with an empty one, it greets the world."),
         "{diff}"
     );
-    assert_eq!(repo.done(&["change", "show", ID, "specs/greeting.md", "--at", "2"]), answer("02-spec"));
-    repo.teddy(&["change", "show", ID, "nothing.md"]).check(1, &["it has proposal.md, specs/greeting.md, tasks.md, STATE.yaml"]);
-    repo.teddy(&["change", "diff", ID, "99"]).check(1, &["its steps are 1 to 6"]);
-    repo.teddy(&["change", "diff", ID]).check(1, &["nothing of `greet-by-name` is implemented yet"]);
+    assert_eq!(
+        repo.done(&["change", "show", ID, "specs/greeting.md", "--at", "2"]),
+        answer("02-spec")
+    );
+    repo.teddy(&["change", "show", ID, "nothing.md"]).check(
+        1,
+        &["it has proposal.md, specs/greeting.md, tasks.md, STATE.yaml"],
+    );
+    repo.teddy(&["change", "diff", ID, "99"])
+        .check(1, &["its steps are 1 to 6"]);
+    repo.teddy(&["change", "diff", ID])
+        .check(1, &["nothing of `greet-by-name` is implemented yet"]);
 }
 
 #[test]
 fn a_document_that_is_viewed_cannot_steer_the_terminal() {
     let repo = project();
-    put_with(&repo, (ID, "challenged"), &format!("{}\n\u{1b}]0;evil\u{7}\u{202e}x\n", answer("01-proposal")));
-    let mut screen = crate::screen::Screen::open_with(&repo, (100, 60), (&["change", "plan", ID], &[("GIT_PAGER", "cat")]));
+    put_with(
+        &repo,
+        (ID, "challenged"),
+        &format!("{}\n\u{1b}]0;evil\u{7}\u{202e}x\n", answer("01-proposal")),
+    );
+    let mut screen = crate::screen::Screen::open_with(
+        &repo,
+        (100, 60),
+        (&["change", "plan", ID], &[("GIT_PAGER", "cat")]),
+    );
     screen.wait_for("(i)mplement / (v)iew / (q)uit ›");
     screen.press("v");
     screen.wait_for("\\u{1b}]0;evil\\u{7}\\u{202e}x");
     screen.press("q");
     screen.end();
-    assert!(!screen.written().contains("\u{1b}]0;evil"), "{}", screen.shown());
+    assert!(
+        !screen.written().contains("\u{1b}]0;evil"),
+        "{}",
+        screen.shown()
+    );
 }
 
 #[test]
 fn at_a_terminal_the_user_decides_what_comes_next() {
     let repo = answering(&[&verdict("NEEDS_REVISION", "Low")]);
     put(&repo, ID, "proposed");
-    let mut screen = crate::screen::Screen::open(&repo, (100, 30), &["-c", "change.planning_iterations=0", "change", "plan", ID]);
+    let mut screen = crate::screen::Screen::open(
+        &repo,
+        (100, 30),
+        &["-c", "change.planning_iterations=0", "change", "plan", ID],
+    );
     let shown = screen.wait_for("(q)uit ›");
     assert!(shown.contains("Only minor issues remain; it can be implemented. (i)mplement / (v)iew / (c)ontinue fixing"), "{shown}");
     screen.press("i");
@@ -752,21 +1247,42 @@ fn at_a_terminal_the_user_decides_what_comes_next() {
     screen.press("a matter of taste\r");
     screen.end();
     let taken = steps(&repo, ID);
-    assert_eq!(taken[2..4], ["Approve in place of the challenge: a matter of taste", "Begin to implement"]);
+    assert_eq!(
+        taken[2..4],
+        [
+            "Approve in place of the challenge: a matter of taste",
+            "Begin to implement"
+        ]
+    );
 }
 
 #[test]
 fn the_walkthrough_prints_what_stands_in_it() {
     let repo = recorded();
-    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/walkthroughs/change.md")).unwrap();
+    let page = std::fs::read_to_string(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/docs/walkthroughs/change.md"
+    ))
+    .unwrap();
     let id = regex::Regex::new(r"\b[0-9a-f]{8}\b").unwrap();
-    let blocks: Vec<&str> = page.split("```console\n").skip(1).map(|rest| rest.split_once("\n```").unwrap().0).collect();
+    let blocks: Vec<&str> = page
+        .split("```console\n")
+        .skip(1)
+        .map(|rest| rest.split_once("\n```").unwrap().0)
+        .collect();
     assert_eq!(blocks.len(), 5);
-    for step in blocks.iter().flat_map(|block| block.strip_prefix("$ ").unwrap().split("\n$ ")) {
+    for step in blocks
+        .iter()
+        .flat_map(|block| block.strip_prefix("$ ").unwrap().split("\n$ "))
+    {
         let (line, expected) = step.split_once('\n').unwrap();
         let words = shlex::split(line).unwrap();
         let args: Vec<&str> = words[1..].iter().map(String::as_str).collect();
-        let printed = if words[0] == "teddy" { repo.done(&args) } else { repo.git(&args) };
+        let printed = if words[0] == "teddy" {
+            repo.done(&args)
+        } else {
+            repo.git(&args)
+        };
         let plain = |text: &str| id.replace_all(text, "<id>").trim_end().to_owned();
         assert_eq!(plain(&printed), plain(expected), "{line}");
     }
@@ -780,7 +1296,8 @@ fn a_link_in_the_place_of_a_spec_is_none() {
     std::fs::remove_file(&spec).unwrap();
     std::os::unix::fs::symlink("/etc/passwd", &spec).unwrap();
     put_again(&repo, ID);
-    refused(&repo, ID, &["change", "archive", ID], 1).check(1, &["specs/greeting.md:1: error: is missing"]);
+    refused(&repo, ID, &["change", "archive", ID], 1)
+        .check(1, &["specs/greeting.md:1: error: is missing"]);
 }
 
 #[test]
@@ -790,10 +1307,20 @@ fn a34_an_archive_that_was_cut_short_behind_the_files_is_finished() {
     repo.done(&["change", "archive", ID]);
     let turns = repo.git(&["rev-parse", "refs/teddy/sessions/change/greet-by-name"]);
     let archived = tip(&repo, ID);
-    repo.git(&["update-ref", &format!("refs/teddy/changes/{ID}"), &format!("{archived}~1")]);
-    assert_eq!(repo.done(&["change", "archive", ID]), "greet-by-name archived\n");
+    repo.git(&[
+        "update-ref",
+        &format!("refs/teddy/changes/{ID}"),
+        &format!("{archived}~1"),
+    ]);
+    assert_eq!(
+        repo.done(&["change", "archive", ID]),
+        "greet-by-name archived\n"
+    );
     // The files were there already, so that no second turn is needed.
-    assert_eq!(repo.git(&["rev-parse", "refs/teddy/sessions/change/greet-by-name"]), turns);
+    assert_eq!(
+        repo.git(&["rev-parse", "refs/teddy/sessions/change/greet-by-name"]),
+        turns
+    );
     assert_eq!(repo.read("specs/greeting.md"), answer("02-spec"));
 }
 
@@ -805,29 +1332,52 @@ fn a_question_of_the_implementer_stops_the_work_and_the_answer_goes_on_with_it()
         &plan("Two", &[create("b.txt", "b\n")]),
     ]);
     put(&repo, ID, "implementing");
-    repo.teddy(&["change", "implement", ID, "-y"]).check(1, &["stopped: task 1.1: the model asks you something"]);
+    repo.teddy(&["change", "implement", ID, "-y"])
+        .check(1, &["stopped: task 1.1: the model asks you something"]);
     assert_eq!(steps(&repo, ID), ["by hand"]);
     let done = repo.json(&["change", "implement", ID, "-y"], 0);
-    assert_eq!((done["done"].as_u64(), done["stopped"].is_null()), (Some(2), true));
+    assert_eq!(
+        (done["done"].as_u64(), done["stopped"].is_null()),
+        (Some(2), true)
+    );
     assert_eq!(steps(&repo, ID)[1], "Do 1.1: Say what is wanted (turn 2)");
 }
 
 #[test]
 fn a_review_that_rejects_the_whole_stops_and_the_phase_stays() {
-    let repo =
-        answering(&[&plan("One", &[create("a.txt", "a\n")]), &plan("Two", &[create("b.txt", "b\n")]), &verdict("MAJOR_ISSUES", "High")]);
+    let repo = answering(&[
+        &plan("One", &[create("a.txt", "a\n")]),
+        &plan("Two", &[create("b.txt", "b\n")]),
+        &verdict("MAJOR_ISSUES", "High"),
+    ]);
     put(&repo, ID, "challenged");
-    repo.teddy(&["change", "impl", ID, "-y"])
-        .check(1, &["implementing, 2 of 2 tasks done", "stopped: the review rejects the implementation"]);
+    repo.teddy(&["change", "impl", ID, "-y"]).check(
+        1,
+        &[
+            "implementing, 2 of 2 tasks done",
+            "stopped: the review rejects the implementation",
+        ],
+    );
     assert_eq!(phase(&repo, ID), "implementing");
 }
 
 #[test]
 fn a34_a_plan_that_waits_is_not_asked_for_again() {
-    let repo = answering(&[&plan("One", &[create("a.txt", "a\n")]), &plan("Two", &[create("b.txt", "b\n")]), &verdict("APPROVED", "Low")]);
+    let repo = answering(&[
+        &plan("One", &[create("a.txt", "a\n")]),
+        &plan("Two", &[create("b.txt", "b\n")]),
+        &verdict("APPROVED", "Low"),
+    ]);
     put(&repo, ID, "challenged");
-    repo.teddy(&["change", "impl", ID]).check(1, &["use `-y` to approve it"]);
+    repo.teddy(&["change", "impl", ID])
+        .check(1, &["use `-y` to approve it"]);
     assert!(!repo.path().join("a.txt").exists());
-    assert_eq!(repo.json(&["change", "impl", ID, "-y"], 0)["phase"], "complete");
-    assert_eq!((repo.read("a.txt"), repo.read("b.txt")), ("a\n".to_owned(), "b\n".to_owned()));
+    assert_eq!(
+        repo.json(&["change", "impl", ID, "-y"], 0)["phase"],
+        "complete"
+    );
+    assert_eq!(
+        (repo.read("a.txt"), repo.read("b.txt")),
+        ("a\n".to_owned(), "b\n".to_owned())
+    );
 }

@@ -3,7 +3,8 @@
 use crate::plans::{create, plan};
 use crate::support::{Output, TestRepo};
 
-/// Returns a project with two sessions, one of them with turns, and a model; nothing where no bash can be asked.
+/// Returns a project with two sessions, one of them with turns, and a model; nothing where no bash
+/// can be asked.
 fn project() -> Option<TestRepo> {
     teddy::host::process::find("bash")?;
     let repo = TestRepo::new().file("plan-a.md", "").file("src/x.rs", "");
@@ -22,22 +23,41 @@ fn shell(repo: &TestRepo, (name, option): (&str, &str), script: &str) -> String 
     for (name, value) in repo.teddy_command(&[]).get_envs() {
         command.env(name, value.unwrap_or_default());
     }
-    let out = Output::of(command.env("TEDDY", env!("CARGO_BIN_EXE_teddy")).current_dir(repo.path()).args([option, "-c", script]));
+    let out = Output::of(
+        command
+            .env("TEDDY", env!("CARGO_BIN_EXE_teddy"))
+            .current_dir(repo.path())
+            .args([option, "-c", script]),
+    );
     assert_eq!((out.code, out.stderr.as_str()), (0, ""), "{out}");
     out.stdout
 }
 
 /// Runs a script in a bash that has loaded the completions, and returns what it printed.
 fn bash(repo: &TestRepo, script: &str) -> String {
-    shell(repo, ("bash", "--norc"), &format!("set -eu; source <(\"$TEDDY\" completions bash); {script}"))
+    shell(
+        repo,
+        ("bash", "--norc"),
+        &format!("set -eu; source <(\"$TEDDY\" completions bash); {script}"),
+    )
 }
 
 /// Returns what is offered for the last of some words, as bash splits a line into words.
 fn offered(repo: &TestRepo, words: &[&str]) -> Vec<String> {
     let words: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
-    let line = format!("COMP_WORDS=({}); COMP_CWORD={}", words.join(" "), words.len() - 1);
-    let said = bash(repo, &format!("COMP_TYPE=9; {line}; _teddy; printf '%s\\n' \"${{COMPREPLY[@]-}}\""));
-    said.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
+    let line = format!(
+        "COMP_WORDS=({}); COMP_CWORD={}",
+        words.join(" "),
+        words.len() - 1
+    );
+    let said = bash(
+        repo,
+        &format!("COMP_TYPE=9; {line}; _teddy; printf '%s\\n' \"${{COMPREPLY[@]-}}\""),
+    );
+    said.lines()
+        .filter(|line| !line.is_empty())
+        .map(str::to_owned)
+        .collect()
 }
 
 #[test]
@@ -53,7 +73,10 @@ fn bash_offers_what_only_the_project_knows() {
     check(&["restore", ""], &["0"]);
     check(&["-s", "add-auth", "restore", ""], &["1", "0"]);
     check(&["restore", "--session", "add-auth", ""], &["1", "0"]);
-    check(&["-C", "src", "-s", "add-auth", "diff", "1", ""], &["1", "0"]);
+    check(
+        &["-C", "src", "-s", "add-auth", "diff", "1", ""],
+        &["1", "0"],
+    );
     check(&["branch", ""], &["0"]);
     check(&["-s", "add-auth", "show", "1", "repo"], &["report.md"]);
     check(&["new", "x", "-a", "arch"], &["architect"]);
@@ -64,15 +87,24 @@ fn bash_offers_what_only_the_project_knows() {
     check(&["context", "rm", ""], &["src"]);
     check(&["context", "add", "src/"], &["src/x.rs"]);
     check(&["undo", "--ex"], &["--exact"]);
-    check(&["re"], &["resume", "restore", "redo", "retry", "replay", "recover"]);
+    check(
+        &["re"],
+        &["resume", "restore", "redo", "retry", "replay", "recover"],
+    );
     check(&["-C", "/nowhere", "switch", "o"], &[]);
 }
 
 #[test]
 fn bash_splits_a_word_at_a_colon_and_at_an_equals_sign_and_it_is_one_all_the_same() {
     let Some(repo) = project() else { return };
-    assert_eq!(offered(&repo, &["teddy", "restore", "add-auth", ":", ""]), ["1", "0"]);
-    assert_eq!(offered(&repo, &["teddy", "restore", "add-auth", ":", "1"]), ["1"]);
+    assert_eq!(
+        offered(&repo, &["teddy", "restore", "add-auth", ":", ""]),
+        ["1", "0"]
+    );
+    assert_eq!(
+        offered(&repo, &["teddy", "restore", "add-auth", ":", "1"]),
+        ["1"]
+    );
     assert_eq!(offered(&repo, &["teddy", "--color", "=", "n"]), ["never"]);
     let whole = "COMP_TYPE=9; COMP_WORDBREAKS=' '; COMP_WORDS=(teddy restore add-auth:1); COMP_CWORD=2; _teddy; echo \"${COMPREPLY[@]-}\"";
     assert_eq!(bash(&repo, whole), "add-auth:1\n");
@@ -83,19 +115,39 @@ fn bash_completes_behind_git_as_well() {
     let Some(repo) = project() else { return };
     // What git's completion sets before it calls the function of a command.
     let ask = |words: &str, cword: usize| {
-        let set = format!("COMP_TYPE=9; words=(git {words}); cword={cword}; __git_cmd_idx=$((cword - 2))");
-        bash(&repo, &format!("{set}; _git_teddy; echo \"${{COMPREPLY[@]-}}\""))
+        let set = format!(
+            "COMP_TYPE=9; words=(git {words}); cword={cword}; __git_cmd_idx=$((cword - 2))"
+        );
+        bash(
+            &repo,
+            &format!("{set}; _git_teddy; echo \"${{COMPREPLY[@]-}}\""),
+        )
     };
     assert_eq!(ask("teddy switch a", 3), "add-auth\n");
     assert_eq!(ask("-C . teddy switch ''", 5), "add-auth other\n");
-    assert_eq!(ask("teddy restore add-auth:1", 3), "1\n", "bash keeps what is before the colon");
+    assert_eq!(
+        ask("teddy restore add-auth:1", 3),
+        "1\n",
+        "bash keeps what is before the colon"
+    );
 }
 
 #[test]
 fn fish_is_asked_where_it_is_installed() {
-    let (Some(repo), Some(_)) = (project(), teddy::host::process::find("fish")) else { return };
-    let ask = |line: &str| shell(&repo, ("fish", "--no-config"), &format!("$TEDDY completions fish | source; complete -C '{line}'"));
-    assert_eq!(ask("teddy -s add-auth restore "), "1\tOne\\u{1b}\n0\tStart session add-auth\n");
+    let (Some(repo), Some(_)) = (project(), teddy::host::process::find("fish")) else {
+        return;
+    };
+    let ask = |line: &str| {
+        shell(
+            &repo,
+            ("fish", "--no-config"),
+            &format!("$TEDDY completions fish | source; complete -C '{line}'"),
+        )
+    };
+    assert_eq!(
+        ask("teddy -s add-auth restore "),
+        "1\tOne\\u{1b}\n0\tStart session add-auth\n"
+    );
     assert_eq!(ask("git teddy switch a"), "add-auth\tOne\\u{1b}\n");
 }
 
@@ -106,13 +158,21 @@ fn the_program_may_have_a_blank_in_its_path() {
     std::fs::create_dir_all(program.parent().unwrap()).unwrap();
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_teddy"), &program).unwrap();
     repo.write("program", program.to_str().unwrap());
-    let asked = "COMP_TYPE=9; COMP_WORDS=(teddy switch o); COMP_CWORD=2; _teddy; echo \"${COMPREPLY[@]-}\"";
+    let asked =
+        "COMP_TYPE=9; COMP_WORDS=(teddy switch o); COMP_CWORD=2; _teddy; echo \"${COMPREPLY[@]-}\"";
     let load = "set -eu; source <(\"$(cat program)\" completions bash)";
-    assert_eq!(shell(&repo, ("bash", "--norc"), &format!("{load}; {asked}")), "other\n");
+    assert_eq!(
+        shell(&repo, ("bash", "--norc"), &format!("{load}; {asked}")),
+        "other\n"
+    );
     if teddy::host::process::find("fish").is_some() {
         let ask = "set program (cat program); $program completions fish | source";
         for line in ["teddy switch o", "git teddy switch o"] {
-            let said = shell(&repo, ("fish", "--no-config"), &format!("{ask}; complete -C '{line}'"));
+            let said = shell(
+                &repo,
+                ("fish", "--no-config"),
+                &format!("{ask}; complete -C '{line}'"),
+            );
             assert!(said.starts_with("other"), "{line}: {said}");
         }
     }
@@ -123,10 +183,16 @@ fn every_shell_gets_a_script_that_asks_the_program() {
     let repo = TestRepo::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = repo.done(&["completions", shell]);
-        assert!(script.contains("TEDDY_COMPLETE") && script.contains(env!("CARGO_BIN_EXE_teddy")), "{script}");
+        assert!(
+            script.contains("TEDDY_COMPLETE") && script.contains(env!("CARGO_BIN_EXE_teddy")),
+            "{script}"
+        );
     }
     assert!(repo.done(&["completions", "zsh"]).contains("_git-teddy()"));
-    assert!(repo.done(&["completions", "fish"]).contains("--command git "));
+    assert!(
+        repo.done(&["completions", "fish"])
+            .contains("--command git ")
+    );
 }
 
 #[test]
@@ -136,10 +202,25 @@ fn names_run_nothing_when_a_shell_puts_them_in_as_they_are() {
     repo.write("a\u{1b}[2J.md", "");
     repo.write(".teddy/prompts/$(touch ran).xml", "<title>x</title>");
     repo.done(&["trust", "-y"]);
-    assert_eq!(offered(&repo, &["teddy", "execute", ""]), ["\\$\\(touch\\ ran\\)\\ x.md", "one.txt", "plan-a.md", "src/"]);
-    assert_eq!(offered(&repo, &["teddy", "get-prompt", ""])[0], "\\$\\(touch\\ ran\\)");
+    assert_eq!(
+        offered(&repo, &["teddy", "execute", ""]),
+        [
+            "\\$\\(touch\\ ran\\)\\ x.md",
+            "one.txt",
+            "plan-a.md",
+            "src/"
+        ]
+    );
+    assert_eq!(
+        offered(&repo, &["teddy", "get-prompt", ""])[0],
+        "\\$\\(touch\\ ran\\)"
+    );
     let mut command = repo.teddy_command(&["--", "teddy", "get-prompt", "$"]);
-    let out = Output::of(command.env("TEDDY_COMPLETE", "powershell").current_dir(repo.path()));
+    let out = Output::of(
+        command
+            .env("TEDDY_COMPLETE", "powershell")
+            .current_dir(repo.path()),
+    );
     assert_eq!(out.stdout, "`$`(touch` ran`)", "{out}");
 }
 
@@ -147,6 +228,13 @@ fn names_run_nothing_when_a_shell_puts_them_in_as_they_are() {
 fn what_is_offered_cannot_steer_the_terminal() {
     let Some(repo) = project() else { return };
     let mut command = repo.teddy_command(&["--", "teddy", "-s", "add-auth", "restore", ""]);
-    let out = Output::of(command.env("TEDDY_COMPLETE", "fish").current_dir(repo.path()));
-    assert_eq!(out.stdout, "1\tOne\\u{1b}\n0\tStart session add-auth\n", "{out}");
+    let out = Output::of(
+        command
+            .env("TEDDY_COMPLETE", "fish")
+            .current_dir(repo.path()),
+    );
+    assert_eq!(
+        out.stdout, "1\tOne\\u{1b}\n0\tStart session add-auth\n",
+        "{out}"
+    );
 }

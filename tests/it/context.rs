@@ -7,7 +7,11 @@ use crate::support::TestRepo;
 
 /// A project with a session.
 fn project() -> TestRepo {
-    let repo = TestRepo::new().file("a.txt", "hello\n").file("src/x.rs", "fn x() {}\n").file("src/y.md", "y\n").file("README.md", "# R\n");
+    let repo = TestRepo::new()
+        .file("a.txt", "hello\n")
+        .file("src/x.rs", "fn x() {}\n")
+        .file("src/y.md", "y\n")
+        .file("README.md", "# R\n");
     repo.commit("init");
     repo.done(&["new", "demo"]);
     repo
@@ -15,8 +19,12 @@ fn project() -> TestRepo {
 
 /// Returns the input between two headings.
 fn section(input: &str, from: &str, to: &str) -> String {
-    let start = input.find(from).unwrap_or_else(|| panic!("no {from} in {input}"));
-    let end = input[start..].find(to).unwrap_or_else(|| panic!("no {to} in {input}"));
+    let start = input
+        .find(from)
+        .unwrap_or_else(|| panic!("no {from} in {input}"));
+    let end = input[start..]
+        .find(to)
+        .unwrap_or_else(|| panic!("no {to} in {input}"));
     input[start..start + end].to_owned()
 }
 
@@ -28,7 +36,12 @@ fn three_lists_say_what_is_shown_and_each_thing_is_shown_once() {
     repo.done(&["context", "add", "--global", "*.md", "gone.txt"]);
     assert_eq!(repo.read(".teddy/global.context"), "*.md\ngone.txt\n");
     let rows = repo.json(&["context", "list"], 0);
-    let shown: Vec<_> = rows.as_array().unwrap().iter().map(|row| json!([row["resource"], row["scope"], row["missing"]])).collect();
+    let shown: Vec<_> = rows
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| json!([row["resource"], row["scope"], row["missing"]]))
+        .collect();
     let expected = json!([
         ["a.txt", "turn", false],
         ["src/x.rs", "session", false],
@@ -46,23 +59,36 @@ fn what_is_taken_out_is_gone_and_every_other_byte_stays() {
     repo.write(".teddy/global.context", "# mine\na.txt   \n\nREADME.md\n");
     repo.done(&["context", "rm", "--global", "a.txt"]);
     assert_eq!(repo.read(".teddy/global.context"), "# mine\n\nREADME.md\n");
-    repo.teddy(&["context", "rm", "--global", "a.txt"]).check(0, &["a.txt is not there (global)"]);
+    repo.teddy(&["context", "rm", "--global", "a.txt"])
+        .check(0, &["a.txt is not there (global)"]);
     // What cannot be read whole would be lost where it is written anew.
-    for (list, why) in [(b"caf\xe9\n".to_vec(), "not UTF-8"), (vec![b'#'; (1 << 20) + 1], "is larger than")] {
+    for (list, why) in [
+        (b"caf\xe9\n".to_vec(), "not UTF-8"),
+        (vec![b'#'; (1 << 20) + 1], "is larger than"),
+    ] {
         repo.write(".teddy/global.context", &list);
-        repo.teddy(&["context", "add", "--global", "a.txt"]).check(1, &[why]);
+        repo.teddy(&["context", "add", "--global", "a.txt"])
+            .check(1, &[why]);
         assert!(std::fs::read(repo.path().join(".teddy/global.context")).unwrap() == list);
     }
     repo.write(".teddy/global.context", "");
-    repo.teddy(&["context", "add", "."]).check(0, &["Added ** (session)"]);
+    repo.teddy(&["context", "add", "."])
+        .check(0, &["Added ** (session)"]);
     let shown = repo.json(&["context", "list"], 0).to_string();
-    assert!(shown.contains("\"src/") && shown.contains("\"a.txt\""), "{shown}");
+    assert!(
+        shown.contains("\"src/") && shown.contains("\"a.txt\""),
+        "{shown}"
+    );
     repo.done(&["context", "rm", "."]);
     let out = repo.teddy(&["context", "add", "src/", "./src"]);
     out.check(0, &["Added src (session)"]);
     assert!(!out.stderr.contains("already"), "{out}");
-    repo.teddy(&["context", "add", "src/"]).check(0, &["src is there already (session)"]);
-    assert_eq!(repo.json(&["context", "add", "a.txt"], 0), json!({ "list": "session", "changed": ["a.txt"] }));
+    repo.teddy(&["context", "add", "src/"])
+        .check(0, &["src is there already (session)"]);
+    assert_eq!(
+        repo.json(&["context", "add", "a.txt"], 0),
+        json!({ "list": "session", "changed": ["a.txt"] })
+    );
 }
 
 #[test]
@@ -78,18 +104,41 @@ fn a_path_out_of_the_project_is_refused() {
 #[test]
 fn what_is_not_there_yet_is_added_and_said() {
     let repo = project();
-    repo.teddy(&["context", "add", "/etc/passwd"]).check(0, &["Added etc/passwd (session); it is not there yet"]);
-    assert!(!repo.teddy(&["context", "add", "a.txt", "src/*.rs", "https://example.org/"]).stderr.contains("not there"));
-    assert!(repo.done(&["context"]).contains("[etc/passwd](/etc/passwd) (missing)"), "a leading `/` is the project's root");
+    repo.teddy(&["context", "add", "/etc/passwd"])
+        .check(0, &["Added etc/passwd (session); it is not there yet"]);
+    assert!(
+        !repo
+            .teddy(&[
+                "context",
+                "add",
+                "a.txt",
+                "src/*.rs",
+                "https://example.org/"
+            ])
+            .stderr
+            .contains("not there")
+    );
+    assert!(
+        repo.done(&["context"])
+            .contains("[etc/passwd](/etc/passwd) (missing)"),
+        "a leading `/` is the project's root"
+    );
 }
 
 #[test]
 fn a_path_is_taken_from_the_folder_in_use() {
     let repo = project();
     let below = |args: &[&str]| repo.teddy_in(&repo.path().join("src"), args);
-    below(&["context", "add", "x.rs", "../a.txt", "/README.md"])
-        .check(0, &["Added src/x.rs (session)\n", "Added a.txt", "Added README.md"]);
-    below(&["context", "rm", "x.rs", "../README.md"]).check(0, &["Removed src/x.rs", "Removed README.md"]);
+    below(&["context", "add", "x.rs", "../a.txt", "/README.md"]).check(
+        0,
+        &[
+            "Added src/x.rs (session)\n",
+            "Added a.txt",
+            "Added README.md",
+        ],
+    );
+    below(&["context", "rm", "x.rs", "../README.md"])
+        .check(0, &["Removed src/x.rs", "Removed README.md"]);
     below(&["context", "add", "../../out.txt"]).check(1, &["leaves the project"]);
     assert_eq!(repo.json(&["context", "list"], 0)[0]["resource"], "a.txt");
 }
@@ -99,7 +148,12 @@ fn the_input_is_the_same_for_the_same_files() {
     let repo = project();
     repo.done(&["context", "add", "a.txt"]);
     assert_eq!(repo.done(&["context"]), repo.done(&["context"]));
-    assert!(repo.json(&["context"], 0)["input"].as_str().unwrap().starts_with("# Agent Invocation Payload\n"));
+    assert!(
+        repo.json(&["context"], 0)["input"]
+            .as_str()
+            .unwrap()
+            .starts_with("# Agent Invocation Payload\n")
+    );
 }
 
 #[test]
@@ -110,7 +164,12 @@ fn ignored_files_are_not_in_the_structure_and_teddyignore_has_the_last_word() {
     repo.write("noise.log", "x\n");
     repo.write(".teddyignore", "src/y.md\n!dist/bundle.js\n");
     let structure = section(&repo.done(&["context"]), "## 2.", "## 4.");
-    assert!(structure.contains("bundle.js") && !structure.contains("noise.log") && !structure.contains("y.md"), "{structure}");
+    assert!(
+        structure.contains("bundle.js")
+            && !structure.contains("noise.log")
+            && !structure.contains("y.md"),
+        "{structure}"
+    );
     assert!(structure.contains("src/\n  x.rs\n"), "{structure}");
 }
 
@@ -126,13 +185,21 @@ fn the_turn_before_is_in_the_context_and_older_ones_by_wish() {
             .as_array()
             .unwrap()
             .iter()
-            .filter_map(|row| row["resource"].as_str()?.strip_prefix(".teddy/demo/").map(|name| name[..2].to_owned()))
+            .filter_map(|row| {
+                row["resource"]
+                    .as_str()?
+                    .strip_prefix(".teddy/demo/")
+                    .map(|name| name[..2].to_owned())
+            })
             .collect();
         turns.into_iter().collect::<Vec<_>>().join(" ")
     };
     assert_eq!(names(&["context", "list"]), "03");
     assert_eq!(names(&["context", "--context-depth", "1", "list"]), "02 03");
-    assert_eq!(names(&["context", "--context-depth", "9", "list"]), "01 02 03");
+    assert_eq!(
+        names(&["context", "--context-depth", "9", "list"]),
+        "01 02 03"
+    );
 }
 
 #[test]
@@ -142,7 +209,11 @@ fn a_missing_a_binary_and_a_large_file_are_said_and_are_not_fatal() {
     repo.write("large.txt", "x\n".repeat(600_000));
     repo.done(&["context", "add", "gone.txt", "bin.dat", "large.txt"]);
     let input = repo.done(&["context"]);
-    for words in ["--- FILE NOT FOUND ---", "--- BINARY FILE, 3 BYTES ---", "--- FILE OF 1200000 BYTES, OVER THE LIMIT ---"] {
+    for words in [
+        "--- FILE NOT FOUND ---",
+        "--- BINARY FILE, 3 BYTES ---",
+        "--- FILE OF 1200000 BYTES, OVER THE LIMIT ---",
+    ] {
         assert!(input.contains(words), "{words}");
     }
 }
@@ -158,7 +229,9 @@ fn a_key_in_a_file_does_not_reach_the_input() {
 
 #[test]
 fn a_list_is_edited_in_the_editor_only_where_there_is_one() {
-    project().teddy(&["context", "edit", "--global"]).check(1, &["no terminal"]);
+    project()
+        .teddy(&["context", "edit", "--global"])
+        .check(1, &["no terminal"]);
 }
 
 #[test]
@@ -166,7 +239,12 @@ fn text_that_means_something_to_a_tokenizer_is_text() {
     let repo = project();
     repo.write("a.txt", "<|endoftext|> and <|fim_prefix|>\n");
     repo.done(&["context", "add", "a.txt"]);
-    assert!(repo.json(&["context", "list"], 0)[0]["tokens"].as_u64().unwrap() > 3);
+    assert!(
+        repo.json(&["context", "list"], 0)[0]["tokens"]
+            .as_u64()
+            .unwrap()
+            > 3
+    );
     repo.run_plan(&plan("Read", &[read("a.txt")]));
 }
 
@@ -175,7 +253,13 @@ fn what_was_counted_once_is_not_counted_again() {
     let repo = project();
     (0..200).for_each(|n| repo.write(&format!("many/{n}.txt"), format!("file number {n}\n")));
     repo.done(&["context", "add", "many/"]);
-    let counts = || repo.read(".git/teddy/tokens").lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
+    let counts = || {
+        repo.read(".git/teddy/tokens")
+            .lines()
+            .skip(1)
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
     repo.done(&["context"]);
     let first = counts();
     assert_eq!(first.len(), 200);
@@ -183,14 +267,25 @@ fn what_was_counted_once_is_not_counted_again() {
     assert_eq!(counts(), first);
     // A count that no tokenizer would give shows where counts come from.
     let text = repo.read(".git/teddy/tokens");
-    let poisoned = text.lines().enumerate().map(|(n, line)| match line.rsplit_once(' ') {
-        Some((blob, _)) if n > 0 => format!("{blob} 7777\n"),
-        _ => format!("{line}\n"),
-    });
+    let poisoned = text
+        .lines()
+        .enumerate()
+        .map(|(n, line)| match line.rsplit_once(' ') {
+            Some((blob, _)) if n > 0 => format!("{blob} 7777\n"),
+            _ => format!("{line}\n"),
+        });
     repo.write(".git/teddy/tokens", poisoned.collect::<String>());
     repo.write("many/7.txt", "another text\n");
     let rows = repo.json(&["context", "list"], 0);
-    let counted: Vec<&str> =
-        rows.as_array().unwrap().iter().filter(|row| row["tokens"] != 7777).map(|row| row["resource"].as_str().unwrap()).collect();
-    assert_eq!((rows.as_array().unwrap().len(), counted), (200, vec!["many/7.txt"]));
+    let counted: Vec<&str> = rows
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|row| row["tokens"] != 7777)
+        .map(|row| row["resource"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        (rows.as_array().unwrap().len(), counted),
+        (200, vec!["many/7.txt"])
+    );
 }

@@ -12,7 +12,11 @@ fn rig() -> Rig {
     let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 20);
     rig.must(&["new", "storm"]);
     for tag in ["1", "2"] {
-        rig.must(&["execute", &rig.plan(tag, &[Rig::file(0), Rig::file(1)], None), "-y"]);
+        rig.must(&[
+            "execute",
+            &rig.plan(tag, &[Rig::file(0), Rig::file(1)], None),
+            "-y",
+        ]);
     }
     rig.must(&["plan", "--from", &rig.plan("3", &[Rig::file(0)], None)]);
     rig
@@ -26,7 +30,15 @@ fn inside(rig: &Rig, name: &str) -> PathBuf {
 #[test]
 fn a_short_storm_loses_nothing() {
     let rig = Arc::new(Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 200));
-    let tally = storm(&rig, &Plan { kills: 24, seed: 5, limit: Duration::from_secs(60), look_every: 8 });
+    let tally = storm(
+        &rig,
+        &Plan {
+            kills: 24,
+            seed: 5,
+            limit: Duration::from_secs(60),
+            look_every: 8,
+        },
+    );
     assert_eq!(tally.wrong, [""; 0], "{tally:#?}");
     assert!(tally.kills > 4 && tally.saves > 0, "{tally:#?}");
 }
@@ -34,25 +46,53 @@ fn a_short_storm_loses_nothing() {
 /// Damages a file, and checks that a command that changes something puts all right.
 fn check_healed(name: &str, bytes: &[u8], expected: &str) {
     let rig = rig();
-    let (state, tip) = (rig.users_state(), rig.git(&["rev-parse", "refs/teddy/sessions/storm"]));
+    let (state, tip) = (
+        rig.users_state(),
+        rig.git(&["rev-parse", "refs/teddy/sessions/storm"]),
+    );
     std::fs::write(inside(&rig, name), bytes).unwrap();
     let output = rig.run(&["recover"]);
-    assert!(output.status.success() && said(&output).contains(expected), "{name}: {}", said(&output));
+    assert!(
+        output.status.success() && said(&output).contains(expected),
+        "{name}: {}",
+        said(&output)
+    );
     assert_eq!(verdict(&rig, &Saver::default(), &state), [""; 0], "{name}");
-    assert_eq!(rig.git(&["rev-parse", "refs/teddy/sessions/storm"]), tip, "{name}");
+    assert_eq!(
+        rig.git(&["rev-parse", "refs/teddy/sessions/storm"]),
+        tip,
+        "{name}"
+    );
     rig.must(&["execute", &rig.plan("4", &[Rig::file(0)], None), "-y"]);
     let again = rig.run(&["recover"]);
-    assert!(said(&again).contains("nothing to recover"), "{}", said(&again));
+    assert!(
+        said(&again).contains("nothing to recover"),
+        "{}",
+        said(&again)
+    );
 }
 
 #[test]
 fn refs_without_a_commit_get_their_last_one_back() {
-    for bytes in [b"".as_slice(), b"\0\0\0", b"not an id\n", b"1234567890123456789012345678901234567890\n"] {
-        check_healed("refs/teddy/sessions/storm", bytes, "`refs/teddy/sessions/storm` was damaged and is at");
+    for bytes in [
+        b"".as_slice(),
+        b"\0\0\0",
+        b"not an id\n",
+        b"1234567890123456789012345678901234567890\n",
+    ] {
+        check_healed(
+            "refs/teddy/sessions/storm",
+            bytes,
+            "`refs/teddy/sessions/storm` was damaged and is at",
+        );
     }
     check_healed("refs/teddy/snapshots/main", b"", "was damaged and is at");
     check_healed("refs/teddy/published/main", b"x", "was damaged and is at");
-    check_healed("refs/teddy/drafts/storm", b"1234567890123456789012345678901234567890\n", "was damaged and is at");
+    check_healed(
+        "refs/teddy/drafts/storm",
+        b"1234567890123456789012345678901234567890\n",
+        "was damaged and is at",
+    );
 }
 
 #[test]
@@ -72,13 +112,25 @@ fn a_lock_of_ours_is_removed_and_one_of_gits_is_only_named() {
     let rig = rig();
     rig.git(&["pack-refs", "--all"]);
     let locks = ["index.lock", "packed-refs.lock", "refs/heads/main.lock"];
-    locks.iter().for_each(|name| std::fs::write(inside(&rig, name), "").unwrap());
+    locks
+        .iter()
+        .for_each(|name| std::fs::write(inside(&rig, name), "").unwrap());
     let output = rig.run(&["recover"]);
-    assert!(said(&output).contains("index.lock` is a lock of git's own"), "{}", said(&output));
+    assert!(
+        said(&output).contains("index.lock` is a lock of git's own"),
+        "{}",
+        said(&output)
+    );
     // None of them is ever taken: who is killed with one leaves it to the user's git for ever.
     let plan = rig.plan("more", &[Rig::file(1)], None);
-    for args in [["new", "other"].as_slice(), &["switch", "storm"], &["execute", &plan, "-y"], &["undo"], &["branch", "fork"], &["recover"]]
-    {
+    for args in [
+        ["new", "other"].as_slice(),
+        &["switch", "storm"],
+        &["execute", &plan, "-y"],
+        &["undo"],
+        &["branch", "fork"],
+        &["recover"],
+    ] {
         rig.must(args);
     }
     for name in locks {
@@ -90,17 +142,46 @@ fn a_lock_of_ours_is_removed_and_one_of_gits_is_only_named() {
     rig.git(&["pack-refs", "--all"]);
     rig.must(&["plan", "--from", &plan]);
     rig.must(&["undo"]);
-    rig.git(&["-c", "gc.reflogExpireUnreachable=now", "gc", "-q", "--prune=now"]);
+    rig.git(&[
+        "-c",
+        "gc.reflogExpireUnreachable=now",
+        "gc",
+        "-q",
+        "--prune=now",
+    ]);
     assert_eq!(rig.git(&["fsck", "--strict", "--no-dangling"]), "");
-    assert!(rig.must(&["status", "-s", "storm"]).contains("Ready for turn"));
+    assert!(
+        rig.must(&["status", "-s", "storm"])
+            .contains("Ready for turn")
+    );
     rig.must(&["redo", "-s", "storm"]);
-    assert_eq!(rig.git(&["reflog", "show", "--format=%gs", "refs/teddy/sessions/storm"]).lines().next(), Some("teddy: restore turn 3"));
+    assert_eq!(
+        rig.git(&[
+            "reflog",
+            "show",
+            "--format=%gs",
+            "refs/teddy/sessions/storm"
+        ])
+        .lines()
+        .next(),
+        Some("teddy: restore turn 3")
+    );
 }
 
 #[test]
 fn a_damaged_journal_is_put_aside() {
-    for bytes in [b"".as_slice(), b"{\"schema\":1", b"\xff\xfe", b"[]", b"{\"schema\":1,\"session\":\"../x\"}"] {
-        check_healed("teddy/pending.json", bytes, "the journal was damaged and is now");
+    for bytes in [
+        b"".as_slice(),
+        b"{\"schema\":1",
+        b"\xff\xfe",
+        b"[]",
+        b"{\"schema\":1,\"session\":\"../x\"}",
+    ] {
+        check_healed(
+            "teddy/pending.json",
+            bytes,
+            "the journal was damaged and is now",
+        );
     }
 }
 
@@ -108,17 +189,37 @@ fn a_damaged_journal_is_put_aside() {
 fn no_damage_to_a_state_file_is_a_panic_or_stops_the_next_turn() {
     let rig = rig();
     let mut files = Vec::new();
-    each_file(&inside(&rig, "teddy"), &mut |path| files.push(path.to_owned()));
+    each_file(&inside(&rig, "teddy"), &mut |path| {
+        files.push(path.to_owned())
+    });
     assert!(files.len() > 4, "{files:?}");
     for file in files {
         for bytes in [b"".as_slice(), b"\xff\0garbage\n", &[0; 4096]] {
             std::fs::write(&file, bytes).unwrap();
-            for args in [["status"].as_slice(), &["log"], &["context", "list"], &["sessions"], &["recover"]] {
+            for args in [
+                ["status"].as_slice(),
+                &["log"],
+                &["context", "list"],
+                &["sessions"],
+                &["recover"],
+            ] {
                 let output = rig.run(args);
-                assert_eq!(output.status.code(), Some(0), "{} {args:?}: {}", file.display(), said(&output));
+                assert_eq!(
+                    output.status.code(),
+                    Some(0),
+                    "{} {args:?}: {}",
+                    file.display(),
+                    said(&output)
+                );
             }
         }
-        rig.must(&["-s", "storm", "execute", &rig.plan("x", &[Rig::file(2)], None), "-y"]);
+        rig.must(&[
+            "-s",
+            "storm",
+            "execute",
+            &rig.plan("x", &[Rig::file(2)], None),
+            "-y",
+        ]);
     }
 }
 
@@ -140,8 +241,13 @@ fn replace(path: &std::path::Path, with: &str) {
 fn something_else_in_the_place_of_a_state_file_is_healed_or_named() {
     for with in ["a folder with a file", "a dangling link"] {
         let rig = rig();
-        let mut files = vec![inside(&rig, "teddy/pending.json"), inside(&rig, "refs/teddy/sessions/storm.lock")];
-        each_file(&inside(&rig, "teddy"), &mut |path| files.push(path.to_owned()));
+        let mut files = vec![
+            inside(&rig, "teddy/pending.json"),
+            inside(&rig, "refs/teddy/sessions/storm.lock"),
+        ];
+        each_file(&inside(&rig, "teddy"), &mut |path| {
+            files.push(path.to_owned())
+        });
         files.sort();
         files.dedup();
         files.retain(|file| !file.ends_with("teddy/packs"));
@@ -152,20 +258,45 @@ fn something_else_in_the_place_of_a_state_file_is_healed_or_named() {
             }
             replace(&file, with);
             let name = file.display();
-            for args in [["status"].as_slice(), &["log"], &["show"], &["context", "list"], &["sessions"], &["recover"], &["recover"]] {
+            for args in [
+                ["status"].as_slice(),
+                &["log"],
+                &["show"],
+                &["context", "list"],
+                &["sessions"],
+                &["recover"],
+                &["recover"],
+            ] {
                 let output = rig.run(args);
                 let code = output.status.code();
-                assert!(matches!(code, Some(0 | 1)), "{name} is {with}: {args:?}: {}", said(&output));
+                assert!(
+                    matches!(code, Some(0 | 1)),
+                    "{name} is {with}: {args:?}: {}",
+                    said(&output)
+                );
                 let named = said(&output).contains(file.file_name().unwrap().to_str().unwrap());
-                assert!(code == Some(0) || named, "{name} is {with}: {args:?} does not say so: {}", said(&output));
+                assert!(
+                    code == Some(0) || named,
+                    "{name} is {with}: {args:?} does not say so: {}",
+                    said(&output)
+                );
                 let reads = !matches!(args[0], "recover");
-                assert!(code == Some(0) || !reads, "{name} is {with}: a reader fails: {args:?}: {}", said(&output));
+                assert!(
+                    code == Some(0) || !reads,
+                    "{name} is {with}: a reader fails: {args:?}: {}",
+                    said(&output)
+                );
             }
             let next = rig.plan("x", &[Rig::file(2)], None);
             let output = rig.run(&["-s", "storm", "execute", &next, "-y"]);
             if !output.status.success() {
-                assert!(said(&output).contains(file.file_name().unwrap().to_str().unwrap()), "{name} is {with}: {}", said(&output));
-                // What cannot be healed is named, and is all right when the person has taken it away.
+                assert!(
+                    said(&output).contains(file.file_name().unwrap().to_str().unwrap()),
+                    "{name} is {with}: {}",
+                    said(&output)
+                );
+                // What cannot be healed is named, and is all right when the person has taken it
+                // away.
                 let _ = std::fs::remove_dir_all(&file);
                 let _ = std::fs::remove_file(&file);
                 rig.must(&["-s", "storm", "execute", &next, "-y"]);
@@ -176,13 +307,27 @@ fn something_else_in_the_place_of_a_state_file_is_healed_or_named() {
 
 #[test]
 fn refs_that_are_folders_or_links_are_named() {
-    for with in ["a folder with a file", "a dangling link", "a link to itself"] {
+    for with in [
+        "a folder with a file",
+        "a dangling link",
+        "a link to itself",
+    ] {
         let rig = rig();
         let file = inside(&rig, "refs/teddy/sessions/storm");
         replace(&file, with);
-        for args in [["status"].as_slice(), &["log"], &["sessions"], &["recover"], &["undo"]] {
+        for args in [
+            ["status"].as_slice(),
+            &["log"],
+            &["sessions"],
+            &["recover"],
+            &["undo"],
+        ] {
             let output = rig.run(args);
-            assert!(output.status.code().is_some_and(|code| code < 5), "{with}: {args:?}: {}", said(&output));
+            assert!(
+                output.status.code().is_some_and(|code| code < 5),
+                "{with}: {args:?}: {}",
+                said(&output)
+            );
         }
         rig.must(&["new", "another"]);
     }
@@ -194,21 +339,42 @@ fn a_turn_with_broken_facts_is_named() {
     let tree = rig.git(&["rev-parse", "teddy/sessions/storm^{tree}"]);
     let index = rig.beside("index");
     let git = |args: &[&str]| {
-        let output = rig.command("git").env("GIT_INDEX_FILE", &index).args(args).output().unwrap();
+        let output = rig
+            .command("git")
+            .env("GIT_INDEX_FILE", &index)
+            .args(args)
+            .output()
+            .unwrap();
         assert!(output.status.success(), "{}", said(&output));
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     };
     git(&["read-tree", &tree]);
     rig.write("broken.yaml", b"number: [[[");
     let blob = git(&["hash-object", "-w", "broken.yaml"]);
-    git(&["update-index", "--cacheinfo", &format!("100644,{blob},meta.yaml")]);
-    let (tree, parent) = (git(&["write-tree"]), git(&["rev-parse", "teddy/sessions/storm"]));
+    git(&[
+        "update-index",
+        "--cacheinfo",
+        &format!("100644,{blob},meta.yaml"),
+    ]);
+    let (tree, parent) = (
+        git(&["write-tree"]),
+        git(&["rev-parse", "teddy/sessions/storm"]),
+    );
     let commit = git(&["commit-tree", &tree, "-p", &parent, "-m", "Broken"]);
     git(&["update-ref", "refs/teddy/sessions/storm", &commit]);
-    for args in [["log"].as_slice(), &["undo"], &["execute", "-y"], &["status"]] {
+    for args in [
+        ["log"].as_slice(),
+        &["undo"],
+        &["execute", "-y"],
+        &["status"],
+    ] {
         let output = rig.run(args);
         assert_eq!(output.status.code(), Some(1), "{args:?}: {}", said(&output));
-        assert!(said(&output).contains("meta.yaml"), "{args:?}: {}", said(&output));
+        assert!(
+            said(&output).contains("meta.yaml"),
+            "{args:?}: {}",
+            said(&output)
+        );
     }
     rig.must(&["new", "another"]);
 }
@@ -218,13 +384,20 @@ fn packs_that_a_power_cut_emptied_are_put_aside_and_written_again() {
     for stay in [0, 40] {
         let rig = rig();
         let files = || {
-            let files = std::fs::read_dir(inside(&rig, "objects/pack")).unwrap().map(|file| file.unwrap().path());
+            let files = std::fs::read_dir(inside(&rig, "objects/pack"))
+                .unwrap()
+                .map(|file| file.unwrap().path());
             files.collect::<std::collections::BTreeSet<_>>()
         };
         let before = files();
         rig.write("mine.txt", b"mine\n");
         let plan = rig.plan("4", &[Rig::file(0)], None);
-        let execute = |armed: &str| rig.teddy(&["execute", &plan, "-y"]).env("FAILPOINTS", armed).output().unwrap();
+        let execute = |armed: &str| {
+            rig.teddy(&["execute", &plan, "-y"])
+                .env("FAILPOINTS", armed)
+                .output()
+                .unwrap()
+        };
         assert!(!execute("before-snapshot-ref=return(kill)").status.success());
         let new: Vec<_> = files().difference(&before).cloned().collect();
         assert!(new.len() >= 3, "{new:?}");
@@ -234,8 +407,15 @@ fn packs_that_a_power_cut_emptied_are_put_aside_and_written_again() {
             std::fs::write(file, vec![0; stay]).unwrap();
         }
         let output = execute("");
-        assert!(output.status.success() && said(&output).contains("a power cut"), "{}", said(&output));
-        assert_eq!(rig.git(&["show", "refs/teddy/snapshots/main:mine.txt"]), "mine");
+        assert!(
+            output.status.success() && said(&output).contains("a power cut"),
+            "{}",
+            said(&output)
+        );
+        assert_eq!(
+            rig.git(&["show", "refs/teddy/snapshots/main:mine.txt"]),
+            "mine"
+        );
         rig.git(&["gc", "-q"]);
         assert_eq!(rig.git(&["fsck", "--strict", "--no-dangling"]), "");
     }
@@ -246,13 +426,24 @@ fn a_pack_is_released_and_an_unfinished_one_removed_when_the_run_that_needs_it_i
     let rig = rig();
     let pack = inside(&rig, "objects/pack");
     std::fs::create_dir_all(&pack).unwrap();
-    // The number of a process says nothing: it is given again, and that of one in another container means nobody here.
-    let files = ["pack-dead.keep", "pack-alive.keep", "pack-user.keep", ".teddy-4000000-a", ".teddy-4000000-b"];
-    for (name, text) in files.iter().zip(["teddy 1\n", "teddy 4000000\n", "mine\n", "PACK", "PACK"]) {
+    // The number of a process says nothing: it is given again, and that of one in another container
+    // means nobody here.
+    let files = [
+        "pack-dead.keep",
+        "pack-alive.keep",
+        "pack-user.keep",
+        ".teddy-4000000-a",
+        ".teddy-4000000-b",
+    ];
+    for (name, text) in files
+        .iter()
+        .zip(["teddy 1\n", "teddy 4000000\n", "mine\n", "PACK", "PACK"])
+    {
         std::fs::write(pack.join(name), text).unwrap();
     }
     let there = || files.map(|name| pack.join(name).exists());
-    let needed = ["pack-alive.keep", ".teddy-4000000-b"].map(|name| std::fs::File::open(pack.join(name)).unwrap());
+    let needed = ["pack-alive.keep", ".teddy-4000000-b"]
+        .map(|name| std::fs::File::open(pack.join(name)).unwrap());
     needed.iter().for_each(|file| file.lock_shared().unwrap());
     rig.must(&["recover"]);
     assert_eq!(there(), [false, true, true, false, true]);

@@ -14,7 +14,8 @@ fn demo(repo: &TestRepo) -> Output {
 fn plain(line: &str) -> String {
     let id = regex::Regex::new(r"\b[0-9a-f]{7,40}\b").unwrap();
     let took = regex::Regex::new(r" \([0-9.]+ s\)").unwrap();
-    took.replace_all(&id.replace_all(line.trim_end(), "<id>"), "").into_owned()
+    took.replace_all(&id.replace_all(line.trim_end(), "<id>"), "")
+        .into_owned()
 }
 
 /// Returns the blocks of a page whose fence says `text`.
@@ -40,10 +41,16 @@ fn the_transcripts_of_the_documents_are_what_the_demo_prints() {
     assert_eq!(blocks.len(), 9);
     for block in blocks {
         let mut at = 0;
-        for part in block.split(|line| *line == "...").filter(|part| !part.is_empty()) {
+        for part in block
+            .split(|line| *line == "...")
+            .filter(|part| !part.is_empty())
+        {
             let part: Vec<String> = part.iter().map(|line| plain(line)).collect();
-            let found = printed[at..].windows(part.len()).position(|window| window == part);
-            at += found.unwrap_or_else(|| panic!("the demo does not print\n{}", part.join("\n"))) + part.len();
+            let found = printed[at..]
+                .windows(part.len())
+                .position(|window| window == part);
+            at += found.unwrap_or_else(|| panic!("the demo does not print\n{}", part.join("\n")))
+                + part.len();
         }
     }
 }
@@ -52,7 +59,8 @@ fn the_transcripts_of_the_documents_are_what_the_demo_prints() {
 fn the_demo_is_folded_at_words_on_a_terminal() {
     let repo = TestRepo::new();
     let folder = repo.beside("scratch");
-    let mut screen = crate::screen::Screen::open(&repo, (100, 400), &["demo", folder.to_str().unwrap()]);
+    let mut screen =
+        crate::screen::Screen::open(&repo, (100, 400), &["demo", folder.to_str().unwrap()]);
     assert_eq!(screen.end(), 0);
     let shown = screen.shown();
     assert!(shown.contains(" at\n    ↪ column 6\n"), "{shown}");
@@ -63,12 +71,26 @@ fn the_demo_leaves_a_sound_repository_to_look_around_in() {
     let repo = TestRepo::new();
     let out = demo(&repo);
     let project = repo.beside("scratch/greet");
-    assert!(out.stdout.contains(&format!("The session is in {}", project.display())), "{out}");
+    assert!(
+        out.stdout
+            .contains(&format!("The session is in {}", project.display())),
+        "{out}"
+    );
     let fsck = repo.git_in(&project, &["fsck", "--strict"]);
-    assert!(fsck.lines().all(|line| line.starts_with("dangling")), "{fsck}");
-    let status = repo.git_in(&project, &["for-each-ref", "--format=%(refname)", "refs/teddy/sessions"]);
-    assert_eq!(status, "refs/teddy/sessions/another-way\nrefs/teddy/sessions/greet-by-name");
-    repo.teddy_in(&project, &["demo", "."]).check(1, &["is not empty"]);
+    assert!(
+        fsck.lines().all(|line| line.starts_with("dangling")),
+        "{fsck}"
+    );
+    let status = repo.git_in(
+        &project,
+        &["for-each-ref", "--format=%(refname)", "refs/teddy/sessions"],
+    );
+    assert_eq!(
+        status,
+        "refs/teddy/sessions/another-way\nrefs/teddy/sessions/greet-by-name"
+    );
+    repo.teddy_in(&project, &["demo", "."])
+        .check(1, &["is not empty"]);
 }
 
 #[test]
@@ -77,9 +99,15 @@ fn the_commands_of_the_readme_exist() {
     let help = TestRepo::new().done(&["--help"]);
     let named = regex::Regex::new(r"(?m)(?:^|`)teddy ([a-z-]+)").unwrap();
     let mut count = 0;
-    for command in named.captures_iter(&page).map(|found| found.get(1).unwrap().as_str().to_owned()) {
+    for command in named
+        .captures_iter(&page)
+        .map(|found| found.get(1).unwrap().as_str().to_owned())
+    {
         count += 1;
-        assert!(help.contains(&format!("\n  {command} ")), "the README has `teddy {command}`");
+        assert!(
+            help.contains(&format!("\n  {command} ")),
+            "the README has `teddy {command}`"
+        );
     }
     assert!(count > 20, "{count}");
 }

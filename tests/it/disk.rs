@@ -13,15 +13,32 @@ impl Mount {
     /// Mounts a small file system in memory; nothing where that is not allowed.
     fn small(rig: &Rig, at: &Path, size: &str) -> Option<Mount> {
         std::fs::create_dir_all(at).unwrap();
-        Mount::run(rig, &["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs", at.to_str().unwrap()], at)
+        Mount::run(
+            rig,
+            &[
+                "-t",
+                "tmpfs",
+                "-o",
+                &format!("size={size}"),
+                "tmpfs",
+                at.to_str().unwrap(),
+            ],
+            at,
+        )
     }
 
     /// Runs `mount`.
-    #[expect(clippy::print_stdout, reason = "a test that cannot be tried here says so")]
+    #[expect(
+        clippy::print_stdout,
+        reason = "a test that cannot be tried here says so"
+    )]
     fn run(rig: &Rig, args: &[&str], at: &Path) -> Option<Mount> {
         let output = rig.command("mount").args(args).output().ok()?;
         if !output.status.success() {
-            println!("skipped: nothing can be mounted here: {}", said(&output).trim());
+            println!(
+                "skipped: nothing can be mounted here: {}",
+                said(&output).trim()
+            );
             return None;
         }
         Some(Mount(at.to_owned()))
@@ -31,7 +48,10 @@ impl Mount {
 impl Drop for Mount {
     #[expect(clippy::disallowed_methods, reason = "a test starts programs itself")]
     fn drop(&mut self) {
-        let _ = std::process::Command::new("umount").arg("-l").arg(&self.0).status();
+        let _ = std::process::Command::new("umount")
+            .arg("-l")
+            .arg(&self.0)
+            .status();
     }
 }
 
@@ -70,7 +90,11 @@ fn fill(folder: &Path, leave: u64) -> PathBuf {
 fn empty(filler: &Path) {
     let folder = filler.parent().unwrap();
     let held = std::fs::metadata(filler).unwrap().len();
-    let free = || rustix::fs::statvfs(folder).map(|stat| stat.f_bavail * stat.f_frsize).unwrap();
+    let free = || {
+        rustix::fs::statvfs(folder)
+            .map(|stat| stat.f_bavail * stat.f_frsize)
+            .unwrap()
+    };
     let before = free();
     std::fs::remove_file(filler).unwrap();
     for _ in 0..500 {
@@ -84,32 +108,65 @@ fn empty(filler: &Path) {
 
 /// Returns a plan with enough bytes to fill something.
 fn large(rig: &Rig) -> String {
-    let files: Vec<String> = (0..20).map(Rig::file).chain((0..40).map(|number| format!("more/{number}.txt"))).collect();
-    rig.plan("large", &files, Some("head -c 300000 /dev/urandom | base64 > noise.dat"))
+    let files: Vec<String> = (0..20)
+        .map(Rig::file)
+        .chain((0..40).map(|number| format!("more/{number}.txt")))
+        .collect();
+    rig.plan(
+        "large",
+        &files,
+        Some("head -c 300000 /dev/urandom | base64 > noise.dat"),
+    )
 }
 
-/// Checks a failure: it says why, nothing is half done, and the same plan works when `relieve` was called.
+/// Checks a failure: it says why, nothing is half done, and the same plan works when `relieve` was
+/// called.
 fn check(rig: &Rig, output: &Output, relieve: impl FnOnce()) {
     let text = said(output);
     assert_eq!(output.status.code(), Some(1), "{text}");
-    let why = ["No space left on device", "Read-only file system", "Permission denied", "Operation not permitted", "File too large"];
-    assert!(why.iter().any(|why| text.contains(why)), "the error does not say why: {text}");
+    let why = [
+        "No space left on device",
+        "Read-only file system",
+        "Permission denied",
+        "Operation not permitted",
+        "File too large",
+    ];
+    assert!(
+        why.iter().any(|why| text.contains(why)),
+        "the error does not say why: {text}"
+    );
     assert!(!text.contains("panicked"), "{text}");
     relieve();
     let state = rig.users_state();
     rig.must(&["recover"]);
-    assert_eq!(verdict(rig, &Saver::default(), &state), [""; 0], "after: {text}");
+    assert_eq!(
+        verdict(rig, &Saver::default(), &state),
+        [""; 0],
+        "after: {text}"
+    );
     rig.must(&["execute", &large(rig), "-y"]);
-    assert_eq!(rig.git(&["rev-parse", "teddy/sessions/storm^2^{tree}"]), tree(rig));
+    assert_eq!(
+        rig.git(&["rev-parse", "teddy/sessions/storm^2^{tree}"]),
+        tree(rig)
+    );
 }
 
 /// Returns the tree of the files.
 fn tree(rig: &Rig) -> String {
     let index = rig.beside("index");
     let _ = std::fs::remove_file(&index);
-    let run = |args: &[&str]| rig.command("git").env("GIT_INDEX_FILE", &index).args(args).output().unwrap();
+    let run = |args: &[&str]| {
+        rig.command("git")
+            .env("GIT_INDEX_FILE", &index)
+            .args(args)
+            .output()
+            .unwrap()
+    };
     run(&["add", "-A"]);
-    String::from_utf8(run(&["write-tree"]).stdout).unwrap().trim().to_owned()
+    String::from_utf8(run(&["write-tree"]).stdout)
+        .unwrap()
+        .trim()
+        .to_owned()
 }
 
 #[test]
@@ -118,8 +175,18 @@ fn a_full_repository_is_an_error_before_the_turn() {
     let git = rig.path().join(".git");
     let aside = rig.beside("git");
     std::fs::rename(&git, &aside).unwrap();
-    let Some(_mount) = Mount::small(&rig, &git, "8m") else { return };
-    assert!(rig.command("cp").arg("-a").arg(format!("{}/.", aside.display())).arg(&git).status().unwrap().success());
+    let Some(_mount) = Mount::small(&rig, &git, "8m") else {
+        return;
+    };
+    assert!(
+        rig.command("cp")
+            .arg("-a")
+            .arg(format!("{}/.", aside.display()))
+            .arg(&git)
+            .status()
+            .unwrap()
+            .success()
+    );
     begin(&rig);
     let (before, tip) = (tree(&rig), rig.git(&["rev-parse", "teddy/sessions/storm"]));
     for leave in [0, 16 << 10, 48 << 10, 96 << 10, 192 << 10] {
@@ -127,7 +194,11 @@ fn a_full_repository_is_an_error_before_the_turn() {
         let output = rig.run(&["execute", &large(&rig), "-y"]);
         empty(&filler);
         assert_eq!(output.status.code(), Some(1), "{leave}: {}", said(&output));
-        assert_eq!(rig.git(&["rev-parse", "teddy/sessions/storm"]), tip, "{leave}");
+        assert_eq!(
+            rig.git(&["rev-parse", "teddy/sessions/storm"]),
+            tip,
+            "{leave}"
+        );
         assert_eq!(tree(&rig), before, "{leave}: {}", said(&output));
         // What this try has written already, the next one would have to spare.
         rig.run(&["recover"]);
@@ -146,8 +217,12 @@ fn a_full_repository_is_an_error_before_the_turn() {
 fn exhaust(folder: &Path, leave: u64) -> PathBuf {
     let taken = folder.join("taken");
     std::fs::create_dir(&taken).unwrap();
-    let free = rustix::fs::statvfs(folder).unwrap().f_favail.saturating_sub(leave);
-    (0..free).for_each(|number| drop(std::fs::File::create(taken.join(number.to_string())).unwrap()));
+    let free = rustix::fs::statvfs(folder)
+        .unwrap()
+        .f_favail
+        .saturating_sub(leave);
+    (0..free)
+        .for_each(|number| drop(std::fs::File::create(taken.join(number.to_string())).unwrap()));
     taken
 }
 
@@ -156,15 +231,31 @@ fn no_more_inodes_are_an_error_before_the_turn() {
     let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 20);
     let (git, aside) = (rig.path().join(".git"), rig.beside("git"));
     std::fs::rename(&git, &aside).unwrap();
-    let Some(_mount) = Mount::small(&rig, &git, "32m,nr_inodes=2000") else { return };
-    assert!(rig.command("cp").arg("-a").arg(format!("{}/.", aside.display())).arg(&git).status().unwrap().success());
+    let Some(_mount) = Mount::small(&rig, &git, "32m,nr_inodes=2000") else {
+        return;
+    };
+    assert!(
+        rig.command("cp")
+            .arg("-a")
+            .arg(format!("{}/.", aside.display()))
+            .arg(&git)
+            .status()
+            .unwrap()
+            .success()
+    );
     begin(&rig);
     let (before, tip) = (tree(&rig), rig.git(&["rev-parse", "teddy/sessions/storm"]));
     for leave in [0, 2, 5, 9, 14] {
         let taken = exhaust(&git, leave);
         let output = rig.run(&["execute", &large(&rig), "-y"]);
         std::fs::remove_dir_all(&taken).unwrap();
-        assert!(said(&output).to_lowercase().contains("no space left on device"), "{leave}: {}", said(&output));
+        assert!(
+            said(&output)
+                .to_lowercase()
+                .contains("no space left on device"),
+            "{leave}: {}",
+            said(&output)
+        );
         if rig.git(&["rev-parse", "teddy/sessions/storm"]) == tip {
             assert_eq!(tree(&rig), before, "{leave}: {}", said(&output));
         }
@@ -178,14 +269,20 @@ fn no_more_inodes_are_an_error_before_the_turn() {
 #[test]
 fn a_full_workspace_is_brought_along_when_there_is_room() {
     let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 20);
-    let Some(_mount) = Mount::small(&rig, &rig.path().join("more"), "1m") else { return };
+    let Some(_mount) = Mount::small(&rig, &rig.path().join("more"), "1m") else {
+        return;
+    };
     rig.write("more/kept.txt", &crate::rig::body("kept"));
     begin(&rig);
     let filler = fill(&rig.path().join("more"), 0);
     let output = rig.run(&["execute", &large(&rig), "-y"]);
     assert!(said(&output).contains("teddy recover"), "{}", said(&output));
     let again = rig.run(&["undo"]);
-    assert!(!again.status.success(), "what is not finished is not passed over: {}", said(&again));
+    assert!(
+        !again.status.success(),
+        "what is not finished is not passed over: {}",
+        said(&again)
+    );
     check(&rig, &output, || std::fs::remove_file(&filler).unwrap());
 }
 
@@ -193,20 +290,34 @@ fn a_full_workspace_is_brought_along_when_there_is_room() {
 fn full_folders_for_worktrees_and_temporary_files_are_errors() {
     let rig = rig();
     for (name, variable) in [("cache", "XDG_CACHE_HOME"), ("tmp", "TMPDIR")] {
-        let Some(_mount) = Mount::small(&rig, &rig.beside(name), "64k") else { return };
+        let Some(_mount) = Mount::small(&rig, &rig.beside(name), "64k") else {
+            return;
+        };
         let _filler = fill(&rig.beside(name), 0);
         let (before, tip) = (tree(&rig), rig.git(&["rev-parse", "teddy/sessions/storm"]));
-        let output = rig.teddy(&["execute", &large(&rig), "-y"]).env(variable, rig.beside(name)).output().unwrap();
+        let output = rig
+            .teddy(&["execute", &large(&rig), "-y"])
+            .env(variable, rig.beside(name))
+            .output()
+            .unwrap();
         if output.status.success() {
             continue;
         }
-        assert!(said(&output).contains("No space left") || tip != rig.git(&["rev-parse", "teddy/sessions/storm"]), "{}", said(&output));
+        assert!(
+            said(&output).contains("No space left")
+                || tip != rig.git(&["rev-parse", "teddy/sessions/storm"]),
+            "{}",
+            said(&output)
+        );
         if rig.git(&["rev-parse", "teddy/sessions/storm"]) == tip {
             assert_eq!(tree(&rig), before);
         }
     }
     rig.must(&["execute", &rig.plan("2", &[Rig::file(3)], None), "-y"]);
-    assert_eq!(verdict(&rig, &Saver::default(), &rig.users_state()), [""; 0]);
+    assert_eq!(
+        verdict(&rig, &Saver::default(), &rig.users_state()),
+        [""; 0]
+    );
 }
 
 #[test]
@@ -214,11 +325,27 @@ fn a_repository_that_cannot_be_written_is_an_error() {
     let rig = rig();
     let path = rig.path();
     let top = path.to_str().unwrap();
-    let Some(mount) = Mount::run(&rig, &["--bind", top, top], &path) else { return };
-    assert!(rig.command("mount").args(["-o", "remount,ro,bind", top]).current_dir("/").status().unwrap().success());
+    let Some(mount) = Mount::run(&rig, &["--bind", top, top], &path) else {
+        return;
+    };
+    assert!(
+        rig.command("mount")
+            .args(["-o", "remount,ro,bind", top])
+            .current_dir("/")
+            .status()
+            .unwrap()
+            .success()
+    );
     let plan = large(&rig);
     let output = rig.run(&["execute", &plan, "-y"]);
-    for args in [["log"].as_slice(), &["show"], &["sessions"], &["status"], &["diff"], &["du"]] {
+    for args in [
+        ["log"].as_slice(),
+        &["show"],
+        &["sessions"],
+        &["status"],
+        &["diff"],
+        &["du"],
+    ] {
         let read = rig.run(args);
         assert!(read.status.success(), "{args:?}: {}", said(&read));
     }
@@ -230,21 +357,36 @@ fn what_cannot_be_written_stops_the_publication_before_its_first_file_and_nothin
     for held in ["d00", &Rig::file(1)] {
         let rig = rig();
         let held = rig.path().join(held);
-        let immutable = |sign: &str| rig.command("chattr").arg(sign).arg(&held).output().is_ok_and(|output| output.status.success());
+        let immutable = |sign: &str| {
+            rig.command("chattr")
+                .arg(sign)
+                .arg(&held)
+                .output()
+                .is_ok_and(|output| output.status.success())
+        };
         if !immutable("+i") {
             return println!("skipped: `chattr +i` is not possible here");
         }
         let (before, plan) = (tree(&rig), large(&rig));
         let output = rig.run(&["execute", &plan, "-y"]);
         let text = said(&output);
-        assert!(output.status.code() == Some(4) && text.contains("may not be written to"), "{text}");
+        assert!(
+            output.status.code() == Some(4) && text.contains("may not be written to"),
+            "{text}"
+        );
         assert_eq!(tree(&rig), before, "{text}");
         rig.must(&["new", "other"]);
         rig.must(&["switch", "storm"]);
         immutable("-i");
         rig.must(&["restore", "@", "--theirs"]);
-        assert_eq!(rig.git(&["rev-parse", "teddy/sessions/storm^2^{tree}"]), tree(&rig));
-        assert_eq!(verdict(&rig, &Saver::default(), &rig.users_state()), [""; 0]);
+        assert_eq!(
+            rig.git(&["rev-parse", "teddy/sessions/storm^2^{tree}"]),
+            tree(&rig)
+        );
+        assert_eq!(
+            verdict(&rig, &Saver::default(), &rig.users_state()),
+            [""; 0]
+        );
     }
 }
 
@@ -254,13 +396,24 @@ fn a_limit_on_the_size_of_files_is_an_error() {
     let plan = large(&rig);
     for blocks in [0, 1, 4, 40] {
         let script = format!("ulimit -f {blocks}; trap '' XFSZ; exec \"$0\" execute \"$1\" -y");
-        let output = rig.command("sh").args(["-c", &script]).arg(&rig.teddy).arg(&plan).output().unwrap();
+        let output = rig
+            .command("sh")
+            .args(["-c", &script])
+            .arg(&rig.teddy)
+            .arg(&plan)
+            .output()
+            .unwrap();
         assert_ne!(output.status.code(), Some(101), "{}", said(&output));
         if output.status.success() {
             continue;
         }
         rig.must(&["recover"]);
-        assert_eq!(verdict(&rig, &Saver::default(), &rig.users_state()), [""; 0], "{blocks}: {}", said(&output));
+        assert_eq!(
+            verdict(&rig, &Saver::default(), &rig.users_state()),
+            [""; 0],
+            "{blocks}: {}",
+            said(&output)
+        );
     }
     rig.must(&["execute", &plan, "-y"]);
 }

@@ -1,4 +1,5 @@
-//! A provider on loopback that says exactly the bytes that a test wants: it can cut off, stall, drip and lie.
+//! A provider on loopback that says exactly the bytes that a test wants: it can cut off, stall,
+//! drip and lie.
 //!
 //! One file for both kinds of tests: those of `model::remote` take it in by its path.
 
@@ -40,7 +41,9 @@ impl Fake {
         let log = requests.clone();
         thread::spawn(move || {
             for script in scripts {
-                let Ok((mut stream, _)) = listener.accept() else { return };
+                let Ok((mut stream, _)) = listener.accept() else {
+                    return;
+                };
                 log.lock().unwrap().push(read_request(&mut stream));
                 play(&mut stream, &script);
             }
@@ -50,7 +53,12 @@ impl Fake {
 
     /// Starts a provider that sends one whole response for each connection.
     pub fn answering(responses: &[String]) -> Fake {
-        Fake::start(responses.iter().map(|response| vec![Act::Send(response.clone())]).collect())
+        Fake::start(
+            responses
+                .iter()
+                .map(|response| vec![Act::Send(response.clone())])
+                .collect(),
+        )
     }
 
     /// Returns the requests that came.
@@ -58,7 +66,8 @@ impl Fake {
         self.requests.lock().unwrap().clone()
     }
 
-    /// Returns a configuration with this provider as the model `fake`; `more` are further settings of the model.
+    /// Returns a configuration with this provider as the model `fake`; `more` are further settings
+    /// of the model.
     pub fn config(&self, more: &str) -> String {
         self.config_as("openai", more)
     }
@@ -66,7 +75,9 @@ impl Fake {
     /// Returns a configuration with this provider as the model `fake` of a kind.
     pub fn config_as(&self, kind: &str, more: &str) -> String {
         let base = format!("{}/v1", self.origin);
-        format!("model: fake\nmodels:\n  fake: {{ kind: {kind}, id: gpt-5, base_url: \"{base}\", api_key_env: FAKE_KEY{more} }}\n")
+        format!(
+            "model: fake\nmodels:\n  fake: {{ kind: {kind}, id: gpt-5, base_url: \"{base}\", api_key_env: FAKE_KEY{more} }}\n"
+        )
     }
 }
 
@@ -82,7 +93,8 @@ pub fn events(body: &str) -> String {
 
 /// Makes the beginning of a stream with a piece of an answer.
 pub fn begun(text: &str) -> String {
-    let piece = serde_json::json!({ "model": "gpt-5-2", "choices": [{ "delta": { "content": text } }] });
+    let piece =
+        serde_json::json!({ "model": "gpt-5-2", "choices": [{ "delta": { "content": text } }] });
     events(&format!("data: {piece}\n\n"))
 }
 
@@ -90,21 +102,28 @@ pub fn begun(text: &str) -> String {
 pub fn stream(text: &str, finish: &str, (input, output): (u64, u64)) -> String {
     let end = serde_json::json!({ "choices": [{ "delta": {}, "finish_reason": finish }] });
     let usage = serde_json::json!({ "choices": [], "usage": { "prompt_tokens": input, "completion_tokens": output } });
-    format!("{}data: {end}\n\ndata: {usage}\n\ndata: [DONE]\n\n", begun(text))
+    format!(
+        "{}data: {end}\n\ndata: {usage}\n\ndata: [DONE]\n\n",
+        begun(text)
+    )
 }
 
 /// Makes the beginning of a stream of the Messages protocol.
 pub fn messages_begun(text: &str, usage: &serde_json::Value) -> String {
     let start = serde_json::json!({ "type": "message_start", "message": { "model": "claude-x", "usage": usage } });
     let piece = serde_json::json!({ "type": "content_block_delta", "delta": { "type": "text_delta", "text": text } });
-    events(&format!("event: message_start\ndata: {start}\n\nevent: content_block_delta\ndata: {piece}\n\n"))
+    events(&format!(
+        "event: message_start\ndata: {start}\n\nevent: content_block_delta\ndata: {piece}\n\n"
+    ))
 }
 
 /// Makes a whole stream of the Messages protocol.
 pub fn messages(text: &str, finish: &str, (usage, output): (&serde_json::Value, u64)) -> String {
     let end = serde_json::json!({ "type": "message_delta", "delta": { "stop_reason": finish }, "usage": { "output_tokens": output } });
     let begun = messages_begun(text, usage);
-    format!("{begun}event: message_delta\ndata: {end}\n\nevent: message_stop\ndata: {{\"type\":\"message_stop\"}}\n\n")
+    format!(
+        "{begun}event: message_delta\ndata: {end}\n\nevent: message_stop\ndata: {{\"type\":\"message_stop\"}}\n\n"
+    )
 }
 
 /// Acts; an error means that the other side has hung up.
@@ -137,7 +156,13 @@ fn read_request(stream: &mut TcpStream) -> String {
     loop {
         let text = String::from_utf8_lossy(&bytes).into_owned();
         if let Some((head, body)) = text.split_once("\r\n\r\n") {
-            let length = |line: &str| line.to_ascii_lowercase().strip_prefix("content-length:")?.trim().parse().ok();
+            let length = |line: &str| {
+                line.to_ascii_lowercase()
+                    .strip_prefix("content-length:")?
+                    .trim()
+                    .parse()
+                    .ok()
+            };
             if body.len() >= head.lines().find_map(length).unwrap_or(0usize) {
                 return text;
             }

@@ -1,7 +1,8 @@
-//! Every point of the crash protocol, with a kill, an error and a user's save at it, under every kind
-//! of command; and one verdict.
+//! Every point of the crash protocol, with a kill, an error and a user's save at it, under every
+//! kind of command; and one verdict.
 //!
-//! Each point is tried with one fault under each command; with `TEDDY_FAULTS=all` in the environment, with all three.
+//! Each point is tried with one fault under each command; with `TEDDY_FAULTS=all` in the
+//! environment, with all three.
 
 use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt as _;
@@ -50,12 +51,20 @@ impl Case<'_> {
             Under::New => vec!["new", &name],
             Under::Recover => vec!["recover"],
         };
-        self.rig.teddy(&args).env("FAILPOINTS", armed).output().unwrap()
+        self.rig
+            .teddy(&args)
+            .env("FAILPOINTS", armed)
+            .output()
+            .unwrap()
     }
 
     /// Writes a plan that creates, overwrites and deletes.
     fn plan(&self, number: usize) -> String {
-        let files = [CONTESTED.to_owned(), "d00/f01.txt".to_owned(), format!("made/{number}.txt")];
+        let files = [
+            CONTESTED.to_owned(),
+            "d00/f01.txt".to_owned(),
+            format!("made/{number}.txt"),
+        ];
         let command = format!("find made -name '*.txt' ! -name {number}.txt -delete");
         self.rig.plan(&format!("{number}"), &files, Some(&command))
     }
@@ -63,8 +72,16 @@ impl Case<'_> {
     /// Makes something to recover: a publication that is half done, or has its deletions before it.
     fn crash(&self, point: &str) {
         let plan = self.plan(self.number + 10_000);
-        let at = if point.contains("delete") { "publish-prepared" } else { "publish-after-exchange" };
-        let output = self.rig.teddy(&["execute", &plan, "-y", "-s", "storm"]).env("FAILPOINTS", format!("{at}=return(kill)")).output();
+        let at = if point.contains("delete") {
+            "publish-prepared"
+        } else {
+            "publish-after-exchange"
+        };
+        let output = self
+            .rig
+            .teddy(&["execute", &plan, "-y", "-s", "storm"])
+            .env("FAILPOINTS", format!("{at}=return(kill)"))
+            .output();
         assert!(!output.unwrap().status.success());
     }
 
@@ -77,12 +94,23 @@ impl Case<'_> {
     fn tree(&self) -> String {
         let index = self.rig.beside("index");
         let _ = std::fs::remove_file(&index);
-        let run = |args: &[&str]| self.rig.command("git").env("GIT_INDEX_FILE", &index).args(args).output().unwrap();
+        let run = |args: &[&str]| {
+            self.rig
+                .command("git")
+                .env("GIT_INDEX_FILE", &index)
+                .args(args)
+                .output()
+                .unwrap()
+        };
         run(&["add", "-A"]);
-        String::from_utf8(run(&["write-tree"]).stdout).unwrap().trim().to_owned()
+        String::from_utf8(run(&["write-tree"]).stdout)
+            .unwrap()
+            .trim()
+            .to_owned()
     }
 
-    /// Lets a fault happen at a point; returns whether the command came by it, and what is wrong then.
+    /// Lets a fault happen at a point; returns whether the command came by it, and what is wrong
+    /// then.
     fn check(&self, point: &str, fault: Fault) -> (bool, Vec<String>) {
         let mut saver = Saver::default();
         if self.under == Under::Recover || point.starts_with("recover-") {
@@ -95,7 +123,10 @@ impl Case<'_> {
         let action = match fault {
             Fault::Kill => "kill".to_owned(),
             Fault::Error => "error".to_owned(),
-            Fault::Edit => format!("sh:{}", edit_script(self.rig, &witness, self.number).display()),
+            Fault::Edit => format!(
+                "sh:{}",
+                edit_script(self.rig, &witness, self.number).display()
+            ),
         };
         let output = self.run(&format!("{point}=1*return({action})"));
         let reached = match fault {
@@ -104,15 +135,25 @@ impl Case<'_> {
             Fault::Error => said(&output).contains(&format!("fault at `{point}`")),
         };
         if !reached {
-            assert!(output.status.success(), "{point} {fault:?} {:?}: {}", self.under, said(&output));
+            assert!(
+                output.status.success(),
+                "{point} {fault:?} {:?}: {}",
+                self.under,
+                said(&output)
+            );
             return (false, Vec::new());
         }
         if fault == Fault::Edit {
-            saver.saved.insert((CONTESTED.to_owned(), format!("user {}", self.number)));
+            saver
+                .saved
+                .insert((CONTESTED.to_owned(), format!("user {}", self.number)));
         }
         let mut wrong = Vec::new();
         if fault == Fault::Error && !crashed && self.tip() == tip && self.tree() != before {
-            wrong.push(format!("G5 exit before the commit point, and the files are changed: {}", said(&output)));
+            wrong.push(format!(
+                "G5 exit before the commit point, and the files are changed: {}",
+                said(&output)
+            ));
         }
         for _ in 0..2 {
             let recovered = self.rig.run(&["recover"]);
@@ -120,8 +161,12 @@ impl Case<'_> {
                 wrong.push(format!("G3 recover: {}", said(&recovered)));
             }
         }
-        let expected =
-            if crashed || self.tip() != tip { self.rig.git(&["rev-parse", &format!("{}^2^{{tree}}", self.tip())]) } else { before };
+        let expected = if crashed || self.tip() != tip {
+            self.rig
+                .git(&["rev-parse", &format!("{}^2^{{tree}}", self.tip())])
+        } else {
+            before
+        };
         if fault != Fault::Edit && self.tree() != expected {
             wrong.push("G3 the files are neither as before nor as after".to_owned());
         }
@@ -140,7 +185,16 @@ fn edit_script(rig: &Rig, witness: &Path, number: usize) -> std::path::PathBuf {
     let (content, script) = (rig.beside("content"), rig.beside("edit.sh"));
     std::fs::write(&content, body(&format!("user {number}"))).unwrap();
     let target = rig.path().join(CONTESTED);
-    std::fs::write(&script, format!("cp {} {}\ntouch {}\n", content.display(), target.display(), witness.display())).unwrap();
+    std::fs::write(
+        &script,
+        format!(
+            "cp {} {}\ntouch {}\n",
+            content.display(),
+            target.display(),
+            witness.display()
+        ),
+    )
+    .unwrap();
     script
 }
 
@@ -148,21 +202,51 @@ fn edit_script(rig: &Rig, witness: &Path, number: usize) -> std::path::PathBuf {
 fn matrix(under: Under) -> BTreeSet<&'static str> {
     let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 20);
     rig.must(&["new", "storm"]);
-    rig.must(&["execute", &rig.plan("first", &["d00/f02.txt".to_owned()], None), "-y"]);
+    rig.must(&[
+        "execute",
+        &rig.plan("first", &["d00/f02.txt".to_owned()], None),
+        "-y",
+    ]);
     let mut reached = BTreeSet::new();
     let mut wrong = Vec::new();
     let all = teddy::host::env::var("TEDDY_FAULTS").is_some_and(|which| which == "all");
     for (at, point) in POINTS.into_iter().enumerate() {
         let faults = [Fault::Kill, Fault::Error, Fault::Edit];
         let one = (at + under as usize) % faults.len();
-        for (nth, fault) in faults.into_iter().enumerate().filter(|(nth, _)| all || *nth == one) {
+        for (nth, fault) in faults
+            .into_iter()
+            .enumerate()
+            .filter(|(nth, _)| all || *nth == one)
+        {
             // A restore to turn 1 must have something to do.
-            let files = [CONTESTED.to_owned(), "d00/f01.txt".to_owned(), "made/ground.txt".to_owned()];
-            let output = rig.run(&["execute", &rig.plan("ground", &files, None), "-y", "-s", "storm"]);
-            assert!(output.status.success(), "{under:?} before {point} {fault:?}: {wrong:#?}, {}", said(&output));
-            let case = Case { rig: &rig, under, number: at * 10 + nth };
+            let files = [
+                CONTESTED.to_owned(),
+                "d00/f01.txt".to_owned(),
+                "made/ground.txt".to_owned(),
+            ];
+            let output = rig.run(&[
+                "execute",
+                &rig.plan("ground", &files, None),
+                "-y",
+                "-s",
+                "storm",
+            ]);
+            assert!(
+                output.status.success(),
+                "{under:?} before {point} {fault:?}: {wrong:#?}, {}",
+                said(&output)
+            );
+            let case = Case {
+                rig: &rig,
+                under,
+                number: at * 10 + nth,
+            };
             let (came_by, found) = case.check(point, fault);
-            wrong.extend(found.into_iter().map(|what| format!("{point} {fault:?}: {what}")));
+            wrong.extend(
+                found
+                    .into_iter()
+                    .map(|what| format!("{point} {fault:?}: {what}")),
+            );
             if came_by {
                 reached.insert(point);
             }
@@ -172,15 +256,24 @@ fn matrix(under: Under) -> BTreeSet<&'static str> {
     reached
 }
 
-/// Runs the matrix of a command, which must come by every point but these: a point that is passed nowhere tests nothing.
+/// Runs the matrix of a command, which must come by every point but these: a point that is passed
+/// nowhere tests nothing.
 fn check_all_but(under: Under, passed_by: &[&str]) {
     let reached = matrix(under);
-    let missed: Vec<_> = POINTS.into_iter().filter(|point| !reached.contains(point)).collect();
+    let missed: Vec<_> = POINTS
+        .into_iter()
+        .filter(|point| !reached.contains(point))
+        .collect();
     assert_eq!(missed, passed_by, "{under:?}");
 }
 
 /// What only a turn that runs a plan comes by.
-const OF_A_RUN: [&str; 4] = ["before-worktree", "after-worktree", "after-run", "after-run-snapshot"];
+const OF_A_RUN: [&str; 4] = [
+    "before-worktree",
+    "after-worktree",
+    "after-run",
+    "after-run-snapshot",
+];
 
 #[test]
 fn an_execution_survives_every_fault() {
@@ -196,9 +289,14 @@ fn a_restore_survives_every_fault() {
 fn a_new_session_survives_every_fault() {
     // It touches no file of the user's.
     let of_files = |point: &&str| {
-        point.starts_with("publish-") || point.ends_with("snapshot-ref") || ["before-record", "before-intent"].contains(point)
+        point.starts_with("publish-")
+            || point.ends_with("snapshot-ref")
+            || ["before-record", "before-intent"].contains(point)
     };
-    let missed: Vec<&str> = POINTS.into_iter().filter(|point| OF_A_RUN.contains(point) || of_files(point)).collect();
+    let missed: Vec<&str> = POINTS
+        .into_iter()
+        .filter(|point| OF_A_RUN.contains(point) || of_files(point))
+        .collect();
     check_all_but(Under::New, &missed);
 }
 
@@ -207,7 +305,11 @@ fn a_recovery_survives_every_fault() {
     // It records nothing; it goes on where the turn was interrupted.
     let passed: Vec<&str> = POINTS
         .into_iter()
-        .filter(|point| !point.starts_with("recover-") && !point.starts_with("publish-") && !["after-lock", "before-clear"].contains(point))
+        .filter(|point| {
+            !point.starts_with("recover-")
+                && !point.starts_with("publish-")
+                && !["after-lock", "before-clear"].contains(point)
+        })
         .collect();
     check_all_but(Under::Recover, &passed);
 }
@@ -224,10 +326,24 @@ fn who_opens_a_file_while_it_is_exchanged_keeps_it() {
     let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 20);
     rig.must(&["new", "storm"]);
     let target = rig.path().join(CONTESTED);
-    for (number, point) in ["publish-prepared", "publish-before-exchange", "publish-after-exchange"].into_iter().enumerate() {
-        let case = Case { rig: &rig, under: Under::Execute, number };
+    for (number, point) in [
+        "publish-prepared",
+        "publish-before-exchange",
+        "publish-after-exchange",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let case = Case {
+            rig: &rig,
+            under: Under::Execute,
+            number,
+        };
         std::fs::write(&target, body(&format!("before {number}"))).unwrap();
-        let (signs, script) = (rig.beside(&format!("signs-{number}")), rig.beside("late.sh"));
+        let (signs, script) = (
+            rig.beside(&format!("signs-{number}")),
+            rig.beside("late.sh"),
+        );
         std::fs::create_dir(&signs).unwrap();
         // After the exchange it is what was displaced that somebody has found and opens.
         let opened = format!(
@@ -239,7 +355,11 @@ fn who_opens_a_file_while_it_is_exchanged_keeps_it() {
         std::fs::write(&script, opened + LATE).unwrap();
         let output = case.run(&format!("{point}=1*return(sh:{})", script.display()));
         assert_eq!(output.status.code(), Some(4), "{point}: {}", said(&output));
-        assert!(said(&output).contains("is open for writing in another program"), "{point}: {}", said(&output));
+        assert!(
+            said(&output).contains("is open for writing in another program"),
+            "{point}: {}",
+            said(&output)
+        );
         std::fs::write(signs.join("go"), "").unwrap();
         while !signs.join("done").exists() {
             std::thread::yield_now();
@@ -254,26 +374,66 @@ fn who_opens_a_file_while_it_is_exchanged_keeps_it() {
 fn a_folder_that_is_moved_away_meanwhile_takes_nothing_of_ours_with_it() {
     let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 20);
     rig.must(&["new", "storm"]);
-    let points = ["publish-prepared", "publish-before-delete", "publish-after-delete", "publish-before-exchange", "publish-after-exchange"];
+    let points = [
+        "publish-prepared",
+        "publish-before-delete",
+        "publish-after-delete",
+        "publish-before-exchange",
+        "publish-after-exchange",
+    ];
     for (number, point) in points.into_iter().enumerate() {
         let (folder, moved) = (rig.path().join("d00"), rig.path().join("moved"));
         std::fs::write(folder.join("gone.txt"), body(&format!("gone {number}"))).unwrap();
         let before = std::fs::read(folder.join("f01.txt")).unwrap();
-        let plan = rig.plan(&format!("{number}"), &[CONTESTED.to_owned(), "d00/f01.txt".to_owned()], Some("rm d00/gone.txt"));
+        let plan = rig.plan(
+            &format!("{number}"),
+            &[CONTESTED.to_owned(), "d00/f01.txt".to_owned()],
+            Some("rm d00/gone.txt"),
+        );
         let script = rig.beside("move.sh");
-        std::fs::write(&script, format!("mv {} {}\n", folder.display(), moved.display())).unwrap();
+        std::fs::write(
+            &script,
+            format!("mv {} {}\n", folder.display(), moved.display()),
+        )
+        .unwrap();
         let armed = format!("{point}=1*return(sh:{})", script.display());
-        let output = rig.teddy(&["execute", &plan, "-y", "-s", "storm"]).env("FAILPOINTS", armed).output().unwrap();
-        assert!(matches!(output.status.code(), Some(0 | 4)), "{point}: {}", said(&output));
-        let names =
-            |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().file_name()).collect::<Vec<_>>();
-        let ours = |folder: &Path| names(folder).iter().any(|name| name.to_string_lossy().starts_with(".teddy-tmp-"));
-        assert!(!ours(&moved) && !ours(&folder), "{point}: {:?} {:?}", names(&moved), names(&folder));
+        let output = rig
+            .teddy(&["execute", &plan, "-y", "-s", "storm"])
+            .env("FAILPOINTS", armed)
+            .output()
+            .unwrap();
+        assert!(
+            matches!(output.status.code(), Some(0 | 4)),
+            "{point}: {}",
+            said(&output)
+        );
+        let names = |folder: &Path| {
+            std::fs::read_dir(folder)
+                .into_iter()
+                .flatten()
+                .map(|entry| entry.unwrap().file_name())
+                .collect::<Vec<_>>()
+        };
+        let ours = |folder: &Path| {
+            names(folder)
+                .iter()
+                .any(|name| name.to_string_lossy().starts_with(".teddy-tmp-"))
+        };
+        assert!(
+            !ours(&moved) && !ours(&folder),
+            "{point}: {:?} {:?}",
+            names(&moved),
+            names(&folder)
+        );
         let after = std::fs::read(moved.join("f01.txt")).unwrap();
         assert!(after == before || tag_of(&after).is_some(), "{point}");
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::rename(&moved, &folder).unwrap();
-        assert_eq!(verdict(&rig, &Saver::default(), &rig.users_state()), [""; 0], "{point}");
+        assert_eq!(
+            verdict(&rig, &Saver::default(), &rig.users_state()),
+            [""; 0],
+            "{point}"
+        );
     }
 }
 
@@ -281,16 +441,38 @@ fn a_folder_that_is_moved_away_meanwhile_takes_nothing_of_ours_with_it() {
 fn an_interrupt_before_the_ref_changes_nothing_and_after_it_finishes() {
     let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 20);
     rig.must(&["new", "storm"]);
-    for (number, (point, moves)) in
-        [("before-record", false), ("after-run", false), ("after-ref", true), ("publish-prepared", true)].iter().enumerate()
+    for (number, (point, moves)) in [
+        ("before-record", false),
+        ("after-run", false),
+        ("after-ref", true),
+        ("publish-prepared", true),
+    ]
+    .iter()
+    .enumerate()
     {
-        let case = Case { rig: &rig, under: Under::Execute, number };
+        let case = Case {
+            rig: &rig,
+            under: Under::Execute,
+            number,
+        };
         let (before, tip) = (case.tree(), case.tip());
         let output = case.run(&format!("{point}=1*return(interrupt)"));
-        assert_eq!(output.status.code(), Some(130), "{point}: {}", said(&output));
+        assert_eq!(
+            output.status.code(),
+            Some(130),
+            "{point}: {}",
+            said(&output)
+        );
         assert_eq!(case.tip() != tip, *moves, "{point}");
-        let expected = if *moves { rig.git(&["rev-parse", "teddy/sessions/storm^2^{tree}"]) } else { before };
+        let expected = if *moves {
+            rig.git(&["rev-parse", "teddy/sessions/storm^2^{tree}"])
+        } else {
+            before
+        };
         assert_eq!(case.tree(), expected, "{point}");
-        assert!(!rig.path().join(".git/teddy/pending.json").exists(), "{point}");
+        assert!(
+            !rig.path().join(".git/teddy/pending.json").exists(),
+            "{point}"
+        );
     }
 }

@@ -20,28 +20,68 @@ fn check(change: impl Fn(&TestRepo), expected: &[(&str, What)]) {
     let before = repo.open().fingerprint().unwrap();
     change(&repo);
     let found = before.differences(&repo.open().fingerprint().unwrap());
-    let expected: Vec<_> = expected.iter().map(|&(part, what)| Difference { part: part.to_owned(), what }).collect();
+    let expected: Vec<_> = expected
+        .iter()
+        .map(|&(part, what)| Difference {
+            part: part.to_owned(),
+            what,
+        })
+        .collect();
     assert_eq!(found, expected);
 }
 
 #[test]
 fn what_a_command_changed_is_named() {
     use What::{Added, Changed, Removed};
-    check(|r| drop(r.git(&["config", "core.pager", "evil"])), &[("config", Changed)]);
-    check(|r| r.write(".git/hooks/post-commit", "x"), &[("hooks/post-commit", Added)]);
-    check(|r| r.write(".git/info/attributes", "x"), &[("info/attributes", Added)]);
-    check(|r| drop(r.git(&["branch", "new"])), &[("refs/heads/new", Added)]);
-    check(|r| drop(r.git(&["stash", "drop", "-q"])), &[("logs/refs/stash", Removed), ("refs/stash", Removed)]);
-    check(|r| drop(r.git(&["checkout", "-q", "--detach"])), &[("HEAD", Changed)]);
-    check(|r| (r.write("b", "2"), r.git(&["add", "b"])).1.clear(), &[("index", Changed)]);
-    check(|r| (r.git(&["commit", "-q", "--allow-empty", "-m", "two"]), ()).1, &[("refs/heads/main", Changed)]);
+    check(
+        |r| drop(r.git(&["config", "core.pager", "evil"])),
+        &[("config", Changed)],
+    );
+    check(
+        |r| r.write(".git/hooks/post-commit", "x"),
+        &[("hooks/post-commit", Added)],
+    );
+    check(
+        |r| r.write(".git/info/attributes", "x"),
+        &[("info/attributes", Added)],
+    );
+    check(
+        |r| drop(r.git(&["branch", "new"])),
+        &[("refs/heads/new", Added)],
+    );
+    check(
+        |r| drop(r.git(&["stash", "drop", "-q"])),
+        &[("logs/refs/stash", Removed), ("refs/stash", Removed)],
+    );
+    check(
+        |r| drop(r.git(&["checkout", "-q", "--detach"])),
+        &[("HEAD", Changed)],
+    );
+    check(
+        |r| (r.write("b", "2"), r.git(&["add", "b"])).1.clear(),
+        &[("index", Changed)],
+    );
+    check(
+        |r| (r.git(&["commit", "-q", "--allow-empty", "-m", "two"]), ()).1,
+        &[("refs/heads/main", Changed)],
+    );
 }
 
 #[test]
 fn what_says_the_same_is_no_difference() {
     check(|r| drop(r.git(&["pack-refs", "--all"])), &[]);
-    check(|r| (r.write("b", "1"), r.git(&["update-index", "--refresh"])).1.clear(), &[]);
-    check(|r| drop(r.git(&["update-ref", "refs/teddy/sessions/x", "HEAD"])), &[]);
+    check(
+        |r| {
+            (r.write("b", "1"), r.git(&["update-index", "--refresh"]))
+                .1
+                .clear()
+        },
+        &[],
+    );
+    check(
+        |r| drop(r.git(&["update-ref", "refs/teddy/sessions/x", "HEAD"])),
+        &[],
+    );
     check(|r| r.write("b", "2"), &[]);
 }
 
@@ -49,6 +89,9 @@ fn what_says_the_same_is_no_difference() {
 fn an_executable_bit_of_a_hook_counts() {
     use std::os::unix::fs::PermissionsExt;
     let path = ".git/hooks/pre-commit";
-    let allow = |r: &TestRepo| std::fs::set_permissions(r.path().join(path), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let allow = |r: &TestRepo| {
+        std::fs::set_permissions(r.path().join(path), std::fs::Permissions::from_mode(0o755))
+            .unwrap()
+    };
     check(allow, &[("hooks/pre-commit", What::Changed)]);
 }

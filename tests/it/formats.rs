@@ -1,11 +1,15 @@
-//! The rules of `docs/formats/` that only the whole program can show; each test is named after its rule.
+//! The rules of `docs/formats/` that only the whole program can show; each test is named after its
+//! rule.
 
 use crate::plans::{create, edit, execute, plan, read};
 use crate::support::TestRepo;
 
 /// A project with a session in which a.txt may be edited.
 fn project() -> TestRepo {
-    let repo = TestRepo::new().file("a.txt", "one\ntwo\n").file(".teddyignore", "docs/\n").file("docs/x", "");
+    let repo = TestRepo::new()
+        .file("a.txt", "one\ntwo\n")
+        .file(".teddyignore", "docs/\n")
+        .file("docs/x", "");
     repo.commit("init");
     repo.done(&["new", "demo"]);
     repo.done(&["context", "add", "a.txt"]);
@@ -23,15 +27,24 @@ const TIP: &str = "teddy/sessions/demo";
 #[test]
 fn t1_a_sessions_ref_points_at_a_commit() {
     let repo = project();
-    assert_eq!(repo.git(&["cat-file", "-t", "refs/teddy/sessions/demo"]), "commit");
+    assert_eq!(
+        repo.git(&["cat-file", "-t", "refs/teddy/sessions/demo"]),
+        "commit"
+    );
 }
 
 #[test]
 fn t2_the_first_commit_has_no_parent() {
     let repo = project();
-    assert_eq!(repo.git(&["rev-list", "--parents", "-1", TIP]), repo.git(&["rev-parse", TIP]));
+    assert_eq!(
+        repo.git(&["rev-list", "--parents", "-1", TIP]),
+        repo.git(&["rev-parse", TIP])
+    );
     let names = repo.git(&["ls-tree", "-r", "--name-only", TIP]);
-    assert_eq!(names, "meta.yaml\nnext/meta.yaml\nnext/system_prompt.xml\nnext/turn.context\nsession.context");
+    assert_eq!(
+        names,
+        "meta.yaml\nnext/meta.yaml\nnext/system_prompt.xml\nnext/turn.context\nsession.context"
+    );
 }
 
 #[test]
@@ -39,8 +52,14 @@ fn t3_the_parents_are_the_turn_before_and_the_code_after() {
     let repo = project();
     let start = repo.git(&["rev-parse", TIP]);
     repo.run_plan(&plan("One", &[create("one.txt", "1\n")]));
-    let after = repo.json(&["log"], 0)[0]["after"].as_str().unwrap().to_owned();
-    assert_eq!(repo.git(&["show", "-s", "--format=%P", TIP]), format!("{start} {after}"));
+    let after = repo.json(&["log"], 0)[0]["after"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert_eq!(
+        repo.git(&["show", "-s", "--format=%P", TIP]),
+        format!("{start} {after}")
+    );
 }
 
 #[test]
@@ -48,7 +67,10 @@ fn t4_a_number_is_the_distance_from_the_start() {
     let repo = project();
     for title in ["One", "Two", "Three"] {
         repo.run_plan(&plan(title, &[read("a.txt")]));
-        let count: u64 = repo.git(&["rev-list", "--count", "--first-parent", TIP]).parse().unwrap();
+        let count: u64 = repo
+            .git(&["rev-list", "--count", "--first-parent", TIP])
+            .parse()
+            .unwrap();
         assert_eq!(repo.json(&["status"], 0)["turn"], count - 1);
     }
 }
@@ -60,14 +82,34 @@ fn t5_a_file_that_is_not_known_is_left_alone() {
     let blob = repo.git(&["hash-object", "-w", "a.txt"]);
     let index = [("GIT_INDEX_FILE", repo.beside("other-index"))];
     let git = |args: &[&str]| {
-        let out = repo.command("git").envs(index.clone()).current_dir(repo.path()).args(args).output().unwrap();
+        let out = repo
+            .command("git")
+            .envs(index.clone())
+            .current_dir(repo.path())
+            .args(args)
+            .output()
+            .unwrap();
         String::from_utf8(out.stdout).unwrap().trim().to_owned()
     };
     git(&["read-tree", TIP]);
-    git(&["update-index", "--add", "--cacheinfo", &format!("100644,{blob},notes/mine.txt")]);
+    git(&[
+        "update-index",
+        "--add",
+        "--cacheinfo",
+        &format!("100644,{blob},notes/mine.txt"),
+    ]);
     let tree = git(&["write-tree"]);
     let message = repo.git(&["show", "-s", "--format=%B", TIP]);
-    let commit = repo.git(&["commit-tree", &tree, "-p", &format!("{TIP}^1"), "-p", &format!("{TIP}^2"), "-m", &message]);
+    let commit = repo.git(&[
+        "commit-tree",
+        &tree,
+        "-p",
+        &format!("{TIP}^1"),
+        "-p",
+        &format!("{TIP}^2"),
+        "-m",
+        &message,
+    ]);
     repo.git(&["update-ref", "refs/teddy/sessions/demo", &commit]);
     assert_eq!(repo.done(&["show", "@", "notes/mine.txt"]), "one\ntwo\n");
     repo.run_plan(&plan("Two", &[read("a.txt")]));
@@ -89,7 +131,10 @@ fn t7_the_message_says_what_was_asked_and_done() {
     repo.done(&["plan", "-m", "please\nmake it"]);
     repo.done(&["execute", "-y"]);
     let message = repo.git(&["show", "-s", "--format=%B", TIP]);
-    let model = repo.json(&["log"], 0)[0]["model"].as_str().unwrap().to_owned();
+    let model = repo.json(&["log"], 0)[0]["model"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     let expected = format!(
         "Make it\n\n> please\n> make it\n\nCREATE one.txt: done\n1 file changed\n\n\
          Teddy-Session: demo\nTeddy-Turn: 1\nTeddy-Status: executed\nTeddy-Agent: pathfinder\nTeddy-Model: {model}"
@@ -109,23 +154,43 @@ fn t9_a_workspace_commit_is_made_only_where_none_fits() {
     repo.run_plan(&plan("One", &[create("one.txt", "1\n")]));
     assert_eq!(workspace("before"), repo.git(&["rev-parse", "HEAD"]));
     let after = workspace("after");
-    assert_eq!(repo.git(&["rev-parse", &format!("{after}^")]), workspace("before"));
+    assert_eq!(
+        repo.git(&["rev-parse", &format!("{after}^")]),
+        workspace("before")
+    );
     repo.run_plan(&plan("Two", &[read("a.txt")]));
-    assert_eq!((workspace("before"), workspace("after")), (after.clone(), after.clone()), "nothing changed");
+    assert_eq!(
+        (workspace("before"), workspace("after")),
+        (after.clone(), after.clone()),
+        "nothing changed"
+    );
     repo.write("mine.txt", "mine\n");
     repo.run_plan(&plan("Three", &[create("three.txt", "3\n")]));
-    assert_eq!(repo.git(&["rev-parse", &format!("{}^", workspace("before"))]), after);
+    assert_eq!(
+        repo.git(&["rev-parse", &format!("{}^", workspace("before"))]),
+        after
+    );
     let shown = repo.git(&["show", "--format=", "--name-only", &workspace("after")]);
-    assert_eq!(shown, "three.txt", "a turn's commit has just what the turn did");
+    assert_eq!(
+        shown, "three.txt",
+        "a turn's commit has just what the turn did"
+    );
 }
 
 #[test]
 fn t10_a_rejected_plan_is_a_turn_that_changed_nothing() {
     let repo = project();
     let tree = repo.tree();
-    repo.teddy_reads(&["execute", "-", "-y"], plan("Wrong", &[edit("a.txt", "nine", "9")])).check(3, &[]);
+    repo.teddy_reads(
+        &["execute", "-", "-y"],
+        plan("Wrong", &[edit("a.txt", "nine", "9")]),
+    )
+    .check(3, &[]);
     let row = &repo.json(&["log"], 0)[0];
-    assert_eq!((row["status"].as_str(), &row["before"]), (Some("rejected"), &row["after"]));
+    assert_eq!(
+        (row["status"].as_str(), &row["before"]),
+        (Some("rejected"), &row["after"])
+    );
     assert_eq!(repo.tree(), tree);
 }
 
@@ -136,7 +201,10 @@ fn t11_a_sessions_code_is_merged_like_any_branch() {
     repo.git(&["stash", "-q", "-u"]);
     repo.git(&["merge", "-q", "--no-edit", &format!("{TIP}^2")]);
     assert_eq!(repo.read("one.txt"), "1\n");
-    assert_eq!(repo.git(&["log", "-1", "--format=%s", "--", "one.txt"]), "One");
+    assert_eq!(
+        repo.git(&["log", "-1", "--format=%s", "--", "one.txt"]),
+        "One"
+    );
 }
 
 #[test]
@@ -159,24 +227,42 @@ fn mixed(repo: &TestRepo) -> String {
         execute("for i in 1 2 3 4 5 6; do echo row $i; done; exit 3"),
         create("never.txt", "secret content\n"),
     ];
-    repo.teddy_reads(&["-c", "execute.output_limit=4", "execute", "-", "-y"], plan("Mixed", &actions)).check(1, &[]);
+    repo.teddy_reads(
+        &["-c", "execute.output_limit=4", "execute", "-", "-y"],
+        plan("Mixed", &actions),
+    )
+    .check(1, &[]);
     artifact(repo, "report.md")
 }
 
 #[test]
 fn r2_each_action_stands_once_in_its_order() {
     let report = mixed(&project());
-    let headings: Vec<&str> = report.lines().filter(|line| line.starts_with("#### ")).collect();
-    assert_eq!(headings, ["#### `EDIT`", "#### `READ`", "#### `EXECUTE`", "#### `CREATE`"]);
+    let headings: Vec<&str> = report
+        .lines()
+        .filter(|line| line.starts_with("#### "))
+        .collect();
+    assert_eq!(
+        headings,
+        [
+            "#### `EDIT`",
+            "#### `READ`",
+            "#### `EXECUTE`",
+            "#### `CREATE`"
+        ]
+    );
     assert_eq!(report.matches("- **Status:** Skipped 🟡").count(), 1);
 }
 
 #[test]
 fn r3_an_action_has_its_result_and_its_fields() {
     let report = mixed(&project());
-    for words in
-        ["- **Execution:** Failure 🔴", "- **Exit Code:** 3", "- **Expected Outcome:** It works.", "- **File Path:** [a.txt](/a.txt)"]
-    {
+    for words in [
+        "- **Execution:** Failure 🔴",
+        "- **Exit Code:** 3",
+        "- **Expected Outcome:** It works.",
+        "- **File Path:** [a.txt](/a.txt)",
+    ] {
         assert!(report.contains(words), "{words}: {report}");
     }
 }
@@ -197,25 +283,42 @@ fn r5_no_content_of_a_file_stands_in_it() {
 fn r6_head_and_tail_of_an_output_and_the_whole_beside_it() {
     let repo = project();
     let report = mixed(&repo);
-    assert!(report.contains("row 1\nrow 2\n... 2 lines left out ...\nrow 5\nrow 6\n"), "{report}");
-    assert_eq!(artifact(&repo, "output/03.txt"), "row 1\nrow 2\nrow 3\nrow 4\nrow 5\nrow 6\n");
+    assert!(
+        report.contains("row 1\nrow 2\n... 2 lines left out ...\nrow 5\nrow 6\n"),
+        "{report}"
+    );
+    assert_eq!(
+        artifact(&repo, "output/03.txt"),
+        "row 1\nrow 2\nrow 3\nrow 4\nrow 5\nrow 6\n"
+    );
 }
 
 #[test]
 fn r8_nothing_breaks_out_of_its_place() {
     let repo = project();
-    repo.run_plan(&plan("Fences", &[execute("printf '````\\n# Not a title\\n\\033[31mred\\033[0m\\n'")]));
+    repo.run_plan(&plan(
+        "Fences",
+        &[execute(
+            "printf '````\\n# Not a title\\n\\033[31mred\\033[0m\\n'",
+        )],
+    ));
     assert!(artifact(&repo, "report.md").contains("`````text\n````\n# Not a title\nred\n`````\n"));
 }
 
 #[test]
 fn r9_every_mistake_is_listed_with_a_hint() {
     let repo = project();
-    let wrong = plan("Wrong", &[edit("a.txt", "nine", "9"), edit("none.txt", "x", "y")]);
-    repo.teddy_reads(&["execute", "-", "-y"], wrong).check(3, &[]);
+    let wrong = plan(
+        "Wrong",
+        &[edit("a.txt", "nine", "9"), edit("none.txt", "x", "y")],
+    );
+    repo.teddy_reads(&["execute", "-", "-y"], wrong)
+        .check(3, &[]);
     let report = artifact(&repo, "report.md");
     assert!(
-        report.contains("## Validation Errors") && report.matches("- **Hint:**").count() == 2 && report.contains("- **Status:** Not run"),
+        report.contains("## Validation Errors")
+            && report.matches("- **Hint:**").count() == 2
+            && report.contains("- **Status:** Not run"),
         "{report}"
     );
 }
@@ -224,15 +327,30 @@ fn r9_every_mistake_is_listed_with_a_hint() {
 fn r10_a_key_that_a_command_prints_is_taken_out() {
     let repo = project();
     let key = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
-    repo.run_plan(&plan("Print", &[execute(&format!("echo {} | tr x h", key.replace('h', "x")))]));
-    let (report, output) = (artifact(&repo, "report.md"), artifact(&repo, "output/01.txt"));
-    assert!(!report.contains(key) && !output.contains(key), "{report}\n{output}");
+    repo.run_plan(&plan(
+        "Print",
+        &[execute(&format!("echo {} | tr x h", key.replace('h', "x")))],
+    ));
+    let (report, output) = (
+        artifact(&repo, "report.md"),
+        artifact(&repo, "output/01.txt"),
+    );
+    assert!(
+        !report.contains(key) && !output.contains(key),
+        "{report}\n{output}"
+    );
 }
 
 #[test]
 fn i1_the_sections_keep_their_numbers() {
     let repo = project();
-    let headings = || repo.done(&["context"]).lines().filter(|line| line.starts_with("## ")).collect::<Vec<_>>().join(" ");
+    let headings = || {
+        repo.done(&["context"])
+            .lines()
+            .filter(|line| line.starts_with("## "))
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
     assert_eq!(
         headings(),
         "## 1. System Information ## 2. Project Structure ## 4. Context Summary ## 5. Resource Contents ## 6. Git Status"
@@ -244,7 +362,10 @@ fn i1_the_sections_keep_their_numbers() {
 #[test]
 fn i2_the_structure_follows_both_ignore_files() {
     let repo = project();
-    assert!(repo.done(&["context"]).contains("## 2. Project Structure\n````\n.teddyignore\na.txt\n````\n"));
+    assert!(
+        repo.done(&["context"])
+            .contains("## 2. Project Structure\n````\n.teddyignore\na.txt\n````\n")
+    );
 }
 
 #[test]
@@ -252,8 +373,15 @@ fn i3_a_resource_stands_once_in_the_first_list_that_names_it() {
     let repo = project();
     repo.done(&["context", "add", "--turn", "a.txt"]);
     let input = repo.done(&["context"]);
-    assert_eq!(input.matches("[a.txt](/a.txt)").count(), 2, "summary and content: {input}");
-    assert!(input.contains("### Turn\n- [a.txt](/a.txt) (") && !input.contains("### Session"), "{input}");
+    assert_eq!(
+        input.matches("[a.txt](/a.txt)").count(),
+        2,
+        "summary and content: {input}"
+    );
+    assert!(
+        input.contains("### Turn\n- [a.txt](/a.txt) (") && !input.contains("### Session"),
+        "{input}"
+    );
 }
 
 #[test]
@@ -261,28 +389,39 @@ fn i4_a_folder_stands_for_the_files_in_it() {
     let repo = project();
     repo.write("src/deep/x.rs", "fn x() {}\n");
     repo.done(&["context", "add", "src"]);
-    assert!(repo.done(&["context"]).contains("````rust\nfn x() {}\n````"));
+    assert!(
+        repo.done(&["context"])
+            .contains("````rust\nfn x() {}\n````")
+    );
 }
 
 #[test]
 fn i5_what_is_missing_is_said_in_its_place() {
     let repo = project();
     repo.done(&["context", "add", "gone.md"]);
-    assert!(repo.done(&["context"]).contains("**Resource:** `[gone.md](/gone.md)`\n**Tokens:** 0\n````\n--- FILE NOT FOUND ---\n````\n"));
+    assert!(repo.done(&["context"]).contains(
+        "**Resource:** `[gone.md](/gone.md)`\n**Tokens:** 0\n````\n--- FILE NOT FOUND ---\n````\n"
+    ));
 }
 
 #[test]
 fn i6_tokens_are_counted_for_each_resource() {
     let repo = project();
     let rows = repo.json(&["context", "list"], 0);
-    assert_eq!(rows[0]["tokens"], teddy::model::token::count("one\ntwo\n") as u64);
+    assert_eq!(
+        rows[0]["tokens"],
+        teddy::model::token::count("one\ntwo\n") as u64
+    );
 }
 
 #[test]
 fn i7_a_fence_is_longer_than_any_run_inside() {
     let repo = project();
     repo.write("a.txt", "`````\nx\n`````\n");
-    assert!(repo.done(&["context"]).contains("``````text\n`````\nx\n`````\n``````\n"));
+    assert!(
+        repo.done(&["context"])
+            .contains("``````text\n`````\nx\n`````\n``````\n")
+    );
 }
 
 #[test]
@@ -291,10 +430,15 @@ fn i8_the_turn_before_is_in_it() {
     repo.run_plan(&plan("One", &[read("a.txt")]));
     let shown = |turn: &str| {
         let input = repo.done(&["context"]);
-        ["report.md", "plan.md", "user_prompt.txt"].map(|name| input.contains(&format!("**Resource:** `[.teddy/demo/{turn}/{name}]")))
+        ["report.md", "plan.md", "user_prompt.txt"]
+            .map(|name| input.contains(&format!("**Resource:** `[.teddy/demo/{turn}/{name}]")))
     };
     assert_eq!(shown("01"), [true, true, false]);
-    repo.teddy_reads(&["plan", "-m", "again", "--from", "-"], plan("Two", &[read("a.txt")])).check(0, &[]);
+    repo.teddy_reads(
+        &["plan", "-m", "again", "--from", "-"],
+        plan("Two", &[read("a.txt")]),
+    )
+    .check(0, &[]);
     repo.done(&["execute", "-y"]);
     assert_eq!(shown("02"), [true, true, true]);
 }
@@ -320,8 +464,12 @@ fn i10_a_key_in_a_file_is_taken_out() {
 #[test]
 fn cf1_later_layers_win() {
     let repo = TestRepo::new();
-    let agent =
-        |repo: &TestRepo, args: &[&str], name: &str| repo.json(&[args, &["new", name]].concat(), 0)["agent"].as_str().unwrap().to_owned();
+    let agent = |repo: &TestRepo, args: &[&str], name: &str| {
+        repo.json(&[args, &["new", name]].concat(), 0)["agent"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
     assert_eq!(agent(&repo, &[], "a"), "pathfinder");
     repo.git(&["config", "teddy.agent", "architect"]);
     assert_eq!(agent(&repo, &[], "b"), "architect");
@@ -335,20 +483,30 @@ fn cf1_later_layers_win() {
 #[test]
 fn cf2_an_unknown_key_is_named_with_its_file() {
     let repo = TestRepo::new();
-    repo.configure("replan: { most: 3 }\n").teddy(&["status"]).check(1, &["teddy.yaml", "most"]);
+    repo.configure("replan: { most: 3 }\n")
+        .teddy(&["status"])
+        .check(1, &["teddy.yaml", "most"]);
 }
 
 #[test]
 fn cf3_a_file_has_a_largest_size_and_is_a_mapping() {
     let repo = TestRepo::new();
-    repo.configure(&"# x\n".repeat(20_000)).teddy(&["status"]).check(1, &["at most 65536 are read"]);
-    repo.configure("- a\n").teddy(&["status"]).check(1, &["must be a mapping"]);
+    repo.configure(&"# x\n".repeat(20_000))
+        .teddy(&["status"])
+        .check(1, &["at most 65536 are read"]);
+    repo.configure("- a\n")
+        .teddy(&["status"])
+        .check(1, &["must be a mapping"]);
 }
 
 #[test]
 fn cf4_what_a_repository_may_not_say_is_left_out_and_named() {
-    let repo = TestRepo::new().file(".teddy/config.yaml", "execute: { sandbox: off, output_limit: 5 }\nmodel: x\n");
-    repo.teddy(&["status"]).check(0, &["ignored: execute.sandbox, model"]);
+    let repo = TestRepo::new().file(
+        ".teddy/config.yaml",
+        "execute: { sandbox: off, output_limit: 5 }\nmodel: x\n",
+    );
+    repo.teddy(&["status"])
+        .check(0, &["ignored: execute.sandbox, model"]);
 }
 
 #[test]
@@ -357,13 +515,26 @@ fn cf5_trust_ends_with_any_changed_byte_of_a_prompt_too() {
     repo.done(&["trust", "-y"]);
     assert_eq!(repo.json(&["trust"], 0)["trusted"], true);
     repo.write(".teddy/prompts/mine.xml", "<prompt>Theirs.</prompt>\n");
-    repo.teddy(&["trust"]).check(1, &["-<prompt>Mine.</prompt>", "+<prompt>Theirs.</prompt>"]);
+    repo.teddy(&["trust"])
+        .check(1, &["-<prompt>Mine.</prompt>", "+<prompt>Theirs.</prompt>"]);
 }
 
 #[test]
 fn cf6_a_value_of_the_call_is_yaml() {
     let repo = project();
     let wrong = plan("Fails", &[create("one.txt", "1\n"), execute("false")]);
-    repo.teddy_reads(&["-c", "on_failure=rollback", "-c", "execute={timeout: 5}", "execute", "-", "-y"], wrong).check(1, &["failed"]);
+    repo.teddy_reads(
+        &[
+            "-c",
+            "on_failure=rollback",
+            "-c",
+            "execute={timeout: 5}",
+            "execute",
+            "-",
+            "-y",
+        ],
+        wrong,
+    )
+    .check(1, &["failed"]);
     assert!(!repo.path().join("one.txt").exists());
 }

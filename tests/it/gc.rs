@@ -16,7 +16,10 @@ fn rig() -> Rig {
 fn idle_worktrees_go_and_come_back() {
     let rig = rig();
     assert_eq!(rig.must(&["gc"]), "", "nothing is idle yet");
-    assert_eq!(rig.must(&["gc", "--idle-days", "0"]), "worktree one\nworktree two");
+    assert_eq!(
+        rig.must(&["gc", "--idle-days", "0"]),
+        "worktree one\nworktree two"
+    );
     assert_eq!(rig.git(&["worktree", "list"]).lines().count(), 1);
     rig.must(&["execute", &rig.plan("again", &[Rig::file(1)], None), "-y"]);
     assert_eq!(rig.git(&["worktree", "list"]).lines().count(), 2);
@@ -27,7 +30,12 @@ fn idle_worktrees_go_and_come_back() {
 fn a_session_goes_only_when_it_is_named() {
     let rig = rig();
     rig.must(&["gc", "--idle-days", "0", "--undo-days", "0"]);
-    assert_eq!(rig.git(&["for-each-ref", "--format=%(refname)", "refs/teddy/sessions"]).lines().count(), 2);
+    assert_eq!(
+        rig.git(&["for-each-ref", "--format=%(refname)", "refs/teddy/sessions"])
+            .lines()
+            .count(),
+        2
+    );
     let output = rig.run(&["gc", "one", "nobody"]);
     assert!(
         said(&output).contains("there is no session `nobody`"),
@@ -35,11 +43,22 @@ fn a_session_goes_only_when_it_is_named() {
         said(&output)
     );
     let output = rig.run(&["gc", "one"]);
-    assert!(!output.status.success() && said(&output).contains("-y"), "{}", said(&output));
+    assert!(
+        !output.status.success() && said(&output).contains("-y"),
+        "{}",
+        said(&output)
+    );
     assert_eq!(rig.must(&["gc", "one", "-y"]), "session one");
-    assert_eq!(rig.git(&["for-each-ref", "--format=%(refname)", "refs/teddy/sessions"]), "refs/teddy/sessions/two");
+    assert_eq!(
+        rig.git(&["for-each-ref", "--format=%(refname)", "refs/teddy/sessions"]),
+        "refs/teddy/sessions/two"
+    );
     let output = rig.run(&["gc", "one", "-y"]);
-    assert!(said(&output).contains("there is no session `one`"), "{}", said(&output));
+    assert!(
+        said(&output).contains("there is no session `one`"),
+        "{}",
+        said(&output)
+    );
     assert!(said(&rig.run(&["recover"])).contains("nothing to recover"));
 }
 
@@ -47,14 +66,31 @@ fn a_session_goes_only_when_it_is_named() {
 fn the_worktree_of_a_change_is_its_sessions() {
     let rig = rig();
     let add = |from: &str| {
-        rig.git(&["update-ref", "refs/teddy/sessions/change/x", &format!("refs/teddy/sessions/{from}")]);
-        rig.must(&["-s", "change/x", "execute", &rig.plan("x", &[Rig::file(2)], None), "-y"]);
+        rig.git(&[
+            "update-ref",
+            "refs/teddy/sessions/change/x",
+            &format!("refs/teddy/sessions/{from}"),
+        ]);
+        rig.must(&[
+            "-s",
+            "change/x",
+            "execute",
+            &rig.plan("x", &[Rig::file(2)], None),
+            "-y",
+        ]);
     };
     add("one");
     assert_eq!(rig.must(&["gc"]), "", "it is in use");
-    let lock = std::fs::File::options().write(true).open(rig.path().join(".git/teddy/locks/change/x/lock")).unwrap();
+    let lock = std::fs::File::options()
+        .write(true)
+        .open(rig.path().join(".git/teddy/locks/change/x/lock"))
+        .unwrap();
     lock.lock().unwrap();
-    assert_eq!(rig.must(&["gc", "--idle-days", "0"]), "worktree one\nworktree two", "somebody works in it");
+    assert_eq!(
+        rig.must(&["gc", "--idle-days", "0"]),
+        "worktree one\nworktree two",
+        "somebody works in it"
+    );
     drop(lock);
     assert_eq!(rig.must(&["gc", "change/x", "-y"]), "session change/x");
     assert_eq!(rig.git(&["worktree", "list"]).lines().count(), 1);
@@ -64,11 +100,25 @@ fn the_worktree_of_a_change_is_its_sessions() {
 fn who_works_in_a_session_that_is_to_go_can_end_its_turn() {
     let rig = rig();
     let folder = rig.path().join(".git/teddy/locks/one");
-    let lock = std::fs::File::options().write(true).open(folder.join("lock")).unwrap();
+    let lock = std::fs::File::options()
+        .write(true)
+        .open(folder.join("lock"))
+        .unwrap();
     lock.lock().unwrap();
-    let gc = rig.teddy(&["gc", "one", "-y"]).env("TEDDY_LOCK_TIMEOUT", "60").stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let gc = rig
+        .teddy(&["gc", "one", "-y"])
+        .env("TEDDY_LOCK_TIMEOUT", "60")
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
     // The lock of the repository is free while it waits.
-    rig.must(&["-s", "two", "execute", &rig.plan("b", &[Rig::file(3)], None), "-y"]);
+    rig.must(&[
+        "-s",
+        "two",
+        "execute",
+        &rig.plan("b", &[Rig::file(3)], None),
+        "-y",
+    ]);
     drop(lock);
     let output = gc.wait_with_output().unwrap();
     assert!(output.status.success(), "{}", said(&output));
@@ -78,13 +128,25 @@ fn who_works_in_a_session_that_is_to_go_can_end_its_turn() {
 fn a_partial_clone_is_packed_too() {
     let rig = rig();
     rig.git(&["config", "uploadpack.allowFilter", "true"]);
-    let (clone, from) = (rig.beside("clone"), format!("file://{}", rig.path().display()));
+    let (clone, from) = (
+        rig.beside("clone"),
+        format!("file://{}", rig.path().display()),
+    );
     let clone = clone.to_str().unwrap();
     rig.git(&["clone", "-q", "--filter=blob:none", &from, clone]);
     rig.must(&["-C", clone, "new", "here"]);
-    rig.must(&["-C", clone, "execute", &rig.plan("c", &[Rig::file(3)], None), "-y"]);
+    rig.must(&[
+        "-C",
+        clone,
+        "execute",
+        &rig.plan("c", &[Rig::file(3)], None),
+        "-y",
+    ]);
     rig.must(&["-C", clone, "gc"]);
-    assert_eq!(rig.git(&["-C", clone, "fsck", "--strict", "--no-dangling"]), "");
+    assert_eq!(
+        rig.git(&["-C", clone, "fsck", "--strict", "--no-dangling"]),
+        ""
+    );
 }
 
 #[test]
@@ -94,37 +156,83 @@ fn old_snapshots_are_forgotten_and_the_newest_stays() {
         rig.write("mine.txt", format!("{number}\n").as_bytes());
         rig.must(&["context"]);
     }
-    let chain = || rig.git(&["rev-list", "--count", "--grep=Snapshots of the workspace", "refs/teddy/snapshots/main"]);
+    let chain = || {
+        rig.git(&[
+            "rev-list",
+            "--count",
+            "--grep=Snapshots of the workspace",
+            "refs/teddy/snapshots/main",
+        ])
+    };
     let newest = rig.git(&["rev-parse", "refs/teddy/snapshots/main^{tree}"]);
-    let left =
-        ["teddy/tips/.teddy-tmp-1-one", "teddy/index/tmp-index-x", "objects/.tmpAbCdEf"].map(|name| rig.path().join(".git").join(name));
-    left.iter().for_each(|path| std::fs::write(path, "").unwrap());
+    let left = [
+        "teddy/tips/.teddy-tmp-1-one",
+        "teddy/index/tmp-index-x",
+        "objects/.tmpAbCdEf",
+    ]
+    .map(|name| rig.path().join(".git").join(name));
+    left.iter()
+        .for_each(|path| std::fs::write(path, "").unwrap());
     assert_ne!(chain(), "0");
     let output = rig.must(&["gc", "--json"]);
-    assert!(output.contains("\"snapshots\": 0") && left.iter().all(|path| path.exists()), "{output}");
-    let command = rig.teddy(&["gc", "--json"]).env("TEDDY_NOW", "2040-01-01T00:00:00Z").output().unwrap();
+    assert!(
+        output.contains("\"snapshots\": 0") && left.iter().all(|path| path.exists()),
+        "{output}"
+    );
+    let command = rig
+        .teddy(&["gc", "--json"])
+        .env("TEDDY_NOW", "2040-01-01T00:00:00Z")
+        .output()
+        .unwrap();
     assert!(command.status.success(), "{}", said(&command));
     assert_eq!(chain(), "0");
     assert!(!left.iter().any(|path| path.exists()));
-    assert_eq!(rig.git(&["rev-parse", "refs/teddy/snapshots/main^{tree}"]), newest);
+    assert_eq!(
+        rig.git(&["rev-parse", "refs/teddy/snapshots/main^{tree}"]),
+        newest
+    );
 }
 
 #[test]
 fn snapshots_that_stay_outlive_a_prune_while_others_are_forgotten() {
     let rig = rig();
-    for (number, now) in [(0, "2001-01-01T00:00:00Z"), (1, "2039-01-01T00:00:00Z"), (2, "2039-01-01T00:00:01Z")] {
+    for (number, now) in [
+        (0, "2001-01-01T00:00:00Z"),
+        (1, "2039-01-01T00:00:00Z"),
+        (2, "2039-01-01T00:00:01Z"),
+    ] {
         rig.write("mine.txt", format!("{number}\n").as_bytes());
-        let output = rig.teddy(&["context"]).env("TEDDY_NOW", now).output().unwrap();
+        let output = rig
+            .teddy(&["context"])
+            .env("TEDDY_NOW", now)
+            .output()
+            .unwrap();
         assert!(output.status.success(), "{}", said(&output));
     }
     let script = rig.path().with_file_name("prune.sh");
-    std::fs::write(&script, format!("git -C '{}' prune --expire=now\n", rig.path().display())).unwrap();
+    std::fs::write(
+        &script,
+        format!("git -C '{}' prune --expire=now\n", rig.path().display()),
+    )
+    .unwrap();
     let prune = format!("before-snapshot-ref=return(sh:{})", script.display());
-    let command = rig.teddy(&["gc", "--json"]).env("TEDDY_NOW", "2039-01-01T00:00:02Z").env("FAILPOINTS", prune).output().unwrap();
+    let command = rig
+        .teddy(&["gc", "--json"])
+        .env("TEDDY_NOW", "2039-01-01T00:00:02Z")
+        .env("FAILPOINTS", prune)
+        .output()
+        .unwrap();
     assert!(command.status.success(), "{}", said(&command));
-    assert!(!said(&command).contains("\"snapshots\": 0"), "{}", said(&command));
+    assert!(
+        !said(&command).contains("\"snapshots\": 0"),
+        "{}",
+        said(&command)
+    );
     assert_eq!(rig.git(&["fsck", "--strict", "--no-dangling"]), "");
-    assert_eq!(rig.git(&["show", "refs/teddy/snapshots/main:mine.txt"]), "2");
+    assert_eq!(
+        rig.git(&["show", "refs/teddy/snapshots/main:mine.txt"]),
+        "2"
+    );
 }
 
 #[test]
@@ -132,7 +240,11 @@ fn packs_that_git_has_one_index_over_stay() {
     let rig = rig();
     rig.git(&["multi-pack-index", "write"]);
     for number in 0..3 {
-        rig.must(&["execute", &rig.plan(&format!("more-{number}"), &[Rig::file(0)], None), "-y"]);
+        rig.must(&[
+            "execute",
+            &rig.plan(&format!("more-{number}"), &[Rig::file(0)], None),
+            "-y",
+        ]);
     }
     rig.git(&["multi-pack-index", "verify"]);
     assert_eq!(rig.git(&["fsck", "--strict", "--no-dangling"]), "");
@@ -145,9 +257,16 @@ fn room_is_measured_and_saves_that_were_set_aside_are_named() {
     std::fs::create_dir_all(&rescued).unwrap();
     std::fs::write(rescued.join("1-a.txt"), "mine").unwrap();
     let output = rig.run(&["du"]);
-    assert!(said(&output).contains("worktree two") && said(&output).contains("1-a.txt"), "{}", said(&output));
+    assert!(
+        said(&output).contains("worktree two") && said(&output).contains("1-a.txt"),
+        "{}",
+        said(&output)
+    );
     let usage: serde_json::Value = serde_json::from_str(&rig.must(&["du", "--json"])).unwrap();
-    assert!(usage["objects"].as_u64() > Some(500) && usage["undo"].as_u64() >= Some(4), "{usage}");
+    assert!(
+        usage["objects"].as_u64() > Some(500) && usage["undo"].as_u64() >= Some(4),
+        "{usage}"
+    );
 }
 
 #[test]
@@ -155,8 +274,15 @@ fn a_session_called_as_a_temporary_file_keeps_its_second_copy() {
     let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 10);
     for name in ["moment-of-truth", "tmp-index-one"] {
         rig.must(&["new", name]);
-        let command = rig.teddy(&["gc", "--json"]).env("TEDDY_NOW", "2040-01-01T00:00:00Z").output().unwrap();
+        let command = rig
+            .teddy(&["gc", "--json"])
+            .env("TEDDY_NOW", "2040-01-01T00:00:00Z")
+            .output()
+            .unwrap();
         assert!(command.status.success(), "{}", said(&command));
-        assert!(rig.path().join(".git/teddy/tips").join(name).exists(), "{name}");
+        assert!(
+            rig.path().join(".git/teddy/tips").join(name).exists(),
+            "{name}"
+        );
     }
 }

@@ -20,8 +20,21 @@ fn two_turns() -> TestRepo {
 fn log_lists_the_turns_newest_first() {
     let repo = two_turns();
     let rows = repo.json(&["log"], 0);
-    let keys =
-        ["number", "turn_id", "commit", "status", "title", "agent", "model", "tokens_in", "tokens_out", "cost", "before", "after", "files"];
+    let keys = [
+        "number",
+        "turn_id",
+        "commit",
+        "status",
+        "title",
+        "agent",
+        "model",
+        "tokens_in",
+        "tokens_out",
+        "cost",
+        "before",
+        "after",
+        "files",
+    ];
     for key in keys {
         assert!(rows[0].get(key).is_some(), "no `{key}` in {rows}");
     }
@@ -29,13 +42,25 @@ fn log_lists_the_turns_newest_first() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|row| format!("{} {} {} {}", row["number"], row["status"], row["title"], row["files"]))
+        .map(|row| {
+            format!(
+                "{} {} {} {}",
+                row["number"], row["status"], row["title"], row["files"]
+            )
+        })
         .collect();
     assert_eq!(
         shown,
-        [r#"2 "executed" "Make b" ["b.txt"]"#, r#"1 "executed" "Change a" ["a.txt"]"#, r#"0 "started" "Start session demo" []"#]
+        [
+            r#"2 "executed" "Make b" ["b.txt"]"#,
+            r#"1 "executed" "Change a" ["a.txt"]"#,
+            r#"0 "started" "Start session demo" []"#
+        ]
     );
-    assert_eq!(rows[0]["commit"].as_str().unwrap(), repo.git(&["rev-parse", "teddy/sessions/demo"]));
+    assert_eq!(
+        rows[0]["commit"].as_str().unwrap(),
+        repo.git(&["rev-parse", "teddy/sessions/demo"])
+    );
     assert_eq!(repo.done(&["log", "-n", "1"]).lines().count(), 1);
 }
 
@@ -48,10 +73,30 @@ fn git_log_tells_the_same_story() {
         "--format=%s|%(trailers:key=Teddy-Turn,valueonly,separator=)|%(trailers:key=Teddy-Session,valueonly,separator=)",
         "teddy/sessions/demo",
     ]);
-    assert_eq!(log, "Make b|2|demo\nChange a|1|demo\nStart session demo|0|demo");
-    assert_eq!(repo.git(&["show", "--format=%s", "--name-status", "teddy/sessions/demo~^2"]), "Change a\n\nM\ta.txt");
     assert_eq!(
-        repo.git(&["diff", "--stat", "teddy/sessions/demo~^2", "teddy/sessions/demo^2"]).lines().last().unwrap().trim(),
+        log,
+        "Make b|2|demo\nChange a|1|demo\nStart session demo|0|demo"
+    );
+    assert_eq!(
+        repo.git(&[
+            "show",
+            "--format=%s",
+            "--name-status",
+            "teddy/sessions/demo~^2"
+        ]),
+        "Change a\n\nM\ta.txt"
+    );
+    assert_eq!(
+        repo.git(&[
+            "diff",
+            "--stat",
+            "teddy/sessions/demo~^2",
+            "teddy/sessions/demo^2"
+        ])
+        .lines()
+        .last()
+        .unwrap()
+        .trim(),
         "1 file changed, 1 insertion(+)"
     );
 }
@@ -59,13 +104,26 @@ fn git_log_tells_the_same_story() {
 #[test]
 fn show_prints_the_report_or_any_file_of_a_turn() {
     let repo = two_turns();
-    assert!(repo.done(&["show"]).starts_with("# Execution Report: Make b\n"));
-    assert!(repo.done(&["show", "1"]).starts_with("# Execution Report: Change a\n"));
+    assert!(
+        repo.done(&["show"])
+            .starts_with("# Execution Report: Make b\n")
+    );
+    assert!(
+        repo.done(&["show", "1"])
+            .starts_with("# Execution Report: Change a\n")
+    );
     assert_eq!(repo.done(&["show", "user_prompt.txt"]), "make b");
-    assert_eq!(repo.done(&["show", "2", "plan.md"]), repo.git(&["show", "teddy/sessions/demo:plan.md"]) + "\n");
-    repo.teddy(&["show", "2", "nothing.md"]).check(1, &["turn 2 has no `nothing.md`", "plan.md"]);
+    assert_eq!(
+        repo.done(&["show", "2", "plan.md"]),
+        repo.git(&["show", "teddy/sessions/demo:plan.md"]) + "\n"
+    );
+    repo.teddy(&["show", "2", "nothing.md"])
+        .check(1, &["turn 2 has no `nothing.md`", "plan.md"]);
     let names = repo.json(&["show", "2"], 0)["artifacts"].to_string();
-    assert!(names.contains("\"meta.yaml\"") && names.contains("\"next/turn.context\""), "{names}");
+    assert!(
+        names.contains("\"meta.yaml\"") && names.contains("\"next/turn.context\""),
+        "{names}"
+    );
 }
 
 #[test]
@@ -73,10 +131,17 @@ fn diff_shows_a_turn_or_what_is_between_two() {
     let repo = two_turns();
     assert!(repo.done(&["diff"]).contains("+b\n"));
     let first = repo.done(&["diff", "1"]);
-    assert!(first.contains("-two\n+2\n") && !first.contains("+b"), "{first}");
+    assert!(
+        first.contains("-two\n+2\n") && !first.contains("+b"),
+        "{first}"
+    );
     assert!(repo.done(&["diff", "2", "1"]).contains("-b\n"));
-    repo.teddy(&["diff", "0"]).check(1, &["the session's start"]);
-    assert_eq!(repo.json(&["diff"], 0), serde_json::json!([{ "path": "b.txt", "change": "added" }]));
+    repo.teddy(&["diff", "0"])
+        .check(1, &["the session's start"]);
+    assert_eq!(
+        repo.json(&["diff"], 0),
+        serde_json::json!([{ "path": "b.txt", "change": "added" }])
+    );
 }
 
 #[test]
@@ -86,13 +151,34 @@ fn status_says_what_waits_and_what_the_user_changed() {
     assert_eq!(repo.json(&["status"], 0)["state"], "none");
     repo.done(&["new", "demo"]);
     let status = repo.json(&["status"], 0);
-    for key in ["session", "ref", "tip", "turn", "state", "draft", "workspace"] {
+    for key in [
+        "session",
+        "ref",
+        "tip",
+        "turn",
+        "state",
+        "draft",
+        "workspace",
+    ] {
         assert!(status.get(key).is_some(), "no `{key}` in {status}");
     }
-    assert_eq!((&status["state"], &status["turn"], &status["workspace"]["changed"]), (&"ready".into(), &0.into(), &serde_json::json!([])));
+    assert_eq!(
+        (
+            &status["state"],
+            &status["turn"],
+            &status["workspace"]["changed"]
+        ),
+        (&"ready".into(), &0.into(), &serde_json::json!([]))
+    );
     repo.write("a.txt", "mine\n");
-    assert_eq!(repo.json(&["status"], 0)["workspace"]["changed"], serde_json::json!(["a.txt"]));
-    assert!(repo.done(&["status"]).contains("1 file changed since:\n  a.txt\n"));
+    assert_eq!(
+        repo.json(&["status"], 0)["workspace"]["changed"],
+        serde_json::json!(["a.txt"])
+    );
+    assert!(
+        repo.done(&["status"])
+            .contains("1 file changed since:\n  a.txt\n")
+    );
 }
 
 #[test]
@@ -101,22 +187,38 @@ fn export_writes_a_folder_for_each_turn() {
     let target = repo.beside("out");
     repo.done(&["export", target.to_str().unwrap()]);
     let names = |folder: &str| {
-        let mut names: Vec<String> =
-            std::fs::read_dir(target.join(folder)).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        let mut names: Vec<String> = std::fs::read_dir(target.join(folder))
+            .unwrap()
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
         names.sort();
         names.join(" ")
     };
     assert_eq!(names(""), "00 01 02");
-    assert_eq!(names("02"), "input.md meta.yaml next plan.md report.md session.context system_prompt.xml turn.context user_prompt.txt");
-    assert_eq!(std::fs::read_to_string(target.join("02/user_prompt.txt")).unwrap(), "make b");
-    repo.teddy(&["export", target.to_str().unwrap()]).check(1, &["is there already"]);
+    assert_eq!(
+        names("02"),
+        "input.md meta.yaml next plan.md report.md session.context system_prompt.xml turn.context user_prompt.txt"
+    );
+    assert_eq!(
+        std::fs::read_to_string(target.join("02/user_prompt.txt")).unwrap(),
+        "make b"
+    );
+    repo.teddy(&["export", target.to_str().unwrap()])
+        .check(1, &["is there already"]);
 }
 
 #[test]
 fn looking_writes_nothing() {
     let repo = two_turns();
     let before = (repo.users(), repo.git(&["for-each-ref"]));
-    for args in [&["log"][..], &["show"], &["diff"], &["status"], &["sessions"], &["context", "list"]] {
+    for args in [
+        &["log"][..],
+        &["show"],
+        &["diff"],
+        &["status"],
+        &["sessions"],
+        &["context", "list"],
+    ] {
         repo.done(args);
     }
     assert_eq!((repo.users(), repo.git(&["for-each-ref"])), before);

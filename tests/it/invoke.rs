@@ -5,28 +5,44 @@ use serde_json::json;
 use crate::plans::{conclude, create, invoke, plan, read};
 use crate::support::TestRepo;
 
-/// A project in which the architect was invoked by the pathfinder, and the debugger by the architect.
+/// A project in which the architect was invoked by the pathfinder, and the debugger by the
+/// architect.
 fn two_levels() -> TestRepo {
-    let repo = TestRepo::new().file("a.txt", "a\n").file("b.txt", "b\n").file("brief.md", "do it\n");
+    let repo = TestRepo::new()
+        .file("a.txt", "a\n")
+        .file("b.txt", "b\n")
+        .file("brief.md", "do it\n");
     repo.commit("init");
     repo.done(&["new", "demo"]);
     repo.run_plan(&plan("Look", &[read("a.txt")]));
-    repo.run_plan(&plan("Hand over", &[invoke("Architect", &["brief.md"], "Please design it.")]));
+    repo.run_plan(&plan(
+        "Hand over",
+        &[invoke("Architect", &["brief.md"], "Please design it.")],
+    ));
     repo.run_plan(&plan("Design", &[read("b.txt")]));
-    repo.run_plan(&plan("Ask for help", &[invoke("Debugger", &[], "Please look into it.")]));
+    repo.run_plan(&plan(
+        "Ask for help",
+        &[invoke("Debugger", &[], "Please look into it.")],
+    ));
     repo
 }
 
 /// Returns the next turn's context without what the last turn left to read.
 fn context(repo: &TestRepo) -> Vec<String> {
     let list = repo.done(&["show", "@", "next/turn.context"]);
-    list.lines().filter(|line| !line.starts_with(".teddy/")).map(ToOwned::to_owned).collect()
+    list.lines()
+        .filter(|line| !line.starts_with(".teddy/"))
+        .map(ToOwned::to_owned)
+        .collect()
 }
 
 /// Returns the agent of the next turn.
 fn agent(repo: &TestRepo) -> String {
     let meta = repo.done(&["show", "@", "next/meta.yaml"]);
-    meta.lines().find_map(|line| line.strip_prefix("agent: ")).unwrap().to_owned()
+    meta.lines()
+        .find_map(|line| line.strip_prefix("agent: "))
+        .unwrap()
+        .to_owned()
 }
 
 #[test]
@@ -34,7 +50,10 @@ fn an_invoked_agent_starts_with_its_prompt_and_what_was_handed_over() {
     let repo = two_levels();
     let next = repo.done(&["show", "2", "next/turn.context"]);
     assert_eq!(next, "brief.md\n.teddy/demo/02/report.md\n");
-    assert_eq!(repo.done(&["show", "2", "next/system_prompt.xml"]), repo.done(&["get-prompt", "architect"]));
+    assert_eq!(
+        repo.done(&["show", "2", "next/system_prompt.xml"]),
+        repo.done(&["get-prompt", "architect"])
+    );
     assert!(repo.done(&["show", "2"]).contains("Please design it."));
 }
 
@@ -42,15 +61,41 @@ fn an_invoked_agent_starts_with_its_prompt_and_what_was_handed_over() {
 fn concluding_returns_to_the_caller_level_by_level() {
     let repo = two_levels();
     assert_eq!(agent(&repo), "debugger");
-    repo.run_plan(&plan("Found", &[create("rca.md", "found\n"), conclude(&["rca.md"], "It was this.")]));
+    repo.run_plan(&plan(
+        "Found",
+        &[
+            create("rca.md", "found\n"),
+            conclude(&["rca.md"], "It was this."),
+        ],
+    ));
     assert_eq!(
         (agent(&repo).as_str(), context(&repo)),
-        ("architect", vec!["brief.md".to_owned(), "b.txt".to_owned(), "rca.md".to_owned()])
+        (
+            "architect",
+            vec![
+                "brief.md".to_owned(),
+                "b.txt".to_owned(),
+                "rca.md".to_owned()
+            ]
+        )
     );
     repo.run_plan(&plan("Designed", &[conclude(&["brief.md"], "Here it is.")]));
-    assert_eq!((agent(&repo).as_str(), context(&repo)), ("pathfinder", vec!["a.txt".to_owned(), "brief.md".to_owned()]));
-    assert_eq!(repo.done(&["show", "@", "next/system_prompt.xml"]), repo.done(&["get-prompt", "pathfinder"]));
-    assert!(!repo.done(&["show", "@", "next/meta.yaml"]).contains("caller_turn_id"));
+    assert_eq!(
+        (agent(&repo).as_str(), context(&repo)),
+        (
+            "pathfinder",
+            vec!["a.txt".to_owned(), "brief.md".to_owned()]
+        )
+    );
+    assert_eq!(
+        repo.done(&["show", "@", "next/system_prompt.xml"]),
+        repo.done(&["get-prompt", "pathfinder"])
+    );
+    assert!(
+        !repo
+            .done(&["show", "@", "next/meta.yaml"])
+            .contains("caller_turn_id")
+    );
 }
 
 #[test]
@@ -60,7 +105,12 @@ fn the_ledger_says_who_called_and_log_shows_the_nesting() {
     repo.run_plan(&plan("Designed", &[conclude(&[], "Here it is.")]));
     repo.run_plan(&plan("Go on", &[read("b.txt")]));
     let rows = repo.json(&["log"], 0);
-    let shown: Vec<_> = rows.as_array().unwrap().iter().map(|row| json!([row["number"], row["agent"], row["depth"]])).collect();
+    let shown: Vec<_> = rows
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| json!([row["number"], row["agent"], row["depth"]]))
+        .collect();
     let expected = json!([
         [7, "pathfinder", 0],
         [6, "architect", 1],
@@ -73,28 +123,45 @@ fn the_ledger_says_who_called_and_log_shows_the_nesting() {
     ]);
     assert_eq!(json!(shown), expected);
     let log = repo.done(&["log"]);
-    assert!(log.contains("executed     Found") && log.contains("executed   Designed") && log.contains("executed Go on"), "{log}");
+    assert!(
+        log.contains("executed     Found")
+            && log.contains("executed   Designed")
+            && log.contains("executed Go on"),
+        "{log}"
+    );
 }
 
 #[test]
 fn concluding_without_a_caller_is_a_mistake_of_the_plan() {
     let repo = TestRepo::new();
     repo.done(&["new", "demo"]);
-    repo.teddy_reads(&["execute", "-", "-y"], plan("Too early", &[conclude(&[], "Done.")])).check(3, &["CONCLUDE"]);
+    repo.teddy_reads(
+        &["execute", "-", "-y"],
+        plan("Too early", &[conclude(&[], "Done.")]),
+    )
+    .check(3, &["CONCLUDE"]);
 }
 
 #[test]
 fn an_agent_that_is_not_there_is_a_mistake_of_the_plan_and_the_names_are_listed() {
     let repo = TestRepo::new();
     repo.done(&["new", "demo"]);
-    repo.teddy_reads(&["execute", "-", "-y"], plan("Nobody", &[invoke("Nobody", &[], "Hi.")])).check(3, &["architect", "developer"]);
+    repo.teddy_reads(
+        &["execute", "-", "-y"],
+        plan("Nobody", &[invoke("Nobody", &[], "Hi.")]),
+    )
+    .check(3, &["architect", "developer"]);
 }
 
 #[test]
 fn handing_over_is_the_last_action() {
     let repo = TestRepo::new();
     repo.done(&["new", "demo"]);
-    let early = plan("Early", &[invoke("Architect", &[], "Hi."), create("a.txt", "a\n")]);
-    repo.teddy_reads(&["execute", "-", "-y"], early).check(3, &["INVOKE"]);
+    let early = plan(
+        "Early",
+        &[invoke("Architect", &[], "Hi."), create("a.txt", "a\n")],
+    );
+    repo.teddy_reads(&["execute", "-", "-y"], early)
+        .check(3, &["INVOKE"]);
     assert!(!repo.path().join("a.txt").exists());
 }

@@ -17,22 +17,44 @@ fn write(repository: &Repository, files: &Files) -> TreeId {
         let id = repository.write_blob(content.as_bytes()).unwrap().into();
         (path.clone().into_bytes(), Some(Entry { mode: *mode, id }))
     });
-    repository.tree_with(repository.empty_tree(), &edits.collect()).unwrap()
+    repository
+        .tree_with(repository.empty_tree(), &edits.collect())
+        .unwrap()
 }
 
 /// Returns files from pairs.
 fn files(pairs: &[(&str, &str)]) -> Files {
-    pairs.iter().map(|(path, content)| ((*path).to_owned(), (Mode::File, (*content).to_owned()))).collect()
+    pairs
+        .iter()
+        .map(|(path, content)| ((*path).to_owned(), (Mode::File, (*content).to_owned())))
+        .collect()
 }
 
 /// Merges with git itself; the tree if it is clean.
 fn git_merge(repo: &TestRepo, [base, ours, theirs]: [TreeId; 3]) -> Option<TreeId> {
     let mut command = repo.command("git");
-    command.current_dir(repo.path()).args(["merge-tree", "--write-tree", "--no-messages", "-Xfind-renames=100%"]);
-    let output = command.args([format!("--merge-base={base}"), ours.to_string(), theirs.to_string()]).output().unwrap();
+    command.current_dir(repo.path()).args([
+        "merge-tree",
+        "--write-tree",
+        "--no-messages",
+        "-Xfind-renames=100%",
+    ]);
+    let output = command
+        .args([
+            format!("--merge-base={base}"),
+            ours.to_string(),
+            theirs.to_string(),
+        ])
+        .output()
+        .unwrap();
     let code = output.status.code().unwrap();
     assert!(code < 2, "{}", String::from_utf8_lossy(&output.stderr));
-    let tree = String::from_utf8_lossy(&output.stdout).lines().next().unwrap().parse().unwrap();
+    let tree = String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .next()
+        .unwrap()
+        .parse()
+        .unwrap();
     (code == 0).then_some(tree)
 }
 
@@ -44,31 +66,74 @@ fn check(versions: [&[(&str, &str)]; 3], overlap: &[&str]) -> (TestRepo, Merged)
     let merged = repository.merge(base, ours, theirs).unwrap();
     let paths = match &merged {
         Merged::Clean(_) => Vec::new(),
-        Merged::Overlap { paths, .. } => paths.iter().map(|path| String::from_utf8_lossy(path).into_owned()).collect(),
+        Merged::Overlap { paths, .. } => paths
+            .iter()
+            .map(|path| String::from_utf8_lossy(path).into_owned())
+            .collect(),
     };
     assert_eq!(paths, overlap);
-    assert_eq!(git_merge(&repo, [base, ours, theirs]).is_some(), overlap.is_empty(), "git sees it differently");
+    assert_eq!(
+        git_merge(&repo, [base, ours, theirs]).is_some(),
+        overlap.is_empty(),
+        "git sees it differently"
+    );
     (repo, merged)
 }
 
 #[test]
 fn changes_of_different_lines_fit_together() {
-    let (repo, merged) =
-        check([&[("a", "1\n2\n3\n4\n5\n")], &[("a", "1!\n2\n3\n4\n5\n")], &[("a", "1\n2\n3\n4\n5!\n"), ("b", "new\n")]], &[]);
-    let Merged::Clean(tree) = merged else { panic!("it overlaps") };
+    let (repo, merged) = check(
+        [
+            &[("a", "1\n2\n3\n4\n5\n")],
+            &[("a", "1!\n2\n3\n4\n5\n")],
+            &[("a", "1\n2\n3\n4\n5!\n"), ("b", "new\n")],
+        ],
+        &[],
+    );
+    let Merged::Clean(tree) = merged else {
+        panic!("it overlaps")
+    };
     let read = |path| String::from_utf8(repo.open().file(tree, path).unwrap().unwrap()).unwrap();
-    assert_eq!((read("a"), read("b")), ("1!\n2\n3\n4\n5!\n".to_owned(), "new\n".to_owned()));
+    assert_eq!(
+        (read("a"), read("b")),
+        ("1!\n2\n3\n4\n5!\n".to_owned(), "new\n".to_owned())
+    );
 }
 
 #[test]
 fn every_way_out_of_an_overlap_is_a_tree() {
-    let (repo, merged) = check([&[("a", "1\n")], &[("a", "mine\n"), ("m", "mine\n")], &[("a", "turn\n"), ("t", "turn\n")]], &["a"]);
-    let Merged::Overlap { ours, theirs, markers, .. } = merged else { panic!("it fits") };
+    let (repo, merged) = check(
+        [
+            &[("a", "1\n")],
+            &[("a", "mine\n"), ("m", "mine\n")],
+            &[("a", "turn\n"), ("t", "turn\n")],
+        ],
+        &["a"],
+    );
+    let Merged::Overlap {
+        ours,
+        theirs,
+        markers,
+        ..
+    } = merged
+    else {
+        panic!("it fits")
+    };
     let repository = repo.open();
-    let all = |tree| ["a", "m", "t"].map(|path| String::from_utf8(repository.file(tree, path).unwrap().unwrap()).unwrap());
+    let all = |tree| {
+        ["a", "m", "t"]
+            .map(|path| String::from_utf8(repository.file(tree, path).unwrap().unwrap()).unwrap())
+    };
     assert_eq!(all(ours), ["mine\n", "mine\n", "turn\n"]);
     assert_eq!(all(theirs), ["turn\n", "mine\n", "turn\n"]);
-    assert_eq!(all(markers), ["<<<<<<< yours\nmine\n=======\nturn\n>>>>>>> turn\n", "mine\n", "turn\n"]);
+    assert_eq!(
+        all(markers),
+        [
+            "<<<<<<< yours\nmine\n=======\nturn\n>>>>>>> turn\n",
+            "mine\n",
+            "turn\n"
+        ]
+    );
 }
 
 #[test]
@@ -86,17 +151,53 @@ fn two_new_files_overlap_unless_they_are_the_same() {
 
 #[test]
 fn a_file_and_a_folder_of_one_name_overlap() {
-    let (repo, merged) = check([&[], &[("a", "mine\n")], &[("a/b", "turn\n"), ("c", "turn\n")]], &["a", "a/b"]);
-    let Merged::Overlap { ours, theirs, markers, .. } = merged else { panic!("it fits") };
+    let (repo, merged) = check(
+        [
+            &[],
+            &[("a", "mine\n")],
+            &[("a/b", "turn\n"), ("c", "turn\n")],
+        ],
+        &["a", "a/b"],
+    );
+    let Merged::Overlap {
+        ours,
+        theirs,
+        markers,
+        ..
+    } = merged
+    else {
+        panic!("it fits")
+    };
     let repository = repo.open();
-    for (tree, mine, turn) in [(ours, true, false), (theirs, false, true), (markers, true, false)] {
+    for (tree, mine, turn) in [
+        (ours, true, false),
+        (theirs, false, true),
+        (markers, true, false),
+    ] {
         assert_eq!(repository.file(tree, "a").unwrap().is_some(), mine);
         assert_eq!(repository.file(tree, "a/b").unwrap().is_some(), turn);
         assert!(repository.file(tree, "c").unwrap().is_some());
     }
-    check([&[("a", "1\n")], &[("a/b", "mine\n")], &[("a", "2\n")]], &["a", "a/b"]);
-    check([&[("a/b", "1\n")], &[("a", "mine\n")], &[("a/b", "1\n"), ("a/c", "2\n")]], &["a", "a/c"]);
-    check([&[("a/b", "1\n")], &[("a", "mine\n")], &[("a/b", "1\n"), ("c", "2\n")]], &[]);
+    check(
+        [&[("a", "1\n")], &[("a/b", "mine\n")], &[("a", "2\n")]],
+        &["a", "a/b"],
+    );
+    check(
+        [
+            &[("a/b", "1\n")],
+            &[("a", "mine\n")],
+            &[("a/b", "1\n"), ("a/c", "2\n")],
+        ],
+        &["a", "a/c"],
+    );
+    check(
+        [
+            &[("a/b", "1\n")],
+            &[("a", "mine\n")],
+            &[("a/b", "1\n"), ("c", "2\n")],
+        ],
+        &[],
+    );
 }
 
 /// A small random number generator, the same on every machine.
@@ -105,18 +206,26 @@ struct Random(u64);
 impl Random {
     /// Returns a number below `limit`.
     fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % limit
     }
 
     /// Returns a few lines.
     fn content(&mut self) -> String {
-        (0..6 + self.below(6)).map(|line| format!("line {line} {}\n", self.below(2))).collect()
+        (0..6 + self.below(6))
+            .map(|line| format!("line {line} {}\n", self.below(2)))
+            .collect()
     }
 
     /// Returns a path out of a few, some of which are folders of others.
     fn path(&mut self) -> String {
-        ["a", "b", "a/x", "a/y", "b/x/z", "c/d/e", "c/d/f", "c/d", "g"][self.below(9) as usize].to_owned()
+        [
+            "a", "b", "a/x", "a/y", "b/x/z", "c/d/e", "c/d/f", "c/d", "g",
+        ][self.below(9) as usize]
+            .to_owned()
     }
 
     /// Returns some files; a file gives way to the folder of another.
@@ -141,7 +250,17 @@ impl Random {
             };
             match self.below(6) {
                 0 => drop(files.remove(&path)),
-                1 => drop(files.insert(path, (if mode == Mode::File { Mode::Executable } else { Mode::File }, content))),
+                1 => drop(files.insert(
+                    path,
+                    (
+                        if mode == Mode::File {
+                            Mode::Executable
+                        } else {
+                            Mode::File
+                        },
+                        content,
+                    ),
+                )),
                 2 => drop(files.insert(path, (Mode::Link, "target".to_owned()))),
                 _ => drop(files.insert(path, (mode, self.lines(&content)))),
             }
@@ -165,7 +284,9 @@ impl Random {
 
 /// Puts a file into a tree, where what is in the way gives way.
 fn put(files: &mut Files, path: String, file: (Mode, String)) {
-    files.retain(|other, _| !other.starts_with(&format!("{path}/")) && !path.starts_with(&format!("{other}/")));
+    files.retain(|other, _| {
+        !other.starts_with(&format!("{path}/")) && !path.starts_with(&format!("{other}/"))
+    });
     files.insert(path, file);
 }
 
@@ -180,10 +301,22 @@ fn random_trees_are_merged_as_git_merges_them() {
         let (ours, theirs) = (random.edit(&base), random.edit(&base));
         let versions = [&base, &ours, &theirs].map(|files| write(&repository, files));
         let expected = git_merge(&repo, versions);
-        let merged = repository.merge(versions[0], versions[1], versions[2]).unwrap();
-        let found = if let Merged::Clean(tree) = merged { Some(tree) } else { None };
-        assert_eq!(found, expected, "seed {seed}: {base:#?}\n{ours:#?}\n{theirs:#?}");
+        let merged = repository
+            .merge(versions[0], versions[1], versions[2])
+            .unwrap();
+        let found = if let Merged::Clean(tree) = merged {
+            Some(tree)
+        } else {
+            None
+        };
+        assert_eq!(
+            found, expected,
+            "seed {seed}: {base:#?}\n{ours:#?}\n{theirs:#?}"
+        );
         clean += usize::from(found.is_some());
     }
-    assert!((30..120).contains(&clean), "{clean} of 150 are clean: the cases are one-sided");
+    assert!(
+        (30..120).contains(&clean),
+        "{clean} of 150 are clean: the cases are one-sided"
+    );
 }

@@ -1,4 +1,5 @@
-//! Mistakes of users and of the world: each says what is wrong and what to do, and leaves no half of anything.
+//! Mistakes of users and of the world: each says what is wrong and what to do, and leaves no half
+//! of anything.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
@@ -16,7 +17,11 @@ fn project() -> TestRepo {
 
 /// Returns the state that a mistake must leave as it is.
 fn state(repo: &TestRepo) -> (String, String, String) {
-    (repo.git(&["for-each-ref", "refs/teddy/sessions", "refs/heads"]), repo.tree(), repo.git(&["status", "--porcelain"]))
+    (
+        repo.git(&["for-each-ref", "refs/teddy/sessions", "refs/heads"]),
+        repo.tree(),
+        repo.git(&["status", "--porcelain"]),
+    )
 }
 
 /// Answers one request with this text, and returns the address.
@@ -45,11 +50,26 @@ fn serve(answer: &'static str) -> String {
 fn a_turn_that_is_not_there_is_named_with_those_that_are() {
     let repo = project();
     let before = state(&repo);
-    for args in [&["restore", "7"][..], &["show", "7"], &["diff", "7"], &["branch", "7", "x"], &["restore", "@~9"]] {
-        repo.teddy(args).check(1, &["session `demo` has no turn", "its turns are 0 to 0", "teddy log"]);
+    for args in [
+        &["restore", "7"][..],
+        &["show", "7"],
+        &["diff", "7"],
+        &["branch", "7", "x"],
+        &["restore", "@~9"],
+    ] {
+        repo.teddy(args).check(
+            1,
+            &[
+                "session `demo` has no turn",
+                "its turns are 0 to 0",
+                "teddy log",
+            ],
+        );
     }
-    repo.teddy(&["show", "nonsense"]).check(1, &["has no turn `nonsense`"]);
-    repo.teddy(&["show", "HEAD"]).check(1, &["`HEAD` names no turn"]);
+    repo.teddy(&["show", "nonsense"])
+        .check(1, &["has no turn `nonsense`"]);
+    repo.teddy(&["show", "HEAD"])
+        .check(1, &["`HEAD` names no turn"]);
     assert_eq!(state(&repo), before);
 }
 
@@ -58,45 +78,73 @@ fn a_plan_that_cannot_be_read_is_named() {
     let repo = project();
     repo.write("bytes.md", b"# T\n\xff\n");
     let before = state(&repo);
-    repo.teddy(&["execute", "none.md", "-y"]).check(1, &["cannot read `", "none.md`", "No such file"]);
-    repo.teddy(&["execute", "bytes.md", "-y"]).check(1, &["is not UTF-8: line 2", "save it as UTF-8"]);
-    repo.teddy(&["execute", ".", "-y"]).check(1, &["cannot read `"]);
-    repo.teddy(&["plan", "--from", "none.md"]).check(1, &["cannot read `", "none.md`"]);
+    repo.teddy(&["execute", "none.md", "-y"])
+        .check(1, &["cannot read `", "none.md`", "No such file"]);
+    repo.teddy(&["execute", "bytes.md", "-y"])
+        .check(1, &["is not UTF-8: line 2", "save it as UTF-8"]);
+    repo.teddy(&["execute", ".", "-y"])
+        .check(1, &["cannot read `"]);
+    repo.teddy(&["plan", "--from", "none.md"])
+        .check(1, &["cannot read `", "none.md`"]);
     assert_eq!(state(&repo), before);
 }
 
 #[test]
 fn without_a_session_the_way_to_one_is_said() {
     let repo = TestRepo::new();
-    for args in
-        [&["log"][..], &["show"], &["diff"], &["undo"], &["restore", "1"], &["export"], &["context"], &["plan", "-m", "x"], &["execute"]]
-    {
-        repo.teddy(args).check(1, &["no session in use", "teddy new <name>"]);
+    for args in [
+        &["log"][..],
+        &["show"],
+        &["diff"],
+        &["undo"],
+        &["restore", "1"],
+        &["export"],
+        &["context"],
+        &["plan", "-m", "x"],
+        &["execute"],
+    ] {
+        repo.teddy(args)
+            .check(1, &["no session in use", "teddy new <name>"]);
     }
-    repo.teddy(&["-s", "other", "log"]).check(1, &["there is no session `other`", "teddy sessions"]);
+    repo.teddy(&["-s", "other", "log"])
+        .check(1, &["there is no session `other`", "teddy sessions"]);
     assert_eq!(repo.git(&["for-each-ref"]), "");
 }
 
 #[test]
 fn without_a_plan_the_way_to_one_is_said() {
-    project().teddy(&["execute", "-y"]).check(1, &["no plan waits in session `demo`", "teddy plan -m"]);
+    project()
+        .teddy(&["execute", "-y"])
+        .check(1, &["no plan waits in session `demo`", "teddy plan -m"]);
 }
 
 #[test]
 fn without_a_model_the_ways_to_one_are_said() {
     let repo = project();
-    repo.teddy(&["plan", "-m", "x"]).check(1, &["no model is configured", "`--model`", "--from <file>"]);
-    repo.teddy(&["plan", "-m", "x", "--model", "nonsense"]).check(1, &["nonsense"]);
-    repo.teddy(&["plan", "-m", "x", "--model", "openai:gpt-5"]).check(1, &["has no key", "OPENAI_API_KEY"]);
+    repo.teddy(&["plan", "-m", "x"])
+        .check(1, &["no model is configured", "`--model`", "--from <file>"]);
+    repo.teddy(&["plan", "-m", "x", "--model", "nonsense"])
+        .check(1, &["nonsense"]);
+    repo.teddy(&["plan", "-m", "x", "--model", "openai:gpt-5"])
+        .check(1, &["has no key", "OPENAI_API_KEY"]);
 }
 
 #[test]
 fn a_model_program_that_fails_says_nothing_or_is_not_there_makes_no_plan() {
     let repo = project();
     let before = state(&repo);
-    repo.teddy(&["plan", "-m", "x", "--model", "command:sh -c 'echo no credit >&2; exit 9'"]).check(1, &["9", "no credit"]);
-    repo.teddy(&["plan", "-m", "x", "--model", "command:true"]).check(1, &["printed no answer", "hint: "]);
-    repo.teddy(&["plan", "-m", "x", "--model", "command:no-such-program"]).check(1, &["no-such-program"]);
+    repo.teddy(&[
+        "plan",
+        "-m",
+        "x",
+        "--model",
+        "command:sh -c 'echo no credit >&2; exit 9'",
+    ])
+    .check(1, &["9", "no credit"]);
+    repo.teddy(&["plan", "-m", "x", "--model", "command:true"])
+        .check(1, &["printed no answer", "hint: "]);
+    repo.teddy(&["plan", "-m", "x", "--model", "command:no-such-program"])
+        .check(1, &["no-such-program"]);
     assert_eq!(state(&repo), before);
     assert_eq!(repo.json(&["status"], 0)["state"], "ready");
 }
@@ -105,19 +153,28 @@ fn a_model_program_that_fails_says_nothing_or_is_not_there_makes_no_plan() {
 fn a_servers_refusal_is_explained() {
     let repo = project();
     let cases = [
-        ("HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n\r\n", "does not accept the key"),
+        (
+            "HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n\r\n",
+            "does not accept the key",
+        ),
         ("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n", "m"),
         (
             "HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: 34\r\n\r\n{\"error\":{\"message\":\"too long by\"}}",
             "too long by",
         ),
-        ("HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 13\r\n\r\n<html></html>", "no model's answer"),
+        (
+            "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 13\r\n\r\n<html></html>",
+            "no model's answer",
+        ),
     ];
     for (answer, words) in cases {
         let address = serve(answer);
-        repo.configure(&format!("model: local\nmodels:\n  local: {{ kind: openai, id: m, base_url: \"{address}\" }}\n"));
+        repo.configure(&format!(
+            "model: local\nmodels:\n  local: {{ kind: openai, id: m, base_url: \"{address}\" }}\n"
+        ));
         let before = state(&repo);
-        repo.teddy(&["plan", "-m", "x"]).check(1, &[words, "hint: "]);
+        repo.teddy(&["plan", "-m", "x"])
+            .check(1, &[words, "hint: "]);
         assert_eq!(state(&repo), before);
     }
 }
@@ -130,27 +187,48 @@ fn a_key_stands_in_no_message_and_no_object() {
     let key = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789";
     let mut command = repo.teddy_command(&["-v", "plan", "-m", "x"]);
     let out = crate::support::Output::of(command.env("MY_KEY", key).current_dir(repo.path()));
-    assert!(out.code == 1 && !out.stderr.contains(key) && !out.stdout.contains(key), "{out}");
-    let objects = repo.git(&["cat-file", "--batch-all-objects", "--batch-check=%(objectname)"]);
-    assert!(objects.lines().all(|id| !repo.git(&["cat-file", "-p", id]).contains(key)));
+    assert!(
+        out.code == 1 && !out.stderr.contains(key) && !out.stdout.contains(key),
+        "{out}"
+    );
+    let objects = repo.git(&[
+        "cat-file",
+        "--batch-all-objects",
+        "--batch-check=%(objectname)",
+    ]);
+    assert!(
+        objects
+            .lines()
+            .all(|id| !repo.git(&["cat-file", "-p", id]).contains(key))
+    );
 }
 
 #[test]
 fn a_wrong_configuration_is_named_with_its_file() {
     let repo = project();
-    repo.configure("modle: x\n").teddy(&["status"]).check(1, &["teddy.yaml", "modle"]);
-    repo.configure("model: [\n").teddy(&["status"]).check(1, &["teddy.yaml"]);
+    repo.configure("modle: x\n")
+        .teddy(&["status"])
+        .check(1, &["teddy.yaml", "modle"]);
+    repo.configure("model: [\n")
+        .teddy(&["status"])
+        .check(1, &["teddy.yaml"]);
     repo.configure("");
-    repo.teddy(&["-c", "replan.max=many", "status"]).check(2, &["-c replan.max: invalid type"]);
-    repo.teddy(&["-c", "nonsense", "status"]).check(2, &["key=value"]);
+    repo.teddy(&["-c", "replan.max=many", "status"])
+        .check(2, &["-c replan.max: invalid type"]);
+    repo.teddy(&["-c", "nonsense", "status"])
+        .check(2, &["key=value"]);
 }
 
 #[test]
 fn another_teddy_at_work_is_waited_for_and_then_named() {
     let repo = project();
     let folder = repo.path().join(".git/teddy");
-    let held = teddy::host::lock::Lock::take(&folder, "restore", std::time::Duration::ZERO).unwrap();
-    let out = repo.teddy_reads(&["execute", "-", "-y"], plan("One", &[create("one.txt", "1\n")]));
+    let held =
+        teddy::host::lock::Lock::take(&folder, "restore", std::time::Duration::ZERO).unwrap();
+    let out = repo.teddy_reads(
+        &["execute", "-", "-y"],
+        plan("One", &[create("one.txt", "1\n")]),
+    );
     out.check(75, &["restore"]);
     drop(held);
     repo.run_plan(&plan("One", &[create("one.txt", "1\n")]));

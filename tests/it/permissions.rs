@@ -1,4 +1,5 @@
-//! Files and folders that may not be read or written to: said, left as they are, and nothing else is held up.
+//! Files and folders that may not be read or written to: said, left as they are, and nothing else
+//! is held up.
 //!
 //! For root nothing is closed, so that teddy runs as nobody then.
 
@@ -13,7 +14,10 @@ const NOBODY: u32 = 65_534;
 
 /// A project that is nobody's where we are root, with a session that knows its files.
 fn project() -> Option<TestRepo> {
-    let repo = TestRepo::new().file("a.txt", "a\n").file("dir/b.txt", "b\n").file("dir/c.txt", "c\n");
+    let repo = TestRepo::new()
+        .file("a.txt", "a\n")
+        .file("dir/b.txt", "b\n")
+        .file("dir/c.txt", "c\n");
     repo.commit("init");
     if rustix::process::geteuid().is_root() {
         let top = repo.beside("");
@@ -31,7 +35,9 @@ fn project() -> Option<TestRepo> {
 fn give(folder: &Path) {
     std::os::unix::fs::lchown(folder, Some(NOBODY), Some(NOBODY)).unwrap();
     if folder.is_dir() && !folder.is_symlink() {
-        std::fs::read_dir(folder).unwrap().for_each(|entry| give(&entry.unwrap().path()));
+        std::fs::read_dir(folder)
+            .unwrap()
+            .for_each(|entry| give(&entry.unwrap().path()));
     }
 }
 
@@ -51,8 +57,22 @@ fn run(repo: &TestRepo, args: &[&str]) -> Option<Output> {
         value.map(|value| command.env(name, value));
     });
     let number = NOBODY.to_string();
-    command.args(["--reuid", &number, "--regid", &number, "--clear-groups", "--"]).arg(own.get_program()).args(own.get_args());
-    let output = command.current_dir(repo.path()).stdin(std::process::Stdio::null()).output().ok()?;
+    command
+        .args([
+            "--reuid",
+            &number,
+            "--regid",
+            &number,
+            "--clear-groups",
+            "--",
+        ])
+        .arg(own.get_program())
+        .args(own.get_args());
+    let output = command
+        .current_dir(repo.path())
+        .stdin(std::process::Stdio::null())
+        .output()
+        .ok()?;
     // Without `setpriv`, or where nobody may not come by the program.
     (!matches!(output.status.code(), Some(126 | 127))).then(|| Output::from(output))
 }
@@ -68,9 +88,20 @@ fn tree(repo: &TestRepo) -> String {
     std::fs::create_dir_all(&stash).unwrap();
     let run = |args: &[&str]| {
         let mut command = repo.command("git");
-        command.env("GIT_INDEX_FILE", repo.beside("index")).env("GIT_OBJECT_DIRECTORY", &stash);
-        command.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", repo.path().join(".git/objects"));
-        Output::of(command.current_dir(repo.path()).args(["-c", "safe.directory=*"]).args(args)).stdout
+        command
+            .env("GIT_INDEX_FILE", repo.beside("index"))
+            .env("GIT_OBJECT_DIRECTORY", &stash);
+        command.env(
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+            repo.path().join(".git/objects"),
+        );
+        Output::of(
+            command
+                .current_dir(repo.path())
+                .args(["-c", "safe.directory=*"])
+                .args(args),
+        )
+        .stdout
     };
     run(&["read-tree", "--empty"]);
     run(&["add", "-A"]);
@@ -90,30 +121,55 @@ fn what_is_in_a_folder_that_may_not_be_read_counts_as_git_knows_it() {
     let Some(repo) = project() else { return };
     chmod(&repo.path().join("dir"), 0o000);
     for number in 0..3 {
-        run_plan(&repo, &plan("More", &[create(&format!("{number}.txt"), "x\n")])).check(0, &[]);
-        run(&repo, &["status"]).unwrap().check(0, &["as the newest turn left them"]);
-        let named = git(&repo, &["ls-tree", "-r", "--name-only", "teddy/sessions/demo^2"]);
+        run_plan(
+            &repo,
+            &plan("More", &[create(&format!("{number}.txt"), "x\n")]),
+        )
+        .check(0, &[]);
+        run(&repo, &["status"])
+            .unwrap()
+            .check(0, &["as the newest turn left them"]);
+        let named = git(
+            &repo,
+            &["ls-tree", "-r", "--name-only", "teddy/sessions/demo^2"],
+        );
         assert!(named.contains("dir/b.txt\ndir/c.txt"), "{named}");
         assert!(git(&repo, &["show", "teddy/sessions/demo:meta.yaml"]).contains("- path: dir"));
     }
     chmod(&repo.path().join("dir"), 0o755);
-    assert_eq!(tree(&repo), git(&repo, &["rev-parse", "teddy/sessions/demo^2^{tree}"]));
+    assert_eq!(
+        tree(&repo),
+        git(&repo, &["rev-parse", "teddy/sessions/demo^2^{tree}"])
+    );
 }
 
 #[test]
 fn nothing_is_changed_beside_a_file_that_may_not_be() {
     let changes = [edit("a.txt", "a", "A"), edit("dir/b.txt", "b", "B")];
     let deletes = [execute("rm dir/b.txt; echo A > a.txt")];
-    for (actions, mode) in [(&changes[..], 0o555), (&deletes, 0o555), (&deletes, 0o000), (&[create("dir/new/x.txt", "x\n")], 0o555)] {
+    for (actions, mode) in [
+        (&changes[..], 0o555),
+        (&deletes, 0o555),
+        (&deletes, 0o000),
+        (&[create("dir/new/x.txt", "x\n")], 0o555),
+    ] {
         let Some(repo) = project() else { return };
         let before = tree(&repo);
         chmod(&repo.path().join("dir"), mode);
-        run_plan(&repo, &plan("Change", actions)).check(4, &["or its folder may not be written to", "restore @ --theirs"]);
+        run_plan(&repo, &plan("Change", actions)).check(
+            4,
+            &["or its folder may not be written to", "restore @ --theirs"],
+        );
         run(&repo, &["new", "other"]).unwrap().check(0, &[]);
         chmod(&repo.path().join("dir"), 0o755);
         assert_eq!(tree(&repo), before);
-        run(&repo, &["-s", "demo", "restore", "@", "--theirs"]).unwrap().check(0, &[]);
-        assert_eq!(tree(&repo), git(&repo, &["rev-parse", "teddy/sessions/demo^2^{tree}"]));
+        run(&repo, &["-s", "demo", "restore", "@", "--theirs"])
+            .unwrap()
+            .check(0, &[]);
+        assert_eq!(
+            tree(&repo),
+            git(&repo, &["rev-parse", "teddy/sessions/demo^2^{tree}"])
+        );
         run(&repo, &["-s", "demo", "undo"]).unwrap().check(0, &[]);
         assert_eq!(tree(&repo), before);
     }
@@ -131,9 +187,15 @@ fn a_file_that_may_not_be_read_is_named_and_stays() {
     }
     run_plan(&repo, &plan("Change", &[edit("dir/b.txt", "b", "B")])).check(0, &[]);
     let meta = git(&repo, &["show", "teddy/sessions/demo:meta.yaml"]);
-    assert!(meta.contains("- path: a.txt\n  reason: 'unreadable") && meta.contains("- path: secret\n  reason: 'unreadable"), "{meta}");
+    assert!(
+        meta.contains("- path: a.txt\n  reason: 'unreadable")
+            && meta.contains("- path: secret\n  reason: 'unreadable"),
+        "{meta}"
+    );
     run_plan(&repo, &plan("Change", &[edit("a.txt", "a", "A")])).check(4, &["`a.txt`"]);
-    run(&repo, &["restore", "0"]).unwrap().check(0, &["write dir/b.txt"]);
+    run(&repo, &["restore", "0"])
+        .unwrap()
+        .check(0, &["write dir/b.txt"]);
     for (path, text) in [("a.txt", "mine\n"), ("secret", "s\n")] {
         chmod(&repo.path().join(path), 0o644);
         assert_eq!(repo.read(path), text);
@@ -149,5 +211,8 @@ fn a_session_of_somebody_elses_repository_is_refused() {
     std::os::unix::fs::lchown(repo.path().join(".git"), Some(0), Some(0)).unwrap();
     let out = run(&repo, &["status"]).unwrap();
     let top = repo.path().display().to_string();
-    out.check(1, &["belongs to another user", &format!("safe.directory {top}`")]);
+    out.check(
+        1,
+        &["belongs to another user", &format!("safe.directory {top}`")],
+    );
 }

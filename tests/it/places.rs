@@ -13,11 +13,21 @@ fn round_trip(repo: &TestRepo, folder: &Path) {
         assert_eq!(out.code, 0, "teddy {args:?}: {out}");
     };
     run(&["new", "demo"]);
-    std::fs::write(repo.beside("plan.md"), plan("Make it", &[create("made/by/plan.txt", "1\n")])).unwrap();
+    std::fs::write(
+        repo.beside("plan.md"),
+        plan("Make it", &[create("made/by/plan.txt", "1\n")]),
+    )
+    .unwrap();
     run(&["execute", repo.beside("plan.md").to_str().unwrap(), "-y"]);
     let top = std::path::PathBuf::from(repo.git_in(folder, &["rev-parse", "--show-toplevel"]));
-    assert_eq!(std::fs::read_to_string(top.join("made/by/plan.txt")).unwrap(), "1\n");
-    assert_eq!(repo.git_in(folder, &["rev-parse", "teddy/sessions/demo^2^{tree}"]), repo.tree_in(&top));
+    assert_eq!(
+        std::fs::read_to_string(top.join("made/by/plan.txt")).unwrap(),
+        "1\n"
+    );
+    assert_eq!(
+        repo.git_in(folder, &["rev-parse", "teddy/sessions/demo^2^{tree}"]),
+        repo.tree_in(&top)
+    );
     run(&["undo"]);
     assert!(!top.join("made").exists());
     run(&["redo"]);
@@ -26,7 +36,9 @@ fn round_trip(repo: &TestRepo, folder: &Path) {
 
 /// Returns a project with a commit.
 fn project() -> TestRepo {
-    let repo = TestRepo::new().file("a.txt", "a\n").file("sub/b.txt", "b\n");
+    let repo = TestRepo::new()
+        .file("a.txt", "a\n")
+        .file("sub/b.txt", "b\n");
     repo.commit("init");
     repo
 }
@@ -53,20 +65,43 @@ fn on_a_detached_head() {
     let head = repo.git(&["rev-parse", "HEAD"]);
     repo.git(&["checkout", "-q", "--detach"]);
     round_trip(&repo, &repo.path());
-    assert_eq!(std::fs::read_to_string(repo.path().join(".git/HEAD")).unwrap().trim(), head);
+    assert_eq!(
+        std::fs::read_to_string(repo.path().join(".git/HEAD"))
+            .unwrap()
+            .trim(),
+        head
+    );
 }
 
 #[test]
 fn in_a_linked_worktree_apart_from_the_main_one() {
     let repo = project();
     let linked = repo.beside("linked");
-    repo.git(&["worktree", "add", "-q", "-b", "side", linked.to_str().unwrap()]);
+    repo.git(&[
+        "worktree",
+        "add",
+        "-q",
+        "-b",
+        "side",
+        linked.to_str().unwrap(),
+    ]);
     round_trip(&repo, &linked);
-    assert_eq!(repo.git(&["status", "--porcelain"]), "", "the main worktree stays");
-    assert_eq!(repo.json(&["sessions"], 0)[0]["name"], "demo", "sessions are the repository's");
+    assert_eq!(
+        repo.git(&["status", "--porcelain"]),
+        "",
+        "the main worktree stays"
+    );
+    assert_eq!(
+        repo.json(&["sessions"], 0)[0]["name"],
+        "demo",
+        "sessions are the repository's"
+    );
     repo.done(&["new", "here"]);
     let there = repo.teddy_in(&linked, &["--json", "status"]);
-    assert!(there.stdout.contains("\"session\": \"demo\""), "each worktree has its own session in use: {there}");
+    assert!(
+        there.stdout.contains("\"session\": \"demo\""),
+        "each worktree has its own session in use: {there}"
+    );
 }
 
 #[test]
@@ -76,7 +111,14 @@ fn in_a_shallow_clone() {
     repo.commit("two");
     let clone = repo.beside("clone");
     let source = format!("file://{}", repo.path().display());
-    repo.git(&["clone", "-q", "--depth", "1", &source, clone.to_str().unwrap()]);
+    repo.git(&[
+        "clone",
+        "-q",
+        "--depth",
+        "1",
+        &source,
+        clone.to_str().unwrap(),
+    ]);
     round_trip(&repo, &clone);
 }
 
@@ -104,28 +146,41 @@ fn in_another_folder_by_option_and_by_variables() {
     let repo = project();
     let elsewhere = repo.beside("home");
     let at = repo.path();
-    assert_eq!(repo.teddy_in(&elsewhere, &["-C", at.to_str().unwrap(), "new", "one"]).code, 0);
+    assert_eq!(
+        repo.teddy_in(&elsewhere, &["-C", at.to_str().unwrap(), "new", "one"])
+            .code,
+        0
+    );
     let mut command = repo.teddy_command(&["new", "two"]);
-    command.env("GIT_DIR", at.join(".git")).env("GIT_WORK_TREE", &at).current_dir(&elsewhere);
+    command
+        .env("GIT_DIR", at.join(".git"))
+        .env("GIT_WORK_TREE", &at)
+        .current_dir(&elsewhere);
     let out = Output::of(&mut command);
     assert_eq!(out.code, 0, "{out}");
     assert_eq!(repo.json(&["sessions"], 0).as_array().unwrap().len(), 2);
-    repo.teddy(&["-C", "nowhere", "status"]).check(1, &["`nowhere` is no folder"]);
+    repo.teddy(&["-C", "nowhere", "status"])
+        .check(1, &["`nowhere` is no folder"]);
 }
 
 #[test]
 fn a_plan_file_is_looked_for_in_the_folder_in_use() {
     let repo = project();
     repo.write("sub/plan.md", plan("Make it", &[create("c.txt", "c\n")]));
-    repo.teddy_in(&repo.path().join("sub"), &["execute", "plan.md", "-y"]).check(0, &[]);
-    assert!(repo.path().join("c.txt").exists(), "the paths of a plan are relative to the project's root");
+    repo.teddy_in(&repo.path().join("sub"), &["execute", "plan.md", "-y"])
+        .check(0, &[]);
+    assert!(
+        repo.path().join("c.txt").exists(),
+        "the paths of a plan are relative to the project's root"
+    );
 }
 
 #[test]
 fn what_is_no_fit_repository_is_refused_with_the_reason() {
     let repo = TestRepo::new();
     let refused = |folder: &Path, words: &str| {
-        repo.teddy_in(folder, &["new", "x"]).check(1, &[words, "hint: "]);
+        repo.teddy_in(folder, &["new", "x"])
+            .check(1, &[words, "hint: "]);
     };
     let plain = repo.beside("plain");
     std::fs::create_dir(&plain).unwrap();
@@ -134,12 +189,21 @@ fn what_is_no_fit_repository_is_refused_with_the_reason() {
     repo.git(&["init", "-q", "--bare", bare.to_str().unwrap()]);
     refused(&bare, "is a bare repository");
     let table = repo.beside("table");
-    repo.git(&["init", "-q", "--ref-format=reftable", table.to_str().unwrap()]);
+    repo.git(&[
+        "init",
+        "-q",
+        "--ref-format=reftable",
+        table.to_str().unwrap(),
+    ]);
     refused(&table, "reftable");
     let future = repo.beside("future");
     repo.git(&["init", "-q", future.to_str().unwrap()]);
     repo.git_in(&future, &["config", "core.repositoryFormatVersion", "1"]);
-    std::fs::write(future.join(".git/config"), "[core]\n\trepositoryFormatVersion = 1\n[extensions]\n\tmystery = true\n").unwrap();
+    std::fs::write(
+        future.join(".git/config"),
+        "[core]\n\trepositoryFormatVersion = 1\n[extensions]\n\tmystery = true\n",
+    )
+    .unwrap();
     refused(&future, "needs the extension `mystery` of git");
     repo.git(&["init", "-q", repo.beside("home").to_str().unwrap()]);
     refused(&repo.beside("home"), "your home directory");
@@ -158,7 +222,11 @@ fn a_repository_within_and_a_submodule_stay_as_they_are() {
     repo.run_plan(&plan("One", &[create("one.txt", "1\n")]));
     repo.done(&["restore", "0", "--exact", "-y"]);
     assert_eq!(repo.read("inner/own.txt"), "changed\n");
-    repo.teddy_reads(&["execute", "-", "-y"], plan("Into", &[create("inner/x.txt", "x\n")])).check(3, &["inner"]);
+    repo.teddy_reads(
+        &["execute", "-", "-y"],
+        plan("Into", &[create("inner/x.txt", "x\n")]),
+    )
+    .check(3, &["inner"]);
 }
 
 #[test]
@@ -171,5 +239,8 @@ fn line_ends_are_those_of_the_users_checkout() {
     repo.done(&["context", "add", "a.txt"]);
     repo.run_plan(&plan("Change", &[edit("a.txt", "two", "2")]));
     assert_eq!(repo.read("a.txt"), "one\r\n2\r\n");
-    assert_eq!(repo.git(&["rev-parse", "teddy/sessions/demo^2^{tree}"]), repo.tree());
+    assert_eq!(
+        repo.git(&["rev-parse", "teddy/sessions/demo^2^{tree}"]),
+        repo.tree()
+    );
 }

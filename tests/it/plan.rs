@@ -22,7 +22,11 @@ fn a_plan_is_a_draft_and_changes_no_file() {
     assert_eq!(repo.git(&["status", "--porcelain"]), "");
     let status = repo.json(&["status"], 0);
     assert_eq!(
-        (status["state"].as_str(), status["draft"]["title"].as_str(), status["draft"]["actions"].as_u64()),
+        (
+            status["state"].as_str(),
+            status["draft"]["title"].as_str(),
+            status["draft"]["actions"].as_u64()
+        ),
         (Some("planned"), Some("Make it"), Some(1))
     );
     let draft = |name: &str| repo.git(&["show", &format!("refs/teddy/drafts/demo:{name}")]);
@@ -47,8 +51,12 @@ fn the_draft_is_gone_when_the_turn_is_complete_and_its_files_are_in_the_turn() {
 fn a_message_comes_from_standard_input_as_well() {
     let repo = project();
     repo.reply(&plan("Make it", &[create("b.txt", "b\n")]));
-    repo.teddy_reads(&["plan", "-m", "-"], "from a pipe\n").check(0, &[]);
-    assert_eq!(repo.git(&["show", "refs/teddy/drafts/demo:user_prompt.txt"]), "from a pipe");
+    repo.teddy_reads(&["plan", "-m", "-"], "from a pipe\n")
+        .check(0, &[]);
+    assert_eq!(
+        repo.git(&["show", "refs/teddy/drafts/demo:user_prompt.txt"]),
+        "from a pipe"
+    );
 }
 
 #[test]
@@ -77,16 +85,38 @@ fn json_has_every_key_that_scripts_rely_on() {
     let repo = project();
     repo.reply(&plan("Make it", &[create("b.txt", "b\n")]));
     let value = repo.json(&["plan", "-m", "x"], 0);
-    for key in ["turn", "title", "model", "tokens_in", "tokens_out", "cost", "repair", "diagnostics"] {
+    for key in [
+        "turn",
+        "title",
+        "model",
+        "tokens_in",
+        "tokens_out",
+        "cost",
+        "repair",
+        "diagnostics",
+    ] {
         assert!(value.get(key).is_some(), "no `{key}` in {value}");
     }
-    assert_eq!((value["turn"].as_u64(), value["title"].as_str(), value["repair"].as_str()), (Some(1), Some("Make it"), Some("clean")));
+    assert_eq!(
+        (
+            value["turn"].as_u64(),
+            value["title"].as_str(),
+            value["repair"].as_str()
+        ),
+        (Some(1), Some("Make it"), Some("clean"))
+    );
 }
 
 #[test]
 fn a_wrong_plan_exits_with_3_and_says_every_mistake_at_once() {
     let repo = project();
-    let wrong = plan("Wrong", &[crate::plans::edit("a.txt", "nine", "9"), crate::plans::edit("none.txt", "x", "y")]);
+    let wrong = plan(
+        "Wrong",
+        &[
+            crate::plans::edit("a.txt", "nine", "9"),
+            crate::plans::edit("none.txt", "x", "y"),
+        ],
+    );
     std::fs::write(repo.beside("answer.md"), wrong).unwrap();
     let value = repo.json(&["plan", "--from", "../answer.md", "-m", "x"], 3);
     let diagnostics = value["diagnostics"].as_array().unwrap();
@@ -100,11 +130,23 @@ fn a_wrong_plan_exits_with_3_and_says_every_mistake_at_once() {
 fn planning_again_replaces_the_draft() {
     let repo = project();
     for title in ["One", "Two"] {
-        std::fs::write(repo.beside("answer.md"), plan(title, &[create("b.txt", "b\n")])).unwrap();
+        std::fs::write(
+            repo.beside("answer.md"),
+            plan(title, &[create("b.txt", "b\n")]),
+        )
+        .unwrap();
         repo.done(&["plan", "--from", "../answer.md", "-m", title]);
     }
     assert_eq!(repo.json(&["status"], 0)["draft"]["title"], "Two");
-    assert_eq!(repo.git(&["rev-list", "--count", "--first-parent", "teddy/sessions/demo"]), "1");
+    assert_eq!(
+        repo.git(&[
+            "rev-list",
+            "--count",
+            "--first-parent",
+            "teddy/sessions/demo"
+        ]),
+        "1"
+    );
 }
 
 #[test]
@@ -112,20 +154,30 @@ fn a_command_is_a_model() {
     let repo = project();
     let answer = plan("From a program", &[create("b.txt", "b\n")]);
     std::fs::write(repo.beside("answer.md"), answer).unwrap();
-    std::fs::write(repo.beside("model.sh"), "cat > \"$0.got\"; cat \"${0%/*}/answer.md\"\n").unwrap();
+    std::fs::write(
+        repo.beside("model.sh"),
+        "cat > \"$0.got\"; cat \"${0%/*}/answer.md\"\n",
+    )
+    .unwrap();
     let model = format!("command:sh {}", repo.beside("model.sh").display());
-    repo.teddy(&["plan", "-m", "please do", "--model", &model]).check(0, &["From a program"]);
+    repo.teddy(&["plan", "-m", "please do", "--model", &model])
+        .check(0, &["From a program"]);
     let got = std::fs::read_to_string(repo.beside("model.sh.got")).unwrap();
-    assert!(got.contains("# Agent Invocation Payload") && got.contains("please do"), "{got}");
+    assert!(
+        got.contains("# Agent Invocation Payload") && got.contains("please do"),
+        "{got}"
+    );
 }
 
 #[test]
 fn resume_executes_what_waits_and_plans_otherwise() {
     let repo = project();
-    repo.reply(&plan("One", &[create("one.txt", "1\n")])).reply(&plan("Two", &[create("two.txt", "2\n")]));
+    repo.reply(&plan("One", &[create("one.txt", "1\n")]))
+        .reply(&plan("Two", &[create("two.txt", "2\n")]));
     repo.done(&["plan", "-m", "one"]);
     repo.teddy(&["resume", "-y"]).check(0, &["turn 1 executed"]);
-    repo.teddy(&["continue", "-y", "-m", "two"]).check(0, &["turn 2 executed"]);
+    repo.teddy(&["continue", "-y", "-m", "two"])
+        .check(0, &["turn 2 executed"]);
     assert_eq!(repo.read("two.txt"), "2\n");
 }
 
@@ -136,7 +188,8 @@ fn an_unattended_loop_goes_on_until_the_model_asks() {
     repo.reply(&plan("Two", &[create("two.txt", "2\n")]));
     repo.reply(&plan("Ask", &[chat("What next?")]));
     repo.reply(&plan("Never", &[create("never.txt", "n\n")]));
-    repo.teddy(&["resume", "--yolo", "-m", "go"]).check(0, &["turn 3 executed", "the model asks you something"]);
+    repo.teddy(&["resume", "--yolo", "-m", "go"])
+        .check(0, &["turn 3 executed", "the model asks you something"]);
     assert!(repo.path().join("two.txt").exists() && !repo.path().join("never.txt").exists());
     assert_eq!(repo.git(&["for-each-ref", "refs/teddy/drafts"]), "");
 }
@@ -147,20 +200,25 @@ fn an_unattended_loop_stops_at_the_limit_of_turns() {
     for n in 1..=4 {
         repo.reply(&plan(&format!("Turn {n}"), &[execute("true")]));
     }
-    repo.teddy(&["resume", "--yolo", "--max-turns", "2", "-m", "go"]).check(0, &["stopped after 2 turns"]);
+    repo.teddy(&["resume", "--yolo", "--max-turns", "2", "-m", "go"])
+        .check(0, &["stopped after 2 turns"]);
     assert_eq!(repo.json(&["status"], 0)["turn"], 2);
 }
 
 #[test]
 fn a_question_of_the_model_is_answered_by_the_next_message() {
     let repo = project();
-    repo.reply(&plan("Ask", &[chat("Which colour?")])).reply(&plan("Blue", &[create("blue.txt", "\n")]));
+    repo.reply(&plan("Ask", &[chat("Which colour?")]))
+        .reply(&plan("Blue", &[create("blue.txt", "\n")]));
     repo.done(&["plan", "-m", "paint"]);
     repo.done(&["execute", "-y"]);
     assert!(repo.done(&["show"]).contains("Which colour?"));
     repo.done(&["resume", "-y", "-m", "blue"]);
     let input = repo.done(&["show", "2", "input.md"]);
-    assert!(input.contains("Which colour?"), "the question is in the history: {input}");
+    assert!(
+        input.contains("Which colour?"),
+        "the question is in the history: {input}"
+    );
     assert_eq!(repo.done(&["show", "2", "user_prompt.txt"]), "blue");
 }
 
@@ -170,14 +228,19 @@ fn every_command_tells_a_mistake_in_one_form() {
     let wrong = plan("Wrong", &[crate::plans::edit("none.txt", "x", "y")]);
     let expected = "plan.md:13: EDIT none.txt: there is no file `none.txt`\n    hint: a new file is made with CREATE\n";
     std::fs::write(repo.beside("answer.md"), &wrong).unwrap();
-    repo.teddy(&["plan", "--from", "../answer.md", "-m", "x"]).check(3, &["warning: the plan of turn 1 has 1 mistake:", expected]);
-    repo.teddy(&["execute", "-y", "--no-replan"]).check(3, &[expected]);
+    repo.teddy(&["plan", "--from", "../answer.md", "-m", "x"])
+        .check(3, &["warning: the plan of turn 1 has 1 mistake:", expected]);
+    repo.teddy(&["execute", "-y", "--no-replan"])
+        .check(3, &[expected]);
     assert!(
-        repo.done(&["show", "1"]).contains("- line 13: EDIT none.txt: there is no file `none.txt`\n  - **Hint:** "),
+        repo.done(&["show", "1"])
+            .contains("- line 13: EDIT none.txt: there is no file `none.txt`\n  - **Hint:** "),
         "the artifact is Markdown"
     );
     let alone = TestRepo::new();
-    alone.teddy_reads(&["execute", "-", "-y"], "# T\n").check(3, &["plan.md:1: the plan has no", "no session was started"]);
+    alone
+        .teddy_reads(&["execute", "-", "-y"], "# T\n")
+        .check(3, &["plan.md:1: the plan has no", "no session was started"]);
 }
 
 #[test]
@@ -187,14 +250,29 @@ fn a_mistake_has_one_owner() {
     std::fs::write(repo.beside("answer.md"), nul).unwrap();
     let value = repo.json(&["plan", "--from", "../answer.md", "-m", "x"], 3);
     assert_eq!(value["diagnostics"].as_array().unwrap().len(), 1, "{value}");
-    let empty = plan("Wrong", &[execute(" "), crate::plans::edit("a.txt", "", "x")]);
+    let empty = plan(
+        "Wrong",
+        &[execute(" "), crate::plans::edit("a.txt", "", "x")],
+    );
     std::fs::write(repo.beside("answer.md"), empty).unwrap();
     let value = repo.json(&["plan", "--from", "../answer.md", "-m", "x"], 3);
     assert_eq!(value["diagnostics"].as_array().unwrap().len(), 2, "{value}");
     std::fs::write(repo.beside("answer.md"), "Sorry, that cannot be done.\n").unwrap();
     let value = repo.json(&["plan", "--from", "../answer.md", "-m", "x"], 3);
-    let messages: Vec<&str> = value["diagnostics"].as_array().unwrap().iter().map(|d| d["message"].as_str().unwrap()).collect();
-    assert_eq!(messages, ["the plan has no level 1 heading", "the plan has no `## Rationale`", "the plan has no `## Action Plan`"]);
+    let messages: Vec<&str> = value["diagnostics"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|d| d["message"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        messages,
+        [
+            "the plan has no level 1 heading",
+            "the plan has no `## Rationale`",
+            "the plan has no `## Action Plan`"
+        ]
+    );
 }
 
 #[test]
@@ -202,9 +280,16 @@ fn an_empty_message_is_refused_before_a_model_is_asked() {
     let repo = TestRepo::new();
     repo.done(&["new", "demo"]);
     repo.reply("no plan");
-    for args in [&["plan", "-m", ""][..], &["plan", "-m", " \n"], &["resume", "-m", ""], &["start", "-m", ""]] {
-        repo.teddy(args).check(1, &["the message is empty: say what you want"]);
+    for args in [
+        &["plan", "-m", ""][..],
+        &["plan", "-m", " \n"],
+        &["resume", "-m", ""],
+        &["start", "-m", ""],
+    ] {
+        repo.teddy(args)
+            .check(1, &["the message is empty: say what you want"]);
     }
-    repo.teddy_reads(&["plan", "-m", "-"], "\n").check(1, &["the message is empty"]);
+    repo.teddy_reads(&["plan", "-m", "-"], "\n")
+        .check(1, &["the message is empty"]);
     assert_eq!(repo.git(&["for-each-ref", "refs/teddy/drafts"]), "");
 }

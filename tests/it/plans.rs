@@ -7,7 +7,11 @@ pub fn plan(title: &str, actions: &[String]) -> String {
 
 /// Returns a plan that changes memos too.
 pub fn with_memos(title: &str, memos: &str, actions: &[String]) -> String {
-    let memos = if memos.is_empty() { String::new() } else { format!("## Memos\n````text\n{memos}\n````\n\n") };
+    let memos = if memos.is_empty() {
+        String::new()
+    } else {
+        format!("## Memos\n````text\n{memos}\n````\n\n")
+    };
     format!(
         "# {title}\n- **Status:** Green 🟢\n- **Plan Type:** Implementation\n- **Agent:** Pathfinder\n\n\
          ## Rationale\n````text\n{title}, because it is wanted.\n````\n\n{memos}## Action Plan\n\n{}",
@@ -17,7 +21,9 @@ pub fn with_memos(title: &str, memos: &str, actions: &[String]) -> String {
 
 /// Makes a file.
 pub fn create(path: &str, content: &str) -> String {
-    format!("### `CREATE`\n- **File Path:** [{path}](/{path})\n- **Description:** Make {path}.\n````text\n{content}````\n")
+    format!(
+        "### `CREATE`\n- **File Path:** [{path}](/{path})\n- **Description:** Make {path}.\n````text\n{content}````\n"
+    )
 }
 
 /// Changes a file.
@@ -27,14 +33,21 @@ pub fn edit(path: &str, find: &str, replace: &str) -> String {
 
 /// Changes a file at several places.
 pub fn edit_pairs(path: &str, pairs: &[(&str, &str)]) -> String {
-    let pair = |(find, replace): &(&str, &str)| format!("\n`FIND:`\n````text\n{find}\n````\n`REPLACE:`\n````text\n{replace}\n````\n");
+    let pair = |(find, replace): &(&str, &str)| {
+        format!("\n`FIND:`\n````text\n{find}\n````\n`REPLACE:`\n````text\n{replace}\n````\n")
+    };
     let pairs: String = pairs.iter().map(pair).collect();
-    format!("### `EDIT`\n- **File Path:** [{path}](/{path})\n- **Description:** Change {path}.\n{pairs}")
+    format!(
+        "### `EDIT`\n- **File Path:** [{path}](/{path})\n- **Description:** Change {path}.\n{pairs}"
+    )
 }
 
 /// Asks the web.
 pub fn research(queries: &[&str]) -> String {
-    let queries: String = queries.iter().map(|query| format!("````text\n{query}\n````\n")).collect();
+    let queries: String = queries
+        .iter()
+        .map(|query| format!("````text\n{query}\n````\n"))
+        .collect();
     format!("### `RESEARCH`\n- **Description:** Look it up.\n{queries}")
 }
 
@@ -45,7 +58,9 @@ pub fn execute(script: &str) -> String {
 
 /// Runs a command with further fields.
 pub fn execute_with(fields: &str, script: &str) -> String {
-    format!("### `EXECUTE`\n- **Description:** Run it.\n- **Expected Outcome:** It works.\n{fields}````shell\n{script}\n````\n")
+    format!(
+        "### `EXECUTE`\n- **Description:** Run it.\n- **Expected Outcome:** It works.\n{fields}````shell\n{script}\n````\n"
+    )
 }
 
 /// Adds a resource to the context.
@@ -65,7 +80,10 @@ pub fn chat(message: &str) -> String {
 
 /// Hands over to another agent.
 pub fn invoke(agent: &str, resources: &[&str], message: &str) -> String {
-    format!("### `INVOKE`\n- **Agent:** {agent}\n{}\n{message}\n", handoff(resources))
+    format!(
+        "### `INVOKE`\n- **Agent:** {agent}\n{}\n{message}\n",
+        handoff(resources)
+    )
 }
 
 /// Returns to the agent that handed over.
@@ -78,6 +96,9 @@ fn handoff(resources: &[&str]) -> String {
     if resources.is_empty() {
         return String::new();
     }
-    let list: String = resources.iter().map(|path| format!("  - [{path}](/{path})\n")).collect();
+    let list: String = resources
+        .iter()
+        .map(|path| format!("  - [{path}](/{path})\n"))
+        .collect();
     format!("- **Handoff Resources:**\n{list}")
 }

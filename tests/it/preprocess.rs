@@ -1,4 +1,5 @@
-//! `preprocess`: a file in place, standard input, the clipboard. The numbers are those of the cases that it was built from.
+//! `preprocess`: a file in place, standard input, the clipboard. The numbers are those of the cases
+//! that it was built from.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -21,17 +22,28 @@ fn mended() -> String {
 }
 
 /// Runs `preprocess` beside a clipboard that is a file.
-#[expect(clippy::disallowed_methods, reason = "the fake program stands in front of the machine's")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the fake program stands in front of the machine's"
+)]
 fn with_clipboard(repo: &TestRepo, text: &str, args: &[&str]) -> Output {
     let folder = repo.beside("bin");
     std::fs::create_dir_all(&folder).unwrap();
     let program = folder.join("xclip");
-    std::fs::write(&program, "#!/bin/sh\ncase \"$*\" in *-o) cat \"$CLIP\";; *) cat > \"$CLIP\";; esac\n").unwrap();
+    std::fs::write(
+        &program,
+        "#!/bin/sh\ncase \"$*\" in *-o) cat \"$CLIP\";; *) cat > \"$CLIP\";; esac\n",
+    )
+    .unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
     std::fs::write(repo.beside("clip"), text).unwrap();
     let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
     let mut command = repo.teddy_command(&[&["preprocess"], args].concat());
-    command.env("PATH", path).env("DISPLAY", ":0").env("CLIP", repo.beside("clip")).current_dir(repo.path());
+    command
+        .env("PATH", path)
+        .env("DISPLAY", ":0")
+        .env("CLIP", repo.beside("clip"))
+        .current_dir(repo.path());
     Output::of(&mut command)
 }
 
@@ -44,9 +56,13 @@ fn clipboard(repo: &TestRepo) -> String {
 fn pc1_a_file_is_repaired_in_place_and_what_was_done_is_said_by_line() {
     let repo = TestRepo::new().file("plan.md", wrong());
     let out = repo.teddy(&["preprocess", "plan.md"]);
-    out.check(0, &["line ", "rewrote the fence", "The fences are repaired."]);
+    out.check(
+        0,
+        &["line ", "rewrote the fence", "The fences are repaired."],
+    );
     assert_eq!((repo.read("plan.md"), out.stdout.as_str()), (mended(), ""));
-    repo.teddy(&["preprocess", "plan.md"]).check(0, &["nothing to repair"]);
+    repo.teddy(&["preprocess", "plan.md"])
+        .check(0, &["nothing to repair"]);
     assert_eq!(repo.read("plan.md"), mended());
 }
 
@@ -56,13 +72,16 @@ fn pc2_a_right_file_keeps_its_bytes_and_its_time() {
     let path = repo.path().join("plan.md");
     let time = || std::fs::metadata(&path).unwrap().modified().unwrap();
     let before = time();
-    repo.teddy(&["preprocess", "plan.md"]).check(0, &["nothing to repair"]);
+    repo.teddy(&["preprocess", "plan.md"])
+        .check(0, &["nothing to repair"]);
     assert_eq!((repo.read("plan.md"), time()), (right(), before));
 }
 
 #[test]
 fn pc3_a_file_that_is_not_there_is_named() {
-    TestRepo::new().teddy(&["preprocess", "none.md"]).check(1, &["plan file not found at `none.md`"]);
+    TestRepo::new()
+        .teddy(&["preprocess", "none.md"])
+        .check(1, &["plan file not found at `none.md`"]);
 }
 
 #[test]
@@ -70,7 +89,10 @@ fn pc4_without_a_file_the_clipboard_is_repaired_and_printed() {
     let repo = TestRepo::new();
     let out = with_clipboard(&repo, &wrong(), &[]);
     out.check(0, &["Output copied to clipboard."]);
-    assert_eq!((out.stdout.as_str(), clipboard(&repo)), (mended().as_str(), mended()));
+    assert_eq!(
+        (out.stdout.as_str(), clipboard(&repo)),
+        (mended().as_str(), mended())
+    );
 }
 
 #[test]
@@ -78,7 +100,10 @@ fn pc5_no_copy_leaves_the_clipboard() {
     let repo = TestRepo::new();
     let out = with_clipboard(&repo, &wrong(), &["--no-copy"]);
     out.check(0, &[]);
-    assert_eq!((out.stdout.as_str(), clipboard(&repo)), (mended().as_str(), wrong()));
+    assert_eq!(
+        (out.stdout.as_str(), clipboard(&repo)),
+        (mended().as_str(), wrong())
+    );
 }
 
 #[test]
@@ -87,8 +112,15 @@ fn pc6_no_clipboard_and_an_empty_one_are_errors_at_once() {
     let start = std::time::Instant::now();
     let out = repo.teddy(&["preprocess"]);
     out.check(1, &["reading the clipboard: "]);
-    assert_eq!(out.stderr.matches("standard input (`-`)").count(), 1, "{out}");
-    assert!(!out.stderr.contains("teddy preprocess -"), "the way around is named once: {out}");
+    assert_eq!(
+        out.stderr.matches("standard input (`-`)").count(),
+        1,
+        "{out}"
+    );
+    assert!(
+        !out.stderr.contains("teddy preprocess -"),
+        "the way around is named once: {out}"
+    );
     with_clipboard(&repo, " \n", &[]).check(1, &["the clipboard is empty"]);
     assert!(start.elapsed().as_secs() < 20);
 }
@@ -97,21 +129,40 @@ fn pc6_no_clipboard_and_an_empty_one_are_errors_at_once() {
 fn pc7_words_go_to_stderr_alone() {
     let repo = TestRepo::new();
     let out = with_clipboard(&repo, &wrong(), &[]);
-    assert!(!out.stdout.contains("copied") && !out.stdout.contains("repaired"), "{out}");
+    assert!(
+        !out.stdout.contains("copied") && !out.stdout.contains("repaired"),
+        "{out}"
+    );
     let out = repo.teddy_reads(&["preprocess", "-"], right());
-    assert_eq!((out.code, out.stdout.as_str()), (0, right().as_str()), "{out}");
+    assert_eq!(
+        (out.code, out.stdout.as_str()),
+        (0, right().as_str()),
+        "{out}"
+    );
 }
 
 #[test]
 fn pc8_line_ends_stay_and_what_is_no_text_is_left_alone() {
     let crlf = wrong().replace('\n', "\r\n");
     let cut = mended().trim_end().to_owned();
-    let repo = TestRepo::new().file("crlf.md", &crlf).file("cut.md", wrong().trim_end()).file("bytes.md", b"# T\xff\n");
-    repo.teddy(&["preprocess", "crlf.md"]).check(0, &["The fences are repaired."]);
-    repo.teddy(&["preprocess", "cut.md"]).check(0, &["The fences are repaired."]);
-    assert_eq!((repo.read("crlf.md"), repo.read("cut.md")), (mended().replace('\n', "\r\n"), cut));
-    repo.teddy(&["preprocess", "bytes.md"]).check(1, &["`bytes.md` is not UTF-8"]);
-    assert_eq!(std::fs::read(repo.path().join("bytes.md")).unwrap(), b"# T\xff\n");
+    let repo = TestRepo::new()
+        .file("crlf.md", &crlf)
+        .file("cut.md", wrong().trim_end())
+        .file("bytes.md", b"# T\xff\n");
+    repo.teddy(&["preprocess", "crlf.md"])
+        .check(0, &["The fences are repaired."]);
+    repo.teddy(&["preprocess", "cut.md"])
+        .check(0, &["The fences are repaired."]);
+    assert_eq!(
+        (repo.read("crlf.md"), repo.read("cut.md")),
+        (mended().replace('\n', "\r\n"), cut)
+    );
+    repo.teddy(&["preprocess", "bytes.md"])
+        .check(1, &["`bytes.md` is not UTF-8"]);
+    assert_eq!(
+        std::fs::read(repo.path().join("bytes.md")).unwrap(),
+        b"# T\xff\n"
+    );
 }
 
 #[test]
@@ -119,12 +170,20 @@ fn pc9_a_file_is_exchanged_as_a_whole_and_keeps_its_permissions() {
     let repo = TestRepo::new().file("plan.md", wrong());
     let path = repo.path().join("plan.md");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
-    let inode = |path: &std::path::Path| std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(path).unwrap());
+    let inode = |path: &std::path::Path| {
+        std::os::unix::fs::MetadataExt::ino(&std::fs::metadata(path).unwrap())
+    };
     let before = inode(&path);
     repo.teddy(&["preprocess", "plan.md"]).check(0, &[]);
     assert_ne!(inode(&path), before, "a new file took its place");
-    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
-    let names: Vec<_> = std::fs::read_dir(repo.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(
+        std::fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+        0o640
+    );
+    let names: Vec<_> = std::fs::read_dir(repo.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
     assert_eq!(names.len(), 2, "nothing is left beside it: {names:?}");
 }
 

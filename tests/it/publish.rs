@@ -10,7 +10,11 @@ use crate::support::TestRepo;
 
 /// Returns a guard that passes conflicts over or stops at them.
 fn guard(overlap: Overlap) -> Guard {
-    Guard { operation: "test".to_owned(), overlap, ..Guard::default() }
+    Guard {
+        operation: "test".to_owned(),
+        overlap,
+        ..Guard::default()
+    }
 }
 
 /// Returns the id of the tree of all files.
@@ -18,8 +22,13 @@ fn tree(repo: &TestRepo) -> TreeId {
     repo.tree().parse().unwrap()
 }
 
-/// Makes the two trees of a test: as `before` and then `after` leave the files; the files are as `before` left them.
-fn trees(repo: &TestRepo, before: impl Fn(&TestRepo), after: impl Fn(&TestRepo)) -> (TreeId, TreeId) {
+/// Makes the two trees of a test: as `before` and then `after` leave the files; the files are as
+/// `before` left them.
+fn trees(
+    repo: &TestRepo,
+    before: impl Fn(&TestRepo),
+    after: impl Fn(&TestRepo),
+) -> (TreeId, TreeId) {
     before(repo);
     let from = tree(repo);
     after(repo);
@@ -31,12 +40,17 @@ fn trees(repo: &TestRepo, before: impl Fn(&TestRepo), after: impl Fn(&TestRepo))
 
 /// Publishes and stops at a conflict.
 fn publish(repo: &TestRepo, from: TreeId, to: TreeId) -> Published {
-    repo.open().publish(from, to, &guard(Overlap::Stop)).unwrap()
+    repo.open()
+        .publish(from, to, &guard(Overlap::Stop))
+        .unwrap()
 }
 
 /// Returns paths as text.
 fn text(paths: &[Vec<u8>]) -> Vec<String> {
-    paths.iter().map(|path| String::from_utf8_lossy(path).into_owned()).collect()
+    paths
+        .iter()
+        .map(|path| String::from_utf8_lossy(path).into_owned())
+        .collect()
 }
 
 /// Returns every name below a folder that looks like one of our temporary files.
@@ -46,7 +60,11 @@ fn leftovers(folder: &Path) -> Vec<String> {
         let entry = entry.unwrap();
         if entry.file_type().unwrap().is_dir() {
             found.extend(leftovers(&entry.path()));
-        } else if entry.file_name().to_string_lossy().starts_with(".teddy-tmp-") {
+        } else if entry
+            .file_name()
+            .to_string_lossy()
+            .starts_with(".teddy-tmp-")
+        {
             found.push(entry.path().display().to_string());
         }
     }
@@ -55,7 +73,11 @@ fn leftovers(folder: &Path) -> Vec<String> {
 
 /// Makes a file executable or not.
 fn chmod(repo: &TestRepo, path: &str, mode: u32) {
-    std::fs::set_permissions(repo.path().join(path), std::fs::Permissions::from_mode(mode)).unwrap();
+    std::fs::set_permissions(
+        repo.path().join(path),
+        std::fs::Permissions::from_mode(mode),
+    )
+    .unwrap();
 }
 
 #[test]
@@ -64,7 +86,15 @@ fn every_kind_of_change_is_published_and_can_be_taken_back() {
     let (from, to) = trees(
         &repo,
         |repo| {
-            for path in ["changed", "deleted", "deep/er/deleted", "to-folder", "from-folder/a/b", "script", "to-link"] {
+            for path in [
+                "changed",
+                "deleted",
+                "deep/er/deleted",
+                "to-folder",
+                "from-folder/a/b",
+                "script",
+                "to-link",
+            ] {
                 repo.write(path, format!("old {path}"));
             }
             symlink("changed", repo.path().join("link")).unwrap();
@@ -72,7 +102,15 @@ fn every_kind_of_change_is_published_and_can_be_taken_back() {
         },
         |repo| {
             repo.write("changed", "new");
-            for path in ["deleted", "deep", "to-folder", "from-folder", "to-link", "link", "from-link"] {
+            for path in [
+                "deleted",
+                "deep",
+                "to-folder",
+                "from-folder",
+                "to-link",
+                "link",
+                "from-link",
+            ] {
                 repo.remove(path);
             }
             repo.write("to-folder/a/b", "new");
@@ -87,10 +125,22 @@ fn every_kind_of_change_is_published_and_can_be_taken_back() {
     let published = publish(&repo, from, to);
     assert_eq!(tree(&repo), to);
     assert_eq!(text(&published.conflicts), [""; 0]);
-    assert_eq!(text(&published.deleted), ["deep/er/deleted", "deleted", "from-folder/a/b", "to-folder"]);
+    assert_eq!(
+        text(&published.deleted),
+        ["deep/er/deleted", "deleted", "from-folder/a/b", "to-folder"]
+    );
     assert_eq!(
         text(&published.written),
-        ["changed", "from-folder", "from-link", "link", "new/deep/file", "script", "to-folder/a/b", "to-link"]
+        [
+            "changed",
+            "from-folder",
+            "from-link",
+            "link",
+            "new/deep/file",
+            "script",
+            "to-folder/a/b",
+            "to-link"
+        ]
     );
     assert_eq!(leftovers(&repo.path()), [""; 0]);
     assert!(!repo.path().join("deep").exists(), "an empty folder stayed");
@@ -113,17 +163,34 @@ fn nothing_is_written_when_one_path_is_not_as_expected() {
     let (from, to) = trees(
         &repo,
         |r| ["a", "b"].map(|p| r.write(p, "1")).into_iter().collect(),
-        |r| ["a", "b", "c"].map(|p| r.write(p, "2")).into_iter().collect(),
+        |r| {
+            ["a", "b", "c"]
+                .map(|p| r.write(p, "2"))
+                .into_iter()
+                .collect()
+        },
     );
     repo.write("b", "mine");
     let published = publish(&repo, from, to);
-    assert_eq!((text(&published.written), text(&published.conflicts)), (vec![], vec!["b".to_owned()]));
-    assert_eq!((repo.read("a"), repo.read("b")), ("1".to_owned(), "mine".to_owned()));
+    assert_eq!(
+        (text(&published.written), text(&published.conflicts)),
+        (vec![], vec!["b".to_owned()])
+    );
+    assert_eq!(
+        (repo.read("a"), repo.read("b")),
+        ("1".to_owned(), "mine".to_owned())
+    );
 
-    let published = repo.open().publish(from, to, &guard(Overlap::PassOver)).unwrap();
+    let published = repo
+        .open()
+        .publish(from, to, &guard(Overlap::PassOver))
+        .unwrap();
     assert_eq!(text(&published.written), ["a", "c"]);
     assert_eq!(text(&published.conflicts), ["b"]);
-    assert_eq!((repo.read("a"), repo.read("b")), ("2".to_owned(), "mine".to_owned()));
+    assert_eq!(
+        (repo.read("a"), repo.read("b")),
+        ("2".to_owned(), "mine".to_owned())
+    );
 }
 
 /// Publishes a change of one file after the user did something, and compares the conflicts.
@@ -148,7 +215,10 @@ fn what_the_user_did_meanwhile_is_a_conflict() {
 
 /// Opens a file as a program does that goes on writing to it.
 fn held_open(repo: &TestRepo, path: &str) -> std::fs::File {
-    std::fs::OpenOptions::new().append(true).open(repo.path().join(path)).unwrap()
+    std::fs::OpenOptions::new()
+        .append(true)
+        .open(repo.path().join(path))
+        .unwrap()
 }
 
 #[test]
@@ -158,19 +228,43 @@ fn a_file_that_a_program_has_open_for_writing_is_left_to_it() {
     let repo = TestRepo::new();
     let (from, to) = trees(
         &repo,
-        |r| ["a", "b", "gone"].map(|p| r.write(p, "1")).into_iter().collect(),
+        |r| {
+            ["a", "b", "gone"]
+                .map(|p| r.write(p, "1"))
+                .into_iter()
+                .collect()
+        },
         |r| (r.write("a", "2"), r.write("b", "2"), r.remove("gone")).2,
     );
     let mut files = ["a", "gone"].map(|path| held_open(&repo, path));
     let published = publish(&repo, from, to);
-    assert_eq!((text(&published.conflicts), text(&published.busy)), (vec!["a".into(), "gone".into()], vec!["a".into(), "gone".into()]));
-    assert_eq!(repo.read("b"), "1", "nothing is written where something is in the way");
-    let published = repo.open().publish(from, to, &guard(Overlap::PassOver)).unwrap();
-    assert_eq!((text(&published.written), text(&published.conflicts)), (vec!["b".into()], vec!["a".into(), "gone".into()]));
+    assert_eq!(
+        (text(&published.conflicts), text(&published.busy)),
+        (
+            vec!["a".into(), "gone".into()],
+            vec!["a".into(), "gone".into()]
+        )
+    );
+    assert_eq!(
+        repo.read("b"),
+        "1",
+        "nothing is written where something is in the way"
+    );
+    let published = repo
+        .open()
+        .publish(from, to, &guard(Overlap::PassOver))
+        .unwrap();
+    assert_eq!(
+        (text(&published.written), text(&published.conflicts)),
+        (vec!["b".into()], vec!["a".into(), "gone".into()])
+    );
     for file in &mut files {
         file.write_all(b" and late").unwrap();
     }
-    assert_eq!([repo.read("a"), repo.read("gone")], ["1 and late", "1 and late"]);
+    assert_eq!(
+        [repo.read("a"), repo.read("gone")],
+        ["1 and late", "1 and late"]
+    );
 }
 
 #[test]
@@ -191,20 +285,45 @@ fn what_was_replaced_is_put_away_and_a_late_write_to_it_is_kept() {
     publish(&repo, from, to);
     let folder = repo.path().join(".git/teddy/undo/displaced");
     let away = |end: &str| {
-        let mut names = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+        let mut names = std::fs::read_dir(&folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path());
         names.find(|path| path.to_str().unwrap().ends_with(end))
     };
-    let open = |end: &str| std::fs::OpenOptions::new().append(true).open(away(end).unwrap()).unwrap();
+    let open = |end: &str| {
+        std::fs::OpenOptions::new()
+            .append(true)
+            .open(away(end).unwrap())
+            .unwrap()
+    };
     // A program that found the files before the exchange, and opens them only now.
     open(".late").write_all(b" save").unwrap();
     open(".deleted").write_all(b" save").unwrap();
     let writer = open(".open");
     let mut rescued = repo.open().clear_displaced().unwrap();
     rescued.sort_by(|a, b| a.path.cmp(&b.path));
-    let kept: Vec<_> = rescued.iter().map(|one| (one.path.clone(), std::fs::read_to_string(&one.kept).unwrap())).collect();
-    assert_eq!(kept, [(b"deleted".to_vec(), "deleted save".to_owned()), (b"late".to_vec(), "late save".to_owned())]);
+    let kept: Vec<_> = rescued
+        .iter()
+        .map(|one| {
+            (
+                one.path.clone(),
+                std::fs::read_to_string(&one.kept).unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        kept,
+        [
+            (b"deleted".to_vec(), "deleted save".to_owned()),
+            (b"late".to_vec(), "late save".to_owned())
+        ]
+    );
     assert!(away(".untouched").is_none(), "what nobody wrote to goes");
-    assert_eq!(away(".open").is_some(), cfg!(target_os = "linux"), "what somebody may still write to stays");
+    assert_eq!(
+        away(".open").is_some(),
+        cfg!(target_os = "linux"),
+        "what somebody may still write to stays"
+    );
     drop(writer);
     assert_eq!(repo.open().clear_displaced().unwrap(), []);
     assert!(away(".open").is_none());
@@ -226,10 +345,17 @@ fn a_folder_that_became_a_link_is_not_written_through() {
 #[test]
 fn a_folder_with_ignored_files_is_not_replaced() {
     let repo = TestRepo::new().file(".gitignore", "*.o\n");
-    let (from, to) = trees(&repo, |r| r.write("out/a", "1"), |r| (r.remove("out"), r.write("out", "file")).1);
+    let (from, to) = trees(
+        &repo,
+        |r| r.write("out/a", "1"),
+        |r| (r.remove("out"), r.write("out", "file")).1,
+    );
     repo.write("out/cache.o", "mine");
     assert_eq!(text(&publish(&repo, from, to).conflicts), ["out"]);
-    assert_eq!((repo.read("out/a"), repo.read("out/cache.o")), ("1".to_owned(), "mine".to_owned()));
+    assert_eq!(
+        (repo.read("out/a"), repo.read("out/cache.o")),
+        ("1".to_owned(), "mine".to_owned())
+    );
 }
 
 #[test]
@@ -246,7 +372,17 @@ fn an_uncaptured_path_is_not_touched() {
     let repo = TestRepo::new();
     let (from, to) = trees(&repo, |r| r.write("a", "1"), |r| r.write("big/file", "2"));
     let untouchable = [b"big".to_vec()].into_iter().collect();
-    let published = repo.open().publish(from, to, &Guard { untouchable, ..guard(Overlap::Stop) }).unwrap();
+    let published = repo
+        .open()
+        .publish(
+            from,
+            to,
+            &Guard {
+                untouchable,
+                ..guard(Overlap::Stop)
+            },
+        )
+        .unwrap();
     assert_eq!(text(&published.conflicts), ["big/file"]);
 }
 
@@ -261,7 +397,13 @@ fn permissions_are_kept() {
     chmod(&repo, "a", 0o600);
     chmod(&repo, "b", 0o640);
     publish(&repo, from, to);
-    let mode = |path: &str| std::fs::metadata(repo.path().join(path)).unwrap().permissions().mode() & 0o7777;
+    let mode = |path: &str| {
+        std::fs::metadata(repo.path().join(path))
+            .unwrap()
+            .permissions()
+            .mode()
+            & 0o7777
+    };
     assert_eq!((mode("a"), mode("b")), (0o600, 0o750));
     chmod(&repo, "b", 0o744);
     let more = trees(&repo, |_| (), |r| r.write("b", "3"));
@@ -284,15 +426,27 @@ fn files_are_written_as_a_checkout_would() {
         |r| (r.write("a.txt", "2\r\n"), r.write("b.up", "two\n")).1,
     );
     publish(&repo, from, to);
-    assert_eq!((repo.read("a.txt"), repo.read("b.up")), ("2\r\n".to_owned(), "two\n".to_owned()));
+    assert_eq!(
+        (repo.read("a.txt"), repo.read("b.up")),
+        ("2\r\n".to_owned(), "two\n".to_owned())
+    );
     assert_eq!(repo.git(&["cat-file", "-p", &format!("{to}:b.up")]), "TWO");
 }
 
 #[test]
 fn attributes_and_the_files_they_govern_change_together() {
     let repo = TestRepo::new();
-    let (from, to) =
-        trees(&repo, |r| r.write("z.txt", "1\n"), |r| (r.write(".gitattributes", "*.txt text eol=crlf\n"), r.write("z.txt", "2\r\n")).1);
+    let (from, to) = trees(
+        &repo,
+        |r| r.write("z.txt", "1\n"),
+        |r| {
+            (
+                r.write(".gitattributes", "*.txt text eol=crlf\n"),
+                r.write("z.txt", "2\r\n"),
+            )
+                .1
+        },
+    );
     publish(&repo, from, to);
     assert_eq!(repo.read("z.txt"), "2\r\n");
     publish(&repo, to, from);
@@ -311,7 +465,11 @@ fn a_name_that_differs_only_in_case_is_a_conflict_where_case_is_ignored() {
 #[test]
 fn a_case_change_alone_is_published_where_case_is_ignored() {
     let repo = TestRepo::new();
-    let (from, to) = trees(&repo, |r| r.write("name", "1"), |r| (r.remove("name"), r.write("Name", "1")).1);
+    let (from, to) = trees(
+        &repo,
+        |r| r.write("name", "1"),
+        |r| (r.remove("name"), r.write("Name", "1")).1,
+    );
     repo.git(&["config", "core.ignoreCase", "true"]);
     assert_eq!(text(&publish(&repo, from, to).written), ["Name"]);
 }
@@ -321,7 +479,11 @@ fn names_that_are_not_utf8_are_published() {
     use std::os::unix::ffi::OsStrExt;
     let repo = TestRepo::new();
     let odd = repo.path().join(std::ffi::OsStr::from_bytes(b"n\xff"));
-    let (from, to) = trees(&repo, |r| r.write("x", "1"), |_| std::fs::write(&odd, "2").unwrap());
+    let (from, to) = trees(
+        &repo,
+        |r| r.write("x", "1"),
+        |_| std::fs::write(&odd, "2").unwrap(),
+    );
     assert_eq!(publish(&repo, from, to).written, [b"n\xff".to_vec()]);
     assert_eq!(std::fs::read(&odd).unwrap(), b"2");
 }
@@ -334,10 +496,20 @@ fn temporary_files_of_an_interrupted_run_are_swept() {
     repo.write("d/.teddy-tmp-test-2", "2");
     repo.write("d/.teddy-tmp-test-3", "the user's save");
     repo.write("d/.teddy-tmp-other-1", "1");
-    let rescued = repo.open().sweep_temporaries(from, to, &guard(Overlap::Stop)).unwrap();
+    let rescued = repo
+        .open()
+        .sweep_temporaries(from, to, &guard(Overlap::Stop))
+        .unwrap();
     assert_eq!(rescued.len(), 1);
-    assert_eq!(std::fs::read_to_string(&rescued[0].kept).unwrap(), "the user's save");
-    let other = repo.path().join("d/.teddy-tmp-other-1").display().to_string();
+    assert_eq!(
+        std::fs::read_to_string(&rescued[0].kept).unwrap(),
+        "the user's save"
+    );
+    let other = repo
+        .path()
+        .join("d/.teddy-tmp-other-1")
+        .display()
+        .to_string();
     assert_eq!(leftovers(&repo.path()), [other]);
 }
 
@@ -347,19 +519,28 @@ fn a_folder_goes_with_the_last_file_that_was_moved_aside_in_it() {
     let (from, to) = trees(&repo, |r| r.write("d/e/a", "1"), |r| r.remove("d"));
     publish(&repo, from, to);
     repo.write("d/e/.teddy-tmp-test-1", "1");
-    repo.open().sweep_temporaries(from, to, &guard(Overlap::Stop)).unwrap();
+    repo.open()
+        .sweep_temporaries(from, to, &guard(Overlap::Stop))
+        .unwrap();
     assert!(!repo.path().join("d").exists());
 }
 
 #[test]
 fn a_run_goes_on_beside_the_temporary_files_of_an_interrupted_one() {
     let repo = TestRepo::new();
-    let (from, to) = trees(&repo, |r| r.write("d/gone", "1"), |r| (r.remove("d/gone"), r.write("d/new", "2")).1);
+    let (from, to) = trees(
+        &repo,
+        |r| r.write("d/gone", "1"),
+        |r| (r.remove("d/gone"), r.write("d/new", "2")).1,
+    );
     for number in 1..9 {
         repo.write(&format!("d/.teddy-tmp-test-{number}"), "1");
     }
     let published = publish(&repo, from, to);
-    assert_eq!((text(&published.written), text(&published.deleted)), (vec!["d/new".to_owned()], vec!["d/gone".to_owned()]));
+    assert_eq!(
+        (text(&published.written), text(&published.deleted)),
+        (vec!["d/new".to_owned()], vec!["d/gone".to_owned()])
+    );
 }
 
 #[test]
@@ -369,12 +550,29 @@ fn what_may_not_be_written_to_is_named_before_anything_is_written() {
     }
     let check = |mode: u32, path: &str, made: &[&str], expected: &str| {
         let repo = TestRepo::new();
-        let put = |text: &'static str| move |r: &TestRepo| ["a", "d/b"].map(|p| r.write(p, text)).into_iter().collect::<()>();
-        let (from, to) = trees(&repo, put("1"), |r| (put("2")(r), made.iter().for_each(|p| r.write(p, "3")), r.remove(path)).1);
+        let put = |text: &'static str| {
+            move |r: &TestRepo| {
+                ["a", "d/b"]
+                    .map(|p| r.write(p, text))
+                    .into_iter()
+                    .collect::<()>()
+            }
+        };
+        let (from, to) = trees(&repo, put("1"), |r| {
+            (
+                put("2")(r),
+                made.iter().for_each(|p| r.write(p, "3")),
+                r.remove(path),
+            )
+                .1
+        });
         chmod(&repo, "d", mode);
         let published = publish(&repo, from, to);
         chmod(&repo, "d", 0o755);
-        assert_eq!((text(&published.conflicts), text(&published.closed)), (vec![expected.to_owned()], vec![expected.to_owned()]));
+        assert_eq!(
+            (text(&published.conflicts), text(&published.closed)),
+            (vec![expected.to_owned()], vec![expected.to_owned()])
+        );
         assert_eq!(repo.read("a"), "1");
         assert_eq!(leftovers(&repo.path()), [""; 0]);
     };

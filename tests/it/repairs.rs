@@ -20,7 +20,8 @@ fn a_doubtful_plan_is_not_run_by_a_second_command_either() {
          ### `CREATE`\n- **File Path:** [b](/b)\n- **Description:** d\n```\ny\n```\n"
     ));
     repo.teddy(&["plan", "-m", "go"]).check(3, &[]);
-    repo.teddy(&["execute", "-y", "--no-replan"]).check(3, &["rejected"]);
+    repo.teddy(&["execute", "-y", "--no-replan"])
+        .check(3, &["rejected"]);
     assert_eq!(repo.git(&["status", "--porcelain"]), "");
 }
 
@@ -32,22 +33,42 @@ fn a_repaired_plan_says_so_in_the_review_and_in_the_report() {
     repo.done(&["plan", "-m", "go"]);
     repo.teddy(&["execute", "-y"]).check(0, &["repaired"]);
     let report = repo.done(&["show", "1"]);
-    assert!(report.contains("## Repairs\n\n- line 3: dropped the words before the title\n- line "), "{report}");
-    assert!(repo.done(&["show", "1", "reply.md"]).starts_with("Here is the plan."));
+    assert!(
+        report.contains("## Repairs\n\n- line 3: dropped the words before the title\n- line "),
+        "{report}"
+    );
+    assert!(
+        repo.done(&["show", "1", "reply.md"])
+            .starts_with("Here is the plan.")
+    );
 }
 
 #[test]
 fn what_a_command_leaves_over_the_limit_is_said_once_and_named_in_the_report() {
-    let repo = answered(&plan("Make much", &[execute("head -c 3000 /dev/zero > big.bin; echo s > .env")]));
+    let repo = answered(&plan(
+        "Make much",
+        &[execute("head -c 3000 /dev/zero > big.bin; echo s > .env")],
+    ));
     repo.done(&["plan", "-m", "go"]);
     let said = "warning: `big.bin` stays in the session's worktree, it is in no snapshot: untracked and large (3000 bytes)";
-    repo.teddy(&["execute", "-y", "-c", "snapshot.max_file_size=1KiB"]).check(0, &[said, "warning: `.env` stays"]);
+    repo.teddy(&["execute", "-y", "-c", "snapshot.max_file_size=1KiB"])
+        .check(0, &[said, "warning: `.env` stays"]);
     let report = repo.done(&["show", "1"]);
-    assert!(report.contains("- `big.bin`: untracked and large (3000 bytes)"), "{report}");
-    assert!(report.contains("- `.env`: untracked and named like a secret"), "{report}");
+    assert!(
+        report.contains("- `big.bin`: untracked and large (3000 bytes)"),
+        "{report}"
+    );
+    assert!(
+        report.contains("- `.env`: untracked and named like a secret"),
+        "{report}"
+    );
     assert_eq!(repo.git(&["status", "--porcelain"]), "");
     repo.reply(&plan("Make a little", &[execute("true")]));
     repo.done(&["plan", "-m", "once more"]);
     let again = repo.teddy(&["execute", "-y", "-c", "snapshot.max_file_size=1KiB"]);
-    assert!(again.code == 0 && !again.stderr.contains("big.bin` stays"), "{}", again.stderr);
+    assert!(
+        again.code == 0 && !again.stderr.contains("big.bin` stays"),
+        "{}",
+        again.stderr
+    );
 }

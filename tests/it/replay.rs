@@ -23,22 +23,46 @@ fn put(path: PathBuf, bytes: &[u8]) {
 
 /// Returns a CREATE with one more field.
 fn create_with(field: &str, path: &str, content: &str) -> String {
-    create(path, content).replace("- **Description:**", &format!("{field}\n- **Description:**"))
+    create(path, content).replace(
+        "- **Description:**",
+        &format!("{field}\n- **Description:**"),
+    )
 }
 
 /// Each kind of change that a version of a program can bring.
 const STEPS: [Step; 11] = [
-    Step { by_hand: |top| put(top.join("src/new.rs"), b"fn new() {}\n"), actions: || vec![create("src/new.rs", "fn new() {}\n")] },
+    Step {
+        by_hand: |top| put(top.join("src/new.rs"), b"fn new() {}\n"),
+        actions: || vec![create("src/new.rs", "fn new() {}\n")],
+    },
     Step {
         by_hand: |top| put(top.join("src/end"), b"no newline"),
-        actions: || vec![create_with("- **Final Newline:** no", "src/end", "no newline\n")],
+        actions: || {
+            vec![create_with(
+                "- **Final Newline:** no",
+                "src/end",
+                "no newline\n",
+            )]
+        },
     },
     Step {
         by_hand: |top| put(top.join("dos.txt"), b"one\r\ntwo\r\n"),
-        actions: || vec![create_with("- **Line Endings:** CRLF", "dos.txt", "one\ntwo\n")],
+        actions: || {
+            vec![create_with(
+                "- **Line Endings:** CRLF",
+                "dos.txt",
+                "one\ntwo\n",
+            )]
+        },
     },
-    Step { by_hand: |top| put(top.join("dos.txt"), b"one\r\n2\r\nthree\r\n"), actions: || vec![edit("dos.txt", "two", "2\nthree")] },
-    Step { by_hand: |top| put(top.join("a.txt"), b"1\n2 and more\n3\n"), actions: || vec![edit("a.txt", "2", "2 and more")] },
+    Step {
+        by_hand: |top| put(top.join("dos.txt"), b"one\r\n2\r\nthree\r\n"),
+        actions: || vec![edit("dos.txt", "two", "2\nthree")],
+    },
+    Step {
+        by_hand: |top| put(top.join("a.txt"), b"1\n2 and more\n3\n"),
+        actions: || vec![edit("a.txt", "2", "2 and more")],
+    },
     Step {
         by_hand: |top| {
             std::fs::rename(top.join("a.txt"), top.join("src/b.txt")).unwrap();
@@ -47,20 +71,35 @@ const STEPS: [Step; 11] = [
         actions: || vec![edit("a.txt", "3", "4"), execute("mv a.txt src/b.txt")],
     },
     Step {
-        by_hand: |top| std::fs::set_permissions(top.join("src/new.rs"), PermissionsExt::from_mode(0o755)).unwrap(),
+        by_hand: |top| {
+            std::fs::set_permissions(top.join("src/new.rs"), PermissionsExt::from_mode(0o755))
+                .unwrap()
+        },
         actions: || vec![execute("chmod +x src/new.rs")],
     },
-    Step { by_hand: |top| symlink("../dos.txt", top.join("src/link")).unwrap(), actions: || vec![execute("ln -s ../dos.txt src/link")] },
+    Step {
+        by_hand: |top| symlink("../dos.txt", top.join("src/link")).unwrap(),
+        actions: || vec![execute("ln -s ../dos.txt src/link")],
+    },
     Step {
         by_hand: |top| put(top.join("data/bytes"), &[0, 255, 10, 13, 7]),
-        actions: || vec![execute("mkdir data && printf '\\000\\377\\012\\015\\007' > data/bytes")],
+        actions: || {
+            vec![execute(
+                "mkdir data && printf '\\000\\377\\012\\015\\007' > data/bytes",
+            )]
+        },
     },
     Step {
         by_hand: |top| {
             std::fs::remove_file(top.join("src/end")).unwrap();
             put(top.join("src/end/inside"), b"a folder now\n");
         },
-        actions: || vec![execute("rm src/end"), create("src/end/inside", "a folder now\n")],
+        actions: || {
+            vec![
+                execute("rm src/end"),
+                create("src/end/inside", "a folder now\n"),
+            ]
+        },
     },
     Step {
         by_hand: |top| {
@@ -68,13 +107,20 @@ const STEPS: [Step; 11] = [
             std::fs::remove_file(top.join("src/link")).unwrap();
             put(top.join("src/b.txt"), b"");
         },
-        actions: || vec![execute("rm -r data src/link"), edit("src/b.txt", "1\n2 and more\n4", "").replace("\n\n````\n", "\n````\n")],
+        actions: || {
+            vec![
+                execute("rm -r data src/link"),
+                edit("src/b.txt", "1\n2 and more\n4", "").replace("\n\n````\n", "\n````\n"),
+            ]
+        },
     },
 ];
 
 /// Returns a repository to begin with.
 fn start() -> TestRepo {
-    let repo = TestRepo::new().file("a.txt", "1\n2\n3\n").file("README.md", "# It\n");
+    let repo = TestRepo::new()
+        .file("a.txt", "1\n2\n3\n")
+        .file("README.md", "# It\n");
     repo.commit("start");
     repo
 }
@@ -90,7 +136,11 @@ fn a_history_replayed_as_plans_has_gits_own_trees() {
         trees.push(mirror.tree());
         repo.run_plan(&plan(&format!("Step {number}"), &(step.actions)()));
         let turn = repo.git(&["rev-parse", "teddy/sessions/replayed^2^{tree}"]);
-        assert_eq!((turn, repo.tree()), (trees[number + 1].clone(), trees[number + 1].clone()), "step {number}");
+        assert_eq!(
+            (turn, repo.tree()),
+            (trees[number + 1].clone(), trees[number + 1].clone()),
+            "step {number}"
+        );
     }
     for number in [1, 7, 3, 10, 4, 11] {
         for exact in [&["restore"][..], &["restore", "--exact", "-y"]] {
@@ -107,9 +157,23 @@ fn a_clone_can_fetch_the_sessions() {
     repo.done(&["new", "shared"]);
     repo.run_plan(&plan("Make it", &[create("new", "1\n")]));
     let clone = repo.beside("clone");
-    repo.git(&["clone", "-q", repo.path().to_str().unwrap(), clone.to_str().unwrap()]);
-    repo.git_in(&clone, &["fetch", "-q", "origin", "refs/teddy/*:refs/teddy/*"]);
-    assert_eq!(repo.git_in(&clone, &["show", "teddy/sessions/shared^2:new"]), "1");
-    assert_eq!(repo.git_in(&clone, &["rev-parse", "teddy/sessions/shared"]), repo.git(&["rev-parse", "teddy/sessions/shared"]));
+    repo.git(&[
+        "clone",
+        "-q",
+        repo.path().to_str().unwrap(),
+        clone.to_str().unwrap(),
+    ]);
+    repo.git_in(
+        &clone,
+        &["fetch", "-q", "origin", "refs/teddy/*:refs/teddy/*"],
+    );
+    assert_eq!(
+        repo.git_in(&clone, &["show", "teddy/sessions/shared^2:new"]),
+        "1"
+    );
+    assert_eq!(
+        repo.git_in(&clone, &["rev-parse", "teddy/sessions/shared"]),
+        repo.git(&["rev-parse", "teddy/sessions/shared"])
+    );
     repo.git_in(&clone, &["fsck", "--strict"]);
 }

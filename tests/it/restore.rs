@@ -1,4 +1,5 @@
-//! `restore`, `undo`, `redo`: back to a turn, with the user's own edits kept; each is a turn itself.
+//! `restore`, `undo`, `redo`: back to a turn, with the user's own edits kept; each is a turn
+//! itself.
 
 use serde_json::json;
 
@@ -7,7 +8,10 @@ use crate::support::TestRepo;
 
 /// A project after three turns: a.txt is changed, b.txt is made, c.txt is deleted.
 fn three_turns() -> TestRepo {
-    let repo = TestRepo::new().file("a.txt", "1\n2\n3\n4\n5\n").file("c.txt", "c\n").file(".gitignore", "*.log\n");
+    let repo = TestRepo::new()
+        .file("a.txt", "1\n2\n3\n4\n5\n")
+        .file("c.txt", "c\n")
+        .file(".gitignore", "*.log\n");
     repo.commit("init");
     repo.done(&["new", "demo"]);
     repo.done(&["context", "add", "a.txt"]);
@@ -27,11 +31,23 @@ fn the_turns_after_it_are_undone_and_the_users_own_edits_stay() {
     assert_eq!(value["written"], json!(["a.txt", "c.txt"]));
     assert_eq!(value["deleted"], json!(["dir/b.txt"]));
     assert_eq!(value["kept"], json!(["a.txt", "mine.txt"]));
-    assert_eq!((value["overlaps"].clone(), value["not_captured"].clone()), (json!([]), json!([])));
-    assert_eq!(value["commit"].as_str().unwrap(), repo.git(&["rev-parse", "teddy/sessions/demo"]));
+    assert_eq!(
+        (value["overlaps"].clone(), value["not_captured"].clone()),
+        (json!([]), json!([]))
+    );
+    assert_eq!(
+        value["commit"].as_str().unwrap(),
+        repo.git(&["rev-parse", "teddy/sessions/demo"])
+    );
     assert_eq!(repo.read("a.txt"), "1\n2\n3\n4\nfive\n");
-    assert_eq!((repo.read("c.txt").as_str(), repo.read("mine.txt").as_str()), ("c\n", "mine\n"));
-    assert!(!repo.path().join("dir").exists(), "a folder that a turn made goes with its last file");
+    assert_eq!(
+        (repo.read("c.txt").as_str(), repo.read("mine.txt").as_str()),
+        ("c\n", "mine\n")
+    );
+    assert!(
+        !repo.path().join("dir").exists(),
+        "a folder that a turn made goes with its last file"
+    );
 }
 
 #[test]
@@ -39,38 +55,68 @@ fn a_file_with_own_edits_is_said_to_be_merged() {
     let repo = three_turns();
     repo.write("a.txt", "1\ntwo\n3\n4\nfive\n");
     repo.write("mine.txt", "mine\n");
-    assert_eq!(repo.done(&["restore", "0"]), "merge a.txt\nwrite c.txt\ndelete dir/b.txt\nkeep mine.txt\n");
+    assert_eq!(
+        repo.done(&["restore", "0"]),
+        "merge a.txt\nwrite c.txt\ndelete dir/b.txt\nkeep mine.txt\n"
+    );
 }
 
 #[test]
 fn a_path_that_is_nowhere_is_refused_and_nothing_is_recorded() {
     let repo = three_turns();
     let refs = repo.git(&["for-each-ref", "refs/teddy/sessions"]);
-    for args in [&["restore", "1", "gone.txt"][..], &["restore", "1", "a.txt", "gone.txt", "-n"]] {
-        repo.teddy(args).check(1, &["`gone.txt` is neither in turn 1 nor in a snapshot of your files"]);
+    for args in [
+        &["restore", "1", "gone.txt"][..],
+        &["restore", "1", "a.txt", "gone.txt", "-n"],
+    ] {
+        repo.teddy(args).check(
+            1,
+            &["`gone.txt` is neither in turn 1 nor in a snapshot of your files"],
+        );
     }
-    repo.teddy(&["restore", "1", "dir", "-n"]).check(0, &["delete dir/b.txt"]);
+    repo.teddy(&["restore", "1", "dir", "-n"])
+        .check(0, &["delete dir/b.txt"]);
     assert_eq!(repo.git(&["for-each-ref", "refs/teddy/sessions"]), refs);
 }
 
 #[test]
 fn a_dry_run_says_the_same_and_changes_nothing() {
     let repo = three_turns();
-    let (tree, refs) = (repo.tree(), repo.git(&["for-each-ref", "refs/teddy/sessions"]));
+    let (tree, refs) = (
+        repo.tree(),
+        repo.git(&["for-each-ref", "refs/teddy/sessions"]),
+    );
     let dry = repo.json(&["restore", "1", "-n"], 0);
-    assert_eq!((repo.tree(), repo.git(&["for-each-ref", "refs/teddy/sessions"])), (tree, refs));
+    assert_eq!(
+        (
+            repo.tree(),
+            repo.git(&["for-each-ref", "refs/teddy/sessions"])
+        ),
+        (tree, refs)
+    );
     assert_eq!(dry["commit"], json!(null));
     let done = repo.json(&["restore", "1"], 0);
-    assert_eq!((&dry["written"], &dry["deleted"]), (&done["written"], &done["deleted"]));
+    assert_eq!(
+        (&dry["written"], &dry["deleted"]),
+        (&done["written"], &done["deleted"])
+    );
 }
 
 #[test]
 fn what_is_said_is_about_the_paths_that_were_named() {
     let repo = three_turns();
-    repo.teddy(&["restore", "1", "-n"]).check(0, &["The workspace would be as after turn 1: "]);
-    let path = repo.json(&["restore", "0", "-n"], 0)["deleted"][0].as_str().unwrap().to_owned();
-    repo.teddy(&["restore", "0", &path]).check(0, &[&format!("{path} is as after turn 0: 1 file changed.\n")]);
-    repo.teddy(&["restore", "3", &path, "a.txt"]).check(0, &[&format!("{path}, a.txt are as after turn 3: ")]);
+    repo.teddy(&["restore", "1", "-n"])
+        .check(0, &["The workspace would be as after turn 1: "]);
+    let path = repo.json(&["restore", "0", "-n"], 0)["deleted"][0]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    repo.teddy(&["restore", "0", &path]).check(
+        0,
+        &[&format!("{path} is as after turn 0: 1 file changed.\n")],
+    );
+    repo.teddy(&["restore", "3", &path, "a.txt"])
+        .check(0, &[&format!("{path}, a.txt are as after turn 3: ")]);
 }
 
 #[test]
@@ -78,8 +124,10 @@ fn a_turn_of_another_session_is_named_as_it_was_typed() {
     let repo = three_turns();
     repo.done(&["new", "other"]);
     repo.write("own.txt", "mine\n");
-    repo.teddy(&["restore", "demo:1", "--exact"]).check(1, &["equal to turn demo:1? Use `-y`"]);
-    repo.teddy(&["restore", "demo:1", "-n"]).check(0, &["The workspace would be as after turn demo:1: "]);
+    repo.teddy(&["restore", "demo:1", "--exact"])
+        .check(1, &["equal to turn demo:1? Use `-y`"]);
+    repo.teddy(&["restore", "demo:1", "-n"])
+        .check(0, &["The workspace would be as after turn demo:1: "]);
 }
 
 #[test]
@@ -90,12 +138,21 @@ fn exact_makes_the_files_equal_to_the_snapshot_and_what_was_there_is_kept_in_git
     repo.write("x.log", "ignored\n");
     repo.teddy(&["restore", "1", "--exact"]).check(1, &["`-y`"]);
     repo.done(&["restore", "1", "--exact", "-y"]);
-    assert_eq!(repo.tree(), repo.git(&["rev-parse", "teddy/sessions/demo~3^2^{tree}"]));
+    assert_eq!(
+        repo.tree(),
+        repo.git(&["rev-parse", "teddy/sessions/demo~3^2^{tree}"])
+    );
     assert_eq!(repo.read("x.log"), "ignored\n");
     let before = "teddy/sessions/demo^2^";
-    assert_eq!(repo.git(&["show", &format!("{before}:new.txt")]), "mine too");
+    assert_eq!(
+        repo.git(&["show", &format!("{before}:new.txt")]),
+        "mine too"
+    );
     repo.done(&["undo"]);
-    assert_eq!((repo.read("a.txt").as_str(), repo.read("new.txt").as_str()), ("mine\n", "mine too\n"));
+    assert_eq!(
+        (repo.read("a.txt").as_str(), repo.read("new.txt").as_str()),
+        ("mine\n", "mine too\n")
+    );
 }
 
 #[test]
@@ -104,10 +161,16 @@ fn an_overlap_writes_nothing_and_names_the_ways_out() {
     repo.write("a.txt", "1\nmy two\n3\n4\n5\n");
     let tree = repo.tree();
     let out = repo.teddy(&["restore", "0"]);
-    out.check(4, &["overlap a.txt", "--ours, --theirs, --markers or --exact"]);
+    out.check(
+        4,
+        &["overlap a.txt", "--ours, --theirs, --markers or --exact"],
+    );
     assert_eq!(repo.tree(), tree);
     assert_eq!(repo.json(&["log"], 0)[0]["number"], 3);
-    let ways = [("--ours", "1\nmy two\n3\n4\n5\n"), ("--theirs", "1\n2\n3\n4\n5\n")];
+    let ways = [
+        ("--ours", "1\nmy two\n3\n4\n5\n"),
+        ("--theirs", "1\n2\n3\n4\n5\n"),
+    ];
     for (way, expected) in ways {
         repo.write("a.txt", "1\nmy two\n3\n4\n5\n");
         repo.done(&["-s", "demo", "restore", "0", way]);
@@ -118,7 +181,10 @@ fn an_overlap_writes_nothing_and_names_the_ways_out() {
     repo.write("a.txt", "1\nmy two\n3\n4\n5\n");
     repo.done(&["restore", "0", "--markers"]);
     let text = repo.read("a.txt");
-    assert!(text.contains("<<<<<<<") && text.contains("my two") && text.contains(">>>>>>>"), "{text}");
+    assert!(
+        text.contains("<<<<<<<") && text.contains("my two") && text.contains(">>>>>>>"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -137,7 +203,13 @@ fn undo_and_redo_walk_over_the_turns_without_an_end() {
     let repo = three_turns();
     let trees: Vec<String> = ["~3", "~2", "~1", ""]
         .iter()
-        .map(|at| if *at == "~3" { "HEAD^{tree}".to_owned() } else { format!("teddy/sessions/demo{at}^2^{{tree}}") })
+        .map(|at| {
+            if *at == "~3" {
+                "HEAD^{tree}".to_owned()
+            } else {
+                format!("teddy/sessions/demo{at}^2^{{tree}}")
+            }
+        })
         .map(|name| repo.git(&["rev-parse", &name]))
         .collect();
     repo.done(&["undo"]);
@@ -150,16 +222,29 @@ fn undo_and_redo_walk_over_the_turns_without_an_end() {
     repo.done(&["redo", "2"]);
     assert_eq!(repo.tree(), trees[3]);
     repo.teddy(&["redo"]).check(1, &["nothing to redo"]);
-    let statuses =
-        repo.git(&["log", "--first-parent", "--format=%(trailers:key=Teddy-Status,valueonly,separator=)", "teddy/sessions/demo"]);
-    assert_eq!(statuses.split_whitespace().filter(|word| *word == "restored").count(), 4);
+    let statuses = repo.git(&[
+        "log",
+        "--first-parent",
+        "--format=%(trailers:key=Teddy-Status,valueonly,separator=)",
+        "teddy/sessions/demo",
+    ]);
+    assert_eq!(
+        statuses
+            .split_whitespace()
+            .filter(|word| *word == "restored")
+            .count(),
+        4
+    );
 }
 
 #[test]
 fn an_undo_that_takes_edits_away_asks_as_a_restore_does() {
     let repo = three_turns();
     repo.write("own.txt", "mine\n");
-    repo.teddy(&["undo", "--exact"]).check(1, &["nobody can be asked: Make 2 files equal to turn 2? Use `-y`"]);
+    repo.teddy(&["undo", "--exact"]).check(
+        1,
+        &["nobody can be asked: Make 2 files equal to turn 2? Use `-y`"],
+    );
     assert_eq!(repo.read("own.txt"), "mine\n");
     repo.done(&["undo", "--exact", "-y"]);
     assert!(!repo.path().join("own.txt").exists());
@@ -168,9 +253,11 @@ fn an_undo_that_takes_edits_away_asks_as_a_restore_does() {
 #[test]
 fn what_was_kept_is_counted_where_there_is_something() {
     let repo = three_turns();
-    repo.teddy(&["undo"]).check(0, &["The workspace is as after turn 2: ", " changed.\n"]);
+    repo.teddy(&["undo"])
+        .check(0, &["The workspace is as after turn 2: ", " changed.\n"]);
     repo.write("own.txt", "mine\n");
-    repo.teddy(&["redo"]).check(0, &[" changed, 1 of your own kept.\n"]);
+    repo.teddy(&["redo"])
+        .check(0, &[" changed, 1 of your own kept.\n"]);
 }
 
 #[test]
@@ -187,18 +274,37 @@ fn the_context_goes_back_too_unless_only_files_are_wanted() {
     let repo = three_turns();
     let context = || repo.done(&["show", "@", "next/turn.context"]);
     repo.done(&["restore", "1"]);
-    assert!(context().contains(".teddy/demo/01/report.md"), "{}", context());
+    assert!(
+        context().contains(".teddy/demo/01/report.md"),
+        "{}",
+        context()
+    );
     repo.done(&["restore", "3"]);
     repo.done(&["restore", "1", "--files-only"]);
-    assert!(context().contains(".teddy/demo/03/report.md"), "{}", context());
+    assert!(
+        context().contains(".teddy/demo/03/report.md"),
+        "{}",
+        context()
+    );
 }
 
 #[test]
 fn any_expression_of_git_names_a_turn() {
     let repo = three_turns();
     let first = repo.git(&["rev-parse", "teddy/sessions/demo~2"]);
-    for name in ["1", "@~2", "teddy/sessions/demo~2", &first, &first[..10], "demo:1"] {
-        assert!(repo.done(&["show", name]).starts_with("# Execution Report: Change a"), "{name}");
+    for name in [
+        "1",
+        "@~2",
+        "teddy/sessions/demo~2",
+        &first,
+        &first[..10],
+        "demo:1",
+    ] {
+        assert!(
+            repo.done(&["show", name])
+                .starts_with("# Execution Report: Change a"),
+            "{name}"
+        );
     }
 }
 
@@ -209,7 +315,10 @@ fn what_no_snapshot_has_is_neither_overwritten_nor_deleted() {
     repo.write("x.log", "log\n");
     repo.done(&["restore", "0"]);
     repo.done(&["restore", "3", "--exact", "-y"]);
-    assert_eq!((repo.read(".env").as_str(), repo.read("x.log").as_str()), ("KEY=1\n", "log\n"));
+    assert_eq!(
+        (repo.read(".env").as_str(), repo.read("x.log").as_str()),
+        ("KEY=1\n", "log\n")
+    );
     let value = repo.json(&["restore", "1"], 0);
     assert_eq!(value["not_captured"], json!([".env"]));
 }
@@ -217,17 +326,30 @@ fn what_no_snapshot_has_is_neither_overwritten_nor_deleted() {
 #[test]
 fn what_a_program_had_open_can_be_brought_later_and_undone() {
     let repo = three_turns();
-    let open = std::fs::File::options().append(true).open(repo.path().join("a.txt")).unwrap();
-    let more = plan("More", &[create("new.txt", "n\n"), execute("echo six >> a.txt")]);
-    repo.teddy_reads(&["execute", "-", "-y"], &more).check(4, &["`a.txt` is open for writing in another program"]);
+    let open = std::fs::File::options()
+        .append(true)
+        .open(repo.path().join("a.txt"))
+        .unwrap();
+    let more = plan(
+        "More",
+        &[create("new.txt", "n\n"), execute("echo six >> a.txt")],
+    );
+    repo.teddy_reads(&["execute", "-", "-y"], &more)
+        .check(4, &["`a.txt` is open for writing in another program"]);
     drop(open);
     assert!(!repo.path().join("new.txt").exists());
-    assert!(repo.git(&["show", "teddy/sessions/demo:meta.yaml"]).contains("synced: false"));
+    assert!(
+        repo.git(&["show", "teddy/sessions/demo:meta.yaml"])
+            .contains("synced: false")
+    );
     let value = repo.json(&["restore", "@", "--theirs"], 0);
     assert_eq!(value["written"], json!(["a.txt", "new.txt"]));
     assert_eq!(repo.read("a.txt"), "1\ntwo\n3\n4\n5\nsix\n");
     repo.done(&["undo"]);
-    assert_eq!((repo.read("a.txt"), repo.path().join("new.txt").exists()), ("1\ntwo\n3\n4\n5\n".to_owned(), false));
+    assert_eq!(
+        (repo.read("a.txt"), repo.path().join("new.txt").exists()),
+        ("1\ntwo\n3\n4\n5\n".to_owned(), false)
+    );
     repo.git(&["fsck", "--strict"]);
 }
 
@@ -252,26 +374,48 @@ fn an_ignored_file_that_a_turn_made_goes_with_it_unless_it_was_changed() {
     assert_eq!(made().as_deref(), Some("log\n"));
     repo.write("made.log", "log\nmore\n");
     assert_eq!(repo.json(&["undo"], 4)["overlaps"], json!(["made.log"]));
-    assert_eq!((made().as_deref(), repo.read("own.log").as_str()), (Some("log\nmore\n"), "mine\n"));
+    assert_eq!(
+        (made().as_deref(), repo.read("own.log").as_str()),
+        (Some("log\nmore\n"), "mine\n")
+    );
 }
 
 #[test]
 fn a_filter_that_fails_leaves_everything_as_it_is_and_holds_nothing_up() {
-    let repo = TestRepo::new().file(".gitattributes", "*.big filter=far\n").file("a.big", "one\n").file("b.txt", "one\n");
+    let repo = TestRepo::new()
+        .file(".gitattributes", "*.big filter=far\n")
+        .file("a.big", "one\n")
+        .file("b.txt", "one\n");
     let far = repo.beside("far");
-    repo.git(&["config", "filter.far.smudge", &format!("test ! -e {} && cat", far.display())]);
+    repo.git(&[
+        "config",
+        "filter.far.smudge",
+        &format!("test ! -e {} && cat", far.display()),
+    ]);
     repo.git(&["config", "filter.far.clean", "cat"]);
     repo.git(&["config", "filter.far.required", "true"]);
     repo.commit("init");
     repo.done(&["new", "demo"]);
-    repo.run_plan(&plan("Two", &[execute("echo two > a.big; echo two > b.txt")]));
+    repo.run_plan(&plan(
+        "Two",
+        &[execute("echo two > a.big; echo two > b.txt")],
+    ));
     std::fs::write(&far, "").unwrap();
-    repo.teddy(&["undo"]).check(4, &["filtering `a.big`", "`teddy restore @ --theirs` brings"]);
-    assert_eq!((repo.read("a.big").as_str(), repo.read("b.txt").as_str()), ("two\n", "two\n"));
+    repo.teddy(&["undo"]).check(
+        4,
+        &["filtering `a.big`", "`teddy restore @ --theirs` brings"],
+    );
+    assert_eq!(
+        (repo.read("a.big").as_str(), repo.read("b.txt").as_str()),
+        ("two\n", "two\n")
+    );
     repo.done(&["new", "other"]);
     std::fs::remove_file(&far).unwrap();
     repo.done(&["-s", "demo", "restore", "@", "--theirs"]);
-    assert_eq!((repo.read("a.big").as_str(), repo.read("b.txt").as_str()), ("one\n", "one\n"));
+    assert_eq!(
+        (repo.read("a.big").as_str(), repo.read("b.txt").as_str()),
+        ("one\n", "one\n")
+    );
 }
 
 #[test]
@@ -280,9 +424,17 @@ fn an_undo_takes_back_a_turn_whose_file_was_edited_after_a_crash() {
     repo.commit("init");
     repo.done(&["new", "demo"]);
     repo.done(&["context", "add", "a.txt"]);
-    std::fs::write(repo.beside("plan.md"), plan("Change a", &[edit("a.txt", "2", "two")])).unwrap();
+    std::fs::write(
+        repo.beside("plan.md"),
+        plan("Change a", &[edit("a.txt", "2", "two")]),
+    )
+    .unwrap();
     let mut command = repo.teddy_command(&["execute", "../plan.md", "-y"]);
-    let killed = command.current_dir(repo.path()).env("FAILPOINTS", "after-publish=return(kill)").output().unwrap();
+    let killed = command
+        .current_dir(repo.path())
+        .env("FAILPOINTS", "after-publish=return(kill)")
+        .output()
+        .unwrap();
     assert_eq!(killed.status.code(), None);
     assert_eq!(repo.read("a.txt"), "1\ntwo\n3\n4\n5\n");
     repo.write("a.txt", "1\ntwo\n3\n4\nfive\n");

@@ -10,7 +10,8 @@ fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");
     repo.done(&["new", "demo"]);
-    repo.reply(&plan("Make b", &[create("b.txt", "b\n")])).reply(&plan("Make c", &[create("c.txt", "c\n")]));
+    repo.reply(&plan("Make b", &[create("b.txt", "b\n")]))
+        .reply(&plan("Make c", &[create("c.txt", "c\n")]));
     for message in ["make b", "make c"] {
         repo.done(&["plan", "-m", message]);
         repo.done(&["execute", "-y"]);
@@ -21,25 +22,57 @@ fn project() -> TestRepo {
 #[test]
 fn the_recorded_input_is_sent_again_byte_for_byte() {
     let repo = project();
-    let fake = Fake::answering(&[stream(&plan("Make d", &[create("d.txt", "d\n")]), "stop", (1, 1))]);
+    let fake = Fake::answering(&[stream(
+        &plan("Make d", &[create("d.txt", "d\n")]),
+        "stop",
+        (1, 1),
+    )]);
     // What is there today is not what was sent then.
     repo.write("a.txt", "changed\n");
-    repo.configure(&format!("models:\n  other: {{ kind: openai, id: x, base_url: \"{}/v1\" }}\n", fake.origin));
+    repo.configure(&format!(
+        "models:\n  other: {{ kind: openai, id: x, base_url: \"{}/v1\" }}\n",
+        fake.origin
+    ));
     let out = repo.teddy(&["retry", "2", "--model", "other"]);
-    out.check(0, &["Planned turn 2: Make d", "Session demo-retry-1 is in use now", "your files are not as they were"]);
+    out.check(
+        0,
+        &[
+            "Planned turn 2: Make d",
+            "Session demo-retry-1 is in use now",
+            "your files are not as they were",
+        ],
+    );
     let request = fake.requests().remove(0);
-    let body: serde_json::Value = serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap();
+    let body: serde_json::Value =
+        serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap();
     let recorded = |name: &str| repo.git(&["show", &format!("teddy/sessions/demo:{name}")]);
-    assert_eq!(body["messages"][0]["content"].as_str().unwrap().trim_end(), recorded("system_prompt.xml"));
+    assert_eq!(
+        body["messages"][0]["content"].as_str().unwrap().trim_end(),
+        recorded("system_prompt.xml")
+    );
     let sent = body["messages"][1]["content"].as_str().unwrap();
-    assert_eq!(sent.trim_end(), format!("{}\n\n# Message\n\nmake c", recorded("input.md")));
-    for name in ["input.md", "user_prompt.txt", "system_prompt.xml", "turn.context"] {
+    assert_eq!(
+        sent.trim_end(),
+        format!("{}\n\n# Message\n\nmake c", recorded("input.md"))
+    );
+    for name in [
+        "input.md",
+        "user_prompt.txt",
+        "system_prompt.xml",
+        "turn.context",
+    ] {
         assert_eq!(
-            repo.git(&["rev-parse", &format!("refs/teddy/drafts/demo-retry-1:{name}")]),
+            repo.git(&[
+                "rev-parse",
+                &format!("refs/teddy/drafts/demo-retry-1:{name}")
+            ]),
             repo.git(&["rev-parse", &format!("teddy/sessions/demo:{name}")])
         );
     }
-    assert_eq!(repo.git(&["rev-parse", "teddy/sessions/demo-retry-1"]), repo.git(&["rev-parse", "teddy/sessions/demo~1"]));
+    assert_eq!(
+        repo.git(&["rev-parse", "teddy/sessions/demo-retry-1"]),
+        repo.git(&["rev-parse", "teddy/sessions/demo~1"])
+    );
     repo.done(&["execute", "-y"]);
     assert_eq!(repo.read("d.txt"), "d\n");
 }
@@ -50,7 +83,8 @@ fn without_a_model_the_turns_own_is_asked_and_a_replay_says_the_same() {
     repo.teddy(&["retry", "1"]).check(3, &["b.txt"]);
     assert_eq!(repo.json(&["status"], 0)["draft"]["title"], "Make b");
     repo.done(&["switch", "demo"]);
-    repo.teddy(&["retry", "1"]).check(3, &["Session demo-retry-2 is in use now"]);
+    repo.teddy(&["retry", "1"])
+        .check(3, &["Session demo-retry-2 is in use now"]);
 }
 
 /// Returns the messages of a request to a fake provider.
@@ -60,7 +94,10 @@ fn messages(request: &str) -> serde_json::Value {
 
 /// Configures a model at a provider.
 fn other(fake: &Fake) -> String {
-    format!("model: other\nmodels:\n  other: {{ kind: openai, id: x, base_url: \"{}/v1\" }}\n", fake.origin)
+    format!(
+        "model: other\nmodels:\n  other: {{ kind: openai, id: x, base_url: \"{}/v1\" }}\n",
+        fake.origin
+    )
 }
 
 #[test]
@@ -70,19 +107,39 @@ fn a_turn_of_a_pipeline_is_asked_again_step_by_step() {
     std::fs::create_dir_all(&own).unwrap();
     let two = "steps: [{ name: think, prompt: Think }, { name: plan, prompt: 'Plan {{think}}' }]\n";
     std::fs::write(own.join("two.yaml"), two).unwrap();
-    let answers = ["Thought.", &plan("Make d", &[create("d.txt", "d\n")]), "Thought.", &plan("Make e", &[create("e.txt", "e\n")])];
+    let answers = [
+        "Thought.",
+        &plan("Make d", &[create("d.txt", "d\n")]),
+        "Thought.",
+        &plan("Make e", &[create("e.txt", "e\n")]),
+    ];
     let fake = Fake::answering(&answers.map(|answer| stream(answer, "stop", (1, 1))));
     repo.configure(&other(&fake));
     repo.done(&["plan", "-m", "make d", "--pipeline", "two"]);
     repo.done(&["execute", "-y"]);
-    repo.teddy(&["retry", "3"]).check(0, &["Step 1 of 2: think", "Planned turn 3: Make e"]);
+    repo.teddy(&["retry", "3"])
+        .check(0, &["Step 1 of 2: think", "Planned turn 3: Make e"]);
     let requests = fake.requests();
-    assert_eq!((messages(&requests[0]), messages(&requests[1])), (messages(&requests[2]), messages(&requests[3])));
-    for step in ["steps/01-think/input.md", "steps/02-plan/input.md", "steps/01-think/output.md"] {
+    assert_eq!(
+        (messages(&requests[0]), messages(&requests[1])),
+        (messages(&requests[2]), messages(&requests[3]))
+    );
+    for step in [
+        "steps/01-think/input.md",
+        "steps/02-plan/input.md",
+        "steps/01-think/output.md",
+    ] {
         let blob = |from: &str| repo.git(&["rev-parse", &format!("{from}:{step}")]);
-        assert_eq!(blob("refs/teddy/drafts/demo-retry-1"), blob("teddy/sessions/demo"), "{step}");
+        assert_eq!(
+            blob("refs/teddy/drafts/demo-retry-1"),
+            blob("teddy/sessions/demo"),
+            "{step}"
+        );
     }
-    assert!(repo.git(&["show", "refs/teddy/drafts/demo-retry-1:meta.yaml"]).contains("pipeline: two"));
+    assert!(
+        repo.git(&["show", "refs/teddy/drafts/demo-retry-1:meta.yaml"])
+            .contains("pipeline: two")
+    );
     repo.done(&["execute", "-y"]);
     assert_eq!(repo.read("e.txt"), "e\n");
     repo.teddy(&["replay", "@"]).check(0, &["turn 3 same"]);
@@ -91,35 +148,61 @@ fn a_turn_of_a_pipeline_is_asked_again_step_by_step() {
     repo.teddy(&["switch", "demo"]);
     let fake = Fake::answering(&answers.map(|answer| stream(answer, "stop", (1, 1))));
     repo.configure(&other(&fake));
-    repo.teddy(&["retry", "3"]).check(3, &["pipeline `two` is not as it was: step `think` was sent something else"]);
+    repo.teddy(&["retry", "3"]).check(
+        3,
+        &["pipeline `two` is not as it was: step `think` was sent something else"],
+    );
 }
 
 #[test]
 fn the_turn_of_an_invoked_agent_is_asked_again_as_that_agent() {
     let repo = project();
-    repo.run_plan(&plan("Hand over", &[invoke("Debugger", &["a.txt"], "Please look into it.")]));
-    let found = plan("Found", &[create("rca.md", "it\n"), conclude(&["rca.md"], "It was this.")]);
+    repo.run_plan(&plan(
+        "Hand over",
+        &[invoke("Debugger", &["a.txt"], "Please look into it.")],
+    ));
+    let found = plan(
+        "Found",
+        &[
+            create("rca.md", "it\n"),
+            conclude(&["rca.md"], "It was this."),
+        ],
+    );
     let fake = Fake::answering(&[&found, &found].map(|answer| stream(answer, "stop", (1, 1))));
     repo.configure(&other(&fake));
     repo.done(&["plan", "-m", "go on"]);
     repo.done(&["execute", "-y"]);
     repo.done(&["restore", "3"]);
-    repo.teddy(&["retry", "4"]).check(0, &["Planned turn 4: Found"]);
+    repo.teddy(&["retry", "4"])
+        .check(0, &["Planned turn 4: Found"]);
     let requests = fake.requests();
     assert_eq!(messages(&requests[0]), messages(&requests[1]));
     let prompt = requests[1].contains("You are the Debugger.");
     let meta = repo.git(&["show", "refs/teddy/drafts/demo-retry-1:meta.yaml"]);
-    assert!(prompt && meta.contains("agent: debugger") && meta.contains("caller_turn_id: "), "{meta}");
+    assert!(
+        prompt && meta.contains("agent: debugger") && meta.contains("caller_turn_id: "),
+        "{meta}"
+    );
     // What it concludes returns to the same caller.
     repo.done(&["execute", "-y"]);
-    assert!(repo.done(&["show", "@", "next/meta.yaml"]).contains("agent: pathfinder"));
+    assert!(
+        repo.done(&["show", "@", "next/meta.yaml"])
+            .contains("agent: pathfinder")
+    );
     repo.teddy(&["replay", "@"]).check(0, &["turn 4 same"]);
 }
 
 #[test]
 fn what_the_user_changed_is_what_runs_again() {
     let repo = project();
-    std::fs::write(repo.beside("plan.md"), plan("Two", &[create("d.txt", "d\n"), execute("echo more > more.txt")])).unwrap();
+    std::fs::write(
+        repo.beside("plan.md"),
+        plan(
+            "Two",
+            &[create("d.txt", "d\n"), execute("echo more > more.txt")],
+        ),
+    )
+    .unwrap();
     let mut screen = Screen::open(&repo, (100, 30), &["execute", "../plan.md"]);
     screen.wait_for("(q)uit ›");
     screen.press("m");
@@ -133,32 +216,50 @@ fn what_the_user_changed_is_what_runs_again() {
     screen.press("s");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
     assert!(repo.path().join("other.txt").exists() && !repo.path().join("more.txt").exists());
-    repo.teddy(&["replay", "@", "-y"]).check(0, &["turn 3 same"]);
+    repo.teddy(&["replay", "@", "-y"])
+        .check(0, &["turn 3 same"]);
 }
 
 #[test]
 fn a_retry_that_fails_leaves_the_session_in_use() {
     let repo = project();
     let fake = Fake::answering(&[response("401 Unauthorized", "", "{}")]);
-    repo.configure(&format!("models:\n  other: {{ kind: openai, id: x, base_url: \"{}/v1\" }}\n", fake.origin));
-    repo.teddy(&["retry", "--model", "other"]).check(1, &["does not accept the key"]);
+    repo.configure(&format!(
+        "models:\n  other: {{ kind: openai, id: x, base_url: \"{}/v1\" }}\n",
+        fake.origin
+    ));
+    repo.teddy(&["retry", "--model", "other"])
+        .check(1, &["does not accept the key"]);
     assert_eq!(repo.json(&["status"], 0)["session"], "demo");
-    repo.teddy(&["retry", "--model", "openai:x"]).check(1, &["has no key"]);
-    repo.teddy(&["retry", "0"]).check(1, &["turn 0 has no input"]);
+    repo.teddy(&["retry", "--model", "openai:x"])
+        .check(1, &["has no key"]);
+    repo.teddy(&["retry", "0"])
+        .check(1, &["turn 0 has no input"]);
     repo.run_plan(&plan("By hand", &[create("e.txt", "e\n")]));
-    repo.teddy(&["retry"]).check(1, &["turn 3 has no recorded input: no model was asked"]);
+    repo.teddy(&["retry"])
+        .check(1, &["turn 3 has no recorded input: no model was asked"]);
 }
 
 #[test]
 fn a_plan_that_runs_again_makes_the_same_tree() {
     let repo = project();
     repo.done(&["context", "add", "a.txt"]);
-    repo.run_plan(&plan("More", &[edit("a.txt", "one", "two"), create("x.sh", "ls\n"), execute("echo made > made.txt")]));
+    repo.run_plan(&plan(
+        "More",
+        &[
+            edit("a.txt", "one", "two"),
+            create("x.sh", "ls\n"),
+            execute("echo made > made.txt"),
+        ],
+    ));
     // Whatever the files are by now.
     repo.write("a.txt", "mine\n");
     let before = repo.git(&["for-each-ref"]);
     let value = repo.json(&["replay", "3", "-y"], 0);
-    assert_eq!((&value["turn"], &value["same"], &value["tree"]), (&3.into(), &true.into(), &value["expected"]));
+    assert_eq!(
+        (&value["turn"], &value["same"], &value["tree"]),
+        (&3.into(), &true.into(), &value["expected"])
+    );
     assert_eq!(repo.read("a.txt"), "mine\n");
     assert_eq!(repo.git(&["for-each-ref"]), before);
     assert!(!repo.git(&["worktree", "list"]).contains("_replay"));
@@ -168,15 +269,23 @@ fn a_plan_that_runs_again_makes_the_same_tree() {
 fn what_could_not_be_had_then_cannot_be_had_when_it_runs_again() {
     let repo = project();
     let plan = plan("Look", &[research(&["how"]), create("x.txt", "x\n")]);
-    repo.teddy_reads(&["execute", "-", "-y"], &plan).check(1, &["no result for `how`"]);
+    repo.teddy_reads(&["execute", "-", "-y"], &plan)
+        .check(1, &["no result for `how`"]);
     repo.teddy(&["replay", "@"]).check(0, &["turn 3 same"]);
-    let page = format!("### `READ`\n- **Resource:** [{0}]({0})\n- **Description:** Look at it.\n", "http://127.0.0.1:1/x");
+    let page = format!(
+        "### `READ`\n- **Resource:** [{0}]({0})\n- **Description:** Look at it.\n",
+        "http://127.0.0.1:1/x"
+    );
     let plan = crate::plans::plan("Read", &[page, create("y.txt", "y\n")]);
-    repo.teddy_reads(&["execute", "-", "-y"], &plan).check(1, &["cannot be read"]);
+    repo.teddy_reads(&["execute", "-", "-y"], &plan)
+        .check(1, &["cannot be read"]);
     repo.teddy(&["replay", "@"]).check(0, &["turn 4 same"]);
     // What was found then is found again, though nothing is configured any more.
     repo.configure("research: { engine: command, run: [sh, -c, \"echo '[]'\"] }\n");
-    repo.run_plan(&crate::plans::plan("Find", &[research(&["how"]), create("z.txt", "z\n")]));
+    repo.run_plan(&crate::plans::plan(
+        "Find",
+        &[research(&["how"]), create("z.txt", "z\n")],
+    ));
     repo.configure("");
     repo.teddy(&["replay", "@"]).check(0, &["turn 5 same"]);
 }
@@ -184,22 +293,32 @@ fn what_could_not_be_had_then_cannot_be_had_when_it_runs_again() {
 #[test]
 fn a_plan_that_does_something_else_each_time_is_found_out() {
     let repo = project();
-    repo.run_plan(&plan("Roll", &[execute("od -An -N8 -tx1 /dev/urandom > dice.txt")]));
-    repo.teddy(&["replay", "@", "-y"]).check(1, &["turn 3 different", "dice.txt"]);
+    repo.run_plan(&plan(
+        "Roll",
+        &[execute("od -An -N8 -tx1 /dev/urandom > dice.txt")],
+    ));
+    repo.teddy(&["replay", "@", "-y"])
+        .check(1, &["turn 3 different", "dice.txt"]);
 }
 
 #[test]
 fn a_turn_in_which_nothing_ran_cannot_be_replayed() {
     let repo = project();
     repo.done(&["undo", "-y"]);
-    repo.teddy(&["replay", "3"]).check(1, &["no plan ran in turn 3: it is `restored`"]);
-    repo.teddy(&["replay", "0"]).check(1, &["no plan ran in turn 0"]);
+    repo.teddy(&["replay", "3"])
+        .check(1, &["no plan ran in turn 3: it is `restored`"]);
+    repo.teddy(&["replay", "0"])
+        .check(1, &["no plan ran in turn 0"]);
 }
 
 #[test]
 fn what_the_user_left_out_stays_out() {
     let repo = project();
-    std::fs::write(repo.beside("plan.md"), plan("Two", &[create("d.txt", "d\n"), create("e.txt", "e\n")])).unwrap();
+    std::fs::write(
+        repo.beside("plan.md"),
+        plan("Two", &[create("d.txt", "d\n"), create("e.txt", "e\n")]),
+    )
+    .unwrap();
     let mut screen = Screen::open(&repo, (100, 30), &["execute", "../plan.md"]);
     screen.wait_for("(q)uit ›");
     screen.press("m");
@@ -208,6 +327,9 @@ fn what_the_user_left_out_stays_out() {
     assert_eq!(screen.end(), 0, "{}", screen.shown());
     assert!(repo.path().join("d.txt").exists() && !repo.path().join("e.txt").exists());
     let approved = repo.done(&["show", "@", "approved.md"]);
-    assert!(approved.contains("d.txt") && !approved.contains("e.txt"), "{approved}");
+    assert!(
+        approved.contains("d.txt") && !approved.contains("e.txt"),
+        "{approved}"
+    );
     repo.teddy(&["replay", "@"]).check(0, &["turn 3 same"]);
 }

@@ -1,4 +1,5 @@
-//! The review at a pseudo-terminal: what is on the screen, what a key does, and that the terminal comes back.
+//! The review at a pseudo-terminal: what is on the screen, what a key does, and that the terminal
+//! comes back.
 
 use std::io::Read as _;
 use std::sync::mpsc::channel;
@@ -31,12 +32,20 @@ fn one_key_approves_all_and_the_files_are_there() {
     let mut screen = review(&repo, (80, 24));
     let shown = screen.shown();
     assert!(
-        shown.contains("- CREATE: 1 file") && shown.contains("$ echo more > more.txt") && shown.contains("[+] ADD:    Greet everybody."),
+        shown.contains("- CREATE: 1 file")
+            && shown.contains("$ echo more > more.txt")
+            && shown.contains("[+] ADD:    Greet everybody."),
         "{shown}"
     );
     screen.press("a");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
-    assert_eq!((repo.read("hello.txt").as_str(), repo.read("more.txt").as_str()), ("hello\n", "more\n"));
+    assert_eq!(
+        (
+            repo.read("hello.txt").as_str(),
+            repo.read("more.txt").as_str()
+        ),
+        ("hello\n", "more\n")
+    );
 }
 
 #[test]
@@ -48,7 +57,10 @@ fn what_is_switched_off_does_not_run() {
         screen.wait_for("2 of 2 actions");
         screen.press("G ");
         let shown = screen.wait_for("1 of 2 actions");
-        assert!(shown.contains("[✓] CREATE: hello.txt") && shown.contains("[ ] EXECUTE: echo more"), "{shown}");
+        assert!(
+            shown.contains("[✓] CREATE: hello.txt") && shown.contains("[ ] EXECUTE: echo more"),
+            "{shown}"
+        );
         screen.press("s");
         assert_eq!(screen.end(), 0, "{}", screen.shown());
         assert_eq!(repo.read("hello.txt"), "hello\n");
@@ -70,7 +82,10 @@ fn a_review_whose_window_is_closed_ends_and_changes_nothing() {
     drop((reader, master));
     let (sender, ended) = channel();
     std::thread::spawn(move || sender.send(child.wait().is_ok()));
-    assert!(ended.recv_timeout(PATIENCE).is_ok(), "it runs on without a terminal");
+    assert!(
+        ended.recv_timeout(PATIENCE).is_ok(),
+        "it runs on without a terminal"
+    );
     assert!(!repo.path().join("hello.txt").exists());
 }
 
@@ -105,11 +120,21 @@ fn r7_what_the_person_edits_is_what_runs_and_what_the_report_says() {
     screen.wait_for("EXECUTE: echo other > other.txt  *modified");
     screen.press("s");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
-    assert_eq!((repo.read("mine.txt").as_str(), repo.read("other.txt").as_str()), ("mine\n", "other\n"));
+    assert_eq!(
+        (
+            repo.read("mine.txt").as_str(),
+            repo.read("other.txt").as_str()
+        ),
+        ("mine\n", "other\n")
+    );
     assert!(!repo.path().join("hello.txt").exists() && !repo.path().join("more.txt").exists());
     let session = repo.git(&["for-each-ref", "--format=%(refname)", "refs/teddy/sessions"]);
     let report = repo.git(&["show", &format!("{}:report.md", session.trim())]);
-    assert!(report.contains("#### `CREATE` (user modified)") && report.contains("+echo other > other.txt"), "{report}");
+    assert!(
+        report.contains("#### `CREATE` (user modified)")
+            && report.contains("+echo other > other.txt"),
+        "{report}"
+    );
 }
 
 #[test]
@@ -118,7 +143,12 @@ fn a_session_is_chosen_from_a_list_and_leaving_changes_nothing() {
     repo.done(&["new", "first"]);
     repo.done(&["new", "second"]);
     repo.done(&["switch", "first"]);
-    let current = || repo.json(&["status"], 0)["session"].as_str().unwrap().to_owned();
+    let current = || {
+        repo.json(&["status"], 0)["session"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
     let open = || {
         let mut screen = Screen::open(&repo, (80, 24), &["switch"]);
         screen.wait_for("second: Start session second");
@@ -126,13 +156,34 @@ fn a_session_is_chosen_from_a_list_and_leaving_changes_nothing() {
     };
     let mut screen = open();
     screen.press("\x1b");
-    assert_eq!((screen.end(), current()), (1, "first".to_owned()), "{}", screen.shown());
+    assert_eq!(
+        (screen.end(), current()),
+        (1, "first".to_owned()),
+        "{}",
+        screen.shown()
+    );
     let mut screen = open();
-    let second =
-        screen.shown().lines().position(|line| line.contains("second:")) > screen.shown().lines().position(|line| line.contains("first:"));
+    let second = screen
+        .shown()
+        .lines()
+        .position(|line| line.contains("second:"))
+        > screen
+            .shown()
+            .lines()
+            .position(|line| line.contains("first:"));
     screen.press(if second { "j\r" } else { "\r" });
-    assert_eq!((screen.end(), current()), (0, "second".to_owned()), "{}", screen.shown());
+    assert_eq!(
+        (screen.end(), current()),
+        (0, "second".to_owned()),
+        "{}",
+        screen.shown()
+    );
     let mut screen = open();
     screen.press("\x03");
-    assert_eq!((screen.end(), current()), (130, "second".to_owned()), "{}", screen.shown());
+    assert_eq!(
+        (screen.end(), current()),
+        (130, "second".to_owned()),
+        "{}",
+        screen.shown()
+    );
 }

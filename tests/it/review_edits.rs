@@ -1,6 +1,8 @@
 //! What a person changes in the review is what runs, what the report says, and what the turn keeps.
 
-use crate::plans::{chat, create, edit, edit_pairs, execute, plan, prune, read, research, with_memos};
+use crate::plans::{
+    chat, create, edit, edit_pairs, execute, plan, prune, read, research, with_memos,
+};
 use crate::screen::Screen;
 use crate::support::TestRepo;
 
@@ -9,7 +11,9 @@ const FILE: &str = "[tool]\nname = \"x\"\n\n[more]\na = 1\nb = 2\n";
 
 /// Returns a project whose session has a plan, with files in its context.
 fn project(plan: &str) -> TestRepo {
-    let repo = TestRepo::new().file("a.toml", FILE).file("note.txt", "seen \u{202e}desrever\n");
+    let repo = TestRepo::new()
+        .file("a.toml", FILE)
+        .file("note.txt", "seen \u{202e}desrever\n");
     repo.commit("init");
     repo.done(&["new", "demo"]);
     repo.done(&["context", "add", "a.toml"]);
@@ -41,30 +45,55 @@ fn of_turn(repo: &TestRepo, name: &str) -> String {
 #[test]
 fn r7_an_edit_changed_in_the_editor_is_what_the_file_becomes() {
     let repo = project(&plan("Name it", &[edit("a.toml", "a = 1", "a = 2")]));
-    let mut screen = tree(&repo, &[("GIT_EDITOR", "sed -i -e 's/a = 2/a = 3/' -e '$a c = 4'")]);
+    let mut screen = tree(
+        &repo,
+        &[("GIT_EDITOR", "sed -i -e 's/a = 2/a = 3/' -e '$a c = 4'")],
+    );
     screen.press("p");
     screen.wait_for("Editing: [a.toml]");
     screen.wait_for("Have you finished editing and saved the file? (y/n)");
     screen.press("y");
     screen.wait_for("EDIT: a.toml  *modified");
     let shown = screen.wait_for("+c = 4");
-    assert!(shown.contains("-a = 1") && shown.contains("+a = 3"), "{shown}");
+    assert!(
+        shown.contains("-a = 1") && shown.contains("+a = 3"),
+        "{shown}"
+    );
     screen.press("s");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
     let after = "[tool]\nname = \"x\"\n\n[more]\na = 3\nb = 2\nc = 4\n";
     assert_eq!(repo.read("a.toml"), after);
-    assert_eq!(repo.git(&["show", "teddy/sessions/demo^2:a.toml"]) + "\n", after);
-    assert_eq!(of_turn(&repo, "plan.md"), std::fs::read_to_string(repo.beside("plan.md")).unwrap(), "the proposal stays on record");
+    assert_eq!(
+        repo.git(&["show", "teddy/sessions/demo^2:a.toml"]) + "\n",
+        after
+    );
+    assert_eq!(
+        of_turn(&repo, "plan.md"),
+        std::fs::read_to_string(repo.beside("plan.md")).unwrap(),
+        "the proposal stays on record"
+    );
     assert!(of_turn(&repo, "approved.md").contains("a = 3\nb = 2\nc = 4"));
     let report = of_turn(&repo, "report.md");
-    assert!(report.contains("#### `EDIT` (user modified)") && report.contains("+c = 4"), "{report}");
-    assert!(!report.contains("\n+a = 2"), "what did not run is not there as if it had: {report}");
+    assert!(
+        report.contains("#### `EDIT` (user modified)") && report.contains("+c = 4"),
+        "{report}"
+    );
+    assert!(
+        !report.contains("\n+a = 2"),
+        "what did not run is not there as if it had: {report}"
+    );
 }
 
 #[test]
 fn r7_a_command_is_changed_in_the_editor() {
     let repo = project(&plan("Say it", &[execute("echo theirs > out.txt")]));
-    let mut screen = tree(&repo, &[("GIT_EDITOR", "printf 'echo mine > out.txt\\necho two >> out.txt\\n' >")]);
+    let mut screen = tree(
+        &repo,
+        &[(
+            "GIT_EDITOR",
+            "printf 'echo mine > out.txt\\necho two >> out.txt\\n' >",
+        )],
+    );
     screen.press("p");
     screen.wait_for("(e)dit or (c)lose");
     screen.press("e");
@@ -77,16 +106,33 @@ fn r7_a_command_is_changed_in_the_editor() {
     assert_eq!(screen.end(), 0, "{}", screen.shown());
     assert_eq!(repo.read("out.txt"), "mine\ntwo\n");
     let report = of_turn(&repo, "report.md");
-    assert!(report.contains("#### `EXECUTE` (user modified)") && report.contains("-echo theirs > out.txt"), "{report}");
+    assert!(
+        report.contains("#### `EXECUTE` (user modified)")
+            && report.contains("-echo theirs > out.txt"),
+        "{report}"
+    );
     assert!(of_turn(&repo, "approved.md").contains("echo mine > out.txt\necho two >> out.txt\n"));
 }
 
 #[test]
 fn r7_a_query_and_a_message_are_changed_at_the_prompt() {
-    let repo = project(&plan("Ask", &[research(&["first query", "second query"]), chat("Is this right?")]));
-    std::fs::write(repo.beside("hits"), r#"[{"title": "t", "url": "http://a.example/"}]"#).unwrap();
+    let repo = project(&plan(
+        "Ask",
+        &[
+            research(&["first query", "second query"]),
+            chat("Is this right?"),
+        ],
+    ));
+    std::fs::write(
+        repo.beside("hits"),
+        r#"[{"title": "t", "url": "http://a.example/"}]"#,
+    )
+    .unwrap();
     repo.configure("research: { engine: command, run: [sh, -c, 'cat ../hits'] }\n");
-    let mut screen = tree(&repo, &[("GIT_EDITOR", "printf 'my query\\n\\nsecond query\\n' >")]);
+    let mut screen = tree(
+        &repo,
+        &[("GIT_EDITOR", "printf 'my query\\n\\nsecond query\\n' >")],
+    );
     screen.press("p");
     screen.wait_for("(e)dit or (c)lose");
     screen.press("e");
@@ -104,15 +150,27 @@ fn r7_a_query_and_a_message_are_changed_at_the_prompt() {
     screen.press("\x04");
     screen.end();
     let approved = of_turn(&repo, "approved.md");
-    assert!(approved.contains("my query\n") && approved.contains("second query\n") && approved.contains("Is it so?"), "{approved}");
-    assert!(!approved.contains("first query") && !approved.contains("Is this right?"), "{approved}");
+    assert!(
+        approved.contains("my query\n")
+            && approved.contains("second query\n")
+            && approved.contains("Is it so?"),
+        "{approved}"
+    );
+    assert!(
+        !approved.contains("first query") && !approved.contains("Is this right?"),
+        "{approved}"
+    );
     let report = of_turn(&repo, "report.md");
     assert_eq!(report.matches("(user modified)").count(), 2, "{report}");
 }
 
 #[test]
 fn r7_a_memo_is_changed_and_the_report_has_both() {
-    let repo = project(&with_memos("Remember", "[+] Use npm. # why\n[+] Be kind.", &[create("b.txt", "b\n")]));
+    let repo = project(&with_memos(
+        "Remember",
+        "[+] Use npm. # why\n[+] Be kind.",
+        &[create("b.txt", "b\n")],
+    ));
     let mut screen = tree(&repo, &[]);
     screen.press("p");
     screen.wait_for("(e)dit or (c)lose");
@@ -130,13 +188,19 @@ fn r7_a_memo_is_changed_and_the_report_has_both() {
     assert_eq!(screen.end(), 0, "{}", screen.shown());
     assert_eq!(repo.read(".teddy/memos.yaml"), "- Use pnpm.\n- Be kind.\n");
     let report = of_turn(&repo, "report.md");
-    assert!(report.contains("- Applied: ` [+] Use pnpm. ` (user modified; proposed: ` [+] Use npm. `)"), "{report}");
+    assert!(
+        report.contains("- Applied: ` [+] Use pnpm. ` (user modified; proposed: ` [+] Use npm. `)"),
+        "{report}"
+    );
     assert!(of_turn(&repo, "approved.md").contains("[+] Use pnpm.\n[+] Be kind.\n"));
 }
 
 #[test]
 fn a_resource_is_seen_before_it_is_read_or_dropped() {
-    let repo = project(&plan("Look", &[read("a.toml"), prune("note.txt"), create("b", "b\n")]));
+    let repo = project(&plan(
+        "Look",
+        &[read("a.toml"), prune("note.txt"), create("b", "b\n")],
+    ));
     let mut screen = tree(&repo, &[]);
     let shown = screen.wait_for("[more]");
     assert!(shown.contains("a.toml joins the context"), "{shown}");
@@ -145,26 +209,45 @@ fn a_resource_is_seen_before_it_is_read_or_dropped() {
     assert!(shown.contains("seen \\u{202e}desrever"), "{shown}");
     screen.press("p");
     let shown = screen.wait_for("j/k");
-    assert!(screen.is_full() && shown.contains("seen \\u{202e}desrever"), "{shown}");
+    assert!(
+        screen.is_full() && shown.contains("seen \\u{202e}desrever"),
+        "{shown}"
+    );
     screen.press("qqq");
     screen.end();
 }
 
 #[test]
 fn single_pairs_are_switched_off_and_what_needs_them_says_so() {
-    let pairs = [("name = \"x\"", "name = \"y\""), ("name = \"y\"", "name = \"z\""), ("b = 2", "b = 3")];
-    let repo = project(&plan("Pairs", &[edit_pairs("a.toml", &pairs), edit("a.toml", "b = 3", "b = 4")]));
+    let pairs = [
+        ("name = \"x\"", "name = \"y\""),
+        ("name = \"y\"", "name = \"z\""),
+        ("b = 2", "b = 3"),
+    ];
+    let repo = project(&plan(
+        "Pairs",
+        &[
+            edit_pairs("a.toml", &pairs),
+            edit("a.toml", "b = 3", "b = 4"),
+        ],
+    ));
     let mut screen = tree(&repo, &[]);
     screen.press("lj ");
     let shown = screen.wait_for("2/3 pairs ✗");
-    assert!(shown.contains("[✗] 2. name = \"y\""), "the pair above it is off: {shown}");
+    assert!(
+        shown.contains("[✗] 2. name = \"y\""),
+        "the pair above it is off: {shown}"
+    );
     screen.press("s");
     screen.wait_for("cannot run: EDIT a.toml depends on what is switched off");
     screen.press("j ");
     screen.wait_for("1/3 pairs");
     screen.press("j ");
     let shown = screen.wait_for("[✗] EDIT: a.toml");
-    assert!(shown.contains("[ ] EDIT: a.toml"), "an EDIT without pairs is off, and the one that needs it is marked: {shown}");
+    assert!(
+        shown.contains("[ ] EDIT: a.toml"),
+        "an EDIT without pairs is off, and the one that needs it is marked: {shown}"
+    );
     screen.press(" ");
     let shown = screen.wait_for("2 of 2 actions will run");
     assert!(shown.contains("[✓] 3. b = 2 → b = 3"), "{shown}");
@@ -172,7 +255,10 @@ fn single_pairs_are_switched_off_and_what_needs_them_says_so() {
     assert_eq!(screen.end(), 0, "{}", screen.shown());
     assert_eq!(repo.read("a.toml"), FILE.replace("b = 2", "b = 4"));
     let report = of_turn(&repo, "report.md");
-    assert!(report.contains("-name = \"y\""), "the report has the pairs that did not run: {report}");
+    assert!(
+        report.contains("-name = \"y\""),
+        "the report has the pairs that did not run: {report}"
+    );
 }
 
 #[test]
@@ -196,19 +282,40 @@ fn a_new_file_gets_another_path_and_content_and_is_judged_again() {
     screen.press("s");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
     assert_eq!(repo.read("c/d.txt"), "mine\n");
-    assert_eq!(repo.git(&["diff", "--name-only", "teddy/sessions/demo^2^", "teddy/sessions/demo^2"]), "c/d.txt");
+    assert_eq!(
+        repo.git(&[
+            "diff",
+            "--name-only",
+            "teddy/sessions/demo^2^",
+            "teddy/sessions/demo^2"
+        ]),
+        "c/d.txt"
+    );
     let report = of_turn(&repo, "report.md");
-    assert!(report.contains("- **File Path:** [c/d.txt](/c/d.txt)") && report.contains("+mine"), "{report}");
+    assert!(
+        report.contains("- **File Path:** [c/d.txt](/c/d.txt)") && report.contains("+mine"),
+        "{report}"
+    );
 }
 
 #[test]
 fn the_preview_command_opens_files_and_the_plan() {
     let repo = project(&plan("Make", &[create("b.txt", "theirs\n")]));
     let seen = repo.beside("seen");
-    let script = format!("#!/bin/sh\ncp \"$1\" '{}'\necho ours > \"$1\"\n", seen.display());
+    let script = format!(
+        "#!/bin/sh\ncp \"$1\" '{}'\necho ours > \"$1\"\n",
+        seen.display()
+    );
     std::fs::write(repo.beside("viewer"), script).unwrap();
-    std::fs::set_permissions(repo.beside("viewer"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    repo.configure(&format!("preview_command: {}\n", repo.beside("viewer").display()));
+    std::fs::set_permissions(
+        repo.beside("viewer"),
+        std::os::unix::fs::PermissionsExt::from_mode(0o755),
+    )
+    .unwrap();
+    repo.configure(&format!(
+        "preview_command: {}\n",
+        repo.beside("viewer").display()
+    ));
     let mut screen = Screen::open(&repo, (80, 24), &["execute"]);
     screen.wait_for("(q)uit ›");
     screen.press("r");

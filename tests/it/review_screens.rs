@@ -4,20 +4,36 @@ use crate::plans::{chat, create, edit_pairs, read, with_memos};
 use crate::screen::Screen;
 use crate::support::TestRepo;
 
-/// Returns a project whose session has a plan with a bit of everything that looks the same on each machine.
+/// Returns a project whose session has a plan with a bit of everything that looks the same on each
+/// machine.
 fn project() -> TestRepo {
-    let repo = TestRepo::new().file("app.toml", "name = \"x\"\n\na = 1\n").file("docs/日本語.md", "# 概要\n\nCafe\u{301} 👩‍💻 \u{202e}x\n");
+    let repo = TestRepo::new()
+        .file("app.toml", "name = \"x\"\n\na = 1\n")
+        .file("docs/日本語.md", "# 概要\n\nCafe\u{301} 👩‍💻 \u{202e}x\n");
     repo.commit("init");
     repo.done(&["new", "demo"]);
     repo.done(&["context", "add", "app.toml"]);
     let actions = [
-        create("src/новый/größe.py", "def main():\n    print(\"日本語 🟢 e\u{301}\")\n"),
-        edit_pairs("app.toml", &[("name = \"x\"", "name = \"名前\""), ("a = 1", "a = 2")]),
+        create(
+            "src/новый/größe.py",
+            "def main():\n    print(\"日本語 🟢 e\u{301}\")\n",
+        ),
+        edit_pairs(
+            "app.toml",
+            &[("name = \"x\"", "name = \"名前\""), ("a = 1", "a = 2")],
+        ),
         read("docs/日本語.md"),
         chat("Is **this** right?\n\n- one\n- `two`"),
     ];
-    std::fs::write(repo.beside("plan.md"), with_memos("Start the component 🚀", "[+] All components have a core.py. # agreed", &actions))
-        .unwrap();
+    std::fs::write(
+        repo.beside("plan.md"),
+        with_memos(
+            "Start the component 🚀",
+            "[+] All components have a core.py. # agreed",
+            &actions,
+        ),
+    )
+    .unwrap();
     repo.done(&["plan", "-m", "go", "--from", "../plan.md"]);
     repo
 }
@@ -42,7 +58,11 @@ fn tree(repo: &TestRepo, size: (u16, u16), (keys, shown): (&str, &str)) -> Scree
 /// Returns a screen without the lines that have nothing on them.
 fn dense(screen: &mut Screen) -> String {
     let shown = screen.settled();
-    shown.lines().filter(|line| !matches!(line.trim(), "" | "│")).collect::<Vec<_>>().join("\n")
+    shown
+        .lines()
+        .filter(|line| !matches!(line.trim(), "" | "│"))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// Leaves the review.
@@ -374,5 +394,8 @@ fn a_question_of_the_model() {
     "#) });
     screen.press("\r");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
-    assert_eq!(repo.git(&["show", "teddy/drafts/demo:user_prompt.txt"]), "yes,\nit is 日本");
+    assert_eq!(
+        repo.git(&["show", "teddy/drafts/demo:user_prompt.txt"]),
+        "yes,\nit is 日本"
+    );
 }

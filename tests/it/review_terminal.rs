@@ -1,4 +1,5 @@
-//! The terminal around the review: stopped, ended, resized, redirected; and what stays when a person leaves.
+//! The terminal around the review: stopped, ended, resized, redirected; and what stays when a
+//! person leaves.
 
 use std::time::{Duration, Instant};
 
@@ -13,14 +14,25 @@ fn project() -> TestRepo {
     let repo = TestRepo::new().file("a.txt", "one\n");
     repo.commit("init");
     repo.done(&["new", "demo"]);
-    std::fs::write(repo.beside("plan.md"), plan("Make it", &[create("b.txt", "b\n"), execute("echo more > more.txt")])).unwrap();
+    std::fs::write(
+        repo.beside("plan.md"),
+        plan(
+            "Make it",
+            &[create("b.txt", "b\n"), execute("echo more > more.txt")],
+        ),
+    )
+    .unwrap();
     repo.done(&["plan", "-m", "go", "--from", "../plan.md"]);
     repo
 }
 
 /// Returns the turn in progress.
 fn draft(repo: &TestRepo) -> String {
-    repo.git(&["rev-parse", "refs/teddy/drafts/demo", "refs/teddy/drafts/demo^{tree}"])
+    repo.git(&[
+        "rev-parse",
+        "refs/teddy/drafts/demo",
+        "refs/teddy/drafts/demo^{tree}",
+    ])
 }
 
 /// Opens the review, and the tree.
@@ -65,8 +77,16 @@ fn a_stop_from_outside_gives_the_terminal_back_and_keeps_the_draft() {
         screen.wait_for("1 of 2 actions");
         screen.signal(signal);
         assert_eq!(screen.end(), 130, "{signal:?}: {}", screen.shown());
-        assert_eq!((draft(&repo), repo.path().join("b.txt").exists()), (before, false), "{signal:?}");
-        assert_eq!(screen.written().matches("Reviewing Plan").count(), 1, "who is gone is not asked again");
+        assert_eq!(
+            (draft(&repo), repo.path().join("b.txt").exists()),
+            (before, false),
+            "{signal:?}"
+        );
+        assert_eq!(
+            screen.written().matches("Reviewing Plan").count(),
+            1,
+            "who is gone is not asked again"
+        );
     }
 }
 
@@ -105,7 +125,10 @@ fn ctrl_z_gives_the_terminal_back_and_fg_draws_the_tree_again() {
     shell.press("fg\r");
     let shown = shell.wait_for("1 of 2 actions");
     assert!(shell.is_full() && !shell.is_ordinary(), "{shown}");
-    assert!(shown.contains("[ ] CREATE: b.txt") && !shown.contains("SHELL>"), "{shown}");
+    assert!(
+        shown.contains("[ ] CREATE: b.txt") && !shown.contains("SHELL>"),
+        "{shown}"
+    );
     shell.press("q");
     shell.wait_for("(q)uit ›");
     shell.wait_for("Your changes are kept in (m)odify");
@@ -142,7 +165,10 @@ fn a_window_is_resized_while_the_tree_is_open() {
     let mut screen = tree(&repo, (80, 24));
     let first = screen.settled();
     screen.resize((40, 12));
-    while !screen.shown().ends_with("s run  q back  ? help  space toggle") {
+    while !screen
+        .shown()
+        .ends_with("s run  q back  ? help  space toggle")
+    {
         screen.read();
     }
     insta::assert_snapshot!(screen.settled(), @r"
@@ -203,7 +229,11 @@ fn a_window_is_resized_while_the_summary_is_open() {
 #[test]
 fn where_stderr_goes_elsewhere_the_review_is_on_the_terminal() {
     let repo = project();
-    let mut screen = Screen::shell(&repo, (80, 24), ("\"$TEDDY\" execute 2> ../log; echo code $?", &[]));
+    let mut screen = Screen::shell(
+        &repo,
+        (80, 24),
+        ("\"$TEDDY\" execute 2> ../log; echo code $?", &[]),
+    );
     screen.wait_for("(q)uit ›");
     screen.press("m");
     screen.wait_for("2 of 2 actions");
@@ -212,28 +242,54 @@ fn where_stderr_goes_elsewhere_the_review_is_on_the_terminal() {
     screen.wait_for("code 0");
     screen.end();
     let log = std::fs::read_to_string(repo.beside("log")).unwrap();
-    assert!(log.contains("▶ 1. CREATE b.txt") && !log.contains('\u{1b}') && !log.contains("Execute this plan?"), "{log}");
+    assert!(
+        log.contains("▶ 1. CREATE b.txt")
+            && !log.contains('\u{1b}')
+            && !log.contains("Execute this plan?"),
+        "{log}"
+    );
     assert_eq!(repo.read("b.txt"), "b\n");
 }
 
 #[test]
 fn an_approval_by_flag_says_all_of_it_where_stderr_goes() {
     let repo = project();
-    let mut screen = Screen::shell(&repo, (80, 24), ("\"$TEDDY\" execute -y 2> ../log; echo code $?", &[]));
+    let mut screen = Screen::shell(
+        &repo,
+        (80, 24),
+        ("\"$TEDDY\" execute -y 2> ../log; echo code $?", &[]),
+    );
     assert_eq!(screen.end(), 0);
-    assert!(!screen.shown().contains("Reviewing Plan"), "{}", screen.shown());
-    assert!(std::fs::read_to_string(repo.beside("log")).unwrap().contains("▶ Reviewing Plan: "));
+    assert!(
+        !screen.shown().contains("Reviewing Plan"),
+        "{}",
+        screen.shown()
+    );
+    assert!(
+        std::fs::read_to_string(repo.beside("log"))
+            .unwrap()
+            .contains("▶ Reviewing Plan: ")
+    );
 }
 
 #[test]
 fn a_summary_that_goes_into_a_file_is_not_cut_to_the_height_of_the_terminal() {
     let repo = project();
-    let many: Vec<String> = (0..40).map(|number| create(&format!("{number}.txt"), "x\n")).collect();
+    let many: Vec<String> = (0..40)
+        .map(|number| create(&format!("{number}.txt"), "x\n"))
+        .collect();
     std::fs::write(repo.beside("many.md"), plan("Make many", &many)).unwrap();
-    let mut screen = Screen::shell(&repo, (80, 24), ("\"$TEDDY\" execute ../many.md -y 2> ../log", &[]));
+    let mut screen = Screen::shell(
+        &repo,
+        (80, 24),
+        ("\"$TEDDY\" execute ../many.md -y 2> ../log", &[]),
+    );
     assert_eq!(screen.end(), 0);
     let log = std::fs::read_to_string(repo.beside("log")).unwrap();
-    assert!((0..40).all(|number| log.contains(&format!("      {number}.txt  +1\n"))), "{log}");
+    assert!(
+        (0..40).all(|number| log.contains(&format!("      {number}.txt  +1\n"))),
+        "{log}"
+    );
     assert!(!log.contains("more: (m)odify lists them all"), "{log}");
 }
 
@@ -241,7 +297,10 @@ fn a_summary_that_goes_into_a_file_is_not_cut_to_the_height_of_the_terminal() {
 fn ctrl_c_at_a_question_is_an_interruption() {
     let repo = project();
     repo.done(&["execute", "-y"]);
-    for (args, question) in [(&["restore", "0", "--exact"][..], "equal to turn 0? (y/n)"), (&["gc", "demo"], "(y/n)")] {
+    for (args, question) in [
+        (&["restore", "0", "--exact"][..], "equal to turn 0? (y/n)"),
+        (&["gc", "demo"], "(y/n)"),
+    ] {
         let mut screen = Screen::open(&repo, (80, 24), args);
         screen.wait_for(question);
         screen.press("\x03");
@@ -254,7 +313,14 @@ fn ctrl_c_at_a_question_is_an_interruption() {
 fn where_everything_goes_elsewhere_an_editor_gets_the_terminal() {
     let repo = project();
     let editor = "seen() { tty < /dev/fd/1 > ../out-is; }; seen";
-    let mut screen = Screen::shell(&repo, (80, 24), ("\"$TEDDY\" execute > ../out 2> ../log", &[("GIT_EDITOR", editor)]));
+    let mut screen = Screen::shell(
+        &repo,
+        (80, 24),
+        (
+            "\"$TEDDY\" execute > ../out 2> ../log",
+            &[("GIT_EDITOR", editor)],
+        ),
+    );
     screen.wait_for("(q)uit ›");
     screen.press("mp");
     screen.wait_for("File path: [b.txt]");
@@ -283,9 +349,11 @@ fn an_error_and_its_hint_are_folded_between_words() {
 #[test]
 fn without_colours_no_colour_is_written() {
     let colours = regex::Regex::new(r"\x1b\[([0-9]*;)*(3[0-7]|38;5;[0-9]+|9[0-7])m").unwrap();
-    for (variables, args, coloured) in
-        [(&[][..], &["execute"][..], true), (&[("NO_COLOR", "1")], &["execute"], false), (&[], &["--color", "never", "execute"], false)]
-    {
+    for (variables, args, coloured) in [
+        (&[][..], &["execute"][..], true),
+        (&[("NO_COLOR", "1")], &["execute"], false),
+        (&[], &["--color", "never", "execute"], false),
+    ] {
         let repo = project();
         let mut screen = Screen::open_with(&repo, (120, 30), (args, variables));
         screen.wait_for("(q)uit ›");
@@ -293,7 +361,12 @@ fn without_colours_no_colour_is_written() {
         screen.wait_for("+b");
         screen.press("qq");
         screen.end();
-        assert_eq!(colours.is_match(&screen.written()), coloured, "{variables:?} {args:?}: {:?}", screen.written());
+        assert_eq!(
+            colours.is_match(&screen.written()),
+            coloured,
+            "{variables:?} {args:?}: {:?}",
+            screen.written()
+        );
     }
 }
 
@@ -308,14 +381,26 @@ fn leaving_keeps_the_draft_byte_for_byte() {
             screen.press(key);
         }
         assert_eq!(screen.end(), 0, "{keys:?}: {}", screen.shown());
-        assert!(screen.shown().contains("Nothing was run; the plan of turn 1 waits."), "{}", screen.shown());
+        assert!(
+            screen
+                .shown()
+                .contains("Nothing was run; the plan of turn 1 waits."),
+            "{}",
+            screen.shown()
+        );
         assert_eq!(draft(&repo), before, "{keys:?}");
     }
     let mut screen = Screen::open(&repo, (80, 24), &["resume"]);
     screen.wait_for("(q)uit ›");
     screen.press("q");
     assert_eq!((screen.end(), draft(&repo)), (0, before.clone()));
-    assert!(screen.shown().contains("Nothing was run; the plan of turn 1 waits."), "{}", screen.shown());
+    assert!(
+        screen
+            .shown()
+            .contains("Nothing was run; the plan of turn 1 waits."),
+        "{}",
+        screen.shown()
+    );
     let mut screen = Screen::open(&repo, (80, 24), &["execute"]);
     screen.wait_for("(q)uit ›");
     screen.press("\x03");
@@ -336,10 +421,25 @@ fn skipping_records_the_words_and_plans_with_them() {
     screen.wait_for("what shall be done?");
     screen.press("\x04");
     screen.end();
-    assert_eq!(repo.done(&["show", "1", "declined.txt"]), "rather c,\nplease");
-    assert!(repo.done(&["show", "1"]).contains("- **Overall Status:** Skipped 🟡"));
-    assert_eq!(repo.done(&["show", "2", "user_prompt.txt"]), "rather c,\nplease");
-    assert_eq!((repo.read("c.txt").as_str(), repo.path().join("b.txt").exists()), ("c\n", false));
+    assert_eq!(
+        repo.done(&["show", "1", "declined.txt"]),
+        "rather c,\nplease"
+    );
+    assert!(
+        repo.done(&["show", "1"])
+            .contains("- **Overall Status:** Skipped 🟡")
+    );
+    assert_eq!(
+        repo.done(&["show", "2", "user_prompt.txt"]),
+        "rather c,\nplease"
+    );
+    assert_eq!(
+        (
+            repo.read("c.txt").as_str(),
+            repo.path().join("b.txt").exists()
+        ),
+        ("c\n", false)
+    );
 }
 
 #[test]
@@ -351,7 +451,11 @@ fn a_session_without_a_name_is_called_by_what_is_asked_of_it() {
     screen.wait_for("new session · turn 1: what shall be done?");
     screen.press("\x04");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
-    assert_eq!(repo.git(&["for-each-ref", "refs/teddy"]), "", "nothing is started for nothing");
+    assert_eq!(
+        repo.git(&["for-each-ref", "refs/teddy"]),
+        "",
+        "nothing is started for nothing"
+    );
     let mut screen = Screen::open(&repo, (80, 24), &["start"]);
     screen.wait_for("enter sends");
     screen.press("Add a greeting!\r");
@@ -366,18 +470,30 @@ fn skipping_in_a_single_execution_plans_again_as_well() {
     let repo = project();
     repo.reply(&plan("Make another", &[create("c.txt", "c\n")]));
     let shown = skipped(&repo, "rather c");
-    assert!(shown.contains("The model wrote another plan for turn 2: Make another."), "{shown}");
-    assert_eq!(repo.git(&["show", "teddy/drafts/demo:user_prompt.txt"]), "rather c");
+    assert!(
+        shown.contains("The model wrote another plan for turn 2: Make another."),
+        "{shown}"
+    );
+    assert_eq!(
+        repo.git(&["show", "teddy/drafts/demo:user_prompt.txt"]),
+        "rather c"
+    );
 }
 
 #[test]
 fn words_that_no_model_heard_wait_for_the_next_plan() {
     let repo = project();
     let shown = skipped(&repo, "rather c");
-    assert!(shown.contains("no other plan was made: no model is configured"), "{shown}");
+    assert!(
+        shown.contains("no other plan was made: no model is configured"),
+        "{shown}"
+    );
     repo.reply(&plan("Make another", &[create("c.txt", "c\n")]));
     repo.done(&["plan"]);
-    assert_eq!(repo.git(&["show", "teddy/drafts/demo:user_prompt.txt"]), "rather c");
+    assert_eq!(
+        repo.git(&["show", "teddy/drafts/demo:user_prompt.txt"]),
+        "rather c"
+    );
 }
 
 #[test]
@@ -389,7 +505,12 @@ fn an_interrupted_skip_declines_nothing() {
     screen.press("s");
     screen.wait_for("enter sends");
     screen.press("no, wait\x04\x03");
-    assert_eq!((screen.end(), draft(&repo)), (130, before), "{}", screen.shown());
+    assert_eq!(
+        (screen.end(), draft(&repo)),
+        (130, before),
+        "{}",
+        screen.shown()
+    );
 }
 
 #[test]
@@ -408,7 +529,10 @@ fn files_that_change_under_the_review_are_noticed_before_anything_runs() {
     screen.wait_for("1 of 2 actions");
     screen.press("s");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
-    assert_eq!((repo.read("a.txt").as_str(), repo.read("b.txt").as_str()), ("one and mine\n", "b\n"));
+    assert_eq!(
+        (repo.read("a.txt").as_str(), repo.read("b.txt").as_str()),
+        ("one and mine\n", "b\n")
+    );
     assert!(!repo.path().join("more.txt").exists());
 }
 
@@ -429,11 +553,26 @@ fn a_program_that_decides_gets_the_review_as_a_value() {
     let repo = project();
     let before = draft(&repo);
     let value = repo.json(&["execute"], 1);
-    assert_eq!((&value["status"], &value["turn"], &value["commit"]), (&"planned".into(), &1.into(), &serde_json::Value::Null));
+    assert_eq!(
+        (&value["status"], &value["turn"], &value["commit"]),
+        (&"planned".into(), &1.into(), &serde_json::Value::Null)
+    );
     let review = &value["review"];
-    assert_eq!((&review["title"], &review["actions"][1]["command"]), (&"Make it".into(), &"echo more > more.txt\n".into()));
-    assert_eq!((&review["actions"][0]["target"], &review["actions"][0]["added"]), (&"b.txt".into(), &1.into()));
-    repo.teddy(&["--json", "execute"]).check(1, &["nobody can be asked to approve this plan: use `-y` to approve it"]);
+    assert_eq!(
+        (&review["title"], &review["actions"][1]["command"]),
+        (&"Make it".into(), &"echo more > more.txt\n".into())
+    );
+    assert_eq!(
+        (
+            &review["actions"][0]["target"],
+            &review["actions"][0]["added"]
+        ),
+        (&"b.txt".into(), &1.into())
+    );
+    repo.teddy(&["--json", "execute"]).check(
+        1,
+        &["nobody can be asked to approve this plan: use `-y` to approve it"],
+    );
     assert_eq!(draft(&repo), before);
     assert_eq!(repo.json(&["execute", "-y"], 0)["status"], "executed");
 }
@@ -462,19 +601,36 @@ fn long_results_go_through_the_pager_and_one_that_is_left_early_is_no_error() {
     };
     let count = [("PAGER", "grep -c ''")];
     check(&count, &["show", "1", "user_prompt.txt"], "1");
-    check(&[("PAGER", "false"), ("GIT_PAGER", "head -n 1")], &["show"], "# Execution Report: Make it");
-    check(&[("PAGER", "head -n 2")], &["diff"], "--- /dev/null\n+++ b/b.txt");
-    check(&[("GIT_PAGER", "cat")], &["show", "1", "user_prompt.txt"], "go");
+    check(
+        &[("PAGER", "false"), ("GIT_PAGER", "head -n 1")],
+        &["show"],
+        "# Execution Report: Make it",
+    );
+    check(
+        &[("PAGER", "head -n 2")],
+        &["diff"],
+        "--- /dev/null\n+++ b/b.txt",
+    );
+    check(
+        &[("GIT_PAGER", "cat")],
+        &["show", "1", "user_prompt.txt"],
+        "go",
+    );
     repo.git(&["config", "core.pager", "echo configured; cat > /dev/null"]);
     check(&count, &["diff"], "configured");
-    assert!(repo.done(&["show"]).starts_with("# Execution Report: Make it\n"), "a pipe gets it as it is");
+    assert!(
+        repo.done(&["show"])
+            .starts_with("# Execution Report: Make it\n"),
+        "a pipe gets it as it is"
+    );
 }
 
 #[test]
 fn ctrl_c_in_the_pager_is_the_pagers() {
     let repo = project();
     repo.done(&["-q", "execute", "-y"]);
-    let pager = "cat > /dev/null; trap 'echo heard; exit 0' INT; echo paging; while :; do sleep 0.05; done";
+    let pager =
+        "cat > /dev/null; trap 'echo heard; exit 0' INT; echo paging; while :; do sleep 0.05; done";
     let mut screen = Screen::open_with(&repo, (80, 24), (&["show"], &[("PAGER", pager)]));
     screen.wait_for("paging");
     // A shell can miss one that comes while it starts its next command; a person presses again.

@@ -45,7 +45,14 @@ fn spawn(
     (cols, rows): (u16, u16),
     (program, args, variables): (&str, &[&str], &[(&str, &str)]),
 ) -> (Box<dyn MasterPty + Send>, Box<dyn Child + Send + Sync>) {
-    let pty = native_pty_system().openpty(PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }).unwrap();
+    let pty = native_pty_system()
+        .openpty(PtySize {
+            rows,
+            cols,
+            pixel_width: 0,
+            pixel_height: 0,
+        })
+        .unwrap();
     let like = repo.teddy_command(&[]);
     let mut command = CommandBuilder::new(program);
     command.env_clear();
@@ -57,7 +64,9 @@ fn spawn(
     command.env("TERM", "xterm-256color");
     command.env("TEDDY", env!("CARGO_BIN_EXE_teddy"));
     command.env("GIT_EDITOR", "printf 'mine\\n' >");
-    variables.iter().for_each(|(name, value)| command.env(name, value));
+    variables
+        .iter()
+        .for_each(|(name, value)| command.env(name, value));
     let child = pty.slave.spawn_command(command).unwrap();
     drop(pty.slave);
     (pty.master, child)
@@ -70,27 +79,42 @@ impl Screen {
     }
 
     /// Starts the program with further variables.
-    pub fn open_with(repo: &TestRepo, (cols, rows): (u16, u16), (args, variables): (&[&str], &[(&str, &str)])) -> Screen {
+    pub fn open_with(
+        repo: &TestRepo,
+        (cols, rows): (u16, u16),
+        (args, variables): (&[&str], &[(&str, &str)]),
+    ) -> Screen {
         let (master, child) = start(repo, (cols, rows), (args, variables));
         Screen::of(master, child)
     }
 
     /// Runs a shell script with `$TEDDY` on a screen of a size.
-    pub fn shell(repo: &TestRepo, (cols, rows): (u16, u16), (script, variables): (&str, &[(&str, &str)])) -> Screen {
+    pub fn shell(
+        repo: &TestRepo,
+        (cols, rows): (u16, u16),
+        (script, variables): (&str, &[(&str, &str)]),
+    ) -> Screen {
         let (master, child) = spawn(repo, (cols, rows), ("sh", &["-c", script], variables));
         Screen::of(master, child)
     }
 
     /// Runs an interactive shell, which knows of jobs, on a screen of a size.
     pub fn jobs(repo: &TestRepo, (cols, rows): (u16, u16)) -> Screen {
-        let (master, child) = spawn(repo, (cols, rows), ("sh", &["-i"], &[("PS1", "SHELL> "), ("ENV", "/dev/null")]));
+        let (master, child) = spawn(
+            repo,
+            (cols, rows),
+            ("sh", &["-i"], &[("PS1", "SHELL> "), ("ENV", "/dev/null")]),
+        );
         Screen::of(master, child)
     }
 
     /// Returns the program at the other end of a terminal.
     fn of(master: Box<dyn MasterPty + Send>, child: Box<dyn Child + Send + Sync>) -> Screen {
         let size = master.get_size().unwrap();
-        let (mut reader, keys) = (master.try_clone_reader().unwrap(), master.take_writer().unwrap());
+        let (mut reader, keys) = (
+            master.try_clone_reader().unwrap(),
+            master.take_writer().unwrap(),
+        );
         let (sender, output) = channel();
         std::thread::spawn(move || {
             let mut buffer = [0; 4096];
@@ -100,7 +124,14 @@ impl Screen {
                 }
             }
         });
-        Screen { parser: vt100::Parser::new(size.rows, size.cols, 0), output, keys, child, master, written: Vec::new() }
+        Screen {
+            parser: vt100::Parser::new(size.rows, size.cols, 0),
+            output,
+            keys,
+            child,
+            master,
+            written: Vec::new(),
+        }
     }
 
     /// Waits until the screen has a text; returns the screen.
@@ -112,14 +143,19 @@ impl Screen {
                 return shown;
             }
             let left = PATIENCE.saturating_sub(start.elapsed());
-            let Ok(bytes) = self.output.recv_timeout(left) else { panic!("no `{text}` on the screen:\n{shown}") };
+            let Ok(bytes) = self.output.recv_timeout(left) else {
+                panic!("no `{text}` on the screen:\n{shown}")
+            };
             self.take(&bytes);
         }
     }
 
     /// Waits until the program writes more.
     pub fn read(&mut self) {
-        let bytes = self.output.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("nothing more comes:\n{}", self.shown()));
+        let bytes = self
+            .output
+            .recv_timeout(PATIENCE)
+            .unwrap_or_else(|_| panic!("nothing more comes:\n{}", self.shown()));
         self.take(&bytes);
     }
 
@@ -133,7 +169,13 @@ impl Screen {
 
     /// Returns what the screen shows, without blanks at the ends of lines.
     pub fn shown(&self) -> String {
-        let lines: Vec<String> = self.parser.screen().contents().lines().map(|line| line.trim_end().to_owned()).collect();
+        let lines: Vec<String> = self
+            .parser
+            .screen()
+            .contents()
+            .lines()
+            .map(|line| line.trim_end().to_owned())
+            .collect();
         lines.join("\n")
     }
 
@@ -169,7 +211,14 @@ impl Screen {
     /// Gives the screen another size.
     pub fn resize(&mut self, (cols, rows): (u16, u16)) {
         self.parser.screen_mut().set_size(rows, cols);
-        self.master.resize(PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }).unwrap();
+        self.master
+            .resize(PtySize {
+                rows,
+                cols,
+                pixel_width: 0,
+                pixel_height: 0,
+            })
+            .unwrap();
     }
 
     /// Sends a signal to the program.
@@ -184,7 +233,11 @@ impl Screen {
         while let Ok(bytes) = self.output.recv_timeout(PATIENCE) {
             self.take(&bytes);
         }
-        assert!(!self.is_full() && !self.parser.screen().hide_cursor() && !self.parser.screen().bracketed_paste());
+        assert!(
+            !self.is_full()
+                && !self.parser.screen().hide_cursor()
+                && !self.parser.screen().bracketed_paste()
+        );
         code
     }
 }

@@ -17,7 +17,10 @@ fn two_turns() -> TestRepo {
 fn new_prints_the_ref_of_a_first_commit_without_parent_and_workspace() {
     let repo = TestRepo::new().file("a.txt", "a\n");
     repo.commit("init");
-    assert_eq!(repo.done(&["new", "add-auth", "-a", "architect"]), "refs/teddy/sessions/add-auth\n");
+    assert_eq!(
+        repo.done(&["new", "add-auth", "-a", "architect"]),
+        "refs/teddy/sessions/add-auth\n"
+    );
     let log = repo.git(&[
         "log",
         "--format=%s|%P|%(trailers:key=Teddy-Status,valueonly)%(trailers:key=Teddy-Agent,valueonly)",
@@ -31,9 +34,14 @@ fn new_prints_the_ref_of_a_first_commit_without_parent_and_workspace() {
 fn a_taken_name_is_an_error_and_the_session_stays() {
     let repo = two_turns();
     let before = repo.git(&["for-each-ref"]);
-    repo.teddy(&["new", "first"]).check(1, &["there is a session `first` already", "teddy switch first"]);
-    repo.teddy(&["branch", "1", "first"]).check(1, &["there is a session `first` already"]);
-    repo.teddy(&["branch", "-s", "first", "first"]).check(1, &["there is a session `first` already"]);
+    repo.teddy(&["new", "first"]).check(
+        1,
+        &["there is a session `first` already", "teddy switch first"],
+    );
+    repo.teddy(&["branch", "1", "first"])
+        .check(1, &["there is a session `first` already"]);
+    repo.teddy(&["branch", "-s", "first", "first"])
+        .check(1, &["there is a session `first` already"]);
     assert_eq!(repo.git(&["for-each-ref"]), before);
 }
 
@@ -43,7 +51,10 @@ fn a_name_that_is_not_kebab_case_is_refused_with_the_rule() {
     for name in ["A B", "../x", "", "a_b", "-a", "a--b", "a.lock", "a/b", "é"] {
         let out = repo.teddy(&["new", "--", name]);
         assert_eq!(out.code, 2, "{name}: {out}");
-        assert!(out.stderr.contains("no session name") || out.stderr.contains("session's name"), "{name}: {out}");
+        assert!(
+            out.stderr.contains("no session name") || out.stderr.contains("session's name"),
+            "{name}: {out}"
+        );
     }
     assert_eq!(repo.git(&["for-each-ref"]), "");
 }
@@ -52,44 +63,86 @@ fn a_name_that_is_not_kebab_case_is_refused_with_the_rule() {
 fn a_name_that_reads_as_a_turn_is_refused_and_a_session_that_has_one_is_reached() {
     let repo = two_turns();
     let before = repo.git(&["for-each-ref"]);
-    repo.teddy(&["branch", "1"]).check(2, &["`1` is no name for a session", "`teddy branch 1 <name>` starts a session at that turn"]);
-    for args in [&["new", "2026"][..], &["start", "7", "-m", "x", "--model", "replay:x"], &["branch", "1", "3ae29549"]] {
-        repo.teddy(args).check(2, &["is no name for a session, because it reads as a turn"]);
+    repo.teddy(&["branch", "1"]).check(
+        2,
+        &[
+            "`1` is no name for a session",
+            "`teddy branch 1 <name>` starts a session at that turn",
+        ],
+    );
+    for args in [
+        &["new", "2026"][..],
+        &["start", "7", "-m", "x", "--model", "replay:x"],
+        &["branch", "1", "3ae29549"],
+    ] {
+        repo.teddy(args)
+            .check(2, &["is no name for a session, because it reads as a turn"]);
     }
     assert_eq!(repo.git(&["for-each-ref"]), before);
     // What an earlier version made.
-    repo.git(&["update-ref", "refs/teddy/sessions/1", "refs/teddy/sessions/first~1"]);
+    repo.git(&[
+        "update-ref",
+        "refs/teddy/sessions/1",
+        "refs/teddy/sessions/first~1",
+    ]);
     repo.done(&["switch", "1"]);
     assert_eq!(repo.json(&["status"], 0)["session"], "1");
-    assert_eq!(repo.json(&["-s", "first", "show", "1:1"], 0)["title"], "One");
-    assert_eq!(repo.json(&["-s", "1", "show", "first:2"], 0)["title"], "Two");
+    assert_eq!(
+        repo.json(&["-s", "first", "show", "1:1"], 0)["title"],
+        "One"
+    );
+    assert_eq!(
+        repo.json(&["-s", "1", "show", "first:2"], 0)["title"],
+        "Two"
+    );
 }
 
 #[test]
 fn an_unknown_agent_is_refused_before_anything_is_made() {
     let repo = TestRepo::new();
-    repo.teddy(&["new", "x", "-a", "nobody"]).check(1, &["there is no agent `nobody`", "pathfinder"]);
+    repo.teddy(&["new", "x", "-a", "nobody"])
+        .check(1, &["there is no agent `nobody`", "pathfinder"]);
     assert_eq!(repo.git(&["for-each-ref"]), "");
 }
 
 #[test]
 fn a_branch_shares_the_turns_before_it_and_leaves_the_files() {
     let repo = two_turns();
-    assert_eq!(repo.done(&["branch", "1", "other"]), "refs/teddy/sessions/other\n");
-    assert_eq!(repo.git(&["rev-parse", "teddy/sessions/other"]), repo.git(&["rev-parse", "teddy/sessions/first~1"]));
+    assert_eq!(
+        repo.done(&["branch", "1", "other"]),
+        "refs/teddy/sessions/other\n"
+    );
+    assert_eq!(
+        repo.git(&["rev-parse", "teddy/sessions/other"]),
+        repo.git(&["rev-parse", "teddy/sessions/first~1"])
+    );
     assert_eq!(repo.read("two.txt"), "2\n");
     repo.done(&["restore", "@"]);
     assert!(!repo.path().join("two.txt").exists());
     repo.run_plan(&plan("Other", &[create("other.txt", "o\n")]));
-    let subjects = |session: &str| repo.git(&["log", "--first-parent", "--format=%s", &format!("teddy/sessions/{session}")]);
-    assert_eq!(subjects("other"), "Other\nRestore turn 1: One\nOne\nStart session first");
+    let subjects = |session: &str| {
+        repo.git(&[
+            "log",
+            "--first-parent",
+            "--format=%s",
+            &format!("teddy/sessions/{session}"),
+        ])
+    };
+    assert_eq!(
+        subjects("other"),
+        "Other\nRestore turn 1: One\nOne\nStart session first"
+    );
     assert_eq!(subjects("first"), "Two\nOne\nStart session first");
 }
 
 #[test]
 fn git_alone_makes_a_branch_too() {
     let repo = two_turns();
-    repo.git(&["update-ref", "refs/teddy/sessions/copy", "teddy/sessions/first~1"]);
+    repo.git(&[
+        "update-ref",
+        "refs/teddy/sessions/copy",
+        "teddy/sessions/first~1",
+    ]);
     let log = repo.json(&["-s", "copy", "log"], 0);
     assert_eq!(log[0]["title"], "One");
 }
@@ -104,14 +157,23 @@ fn switch_and_the_option_and_the_variable_choose_the_session() {
     repo.done(&["switch", "first"]);
     assert_eq!(session(&["status"]), "first");
     let mut command = repo.teddy_command(&["--json", "status"]);
-    let out = crate::support::Output::of(command.env("TEDDY_SESSION", "second").current_dir(repo.path()));
+    let out = crate::support::Output::of(
+        command
+            .env("TEDDY_SESSION", "second")
+            .current_dir(repo.path()),
+    );
     assert!(out.stdout.contains("\"session\": \"second\""), "{out}");
     let mut command = repo.teddy_command(&["--json", "status"]);
     let out = crate::support::Output::of(command.env("TEDDY_SESSION", "").current_dir(repo.path()));
-    assert!(out.stdout.contains("\"session\": \"first\""), "set to nothing is not set: {out}");
+    assert!(
+        out.stdout.contains("\"session\": \"first\""),
+        "set to nothing is not set: {out}"
+    );
     repo.teddy(&["-s", "", "status"]).check(2, &["name"]);
-    repo.teddy(&["switch"]).check(1, &["nobody can be asked", "name it"]);
-    repo.teddy(&["switch", "third"]).check(1, &["there is no session `third`", "teddy sessions"]);
+    repo.teddy(&["switch"])
+        .check(1, &["nobody can be asked", "name it"]);
+    repo.teddy(&["switch", "third"])
+        .check(1, &["there is no session `third`", "teddy sessions"]);
 }
 
 #[test]
@@ -123,14 +185,31 @@ fn sessions_lists_names_refs_and_turns() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|row| format!("{} {} {} {} {}", row["name"], row["ref"], row["turns"], row["title"], row["tip"].as_str().unwrap().len()))
+        .map(|row| {
+            format!(
+                "{} {} {} {} {}",
+                row["name"],
+                row["ref"],
+                row["turns"],
+                row["title"],
+                row["tip"].as_str().unwrap().len()
+            )
+        })
         .collect();
     found.sort();
     assert_eq!(
         found,
-        ["\"first\" \"refs/teddy/sessions/first\" 2 \"Two\" 40", "\"second\" \"refs/teddy/sessions/second\" 0 \"Start session second\" 40"]
+        [
+            "\"first\" \"refs/teddy/sessions/first\" 2 \"Two\" 40",
+            "\"second\" \"refs/teddy/sessions/second\" 0 \"Start session second\" 40"
+        ]
     );
-    assert!(rows[0]["updated"].as_str().unwrap().starts_with("2026-01-02T03:04:05"));
+    assert!(
+        rows[0]["updated"]
+            .as_str()
+            .unwrap()
+            .starts_with("2026-01-02T03:04:05")
+    );
     assert_eq!(repo.done(&["sessions"]).lines().count(), 2);
 }
 
@@ -138,15 +217,25 @@ fn sessions_lists_names_refs_and_turns() {
 fn a_turn_of_another_session_is_named_with_a_colon() {
     let repo = two_turns();
     repo.done(&["new", "second"]);
-    assert!(repo.done(&["show", "first:1"]).starts_with("# Execution Report: One"));
+    assert!(
+        repo.done(&["show", "first:1"])
+            .starts_with("# Execution Report: One")
+    );
 }
 
 #[test]
 fn start_without_a_person_makes_a_session_named_after_the_message_and_runs_one_turn() {
     let repo = TestRepo::new();
     repo.reply(&plan("Hello", &[create("hello.txt", "hi\n")]));
-    repo.teddy(&["start", "-m", "Say hello to everybody", "-y"]).check(0, &["turn 1 executed"]);
+    repo.teddy(&["start", "-m", "Say hello to everybody", "-y"])
+        .check(0, &["turn 1 executed"]);
     assert_eq!(repo.read("hello.txt"), "hi\n");
-    assert_eq!(repo.json(&["sessions"], 0)[0]["name"], "say-hello-to-everybody");
-    assert_eq!(repo.done(&["session", "show", "1", "user_prompt.txt"]), "Say hello to everybody");
+    assert_eq!(
+        repo.json(&["sessions"], 0)[0]["name"],
+        "say-hello-to-everybody"
+    );
+    assert_eq!(
+        repo.done(&["session", "show", "1", "user_prompt.txt"]),
+        "Say hello to everybody"
+    );
 }

@@ -26,22 +26,56 @@ fn take(top: &Path, limits: &Limits, force: &[&str]) -> Snapshot {
 fn gits_tree(repo: &TestRepo, top: &Path) -> String {
     let git = |args: &[&str]| repo.git_in(top, args);
     let git_dir = PathBuf::from(git(&["rev-parse", "--absolute-git-dir"]));
-    let objects = PathBuf::from(git(&["rev-parse", "--path-format=absolute", "--git-path", "objects"]));
+    let objects = PathBuf::from(git(&[
+        "rev-parse",
+        "--path-format=absolute",
+        "--git-path",
+        "objects",
+    ]));
     let index = git_dir.join("index-of-the-test");
     if std::fs::copy(git_dir.join("index"), &index).is_ok() {
         // Which entries git takes on trust depends on the age of the index.
-        let time = git_dir.join("index").metadata().unwrap().modified().unwrap();
-        std::fs::File::options().append(true).open(&index).unwrap().set_modified(time).unwrap();
+        let time = git_dir
+            .join("index")
+            .metadata()
+            .unwrap()
+            .modified()
+            .unwrap();
+        std::fs::File::options()
+            .append(true)
+            .open(&index)
+            .unwrap()
+            .set_modified(time)
+            .unwrap();
     }
     let elsewhere = tempfile::tempdir().expect("a folder");
     let with = |args: &[&str]| {
         let mut command = repo.command("git");
-        command.env("GIT_INDEX_FILE", &index).env("GIT_OBJECT_DIRECTORY", elsewhere.path());
-        let out = command.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", &objects).arg("-C").arg(top).args(args).output().unwrap();
-        assert!(out.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&out.stderr));
+        command
+            .env("GIT_INDEX_FILE", &index)
+            .env("GIT_OBJECT_DIRECTORY", elsewhere.path());
+        let out = command
+            .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", &objects)
+            .arg("-C")
+            .arg(top)
+            .args(args)
+            .output()
+            .unwrap();
+        assert!(
+            out.status.success(),
+            "git {args:?}: {}",
+            String::from_utf8_lossy(&out.stderr)
+        );
         String::from_utf8_lossy(&out.stdout).trim_end().to_owned()
     };
-    with(&["-c", "core.safecrlf=false", "-c", "advice.addEmbeddedRepo=false", "add", "-A"]);
+    with(&[
+        "-c",
+        "core.safecrlf=false",
+        "-c",
+        "advice.addEmbeddedRepo=false",
+        "add",
+        "-A",
+    ]);
     let tree = with(&["write-tree"]);
     std::fs::remove_file(index).expect("git wrote its index");
     tree
@@ -57,7 +91,11 @@ fn users_state(git_dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
             if path.ends_with(".git/teddy") || path.ends_with(".git/objects") {
                 continue;
             }
-            if path.is_dir() { folders.push(path) } else { drop(state.insert(path.clone(), std::fs::read(path).expect("a file"))) }
+            if path.is_dir() {
+                folders.push(path)
+            } else {
+                drop(state.insert(path.clone(), std::fs::read(path).expect("a file")))
+            }
         }
     }
     state
@@ -73,11 +111,23 @@ fn check_at(repo: &TestRepo, top: &Path) -> Snapshot {
     let entries = |tree: &str| repo.git(&["ls-tree", "-r", "-t", tree]);
     let listed = entries(&tree);
     repo.git(&["rev-list", "--objects", "--quiet", &tree]);
-    assert_eq!(users_state(&repo.path().join(".git")), before, "the user's state is as it was");
+    assert_eq!(
+        users_state(&repo.path().join(".git")),
+        before,
+        "the user's state is as it was"
+    );
     let expected = gits_tree(repo, top);
-    assert_eq!(tree, expected, "ours:\n{listed}\ngit's status:\n{}", repo.git(&["status", "--short", "--ignored"]));
+    assert_eq!(
+        tree,
+        expected,
+        "ours:\n{listed}\ngit's status:\n{}",
+        repo.git(&["status", "--short", "--ignored"])
+    );
     let again = take(top, &Limits::none(), &[]);
-    assert_eq!(again.tree, snapshot.tree, "the second snapshot, from the private index, is the same");
+    assert_eq!(
+        again.tree, snapshot.tree,
+        "the second snapshot, from the private index, is the same"
+    );
     assert_eq!(again.left_out, snapshot.left_out);
     snapshot
 }
@@ -90,12 +140,17 @@ pub fn check(repo: &TestRepo) -> Snapshot {
 
 /// Returns what a snapshot left out, as text.
 fn left(snapshot: &Snapshot) -> Vec<(&str, &Reason)> {
-    snapshot.left_out.iter().map(|LeftOut { path, reason }| (path.as_str(), reason)).collect()
+    snapshot
+        .left_out
+        .iter()
+        .map(|LeftOut { path, reason }| (path.as_str(), reason))
+        .collect()
 }
 
 /// Returns the paths in a snapshot.
 fn paths(repo: &TestRepo, snapshot: &Snapshot) -> String {
-    repo.git(&["ls-tree", "-r", "--name-only", &snapshot.tree.to_string()]).replace('\n', " ")
+    repo.git(&["ls-tree", "-r", "--name-only", &snapshot.tree.to_string()])
+        .replace('\n', " ")
 }
 
 #[test]
@@ -111,13 +166,21 @@ fn an_empty_repository_has_the_empty_tree() {
 #[test]
 fn ignore_files_are_read_where_they_stand() {
     let repo = TestRepo::new();
-    repo.put(".gitignore", "*.log\n/build\nnested/**/deep\n!keep.log\n").put("a.log", "1").put("keep.log", "2").put("build/x", "3");
-    repo.put("sub/.gitignore", "!a.log\n*.tmp\n").put("sub/a.log", "4").put("sub/b.tmp", "5").put("sub/build/y", "6");
+    repo.put(".gitignore", "*.log\n/build\nnested/**/deep\n!keep.log\n")
+        .put("a.log", "1")
+        .put("keep.log", "2")
+        .put("build/x", "3");
+    repo.put("sub/.gitignore", "!a.log\n*.tmp\n")
+        .put("sub/a.log", "4")
+        .put("sub/b.tmp", "5")
+        .put("sub/build/y", "6");
     repo.put("nested/x/deep/z", "7").put("nested/x/z", "8");
     repo.put("hidden/.gitignore", "*\n").put("hidden/file", "9");
     check(&repo);
     repo.commit("all");
-    repo.put("sub/.gitignore", "*.log\n").put("hidden/.gitignore", "*\n!file\n").put("build/.gitignore", "!x\n");
+    repo.put("sub/.gitignore", "*.log\n")
+        .put("hidden/.gitignore", "*\n!file\n")
+        .put("build/.gitignore", "!x\n");
     check(&repo);
     std::fs::remove_file(repo.path().join("hidden/.gitignore")).unwrap();
     check(&repo);
@@ -141,8 +204,14 @@ fn the_users_own_exclude_files_count() {
 #[test]
 fn tracked_files_stay_even_where_they_are_ignored() {
     let repo = TestRepo::new();
-    repo.put("gen/a.c", "1").put("gen/sub/b.c", "2").put("top.log", "3").commit("first");
-    repo.put(".gitignore", "gen\n*.log\n").put("gen/new.c", "4").put("gen/sub/new.c", "5").put("new.log", "6");
+    repo.put("gen/a.c", "1")
+        .put("gen/sub/b.c", "2")
+        .put("top.log", "3")
+        .commit("first");
+    repo.put(".gitignore", "gen\n*.log\n")
+        .put("gen/new.c", "4")
+        .put("gen/sub/new.c", "5")
+        .put("new.log", "6");
     check(&repo);
     repo.put("gen/a.c", "changed").put("top.log", "changed");
     check(&repo);
@@ -154,11 +223,16 @@ fn tracked_files_stay_even_where_they_are_ignored() {
 #[test]
 fn what_is_tracked_follows_the_users_index() {
     let repo = TestRepo::new();
-    repo.put(".gitignore", "*.txt\n").put("a.rs", "1").commit("first");
+    repo.put(".gitignore", "*.txt\n")
+        .put("a.rs", "1")
+        .commit("first");
     repo.put("ignored.txt", "2").put("dir/deep.txt", "3");
     check(&repo);
     repo.git(&["add", "-f", "ignored.txt", "dir/deep.txt"]);
-    assert_eq!(paths(&repo, &check(&repo)), ".gitignore a.rs dir/deep.txt ignored.txt");
+    assert_eq!(
+        paths(&repo, &check(&repo)),
+        ".gitignore a.rs dir/deep.txt ignored.txt"
+    );
     repo.git(&["rm", "-q", "--cached", "dir/deep.txt", "a.rs"]);
     assert_eq!(paths(&repo, &check(&repo)), ".gitignore a.rs ignored.txt");
     repo.git(&["commit", "-q", "-m", "second"]);
@@ -173,7 +247,13 @@ fn what_is_tracked_follows_the_users_index() {
 fn the_executable_bit_counts_where_git_says_so() {
     let repo = TestRepo::new();
     repo.put("run", "#!\n").put("data", "x").commit("first");
-    let chmod = |name: &str, mode| std::fs::set_permissions(repo.path().join(name), std::fs::Permissions::from_mode(mode)).unwrap();
+    let chmod = |name: &str, mode| {
+        std::fs::set_permissions(
+            repo.path().join(name),
+            std::fs::Permissions::from_mode(mode),
+        )
+        .unwrap()
+    };
     chmod("run", 0o755);
     check(&repo);
     repo.commit("second");
@@ -190,7 +270,10 @@ fn the_executable_bit_counts_where_git_says_so() {
 #[test]
 fn links_and_changes_of_type_are_recorded() {
     let repo = TestRepo::new();
-    repo.put("file", "1").put("dir/a", "2").put("dir/b/c", "3").put("other", "4");
+    repo.put("file", "1")
+        .put("dir/a", "2")
+        .put("dir/b/c", "3")
+        .put("other", "4");
     symlink("file", repo.path().join("link")).unwrap();
     symlink("/nowhere/at/all", repo.path().join("dangling")).unwrap();
     repo.commit("first");
@@ -199,7 +282,9 @@ fn links_and_changes_of_type_are_recorded() {
     std::fs::remove_dir_all(repo.path().join("dir")).unwrap();
     std::fs::remove_file(repo.path().join("other")).unwrap();
     std::fs::remove_file(repo.path().join("file")).unwrap();
-    repo.put("link", "now a file").put("file/is/a/folder", "5").put("dir", "now a file");
+    repo.put("link", "now a file")
+        .put("file/is/a/folder", "5")
+        .put("dir", "now a file");
     symlink("file/is", repo.path().join("other")).unwrap();
     check(&repo);
     std::fs::remove_file(repo.path().join("dir")).unwrap();
@@ -210,7 +295,11 @@ fn links_and_changes_of_type_are_recorded() {
 #[test]
 fn deleted_files_are_gone_ignored_or_not() {
     let repo = TestRepo::new();
-    repo.put("a", "1").put("b/c", "2").put("b/d", "3").put("x.log", "4").commit("first");
+    repo.put("a", "1")
+        .put("b/c", "2")
+        .put("b/d", "3")
+        .put("x.log", "4")
+        .commit("first");
     check(&repo);
     repo.put(".gitignore", "*.log\nb\n");
     for path in ["a", "b/c", "x.log"] {
@@ -236,7 +325,8 @@ fn embedded_repositories_are_opaque() {
         git(&repo.path().join(name), &["commit", "-q", "-m", "one"]);
     }
     check(&repo);
-    repo.put("inner/file", "dirty").put("inner/more", "untracked");
+    repo.put("inner/file", "dirty")
+        .put("inner/more", "untracked");
     check(&repo);
     git(&inner, &["commit", "-q", "--allow-empty", "-m", "two"]);
     check(&repo);
@@ -255,10 +345,15 @@ fn an_embedded_repository_without_a_commit_is_left_out() {
     let repo = TestRepo::new();
     repo.put("a", "1");
     repo.git(&["init", "-q", "sub/inner"]);
-    repo.put("sub/inner/file", "x").put("not-a-repo/.git", "words").put("not-a-repo/file", "y");
+    repo.put("sub/inner/file", "x")
+        .put("not-a-repo/.git", "words")
+        .put("not-a-repo/file", "y");
     for _ in 0..2 {
         let snapshot = take(&repo.path(), &Limits::none(), &[]);
-        assert_eq!(left(&snapshot), [("sub/inner", &Reason::EmbeddedWithoutCommit)]);
+        assert_eq!(
+            left(&snapshot),
+            [("sub/inner", &Reason::EmbeddedWithoutCommit)]
+        );
         assert_eq!(paths(&repo, &snapshot), "a not-a-repo/file");
     }
 }
@@ -269,12 +364,23 @@ fn a_submodule_stands_at_its_commit() {
     source.put("lib", "1").commit("one");
     let repo = TestRepo::new();
     repo.put("a", "1").commit("first");
-    repo.git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", source.path().to_str().unwrap(), "dep"]);
+    repo.git(&[
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+        source.path().to_str().unwrap(),
+        "dep",
+    ]);
     repo.git(&["commit", "-q", "-m", "submodule"]);
     check(&repo);
     repo.put("dep/lib", "dirty").put("dep/new", "untracked");
     check(&repo);
-    repo.git_in(&repo.path().join("dep"), &["commit", "-q", "-a", "-m", "two"]);
+    repo.git_in(
+        &repo.path().join("dep"),
+        &["commit", "-q", "-a", "-m", "two"],
+    );
     check(&repo);
     repo.git(&["submodule", "--quiet", "deinit", "-f", "dep"]);
     check(&repo);
@@ -283,10 +389,15 @@ fn a_submodule_stands_at_its_commit() {
 #[test]
 fn line_ends_are_as_the_settings_say() {
     let repo = TestRepo::new();
-    repo.put("crlf.txt", "a\r\nb\r\n").put("mixed.txt", "a\r\nb\n").put("bin", "a\r\n\0").commit("as is");
+    repo.put("crlf.txt", "a\r\nb\r\n")
+        .put("mixed.txt", "a\r\nb\n")
+        .put("bin", "a\r\n\0")
+        .commit("as is");
     repo.git(&["config", "core.autocrlf", "true"]);
     check(&repo);
-    repo.put("crlf.txt", "a\r\nb\r\nc\r\n").put("new.txt", "x\r\ny\r\n").put("mixed.txt", "c\r\nd\ne\n");
+    repo.put("crlf.txt", "a\r\nb\r\nc\r\n")
+        .put("new.txt", "x\r\ny\r\n")
+        .put("mixed.txt", "c\r\nd\ne\n");
     check(&repo);
     repo.git(&["rm", "-q", "--cached", "crlf.txt"]);
     check(&repo);
@@ -297,12 +408,19 @@ fn line_ends_are_as_the_settings_say() {
 #[test]
 fn attributes_choose_line_ends_and_encodings() {
     let repo = TestRepo::new();
-    repo.put(".gitattributes", "*.txt text\n*.bat text eol=crlf\n*.u16 working-tree-encoding=UTF-16LE\n*.id ident\n");
-    repo.put("a.txt", "x\r\ny\r\n").put("b.bat", "x\r\n").put("c.u16", b"h\0i\0\n\0").put("d.raw", "x\r\n");
+    repo.put(
+        ".gitattributes",
+        "*.txt text\n*.bat text eol=crlf\n*.u16 working-tree-encoding=UTF-16LE\n*.id ident\n",
+    );
+    repo.put("a.txt", "x\r\ny\r\n")
+        .put("b.bat", "x\r\n")
+        .put("c.u16", b"h\0i\0\n\0")
+        .put("d.raw", "x\r\n");
     repo.put("e.id", "$Id: 1234$\n");
     check(&repo);
     repo.commit("first");
-    repo.put("sub/.gitattributes", "*.txt -text\n").put("sub/a.txt", "x\r\n");
+    repo.put("sub/.gitattributes", "*.txt -text\n")
+        .put("sub/a.txt", "x\r\n");
     check(&repo);
     repo.put("sub/.gitattributes", "*.txt text\n");
     check(&repo);
@@ -315,11 +433,19 @@ fn attributes_choose_line_ends_and_encodings() {
 #[test]
 fn filters_of_the_users_configuration_run() {
     let repo = TestRepo::new();
-    repo.put(".gitattributes", "*.up filter=upper\n*.lfs filter=missing\n").put("a.up", "abc").put("b.lfs", "kept");
+    repo.put(
+        ".gitattributes",
+        "*.up filter=upper\n*.lfs filter=missing\n",
+    )
+    .put("a.up", "abc")
+    .put("b.lfs", "kept");
     check(&repo);
     repo.git(&["config", "filter.upper.clean", "tr a-z A-Z"]);
     let snapshot = check(&repo);
-    assert_eq!(repo.git(&["cat-file", "-p", &format!("{}:a.up", snapshot.tree)]), "ABC");
+    assert_eq!(
+        repo.git(&["cat-file", "-p", &format!("{}:a.up", snapshot.tree)]),
+        "ABC"
+    );
     repo.put("a.up", "def").put("c.up", "ghi");
     check(&repo);
 }
@@ -327,13 +453,19 @@ fn filters_of_the_users_configuration_run() {
 #[test]
 fn a_required_filter_that_fails_is_an_error_that_names_the_file() {
     let repo = TestRepo::new();
-    repo.put(".gitattributes", "*.x filter=f\n").put("dir/a.x", "abc");
+    repo.put(".gitattributes", "*.x filter=f\n")
+        .put("dir/a.x", "abc");
     repo.git(&["config", "filter.f.clean", "false"]);
     check(&repo);
     repo.git(&["config", "filter.f.required", "true"]);
     let opened = Repository::open(&repo.path()).unwrap();
-    let error = opened.snapshot(&repo.beside("index"), &Limits::none(), &[]).unwrap_err();
-    assert!(format!("{error:#}").starts_with("cannot record `dir/a.x`: its filter failed"), "{error:#}");
+    let error = opened
+        .snapshot(&repo.beside("index"), &Limits::none(), &[])
+        .unwrap_err();
+    assert!(
+        format!("{error:#}").starts_with("cannot record `dir/a.x`: its filter failed"),
+        "{error:#}"
+    );
     assert!(!repo.beside("index").exists());
 }
 
@@ -341,17 +473,26 @@ fn a_required_filter_that_fails_is_an_error_that_names_the_file() {
 fn names_need_not_be_utf_8() {
     let repo = TestRepo::new();
     let name = |bytes: &'static [u8]| std::ffi::OsStr::from_bytes(bytes);
-    repo.put(name(b"caf\xe9"), "1").put(name(b"d\xff/\xfe"), "2").put("tab\there", "3").put("new\nline", "4").put("caf\u{e9}", "5");
+    repo.put(name(b"caf\xe9"), "1")
+        .put(name(b"d\xff/\xfe"), "2")
+        .put("tab\there", "3")
+        .put("new\nline", "4")
+        .put("caf\u{e9}", "5");
     check(&repo);
     repo.commit("first");
-    repo.put(name(b"d\xff/\xfe"), "changed").put(name(b"d\xff/more"), "6");
+    repo.put(name(b"d\xff/\xfe"), "changed")
+        .put(name(b"d\xff/more"), "6");
     check(&repo);
 }
 
 #[test]
 fn what_sparse_checkout_leaves_out_is_not_deleted() {
     let repo = TestRepo::new();
-    repo.put("in/a", "1").put("out/b", "2").put("out/deep/c", "3").put("top", "4").commit("first");
+    repo.put("in/a", "1")
+        .put("out/b", "2")
+        .put("out/deep/c", "3")
+        .put("top", "4")
+        .commit("first");
     repo.git(&["sparse-checkout", "set", "--no-sparse-index", "in"]);
     assert!(!repo.path().join("out").exists());
     check(&repo);
@@ -364,7 +505,11 @@ fn what_sparse_checkout_leaves_out_is_not_deleted() {
 #[test]
 fn a_sparse_index_is_read() {
     let repo = TestRepo::new();
-    repo.put("in/a", "1").put("out/b", "2").put("out/deep/c", "3").put("top", "4").commit("first");
+    repo.put("in/a", "1")
+        .put("out/b", "2")
+        .put("out/deep/c", "3")
+        .put("top", "4")
+        .commit("first");
     repo.git(&["sparse-checkout", "set", "--sparse-index", "in"]);
     check(&repo);
     repo.put("in/a", "changed");
@@ -374,7 +519,11 @@ fn a_sparse_index_is_read() {
 #[test]
 fn marks_in_the_index_are_honoured() {
     let repo = TestRepo::new();
-    repo.put("assumed", "1").put("skipped/a", "2").put("skipped/b", "3").put("c", "4").commit("first");
+    repo.put("assumed", "1")
+        .put("skipped/a", "2")
+        .put("skipped/b", "3")
+        .put("c", "4")
+        .commit("first");
     repo.git(&["update-index", "--assume-unchanged", "assumed"]);
     repo.git(&["update-index", "--skip-worktree", "skipped/a"]);
     repo.put("assumed", "changed");
@@ -391,14 +540,28 @@ fn marks_in_the_index_are_honoured() {
 #[test]
 fn a_merge_in_progress_is_taken_as_it_stands() {
     let repo = TestRepo::new();
-    repo.put("both", "base\n").put("gone", "base\n").put("fine", "x\n").commit("base");
+    repo.put("both", "base\n")
+        .put("gone", "base\n")
+        .put("fine", "x\n")
+        .commit("base");
     repo.git(&["checkout", "-q", "-b", "side"]);
-    repo.put("both", "side\n").put("gone", "side\n").commit("side");
+    repo.put("both", "side\n")
+        .put("gone", "side\n")
+        .commit("side");
     repo.git(&["checkout", "-q", "main"]);
     repo.put("both", "main\n");
     std::fs::remove_file(repo.path().join("gone")).unwrap();
     repo.commit("main");
-    assert!(!repo.command("git").current_dir(repo.path()).args(["merge", "-q", "side"]).output().unwrap().status.success());
+    assert!(
+        !repo
+            .command("git")
+            .current_dir(repo.path())
+            .args(["merge", "-q", "side"])
+            .output()
+            .unwrap()
+            .status
+            .success()
+    );
     check(&repo);
     std::fs::remove_file(repo.path().join("both")).unwrap();
     check(&repo);
@@ -407,9 +570,17 @@ fn a_merge_in_progress_is_taken_as_it_stands() {
 #[test]
 fn names_that_git_refuses_are_left_out_and_named() {
     let repo = TestRepo::new();
-    repo.put("a", "1").put("git~1/x", "2").put(".git /deep/x", "3").put("sub/.GIT", "4").put("sub/b", "5").put("c/.Git::$DATA/x", "6");
+    repo.put("a", "1")
+        .put("git~1/x", "2")
+        .put(".git /deep/x", "3")
+        .put("sub/.GIT", "4")
+        .put("sub/b", "5")
+        .put("c/.Git::$DATA/x", "6");
     let snapshot = take(&repo.path(), &Limits::default(), &[]);
-    assert_eq!(left(&snapshot), [".git ", "c/.Git::$DATA", "git~1", "sub/.GIT"].map(|path| (path, &Reason::Name)));
+    assert_eq!(
+        left(&snapshot),
+        [".git ", "c/.Git::$DATA", "git~1", "sub/.GIT"].map(|path| (path, &Reason::Name))
+    );
     assert_eq!(paths(&repo, &snapshot), "a sub/b");
     repo.git(&["fsck", "--strict"]);
 }
@@ -418,9 +589,18 @@ fn names_that_git_refuses_are_left_out_and_named() {
 fn special_files_are_left_out_and_named() {
     let repo = TestRepo::new();
     repo.put("a", "1");
-    assert!(repo.command("mkfifo").arg(repo.path().join("pipe")).status().unwrap().success());
+    assert!(
+        repo.command("mkfifo")
+            .arg(repo.path().join("pipe"))
+            .status()
+            .unwrap()
+            .success()
+    );
     let _socket = std::os::unix::net::UnixListener::bind(repo.path().join("socket")).unwrap();
-    assert_eq!(left(&check(&repo)), [("pipe", &Reason::Special), ("socket", &Reason::Special)]);
+    assert_eq!(
+        left(&check(&repo)),
+        [("pipe", &Reason::Special), ("socket", &Reason::Special)]
+    );
     repo.put(".gitignore", "pipe\nsocket\n");
     assert_eq!(left(&check(&repo)), []);
 }
@@ -448,7 +628,10 @@ fn a_shallow_clone_is_read() {
     source.put("a", "1").commit("one");
     source.put("a", "2").commit("two");
     let repo = TestRepo::new();
-    let (url, clone) = (format!("file://{}", source.path().display()), repo.path().join("clone"));
+    let (url, clone) = (
+        format!("file://{}", source.path().display()),
+        repo.path().join("clone"),
+    );
     repo.git(&["clone", "-q", "--depth=1", &url, clone.to_str().unwrap()]);
     std::fs::write(clone.join("b"), "3").unwrap();
     let snapshot = take(&clone, &Limits::none(), &[]);
@@ -470,7 +653,13 @@ fn a_linked_worktree_has_a_snapshot_of_its_own() {
     let repo = TestRepo::new();
     repo.put("a", "1").put("dir/b", "2").commit("first");
     let linked = repo.beside("linked");
-    repo.git(&["worktree", "add", "-q", "--detach", linked.to_str().unwrap()]);
+    repo.git(&[
+        "worktree",
+        "add",
+        "-q",
+        "--detach",
+        linked.to_str().unwrap(),
+    ]);
     std::fs::write(linked.join("dir/b"), "changed").unwrap();
     std::fs::write(linked.join("new"), "3").unwrap();
     let there = check_at(&repo, &linked);
@@ -480,11 +669,24 @@ fn a_linked_worktree_has_a_snapshot_of_its_own() {
 #[test]
 fn untracked_files_over_the_limits_are_left_out_and_tracked_ones_stay() {
     let repo = TestRepo::new();
-    let limits = Limits { max_file_size: 4, ..Limits::default() };
-    repo.put("tracked", "12345").put(".env", "TRACKED=1").commit("first");
-    repo.put("big", "12345").put("small", "1234").put("sub/id_rsa", "k").put("sub/.env.local", "S=1").put("x.key", "k");
-    let expected =
-        [("big", &Reason::TooLarge(5)), ("sub/.env.local", &Reason::Secret), ("sub/id_rsa", &Reason::Secret), ("x.key", &Reason::Secret)];
+    let limits = Limits {
+        max_file_size: 4,
+        ..Limits::default()
+    };
+    repo.put("tracked", "12345")
+        .put(".env", "TRACKED=1")
+        .commit("first");
+    repo.put("big", "12345")
+        .put("small", "1234")
+        .put("sub/id_rsa", "k")
+        .put("sub/.env.local", "S=1")
+        .put("x.key", "k");
+    let expected = [
+        ("big", &Reason::TooLarge(5)),
+        ("sub/.env.local", &Reason::Secret),
+        ("sub/id_rsa", &Reason::Secret),
+        ("x.key", &Reason::Secret),
+    ];
     for _ in 0..2 {
         let snapshot = take(&repo.path(), &limits, &[]);
         assert_eq!(left(&snapshot), expected);
@@ -498,11 +700,17 @@ fn untracked_files_over_the_limits_are_left_out_and_tracked_ones_stay() {
 #[test]
 fn a_file_that_grows_over_the_limit_is_left_out_from_then_on() {
     let repo = TestRepo::new();
-    let limits = Limits { max_file_size: 4, ..Limits::default() };
+    let limits = Limits {
+        max_file_size: 4,
+        ..Limits::default()
+    };
     repo.put("log", "1234").put("kept", "1");
     assert_eq!(left(&take(&repo.path(), &limits, &[])), []);
     repo.put("log", "12345");
-    assert_eq!(left(&take(&repo.path(), &limits, &[])), [("log", &Reason::TooLarge(5))]);
+    assert_eq!(
+        left(&take(&repo.path(), &limits, &[])),
+        [("log", &Reason::TooLarge(5))]
+    );
     repo.put("log", "1");
     assert_eq!(left(&take(&repo.path(), &limits, &[])), []);
 }
@@ -510,14 +718,26 @@ fn a_file_that_grows_over_the_limit_is_left_out_from_then_on() {
 #[test]
 fn a_folder_that_nobody_ignored_stops_the_snapshot() {
     let repo = TestRepo::new();
-    repo.put("tracked/a", "1").put("tracked/b", "2").put("tracked/c", "3").put("tracked/d", "4").commit("first");
-    let limits = Limits { max_new_files: 2, ..Limits::default() };
-    repo.put("tracked/a", "changed").put("modules/a", "1").put("modules/b", "2");
+    repo.put("tracked/a", "1")
+        .put("tracked/b", "2")
+        .put("tracked/c", "3")
+        .put("tracked/d", "4")
+        .commit("first");
+    let limits = Limits {
+        max_new_files: 2,
+        ..Limits::default()
+    };
+    repo.put("tracked/a", "changed")
+        .put("modules/a", "1")
+        .put("modules/b", "2");
     take(&repo.path(), &limits, &[]);
-    // What was written in the moment of a snapshot is read once more by the next one, and counts as new until then.
+    // What was written in the moment of a snapshot is read once more by the next one, and counts as
+    // new until then.
     std::thread::sleep(std::time::Duration::from_millis(50));
     let recorded = take(&repo.path(), &limits, &[]);
-    repo.put("modules/c", "3").put("modules/d", "4").put("e", "5");
+    repo.put("modules/c", "3")
+        .put("modules/d", "4")
+        .put("e", "5");
     let index = repo.path().join(".git/teddy/index/main");
     let error = repo.open().snapshot(&index, &limits, &[]).unwrap_err();
     assert!(
@@ -526,14 +746,23 @@ fn a_folder_that_nobody_ignored_stops_the_snapshot() {
     );
     repo.put(".gitignore", "modules/c\nmodules/d\n");
     let after = take(&repo.path(), &limits, &[]);
-    assert_eq!(paths(&repo, &recorded), "modules/a modules/b tracked/a tracked/b tracked/c tracked/d");
-    assert_eq!(paths(&repo, &after), ".gitignore e modules/a modules/b tracked/a tracked/b tracked/c tracked/d");
+    assert_eq!(
+        paths(&repo, &recorded),
+        "modules/a modules/b tracked/a tracked/b tracked/c tracked/d"
+    );
+    assert_eq!(
+        paths(&repo, &after),
+        ".gitignore e modules/a modules/b tracked/a tracked/b tracked/c tracked/d"
+    );
 }
 
 #[test]
 fn rules_behind_a_link_do_not_count() {
     let repo = TestRepo::new();
-    repo.put("rules", "*.log\n").put("a.log", "1").put("sub/a.log", "2").put("sub/.gitignore/file", "3");
+    repo.put("rules", "*.log\n")
+        .put("a.log", "1")
+        .put("sub/a.log", "2")
+        .put("sub/.gitignore/file", "3");
     symlink("rules", repo.path().join(".gitignore")).unwrap();
     check(&repo);
 }
@@ -541,9 +770,17 @@ fn rules_behind_a_link_do_not_count() {
 #[test]
 fn forced_paths_are_taken_though_ignored() {
     let repo = TestRepo::new();
-    repo.put(".gitignore", "target\n*.log\n").put("target/a/made", "1").put("target/a/other", "2").put("b.log", "3").put("c.log", "4");
+    repo.put(".gitignore", "target\n*.log\n")
+        .put("target/a/made", "1")
+        .put("target/a/other", "2")
+        .put("b.log", "3")
+        .put("c.log", "4");
     for _ in 0..2 {
-        let snapshot = take(&repo.path(), &Limits::default(), &["target/a/made", "b.log", "not/there"]);
+        let snapshot = take(
+            &repo.path(),
+            &Limits::default(),
+            &["target/a/made", "b.log", "not/there"],
+        );
         assert_eq!(paths(&repo, &snapshot), ".gitignore b.log target/a/made");
     }
     assert_eq!(paths(&repo, &check(&repo)), ".gitignore");
@@ -582,8 +819,15 @@ fn many_new_objects_become_one_kept_pack() {
     repo.git(&["fsck", "--strict"]);
     let new = std::fs::metadata(&keep).unwrap().permissions().mode();
     for ending in ["pack", "idx"] {
-        let mode = std::fs::metadata(keep.with_extension(ending)).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, new & 0o444, "others who may read the repository may read what we add to it");
+        let mode = std::fs::metadata(keep.with_extension(ending))
+            .unwrap()
+            .permissions()
+            .mode();
+        assert_eq!(
+            mode & 0o777,
+            new & 0o444,
+            "others who may read the repository may read what we add to it"
+        );
     }
     assert!(repo.git(&["count-objects"]).starts_with("0 objects"));
     assert_eq!(snapshot.tree.to_string(), gits_tree(&repo, &repo.path()));
@@ -601,14 +845,27 @@ fn a_pack_may_be_read_by_whoever_may_read_gits_own() {
     repo.put("a", "1").commit("one");
     repo.git(&["repack", "-q", "-ad"]);
     let folder = repo.path().join(".git/objects/pack");
-    let packs = || -> Vec<_> { std::fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path()).collect() };
+    let packs = || -> Vec<_> {
+        std::fs::read_dir(&folder)
+            .unwrap()
+            .map(|file| file.unwrap().path())
+            .collect()
+    };
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let gits = packs();
     repo.put("b", "2");
     take(&repo.path(), &Limits::none(), &[]);
     for ending in ["pack", "idx"] {
-        let of = |files: Vec<PathBuf>| files.into_iter().find(|path| path.extension().unwrap() == ending).unwrap();
-        let ours = of(packs().into_iter().filter(|path| !gits.contains(path)).collect());
+        let of = |files: Vec<PathBuf>| {
+            files
+                .into_iter()
+                .find(|path| path.extension().unwrap() == ending)
+                .unwrap()
+        };
+        let ours = of(packs()
+            .into_iter()
+            .filter(|path| !gits.contains(path))
+            .collect());
         assert_eq!(mode(&ours), mode(&of(gits.clone())), "{}", ours.display());
     }
 }
@@ -616,15 +873,30 @@ fn a_pack_may_be_read_by_whoever_may_read_gits_own() {
 #[test]
 fn a_few_paths_can_be_read_again() {
     let repo = TestRepo::new();
-    repo.put(".gitattributes", "*.txt text\n").put("a.txt", "1\r\n").put("dir/b", "2").put("dir/deep/c", "3").put("was", "4").commit("one");
+    repo.put(".gitattributes", "*.txt text\n")
+        .put("a.txt", "1\r\n")
+        .put("dir/b", "2")
+        .put("dir/deep/c", "3")
+        .put("was", "4")
+        .commit("one");
     let base = take(&repo.path(), &Limits::none(), &[]).tree;
-    repo.put("a.txt", "changed\r\n").put("dir/new/d", "5").put("not asked for", "6");
+    repo.put("a.txt", "changed\r\n")
+        .put("dir/new/d", "5")
+        .put("not asked for", "6");
     std::fs::remove_file(repo.path().join("dir/deep/c")).unwrap();
     std::fs::remove_file(repo.path().join("was")).unwrap();
     repo.put("was/now", "7");
     symlink("a.txt", repo.path().join("link")).unwrap();
     let opened = Repository::open(&repo.path()).unwrap();
-    let paths = ["a.txt", "dir/new/d", "dir/deep/c", "was", "was/now", "link", "never/there"];
+    let paths = [
+        "a.txt",
+        "dir/new/d",
+        "dir/deep/c",
+        "was",
+        "was/now",
+        "link",
+        "never/there",
+    ];
     let paths: Vec<Vec<u8>> = paths.iter().map(|path| path.as_bytes().to_vec()).collect();
     let snapshot = opened.snapshot_paths(base, &paths).unwrap();
     std::fs::remove_file(repo.path().join("not asked for")).unwrap();
@@ -634,15 +906,37 @@ fn a_few_paths_can_be_read_again() {
 #[test]
 fn what_a_tree_lacks_is_found() {
     let repo = TestRepo::new();
-    repo.put("a", "1").put("dir/b", "2").put("dir/c", "3").commit("one");
+    repo.put("a", "1")
+        .put("dir/b", "2")
+        .put("dir/c", "3")
+        .commit("one");
     let opened = repo.open();
     let whole = opened.head_tree().unwrap();
     repo.put("dir/b", "changed").put("new/d", "4");
     repo.git(&["add", "-A"]);
     let tree = repo.git(&["write-tree"]).parse().unwrap();
-    let missing = || opened.beyond(tree, &[whole]).unwrap().into_iter().filter(|&id| !opened.has(id)).collect::<Vec<_>>();
+    let missing = || {
+        opened
+            .beyond(tree, &[whole])
+            .unwrap()
+            .into_iter()
+            .filter(|&id| !opened.has(id))
+            .collect::<Vec<_>>()
+    };
     assert!(missing().is_empty());
     let lost = repo.git(&["rev-parse", &format!("{tree}:dir/b")]);
-    std::fs::remove_file(repo.path().join(".git/objects").join(&lost[..2]).join(&lost[2..])).unwrap();
-    assert_eq!(missing().iter().map(ToString::to_string).collect::<Vec<_>>(), [lost]);
+    std::fs::remove_file(
+        repo.path()
+            .join(".git/objects")
+            .join(&lost[..2])
+            .join(&lost[2..]),
+    )
+    .unwrap();
+    assert_eq!(
+        missing()
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>(),
+        [lost]
+    );
 }

@@ -32,11 +32,33 @@ enum Step {
 }
 
 /// Paths that meet each other as files, folders and links.
-const PATHS: [&str; 12] = ["a", "b", "a/x", "a/y.log", "b/x", "b/sub/z", "b/sub/z.log", "c.log", "c", "c/deep/er/file", "B", "a.txt"];
+const PATHS: [&str; 12] = [
+    "a",
+    "b",
+    "a/x",
+    "a/y.log",
+    "b/x",
+    "b/sub/z",
+    "b/sub/z.log",
+    "c.log",
+    "c",
+    "c/deep/er/file",
+    "B",
+    "a.txt",
+];
 /// Folders that may have rules.
 const FOLDERS: [&str; 4] = ["", "a/", "b/", "b/sub/"];
 /// Ignore rules.
-const RULES: [&str; 8] = ["", "*.log\n", "/a\n", "sub/\n", "*\n!*.txt\n", "x\n!/b/x\n", "!*.log\n", ".gitignore\n"];
+const RULES: [&str; 8] = [
+    "",
+    "*.log\n",
+    "/a\n",
+    "sub/\n",
+    "*\n!*.txt\n",
+    "x\n!/b/x\n",
+    "!*.log\n",
+    ".gitignore\n",
+];
 /// Attributes.
 const ATTRIBUTES: [&str; 4] = ["", "* text\n", "*.log -text\n", "x text eol=crlf\n"];
 /// What git is told to do.
@@ -72,12 +94,18 @@ fn step() -> impl Strategy<Value = Step> {
 /// Does a step; what is not possible is not done.
 fn take(repo: &TestRepo, step: &Step) {
     let at = |n: usize| repo.path().join(PATHS[n]);
-    let parent = |path: &PathBuf| path.parent().is_some_and(|folder| std::fs::create_dir_all(folder).is_ok());
+    let parent = |path: &PathBuf| {
+        path.parent()
+            .is_some_and(|folder| std::fs::create_dir_all(folder).is_ok())
+    };
     match step {
         Step::Write(n, text) => {
             let path = at(*n);
             if parent(&path) && !path.is_symlink() {
-                let _ = std::fs::write(path, ["", "1\n", "2\n", "1\r\n2\r\n", "1\r\n2\n", "\0\r\n"][usize::from(*text)]);
+                let _ = std::fs::write(
+                    path,
+                    ["", "1\n", "2\n", "1\r\n2\r\n", "1\r\n2\n", "\0\r\n"][usize::from(*text)],
+                );
             }
         }
         Step::Toggle(n) => {
@@ -88,17 +116,29 @@ fn take(repo: &TestRepo, step: &Step) {
                 std::fs::set_permissions(at(*n), std::fs::Permissions::from_mode(mode)).unwrap();
             }
         }
-        Step::Delete(n) => drop(std::fs::remove_file(at(*n)).or_else(|_| std::fs::remove_dir_all(at(*n)))),
+        Step::Delete(n) => {
+            drop(std::fs::remove_file(at(*n)).or_else(|_| std::fs::remove_dir_all(at(*n))))
+        }
         Step::Folder(n) => drop(std::fs::create_dir_all(at(*n))),
         Step::Link(n, to) => drop((parent(&at(*n)), symlink(PATHS[*to], at(*n)))),
         Step::Move(from, to) => drop((parent(&at(*to)), std::fs::rename(at(*from), at(*to)))),
-        Step::Ignore(n, text) => drop(std::fs::write(repo.path().join(FOLDERS[*n]).join(".gitignore"), RULES[usize::from(*text)])),
+        Step::Ignore(n, text) => drop(std::fs::write(
+            repo.path().join(FOLDERS[*n]).join(".gitignore"),
+            RULES[usize::from(*text)],
+        )),
         Step::Attributes(n, text) => {
-            drop(std::fs::write(repo.path().join(FOLDERS[*n]).join(".gitattributes"), ATTRIBUTES[usize::from(*text)]));
+            drop(std::fs::write(
+                repo.path().join(FOLDERS[*n]).join(".gitattributes"),
+                ATTRIBUTES[usize::from(*text)],
+            ));
         }
         Step::Git(n) => {
             let mut git = repo.command("git");
-            let _ = git.current_dir(repo.path()).args(COMMANDS[usize::from(*n)]).output().unwrap();
+            let _ = git
+                .current_dir(repo.path())
+                .args(COMMANDS[usize::from(*n)])
+                .output()
+                .unwrap();
         }
     }
 }

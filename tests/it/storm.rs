@@ -18,7 +18,11 @@ const CHILD: &str = "TEDDY_TEST_STORM";
 
 /// Returns a guard for a run or for finishing one.
 fn guard(overlap: Overlap) -> Guard {
-    Guard { operation: "storm".to_owned(), overlap, ..Guard::default() }
+    Guard {
+        operation: "storm".to_owned(),
+        overlap,
+        ..Guard::default()
+    }
 }
 
 /// Returns a number below `limit`, different for each `seed`, the same on every machine.
@@ -42,8 +46,13 @@ fn save(path: &Path, text: &str, in_place: bool) {
 fn round(repo: &TestRepo, number: u64, longest: u64) -> bool {
     let (path, repository) = (repo.path().join("file"), repo.open());
     let tree = |text: Option<String>| {
-        let file = text.map(|text| Entry { mode: Mode::File, id: repository.write_blob(text.as_bytes()).unwrap().into() });
-        repository.tree_with(repository.empty_tree(), &[(b"file".to_vec(), file)].into()).unwrap()
+        let file = text.map(|text| Entry {
+            mode: Mode::File,
+            id: repository.write_blob(text.as_bytes()).unwrap().into(),
+        });
+        repository
+            .tree_with(repository.empty_tree(), &[(b"file".to_vec(), file)].into())
+            .unwrap()
     };
     let from = tree(Some(format!("before {number}")));
     let to = tree((number % 4 != 3).then(|| format!("turn {number}")));
@@ -63,9 +72,16 @@ fn round(repo: &TestRepo, number: u64, longest: u64) -> bool {
     });
     // A save to what was put away is found by the next command.
     let late = repository.clear_displaced().unwrap();
-    let rescued = published.rescued.iter().chain(&late).any(|rescued| std::fs::read_to_string(&rescued.kept).unwrap() == saved);
+    let rescued = published
+        .rescued
+        .iter()
+        .chain(&late)
+        .any(|rescued| std::fs::read_to_string(&rescued.kept).unwrap() == saved);
     let found = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(rescued || found == saved, "round {number}: `{saved}` is lost, the file says `{found}`: {published:?}");
+    assert!(
+        rescued || found == saved,
+        "round {number}: `{saved}` is lost, the file says `{found}`: {published:?}"
+    );
     published.conflicts.is_empty()
 }
 
@@ -75,23 +91,39 @@ fn a_save_at_any_moment_survives() {
     let started = Instant::now();
     round(&repo, 0, 0);
     let longest = u64::try_from(started.elapsed().as_micros()).unwrap();
-    let late = (0..SAVES).filter(|&number| round(&repo, number, longest)).count();
-    assert!((1..SAVES as usize).contains(&late), "{late} of {SAVES} saves came after the write: they were not spread out");
-    let left = std::fs::read_dir(repo.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let left: Vec<_> = left.filter(|name| name.starts_with(".teddy-tmp-")).collect();
+    let late = (0..SAVES)
+        .filter(|&number| round(&repo, number, longest))
+        .count();
+    assert!(
+        (1..SAVES as usize).contains(&late),
+        "{late} of {SAVES} saves came after the write: they were not spread out"
+    );
+    let left = std::fs::read_dir(repo.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let left: Vec<_> = left
+        .filter(|name| name.starts_with(".teddy-tmp-"))
+        .collect();
     assert_eq!(left, [""; 0]);
 }
 
 /// Returns what a file holds: one byte, many times.
 fn content(number: u64, letter: char) -> String {
-    letter.to_string().repeat(1_000 + 500 * usize::try_from(number).unwrap())
+    letter
+        .to_string()
+        .repeat(1_000 + 500 * usize::try_from(number).unwrap())
 }
 
 /// Makes a repository with many files in two versions, as the first leaves them.
 fn two_versions() -> (TestRepo, TreeId, TreeId) {
     let repo = TestRepo::new();
     let write = |letter: char| -> TreeId {
-        (0..40).for_each(|number| repo.write(&format!("d{}/{number}", number % 7), content(number, letter)));
+        (0..40).for_each(|number| {
+            repo.write(
+                &format!("d{}/{number}", number % 7),
+                content(number, letter),
+            )
+        });
         repo.write(if letter == 'a' { "only/a" } else { "only/b/c" }, "x");
         repo.remove(if letter == 'a' { "only/b" } else { "only/a" });
         repo.tree().parse().unwrap()
@@ -105,12 +137,23 @@ fn two_versions() -> (TestRepo, TreeId, TreeId) {
 
 /// Publishes and is killed: the other half of [`a_killed_publication_is_finished_by_the_next`].
 #[test]
-#[expect(clippy::disallowed_methods, reason = "a test that starts itself says so in the environment")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test that starts itself says so in the environment"
+)]
 fn child() {
-    let Ok(told) = std::env::var(CHILD) else { return };
+    let Ok(told) = std::env::var(CHILD) else {
+        return;
+    };
     let [path, from, to] = told.split('\n').collect::<Vec<_>>().try_into().unwrap();
     let repository = teddy::git::repository::Repository::open(Path::new(path)).unwrap();
-    repository.publish(from.parse().unwrap(), to.parse().unwrap(), &guard(Overlap::Stop)).unwrap();
+    repository
+        .publish(
+            from.parse().unwrap(),
+            to.parse().unwrap(),
+            &guard(Overlap::Stop),
+        )
+        .unwrap();
 }
 
 #[test]
@@ -118,13 +161,24 @@ fn a_killed_publication_is_finished_by_the_next() {
     let (repo, from, to) = two_versions();
     let start = || {
         let mut command = repo.command(std::env::current_exe().unwrap().to_str().unwrap());
-        command.args(["storm::child", "--exact"]).env(CHILD, format!("{}\n{from}\n{to}", repo.path().display()));
-        (Instant::now(), command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+        command
+            .args(["storm::child", "--exact"])
+            .env(CHILD, format!("{}\n{from}\n{to}", repo.path().display()));
+        (
+            Instant::now(),
+            command
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap(),
+        )
     };
     let (started, mut child) = start();
     assert!(child.wait().unwrap().success());
     let longest = u64::try_from(started.elapsed().as_micros()).unwrap();
-    repo.open().publish(to, from, &guard(Overlap::Stop)).unwrap();
+    repo.open()
+        .publish(to, from, &guard(Overlap::Stop))
+        .unwrap();
     let mut halfway = 0;
     for round in 0..KILLS {
         let (_, mut child) = start();
@@ -133,13 +187,22 @@ fn a_killed_publication_is_finished_by_the_next() {
         child.wait().unwrap();
         for number in 0..40 {
             let found = repo.read(&format!("d{}/{number}", number % 7));
-            assert!(['a', 'b'].iter().any(|&letter| found == content(number, letter)), "round {round}: {number} is torn");
+            assert!(
+                ['a', 'b']
+                    .iter()
+                    .any(|&letter| found == content(number, letter)),
+                "round {round}: {number} is torn"
+            );
         }
         let tree: TreeId = repo.tree().parse().unwrap();
         halfway += u64::from(tree != from && tree != to);
         let repository = repo.open();
-        repository.publish(from, to, &guard(Overlap::PassOver)).unwrap();
-        repository.sweep_temporaries(from, to, &guard(Overlap::PassOver)).unwrap();
+        repository
+            .publish(from, to, &guard(Overlap::PassOver))
+            .unwrap();
+        repository
+            .sweep_temporaries(from, to, &guard(Overlap::PassOver))
+            .unwrap();
         assert_eq!(repo.tree().parse::<TreeId>().unwrap(), to, "round {round}");
         repository.publish(to, from, &guard(Overlap::Stop)).unwrap();
     }

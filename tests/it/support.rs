@@ -18,7 +18,9 @@ impl TestRepo {
 
     /// Makes an empty repository on branch `main`, with more arguments to `git init`.
     pub fn with(init: &[&str]) -> TestRepo {
-        let repo = TestRepo { folder: tempfile::tempdir().unwrap() };
+        let repo = TestRepo {
+            folder: tempfile::tempdir().unwrap(),
+        };
         std::fs::create_dir(repo.folder.path().join("home")).unwrap();
         std::fs::create_dir(repo.path()).unwrap();
         repo.git(&[&["init", "-q", "-b", "main"], init].concat());
@@ -56,7 +58,8 @@ impl TestRepo {
 
     /// Reads a file as text.
     pub fn read(&self, path: &str) -> String {
-        std::fs::read_to_string(self.path().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+        std::fs::read_to_string(self.path().join(path))
+            .unwrap_or_else(|error| panic!("{path}: {error}"))
     }
 
     /// Removes a file or folder.
@@ -76,9 +79,20 @@ impl TestRepo {
 
     /// Runs git in another folder.
     pub fn git_in(&self, folder: &Path, args: &[&str]) -> String {
-        let output = self.command("git").current_dir(folder).args(args).output().unwrap();
-        assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8_lossy(&output.stdout).trim_end_matches('\n').to_owned()
+        let output = self
+            .command("git")
+            .current_dir(folder)
+            .args(args)
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "git {args:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        String::from_utf8_lossy(&output.stdout)
+            .trim_end_matches('\n')
+            .to_owned()
     }
 
     /// Commits everything and returns the commit's id.
@@ -97,12 +111,24 @@ impl TestRepo {
     pub fn tree_in(&self, folder: &Path) -> String {
         let index = self.beside("index");
         let _ = std::fs::remove_file(&index);
-        let run = |args: &[&str]| self.command("git").current_dir(folder).env("GIT_INDEX_FILE", &index).args(args).output().unwrap();
-        // Only an index knows that an empty folder is a submodule; on an unborn branch there is none.
+        let run = |args: &[&str]| {
+            self.command("git")
+                .current_dir(folder)
+                .env("GIT_INDEX_FILE", &index)
+                .args(args)
+                .output()
+                .unwrap()
+        };
+        // Only an index knows that an empty folder is a submodule; on an unborn branch there is
+        // none.
         run(&["read-tree", "HEAD"]);
         run(&["add", "-A"]);
         let written = run(&["write-tree"]);
-        assert!(written.status.success(), "{}", String::from_utf8_lossy(&written.stderr));
+        assert!(
+            written.status.success(),
+            "{}",
+            String::from_utf8_lossy(&written.stderr)
+        );
         String::from_utf8_lossy(&written.stdout).trim().to_owned()
     }
 
@@ -110,10 +136,17 @@ impl TestRepo {
     #[expect(clippy::disallowed_methods, reason = "a test starts git itself")]
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
-        command.env_clear().env("PATH", std::env::var("PATH").unwrap()).env("HOME", self.beside("home"));
-        command.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null");
+        command
+            .env_clear()
+            .env("PATH", std::env::var("PATH").unwrap())
+            .env("HOME", self.beside("home"));
+        command
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_CONFIG_GLOBAL", "/dev/null");
         for role in ["AUTHOR", "COMMITTER"] {
-            command.env(format!("GIT_{role}_NAME"), "Test").env(format!("GIT_{role}_EMAIL"), "test@localhost");
+            command
+                .env(format!("GIT_{role}_NAME"), "Test")
+                .env(format!("GIT_{role}_EMAIL"), "test@localhost");
             command.env(format!("GIT_{role}_DATE"), "2026-01-02T03:04:05+00:00");
         }
         command
@@ -148,23 +181,40 @@ impl TestRepo {
 
     /// Runs teddy in another folder.
     pub fn teddy_in(&self, folder: &Path, args: &[&str]) -> Output {
-        Output::of(self.teddy_command(args).current_dir(folder).stdin(Stdio::null()))
+        Output::of(
+            self.teddy_command(args)
+                .current_dir(folder)
+                .stdin(Stdio::null()),
+        )
     }
 
     /// Runs teddy with a text on its standard input.
     pub fn teddy_reads(&self, args: &[&str], input: impl AsRef<[u8]>) -> Output {
         let mut command = self.teddy_command(args);
-        command.current_dir(self.path()).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .current_dir(self.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        child.stdin.take().unwrap().write_all(input.as_ref()).unwrap();
+        child
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(input.as_ref())
+            .unwrap();
         Output::from(child.wait_with_output().unwrap())
     }
 
     /// Returns teddy as a command, apart from the machine's and the user's settings.
     pub fn teddy_command(&self, args: &[&str]) -> Command {
         let mut command = self.command(env!("CARGO_BIN_EXE_teddy"));
-        command.env("XDG_CONFIG_HOME", self.beside("home/config")).env("XDG_CACHE_HOME", self.beside("home/cache"));
-        command.env("TEDDY_CONFIG", self.beside("teddy.yaml")).env("TEDDY_NOW", "2026-01-02T03:04:05+00:00");
+        command
+            .env("XDG_CONFIG_HOME", self.beside("home/config"))
+            .env("XDG_CACHE_HOME", self.beside("home/cache"));
+        command
+            .env("TEDDY_CONFIG", self.beside("teddy.yaml"))
+            .env("TEDDY_NOW", "2026-01-02T03:04:05+00:00");
         command.args(args);
         command
     }
@@ -173,7 +223,8 @@ impl TestRepo {
     pub fn json(&self, args: &[&str], code: i32) -> serde_json::Value {
         let out = self.teddy(&[&["--json"], args].concat());
         assert_eq!(out.code, code, "teddy {args:?}: {out}");
-        serde_json::from_str(&out.stdout).unwrap_or_else(|error| panic!("teddy {args:?}: {error}: {out}"))
+        serde_json::from_str(&out.stdout)
+            .unwrap_or_else(|error| panic!("teddy {args:?}: {error}: {out}"))
     }
 
     /// Runs teddy, which must succeed, and returns what it printed.
@@ -189,14 +240,37 @@ impl TestRepo {
         assert_eq!(out.code, 0, "{out}");
     }
 
-    /// Returns everything of the user's that no command may change: refs, HEAD, stash, settings, hooks, and the index.
+    /// Returns everything of the user's that no command may change: refs, HEAD, stash, settings,
+    /// hooks, and the index.
     pub fn users(&self) -> Users {
-        let refs = self.git(&["for-each-ref", "--exclude=refs/teddy/", "--format=%(refname) %(objectname) %(symref)"]);
-        let read = |name: &str| std::fs::read(self.path().join(".git").join(name)).unwrap_or_default();
-        let parts = ["HEAD", "index", "config", "logs/HEAD", "logs/refs/heads/main", "logs/refs/stash"];
-        let mut hooks: Vec<_> = std::fs::read_dir(self.path().join(".git/hooks")).unwrap().map(|hook| hook.unwrap().path()).collect();
+        let refs = self.git(&[
+            "for-each-ref",
+            "--exclude=refs/teddy/",
+            "--format=%(refname) %(objectname) %(symref)",
+        ]);
+        let read =
+            |name: &str| std::fs::read(self.path().join(".git").join(name)).unwrap_or_default();
+        let parts = [
+            "HEAD",
+            "index",
+            "config",
+            "logs/HEAD",
+            "logs/refs/heads/main",
+            "logs/refs/stash",
+        ];
+        let mut hooks: Vec<_> = std::fs::read_dir(self.path().join(".git/hooks"))
+            .unwrap()
+            .map(|hook| hook.unwrap().path())
+            .collect();
         hooks.sort();
-        Users { refs, parts: parts.iter().map(|name| ((*name).to_owned(), read(name))).collect(), hooks }
+        Users {
+            refs,
+            parts: parts
+                .iter()
+                .map(|name| ((*name).to_owned(), read(name)))
+                .collect(),
+            hooks,
+        }
     }
 }
 
@@ -233,7 +307,10 @@ impl Output {
     pub fn check(&self, code: i32, words: &[&str]) -> &Output {
         assert_eq!(self.code, code, "{self}");
         for words in words {
-            assert!(self.stderr.contains(words) || self.stdout.contains(words), "nothing says `{words}`: {self}");
+            assert!(
+                self.stderr.contains(words) || self.stdout.contains(words),
+                "nothing says `{words}`: {self}"
+            );
         }
         self
     }
@@ -242,12 +319,20 @@ impl Output {
 impl From<std::process::Output> for Output {
     fn from(output: std::process::Output) -> Output {
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        Output { stdout: text(output.stdout), stderr: text(output.stderr), code: output.status.code().unwrap_or(-1) }
+        Output {
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+            code: output.status.code().unwrap_or(-1),
+        }
     }
 }
 
 impl std::fmt::Display for Output {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "exit code {}\n--- stdout\n{}\n--- stderr\n{}", self.code, self.stdout, self.stderr)
+        write!(
+            f,
+            "exit code {}\n--- stdout\n{}\n--- stderr\n{}",
+            self.code, self.stdout, self.stderr
+        )
     }
 }

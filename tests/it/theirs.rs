@@ -1,4 +1,5 @@
-//! What is the user's stays the user's: refs, HEAD, index, stash, settings, hooks; and sessions travel by git alone.
+//! What is the user's stays the user's: refs, HEAD, index, stash, settings, hooks; and sessions
+//! travel by git alone.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -16,11 +17,21 @@ fn project() -> TestRepo {
     repo.git(&["add", "staged.txt"]);
     repo.git(&["config", "commit.gpgsign", "true"]);
     repo.git(&["config", "gpg.program", "false"]);
-    for hook in
-        ["pre-commit", "post-commit", "reference-transaction", "post-checkout", "post-index-change", "pre-auto-gc", "fsmonitor-watchman"]
-    {
+    for hook in [
+        "pre-commit",
+        "post-commit",
+        "reference-transaction",
+        "post-checkout",
+        "post-index-change",
+        "pre-auto-gc",
+        "fsmonitor-watchman",
+    ] {
         let path = repo.path().join(".git/hooks").join(hook);
-        std::fs::write(&path, format!("#!/bin/sh\ntouch {}\n", repo.beside("hook-ran").display())).unwrap();
+        std::fs::write(
+            &path,
+            format!("#!/bin/sh\ntouch {}\n", repo.beside("hook-ran").display()),
+        )
+        .unwrap();
         std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
     }
     repo
@@ -34,7 +45,10 @@ fn no_command_touches_refs_index_settings_or_fires_a_hook() {
         assert_eq!(repo.users(), before, "after {what}");
         assert!(!repo.beside("hook-ran").exists(), "{what} ran a hook");
     };
-    repo.reply(&plan("One", &[create("one.txt", "1\n"), execute("echo 2 > two.txt")]));
+    repo.reply(&plan(
+        "One",
+        &[create("one.txt", "1\n"), execute("echo 2 > two.txt")],
+    ));
     let commands: [&[&str]; 20] = [
         &["new", "demo"],
         &["context", "add", "a.txt"],
@@ -62,7 +76,11 @@ fn no_command_touches_refs_index_settings_or_fires_a_hook() {
         unharmed(&command.join(" "));
     }
     assert_eq!(repo.read("two.txt"), "2\n");
-    assert_eq!(repo.git(&["log", "-1", "--format=%G?", "teddy/sessions/demo"]), "N", "nothing is signed");
+    assert_eq!(
+        repo.git(&["log", "-1", "--format=%G?", "teddy/sessions/demo"]),
+        "N",
+        "nothing is signed"
+    );
 }
 
 #[test]
@@ -74,16 +92,28 @@ fn a_command_of_a_plan_that_uses_git_works_in_its_own_worktree() {
     repo.run_plan(&plan("Commit", &[create("b.txt", "b\n"), execute(commit)]));
     assert_eq!(repo.users(), before);
     let log = repo.git(&["log", "--format=%s", "teddy/sessions/commit^2"]);
-    assert_eq!(log, "Commit\ninside\ninit", "what the plan committed is below the turn's own commit");
+    assert_eq!(
+        log, "Commit\ninside\ninit",
+        "what the plan committed is below the turn's own commit"
+    );
 }
 
 #[test]
 fn without_a_user_name_turns_are_recorded_all_the_same() {
     let repo = TestRepo::new().file("a.txt", "a\n");
     repo.commit("init");
-    std::fs::write(repo.beside("plan.md"), plan("One", &[create("one.txt", "1\n")])).unwrap();
+    std::fs::write(
+        repo.beside("plan.md"),
+        plan("One", &[create("one.txt", "1\n")]),
+    )
+    .unwrap();
     let mut command = repo.teddy_command(&["execute", "../plan.md", "-y"]);
-    for name in ["GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"] {
+    for name in [
+        "GIT_AUTHOR_NAME",
+        "GIT_AUTHOR_EMAIL",
+        "GIT_COMMITTER_NAME",
+        "GIT_COMMITTER_EMAIL",
+    ] {
         command.env_remove(name);
     }
     let out = Output::of(command.current_dir(repo.path()));
@@ -100,15 +130,33 @@ fn a_clone_and_a_fetch_bring_sessions_over_and_they_go_on_there() {
     repo.run_plan(&plan("Two", &[create("two.txt", "2\n")]));
     assert_eq!(repo.git(&["fsck", "--strict", "--no-dangling"]), "");
     let clone = repo.beside("clone");
-    repo.git(&["clone", "-q", repo.path().to_str().unwrap(), clone.to_str().unwrap()]);
-    repo.git_in(&clone, &["fetch", "-q", "origin", "refs/teddy/*:refs/teddy/*"]);
-    assert_eq!(repo.git_in(&clone, &["fsck", "--strict", "--no-dangling"]), "");
+    repo.git(&[
+        "clone",
+        "-q",
+        repo.path().to_str().unwrap(),
+        clone.to_str().unwrap(),
+    ]);
+    repo.git_in(
+        &clone,
+        &["fetch", "-q", "origin", "refs/teddy/*:refs/teddy/*"],
+    );
+    assert_eq!(
+        repo.git_in(&clone, &["fsck", "--strict", "--no-dangling"]),
+        ""
+    );
     let shown = |folder: &std::path::Path| repo.teddy_in(folder, &["show", "demo:2"]).stdout;
     assert_eq!(shown(&clone), shown(&repo.path()));
     let restored = repo.teddy_in(&clone, &["-s", "demo", "restore", "@", "--exact", "-y"]);
     assert_eq!(restored.code, 0, "{restored}");
-    assert_eq!(std::fs::read_to_string(clone.join("untracked.txt")).unwrap(), "u\n");
-    std::fs::write(repo.beside("plan.md"), plan("Three", &[create("three.txt", "3\n")])).unwrap();
+    assert_eq!(
+        std::fs::read_to_string(clone.join("untracked.txt")).unwrap(),
+        "u\n"
+    );
+    std::fs::write(
+        repo.beside("plan.md"),
+        plan("Three", &[create("three.txt", "3\n")]),
+    )
+    .unwrap();
     let out = repo.teddy_in(&clone, &["execute", "../plan.md", "-y"]);
     assert_eq!(out.code, 0, "{out}");
     assert!(clone.join("three.txt").exists());
@@ -125,7 +173,13 @@ fn garbage_collection_takes_nothing_of_a_session() {
     repo.git(&["reflog", "expire", "--expire=now", "--all"]);
     repo.git(&["gc", "-q", "--prune=now"]);
     repo.done(&["undo"]);
-    assert_eq!((repo.read("mine.txt").as_str(), repo.read("one.txt").as_str()), ("mine\n", "1\n"));
+    assert_eq!(
+        (
+            repo.read("mine.txt").as_str(),
+            repo.read("one.txt").as_str()
+        ),
+        ("mine\n", "1\n")
+    );
 }
 
 #[test]
@@ -133,10 +187,20 @@ fn garbage_collection_takes_nothing_of_a_session() {
 fn git_finds_it_as_a_command_of_its_own() {
     let repo = TestRepo::new();
     repo.done(&["new", "demo"]);
-    let folder = std::path::Path::new(env!("CARGO_BIN_EXE_git-teddy")).parent().unwrap();
+    let folder = std::path::Path::new(env!("CARGO_BIN_EXE_git-teddy"))
+        .parent()
+        .unwrap();
     let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
-    let out = Output::of(repo.command("git").env("PATH", path).args(["teddy", "log"]).current_dir(repo.path()));
-    assert!(out.code == 0 && out.stdout.contains("Start session demo"), "{out}");
+    let out = Output::of(
+        repo.command("git")
+            .env("PATH", path)
+            .args(["teddy", "log"])
+            .current_dir(repo.path()),
+    );
+    assert!(
+        out.code == 0 && out.stdout.contains("Start session demo"),
+        "{out}"
+    );
 }
 
 #[test]
@@ -147,9 +211,14 @@ fn the_session_of_two_terminals_gets_one_turn_after_the_other() {
     std::thread::scope(|scope| {
         for name in ["one", "two", "three"] {
             let repo = &repo;
-            scope.spawn(move || repo.run_plan(&plan(name, &[create(&format!("{name}.txt"), "x\n")])));
+            scope.spawn(move || {
+                repo.run_plan(&plan(name, &[create(&format!("{name}.txt"), "x\n")]))
+            });
         }
     });
     assert_eq!(repo.json(&["status"], 0)["turn"], 3);
-    assert_eq!(repo.git(&["rev-parse", "teddy/sessions/demo^2^{tree}"]), repo.tree());
+    assert_eq!(
+        repo.git(&["rev-parse", "teddy/sessions/demo^2^{tree}"]),
+        repo.tree()
+    );
 }

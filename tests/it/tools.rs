@@ -6,7 +6,10 @@ use crate::support::TestRepo;
 fn init_makes_what_is_missing_and_changes_nothing_that_is_there() {
     let repo = TestRepo::new();
     let made = repo.json(&["init"], 0)["made"].clone();
-    assert_eq!(made, serde_json::json!([".teddy/config.yaml", ".teddy/global.context"]));
+    assert_eq!(
+        made,
+        serde_json::json!([".teddy/config.yaml", ".teddy/global.context"])
+    );
     repo.write(".teddy/config.yaml", "agent: architect\n");
     assert_eq!(repo.json(&["init"], 0)["made"], serde_json::json!([]));
     assert_eq!(repo.read(".teddy/config.yaml"), "agent: architect\n");
@@ -15,7 +18,13 @@ fn init_makes_what_is_missing_and_changes_nothing_that_is_there() {
 #[test]
 fn init_names_the_configuration_that_is_read() {
     let repo = TestRepo::new();
-    repo.teddy(&["init"]).check(0, &[&format!("Next: set `model:` in {} (", repo.beside("teddy.yaml").display())]);
+    repo.teddy(&["init"]).check(
+        0,
+        &[&format!(
+            "Next: set `model:` in {} (",
+            repo.beside("teddy.yaml").display()
+        )],
+    );
 }
 
 #[test]
@@ -33,9 +42,16 @@ fn init_makes_nothing_where_no_project_may_be() {
     let repo = TestRepo::new();
     let home = repo.beside("home");
     std::fs::create_dir_all(&home).unwrap();
-    repo.teddy_in(&home, &["init"]).check(1, &["is your home directory", "hint: make the project a folder of its own"]);
+    repo.teddy_in(&home, &["init"]).check(
+        1,
+        &[
+            "is your home directory",
+            "hint: make the project a folder of its own",
+        ],
+    );
     assert!(!home.join(".git").exists());
-    repo.teddy_in(std::path::Path::new("/"), &["init"]).check(1, &["is the root of the file system"]);
+    repo.teddy_in(std::path::Path::new("/"), &["init"])
+        .check(1, &["is the root of the file system"]);
 }
 
 #[test]
@@ -45,17 +61,27 @@ fn the_configuration_that_init_writes_is_valid_with_every_comment_taken_away() {
     let text = repo.read(".teddy/config.yaml");
     // The head is words; what follows it are settings.
     let (_, settings) = text.split_once("\n\n").unwrap();
-    let open: Vec<&str> = settings.lines().filter_map(|line| line.strip_prefix("# ")).collect();
+    let open: Vec<&str> = settings
+        .lines()
+        .filter_map(|line| line.strip_prefix("# "))
+        .collect();
     assert!(open.len() > 8, "{open:?}");
     repo.write(".teddy/config.yaml", open.join("\n"));
     repo.done(&["trust", "-y"]);
     repo.teddy(&["status"]).check(0, &[]);
-    assert!(!repo.teddy(&["status"]).stderr.contains("ignored"), "{}", repo.teddy(&["status"]));
+    assert!(
+        !repo.teddy(&["status"]).stderr.contains("ignored"),
+        "{}",
+        repo.teddy(&["status"])
+    );
 }
 
 #[test]
 fn what_could_run_a_program_holds_only_after_trust_and_until_a_byte_changes() {
-    let repo = TestRepo::new().file(".teddy/config.yaml", "worktree: { setup: touch prepared }\n");
+    let repo = TestRepo::new().file(
+        ".teddy/config.yaml",
+        "worktree: { setup: touch prepared }\n",
+    );
     repo.done(&["new", "demo"]);
     let ignored = "settings of this repository are ignored: worktree.setup";
     repo.teddy(&["status"]).check(0, &[ignored]);
@@ -65,9 +91,23 @@ fn what_could_run_a_program_holds_only_after_trust_and_until_a_byte_changes() {
     assert_eq!(repo.json(&["trust"], 0)["trusted"], true);
     repo.write(".teddy/config.yaml", "worktree: { setup: touch other }\n");
     repo.teddy(&["status"]).check(0, &[ignored]);
-    repo.teddy(&["trust"]).check(1, &["-worktree: { setup: touch prepared }", "+worktree: { setup: touch other }"]);
+    repo.teddy(&["trust"]).check(
+        1,
+        &[
+            "-worktree: { setup: touch prepared }",
+            "+worktree: { setup: touch other }",
+        ],
+    );
     let told = repo.json(&["trust", "-y"], 0);
-    assert_eq!((&told["trusted"], told["shown"].as_str().is_some_and(|text| text.contains("touch other"))), (&true.into(), true));
+    assert_eq!(
+        (
+            &told["trusted"],
+            told["shown"]
+                .as_str()
+                .is_some_and(|text| text.contains("touch other"))
+        ),
+        (&true.into(), true)
+    );
     assert_eq!(repo.json(&["trust", "--revoke"], 0)["trusted"], false);
     repo.teddy(&["status"]).check(0, &[ignored]);
 }
@@ -76,37 +116,85 @@ fn what_could_run_a_program_holds_only_after_trust_and_until_a_byte_changes() {
 fn an_untrusted_repository_names_no_model() {
     let repo = TestRepo::new().file(".teddy/config.yaml", "model: \"command:touch stolen\"\n");
     repo.done(&["new", "demo"]);
-    repo.teddy(&["plan", "-m", "x"]).check(1, &["no model is configured", "settings of this repository are ignored: model"]);
+    repo.teddy(&["plan", "-m", "x"]).check(
+        1,
+        &[
+            "no model is configured",
+            "settings of this repository are ignored: model",
+        ],
+    );
     repo.done(&["trust", "-y"]);
-    repo.teddy(&["plan", "-m", "x"]).check(1, &["no model is configured", "a repository may not decide that"]);
+    repo.teddy(&["plan", "-m", "x"]).check(
+        1,
+        &["no model is configured", "a repository may not decide that"],
+    );
 }
 
 #[test]
 fn get_prompt_lists_the_agents_and_prints_one() {
     let repo = TestRepo::new();
-    let names: Vec<String> = repo.done(&["get-prompt"]).lines().map(|line| line.split(' ').next().unwrap().to_owned()).collect();
-    assert_eq!(names, ["architect", "assistant", "debugger", "developer", "pathfinder", "prototyper"]);
-    assert!(
-        repo.done(&["get-prompt", "Architect"]).contains("# Action Plan")
-            || repo.done(&["get-prompt", "architect"]).contains("Action Plan")
+    let names: Vec<String> = repo
+        .done(&["get-prompt"])
+        .lines()
+        .map(|line| line.split(' ').next().unwrap().to_owned())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "architect",
+            "assistant",
+            "debugger",
+            "developer",
+            "pathfinder",
+            "prototyper"
+        ]
     );
-    repo.teddy(&["get-prompt", "nobody"]).check(1, &["nobody", "architect"]);
+    assert!(
+        repo.done(&["get-prompt", "Architect"])
+            .contains("# Action Plan")
+            || repo
+                .done(&["get-prompt", "architect"])
+                .contains("Action Plan")
+    );
+    repo.teddy(&["get-prompt", "nobody"])
+        .check(1, &["nobody", "architect"]);
     assert_eq!(repo.json(&["get-prompt"], 0)[4]["name"], "pathfinder");
     let outside = repo.beside("home");
-    assert_eq!(repo.teddy_in(&outside, &["get-prompt", "developer"]).code, 0, "no repository is needed");
+    assert_eq!(
+        repo.teddy_in(&outside, &["get-prompt", "developer"]).code,
+        0,
+        "no repository is needed"
+    );
 }
 
 #[test]
 fn the_manual_comes_from_the_parser_and_has_a_page_for_each_command() {
     let repo = TestRepo::new();
     let page = repo.done(&["man"]);
-    assert!(page.contains(".TH teddy 1") && page.contains("\nteddy, git\\-teddy \\- Git\\-native sessions"), "{page}");
+    assert!(
+        page.contains(".TH teddy 1")
+            && page.contains("\nteddy, git\\-teddy \\- Git\\-native sessions"),
+        "{page}"
+    );
     repo.done(&["man", "--out", "../man/man1"]);
-    let read = |name: &str| std::fs::read_to_string(repo.beside("man/man1").join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
-    assert_eq!(read("git-teddy.1"), page, "git looks for this one at `git teddy --help`");
+    let read = |name: &str| {
+        std::fs::read_to_string(repo.beside("man/man1").join(name))
+            .unwrap_or_else(|error| panic!("{name}: {error}"))
+    };
+    assert_eq!(
+        read("git-teddy.1"),
+        page,
+        "git looks for this one at `git teddy --help`"
+    );
     let restore = read("teddy-restore.1");
-    assert!(restore.contains("\\fBteddy restore\\fR [OPTIONS] <TURN> [PATH]..."), "{restore}");
-    assert!(restore.contains("\n.nf\n  teddy restore 2\n  teddy restore 2 src/"), "examples stand line by line: {restore}");
+    assert!(
+        restore.contains("\\fBteddy restore\\fR [OPTIONS] <TURN> [PATH]..."),
+        "{restore}"
+    );
+    assert!(
+        restore.contains("\n.nf\n  teddy restore 2\n  teddy restore 2 src/"),
+        "examples stand line by line: {restore}"
+    );
     assert!(restore.contains("\\-C\\fR \\fI<DIR>"), "{restore}");
     assert!(
         read("teddy-plan.1").contains("teddy plan \\-m \\(aqadd a \\-\\-version flag\\(aq"),
@@ -121,7 +209,8 @@ fn init_makes_nothing_where_a_link_of_a_clone_leads() {
     let outside = repo.beside("outside");
     std::fs::create_dir(&outside).unwrap();
     std::os::unix::fs::symlink(&outside, repo.path().join(".teddy")).unwrap();
-    repo.teddy(&["init"]).check(1, &["cannot create `.teddy/config.yaml`", "is a link"]);
+    repo.teddy(&["init"])
+        .check(1, &["cannot create `.teddy/config.yaml`", "is a link"]);
     assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 0);
 }
 
@@ -129,23 +218,43 @@ fn init_makes_nothing_where_a_link_of_a_clone_leads() {
 fn recover_has_nothing_to_do_where_nothing_was_interrupted() {
     let repo = TestRepo::new();
     repo.teddy(&["recover"]).check(0, &["nothing to recover"]);
-    assert_eq!(repo.json(&["recover"], 0), serde_json::json!({ "recovered": false, "foreign_locks": [] }));
+    assert_eq!(
+        repo.json(&["recover"], 0),
+        serde_json::json!({ "recovered": false, "foreign_locks": [] })
+    );
 }
 
 #[test]
 fn usage_errors_exit_with_2_and_help_with_0() {
     let repo = TestRepo::new();
-    for args in [&["restore"][..], &["nonsense"], &["undo", "0"], &["restore", "1", "--ours", "--theirs"], &["log", "--color", "pink"], &[]]
-    {
+    for args in [
+        &["restore"][..],
+        &["nonsense"],
+        &["undo", "0"],
+        &["restore", "1", "--ours", "--theirs"],
+        &["log", "--color", "pink"],
+        &[],
+    ] {
         assert_eq!(repo.teddy(args).code, 2, "{args:?}");
     }
-    repo.teddy(&["-c", "agent", "log"]).check(2, &["`-c agent`: write `key=value`"]);
-    repo.teddy(&["-c", "replan.max=many", "status"]).check(2, &["-c replan.max: invalid type: string \"many\""]);
-    repo.teddy(&["-c", "replan.max=[", "status"]).check(2, &["-c replan.max: "]);
-    repo.teddy(&["-c", "nonsense=1", "status"]).check(2, &["unknown field `nonsense`"]);
-    repo.configure("replan: { max: many }\n").teddy(&["status"]).check(1, &["teddy.yaml replan.max: invalid type"]);
+    repo.teddy(&["-c", "agent", "log"])
+        .check(2, &["`-c agent`: write `key=value`"]);
+    repo.teddy(&["-c", "replan.max=many", "status"])
+        .check(2, &["-c replan.max: invalid type: string \"many\""]);
+    repo.teddy(&["-c", "replan.max=[", "status"])
+        .check(2, &["-c replan.max: "]);
+    repo.teddy(&["-c", "nonsense=1", "status"])
+        .check(2, &["unknown field `nonsense`"]);
+    repo.configure("replan: { max: many }\n")
+        .teddy(&["status"])
+        .check(1, &["teddy.yaml replan.max: invalid type"]);
     repo.configure("");
-    for args in [&["--help"][..], &["execute", "--help"], &["--version"], &["help", "restore"]] {
+    for args in [
+        &["--help"][..],
+        &["execute", "--help"],
+        &["--version"],
+        &["help", "restore"],
+    ] {
         assert_eq!(repo.teddy(args).code, 0, "{args:?}");
     }
 }
@@ -153,7 +262,9 @@ fn usage_errors_exit_with_2_and_help_with_0() {
 #[test]
 fn a_search_engine_that_is_none_is_named() {
     let repo = TestRepo::new();
-    repo.configure("research: { engine: gogle }\n").teddy(&["status"]).check(1, &["unknown variant `gogle`", "`searxng`"]);
+    repo.configure("research: { engine: gogle }\n")
+        .teddy(&["status"])
+        .check(1, &["unknown variant `gogle`", "`searxng`"]);
 }
 
 #[test]
@@ -161,8 +272,12 @@ fn verbose_says_what_a_call_works_with() {
     let repo = TestRepo::new().file(".teddy/config.yaml", "agent: architect\n");
     repo.configure("model: sonnet\n");
     repo.done(&["new", "demo"]);
-    let config = format!("Settings: git config, {}, .teddy/config.yaml as far as", repo.beside("teddy.yaml").display());
-    repo.teddy(&["-v", "status"]).check(0, &[", session demo, model sonnet. ", &config, "Took 0."]);
+    let config = format!(
+        "Settings: git config, {}, .teddy/config.yaml as far as",
+        repo.beside("teddy.yaml").display()
+    );
+    repo.teddy(&["-v", "status"])
+        .check(0, &[", session demo, model sonnet. ", &config, "Took 0."]);
     assert!(!repo.teddy(&["status"]).stderr.contains("sonnet"));
 }
 
@@ -170,7 +285,10 @@ fn verbose_says_what_a_call_works_with() {
 fn quiet_says_nothing_and_colours_are_asked_for() {
     let repo = TestRepo::new();
     let out = repo.teddy(&["-q", "new", "demo"]);
-    assert_eq!((out.stdout.as_str(), out.stderr.as_str()), ("refs/teddy/sessions/demo\n", ""));
+    assert_eq!(
+        (out.stdout.as_str(), out.stderr.as_str()),
+        ("refs/teddy/sessions/demo\n", "")
+    );
     assert!(!repo.done(&["log"]).contains('\u{1b}'));
     assert!(repo.done(&["--color", "always", "log"]).contains('\u{1b}'));
 }

@@ -14,7 +14,12 @@ fn open(repo: &TestRepo, at: &str) -> SessionWorktree {
 
 /// Returns the session's worktree at a commit, or why there is none.
 fn try_open(repo: &TestRepo, at: &str) -> anyhow::Result<SessionWorktree> {
-    repo.open().session_worktree(&repo.beside("worktrees"), "demo", at.parse().unwrap(), Extent::Whole)
+    repo.open().session_worktree(
+        &repo.beside("worktrees"),
+        "demo",
+        at.parse().unwrap(),
+        Extent::Whole,
+    )
 }
 
 /// Returns where the session's worktree is.
@@ -27,9 +32,16 @@ fn check(repo: &TestRepo, at: &str) {
     let run = |args: &[&str]| repo.git_in(&place(repo), args);
     assert_eq!(run(&["status", "--porcelain"]), "");
     assert_eq!(run(&["rev-parse", "HEAD"]), at);
-    assert_eq!(run(&["rev-parse", "--abbrev-ref", "HEAD"]), "HEAD", "HEAD is on a branch");
+    assert_eq!(
+        run(&["rev-parse", "--abbrev-ref", "HEAD"]),
+        "HEAD",
+        "HEAD is on a branch"
+    );
     // `git status` believes the times in the index; this reads every file.
-    assert_eq!(repo.tree_in(&place(repo)), run(&["rev-parse", &format!("{at}^{{tree}}")]));
+    assert_eq!(
+        repo.tree_in(&place(repo)),
+        run(&["rev-parse", &format!("{at}^{{tree}}")])
+    );
 }
 
 /// Makes a repository with one file of each kind, and returns its commit.
@@ -41,7 +53,11 @@ fn every_kind() -> (TestRepo, String) {
         .file("crlf.txt", "1\r\n2\r\n")
         .file(".gitattributes", "*.txt text eol=crlf\n")
         .file(".gitignore", "/target\n*.o\n");
-    std::fs::set_permissions(repo.path().join("run"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::fs::set_permissions(
+        repo.path().join("run"),
+        std::fs::Permissions::from_mode(0o755),
+    )
+    .unwrap();
     symlink("d/e", repo.path().join("link")).unwrap();
     let commit = repo.commit("one");
     (repo, commit)
@@ -49,7 +65,8 @@ fn every_kind() -> (TestRepo, String) {
 
 /// Reads a file of the worktree.
 fn read(repo: &TestRepo, path: &str) -> String {
-    std::fs::read_to_string(place(repo).join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+    std::fs::read_to_string(place(repo).join(path))
+        .unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
 /// Writes a file of the worktree.
@@ -63,7 +80,12 @@ fn write(repo: &TestRepo, path: &str, content: &str) {
 fn user_state(repo: &TestRepo) -> [String; 4] {
     let index = std::fs::read(repo.path().join(".git/index")).unwrap();
     let config = std::fs::read_to_string(repo.path().join(".git/config")).unwrap();
-    [format!("{index:?}"), config, repo.git(&["rev-parse", "HEAD"]), repo.git(&["for-each-ref"])]
+    [
+        format!("{index:?}"),
+        config,
+        repo.git(&["rev-parse", "HEAD"]),
+        repo.git(&["for-each-ref"]),
+    ]
 }
 
 #[test]
@@ -73,7 +95,10 @@ fn a_new_worktree_has_the_files_of_the_commit_and_git_knows_it() {
     assert!(open(&repo, &commit).fresh);
     check(&repo, &commit);
     assert_eq!(read(&repo, "crlf.txt"), "1\r\n2\r\n");
-    assert_eq!(std::fs::read_link(place(&repo).join("link")).unwrap(), Path::new("d/e"));
+    assert_eq!(
+        std::fs::read_link(place(&repo).join("link")).unwrap(),
+        Path::new("d/e")
+    );
     let listed = repo.git(&["worktree", "list", "--porcelain"]);
     assert!(listed.contains("locked teddy session demo"), "{listed}");
     assert_eq!(user_state(&repo), before);
@@ -106,7 +131,10 @@ fn a_switch_writes_only_what_differs() {
     let two = repo.commit("two");
     assert!(!open(&repo, &two).fresh);
     check(&repo, &two);
-    assert_eq!((read(&repo, "d/e/f"), read(&repo, "crlf.txt")), ("2".to_owned(), "3\r\n".to_owned()));
+    assert_eq!(
+        (read(&repo, "d/e/f"), read(&repo, "crlf.txt")),
+        ("2".to_owned(), "3\r\n".to_owned())
+    );
     assert_eq!(inode("a"), before);
     open(&repo, &one);
     check(&repo, &one);
@@ -117,7 +145,13 @@ fn a_switch_writes_only_what_differs() {
 fn what_a_turn_left_goes_and_what_is_ignored_stays() {
     let (repo, one) = every_kind();
     open(&repo, &one);
-    for path in ["left", "deep/er/left", "target/cache", "d/e/x.o", "own/.gitignore"] {
+    for path in [
+        "left",
+        "deep/er/left",
+        "target/cache",
+        "d/e/x.o",
+        "own/.gitignore",
+    ] {
         write(&repo, path, "*");
     }
     write(&repo, "a", "changed");
@@ -136,7 +170,12 @@ fn check_times_stay(bring: impl Fn(&TestRepo, &str) -> SessionWorktree) {
     open(&repo, &one);
     write(&repo, "a", "made by the turn");
     write(&repo, "new/file", "made by the turn");
-    let stamp = |path: &str| std::fs::metadata(place(&repo).join(path)).unwrap().modified().unwrap();
+    let stamp = |path: &str| {
+        std::fs::metadata(place(&repo).join(path))
+            .unwrap()
+            .modified()
+            .unwrap()
+    };
     let before = [stamp("a"), stamp("new/file")];
     repo.write("a", "made by the turn");
     repo.write("new/file", "made by the turn");
@@ -149,7 +188,14 @@ fn check_times_stay(bring: impl Fn(&TestRepo, &str) -> SessionWorktree) {
 /// Returns the session's worktree at a commit, looking at these paths only.
 fn open_at(repo: &TestRepo, at: &str, paths: &[&str]) -> SessionWorktree {
     let paths: Vec<Vec<u8>> = paths.iter().map(|path| path.as_bytes().to_vec()).collect();
-    repo.open().session_worktree(&repo.beside("worktrees"), "demo", at.parse().unwrap(), Extent::Paths(&paths)).unwrap()
+    repo.open()
+        .session_worktree(
+            &repo.beside("worktrees"),
+            "demo",
+            at.parse().unwrap(),
+            Extent::Paths(&paths),
+        )
+        .unwrap()
 }
 
 #[test]
@@ -163,22 +209,53 @@ fn a_look_at_some_paths_puts_these_right_and_what_differs() {
     let (repo, zero) = every_kind();
     open(&repo, &zero);
     let one = repo.put("a", "1.").commit("one");
-    // Its index is younger than every file: a file that was written as the index was is read in any case.
+    // Its index is younger than every file: a file that was written as the index was is read in any
+    // case.
     open(&repo, &one);
     repo.write("d/e/f", "2");
     repo.write("new/file", "2");
     repo.remove("run");
     let two = repo.commit("two");
-    for (path, content) in [("a", "changed"), ("left/here", "x"), ("crlf.txt", "y"), ("other", "x"), ("d/.gitattributes", "* text\n")] {
+    for (path, content) in [
+        ("a", "changed"),
+        ("left/here", "x"),
+        ("crlf.txt", "y"),
+        ("other", "x"),
+        ("d/.gitattributes", "* text\n"),
+    ] {
         write(&repo, path, content);
     }
     write(&repo, "new", "in the way of a folder");
     write(&repo, "target/cache", "ignored");
-    assert!(!open_at(&repo, &two, &["a", "left/here", "target/cache", "gone/deep"]).fresh);
-    assert_eq!((read(&repo, "a"), read(&repo, "d/e/f"), read(&repo, "new/file")), ("1.".to_owned(), "2".to_owned(), "2".to_owned()));
+    assert!(
+        !open_at(
+            &repo,
+            &two,
+            &["a", "left/here", "target/cache", "gone/deep"]
+        )
+        .fresh
+    );
+    assert_eq!(
+        (
+            read(&repo, "a"),
+            read(&repo, "d/e/f"),
+            read(&repo, "new/file")
+        ),
+        ("1.".to_owned(), "2".to_owned(), "2".to_owned())
+    );
     assert!(!place(&repo).join("left").exists() && !place(&repo).join("run").exists());
-    assert_eq!((read(&repo, "target/cache"), read(&repo, "crlf.txt"), read(&repo, "other")), ("ignored".into(), "y".into(), "x".into()));
-    assert_eq!(repo.git_in(&place(&repo), &["status", "--porcelain"]), " M crlf.txt\n?? other");
+    assert_eq!(
+        (
+            read(&repo, "target/cache"),
+            read(&repo, "crlf.txt"),
+            read(&repo, "other")
+        ),
+        ("ignored".into(), "y".into(), "x".into())
+    );
+    assert_eq!(
+        repo.git_in(&place(&repo), &["status", "--porcelain"]),
+        " M crlf.txt\n?? other"
+    );
     open(&repo, &two);
     check(&repo, &two);
 }
@@ -243,7 +320,10 @@ fn a_switch_gets_over_whatever_a_plan_did() {
     let again = open(&repo, &one);
     assert!(!again.fresh);
     check(&repo, &one);
-    assert_eq!(std::fs::read_to_string(outside.join("e/f")).unwrap(), "not ours");
+    assert_eq!(
+        std::fs::read_to_string(outside.join("e/f")).unwrap(),
+        "not ours"
+    );
     assert_eq!(repo.git(&["rev-parse", "plan"]), tip, "a branch was moved");
 }
 
@@ -257,7 +337,15 @@ fn an_unmerged_index_is_got_over() {
     let run = |args: &[&str]| repo.git_in(&place(&repo), args);
     run(&["commit", "-qam", "three"]);
     let mut merge = repo.command("git");
-    assert!(!merge.current_dir(place(&repo)).args(["merge", "-q", &two]).output().unwrap().status.success());
+    assert!(
+        !merge
+            .current_dir(place(&repo))
+            .args(["merge", "-q", &two])
+            .output()
+            .unwrap()
+            .status
+            .success()
+    );
     open(&repo, &one);
     check(&repo, &one);
 }
@@ -274,11 +362,16 @@ fn a_damaged_worktree_is_made_anew() {
     for (number, damage) in damages.into_iter().enumerate() {
         let (repo, commit) = every_kind();
         open(&repo, &commit);
-        let record = PathBuf::from(repo.git_in(&place(&repo), &["rev-parse", "--absolute-git-dir"]));
+        let record =
+            PathBuf::from(repo.git_in(&place(&repo), &["rev-parse", "--absolute-git-dir"]));
         damage(&place(&repo), &record);
         open(&repo, &commit);
         check(&repo, &commit);
-        assert_eq!(repo.git(&["worktree", "list"]).lines().count(), 2, "damage {number}");
+        assert_eq!(
+            repo.git(&["worktree", "list"]).lines().count(),
+            2,
+            "damage {number}"
+        );
     }
 }
 
@@ -287,9 +380,17 @@ fn something_else_in_the_way_is_an_error() {
     let (repo, commit) = every_kind();
     std::fs::create_dir_all(place(&repo)).unwrap();
     std::fs::write(place(&repo).join("mine"), "x").unwrap();
-    let error = try_open(&repo, &commit).map(|_| ()).unwrap_err().to_string();
+    let error = try_open(&repo, &commit)
+        .map(|_| ())
+        .unwrap_err()
+        .to_string();
     let path = place(&repo).display().to_string();
-    assert_eq!(error, format!("`{path}` is in the way: it is no worktree of this repository; move it away, or set `worktree.root`"));
+    assert_eq!(
+        error,
+        format!(
+            "`{path}` is in the way: it is no worktree of this repository; move it away, or set `worktree.root`"
+        )
+    );
     assert_eq!(read(&repo, "mine"), "x");
 }
 
@@ -297,8 +398,16 @@ fn something_else_in_the_way_is_an_error() {
 fn it_works_from_a_linked_worktree_and_is_removed_again() {
     let (repo, commit) = every_kind();
     repo.git(&["worktree", "add", "-q", "../linked"]);
-    let linked = teddy::git::repository::Repository::discover(&repo.beside("linked"), None).unwrap();
-    linked.session_worktree(&repo.beside("worktrees"), "demo", commit.parse().unwrap(), Extent::Whole).unwrap();
+    let linked =
+        teddy::git::repository::Repository::discover(&repo.beside("linked"), None).unwrap();
+    linked
+        .session_worktree(
+            &repo.beside("worktrees"),
+            "demo",
+            commit.parse().unwrap(),
+            Extent::Whole,
+        )
+        .unwrap();
     check(&repo, &commit);
     assert!(linked.remove_session_worktree("demo").unwrap());
     assert!(!linked.remove_session_worktree("demo").unwrap());
@@ -319,9 +428,17 @@ fn shallow_and_sha256_repositories_have_worktrees_too() {
     repo.git_in(&repo.beside("sha256"), &["commit", "-qm", "one"]);
     let other = repo.git_in(&repo.beside("sha256"), &["rev-parse", "HEAD"]);
     for (name, at) in [("shallow", tip), ("sha256", other)] {
-        let repository = teddy::git::repository::Repository::discover(&repo.beside(name), None).unwrap();
+        let repository =
+            teddy::git::repository::Repository::discover(&repo.beside(name), None).unwrap();
         for _ in 0..2 {
-            repository.session_worktree(&repo.beside("worktrees"), name, at.parse().unwrap(), Extent::Whole).unwrap();
+            repository
+                .session_worktree(
+                    &repo.beside("worktrees"),
+                    name,
+                    at.parse().unwrap(),
+                    Extent::Whole,
+                )
+                .unwrap();
             let path = repo.beside("worktrees").join(name);
             assert_eq!(repo.git_in(&path, &["status", "--porcelain"]), "");
             assert_eq!(std::fs::read_to_string(path.join("a")).unwrap(), "2");
@@ -334,7 +451,15 @@ fn a_submodule_is_an_empty_folder() {
     let (repo, _) = every_kind();
     let (other, _) = every_kind();
     let from = other.path().display().to_string();
-    repo.git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", &from, "sub"]);
+    repo.git(&[
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "--quiet",
+        "add",
+        &from,
+        "sub",
+    ]);
     let commit = repo.commit("with a submodule");
     for fresh in [true, false] {
         assert_eq!(open(&repo, &commit).fresh, fresh);
@@ -346,20 +471,47 @@ fn a_submodule_is_an_empty_folder() {
 #[test]
 fn ignored_files_are_copied_or_linked_and_others_are_not() {
     use teddy::git::worktree::bring::{Bring, Brought};
-    let repo = TestRepo::new().file(".gitignore", ".env*\nnode_modules/\nvendor/\n*.secret\n").file("a", "1");
-    repo.write(".worktreeinclude", "# what the tests need\n.env\nvendor/keep/\n");
+    let repo = TestRepo::new()
+        .file(".gitignore", ".env*\nnode_modules/\nvendor/\n*.secret\n")
+        .file("a", "1");
+    repo.write(
+        ".worktreeinclude",
+        "# what the tests need\n.env\nvendor/keep/\n",
+    );
     let commit = repo.commit("one");
-    for path in [".env", "sub/.env", ".env.local", "node_modules/x/y", "vendor/keep/z", "vendor/other", "b.secret", "untracked"] {
+    for path in [
+        ".env",
+        "sub/.env",
+        ".env.local",
+        "node_modules/x/y",
+        "vendor/keep/z",
+        "vendor/other",
+        "b.secret",
+        "untracked",
+    ] {
         repo.write(path, path);
     }
     let worktree = open(&repo, &commit);
     let bring = |copy: &[&str], link: &[&str]| {
         let own = |patterns: &[&str]| patterns.iter().map(|&p| p.to_owned()).collect();
-        let mut brought = worktree.bring(&repo.open(), &Bring { copy: own(copy), link: own(link) }).unwrap();
+        let mut brought = worktree
+            .bring(
+                &repo.open(),
+                &Bring {
+                    copy: own(copy),
+                    link: own(link),
+                },
+            )
+            .unwrap();
         brought.copied.sort();
         brought
     };
-    let paths = |paths: &[&str]| paths.iter().map(|path| path.as_bytes().to_vec()).collect::<Vec<_>>();
+    let paths = |paths: &[&str]| {
+        paths
+            .iter()
+            .map(|path| path.as_bytes().to_vec())
+            .collect::<Vec<_>>()
+    };
     let brought = bring(&["*.secret", "untracked", "a"], &["node_modules"]);
     let expected = Brought {
         copied: paths(&[".env", "b.secret", "sub/.env", "vendor/keep/z"]),
@@ -368,18 +520,39 @@ fn ignored_files_are_copied_or_linked_and_others_are_not() {
     };
     assert_eq!(brought, expected);
     assert_eq!(read(&repo, "node_modules/x/y"), "node_modules/x/y");
-    assert_eq!(std::fs::read_link(place(&repo).join("node_modules")).unwrap(), repo.path().join("node_modules"));
-    assert_ne!(std::fs::metadata(repo.path().join(".env")).unwrap().ino(), std::fs::metadata(place(&repo).join(".env")).unwrap().ino());
+    assert_eq!(
+        std::fs::read_link(place(&repo).join("node_modules")).unwrap(),
+        repo.path().join("node_modules")
+    );
+    assert_ne!(
+        std::fs::metadata(repo.path().join(".env")).unwrap().ino(),
+        std::fs::metadata(place(&repo).join(".env")).unwrap().ino()
+    );
 
-    std::fs::set_permissions(repo.path().join(".env"), std::fs::Permissions::from_mode(0o444)).unwrap();
+    std::fs::set_permissions(
+        repo.path().join(".env"),
+        std::fs::Permissions::from_mode(0o444),
+    )
+    .unwrap();
     repo.remove(".env");
     repo.write(".env", "changed");
-    std::fs::set_permissions(repo.path().join(".env"), std::fs::Permissions::from_mode(0o444)).unwrap();
+    std::fs::set_permissions(
+        repo.path().join(".env"),
+        std::fs::Permissions::from_mode(0o444),
+    )
+    .unwrap();
     let brought = bring(&[], &["node_modules"]);
-    assert_eq!((brought.copied, read(&repo, ".env")), (paths(&[".env"]), "changed".to_owned()));
+    assert_eq!(
+        (brought.copied, read(&repo, ".env")),
+        (paths(&[".env"]), "changed".to_owned())
+    );
     open(&repo, &commit);
     assert_eq!(read(&repo, ".env"), "changed");
-    assert_eq!(repo.read("node_modules/x/y"), "node_modules/x/y", "a switch followed the link");
+    assert_eq!(
+        repo.read("node_modules/x/y"),
+        "node_modules/x/y",
+        "a switch followed the link"
+    );
 }
 
 #[test]
@@ -387,19 +560,44 @@ fn a_list_of_what_to_bring_is_a_file_of_the_project() {
     let repo = TestRepo::new().file("a", "1");
     let commit = repo.commit("one");
     let worktree = open(&repo, &commit);
-    assert!(repo.command("mkfifo").arg(repo.beside("pipe")).status().unwrap().success());
+    assert!(
+        repo.command("mkfifo")
+            .arg(repo.beside("pipe"))
+            .status()
+            .unwrap()
+            .success()
+    );
     std::os::unix::fs::symlink("../pipe", repo.path().join(".worktreeinclude")).unwrap();
     // Who reads the pipe waits for ever.
-    let error = worktree.bring(&repo.open(), &teddy::git::worktree::bring::Bring::default()).unwrap_err();
-    assert_eq!(error.to_string(), "cannot read `.worktreeinclude`: it is not a regular file");
+    let error = worktree
+        .bring(&repo.open(), &teddy::git::worktree::bring::Bring::default())
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "cannot read `.worktreeinclude`: it is not a regular file"
+    );
 }
 
 #[test]
 fn the_worktrees_are_the_users_alone_to_read() {
     let repo = TestRepo::new().file("a", "1");
     let commit = repo.commit("one");
-    repo.open().session_worktree(&repo.beside("new/root"), "s", commit.parse().unwrap(), Extent::Whole).unwrap();
-    assert_eq!(std::fs::metadata(repo.beside("new/root")).unwrap().permissions().mode() & 0o777, 0o700);
+    repo.open()
+        .session_worktree(
+            &repo.beside("new/root"),
+            "s",
+            commit.parse().unwrap(),
+            Extent::Whole,
+        )
+        .unwrap();
+    assert_eq!(
+        std::fs::metadata(repo.beside("new/root"))
+            .unwrap()
+            .permissions()
+            .mode()
+            & 0o777,
+        0o700
+    );
 }
 
 #[test]

@@ -1,7 +1,10 @@
-//! Models against real peers on loopback, which `tests/peers/run` sets up: the LiteLLM proxy with canned
-//! answers, and SmolLM2 behind llama.cpp's server.
+//! Models against real peers on loopback, which `tests/peers/run` sets up: the LiteLLM proxy with
+//! canned answers, and SmolLM2 behind llama.cpp's server.
 #![allow(clippy::unwrap_used, reason = "a test fails where it must")]
-#![allow(clippy::print_stderr, reason = "how long each answer took is what a person looks at")]
+#![allow(
+    clippy::print_stderr,
+    reason = "how long each answer took is what a person looks at"
+)]
 
 #[path = "../it/support.rs"]
 #[allow(dead_code, reason = "the end-to-end tests use more of it")]
@@ -36,19 +39,39 @@ fn base(variable: &str) -> String {
 /// Returns settings for a model of the LiteLLM proxy.
 fn litellm(kind: Kind, id: &str) -> Settings {
     let base = base(LITELLM);
-    Settings { kind, id: Some(id.into()), base_url: Some(format!("{base}/v1")), api_key_env: Some("KEY".into()), ..Settings::default() }
+    Settings {
+        kind,
+        id: Some(id.into()),
+        base_url: Some(format!("{base}/v1")),
+        api_key_env: Some("KEY".into()),
+        ..Settings::default()
+    }
 }
 
 /// Returns settings for the model of llama.cpp's server.
 fn llama(kind: Kind) -> Settings {
     let base = base(LLAMA);
-    Settings { kind, id: Some("smollm2".into()), base_url: Some(format!("{base}/v1")), max_tokens: Some(16), ..Settings::default() }
+    Settings {
+        kind,
+        id: Some("smollm2".into()),
+        base_url: Some(format!("{base}/v1")),
+        max_tokens: Some(16),
+        ..Settings::default()
+    }
 }
 
 /// Asks, and tells on stderr how long it took.
 fn ask(settings: &Settings, key: &'static str, message: &str) -> Result<Answer, ModelError> {
     let variable = Rc::new(move |name: &str| (name == "KEY").then(|| key.to_owned()));
-    let model = open("peer", settings, &Outside { variable, ..Outside::default() }).unwrap();
+    let model = open(
+        "peer",
+        settings,
+        &Outside {
+            variable,
+            ..Outside::default()
+        },
+    )
+    .unwrap();
     let request = Request {
         system: "You answer in one word.".into(),
         input: "# Project\n\nEmpty.".into(),
@@ -79,48 +102,95 @@ fn litellm_streams_a_plan_with_usage() {
 #[test]
 fn litellm_streams_the_messages_protocol() {
     let answer = ask(&litellm(Kind::Anthropic, "bridge"), KEY, "Hello").unwrap();
-    assert!(answer.is_whole() && answer.text.starts_with("# A canned plan"), "{answer:?}");
+    assert!(
+        answer.is_whole() && answer.text.starts_with("# A canned plan"),
+        "{answer:?}"
+    );
 }
 
 #[test]
 fn litellm_answers_the_messages_protocol_in_one_piece() {
     let answer = ask(&litellm(Kind::Anthropic, "mock-openai"), KEY, "Hello").unwrap();
-    assert!(answer.is_whole() && answer.text.starts_with("# A canned plan"), "{answer:?}");
+    assert!(
+        answer.is_whole() && answer.text.starts_with("# A canned plan"),
+        "{answer:?}"
+    );
 }
 
 #[test]
 fn litellm_refuses_a_wrong_key_an_unknown_model_and_a_long_input() {
-    let error = ask(&litellm(Kind::Openai, "mock-openai"), "wrong-key-wrong-key", "Hello").unwrap_err();
-    assert!(matches!(error, ModelError::Unauthorized { .. } | ModelError::Refused { status: 400, .. }), "{error}");
+    let error = ask(
+        &litellm(Kind::Openai, "mock-openai"),
+        "wrong-key-wrong-key",
+        "Hello",
+    )
+    .unwrap_err();
+    assert!(
+        matches!(
+            error,
+            ModelError::Unauthorized { .. } | ModelError::Refused { status: 400, .. }
+        ),
+        "{error}"
+    );
     assert!(!error.to_string().contains("wrong-key"), "{error}");
     let error = ask(&litellm(Kind::Openai, "nobody"), KEY, "Hello").unwrap_err();
-    assert!(matches!(error, ModelError::NotFound { .. } | ModelError::Refused { status: 400, .. }), "{error}");
+    assert!(
+        matches!(
+            error,
+            ModelError::NotFound { .. } | ModelError::Refused { status: 400, .. }
+        ),
+        "{error}"
+    );
     let error = ask(&litellm(Kind::Openai, "mock-400"), KEY, "Hello").unwrap_err();
-    assert!(matches!(error, ModelError::Refused { status: 400, .. }), "{error}");
+    assert!(
+        matches!(error, ModelError::Refused { status: 400, .. }),
+        "{error}"
+    );
 }
 
 #[test]
 fn litellm_is_asked_again_when_it_is_busy_or_fails() {
-    let soon = |id| Settings { timeout: Some(Duration::from_secs(6)), ..litellm(Kind::Openai, id) };
+    let soon = |id| Settings {
+        timeout: Some(Duration::from_secs(6)),
+        ..litellm(Kind::Openai, id)
+    };
     let start = Instant::now();
     let error = ask(&soon("mock-429"), KEY, "Hello").unwrap_err();
     assert!(matches!(error, ModelError::Quota { .. }), "{error}");
-    assert!(start.elapsed() > Duration::from_secs(3), "it was tried once only");
+    assert!(
+        start.elapsed() > Duration::from_secs(3),
+        "it was tried once only"
+    );
     let error = ask(&soon("mock-500"), KEY, "Hello").unwrap_err();
-    assert!(matches!(error, ModelError::Server { status: 500, .. }), "{error}");
+    assert!(
+        matches!(error, ModelError::Server { status: 500, .. }),
+        "{error}"
+    );
 }
 
 #[test]
 fn a_real_model_streams_both_protocols_and_says_when_it_was_cut() {
     for kind in [Kind::Openai, Kind::Anthropic] {
-        let settings = Settings { max_tokens: Some(3), temperature: Some(0.0), ..llama(kind) };
+        let settings = Settings {
+            max_tokens: Some(3),
+            temperature: Some(0.0),
+            ..llama(kind)
+        };
         let answer = ask(&settings, "", "Count from one to one hundred.").unwrap();
-        assert_eq!((answer.finish, answer.usage.output), (Finish::Length, 3), "{}", answer.text);
+        assert_eq!(
+            (answer.finish, answer.usage.output),
+            (Finish::Length, 3),
+            "{}",
+            answer.text
+        );
     }
 }
 
 #[test]
 fn a_real_model_refuses_what_is_too_long() {
     let error = ask(&llama(Kind::Openai), "", &"word ".repeat(12_000)).unwrap_err();
-    assert!(matches!(error, ModelError::Refused { status: 400, .. }), "{error}");
+    assert!(
+        matches!(error, ModelError::Refused { status: 400, .. }),
+        "{error}"
+    );
 }

@@ -7,12 +7,15 @@ use serde_json::{Value, json};
 use crate::support::TestRepo;
 use crate::{BOUND, KEY, LITELLM, LLAMA, base};
 
-/// The prompt of the project's own agent: short, so that a small model on two cores has read it soon.
+/// The prompt of the project's own agent: short, so that a small model on two cores has read it
+/// soon.
 const SCRIBE: &str = "<scribe><title>Write down</title>You write down what the user says, as a plan that makes one file.</scribe>\n";
 
 /// A project with a session of its own agent on one model, whose settings are JSON, which is YAML.
 fn project(settings: &Value) -> TestRepo {
-    let repo = TestRepo::new().file("README.md", "# Cats\n").file(".teddy/prompts/scribe.xml", SCRIBE);
+    let repo = TestRepo::new()
+        .file("README.md", "# Cats\n")
+        .file(".teddy/prompts/scribe.xml", SCRIBE);
     repo.commit("init");
     repo.configure(&json!({ "model": "real", "models": { "real": settings } }).to_string());
     repo.done(&["trust", "-y"]);
@@ -26,9 +29,17 @@ fn turn(repo: &TestRepo) -> (Value, Value) {
     let planned = repo.json(&["plan", "-m", "A cat purrs."], 0);
     eprintln!("planned in {:?}: {planned}", start.elapsed());
     let executed = repo.json(&["execute", "-y"], 0);
-    assert_eq!((&executed["status"], &executed["synced"]), (&"executed".into(), &true.into()), "{executed}");
+    assert_eq!(
+        (&executed["status"], &executed["synced"]),
+        (&"executed".into(), &true.into()),
+        "{executed}"
+    );
     let log = repo.json(&["log"], 0);
-    assert_eq!((&log[0]["title"], &log[0]["model"]), (&planned["title"], &"real".into()), "{log}");
+    assert_eq!(
+        (&log[0]["title"], &log[0]["model"]),
+        (&planned["title"], &"real".into()),
+        "{log}"
+    );
     (planned, log)
 }
 
@@ -39,15 +50,26 @@ fn check(kind: &str, server: &str, extra: &Value) {
         "timeout": 1200, "first_byte_timeout": 600, "extra": extra,
     }));
     let (planned, log) = turn(&repo);
-    assert!(planned["tokens_in"].as_u64() > Some(100) && planned["tokens_out"].as_u64() > Some(50), "{planned}");
+    assert!(
+        planned["tokens_in"].as_u64() > Some(100) && planned["tokens_out"].as_u64() > Some(50),
+        "{planned}"
+    );
     assert_eq!(log[0]["files"], json!(["notes.md"]), "{log}");
-    assert_eq!(repo.git(&["show", "teddy/sessions/cats^2:notes.md"]) + "\n", repo.read("notes.md"));
-    repo.teddy(&["replay", "@", "-y"]).check(0, &["turn 1 same"]);
+    assert_eq!(
+        repo.git(&["show", "teddy/sessions/cats^2:notes.md"]) + "\n",
+        repo.read("notes.md")
+    );
+    repo.teddy(&["replay", "@", "-y"])
+        .check(0, &["turn 1 same"]);
 }
 
 #[test]
 fn a_whole_turn_runs_on_a_real_model_that_gets_a_grammar_with_the_request() {
-    check("openai", LLAMA, &json!({ "grammar": include_str!("plan.gbnf") }));
+    check(
+        "openai",
+        LLAMA,
+        &json!({ "grammar": include_str!("plan.gbnf") }),
+    );
 }
 
 #[test]
@@ -59,9 +81,14 @@ fn a_whole_turn_runs_on_a_real_model_through_the_messages_protocol() {
 fn a_whole_turn_runs_through_the_proxy_in_both_protocols() {
     for (kind, id) in [("openai", "mock-openai"), ("anthropic", "bridge")] {
         let base = format!("{}/v1", base(LITELLM));
-        let repo = project(&json!({ "kind": kind, "id": id, "base_url": base, "api_key_command": ["echo", KEY] }));
+        let repo = project(
+            &json!({ "kind": kind, "id": id, "base_url": base, "api_key_command": ["echo", KEY] }),
+        );
         let (planned, _) = turn(&repo);
         assert_eq!(planned["title"], "A canned plan", "{planned}");
-        repo.teddy(&["resume", "--yolo", "-m", "again"]).check(0, &["turn 2 executed", "stopped: the model asks you something"]);
+        repo.teddy(&["resume", "--yolo", "-m", "again"]).check(
+            0,
+            &["turn 2 executed", "stopped: the model asks you something"],
+        );
     }
 }

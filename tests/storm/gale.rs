@@ -50,7 +50,10 @@ pub struct Dice(pub u64);
 impl Dice {
     /// Returns a number below `limit`.
     pub fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.0 >> 33).expect("31 bits") % limit.max(1)
     }
 }
@@ -66,7 +69,12 @@ pub fn storm(rig: &Arc<Rig>, plan: &Plan) -> Tally {
     let users_state = rig.users_state();
     let saver = Arc::new(Mutex::new(Saver::default()));
     let stop = Arc::new(AtomicBool::new(false));
-    let user = work(Arc::clone(rig), Arc::clone(&saver), Arc::clone(&stop), plan.seed);
+    let user = work(
+        Arc::clone(rig),
+        Arc::clone(&saver),
+        Arc::clone(&stop),
+        plan.seed,
+    );
     let mut tally = Tally::default();
     let mut dice = Dice(plan.seed);
     let mut durations: BTreeMap<&'static str, Duration> = BTreeMap::new();
@@ -85,15 +93,36 @@ pub fn storm(rig: &Arc<Rig>, plan: &Plan) -> Tally {
     let saver = saver.lock().expect("nobody panics with it");
     look(rig, &saver, &users_state, &mut tally);
     tally.saves = saver.count;
-    let there = |path: &str, tag: &str| std::fs::read(rig.path().join(path)).is_ok_and(|bytes| bytes == body(tag));
-    tally.replaced = saver.saved.iter().filter(|(path, tag)| !there(path, tag)).count();
-    each_file(&rig.path().join(".git/teddy/undo/rescued"), &mut |_| tally.rescued += 1);
-    tally.turns = rig.git(&["rev-list", "--first-parent", "--count", "teddy/sessions/storm"]).parse().unwrap_or(0);
+    let there = |path: &str, tag: &str| {
+        std::fs::read(rig.path().join(path)).is_ok_and(|bytes| bytes == body(tag))
+    };
+    tally.replaced = saver
+        .saved
+        .iter()
+        .filter(|(path, tag)| !there(path, tag))
+        .count();
+    each_file(&rig.path().join(".git/teddy/undo/rescued"), &mut |_| {
+        tally.rescued += 1
+    });
+    tally.turns = rig
+        .git(&[
+            "rev-list",
+            "--first-parent",
+            "--count",
+            "teddy/sessions/storm",
+        ])
+        .parse()
+        .unwrap_or(0);
     tally
 }
 
 /// Lets a user save all the time.
-fn work(rig: Arc<Rig>, saver: Arc<Mutex<Saver>>, stop: Arc<AtomicBool>, seed: u64) -> std::thread::JoinHandle<()> {
+fn work(
+    rig: Arc<Rig>,
+    saver: Arc<Mutex<Saver>>,
+    stop: Arc<AtomicBool>,
+    seed: u64,
+) -> std::thread::JoinHandle<()> {
     std::thread::spawn(move || {
         let mut dice = Dice(seed ^ 0x5eed);
         while !stop.load(Ordering::SeqCst) {
@@ -102,24 +131,46 @@ fn work(rig: Arc<Rig>, saver: Arc<Mutex<Saver>>, stop: Arc<AtomicBool>, seed: u6
                 1 => format!("own/new{:02}.txt", dice.below(40)),
                 _ => Rig::file(CONTESTED + dice.below(200)),
             };
-            saver.lock().expect("nobody panics with it").save(&rig, &path, dice.below(2) == 0);
+            saver
+                .lock()
+                .expect("nobody panics with it")
+                .save(&rig, &path, dice.below(2) == 0);
             std::thread::sleep(Duration::from_millis(5 + dice.below(40) as u64));
         }
     })
 }
 
 /// Starts a command and kills it at a random moment.
-fn strike(rig: &Rig, round: usize, dice: &mut Dice, durations: &mut BTreeMap<&'static str, Duration>, tally: &mut Tally) {
+fn strike(
+    rig: &Rig,
+    round: usize,
+    dice: &mut Dice,
+    durations: &mut BTreeMap<&'static str, Duration>,
+    tally: &mut Tally,
+) {
     let turn = dice.below(tally.turns.max(3)).to_string();
     let plan;
     let (name, args): (&'static str, Vec<&str>) = match dice.below(12) {
         0..=4 => {
-            let files: Vec<String> = (0..12).map(|_| Rig::file(dice.below(CONTESTED))).chain([format!("new/{round}.txt")]).collect();
-            let (from, to) = (Rig::file(dice.below(CONTESTED)), Rig::file(dice.below(CONTESTED)));
+            let files: Vec<String> = (0..12)
+                .map(|_| Rig::file(dice.below(CONTESTED)))
+                .chain([format!("new/{round}.txt")])
+                .collect();
+            let (from, to) = (
+                Rig::file(dice.below(CONTESTED)),
+                Rig::file(dice.below(CONTESTED)),
+            );
             let gone = Rig::file(dice.below(CONTESTED));
             let command = format!("cp {from} {to} 2>/dev/null; rm -f {gone}; true");
-            plan = rig.plan(&round.to_string(), &unique(files), (dice.below(3) == 0).then_some(command.as_str()));
-            ("execute", vec!["execute", plan.as_str(), "-y", "--no-replan"])
+            plan = rig.plan(
+                &round.to_string(),
+                &unique(files),
+                (dice.below(3) == 0).then_some(command.as_str()),
+            );
+            (
+                "execute",
+                vec!["execute", plan.as_str(), "-y", "--no-replan"],
+            )
         }
         5 | 6 => ("restore", vec!["restore", &turn, "--theirs", "-y"]),
         7 => ("restore --exact", vec!["restore", &turn, "--exact", "-y"]),
@@ -127,11 +178,16 @@ fn strike(rig: &Rig, round: usize, dice: &mut Dice, durations: &mut BTreeMap<&'s
         9 => ("redo", vec!["redo", "--theirs", "-y"]),
         _ => ("recover", vec!["recover"]),
     };
-    let usual = durations.get(name).copied().unwrap_or(Duration::from_millis(900));
+    let usual = durations
+        .get(name)
+        .copied()
+        .unwrap_or(Duration::from_millis(900));
     let wait = usual.mul_f64(dice.below(1150) as f64 / 1000.0);
     let mut command = rig.teddy(&args);
     let output = std::fs::File::create(rig.beside("output")).expect("a writable folder");
-    command.stdout(output.try_clone().expect("a file")).stderr(output);
+    command
+        .stdout(output.try_clone().expect("a file"))
+        .stderr(output);
     let started = Instant::now();
     let mut child = command.spawn().expect("the program starts");
     let intent = rig.path().join(".git/teddy/pending.json");
@@ -155,10 +211,19 @@ fn strike(rig: &Rig, round: usize, dice: &mut Dice, durations: &mut BTreeMap<&'s
         *tally.ended.entry(code).or_default() += 1;
         if code != 0 && code != 4 {
             let text = std::fs::read_to_string(rig.beside("output")).unwrap_or_default();
-            let line = text.lines().find(|line| line.contains("error") || line.contains("panick")).unwrap_or_default().to_owned();
-            *tally.failures.entry(format!("{name} {code}: {line}")).or_default() += 1;
+            let line = text
+                .lines()
+                .find(|line| line.contains("error") || line.contains("panick"))
+                .unwrap_or_default()
+                .to_owned();
+            *tally
+                .failures
+                .entry(format!("{name} {code}: {line}"))
+                .or_default() += 1;
             if !matches!(code, 1 | 3) {
-                tally.wrong.push(format!("`teddy {args:?}` ended with {code}: {text}"));
+                tally
+                    .wrong
+                    .push(format!("`teddy {args:?}` ended with {code}: {text}"));
             }
         }
         return;
@@ -181,7 +246,11 @@ fn unique(mut paths: Vec<String>) -> Vec<String> {
 /// Looks whether everything is as promised, while the user pauses.
 fn look(rig: &Rig, saver: &Saver, users_state: &BTreeMap<String, Vec<u8>>, tally: &mut Tally) {
     // Before anything is recovered nothing is torn or lost, and the refs lead to whole objects.
-    for what in torn(rig).into_iter().chain(lost(rig, saver)).chain(fsck(rig)) {
+    for what in torn(rig)
+        .into_iter()
+        .chain(lost(rig, saver))
+        .chain(fsck(rig))
+    {
         tally.wrong.push(format!("before the recovery: {what}"));
     }
     let output = rig.run(&["recover"]);
@@ -189,10 +258,24 @@ fn look(rig: &Rig, saver: &Saver, users_state: &BTreeMap<String, Vec<u8>>, tally
         tally.wrong.push(format!("recover: {}", said(&output)));
     }
     tally.wrong.extend(verdict(rig, saver, users_state));
-    let plan = rig.plan(&format!("look {}", tally.kills), &["looked.txt".to_owned()], None);
+    let plan = rig.plan(
+        &format!("look {}", tally.kills),
+        &["looked.txt".to_owned()],
+        None,
+    );
     let output = rig.run(&["execute", &plan, "-y", "--no-replan"]);
     if !output.status.success() {
-        tally.wrong.push(format!("the session is not usable: {}", said(&output)));
+        tally
+            .wrong
+            .push(format!("the session is not usable: {}", said(&output)));
     }
-    tally.turns = rig.git(&["rev-list", "--first-parent", "--count", "teddy/sessions/storm"]).parse().unwrap_or(3);
+    tally.turns = rig
+        .git(&[
+            "rev-list",
+            "--first-parent",
+            "--count",
+            "teddy/sessions/storm",
+        ])
+        .parse()
+        .unwrap_or(3);
 }

@@ -1,4 +1,5 @@
-//! The rig of the crash tests: a repository, a user who saves, and the one verdict about all guarantees.
+//! The rig of the crash tests: a repository, a user who saves, and the one verdict about all
+//! guarantees.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -40,7 +41,10 @@ pub fn tag_of(bytes: &[u8]) -> Option<String> {
 impl Rig {
     /// Makes a repository with so many files on branch `main`, and session `storm`.
     pub fn new(teddy: &Path, files: usize) -> Rig {
-        let rig = Rig { folder: tempfile::tempdir().expect("a temporary folder"), teddy: teddy.to_owned() };
+        let rig = Rig {
+            folder: tempfile::tempdir().expect("a temporary folder"),
+            teddy: teddy.to_owned(),
+        };
         for name in ["home", "repo", "other"] {
             std::fs::create_dir(rig.beside(name)).expect("a new folder");
         }
@@ -62,7 +66,11 @@ impl Rig {
 
     /// Returns the path of a numbered file.
     pub fn file(number: usize) -> String {
-        format!("d{:02}/f{:02}.txt", number / PER_FOLDER, number % PER_FOLDER)
+        format!(
+            "d{:02}/f{:02}.txt",
+            number / PER_FOLDER,
+            number % PER_FOLDER
+        )
     }
 
     /// Returns the top of the worktree.
@@ -72,7 +80,11 @@ impl Rig {
 
     /// Returns a path beside the worktree.
     pub fn beside(&self, name: &str) -> PathBuf {
-        self.folder.path().canonicalize().expect("the folder is there").join(name)
+        self.folder
+            .path()
+            .canonicalize()
+            .expect("the folder is there")
+            .join(name)
     }
 
     /// Writes a file and its folders.
@@ -86,10 +98,18 @@ impl Rig {
     #[expect(clippy::disallowed_methods, reason = "a test starts programs itself")]
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
-        command.env_clear().env("PATH", std::env::var("PATH").expect("a path")).env("HOME", self.beside("home"));
-        command.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null").env("TEDDY_LOCK_TIMEOUT", "20");
+        command
+            .env_clear()
+            .env("PATH", std::env::var("PATH").expect("a path"))
+            .env("HOME", self.beside("home"));
+        command
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("TEDDY_LOCK_TIMEOUT", "20");
         for role in ["AUTHOR", "COMMITTER"] {
-            command.env(format!("GIT_{role}_NAME"), "Test").env(format!("GIT_{role}_EMAIL"), "test@localhost");
+            command
+                .env(format!("GIT_{role}_NAME"), "Test")
+                .env(format!("GIT_{role}_EMAIL"), "test@localhost");
         }
         command.current_dir(self.path()).stdin(Stdio::null());
         command
@@ -98,7 +118,10 @@ impl Rig {
     /// Returns the program with arguments.
     pub fn teddy(&self, args: &[&str]) -> Command {
         let mut command = self.command(&self.teddy);
-        command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .args(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         command
     }
 
@@ -111,19 +134,26 @@ impl Rig {
     pub fn must(&self, args: &[&str]) -> String {
         let output = self.run(args);
         assert!(output.status.success(), "teddy {args:?}: {}", said(&output));
-        String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+        String::from_utf8_lossy(&output.stdout)
+            .trim_end()
+            .to_owned()
     }
 
     /// Runs git and returns what it printed.
     pub fn git(&self, args: &[&str]) -> String {
         let output = self.command("git").args(args).output().expect("git starts");
         assert!(output.status.success(), "git {args:?}: {}", said(&output));
-        String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
+        String::from_utf8_lossy(&output.stdout)
+            .trim_end()
+            .to_owned()
     }
 
-    /// Writes a plan beside the repository and returns its path: it overwrites files, makes one, and may run a command.
+    /// Writes a plan beside the repository and returns its path: it overwrites files, makes one,
+    /// and may run a command.
     pub fn plan(&self, tag: &str, files: &[String], command: Option<&str>) -> String {
-        let mut text = format!("# Turn {tag}\n- **Status:** Green 🟢\n- **Plan Type:** Implementation\n- **Agent:** Pathfinder\n\n");
+        let mut text = format!(
+            "# Turn {tag}\n- **Status:** Green 🟢\n- **Plan Type:** Implementation\n- **Agent:** Pathfinder\n\n"
+        );
         text.push_str("## Rationale\n````text\n### 1. Synthesis\nA test.\n\n### 2. Justification\nA test.\n\n### 3. Expected Outcome\nFiles.\n\n### 4. State Dashboard\n- [ ] all\n````\n\n## Action Plan\n");
         for path in files {
             let body = String::from_utf8(body(&format!("turn {tag} {path}"))).expect("text");
@@ -144,12 +174,26 @@ impl Rig {
         let git = self.path().join(".git");
         let mut state = BTreeMap::new();
         for name in ["HEAD", "index", "config", "description"] {
-            state.insert(name.to_owned(), std::fs::read(git.join(name)).unwrap_or_default());
+            state.insert(
+                name.to_owned(),
+                std::fs::read(git.join(name)).unwrap_or_default(),
+            );
         }
-        for entry in std::fs::read_dir(git.join("hooks")).into_iter().flatten().flatten() {
-            state.insert(format!("hooks/{}", entry.file_name().display()), std::fs::read(entry.path()).unwrap_or_default());
+        for entry in std::fs::read_dir(git.join("hooks"))
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
+            state.insert(
+                format!("hooks/{}", entry.file_name().display()),
+                std::fs::read(entry.path()).unwrap_or_default(),
+            );
         }
-        let refs = self.git(&["for-each-ref", "--format=%(refname) %(objectname)", "--exclude=refs/teddy"]);
+        let refs = self.git(&[
+            "for-each-ref",
+            "--format=%(refname) %(objectname)",
+            "--exclude=refs/teddy",
+        ]);
         state.insert("refs".to_owned(), refs.into_bytes());
         state
     }
@@ -157,7 +201,12 @@ impl Rig {
 
 /// Returns what a program said.
 pub fn said(output: &Output) -> String {
-    format!("{}: {}{}", output.status, String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+    format!(
+        "{}: {}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
 }
 
 /// A user: saves files, and remembers what was saved.
@@ -178,10 +227,12 @@ impl Saver {
         if let Some(before) = std::fs::read(&target).ok().and_then(|bytes| tag_of(&bytes)) {
             self.saved.remove(&(path.to_owned(), before));
         }
-        std::fs::create_dir_all(target.parent().expect("a file has a folder")).expect("a new folder");
+        std::fs::create_dir_all(target.parent().expect("a file has a folder"))
+            .expect("a new folder");
         if in_place && target.exists() {
             let file = std::fs::OpenOptions::new().write(true).open(&target);
-            file.and_then(|mut file| file.write_all(&body(&tag))).unwrap_or_else(|error| panic!("{path}: {error}"));
+            file.and_then(|mut file| file.write_all(&body(&tag)))
+                .unwrap_or_else(|error| panic!("{path}: {error}"));
         } else {
             let beside = rig.beside("saving");
             std::fs::write(&beside, body(&tag)).expect("a writable folder");
@@ -202,7 +253,8 @@ pub fn torn(rig: &Rig) -> Vec<String> {
                 if !path.ends_with(".git") && !path.ends_with(".teddy") {
                     folders.push(path);
                 }
-            } else if path.extension().is_some_and(|ending| ending == "txt") && tag_of(&std::fs::read(&path).unwrap_or_default()).is_none()
+            } else if path.extension().is_some_and(|ending| ending == "txt")
+                && tag_of(&std::fs::read(&path).unwrap_or_default()).is_none()
             {
                 torn.push(path.display().to_string());
             }
@@ -213,18 +265,33 @@ pub fn torn(rig: &Rig) -> Vec<String> {
 
 /// Returns the saves that are neither at their path, nor reachable from a ref, nor in `teddy/undo`.
 pub fn lost(rig: &Rig, saver: &Saver) -> Vec<String> {
-    let at_its_path = |path: &str, tag: &str| std::fs::read(rig.path().join(path)).is_ok_and(|bytes| bytes == body(tag));
-    let gone: Vec<_> = saver.saved.iter().filter(|(path, tag)| !at_its_path(path, tag)).collect();
+    let at_its_path = |path: &str, tag: &str| {
+        std::fs::read(rig.path().join(path)).is_ok_and(|bytes| bytes == body(tag))
+    };
+    let gone: Vec<_> = saver
+        .saved
+        .iter()
+        .filter(|(path, tag)| !at_its_path(path, tag))
+        .collect();
     if gone.is_empty() {
         return Vec::new();
     }
     let objects = rig.git(&["rev-list", "--objects", "--all"]);
-    let reachable: BTreeSet<&str> = objects.lines().filter_map(|line| line.split(' ').next()).collect();
+    let reachable: BTreeSet<&str> = objects
+        .lines()
+        .filter_map(|line| line.split(' ').next())
+        .collect();
     let mut kept = Vec::new();
-    each_file(&rig.path().join(".git/teddy/undo"), &mut |path| kept.push(std::fs::read(path).unwrap_or_default()));
-    // What was moved aside when a publication was killed, until a recovery puts it back or into `undo`.
+    each_file(&rig.path().join(".git/teddy/undo"), &mut |path| {
+        kept.push(std::fs::read(path).unwrap_or_default())
+    });
+    // What was moved aside when a publication was killed, until a recovery puts it back or into
+    // `undo`.
     each_file(&rig.path(), &mut |path| {
-        if path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(".teddy-tmp-")) {
+        if path
+            .file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with(".teddy-tmp-"))
+        {
             kept.push(std::fs::read(path).unwrap_or_default());
         }
     });
@@ -234,26 +301,46 @@ pub fn lost(rig: &Rig, saver: &Saver) -> Vec<String> {
         let id = repository.blob_id(&bytes).expect("an id").to_string();
         !reachable.contains(id.as_str()) && !kept.contains(&bytes)
     };
-    gone.into_iter().filter(|(_, tag)| is_lost(tag)).map(|(path, tag)| format!("{path}: `{tag}`")).collect()
+    gone.into_iter()
+        .filter(|(_, tag)| is_lost(tag))
+        .map(|(path, tag)| format!("{path}: `{tag}`"))
+        .collect()
 }
 
 /// Calls something with every file below a folder.
 pub fn each_file(folder: &Path, call: &mut dyn FnMut(&Path)) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
-        if path.is_dir() { each_file(&path, call) } else { call(&path) }
+        if path.is_dir() {
+            each_file(&path, call)
+        } else {
+            call(&path)
+        }
     }
 }
 
 /// Returns what `git fsck` finds, unreachable objects left out.
 pub fn fsck(rig: &Rig) -> Vec<String> {
-    // The commit-graph of a `gc` names drafts that are over and pruned since, as it does with branches that are deleted.
-    let plain = ["-c", "core.commitGraph=false", "fsck", "--strict", "--no-dangling", "--no-progress"];
+    // The commit-graph of a `gc` names drafts that are over and pruned since, as it does with
+    // branches that are deleted.
+    let plain = [
+        "-c",
+        "core.commitGraph=false",
+        "fsck",
+        "--strict",
+        "--no-dangling",
+        "--no-progress",
+    ];
     let output = rig.command("git").args(plain).output().expect("git starts");
     let text = said(&output);
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     if output.status.success() {
-        lines.retain(|line| line.contains("error") || line.contains("broken") || line.contains("missing") || line.contains("warning"));
+        lines.retain(|line| {
+            line.contains("error")
+                || line.contains("broken")
+                || line.contains("missing")
+                || line.contains("warning")
+        });
     }
     lines
 }
@@ -261,7 +348,11 @@ pub fn fsck(rig: &Rig) -> Vec<String> {
 /// The verdict about G1 to G9 after a recovery: everything that is not as promised.
 pub fn verdict(rig: &Rig, saver: &Saver, users_state: &BTreeMap<String, Vec<u8>>) -> Vec<String> {
     let mut wrong = Vec::new();
-    wrong.extend(lost(rig, saver).into_iter().map(|what| format!("G1 lost: {what}")));
+    wrong.extend(
+        lost(rig, saver)
+            .into_iter()
+            .map(|what| format!("G1 lost: {what}")),
+    );
     wrong.extend(torn(rig).into_iter().map(|what| format!("G2 torn: {what}")));
     wrong.extend(fsck(rig).into_iter().map(|what| format!("G6 fsck: {what}")));
     let now = rig.users_state();
@@ -279,8 +370,16 @@ pub fn verdict(rig: &Rig, saver: &Saver, users_state: &BTreeMap<String, Vec<u8>>
             wrong.push(format!("G8 the lock `{}` survived", path.display()));
         }
     });
-    for entry in
-        rig.git(&["--no-optional-locks", "status", "--porcelain", "--ignored", "-uall"]).lines().filter(|line| line.contains(".teddy-tmp-"))
+    for entry in rig
+        .git(&[
+            "--no-optional-locks",
+            "status",
+            "--porcelain",
+            "--ignored",
+            "-uall",
+        ])
+        .lines()
+        .filter(|line| line.contains(".teddy-tmp-"))
     {
         wrong.push(format!("G3 a temporary file survived: {entry}"));
     }

@@ -12,7 +12,9 @@ use crate::workflow::change::approve::approve;
 ///
 /// A proposed or rejected change can be implemented then; one whose tasks are done is complete.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  teddy change approve add-auth --reason 'the open point is settled in the next change'")]
+#[command(
+    after_help = "Examples:\n  teddy change approve add-auth --reason 'the open point is settled in the next change'"
+)]
 pub(super) struct Args {
     /// The change
     #[arg(add = complete::with(complete::changes))]

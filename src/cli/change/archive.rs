@@ -11,8 +11,9 @@ use crate::workflow::restore::OnOverlap;
 
 /// Merge the specs of a complete change into the project's specs/
 ///
-/// A three-way merge against the specs as they were when the change began. Where somebody else changed the same lines
-/// meanwhile, nothing is written and the exit code is 4, until you say which side counts.
+/// A three-way merge against the specs as they were when the change began. Where somebody else
+/// changed the same lines meanwhile, nothing is written and the exit code is 4, until you say which
+/// side counts.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy change archive add-auth\n  teddy change archive add-auth --markers\n  teddy undo -s change/add-auth"
@@ -51,8 +52,17 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         app.print(format!("{id} {}\n", archived.phase.word()))?;
         archived.done.iter().for_each(|line| app.say(line));
     } else {
-        archived.conflicts.iter().for_each(|path| app.warn(&format!("`{path}` was changed by somebody else in the same place")));
+        archived.conflicts.iter().for_each(|path| {
+            app.warn(&format!(
+                "`{path}` was changed by somebody else in the same place"
+            ))
+        });
         app.say("Nothing was written. `--ours`, `--theirs` or `--markers` says which side counts there.");
     }
-    Ok(if archived.conflicts.is_empty() { exit::DONE } else { exit::OVERLAP }.into())
+    Ok(if archived.conflicts.is_empty() {
+        exit::DONE
+    } else {
+        exit::OVERLAP
+    }
+    .into())
 }

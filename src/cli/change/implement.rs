@@ -10,7 +10,9 @@ use super::How;
 use crate::change::id::ChangeId;
 use crate::change::phase::Phase;
 use crate::text::counted;
-use crate::workflow::change::implement::{Implemented, implement as do_tasks, implement_and_review};
+use crate::workflow::change::implement::{
+    Implemented, implement as do_tasks, implement_and_review,
+};
 
 /// Implement a change: each open task as turns of its session, then reviews and fixes
 ///
@@ -48,7 +50,11 @@ pub(super) fn implement(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let implemented = do_tasks(&mut project, &id, &args.how.wish(), user.as_mut())?;
     drop(user);
     let code = show(app, &implemented)?;
-    Ok(if implemented.stopped.is_none() { exit::DONE.into() } else { code })
+    Ok(if implemented.stopped.is_none() {
+        exit::DONE.into()
+    } else {
+        code
+    })
 }
 
 /// Prints what came of it, and returns the exit code.
@@ -56,16 +62,39 @@ pub(super) fn show(app: &App, implemented: &Implemented) -> anyhow::Result<ExitC
     if app.global.json {
         app.print_json(implemented)?;
     } else {
-        let Implemented { change, phase, done, tasks, .. } = implemented;
-        app.print(format!("{change} {}, {done} of {tasks} tasks done\n", phase.word()))?;
+        let Implemented {
+            change,
+            phase,
+            done,
+            tasks,
+            ..
+        } = implemented;
+        app.print(format!(
+            "{change} {}, {done} of {tasks} tasks done\n",
+            phase.word()
+        ))?;
         if let Some(verdict) = implemented.verdict {
-            app.say(&format!("{} after {}: {}.", verdict.word(), counted(implemented.reviews, "review"), implemented.issues.words()));
+            app.say(&format!(
+                "{} after {}: {}.",
+                verdict.word(),
+                counted(implemented.reviews, "review"),
+                implemented.issues.words()
+            ));
         }
         if let Some(why) = &implemented.stopped {
             app.warn(&format!("stopped: {why}"));
         }
         app.say(&format!("Next: {}", implemented.next));
     }
-    let stopped = implemented.at.as_ref().map(code).filter(|code| *code != exit::DONE);
-    Ok(if implemented.phase == Phase::Complete { exit::DONE } else { stopped.unwrap_or(exit::FAILED) }.into())
+    let stopped = implemented
+        .at
+        .as_ref()
+        .map(code)
+        .filter(|code| *code != exit::DONE);
+    Ok(if implemented.phase == Phase::Complete {
+        exit::DONE
+    } else {
+        stopped.unwrap_or(exit::FAILED)
+    }
+    .into())
 }

@@ -14,7 +14,9 @@ use crate::workflow::project::Project;
 
 /// List the steps of a change, newest first
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  teddy change log add-auth\n  git log refs/teddy/changes/add-auth")]
+#[command(
+    after_help = "Examples:\n  teddy change log add-auth\n  git log refs/teddy/changes/add-auth"
+)]
 pub(super) struct Args {
     /// The change
     #[arg(add = complete::with(complete::changes))]
@@ -28,7 +30,11 @@ pub(super) struct Args {
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
     let change = project.change(&ChangeId::parse(&args.id)?)?;
-    let mut rows = change.commit.map(|commit| project.changes().steps(commit)).transpose()?.unwrap_or_default();
+    let mut rows = change
+        .commit
+        .map(|commit| project.changes().steps(commit))
+        .transpose()?
+        .unwrap_or_default();
     let all = rows.len();
     rows.truncate(args.max_count.unwrap_or(usize::MAX));
     if app.global.json {
@@ -41,15 +47,34 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             .with(Tone::Faint, &format!("{:12} ", row.phase))
             .with(Tone::Plain, &row.title)
     };
-    app.page(&project, &rows.iter().enumerate().map(line).collect::<Vec<_>>())?;
+    app.page(
+        &project,
+        &rows.iter().enumerate().map(line).collect::<Vec<_>>(),
+    )?;
     Ok(exit::DONE.into())
 }
 
 /// Returns the commit of a step: by its number, or by an expression of git.
 pub(super) fn step(project: &Project, id: &ChangeId, name: &str) -> anyhow::Result<CommitId> {
-    let Ok(number) = name.parse::<usize>() else { return project.repository.rev_parse(name) };
-    let newest = project.change(id)?.commit.context("the change has no step")?;
+    let Ok(number) = name.parse::<usize>() else {
+        return project.repository.rev_parse(name);
+    };
+    let newest = project
+        .change(id)?
+        .commit
+        .context("the change has no step")?;
     let rows = project.changes().steps(newest)?;
-    let row = rows.len().checked_sub(number).filter(|_| number > 0).and_then(|at| rows.get(at));
-    Ok(row.with_context(|| format!("`{id}` has no step {number}; its steps are 1 to {}", rows.len()))?.commit)
+    let row = rows
+        .len()
+        .checked_sub(number)
+        .filter(|_| number > 0)
+        .and_then(|at| rows.get(at));
+    Ok(row
+        .with_context(|| {
+            format!(
+                "`{id}` has no step {number}; its steps are 1 to {}",
+                rows.len()
+            )
+        })?
+        .commit)
 }

@@ -18,11 +18,13 @@ use super::app::App;
 use super::complete;
 use crate::workflow::change::Wish;
 
-/// Plan a change in documents, have them challenged, implement it, have it reviewed, archive its specs
+/// Plan a change in documents, have them challenged, implement it, have it reviewed, archive its
+/// specs
 ///
-/// A change is the ref refs/teddy/changes/<id>, each step a commit: STATE.yaml, proposal.md, specs/*.md, tasks.md.
-/// `plan`, `impl` and `archive` do whatever its phase asks for; the other commands are their steps. The models of the
-/// roles author, challenger, implementer and reviewer are set in `change.roles`.
+/// A change is the ref refs/teddy/changes/<id>, each step a commit: STATE.yaml, proposal.md,
+/// specs/*.md, tasks.md. `plan`, `impl` and `archive` do whatever its phase asks for; the other
+/// commands are their steps. The models of the roles author, challenger, implementer and reviewer
+/// are set in `change.roles`.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy change plan add-auth 'People log in with a password'\n  teddy change impl add-auth -y\n  teddy change archive add-auth\n  git log refs/teddy/changes/add-auth"
@@ -42,7 +44,9 @@ enum Command {
     Challenge(steps::Challenge),
     Reproposal(steps::Reproposal),
     /// Do the open tasks of a change, and what its last review wants mended
-    #[command(after_help = "Examples:\n  teddy change implement add-auth\n  teddy change implement add-auth -y")]
+    #[command(
+        after_help = "Examples:\n  teddy change implement add-auth\n  teddy change implement add-auth -y"
+    )]
     Implement(implement::Args),
     Review(steps::Review),
     Approve(approve::Args),
@@ -57,7 +61,8 @@ enum Command {
 /// Options of every step that asks a model.
 #[derive(clap::Args)]
 struct How {
-    /// The model of every role, in place of `change.roles`: a name of the configuration, or `kind:id`
+    /// The model of every role, in place of `change.roles`: a name of the configuration, or
+    /// `kind:id`
     #[arg(long, value_name = "MODEL", add = complete::with(complete::models))]
     model: Option<String>,
 }
@@ -65,7 +70,9 @@ struct How {
 impl How {
     /// Returns what is wanted of every step.
     fn wish(&self) -> Wish {
-        Wish { model: self.model.clone() }
+        Wish {
+            model: self.model.clone(),
+        }
     }
 }
 

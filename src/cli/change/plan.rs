@@ -20,8 +20,8 @@ use crate::workflow::user::{Choice, Question, User};
 
 /// Plan a change: write proposal, specs and tasks, then challenge and revise them until they pass
 ///
-/// Goes on where the change stands. After `change.planning_iterations` reproposals the decision is yours: on a
-/// terminal you are asked, otherwise `teddy change approve` records it.
+/// Goes on where the change stands. After `change.planning_iterations` reproposals the decision is
+/// yours: on a terminal you are asked, otherwise `teddy change approve` records it.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy change plan add-auth 'People log in with a password'\n  teddy change plan add-auth\n  teddy change plan add-auth --json"
@@ -42,45 +42,95 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut project = app.project()?;
     let mut user = app.user(&project, false);
     let wish = args.how.wish();
-    let mut planned = plan(&project, &Idea { id: &id, description: args.description.as_deref() }, &wish, user.as_mut())?;
+    let mut planned = plan(
+        &project,
+        &Idea {
+            id: &id,
+            description: args.description.as_deref(),
+        },
+        &wish,
+        user.as_mut(),
+    )?;
     loop {
         print(app, &planned)?;
         if !app.is_attended() {
             break;
         }
         match next(&planned, user.as_mut())? {
-            Some('v') => app.page_markdown(&project, show::everything(&project.change(&id)?).as_bytes())?,
+            Some('v') => {
+                app.page_markdown(&project, show::everything(&project.change(&id)?).as_bytes())?
+            }
             Some('i') => return carry_out(app, &mut project, (&planned, &wish), user.as_mut()),
             Some(_) => {
                 reproposal(&project, &id, None, (&wish, user.as_mut()))?;
-                planned = plan(&project, &Idea { id: &id, description: None }, &wish, user.as_mut())?;
+                planned = plan(
+                    &project,
+                    &Idea {
+                        id: &id,
+                        description: None,
+                    },
+                    &wish,
+                    user.as_mut(),
+                )?;
             }
             None => break,
         }
     }
-    Ok(if planned.phase == Phase::Rejected { exit::FAILED } else { exit::DONE }.into())
+    Ok(if planned.phase == Phase::Rejected {
+        exit::FAILED
+    } else {
+        exit::DONE
+    }
+    .into())
 }
 
 /// Asks what to do next, where there is a choice.
 fn next(planned: &Planned, user: &mut dyn User) -> anyhow::Result<Option<char>> {
-    let view = Choice { key: 'v', label: "(v)iew" };
-    let implement = Choice { key: 'i', label: "(i)mplement" };
-    let go_on = Choice { key: 'c', label: "(c)ontinue fixing" };
+    let view = Choice {
+        key: 'v',
+        label: "(v)iew",
+    };
+    let implement = Choice {
+        key: 'i',
+        label: "(i)mplement",
+    };
+    let go_on = Choice {
+        key: 'c',
+        label: "(c)ontinue fixing",
+    };
     let (question, choices) = match planned.phase {
         Phase::Challenged => ("Ready to be implemented.", vec![implement, view]),
-        Phase::Proposed if planned.only_minor_issues => ("Only minor issues remain; it can be implemented.", vec![implement, view, go_on]),
-        Phase::Proposed => ("Significant issues remain; have a look at them.", vec![view, go_on, implement]),
+        Phase::Proposed if planned.only_minor_issues => (
+            "Only minor issues remain; it can be implemented.",
+            vec![implement, view, go_on],
+        ),
+        Phase::Proposed => (
+            "Significant issues remain; have a look at them.",
+            vec![view, go_on, implement],
+        ),
         _ => return Ok(None),
     };
-    Ok(user.choose(question, &choices)?.map(|index| choices[index].key))
+    Ok(user
+        .choose(question, &choices)?
+        .map(|index| choices[index].key))
 }
 
 /// Implements the change; one that was not approved is approved first, with a reason.
-fn carry_out(app: &App, project: &mut Project, planned: (&Planned, &Wish), user: &mut dyn User) -> anyhow::Result<ExitCode> {
+fn carry_out(
+    app: &App,
+    project: &mut Project,
+    planned: (&Planned, &Wish),
+    user: &mut dyn User,
+) -> anyhow::Result<ExitCode> {
     let (planned, wish) = planned;
     let id = &planned.change;
     if planned.phase == Phase::Proposed {
-        let Some(reason) = user.ask(&Question::Reason { change: id.as_str() })? else { return Ok(exit::FAILED.into()) };
+        let Some(reason) = user.ask(&Question::Reason {
+            change: id.as_str(),
+        })?
+        else {
+            return Ok(exit::FAILED.into());
+        };
         approve(project, id, &reason, user)?;
     }
     let implemented = implement_and_review(project, id, wish, user)?;
@@ -92,10 +142,24 @@ fn print(app: &App, planned: &Planned) -> anyhow::Result<()> {
     if app.global.json {
         return app.print_json(planned);
     }
-    app.print(format!("{} {}, iteration {}\n", planned.change, planned.phase.word(), planned.iteration))?;
+    app.print(format!(
+        "{} {}, iteration {}\n",
+        planned.change,
+        planned.phase.word(),
+        planned.iteration
+    ))?;
     if let Some(verdict) = planned.verdict {
-        let minor = if planned.only_minor_issues { "; only minor issues remain" } else { "" };
-        app.say(&format!("{} after {}: {}{minor}.", verdict.word(), counted(planned.challenges, "challenge"), planned.issues.words()));
+        let minor = if planned.only_minor_issues {
+            "; only minor issues remain"
+        } else {
+            ""
+        };
+        app.say(&format!(
+            "{} after {}: {}{minor}.",
+            verdict.word(),
+            counted(planned.challenges, "challenge"),
+            planned.issues.words()
+        ));
     }
     app.say(&format!("Next: {}", planned.next));
     Ok(())

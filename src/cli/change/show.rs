@@ -22,9 +22,11 @@ pub(super) struct Args {
     /// The change
     #[arg(add = complete::with(complete::changes))]
     id: String,
-    /// proposal.md, specs/<id>.md, tasks.md, review.md, STATE.yaml, or `review`; everything if left out
+    /// proposal.md, specs/<id>.md, tasks.md, review.md, STATE.yaml, or `review`; everything if left
+    /// out
     what: Option<String>,
-    /// As it was after this step: its number in `teddy change log`, or anything that `git rev-parse` takes
+    /// As it was after this step: its number in `teddy change log`, or anything that `git
+    /// rev-parse` takes
     #[arg(long, value_name = "STEP")]
     at: Option<String>,
 }
@@ -47,7 +49,11 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         Some(state::FILE) => state::write(&change.state),
         Some(name) => change.documents.0.get(name).cloned().with_context(|| {
             let names: Vec<&str> = change.documents.0.keys().map(String::as_str).collect();
-            format!("the change has no `{name}`; it has {}, {}", names.join(", "), state::FILE)
+            format!(
+                "the change has no `{name}`; it has {}, {}",
+                names.join(", "),
+                state::FILE
+            )
         })?,
     };
     app.page_markdown(&project, text.as_bytes())?;
@@ -66,6 +72,15 @@ fn latest(change: &Change) -> Option<String> {
 /// Returns all documents, the proposal first.
 pub(super) fn everything(change: &Change) -> String {
     let first = change.documents.0.get(proposal::FILE);
-    let others = change.documents.0.iter().filter(|(name, _)| *name != proposal::FILE).map(|(_, text)| text);
-    first.into_iter().chain(others).map(|text| format!("{}\n\n", text.trim_end())).collect()
+    let others = change
+        .documents
+        .0
+        .iter()
+        .filter(|(name, _)| *name != proposal::FILE)
+        .map(|(_, text)| text);
+    first
+        .into_iter()
+        .chain(others)
+        .map(|text| format!("{}\n\n", text.trim_end()))
+        .collect()
 }

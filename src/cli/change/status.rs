@@ -13,7 +13,9 @@ use crate::workflow::change::look::{Row, Standing};
 
 /// Show where a change stands
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  teddy change status add-auth\n  teddy change status add-auth --json")]
+#[command(
+    after_help = "Examples:\n  teddy change status add-auth\n  teddy change status add-auth --json"
+)]
 pub(super) struct Args {
     /// The change
     #[arg(add = complete::with(complete::changes))]
@@ -22,7 +24,9 @@ pub(super) struct Args {
 
 /// List the changes
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  teddy change list\n  teddy change list --archived --json\n  git for-each-ref refs/teddy/changes")]
+#[command(
+    after_help = "Examples:\n  teddy change list\n  teddy change list --archived --json\n  git for-each-ref refs/teddy/changes"
+)]
 pub(super) struct List {
     /// Archived ones too
     #[arg(long)]
@@ -40,7 +44,9 @@ pub(super) struct Validate {
 
 /// Prints where it stands.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
-    let standing = app.project()?.change_standing(&ChangeId::parse(&args.id)?)?;
+    let standing = app
+        .project()?
+        .change_standing(&ChangeId::parse(&args.id)?)?;
     if app.global.json {
         app.print_json(&standing)?;
         return Ok(exit::DONE.into());
@@ -54,13 +60,30 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 fn words(standing: &Standing) -> String {
     let row = &standing.row;
     let mut text = format!("Change {}: {}\n", row.change, visible(&row.title));
-    text.push_str(&format!("Phase {}, iteration {}, {} of {} tasks done\n", row.phase.word(), row.iteration, row.done, row.tasks));
+    text.push_str(&format!(
+        "Phase {}, iteration {}, {} of {} tasks done\n",
+        row.phase.word(),
+        row.iteration,
+        row.done,
+        row.tasks
+    ));
     if let Some(verdict) = &standing.verdict {
-        let minor = if standing.only_minor_issues { "; only minor issues remain" } else { "" };
-        text.push_str(&format!("Latest review: {} ({}{minor})\n", visible(verdict), standing.issues.words()));
+        let minor = if standing.only_minor_issues {
+            "; only minor issues remain"
+        } else {
+            ""
+        };
+        text.push_str(&format!(
+            "Latest review: {} ({}{minor})\n",
+            visible(verdict),
+            standing.issues.words()
+        ));
     }
     if !standing.stale.is_empty() {
-        text.push_str(&format!("Edited since it was challenged: {}\n", visible(&standing.stale.join(", "))));
+        text.push_str(&format!(
+            "Edited since it was challenged: {}\n",
+            visible(&standing.stale.join(", "))
+        ));
     }
     if standing.findings > 0 {
         text.push_str(&format!(
@@ -87,15 +110,26 @@ fn words(standing: &Standing) -> String {
 pub(super) fn list(args: List, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
     let (rows, damaged) = project.change_rows(args.archived)?;
-    damaged.iter().for_each(|change| app.warn(&format!("cannot be read: {change}")));
+    damaged
+        .iter()
+        .for_each(|change| app.warn(&format!("cannot be read: {change}")));
     if app.global.json {
         app.print_json(&rows)?;
         return Ok(exit::DONE.into());
     }
-    let width = rows.iter().map(|row| row.change.as_str().len()).max().unwrap_or(0);
+    let width = rows
+        .iter()
+        .map(|row| row.change.as_str().len())
+        .max()
+        .unwrap_or(0);
     let line = |row: &Row| {
         let tasks = format!("{}/{}", row.done, row.tasks);
-        format!("{:width$}  {:12}  {tasks:>5}  {}\n", row.change.as_str(), row.phase.word(), visible(&row.title))
+        format!(
+            "{:width$}  {:12}  {tasks:>5}  {}\n",
+            row.change.as_str(),
+            row.phase.word(),
+            visible(&row.title)
+        )
     };
     app.print(rows.iter().map(line).collect::<String>())?;
     if rows.is_empty() && !args.archived && !project.change_rows(true)?.0.is_empty() {
@@ -108,12 +142,24 @@ pub(super) fn list(args: List, app: &mut App) -> anyhow::Result<ExitCode> {
 
 /// Prints the mistakes.
 pub(super) fn validate(args: Validate, app: &mut App) -> anyhow::Result<ExitCode> {
-    let findings = app.project()?.validate_change(&ChangeId::parse(&args.id)?)?;
+    let findings = app
+        .project()?
+        .validate_change(&ChangeId::parse(&args.id)?)?;
     if app.global.json {
         app.print_json(&findings)?;
     } else {
-        app.print(findings.iter().map(|finding| format!("{}\n", visible(&finding.to_string()))).collect::<String>())?;
+        app.print(
+            findings
+                .iter()
+                .map(|finding| format!("{}\n", visible(&finding.to_string())))
+                .collect::<String>(),
+        )?;
         app.say(&format!("{}.", counted(findings.len(), "mistake")));
     }
-    Ok(if is_usable(&findings) { exit::DONE } else { exit::FAILED }.into())
+    Ok(if is_usable(&findings) {
+        exit::DONE
+    } else {
+        exit::FAILED
+    }
+    .into())
 }

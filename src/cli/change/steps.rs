@@ -16,11 +16,15 @@ use crate::change::{proposal, spec, tasks};
 use crate::text::counted;
 use crate::workflow::change::challenge::Judgement;
 use crate::workflow::change::proposal::Idea;
-use crate::workflow::change::{challenge as challenging, proposal as proposing, reproposal as revising, review as reviewing};
+use crate::workflow::change::{
+    challenge as challenging, proposal as proposing, reproposal as revising, review as reviewing,
+};
 
 /// Write the documents of a change that are missing: proposal.md, specs/*.md, tasks.md
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  teddy change proposal add-auth 'People log in with a password'")]
+#[command(
+    after_help = "Examples:\n  teddy change proposal add-auth 'People log in with a password'"
+)]
 pub(super) struct Proposal {
     /// The change's id: lower-case words joined by hyphens
     #[arg(add = complete::with(complete::changes))]
@@ -33,7 +37,9 @@ pub(super) struct Proposal {
 
 /// Have the documents of a change challenged; the verdict sets its phase
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  teddy change challenge add-auth\n  teddy change challenge add-auth --model 'command:claude -p'")]
+#[command(
+    after_help = "Examples:\n  teddy change challenge add-auth\n  teddy change challenge add-auth --model 'command:claude -p'"
+)]
 pub(super) struct Challenge {
     /// The change
     #[arg(add = complete::with(complete::changes))]
@@ -54,7 +60,8 @@ pub(super) struct Reproposal {
     /// What you want besides what the challenger found
     #[arg(short, long, value_name = "TEXT", conflicts_with = "from")]
     message: Option<String>,
-    /// Take these files as documents: proposal.md and tasks.md by their title or name; any other `<id>.md` is specs/<id>.md
+    /// Take these files as documents: proposal.md and tasks.md by their title or name; any other
+    /// `<id>.md` is specs/<id>.md
     #[arg(long, value_name = "FILE", num_args = 1.., value_hint = clap::ValueHint::FilePath)]
     from: Vec<String>,
     #[command(flatten)]
@@ -77,7 +84,10 @@ pub(super) fn proposal(args: Proposal, app: &mut App) -> anyhow::Result<ExitCode
     let id = ChangeId::parse(&args.id)?;
     let project = app.project()?;
     let mut user = app.user(&project, false);
-    let idea = Idea { id: &id, description: args.description.as_deref() };
+    let idea = Idea {
+        id: &id,
+        description: args.description.as_deref(),
+    };
     let (change, written) = proposing::proposal(&project, &idea, &args.how.wish(), user.as_mut())?;
     drop(user);
     if !app.global.json {
@@ -102,13 +112,23 @@ pub(super) fn reproposal(args: Reproposal, app: &mut App) -> anyhow::Result<Exit
     let project = app.project()?;
     let mut user = app.user(&project, false);
     let change = if args.from.is_empty() {
-        revising::reproposal(&project, &id, args.message.as_deref(), (&args.how.wish(), user.as_mut()))?
+        revising::reproposal(
+            &project,
+            &id,
+            args.message.as_deref(),
+            (&args.how.wish(), user.as_mut()),
+        )?
     } else {
         let read = |path: &String| {
             let text = source::read(app, path)?;
             anyhow::Ok((document(&id, path, &text), text))
         };
-        revising::edit(&project, &id, args.from.iter().map(read).collect::<anyhow::Result<_>>()?, user.as_mut())?
+        revising::edit(
+            &project,
+            &id,
+            args.from.iter().map(read).collect::<anyhow::Result<_>>()?,
+            user.as_mut(),
+        )?
     };
     drop(user);
     said(app, &change)
@@ -116,8 +136,15 @@ pub(super) fn reproposal(args: Reproposal, app: &mut App) -> anyhow::Result<Exit
 
 /// Returns which document a file is: by its title, else by its name.
 fn document(id: &ChangeId, path: &str, text: &str) -> String {
-    let title = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim_end();
-    let name = Path::new(path).file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let title = text
+        .lines()
+        .find(|line| !line.trim().is_empty())
+        .unwrap_or_default()
+        .trim_end();
+    let name = Path::new(path)
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
     match () {
         () if title == format!("# Change: {id}") => proposal::FILE.to_owned(),
         () if title == format!("# Tasks: {id}") => tasks::FILE.to_owned(),
@@ -142,7 +169,11 @@ pub(super) fn said(app: &App, change: &Change) -> anyhow::Result<ExitCode> {
     if app.global.json {
         app.print_json(&serde_json::json!({ "change": id, "phase": state.phase, "iteration": state.iteration, "commit": change.commit }))?;
     } else {
-        app.print(format!("{id} {}, iteration {}\n", state.phase.word(), state.iteration))?;
+        app.print(format!(
+            "{id} {}, iteration {}\n",
+            state.phase.word(),
+            state.iteration
+        ))?;
         app.say(&format!("Next: {}", next_step(id, state.phase)));
     }
     Ok(exit::DONE.into())
@@ -153,9 +184,25 @@ fn judged(app: &App, judgement: &Judgement) -> anyhow::Result<ExitCode> {
     if app.global.json {
         app.print_json(judgement)?;
     } else {
-        let Judgement { change, phase, verdict, issues, .. } = judgement;
-        app.print(format!("{change} {}: {} ({})\n", phase.word(), verdict.word(), issues.words()))?;
+        let Judgement {
+            change,
+            phase,
+            verdict,
+            issues,
+            ..
+        } = judgement;
+        app.print(format!(
+            "{change} {}: {} ({})\n",
+            phase.word(),
+            verdict.word(),
+            issues.words()
+        ))?;
         app.say(&format!("Next: {}", next_step(change, *phase)));
     }
-    Ok(if judgement.verdict == Verdict::Rejected { exit::FAILED } else { exit::DONE }.into())
+    Ok(if judgement.verdict == Verdict::Rejected {
+        exit::FAILED
+    } else {
+        exit::DONE
+    }
+    .into())
 }

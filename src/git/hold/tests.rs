@@ -6,16 +6,37 @@ use crate::git::object::{Entry, Mode, NewCommit};
 /// Writes a commit with one file.
 fn commit(repository: &Repository, content: &str) -> CommitId {
     let blob = repository.write_blob(content.as_bytes()).unwrap();
-    let tree = repository.tree_with(repository.empty_tree(), &[(b"a".to_vec(), Some(Entry { mode: Mode::File, id: blob.0 }))].into());
+    let tree = repository.tree_with(
+        repository.empty_tree(),
+        &[(
+            b"a".to_vec(),
+            Some(Entry {
+                mode: Mode::File,
+                id: blob.0,
+            }),
+        )]
+        .into(),
+    );
     let tree = tree.unwrap();
     let time = crate::host::clock::now();
-    repository.write_commit(&NewCommit { tree, parents: &[], message: content, time: &time }).unwrap()
+    repository
+        .write_commit(&NewCommit {
+            tree,
+            parents: &[],
+            message: content,
+            time: &time,
+        })
+        .unwrap()
 }
 
 /// Returns whether all of a commit's files are there.
 fn is_whole(repository: &Repository, id: CommitId) -> bool {
     let tree = repository.commit(id).unwrap().tree;
-    repository.beyond(tree, &[]).unwrap().into_iter().all(|id| repository.has(id))
+    repository
+        .beyond(tree, &[])
+        .unwrap()
+        .into_iter()
+        .all(|id| repository.has(id))
 }
 
 /// Makes a repository.
@@ -29,7 +50,10 @@ fn repository() -> (tempfile::TempDir, Repository) {
 
 /// Removes all loose objects, as `git prune --expire=now` does with those that no ref reaches.
 fn prune(repository: &Repository) {
-    for folder in std::fs::read_dir(repository.common_dir().join("objects")).unwrap().flatten() {
+    for folder in std::fs::read_dir(repository.common_dir().join("objects"))
+        .unwrap()
+        .flatten()
+    {
         if folder.file_name().len() == 2 {
             std::fs::remove_dir_all(folder.path()).unwrap();
         }
@@ -40,7 +64,10 @@ fn prune(repository: &Repository) {
 fn what_is_held_outlives_a_prune() {
     let (folder, repository) = repository();
     let id = commit(&repository, "one");
-    let held = repository.hold(&[id], &[], Older::Join).unwrap().expect("all is there");
+    let held = repository
+        .hold(&[id], &[], Older::Join)
+        .unwrap()
+        .expect("all is there");
     prune(&repository);
     let fresh = Repository::open(folder.path()).unwrap();
     assert!(is_whole(&fresh, id));
@@ -63,9 +90,18 @@ fn what_is_gone_already_cannot_be_held() {
 fn what_is_kept_is_not_kept_twice() {
     let (_folder, repository) = repository();
     let id = commit(&repository, "one");
-    let _held = repository.hold(&[id], &[], Older::Join).unwrap().expect("all is there");
-    let again = repository.hold(&[id], &[], Older::Join).unwrap().expect("all is there");
-    assert_eq!((again.keeps, repository.keep_files().len()), (repository.keep_files(), 1));
+    let _held = repository
+        .hold(&[id], &[], Older::Join)
+        .unwrap()
+        .expect("all is there");
+    let again = repository
+        .hold(&[id], &[], Older::Join)
+        .unwrap()
+        .expect("all is there");
+    assert_eq!(
+        (again.keeps, repository.keep_files().len()),
+        (repository.keep_files(), 1)
+    );
 }
 
 #[test]
@@ -77,9 +113,21 @@ fn a_pack_does_not_take_itself_in() {
         let blob = batch.blob(format!("content {n}").as_bytes()).unwrap();
         let tree = batch.tree_of(&[("a".to_owned(), blob)]).unwrap();
         let time = crate::host::clock::now();
-        ids.push(batch.commit(&NewCommit { tree, parents: &[], message: "", time: &time }).unwrap());
+        ids.push(
+            batch
+                .commit(&NewCommit {
+                    tree,
+                    parents: &[],
+                    message: "",
+                    time: &time,
+                })
+                .unwrap(),
+        );
         batch.finish().unwrap();
-        let held = repository.hold(&[ids[n]], &[], Older::Join).unwrap().expect("all is there");
+        let held = repository
+            .hold(&[ids[n]], &[], Older::Join)
+            .unwrap()
+            .expect("all is there");
         repository.settle(&held).unwrap();
         let fresh = Repository::open(folder.path()).unwrap();
         assert!(ids.iter().all(|&id| is_whole(&fresh, id)));
@@ -92,10 +140,16 @@ fn packs_stay_few_and_lose_nothing() {
     let mut ids = Vec::new();
     for n in 0..100 {
         ids.push(commit(&repository, &format!("content {n}")));
-        let held = repository.hold(&[ids[n]], &[], Older::Join).unwrap().expect("all is there");
+        let held = repository
+            .hold(&[ids[n]], &[], Older::Join)
+            .unwrap()
+            .expect("all is there");
         repository.settle(&held).unwrap();
     }
-    let packs = std::fs::read_dir(repository.pack_folder()).unwrap().flatten().filter(|file| file.path().extension().unwrap() == "pack");
+    let packs = std::fs::read_dir(repository.pack_folder())
+        .unwrap()
+        .flatten()
+        .filter(|file| file.path().extension().unwrap() == "pack");
     assert!(packs.count() <= 8);
     prune(&repository);
     let fresh = Repository::open(folder.path()).unwrap();
@@ -110,7 +164,10 @@ fn no_pack_goes_while_git_collects() {
     std::fs::write(repository.common_dir().join("gc.pid"), "1 here").unwrap();
     for n in 0..4 {
         let id = commit(&repository, &format!("content {n}"));
-        let held = repository.hold(&[id], &[], Older::Join).unwrap().expect("all is there");
+        let held = repository
+            .hold(&[id], &[], Older::Join)
+            .unwrap()
+            .expect("all is there");
         repository.settle(&held).unwrap();
     }
     assert_eq!(repository.small_packs().len(), 4);
@@ -120,32 +177,56 @@ fn no_pack_goes_while_git_collects() {
 fn a_damaged_pack_is_not_taken_in() {
     let (folder, repository) = repository();
     let first = commit(&repository, "one");
-    let held = repository.hold(&[first], &[], Older::Join).unwrap().expect("all is there");
+    let held = repository
+        .hold(&[first], &[], Older::Join)
+        .unwrap()
+        .expect("all is there");
     repository.settle(&held).unwrap();
     let [small] = repository.small_packs().try_into().expect("one pack");
-    let (path, mut bytes) = (small.with_extension("pack"), std::fs::read(small.with_extension("pack")).unwrap());
+    let (path, mut bytes) = (
+        small.with_extension("pack"),
+        std::fs::read(small.with_extension("pack")).unwrap(),
+    );
     let middle = bytes.len() / 2;
     bytes[middle] ^= 0xff;
     std::fs::remove_file(&path).unwrap();
     std::fs::write(&path, bytes).unwrap();
     let second = commit(&repository, "two");
-    let held = repository.hold(&[second], &[], Older::Join).unwrap().expect("all is there");
+    let held = repository
+        .hold(&[second], &[], Older::Join)
+        .unwrap()
+        .expect("all is there");
     repository.settle(&held).unwrap();
     assert!(path.is_file());
     prune(&repository);
-    assert!(Repository::open(folder.path()).unwrap().commit(second).is_ok());
+    assert!(
+        Repository::open(folder.path())
+            .unwrap()
+            .commit(second)
+            .is_ok()
+    );
 }
 
 #[test]
 fn what_a_crashed_process_of_this_number_kept_is_kept_anew() {
     let (folder, repository) = repository();
     let id = commit(&repository, "one");
-    let held = repository.hold(&[id], &[], Older::Stay).unwrap().expect("all is there");
+    let held = repository
+        .hold(&[id], &[], Older::Stay)
+        .unwrap()
+        .expect("all is there");
     repository.settle(&held).unwrap();
     let [old] = repository.small_packs().try_into().expect("one pack");
-    std::fs::write(old.with_extension("keep"), format!("teddy {}\n", std::process::id())).unwrap();
+    std::fs::write(
+        old.with_extension("keep"),
+        format!("teddy {}\n", std::process::id()),
+    )
+    .unwrap();
     let more = commit(&repository, "two");
-    let _held = repository.hold(&[id, more], &[], Older::Stay).unwrap().expect("all is there");
+    let _held = repository
+        .hold(&[id, more], &[], Older::Stay)
+        .unwrap()
+        .expect("all is there");
     for ending in ["keep", "idx", "pack"] {
         std::fs::remove_file(old.with_extension(ending)).unwrap();
     }

@@ -17,13 +17,15 @@ use crate::git::repository::Repository;
 /// How our `.keep` files begin; the process that needs the pack follows.
 const KEEP: &str = "teddy ";
 
-/// How often a lock of ours is looked at that is still held after it was given up, and how long each time.
+/// How often a lock of ours is looked at that is still held after it was given up, and how long
+/// each time.
 const MOST_LOOKS: u32 = 20;
 /// As [`MOST_LOOKS`].
 const LOOK: Duration = Duration::from_millis(2);
 
-/// The `.keep` files that this process has written and not removed, by name, open and locked: the number of a crashed
-/// process can be that of another one now, and means nothing in another container; a lock ends with its process.
+/// The `.keep` files that this process has written and not removed, by name, open and locked: the
+/// number of a crashed process can be that of another one now, and means nothing in another
+/// container; a lock ends with its process.
 static OWN: Mutex<BTreeMap<OsString, File>> = Mutex::new(BTreeMap::new());
 
 /// Makes a `.keep` file ours.
@@ -33,7 +35,8 @@ pub(super) fn claim(keep: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Makes a `.keep` file that says whose it is and is locked before it has its name; one that is there is shared.
+/// Makes a `.keep` file that says whose it is and is locked before it has its name; one that is
+/// there is shared.
 fn sign(keep: &Path) -> std::io::Result<File> {
     loop {
         let mut new = super::temporary(keep.parent().unwrap_or(keep))?;
@@ -47,7 +50,10 @@ fn sign(keep: &Path) -> std::io::Result<File> {
             Ok(file) => {
                 lock(&file)?;
                 // Whoever had it may have removed it before it was locked.
-                if keep.metadata().is_ok_and(|named| file.metadata().is_ok_and(|open| open.ino() == named.ino())) {
+                if keep
+                    .metadata()
+                    .is_ok_and(|named| file.metadata().is_ok_and(|open| open.ino() == named.ino()))
+                {
                     return Ok(file);
                 }
             }
@@ -57,7 +63,8 @@ fn sign(keep: &Path) -> std::io::Result<File> {
     }
 }
 
-/// Says that this process needs a file, as long as it has it open; who removes it has it for a moment.
+/// Says that this process needs a file, as long as it has it open; who removes it has it for a
+/// moment.
 pub(super) fn lock(file: &File) -> std::io::Result<()> {
     match file.lock_shared() {
         Err(error) if error.kind() != ErrorKind::Unsupported => Err(error),
@@ -76,14 +83,15 @@ impl Repository {
             if remove_unneeded(keep).context("releasing a pack")? || !keep.exists() {
                 break;
             }
-            // A program that this process starts just now has what is open here until it runs; else somebody shares it.
+            // A program that this process starts just now has what is open here until it runs; else
+            // somebody shares it.
             std::thread::sleep(LOOK);
         }
         Ok(())
     }
 
-    /// Lets `git gc` have the packs whose runs are over, and removes what these did not finish; returns how many
-    /// packs. The caller holds the lock and has made its own objects reachable.
+    /// Lets `git gc` have the packs whose runs are over, and removes what these did not finish;
+    /// returns how many packs. The caller holds the lock and has made its own objects reachable.
     ///
     /// # Errors
     /// Where a file of ours cannot be removed.
@@ -98,11 +106,20 @@ impl Repository {
 
     /// Removes the packs that were begun by processes that are no more.
     fn remove_unfinished(&self) -> anyhow::Result<()> {
-        for file in std::fs::read_dir(self.pack_folder()).into_iter().flatten().flatten() {
+        for file in std::fs::read_dir(self.pack_folder())
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
             let name = file.file_name().to_string_lossy().into_owned();
-            let owner = name.strip_prefix(TEMPORARY).and_then(|rest| rest.split_once('-')?.0.parse().ok());
-            if owner.is_some_and(|owner| !crate::host::process::is_alive(owner) && unneeded(&file.path(), owner).is_some()) {
-                std::fs::remove_file(file.path()).with_context(|| format!("removing the unfinished pack `{name}`"))?;
+            let owner = name
+                .strip_prefix(TEMPORARY)
+                .and_then(|rest| rest.split_once('-')?.0.parse().ok());
+            if owner.is_some_and(|owner| {
+                !crate::host::process::is_alive(owner) && unneeded(&file.path(), owner).is_some()
+            }) {
+                std::fs::remove_file(file.path())
+                    .with_context(|| format!("removing the unfinished pack `{name}`"))?;
             }
         }
         Ok(())
@@ -110,16 +127,32 @@ impl Repository {
 
     /// Returns the packs that were made here by their list, without their endings; some are gone.
     pub(in crate::git) fn listed_packs(&self) -> Vec<PathBuf> {
-        let (folder, list) = (self.pack_folder(), std::fs::read_to_string(self.teddy_dir().join(LIST)).unwrap_or_default());
-        let plain = |name: &&str| name.strip_prefix("pack-").is_some_and(|id| !id.is_empty() && id.bytes().all(|b| b.is_ascii_hexdigit()));
-        list.lines().filter(plain).map(|name| folder.join(name)).collect()
+        let (folder, list) = (
+            self.pack_folder(),
+            std::fs::read_to_string(self.teddy_dir().join(LIST)).unwrap_or_default(),
+        );
+        let plain = |name: &&str| {
+            name.strip_prefix("pack-")
+                .is_some_and(|id| !id.is_empty() && id.bytes().all(|b| b.is_ascii_hexdigit()))
+        };
+        list.lines()
+            .filter(plain)
+            .map(|name| folder.join(name))
+            .collect()
     }
 
     /// Notes that a pack was made here.
     pub(super) fn list_pack(&self, keep: &Path) -> std::io::Result<()> {
-        let name = keep.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let name = keep
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         std::fs::create_dir_all(self.teddy_dir())?;
-        let mut list = std::fs::OpenOptions::new().append(true).create(true).open(self.teddy_dir().join(LIST))?;
+        let mut list = std::fs::OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(self.teddy_dir().join(LIST))?;
         list.write_all(format!("{name}\n").as_bytes())
     }
 
@@ -130,14 +163,20 @@ impl Repository {
 
     /// Returns the `.keep` files that are there, ours or not.
     pub(in crate::git) fn keep_files(&self) -> Vec<PathBuf> {
-        let files = std::fs::read_dir(self.pack_folder()).into_iter().flatten().filter_map(|file| Some(file.ok()?.path()));
-        files.filter(|path| path.extension().is_some_and(|ending| ending == "keep")).collect()
+        let files = std::fs::read_dir(self.pack_folder())
+            .into_iter()
+            .flatten()
+            .filter_map(|file| Some(file.ok()?.path()));
+        files
+            .filter(|path| path.extension().is_some_and(|ending| ending == "keep"))
+            .collect()
     }
 }
 
 /// Returns whether this process keeps a pack by this `.keep` file.
 pub(in crate::git) fn is_own(keep: &Path) -> bool {
-    keep.file_name().is_some_and(|name| own().contains_key(name))
+    keep.file_name()
+        .is_some_and(|name| own().contains_key(name))
 }
 
 /// Returns this process's own `.keep` files.
@@ -147,21 +186,25 @@ fn own() -> MutexGuard<'static, BTreeMap<OsString, File>> {
 
 /// Removes a `.keep` file of ours that nobody needs; returns whether it did. The user's stay.
 fn remove_unneeded(keep: &Path) -> std::io::Result<bool> {
-    let Some(_locked) = owner_of(keep).and_then(|owner| unneeded(keep, owner)) else { return Ok(false) };
+    let Some(_locked) = owner_of(keep).and_then(|owner| unneeded(keep, owner)) else {
+        return Ok(false);
+    };
     match std::fs::remove_file(keep) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
         removed => Ok(removed.is_ok()),
     }
 }
 
-/// Locks a file against who would begin to need it; nothing where somebody does. Where there are no locks, the process
-/// counts that it names.
+/// Locks a file against who would begin to need it; nothing where somebody does. Where there are no
+/// locks, the process counts that it names.
 fn unneeded(path: &Path, owner: u32) -> Option<File> {
     let file = File::open(path).ok()?;
     match file.try_lock() {
         Ok(()) => Some(file),
         Err(TryLockError::WouldBlock) => None,
-        Err(TryLockError::Error(_)) => (owner == std::process::id() || !crate::host::process::is_alive(owner)).then_some(file),
+        Err(TryLockError::Error(_)) => {
+            (owner == std::process::id() || !crate::host::process::is_alive(owner)).then_some(file)
+        }
     }
 }
 

@@ -15,12 +15,18 @@ const MAX_COMPARED: u64 = 4 << 30;
 impl Place {
     /// Returns what kind of thing is here, without reading it.
     pub(in crate::git) fn look_kind(&self) -> io::Result<Option<FileType>> {
-        Ok(self.stat()?.map(|stat| FileType::from_raw_mode(stat.st_mode)))
+        Ok(self
+            .stat()?
+            .map(|stat| FileType::from_raw_mode(stat.st_mode)))
     }
 
     /// Returns the times and numbers of what is here.
     pub(in crate::git) fn stat(&self) -> io::Result<Option<Stat>> {
-        match rustix::fs::statat(&self.folder, self.name.as_slice(), AtFlags::SYMLINK_NOFOLLOW) {
+        match rustix::fs::statat(
+            &self.folder,
+            self.name.as_slice(),
+            AtFlags::SYMLINK_NOFOLLOW,
+        ) {
             Ok(stat) => Ok(Some(stat)),
             Err(Errno::NOENT) => Ok(None),
             Err(error) => Err(error.into()),
@@ -39,42 +45,60 @@ impl Place {
                         return Ok(seen);
                     }
                 }
-                Some(FileType::Symlink) => match rustix::fs::readlinkat(&self.folder, self.name.as_slice(), Vec::new()) {
-                    Ok(target) => return Ok(Seen::Link(target.into_bytes())),
-                    Err(Errno::NOENT | Errno::INVAL) => {}
-                    Err(error) => return Err(error.into()),
-                },
+                Some(FileType::Symlink) => {
+                    match rustix::fs::readlinkat(&self.folder, self.name.as_slice(), Vec::new()) {
+                        Ok(target) => return Ok(Seen::Link(target.into_bytes())),
+                        Err(Errno::NOENT | Errno::INVAL) => {}
+                        Err(error) => return Err(error.into()),
+                    }
+                }
                 Some(_) => return Ok(Seen::Other),
             }
         }
         Ok(Seen::Other)
     }
 
-    /// Returns whether what is here may be exchanged, moved or made: the folder can be written to, and nothing
-    /// holds a file in its place.
+    /// Returns whether what is here may be exchanged, moved or made: the folder can be written to,
+    /// and nothing holds a file in its place.
     pub(in crate::git) fn is_free(&self) -> io::Result<bool> {
-        match rustix::fs::accessat(&self.folder, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::empty()) {
+        match rustix::fs::accessat(
+            &self.folder,
+            ".",
+            Access::WRITE_OK | Access::EXEC_OK,
+            AtFlags::empty(),
+        ) {
             Ok(()) => Ok(!self.is_others_in_shared_folder()? && !self.is_fixed()?),
             Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Returns whether this is somebody else's in a folder such as `/tmp`, where everyone may only move their own.
+    /// Returns whether this is somebody else's in a folder such as `/tmp`, where everyone may only
+    /// move their own.
     fn is_others_in_shared_folder(&self) -> io::Result<bool> {
         let (folder, own) = (rustix::fs::fstat(&self.folder)?, rustix::process::geteuid());
-        if !Mode::from_raw_mode(folder.st_mode).contains(Mode::SVTX) || own.is_root() || folder.st_uid == own.as_raw() {
+        if !Mode::from_raw_mode(folder.st_mode).contains(Mode::SVTX)
+            || own.is_root()
+            || folder.st_uid == own.as_raw()
+        {
             return Ok(false);
         }
         Ok(self.stat()?.is_some_and(|stat| stat.st_uid != own.as_raw()))
     }
 
-    /// Returns whether the file system keeps what is here as it is: immutable, only to be appended to, or mounted here.
+    /// Returns whether the file system keeps what is here as it is: immutable, only to be appended
+    /// to, or mounted here.
     #[cfg(target_os = "linux")]
     fn is_fixed(&self) -> io::Result<bool> {
         use rustix::fs::{StatxAttributes, StatxFlags};
-        let fixed = StatxAttributes::IMMUTABLE | StatxAttributes::APPEND | StatxAttributes::MOUNT_ROOT;
-        match rustix::fs::statx(&self.folder, self.name.as_slice(), AtFlags::SYMLINK_NOFOLLOW, StatxFlags::TYPE) {
+        let fixed =
+            StatxAttributes::IMMUTABLE | StatxAttributes::APPEND | StatxAttributes::MOUNT_ROOT;
+        match rustix::fs::statx(
+            &self.folder,
+            self.name.as_slice(),
+            AtFlags::SYMLINK_NOFOLLOW,
+            StatxFlags::TYPE,
+        ) {
             Ok(told) => Ok(told.stx_attributes.intersects(fixed)),
             // A container may forbid the question; then the attempt tells.
             Err(Errno::NOENT | Errno::NOSYS | Errno::PERM) => Ok(false),
@@ -112,7 +136,10 @@ impl Place {
         }
         let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
         file.take(MAX_COMPARED).read_to_end(&mut bytes)?;
-        Ok(Some(Seen::File { bytes, permissions: stat.st_mode & 0o7777 }))
+        Ok(Some(Seen::File {
+            bytes,
+            permissions: stat.st_mode & 0o7777,
+        }))
     }
 
     /// Asks who has the regular file here open for writing.

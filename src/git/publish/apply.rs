@@ -20,7 +20,8 @@ struct Prepared {
     temporary: Vec<u8>,
     /// What it is recognised by.
     ours: Mark,
-    /// Where it lies, whatever becomes of the name of its folder; of so many as may be open at once.
+    /// Where it lies, whatever becomes of the name of its folder; of so many as may be open at
+    /// once.
     lies: Option<Rc<Place>>,
 }
 
@@ -44,7 +45,9 @@ const MOST_OPEN: usize = 64;
 impl Publisher<'_> {
     /// Makes the changes: new versions laid ready, deletions, then the exchanges.
     pub(super) fn apply(&mut self, steps: Vec<Step>) -> anyhow::Result<()> {
-        let (deletions, writes): (Vec<_>, Vec<_>) = steps.into_iter().partition(|step| step.change.new.is_none());
+        let (deletions, writes): (Vec<_>, Vec<_>) = steps
+            .into_iter()
+            .partition(|step| step.change.new.is_none());
         let mut prepared = Vec::new();
         let outcome = self.prepare_and_write(deletions, writes, &mut prepared);
         if outcome.is_err() {
@@ -59,7 +62,12 @@ impl Publisher<'_> {
     }
 
     /// Does the work of [`Publisher::apply`]; `prepared` holds what lies ready and is not used yet.
-    fn prepare_and_write(&mut self, deletions: Vec<Step>, writes: Vec<Step>, prepared: &mut Vec<Prepared>) -> anyhow::Result<()> {
+    fn prepare_and_write(
+        &mut self,
+        deletions: Vec<Step>,
+        writes: Vec<Step>,
+        prepared: &mut Vec<Prepared>,
+    ) -> anyhow::Result<()> {
         let mut late = Vec::new();
         for step in writes {
             if let Some(step) = self.prepare(step, prepared)? {
@@ -95,10 +103,19 @@ impl Publisher<'_> {
         Ok(())
     }
 
-    /// Lays the new version ready beside its place; gives the step back where its folder cannot be made yet.
-    fn prepare(&mut self, step: Step, prepared: &mut Vec<Prepared>) -> anyhow::Result<Option<Step>> {
-        let Walk::Place(place) = self.top.walk(&step.change.path, Missing::Make)? else { return Ok(Some(step)) };
-        let Some(entry) = &step.change.new else { anyhow::bail!("a deletion writes nothing") };
+    /// Lays the new version ready beside its place; gives the step back where its folder cannot be
+    /// made yet.
+    fn prepare(
+        &mut self,
+        step: Step,
+        prepared: &mut Vec<Prepared>,
+    ) -> anyhow::Result<Option<Step>> {
+        let Walk::Place(place) = self.top.walk(&step.change.path, Missing::Make)? else {
+            return Ok(Some(step));
+        };
+        let Some(entry) = &step.change.new else {
+            anyhow::bail!("a deletion writes nothing")
+        };
         let content = match self.new.content(&step.change.path, entry, step.permissions) {
             Ok(content) => content,
             Err(error) => {
@@ -107,11 +124,18 @@ impl Publisher<'_> {
                 return Ok(None);
             }
         };
-        let temporary = self.lay(&place, &content).with_context(|| cannot_write(&step.change.path))?;
+        let temporary = self
+            .lay(&place, &content)
+            .with_context(|| cannot_write(&step.change.path))?;
         let lies = place.sibling(&temporary)?;
         let ours = self.repository.look(&lies)?.mark;
         let lies = (prepared.len() < MOST_OPEN).then(|| Rc::new(lies));
-        prepared.push(Prepared { step, temporary, ours, lies });
+        prepared.push(Prepared {
+            step,
+            temporary,
+            ours,
+            lies,
+        });
         Ok(None)
     }
 
@@ -160,7 +184,12 @@ impl Publisher<'_> {
     }
 
     /// Gives a new file its name, if that is still free.
-    fn write_new(&mut self, place: &Place, temporary: &Place, ready: &Prepared) -> anyhow::Result<bool> {
+    fn write_new(
+        &mut self,
+        place: &Place,
+        temporary: &Place,
+        ready: &Prepared,
+    ) -> anyhow::Result<bool> {
         place.remove_empty_folder()?;
         match temporary.move_to(place) {
             Ok(()) => Ok(true),
@@ -168,7 +197,11 @@ impl Publisher<'_> {
                 self.let_go(temporary, &ready.ours, &ready.step.change.path)?;
                 {
                     let change = &ready.step.change;
-                    self.new.is(&change.path, change.new.as_ref(), &self.repository.look(place)?)
+                    self.new.is(
+                        &change.path,
+                        change.new.as_ref(),
+                        &self.repository.look(place)?,
+                    )
                 }
             }
             // The folder was moved away with what lay ready in it.
@@ -178,7 +211,12 @@ impl Publisher<'_> {
     }
 
     /// Exchanges a file that is there; what it was is held until nobody can be writing to it.
-    fn write_over(&mut self, place: &Place, temporary: &Place, ready: &Prepared) -> anyhow::Result<bool> {
+    fn write_over(
+        &mut self,
+        place: &Place,
+        temporary: &Place,
+        ready: &Prepared,
+    ) -> anyhow::Result<bool> {
         let path = &ready.step.change.path;
         match temporary.exchange(place) {
             Ok(true) => {}
@@ -209,12 +247,19 @@ impl Publisher<'_> {
 
     /// Replaces a file on a file system that cannot exchange: a moment stays open between the last
     /// look and the rename.
-    fn write_without_exchange(&mut self, place: &Place, temporary: &Place, ready: &Prepared) -> anyhow::Result<bool> {
+    fn write_without_exchange(
+        &mut self,
+        place: &Place,
+        temporary: &Place,
+        ready: &Prepared,
+    ) -> anyhow::Result<bool> {
         if self.repository.look(place)?.mark != ready.step.was {
             self.let_go(temporary, &ready.ours, &ready.step.change.path)?;
             return Ok(false);
         }
-        temporary.replace(place).with_context(|| cannot_write(&ready.step.change.path))?;
+        temporary
+            .replace(place)
+            .with_context(|| cannot_write(&ready.step.change.path))?;
         Ok(true)
     }
 
@@ -242,7 +287,9 @@ impl Publisher<'_> {
     /// Moves a file aside, if it is what it was when it was judged.
     fn delete(&mut self, step: &Step) -> anyhow::Result<()> {
         let path = &step.change.path;
-        let Walk::Place(place) = self.top.walk(path, Missing::Stop)? else { return Ok(()) };
+        let Walk::Place(place) = self.top.walk(path, Missing::Stop)? else {
+            return Ok(());
+        };
         fault::point("publish-before-delete")?;
         let name = loop {
             let name = self.temporary();
@@ -261,8 +308,18 @@ impl Publisher<'_> {
         };
         fault::point("publish-after-delete")?;
         self.done.deleted.push(path.clone());
-        let lies = if self.held.len() < MOST_OPEN { Some(Rc::new(place.sibling(&name)?)) } else { None };
-        self.held.push(Held { path: path.clone(), temporary: name, was: step.was.clone(), ours: Mark::Absent, lies });
+        let lies = if self.held.len() < MOST_OPEN {
+            Some(Rc::new(place.sibling(&name)?))
+        } else {
+            None
+        };
+        self.held.push(Held {
+            path: path.clone(),
+            temporary: name,
+            was: step.was.clone(),
+            ours: Mark::Absent,
+            lies,
+        });
         Ok(())
     }
 
@@ -271,7 +328,9 @@ impl Publisher<'_> {
         for held in std::mem::take(&mut self.held) {
             let Walk::Place(place) = self.top.walk(&held.path, Missing::Stop)? else {
                 // Its folder was moved away with it.
-                held.lies.as_ref().map_or(Ok(()), |lies| self.let_go(lies, &held.was, &held.path))?;
+                held.lies
+                    .as_ref()
+                    .map_or(Ok(()), |lies| self.let_go(lies, &held.was, &held.path))?;
                 continue;
             };
             let temporary = place.sibling(&held.temporary)?;
@@ -284,7 +343,11 @@ impl Publisher<'_> {
                 self.done.busy.push(held.path.clone());
             }
             self.give_back(&place, &temporary, &held)?;
-            let undone = if held.ours == Mark::Absent { &mut self.done.deleted } else { &mut self.done.written };
+            let undone = if held.ours == Mark::Absent {
+                &mut self.done.deleted
+            } else {
+                &mut self.done.written
+            };
             undone.retain(|path| *path != held.path);
             self.conflict(&held.path);
         }
@@ -296,7 +359,9 @@ impl Publisher<'_> {
         let mut path = path;
         while let Some(end) = path.iter().rposition(|&byte| byte == b'/') {
             path = &path[..end];
-            let Walk::Place(folder) = self.top.walk(path, Missing::Stop)? else { break };
+            let Walk::Place(folder) = self.top.walk(path, Missing::Stop)? else {
+                break;
+            };
             if !folder.remove_empty_folder()? && folder.look()? != Seen::Absent {
                 break;
             }
@@ -311,9 +376,10 @@ impl Publisher<'_> {
             // What cannot be removed is swept by the next run.
             let _ = match (&ready.lies, self.top.walk(path, Missing::Stop)) {
                 (Some(lies), _) => self.let_go(lies, &ready.ours, path),
-                (None, Ok(Walk::Place(place))) => {
-                    place.sibling(&ready.temporary).map_err(Into::into).and_then(|temporary| self.let_go(&temporary, &ready.ours, path))
-                }
+                (None, Ok(Walk::Place(place))) => place
+                    .sibling(&ready.temporary)
+                    .map_err(Into::into)
+                    .and_then(|temporary| self.let_go(&temporary, &ready.ours, path)),
                 _ => Ok(()),
             };
         }
@@ -322,7 +388,12 @@ impl Publisher<'_> {
     /// Makes what was written survive a power cut.
     fn sync(&self) -> anyhow::Result<()> {
         let top = self.repository.workdir();
-        let written: Vec<_> = self.done.written.iter().map(|path| top.join(std::ffi::OsStr::from_bytes(path))).collect();
+        let written: Vec<_> = self
+            .done
+            .written
+            .iter()
+            .map(|path| top.join(std::ffi::OsStr::from_bytes(path)))
+            .collect();
         let written: Vec<_> = written.iter().map(std::path::PathBuf::as_path).collect();
         crate::host::sync::sync(top, &written).context("making the files durable")
     }
@@ -330,7 +401,10 @@ impl Publisher<'_> {
 
 /// Returns whether the system keeps a name as it is, for a reason that no look before told.
 fn is_refused(error: &std::io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ResourceBusy)
+    matches!(
+        error.kind(),
+        ErrorKind::PermissionDenied | ErrorKind::ResourceBusy
+    )
 }
 
 /// Says what failed.

@@ -1,5 +1,5 @@
-//! What was replaced or deleted is put away until the next command, not removed: a program that found
-//! a file before it was exchanged can write to it after the last look.
+//! What was replaced or deleted is put away until the next command, not removed: a program that
+//! found a file before it was exchanged can write to it after the last look.
 //!
 //! The name says what the bytes were. What is found to be different is the user's and is kept.
 
@@ -34,9 +34,14 @@ impl Repository {
         let top = match Top::open(&self.displaced()) {
             Ok(top) => top,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(rescued),
-            Err(error) => return Err(error).with_context(|| format!("cannot read `{}`", self.displaced().display())),
+            Err(error) => {
+                return Err(error)
+                    .with_context(|| format!("cannot read `{}`", self.displaced().display()));
+            }
         };
-        let Walk::Place(inside) = top.walk(b"x", Missing::Stop)? else { return Ok(rescued) };
+        let Walk::Place(inside) = top.walk(b"x", Missing::Stop)? else {
+            return Ok(rescued);
+        };
         for name in inside.siblings()? {
             let place = inside.sibling(&name)?;
             let writers = place.writers()?;
@@ -46,7 +51,10 @@ impl Repository {
             let (known, path) = parsed(&name);
             match self.look(&place)?.mark {
                 Mark::File(id, _) if known == Some(id.to_string().as_str()) => place.remove()?,
-                Mark::File(..) => rescued.push(Rescued { path: path.to_vec(), kept: self.rescue(&place, path)? }),
+                Mark::File(..) => rescued.push(Rescued {
+                    path: path.to_vec(),
+                    kept: self.rescue(&place, path)?,
+                }),
                 // Nothing of ours: only files are put away.
                 _ => {}
             }
@@ -56,20 +64,36 @@ impl Repository {
 }
 
 impl Publisher<'_> {
-    /// Puts a file away whose bytes are known; a link, or a file on another file system, is removed.
-    pub(super) fn put_away(&mut self, temporary: &Place, mark: &Mark, path: &[u8]) -> anyhow::Result<()> {
-        let during = || format!("cannot remove a temporary file beside `{}`", String::from_utf8_lossy(path));
-        let Mark::File(id, _) = mark else { return temporary.remove().with_context(during) };
+    /// Puts a file away whose bytes are known; a link, or a file on another file system, is
+    /// removed.
+    pub(super) fn put_away(
+        &mut self,
+        temporary: &Place,
+        mark: &Mark,
+        path: &[u8],
+    ) -> anyhow::Result<()> {
+        let during = || {
+            format!(
+                "cannot remove a temporary file beside `{}`",
+                String::from_utf8_lossy(path)
+            )
+        };
+        let Mark::File(id, _) = mark else {
+            return temporary.remove().with_context(during);
+        };
         let folder = self.repository.displaced();
         if self.away == 0 {
-            std::fs::create_dir_all(&folder).with_context(|| format!("cannot make `{}`", folder.display()))?;
+            std::fs::create_dir_all(&folder)
+                .with_context(|| format!("cannot make `{}`", folder.display()))?;
         }
         let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
         let name = &name[..name.len().min(MAX_NAME)];
         loop {
             self.away += 1;
             let start = format!("{id}.{}.{}.", self.guard.operation, self.away);
-            match temporary.move_out(&folder.join(OsStr::from_bytes(&[start.as_bytes(), name].concat()))) {
+            match temporary
+                .move_out(&folder.join(OsStr::from_bytes(&[start.as_bytes(), name].concat())))
+            {
                 Ok(true) => return Ok(()),
                 Ok(false) => return temporary.remove().with_context(during),
                 // Put away by a run that was interrupted.

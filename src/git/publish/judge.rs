@@ -36,7 +36,8 @@ impl Publisher<'_> {
     pub(super) fn judge(&mut self, changes: &[Change]) -> anyhow::Result<Vec<Step>> {
         let mut leaving = BTreeSet::new();
         let mut steps = Vec::new();
-        let (deletions, others): (Vec<_>, Vec<_>) = changes.iter().partition(|change| change.new.is_none());
+        let (deletions, others): (Vec<_>, Vec<_>) =
+            changes.iter().partition(|change| change.new.is_none());
         for change in deletions.into_iter().chain(others) {
             let deletes = change.new.is_none();
             match self.verdict(change, &leaving)? {
@@ -45,7 +46,11 @@ impl Publisher<'_> {
                     self.conflict(&change.path);
                     continue;
                 }
-                Verdict::Ready(was, permissions) => steps.push(Step { change: change.clone(), was, permissions }),
+                Verdict::Ready(was, permissions) => steps.push(Step {
+                    change: change.clone(),
+                    was,
+                    permissions,
+                }),
             }
             if deletes {
                 leaving.insert(change.path.clone());
@@ -56,19 +61,33 @@ impl Publisher<'_> {
 
     /// Judges one change.
     fn verdict(&mut self, change: &Change, leaving: &BTreeSet<Vec<u8>>) -> anyhow::Result<Verdict> {
-        let gitlink = |entry: &Option<Entry>| entry.as_ref().is_some_and(|entry| entry.mode == Mode::Gitlink);
+        let gitlink = |entry: &Option<Entry>| {
+            entry
+                .as_ref()
+                .is_some_and(|entry| entry.mode == Mode::Gitlink)
+        };
         if gitlink(&change.old) || gitlink(&change.new) {
-            let only = [&change.old, &change.new].into_iter().all(|entry| entry.is_none() || gitlink(entry));
-            return Ok(if only { Verdict::Nothing } else { Verdict::Conflict });
+            let only = [&change.old, &change.new]
+                .into_iter()
+                .all(|entry| entry.is_none() || gitlink(entry));
+            return Ok(if only {
+                Verdict::Nothing
+            } else {
+                Verdict::Conflict
+            });
         }
         if self.is_untouchable(&change.path) {
             return Ok(Verdict::Conflict);
         }
         let place = match self.top.walk(&change.path, Missing::Stop)? {
             Walk::Place(place) => place,
-            Walk::Missing if change.new.is_none() || self.has_room(&change.path)? => return Ok(absent(change)),
+            Walk::Missing if change.new.is_none() || self.has_room(&change.path)? => {
+                return Ok(absent(change));
+            }
             Walk::Closed | Walk::Missing => return Ok(self.closed(change)),
-            Walk::Blocked(end) if leaving.contains(&change.path[..end]) => return Ok(absent(change)),
+            Walk::Blocked(end) if leaving.contains(&change.path[..end]) => {
+                return Ok(absent(change));
+            }
             // What is to go cannot be behind a file or a link: it is gone.
             Walk::Blocked(_) if change.new.is_none() => return Ok(Verdict::Nothing),
             Walk::Blocked(_) | Walk::Boundary | Walk::Refused => return Ok(Verdict::Conflict),
@@ -88,7 +107,11 @@ impl Publisher<'_> {
 
     /// Returns whether the folders that are missing on the way to a path can be made.
     fn has_room(&self, path: &[u8]) -> anyhow::Result<bool> {
-        let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+        let ends = path
+            .iter()
+            .enumerate()
+            .filter(|(_, byte)| **byte == b'/')
+            .map(|(at, _)| at);
         for end in ends.rev() {
             if let Walk::Place(place) = self.top.walk(&path[..end], Missing::Stop)? {
                 return Ok(place.is_free()?);
@@ -98,9 +121,17 @@ impl Publisher<'_> {
     }
 
     /// Compares what is on disk with what both trees say.
-    fn compare(&mut self, change: &Change, place: &Place, leaving: &BTreeSet<Vec<u8>>) -> anyhow::Result<Verdict> {
+    fn compare(
+        &mut self,
+        change: &Change,
+        place: &Place,
+        leaving: &BTreeSet<Vec<u8>>,
+    ) -> anyhow::Result<Verdict> {
         let found = self.repository.look(place)?;
-        if found.seen == Seen::Folder && change.new.is_some() && !self.leaves_whole(place, &change.path, leaving)? {
+        if found.seen == Seen::Folder
+            && change.new.is_some()
+            && !self.leaves_whole(place, &change.path, leaving)?
+        {
             return Ok(Verdict::Conflict);
         }
         if self.new.is(&change.path, change.new.as_ref(), &found)? {
@@ -109,7 +140,10 @@ impl Publisher<'_> {
         if !self.old.is(&change.path, change.old.as_ref(), &found)? {
             return Ok(Verdict::Conflict);
         }
-        if found.seen == Seen::Absent && self.repository.abilities().ignores_case && has_twin(place, &change.path, leaving)? {
+        if found.seen == Seen::Absent
+            && self.repository.abilities().ignores_case
+            && has_twin(place, &change.path, leaving)?
+        {
             return Ok(Verdict::Conflict);
         }
         // What it writes now, or keeps in memory to write, would go into a file without a name.
@@ -117,15 +151,27 @@ impl Publisher<'_> {
             self.done.busy.push(change.path.clone());
             return Ok(Verdict::Conflict);
         }
-        let permissions = if let Seen::File { permissions, .. } = found.seen { Some(permissions) } else { None };
+        let permissions = if let Seen::File { permissions, .. } = found.seen {
+            Some(permissions)
+        } else {
+            None
+        };
         Ok(Verdict::Ready(found.mark, permissions))
     }
 
-    /// Returns whether everything in a folder is among what leaves, so that a file can take its name.
-    fn leaves_whole(&self, place: &Place, path: &[u8], leaving: &BTreeSet<Vec<u8>>) -> anyhow::Result<bool> {
+    /// Returns whether everything in a folder is among what leaves, so that a file can take its
+    /// name.
+    fn leaves_whole(
+        &self,
+        place: &Place,
+        path: &[u8],
+        leaving: &BTreeSet<Vec<u8>>,
+    ) -> anyhow::Result<bool> {
         let mut folders = vec![(place.sibling(place.name())?, path.to_vec())];
         while let Some((folder, path)) = folders.pop() {
-            let Some(inside) = folder.child(b".")? else { return Ok(false) };
+            let Some(inside) = folder.child(b".")? else {
+                return Ok(false);
+            };
             for name in inside.siblings()? {
                 let path = [path.as_slice(), b"/", &name].concat();
                 let child = inside.sibling(&name)?;
@@ -141,8 +187,13 @@ impl Publisher<'_> {
 
     /// Returns whether a path is one of those that no snapshot holds, or lies in one.
     fn is_untouchable(&self, path: &[u8]) -> bool {
-        let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
-        ends.chain([path.len()]).any(|end| self.guard.untouchable.contains(&path[..end]))
+        let ends = path
+            .iter()
+            .enumerate()
+            .filter(|(_, byte)| **byte == b'/')
+            .map(|(at, _)| at);
+        ends.chain([path.len()])
+            .any(|end| self.guard.untouchable.contains(&path[..end]))
     }
 }
 

@@ -57,7 +57,8 @@ pub struct Published {
     pub conflicts: Vec<Vec<u8>>,
     /// Those among the conflicts that another program has open for writing.
     pub busy: Vec<Vec<u8>>,
-    /// Those among the conflicts that may not be changed: the folder, or the file itself, is protected.
+    /// Those among the conflicts that may not be changed: the folder, or the file itself, is
+    /// protected.
     pub closed: Vec<Vec<u8>>,
     /// Why the new version of a conflict could not be made, a filter that failed say.
     pub failed: Vec<String>,
@@ -118,9 +119,18 @@ impl Repository {
     }
 
     /// Gathers what a publication needs, and what the trees differ in.
-    fn publisher<'repo>(&'repo self, from: TreeId, to: TreeId, guard: &'repo Guard) -> anyhow::Result<(Publisher<'repo>, Vec<Change>)> {
+    fn publisher<'repo>(
+        &'repo self,
+        from: TreeId,
+        to: TreeId,
+        guard: &'repo Guard,
+    ) -> anyhow::Result<(Publisher<'repo>, Vec<Change>)> {
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-        anyhow::ensure!(guard.operation.bytes().all(plain), "`{}` cannot be part of a file name", guard.operation);
+        anyhow::ensure!(
+            guard.operation.bytes().all(plain),
+            "`{}` cannot be part of a file name",
+            guard.operation
+        );
         let changes = self.changes(from, to)?;
         let paths = || changes.iter().map(|change| change.path.as_slice());
         let publisher = Publisher {
@@ -142,7 +152,13 @@ impl Publisher<'_> {
     /// Returns what was done, sorted.
     fn finish(mut self) -> Published {
         let done = &mut self.done;
-        for paths in [&mut done.written, &mut done.deleted, &mut done.conflicts, &mut done.busy, &mut done.closed] {
+        for paths in [
+            &mut done.written,
+            &mut done.deleted,
+            &mut done.conflicts,
+            &mut done.busy,
+            &mut done.closed,
+        ] {
             paths.sort();
             paths.dedup();
         }

@@ -27,7 +27,12 @@ impl Repository {
     ///
     /// # Errors
     /// Where a file cannot be read, moved or removed.
-    pub fn sweep_temporaries(&self, from: TreeId, to: TreeId, guard: &Guard) -> anyhow::Result<Vec<Rescued>> {
+    pub fn sweep_temporaries(
+        &self,
+        from: TreeId,
+        to: TreeId,
+        guard: &Guard,
+    ) -> anyhow::Result<Vec<Rescued>> {
         let (mut publisher, changes) = self.publisher(from, to, guard)?;
         let prefix = publisher.prefix();
         let mut folders = BTreeSet::new();
@@ -35,10 +40,23 @@ impl Repository {
             folders.extend(folders_of(&change.path).map(<[u8]>::to_vec));
         }
         for folder in folders {
-            let Walk::Place(inside) = publisher.top.walk(&[folder.as_slice(), b"x"].concat(), Missing::Stop)? else { continue };
-            let names: Vec<_> = inside.siblings()?.into_iter().filter(|name| name.starts_with(&prefix)).collect();
+            let Walk::Place(inside) = publisher
+                .top
+                .walk(&[folder.as_slice(), b"x"].concat(), Missing::Stop)?
+            else {
+                continue;
+            };
+            let names: Vec<_> = inside
+                .siblings()?
+                .into_iter()
+                .filter(|name| name.starts_with(&prefix))
+                .collect();
             for name in &names {
-                publisher.sweep(&inside.sibling(name)?, &changes, &[folder.as_slice(), name].concat())?;
+                publisher.sweep(
+                    &inside.sibling(name)?,
+                    &changes,
+                    &[folder.as_slice(), name].concat(),
+                )?;
             }
             // What was moved aside kept its folder from going with it.
             if !names.is_empty() {
@@ -51,7 +69,8 @@ impl Repository {
     /// Moves a file to where bytes of unknown origin are kept, and returns where that is.
     pub(super) fn rescue(&self, file: &Place, path: &[u8]) -> anyhow::Result<PathBuf> {
         let folder = self.teddy_dir().join("undo").join("rescued");
-        std::fs::create_dir_all(&folder).with_context(|| format!("cannot make `{}`", folder.display()))?;
+        std::fs::create_dir_all(&folder)
+            .with_context(|| format!("cannot make `{}`", folder.display()))?;
         keep(&folder, file, path)
     }
 }
@@ -68,9 +87,14 @@ impl Publisher<'_> {
         format!("{TEMPORARY}{}-", self.guard.operation).into_bytes()
     }
 
-    /// Puts a temporary file out of the way, if its bytes are known and nobody writes to it; else keeps
-    /// it where it can be read.
-    pub(super) fn let_go(&mut self, temporary: &Place, known: &Mark, path: &[u8]) -> anyhow::Result<()> {
+    /// Puts a temporary file out of the way, if its bytes are known and nobody writes to it; else
+    /// keeps it where it can be read.
+    pub(super) fn let_go(
+        &mut self,
+        temporary: &Place,
+        known: &Mark,
+        path: &[u8],
+    ) -> anyhow::Result<()> {
         let writers = temporary.writers()?;
         let mark = self.repository.look(temporary)?.mark;
         if mark == Mark::Absent {
@@ -78,7 +102,10 @@ impl Publisher<'_> {
         }
         if mark != *known || writers.are_there() {
             let kept = self.repository.rescue(temporary, path)?;
-            self.done.rescued.push(Rescued { path: path.to_vec(), kept });
+            self.done.rescued.push(Rescued {
+                path: path.to_vec(),
+                kept,
+            });
             return Ok(());
         }
         self.put_away(temporary, &mark, path)
@@ -103,7 +130,10 @@ impl Publisher<'_> {
                 Mark::File(id, _) => Mark::File(id, entry.mode == Mode::Executable),
                 ref other => other.clone(),
             };
-            let alike = Marked { seen: seen.clone(), mark };
+            let alike = Marked {
+                seen: seen.clone(),
+                mark,
+            };
             if self.old.is(path, Some(entry), &alike)? || self.new.is(path, Some(entry), &alike)? {
                 return Ok(true);
             }
@@ -120,16 +150,26 @@ fn keep(folder: &Path, temporary: &Place, path: &[u8]) -> anyhow::Result<PathBuf
         let mut free = OsString::from(format!("{number}-"));
         free.push(name);
         let kept = folder.join(free);
-        match temporary.move_out(&kept).and_then(|moved| if moved { Ok(()) } else { copy_out(temporary, &kept) }) {
+        match temporary.move_out(&kept).and_then(|moved| {
+            if moved {
+                Ok(())
+            } else {
+                copy_out(temporary, &kept)
+            }
+        }) {
             Ok(()) => return Ok(kept),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error).with_context(|| format!("cannot keep bytes in `{}`", folder.display())),
+            Err(error) => {
+                return Err(error)
+                    .with_context(|| format!("cannot keep bytes in `{}`", folder.display()));
+            }
         }
     }
     anyhow::bail!("no free name in `{}`", folder.display())
 }
 
-/// Copies unknown bytes to a name that is free, makes them durable, and only then removes the original.
+/// Copies unknown bytes to a name that is free, makes them durable, and only then removes the
+/// original.
 fn copy_out(temporary: &Place, kept: &Path) -> std::io::Result<()> {
     match temporary.look()? {
         Seen::Link(target) => std::os::unix::fs::symlink(OsStr::from_bytes(&target), kept)?,
@@ -141,13 +181,21 @@ fn copy_out(temporary: &Place, kept: &Path) -> std::io::Result<()> {
 
 /// Writes a new file that only the user can read.
 fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    let mut file = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
     file.write_all(bytes)?;
     file.sync_all()
 }
 
 /// Returns the folders of a path, each with its final `/`; the top is empty.
 fn folders_of(path: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at + 1);
+    let ends = path
+        .iter()
+        .enumerate()
+        .filter(|(_, byte)| **byte == b'/')
+        .map(|(at, _)| at + 1);
     [0].into_iter().chain(ends).map(|end| &path[..end])
 }

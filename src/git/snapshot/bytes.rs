@@ -10,12 +10,18 @@ pub(super) fn checksum(bytes: &[u8]) -> u64 {
     let mut blocks = bytes.chunks_exact(32);
     for block in &mut blocks {
         for (n, sum) in sums.iter_mut().enumerate() {
-            *sum = (*sum ^ u64_at(block, n * 8)).wrapping_mul(PRIME).rotate_left(29);
+            *sum = (*sum ^ u64_at(block, n * 8))
+                .wrapping_mul(PRIME)
+                .rotate_left(29);
         }
     }
     let tail = blocks.remainder().iter();
-    let last = tail.fold(0, |sum: u64, &byte| (sum ^ u64::from(byte)).wrapping_mul(PRIME).rotate_left(29));
-    sums.iter().fold(last, |all, sum| (all ^ sum).wrapping_mul(PRIME).rotate_left(31))
+    let last = tail.fold(0, |sum: u64, &byte| {
+        (sum ^ u64::from(byte)).wrapping_mul(PRIME).rotate_left(29)
+    });
+    sums.iter().fold(last, |all, sum| {
+        (all ^ sum).wrapping_mul(PRIME).rotate_left(31)
+    })
 }
 
 /// Appends a number.
@@ -33,26 +39,47 @@ pub(super) fn put_time(to: &mut Vec<u8>, time: Time) {
 pub(super) fn put_stat(to: &mut Vec<u8>, s: &Stat) {
     put_time(to, s.mtime);
     put_time(to, s.ctime);
-    [s.dev, s.ino, s.uid, s.gid, s.size].iter().for_each(|&n| put(to, n));
+    [s.dev, s.ino, s.uid, s.gid, s.size]
+        .iter()
+        .for_each(|&n| put(to, n));
 }
 
 /// Reads a number.
 pub(super) fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes are four bytes"))
+    u32::from_le_bytes(
+        bytes[at..at + 4]
+            .try_into()
+            .expect("four bytes are four bytes"),
+    )
 }
 
 /// Reads a long number.
 pub(super) fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes are eight bytes"))
+    u64::from_le_bytes(
+        bytes[at..at + 8]
+            .try_into()
+            .expect("eight bytes are eight bytes"),
+    )
 }
 
 /// Reads a time.
 pub(super) fn time_at(bytes: &[u8], at: usize) -> Time {
-    Time { secs: u32_at(bytes, at), nsecs: u32_at(bytes, at + 4) }
+    Time {
+        secs: u32_at(bytes, at),
+        nsecs: u32_at(bytes, at + 4),
+    }
 }
 
 /// Reads a stat.
 pub(super) fn stat_at(bytes: &[u8], at: usize) -> Stat {
     let n = |offset| u32_at(bytes, at + offset);
-    Stat { mtime: time_at(bytes, at), ctime: time_at(bytes, at + 8), dev: n(16), ino: n(20), uid: n(24), gid: n(28), size: n(32) }
+    Stat {
+        mtime: time_at(bytes, at),
+        ctime: time_at(bytes, at + 8),
+        dev: n(16),
+        ino: n(20),
+        uid: n(24),
+        gid: n(28),
+        size: n(32),
+    }
 }

@@ -26,7 +26,13 @@ const FOLDER: usize = 44;
 const ENTRY: usize = 48;
 
 /// The kinds of entries, by the number that the file has for them.
-const KINDS: [EntryKind; 5] = [EntryKind::Blob, EntryKind::BlobExecutable, EntryKind::Link, EntryKind::Commit, EntryKind::Tree];
+const KINDS: [EntryKind; 5] = [
+    EntryKind::Blob,
+    EntryKind::BlobExecutable,
+    EntryKind::Link,
+    EntryKind::Commit,
+    EntryKind::Tree,
+];
 
 /// How an entry came into the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,8 +65,22 @@ pub(super) struct Entry<N = Vec<u8>> {
 impl Entry {
     /// Returns the entry with its name borrowed.
     pub(super) fn borrowed(&self) -> Entry<&[u8]> {
-        let Entry { name, kind, id, stat, basis, standing } = self;
-        Entry { name, kind: *kind, id: *id, stat: *stat, basis: *basis, standing: *standing }
+        let Entry {
+            name,
+            kind,
+            id,
+            stat,
+            basis,
+            standing,
+        } = self;
+        Entry {
+            name,
+            kind: *kind,
+            id: *id,
+            stat: *stat,
+            basis: *basis,
+            standing: *standing,
+        }
     }
 }
 
@@ -77,7 +97,11 @@ pub(super) struct Times {
 
 impl From<&Stat> for Times {
     fn from(stat: &Stat) -> Times {
-        Times { mtime: stat.mtime, ctime: stat.ctime, ino: stat.ino }
+        Times {
+            mtime: stat.mtime,
+            ctime: stat.ctime,
+            ino: stat.ino,
+        }
     }
 }
 
@@ -150,10 +174,17 @@ impl Cache {
     pub(super) fn load(path: &Path, hash: gix::hash::Kind) -> Option<Cache> {
         let bytes = std::fs::read(path).ok()?;
         let hash = hash.len_in_bytes();
-        if bytes.len() < HEADER || &bytes[..8] != MAGIC || u64_at(&bytes, 8) != checksum(&bytes[16..]) {
+        if bytes.len() < HEADER
+            || &bytes[..8] != MAGIC
+            || u64_at(&bytes, 8) != checksum(&bytes[16..])
+        {
             return None;
         }
-        let (folders, entries, names) = (u32_at(&bytes, 72) as usize, u32_at(&bytes, 76) as usize, u32_at(&bytes, 80) as usize);
+        let (folders, entries, names) = (
+            u32_at(&bytes, 72) as usize,
+            u32_at(&bytes, 76) as usize,
+            u32_at(&bytes, 80) as usize,
+        );
         let expected = HEADER + folders * (FOLDER + hash) + entries * (ENTRY + hash) + names;
         if u32_at(&bytes, 68) as usize != hash || bytes.len() != expected || folders == 0 {
             return None;
@@ -166,16 +197,29 @@ impl Cache {
             stamp: Stamp(time_at(&bytes, 60)),
             root: ObjectId::from_bytes_or_panic(&bytes[84..84 + hash]),
         };
-        let mut cache = Cache { bytes, basis, folders, entries, hash, starts: Vec::new(), children: Vec::new() };
+        let mut cache = Cache {
+            bytes,
+            basis,
+            folders,
+            entries,
+            hash,
+            starts: Vec::new(),
+            children: Vec::new(),
+        };
         cache.group();
         Some(cache)
     }
 
     /// Groups folders by parent.
     fn group(&mut self) {
-        let parents: Vec<u32> = (0..self.folders).map(|n| u32_at(&self.bytes, self.folder_at(n) + 8)).collect();
+        let parents: Vec<u32> = (0..self.folders)
+            .map(|n| u32_at(&self.bytes, self.folder_at(n) + 8))
+            .collect();
         let mut starts = vec![0u32; self.folders + 1];
-        parents.iter().skip(1).for_each(|&parent| starts[parent as usize + 1] += 1);
+        parents
+            .iter()
+            .skip(1)
+            .for_each(|&parent| starts[parent as usize + 1] += 1);
         (1..starts.len()).for_each(|n| starts[n] += starts[n - 1]);
         let mut next = starts.clone();
         self.children = vec![0; self.folders.saturating_sub(1)];
@@ -193,7 +237,10 @@ impl Cache {
 
     /// Returns the bytes of a name or path.
     fn name(&self, offset: u32, len: usize) -> &[u8] {
-        let start = HEADER + self.folders * (FOLDER + self.hash) + self.entries * (ENTRY + self.hash) + offset as usize;
+        let start = HEADER
+            + self.folders * (FOLDER + self.hash)
+            + self.entries * (ENTRY + self.hash)
+            + offset as usize;
         &self.bytes[start..start + len]
     }
 
@@ -206,18 +253,29 @@ impl Cache {
             parent: u32_at(b, at + 8),
             entries: first..first + u32_at(b, at + 16) as usize,
             marks: u32_at(b, at + 20),
-            times: Times { mtime: time_at(b, at + 24), ctime: time_at(b, at + 32), ino: u32_at(b, at + 40) },
+            times: Times {
+                mtime: time_at(b, at + 24),
+                ctime: time_at(b, at + 32),
+                ino: u32_at(b, at + 40),
+            },
             tree: ObjectId::from_bytes_or_panic(&b[at + FOLDER..at + FOLDER + self.hash]),
         }
     }
 
     /// Returns an entry.
     pub(super) fn entry(&self, n: usize) -> Entry<&[u8]> {
-        let (at, b) = (self.folder_at(self.folders) + n * (ENTRY + self.hash), &self.bytes);
+        let (at, b) = (
+            self.folder_at(self.folders) + n * (ENTRY + self.hash),
+            &self.bytes,
+        );
         Entry {
-            name: self.name(u32_at(b, at), u16::from_le_bytes([b[at + 4], b[at + 5]]) as usize),
+            name: self.name(
+                u32_at(b, at),
+                u16::from_le_bytes([b[at + 4], b[at + 5]]) as usize,
+            ),
             kind: KINDS[usize::from(b[at + 6]).min(4)],
-            standing: [Standing::Seen, Standing::Inherited, Standing::Watched][usize::from(b[at + 7]).min(2)],
+            standing: [Standing::Seen, Standing::Inherited, Standing::Watched]
+                [usize::from(b[at + 7]).min(2)],
             stat: stat_at(b, at + 8),
             basis: u32_at(b, at + 44),
             id: ObjectId::from_bytes_or_panic(&b[at + ENTRY..at + ENTRY + self.hash]),
@@ -279,19 +337,37 @@ pub(super) struct Writer {
 impl Writer {
     /// Starts a cache.
     pub(super) fn new() -> Writer {
-        Writer { folders: Vec::new(), entries: Vec::new(), names: Vec::new(), counts: (0, 0) }
+        Writer {
+            folders: Vec::new(),
+            entries: Vec::new(),
+            names: Vec::new(),
+            counts: (0, 0),
+        }
     }
 
     /// Adds a folder; its range of entries is counted from those that follow.
-    pub(super) fn folder<'e>(&mut self, folder: &Folder<'_>, entries: impl Iterator<Item = Entry<&'e [u8]>>) {
+    pub(super) fn folder<'e>(
+        &mut self,
+        folder: &Folder<'_>,
+        entries: impl Iterator<Item = Entry<&'e [u8]>>,
+    ) {
         let first = self.counts.1;
         for entry in entries {
             self.entry(&entry);
         }
-        let numbers = [self.names.len() as u32, folder.path.len() as u32, folder.parent, first, self.counts.1 - first, folder.marks];
+        let numbers = [
+            self.names.len() as u32,
+            folder.path.len() as u32,
+            folder.parent,
+            first,
+            self.counts.1 - first,
+            folder.marks,
+        ];
         self.names.extend_from_slice(folder.path);
         numbers.iter().for_each(|&n| put(&mut self.folders, n));
-        [folder.times.mtime, folder.times.ctime].iter().for_each(|time| put_time(&mut self.folders, *time));
+        [folder.times.mtime, folder.times.ctime]
+            .iter()
+            .for_each(|time| put_time(&mut self.folders, *time));
         put(&mut self.folders, folder.times.ino);
         self.folders.extend_from_slice(folder.tree.as_slice());
         self.counts.0 += 1;
@@ -300,8 +376,14 @@ impl Writer {
     /// Adds an entry.
     fn entry(&mut self, entry: &Entry<&[u8]>) {
         put(&mut self.entries, self.names.len() as u32);
-        self.entries.extend_from_slice(&(entry.name.len() as u16).to_le_bytes());
-        self.entries.push(KINDS.iter().position(|&kind| kind == entry.kind).unwrap_or_default() as u8);
+        self.entries
+            .extend_from_slice(&(entry.name.len() as u16).to_le_bytes());
+        self.entries.push(
+            KINDS
+                .iter()
+                .position(|&kind| kind == entry.kind)
+                .unwrap_or_default() as u8,
+        );
         self.entries.push(entry.standing as u8);
         put_stat(&mut self.entries, &entry.stat);
         put(&mut self.entries, entry.basis);
@@ -311,21 +393,31 @@ impl Writer {
     }
 
     /// Replaces the file at a path by this cache.
-    pub(super) fn save(self, basis: &Basis, mut file: tempfile::NamedTempFile, path: &Path) -> std::io::Result<()> {
-        let mut bytes = Vec::with_capacity(HEADER + self.folders.len() + self.entries.len() + self.names.len());
+    pub(super) fn save(
+        self,
+        basis: &Basis,
+        mut file: tempfile::NamedTempFile,
+        path: &Path,
+    ) -> std::io::Result<()> {
+        let mut bytes =
+            Vec::with_capacity(HEADER + self.folders.len() + self.entries.len() + self.names.len());
         bytes.extend_from_slice(MAGIC);
         bytes.extend_from_slice(&[0; 8]);
         bytes.extend_from_slice(&basis.settings.to_le_bytes());
         put_stat(&mut bytes, &basis.index);
         put_time(&mut bytes, basis.stamp.0);
         let hash = basis.root.as_slice().len() as u32;
-        [hash, self.counts.0, self.counts.1, self.names.len() as u32].iter().for_each(|&n| put(&mut bytes, n));
+        [hash, self.counts.0, self.counts.1, self.names.len() as u32]
+            .iter()
+            .for_each(|&n| put(&mut bytes, n));
         bytes.extend_from_slice(basis.root.as_slice());
         bytes.resize(116, 0);
         bytes.extend_from_slice(&basis.choice.to_le_bytes());
         bytes.extend_from_slice(&basis.tracking.to_le_bytes());
         bytes.resize(HEADER, 0);
-        [&self.folders, &self.entries, &self.names].iter().for_each(|part| bytes.extend_from_slice(part));
+        [&self.folders, &self.entries, &self.names]
+            .iter()
+            .for_each(|part| bytes.extend_from_slice(part));
         let sum = checksum(&bytes[16..]);
         bytes[8..16].copy_from_slice(&sum.to_le_bytes());
         file.write_all(&bytes)?;

@@ -55,33 +55,54 @@ pub(super) enum Outcome {
 }
 
 /// Reads every file whose id is not known and fills the ids in.
-pub(super) fn read_all(ground: &Ground<'_>, scanned: &mut [Scanned], sink: &Sink) -> anyhow::Result<()> {
+pub(super) fn read_all(
+    ground: &Ground<'_>,
+    scanned: &mut [Scanned],
+    sink: &Sink,
+) -> anyhow::Result<()> {
     let jobs = jobs(scanned);
     if jobs.is_empty() {
         return Ok(());
     }
     let entry = |job: &Job| match &scanned[job.folder].listing {
-        Listing::Read(entries) => Some((entries[job.entry].basis, u64::from(entries[job.entry].stat.size))),
+        Listing::Read(entries) => Some((
+            entries[job.entry].basis,
+            u64::from(entries[job.entry].stat.size),
+        )),
         Listing::Kept(_) => None,
     };
     // What the user's index has, has a basis.
-    let new = jobs.iter().filter_map(|job| entry(job).filter(|(basis, _)| *basis == 0).map(|(_, size)| (job.path.as_slice(), size)));
+    let new = jobs.iter().filter_map(|job| {
+        entry(job)
+            .filter(|(basis, _)| *basis == 0)
+            .map(|(_, size)| (job.path.as_slice(), size))
+    });
     ground.limits.allow(new)?;
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(jobs.len().div_ceil(PER_THREAD));
+    let threads = std::thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(jobs.len().div_ceil(PER_THREAD));
     let part = jobs.len().div_ceil(threads);
     let run = |jobs: &[Job]| -> anyhow::Result<Vec<Outcome>> {
         let mut repo = ground.shared.to_thread_local();
         // An object that is not found is new: looking for packs made meanwhile, each time, is slow.
         repo.objects.refresh_never();
         let mut reader = Reader::new(ground, &repo, sink);
-        jobs.iter().map(|job| reader.read(&job.path, job.kind)).collect()
+        jobs.iter()
+            .map(|job| reader.read(&job.path, job.kind))
+            .collect()
     };
     let outcomes: Vec<Vec<Outcome>> = if threads == 1 {
         vec![run(&jobs)?]
     } else {
         std::thread::scope(|scope| {
-            let started: Vec<_> = jobs.chunks(part).map(|jobs| scope.spawn(|| run(jobs))).collect();
-            started.into_iter().map(|thread| thread.join().expect("reading files does not panic")).collect::<anyhow::Result<_>>()
+            let started: Vec<_> = jobs
+                .chunks(part)
+                .map(|jobs| scope.spawn(|| run(jobs)))
+                .collect();
+            started
+                .into_iter()
+                .map(|thread| thread.join().expect("reading files does not panic"))
+                .collect::<anyhow::Result<_>>()
         })?
     };
     // From the last to the first, so that removing an entry moves none that is still to come.
@@ -96,10 +117,17 @@ pub(super) fn read_all(ground: &Ground<'_>, scanned: &mut [Scanned], sink: &Sink
 fn jobs(scanned: &[Scanned]) -> Vec<Job> {
     let mut jobs = Vec::new();
     for (folder, scan) in scanned.iter().enumerate() {
-        let Listing::Read(entries) = &scan.listing else { continue };
+        let Listing::Read(entries) = &scan.listing else {
+            continue;
+        };
         for (at, entry) in entries.iter().enumerate() {
             if entry.id.is_null() && entry.standing == Standing::Seen {
-                jobs.push(Job { folder, entry: at, path: join(&scan.path, &entry.name), kind: entry.kind });
+                jobs.push(Job {
+                    folder,
+                    entry: at,
+                    path: join(&scan.path, &entry.name),
+                    kind: entry.kind,
+                });
             }
         }
     }
@@ -107,8 +135,15 @@ fn jobs(scanned: &[Scanned]) -> Vec<Job> {
 }
 
 /// Writes what came of reading into the scan.
-fn settle(ground: &Ground<'_>, folder: &mut Scanned, job: &Job, outcome: Outcome) -> anyhow::Result<()> {
-    let Listing::Read(entries) = &mut folder.listing else { return Ok(()) };
+fn settle(
+    ground: &Ground<'_>,
+    folder: &mut Scanned,
+    job: &Job,
+    outcome: Outcome,
+) -> anyhow::Result<()> {
+    let Listing::Read(entries) = &mut folder.listing else {
+        return Ok(());
+    };
     match outcome {
         Outcome::Read(id, stat) => {
             entries[job.entry].id = id;
@@ -120,9 +155,14 @@ fn settle(ground: &Ground<'_>, folder: &mut Scanned, job: &Job, outcome: Outcome
         }
         Outcome::Unreadable(why) => {
             folder.marks |= mark::RELIST;
-            folder.left.push(LeftOut { path: shown(&job.path), reason: Reason::Unreadable(why) });
+            folder.left.push(LeftOut {
+                path: shown(&job.path),
+                reason: Reason::Unreadable(why),
+            });
             let tracked = ground.index()?.state.entry_by_path(job.path.as_bstr());
-            match tracked.and_then(|entry| Some((entry.mode.to_tree_entry_mode()?.kind(), entry.id))) {
+            match tracked
+                .and_then(|entry| Some((entry.mode.to_tree_entry_mode()?.kind(), entry.id)))
+            {
                 Some((kind, id)) => {
                     let entry = &mut entries[job.entry];
                     (entry.kind, entry.id, entry.stat) = (kind, id, Stat::default());
@@ -148,26 +188,45 @@ pub(super) struct Reader<'g, 'r> {
 
 impl<'g, 'r> Reader<'g, 'r> {
     /// Starts without filters.
-    pub(super) fn new(ground: &'g Ground<'g>, repo: &'r gix::Repository, sink: &'g Sink) -> Reader<'g, 'r> {
-        Reader { ground, repo, sink, filters: None }
+    pub(super) fn new(
+        ground: &'g Ground<'g>,
+        repo: &'r gix::Repository,
+        sink: &'g Sink,
+    ) -> Reader<'g, 'r> {
+        Reader {
+            ground,
+            repo,
+            sink,
+            filters: None,
+        }
     }
 
     /// Reads a file or link into an object.
     pub(super) fn read(&mut self, path: &[u8], kind: EntryKind) -> anyhow::Result<Outcome> {
-        let read = if kind == EntryKind::Link && self.ground.links { self.link(path) } else { self.file(path) };
+        let read = if kind == EntryKind::Link && self.ground.links {
+            self.link(path)
+        } else {
+            self.file(path)
+        };
         let (data, stat) = match read {
             Ok(read) => read,
             Err(error) if is_absent(&error) => return Ok(Outcome::Gone),
             Err(error) => return Ok(Outcome::Unreadable(error.kind().to_string())),
         };
-        let data = if kind == EntryKind::Link { data } else { self.filtered(path, data)? };
+        let data = if kind == EntryKind::Link {
+            data
+        } else {
+            self.filtered(path, data)?
+        };
         Ok(Outcome::Read(self.sink.add(ObjectKind::Blob, data)?, stat))
     }
 
     /// Reads a link's target.
     fn link(&self, path: &[u8]) -> std::io::Result<(Vec<u8>, Stat)> {
         let (folder, name) = path.rsplit_once_str(b"/").unwrap_or((b"", path));
-        let folder = self.ground.open(folder, OFlags::RDONLY | OFlags::DIRECTORY)?;
+        let folder = self
+            .ground
+            .open(folder, OFlags::RDONLY | OFlags::DIRECTORY)?;
         let target = rustix::fs::readlinkat(&folder, name, Vec::new())?;
         Ok((target.into_bytes(), stat::look(&folder, name)?.stat))
     }
@@ -198,18 +257,28 @@ impl<'g, 'r> Reader<'g, 'r> {
         let filters = match &mut self.filters {
             Some(filters) => filters,
             empty => {
-                let attributes = self.repo.attributes_only(&index.state, Source::WorktreeThenIdMapping);
+                let attributes = self
+                    .repo
+                    .attributes_only(&index.state, Source::WorktreeThenIdMapping);
                 let attributes = attributes.during("reading git's attributes")?.detach();
-                empty.insert(Pipeline::new(self.repo, attributes).during("reading the configuration of filters")?)
+                empty.insert(
+                    Pipeline::new(self.repo, attributes)
+                        .during("reading the configuration of filters")?,
+                )
             }
         };
         let name = Path::new(OsStr::from_bytes(path));
         let failed = || format!("cannot record `{}`: its filter failed", shown(path));
         let mut converted = Vec::new();
-        match filters.convert_to_git(data.as_slice(), name, &index.state).during(failed())? {
+        match filters
+            .convert_to_git(data.as_slice(), name, &index.state)
+            .during(failed())?
+        {
             ToGitOutcome::Unchanged(_) => return Ok(data),
             ToGitOutcome::Buffer(buffer) => converted.extend_from_slice(buffer),
-            ToGitOutcome::Process(mut process) => drop(process.read_to_end(&mut converted).with_context(failed)?),
+            ToGitOutcome::Process(mut process) => {
+                process.read_to_end(&mut converted).with_context(failed)?;
+            }
         }
         Ok(converted)
     }

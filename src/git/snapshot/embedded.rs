@@ -20,13 +20,17 @@ pub(super) enum Embedded {
 
 /// Returns what a folder with a `.git` is.
 pub(super) fn look(ground: &Ground<'_>, path: &[u8]) -> Embedded {
-    let top = ground.workdir.join(Path::new(std::ffi::OsStr::from_bytes(path)));
+    let top = ground
+        .workdir
+        .join(Path::new(std::ffi::OsStr::from_bytes(path)));
     let git = top.join(".git");
     if git.symlink_metadata().is_err() {
         return Embedded::None;
     }
     match gix::open_opts(&top, plain()) {
-        Ok(repo) => repo.head_id().map_or(Embedded::Unborn, |id| Embedded::At(id.detach())),
+        Ok(repo) => repo
+            .head_id()
+            .map_or(Embedded::Unborn, |id| Embedded::At(id.detach())),
         // A repository in a format that we do not know is still not ours to enter.
         Err(_) if git.join("HEAD").exists() && git.join("objects").is_dir() => Embedded::Unborn,
         Err(_) => Embedded::None,

@@ -58,7 +58,11 @@ pub(super) enum Listing {
 }
 
 /// Looks at a folder; returns what is in it and the folders to look at next.
-pub(super) fn scan(ground: &Ground<'_>, rules: &mut Rules<'_>, mut task: Task) -> anyhow::Result<(Scanned, Vec<Task>)> {
+pub(super) fn scan(
+    ground: &Ground<'_>,
+    rules: &mut Rules<'_>,
+    mut task: Task,
+) -> anyhow::Result<(Scanned, Vec<Task>)> {
     if task.absent {
         return scan_absent(ground, rules, task);
     }
@@ -69,18 +73,30 @@ pub(super) fn scan(ground: &Ground<'_>, rules: &mut Rules<'_>, mut task: Task) -
         Err(error) => {
             task.absent = true;
             task.unreadable = !is_absent(&error);
-            let left = task.unreadable.then(|| LeftOut { path: shown(&task.path), reason: Reason::Unreadable(error.kind().to_string()) });
+            let left = task.unreadable.then(|| LeftOut {
+                path: shown(&task.path),
+                reason: Reason::Unreadable(error.kind().to_string()),
+            });
             let mut scanned = scan_absent(ground, rules, task)?;
             scanned.0.marks |= mark::RELIST;
             scanned.0.left.extend(left);
             return Ok(scanned);
         }
     };
-    task.known = task.known.or_else(|| ground.cache.as_ref()?.find_folder(&task.path));
+    task.known = task
+        .known
+        .or_else(|| ground.cache.as_ref()?.find_folder(&task.path));
     let times = Times::from(&seen.stat);
-    if let (Some(cache), Some(known), false) = (&ground.cache, task.known, task.relist || task.distrust)
+    if let (Some(cache), Some(known), false) =
+        (&ground.cache, task.known, task.relist || task.distrust)
         && ground.names_stand()
-        && let Some(kept) = keep(&Keep { ground, cache, folder: &folder, number: known, times })?
+        && let Some(kept) = keep(&Keep {
+            ground,
+            cache,
+            folder: &folder,
+            number: known,
+            times,
+        })?
     {
         return Ok(kept);
     }
@@ -90,7 +106,11 @@ pub(super) fn scan(ground: &Ground<'_>, rules: &mut Rules<'_>, mut task: Task) -
 }
 
 /// Takes from the index what it holds still of a folder that is not there.
-fn scan_absent(ground: &Ground<'_>, rules: &mut Rules<'_>, task: Task) -> anyhow::Result<(Scanned, Vec<Task>)> {
+fn scan_absent(
+    ground: &Ground<'_>,
+    rules: &mut Rules<'_>,
+    task: Task,
+) -> anyhow::Result<(Scanned, Vec<Task>)> {
     if let (Some(cache), Some(known), false) = (&ground.cache, task.known, task.unreadable)
         && ground.names_stand()
         && cache.folder(known).marks & (mark::VIRTUAL | mark::RELIST) == mark::VIRTUAL
@@ -140,12 +160,15 @@ fn keep(at: &Keep<'_>) -> anyhow::Result<Option<(Scanned, Vec<Task>)>> {
                 }
             }
             _ => {
-                let Ok(seen) = look(at.folder, entry.name) else { return Ok(None) };
+                let Ok(seen) = look(at.folder, entry.name) else {
+                    return Ok(None);
+                };
                 if at.ground.unchanged(&entry, &seen) {
                     continue;
                 }
                 let rule = matches!(entry.name, b".gitignore" | b".gitattributes");
-                let other = matches!(seen.kind, Kind::Folder | Kind::Special) || seen.size > at.ground.limits.max_file_size;
+                let other = matches!(seen.kind, Kind::Folder | Kind::Special)
+                    || seen.size > at.ground.limits.max_file_size;
                 if rule || other || entry.standing == Standing::Watched {
                     return Ok(None);
                 }
@@ -161,14 +184,27 @@ fn keep(at: &Keep<'_>) -> anyhow::Result<Option<(Scanned, Vec<Task>)>> {
 }
 
 /// Returns a folder's names with those that changed to be read.
-fn reread(at: &Keep<'_>, was: &Folder<'_>, changed: &[(usize, Seen)]) -> anyhow::Result<Vec<Entry>> {
+fn reread(
+    at: &Keep<'_>,
+    was: &Folder<'_>,
+    changed: &[(usize, Seen)],
+) -> anyhow::Result<Vec<Entry>> {
     let index = at.ground.index()?;
     let tracked = index.names(was.path, index.below(was.path));
-    let mut entries: Vec<Entry> = was.entries.clone().map(|n| owned(&at.cache.entry(n))).collect();
+    let mut entries: Vec<Entry> = was
+        .entries
+        .clone()
+        .map(|n| owned(&at.cache.entry(n)))
+        .collect();
     for (n, seen) in changed {
         let entry = &mut entries[*n];
         let name = tracked.get(entry.name.as_slice());
-        *entry = judge(at.ground, std::mem::take(&mut entry.name), seen, (name.and_then(|name| name.file.as_ref()), None))?;
+        *entry = judge(
+            at.ground,
+            std::mem::take(&mut entry.name),
+            seen,
+            (name.and_then(|name| name.file.as_ref()), None),
+        )?;
     }
     Ok(entries)
 }
@@ -176,13 +212,25 @@ fn reread(at: &Keep<'_>, was: &Folder<'_>, changed: &[(usize, Seen)]) -> anyhow:
 /// Returns a folder as it was, and its sub-folders to look at.
 fn as_before(cache: &Cache, number: usize, link: Option<ObjectId>) -> (Scanned, Vec<Task>) {
     let was = cache.folder(number);
-    let scanned =
-        Scanned { path: was.path.to_vec(), marks: was.marks, times: was.times, listing: Listing::Kept(number), link, left: Vec::new() };
+    let scanned = Scanned {
+        path: was.path.to_vec(),
+        marks: was.marks,
+        times: was.times,
+        listing: Listing::Kept(number),
+        link,
+        left: Vec::new(),
+    };
     let task = |&child: &u32| {
         let folder = cache.folder(child as usize);
-        // One that could not be read may be there again, or still not be readable: it is tried anew.
+        // One that could not be read may be there again, or still not be readable: it is tried
+        // anew.
         let absent = folder.marks & (mark::VIRTUAL | mark::RELIST) == mark::VIRTUAL;
-        Task { path: folder.path.to_vec(), known: Some(child as usize), absent, ..Task::default() }
+        Task {
+            path: folder.path.to_vec(),
+            known: Some(child as usize),
+            absent,
+            ..Task::default()
+        }
     };
     (scanned, cache.children(number).iter().map(task).collect())
 }
@@ -196,13 +244,26 @@ pub(super) fn judge(
 ) -> anyhow::Result<Entry> {
     let kind = kind_of(ground, seen, tracked.map(|tracked| tracked.mode));
     let basis = tracked.map_or(0, |tracked| basis(&tracked.id));
-    let mut entry = Entry { name, kind, id: ground.basis.root.kind().null(), stat: seen.stat, basis, standing: Standing::Seen };
+    let mut entry = Entry {
+        name,
+        kind,
+        id: ground.basis.root.kind().null(),
+        stat: seen.stat,
+        basis,
+        standing: Standing::Seen,
+    };
     // Git itself, as most build it, counts an index entry of the index's own second as racy.
     if let Some(tracked) = tracked
         && tracked.settled
         && (tracked.mode == Mode::SYMLINK) == (kind == EntryKind::Link)
         && tracked.stat.matches(&seen.stat, ground.options)
-        && !tracked.stat.is_racy(ground.index()?.state.timestamp(), Options { use_nsec: false, ..ground.options })
+        && !tracked.stat.is_racy(
+            ground.index()?.state.timestamp(),
+            Options {
+                use_nsec: false,
+                ..ground.options
+            },
+        )
     {
         entry.id = tracked.id;
     } else if let Some(cached) = cached
@@ -210,7 +271,10 @@ pub(super) fn judge(
         && cached.standing == Standing::Seen
         && (cached.kind == EntryKind::Link) == (kind == EntryKind::Link)
         && cached.stat.matches(&seen.stat, ground.options)
-        && ground.cache.as_ref().is_some_and(|cache| !cache.basis.stamp.is_racy(&seen.stat))
+        && ground
+            .cache
+            .as_ref()
+            .is_some_and(|cache| !cache.basis.stamp.is_racy(&seen.stat))
     {
         entry.id = cached.id;
     }
@@ -235,7 +299,14 @@ pub(super) fn basis(id: &ObjectId) -> u32 {
 
 /// Returns an entry of the cache with a name of its own.
 fn owned(entry: &Entry<&[u8]>) -> Entry {
-    Entry { name: entry.name.to_vec(), kind: entry.kind, id: entry.id, stat: entry.stat, basis: entry.basis, standing: entry.standing }
+    Entry {
+        name: entry.name.to_vec(),
+        kind: entry.kind,
+        id: entry.id,
+        stat: entry.stat,
+        basis: entry.basis,
+        standing: entry.standing,
+    }
 }
 
 /// Returns the path of a name in a folder.

@@ -47,12 +47,16 @@ pub(super) struct Ground<'a> {
 
 impl<'a> Ground<'a> {
     /// Opens the worktree and loads the cache, if its objects are still there.
-    pub(super) fn new(repository: &'a Repository, limits: &'a Limits, force: &'a [Vec<u8>]) -> anyhow::Result<Ground<'a>> {
+    pub(super) fn new(
+        repository: &'a Repository,
+        limits: &'a Limits,
+        force: &'a [Vec<u8>],
+    ) -> anyhow::Result<Ground<'a>> {
         let gix = &repository.gix;
         let workdir = repository.workdir();
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let top =
-            rustix::fs::open(workdir, flags, rustix::fs::Mode::empty()).with_context(|| format!("cannot open `{}`", workdir.display()))?;
+        let top = rustix::fs::open(workdir, flags, rustix::fs::Mode::empty())
+            .with_context(|| format!("cannot open `{}`", workdir.display()))?;
         let mut force: Vec<&[u8]> = force.iter().map(Vec::as_slice).collect();
         force.sort_unstable();
         let config = gix.config_snapshot();
@@ -98,14 +102,21 @@ impl<'a> Ground<'a> {
 
     /// Returns whether ids in the cache still stand: the settings that made them are the same.
     pub(super) fn ids_stand(&self) -> bool {
-        self.cache.as_ref().is_some_and(|cache| cache.basis.settings == self.basis.settings)
+        self.cache
+            .as_ref()
+            .is_some_and(|cache| cache.basis.settings == self.basis.settings)
     }
 
     /// Returns whether a folder that did not change still has the same names to take.
     pub(super) fn names_stand(&self) -> bool {
         *self.names.get_or_init(|| {
-            let then = self.cache.as_ref().map(|cache| &cache.basis).filter(|then| then.choice == self.basis.choice);
-            self.ids_stand() && then.is_some_and(|then| self.tracking().is_ok_and(|now| now == then.tracking))
+            let then = self
+                .cache
+                .as_ref()
+                .map(|cache| &cache.basis)
+                .filter(|then| then.choice == self.basis.choice);
+            self.ids_stand()
+                && then.is_some_and(|then| self.tracking().is_ok_and(|now| now == then.tracking))
         })
     }
 
@@ -126,14 +137,19 @@ impl<'a> Ground<'a> {
     /// Returns whether an entry of the cache is still what is on disk.
     pub(super) fn unchanged(&self, entry: &Entry<&[u8]>, seen: &Seen) -> bool {
         use gix::objs::tree::EntryKind;
-        let Some(cache) = &self.cache else { return false };
+        let Some(cache) = &self.cache else {
+            return false;
+        };
         let kind = match entry.kind {
             EntryKind::Blob => seen.kind == Kind::File && !(self.file_mode && seen.executable),
-            EntryKind::BlobExecutable => seen.kind == Kind::File && (!self.file_mode || seen.executable),
+            EntryKind::BlobExecutable => {
+                seen.kind == Kind::File && (!self.file_mode || seen.executable)
+            }
             EntryKind::Link => seen.kind == Kind::Link || (!self.links && seen.kind == Kind::File),
             EntryKind::Commit | EntryKind::Tree => false,
         };
-        kind && entry.stat.matches(&seen.stat, self.options) && !cache.basis.stamp.is_racy(&seen.stat)
+        kind && entry.stat.matches(&seen.stat, self.options)
+            && !cache.basis.stamp.is_racy(&seen.stat)
     }
 
     /// Returns whether a path is to be taken even where it is ignored.
@@ -146,7 +162,9 @@ impl<'a> Ground<'a> {
         let mut prefix = folder.to_vec();
         prefix.push(b'/');
         let at = self.force.partition_point(|path| *path < prefix.as_slice());
-        self.force.get(at).is_some_and(|path| path.starts_with(&prefix))
+        self.force
+            .get(at)
+            .is_some_and(|path| path.starts_with(&prefix))
     }
 
     /// Opens a path below the top, no link followed.
@@ -158,16 +176,24 @@ impl<'a> Ground<'a> {
 /// Decodes the user's index; an empty one where there is none.
 pub(super) fn load_index(gix: &gix::Repository) -> anyhow::Result<Index> {
     if !gix.index_path().exists() {
-        return Ok(Index { state: gix::index::State::new(gix.object_hash()) });
+        return Ok(Index {
+            state: gix::index::State::new(gix.object_hash()),
+        });
     }
     let file = gix.open_index().during("reading git's index")?;
-    Ok(Index { state: file.into_parts().0 })
+    Ok(Index {
+        state: file.into_parts().0,
+    })
 }
 
 /// Returns the stat of a file, all zero where there is none.
 fn index_stat(path: &Path) -> Stat {
     let seen = rustix::fs::lstat(path).map(|stat| Seen::from(stat).stat);
-    seen.unwrap_or_else(|_| Stat { mtime: Time::default(), ctime: Time::default(), ..Stat::default() })
+    seen.unwrap_or_else(|_| Stat {
+        mtime: Time::default(),
+        ctime: Time::default(),
+        ..Stat::default()
+    })
 }
 
 /// Hashes the settings and files that decide what bytes a file becomes.
@@ -178,16 +204,28 @@ fn settings(repository: &Repository) -> u64 {
     }
     repository.workdir().hash(&mut hash);
     add_file(&mut hash, &repository.common_dir().join("info/attributes"));
-    add_file(&mut hash, &global_file(repository, "core.attributesFile", "attributes"));
+    add_file(
+        &mut hash,
+        &global_file(repository, "core.attributesFile", "attributes"),
+    );
     hash.finish()
 }
 
 /// Hashes what decides, beside the index and `.gitignore` files, which names are taken.
 fn choice(repository: &Repository, limits: &Limits, force: &[&[u8]]) -> u64 {
     let mut hash = DefaultHasher::new();
-    (limits.max_file_size, limits.leave_secrets, &limits.secrets, force).hash(&mut hash);
+    (
+        limits.max_file_size,
+        limits.leave_secrets,
+        &limits.secrets,
+        force,
+    )
+        .hash(&mut hash);
     add_file(&mut hash, &repository.common_dir().join("info/exclude"));
-    add_file(&mut hash, &global_file(repository, "core.excludesFile", "ignore"));
+    add_file(
+        &mut hash,
+        &global_file(repository, "core.excludesFile", "ignore"),
+    );
     hash.finish()
 }
 
@@ -195,7 +233,10 @@ fn choice(repository: &Repository, limits: &Limits, force: &[&[u8]]) -> u64 {
 fn global_file(repository: &Repository, key: &str, name: &str) -> PathBuf {
     match repository.gix.config_snapshot().trusted_path(key) {
         Ok(Some(path)) => path,
-        _ => crate::host::env::config_home().unwrap_or_default().join("git").join(name),
+        _ => crate::host::env::config_home()
+            .unwrap_or_default()
+            .join("git")
+            .join(name),
     }
 }
 

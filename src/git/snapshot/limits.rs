@@ -8,7 +8,8 @@ use std::fmt;
 pub struct Limits {
     /// The size, in bytes, over which an untracked file is left out.
     pub max_file_size: u64,
-    /// As many untracked files may be new in one snapshot: more are a folder that nobody meant to record.
+    /// As many untracked files may be new in one snapshot: more are a folder that nobody meant to
+    /// record.
     pub max_new_files: usize,
     /// As many bytes may be in them.
     pub max_new_size: u64,
@@ -20,14 +21,26 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { max_file_size: 10 * 1024 * 1024, max_new_files: 100_000, max_new_size: 1 << 30, leave_secrets: true, secrets: Vec::new() }
+        Limits {
+            max_file_size: 10 * 1024 * 1024,
+            max_new_files: 100_000,
+            max_new_size: 1 << 30,
+            leave_secrets: true,
+            secrets: Vec::new(),
+        }
     }
 }
 
 impl Limits {
     /// Returns limits that leave nothing out, as git does.
     pub fn none() -> Limits {
-        Limits { max_file_size: u64::MAX, max_new_files: usize::MAX, max_new_size: u64::MAX, leave_secrets: false, secrets: Vec::new() }
+        Limits {
+            max_file_size: u64::MAX,
+            max_new_files: usize::MAX,
+            max_new_size: u64::MAX,
+            leave_secrets: false,
+            secrets: Vec::new(),
+        }
     }
 
     /// Returns whether a file of this name is a secret.
@@ -38,8 +51,13 @@ impl Limits {
         let name = name.to_ascii_lowercase();
         // `id_ed25519` is a private key; `id_map.rs` and `id_ed25519.pub` are not.
         let key = name.starts_with(b"id_") && !name.contains(&b'.');
-        key || SECRETS.iter().any(|pattern| matches(pattern.as_bytes(), &name))
-            || self.secrets.iter().any(|pattern| matches(pattern.to_ascii_lowercase().as_bytes(), &name))
+        key || SECRETS
+            .iter()
+            .any(|pattern| matches(pattern.as_bytes(), &name))
+            || self
+                .secrets
+                .iter()
+                .any(|pattern| matches(pattern.to_ascii_lowercase().as_bytes(), &name))
     }
 }
 
@@ -94,18 +112,33 @@ impl Limits {
     ///
     /// # Errors
     /// Where they are not.
-    pub(super) fn allow<'a>(&self, new: impl Iterator<Item = (&'a [u8], u64)>) -> Result<(), OverBudget> {
+    pub(super) fn allow<'a>(
+        &self,
+        new: impl Iterator<Item = (&'a [u8], u64)>,
+    ) -> Result<(), OverBudget> {
         let (mut files, mut size) = (0, 0_u64);
         let mut tops: BTreeMap<&[u8], usize> = BTreeMap::new();
         for (path, bytes) in new {
             (files, size) = (files + 1, size.saturating_add(bytes));
-            *tops.entry(path.split(|&byte| byte == b'/').next().unwrap_or(path)).or_default() += 1;
+            *tops
+                .entry(path.split(|&byte| byte == b'/').next().unwrap_or(path))
+                .or_default() += 1;
         }
         if files <= self.max_new_files && size <= self.max_new_size {
             return Ok(());
         }
-        let most = tops.into_iter().max_by_key(|(_, count)| *count).map(|(top, _)| shown(top)).unwrap_or_default();
-        Err(OverBudget { files, size, most, max_files: self.max_new_files, max_size: self.max_new_size })
+        let most = tops
+            .into_iter()
+            .max_by_key(|(_, count)| *count)
+            .map(|(top, _)| shown(top))
+            .unwrap_or_default();
+        Err(OverBudget {
+            files,
+            size,
+            most,
+            max_files: self.max_new_files,
+            max_size: self.max_new_size,
+        })
     }
 }
 
@@ -153,7 +186,10 @@ pub(super) fn shown(path: &[u8]) -> String {
     let mut text = String::with_capacity(path.len());
     for chunk in path.utf8_chunks() {
         text.push_str(chunk.valid());
-        chunk.invalid().iter().for_each(|byte| text.push_str(&format!("\\x{byte:02x}")));
+        chunk
+            .invalid()
+            .iter()
+            .for_each(|byte| text.push_str(&format!("\\x{byte:02x}")));
     }
     text
 }
@@ -164,26 +200,50 @@ mod tests {
 
     #[track_caller]
     fn check(name: &str, expected: bool) {
-        assert_eq!(Limits::default().is_secret(name.as_bytes()), expected, "{name}");
+        assert_eq!(
+            Limits::default().is_secret(name.as_bytes()),
+            expected,
+            "{name}"
+        );
     }
 
     #[test]
     fn a_secret_is_known_by_its_name() {
-        for name in [".env", ".env.local", "server.pem", "TLS.KEY", "id_rsa", "id_deploy", "a.p12", ".netrc"] {
+        for name in [
+            ".env",
+            ".env.local",
+            "server.pem",
+            "TLS.KEY",
+            "id_rsa",
+            "id_deploy",
+            "a.p12",
+            ".netrc",
+        ] {
             check(name, true);
         }
     }
 
     #[test]
     fn a_source_file_is_no_secret() {
-        for name in ["environment.rs", "id_map.rs", "id_rsa.pub", "keys.txt", "key", "pem", "a.env"] {
+        for name in [
+            "environment.rs",
+            "id_map.rs",
+            "id_rsa.pub",
+            "keys.txt",
+            "key",
+            "pem",
+            "a.env",
+        ] {
             check(name, false);
         }
     }
 
     #[test]
     fn more_patterns_can_be_given_and_all_switched_off() {
-        let mut limits = Limits { secrets: vec!["*.token".to_owned()], ..Limits::default() };
+        let mut limits = Limits {
+            secrets: vec!["*.token".to_owned()],
+            ..Limits::default()
+        };
         assert!(limits.is_secret(b"ci.token"));
         limits.leave_secrets = false;
         assert!(!limits.is_secret(b"ci.token") && !limits.is_secret(b".env"));
@@ -191,11 +251,28 @@ mod tests {
 
     #[test]
     fn what_is_new_has_a_budget() {
-        let limits = Limits { max_new_files: 3, max_new_size: 100, ..Limits::default() };
-        let allow = |new: &[(&str, u64)]| limits.allow(new.iter().map(|(path, size)| (path.as_bytes(), *size)));
+        let limits = Limits {
+            max_new_files: 3,
+            max_new_size: 100,
+            ..Limits::default()
+        };
+        let allow = |new: &[(&str, u64)]| {
+            limits.allow(new.iter().map(|(path, size)| (path.as_bytes(), *size)))
+        };
         assert_eq!(allow(&[("a", 40), ("b/c", 40), ("b/d", 20)]), Ok(()));
-        let over = |files, size| Err(OverBudget { files, size, most: "b".to_owned(), max_files: 3, max_size: 100 });
-        assert_eq!(allow(&[("a", 1), ("b/c", 1), ("b/d", 1), ("c", 1)]), over(4, 4));
+        let over = |files, size| {
+            Err(OverBudget {
+                files,
+                size,
+                most: "b".to_owned(),
+                max_files: 3,
+                max_size: 100,
+            })
+        };
+        assert_eq!(
+            allow(&[("a", 1), ("b/c", 1), ("b/d", 1), ("c", 1)]),
+            over(4, 4)
+        );
         assert_eq!(allow(&[("b/c", 101)]), over(1, 101));
     }
 

@@ -50,7 +50,11 @@ struct Met<'n> {
 
 impl<'a, 'r> List<'a, 'r> {
     /// Starts with what the index has in the folder.
-    pub(super) fn new(ground: &'a Ground<'a>, rules: &'a mut Rules<'r>, task: Task) -> anyhow::Result<List<'a, 'r>> {
+    pub(super) fn new(
+        ground: &'a Ground<'a>,
+        rules: &'a mut Rules<'r>,
+        task: Task,
+    ) -> anyhow::Result<List<'a, 'r>> {
         let index = ground.index()?;
         let tracked = index.names(&task.path, index.below(&task.path));
         let scanned = Scanned {
@@ -62,8 +66,19 @@ impl<'a, 'r> List<'a, 'r> {
             left: Vec::new(),
         };
         let cache = ground.cache.as_ref();
-        let was = cache.and_then(|cache| Some(cache.folder(task.known.or_else(|| cache.find_folder(&task.path))?)));
-        Ok(List { ground, rules, task, tracked, was, entries: Vec::new(), tasks: Vec::new(), scanned })
+        let was = cache.and_then(|cache| {
+            Some(cache.folder(task.known.or_else(|| cache.find_folder(&task.path))?))
+        });
+        Ok(List {
+            ground,
+            rules,
+            task,
+            tracked,
+            was,
+            entries: Vec::new(),
+            tasks: Vec::new(),
+            scanned,
+        })
     }
 
     /// Reads the folder's names and takes each as it is due.
@@ -73,7 +88,10 @@ impl<'a, 'r> List<'a, 'r> {
             Err(error) => return self.unreadable(&error),
         };
         let is_git = |name: &[u8]| name.eq_ignore_ascii_case(b".git");
-        if !self.task.path.is_empty() && self.tracked.is_empty() && names.iter().any(|(name, _)| is_git(name)) {
+        if !self.task.path.is_empty()
+            && self.tracked.is_empty()
+            && names.iter().any(|(name, _)| is_git(name))
+        {
             match embedded::look(self.ground, &self.task.path) {
                 Embedded::At(id) => return Ok(self.embedded(id)),
                 Embedded::Unborn => {
@@ -97,7 +115,10 @@ impl<'a, 'r> List<'a, 'r> {
     /// Records a folder that can be opened but not read.
     fn unreadable(mut self, error: &std::io::Error) -> anyhow::Result<(Scanned, Vec<Task>)> {
         self.task.unreadable = true;
-        self.leave(&self.task.path.clone(), Reason::Unreadable(error.kind().to_string()));
+        self.leave(
+            &self.task.path.clone(),
+            Reason::Unreadable(error.kind().to_string()),
+        );
         self.finish()
     }
 
@@ -113,19 +134,34 @@ impl<'a, 'r> List<'a, 'r> {
     /// Nothing that is no file may have their names: reading a pipe would wait for ever.
     fn compare_rules(&mut self, folder: &OwnedFd, names: &[(Vec<u8>, Kind)]) -> anyhow::Result<()> {
         for rule in [b".gitignore".as_slice(), b".gitattributes"] {
-            let kind = names.iter().find(|(name, _)| name == rule).map(|(_, kind)| *kind);
+            let kind = names
+                .iter()
+                .find(|(name, _)| name == rule)
+                .map(|(_, kind)| *kind);
             let there = kind.is_some();
             if kind == Some(Kind::Special) {
-                anyhow::bail!("`{}` is a pipe or a device, and git's rules cannot be read; remove it", shown(&join(&self.task.path, rule)));
+                anyhow::bail!(
+                    "`{}` is a pipe or a device, and git's rules cannot be read; remove it",
+                    shown(&join(&self.task.path, rule))
+                );
             }
-            let was = self.was.as_ref().and_then(|was| self.ground.cache.as_ref()?.find_entry(was, rule));
+            let was = self
+                .was
+                .as_ref()
+                .and_then(|was| self.ground.cache.as_ref()?.find_entry(was, rule));
             let same = match (&was, there) {
-                (Some(was), true) => look(folder, rule).is_ok_and(|seen| self.ground.unchanged(was, &seen)),
+                (Some(was), true) => {
+                    look(folder, rule).is_ok_and(|seen| self.ground.unchanged(was, &seen))
+                }
                 (None, false) => true,
                 _ => false,
             };
             self.scanned.marks |= if there { mark::RULES } else { 0 };
-            let kind = if rule == b".gitignore" { &mut self.task.relist } else { &mut self.task.distrust };
+            let kind = if rule == b".gitignore" {
+                &mut self.task.relist
+            } else {
+                &mut self.task.distrust
+            };
             *kind |= !same;
         }
         Ok(())
@@ -140,7 +176,12 @@ impl<'a, 'r> List<'a, 'r> {
         }
         match look(folder, name) {
             Ok(seen) if seen.kind == Kind::Folder => self.meet_folder(name, path, &tracked),
-            Ok(seen) => self.meet_file(Met { name, path, seen, tracked }),
+            Ok(seen) => self.meet_file(Met {
+                name,
+                path,
+                seen,
+                tracked,
+            }),
             Err(error) => {
                 if !super::stat::is_absent(&error) {
                     self.leave(&path, Reason::Unreadable(error.kind().to_string()));
@@ -156,7 +197,10 @@ impl<'a, 'r> List<'a, 'r> {
         if let Some(file) = &tracked.file {
             if file.mode == Mode::COMMIT {
                 let id = embedded::commit(self.ground, &path).unwrap_or(file.id);
-                let entry = Entry { standing: Standing::Seen, ..inherited(name, EntryKind::Commit, id) };
+                let entry = Entry {
+                    standing: Standing::Seen,
+                    ..inherited(name, EntryKind::Commit, id)
+                };
                 self.entries.push(entry);
                 return Ok(());
             }
@@ -207,10 +251,18 @@ impl<'a, 'r> List<'a, 'r> {
         let forced = self.ground.is_forced(&met.path);
         if !forced && self.rules.is_ignored(self.ground, &met.path, false)? {
             if matches!(met.name, b".gitignore" | b".gitattributes") {
-                let kind = if met.seen.kind == Kind::Link { EntryKind::Link } else { EntryKind::Blob };
+                let kind = if met.seen.kind == Kind::Link {
+                    EntryKind::Link
+                } else {
+                    EntryKind::Blob
+                };
                 let null = self.ground.basis.root.kind().null();
                 let entry = inherited(met.name, kind, null);
-                self.entries.push(Entry { stat: met.seen.stat, standing: Standing::Watched, ..entry });
+                self.entries.push(Entry {
+                    stat: met.seen.stat,
+                    standing: Standing::Watched,
+                    ..entry
+                });
             }
             return Ok(false);
         }
@@ -237,7 +289,12 @@ impl<'a, 'r> List<'a, 'r> {
         let trusted = self.ground.ids_stand() && !self.task.distrust;
         let cached = self.was.as_ref().filter(|_| trusted);
         let cached = cached.and_then(|was| self.ground.cache.as_ref()?.find_entry(was, met.name));
-        let entry = judge(self.ground, met.name.to_vec(), &met.seen, (met.tracked.file.as_ref(), cached.as_ref()))?;
+        let entry = judge(
+            self.ground,
+            met.name.to_vec(),
+            &met.seen,
+            (met.tracked.file.as_ref(), cached.as_ref()),
+        )?;
         self.entries.push(entry);
         Ok(true)
     }
@@ -247,14 +304,29 @@ impl<'a, 'r> List<'a, 'r> {
         let Some(tracked) = tracked else { return };
         if let Some(mode) = tracked.mode.to_tree_entry_mode() {
             let entry = inherited(name, mode.kind(), tracked.id);
-            self.entries.push(Entry { basis: basis(&tracked.id), ..entry });
+            self.entries.push(Entry {
+                basis: basis(&tracked.id),
+                ..entry
+            });
         }
     }
 
     /// Notes a sub-folder to be looked at.
     fn descend(&mut self, path: Vec<u8>, absent: bool) {
-        let Task { relist, distrust, unreadable, .. } = self.task;
-        self.tasks.push(Task { path, known: None, relist, distrust, absent, unreadable });
+        let Task {
+            relist,
+            distrust,
+            unreadable,
+            ..
+        } = self.task;
+        self.tasks.push(Task {
+            path,
+            known: None,
+            relist,
+            distrust,
+            absent,
+            unreadable,
+        });
     }
 
     /// Notes a sub-folder that is not there, if the index still holds something of it.
@@ -269,13 +341,19 @@ impl<'a, 'r> List<'a, 'r> {
     /// Leaves a path out; the folder is then read anew each time.
     fn leave(&mut self, path: &[u8], reason: Reason) {
         self.scanned.marks |= mark::RELIST;
-        self.scanned.left.push(LeftOut { path: shown(path), reason });
+        self.scanned.left.push(LeftOut {
+            path: shown(path),
+            reason,
+        });
     }
 
     /// Takes what the index holds of the names that were not met.
     pub(super) fn finish(mut self) -> anyhow::Result<(Scanned, Vec<Task>)> {
         for (name, tracked) in std::mem::take(&mut self.tracked) {
-            if let Some(file) = tracked.file.filter(|file| file.frozen || self.task.unreadable) {
+            if let Some(file) = tracked
+                .file
+                .filter(|file| file.frozen || self.task.unreadable)
+            {
                 self.inherit(name, Some(&file));
             }
             self.descend_absent(join(&self.task.path, name), &tracked)?;
@@ -293,7 +371,14 @@ impl<'a, 'r> List<'a, 'r> {
 
 /// Returns an entry that the disk is not asked about.
 fn inherited(name: &[u8], kind: EntryKind, id: gix::ObjectId) -> Entry {
-    Entry { name: name.to_vec(), kind, id, stat: Stat::default(), basis: 0, standing: Standing::Inherited }
+    Entry {
+        name: name.to_vec(),
+        kind,
+        id,
+        stat: Stat::default(),
+        basis: 0,
+        standing: Standing::Inherited,
+    }
 }
 
 /// Returns the names of a folder with what they are.
@@ -316,6 +401,10 @@ fn names(folder: &OwnedFd) -> std::io::Result<Vec<(Vec<u8>, Kind)>> {
 
 /// Returns whether git takes a name into a tree.
 fn is_name(name: &[u8]) -> bool {
-    let options = gix::validate::path::component::Options { protect_windows: false, protect_hfs: true, protect_ntfs: true };
+    let options = gix::validate::path::component::Options {
+        protect_windows: false,
+        protect_hfs: true,
+        protect_ntfs: true,
+    };
     gix::validate::path::component(name.into(), None, options).is_ok()
 }

@@ -40,8 +40,8 @@ pub struct Snapshot {
     pub tree: TreeId,
     /// What is not in it, sorted by path.
     pub left_out: Vec<LeftOut>,
-    /// The `.keep` file of the pack that was written, if anything was new; [`Repository::release`] it when a ref
-    /// reaches the tree.
+    /// The `.keep` file of the pack that was written, if anything was new; [`Repository::release`]
+    /// it when a ref reaches the tree.
     pub keep: Option<PathBuf>,
 }
 
@@ -54,12 +54,26 @@ impl Repository {
     /// # Errors
     /// Where a required filter fails, git's index is damaged or the object store cannot be
     /// written. A file that cannot be read is left out instead.
-    pub fn snapshot(&self, index: &Path, limits: &Limits, force: &[Vec<u8>]) -> anyhow::Result<Snapshot> {
+    pub fn snapshot(
+        &self,
+        index: &Path,
+        limits: &Limits,
+        force: &[Vec<u8>],
+    ) -> anyhow::Result<Snapshot> {
         let folder = index.parent().context("the private index has no folder")?;
-        let file = if self.read_only { None } else { Some(beside(folder)?) };
-        let stamp = file.as_ref().map(|file| stat::look_at(file.as_file())).transpose()?.map(|seen| seen.stat.mtime);
+        let file = if self.read_only {
+            None
+        } else {
+            Some(beside(folder)?)
+        };
+        let stamp = file
+            .as_ref()
+            .map(|file| stat::look_at(file.as_file()))
+            .transpose()?
+            .map(|seen| seen.stat.mtime);
         let cache = Cache::load(index, self.gix.object_hash()).filter(|cache| self.is_whole(cache));
-        let ground = Ground::new(self, limits, force)?.with_cache(cache, Stamp(stamp.unwrap_or_default()));
+        let ground =
+            Ground::new(self, limits, force)?.with_cache(cache, Stamp(stamp.unwrap_or_default()));
 
         let mut folders = walk::walk(&ground)?;
         let sink = Sink::new(self);
@@ -76,9 +90,14 @@ impl Repository {
             // The private index only saves time: a full disk is no reason to fail.
             let _ = save(&ground, &folders, &trees).save(&basis, file, index);
         }
-        let mut left_out: Vec<LeftOut> = folders.into_iter().flat_map(|folder| folder.left).collect();
+        let mut left_out: Vec<LeftOut> =
+            folders.into_iter().flat_map(|folder| folder.left).collect();
         left_out.sort();
-        Ok(Snapshot { tree: TreeId(root), left_out, keep })
+        Ok(Snapshot {
+            tree: TreeId(root),
+            left_out,
+            keep,
+        })
     }
 
     /// Returns whether the objects that a private index names are still there: it is no root for
@@ -88,19 +107,29 @@ impl Repository {
     }
 }
 
-/// Makes the file that becomes the private index. Its time is the file system's own, and older than whatever is
-/// seen from here on.
+/// Makes the file that becomes the private index. Its time is the file system's own, and older than
+/// whatever is seen from here on.
 fn beside(folder: &Path) -> anyhow::Result<tempfile::NamedTempFile> {
     std::fs::create_dir_all(folder).with_context(|| format!("making `{}`", folder.display()))?;
-    let file = tempfile::Builder::new().prefix("tmp-index-").tempfile_in(folder);
+    let file = tempfile::Builder::new()
+        .prefix("tmp-index-")
+        .tempfile_in(folder);
     file.with_context(|| format!("writing into `{}`", folder.display()))
 }
 
 /// Returns whether the private index on disk says just this.
 fn is_as_saved(ground: &Ground<'_>, folders: &[Scanned], root: gix::ObjectId) -> bool {
-    let Some(cache) = &ground.cache else { return false };
-    let kept = folders.iter().all(|folder| matches!(folder.listing, Listing::Kept(_)));
-    ground.names_stand() && ground.index_stands() && kept && cache.basis.root == root && folders.len() == cache.folder_count()
+    let Some(cache) = &ground.cache else {
+        return false;
+    };
+    let kept = folders
+        .iter()
+        .all(|folder| matches!(folder.listing, Listing::Kept(_)));
+    ground.names_stand()
+        && ground.index_stands()
+        && kept
+        && cache.basis.root == root
+        && folders.len() == cache.folder_count()
 }
 
 /// Returns the private index that goes with a walk.
@@ -109,7 +138,11 @@ fn save(ground: &Ground<'_>, folders: &[Scanned], trees: &[gix::ObjectId]) -> Wr
     for (at, folder) in folders.iter().enumerate() {
         let record = Folder {
             path: &folder.path,
-            parent: if at == 0 { 0 } else { tree::parent_of(folders, at) as u32 },
+            parent: if at == 0 {
+                0
+            } else {
+                tree::parent_of(folders, at) as u32
+            },
             entries: 0..0,
             marks: folder.marks,
             times: folder.times,

@@ -30,25 +30,38 @@ impl Repository {
         let sink = Sink::new(self);
         let mut reader = Reader::new(&ground, &self.gix, &sink);
         let root = self.gix.find_tree(base.0).during("reading a tree")?;
-        let root = TreeRef::from_bytes(&root.data, self.gix.object_hash()).during("reading a tree")?.into_owned();
-        let mut editor = gix::objs::tree::Editor::new(root, &self.gix.objects, self.gix.object_hash());
+        let root = TreeRef::from_bytes(&root.data, self.gix.object_hash())
+            .during("reading a tree")?
+            .into_owned();
+        let mut editor =
+            gix::objs::tree::Editor::new(root, &self.gix.objects, self.gix.object_hash());
         // Removals first: a file may have made room for a folder.
         let mut found = Vec::new();
         for path in paths {
             match self.read_path(&mut reader, &ground, (base, path))? {
                 Some(entry) => found.push((path, entry)),
-                None => drop(editor.remove_if_leaf(parts(path)).during("editing a tree")?),
+                None => drop(
+                    editor
+                        .remove_if_leaf(parts(path))
+                        .during("editing a tree")?,
+                ),
             }
         }
         for (path, (kind, id)) in found {
-            editor.upsert(parts(path), kind, id).during("editing a tree")?;
+            editor
+                .upsert(parts(path), kind, id)
+                .during("editing a tree")?;
         }
         let tree = editor.write(|tree| {
             let mut data = Vec::new();
             tree.write_to(&mut data)?;
             sink.add(ObjectKind::Tree, data)
         })?;
-        Ok(Snapshot { tree: TreeId(tree), left_out: Vec::new(), keep: sink.finish(self)? })
+        Ok(Snapshot {
+            tree: TreeId(tree),
+            left_out: Vec::new(),
+            keep: sink.finish(self)?,
+        })
     }
 
     /// Returns what a path is on disk; nothing where there is neither file nor link nor repository.
@@ -59,7 +72,9 @@ impl Repository {
         (base, path): (TreeId, &[u8]),
     ) -> anyhow::Result<Option<(EntryKind, gix::ObjectId)>> {
         let (folder, name) = path.rsplit_once_str(b"/").unwrap_or((b"", path));
-        let seen = ground.open(folder, OFlags::RDONLY | OFlags::DIRECTORY).and_then(|folder| stat::look(folder, name));
+        let seen = ground
+            .open(folder, OFlags::RDONLY | OFlags::DIRECTORY)
+            .and_then(|folder| stat::look(folder, name));
         let seen = match seen {
             Ok(seen) => seen,
             Err(error) if is_absent(&error) => return Ok(None),
@@ -67,7 +82,10 @@ impl Repository {
         };
         match seen.kind {
             Kind::Folder => Ok(embedded::commit(ground, path).map(|id| (EntryKind::Commit, id))),
-            Kind::Special => anyhow::bail!("cannot record `{}`: it is neither file, folder nor link", shown(path)),
+            Kind::Special => anyhow::bail!(
+                "cannot record `{}`: it is neither file, folder nor link",
+                shown(path)
+            ),
             Kind::File | Kind::Link => {
                 let before = self.entry(base, path)?.map(|entry| match entry.mode {
                     super::super::object::Mode::Executable => Mode::FILE_EXECUTABLE,
@@ -78,7 +96,9 @@ impl Repository {
                 match reader.read(path, kind)? {
                     Outcome::Read(id, _) => Ok(Some((kind, id))),
                     Outcome::Gone => Ok(None),
-                    Outcome::Unreadable(why) => anyhow::bail!("cannot read `{}`: {why}", shown(path)),
+                    Outcome::Unreadable(why) => {
+                        anyhow::bail!("cannot read `{}`: {why}", shown(path))
+                    }
                 }
             }
         }

@@ -23,16 +23,27 @@ impl<'r> Rules<'r> {
     }
 
     /// Returns whether git ignores a path, or a folder above it, if it is not tracked.
-    pub(super) fn is_ignored(&mut self, ground: &Ground<'_>, path: &[u8], folder: bool) -> anyhow::Result<bool> {
+    pub(super) fn is_ignored(
+        &mut self,
+        ground: &Ground<'_>,
+        path: &[u8],
+        folder: bool,
+    ) -> anyhow::Result<bool> {
         let stack = match &mut self.stack {
             Some(stack) => stack,
             empty => {
                 let source = Source::WorktreeThenIdMappingIfNotSkipped;
-                empty.insert(self.repo.excludes(&ground.index()?.state, None, source).during("reading the ignore rules")?)
+                empty.insert(
+                    self.repo
+                        .excludes(&ground.index()?.state, None, source)
+                        .during("reading the ignore rules")?,
+                )
             }
         };
         let mode = if folder { Mode::DIR } else { Mode::FILE };
-        let platform = stack.at_entry(path.as_bstr(), Some(mode)).during("reading the ignore rules")?;
+        let platform = stack
+            .at_entry(path.as_bstr(), Some(mode))
+            .during("reading the ignore rules")?;
         Ok(platform.is_excluded())
     }
 }

@@ -49,8 +49,14 @@ impl From<rustix::fs::Stat> for Seen {
     #[allow(clippy::unnecessary_cast, reason = "the types differ between systems")]
     fn from(s: rustix::fs::Stat) -> Seen {
         let stat = Stat {
-            mtime: Time { secs: s.st_mtime as u32, nsecs: s.st_mtime_nsec as u32 },
-            ctime: Time { secs: s.st_ctime as u32, nsecs: s.st_ctime_nsec as u32 },
+            mtime: Time {
+                secs: s.st_mtime as u32,
+                nsecs: s.st_mtime_nsec as u32,
+            },
+            ctime: Time {
+                secs: s.st_ctime as u32,
+                nsecs: s.st_ctime_nsec as u32,
+            },
             dev: s.st_dev as u32,
             ino: s.st_ino as u32,
             uid: s.st_uid,
@@ -58,7 +64,12 @@ impl From<rustix::fs::Stat> for Seen {
             size: s.st_size as u32,
         };
         let kind = FileType::from_raw_mode(s.st_mode).into();
-        Seen { kind, stat, size: s.st_size as u64, executable: s.st_mode & 0o100 != 0 }
+        Seen {
+            kind,
+            stat,
+            size: s.st_size as u64,
+            executable: s.st_mode & 0o100 != 0,
+        }
     }
 }
 
@@ -79,7 +90,8 @@ pub(super) fn open_below(top: impl AsFd, path: &[u8], flags: OFlags) -> io::Resu
     #[cfg(target_os = "linux")]
     {
         use rustix::fs::ResolveFlags;
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        let resolve =
+            ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         match rustix::fs::openat2(&top, path, flags, Mode::empty(), resolve) {
             Err(Errno::NOSYS | Errno::PERM) => {}
             opened => return Ok(opened?),
@@ -91,25 +103,43 @@ pub(super) fn open_below(top: impl AsFd, path: &[u8], flags: OFlags) -> io::Resu
 /// Opens a path one folder after another, for kernels that cannot do it at once.
 fn step_by_step(top: impl AsFd, path: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
     let steps: Vec<&[u8]> = path.split(|&byte| byte == b'/').collect();
-    let (last, folders) = steps.split_last().expect("splitting yields one part at least");
+    let (last, folders) = steps
+        .split_last()
+        .expect("splitting yields one part at least");
     let walk = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let mut at: Option<OwnedFd> = None;
     for folder in folders {
-        at = Some(rustix::fs::openat(at.as_ref().map_or(top.as_fd(), AsFd::as_fd), *folder, walk, Mode::empty())?);
+        at = Some(rustix::fs::openat(
+            at.as_ref().map_or(top.as_fd(), AsFd::as_fd),
+            *folder,
+            walk,
+            Mode::empty(),
+        )?);
     }
-    Ok(rustix::fs::openat(at.as_ref().map_or(top.as_fd(), AsFd::as_fd), *last, flags, Mode::empty())?)
+    Ok(rustix::fs::openat(
+        at.as_ref().map_or(top.as_fd(), AsFd::as_fd),
+        *last,
+        flags,
+        Mode::empty(),
+    )?)
 }
 
 /// Returns whether a failure means that there is nothing at a path.
 pub(super) fn is_absent(error: &io::Error) -> bool {
     // A link where a folder was reads as ELOOP: what was below it is gone.
     let link = error.raw_os_error() == Some(Errno::LOOP.raw_os_error());
-    link || matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+    link || matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
 }
 
 /// How stats are compared: as the user's git is set up, and to the nanosecond.
 pub(super) fn options(gix: &gix::Repository) -> Options {
-    Options { use_nsec: true, ..gix.stat_options().unwrap_or_default() }
+    Options {
+        use_nsec: true,
+        ..gix.stat_options().unwrap_or_default()
+    }
 }
 
 /// The moment from which on a time stamp proves nothing: a file that was changed in it may have

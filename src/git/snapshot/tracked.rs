@@ -47,12 +47,18 @@ impl Index {
         }
         let mut prefix = folder.to_vec();
         prefix.push(b'/');
-        self.state.prefixed_entries_range(prefix.as_bstr()).unwrap_or_default()
+        self.state
+            .prefixed_entries_range(prefix.as_bstr())
+            .unwrap_or_default()
     }
 
     /// Returns the names in a folder, of which these are the entries.
     pub(super) fn names(&self, folder: &[u8], entries: Range<usize>) -> BTreeMap<&[u8], Name> {
-        let skip = if folder.is_empty() { 0 } else { folder.len() + 1 };
+        let skip = if folder.is_empty() {
+            0
+        } else {
+            folder.len() + 1
+        };
         let mut names: BTreeMap<&[u8], Name> = BTreeMap::new();
         for at in entries {
             let entry = &self.state.entries()[at];
@@ -60,23 +66,38 @@ impl Index {
             match rest.find_byte(b'/') {
                 None => add_file(names.entry(rest).or_default(), entry),
                 // A sparse index has whole folders as entries that end in a slash.
-                Some(end) if end + 1 == rest.len() => add_file(names.entry(&rest[..end]).or_default(), entry),
+                Some(end) if end + 1 == rest.len() => {
+                    add_file(names.entry(&rest[..end]).or_default(), entry)
+                }
                 Some(end) => {
                     let below = &mut names.entry(&rest[..end]).or_default().below;
-                    *below = if Range::is_empty(below) { at..at + 1 } else { below.start..at + 1 };
+                    *below = if Range::is_empty(below) {
+                        at..at + 1
+                    } else {
+                        below.start..at + 1
+                    };
                 }
             }
         }
         names
     }
 
-    /// Returns a hash of all that is tracked and how; when git last compared the files is not in it.
+    /// Returns a hash of all that is tracked and how; when git last compared the files is not in
+    /// it.
     pub(super) fn tracking(&self) -> u64 {
         let mut hash = DefaultHasher::new();
         for entry in self.state.entries() {
             let intent = entry.flags.contains(Flags::INTENT_TO_ADD);
             let path: &[u8] = entry.path(&self.state);
-            (path, entry.id, entry.mode.bits(), entry.stage() as u8, is_frozen(entry), intent).hash(&mut hash);
+            (
+                path,
+                entry.id,
+                entry.mode.bits(),
+                entry.stage() as u8,
+                is_frozen(entry),
+                intent,
+            )
+                .hash(&mut hash);
         }
         hash.finish()
     }
@@ -105,7 +126,9 @@ fn add_file(name: &mut Name, entry: &Entry) {
 /// Returns whether git is told not to look at the file of an entry.
 fn is_frozen(entry: &Entry) -> bool {
     entry.stage() == Stage::Unconflicted
-        && entry.flags.intersects(Flags::SKIP_WORKTREE | Flags::ASSUME_VALID)
+        && entry
+            .flags
+            .intersects(Flags::SKIP_WORKTREE | Flags::ASSUME_VALID)
         && !entry.flags.contains(Flags::INTENT_TO_ADD)
 }
 
@@ -118,7 +141,13 @@ mod tests {
         let mut state = State::new(gix::hash::Kind::Sha1);
         let mut stat = Stat::default();
         stat.mtime.secs = mtime;
-        state.dangerously_push_entry(stat, ObjectId::from_bytes_or_panic(&[id; 20]), flags, mode, path.into());
+        state.dangerously_push_entry(
+            stat,
+            ObjectId::from_bytes_or_panic(&[id; 20]),
+            flags,
+            mode,
+            path.into(),
+        );
         Index { state }.tracking()
     }
 
@@ -136,8 +165,14 @@ mod tests {
             tracking("a", 1, Mode::FILE, (Flags::ASSUME_VALID, 1)),
             tracking("a", 1, Mode::FILE, (Flags::INTENT_TO_ADD, 1)),
             tracking("a", 1, Mode::FILE, (Flags::from_stage(Stage::Ours), 1)),
-            Index { state: State::new(gix::hash::Kind::Sha1) }.tracking(),
+            Index {
+                state: State::new(gix::hash::Kind::Sha1),
+            }
+            .tracking(),
         ];
-        others.iter().enumerate().for_each(|(number, other)| assert_ne!(*other, one, "{number}"));
+        others
+            .iter()
+            .enumerate()
+            .for_each(|(number, other)| assert_ne!(*other, one, "{number}"));
     }
 }

@@ -11,7 +11,12 @@ use crate::git::sink::Sink;
 
 /// Writes the trees that are new; returns the tree of each folder, null where nothing is in it.
 /// The folders are in the order of their paths.
-pub(super) fn write(ground: &Ground<'_>, gix: &gix::Repository, folders: &[Scanned], sink: &Sink) -> anyhow::Result<Vec<ObjectId>> {
+pub(super) fn write(
+    ground: &Ground<'_>,
+    gix: &gix::Repository,
+    folders: &[Scanned],
+    sink: &Sink,
+) -> anyhow::Result<Vec<ObjectId>> {
     let mut builder = Builder {
         ground,
         folders,
@@ -34,7 +39,9 @@ pub(super) fn write(ground: &Ground<'_>, gix: &gix::Repository, folders: &[Scann
 pub(super) fn parent_of(folders: &[Scanned], at: usize) -> usize {
     let path = &folders[at].path;
     let end = path.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
-    folders.binary_search_by(|folder| folder.path.as_slice().cmp(&path[..end])).expect("a folder is scanned after its parent")
+    folders
+        .binary_search_by(|folder| folder.path.as_slice().cmp(&path[..end]))
+        .expect("a folder is scanned after its parent")
 }
 
 /// The trees, as far as they are made.
@@ -54,7 +61,10 @@ struct Builder<'a> {
 impl Builder<'_> {
     /// Returns whether a folder has what it had in the last snapshot.
     fn is_same(&self, at: usize) -> bool {
-        let (Listing::Kept(number), Some(cache)) = (&self.folders[at].listing, &self.ground.cache) else { return false };
+        let (Listing::Kept(number), Some(cache)) = (&self.folders[at].listing, &self.ground.cache)
+        else {
+            return false;
+        };
         let children = &self.children[at];
         let link = self.folders[at].link;
         children.len() == cache.children(*number).len()
@@ -70,7 +80,9 @@ impl Builder<'_> {
         }
         let known = match (&folder.listing, &self.ground.cache) {
             (Listing::Kept(number), Some(cache)) => Some(cache.folder(*number).tree),
-            (_, cache) => cache.as_ref().and_then(|cache| Some(cache.folder(cache.find_folder(&folder.path)?).tree)),
+            (_, cache) => cache
+                .as_ref()
+                .and_then(|cache| Some(cache.folder(cache.find_folder(&folder.path)?).tree)),
         };
         if let (true, Some(known)) = (self.same[at], known) {
             return Ok(known);
@@ -94,17 +106,37 @@ impl Builder<'_> {
     /// file of its name that only the index has.
     fn entries(&self, at: usize) -> gix::objs::Tree {
         let mut entries = Vec::new();
-        let skip = if self.folders[at].path.is_empty() { 0 } else { self.folders[at].path.len() + 1 };
-        for &child in self.children[at].iter().filter(|&&child| !self.trees[child].is_null()) {
-            let kind = if self.folders[child].link.is_some() { EntryKind::Commit } else { EntryKind::Tree };
+        let skip = if self.folders[at].path.is_empty() {
+            0
+        } else {
+            self.folders[at].path.len() + 1
+        };
+        for &child in self.children[at]
+            .iter()
+            .filter(|&&child| !self.trees[child].is_null())
+        {
+            let kind = if self.folders[child].link.is_some() {
+                EntryKind::Commit
+            } else {
+                EntryKind::Tree
+            };
             let filename = self.folders[child].path[skip..].into();
-            entries.push(gix::objs::tree::Entry { mode: kind.into(), filename, oid: self.trees[child] });
+            entries.push(gix::objs::tree::Entry {
+                mode: kind.into(),
+                filename,
+                oid: self.trees[child],
+            });
         }
         let folders = entries.len();
         let mut add = |entry: Entry<&[u8]>| {
-            let hidden = entry.standing == Standing::Inherited && entries[..folders].iter().any(|e| e.filename == entry.name);
+            let hidden = entry.standing == Standing::Inherited
+                && entries[..folders].iter().any(|e| e.filename == entry.name);
             if entry.standing != Standing::Watched && !entry.id.is_null() && !hidden {
-                entries.push(gix::objs::tree::Entry { mode: entry.kind.into(), filename: entry.name.into(), oid: entry.id });
+                entries.push(gix::objs::tree::Entry {
+                    mode: entry.kind.into(),
+                    filename: entry.name.into(),
+                    oid: entry.id,
+                });
             }
         };
         each_entry(self.ground, &self.folders[at], &mut add);
@@ -114,11 +146,18 @@ impl Builder<'_> {
 }
 
 /// Goes through the entries of a folder.
-pub(super) fn each_entry<'f>(ground: &'f Ground<'_>, folder: &'f Scanned, add: &mut impl FnMut(Entry<&'f [u8]>)) {
+pub(super) fn each_entry<'f>(
+    ground: &'f Ground<'_>,
+    folder: &'f Scanned,
+    add: &mut impl FnMut(Entry<&'f [u8]>),
+) {
     match (&folder.listing, &ground.cache) {
         (Listing::Read(entries), _) => entries.iter().for_each(|entry| add(entry.borrowed())),
         (Listing::Kept(number), Some(cache)) if folder.marks & mark::EMBEDDED == 0 => {
-            cache.folder(*number).entries.for_each(|n| add(cache.entry(n)));
+            cache
+                .folder(*number)
+                .entries
+                .for_each(|n| add(cache.entry(n)));
         }
         (Listing::Kept(_), _) => {}
     }

@@ -33,18 +33,35 @@ struct State {
 
 /// Looks at every folder of the worktree; the result is in the order of their paths.
 pub(super) fn walk(ground: &Ground<'_>) -> anyhow::Result<Vec<Scanned>> {
-    let state = State { tasks: vec![Task::default()], busy: 0, failed: None };
-    let queue = Queue { state: Mutex::new(state), wake: Condvar::new() };
+    let state = State {
+        tasks: vec![Task::default()],
+        busy: 0,
+        failed: None,
+    };
+    let queue = Queue {
+        state: Mutex::new(state),
+        wake: Condvar::new(),
+    };
     let threads = threads(ground);
     let mut scanned: Vec<Scanned> = if threads == 1 {
         work(ground, &queue)
     } else {
         std::thread::scope(|scope| {
-            let started: Vec<_> = (0..threads).map(|_| scope.spawn(|| work(ground, &queue))).collect();
-            started.into_iter().flat_map(|thread| thread.join().expect("a walk does not panic")).collect()
+            let started: Vec<_> = (0..threads)
+                .map(|_| scope.spawn(|| work(ground, &queue)))
+                .collect();
+            started
+                .into_iter()
+                .flat_map(|thread| thread.join().expect("a walk does not panic"))
+                .collect()
         })
     };
-    if let Some(error) = queue.state.into_inner().expect("no thread panics with the lock").failed {
+    if let Some(error) = queue
+        .state
+        .into_inner()
+        .expect("no thread panics with the lock")
+        .failed
+    {
         return Err(error);
     }
     scanned.sort_by(|a, b| a.path.cmp(&b.path));
@@ -53,7 +70,10 @@ pub(super) fn walk(ground: &Ground<'_>) -> anyhow::Result<Vec<Scanned>> {
 
 /// Returns how many threads are worth it.
 fn threads(ground: &Ground<'_>) -> usize {
-    let worth = ground.cache.as_ref().map_or(MOST_THREADS, |cache| cache.folder_count() / SHARE);
+    let worth = ground
+        .cache
+        .as_ref()
+        .map_or(MOST_THREADS, |cache| cache.folder_count() / SHARE);
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     worth.clamp(1, MOST_THREADS.min(4 * cores))
 }
@@ -86,13 +106,19 @@ impl Queue {
             }
             if !state.tasks.is_empty() {
                 state.busy += 1;
-                let rest = state.tasks.len().saturating_sub(BATCH.min(state.tasks.len().div_ceil(4)));
+                let rest = state
+                    .tasks
+                    .len()
+                    .saturating_sub(BATCH.min(state.tasks.len().div_ceil(4)));
                 return Some(state.tasks.split_off(rest));
             }
             if state.busy == 0 {
                 return None;
             }
-            state = self.wake.wait(state).expect("no thread panics with the lock");
+            state = self
+                .wake
+                .wait(state)
+                .expect("no thread panics with the lock");
         }
     }
 

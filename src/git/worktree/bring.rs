@@ -86,11 +86,12 @@ impl SessionWorktree {
     /// Where a file cannot be read or written.
     pub fn bring(&self, workspace: &Repository, what: &Bring) -> anyhow::Result<Brought> {
         // A link or a pipe of this name is no list: it can lead out of the project, or never end.
-        let included = match Root::open(workspace.workdir())?.read(Path::new(INCLUDE_FILE), MAX_INCLUDE) {
-            Ok(text) => text,
-            Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
-            Err(error) => return Err(error.into()),
-        };
+        let included =
+            match Root::open(workspace.workdir())?.read(Path::new(INCLUDE_FILE), MAX_INCLUDE) {
+                Ok(text) => text,
+                Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
+                Err(error) => return Err(error.into()),
+            };
         if included.is_empty() && what.copy.is_empty() && what.link.is_empty() {
             return Ok(Brought::default());
         }
@@ -111,15 +112,29 @@ impl Walker<'_> {
     /// Walks through the workspace and brings what fits.
     fn walk(&mut self, workspace: &Repository) -> anyhow::Result<()> {
         let index = workspace.gix.index_or_empty().during("reading the index")?;
-        let mut rules = workspace.gix.excludes(&index, None, Source::WorktreeThenIdMappingIfNotSkipped).during("reading ignore rules")?;
-        let mut folders = vec![Found { path: Vec::new(), folder: true, ignored: false }];
+        let mut rules = workspace
+            .gix
+            .excludes(&index, None, Source::WorktreeThenIdMappingIfNotSkipped)
+            .during("reading ignore rules")?;
+        let mut folders = vec![Found {
+            path: Vec::new(),
+            folder: true,
+            ignored: false,
+        }];
         while let Some(folder) = folders.pop() {
             for mut found in self.inside(&folder)? {
-                let (path, mode) = (found.path.as_bstr(), if found.folder { Mode::DIR } else { Mode::FILE });
+                let (path, mode) = (
+                    found.path.as_bstr(),
+                    if found.folder { Mode::DIR } else { Mode::FILE },
+                );
                 if !found.folder && index.entry_by_path(path).is_some() {
                     continue;
                 }
-                found.ignored = found.ignored || rules.at_entry(path, Some(mode)).during("reading ignore rules")?.is_excluded();
+                found.ignored = found.ignored
+                    || rules
+                        .at_entry(path, Some(mode))
+                        .during("reading ignore rules")?
+                        .is_excluded();
                 if found.ignored && self.link.fits(&found) {
                     self.link_to(&found.path)?;
                 } else if found.ignored && self.copy.fits(&found) {
@@ -144,7 +159,14 @@ impl Walker<'_> {
     fn inside(&self, folder: &Found) -> anyhow::Result<Vec<Found>> {
         let entries = match std::fs::read_dir(self.source(&folder.path)) {
             Ok(entries) => entries,
-            Err(error) if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::NotFound) => return Ok(Vec::new()),
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::PermissionDenied | ErrorKind::NotFound
+                ) =>
+            {
+                return Ok(Vec::new());
+            }
             Err(error) => return Err(error.into()),
         };
         let mut found = Vec::new();
@@ -154,8 +176,16 @@ impl Walker<'_> {
             if name == b".git" && folder.path.is_empty() {
                 continue;
             }
-            let path = if folder.path.is_empty() { name } else { [&folder.path, b"/".as_slice(), &name].concat() };
-            found.push(Found { path, folder: entry.file_type()?.is_dir(), ignored: folder.ignored });
+            let path = if folder.path.is_empty() {
+                name
+            } else {
+                [&folder.path, b"/".as_slice(), &name].concat()
+            };
+            found.push(Found {
+                path,
+                folder: entry.file_type()?.is_dir(),
+                ignored: folder.ignored,
+            });
         }
         Ok(found)
     }
@@ -167,7 +197,8 @@ impl Walker<'_> {
             if found.folder {
                 all.extend(self.inside(&found)?);
             } else {
-                self.copy_file(&found.path).with_context(|| format!("copying `{}`", found.path.to_str_lossy()))?;
+                self.copy_file(&found.path)
+                    .with_context(|| format!("copying `{}`", found.path.to_str_lossy()))?;
             }
         }
         Ok(())
@@ -192,7 +223,9 @@ impl Walker<'_> {
             return Ok(());
         }
         let same = there.as_ref().is_some_and(|there| {
-            there.file_type() == metadata.file_type() && there.len() == metadata.len() && there.modified().ok() == metadata.modified().ok()
+            there.file_type() == metadata.file_type()
+                && there.len() == metadata.len()
+                && there.modified().ok() == metadata.modified().ok()
         });
         if same || !(metadata.is_file() || metadata.is_symlink()) {
             return Ok(());
@@ -201,7 +234,9 @@ impl Walker<'_> {
             place.remove()?;
         }
         if metadata.is_symlink() {
-            place.create(&Content::Link(std::fs::read_link(&source)?.into_os_string().into_vec()))?;
+            place.create(&Content::Link(
+                std::fs::read_link(&source)?.into_os_string().into_vec(),
+            ))?;
         } else {
             // The system shares the blocks where the file system can.
             std::fs::copy(&source, &target)?;
@@ -240,18 +275,32 @@ impl Walker<'_> {
 impl Patterns {
     /// Reads patterns, one each line.
     fn parse(text: &[u8]) -> Patterns {
-        let paths = text.lines().map(|line| line.trim().trim_with(|c| c == '/')).filter(|line| line.contains(&b'/'));
-        Patterns { rules: Rules::parse(text), paths: paths.map(<[u8]>::to_vec).collect() }
+        let paths = text
+            .lines()
+            .map(|line| line.trim().trim_with(|c| c == '/'))
+            .filter(|line| line.contains(&b'/'));
+        Patterns {
+            rules: Rules::parse(text),
+            paths: paths.map(<[u8]>::to_vec).collect(),
+        }
     }
 
     /// Returns whether a name fits.
     fn fits(&self, found: &Found) -> bool {
         // A folder fits where everything in it does.
-        if found.folder { self.rules.excludes(&[&found.path, b"/\0".as_slice()].concat()) } else { self.rules.excludes(&found.path) }
+        if found.folder {
+            self.rules
+                .excludes(&[&found.path, b"/\0".as_slice()].concat())
+        } else {
+            self.rules.excludes(&found.path)
+        }
     }
 
     /// Returns whether a pattern names something in an ignored folder.
     fn leads_into(&self, folder: &[u8]) -> bool {
-        self.paths.iter().any(|path| path.strip_prefix(folder).is_some_and(|rest| rest.first() == Some(&b'/')))
+        self.paths.iter().any(|path| {
+            path.strip_prefix(folder)
+                .is_some_and(|rest| rest.first() == Some(&b'/'))
+        })
     }
 }

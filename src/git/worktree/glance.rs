@@ -1,8 +1,9 @@
 //! The look at a few paths of a worktree, in the form of a look at all of it.
 //!
-//! The rules that hold for a path, in the files for ignoring and attributes on the way to it, are looked at with it.
-//! What the index says of the other files is believed: a command that is not run sees none of them,
-//! and the index keeps what it knows, so that the next look at everything finds what was changed.
+//! The rules that hold for a path, in the files for ignoring and attributes on the way to it, are
+//! looked at with it. What the index says of the other files is believed: a command that is not run
+//! sees none of them, and the index keeps what it knows, so that the next look at everything finds
+//! what was changed.
 
 use std::collections::BTreeSet;
 
@@ -22,10 +23,21 @@ const RULES: [&[u8]; 2] = [b".gitattributes", b".gitignore"];
 ///
 /// # Errors
 /// Where a folder cannot be read.
-pub(super) fn glance<'a>(top: &Top, index: &State, options: Options, paths: impl Iterator<Item = &'a Vec<u8>>) -> anyhow::Result<Survey> {
+pub(super) fn glance<'a>(
+    top: &Top,
+    index: &State,
+    options: Options,
+    paths: impl Iterator<Item = &'a Vec<u8>>,
+) -> anyhow::Result<Survey> {
     let known = Known { index, options };
-    let believed = index.entries().iter().map(|entry| known.is_plain(entry) && entry.stat != Stat::default());
-    let mut survey = Survey { same: believed.collect(), others: Vec::new() };
+    let believed = index
+        .entries()
+        .iter()
+        .map(|entry| known.is_plain(entry) && entry.stat != Stat::default());
+    let mut survey = Survey {
+        same: believed.collect(),
+        others: Vec::new(),
+    };
     for path in with_rules(paths) {
         look(top, &known, &path, &mut survey)?;
     }
@@ -52,33 +64,51 @@ fn with_rules<'a>(paths: impl Iterator<Item = &'a Vec<u8>>) -> BTreeSet<Vec<u8>>
 
 /// Looks at one path.
 fn look(top: &Top, known: &Known<'_>, path: &[u8], survey: &mut Survey) -> anyhow::Result<()> {
-    let entry = known.index.entry_index_by_path_and_stage(path.as_bstr(), Stage::Unconflicted);
+    let entry = known
+        .index
+        .entry_index_by_path_and_stage(path.as_bstr(), Stage::Unconflicted);
     let found = match top.walk(path, Missing::Stop)? {
         Walk::Place(place) => place.stat()?,
         // A file or link in the place of a folder.
         Walk::Blocked(end) => {
             if known.index.entry_by_path(path[..end].as_bstr()).is_none() {
-                survey.others.push(Other { path: path[..end].to_vec(), folder: false });
+                survey.others.push(Other {
+                    path: path[..end].to_vec(),
+                    folder: false,
+                });
             }
             None
         }
         Walk::Missing | Walk::Boundary | Walk::Closed | Walk::Refused => None,
     };
-    let same = entry.zip(found.as_ref()).is_some_and(|(at, stat)| known.is_same(at, stat));
+    let same = entry
+        .zip(found.as_ref())
+        .is_some_and(|(at, stat)| known.is_same(at, stat));
     if let Some(at) = entry {
         survey.same[at] = same;
     }
     let is_folder = |stat: &rustix::fs::Stat| FileType::from_raw_mode(stat.st_mode).is_dir();
-    let below = known.index.prefixed_entries_range([path, b"/"].concat().as_bstr());
+    let below = known
+        .index
+        .prefixed_entries_range([path, b"/"].concat().as_bstr());
     if let Some(below) = below.filter(|_| !found.as_ref().is_some_and(is_folder)) {
         // With a folder, all that was in it is gone.
         survey.same[below].fill(false);
     }
-    let Some(stat) = found.filter(|_| !same) else { return Ok(()) };
+    let Some(stat) = found.filter(|_| !same) else {
+        return Ok(());
+    };
     let folder = is_folder(&stat);
-    let is_known = if folder { known.index.path_is_directory(path.as_bstr()) } else { entry.is_some() };
+    let is_known = if folder {
+        known.index.path_is_directory(path.as_bstr())
+    } else {
+        entry.is_some()
+    };
     if !is_known {
-        survey.others.push(Other { path: path.to_vec(), folder });
+        survey.others.push(Other {
+            path: path.to_vec(),
+            folder,
+        });
     }
     Ok(())
 }

@@ -22,21 +22,45 @@ const NOTE: &str = "teddy-index";
 /// Reads the index of a worktree.
 pub(super) fn read(repository: &Repository) -> anyhow::Result<State> {
     let options = gix::index::decode::Options::default();
-    let index = File::at(repository.gix.index_path(), repository.gix.object_hash(), true, options);
-    let (state, _) = index.during("reading the index of the worktree")?.into_parts();
-    anyhow::ensure!(!state.is_sparse(), "the index of the worktree has whole folders in it");
+    let index = File::at(
+        repository.gix.index_path(),
+        repository.gix.object_hash(),
+        true,
+        options,
+    );
+    let (state, _) = index
+        .during("reading the index of the worktree")?
+        .into_parts();
+    anyhow::ensure!(
+        !state.is_sparse(),
+        "the index of the worktree has whole folders in it"
+    );
     Ok(state)
 }
 
 /// Returns what a tree changes in the one that the index was written for, where that is known.
-pub(super) fn changes(repository: &Repository, tree: TreeId) -> anyhow::Result<Option<Vec<Change>>> {
-    noted(repository).map(|known| repository.changes(known, tree)).transpose()
+pub(super) fn changes(
+    repository: &Repository,
+    tree: TreeId,
+) -> anyhow::Result<Option<Vec<Change>>> {
+    noted(repository)
+        .map(|known| repository.changes(known, tree))
+        .transpose()
 }
 
-/// Returns the index of a tree, made from `old` where it is known what changes; what `old` knows of files is in it or is not.
-pub(super) fn for_tree(repository: &Repository, old: &State, tree: TreeId, changes: Option<&[Change]>) -> anyhow::Result<State> {
+/// Returns the index of a tree, made from `old` where it is known what changes; what `old` knows of
+/// files is in it or is not.
+pub(super) fn for_tree(
+    repository: &Repository,
+    old: &State,
+    tree: TreeId,
+    changes: Option<&[Change]>,
+) -> anyhow::Result<State> {
     let Some(changes) = changes else {
-        let index = repository.gix.index_from_tree(&tree.0).during(format_args!("reading tree {tree}"))?;
+        let index = repository
+            .gix
+            .index_from_tree(&tree.0)
+            .during(format_args!("reading tree {tree}"))?;
         return Ok(index.into_parts().0);
     };
     let mut index = old.clone();
@@ -54,7 +78,13 @@ pub(super) fn for_tree(repository: &Repository, old: &State, tree: TreeId, chang
             Mode::Gitlink => IndexMode::COMMIT,
             Mode::Tree => continue,
         };
-        index.dangerously_push_entry(Stat::default(), entry.id, Flags::empty(), mode, change.path.as_bstr());
+        index.dangerously_push_entry(
+            Stat::default(),
+            entry.id,
+            Flags::empty(),
+            mode,
+            change.path.as_bstr(),
+        );
     }
     index.sort_entries();
     Ok(index)
@@ -64,16 +94,26 @@ pub(super) fn for_tree(repository: &Repository, old: &State, tree: TreeId, chang
 pub(super) fn write(repository: &Repository, mut index: State, tree: TreeId) -> anyhow::Result<()> {
     index.remove_tree();
     let mut file = File::from_state(index, repository.gix.index_path());
-    // Git has done without the sum over the whole file since 2.40, and before it asked for it in `fsck` only.
-    let options = gix::index::write::Options { skip_hash: true, ..Default::default() };
-    file.write(options).during("writing the index of the worktree")?;
+    // Git has done without the sum over the whole file since 2.40, and before it asked for it in
+    // `fsck` only.
+    let options = gix::index::write::Options {
+        skip_hash: true,
+        ..Default::default()
+    };
+    file.write(options)
+        .during("writing the index of the worktree")?;
     remember(repository, tree)
 }
 
 /// Notes the tree that the index was written for just now.
 pub(super) fn remember(repository: &Repository, tree: TreeId) -> anyhow::Result<()> {
-    let Some(identity) = identity(repository) else { return Ok(()) };
-    Ok(std::fs::write(note(repository), format!("{tree} {identity}\n"))?)
+    let Some(identity) = identity(repository) else {
+        return Ok(());
+    };
+    Ok(std::fs::write(
+        note(repository),
+        format!("{tree} {identity}\n"),
+    )?)
 }
 
 /// Returns the tree that the index was written for, if it is still the file that we wrote.
@@ -86,7 +126,15 @@ fn noted(repository: &Repository) -> Option<TreeId> {
 /// Returns what tells the index file from every other.
 fn identity(repository: &Repository) -> Option<String> {
     let of = std::fs::symlink_metadata(repository.gix.index_path()).ok()?;
-    Some(format!("{} {} {}.{} {}.{}", of.ino(), of.len(), of.mtime(), of.mtime_nsec(), of.ctime(), of.ctime_nsec()))
+    Some(format!(
+        "{} {} {}.{} {}.{}",
+        of.ino(),
+        of.len(),
+        of.mtime(),
+        of.mtime_nsec(),
+        of.ctime(),
+        of.ctime_nsec()
+    ))
 }
 
 /// Returns where the note is.

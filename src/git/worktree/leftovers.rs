@@ -1,4 +1,5 @@
-//! What earlier turns left in a worktree: removed, unless a rule ignores it or it is a repository of its own.
+//! What earlier turns left in a worktree: removed, unless a rule ignores it or it is a repository
+//! of its own.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +21,11 @@ impl Switch<'_> {
             return Ok(());
         }
         let source = ignore::Source::WorktreeThenIdMappingIfNotSkipped;
-        let mut rules = self.repository.gix.excludes(new, None, source).during("reading ignore rules")?;
+        let mut rules = self
+            .repository
+            .gix
+            .excludes(new, None, source)
+            .during("reading ignore rules")?;
         let mut folders = BTreeSet::new();
         let mut others = self.without_pipes(self.survey.others.clone())?;
         while let Some(Other { path, folder }) = others.pop() {
@@ -29,8 +34,17 @@ impl Switch<'_> {
             if !folder && is_known {
                 continue;
             }
-            let mode = if folder { IndexMode::DIR } else { IndexMode::FILE };
-            if !is_known && rules.at_entry(path_of, Some(mode)).during("reading ignore rules")?.is_excluded() {
+            let mode = if folder {
+                IndexMode::DIR
+            } else {
+                IndexMode::FILE
+            };
+            if !is_known
+                && rules
+                    .at_entry(path_of, Some(mode))
+                    .during("reading ignore rules")?
+                    .is_excluded()
+            {
                 continue;
             }
             if !folder {
@@ -44,11 +58,13 @@ impl Switch<'_> {
         self.remove_empty_folders(folders)
     }
 
-    /// Removes pipes, sockets and devices, whatever ignores them: one with the name of a rule file would be waited at.
+    /// Removes pipes, sockets and devices, whatever ignores them: one with the name of a rule file
+    /// would be waited at.
     fn without_pipes(&self, mut others: Vec<Other>) -> anyhow::Result<Vec<Other>> {
         let mut removed = Ok(());
         others.retain(|other| {
-            let special = |place: &Place| Ok::<_, std::io::Error>(place.look_kind()?.is_some_and(is_special));
+            let special =
+                |place: &Place| Ok::<_, std::io::Error>(place.look_kind()?.is_some_and(is_special));
             match self.top.walk(&other.path, Missing::Stop) {
                 Ok(Walk::Place(place)) if !other.folder && special(&place).unwrap_or(false) => {
                     removed = std::mem::replace(&mut removed, Ok(())).and(place.remove());
@@ -63,11 +79,19 @@ impl Switch<'_> {
 
     /// Returns what is in a folder that is no repository of its own.
     fn inside(&self, path: &[u8]) -> anyhow::Result<Vec<Other>> {
-        let Walk::Place(inside) = self.top.walk(&[path, b"/x"].concat(), Missing::Stop)? else { return Ok(Vec::new()) };
+        let Walk::Place(inside) = self.top.walk(&[path, b"/x"].concat(), Missing::Stop)? else {
+            return Ok(Vec::new());
+        };
         let mut others = Vec::new();
         for name in inside.siblings()? {
-            let folder = inside.sibling(&name)?.look_kind()?.is_some_and(rustix::fs::FileType::is_dir);
-            others.push(Other { path: [path, b"/", &name].concat(), folder });
+            let folder = inside
+                .sibling(&name)?
+                .look_kind()?
+                .is_some_and(rustix::fs::FileType::is_dir);
+            others.push(Other {
+                path: [path, b"/", &name].concat(),
+                folder,
+            });
         }
         Ok(others)
     }

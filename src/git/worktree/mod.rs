@@ -76,32 +76,55 @@ enum State {
 }
 
 impl Repository {
-    /// Returns the session's worktree below `root`, as far as `extent` says with the files of `at` and
-    /// nothing else that is not ignored; makes it where there is none. The caller holds the lock.
+    /// Returns the session's worktree below `root`, as far as `extent` says with the files of `at`
+    /// and nothing else that is not ignored; makes it where there is none. The caller holds the
+    /// lock.
     ///
     /// # Errors
     /// Where something else is in its place, or a file cannot be read or written.
-    pub fn session_worktree(&self, root: &Path, session: &str, at: CommitId, extent: Extent<'_>) -> anyhow::Result<SessionWorktree> {
+    pub fn session_worktree(
+        &self,
+        root: &Path,
+        session: &str,
+        at: CommitId,
+        extent: Extent<'_>,
+    ) -> anyhow::Result<SessionWorktree> {
         let path = place_of(root, session)?;
         self.clean_records();
-        let during = || format!("the worktree of session `{session}` at `{}`", path.display());
+        let during = || {
+            format!(
+                "the worktree of session `{session}` at `{}`",
+                path.display()
+            )
+        };
         match self.state(&path) {
             State::Whole(repository) => {
                 // A worktree that resists is made anew, as a damaged one is.
                 if switch::switch(&repository, at, extent).is_ok() {
                     self.lock_worktree(&path, session)?;
-                    return Ok(SessionWorktree { repository: *repository, path, fresh: false });
+                    return Ok(SessionWorktree {
+                        repository: *repository,
+                        path,
+                        fresh: false,
+                    });
                 }
                 self.discard(&path).with_context(during)?;
             }
             State::Damaged => self.discard(&path).with_context(during)?,
             State::Free => {}
             State::Foreign(what) => {
-                anyhow::bail!("`{}` is in the way: {what}; move it away, or set `worktree.root`", path.display())
+                anyhow::bail!(
+                    "`{}` is in the way: {what}; move it away, or set `worktree.root`",
+                    path.display()
+                )
             }
         }
         let repository = self.make_at_last(&path, session, at).with_context(during)?;
-        Ok(SessionWorktree { repository, path, fresh: true })
+        Ok(SessionWorktree {
+            repository,
+            path,
+            fresh: true,
+        })
     }
 
     /// Returns the worktrees of sessions that git knows, sorted by session.
@@ -112,9 +135,15 @@ impl Repository {
         let mut listed = Vec::new();
         for proxy in self.gix.worktrees().during("listing worktrees")? {
             let reason = proxy.lock_reason().unwrap_or_default();
-            let Some(session) = reason.strip_prefix(LOCK.as_bytes()) else { continue };
+            let Some(session) = reason.strip_prefix(LOCK.as_bytes()) else {
+                continue;
+            };
             let Ok(path) = proxy.base() else { continue };
-            listed.push(Listed { session: session.to_str_lossy().into_owned(), path, git_dir: proxy.git_dir().to_owned() });
+            listed.push(Listed {
+                session: session.to_str_lossy().into_owned(),
+                path,
+                git_dir: proxy.git_dir().to_owned(),
+            });
         }
         listed.sort_by(|a, b| a.session.cmp(&b.session));
         Ok(listed)
@@ -125,9 +154,14 @@ impl Repository {
     /// # Errors
     /// Where a file cannot be removed.
     pub fn remove_session_worktree(&self, session: &str) -> anyhow::Result<bool> {
-        let found: Vec<_> = self.session_worktrees()?.into_iter().filter(|listed| listed.session == session).collect();
+        let found: Vec<_> = self
+            .session_worktrees()?
+            .into_iter()
+            .filter(|listed| listed.session == session)
+            .collect();
         for listed in &found {
-            self.discard(&listed.path).with_context(|| format!("removing `{}`", listed.path.display()))?;
+            self.discard(&listed.path)
+                .with_context(|| format!("removing `{}`", listed.path.display()))?;
         }
         Ok(!found.is_empty())
     }
@@ -151,18 +185,25 @@ impl Repository {
         let mut gix = self.gix.clone();
         // Relative links would be written into the user's configuration.
         let mut settings = gix.config_snapshot_mut();
-        settings.set_raw_value("worktree.useRelativePaths", "false").during("preparing a worktree")?;
+        settings
+            .set_raw_value("worktree.useRelativePaths", "false")
+            .during("preparing a worktree")?;
         settings.commit().during("preparing a worktree")?;
         let never = AtomicBool::new(false);
         let prepared = gix
             .prepare_add_worktree(path, gix::worktree::add::Head::Detached(at.0), &never)
             .during(format_args!("making `{}`", path.display()))?;
-        let (_, outcome) = prepared.checkout(gix::progress::Discard, &never).during("writing the files of a worktree")?;
+        let (_, outcome) = prepared
+            .checkout(gix::progress::Discard, &never)
+            .during("writing the files of a worktree")?;
         if let Some(error) = outcome.errors.first() {
             anyhow::bail!("cannot write `{}`: {:#}", error.path, error.error);
         }
         if let Some(collision) = outcome.collisions.first() {
-            anyhow::bail!("cannot write `{}`: another file has its name on this file system", collision.path);
+            anyhow::bail!(
+                "cannot write `{}`: another file has its name on this file system",
+                collision.path
+            );
         }
         self.lock_worktree(path, session)?;
         let repository = Repository::open(path)?;
@@ -176,7 +217,9 @@ impl Repository {
         let reason = format!("{LOCK}{session}");
         for proxy in self.gix.worktrees().during("listing worktrees")? {
             if is_at(&proxy, path) && proxy.lock_reason().is_none_or(|old| old != reason) {
-                proxy.set_lock(Some(BStr::new(&reason))).during("locking a worktree")?;
+                proxy
+                    .set_lock(Some(BStr::new(&reason)))
+                    .during("locking a worktree")?;
             }
         }
         Ok(())
@@ -188,7 +231,11 @@ impl Repository {
         let metadata = match std::fs::symlink_metadata(path) {
             Ok(metadata) => metadata,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return if registered.is_some() { State::Damaged } else { State::Free };
+                return if registered.is_some() {
+                    State::Damaged
+                } else {
+                    State::Free
+                };
             }
             Err(error) => return State::Foreign(error.to_string()),
         };
@@ -199,7 +246,11 @@ impl Repository {
             return State::Foreign("it is no folder".to_owned());
         }
         if let Some(git_dir) = registered {
-            return self.open_worktree(path, &git_dir).map_or(State::Damaged, |repository| State::Whole(Box::new(repository)));
+            return self
+                .open_worktree(path, &git_dir)
+                .map_or(State::Damaged, |repository| {
+                    State::Whole(Box::new(repository))
+                });
         }
         if std::fs::symlink_metadata(path.join(".git")).is_ok_and(|git| !git.is_file()) {
             return State::Foreign("it is a repository of its own".to_owned());
@@ -213,22 +264,38 @@ impl Repository {
 
     /// Opens a worktree that git knows; nothing where it is damaged.
     ///
-    /// A plan's commands write to both: whatever they put in the place of what we made, it is not opened.
+    /// A plan's commands write to both: whatever they put in the place of what we made, it is not
+    /// opened.
     fn open_worktree(&self, path: &Path, git_dir: &Path) -> Option<Repository> {
-        if !std::fs::symlink_metadata(path.join(".git")).is_ok_and(|git| git.is_file()) || git_dir.join("config.worktree").exists() {
+        if !std::fs::symlink_metadata(path.join(".git")).is_ok_and(|git| git.is_file())
+            || git_dir.join("config.worktree").exists()
+        {
             return None;
         }
         let repository = Repository::open(path).ok()?;
         let same = |a: &Path, b: &Path| Some(a.canonicalize().ok()? == b.canonicalize().ok()?);
-        let whole = same(repository.git_dir(), git_dir)? && same(&repository.common_dir(), &self.common_dir())?;
+        let whole = same(repository.git_dir(), git_dir)?
+            && same(&repository.common_dir(), &self.common_dir())?;
         whole.then_some(repository)
     }
 
-    /// Removes from git's records of worktrees what no git ever writes there and would wait at for ever.
+    /// Removes from git's records of worktrees what no git ever writes there and would wait at for
+    /// ever.
     pub fn clean_records(&self) {
-        let inside = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten().collect::<Vec<_>>();
-        let files = inside(&self.common_dir().join("worktrees")).into_iter().flat_map(|record| inside(&record.path()));
-        for file in files.filter(|file| file.file_type().is_ok_and(|kind| !(kind.is_file() || kind.is_dir() || kind.is_symlink()))) {
+        let inside = |folder: &Path| {
+            std::fs::read_dir(folder)
+                .into_iter()
+                .flatten()
+                .flatten()
+                .collect::<Vec<_>>()
+        };
+        let files = inside(&self.common_dir().join("worktrees"))
+            .into_iter()
+            .flat_map(|record| inside(&record.path()));
+        for file in files.filter(|file| {
+            file.file_type()
+                .is_ok_and(|kind| !(kind.is_file() || kind.is_dir() || kind.is_symlink()))
+        }) {
             // What resists shows when it is opened.
             let _ = std::fs::remove_file(file.path());
         }
@@ -237,15 +304,25 @@ impl Repository {
     /// Returns git's record of the worktree at a path.
     fn registered(&self, path: &Path) -> Option<PathBuf> {
         let proxies = self.gix.worktrees().ok()?;
-        proxies.iter().find(|proxy| is_at(proxy, path)).map(|proxy| proxy.git_dir().to_owned())
+        proxies
+            .iter()
+            .find(|proxy| is_at(proxy, path))
+            .map(|proxy| proxy.git_dir().to_owned())
     }
 
-    /// Returns whether a folder says that it is a worktree of this repository, be the record of it lost.
+    /// Returns whether a folder says that it is a worktree of this repository, be the record of it
+    /// lost.
     fn points_to_us(&self, path: &Path) -> bool {
-        let Ok(link) = std::fs::read_to_string(path.join(".git")) else { return false };
-        let Some(target) = link.trim_end().strip_prefix("gitdir: ") else { return false };
+        let Ok(link) = std::fs::read_to_string(path.join(".git")) else {
+            return false;
+        };
+        let Some(target) = link.trim_end().strip_prefix("gitdir: ") else {
+            return false;
+        };
         let records = self.common_dir().join("worktrees");
-        path.join(target).parent().is_some_and(|parent| parent == records || parent.canonicalize().is_ok_and(|p| p == records))
+        path.join(target).parent().is_some_and(|parent| {
+            parent == records || parent.canonicalize().is_ok_and(|p| p == records)
+        })
     }
 
     /// Removes what is left of a worktree of ours: its files, and git's record of it.
@@ -253,8 +330,13 @@ impl Repository {
         let record = self.registered(path);
         remove::remove_any(path)?;
         match record {
-            Some(record) if record.parent().is_some_and(|parent| parent.ends_with("worktrees")) => {
-                std::fs::remove_dir_all(&record).with_context(|| format!("removing `{}`", record.display()))
+            Some(record)
+                if record
+                    .parent()
+                    .is_some_and(|parent| parent.ends_with("worktrees")) =>
+            {
+                std::fs::remove_dir_all(&record)
+                    .with_context(|| format!("removing `{}`", record.display()))
             }
             _ => Ok(()),
         }
@@ -264,12 +346,20 @@ impl Repository {
 /// Returns where a session's worktree is, below a root that is made if need be.
 fn place_of(root: &Path, session: &str) -> anyhow::Result<PathBuf> {
     let mut components = Path::new(session).components();
-    let plain = matches!((components.next(), components.next()), (Some(Component::Normal(_)), None));
+    let plain = matches!(
+        (components.next(), components.next()),
+        (Some(Component::Normal(_)), None)
+    );
     anyhow::ensure!(plain, "`{session}` cannot name a worktree");
     // The project may be where nobody else looks into: so is its copy.
-    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(root);
+    let made = std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(root);
     made.with_context(|| format!("cannot make `{}`", root.display()))?;
-    let root = root.canonicalize().with_context(|| format!("cannot use `{}`", root.display()))?;
+    let root = root
+        .canonicalize()
+        .with_context(|| format!("cannot use `{}`", root.display()))?;
     Ok(root.join(session))
 }
 

@@ -20,7 +20,9 @@ pub(super) fn remove_any(path: &Path) -> anyhow::Result<()> {
         Err(error) => Err(error),
     };
     match removed {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(error).with_context(|| format!("cannot remove `{}`", path.display())),
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot remove `{}`", path.display()))
+        }
         _ => Ok(()),
     }
 }
@@ -44,5 +46,7 @@ pub(super) fn is_special(kind: rustix::fs::FileType) -> bool {
 
 /// Returns the folder that a path is in, unless it is the top.
 pub(super) fn parent(path: &[u8]) -> Option<&[u8]> {
-    path.iter().rposition(|&byte| byte == b'/').map(|at| &path[..at])
+    path.iter()
+        .rposition(|&byte| byte == b'/')
+        .map(|at| &path[..at])
 }

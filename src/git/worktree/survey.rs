@@ -66,13 +66,25 @@ enum Child {
 /// Where a folder cannot be read.
 pub(super) fn survey(top: &Path, index: &State, options: Options) -> anyhow::Result<Survey> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let look = Look { top: rustix::fs::open(top, flags, Permissions::empty())?, known: Known { index, options } };
-    let mut survey = Survey { same: vec![false; index.entries().len()], others: Vec::new() };
-    let mut level = vec![Folder { path: Vec::new(), entries: 0..index.entries().len() }];
+    let look = Look {
+        top: rustix::fs::open(top, flags, Permissions::empty())?,
+        known: Known { index, options },
+    };
+    let mut survey = Survey {
+        same: vec![false; index.entries().len()],
+        others: Vec::new(),
+    };
+    let mut level = vec![Folder {
+        path: Vec::new(),
+        entries: 0..index.entries().len(),
+    }];
     while !level.is_empty() {
         let mut below = Vec::new();
         for found in look.at_all(&level)? {
-            found.same.into_iter().for_each(|entry| survey.same[entry] = true);
+            found
+                .same
+                .into_iter()
+                .for_each(|entry| survey.same[entry] = true);
             survey.others.extend(found.others);
             below.extend(found.below);
         }
@@ -100,14 +112,22 @@ pub(super) struct Known<'a> {
 impl Look<'_> {
     /// Looks at folders, some in each thread.
     fn at_all(&self, folders: &[Folder]) -> anyhow::Result<Vec<Found>> {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
+        let threads = std::thread::available_parallelism()
+            .map_or(1, usize::from)
+            .min(MAX_THREADS);
         let share = folders.len().div_ceil(threads).max(16);
         if folders.len() <= share {
             return Ok(vec![self.at_some(folders)?]);
         }
         std::thread::scope(|scope| {
-            let threads: Vec<_> = folders.chunks(share).map(|folders| scope.spawn(|| self.at_some(folders))).collect();
-            threads.into_iter().map(|thread| thread.join().expect("a look does not panic")).collect()
+            let threads: Vec<_> = folders
+                .chunks(share)
+                .map(|folders| scope.spawn(|| self.at_some(folders)))
+                .collect();
+            threads
+                .into_iter()
+                .map(|thread| thread.join().expect("a look does not panic"))
+                .collect()
         })
     }
 
@@ -124,7 +144,12 @@ impl Look<'_> {
     fn at(&self, folder: &Folder, found: &mut Found) -> anyhow::Result<()> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let path = folder.path.strip_suffix(b"/").unwrap_or(b".");
-        let mut open = Dir::new(rustix::fs::openat(&self.top, path, flags, Permissions::empty())?)?;
+        let mut open = Dir::new(rustix::fs::openat(
+            &self.top,
+            path,
+            flags,
+            Permissions::empty(),
+        )?)?;
         let children = self.children(folder);
         while let Some(entry) = open.read() {
             let entry = entry?;
@@ -133,14 +158,23 @@ impl Look<'_> {
                 continue;
             }
             let is_folder = entry.file_type() == FileType::Directory;
-            match children.binary_search_by(|(known, _)| (*known).cmp(name)).map(|at| &children[at].1) {
+            match children
+                .binary_search_by(|(known, _)| (*known).cmp(name))
+                .map(|at| &children[at].1)
+            {
                 Ok(Child::Leaf(at)) if self.is_same(open.fd()?, name, *at) => found.same.push(*at),
                 Ok(Child::Leaf(_)) if !is_folder => {}
                 Ok(Child::Folder(entries)) if is_folder => {
                     let path = [folder.path.as_slice(), name, b"/"].concat();
-                    found.below.push(Folder { path, entries: entries.clone() });
+                    found.below.push(Folder {
+                        path,
+                        entries: entries.clone(),
+                    });
                 }
-                _ => found.others.push(Other { path: [folder.path.as_slice(), name].concat(), folder: is_folder }),
+                _ => found.others.push(Other {
+                    path: [folder.path.as_slice(), name].concat(),
+                    folder: is_folder,
+                }),
             }
         }
         Ok(())
@@ -161,7 +195,8 @@ impl Look<'_> {
             };
             let prefix = &path[..=folder.path.len() + length];
             let rest = &entries[at..folder.entries.end];
-            let end = at + rest.partition_point(|entry| entry.path(self.known.index).starts_with(prefix));
+            let end =
+                at + rest.partition_point(|entry| entry.path(self.known.index).starts_with(prefix));
             children.push((&name[..length], Child::Folder(at..end)));
             at = end;
         }
@@ -171,7 +206,8 @@ impl Look<'_> {
 
     /// Returns whether what is on disk is surely what the index says.
     fn is_same(&self, folder: impl AsFd, name: &[u8], at: usize) -> bool {
-        rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| self.known.is_same(at, &stat))
+        rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)
+            .is_ok_and(|stat| self.known.is_same(at, &stat))
     }
 }
 
@@ -182,20 +218,31 @@ impl Known<'_> {
         if entry.mode == Mode::COMMIT {
             return FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
         }
-        self.is_plain(entry) && is_mode(entry.mode, stat.st_mode) && entry.stat.matches(&as_in_index(stat), self.options_for(entry))
+        self.is_plain(entry)
+            && is_mode(entry.mode, stat.st_mode)
+            && entry
+                .stat
+                .matches(&as_in_index(stat), self.options_for(entry))
     }
 
-    /// Returns whether an entry is merged, and its file was not written in the moment in which the index was.
+    /// Returns whether an entry is merged, and its file was not written in the moment in which the
+    /// index was.
     pub(super) fn is_plain(&self, entry: &Entry) -> bool {
         let odd = Flags::INTENT_TO_ADD | Flags::ASSUME_VALID;
-        let is_racy = entry.stat.is_racy(self.index.timestamp(), self.options_for(entry));
+        let is_racy = entry
+            .stat
+            .is_racy(self.index.timestamp(), self.options_for(entry));
         entry.stage() == Stage::Unconflicted && !entry.flags.intersects(odd) && !is_racy
     }
 
-    /// Returns which times and numbers count for an entry: to the nanosecond, or nothing of the second in which the index
-    /// was written could be trusted, unless the file system keeps whole seconds.
+    /// Returns which times and numbers count for an entry: to the nanosecond, or nothing of the
+    /// second in which the index was written could be trusted, unless the file system keeps whole
+    /// seconds.
     fn options_for(&self, entry: &Entry) -> Options {
-        Options { use_nsec: entry.stat.mtime.nsecs != 0, ..self.options }
+        Options {
+            use_nsec: entry.stat.mtime.nsecs != 0,
+            ..self.options
+        }
     }
 }
 
@@ -210,12 +257,22 @@ fn is_mode(mode: Mode, raw: rustix::fs::RawMode) -> bool {
 }
 
 /// Returns what the index keeps of a file's times and numbers; it keeps 32 bits of each.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the index keeps the low bits")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the index keeps the low bits"
+)]
 pub(super) fn as_in_index(stat: &rustix::fs::Stat) -> Stat {
     use gix::index::entry::stat::Time;
     Stat {
-        mtime: Time { secs: stat.st_mtime as u32, nsecs: stat.st_mtime_nsec as u32 },
-        ctime: Time { secs: stat.st_ctime as u32, nsecs: stat.st_ctime_nsec as u32 },
+        mtime: Time {
+            secs: stat.st_mtime as u32,
+            nsecs: stat.st_mtime_nsec as u32,
+        },
+        ctime: Time {
+            secs: stat.st_ctime as u32,
+            nsecs: stat.st_ctime_nsec as u32,
+        },
         dev: stat.st_dev as u32,
         ino: stat.st_ino as u32,
         uid: stat.st_uid,

@@ -3,8 +3,8 @@
 //!
 //! A plan may have done anything to the files, the index and HEAD. So each file is compared with
 //! what the index says, and one that differs is read: if it is what the new tree says already, it
-//! keeps its time, and a build tool sees nothing new. Where no command will see the files, only those
-//! are looked at that matter; the next whole switch finds the others.
+//! keeps its time, and a build tool sees nothing new. Where no command will see the files, only
+//! those are looked at that matter; the next whole switch finds the others.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
@@ -63,25 +63,40 @@ pub(super) struct Switch<'a> {
 ///
 /// # Errors
 /// Where a file cannot be read or written; then another switch finishes it.
-pub(super) fn switch(repository: &Repository, at: CommitId, extent: Extent<'_>) -> anyhow::Result<()> {
+pub(super) fn switch(
+    repository: &Repository,
+    at: CommitId,
+    extent: Extent<'_>,
+) -> anyhow::Result<()> {
     for name in UNFINISHED {
         remove_any(&repository.git_dir().join(name))?;
     }
     let tree = repository.commit(at)?.tree;
-    let options = repository.gix.checkout_options(attributes::Source::IdMapping).during("reading the configuration")?;
+    let options = repository
+        .gix
+        .checkout_options(attributes::Source::IdMapping)
+        .during("reading the configuration")?;
     let old = index::read(repository)?;
     let changes = index::changes(repository, tree)?;
     let top = Top::open(repository.workdir())?;
     let survey = match (extent, &changes) {
         (Extent::Paths(paths), Some(changes)) => {
-            let paths = paths.iter().chain(changes.iter().map(|change| &change.path));
+            let paths = paths
+                .iter()
+                .chain(changes.iter().map(|change| &change.path));
             glance(&top, &old, options.stat_options, paths)?
         }
         _ => survey(repository.workdir(), &old, options.stat_options)?,
     };
     let mut new = index::for_tree(repository, &old, tree, changes.as_deref())?;
     let unchanged = changes.is_some_and(|changes| changes.is_empty());
-    let switch = Switch { repository, top, tree, old, survey };
+    let switch = Switch {
+        repository,
+        top,
+        tree,
+        old,
+        survey,
+    };
     let differing = switch.take_over(&mut new);
     let to_write = switch.already_right(&mut new, &differing)?;
     switch.delete(&new)?;
@@ -95,7 +110,8 @@ pub(super) fn switch(repository: &Repository, at: CommitId, extent: Extent<'_>) 
 }
 
 impl Switch<'_> {
-    /// Takes over what the index knows of files that stay as they are, and returns the other entries.
+    /// Takes over what the index knows of files that stay as they are, and returns the other
+    /// entries.
     fn take_over(&self, new: &mut State) -> Vec<usize> {
         let (mut at, old) = (0, self.old.entries());
         let mut differing = Vec::new();
@@ -103,10 +119,18 @@ impl Switch<'_> {
             while at < old.len() && old[at].path(&self.old) < path {
                 at += 1;
             }
-            let known = old.get(at).filter(|known| known.path(&self.old) == path && known.stage() == Stage::Unconflicted);
+            let known = old.get(at).filter(|known| {
+                known.path(&self.old) == path && known.stage() == Stage::Unconflicted
+            });
             match known {
-                Some(known) if self.is_hidden(known) => entry.flags |= Flags::SKIP_WORKTREE | Flags::EXTENDED,
-                Some(known) if self.survey.same[at] && known.id == entry.id && known.mode == entry.mode => entry.stat = known.stat,
+                Some(known) if self.is_hidden(known) => {
+                    entry.flags |= Flags::SKIP_WORKTREE | Flags::EXTENDED
+                }
+                Some(known)
+                    if self.survey.same[at] && known.id == entry.id && known.mode == entry.mode =>
+                {
+                    entry.stat = known.stat
+                }
                 _ if entry.mode == IndexMode::COMMIT => {}
                 _ => differing.push(position),
             }
@@ -121,7 +145,10 @@ impl Switch<'_> {
 
     /// Finds the files that are what the new tree says already, and returns the others.
     fn already_right(&self, new: &mut State, differing: &[usize]) -> anyhow::Result<Vec<usize>> {
-        let paths: Vec<_> = differing.iter().map(|&at| new.entry(at).path(new).to_vec()).collect();
+        let paths: Vec<_> = differing
+            .iter()
+            .map(|&at| new.entry(at).path(new).to_vec())
+            .collect();
         let mut version = None;
         let mut to_write = Vec::new();
         for (&at, path) in differing.iter().zip(&paths) {
@@ -131,7 +158,10 @@ impl Switch<'_> {
             };
             let version = match &mut version {
                 Some(version) => version,
-                none => none.insert(self.repository.version(self.tree, paths.iter().map(Vec::as_slice))?),
+                none => none.insert(
+                    self.repository
+                        .version(self.tree, paths.iter().map(Vec::as_slice))?,
+                ),
             };
             // The time is taken before the file is read: a later write shows.
             let stat = place.stat()?;
@@ -145,9 +175,17 @@ impl Switch<'_> {
         Ok(to_write)
     }
 
-    /// Returns where a file is that could be what the new tree says; nothing where it surely is not.
-    fn candidate(&self, new: &State, at: usize, path: &[u8]) -> anyhow::Result<Option<(Place, Entry)>> {
-        let known = self.old.entry_index_by_path_and_stage(path.as_bstr(), Stage::Unconflicted);
+    /// Returns where a file is that could be what the new tree says; nothing where it surely is
+    /// not.
+    fn candidate(
+        &self,
+        new: &State,
+        at: usize,
+        path: &[u8],
+    ) -> anyhow::Result<Option<(Place, Entry)>> {
+        let known = self
+            .old
+            .entry_index_by_path_and_stage(path.as_bstr(), Stage::Unconflicted);
         if known.is_some_and(|known| self.survey.same[known]) {
             return Ok(None);
         }
@@ -160,7 +198,9 @@ impl Switch<'_> {
         };
         match self.top.walk(path, Missing::Stop)? {
             Walk::Place(place) => Ok(Some((place, Entry { mode, id: entry.id }))),
-            Walk::Boundary => anyhow::bail!("`{}` is in a repository of its own", path.to_str_lossy()),
+            Walk::Boundary => {
+                anyhow::bail!("`{}` is in a repository of its own", path.to_str_lossy())
+            }
             Walk::Missing | Walk::Blocked(_) | Walk::Closed | Walk::Refused => Ok(None),
         }
     }
@@ -170,7 +210,10 @@ impl Switch<'_> {
         let mut folders = BTreeSet::new();
         for entry in self.old.entries() {
             let path = entry.path(&self.old);
-            if entry.mode == IndexMode::COMMIT || self.is_hidden(entry) || new.entry_by_path(path).is_some() {
+            if entry.mode == IndexMode::COMMIT
+                || self.is_hidden(entry)
+                || new.entry_by_path(path).is_some()
+            {
                 continue;
             }
             self.remove_file(path)?;
@@ -188,20 +231,44 @@ impl Switch<'_> {
         for &at in to_write {
             self.clear(new.entry(at).path(new))?;
         }
-        let mut options = self.repository.gix.checkout_options(attributes::Source::IdMapping).during("reading the configuration")?;
+        let mut options = self
+            .repository
+            .gix
+            .checkout_options(attributes::Source::IdMapping)
+            .during("reading the configuration")?;
         options.overwrite_existing = true;
         options.destination_is_initially_empty = false;
         if to_write.len() <= FEW {
             options.thread_limit = Some(1);
         }
-        let objects = self.repository.gix.objects.clone().into_arc().context("opening the object store")?;
+        let objects = self
+            .repository
+            .gix
+            .objects
+            .clone()
+            .into_arc()
+            .context("opening the object store")?;
         let discard = gix::progress::Discard;
         let never = AtomicBool::new(false);
         let top = self.repository.workdir();
-        let done = gix::worktree::state::checkout(&mut partial, top, objects, &discard, &discard, &never, options);
+        let done = gix::worktree::state::checkout(
+            &mut partial,
+            top,
+            objects,
+            &discard,
+            &discard,
+            &never,
+            options,
+        );
         let done = done.during("writing the files of a worktree")?;
-        anyhow::ensure!(done.errors.is_empty() && done.collisions.is_empty(), "not every file of the worktree could be written");
-        let written = partial.entries().iter().filter(|entry| !entry.flags.contains(Flags::SKIP_WORKTREE));
+        anyhow::ensure!(
+            done.errors.is_empty() && done.collisions.is_empty(),
+            "not every file of the worktree could be written"
+        );
+        let written = partial
+            .entries()
+            .iter()
+            .filter(|entry| !entry.flags.contains(Flags::SKIP_WORKTREE));
         for (&at, written) in to_write.iter().zip(written) {
             new.entries_mut()[at].stat = written.stat;
         }
@@ -228,27 +295,38 @@ impl Switch<'_> {
 
     /// Removes whatever is where a file is to be written, or a link or file on the way.
     ///
-    /// A checkout writes into what is there: it would wait at a pipe for ever, and a hard link has another name.
+    /// A checkout writes into what is there: it would wait at a pipe for ever, and a hard link has
+    /// another name.
     fn clear(&self, path: &[u8]) -> anyhow::Result<()> {
         match self.top.walk(path, Missing::Stop)? {
             Walk::Place(place) => match place.look_kind()? {
-                Some(kind) if kind.is_dir() => {
-                    remove_any(&self.repository.workdir().join(gix::path::from_bstr(path.as_bstr()).during("reading a path")?))
-                }
+                Some(kind) if kind.is_dir() => remove_any(
+                    &self
+                        .repository
+                        .workdir()
+                        .join(gix::path::from_bstr(path.as_bstr()).during("reading a path")?),
+                ),
                 Some(_) => Ok(place.remove()?),
                 None => Ok(()),
             },
             Walk::Blocked(end) => self.remove_file(&path[..end]),
-            Walk::Boundary => anyhow::bail!("`{}` is in a repository of its own", path.to_str_lossy()),
+            Walk::Boundary => {
+                anyhow::bail!("`{}` is in a repository of its own", path.to_str_lossy())
+            }
             Walk::Refused => anyhow::bail!("`{}` is no name for a file", path.to_str_lossy()),
-            Walk::Closed => anyhow::bail!("`{}` is in a folder that may not be entered", path.to_str_lossy()),
+            Walk::Closed => anyhow::bail!(
+                "`{}` is in a folder that may not be entered",
+                path.to_str_lossy()
+            ),
             Walk::Missing => Ok(()),
         }
     }
 
     /// Removes a file or link, if it is there.
     pub(super) fn remove_file(&self, path: &[u8]) -> anyhow::Result<()> {
-        let Walk::Place(place) = self.top.walk(path, Missing::Stop)? else { return Ok(()) };
+        let Walk::Place(place) = self.top.walk(path, Missing::Stop)? else {
+            return Ok(());
+        };
         match place.look_kind()? {
             Some(kind) if !kind.is_dir() => Ok(place.remove()?),
             _ => Ok(()),
@@ -260,7 +338,9 @@ impl Switch<'_> {
         for folder in folders.iter().rev() {
             let mut path = Some(folder.as_slice());
             while let Some(folder) = path {
-                let Walk::Place(place) = self.top.walk(folder, Missing::Stop)? else { break };
+                let Walk::Place(place) = self.top.walk(folder, Missing::Stop)? else {
+                    break;
+                };
                 if !place.remove_empty_folder()? && place.look()? != Seen::Absent {
                     break;
                 }
@@ -274,7 +354,11 @@ impl Switch<'_> {
 /// Makes the empty folders that stand for repositories within, as git does.
 pub(super) fn make_gitlink_folders(repository: &Repository, index: &State) -> anyhow::Result<()> {
     let top = Top::open(repository.workdir())?;
-    for entry in index.entries().iter().filter(|entry| entry.mode == IndexMode::COMMIT) {
+    for entry in index
+        .entries()
+        .iter()
+        .filter(|entry| entry.mode == IndexMode::COMMIT)
+    {
         let path: &[u8] = entry.path(index);
         top.walk(&[path, b"/x"].concat(), Missing::Make)?;
     }
@@ -285,13 +369,19 @@ pub(super) fn make_gitlink_folders(repository: &Repository, index: &State) -> an
 fn detach(repository: &Repository, at: CommitId) -> anyhow::Result<()> {
     let edit = RefEdit {
         change: Change::Update {
-            log: LogChange { message: "teddy: switch".into(), ..LogChange::default() },
+            log: LogChange {
+                message: "teddy: switch".into(),
+                ..LogChange::default()
+            },
             expected: PreviousValue::Any,
             new: Target::Object(at.0),
         },
         name: gix::refs::FullName::try_from("HEAD").map_err(|error| anyhow::anyhow!("{error}"))?,
         deref: false,
     };
-    repository.gix.edit_reference(edit).during("moving HEAD of the worktree")?;
+    repository
+        .gix
+        .edit_reference(edit)
+        .during("moving HEAD of the worktree")?;
     Ok(())
 }

@@ -15,7 +15,9 @@ use rustix::io::Errno;
 const FOLDER: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 /// A folder as a place to start from.
 #[cfg(not(target_os = "linux"))]
-const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+const FOLDER: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::CLOEXEC);
 
 /// How often a lookup is begun again when folders move under it.
 const TRIES: usize = 16;
@@ -25,7 +27,8 @@ pub(super) fn open_root(path: &Path) -> rustix::io::Result<OwnedFd> {
     rustix::fs::openat(CWD, path, FOLDER, Mode::empty())
 }
 
-/// Opens a folder below `root`; the empty path is `root` itself. `LOOP` says that a link is on the way.
+/// Opens a folder below `root`; the empty path is `root` itself. `LOOP` says that a link is on the
+/// way.
 pub(super) fn open_folder(root: impl AsFd, path: &Path) -> rustix::io::Result<OwnedFd> {
     if path.as_os_str().is_empty() {
         return rustix::io::fcntl_dupfd_cloexec(root, 0);
@@ -86,12 +89,16 @@ pub(super) enum Missing {
 pub(super) fn walk(root: impl AsFd, path: &Path, missing: Missing) -> rustix::io::Result<OwnedFd> {
     let mut folder = rustix::io::fcntl_dupfd_cloexec(root, 0)?;
     for name in path {
-        let step = |from: &OwnedFd| rustix::fs::openat(from, name, FOLDER | OFlags::NOFOLLOW, Mode::empty());
+        let step = |from: &OwnedFd| {
+            rustix::fs::openat(from, name, FOLDER | OFlags::NOFOLLOW, Mode::empty())
+        };
         let opened = match step(&folder) {
-            Err(Errno::NOENT) if missing == Missing::Make => match rustix::fs::mkdirat(&folder, name, Mode::from_raw_mode(0o777)) {
-                Ok(()) | Err(Errno::EXIST) => step(&folder),
-                Err(e) => Err(e),
-            },
+            Err(Errno::NOENT) if missing == Missing::Make => {
+                match rustix::fs::mkdirat(&folder, name, Mode::from_raw_mode(0o777)) {
+                    Ok(()) | Err(Errno::EXIST) => step(&folder),
+                    Err(e) => Err(e),
+                }
+            }
             opened => opened,
         };
         folder = match opened {

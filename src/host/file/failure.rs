@@ -20,7 +20,14 @@ struct FileError {
 
 /// Returns the error with the words "cannot {verb} `{path}`" before it and its kind kept.
 pub fn failure(verb: &'static str, path: &Path, why: io::Error) -> io::Error {
-    io::Error::new(why.kind(), FileError { verb, path: path.to_owned(), why })
+    io::Error::new(
+        why.kind(),
+        FileError {
+            verb,
+            path: path.to_owned(),
+            why,
+        },
+    )
 }
 
 /// Returns an error's words as the end of a sentence: lower case, without the error's number.
@@ -41,7 +48,13 @@ pub(super) fn show(path: &Path) -> String {
 
 impl fmt::Display for FileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cannot {} `{}`: {}", self.verb, show(&self.path), reason(&self.why))
+        write!(
+            f,
+            "cannot {} `{}`: {}",
+            self.verb,
+            show(&self.path),
+            reason(&self.why)
+        )
     }
 }
 

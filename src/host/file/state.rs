@@ -10,7 +10,8 @@ use super::{Entry, failure};
 use crate::host::file::TEMPORARY;
 
 /// Writes a file whole and durably: temporary file, sync, rename, sync of the folder. Makes the
-/// folders above; keeps the permissions of a file that is there. Links in the path are followed; for paths of our own, not for a project's.
+/// folders above; keeps the permissions of a file that is there. Links in the path are followed;
+/// for paths of our own, not for a project's.
 ///
 /// # Errors
 /// The system's, with the path; the old file is as it was.
@@ -20,11 +21,23 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
 
 /// Does it, without words for errors.
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     std::fs::create_dir_all(parent)?;
-    let folder = rustix::fs::openat(CWD, parent, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-    let temporary = format!("{TEMPORARY}{}-{}", std::process::id(), name.to_string_lossy());
+    let folder = rustix::fs::openat(
+        CWD,
+        parent,
+        OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?;
+    let temporary = format!(
+        "{TEMPORARY}{}-{}",
+        std::process::id(),
+        name.to_string_lossy()
+    );
     let temporary = temporary.as_ref();
     // A process of the same id that crashed here may have left its file.
     let _ = rustix::fs::unlinkat(&folder, temporary, AtFlags::empty());
@@ -32,7 +45,15 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
         Ok(old) => Permissions::Exactly(Entry::from(&old).permissions),
         Err(_) => Permissions::New(super::Mode::Plain),
     };
-    write_file(&folder, temporary, New { bytes, permissions, durable: true })?;
+    write_file(
+        &folder,
+        temporary,
+        New {
+            bytes,
+            permissions,
+            durable: true,
+        },
+    )?;
     rustix::fs::renameat(&folder, temporary, &folder, name)?;
     rustix::fs::fsync(&folder)?;
     Ok(())

@@ -24,7 +24,13 @@ pub(super) fn over(from: &End<'_>, to: &End<'_>) -> rustix::io::Result<()> {
 
 /// Renames to a name that is free.
 pub(super) fn to_free_name(from: &End<'_>, to: &End<'_>) -> rustix::io::Result<()> {
-    match rustix::fs::renameat_with(&from.folder, from.name, &to.folder, to.name, RenameFlags::NOREPLACE) {
+    match rustix::fs::renameat_with(
+        &from.folder,
+        from.name,
+        &to.folder,
+        to.name,
+        RenameFlags::NOREPLACE,
+    ) {
         Err(e) if unsupported(e) => to_free_name_in_steps(from, to),
         done => done,
     }
@@ -32,7 +38,13 @@ pub(super) fn to_free_name(from: &End<'_>, to: &End<'_>) -> rustix::io::Result<(
 
 /// Renames to a name that is free by giving the file a second name first.
 pub(super) fn to_free_name_in_steps(from: &End<'_>, to: &End<'_>) -> rustix::io::Result<()> {
-    match rustix::fs::linkat(&from.folder, from.name, &to.folder, to.name, AtFlags::empty()) {
+    match rustix::fs::linkat(
+        &from.folder,
+        from.name,
+        &to.folder,
+        to.name,
+        AtFlags::empty(),
+    ) {
         Err(Errno::PERM | Errno::OPNOTSUPP | Errno::MLINK | Errno::NOSYS) => {
             match rustix::fs::statat(&to.folder, to.name, AtFlags::SYMLINK_NOFOLLOW) {
                 Err(Errno::NOENT) => over(from, to),
@@ -49,5 +61,8 @@ pub(super) fn to_free_name_in_steps(from: &End<'_>, to: &End<'_>) -> rustix::io:
 
 /// Returns whether the error says that this file system or kernel does not know the call.
 fn unsupported(errno: Errno) -> bool {
-    matches!(errno, Errno::NOSYS | Errno::INVAL | Errno::OPNOTSUPP | Errno::NOTTY)
+    matches!(
+        errno,
+        Errno::NOSYS | Errno::INVAL | Errno::OPNOTSUPP | Errno::NOTTY
+    )
 }

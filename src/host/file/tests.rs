@@ -31,7 +31,10 @@ impl Scratch {
     }
 
     fn names(&self) -> Vec<String> {
-        let mut names: Vec<_> = fs::read_dir(self.path("")).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        let mut names: Vec<_> = fs::read_dir(self.path(""))
+            .unwrap()
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
         names.sort();
         names
     }
@@ -45,9 +48,14 @@ fn check<T: std::fmt::Debug>(result: io::Result<T>, expected: &str) {
 #[test]
 fn a_created_file_is_read_back() {
     let s = Scratch::new();
-    s.root.create_new(Path::new("a/b/c.sh"), b"x", Mode::Executable).unwrap();
+    s.root
+        .create_new(Path::new("a/b/c.sh"), b"x", Mode::Executable)
+        .unwrap();
     assert_eq!(s.root.read(Path::new("a/b/c.sh"), 10).unwrap(), b"x");
-    assert_eq!(s.root.kind(Path::new("a/b/c.sh")).unwrap(), Some(Kind::File(Mode::Executable)));
+    assert_eq!(
+        s.root.kind(Path::new("a/b/c.sh")).unwrap(),
+        Some(Kind::File(Mode::Executable))
+    );
     assert_eq!(s.root.kind(Path::new("a/b")).unwrap(), Some(Kind::Folder));
     assert_eq!(s.root.kind(Path::new("a/b/c.sh/d")).unwrap(), None);
 }
@@ -57,8 +65,14 @@ fn create_never_overwrites() {
     let s = Scratch::new();
     symlink("nowhere", s.path("link")).unwrap();
     fs::write(s.path("file"), "old").unwrap();
-    check(s.root.create_new(Path::new("file"), b"x", Mode::Plain), "cannot create `file`: file exists");
-    check(s.root.create_new(Path::new("link"), b"x", Mode::Plain), "cannot create `link`: file exists");
+    check(
+        s.root.create_new(Path::new("file"), b"x", Mode::Plain),
+        "cannot create `file`: file exists",
+    );
+    check(
+        s.root.create_new(Path::new("link"), b"x", Mode::Plain),
+        "cannot create `link`: file exists",
+    );
     assert_eq!(fs::read(s.path("file")).unwrap(), b"old");
     assert_eq!(s.names(), ["file", "link"]);
 }
@@ -68,20 +82,46 @@ fn a_link_on_the_way_is_named_and_not_followed() {
     let s = Scratch::new();
     symlink("..", s.path("out")).unwrap();
     symlink("../secret", s.path("s")).unwrap();
-    check(s.root.read(Path::new("out/secret"), 10), "cannot read `out/secret`: `out` is a link");
-    check(s.root.create_new(Path::new("out/x"), b"", Mode::Plain), "cannot create `out/x`: `out` is a link");
-    check(s.root.kind(Path::new("out/secret")), "cannot look at `out/secret`: `out` is a link");
-    check(s.root.read(Path::new("s"), 10), "cannot read `s`: it is not a regular file");
-    check(s.root.replace(Path::new("s"), b"x"), "cannot write `s`: it is not a regular file");
+    check(
+        s.root.read(Path::new("out/secret"), 10),
+        "cannot read `out/secret`: `out` is a link",
+    );
+    check(
+        s.root.create_new(Path::new("out/x"), b"", Mode::Plain),
+        "cannot create `out/x`: `out` is a link",
+    );
+    check(
+        s.root.kind(Path::new("out/secret")),
+        "cannot look at `out/secret`: `out` is a link",
+    );
+    check(
+        s.root.read(Path::new("s"), 10),
+        "cannot read `s`: it is not a regular file",
+    );
+    check(
+        s.root.replace(Path::new("s"), b"x"),
+        "cannot write `s`: it is not a regular file",
+    );
     assert_eq!(fs::read(s.folder.path().join("secret")).unwrap(), b"secret");
 }
 
 #[test]
 fn a_path_stays_below_the_root() {
     let s = Scratch::new();
-    check(s.root.read(Path::new("../secret"), 10), "cannot read `../secret`: invalid argument");
-    check(s.root.read(&s.folder.path().join("secret"), 10).map_err(|_| io::Error::other("refused")), "refused");
-    check(s.root.read(Path::new(""), 10), "cannot read ``: invalid argument");
+    check(
+        s.root.read(Path::new("../secret"), 10),
+        "cannot read `../secret`: invalid argument",
+    );
+    check(
+        s.root
+            .read(&s.folder.path().join("secret"), 10)
+            .map_err(|_| io::Error::other("refused")),
+        "refused",
+    );
+    check(
+        s.root.read(Path::new(""), 10),
+        "cannot read ``: invalid argument",
+    );
 }
 
 #[test]
@@ -89,7 +129,8 @@ fn the_walk_follows_no_link_either() {
     let s = Scratch::new();
     fs::create_dir_all(s.path("a/b")).unwrap();
     symlink("..", s.path("a/out")).unwrap();
-    let walk = |path: &str, missing| beneath::walk(&s.root.folder, Path::new(path), missing).map(drop);
+    let walk =
+        |path: &str, missing| beneath::walk(&s.root.folder, Path::new(path), missing).map(drop);
     assert_eq!(walk("a/b", beneath::Missing::Fail), Ok(()));
     assert_eq!(walk("a/out/a", beneath::Missing::Make), Err(Errno::LOOP));
     assert_eq!(walk("a/c/d", beneath::Missing::Fail), Err(Errno::NOENT));
@@ -115,8 +156,14 @@ fn a_fifo_and_a_large_file_are_refused_at_once() {
     let s = Scratch::new();
     rustix::fs::mkfifoat(rustix::fs::CWD, s.path("fifo"), Bits::from_raw_mode(0o600)).unwrap();
     fs::write(s.path("big"), "12345").unwrap();
-    check(s.root.read(Path::new("fifo"), 10), "cannot read `fifo`: it is not a regular file");
-    check(s.root.read(Path::new("big"), 4), "cannot read `big`: it is larger than 4 bytes");
+    check(
+        s.root.read(Path::new("fifo"), 10),
+        "cannot read `fifo`: it is not a regular file",
+    );
+    check(
+        s.root.read(Path::new("big"), 4),
+        "cannot read `big`: it is larger than 4 bytes",
+    );
     assert_eq!(s.root.read(Path::new("big"), 5).unwrap(), b"12345");
 }
 
@@ -125,9 +172,15 @@ fn a_free_name_is_needed_in_one_step_and_in_two() {
     let s = Scratch::new();
     fs::write(s.path("a"), "1").unwrap();
     fs::write(s.path("b"), "2").unwrap();
-    let end = |name: &'static str| End { folder: beneath::open_folder(&s.root.folder, Path::new("")).unwrap(), name: name.as_ref() };
+    let end = |name: &'static str| End {
+        folder: beneath::open_folder(&s.root.folder, Path::new("")).unwrap(),
+        name: name.as_ref(),
+    };
     assert_eq!(swap::to_free_name(&end("a"), &end("b")), Err(Errno::EXIST));
-    assert_eq!(swap::to_free_name_in_steps(&end("a"), &end("b")), Err(Errno::EXIST));
+    assert_eq!(
+        swap::to_free_name_in_steps(&end("a"), &end("b")),
+        Err(Errno::EXIST)
+    );
     swap::to_free_name_in_steps(&end("a"), &end("c")).unwrap();
     swap::to_free_name(&end("c"), &end("d")).unwrap();
     assert_eq!(s.names(), ["b", "d"]);
@@ -143,8 +196,14 @@ fn state_files_are_replaced_whole() {
     assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
     assert_eq!(fs::read(&path).unwrap(), b"2");
     assert_eq!(fs::read_dir(s.path("deep")).unwrap().count(), 1);
-    let error = write_atomic(Path::new("/proc/no/state"), b"").expect_err("there is no such folder");
-    assert!(error.to_string().starts_with("cannot write `/proc/no/state`: "), "{error}");
+    let error =
+        write_atomic(Path::new("/proc/no/state"), b"").expect_err("there is no such folder");
+    assert!(
+        error
+            .to_string()
+            .starts_with("cannot write `/proc/no/state`: "),
+        "{error}"
+    );
 }
 
 #[test]
@@ -155,5 +214,8 @@ fn names_that_are_not_text_work() {
     s.root.create_new(path, b"x", Mode::Plain).unwrap();
     assert_eq!(s.root.read(path, 1).unwrap(), b"x");
     fs::remove_file(s.path("").join(path)).unwrap();
-    check(s.root.read(path, 1), "cannot read `d\\xff/f\\xfe`: no such file or directory");
+    check(
+        s.root.read(path, 1),
+        "cannot read `d\\xff/f\\xfe`: no such file or directory",
+    );
 }

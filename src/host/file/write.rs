@@ -21,10 +21,20 @@ impl Root {
     /// # Errors
     /// `AlreadyExists` if there is anything at the path, be it a link that leads nowhere.
     pub fn create_new(&self, path: &Path, bytes: &[u8], mode: Mode) -> io::Result<()> {
-        let (folder, name) = self.make_parent(path).map_err(|e| self.fail("create", path, e))?;
+        let (folder, name) = self
+            .make_parent(path)
+            .map_err(|e| self.fail("create", path, e))?;
         let temporary = Root::temporary_name();
-        write_file(&folder, &temporary, New { bytes, permissions: Permissions::New(mode), durable: false })
-            .map_err(|e| failure("create", path, e))?;
+        write_file(
+            &folder,
+            &temporary,
+            New {
+                bytes,
+                permissions: Permissions::New(mode),
+                durable: false,
+            },
+        )
+        .map_err(|e| failure("create", path, e))?;
         finish(&folder, &temporary, name, to_free_name).map_err(|e| self.fail("create", path, e))
     }
 
@@ -35,18 +45,40 @@ impl Root {
     /// There is no regular file at the path.
     pub fn replace(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let (folder, name) = self.parent(path).map_err(|e| self.fail("write", path, e))?;
-        let Some(Entry { kind: Kind::File(_), permissions, .. }) = self.entry(path)? else {
-            return Err(failure("write", path, io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")));
+        let Some(Entry {
+            kind: Kind::File(_),
+            permissions,
+            ..
+        }) = self.entry(path)?
+        else {
+            return Err(failure(
+                "write",
+                path,
+                io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"),
+            ));
         };
         let temporary = Root::temporary_name();
-        write_file(&folder, &temporary, New { bytes, permissions: Permissions::Exactly(permissions), durable: false })
-            .map_err(|e| failure("write", path, e))?;
+        write_file(
+            &folder,
+            &temporary,
+            New {
+                bytes,
+                permissions: Permissions::Exactly(permissions),
+                durable: false,
+            },
+        )
+        .map_err(|e| failure("write", path, e))?;
         finish(&folder, &temporary, name, over).map_err(|e| self.fail("write", path, e))
     }
 
     /// Returns a file name that this process has not used.
     fn temporary_name() -> OsString {
-        format!("{TEMPORARY}{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)).into()
+        format!(
+            "{TEMPORARY}{}-{}",
+            std::process::id(),
+            COUNT.fetch_add(1, Ordering::Relaxed)
+        )
+        .into()
     }
 
     /// Opens the folder that holds a path, after making it where it is missing.
@@ -82,7 +114,12 @@ pub(super) fn write_file(folder: impl AsFd, name: &OsStr, new: New<'_>) -> io::R
         Permissions::Exactly(_) => 0o600,
     };
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = rustix::fs::openat(folder.as_fd(), name, flags, Bits::from_raw_mode(permissions))?;
+    let file = rustix::fs::openat(
+        folder.as_fd(),
+        name,
+        flags,
+        Bits::from_raw_mode(permissions),
+    )?;
     let mut file = std::fs::File::from(file);
     let written = file.write_all(new.bytes).and_then(|()| {
         if let Permissions::Exactly(bits) = new.permissions {
@@ -103,7 +140,12 @@ fn finish(
     name: &OsStr,
     rename: fn(&End<'_>, &End<'_>) -> rustix::io::Result<()>,
 ) -> rustix::io::Result<()> {
-    let end = |name| Ok::<_, Errno>(End { folder: rustix::io::fcntl_dupfd_cloexec(folder, 0)?, name });
+    let end = |name| {
+        Ok::<_, Errno>(End {
+            folder: rustix::io::fcntl_dupfd_cloexec(folder, 0)?,
+            name,
+        })
+    };
     let renamed = end(temporary).and_then(|from| rename(&from, &end(name)?));
     if renamed.is_err() {
         let _ = rustix::fs::unlinkat(folder, temporary, AtFlags::empty());

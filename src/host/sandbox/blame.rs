@@ -28,10 +28,15 @@ const NETWORK: [&str; 12] = [
 const FILES: [&str; 3] = ["Permission denied", "permission denied", "EACCES"];
 
 /// What git says that may not write a ref, its settings, or its objects anew.
-const GIT: [&str; 3] = ["cannot lock ref", "could not lock config file", "gc.pid.lock"];
+const GIT: [&str; 3] = [
+    "cannot lock ref",
+    "could not lock config file",
+    "gc.pid.lock",
+];
 /// What `git stash` says then, which does not say why.
 const STASH: &str = "Cannot save the current status";
-/// The names about which git complains in vain: its temporary ones of objects, and a lock after a commit.
+/// The names about which git complains in vain: its temporary ones of objects, and a lock after a
+/// commit.
 const HARMLESS: [&str; 2] = ["/tmp_obj_", "/packed-refs.lock"];
 
 /// Tells whether one of some words is in a text.
@@ -44,7 +49,8 @@ fn is_refused(line: &str) -> bool {
     line.contains(".git/") && says(line, &["Permission denied", "unable to create directory"])
 }
 
-/// Returns what git was refused, however the command ended: a script goes on after it, and `|| true` forgives it.
+/// Returns what git was refused, however the command ended: a script goes on after it, and `||
+/// true` forgives it.
 fn refused(text: &str) -> Option<&'static str> {
     let is_work = |line: &str| line == STASH || (is_refused(line) && says(line, &GIT));
     (text.lines().any(is_refused) && text.lines().any(is_work)).then_some(
@@ -60,19 +66,30 @@ fn excuse(text: &str) -> Option<&'static str> {
 }
 
 impl Policy {
-    /// Returns what a person is told about a command's end, as far as it looks like this sandbox's doing.
+    /// Returns what a person is told about a command's end, as far as it looks like this sandbox's
+    /// doing.
     pub fn remark(&self, exit_code: i32, output: &[u8]) -> Option<&'static str> {
         let text = String::from_utf8_lossy(&output[output.len().saturating_sub(TAIL)..]);
-        refused(&text).or_else(|| if exit_code == 0 { excuse(&text) } else { self.blame(&text) })
+        refused(&text).or_else(|| {
+            if exit_code == 0 {
+                excuse(&text)
+            } else {
+                self.blame(&text)
+            }
+        })
     }
 
     /// Returns what a person can do about a failure that looks like this sandbox's doing.
     fn blame(&self, text: &str) -> Option<&'static str> {
         if says(text, &TERMINAL) {
-            return Some("the sandbox has no pseudo-terminals; `execute.sandbox: off` in your own configuration runs commands without it");
+            return Some(
+                "the sandbox has no pseudo-terminals; `execute.sandbox: off` in your own configuration runs commands without it",
+            );
         }
         if self.network == Network::Off && says(text, &NETWORK) {
-            return Some("the sandbox has no network, be it on this machine; `execute.network: true` in your own configuration opens it");
+            return Some(
+                "the sandbox has no network, be it on this machine; `execute.network: true` in your own configuration opens it",
+            );
         }
         says(text, &FILES).then_some(
             "the sandbox lets commands write in the worktree and `$TMPDIR`; `execute.writable` in your own configuration names more folders",
@@ -86,28 +103,59 @@ mod tests {
 
     #[track_caller]
     fn check(network: Network, output: &str, expected: Option<&str>) {
-        let policy = Policy { network, ..Policy::default() };
+        let policy = Policy {
+            network,
+            ..Policy::default()
+        };
         let blamed = policy.remark(1, output.as_bytes());
-        assert_eq!(blamed.and_then(|words| expected.filter(|part| words.contains(part))), expected, "{output}: {blamed:?}");
+        assert_eq!(
+            blamed.and_then(|words| expected.filter(|part| words.contains(part))),
+            expected,
+            "{output}: {blamed:?}"
+        );
         assert_eq!(blamed.is_some(), expected.is_some(), "{output}: {blamed:?}");
     }
 
     #[test]
     fn a_refused_file_names_the_setting_for_folders() {
-        check(Network::Off, "sh: cannot create /root/.foo: Permission denied", Some("execute.writable"));
-        check(Network::Off, "Error: EACCES: permission denied, mkdir '/x'", Some("execute.writable"));
+        check(
+            Network::Off,
+            "sh: cannot create /root/.foo: Permission denied",
+            Some("execute.writable"),
+        );
+        check(
+            Network::Off,
+            "Error: EACCES: permission denied, mkdir '/x'",
+            Some("execute.writable"),
+        );
     }
 
     #[test]
     fn a_refused_socket_names_the_setting_for_the_network() {
-        check(Network::Off, "PermissionError: [Errno 1] Operation not permitted", Some("execute.network"));
-        check(Network::Off, "curl: (6) Could not resolve host: example.org", Some("execute.network"));
-        check(Network::On, "curl: (6) Could not resolve host: example.org", None);
+        check(
+            Network::Off,
+            "PermissionError: [Errno 1] Operation not permitted",
+            Some("execute.network"),
+        );
+        check(
+            Network::Off,
+            "curl: (6) Could not resolve host: example.org",
+            Some("execute.network"),
+        );
+        check(
+            Network::On,
+            "curl: (6) Could not resolve host: example.org",
+            None,
+        );
     }
 
     #[test]
     fn a_missing_terminal_names_the_sandbox_itself() {
-        check(Network::On, "OSError: out of pty devices", Some("execute.sandbox"));
+        check(
+            Network::On,
+            "OSError: out of pty devices",
+            Some("execute.sandbox"),
+        );
     }
 
     #[test]
@@ -115,8 +163,17 @@ mod tests {
         let said = "warning: unable to unlink '/p/.git/objects/58/tmp_obj_iBiYzj': Permission denied\n[main 1234567] x\n";
         let remark = |exit_code, said: &str| Policy::default().remark(exit_code, said.as_bytes());
         assert!(remark(0, said).is_some_and(|words| words.contains("harmless")));
-        assert!(remark(0, "error: Unable to create '/p/.git/packed-refs.lock': Permission denied\n").is_some());
-        assert_eq!(remark(0, "rm: cannot remove 'x': Permission denied\n"), None);
+        assert!(
+            remark(
+                0,
+                "error: Unable to create '/p/.git/packed-refs.lock': Permission denied\n"
+            )
+            .is_some()
+        );
+        assert_eq!(
+            remark(0, "rm: cannot remove 'x': Permission denied\n"),
+            None
+        );
     }
 
     #[test]
@@ -130,7 +187,10 @@ mod tests {
         ] {
             for exit_code in [0, 128] {
                 let remark = Policy::default().remark(exit_code, said.as_bytes());
-                assert!(remark.is_some_and(|words| words.contains("no branch, tag, stash or setting")), "{said}");
+                assert!(
+                    remark.is_some_and(|words| words.contains("no branch, tag, stash or setting")),
+                    "{said}"
+                );
             }
         }
         let theirs = "fatal: cannot lock ref 'refs/heads/x': reference already exists\n";

@@ -37,11 +37,19 @@ impl Launcher {
             policy.write.push(temporary.to_owned());
             policy
         });
-        let order = serde_json::to_string(&Order { policy, parent: std::process::id() })?;
-        let (program, first) = self.command.split_first().ok_or(std::io::ErrorKind::InvalidInput)?;
+        let order = serde_json::to_string(&Order {
+            policy,
+            parent: std::process::id(),
+        })?;
+        let (program, first) = self
+            .command
+            .split_first()
+            .ok_or(std::io::ErrorKind::InvalidInput)?;
         let mut command = process::command(program);
         command.args(first).args([WORD, &order, "--"]);
-        command.arg(process::find(shell).map_or_else(|| shell.into(), std::path::PathBuf::into_os_string));
+        command.arg(
+            process::find(shell).map_or_else(|| shell.into(), std::path::PathBuf::into_os_string),
+        );
         Ok(command)
     }
 }
@@ -55,14 +63,22 @@ pub fn launch_if_asked(arguments: &[OsString]) -> Option<ExitCode> {
         return None;
     }
     let why = launch(rest);
-    let _ = writeln!(std::io::stderr(), "teddy: the command was not started: {why}");
+    let _ = writeln!(
+        std::io::stderr(),
+        "teddy: the command was not started: {why}"
+    );
     Some(ExitCode::from(EXIT_LAUNCHER))
 }
 
 /// Restricts this process and executes the command; returns why that failed.
 fn launch(arguments: &[OsString]) -> String {
-    let [order, separator, program, rest @ ..] = arguments else { return "the launcher needs a command".to_owned() };
-    let Some(order) = order.to_str().and_then(|text| serde_json::from_str::<Order>(text).ok()).filter(|_| separator == OsStr::new("--"))
+    let [order, separator, program, rest @ ..] = arguments else {
+        return "the launcher needs a command".to_owned();
+    };
+    let Some(order) = order
+        .to_str()
+        .and_then(|text| serde_json::from_str::<Order>(text).ok())
+        .filter(|_| separator == OsStr::new("--"))
     else {
         return "the launcher's order cannot be read".to_owned();
     };
@@ -81,8 +97,10 @@ fn detach(parent: u32) -> Result<(), String> {
     let _ = rustix::process::setsid();
     #[cfg(target_os = "linux")]
     {
-        rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL)).map_err(|e| e.to_string())?;
-        let now = rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get().unsigned_abs());
+        rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))
+            .map_err(|e| e.to_string())?;
+        let now =
+            rustix::process::getppid().map_or(0, |pid| pid.as_raw_nonzero().get().unsigned_abs());
         if now != parent {
             return Err("its parent has ended".to_owned());
         }

@@ -17,7 +17,8 @@ const KEPT: CapabilitySet = CapabilitySet::CHOWN
 /// Takes the rights from what this thread executes.
 pub(super) fn reduce() {
     for capability in CapabilitySet::all().difference(KEPT).iter() {
-        // Refused to an ordinary user, who has none of them, and for those that a kernel does not know.
+        // Refused to an ordinary user, who has none of them, and for those that a kernel does not
+        // know.
         let _ = remove_capability_from_bounding_set(capability);
     }
 }

@@ -46,9 +46,22 @@ const CACHES: [&str; 24] = [
     "Library/Caches",
 ];
 /// Caches below Cargo's folder. Its programs and credentials are not among them.
-const CARGO: [&str; 5] = ["registry", "git", ".package-cache", ".package-cache-mutate", ".global-cache"];
+const CARGO: [&str; 5] = [
+    "registry",
+    "git",
+    ".package-cache",
+    ".package-cache-mutate",
+    ".global-cache",
+];
 /// Devices that harm nobody, and memory shared between processes.
-const DEVICES: [&str; 6] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/shm"];
+const DEVICES: [&str; 6] = [
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/shm",
+];
 /// Keys, credentials and private files below the home folder.
 const PRIVATE: [&str; 30] = [
     ".ssh",
@@ -83,22 +96,43 @@ const PRIVATE: [&str; 30] = [
     "Library/Messages",
 ];
 /// The same below the folder of configuration files.
-const PRIVATE_CONFIG: [&str; 11] =
-    ["teddy", "gh", "glab-cli", "hub", "gcloud", "git/credentials", "op", "google-chrome", "chromium", "BraveSoftware", "rclone"];
+const PRIVATE_CONFIG: [&str; 11] = [
+    "teddy",
+    "gh",
+    "glab-cli",
+    "hub",
+    "gcloud",
+    "git/credentials",
+    "op",
+    "google-chrome",
+    "chromium",
+    "BraveSoftware",
+    "rclone",
+];
 
 impl Policy {
     /// Returns the usual policy: the worktree, its part of git and the tools' caches may be
     /// written, git objects added; keys, credentials and the user's own files may not be read;
     /// no network.
     pub fn standard(places: Places<'_>) -> Policy {
-        let mut policy = Policy { network: Network::Off, ..Policy::default() };
-        policy.write.extend([places.worktree, places.git_dir].map(Path::to_owned));
+        let mut policy = Policy {
+            network: Network::Off,
+            ..Policy::default()
+        };
+        policy
+            .write
+            .extend([places.worktree, places.git_dir].map(Path::to_owned));
         policy.write.extend(DEVICES.map(PathBuf::from));
         policy.write.extend(caches());
         // Not the whole folder: git would leave the lock of its maintenance in it for ever.
-        policy.add.extend((0..=0xff).map(|start| places.common_dir.join(format!("objects/{start:02x}"))));
+        policy
+            .add
+            .extend((0..=0xff).map(|start| places.common_dir.join(format!("objects/{start:02x}"))));
         policy.read.push(places.common_dir.to_owned());
-        policy.read.extend(programs(&env::var("PATH").unwrap_or_default(), places.workspace));
+        policy.read.extend(programs(
+            &env::var("PATH").unwrap_or_default(),
+            places.workspace,
+        ));
         policy.hidden.push(places.workspace.to_owned());
         policy.hidden.push(places.common_dir.join("teddy"));
         policy.hidden.extend(private());
@@ -109,7 +143,8 @@ impl Policy {
 /// Returns the folders of the workspace from which the user runs programs, such as an active
 /// virtual environment: what `PATH` names there, with the libraries beside it.
 fn programs(path: &str, workspace: &Path) -> Vec<PathBuf> {
-    let inside = std::env::split_paths(path).filter(|folder| folder.starts_with(workspace) && folder != workspace);
+    let inside = std::env::split_paths(path)
+        .filter(|folder| folder.starts_with(workspace) && folder != workspace);
     let with_libraries = |folder: PathBuf| match folder.parent() {
         Some(parent) if parent != workspace => parent.to_owned(),
         _ => folder,
@@ -120,19 +155,40 @@ fn programs(path: &str, workspace: &Path) -> Vec<PathBuf> {
 /// Returns the caches that tools need to write.
 fn caches() -> Vec<PathBuf> {
     let home = env::home();
-    let below_home = home.iter().flat_map(|home| CACHES.map(|name| home.join(name)));
-    let cargo = env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| Some(home.as_ref()?.join(".cargo")));
-    let below_cargo = cargo.iter().flat_map(|cargo| CARGO.map(|name| cargo.join(name)));
-    below_home.chain(below_cargo).chain(env::cache_home()).collect()
+    let below_home = home
+        .iter()
+        .flat_map(|home| CACHES.map(|name| home.join(name)));
+    let cargo = env::var_os("CARGO_HOME")
+        .map(PathBuf::from)
+        .or_else(|| Some(home.as_ref()?.join(".cargo")));
+    let below_cargo = cargo
+        .iter()
+        .flat_map(|cargo| CARGO.map(|name| cargo.join(name)));
+    below_home
+        .chain(below_cargo)
+        .chain(env::cache_home())
+        .collect()
 }
 
 /// Returns what commands must not read. Our own cache holds the worktrees of other sessions.
 fn private() -> Vec<PathBuf> {
-    let below_home = env::home().into_iter().flat_map(|home| PRIVATE.map(|name| home.join(name)));
-    let below_config = env::config_home().into_iter().flat_map(|config| PRIVATE_CONFIG.map(|name| config.join(name)));
-    let cargo = env::var_os("CARGO_HOME").map(|cargo| PathBuf::from(cargo).join("credentials.toml"));
-    let own = [env::cache_home(), env::data_home(), env::state_home()].into_iter().flatten().map(|folder| folder.join("teddy"));
-    below_home.chain(below_config).chain(cargo).chain(own).collect()
+    let below_home = env::home()
+        .into_iter()
+        .flat_map(|home| PRIVATE.map(|name| home.join(name)));
+    let below_config = env::config_home()
+        .into_iter()
+        .flat_map(|config| PRIVATE_CONFIG.map(|name| config.join(name)));
+    let cargo =
+        env::var_os("CARGO_HOME").map(|cargo| PathBuf::from(cargo).join("credentials.toml"));
+    let own = [env::cache_home(), env::data_home(), env::state_home()]
+        .into_iter()
+        .flatten()
+        .map(|folder| folder.join("teddy"));
+    below_home
+        .chain(below_config)
+        .chain(cargo)
+        .chain(own)
+        .collect()
 }
 
 #[cfg(test)]
@@ -141,17 +197,33 @@ mod tests {
 
     #[test]
     fn an_active_environment_of_the_workspace_can_be_read() {
-        let found = programs("/usr/bin:/w/.venv/bin:/w/bin:/w:/w2/x/bin:bin", Path::new("/w"));
+        let found = programs(
+            "/usr/bin:/w/.venv/bin:/w/bin:/w:/w2/x/bin:bin",
+            Path::new("/w"),
+        );
         assert_eq!(found, ["/w/.venv", "/w/bin"].map(PathBuf::from));
     }
 
     #[test]
     fn the_standard_policy_opens_the_worktree_and_closes_the_workspace() {
-        let [worktree, git_dir, common_dir, workspace] = ["/t", "/w/.git/worktrees/t", "/w/.git", "/w"].map(Path::new);
-        let policy = Policy::standard(Places { worktree, git_dir, common_dir, workspace });
+        let [worktree, git_dir, common_dir, workspace] =
+            ["/t", "/w/.git/worktrees/t", "/w/.git", "/w"].map(Path::new);
+        let policy = Policy::standard(Places {
+            worktree,
+            git_dir,
+            common_dir,
+            workspace,
+        });
         assert_eq!(policy.network, Network::Off);
-        assert!(policy.write.starts_with(&["/t".into(), "/w/.git/worktrees/t".into()]));
-        assert_eq!((policy.add.first(), policy.add.len()), (Some(&PathBuf::from("/w/.git/objects/00")), 256));
+        assert!(
+            policy
+                .write
+                .starts_with(&["/t".into(), "/w/.git/worktrees/t".into()])
+        );
+        assert_eq!(
+            (policy.add.first(), policy.add.len()),
+            (Some(&PathBuf::from("/w/.git/objects/00")), 256)
+        );
         assert!(policy.hidden.contains(&"/w".into()) && policy.read.contains(&"/w/.git".into()));
     }
 }

@@ -10,7 +10,10 @@ use crate::host::shell::{End, Script, run_until};
 #[test]
 fn the_test_program_is_a_launcher() {
     let arguments = env::args();
-    if let Some(at) = arguments.iter().position(|argument| argument == "__confine") {
+    if let Some(at) = arguments
+        .iter()
+        .position(|argument| argument == "__confine")
+    {
         launch_if_asked(&arguments[at - 1..]);
         std::process::exit(99);
     }
@@ -24,7 +27,9 @@ struct Place {
 
 impl Place {
     fn new() -> Place {
-        let place = Place { folder: tempfile::tempdir().unwrap() };
+        let place = Place {
+            folder: tempfile::tempdir().unwrap(),
+        };
         for name in ["work", "home/.ssh", "home/src", "cache"] {
             fs::create_dir_all(place.path(name)).unwrap();
         }
@@ -49,19 +54,39 @@ impl Place {
     fn run(&self, policy: Option<Policy>, text: &str) -> (End, String) {
         let mut script = Script::new(text, self.path("work"));
         let name = "host::sandbox::tests::the_test_program_is_a_launcher";
-        let command = [env::current_exe().unwrap().into_os_string(), "-q".into(), "--nocapture".into(), "--exact".into(), name.into()];
-        script.launcher = Some(Launcher { command: command.into(), policy });
+        let command = [
+            env::current_exe().unwrap().into_os_string(),
+            "-q".into(),
+            "--nocapture".into(),
+            "--exact".into(),
+            name.into(),
+        ];
+        script.launcher = Some(Launcher {
+            command: command.into(),
+            policy,
+        });
         script.env = vec![("HOME".to_owned(), self.path("home").display().to_string())];
         let finished = run_until(&script, &AtomicBool::new(false), &mut |_| ()).unwrap();
         let output = String::from_utf8(finished.output.joined()).unwrap();
         // The test program's own greeting.
-        (finished.end, output.trim_start_matches("\nrunning 1 test\n").to_owned())
+        (
+            finished.end,
+            output.trim_start_matches("\nrunning 1 test\n").to_owned(),
+        )
     }
 
     /// Compares a script's output under the policy of this place.
     fn check(&self, text: &str, expected: &str) {
         let (end, output) = self.run(Some(self.policy()), text);
-        assert_eq!((output.replace(&self.folder.path().display().to_string(), "DIR").as_str(), end), (expected, End::Exited(0)));
+        assert_eq!(
+            (
+                output
+                    .replace(&self.folder.path().display().to_string(), "DIR")
+                    .as_str(),
+                end
+            ),
+            (expected, End::Exited(0))
+        );
     }
 }
 
@@ -85,7 +110,11 @@ fn a_script_writes_nowhere_else() {
     let place = Place::new();
     let text = "exec 2>&1; echo x > ../home/new; echo x >> ../home/src/a; rm -rf ../home/src; mkdir ../new; ln -s x ../link; mv ../cache ../c2; true";
     let (end, output) = place.run(Some(place.policy()), text);
-    assert_eq!((end, output.matches("ermission denied").count()), (End::Exited(0), 6), "{output}");
+    assert_eq!(
+        (end, output.matches("ermission denied").count()),
+        (End::Exited(0), 6),
+        "{output}"
+    );
     assert_eq!(fs::read(place.path("home/src/a")).unwrap(), b"open");
     assert_eq!(fs::read_dir(place.folder.path()).unwrap().count(), 3);
 }
@@ -101,27 +130,54 @@ fn hidden_files_are_not_read_through_any_name() {
 #[test]
 fn read_wins_over_hidden() {
     let place = Place::new();
-    let policy = Policy { hidden: vec![place.path("home")], read: vec![place.path("home/src")], ..place.policy() };
-    let (_, output) = place.run(Some(policy), "cat ../home/src/a; cat ../home/.ssh/id 2> /dev/null || echo no");
+    let policy = Policy {
+        hidden: vec![place.path("home")],
+        read: vec![place.path("home/src")],
+        ..place.policy()
+    };
+    let (_, output) = place.run(
+        Some(policy),
+        "cat ../home/src/a; cat ../home/.ssh/id 2> /dev/null || echo no",
+    );
     assert_eq!(output, "openno\n");
 }
 
 #[test]
 fn in_an_add_only_tree_nothing_is_removed() {
     let place = Place::new();
-    let policy = Policy { add: vec![place.path("home/src")], ..place.policy() };
-    let text =
-        "cd ../home/src; mkdir d && echo new > d/f && cat d/f; rm -f a 2> /dev/null; mv a b 2> /dev/null; rm -rf . 2> /dev/null; cat a d/f";
-    assert_eq!(place.run(Some(policy), text), (End::Exited(0), "new\nopennew\n".to_owned()));
+    let policy = Policy {
+        add: vec![place.path("home/src")],
+        ..place.policy()
+    };
+    let text = "cd ../home/src; mkdir d && echo new > d/f && cat d/f; rm -f a 2> /dev/null; mv a b 2> /dev/null; rm -rf . 2> /dev/null; cat a d/f";
+    assert_eq!(
+        place.run(Some(policy), text),
+        (End::Exited(0), "new\nopennew\n".to_owned())
+    );
 }
 
 #[test]
 fn without_network_there_is_no_socket_but_a_pair() {
     let place = Place::new();
-    let probe = format!("SANDBOX_PROBE=1 '{}' -q --nocapture --exact {PROBE} | grep can", env::current_exe().unwrap().display());
-    let probe = probe.replace("/proc/self/exe", &fs::read_link("/proc/self/exe").unwrap().display().to_string());
-    let on = Policy { network: Network::On, ..place.policy() };
-    assert_eq!(place.run(Some(on), &probe).1, "can listen\ncan send\ncan pair\ncan connect\n");
+    let probe = format!(
+        "SANDBOX_PROBE=1 '{}' -q --nocapture --exact {PROBE} | grep can",
+        env::current_exe().unwrap().display()
+    );
+    let probe = probe.replace(
+        "/proc/self/exe",
+        &fs::read_link("/proc/self/exe")
+            .unwrap()
+            .display()
+            .to_string(),
+    );
+    let on = Policy {
+        network: Network::On,
+        ..place.policy()
+    };
+    assert_eq!(
+        place.run(Some(on), &probe).1,
+        "can listen\ncan send\ncan pair\ncan connect\n"
+    );
     place.check(&probe, "can pair\n");
 }
 
@@ -143,7 +199,10 @@ fn the_test_program_is_a_probe() {
         ];
         drop(listener);
         let _ = fs::remove_file("socket");
-        results.iter().filter(|(_, can)| *can).for_each(|(what, _)| println!("can {what}"));
+        results
+            .iter()
+            .filter(|(_, can)| *can)
+            .for_each(|(what, _)| println!("can {what}"));
     }
 }
 
@@ -167,24 +226,42 @@ fn a_script_has_no_terminal_and_its_own_session() {
 #[test]
 fn pipes_and_descriptors_work_inside() {
     let place = Place::new();
-    place.check("echo a | cat; echo b > /dev/stderr; echo c > /dev/stdout; sh -c 'echo d'", "a\nb\nc\nd\n");
+    place.check(
+        "echo a | cat; echo b > /dev/stderr; echo c > /dev/stdout; sh -c 'echo d'",
+        "a\nb\nc\nd\n",
+    );
 }
 
 #[test]
 fn a_broken_order_starts_nothing() {
-    let run = |arguments: &[&str]| launch_if_asked(&arguments.iter().map(Into::into).collect::<Vec<_>>());
+    let run =
+        |arguments: &[&str]| launch_if_asked(&arguments.iter().map(Into::into).collect::<Vec<_>>());
     assert_eq!(run(&["teddy", "plan"]), None);
     assert_eq!(run(&["teddy"]), None);
-    assert_eq!(run(&["teddy", "__confine", "{", "--", "true"]), Some(std::process::ExitCode::from(125)));
-    assert_eq!(run(&["teddy", "__confine"]), Some(std::process::ExitCode::from(125)));
+    assert_eq!(
+        run(&["teddy", "__confine", "{", "--", "true"]),
+        Some(std::process::ExitCode::from(125))
+    );
+    assert_eq!(
+        run(&["teddy", "__confine"]),
+        Some(std::process::ExitCode::from(125))
+    );
 }
 
 /// Runs git outside of the sandbox, without the machine's configuration.
 fn git(folder: PathBuf, arguments: &[&str]) {
     let mut command = crate::host::process::command("git");
-    command.args(["-c", "user.name=t", "-c", "user.email=t@example.com"]).args(arguments).current_dir(folder);
-    command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
-    assert!(command.output().unwrap().status.success(), "git {arguments:?} fails");
+    command
+        .args(["-c", "user.name=t", "-c", "user.email=t@example.com"])
+        .args(arguments)
+        .current_dir(folder);
+    command
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_NOSYSTEM", "1");
+    assert!(
+        command.output().unwrap().status.success(),
+        "git {arguments:?} fails"
+    );
 }
 
 /// Makes a repository in `repo` with a worktree in `tree` and returns the usual policy for it.
@@ -194,10 +271,19 @@ fn repository(place: &Place) -> Policy {
     git(place.path("repo"), &["init", "-q"]);
     git(place.path("repo"), &["add", "a"]);
     git(place.path("repo"), &["commit", "-qm", "one"]);
-    git(place.path("repo"), &["worktree", "add", "-q", "--detach", "../tree"]);
+    git(
+        place.path("repo"),
+        &["worktree", "add", "-q", "--detach", "../tree"],
+    );
     fs::write(place.path("repo/.env"), "secret").unwrap();
-    let [worktree, git_dir, common_dir, workspace] = ["tree", "repo/.git/worktrees/tree", "repo/.git", "repo"].map(|name| place.path(name));
-    Policy::standard(Places { worktree: &worktree, git_dir: &git_dir, common_dir: &common_dir, workspace: &workspace })
+    let [worktree, git_dir, common_dir, workspace] =
+        ["tree", "repo/.git/worktrees/tree", "repo/.git", "repo"].map(|name| place.path(name));
+    Policy::standard(Places {
+        worktree: &worktree,
+        git_dir: &git_dir,
+        common_dir: &common_dir,
+        workspace: &workspace,
+    })
 }
 
 #[test]
@@ -205,14 +291,29 @@ fn git_commits_in_the_worktree() {
     let place = Place::new();
     let policy = repository(&place);
     let identity = "-c user.name=t -c user.email=t@example.com";
-    let text =
-        format!("cd ../tree; echo 2 > a; git diff --stat > /dev/null; git add a && git {identity} commit -qm two; git log --format=%s -2");
+    let text = format!(
+        "cd ../tree; echo 2 > a; git diff --stat > /dev/null; git add a && git {identity} commit -qm two; git log --format=%s -2"
+    );
     let (end, output) = place.run(Some(policy), &text);
-    assert!(output.ends_with("two\none\n") && end == End::Exited(0), "{output}");
+    assert!(
+        output.ends_with("two\none\n") && end == End::Exited(0),
+        "{output}"
+    );
     git(place.path("repo"), &["fsck", "--strict"]);
-    let names = |folder: fs::DirEntry| fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().file_name());
-    let objects = fs::read_dir(place.path("repo/.git/objects")).unwrap().flat_map(|folder| names(folder.unwrap()));
-    assert_eq!(objects.filter(|name| name.as_encoded_bytes().starts_with(b"tmp_obj_")).count(), 0);
+    let names = |folder: fs::DirEntry| {
+        fs::read_dir(folder.path())
+            .unwrap()
+            .map(|file| file.unwrap().file_name())
+    };
+    let objects = fs::read_dir(place.path("repo/.git/objects"))
+        .unwrap()
+        .flat_map(|folder| names(folder.unwrap()));
+    assert_eq!(
+        objects
+            .filter(|name| name.as_encoded_bytes().starts_with(b"tmp_obj_"))
+            .count(),
+        0
+    );
 }
 
 #[test]
@@ -230,7 +331,10 @@ fn the_users_repository_and_files_are_closed() {
         "cat ../repo/.env",
     ] {
         let (end, output) = place.run(Some(policy.clone()), text);
-        assert!(end != End::Exited(0) && output.contains("ermission denied"), "{text}: {end:?} {output}");
+        assert!(
+            end != End::Exited(0) && output.contains("ermission denied"),
+            "{text}: {end:?} {output}"
+        );
     }
     git(place.path("repo"), &["diff", "--exit-code", "HEAD", "--"]);
     git(place.path("repo"), &["fsck", "--strict"]);

@@ -43,7 +43,13 @@ impl Capture {
     /// Returns an empty one for so many bytes.
     pub(super) fn new(limit: usize) -> Capture {
         let head_limit = limit.div_ceil(2);
-        Capture { head: Vec::new(), tail: VecDeque::new(), head_limit, tail_limit: limit - head_limit, lost: 0 }
+        Capture {
+            head: Vec::new(),
+            tail: VecDeque::new(),
+            head_limit,
+            tail_limit: limit - head_limit,
+            lost: 0,
+        }
     }
 
     /// Takes the next bytes.
@@ -62,7 +68,11 @@ impl Capture {
         if self.lost == 0 {
             self.head.extend(self.tail.drain(..));
         }
-        Captured { head: self.head, tail: self.tail.into(), lost: self.lost }
+        Captured {
+            head: self.head,
+            tail: self.tail.into(),
+            lost: self.lost,
+        }
     }
 }
 
@@ -75,7 +85,14 @@ mod tests {
         let mut capture = Capture::new(limit);
         b"0123456789".chunks(3).for_each(|piece| capture.add(piece));
         let kept = capture.finish();
-        assert_eq!((str::from_utf8(&kept.head).unwrap(), str::from_utf8(&kept.tail).unwrap(), kept.lost), expected);
+        assert_eq!(
+            (
+                str::from_utf8(&kept.head).unwrap(),
+                str::from_utf8(&kept.tail).unwrap(),
+                kept.lost
+            ),
+            expected
+        );
     }
 
     #[test]
@@ -87,7 +104,11 @@ mod tests {
 
     #[test]
     fn the_gap_is_said() {
-        let kept = Captured { head: b"a".into(), tail: b"b".into(), lost: 7 };
+        let kept = Captured {
+            head: b"a".into(),
+            tail: b"b".into(),
+            lost: 7,
+        };
         assert_eq!(kept.joined(), b"a\n[7 bytes are left out here]\nb");
     }
 }

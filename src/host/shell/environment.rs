@@ -10,7 +10,13 @@ use crate::host::{env, process};
 /// Parts of names that say that the value is a secret.
 const SECRET: [&str; 6] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"];
 /// Beginnings of git's variables that describe the user and not a repository.
-const GIT_USER: [&str; 5] = ["GIT_AUTHOR_", "GIT_COMMITTER_", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"];
+const GIT_USER: [&str; 5] = [
+    "GIT_AUTHOR_",
+    "GIT_COMMITTER_",
+    "GIT_CONFIG_GLOBAL",
+    "GIT_CONFIG_SYSTEM",
+    "GIT_CONFIG_NOSYSTEM",
+];
 /// Names that a plan may not set, because they choose which code a command runs.
 const RESERVED: [&str; 6] = ["PATH", "HOME", "BASH_ENV", "ENV", "IFS", "SHELLOPTS"];
 /// Beginnings of such names.
@@ -18,9 +24,12 @@ const RESERVED_START: [&str; 4] = ["GIT_", "LD_", "DYLD_", "TEDDY_"];
 
 /// Returns whether a plan may set a variable of this name.
 pub fn may_set(name: &str) -> bool {
-    let plain =
-        name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    plain && !RESERVED.contains(&name) && !RESERVED_START.iter().any(|start| name.starts_with(start)) && !name.ends_with("_BASE_URL")
+    let plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    plain
+        && !RESERVED.contains(&name)
+        && !RESERVED_START.iter().any(|start| name.starts_with(start))
+        && !name.ends_with("_BASE_URL")
 }
 
 /// Gives a command the script's environment.
@@ -31,15 +40,27 @@ pub(super) fn apply(command: &mut Command, script: &Script, temporary: &Path) {
             command.env_remove(&name);
         }
     }
-    process::give_back(command, |name| script.keep_env.iter().any(|kept| kept == name));
+    process::give_back(command, |name| {
+        script.keep_env.iter().any(|kept| kept == name)
+    });
     command.env("TMPDIR", temporary);
     // Nobody is there to answer or to write a message.
-    command.env("GIT_TERMINAL_PROMPT", "0").env("GIT_EDITOR", ":");
-    if script.launcher.as_ref().is_some_and(|launcher| launcher.policy.is_some()) {
+    command
+        .env("GIT_TERMINAL_PROMPT", "0")
+        .env("GIT_EDITOR", ":");
+    if script
+        .launcher
+        .as_ref()
+        .is_some_and(|launcher| launcher.policy.is_some())
+    {
         // The user's repository is not open to it.
         command.env("GIT_CONFIG_COUNT", "2");
-        command.env("GIT_CONFIG_KEY_0", "gc.auto").env("GIT_CONFIG_VALUE_0", "0");
-        command.env("GIT_CONFIG_KEY_1", "maintenance.auto").env("GIT_CONFIG_VALUE_1", "false");
+        command
+            .env("GIT_CONFIG_KEY_0", "gc.auto")
+            .env("GIT_CONFIG_VALUE_0", "0");
+        command
+            .env("GIT_CONFIG_KEY_1", "maintenance.auto")
+            .env("GIT_CONFIG_VALUE_1", "false");
     }
     command.envs(script.env.iter().map(|(name, value)| (name, value)));
 }
@@ -48,7 +69,9 @@ pub(super) fn apply(command: &mut Command, script: &Script, temporary: &Path) {
 fn passes(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();
     let git = upper.starts_with("GIT_") && !GIT_USER.iter().any(|start| upper.starts_with(start));
-    !git && !upper.starts_with("TEDDY_") && upper != "OLDPWD" && !SECRET.iter().any(|word| upper.contains(word))
+    !git && !upper.starts_with("TEDDY_")
+        && upper != "OLDPWD"
+        && !SECRET.iter().any(|word| upper.contains(word))
 }
 
 #[cfg(test)]
@@ -57,17 +80,42 @@ mod tests {
 
     #[test]
     fn secrets_and_repositories_do_not_pass() {
-        for name in ["OPENAI_API_KEY", "npm_token", "AWS_SECRET_ACCESS_KEY", "PGPASSWORD", "GIT_DIR", "GIT_CONFIG_COUNT", "TEDDY_NOW"] {
+        for name in [
+            "OPENAI_API_KEY",
+            "npm_token",
+            "AWS_SECRET_ACCESS_KEY",
+            "PGPASSWORD",
+            "GIT_DIR",
+            "GIT_CONFIG_COUNT",
+            "TEDDY_NOW",
+        ] {
             assert!(!passes(name), "{name} passes");
         }
-        for name in ["PATH", "HOME", "LANG", "CARGO_HOME", "GIT_AUTHOR_NAME", "GIT_CONFIG_GLOBAL"] {
+        for name in [
+            "PATH",
+            "HOME",
+            "LANG",
+            "CARGO_HOME",
+            "GIT_AUTHOR_NAME",
+            "GIT_CONFIG_GLOBAL",
+        ] {
             assert!(passes(name), "{name} does not pass");
         }
     }
 
     #[test]
     fn a_plan_may_not_choose_what_commands_run() {
-        for name in ["PATH", "LD_PRELOAD", "GIT_SSH_COMMAND", "BASH_ENV", "OPENAI_BASE_URL", "a-b", "", "1A", "BASH_FUNC_x%%"] {
+        for name in [
+            "PATH",
+            "LD_PRELOAD",
+            "GIT_SSH_COMMAND",
+            "BASH_ENV",
+            "OPENAI_BASE_URL",
+            "a-b",
+            "",
+            "1A",
+            "BASH_FUNC_x%%",
+        ] {
             assert!(!may_set(name), "{name} may be set");
         }
         assert!(may_set("RUST_LOG") && may_set("_X1"));

@@ -12,7 +12,8 @@ const SEPARATOR: char = ':';
 /// How often it is looked again for what was born meanwhile.
 const ROUNDS: usize = 8;
 
-/// The mark of one script's processes: this process's number and something that no other script has.
+/// The mark of one script's processes: this process's number and something that no other script
+/// has.
 pub(super) struct Marker {
     /// The mark.
     own: String,
@@ -24,7 +25,8 @@ impl Marker {
     /// Returns a new mark.
     pub(super) fn new() -> Marker {
         let own = format!("{}.{}", std::process::id(), uuid::Uuid::now_v7());
-        let value = env::var(VARIABLE).map_or_else(|| own.clone(), |around| format!("{around}{SEPARATOR}{own}"));
+        let value = env::var(VARIABLE)
+            .map_or_else(|| own.clone(), |around| format!("{around}{SEPARATOR}{own}"));
         Marker { own, value }
     }
 
@@ -42,7 +44,11 @@ impl Marker {
 /// Kills what is left of scripts whose TeDDy was killed itself. For a recovery; never touches a
 /// script whose TeDDy lives.
 pub fn end_orphans() {
-    kill(|mark| owner(mark).is_some_and(|pid| rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::SRCH)));
+    kill(|mark| {
+        owner(mark).is_some_and(|pid| {
+            rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::SRCH)
+        })
+    });
 }
 
 /// Returns the process that a mark names.
@@ -66,12 +72,26 @@ fn kill(is_wanted: impl Fn(&str) -> bool) {
 /// Returns the living processes that have a mark of some kind.
 fn processes(is_wanted: impl Fn(&str) -> bool) -> Vec<Pid> {
     let wanted = |pid: &Pid| {
-        let environ = std::fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())).unwrap_or_default();
-        let value = environ.split(|&byte| byte == 0).find_map(|variable| variable.strip_prefix(VARIABLE.as_bytes())?.strip_prefix(b"="));
-        value.and_then(|value| str::from_utf8(value).ok()).is_some_and(|value| value.split(SEPARATOR).any(&is_wanted))
+        let environ =
+            std::fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero())).unwrap_or_default();
+        let value = environ.split(|&byte| byte == 0).find_map(|variable| {
+            variable
+                .strip_prefix(VARIABLE.as_bytes())?
+                .strip_prefix(b"=")
+        });
+        value
+            .and_then(|value| str::from_utf8(value).ok())
+            .is_some_and(|value| value.split(SEPARATOR).any(&is_wanted))
     };
-    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
-    let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let Ok(entries) = std::fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    let numbers = entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let own = rustix::process::getpid();
-    numbers.filter_map(Pid::from_raw).filter(|pid| *pid != own && wanted(pid)).collect()
+    numbers
+        .filter_map(Pid::from_raw)
+        .filter(|pid| *pid != own && wanted(pid))
+        .collect()
 }

@@ -8,14 +8,24 @@ fn run_with(text: &str, change: impl FnOnce(&mut Script)) -> (Finished, Vec<u8>)
     let mut script = Script::new(text, folder.path());
     change(&mut script);
     let mut streamed = Vec::new();
-    let finished = run_until(&script, &AtomicBool::new(false), &mut |bytes| streamed.extend(bytes)).unwrap();
+    let finished = run_until(&script, &AtomicBool::new(false), &mut |bytes| {
+        streamed.extend(bytes)
+    })
+    .unwrap();
     (finished, streamed)
 }
 
 /// Compares end and output.
 fn check(text: &str, end: End, output: &str) {
     let (finished, streamed) = run_with(text, |_| ());
-    assert_eq!((finished.end, String::from_utf8_lossy(&finished.output.joined()).as_ref()), (end, output), "for {text:?}");
+    assert_eq!(
+        (
+            finished.end,
+            String::from_utf8_lossy(&finished.output.joined()).as_ref()
+        ),
+        (end, output),
+        "for {text:?}"
+    );
     assert_eq!(String::from_utf8_lossy(&streamed), output);
 }
 
@@ -27,7 +37,11 @@ fn lives(pid: &str) -> bool {
 
 #[test]
 fn the_exit_code_and_both_outputs_come_back_in_order() {
-    check("echo a; echo b >&2; echo c; exit 3", End::Exited(3), "a\nb\nc\n");
+    check(
+        "echo a; echo b >&2; echo c; exit 3",
+        End::Exited(3),
+        "a\nb\nc\n",
+    );
     check("", End::Exited(0), "");
     check("kill -9 $$", End::Signaled(9), "");
     assert_eq!(End::Signaled(9).code(), 137);
@@ -35,7 +49,10 @@ fn the_exit_code_and_both_outputs_come_back_in_order() {
 
 #[test]
 fn ten_thousand_lines_arrive() {
-    let (finished, streamed) = run_with("i=0; while [ $i -lt 10000 ]; do echo line $i; i=$((i+1)); done", |s| s.capture = 100);
+    let (finished, streamed) = run_with(
+        "i=0; while [ $i -lt 10000 ]; do echo line $i; i=$((i+1)); done",
+        |s| s.capture = 100,
+    );
     assert_eq!(streamed.split(|&b| b == b'\n').count(), 10_001);
     assert_eq!(finished.output.head.len() + finished.output.tail.len(), 100);
     assert_eq!(finished.output.lost, streamed.len() as u64 - 100);
@@ -58,7 +75,11 @@ fn a_background_process_does_not_hold_the_turn_open() {
     let begun = Instant::now();
     let (finished, output) = run_with("sleep 300 & echo $!", |_| ());
     assert_eq!(finished.end, End::Exited(0));
-    assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
+    assert!(
+        begun.elapsed() < Duration::from_secs(60),
+        "{:?}",
+        begun.elapsed()
+    );
     assert!(!lives(str::from_utf8(&output).unwrap()));
 }
 
@@ -66,9 +87,16 @@ fn a_background_process_does_not_hold_the_turn_open() {
 #[cfg(target_os = "linux")]
 fn a_process_that_left_the_group_is_ended_too() {
     let begun = Instant::now();
-    let (finished, output) = run_with("setsid sh -c 'echo $$ > pid; exec sleep 300' & until [ -s pid ]; do :; done; cat pid", |_| ());
+    let (finished, output) = run_with(
+        "setsid sh -c 'echo $$ > pid; exec sleep 300' & until [ -s pid ]; do :; done; cat pid",
+        |_| (),
+    );
     assert_eq!(finished.end, End::Exited(0));
-    assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
+    assert!(
+        begun.elapsed() < Duration::from_secs(60),
+        "{:?}",
+        begun.elapsed()
+    );
     assert!(!lives(str::from_utf8(&output).unwrap()));
 }
 
@@ -88,7 +116,11 @@ fn a_script_that_ignores_term_is_killed() {
     let (finished, output) = run_with(text, |s| s.timeout = Some(Duration::from_millis(200)));
     assert!(matches!(finished.end, End::TimedOut(_)));
     assert_eq!(output, b"deaf\n");
-    assert!(begun.elapsed() >= GRACE && begun.elapsed() < GRACE * 10, "{:?}", begun.elapsed());
+    assert!(
+        begun.elapsed() >= GRACE && begun.elapsed() < GRACE * 10,
+        "{:?}",
+        begun.elapsed()
+    );
 }
 
 #[test]
@@ -111,16 +143,25 @@ fn an_interrupt_ends_the_script() {
 #[test]
 fn a_missing_folder_or_shell_is_said() {
     let (finished, _) = run_with("true", |s| s.cwd = "/no/such".into());
-    assert_eq!(finished.end, End::NotStarted("the folder `/no/such` does not exist".to_owned()));
+    assert_eq!(
+        finished.end,
+        End::NotStarted("the folder `/no/such` does not exist".to_owned())
+    );
     let (finished, _) = run_with("true", |s| s.shell = vec!["no-such-shell".to_owned()]);
-    assert_eq!(finished.end, End::NotStarted("cannot start `no-such-shell`: no such file or directory".to_owned()));
+    assert_eq!(
+        finished.end,
+        End::NotStarted("cannot start `no-such-shell`: no such file or directory".to_owned())
+    );
 }
 
 #[test]
 fn given_variables_win_and_temporary_files_are_private() {
-    let (_, output) = run_with("echo $A; [ -w \"$TMPDIR\" ] && echo yes; echo $GIT_TERMINAL_PROMPT", |s| {
-        s.env = vec![("A".to_owned(), "1 2".to_owned())];
-    });
+    let (_, output) = run_with(
+        "echo $A; [ -w \"$TMPDIR\" ] && echo yes; echo $GIT_TERMINAL_PROMPT",
+        |s| {
+            s.env = vec![("A".to_owned(), "1 2".to_owned())];
+        },
+    );
     assert_eq!(output, b"1 2\nyes\n0\n");
 }
 
@@ -135,7 +176,10 @@ fn what_outlived_its_program_is_found_later() {
     // A process that has ended and was waited for: its number is free.
     let mut gone = process::command("true").spawn().unwrap();
     gone.wait().unwrap();
-    let (mut orphan, mut cared_for) = (start(format!("1.a:{}.b", gone.id())), start(format!("{}.c", std::process::id())));
+    let (mut orphan, mut cared_for) = (
+        start(format!("1.a:{}.b", gone.id())),
+        start(format!("{}.c", std::process::id())),
+    );
     end_orphans();
     assert!(!orphan.wait().unwrap().success());
     assert!(cared_for.try_wait().unwrap().is_none());

@@ -17,7 +17,9 @@ pub enum AddressError {
     #[error("an address must not hold a user name or password")]
     Credentials,
     /// It leads to a machine that is not public.
-    #[error("`{host}` is not a public address ({address}); list it under the allowed hosts of your own configuration to fetch it")]
+    #[error(
+        "`{host}` is not a public address ({address}); list it under the allowed hosts of your own configuration to fetch it"
+    )]
     Private {
         /// The host in the address.
         host: String,
@@ -56,10 +58,16 @@ fn raw(url: &Url) -> Option<Url> {
     let raw = match url.host_str()? {
         "github.com" => {
             let mut parts = path.trim_start_matches('/').splitn(4, '/');
-            let (owner, repository, kind, rest) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
-            (kind == "blob").then(|| format!("https://raw.githubusercontent.com/{owner}/{repository}/{rest}"))?
+            let (owner, repository, kind, rest) =
+                (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
+            (kind == "blob")
+                .then(|| format!("https://raw.githubusercontent.com/{owner}/{repository}/{rest}"))?
         }
-        "gitlab.com" => format!("https://gitlab.com{}", path.split_once("/-/blob/").map(|(p, rest)| format!("{p}/-/raw/{rest}"))?),
+        "gitlab.com" => format!(
+            "https://gitlab.com{}",
+            path.split_once("/-/blob/")
+                .map(|(p, rest)| format!("{p}/-/raw/{rest}"))?
+        ),
         _ => return None,
     };
     Url::parse(&raw).ok()
@@ -69,7 +77,9 @@ fn raw(url: &Url) -> Option<Url> {
 pub fn is_allowed(url: &Url, allowed: &[String]) -> bool {
     let host = url.host_str().unwrap_or_default();
     let with_port = format!("{host}:{}", url.port_or_known_default().unwrap_or(0));
-    allowed.iter().any(|name| name.eq_ignore_ascii_case(host) || name.eq_ignore_ascii_case(&with_port))
+    allowed
+        .iter()
+        .any(|name| name.eq_ignore_ascii_case(host) || name.eq_ignore_ascii_case(&with_port))
 }
 
 /// Returns whether an address belongs to the public internet.
@@ -77,7 +87,9 @@ pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => is_public_v4(v4),
         IpAddr::V6(v6) => match v6.segments() {
-            [0, 0, 0, 0, 0, 0xffff, ..] | [0x64, 0xff9b, 0, 0, 0, 0, ..] => is_public_v4(embedded(v6)),
+            [0, 0, 0, 0, 0, 0xffff, ..] | [0x64, 0xff9b, 0, 0, 0, 0, ..] => {
+                is_public_v4(embedded(v6))
+            }
             _ => is_public_v6(v6),
         },
     }
@@ -110,7 +122,9 @@ fn is_public_v4(v4: Ipv4Addr) -> bool {
 /// Judges an IPv6 address: global unicast without the parts that are set aside.
 fn is_public_v6(v6: Ipv6Addr) -> bool {
     match v6.segments() {
-        [0x2001, 0..=0x1ff, ..] | [0x2001, 0xdb8, ..] | [0x2002, ..] | [0x3fff, 0..=0xfff, ..] => false,
+        [0x2001, 0..=0x1ff, ..] | [0x2001, 0xdb8, ..] | [0x2002, ..] | [0x3fff, 0..=0xfff, ..] => {
+            false
+        }
         [first, ..] => first & 0xe000 == 0x2000,
     }
 }
@@ -128,17 +142,35 @@ mod tests {
     #[test]
     fn only_the_web_is_fetched() {
         check_parse("https://example.com/a?b", "https://example.com/a?b");
-        check_parse("file:///etc/passwd", "`file:///etc/passwd` is no web address (http or https)");
-        check_parse("gopher://x", "`gopher://x` is no web address (http or https)");
+        check_parse(
+            "file:///etc/passwd",
+            "`file:///etc/passwd` is no web address (http or https)",
+        );
+        check_parse(
+            "gopher://x",
+            "`gopher://x` is no web address (http or https)",
+        );
         check_parse("http://", "`http://` is no web address (http or https)");
-        check_parse("https://user:pw@example.com/", "an address must not hold a user name or password");
+        check_parse(
+            "https://user:pw@example.com/",
+            "an address must not hold a user name or password",
+        );
     }
 
     #[test]
     fn a_file_shown_at_a_code_host_is_fetched_bare() {
-        check_parse("https://github.com/o/r/blob/main/src/a.rs#L3", "https://raw.githubusercontent.com/o/r/main/src/a.rs");
-        check_parse("https://github.com/o/r/issues/3", "https://github.com/o/r/issues/3");
-        check_parse("https://gitlab.com/g/p/-/blob/main/a", "https://gitlab.com/g/p/-/raw/main/a");
+        check_parse(
+            "https://github.com/o/r/blob/main/src/a.rs#L3",
+            "https://raw.githubusercontent.com/o/r/main/src/a.rs",
+        );
+        check_parse(
+            "https://github.com/o/r/issues/3",
+            "https://github.com/o/r/issues/3",
+        );
+        check_parse(
+            "https://gitlab.com/g/p/-/blob/main/a",
+            "https://gitlab.com/g/p/-/raw/main/a",
+        );
     }
 
     #[test]
@@ -171,15 +203,31 @@ mod tests {
             "http://[2001::1]",
         ] {
             let url = parse(text).expect("each of these is an address");
-            let address: IpAddr = url.host_str().unwrap().trim_matches(['[', ']']).parse().expect("each of these is a number");
+            let address: IpAddr = url
+                .host_str()
+                .unwrap()
+                .trim_matches(['[', ']'])
+                .parse()
+                .expect("each of these is a number");
             assert!(!is_public(address), "{text} counts as public");
         }
     }
 
     #[test]
     fn public_addresses_are_public() {
-        for text in ["1.1.1.1", "192.0.1.1", "172.32.0.1", "223.255.255.255", "2606:4700::1111", "64:ff9b::101:101", "::ffff:8.8.8.8"] {
-            assert!(is_public(text.parse().unwrap()), "{text} does not count as public");
+        for text in [
+            "1.1.1.1",
+            "192.0.1.1",
+            "172.32.0.1",
+            "223.255.255.255",
+            "2606:4700::1111",
+            "64:ff9b::101:101",
+            "::ffff:8.8.8.8",
+        ] {
+            assert!(
+                is_public(text.parse().unwrap()),
+                "{text} does not count as public"
+            );
         }
     }
 
@@ -188,6 +236,9 @@ mod tests {
         let url = parse("http://Docs.local:8080/x").unwrap();
         assert!(is_allowed(&url, &["docs.local".to_owned()]));
         assert!(is_allowed(&url, &["docs.local:8080".to_owned()]));
-        assert!(!is_allowed(&url, &["docs.local:80".to_owned(), "local".to_owned()]));
+        assert!(!is_allowed(
+            &url,
+            &["docs.local:80".to_owned(), "local".to_owned()]
+        ));
     }
 }

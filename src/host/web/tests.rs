@@ -14,9 +14,14 @@ fn serve(answers: Vec<Vec<u8>>) -> u16 {
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {
         for answer in answers {
-            let Ok((stream, _)) = listener.accept() else { return };
+            let Ok((stream, _)) = listener.accept() else {
+                return;
+            };
             let mut lines = BufReader::new(&stream).lines();
-            while lines.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
+            while lines
+                .next()
+                .is_some_and(|line| line.is_ok_and(|line| !line.is_empty()))
+            {}
             let _ = (&stream).write_all(&answer);
         }
     });
@@ -32,19 +37,28 @@ fn answer(head: &str, body: &[u8]) -> Vec<u8> {
 
 /// Rules that allow this machine.
 fn rules() -> Rules {
-    Rules { allowed_hosts: vec!["127.0.0.1".to_owned()], timeout: Duration::from_secs(10), max_body: 1000 }
+    Rules {
+        allowed_hosts: vec!["127.0.0.1".to_owned()],
+        timeout: Duration::from_secs(10),
+        max_body: 1000,
+    }
 }
 
 /// Compares the page or the error's words.
 fn check(answers: Vec<Vec<u8>>, rules: &Rules, expected: &str) {
     let port = serve(answers);
-    let found = fetch(&format!("http://127.0.0.1:{port}/a"), rules).map_or_else(|e| e.to_string(), |page| page.text);
+    let found = fetch(&format!("http://127.0.0.1:{port}/a"), rules)
+        .map_or_else(|e| e.to_string(), |page| page.text);
     assert_eq!(found.replace(&port.to_string(), "PORT"), expected);
 }
 
 #[test]
 fn a_text_arrives() {
-    check(vec![answer("200 OK\r\nContent-Type: text/plain", b"hello\n")], &rules(), "hello\n");
+    check(
+        vec![answer("200 OK\r\nContent-Type: text/plain", b"hello\n")],
+        &rules(),
+        "hello\n",
+    );
 }
 
 #[test]
@@ -52,13 +66,23 @@ fn a_private_address_is_refused_unless_it_is_allowed() {
     let expected = "`127.0.0.1` is not a public address (127.0.0.1); list it under the allowed hosts of your own configuration to fetch it";
     check(vec![], &Rules::default(), expected);
     let error = fetch("http://localhost:1/", &Rules::default()).unwrap_err();
-    assert!(matches!(error, WebError::Address(AddressError::Private { .. })), "{error}");
+    assert!(
+        matches!(error, WebError::Address(AddressError::Private { .. })),
+        "{error}"
+    );
 }
 
 #[test]
 fn a_redirect_is_followed_and_judged_again() {
     let here = answer("302 Found\r\nLocation: b", b"");
-    check(vec![here.clone(), answer("200 OK\r\nContent-Type: text/plain", b"end")], &rules(), "end");
+    check(
+        vec![
+            here.clone(),
+            answer("200 OK\r\nContent-Type: text/plain", b"end"),
+        ],
+        &rules(),
+        "end",
+    );
     let away = answer("302 Found\r\nLocation: http://[::1]:1/x", b"");
     let expected = "`[::1]` is not a public address (::1); list it under the allowed hosts of your own configuration to fetch it";
     check(vec![away], &rules(), expected);
@@ -72,18 +96,33 @@ fn a_redirect_is_followed_and_judged_again() {
 
 #[test]
 fn a_refusal_is_said() {
-    check(vec![answer("404 Not Found", b"")], &rules(), "the server answered 404");
+    check(
+        vec![answer("404 Not Found", b"")],
+        &rules(),
+        "the server answered 404",
+    );
 }
 
 #[test]
 fn a_long_body_is_cut_off_whatever_its_header_says() {
-    check(vec![answer("200 OK\r\nContent-Length: 1001", &[b'x'; 1001])], &rules(), "the page is larger than 1000 bytes");
-    check(vec![answer("200 OK\r\nContent-Type: text/plain", &[b'x'; 5000])], &rules(), "the page is larger than 1000 bytes");
+    check(
+        vec![answer("200 OK\r\nContent-Length: 1001", &[b'x'; 1001])],
+        &rules(),
+        "the page is larger than 1000 bytes",
+    );
+    check(
+        vec![answer("200 OK\r\nContent-Type: text/plain", &[b'x'; 5000])],
+        &rules(),
+        "the page is larger than 1000 bytes",
+    );
 }
 
 #[test]
 fn a_compressed_body_is_measured_unpacked() {
-    let packed = answer("200 OK\r\nContent-Type: text/plain\r\nContent-Encoding: gzip", ZEROS);
+    let packed = answer(
+        "200 OK\r\nContent-Type: text/plain\r\nContent-Encoding: gzip",
+        ZEROS,
+    );
     check(vec![packed], &rules(), "the page is larger than 1000 bytes");
 }
 
@@ -91,7 +130,10 @@ fn a_compressed_body_is_measured_unpacked() {
 fn a_silent_server_is_left() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
-    let rules = Rules { timeout: Duration::from_millis(100), ..rules() };
+    let rules = Rules {
+        timeout: Duration::from_millis(100),
+        ..rules()
+    };
     let begin = std::time::Instant::now();
     assert!(matches!(fetch(&url, &rules), Err(WebError::TimedOut(_))));
     assert!(begin.elapsed() < Duration::from_secs(5));

@@ -61,7 +61,9 @@ fn signal(child: &mut Child, signal: Signal) {
         Signal::End => nix::sys::signal::SIGTERM,
         Signal::Kill => nix::sys::signal::SIGKILL,
     };
-    let Ok(id) = i32::try_from(child.id()) else { return };
+    let Ok(id) = i32::try_from(child.id()) else {
+        return;
+    };
     // A group that is gone already is what was wanted.
     let _ = nix::sys::signal::killpg(nix::unistd::Pid::from_raw(id), signal);
 }

@@ -64,7 +64,8 @@ impl Output {
         visible_block(&redact(&strip_ansi(text.trim()))).into_owned()
     }
 
-    /// Moves what is whole into the text; what could be the beginning of a character waits for the rest of it.
+    /// Moves what is whole into the text; what could be the beginning of a character waits for the
+    /// rest of it.
     fn take_characters(&mut self) {
         let bytes = std::mem::take(&mut self.rest);
         let mut chunks = bytes.utf8_chunks().peekable();
@@ -88,10 +89,18 @@ mod tests {
     /// Compares what is shown after each piece, and the whole.
     fn check(pieces: &[&[u8]], shown: &[&str], whole: &str) {
         let (mut output, mut seen) = (Output::default(), Vec::new());
-        pieces.iter().for_each(|piece| output.add(Piece::Out(piece.to_vec()), &mut |text| seen.push(text.to_owned())));
+        pieces.iter().for_each(|piece| {
+            output.add(Piece::Out(piece.to_vec()), &mut |text| {
+                seen.push(text.to_owned())
+            })
+        });
         assert_eq!(
             (output.text().as_str(), output.into_text().as_str(), seen),
-            (whole, whole, shown.iter().map(|t| (*t).to_owned()).collect())
+            (
+                whole,
+                whole,
+                shown.iter().map(|t| (*t).to_owned()).collect()
+            )
         );
     }
 
@@ -102,14 +111,20 @@ mod tests {
 
     #[test]
     fn what_is_no_text_is_marked_and_hides_nothing_behind_it() {
-        check(&[b"a\xff", b"b\xc3"], &["a", "a\u{fffd}b"], "a\u{fffd}b\u{fffd}");
+        check(
+            &[b"a\xff", b"b\xc3"],
+            &["a", "a\u{fffd}b"],
+            "a\u{fffd}b\u{fffd}",
+        );
     }
 
     #[test]
     fn bytes_one_by_one_are_read_as_at_once() {
         let bytes = b"\xf0\x9f\x9f\xa2 \xe2\x82 \xed\xa0\x80 \xc0 end\xe2";
         let mut output = Output::default();
-        bytes.iter().for_each(|byte| output.add(Piece::Out(vec![*byte]), &mut |_| ()));
+        bytes
+            .iter()
+            .for_each(|byte| output.add(Piece::Out(vec![*byte]), &mut |_| ()));
         assert_eq!(output.into_text(), String::from_utf8_lossy(bytes));
     }
 

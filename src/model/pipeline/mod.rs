@@ -68,8 +68,10 @@ impl Input {
 }
 
 /// Matches `{{name}}`, with the backslash before it that makes it plain text.
-static PLACEHOLDER: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"(\\?)\{\{ *([A-Za-z0-9_-]+) *\}\}").expect("the pattern is a constant that the tests compile"));
+static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(\\?)\{\{ *([A-Za-z0-9_-]+) *\}\}")
+        .expect("the pattern is a constant that the tests compile")
+});
 
 /// A placeholder of a prompt (ST8).
 struct Placeholder<'a> {
@@ -82,8 +84,14 @@ struct Placeholder<'a> {
 /// Lists the placeholders of a prompt.
 fn placeholders(prompt: &str) -> impl Iterator<Item = Placeholder<'_>> {
     PLACEHOLDER.captures_iter(prompt).filter_map(|found| {
-        let name = found.get(2).filter(|_| found.get(1).is_none_or(|escape| escape.is_empty())).map(|name| name.as_str());
-        Some(Placeholder { range: found.get(0)?.range(), name })
+        let name = found
+            .get(2)
+            .filter(|_| found.get(1).is_none_or(|escape| escape.is_empty()))
+            .map(|name| name.as_str());
+        Some(Placeholder {
+            range: found.get(0)?.range(),
+            name,
+        })
     })
 }
 

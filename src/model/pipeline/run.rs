@@ -1,4 +1,5 @@
-//! Runs a pipeline: step by step, each with its own request, until one fails or the last has answered.
+//! Runs a pipeline: step by step, each with its own request, until one fails or the last has
+//! answered.
 
 use std::collections::HashMap;
 
@@ -59,29 +60,63 @@ pub type Open<'a> = dyn FnMut(Option<&str>) -> Result<Box<dyn Model>, ModelError
 /// Runs the steps on a turn's parts. Every model is opened before the first request is sent (ST11).
 ///
 /// # Errors
-/// [`Stopped`]; a step whose answer is cut has failed too, apart from the last: its answer is the caller's to judge.
-pub fn run(pipeline: &Pipeline, turn: &Request, open: &mut Open<'_>, watch: &mut dyn FnMut(Event<'_>)) -> Result<Vec<Ran>, Stopped> {
+/// [`Stopped`]; a step whose answer is cut has failed too, apart from the last: its answer is the
+/// caller's to judge.
+pub fn run(
+    pipeline: &Pipeline,
+    turn: &Request,
+    open: &mut Open<'_>,
+    watch: &mut dyn FnMut(Event<'_>),
+) -> Result<Vec<Ran>, Stopped> {
     let models = open_all(pipeline, open)?;
     let mut ran: Vec<Ran> = Vec::new();
     for (position, step) in pipeline.steps.iter().enumerate() {
         let request = request(step, turn, &ran);
-        watch(Event::Started { position, step, request: &request });
-        let model = models.get(&step.model).expect("each step's model was opened");
+        watch(Event::Started {
+            position,
+            step,
+            request: &request,
+        });
+        let model = models
+            .get(&step.model)
+            .expect("each step's model was opened");
         let answer = model.answer(&request, &mut |text| watch(Event::Received { text }));
         let last = position + 1 == pipeline.steps.len();
-        let answer = answer
-            .and_then(|answer| if last || answer.is_whole() { Ok(answer) } else { Err(ModelError::Truncated { partial: answer.text }) });
+        let answer = answer.and_then(|answer| {
+            if last || answer.is_whole() {
+                Ok(answer)
+            } else {
+                Err(ModelError::Truncated {
+                    partial: answer.text,
+                })
+            }
+        });
         match answer {
-            Ok(answer) => ran.push(Ran { name: step.name.clone(), request, answer }),
-            Err(error) => return Err(Stopped { ran, step: step.name.clone(), error: Box::new(error) }),
+            Ok(answer) => ran.push(Ran {
+                name: step.name.clone(),
+                request,
+                answer,
+            }),
+            Err(error) => {
+                return Err(Stopped {
+                    ran,
+                    step: step.name.clone(),
+                    error: Box::new(error),
+                });
+            }
         }
-        ran.last().into_iter().for_each(|ran| watch(Event::Finished(ran)));
+        ran.last()
+            .into_iter()
+            .for_each(|ran| watch(Event::Finished(ran)));
     }
     Ok(ran)
 }
 
 /// Opens each model once: a replay goes on with its next answer, a missing key is found early.
-fn open_all(pipeline: &Pipeline, open: &mut Open<'_>) -> Result<HashMap<Option<String>, Box<dyn Model>>, Stopped> {
+fn open_all(
+    pipeline: &Pipeline,
+    open: &mut Open<'_>,
+) -> Result<HashMap<Option<String>, Box<dyn Model>>, Stopped> {
     let mut models = HashMap::new();
     for step in &pipeline.steps {
         if !models.contains_key(&step.model) {
@@ -96,16 +131,23 @@ fn open_all(pipeline: &Pipeline, open: &mut Open<'_>) -> Result<HashMap<Option<S
     Ok(models)
 }
 
-/// Makes the request of a step: what its prompt does not take by name stands where it stands in a turn (ST9).
+/// Makes the request of a step: what its prompt does not take by name stands where it stands in a
+/// turn (ST9).
 fn request(step: &Step, turn: &Request, ran: &[Ran]) -> Request {
     let value = |name: &str| match Input::named(name) {
         Input::System => Some(turn.system.as_str()),
         Input::Input => Some(turn.input.as_str()),
         Input::Message => Some(turn.message.as_str()),
-        Input::Step(name) => ran.iter().find(|ran| ran.name == name).map(|ran| ran.answer.text.as_str()),
+        Input::Step(name) => ran
+            .iter()
+            .find(|ran| ran.name == name)
+            .map(|ran| ran.answer.text.as_str()),
     };
-    let mut request =
-        Request { message: fill(&step.prompt, value).trim_end().to_owned(), max_tokens: turn.max_tokens, ..Request::default() };
+    let mut request = Request {
+        message: fill(&step.prompt, value).trim_end().to_owned(),
+        max_tokens: turn.max_tokens,
+        ..Request::default()
+    };
     for input in &step.inputs {
         if placeholders(&step.prompt).any(|place| place.name == Some(input.name())) {
             continue;
@@ -114,8 +156,12 @@ fn request(step: &Step, turn: &Request, ran: &[Ran]) -> Request {
         match input {
             Input::System => text.clone_into(&mut request.system),
             Input::Input => text.clone_into(&mut request.input),
-            Input::Message => request.message.push_str(&section("The user's message", text)),
-            Input::Step(name) => request.message.push_str(&section(&format!("Output of step `{name}`"), text)),
+            Input::Message => request
+                .message
+                .push_str(&section("The user's message", text)),
+            Input::Step(name) => request
+                .message
+                .push_str(&section(&format!("Output of step `{name}`"), text)),
         }
     }
     request
@@ -145,24 +191,46 @@ mod tests {
         }
 
         fn answer(&self, _: &Request, _: &mut dyn FnMut(&str)) -> Result<Answer, ModelError> {
-            Ok(Answer { text: "half".into(), model: "cut".into(), usage: Usage::default(), finish: Finish::Length })
+            Ok(Answer {
+                text: "half".into(),
+                model: "cut".into(),
+                usage: Usage::default(),
+                finish: Finish::Length,
+            })
         }
     }
 
     fn go(yaml: &str, open: &mut Open<'_>) -> (Result<Vec<Ran>, Stopped>, Vec<String>) {
-        let known = Known { file: &|_| Err(String::new()), model: &|_| Ok(()) };
-        let turn = Request { system: "SYS".into(), input: "IN".into(), message: "MSG".into(), max_tokens: None };
+        let known = Known {
+            file: &|_| Err(String::new()),
+            model: &|_| Ok(()),
+        };
+        let turn = Request {
+            system: "SYS".into(),
+            input: "IN".into(),
+            message: "MSG".into(),
+            max_tokens: None,
+        };
         let mut log = Vec::new();
-        let result = run(&parse(yaml, &known).unwrap(), &turn, open, &mut |event| match event {
-            Event::Started { position, step, .. } => log.push(format!("{position} {}", step.name)),
-            Event::Received { text } => log.push(format!("< {text}")),
-            Event::Finished(ran) => log.push(format!("{} done", ran.name)),
-        });
+        let result = run(
+            &parse(yaml, &known).unwrap(),
+            &turn,
+            open,
+            &mut |event| match event {
+                Event::Started { position, step, .. } => {
+                    log.push(format!("{position} {}", step.name))
+                }
+                Event::Received { text } => log.push(format!("< {text}")),
+                Event::Finished(ran) => log.push(format!("{} done", ran.name)),
+            },
+        );
         (result, log)
     }
 
     fn replay(texts: &[&str]) -> Box<dyn Model> {
-        Box::new(Replay::from_texts(texts.iter().map(|text| (*text).to_owned()).collect()))
+        Box::new(Replay::from_texts(
+            texts.iter().map(|text| (*text).to_owned()).collect(),
+        ))
     }
 
     #[test]
@@ -175,55 +243,124 @@ mod tests {
             message: message.into(),
             max_tokens: None,
         };
-        assert_eq!(requests[0], expected("", "IN", "Analyse.\n\n## The user's message\n\n````\nMSG\n````"));
+        assert_eq!(
+            requests[0],
+            expected(
+                "",
+                "IN",
+                "Analyse.\n\n## The user's message\n\n````\nMSG\n````"
+            )
+        );
         assert_eq!(requests[1], expected("", "", "Decide on: A"));
         assert_eq!(
             requests[2],
-            expected("SYS", "IN", "Plan.\n\n## The user's message\n\n````\nMSG\n````\n\n## Output of step `decision`\n\n````\nD\n````")
+            expected(
+                "SYS",
+                "IN",
+                "Plan.\n\n## The user's message\n\n````\nMSG\n````\n\n## Output of step `decision`\n\n````\nD\n````"
+            )
         );
     }
 
     #[test]
     fn st8_placeholders_are_filled_in_and_a_backslash_keeps_them() {
-        let (ran, _) =
-            go("steps: [{name: a, prompt: 'S={{system}} I={{ input }} M={{message}} \\{{message}}'}]", &mut |_| Ok(replay(&["x"])));
+        let (ran, _) = go(
+            "steps: [{name: a, prompt: 'S={{system}} I={{ input }} M={{message}} \\{{message}}'}]",
+            &mut |_| Ok(replay(&["x"])),
+        );
         let request = ran.unwrap().remove(0).request;
-        assert_eq!(request, Request { message: "S=SYS I=IN M=MSG {{message}}".into(), ..Request::default() });
+        assert_eq!(
+            request,
+            Request {
+                message: "S=SYS I=IN M=MSG {{message}}".into(),
+                ..Request::default()
+            }
+        );
     }
 
     #[test]
     fn st10_the_last_answer_is_the_plan_and_each_step_is_told() {
         let (ran, log) = go(THREE, &mut |_| Ok(replay(&["A", "D", "# P"])));
-        assert_eq!(ran.unwrap().pop().map(|ran| ran.answer.text).as_deref(), Some("# P"));
-        assert_eq!(log, ["0 analysis", "< A", "analysis done", "1 decision", "< D", "decision done", "2 plan", "< # P", "plan done"]);
+        assert_eq!(
+            ran.unwrap().pop().map(|ran| ran.answer.text).as_deref(),
+            Some("# P")
+        );
+        assert_eq!(
+            log,
+            [
+                "0 analysis",
+                "< A",
+                "analysis done",
+                "1 decision",
+                "< D",
+                "decision done",
+                "2 plan",
+                "< # P",
+                "plan done"
+            ]
+        );
     }
 
     #[test]
     fn st11_every_model_is_opened_before_anything_is_sent() {
         let yaml = "steps: [{name: a, prompt: x}, {name: b, prompt: x, model: keyless}]";
-        let missing = ModelError::NoKey { model: "keyless".into(), variable: "KEY".into() };
-        let (result, log) = go(yaml, &mut |name| if name.is_none() { Ok(replay(&["A"])) } else { Err(missing.clone()) });
-        assert_eq!(result, Err(Stopped { ran: Vec::new(), step: "b".into(), error: Box::new(missing.clone()) }));
+        let missing = ModelError::NoKey {
+            model: "keyless".into(),
+            variable: "KEY".into(),
+        };
+        let (result, log) = go(yaml, &mut |name| {
+            if name.is_none() {
+                Ok(replay(&["A"]))
+            } else {
+                Err(missing.clone())
+            }
+        });
+        assert_eq!(
+            result,
+            Err(Stopped {
+                ran: Vec::new(),
+                step: "b".into(),
+                error: Box::new(missing.clone())
+            })
+        );
         assert_eq!(log, Vec::<String>::new());
     }
 
     #[test]
     fn st13_a_step_has_a_folder_of_its_own() {
-        assert_eq!([folder(0, "analysis"), folder(11, "plan")], ["steps/01-analysis", "steps/12-plan"]);
+        assert_eq!(
+            [folder(0, "analysis"), folder(11, "plan")],
+            ["steps/01-analysis", "steps/12-plan"]
+        );
     }
 
     #[test]
     fn st12_a_step_that_fails_stops_and_what_ran_is_kept() {
         let (result, _) = go(THREE, &mut |_| Ok(replay(&["A"])));
         let stopped = result.unwrap_err();
-        assert_eq!((stopped.ran.len(), stopped.ran[0].answer.text.as_str(), stopped.step.as_str()), (1, "A", "decision"));
+        assert_eq!(
+            (
+                stopped.ran.len(),
+                stopped.ran[0].answer.text.as_str(),
+                stopped.step.as_str()
+            ),
+            (1, "A", "decision")
+        );
         assert_eq!(*stopped.error, ModelError::ReplayEnded { answers: 1 });
     }
 
     #[test]
     fn st12_a_cut_answer_fails_a_step_but_the_last() {
-        let (result, _) = go("steps: [{name: a, prompt: x}, {name: b, prompt: x}]", &mut |_| Ok(Box::new(Cut)));
-        assert_eq!(*result.unwrap_err().error, ModelError::Truncated { partial: "half".into() });
+        let (result, _) = go(
+            "steps: [{name: a, prompt: x}, {name: b, prompt: x}]",
+            &mut |_| Ok(Box::new(Cut)),
+        );
+        assert_eq!(
+            *result.unwrap_err().error,
+            ModelError::Truncated {
+                partial: "half".into()
+            }
+        );
         let (result, _) = go("steps: [{name: a, prompt: x}]", &mut |_| Ok(Box::new(Cut)));
         assert_eq!(result.unwrap()[0].answer.finish, Finish::Length);
     }

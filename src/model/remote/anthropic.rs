@@ -1,4 +1,5 @@
-//! The Messages protocol of Anthropic: its requests with cache marks, its stream, its answers in one piece.
+//! The Messages protocol of Anthropic: its requests with cache marks, its stream, its answers in
+//! one piece.
 
 use serde_json::{Value, json};
 
@@ -20,7 +21,8 @@ pub const VERSION: &str = "2023-06-01";
 /// The limit of an answer where nobody set one: the protocol wants a number.
 const MAX_TOKENS: u32 = 16_384;
 
-/// Returns the body of a request. System prompt and input end with cache marks: they stay when the message changes.
+/// Returns the body of a request. System prompt and input end with cache marks: they stay when the
+/// message changes.
 pub fn body(id: &str, settings: &Settings, request: &Request) -> Value {
     let cached = |text: &str| json!({ "type": "text", "text": text, "cache_control": { "type": "ephemeral" } });
     let mut content = Vec::new();
@@ -31,7 +33,10 @@ pub fn body(id: &str, settings: &Settings, request: &Request) -> Value {
     if !message.is_empty() {
         content.push(json!({ "type": "text", "text": message }));
     }
-    let limit = request.max_tokens.or(settings.max_tokens).unwrap_or(MAX_TOKENS);
+    let limit = request
+        .max_tokens
+        .or(settings.max_tokens)
+        .unwrap_or(MAX_TOKENS);
     let mut body = json!({ "model": id, "max_tokens": limit, "stream": true, "messages": [{ "role": "user", "content": content }] });
     if !request.system.trim().is_empty() {
         body["system"] = json!([cached(&request.system)]);
@@ -47,16 +52,22 @@ pub fn body(id: &str, settings: &Settings, request: &Request) -> Value {
 /// # Errors
 /// The provider's words, where the event is an error.
 pub fn event(draft: &mut Draft, event: &Event) -> Result<(), String> {
-    let Ok(value) = serde_json::from_str::<Value>(&event.data) else { return Ok(()) };
+    let Ok(value) = serde_json::from_str::<Value>(&event.data) else {
+        return Ok(());
+    };
     match text(&value, "/type").unwrap_or(&event.name) {
         "message_start" => {
             draft.recognised = true;
             draft.model = text(&value, "/message/model").map(str::to_owned);
             take_usage(draft, &value["message"]);
         }
-        "content_block_delta" => draft.text.push_str(text(&value, "/delta/text").unwrap_or_default()),
+        "content_block_delta" => draft
+            .text
+            .push_str(text(&value, "/delta/text").unwrap_or_default()),
         "message_delta" => {
-            draft.finish = text(&value, "/delta/stop_reason").map(finish).or(draft.finish.take());
+            draft.finish = text(&value, "/delta/stop_reason")
+                .map(finish)
+                .or(draft.finish.take());
             take_usage(draft, &value);
         }
         "message_stop" => draft.ended = true,
@@ -68,8 +79,12 @@ pub fn event(draft: &mut Draft, event: &Event) -> Result<(), String> {
 
 /// Takes an answer that came in one piece. Returns whether it is one.
 pub fn whole(draft: &mut Draft, value: &Value) -> bool {
-    let Some(blocks) = value.get("content").and_then(Value::as_array) else { return false };
-    draft.text.extend(blocks.iter().filter_map(|block| text(block, "/text")));
+    let Some(blocks) = value.get("content").and_then(Value::as_array) else {
+        return false;
+    };
+    draft
+        .text
+        .extend(blocks.iter().filter_map(|block| text(block, "/text")));
     draft.model = text(value, "/model").map(str::to_owned);
     draft.finish = text(value, "/stop_reason").map(finish);
     take_usage(draft, value);
@@ -78,13 +93,21 @@ pub fn whole(draft: &mut Draft, value: &Value) -> bool {
     true
 }
 
-/// Takes the usage of a message. Tokens that are read from or written to the cache stand beside the others; ours is their sum.
+/// Takes the usage of a message. Tokens that are read from or written to the cache stand beside the
+/// others; ours is their sum.
 fn take_usage(draft: &mut Draft, message: &Value) {
     let cached = number(message, "/usage/cache_read_input_tokens");
     let cache_written = number(message, "/usage/cache_creation_input_tokens");
-    let input = number(message, "/usage/input_tokens").saturating_add(cache_written).saturating_add(cached);
+    let input = number(message, "/usage/input_tokens")
+        .saturating_add(cache_written)
+        .saturating_add(cached);
     if input > 0 {
-        draft.usage = Usage { input, cached, cache_written, output: draft.usage.output };
+        draft.usage = Usage {
+            input,
+            cached,
+            cache_written,
+            output: draft.usage.output,
+        };
     }
     draft.usage.output = number(message, "/usage/output_tokens").max(draft.usage.output);
 }
@@ -106,7 +129,15 @@ mod tests {
 
     fn take(events: &[&str]) -> Result<Draft, String> {
         let mut draft = Draft::default();
-        events.iter().try_for_each(|data| event(&mut draft, &Event { name: String::new(), data: (*data).into() }))?;
+        events.iter().try_for_each(|data| {
+            event(
+                &mut draft,
+                &Event {
+                    name: String::new(),
+                    data: (*data).into(),
+                },
+            )
+        })?;
         Ok(draft)
     }
 
@@ -120,33 +151,61 @@ mod tests {
             r#"{"type":"message_stop"}"#,
         ])
         .unwrap();
-        assert_eq!(draft.usage, Usage { input: 33, output: 5, cached: 20, cache_written: 10 });
         assert_eq!(
-            (draft.text.as_str(), draft.model.as_deref(), draft.finish, draft.ended),
+            draft.usage,
+            Usage {
+                input: 33,
+                output: 5,
+                cached: 20,
+                cache_written: 10
+            }
+        );
+        assert_eq!(
+            (
+                draft.text.as_str(),
+                draft.model.as_deref(),
+                draft.finish,
+                draft.ended
+            ),
             ("# T\n", Some("claude-x"), Some(Finish::Stop), true)
         );
     }
 
     #[test]
     fn a_cut_answer_says_so() {
-        let draft = take(&[START, r#"{"type":"message_delta","delta":{"stop_reason":"max_tokens"}}"#]).unwrap();
+        let draft = take(&[
+            START,
+            r#"{"type":"message_delta","delta":{"stop_reason":"max_tokens"}}"#,
+        ])
+        .unwrap();
         assert_eq!(draft.finish, Some(Finish::Length));
     }
 
     #[test]
     fn an_error_in_the_stream_has_the_providers_words() {
         assert_eq!(
-            take(&[START, r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#]),
+            take(&[
+                START,
+                r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#
+            ]),
             Err("Overloaded".into())
         );
     }
 
     #[test]
     fn what_stays_is_marked_for_the_cache() {
-        let request = Request { system: "S".into(), input: "I".into(), message: "M".into(), max_tokens: None };
+        let request = Request {
+            system: "S".into(),
+            input: "I".into(),
+            message: "M".into(),
+            max_tokens: None,
+        };
         let body = body("claude", &Settings::default(), &request);
         let mark = json!({ "type": "ephemeral" });
-        assert_eq!(body["system"], json!([{ "type": "text", "text": "S", "cache_control": mark }]));
+        assert_eq!(
+            body["system"],
+            json!([{ "type": "text", "text": "S", "cache_control": mark }])
+        );
         assert_eq!(
             body["messages"][0]["content"],
             json!([{ "type": "text", "text": "I", "cache_control": mark }, { "type": "text", "text": "# Message\n\nM" }])

@@ -34,16 +34,28 @@ impl<'a> Clock<'a> {
     pub fn new(total: Duration, stopped: &'a dyn Fn() -> bool, beat: &'a dyn Fn()) -> Clock<'a> {
         // A limit beyond all calendars is a century.
         let total = total.min(Duration::from_secs(100 * 365 * 86_400));
-        Clock { deadline: Instant::now() + total, stopped, beat }
+        Clock {
+            deadline: Instant::now() + total,
+            stopped,
+            beat,
+        }
     }
 
     /// Waits for a future, at most so long.
     ///
     /// # Errors
     /// Why it waits no longer.
-    pub async fn within<T>(&self, silence: Duration, future: impl Future<Output = T>) -> Result<T, Stop> {
+    pub async fn within<T>(
+        &self,
+        silence: Duration,
+        future: impl Future<Output = T>,
+    ) -> Result<T, Stop> {
         let silent = Instant::now().checked_add(silence).unwrap_or(self.deadline);
-        let (end, stop) = if silent < self.deadline { (silent, Stop::Silent) } else { (self.deadline, Stop::Late) };
+        let (end, stop) = if silent < self.deadline {
+            (silent, Stop::Silent)
+        } else {
+            (self.deadline, Stop::Late)
+        };
         let mut ticks = interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         tokio::pin!(future);

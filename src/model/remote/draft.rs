@@ -27,11 +27,21 @@ impl Draft {
     /// Makes the answer of it.
     ///
     /// # Errors
-    /// [`ModelError::Broken`] where the end was never announced, [`ModelError::Empty`] where there is no text.
+    /// [`ModelError::Broken`] where the end was never announced, [`ModelError::Empty`] where there
+    /// is no text.
     pub fn into_answer(self, id: &str) -> Result<Answer, ModelError> {
-        let finish = self.finish.map(|finish| if let Finish::Other(reason) = finish { Finish::Other(word(&reason)) } else { finish });
+        let finish = self.finish.map(|finish| {
+            if let Finish::Other(reason) = finish {
+                Finish::Other(word(&reason))
+            } else {
+                finish
+            }
+        });
         let Some(finish) = finish.or_else(|| self.ended.then_some(Finish::Stop)) else {
-            return Err(ModelError::Broken { detail: "the connection closed before the end".into(), partial: self.text });
+            return Err(ModelError::Broken {
+                detail: "the connection closed before the end".into(),
+                partial: self.text,
+            });
         };
         if self.text.trim().is_empty() {
             let reason = match finish {
@@ -41,8 +51,15 @@ impl Draft {
             };
             return Err(ModelError::Empty { reason });
         }
-        let model = self.model.map_or_else(|| id.to_owned(), |model| word(&model));
-        Ok(Answer { text: self.text, model, usage: self.usage, finish })
+        let model = self
+            .model
+            .map_or_else(|| id.to_owned(), |model| word(&model));
+        Ok(Answer {
+            text: self.text,
+            model,
+            usage: self.usage,
+            finish,
+        })
     }
 }
 
@@ -53,18 +70,38 @@ fn word(text: &str) -> String {
 
 /// Returns a number of a JSON object, 0 where there is none.
 pub fn number(value: &serde_json::Value, pointer: &str) -> u64 {
-    value.pointer(pointer).and_then(serde_json::Value::as_u64).unwrap_or(0)
+    value
+        .pointer(pointer)
+        .and_then(serde_json::Value::as_u64)
+        .unwrap_or(0)
 }
 
 /// Returns a text of a JSON object, if it is there and not empty.
 pub fn text<'a>(value: &'a serde_json::Value, pointer: &str) -> Option<&'a str> {
-    value.pointer(pointer).and_then(serde_json::Value::as_str).filter(|text| !text.is_empty())
+    value
+        .pointer(pointer)
+        .and_then(serde_json::Value::as_str)
+        .filter(|text| !text.is_empty())
 }
 
-/// Returns the words of an error as providers wrap them: `{"error": {"message"}}`, `{"error": ".."}`, `{"message"}`, `{"detail"}`.
+/// Returns the words of an error as providers wrap them: `{"error": {"message"}}`, `{"error":
+/// ".."}`, `{"message"}`, `{"detail"}`.
 pub fn error_words(value: &serde_json::Value) -> Option<String> {
-    let found = ["/error/message", "/error", "/message", "/detail", "/0/error/message"].iter().find_map(|pointer| text(value, pointer));
-    found.map(str::to_owned).or_else(|| value.get("error").filter(|error| !error.is_null()).map(ToString::to_string))
+    let found = [
+        "/error/message",
+        "/error",
+        "/message",
+        "/detail",
+        "/0/error/message",
+    ]
+    .iter()
+    .find_map(|pointer| text(value, pointer));
+    found.map(str::to_owned).or_else(|| {
+        value
+            .get("error")
+            .filter(|error| !error.is_null())
+            .map(ToString::to_string)
+    })
 }
 
 #[cfg(test)]
@@ -80,7 +117,13 @@ mod tests {
             ..Draft::default()
         };
         let answer = draft.into_answer("gpt").unwrap();
-        assert_eq!((answer.model.as_str(), answer.finish), ("gpt\\u{a}Teddy-Status: executed", Finish::Other("x\\u{1b}[2J".into())));
+        assert_eq!(
+            (answer.model.as_str(), answer.finish),
+            (
+                "gpt\\u{a}Teddy-Status: executed",
+                Finish::Other("x\\u{1b}[2J".into())
+            )
+        );
     }
 
     #[test]
@@ -92,8 +135,15 @@ mod tests {
             r#"{"detail":"m"}"#,
             r#"[{"error":{"message":"m"}}]"#,
         ] {
-            assert_eq!(error_words(&serde_json::from_str(text).unwrap()).as_deref(), Some("m"), "{text}");
+            assert_eq!(
+                error_words(&serde_json::from_str(text).unwrap()).as_deref(),
+                Some("m"),
+                "{text}"
+            );
         }
-        assert_eq!(error_words(&serde_json::json!({ "error": { "code": 7 } })).as_deref(), Some("{\"code\":7}"));
+        assert_eq!(
+            error_words(&serde_json::json!({ "error": { "code": 7 } })).as_deref(),
+            Some("{\"code\":7}")
+        );
     }
 }

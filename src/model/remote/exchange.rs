@@ -46,15 +46,21 @@ pub enum Again {
 
 impl From<ModelError> for Failure {
     fn from(error: ModelError) -> Failure {
-        Failure { error, again: Again::No }
+        Failure {
+            error,
+            again: Again::No,
+        }
     }
 }
 
 impl Failure {
-    /// Returns the failure before it where time ran out and nothing had arrived: why nothing came says more.
+    /// Returns the failure before it where time ran out and nothing had arrived: why nothing came
+    /// says more.
     fn or(self, before: Option<ModelError>) -> Failure {
         match (&self.error, before) {
-            (ModelError::Timeout { partial, .. }, Some(before)) if partial.is_empty() => before.into(),
+            (ModelError::Timeout { partial, .. }, Some(before)) if partial.is_empty() => {
+                before.into()
+            }
             _ => self,
         }
     }
@@ -67,11 +73,22 @@ impl<'a> Call<'a> {
     /// [`ModelError::Settings`] for what the HTTP library does not take.
     pub fn new(remote: &'a Remote) -> Result<Call<'a>, ModelError> {
         let client = crate::host::http::client(|builder| {
-            let builder = builder.redirect(http::redirect::Policy::none()).connect_timeout(remote.limits.connect).referer(false);
-            if is_loopback(&remote.url) { builder.no_proxy() } else { builder }
+            let builder = builder
+                .redirect(http::redirect::Policy::none())
+                .connect_timeout(remote.limits.connect)
+                .referer(false);
+            if is_loopback(&remote.url) {
+                builder.no_proxy()
+            } else {
+                builder
+            }
         });
-        let client =
-            client.map_err(|error| ModelError::Settings(format!("cannot make an HTTP client: {}", remote.key.scrub(&root(&error)))))?;
+        let client = client.map_err(|error| {
+            ModelError::Settings(format!(
+                "cannot make an HTTP client: {}",
+                remote.key.scrub(&root(&error))
+            ))
+        })?;
         Ok(Call { remote, client })
     }
 
@@ -79,26 +96,44 @@ impl<'a> Call<'a> {
     ///
     /// # Errors
     /// Any [`ModelError`] of a remote model.
-    pub async fn run(&self, mut body: Value, watch: &mut dyn FnMut(&str)) -> Result<Answer, ModelError> {
+    pub async fn run(
+        &self,
+        mut body: Value,
+        watch: &mut dyn FnMut(&str),
+    ) -> Result<Answer, ModelError> {
         let watch = RefCell::new(watch);
         let beat = || (watch.borrow_mut())("");
         let clock = Clock::new(self.remote.limits.total, &*self.remote.stopped, &beat);
         let mut repetition = 0;
         let mut before = None;
         loop {
-            let failure = match self.attempt(&body, &clock, &mut |text| (watch.borrow_mut())(text)).await {
+            let failure = match self
+                .attempt(&body, &clock, &mut |text| (watch.borrow_mut())(text))
+                .await
+            {
                 Ok(answer) => return Ok(answer),
                 Err(failure) => failure.or(before.take()),
             };
             match failure.again {
-                Again::Adapted if self.remote.protocol.adapt(&mut body, &failure.error.to_string()) => {}
+                Again::Adapted
+                    if self
+                        .remote
+                        .protocol
+                        .adapt(&mut body, &failure.error.to_string()) => {}
                 Again::After(asked) if repetition < self.remote.limits.retries => {
-                    let pause = retry::pause(self.remote.limits.pause, repetition, asked, (self.remote.chance)());
+                    let pause = retry::pause(
+                        self.remote.limits.pause,
+                        repetition,
+                        asked,
+                        (self.remote.chance)(),
+                    );
                     repetition += 1;
                     self.tell(&failure.error, pause, repetition);
                     match clock.rest(pause).await {
                         Ok(()) => {}
-                        Err(Stop::Interrupted) => return Err(self.stopped(Stop::Interrupted, pause, "")),
+                        Err(Stop::Interrupted) => {
+                            return Err(self.stopped(Stop::Interrupted, pause, ""));
+                        }
                         Err(_) => return Err(failure.error),
                     }
                     before = Some(failure.error);
@@ -111,20 +146,41 @@ impl<'a> Call<'a> {
     /// Says that a call is tried again.
     fn tell(&self, error: &ModelError, pause: Duration, repetition: u32) {
         let retries = self.remote.limits.retries;
-        (self.remote.note)(&format!("{error}; trying again in {:.0} s ({repetition} of {retries})", pause.as_secs_f64().ceil()));
+        (self.remote.note)(&format!(
+            "{error}; trying again in {:.0} s ({repetition} of {retries})",
+            pause.as_secs_f64().ceil()
+        ));
     }
 
     /// Sends the request once and reads what comes.
-    async fn attempt(&self, body: &Value, clock: &Clock<'_>, watch: &mut dyn FnMut(&str)) -> Result<Answer, Failure> {
+    async fn attempt(
+        &self,
+        body: &Value,
+        clock: &Clock<'_>,
+        watch: &mut dyn FnMut(&str),
+    ) -> Result<Answer, Failure> {
         let first = self.remote.limits.first;
-        let sent = clock.within(first, self.request(body).send()).await.map_err(|stop| self.stopped(stop, first, ""))?;
+        let sent = clock
+            .within(first, self.request(body).send())
+            .await
+            .map_err(|stop| self.stopped(stop, first, ""))?;
         let response = sent.map_err(|error| self.unsent(&error))?;
         match response.status() {
             status if status.is_success() => self.read(response, clock, watch).await,
             status if status.is_redirection() => {
-                let location = response.headers().get(LOCATION).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
-                let location = self.remote.key.scrub(location.as_deref().unwrap_or("nowhere"));
-                Err(ModelError::Redirect { origin: origin(&self.remote.url), location }.into())
+                let location = response
+                    .headers()
+                    .get(LOCATION)
+                    .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
+                let location = self
+                    .remote
+                    .key
+                    .scrub(location.as_deref().unwrap_or("nowhere"));
+                Err(ModelError::Redirect {
+                    origin: origin(&self.remote.url),
+                    location,
+                }
+                .into())
             }
             status => Err(self.refusal(status, response, clock).await),
         }
@@ -132,7 +188,10 @@ impl<'a> Call<'a> {
 
     /// Makes the request.
     fn request(&self, body: &Value) -> RequestBuilder {
-        let mut request = self.client.post(self.remote.url.clone()).header(ACCEPT, "text/event-stream, application/json");
+        let mut request = self
+            .client
+            .post(self.remote.url.clone())
+            .header(ACCEPT, "text/event-stream, application/json");
         for (name, value) in &self.remote.settings.headers.0 {
             request = request.header(name, value);
         }
@@ -148,22 +207,44 @@ impl<'a> Call<'a> {
     }
 
     /// Reads an accepted answer.
-    async fn read(&self, mut response: Response, clock: &Clock<'_>, watch: &mut dyn FnMut(&str)) -> Result<Answer, Failure> {
-        let stream = response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
+    async fn read(
+        &self,
+        mut response: Response,
+        clock: &Clock<'_>,
+        watch: &mut dyn FnMut(&str),
+    ) -> Result<Answer, Failure> {
+        let stream = response
+            .headers()
+            .get(CONTENT_TYPE)
+            .is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"));
         let mut reader = Reader::new(self.remote, stream);
         while !reader.is_done() {
-            let limit = if reader.is_empty() { self.remote.limits.first } else { self.remote.limits.idle };
+            let limit = if reader.is_empty() {
+                self.remote.limits.first
+            } else {
+                self.remote.limits.idle
+            };
             match clock.within(limit, response.chunk()).await {
                 Ok(Ok(Some(bytes))) => reader.take(&bytes, watch)?,
                 Ok(Ok(None)) => break,
                 Ok(Err(error)) if reader.is_empty() => {
-                    let error = ModelError::Broken { detail: self.remote.key.scrub(&root(&error)), partial: String::new() };
-                    return Err(Failure { error, again: Again::After(None) });
+                    let error = ModelError::Broken {
+                        detail: self.remote.key.scrub(&root(&error)),
+                        partial: String::new(),
+                    };
+                    return Err(Failure {
+                        error,
+                        again: Again::After(None),
+                    });
                 }
                 _ if reader.has_finish() => break,
                 Ok(Err(error)) => {
                     let detail = self.remote.key.scrub(&root(&error));
-                    return Err(ModelError::Broken { detail, partial: reader.into_text() }.into());
+                    return Err(ModelError::Broken {
+                        detail,
+                        partial: reader.into_text(),
+                    }
+                    .into());
                 }
                 Err(stop) => return Err(self.stopped(stop, limit, &reader.into_text()).into()),
             }
@@ -175,23 +256,51 @@ impl<'a> Call<'a> {
     fn unsent(&self, error: &http::Error) -> Failure {
         let detail = self.remote.key.scrub(&root(error));
         if error.is_builder() {
-            return ModelError::Settings(format!("cannot make a request to model `{}`: {detail}", self.remote.name)).into();
+            return ModelError::Settings(format!(
+                "cannot make a request to model `{}`: {detail}",
+                self.remote.name
+            ))
+            .into();
         }
         // A server that this machine does not run will not be there in a second either.
         let is_absent = error.is_connect() && is_loopback(&self.remote.url);
-        let again = if is_absent { Again::No } else { Again::After(None) };
-        Failure { error: ModelError::Connect { origin: origin(&self.remote.url), detail }, again }
+        let again = if is_absent {
+            Again::No
+        } else {
+            Again::After(None)
+        };
+        Failure {
+            error: ModelError::Connect {
+                origin: origin(&self.remote.url),
+                detail,
+            },
+            again,
+        }
     }
 
     /// Explains a refusal.
-    async fn refusal(&self, status: StatusCode, mut response: Response, clock: &Clock<'_>) -> Failure {
-        let asked = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
-        let asked = asked.and_then(|value| retry::retry_after(value, crate::host::clock::now().timestamp()));
+    async fn refusal(
+        &self,
+        status: StatusCode,
+        mut response: Response,
+        clock: &Clock<'_>,
+    ) -> Failure {
+        let asked = response
+            .headers()
+            .get(RETRY_AFTER)
+            .and_then(|value| value.to_str().ok());
+        let asked = asked
+            .and_then(|value| retry::retry_after(value, crate::host::clock::now().timestamp()));
         let mut body = Vec::new();
         while body.len() < MAX_REFUSAL {
-            match clock.within(self.remote.limits.idle, response.chunk()).await {
+            match clock
+                .within(self.remote.limits.idle, response.chunk())
+                .await
+            {
                 Ok(Ok(Some(bytes))) => body.extend_from_slice(&bytes),
-                Err(stop @ (Stop::Interrupted | Stop::Late)) => return self.stopped(stop, Duration::ZERO, "").into(),
+                Err(stop @ (Stop::Interrupted | Stop::Late)) => {
+                    return self.stopped(stop, Duration::ZERO, "").into();
+                }
                 _ => break,
             }
         }
@@ -202,20 +311,42 @@ impl<'a> Call<'a> {
     /// Says what a status means.
     fn explain(&self, status: StatusCode, body: &str, asked: Option<Duration>) -> Failure {
         let value = serde_json::from_str::<Value>(body).unwrap_or_default();
-        let spent = ["insufficient_quota", "credit balance"].iter().any(|words| body.contains(words));
+        let spent = ["insufficient_quota", "credit balance"]
+            .iter()
+            .any(|words| body.contains(words));
         let page = body.trim_start().starts_with('<');
-        let words = error_words(&value).unwrap_or_else(|| if page { "an HTML page".into() } else { body.to_owned() });
+        let words = error_words(&value).unwrap_or_else(|| {
+            if page {
+                "an HTML page".into()
+            } else {
+                body.to_owned()
+            }
+        });
         let detail = self.remote.key.scrub(&words);
         let (origin, address) = (origin(&self.remote.url), self.remote.url.to_string());
         let status = status.as_u16();
         match status {
             401 | 403 => ModelError::Unauthorized { origin, detail }.into(),
-            404 => ModelError::NotFound { id: self.remote.id.clone(), address, detail }.into(),
+            404 => ModelError::NotFound {
+                id: self.remote.id.clone(),
+                address,
+                detail,
+            }
+            .into(),
             402 => ModelError::Credit { detail }.into(),
             400 | 429 if spent => ModelError::Credit { detail }.into(),
-            429 => Failure { error: ModelError::Quota { detail }, again: Again::After(asked) },
-            408 | 500.. => Failure { error: ModelError::Server { status, detail }, again: Again::After(asked) },
-            _ => Failure { error: ModelError::Refused { status, detail }, again: Again::Adapted },
+            429 => Failure {
+                error: ModelError::Quota { detail },
+                again: Again::After(asked),
+            },
+            408 | 500.. => Failure {
+                error: ModelError::Server { status, detail },
+                again: Again::After(asked),
+            },
+            _ => Failure {
+                error: ModelError::Refused { status, detail },
+                again: Again::Adapted,
+            },
         }
     }
 
@@ -225,7 +356,10 @@ impl<'a> Call<'a> {
         match stop {
             Stop::Interrupted => ModelError::Interrupted { partial },
             Stop::Silent => ModelError::Idle { limit, partial },
-            Stop::Late => ModelError::Timeout { limit: self.remote.limits.total, partial },
+            Stop::Late => ModelError::Timeout {
+                limit: self.remote.limits.total,
+                partial,
+            },
         }
     }
 }

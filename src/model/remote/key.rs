@@ -22,11 +22,16 @@ pub struct Key(Option<String>);
 
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.0.is_some() { "Key(***)" } else { "Key(none)" })
+        f.write_str(if self.0.is_some() {
+            "Key(***)"
+        } else {
+            "Key(none)"
+        })
     }
 }
 
-/// Where a key may come from if the settings don't say: the provider's usual variable, for the provider's own address.
+/// Where a key may come from if the settings don't say: the provider's usual variable, for the
+/// provider's own address.
 pub struct Usual<'a> {
     /// The variable.
     pub variable: &'static str,
@@ -41,11 +46,22 @@ impl Key {
     /// where `api_key_env` or `api_key_command` says so.
     ///
     /// # Errors
-    /// [`ModelError::NoKey`], [`ModelError::KeyCommand`], or [`ModelError::Settings`] for a key that would go over plain HTTP into the internet.
-    pub fn fetch(name: &str, settings: &Settings, (url, usual): (&Url, &Usual<'_>), outside: &Outside) -> Result<Key, ModelError> {
+    /// [`ModelError::NoKey`], [`ModelError::KeyCommand`], or [`ModelError::Settings`] for a key
+    /// that would go over plain HTTP into the internet.
+    pub fn fetch(
+        name: &str,
+        settings: &Settings,
+        (url, usual): (&Url, &Usual<'_>),
+        outside: &Outside,
+    ) -> Result<Key, ModelError> {
         let from = |variable: &str| {
-            let value = (outside.variable)(variable).map(|value| value.trim().to_owned()).filter(|value| !is_placeholder(value));
-            value.ok_or_else(|| ModelError::NoKey { model: name.to_owned(), variable: variable.to_owned() })
+            let value = (outside.variable)(variable)
+                .map(|value| value.trim().to_owned())
+                .filter(|value| !is_placeholder(value));
+            value.ok_or_else(|| ModelError::NoKey {
+                model: name.to_owned(),
+                variable: variable.to_owned(),
+            })
         };
         let key = if !settings.api_key_command.is_empty() {
             from_command(settings, outside)?
@@ -61,7 +77,10 @@ impl Key {
         if url.scheme() == "https" || is_near(url) {
             Ok(Key(Some(key)))
         } else {
-            Err(ModelError::Settings(format!("the key of model `{name}` would go unencrypted to {}: use https", origin(url))))
+            Err(ModelError::Settings(format!(
+                "the key of model `{name}` would go unencrypted to {}: use https",
+                origin(url)
+            )))
         }
     }
 
@@ -70,35 +89,65 @@ impl Key {
         self.0.as_deref()
     }
 
-    /// Returns a foreign text without this key; every other byte stays. A server that echoes the key must not get it recorded.
+    /// Returns a foreign text without this key; every other byte stays. A server that echoes the
+    /// key must not get it recorded.
     pub fn hide(&self, text: String) -> String {
         match &self.0 {
-            Some(key) if text.contains(key.as_str()) => text.replace(key.as_str(), "[redacted key]"),
+            Some(key) if text.contains(key.as_str()) => {
+                text.replace(key.as_str(), "[redacted key]")
+            }
             _ => text,
         }
     }
 
-    /// Returns a foreign text fit for an error: without this key and anything key-shaped, in one visible line of limited length.
+    /// Returns a foreign text fit for an error: without this key and anything key-shaped, in one
+    /// visible line of limited length.
     pub fn scrub(&self, text: &str) -> String {
-        let clean = redact_values(text.trim(), &self.0.as_deref().into_iter().collect::<Vec<_>>()).text;
-        let end = clean.char_indices().map(|(at, c)| at + c.len_utf8()).take_while(|end| *end <= MAX_DETAIL).last().unwrap_or(0);
+        let clean = redact_values(
+            text.trim(),
+            &self.0.as_deref().into_iter().collect::<Vec<_>>(),
+        )
+        .text;
+        let end = clean
+            .char_indices()
+            .map(|(at, c)| at + c.len_utf8())
+            .take_while(|end| *end <= MAX_DETAIL)
+            .last()
+            .unwrap_or(0);
         let mark = if end < clean.len() { " ..." } else { "" };
-        format!("{}{mark}", visible(&clean[..end].split_whitespace().collect::<Vec<_>>().join(" ")))
+        format!(
+            "{}{mark}",
+            visible(
+                &clean[..end]
+                    .split_whitespace()
+                    .collect::<Vec<_>>()
+                    .join(" ")
+            )
+        )
     }
 }
 
 /// Runs the command that prints a key.
 fn from_command(settings: &Settings, outside: &Outside) -> Result<String, ModelError> {
     let words = &settings.api_key_command;
-    let job =
-        Job { words, stdin: None, withheld: &[], timeout: COMMAND_LIMIT, idle: None, max_bytes: 64 << 10, stopped: &*outside.stopped };
+    let job = Job {
+        words,
+        stdin: None,
+        withheld: &[],
+        timeout: COMMAND_LIMIT,
+        idle: None,
+        max_bytes: 64 << 10,
+        stopped: &*outside.stopped,
+    };
     match job.run(&mut |_| ()) {
-        Ok(finished) if is_placeholder(finished.stdout.trim()) => {
-            Err(ModelError::KeyCommand { detail: format!("`{}` printed no key", words[0]) })
-        }
+        Ok(finished) if is_placeholder(finished.stdout.trim()) => Err(ModelError::KeyCommand {
+            detail: format!("`{}` printed no key", words[0]),
+        }),
         Ok(finished) => Ok(finished.stdout.trim().to_owned()),
         Err(error @ ModelError::Interrupted { .. }) => Err(error),
-        Err(error) => Err(ModelError::KeyCommand { detail: redact_values(&error.to_string(), &[]).text.into_owned() }),
+        Err(error) => Err(ModelError::KeyCommand {
+            detail: redact_values(&error.to_string(), &[]).text.into_owned(),
+        }),
     }
 }
 
@@ -109,7 +158,9 @@ fn is_placeholder(text: &str) -> bool {
         || text.contains(|c: char| c.is_whitespace() || c.is_control())
         || text.contains("...")
         || text.starts_with('<')
-        || ["your", "changeme", "xxx", "todo", "replace"].iter().any(|word| lower.starts_with(word))
+        || ["your", "changeme", "xxx", "todo", "replace"]
+            .iter()
+            .any(|word| lower.starts_with(word))
 }
 
 /// Says whether an address is this machine.
@@ -121,13 +172,19 @@ pub fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// Says whether an address is this machine or in its own network: a private address, a name without a dot, or one that no public server has.
+/// Says whether an address is this machine or in its own network: a private address, a name without
+/// a dot, or one that no public server has.
 fn is_near(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default();
     match host.trim_matches(['[', ']']).parse::<IpAddr>() {
         Ok(IpAddr::V4(address)) => address.is_loopback() || address.is_private(),
         Ok(IpAddr::V6(address)) => address.is_loopback() || address.is_unique_local(),
-        Err(_) => !host.contains('.') || [".localhost", ".local", ".internal", ".lan", ".home.arpa"].iter().any(|end| host.ends_with(end)),
+        Err(_) => {
+            !host.contains('.')
+                || [".localhost", ".local", ".internal", ".lan", ".home.arpa"]
+                    .iter()
+                    .any(|end| host.ends_with(end))
+        }
     }
 }
 
@@ -147,39 +204,94 @@ mod tests {
     fn fetch(settings: &Settings, url: &str, value: Option<&str>) -> Result<Key, ModelError> {
         let usual = Url::parse("https://api.openai.com/v1").unwrap();
         let value = value.map(str::to_owned);
-        let outside = Outside { variable: Rc::new(move |_| value.clone()), ..Outside::default() };
-        Key::fetch("m", settings, (&Url::parse(url).unwrap(), &Usual { variable: "OPENAI_API_KEY", base: &usual }), &outside)
+        let outside = Outside {
+            variable: Rc::new(move |_| value.clone()),
+            ..Outside::default()
+        };
+        Key::fetch(
+            "m",
+            settings,
+            (
+                &Url::parse(url).unwrap(),
+                &Usual {
+                    variable: "OPENAI_API_KEY",
+                    base: &usual,
+                },
+            ),
+            &outside,
+        )
     }
 
     fn named() -> Settings {
-        Settings { api_key_env: Some("MY_KEY".into()), ..Settings::default() }
+        Settings {
+            api_key_env: Some("MY_KEY".into()),
+            ..Settings::default()
+        }
     }
 
     #[test]
     fn the_usual_variable_serves_the_usual_address_only() {
         let settings = Settings::default();
-        assert_eq!(fetch(&settings, "https://api.openai.com/v1", Some(SECRET)), Ok(Key(Some(SECRET.into()))));
-        assert_eq!(fetch(&settings, "https://evil.example/v1", Some(SECRET)), Ok(Key(None)));
-        assert_eq!(fetch(&settings, "http://127.0.0.1:8080/v1", Some(SECRET)), Ok(Key(None)));
+        assert_eq!(
+            fetch(&settings, "https://api.openai.com/v1", Some(SECRET)),
+            Ok(Key(Some(SECRET.into())))
+        );
+        assert_eq!(
+            fetch(&settings, "https://evil.example/v1", Some(SECRET)),
+            Ok(Key(None))
+        );
+        assert_eq!(
+            fetch(&settings, "http://127.0.0.1:8080/v1", Some(SECRET)),
+            Ok(Key(None))
+        );
     }
 
     #[test]
     fn a_named_variable_serves_any_address_that_is_encrypted_or_near() {
-        for near in ["http://10.0.0.5:4000/v1", "http://litellm:4000", "http://gateway.internal/v1", "http://[fd00::1]:80"] {
-            assert_eq!(fetch(&named(), near, Some(SECRET)), Ok(Key(Some(SECRET.into()))), "{near}");
+        for near in [
+            "http://10.0.0.5:4000/v1",
+            "http://litellm:4000",
+            "http://gateway.internal/v1",
+            "http://[fd00::1]:80",
+        ] {
+            assert_eq!(
+                fetch(&named(), near, Some(SECRET)),
+                Ok(Key(Some(SECRET.into()))),
+                "{near}"
+            );
         }
-        assert_eq!(fetch(&named(), "https://openrouter.ai/api/v1", Some(SECRET)), Ok(Key(Some(SECRET.into()))));
-        assert_eq!(fetch(&named(), "http://[::1]:8080/v1", Some(SECRET)), Ok(Key(Some(SECRET.into()))));
+        assert_eq!(
+            fetch(&named(), "https://openrouter.ai/api/v1", Some(SECRET)),
+            Ok(Key(Some(SECRET.into())))
+        );
+        assert_eq!(
+            fetch(&named(), "http://[::1]:8080/v1", Some(SECRET)),
+            Ok(Key(Some(SECRET.into())))
+        );
         let error = fetch(&named(), "http://models.example/v1", Some(SECRET)).unwrap_err();
-        assert_eq!(error.to_string(), "the key of model `m` would go unencrypted to http://models.example: use https");
+        assert_eq!(
+            error.to_string(),
+            "the key of model `m` would go unencrypted to http://models.example: use https"
+        );
     }
 
     #[test]
     fn a_placeholder_is_no_key() {
-        for value in [None, Some(" "), Some("sk-..."), Some("your-api-key"), Some("<key>"), Some("two words"), Some("xxxxxxxx")] {
+        for value in [
+            None,
+            Some(" "),
+            Some("sk-..."),
+            Some("your-api-key"),
+            Some("<key>"),
+            Some("two words"),
+            Some("xxxxxxxx"),
+        ] {
             assert_eq!(
                 fetch(&named(), "https://openrouter.ai", value),
-                Err(ModelError::NoKey { model: "m".into(), variable: "MY_KEY".into() }),
+                Err(ModelError::NoKey {
+                    model: "m".into(),
+                    variable: "MY_KEY".into()
+                }),
                 "{value:?}"
             );
         }
@@ -188,21 +300,44 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn a_command_prints_the_key() {
-        let with = |script: &str| Settings { api_key_command: ["sh", "-c", script].map(str::to_owned).to_vec(), ..Settings::default() };
-        assert_eq!(fetch(&with(&format!("echo {SECRET}")), "https://openrouter.ai", None), Ok(Key(Some(SECRET.into()))));
+        let with = |script: &str| Settings {
+            api_key_command: ["sh", "-c", script].map(str::to_owned).to_vec(),
+            ..Settings::default()
+        };
+        assert_eq!(
+            fetch(
+                &with(&format!("echo {SECRET}")),
+                "https://openrouter.ai",
+                None
+            ),
+            Ok(Key(Some(SECRET.into())))
+        );
         assert_eq!(
             fetch(&with("true"), "https://openrouter.ai", None),
-            Err(ModelError::KeyCommand { detail: "`sh` printed no key".into() })
+            Err(ModelError::KeyCommand {
+                detail: "`sh` printed no key".into()
+            })
         );
-        let error = fetch(&with("echo locked >&2; exit 1"), "https://openrouter.ai", None).unwrap_err();
-        assert_eq!(error.to_string(), "the command for the key failed: `sh` failed (exit status: 1): locked");
+        let error = fetch(
+            &with("echo locked >&2; exit 1"),
+            "https://openrouter.ai",
+            None,
+        )
+        .unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the command for the key failed: `sh` failed (exit status: 1): locked"
+        );
     }
 
     #[test]
     fn no_text_of_ours_shows_the_key() {
         let key = Key(Some(SECRET.into()));
         assert_eq!(format!("{key:?}"), "Key(***)");
-        assert_eq!(key.scrub(&format!("bad key {SECRET}\nat \u{1b}[31mhost")), "bad key [redacted key] at \\u{1b}[31mhost");
+        assert_eq!(
+            key.scrub(&format!("bad key {SECRET}\nat \u{1b}[31mhost")),
+            "bad key [redacted key] at \\u{1b}[31mhost"
+        );
         assert!(key.scrub(&"long ".repeat(1000)).len() < MAX_DETAIL + 10);
     }
 }

@@ -111,11 +111,29 @@ impl Remote {
     /// # Errors
     /// [`ModelError::Settings`], [`ModelError::NoKey`] or [`ModelError::KeyCommand`].
     pub fn new(name: &str, settings: &Settings, outside: &Outside) -> Result<Remote, ModelError> {
-        let protocol = if settings.kind == Kind::Anthropic { Protocol::Anthropic } else { Protocol::Openai };
+        let protocol = if settings.kind == Kind::Anthropic {
+            Protocol::Anthropic
+        } else {
+            Protocol::Openai
+        };
         let usual = protocol.usual_base(name, outside)?;
-        let base = settings.base_url.as_deref().map_or_else(|| Ok(usual.clone()), |text| protocol.base(name, text))?;
+        let base = settings
+            .base_url
+            .as_deref()
+            .map_or_else(|| Ok(usual.clone()), |text| protocol.base(name, text))?;
         let id = settings.require_id(name)?.to_owned();
-        let key = Key::fetch(name, settings, (&base, &Usual { variable: protocol.key(), base: &usual }), outside)?;
+        let key = Key::fetch(
+            name,
+            settings,
+            (
+                &base,
+                &Usual {
+                    variable: protocol.key(),
+                    base: &usual,
+                },
+            ),
+            outside,
+        )?;
         Ok(Remote {
             name: name.to_owned(),
             id,
@@ -143,7 +161,10 @@ impl Model for Remote {
         }
         let call = exchange::Call::new(self)?;
         let result = crate::host::http::block_on(call.run(body, watch));
-        result.map_err(|error| ModelError::Io { action: "starting the network".into(), detail: error.to_string() })?
+        result.map_err(|error| ModelError::Io {
+            action: "starting the network".into(),
+            detail: error.to_string(),
+        })?
     }
 }
 
@@ -164,20 +185,29 @@ impl Protocol {
         }
     }
 
-    /// Returns where the API begins if the settings don't say: what the environment names, else the provider's own.
+    /// Returns where the API begins if the settings don't say: what the environment names, else the
+    /// provider's own.
     fn usual_base(self, name: &str, outside: &Outside) -> Result<Url, ModelError> {
         let (variable, base) = match self {
             Protocol::Openai => (openai::BASE_VARIABLE, openai::BASE),
             Protocol::Anthropic => (anthropic::BASE_VARIABLE, anthropic::BASE),
         };
-        self.base(name, (outside.variable)(variable).as_deref().unwrap_or(base))
+        self.base(
+            name,
+            (outside.variable)(variable).as_deref().unwrap_or(base),
+        )
     }
 
     /// Reads an address. Anthropic's may lack the version, as its variable does.
     fn base(self, name: &str, text: &str) -> Result<Url, ModelError> {
         let url = parse_url(name, text.trim())?;
-        let lacks_version = self == Protocol::Anthropic && !url.path().trim_end_matches('/').ends_with("/v1");
-        Ok(if lacks_version { endpoint(&url, "v1") } else { url })
+        let lacks_version =
+            self == Protocol::Anthropic && !url.path().trim_end_matches('/').ends_with("/v1");
+        Ok(if lacks_version {
+            endpoint(&url, "v1")
+        } else {
+            url
+        })
     }
 
     /// Returns the body of a request.
@@ -212,13 +242,16 @@ impl Protocol {
 
 /// Reads an address: http or https, without a name and password in it.
 fn parse_url(name: &str, text: &str) -> Result<Url, ModelError> {
-    let wrong = |detail: &str| ModelError::Settings(format!("the `base_url` of model `{name}` {detail}"));
+    let wrong =
+        |detail: &str| ModelError::Settings(format!("the `base_url` of model `{name}` {detail}"));
     let url = Url::parse(text).map_err(|error| wrong(&format!("is no address: {error}")))?;
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
         return Err(wrong("must begin with https:// or http://"));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(wrong("has a name or password in it; a key comes from `api_key_env` or `api_key_command`"));
+        return Err(wrong(
+            "has a name or password in it; a key comes from `api_key_env` or `api_key_command`",
+        ));
     }
     Ok(url)
 }
@@ -237,21 +270,55 @@ mod address_tests {
 
     #[test]
     fn an_address_with_a_password_or_another_scheme_is_refused() {
-        for base in ["file:///etc/passwd", "https://me:pw@host/v1", "api.openai.com", "ftp://host"] {
-            let settings = Settings { id: Some("m".into()), base_url: Some(base.into()), ..Settings::default() };
+        for base in [
+            "file:///etc/passwd",
+            "https://me:pw@host/v1",
+            "api.openai.com",
+            "ftp://host",
+        ] {
+            let settings = Settings {
+                id: Some("m".into()),
+                base_url: Some(base.into()),
+                ..Settings::default()
+            };
             let error = Remote::new("mine", &settings, &Outside::default()).err();
-            assert!(matches!(error, Some(ModelError::Settings(_))), "{base}: {error:?}");
+            assert!(
+                matches!(error, Some(ModelError::Settings(_))),
+                "{base}: {error:?}"
+            );
         }
     }
 
     #[test]
     fn the_environment_may_move_the_usual_address() {
         for (kind, variable, base, expected) in [
-            (Kind::Openai, "OPENAI_BASE_URL", "http://127.0.0.1:9/openai/v1/", "http://127.0.0.1:9/openai/v1/chat/completions"),
-            (Kind::Anthropic, "ANTHROPIC_BASE_URL", "http://127.0.0.1:9", "http://127.0.0.1:9/v1/messages"),
+            (
+                Kind::Openai,
+                "OPENAI_BASE_URL",
+                "http://127.0.0.1:9/openai/v1/",
+                "http://127.0.0.1:9/openai/v1/chat/completions",
+            ),
+            (
+                Kind::Anthropic,
+                "ANTHROPIC_BASE_URL",
+                "http://127.0.0.1:9",
+                "http://127.0.0.1:9/v1/messages",
+            ),
         ] {
-            let outside = Outside { variable: Rc::new(move |name| (name == variable).then(|| base.to_owned())), ..Outside::default() };
-            let remote = Remote::new("mine", &Settings { kind, id: Some("m".into()), ..Settings::default() }, &outside).unwrap();
+            let outside = Outside {
+                variable: Rc::new(move |name| (name == variable).then(|| base.to_owned())),
+                ..Outside::default()
+            };
+            let remote = Remote::new(
+                "mine",
+                &Settings {
+                    kind,
+                    id: Some("m".into()),
+                    ..Settings::default()
+                },
+                &outside,
+            )
+            .unwrap();
             assert_eq!((remote.url.as_str(), remote.key.value()), (expected, None));
         }
     }

@@ -16,7 +16,8 @@ pub const BASE_VARIABLE: &str = "OPENAI_BASE_URL";
 /// The path behind the base.
 pub const PATH: &str = "chat/completions";
 
-/// Returns the body of a request. Input and message are one message: some models' templates refuse two of one role.
+/// Returns the body of a request. Input and message are one message: some models' templates refuse
+/// two of one role.
 pub fn body(id: &str, settings: &Settings, request: &Request) -> Value {
     let mut messages = Vec::new();
     if !request.system.trim().is_empty() {
@@ -33,9 +34,12 @@ pub fn body(id: &str, settings: &Settings, request: &Request) -> Value {
     body
 }
 
-/// Changes a body that a server refused for a field that it does not know, if the field can go. Returns whether it did.
+/// Changes a body that a server refused for a field that it does not know, if the field can go.
+/// Returns whether it did.
 pub fn adapt(body: &mut Value, words: &str) -> bool {
-    let Some(fields) = body.as_object_mut() else { return false };
+    let Some(fields) = body.as_object_mut() else {
+        return false;
+    };
     if words.contains("stream_options") {
         return fields.remove("stream_options").is_some();
     }
@@ -58,7 +62,9 @@ pub fn event(draft: &mut Draft, event: &Event) -> Result<(), String> {
         draft.ended = true;
         return Ok(());
     }
-    let Ok(value) = serde_json::from_str::<Value>(&event.data) else { return Ok(()) };
+    let Ok(value) = serde_json::from_str::<Value>(&event.data) else {
+        return Ok(());
+    };
     if event.name == "error" || value.get("error").is_some_and(|error| !error.is_null()) {
         return Err(error_words(&value).unwrap_or_else(|| event.data.clone()));
     }
@@ -76,7 +82,9 @@ pub fn whole(draft: &mut Draft, value: &Value) -> bool {
 /// Takes what a chunk or a whole answer says; `content` points to the text.
 fn take(draft: &mut Draft, value: &Value, content: &str) {
     draft.recognised |= value.get("choices").is_some_and(Value::is_array);
-    draft.text.push_str(text(value, content).unwrap_or_default());
+    draft
+        .text
+        .push_str(text(value, content).unwrap_or_default());
     if let Some(model) = text(value, "/model") {
         draft.model = Some(model.to_owned());
     }
@@ -108,10 +116,20 @@ mod tests {
 
     fn check(events: &[&str], expected: Result<(&str, Option<Finish>), &str>) {
         let mut draft = Draft::default();
-        let result = events.iter().try_for_each(|data| event(&mut draft, &Event { name: String::new(), data: (*data).into() }));
+        let result = events.iter().try_for_each(|data| {
+            event(
+                &mut draft,
+                &Event {
+                    name: String::new(),
+                    data: (*data).into(),
+                },
+            )
+        });
         assert_eq!(
             result.map(|()| (draft.text, draft.finish)),
-            expected.map(|(text, finish)| (text.to_owned(), finish)).map_err(str::to_owned)
+            expected
+                .map(|(text, finish)| (text.to_owned(), finish))
+                .map_err(str::to_owned)
         );
     }
 
@@ -131,14 +149,23 @@ mod tests {
     #[test]
     fn reasoning_is_no_part_of_the_answer() {
         check(
-            &[r#"{"choices":[{"delta":{"reasoning_content":"hm","content":null}}]}"#, r#"{"choices":[{"delta":{"content":"a"}}]}"#],
+            &[
+                r#"{"choices":[{"delta":{"reasoning_content":"hm","content":null}}]}"#,
+                r#"{"choices":[{"delta":{"content":"a"}}]}"#,
+            ],
             Ok(("a", None)),
         );
     }
 
     #[test]
     fn an_error_in_the_stream_has_the_providers_words() {
-        check(&[r#"{"choices":[{"delta":{"content":"a"}}]}"#, r#"{"error":{"message":"overloaded","code":502}}"#], Err("overloaded"));
+        check(
+            &[
+                r#"{"choices":[{"delta":{"content":"a"}}]}"#,
+                r#"{"error":{"message":"overloaded","code":502}}"#,
+            ],
+            Err("overloaded"),
+        );
         check(&[r#"{"error":"out of memory"}"#], Err("out of memory"));
         check(&[r#"{"choices":[],"error":null}"#], Ok(("", None)));
     }
@@ -147,23 +174,65 @@ mod tests {
     fn usage_comes_with_the_last_chunk() {
         let mut draft = Draft::default();
         let data = r#"{"model":"gpt-5-2","choices":[],"usage":{"prompt_tokens":9,"completion_tokens":4,"prompt_tokens_details":{"cached_tokens":8}}}"#;
-        event(&mut draft, &Event { name: String::new(), data: data.into() }).unwrap();
-        assert_eq!((draft.usage, draft.model.as_deref()), (Usage { input: 9, output: 4, cached: 8, cache_written: 0 }, Some("gpt-5-2")));
+        event(
+            &mut draft,
+            &Event {
+                name: String::new(),
+                data: data.into(),
+            },
+        )
+        .unwrap();
+        assert_eq!(
+            (draft.usage, draft.model.as_deref()),
+            (
+                Usage {
+                    input: 9,
+                    output: 4,
+                    cached: 8,
+                    cache_written: 0
+                },
+                Some("gpt-5-2")
+            )
+        );
     }
 
     #[test]
     fn a_request_has_the_stable_part_first() {
-        let request = Request { system: "S".into(), input: "I".into(), message: "M".into(), max_tokens: Some(7) };
+        let request = Request {
+            system: "S".into(),
+            input: "I".into(),
+            message: "M".into(),
+            max_tokens: Some(7),
+        };
         let body = body("gpt", &Settings::default(), &request);
-        assert_eq!(body["messages"], json!([{ "role": "system", "content": "S" }, { "role": "user", "content": "I\n\n# Message\n\nM\n" }]));
-        assert_eq!((&body["model"], &body["max_tokens"], &body["stream"]), (&json!("gpt"), &json!(7), &json!(true)));
+        assert_eq!(
+            body["messages"],
+            json!([{ "role": "system", "content": "S" }, { "role": "user", "content": "I\n\n# Message\n\nM\n" }])
+        );
+        assert_eq!(
+            (&body["model"], &body["max_tokens"], &body["stream"]),
+            (&json!("gpt"), &json!(7), &json!(true))
+        );
     }
 
     #[test]
     fn a_field_that_a_server_does_not_know_goes_once() {
-        let mut body = body("gpt", &Settings { max_tokens: Some(5), ..Settings::default() }, &Request::default());
-        assert!(adapt(&mut body, "Unsupported parameter: use 'max_completion_tokens'"));
-        assert_eq!((&body["max_completion_tokens"], body.get("max_tokens")), (&json!(5), None));
+        let mut body = body(
+            "gpt",
+            &Settings {
+                max_tokens: Some(5),
+                ..Settings::default()
+            },
+            &Request::default(),
+        );
+        assert!(adapt(
+            &mut body,
+            "Unsupported parameter: use 'max_completion_tokens'"
+        ));
+        assert_eq!(
+            (&body["max_completion_tokens"], body.get("max_tokens")),
+            (&json!(5), None)
+        );
         assert!(adapt(&mut body, "stream_options is not allowed"));
         assert!(!adapt(&mut body, "stream_options is not allowed"));
         assert!(!adapt(&mut body, "context length exceeded"));

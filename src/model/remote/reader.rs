@@ -1,4 +1,5 @@
-//! Reads an accepted answer: a stream of events, or one piece of JSON, whatever the server made of the request.
+//! Reads an accepted answer: a stream of events, or one piece of JSON, whatever the server made of
+//! the request.
 
 use serde_json::Value;
 
@@ -29,7 +30,14 @@ pub struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// Makes a reader; `stream` is what the server says.
     pub fn new(remote: &'a Remote, stream: bool) -> Reader<'a> {
-        Reader { remote, draft: Draft::default(), decoder: Decoder::new(remote.limits.event), stream, raw: Vec::new(), size: 0 }
+        Reader {
+            remote,
+            draft: Draft::default(),
+            decoder: Decoder::new(remote.limits.event),
+            stream,
+            raw: Vec::new(),
+            size: 0,
+        }
     }
 
     /// Says whether nothing has arrived.
@@ -67,7 +75,10 @@ impl<'a> Reader<'a> {
         }
         let room = SAMPLE.saturating_sub(self.raw.len()).min(bytes.len());
         self.raw.extend_from_slice(&bytes[..room]);
-        let events = self.decoder.feed(bytes).map_err(|TooLong| self.too_large(self.remote.limits.event))?;
+        let events = self
+            .decoder
+            .feed(bytes)
+            .map_err(|TooLong| self.too_large(self.remote.limits.event))?;
         self.take_events(events, watch)
     }
 
@@ -77,7 +88,9 @@ impl<'a> Reader<'a> {
     /// Why it is none.
     pub fn finish(mut self, watch: &mut dyn FnMut(&str)) -> Result<Answer, ModelError> {
         if self.size == 0 {
-            return Err(ModelError::Empty { reason: "the server sent nothing".into() });
+            return Err(ModelError::Empty {
+                reason: "the server sent nothing".into(),
+            });
         }
         if !self.stream && self.take_whole(watch)? {
             return self.answer();
@@ -85,23 +98,37 @@ impl<'a> Reader<'a> {
         if !self.stream {
             // A stream that the server calls something else.
             self.stream = true;
-            let events = self.decoder.feed(&self.raw).map_err(|TooLong| self.too_large(self.remote.limits.event))?;
+            let events = self
+                .decoder
+                .feed(&self.raw)
+                .map_err(|TooLong| self.too_large(self.remote.limits.event))?;
             self.take_events(events, watch)?;
         }
-        let last = self.decoder.finish().map_err(|TooLong| self.too_large(self.remote.limits.event))?;
+        let last = self
+            .decoder
+            .finish()
+            .map_err(|TooLong| self.too_large(self.remote.limits.event))?;
         self.take_events(last, watch)?;
         self.answer()
     }
 
     /// Takes events and shows what they add.
-    fn take_events(&mut self, events: impl IntoIterator<Item = Event>, watch: &mut dyn FnMut(&str)) -> Result<(), ModelError> {
+    fn take_events(
+        &mut self,
+        events: impl IntoIterator<Item = Event>,
+        watch: &mut dyn FnMut(&str),
+    ) -> Result<(), ModelError> {
         let before = self.draft.text.len();
         for event in events {
-            // What comes behind the end is none of the answer, even where it comes in the same piece.
+            // What comes behind the end is none of the answer, even where it comes in the same
+            // piece.
             if self.draft.ended {
                 break;
             }
-            self.remote.protocol.event(&mut self.draft, &event).map_err(|words| self.provider(&words))?;
+            self.remote
+                .protocol
+                .event(&mut self.draft, &event)
+                .map_err(|words| self.provider(&words))?;
         }
         if self.draft.text.len() > before {
             watch(&self.draft.text);
@@ -111,8 +138,14 @@ impl<'a> Reader<'a> {
 
     /// Takes an answer in one piece; says whether it is JSON of the protocol.
     fn take_whole(&mut self, watch: &mut dyn FnMut(&str)) -> Result<bool, ModelError> {
-        let Ok(value) = serde_json::from_slice::<Value>(&self.raw) else { return Ok(false) };
-        if let Some(words) = value.get("error").filter(|error| !error.is_null()).and_then(|_| error_words(&value)) {
+        let Ok(value) = serde_json::from_slice::<Value>(&self.raw) else {
+            return Ok(false);
+        };
+        if let Some(words) = value
+            .get("error")
+            .filter(|error| !error.is_null())
+            .and_then(|_| error_words(&value))
+        {
             return Err(self.provider(&words));
         }
         let is_answer = self.remote.protocol.whole(&mut self.draft, &value);
@@ -127,11 +160,23 @@ impl<'a> Reader<'a> {
         if self.draft.recognised {
             return self.whole_answer();
         }
-        if self.stream && ["data:", "event:", ":"].iter().any(|field| self.raw.starts_with(field.as_bytes())) {
-            return Err(ModelError::Broken { detail: "the connection closed before the first event".into(), partial: String::new() });
+        if self.stream
+            && ["data:", "event:", ":"]
+                .iter()
+                .any(|field| self.raw.starts_with(field.as_bytes()))
+        {
+            return Err(ModelError::Broken {
+                detail: "the connection closed before the first event".into(),
+                partial: String::new(),
+            });
         }
-        let sample = self.remote.key.scrub(&String::from_utf8_lossy(&self.raw[..self.raw.len().min(SAMPLE)]));
-        Err(ModelError::NotJson { address: self.remote.url.to_string(), sample })
+        let sample = self.remote.key.scrub(&String::from_utf8_lossy(
+            &self.raw[..self.raw.len().min(SAMPLE)],
+        ));
+        Err(ModelError::NotJson {
+            address: self.remote.url.to_string(),
+            sample,
+        })
     }
 
     /// Makes the answer of what was recognised, without the key that a server may have echoed.
@@ -139,8 +184,16 @@ impl<'a> Reader<'a> {
         self.draft.text = self.take_text();
         let key = &self.remote.key;
         let answer = self.draft.into_answer(&self.remote.id)?;
-        let finish = if let Finish::Other(word) = answer.finish { Finish::Other(key.hide(word)) } else { answer.finish };
-        Ok(Answer { model: key.hide(answer.model), finish, ..answer })
+        let finish = if let Finish::Other(word) = answer.finish {
+            Finish::Other(key.hide(word))
+        } else {
+            answer.finish
+        };
+        Ok(Answer {
+            model: key.hide(answer.model),
+            finish,
+            ..answer
+        })
     }
 
     /// Takes the text out, without the key.
@@ -150,11 +203,17 @@ impl<'a> Reader<'a> {
 
     /// Wraps the provider's words.
     fn provider(&mut self, words: &str) -> ModelError {
-        ModelError::Provider { detail: self.remote.key.scrub(words), partial: self.take_text() }
+        ModelError::Provider {
+            detail: self.remote.key.scrub(words),
+            partial: self.take_text(),
+        }
     }
 
     /// Says that a limit of size was passed.
     fn too_large(&mut self, limit: usize) -> ModelError {
-        ModelError::TooLarge { limit, partial: self.take_text() }
+        ModelError::TooLarge {
+            limit,
+            partial: self.take_text(),
+        }
     }
 }

@@ -8,12 +8,16 @@ pub const MAX_PAUSE: Duration = Duration::from_secs(60);
 /// How much longer than asked for a pause may get, as a part of it.
 const MAX_LATE: f64 = 0.25;
 
-/// Returns the pause before a repetition: what the server asks for and a little more, else up to twice as long each
-/// time, neither over a minute. `chance`, from 0 to 1, spreads clients that were refused together.
+/// Returns the pause before a repetition: what the server asks for and a little more, else up to
+/// twice as long each time, neither over a minute. `chance`, from 0 to 1, spreads clients that were
+/// refused together.
 pub fn pause(first: Duration, repetition: u32, asked: Option<Duration>, chance: f64) -> Duration {
     let pause = match asked {
         Some(asked) => asked.min(MAX_PAUSE).mul_f64(1.0 + MAX_LATE * chance),
-        None => first.saturating_mul(1 << repetition.min(16)).min(MAX_PAUSE).mul_f64(0.5 + 0.5 * chance),
+        None => first
+            .saturating_mul(1 << repetition.min(16))
+            .min(MAX_PAUSE)
+            .mul_f64(0.5 + 0.5 * chance),
     };
     pause.min(MAX_PAUSE)
 }
@@ -36,30 +40,47 @@ mod tests {
 
     #[test]
     fn a_pause_doubles_up_to_a_minute() {
-        assert_eq!([0, 1, 2, 9, 99].map(|n| pause(SECOND, n, None, 1.0).as_secs()), [1, 2, 4, 60, 60]);
+        assert_eq!(
+            [0, 1, 2, 9, 99].map(|n| pause(SECOND, n, None, 1.0).as_secs()),
+            [1, 2, 4, 60, 60]
+        );
     }
 
     #[test]
     fn chance_spreads_the_second_half_of_a_pause() {
-        assert_eq!([0.0, 0.5, 1.0].map(|chance| pause(SECOND, 2, None, chance).as_millis()), [2000, 3000, 4000]);
+        assert_eq!(
+            [0.0, 0.5, 1.0].map(|chance| pause(SECOND, 2, None, chance).as_millis()),
+            [2000, 3000, 4000]
+        );
     }
 
     #[test]
     fn what_a_server_asks_for_is_never_cut_short() {
-        assert_eq!([0.0, 0.5, 1.0].map(|chance| pause(SECOND, 0, Some(4 * SECOND), chance).as_millis()), [4000, 4500, 5000]);
+        assert_eq!(
+            [0.0, 0.5, 1.0].map(|chance| pause(SECOND, 0, Some(4 * SECOND), chance).as_millis()),
+            [4000, 4500, 5000]
+        );
         assert_eq!(pause(SECOND, 0, Some(Duration::ZERO), 1.0), Duration::ZERO);
     }
 
     #[test]
     fn a_server_may_ask_for_a_minute_at_most() {
-        assert_eq!([3, 86_400].map(|seconds| pause(SECOND, 0, Some(seconds * SECOND), 0.0).as_secs()), [3, 60]);
+        assert_eq!(
+            [3, 86_400].map(|seconds| pause(SECOND, 0, Some(seconds * SECOND), 0.0).as_secs()),
+            [3, 60]
+        );
     }
 
     #[test]
     fn retry_after_is_seconds_or_a_date() {
         let now = "2026-01-24T10:00:00Z".parse().unwrap();
-        let check =
-            |value: &str, expected: Option<u64>| assert_eq!(retry_after(value, now).map(|pause| pause.as_secs()), expected, "{value}");
+        let check = |value: &str, expected: Option<u64>| {
+            assert_eq!(
+                retry_after(value, now).map(|pause| pause.as_secs()),
+                expected,
+                "{value}"
+            )
+        };
         check("7", Some(7));
         check("99999999999999999999", Some(60));
         check("-5", Some(0));

@@ -32,7 +32,12 @@ pub struct Decoder {
 impl Decoder {
     /// Makes a decoder that takes no line and no event over `limit` bytes.
     pub fn new(limit: usize) -> Decoder {
-        Decoder { line: Vec::new(), after_cr: false, event: None, limit }
+        Decoder {
+            line: Vec::new(),
+            after_cr: false,
+            event: None,
+            limit,
+        }
     }
 
     /// Takes the next bytes and returns the events that they complete.
@@ -53,7 +58,8 @@ impl Decoder {
         Ok(events)
     }
 
-    /// Returns the event that the end of the stream completes: some servers leave the last blank line out.
+    /// Returns the event that the end of the stream completes: some servers leave the last blank
+    /// line out.
     ///
     /// # Errors
     /// [`TooLong`].
@@ -113,18 +119,30 @@ mod tests {
     }
 
     fn check(text: &str, expected: &[(&str, &str)]) {
-        let events = expected.iter().map(|(name, data)| Event { name: (*name).into(), data: (*data).into() }).collect();
+        let events = expected
+            .iter()
+            .map(|(name, data)| Event {
+                name: (*name).into(),
+                data: (*data).into(),
+            })
+            .collect();
         assert_eq!(decode(&[text.as_bytes()]), Ok(events));
     }
 
     #[test]
     fn an_event_ends_with_a_blank_line_of_any_kind() {
-        check("data: a\n\ndata: b\r\n\r\ndata: c\r\rdata: d\n\n", &[("", "a"), ("", "b"), ("", "c"), ("", "d")]);
+        check(
+            "data: a\n\ndata: b\r\n\r\ndata: c\r\rdata: d\n\n",
+            &[("", "a"), ("", "b"), ("", "c"), ("", "d")],
+        );
     }
 
     #[test]
     fn comments_and_unknown_fields_say_nothing() {
-        check(": OPENROUTER PROCESSING\n\nid: 7\nretry: 3\nevent: ping\ndata: {}\n\n", &[("ping", "{}")]);
+        check(
+            ": OPENROUTER PROCESSING\n\nid: 7\nretry: 3\nevent: ping\ndata: {}\n\n",
+            &[("ping", "{}")],
+        );
     }
 
     #[test]
@@ -140,7 +158,10 @@ mod tests {
     #[test]
     fn an_endless_line_is_an_error() {
         assert_eq!(decode(&[&[b'x'; 1001]]), Err(TooLong));
-        assert_eq!(decode(&["data: aaaaaaaaa\n".repeat(200).as_bytes()]), Err(TooLong));
+        assert_eq!(
+            decode(&["data: aaaaaaaaa\n".repeat(200).as_bytes()]),
+            Err(TooLong)
+        );
     }
 
     proptest! {

@@ -1,4 +1,5 @@
-//! What stands below an action's heading, cut into fields, labels, code blocks and what should not be there.
+//! What stands below an action's heading, cut into fields, labels, code blocks and what should not
+//! be there.
 //!
 //! The readers of the nine actions take from it what they need and leave a diagnostic for each
 //! mistake; none of them looks at Markdown again.
@@ -64,9 +65,22 @@ pub enum Part {
 
 impl<'a> Body<'a> {
     /// Cuts the blocks below a heading. `end` is the line behind the action's last.
-    pub fn new(lines: &'a Lines<'a>, row: &'static Row, (line, end): (usize, usize), blocks: &[Block]) -> Body<'a> {
-        let mut body =
-            Body { lines, row, line, fields: Vec::new(), parts: Vec::new(), message: line + 1..end, labelled: false, found: Vec::new() };
+    pub fn new(
+        lines: &'a Lines<'a>,
+        row: &'static Row,
+        (line, end): (usize, usize),
+        blocks: &[Block],
+    ) -> Body<'a> {
+        let mut body = Body {
+            lines,
+            row,
+            line,
+            fields: Vec::new(),
+            parts: Vec::new(),
+            message: line + 1..end,
+            labelled: false,
+            found: Vec::new(),
+        };
         if row.message {
             body.cut_message(blocks);
         } else {
@@ -81,16 +95,29 @@ impl<'a> Body<'a> {
     /// Takes the leading fields of an action with a message; the message starts behind them.
     fn cut_message(&mut self, blocks: &[Block]) {
         for block in blocks {
-            let Node::List { ordered: false, items } = &block.node else { return };
+            let Node::List {
+                ordered: false,
+                items,
+            } = &block.node
+            else {
+                return;
+            };
             for item in items {
-                let known = field::read(self.lines, item, field::Own::Indented)
-                    .filter(|entry| self.row.keys.contains(&entry.field.key.as_str()) || field::is_unsupported(&entry.field.key));
+                let known = field::read(self.lines, item, field::Own::Indented).filter(|entry| {
+                    self.row.keys.contains(&entry.field.key.as_str())
+                        || field::is_unsupported(&entry.field.key)
+                });
                 let Some(entry) = known else {
                     self.message.start = item.first;
                     return;
                 };
                 self.fields.push(entry.field);
-                let more = item.blocks.iter().skip(1).find(|b| !matches!(b.node, Node::List { .. })).map(|b| b.first);
+                let more = item
+                    .blocks
+                    .iter()
+                    .skip(1)
+                    .find(|b| !matches!(b.node, Node::List { .. }))
+                    .map(|b| b.first);
                 if let Some(start) = entry.rest.or(more) {
                     self.message.start = start;
                     return;
@@ -103,10 +130,19 @@ impl<'a> Body<'a> {
     /// Takes a block of an action without a message.
     fn cut(&mut self, block: &Block) {
         match &block.node {
-            Node::List { ordered: false, items } => items.iter().for_each(|item| self.cut_item(item)),
-            Node::Code(code) if code.fence_char.is_some() => self.cut_code(block.first, code, Place::Top),
+            Node::List {
+                ordered: false,
+                items,
+            } => items.iter().for_each(|item| self.cut_item(item)),
+            Node::Code(code) if code.fence_char.is_some() => {
+                self.cut_code(block.first, code, Place::Top)
+            }
             Node::Paragraph => self.cut_text(block.first, block.last),
-            Node::Heading { text, setext: false, level: 4.. } if self.row.labels && heading::label(text).is_some() => {
+            Node::Heading {
+                text,
+                setext: false,
+                level: 4..,
+            } if self.row.labels && heading::label(text).is_some() => {
                 self.cut_text(block.first, block.first);
             }
             Node::Rule => {}
@@ -117,9 +153,15 @@ impl<'a> Body<'a> {
     /// Takes an item: a field, or a label that is written as one.
     fn cut_item(&mut self, item: &Item) {
         let entry = field::read(self.lines, item, field::Own::All);
-        let label = self.row.labels.then(|| entry.as_ref().and_then(|e| heading::label(&e.field.key))).flatten();
+        let label = self
+            .row
+            .labels
+            .then(|| entry.as_ref().and_then(|e| heading::label(&e.field.key)))
+            .flatten();
         match (entry, label) {
-            (Some(entry), Some(label)) if entry.field.value.is_empty() => self.label_at(item.first, label),
+            (Some(entry), Some(label)) if entry.field.value.is_empty() => {
+                self.label_at(item.first, label)
+            }
             (Some(entry), None) if !self.labelled => {
                 let rest = entry.rest;
                 self.fields.push(entry.field);
@@ -137,7 +179,9 @@ impl<'a> Body<'a> {
     /// Takes what stands inside of an item, below its text.
     fn cut_nested(&mut self, block: &Block) {
         match &block.node {
-            Node::Code(code) if code.fence_char.is_some() => self.cut_code(block.first, code, Place::Item),
+            Node::Code(code) if code.fence_char.is_some() => {
+                self.cut_code(block.first, code, Place::Item)
+            }
             Node::List { items, .. } => {
                 for inner in items.iter().flat_map(|item| item.blocks.iter().skip(1)) {
                     if let Node::Code(code) = &inner.node {
@@ -162,7 +206,11 @@ impl<'a> Body<'a> {
                 }
                 None if said => {}
                 None => {
-                    let kind = if field::is_fence(text) { "line that is no fence to Markdown" } else { "text" };
+                    let kind = if field::is_fence(text) {
+                        "line that is no fence to Markdown"
+                    } else {
+                        "text"
+                    };
                     self.stray(line, kind);
                     said = true;
                 }
@@ -181,11 +229,23 @@ impl<'a> Body<'a> {
         let content = content(self.lines, code);
         if place == Place::Item && content.is_none() && code.indent > 0 {
             let message = "the lines of this code block are not all indented as far as its fence";
-            self.found.push(Diagnostic::new(line, message).hint("put the fences and the content at the start of the line"));
+            self.found.push(
+                Diagnostic::new(line, message)
+                    .hint("put the fences and the content at the start of the line"),
+            );
         }
         let content = content.unwrap_or_else(|| self.lines.span(code.content.clone()).to_owned());
-        let language = code.info.split_whitespace().next().unwrap_or_default().to_owned();
-        self.parts.push(Part::Code { line, content, language });
+        let language = code
+            .info
+            .split_whitespace()
+            .next()
+            .unwrap_or_default()
+            .to_owned();
+        self.parts.push(Part::Code {
+            line,
+            content,
+            language,
+        });
     }
 
     /// Notes something that should not be there.
@@ -206,9 +266,18 @@ impl<'a> Body<'a> {
             if field::is_unsupported(key) || !self.row.keys.contains(&key) {
                 let keys: Vec<String> = self.row.keys.iter().map(|k| format!("`{k}`")).collect();
                 let message = format!("`{key}` has no meaning in {name}");
-                self.found.push(Diagnostic::new(found.line, message).hint(format!("leave it out; {name} knows {}", keys.join(", "))));
+                self.found.push(
+                    Diagnostic::new(found.line, message)
+                        .hint(format!("leave it out; {name} knows {}", keys.join(", "))),
+                );
             } else if !seen.insert(key) {
-                self.found.push(Diagnostic::new(found.line, format!("`{key}` stands here for the second time")).hint("keep one of them"));
+                self.found.push(
+                    Diagnostic::new(
+                        found.line,
+                        format!("`{key}` stands here for the second time"),
+                    )
+                    .hint("keep one of them"),
+                );
             }
         }
     }

@@ -19,13 +19,21 @@ pub enum Border {
     Section(Section),
     /// Level 3 with the name of an action.
     Action(&'static str),
-    /// The name of an action at another level, or other words at level 3 with an action's fields below.
+    /// The name of an action at another level, or other words at level 3 with an action's fields
+    /// below.
     Unknown,
 }
 
 /// Returns which border the block at an index is; an underlined heading is none.
 pub fn border(lines: &Lines<'_>, blocks: &[Block], index: usize) -> Option<Border> {
-    let Node::Heading { level, setext: false, text } = &blocks[index].node else { return None };
+    let Node::Heading {
+        level,
+        setext: false,
+        text,
+    } = &blocks[index].node
+    else {
+        return None;
+    };
     match (level, heading::section(text), heading::action(text)) {
         (1, ..) => Some(Border::Title),
         (2, Some(section), _) => Some(Border::Section(section)),
@@ -39,22 +47,29 @@ pub fn border(lines: &Lines<'_>, blocks: &[Block], index: usize) -> Option<Borde
 /// Returns whether the block behind an index is a list that starts with a field of the format.
 fn fields_follow(lines: &Lines<'_>, blocks: &[Block], index: usize) -> bool {
     match blocks.get(index + 1).map(|block| &block.node) {
-        Some(Node::List { ordered: false, items }) => field::starts_known(lines, items),
+        Some(Node::List {
+            ordered: false,
+            items,
+        }) => field::starts_known(lines, items),
         _ => false,
     }
 }
 
-/// Returns whether a line reads as the heading of an action or a section to a person, wherever it stands and
-/// however it is indented; also where a blank behind the marks is missing.
+/// Returns whether a line reads as the heading of an action or a section to a person, wherever it
+/// stands and however it is indented; also where a blank behind the marks is missing.
 pub fn looks_like_border(line: &str) -> bool {
     let (level, text) = marks(line);
     match level {
-        2 => text[2..].starts_with([' ', '\t', '\u{a0}']) && heading::section(markdown::heading_text(text)).is_some(),
+        2 => {
+            text[2..].starts_with([' ', '\t', '\u{a0}'])
+                && heading::section(markdown::heading_text(text)).is_some()
+        }
         _ => looks_like_action(line),
     }
 }
 
-/// Returns whether a line reads as the heading of an action to a person, as [`looks_like_border`] does.
+/// Returns whether a line reads as the heading of an action to a person, as [`looks_like_border`]
+/// does.
 pub fn looks_like_action(line: &str) -> bool {
     let (level, text) = marks(line);
     level == 3 && heading::action(markdown::heading_text(text)).is_some()
@@ -66,30 +81,40 @@ fn marks(line: &str) -> (usize, &str) {
     (text.len() - text.trim_start_matches('#').len(), text)
 }
 
-/// Returns the lines, from 1, that look like a border, but are none: Markdown reads them as part of something else
-/// than a fenced code block.
+/// Returns the lines, from 1, that look like a border, but are none: Markdown reads them as part of
+/// something else than a fenced code block.
 pub fn hidden(lines: &Lines<'_>, blocks: &[Block]) -> Vec<usize> {
-    let shown: Vec<usize> =
-        (0..blocks.len()).filter(|&i| matches!(blocks[i].node, Node::Heading { setext: false, .. })).map(|i| blocks[i].first).collect();
+    let shown: Vec<usize> = (0..blocks.len())
+        .filter(|&i| matches!(blocks[i].node, Node::Heading { setext: false, .. }))
+        .map(|i| blocks[i].first)
+        .collect();
     let fenced = markdown::fenced(blocks);
     let mut inside = fenced.iter().peekable();
     let mut found = Vec::new();
     for number in 1..=lines.len() {
         while inside.next_if(|(range, _)| range.end <= number).is_some() {}
-        let content = inside.peek().is_some_and(|(range, _)| range.contains(&number));
-        if !content && looks_like_border(lines.get(number)) && shown.binary_search(&number).is_err() {
+        let content = inside
+            .peek()
+            .is_some_and(|(range, _)| range.contains(&number));
+        if !content && looks_like_border(lines.get(number)) && shown.binary_search(&number).is_err()
+        {
             found.push(number);
         }
     }
     found
 }
 
-/// Writes a message. A line that would end it gets a backslash, a block that is left open its fence.
+/// Writes a message. A line that would end it gets a backslash, a block that is left open its
+/// fence.
 pub fn write_message(message: &str, out: &mut String) {
     let lines = Lines::new(message);
     let blocks = markdown::blocks(message);
     let mut borders: BTreeSet<usize> = hidden(&lines, &blocks).into_iter().collect();
-    borders.extend((0..blocks.len()).filter(|&i| border(&lines, &blocks, i).is_some()).map(|i| blocks[i].first));
+    borders.extend(
+        (0..blocks.len())
+            .filter(|&i| border(&lines, &blocks, i).is_some())
+            .map(|i| blocks[i].first),
+    );
     for number in 1..=lines.len() {
         let line = lines.raw(number);
         let text = line.trim_start_matches([' ', '\t', '\u{a0}']);
@@ -104,14 +129,21 @@ pub fn write_message(message: &str, out: &mut String) {
     if !message.ends_with('\n') {
         out.push('\n');
     }
-    if let Some(code) = markdown::fenced(&blocks).into_iter().map(|(_, code)| code).find(|code| !code.closed) {
+    if let Some(code) = markdown::fenced(&blocks)
+        .into_iter()
+        .map(|(_, code)| code)
+        .find(|code| !code.closed)
+    {
         close(code, out);
     }
 }
 
 /// Writes the fence that closes a block.
 fn close(code: &Code, out: &mut String) {
-    out.extend(std::iter::repeat_n(code.fence_char.unwrap_or('`'), code.fence_len));
+    out.extend(std::iter::repeat_n(
+        code.fence_char.unwrap_or('`'),
+        code.fence_len,
+    ));
     out.push('\n');
 }
 
@@ -122,14 +154,25 @@ mod tests {
     /// Compares which lines are borders, and which only look like one.
     fn check(text: &str, borders: &[usize], expected_hidden: &[usize]) {
         let (lines, blocks) = (Lines::new(text), markdown::blocks(text));
-        let found: Vec<usize> = (0..blocks.len()).filter(|&i| border(&lines, &blocks, i).is_some()).map(|i| blocks[i].first).collect();
+        let found: Vec<usize> = (0..blocks.len())
+            .filter(|&i| border(&lines, &blocks, i).is_some())
+            .map(|i| blocks[i].first)
+            .collect();
         assert_eq!(found, borders, "borders of {text:?}");
-        assert_eq!(hidden(&lines, &blocks), expected_hidden, "hidden in {text:?}");
+        assert_eq!(
+            hidden(&lines, &blocks),
+            expected_hidden,
+            "hidden in {text:?}"
+        );
     }
 
     #[test]
     fn headings_of_the_format_are_borders_and_others_are_words() {
-        check("# T\n\n## Memos\n\n## Words\n\n### `READ`\n\n### Options\n- a\n\n### `DELETE`\n- **File Path:** x\n", &[1, 3, 7, 12], &[]);
+        check(
+            "# T\n\n## Memos\n\n## Words\n\n### `READ`\n\n### Options\n- a\n\n### `DELETE`\n- **File Path:** x\n",
+            &[1, 3, 7, 12],
+            &[],
+        );
         check("#### `READ`\n", &[1], &[]);
         check("text\n---\n\n```\n### `READ`\n```\n", &[], &[]);
     }

@@ -23,5 +23,7 @@ pub struct ChatWithUser {
 
 /// Reads the action.
 fn read(body: &mut Body<'_>) -> Option<ChatWithUser> {
-    Some(ChatWithUser { message: body.message()? })
+    Some(ChatWithUser {
+        message: body.message()?,
+    })
 }

@@ -28,12 +28,18 @@ pub struct Conclude {
 impl Conclude {
     /// Returns the fields of its value.
     pub fn fields(&self) -> Vec<Field> {
-        resource_list(&self.resources).into_iter().chain([Field::new("Description", "")]).collect()
+        resource_list(&self.resources)
+            .into_iter()
+            .chain([Field::new("Description", "")])
+            .collect()
     }
 }
 
 /// Reads the action.
 fn read(body: &mut Body<'_>) -> Option<Conclude> {
     let resources = body.resources();
-    Some(Conclude { resources, message: body.message()? })
+    Some(Conclude {
+        resources,
+        message: body.message()?,
+    })
 }

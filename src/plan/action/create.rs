@@ -11,7 +11,13 @@ use crate::text::path::RepoPath;
 pub const ROW: Row = Row {
     name: "CREATE",
     aliases: &[],
-    keys: &["File Path", "Description", "Overwrite", "Final Newline", "Line Endings"],
+    keys: &[
+        "File Path",
+        "Description",
+        "Overwrite",
+        "Final Newline",
+        "Line Endings",
+    ],
     shape: "a list and one code block",
     message: false,
     labels: false,
@@ -34,7 +40,10 @@ pub struct Create {
 impl Create {
     /// Returns the fields of its value.
     pub fn fields(&self) -> Vec<Field> {
-        let mut fields = vec![Field::new("File Path", link::write_path(self.path.as_str())), Field::new("Description", "")];
+        let mut fields = vec![
+            Field::new("File Path", link::write_path(self.path.as_str())),
+            Field::new("Description", ""),
+        ];
         if self.overwrite {
             fields.push(Field::new("Overwrite", "true"));
         }
@@ -65,25 +74,38 @@ fn read(body: &mut Body<'_>) -> Option<Create> {
     let crlf = line_endings(body);
     let (mut content, language) = body.one_block()?;
     if !final_newline {
-        let end = content.strip_suffix("\r\n").or_else(|| content.strip_suffix(['\n', '\r'])).map_or(content.len(), str::len);
+        let end = content
+            .strip_suffix("\r\n")
+            .or_else(|| content.strip_suffix(['\n', '\r']))
+            .map_or(content.len(), str::len);
         content.truncate(end);
     }
     if crlf {
         content = with_crlf(&content);
     }
-    Some(Create { path: path?, content, language, overwrite })
+    Some(Create {
+        path: path?,
+        content,
+        language,
+        overwrite,
+    })
 }
 
 /// Reads `Line Endings`; whether it asks for CRLF.
 fn line_endings(body: &mut Body<'_>) -> bool {
-    let Some(field) = body.field("Line Endings").cloned() else { return false };
+    let Some(field) = body.field("Line Endings").cloned() else {
+        return false;
+    };
     match field.value.trim_matches('`').to_uppercase().as_str() {
         "CRLF" => true,
         "LF" => false,
         _ => {
             body.wrong(
                 field.line,
-                format!("`Line Endings` is neither LF nor CRLF: \"{}\"", quote(&field.value)),
+                format!(
+                    "`Line Endings` is neither LF nor CRLF: \"{}\"",
+                    quote(&field.value)
+                ),
                 "write `CRLF`, or leave it out",
             );
             false

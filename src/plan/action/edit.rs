@@ -43,7 +43,10 @@ pub struct Pair {
 impl Edit {
     /// Returns the fields of its value.
     pub fn fields(&self) -> Vec<Field> {
-        vec![Field::new("File Path", link::write_path(self.path.as_str())), Field::new("Description", "")]
+        vec![
+            Field::new("File Path", link::write_path(self.path.as_str())),
+            Field::new("Description", ""),
+        ]
     }
 
     /// Writes the pairs.
@@ -78,25 +81,62 @@ fn read(body: &mut Body<'_>) -> Option<Edit> {
     for part in parts {
         state = match (part, state) {
             (Part::Label { line, label }, State::Labelled(before, _)) => {
-                body.wrong(before, "this label has no code block below it", "put the code block on the line below the label");
+                body.wrong(
+                    before,
+                    "this label has no code block below it",
+                    "put the code block on the line below the label",
+                );
                 State::Labelled(line, label)
             }
-            (Part::Label { line, label: Label::Replace }, State::Between) => {
-                body.wrong(line, "REPLACE without a FIND before it", "FIND and REPLACE alternate, FIND first");
+            (
+                Part::Label {
+                    line,
+                    label: Label::Replace,
+                },
+                State::Between,
+            ) => {
+                body.wrong(
+                    line,
+                    "REPLACE without a FIND before it",
+                    "FIND and REPLACE alternate, FIND first",
+                );
                 State::Labelled(line, Label::Replace)
             }
-            (Part::Label { line, label: Label::Find }, State::Found) => {
-                body.wrong(line, "FIND where a REPLACE must stand: the FIND above has none", "FIND and REPLACE alternate, FIND first");
+            (
+                Part::Label {
+                    line,
+                    label: Label::Find,
+                },
+                State::Found,
+            ) => {
+                body.wrong(
+                    line,
+                    "FIND where a REPLACE must stand: the FIND above has none",
+                    "FIND and REPLACE alternate, FIND first",
+                );
                 pending = None;
                 State::Labelled(line, Label::Find)
             }
             (Part::Label { line, label }, _) => State::Labelled(line, label),
-            (Part::Code { content, language, .. }, State::Labelled(line, Label::Find)) => {
-                pending = Some(Pair { line, find: content, replace: String::new(), language });
+            (
+                Part::Code {
+                    content, language, ..
+                },
+                State::Labelled(line, Label::Find),
+            ) => {
+                pending = Some(Pair {
+                    line,
+                    find: content,
+                    replace: String::new(),
+                    language,
+                });
                 State::Found
             }
             (Part::Code { content, .. }, State::Labelled(_, Label::Replace)) => {
-                pairs.extend(pending.take().map(|pair| Pair { replace: content, ..pair }));
+                pairs.extend(pending.take().map(|pair| Pair {
+                    replace: content,
+                    ..pair
+                }));
                 State::Between
             }
             (part, state) => {
@@ -106,10 +146,18 @@ fn read(body: &mut Body<'_>) -> Option<Edit> {
         };
     }
     if let Some(line) = unfinished(&state, pending.as_ref()) {
-        body.wrong(line, "FIND without a REPLACE behind it", "add `REPLACE:` and its code block; an empty block deletes the lines");
+        body.wrong(
+            line,
+            "FIND without a REPLACE behind it",
+            "add `REPLACE:` and its code block; an empty block deletes the lines",
+        );
     }
     if !any {
-        body.wrong(body.line, "EDIT has no pair of FIND and REPLACE", "add `FIND:` with a code block and `REPLACE:` with a code block");
+        body.wrong(
+            body.line,
+            "EDIT has no pair of FIND and REPLACE",
+            "add `FIND:` with a code block and `REPLACE:` with a code block",
+        );
     }
     Some(Edit { path: path?, pairs })
 }

@@ -17,7 +17,14 @@ const MAX_TIMEOUT: u64 = 86_400;
 pub const ROW: Row = Row {
     name: "EXECUTE",
     aliases: &[],
-    keys: &["Description", "Expected Outcome", "cwd", "env", "Allow Failure", "Timeout"],
+    keys: &[
+        "Description",
+        "Expected Outcome",
+        "cwd",
+        "env",
+        "Allow Failure",
+        "Timeout",
+    ],
     shape: "a list and one code block",
     message: false,
     labels: false,
@@ -48,17 +55,34 @@ impl Execute {
     pub fn fields(&self) -> Vec<Field> {
         let mut fields = vec![Field::new("Description", "")];
         if !self.expected_outcome.is_empty() {
-            fields.push(Field::new("Expected Outcome", self.expected_outcome.as_str()));
+            fields.push(Field::new(
+                "Expected Outcome",
+                self.expected_outcome.as_str(),
+            ));
         }
-        fields.extend(self.cwd.as_ref().map(|path| Field::new("cwd", link::write_path(path.as_str()))));
+        fields.extend(
+            self.cwd
+                .as_ref()
+                .map(|path| Field::new("cwd", link::write_path(path.as_str()))),
+        );
         if !self.env.is_empty() {
-            let items = self.env.iter().map(|(name, value)| format!("`{name}`: \"{value}\"")).collect();
-            fields.push(Field { items, ..Field::new("env", "") });
+            let items = self
+                .env
+                .iter()
+                .map(|(name, value)| format!("`{name}`: \"{value}\""))
+                .collect();
+            fields.push(Field {
+                items,
+                ..Field::new("env", "")
+            });
         }
         if self.allow_failure {
             fields.push(Field::new("Allow Failure", "true"));
         }
-        fields.extend(self.timeout.map(|limit| Field::new("Timeout", limit.as_secs().to_string())));
+        fields.extend(
+            self.timeout
+                .map(|limit| Field::new("Timeout", limit.as_secs().to_string())),
+        );
         fields
     }
 
@@ -74,40 +98,74 @@ fn read(body: &mut Body<'_>) -> Option<Execute> {
     let env = env(body);
     let allow_failure = body.flag("Allow Failure").unwrap_or(false);
     let timeout = timeout(body);
-    let expected_outcome = body.field("Expected Outcome").map(|f| f.value.clone()).unwrap_or_default();
+    let expected_outcome = body
+        .field("Expected Outcome")
+        .map(|f| f.value.clone())
+        .unwrap_or_default();
     let (command, language) = body.one_block()?;
-    Some(Execute { command, language, cwd: cwd?, env, expected_outcome, allow_failure, timeout })
+    Some(Execute {
+        command,
+        language,
+        cwd: cwd?,
+        env,
+        expected_outcome,
+        allow_failure,
+        timeout,
+    })
 }
 
 /// Reads `cwd`; `None` where it names no folder of the project.
 fn cwd(body: &mut Body<'_>) -> Option<Option<RepoPath>> {
-    let Some(mut field) = body.field("cwd").cloned() else { return Some(None) };
+    let Some(mut field) = body.field("cwd").cloned() else {
+        return Some(None);
+    };
     field.value = without_optional(&field.value).to_owned();
     let plain = field.value.trim_matches('`');
     if matches!(plain, "" | "." | "./") {
         return Some(None);
     }
-    body.name(&field, |name| RepoPath::parse(name.strip_prefix("./").unwrap_or(name).trim_end_matches('/')).map_err(|e| absolute(name, e)))
-        .map(Some)
+    body.name(&field, |name| {
+        RepoPath::parse(
+            name.strip_prefix("./")
+                .unwrap_or(name)
+                .trim_end_matches('/'),
+        )
+        .map_err(|e| absolute(name, e))
+    })
+    .map(Some)
 }
 
 /// Keeps the reason for a folder that is the file system's root.
 fn absolute(name: &str, error: crate::text::path::PathError) -> crate::text::path::PathError {
-    if name.starts_with('/') { crate::text::path::PathError::Absolute } else { error }
+    if name.starts_with('/') {
+        crate::text::path::PathError::Absolute
+    } else {
+        error
+    }
 }
 
 /// Reads `env`: one nested item for each variable.
 fn env(body: &mut Body<'_>) -> Vec<(String, String)> {
-    let Some(field) = body.field("env").cloned() else { return Vec::new() };
+    let Some(field) = body.field("env").cloned() else {
+        return Vec::new();
+    };
     let hint = "write each variable as an item of a nested list: - `NAME`: \"value\"";
     if !without_optional(&field.value).is_empty() {
-        body.wrong(field.line, format!("`env` has a value of its own: \"{}\"", quote(&field.value)), hint);
+        body.wrong(
+            field.line,
+            format!("`env` has a value of its own: \"{}\"", quote(&field.value)),
+            hint,
+        );
     }
     let mut variables: Vec<(String, String)> = Vec::new();
     for item in &field.items {
         match variable(item) {
             Some(found) => variables.push(found),
-            None => body.wrong(field.line, format!("this is no variable: \"{}\"", quote(item)), hint),
+            None => body.wrong(
+                field.line,
+                format!("this is no variable: \"{}\"", quote(item)),
+                hint,
+            ),
         }
     }
     variables
@@ -115,17 +173,23 @@ fn env(body: &mut Body<'_>) -> Vec<(String, String)> {
 
 /// Reads `` `NAME`: "value" ``, with or without backticks and quotes, with `:` or `=`.
 fn variable(item: &str) -> Option<(String, String)> {
-    let whole = item.strip_prefix('`').and_then(|rest| rest.strip_suffix('`')).filter(|inner| !inner.contains('`'));
+    let whole = item
+        .strip_prefix('`')
+        .and_then(|rest| rest.strip_suffix('`'))
+        .filter(|inner| !inner.contains('`'));
     let item = whole.unwrap_or(item);
     let at = item.find([':', '='])?;
     let name = item[..at].trim_matches(['`', '*', ' ']);
     let mut value = item[at + 1..].trim_start_matches('*').trim();
-    let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') && !name.starts_with(|c: char| c.is_ascii_digit());
+    let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+        && !name.starts_with(|c: char| c.is_ascii_digit());
     if name.is_empty() || !plain {
         return None;
     }
     for mark in ['`', '"', '\''] {
-        let inner = value.strip_prefix(mark).and_then(|rest| rest.strip_suffix(mark));
+        let inner = value
+            .strip_prefix(mark)
+            .and_then(|rest| rest.strip_suffix(mark));
         if let Some(inner) = inner {
             value = inner;
             break;
@@ -138,11 +202,18 @@ fn variable(item: &str) -> Option<(String, String)> {
 fn timeout(body: &mut Body<'_>) -> Option<Duration> {
     let field = body.field("Timeout")?.clone();
     let value = field.value.trim_matches('`').to_lowercase();
-    let number = ["seconds", "second", "secs", "sec", "s"].iter().find_map(|unit| value.strip_suffix(unit)).unwrap_or(&value).trim();
+    let number = ["seconds", "second", "secs", "sec", "s"]
+        .iter()
+        .find_map(|unit| value.strip_suffix(unit))
+        .unwrap_or(&value)
+        .trim();
     match number.parse::<u64>() {
         Ok(seconds @ 1..=MAX_TIMEOUT) => Some(Duration::from_secs(seconds)),
         _ => {
-            let message = format!("`Timeout` is no number of seconds from 1 to {MAX_TIMEOUT}: \"{}\"", quote(&field.value));
+            let message = format!(
+                "`Timeout` is no number of seconds from 1 to {MAX_TIMEOUT}: \"{}\"",
+                quote(&field.value)
+            );
             body.wrong(field.line, message, "write `- **Timeout:** 30`");
             None
         }

@@ -35,19 +35,27 @@ const MAX_KEY: usize = 60;
 pub struct Entry {
     /// The field.
     pub field: Field,
-    /// The first line of the item's text that is no part of the value: a label, a fence that is none.
+    /// The first line of the item's text that is no part of the value: a label, a fence that is
+    /// none.
     pub rest: Option<usize>,
 }
 
 /// Returns a key as the format spells it, whatever its case, blanks and marks; aliases too.
 pub fn canonical(key: &str) -> Option<&'static str> {
-    let plain = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
+    let plain = |text: &str| {
+        text.chars()
+            .filter(|c| c.is_alphanumeric())
+            .collect::<String>()
+            .to_lowercase()
+    };
     let key = match plain(key).as_str() {
         "referencefiles" => "handoffresources".to_owned(),
         "lineending" => "lineendings".to_owned(),
         other => other.to_owned(),
     };
-    KEYS.into_iter().chain(UNSUPPORTED).find(|known| plain(known) == key)
+    KEYS.into_iter()
+        .chain(UNSUPPORTED)
+        .find(|known| plain(known) == key)
 }
 
 /// Returns whether a key of the format changes what an action does.
@@ -60,9 +68,13 @@ pub fn is_unsupported(key: &str) -> bool {
     UNSUPPORTED.contains(&key)
 }
 
-/// Reads an item. `own` says whether an unindented line that follows the item's text still belongs to its value.
+/// Reads an item. `own` says whether an unindented line that follows the item's text still belongs
+/// to its value.
 pub fn read(lines: &Lines<'_>, item: &Item, own: Own) -> Option<Entry> {
-    let paragraph = item.blocks.first().filter(|block| block.node == Node::Paragraph)?;
+    let paragraph = item
+        .blocks
+        .first()
+        .filter(|block| block.node == Node::Paragraph)?;
     let (mark, text) = split_marker(lines.get(item.first));
     let (key, first) = split_key(text)?;
     let mut value = vec![first];
@@ -77,7 +89,12 @@ pub fn read(lines: &Lines<'_>, item: &Item, own: Own) -> Option<Entry> {
         value.push(line.trim());
     }
     let key = canonical(key).map_or_else(|| key.to_owned(), str::to_owned);
-    let field = Field { line: item.first, key, value: value.join(" ").trim().to_owned(), items: nested(lines, item) };
+    let field = Field {
+        line: item.first,
+        key,
+        value: value.join(" ").trim().to_owned(),
+        items: nested(lines, item),
+    };
     Some(Entry { field, rest })
 }
 
@@ -103,12 +120,19 @@ pub fn write(field: &Field, out: &mut String) {
 
 /// Returns a text on one line, without blanks at its ends.
 pub fn one_line(text: &str) -> String {
-    text.split(['\n', '\r']).map(str::trim).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
+    text.split(['\n', '\r'])
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// Returns whether a list's first item has a key that the format knows.
 pub fn starts_known(lines: &Lines<'_>, items: &[Item]) -> bool {
-    items.first().and_then(|item| read(lines, item, Own::All)).is_some_and(|entry| canonical(&entry.field.key).is_some())
+    items
+        .first()
+        .and_then(|item| read(lines, item, Own::All))
+        .is_some_and(|entry| canonical(&entry.field.key).is_some())
 }
 
 /// Returns the texts of the nested lists' items.
@@ -117,36 +141,67 @@ fn nested(lines: &Lines<'_>, item: &Item) -> Vec<String> {
         Node::List { items, .. } => Some(items),
         _ => None,
     });
-    let worded = |inner: &&Item| inner.blocks.first().is_some_and(|block| block.node == Node::Paragraph);
-    lists.flatten().filter(worded).map(|inner| item_text(lines, inner)).collect()
+    let worded = |inner: &&Item| {
+        inner
+            .blocks
+            .first()
+            .is_some_and(|block| block.node == Node::Paragraph)
+    };
+    lists
+        .flatten()
+        .filter(worded)
+        .map(|inner| item_text(lines, inner))
+        .collect()
 }
 
 /// Returns an item's first paragraph on one line.
 fn item_text(lines: &Lines<'_>, item: &Item) -> String {
-    let last = item.blocks.first().filter(|b| b.node == Node::Paragraph).map_or(item.first, |b| b.last);
+    let last = item
+        .blocks
+        .first()
+        .filter(|b| b.node == Node::Paragraph)
+        .map_or(item.first, |b| b.last);
     let (_, first) = split_marker(lines.get(item.first));
     let more = (item.first + 1..=last).map(|n| lines.get(n).trim());
-    std::iter::once(first.trim()).chain(more).collect::<Vec<_>>().join(" ").trim().to_owned()
+    std::iter::once(first.trim())
+        .chain(more)
+        .collect::<Vec<_>>()
+        .join(" ")
+        .trim()
+        .to_owned()
 }
 
-/// Splits an item's first line at the end of its bullet; the first part as the columns that it takes.
+/// Splits an item's first line at the end of its bullet; the first part as the columns that it
+/// takes.
 fn split_marker(line: &str) -> (usize, &str) {
     let text = line.trim_start_matches([' ', '\t']);
-    let text = text.strip_prefix(['-', '*', '+']).unwrap_or(text).trim_start_matches([' ', '\t']);
+    let text = text
+        .strip_prefix(['-', '*', '+'])
+        .unwrap_or(text)
+        .trim_start_matches([' ', '\t']);
     (columns(&line[..line.len() - text.len()]), text)
 }
 
-/// Splits `**Key:** value` in each of its spellings: bold, italic, code or plain, colon inside or outside.
+/// Splits `**Key:** value` in each of its spellings: bold, italic, code or plain, colon inside or
+/// outside.
 fn split_key(text: &str) -> Option<(&str, &str)> {
     const MARKS: [char; 3] = ['*', '_', '`'];
     let (key, value) = text.split_once(':')?;
     let key = key.trim_matches(MARKS).trim();
     let marked = text.starts_with(MARKS);
-    let words = !key.is_empty() && key.len() <= MAX_KEY && key.chars().all(|c| c.is_alphanumeric() || " _-/()`".contains(c));
+    let words = !key.is_empty()
+        && key.len() <= MAX_KEY
+        && key
+            .chars()
+            .all(|c| c.is_alphanumeric() || " _-/()`".contains(c));
     if !words || value.starts_with("//") {
         return None;
     }
-    let value = if marked { value.trim_start_matches(['*', '_']) } else { value };
+    let value = if marked {
+        value.trim_start_matches(['*', '_'])
+    } else {
+        value
+    };
     Some((key, value.trim()))
 }
 
@@ -171,17 +226,33 @@ mod tests {
         let lines = Lines::new(text);
         let mut found = Vec::new();
         for block in blocks(text) {
-            let Node::List { items, .. } = block.node else { continue };
-            found.extend(items.iter().filter_map(|item| read(&lines, item, Own::All)).map(|e| (e.field.key, e.field.value)));
+            let Node::List { items, .. } = block.node else {
+                continue;
+            };
+            found.extend(
+                items
+                    .iter()
+                    .filter_map(|item| read(&lines, item, Own::All))
+                    .map(|e| (e.field.key, e.field.value)),
+            );
         }
-        let expected: Vec<_> = expected.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        let expected: Vec<_> = expected
+            .iter()
+            .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+            .collect();
         assert_eq!(found, expected, "for {text:?}");
     }
 
     #[test]
     fn p8_a_key_is_read_in_every_usual_spelling() {
-        for item in ["- **File Path:** x", "- **File Path**: x", "- File Path: x", "* *File Path:* x", "+ `File Path`: x", "- file_path: x"]
-        {
+        for item in [
+            "- **File Path:** x",
+            "- **File Path**: x",
+            "- File Path: x",
+            "* *File Path:* x",
+            "+ `File Path`: x",
+            "- file_path: x",
+        ] {
             check(item, &[("File Path", "x")]);
         }
         check("- **Reference Files:** x", &[("Handoff Resources", "x")]);
@@ -190,14 +261,23 @@ mod tests {
 
     #[test]
     fn p8_a_value_keeps_its_marks_and_colons() {
-        check("- **Description:** Description: `a` *b*", &[("Description", "Description: `a` *b*")]);
-        check("- **Resource:** https://example.com/a", &[("Resource", "https://example.com/a")]);
+        check(
+            "- **Description:** Description: `a` *b*",
+            &[("Description", "Description: `a` *b*")],
+        );
+        check(
+            "- **Resource:** https://example.com/a",
+            &[("Resource", "https://example.com/a")],
+        );
         check("- https://example.com\n- no key here", &[]);
     }
 
     #[test]
     fn p8_a_value_may_go_on_below() {
-        check("- **Description:** one\n  two\nthree\n", &[("Description", "one two three")]);
+        check(
+            "- **Description:** one\n  two\nthree\n",
+            &[("Description", "one two three")],
+        );
     }
 
     #[test]

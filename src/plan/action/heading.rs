@@ -28,22 +28,39 @@ impl Section {
 /// emphasis and colon.
 pub fn section(text: &str) -> Option<Section> {
     let name = bare(text);
-    [Section::Rationale, Section::Memos, Section::ActionPlan].into_iter().find(|s| s.name().eq_ignore_ascii_case(name))
+    [Section::Rationale, Section::Memos, Section::ActionPlan]
+        .into_iter()
+        .find(|s| s.name().eq_ignore_ascii_case(name))
 }
 
-/// Returns the format's name of the action that a level 3 heading opens: the name in capitals, or in any
-/// case between backticks, with or without number, emphasis and colon; blanks may stand for `_`.
+/// Returns the format's name of the action that a level 3 heading opens: the name in capitals, or
+/// in any case between backticks, with or without number, emphasis and colon; blanks may stand for
+/// `_`.
 pub fn action(text: &str) -> Option<&'static str> {
     let name = bare(text).replace([' ', '-'], "_");
-    let quoted = unnumbered(text).trim_start_matches(['*', '_']).starts_with('`');
-    let same = |known: &str| if quoted { known.eq_ignore_ascii_case(&name) } else { known == name };
-    ROWS.iter().find(|row| same(row.name) || row.aliases.iter().any(|a| same(a))).map(|row| row.name)
+    let quoted = unnumbered(text)
+        .trim_start_matches(['*', '_'])
+        .starts_with('`');
+    let same = |known: &str| {
+        if quoted {
+            known.eq_ignore_ascii_case(&name)
+        } else {
+            known == name
+        }
+    };
+    ROWS.iter()
+        .find(|row| same(row.name) || row.aliases.iter().any(|a| same(a)))
+        .map(|row| row.name)
 }
 
-/// Returns whether a paragraph's line or a heading of an EDIT is the label `FIND:` or `REPLACE:`, and which.
+/// Returns whether a paragraph's line or a heading of an EDIT is the label `FIND:` or `REPLACE:`,
+/// and which.
 pub fn label(line: &str) -> Option<Label> {
     let name = bare(line.trim_start_matches('#'));
-    [("FIND", Label::Find), ("REPLACE", Label::Replace)].into_iter().find(|(word, _)| word.eq_ignore_ascii_case(name)).map(|(_, l)| l)
+    [("FIND", Label::Find), ("REPLACE", Label::Replace)]
+        .into_iter()
+        .find(|(word, _)| word.eq_ignore_ascii_case(name))
+        .map(|(_, l)| l)
 }
 
 /// A label of an EDIT.
@@ -71,7 +88,11 @@ fn unnumbered(text: &str) -> &str {
     let text = text.trim_matches([' ', '\t', '\u{a0}']);
     let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
     let numbered = rest.len() < text.len() && rest.starts_with(['.', ')']);
-    if numbered { rest[1..].trim_start_matches([' ', '\t', '\u{a0}']) } else { text }
+    if numbered {
+        rest[1..].trim_start_matches([' ', '\t', '\u{a0}'])
+    } else {
+        text
+    }
 }
 
 #[cfg(test)]
@@ -85,10 +106,26 @@ mod tests {
 
     #[test]
     fn p17_an_action_is_known_in_every_usual_spelling() {
-        for text in ["`READ`", "READ", "**READ**", "`READ**", "1. READ", "2) `READ`", "**`READ`**", "READ:", "`read`", "\u{a0}`READ`"] {
+        for text in [
+            "`READ`",
+            "READ",
+            "**READ**",
+            "`READ**",
+            "1. READ",
+            "2) `READ`",
+            "**`READ`**",
+            "READ:",
+            "`read`",
+            "\u{a0}`READ`",
+        ] {
             check(text, "READ");
         }
-        for text in ["CHAT WITH USER", "`CHAT_WITH_USER`", "CHAT-WITH-USER", "PROMPT"] {
+        for text in [
+            "CHAT WITH USER",
+            "`CHAT_WITH_USER`",
+            "CHAT-WITH-USER",
+            "PROMPT",
+        ] {
             check(text, "CHAT_WITH_USER");
         }
         check("`RETURN`", "CONCLUDE");

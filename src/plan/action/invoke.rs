@@ -31,17 +31,31 @@ impl Invoke {
     /// Returns the fields of its value.
     pub fn fields(&self) -> Vec<Field> {
         let list = resource_list(&self.resources);
-        std::iter::once(Field::new("Agent", self.agent.as_str())).chain(list).chain([Field::new("Description", "")]).collect()
+        std::iter::once(Field::new("Agent", self.agent.as_str()))
+            .chain(list)
+            .chain([Field::new("Description", "")])
+            .collect()
     }
 }
 
 /// Reads the action.
 fn read(body: &mut Body<'_>) -> Option<Invoke> {
-    let agent = body.field("Agent").map(|f| f.value.trim_matches(['`', '*']).to_owned()).filter(|name| !name.is_empty());
+    let agent = body
+        .field("Agent")
+        .map(|f| f.value.trim_matches(['`', '*']).to_owned())
+        .filter(|name| !name.is_empty());
     if agent.is_none() {
-        body.wrong(body.line, "INVOKE has no `Agent`", "add `- **Agent:** Architect`, the agent that takes over");
+        body.wrong(
+            body.line,
+            "INVOKE has no `Agent`",
+            "add `- **Agent:** Architect`, the agent that takes over",
+        );
     }
     let resources = body.resources();
     let message = body.message()?;
-    Some(Invoke { agent: agent?, resources, message })
+    Some(Invoke {
+        agent: agent?,
+        resources,
+        message,
+    })
 }

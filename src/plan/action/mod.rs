@@ -44,8 +44,17 @@ pub struct Row {
 }
 
 /// The actions.
-pub static ROWS: [Row; 9] =
-    [create::ROW, read::ROW, edit::ROW, execute::ROW, research::ROW, chat_with_user::ROW, invoke::ROW, conclude::ROW, prune::ROW];
+pub static ROWS: [Row; 9] = [
+    create::ROW,
+    read::ROW,
+    edit::ROW,
+    execute::ROW,
+    research::ROW,
+    chat_with_user::ROW,
+    invoke::ROW,
+    conclude::ROW,
+    prune::ROW,
+];
 
 /// One `### ACTION` of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,8 +106,8 @@ impl Kind {
         }
     }
 
-    /// Returns its fields that follow from its value, in the format's order; a `Description` without
-    /// a value marks the place of the action's own.
+    /// Returns its fields that follow from its value, in the format's order; a `Description`
+    /// without a value marks the place of the action's own.
     pub fn fields(&self) -> Vec<Field> {
         match self {
             Kind::Create(create) => create.fields(),
@@ -136,19 +145,30 @@ impl Kind {
 
     /// Returns the keys of its row of the table.
     pub fn keys(&self) -> &'static [&'static str] {
-        ROWS.iter().find(|row| row.name == self.name()).map_or(&[], |row| row.keys)
+        ROWS.iter()
+            .find(|row| row.name == self.name())
+            .map_or(&[], |row| row.keys)
     }
 
     /// Returns what it acts on, in one line: a path, a URL, an agent, the first line of a command,
     /// the first query, the first line of a message.
     pub fn target(&self) -> String {
-        let first_line = |text: &str| text.lines().find(|l| !l.trim().is_empty()).unwrap_or_default().to_owned();
+        let first_line = |text: &str| {
+            text.lines()
+                .find(|l| !l.trim().is_empty())
+                .unwrap_or_default()
+                .to_owned()
+        };
         match self {
             Kind::Create(create) => create.path.to_string(),
             Kind::Read(read) => read.resource.to_string(),
             Kind::Edit(edit) => edit.path.to_string(),
             Kind::Execute(execute) => first_line(&execute.command),
-            Kind::Research(research) => research.queries.first().map(|q| first_line(q)).unwrap_or_default(),
+            Kind::Research(research) => research
+                .queries
+                .first()
+                .map(|q| first_line(q))
+                .unwrap_or_default(),
             Kind::ChatWithUser(chat) => first_line(&chat.message),
             Kind::Invoke(invoke) => invoke.agent.clone(),
             Kind::Conclude(conclude) => first_line(&conclude.message),
@@ -160,14 +180,20 @@ impl Kind {
 impl Action {
     /// Returns the text of `- **Description:**`.
     pub fn description(&self) -> &str {
-        self.fields.iter().find(|f| f.key == "Description").map_or("", |f| f.value.as_str())
+        self.fields
+            .iter()
+            .find(|f| f.key == "Description")
+            .map_or("", |f| f.value.as_str())
     }
 }
 
 /// Writes a code block whose fence is longer than any run inside.
 pub fn write_block(content: &str, language: &str, out: &mut String) {
     let fence = fence_for(content, MIN_FENCE);
-    let language: String = language.chars().filter(|&c| c != '`' && !c.is_whitespace() && !c.is_control()).collect();
+    let language: String = language
+        .chars()
+        .filter(|&c| c != '`' && !c.is_whitespace() && !c.is_control())
+        .collect();
     out.push_str(&format!("{fence}{language}\n{content}"));
     if !content.is_empty() && !content.ends_with(['\n', '\r']) {
         out.push('\n');
@@ -187,5 +213,8 @@ fn write_resource(resource: &Resource) -> String {
 /// Returns the field that lists resources; none where there are none.
 fn resource_list(resources: &[Resource]) -> Option<Field> {
     let items = resources.iter().map(write_resource).collect();
-    (!resources.is_empty()).then(|| Field { items, ..Field::new("Handoff Resources", "") })
+    (!resources.is_empty()).then(|| Field {
+        items,
+        ..Field::new("Handoff Resources", "")
+    })
 }

@@ -26,7 +26,10 @@ pub struct Prune {
 impl Prune {
     /// Returns the fields of its value.
     pub fn fields(&self) -> Vec<Field> {
-        vec![Field::new("Resource", write_resource(&self.resource)), Field::new("Description", "")]
+        vec![
+            Field::new("Resource", write_resource(&self.resource)),
+            Field::new("Description", ""),
+        ]
     }
 }
 
@@ -34,5 +37,7 @@ impl Prune {
 fn read(body: &mut Body<'_>) -> Option<Prune> {
     let resource = body.resource();
     body.nothing_below();
-    Some(Prune { resource: resource? })
+    Some(Prune {
+        resource: resource?,
+    })
 }

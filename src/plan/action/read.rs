@@ -26,7 +26,10 @@ pub struct Read {
 impl Read {
     /// Returns the fields of its value.
     pub fn fields(&self) -> Vec<Field> {
-        vec![Field::new("Resource", write_resource(&self.resource)), Field::new("Description", "")]
+        vec![
+            Field::new("Resource", write_resource(&self.resource)),
+            Field::new("Description", ""),
+        ]
     }
 }
 
@@ -34,5 +37,7 @@ impl Read {
 fn read(body: &mut Body<'_>) -> Option<Read> {
     let resource = body.resource();
     body.nothing_below();
-    Some(Read { resource: resource? })
+    Some(Read {
+        resource: resource?,
+    })
 }

@@ -33,10 +33,17 @@ impl Research {
 /// Reads the action.
 fn read(body: &mut Body<'_>) -> Option<Research> {
     let blocks = body.blocks();
-    let queries: Vec<String> =
-        blocks.iter().map(|(_, content, _)| content.trim_end_matches(['\n', '\r']).to_owned()).filter(|q| !q.trim().is_empty()).collect();
+    let queries: Vec<String> = blocks
+        .iter()
+        .map(|(_, content, _)| content.trim_end_matches(['\n', '\r']).to_owned())
+        .filter(|q| !q.trim().is_empty())
+        .collect();
     if queries.is_empty() {
-        body.wrong(body.line, "RESEARCH has no query", "add a code block for each query");
+        body.wrong(
+            body.line,
+            "RESEARCH has no query",
+            "add a code block for each query",
+        );
     }
     Some(Research { queries })
 }

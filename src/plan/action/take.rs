@@ -25,7 +25,11 @@ impl Body<'_> {
     /// Reads the one path of `File Path`.
     pub fn path(&mut self) -> Option<RepoPath> {
         let Some(field) = self.field("File Path").cloned() else {
-            self.wrong(self.line, format!("{} has no `File Path`", self.row.name), "add `- **File Path:** [src/a.rs](/src/a.rs)`");
+            self.wrong(
+                self.line,
+                format!("{} has no `File Path`", self.row.name),
+                "add `- **File Path:** [src/a.rs](/src/a.rs)`",
+            );
             return None;
         };
         self.name(&field, path)
@@ -33,22 +37,41 @@ impl Body<'_> {
 
     /// Reads the one resource of `Resource`, or of `File Path`.
     pub fn resource(&mut self) -> Option<Resource> {
-        let fields: Vec<Field> = self.fields.iter().filter(|f| f.key == "Resource" || f.key == "File Path").cloned().collect();
+        let fields: Vec<Field> = self
+            .fields
+            .iter()
+            .filter(|f| f.key == "Resource" || f.key == "File Path")
+            .cloned()
+            .collect();
         let Some(first) = fields.first() else {
-            self.wrong(self.line, format!("{} has no `Resource`", self.row.name), "add `- **Resource:** [src/a.rs](/src/a.rs)`");
+            self.wrong(
+                self.line,
+                format!("{} has no `Resource`", self.row.name),
+                "add `- **Resource:** [src/a.rs](/src/a.rs)`",
+            );
             return None;
         };
         if let Some(second) = fields.get(1).filter(|f| f.key != first.key) {
-            self.wrong(second.line, "`Resource` and `File Path` mean the same here", "keep one of them");
+            self.wrong(
+                second.line,
+                "`Resource` and `File Path` mean the same here",
+                "keep one of them",
+            );
         }
         self.name(first, resource)
     }
 
     /// Reads `Handoff Resources`: a nested list, or names on its line.
     pub fn resources(&mut self) -> Vec<Resource> {
-        let Some(field) = self.field("Handoff Resources").cloned() else { return Vec::new() };
+        let Some(field) = self.field("Handoff Resources").cloned() else {
+            return Vec::new();
+        };
         let inline = without_optional(&field.value);
-        let inline = if matches!(inline.to_lowercase().as_str(), "none" | "n/a" | "-") { "" } else { inline };
+        let inline = if matches!(inline.to_lowercase().as_str(), "none" | "n/a" | "-") {
+            ""
+        } else {
+            inline
+        };
         let mut values = Vec::new();
         for value in std::iter::once(inline).chain(field.items.iter().map(String::as_str)) {
             match link::read_all(value) {
@@ -56,16 +79,37 @@ impl Body<'_> {
                 Err(error) => self.bad_name(field.line, value, &error.to_string()),
             }
         }
-        values.iter().filter_map(|name| resource(name).map_err(|e| self.bad_name(field.line, name, &e.to_string())).ok()).collect()
+        values
+            .iter()
+            .filter_map(|name| {
+                resource(name)
+                    .map_err(|e| self.bad_name(field.line, name, &e.to_string()))
+                    .ok()
+            })
+            .collect()
     }
 
     /// Reads a field that names one thing.
-    pub fn name<T, E: std::fmt::Display>(&mut self, field: &Field, parse: fn(&str) -> Result<T, E>) -> Option<T> {
+    pub fn name<T, E: std::fmt::Display>(
+        &mut self,
+        field: &Field,
+        parse: fn(&str) -> Result<T, E>,
+    ) -> Option<T> {
         let name = link::read(&field.value).map_err(|e| e.to_string());
         let parsed = name.and_then(|name| parse(&name).map_err(|e| e.to_string()));
-        let parsed = parsed.map_err(|message| self.bad_name(field.line, &field.value, &message)).ok();
+        let parsed = parsed
+            .map_err(|message| self.bad_name(field.line, &field.value, &message))
+            .ok();
         if let Some(item) = field.items.first() {
-            self.wrong(field.line, format!("`{}` names more than one thing: \"{}\"", field.key, quote(item)), "write one action for each");
+            self.wrong(
+                field.line,
+                format!(
+                    "`{}` names more than one thing: \"{}\"",
+                    field.key,
+                    quote(item)
+                ),
+                "write one action for each",
+            );
             return None;
         }
         parsed
@@ -80,13 +124,21 @@ impl Body<'_> {
     /// Reads a field that says yes or no.
     pub fn flag(&mut self, key: &str) -> Option<bool> {
         let field = self.field(key)?.clone();
-        match field.value.trim_matches(['`', '*', '"', '.']).to_lowercase().as_str() {
+        match field
+            .value
+            .trim_matches(['`', '*', '"', '.'])
+            .to_lowercase()
+            .as_str()
+        {
             "true" | "yes" | "on" => Some(true),
             "false" | "no" | "off" => Some(false),
             _ => {
                 self.wrong(
                     field.line,
-                    format!("`{key}` is neither true nor false: \"{}\"", quote(&field.value)),
+                    format!(
+                        "`{key}` is neither true nor false: \"{}\"",
+                        quote(&field.value)
+                    ),
                     "write `true` or `false`",
                 );
                 None
@@ -99,7 +151,11 @@ impl Body<'_> {
         let name = self.row.name;
         let mut blocks = self.blocks().into_iter();
         let Some((_, content, language)) = blocks.next() else {
-            self.wrong(self.line, format!("{name} has no code block"), "add exactly one fenced code block below the list");
+            self.wrong(
+                self.line,
+                format!("{name} has no code block"),
+                "add exactly one fenced code block below the list",
+            );
             return None;
         };
         for (line, ..) in blocks {
@@ -114,7 +170,11 @@ impl Body<'_> {
         let mut blocks = Vec::new();
         for part in std::mem::take(&mut self.parts) {
             match part {
-                Part::Code { line, content, language } => blocks.push((line, content, language)),
+                Part::Code {
+                    line,
+                    content,
+                    language,
+                } => blocks.push((line, content, language)),
                 other => self.misplaced(&other),
             }
         }
@@ -125,7 +185,11 @@ impl Body<'_> {
     pub fn nothing_below(&mut self) {
         let name = self.row.name;
         for (line, ..) in self.blocks() {
-            self.wrong(line, format!("{name} has a code block"), format!("{name} takes a list alone"));
+            self.wrong(
+                line,
+                format!("{name} has a code block"),
+                format!("{name} takes a list alone"),
+            );
         }
     }
 
@@ -134,11 +198,23 @@ impl Body<'_> {
         let name = self.row.name;
         match part {
             Part::Stray { line, what } => {
-                self.wrong(*line, format!("unexpected {what}"), format!("{name} has {}; leave everything else out", self.row.shape));
+                self.wrong(
+                    *line,
+                    format!("unexpected {what}"),
+                    format!("{name} has {}; leave everything else out", self.row.shape),
+                );
             }
-            Part::Label { line, .. } => self.wrong(*line, format!("{name} has no FIND or REPLACE"), "use EDIT to change a file"),
+            Part::Label { line, .. } => self.wrong(
+                *line,
+                format!("{name} has no FIND or REPLACE"),
+                "use EDIT to change a file",
+            ),
             Part::Code { line, .. } => {
-                self.wrong(*line, "this code block has no label above it", "put `FIND:` or `REPLACE:` on the line above the block");
+                self.wrong(
+                    *line,
+                    "this code block has no label above it",
+                    "put `FIND:` or `REPLACE:` on the line above the block",
+                );
             }
         }
     }
@@ -155,37 +231,63 @@ impl Body<'_> {
         }
         let text = self.lines.span(range).trim_end_matches(['\n', '\r']);
         if text.is_empty() {
-            self.wrong(self.line, format!("{} has no message", self.row.name), "write the message below the heading and the list");
+            self.wrong(
+                self.line,
+                format!("{} has no message", self.row.name),
+                "write the message below the heading and the list",
+            );
             return None;
         }
         Some(text.to_owned())
     }
 
-    /// Returns whether the last line separates this action from the next: a rule with a blank line above.
+    /// Returns whether the last line separates this action from the next: a rule with a blank line
+    /// above.
     fn ends_with_rule(&self, range: &Range<usize>) -> bool {
         let line = self.lines.get(range.end - 1).trim();
         let above = range.end - 2 < range.start || self.lines.get(range.end - 2).trim().is_empty();
-        above && line.len() >= 3 && (line.chars().all(|c| c == '-') || line.chars().all(|c| c == '*') || line.chars().all(|c| c == '_'))
+        above
+            && line.len() >= 3
+            && (line.chars().all(|c| c == '-')
+                || line.chars().all(|c| c == '*')
+                || line.chars().all(|c| c == '_'))
     }
 
-    /// Returns what to call the action where it could not be read: its name and the raw value that names its target.
+    /// Returns what to call the action where it could not be read: its name and the raw value that
+    /// names its target.
     pub fn label(&self) -> String {
-        let target = self.field("File Path").or_else(|| self.field("Resource")).map(|f| quote(&f.value)).unwrap_or_default();
+        let target = self
+            .field("File Path")
+            .or_else(|| self.field("Resource"))
+            .map(|f| quote(&f.value))
+            .unwrap_or_default();
         format!("{} {target}", self.row.name).trim_end().to_owned()
     }
 }
 
 /// Reads a name as a file of the project.
 fn path(name: &str) -> Result<RepoPath, String> {
-    if is_url(name) { Err("an address is no file of the project".to_owned()) } else { RepoPath::parse(name).map_err(|e| e.to_string()) }
+    if is_url(name) {
+        Err("an address is no file of the project".to_owned())
+    } else {
+        RepoPath::parse(name).map_err(|e| e.to_string())
+    }
 }
 
 /// Reads a name as a resource of a plan: unlike a context list, it has no leading `/`.
 fn resource(name: &str) -> Result<Resource, PathError> {
-    if name.starts_with('/') { Err(PathError::Absolute) } else { Resource::parse(name) }
+    if name.starts_with('/') {
+        Err(PathError::Absolute)
+    } else {
+        Resource::parse(name)
+    }
 }
 
 /// Removes the word that the format's own examples put before optional values.
 pub fn without_optional(value: &str) -> &str {
-    value.strip_prefix("(Optional)").or_else(|| value.strip_prefix("(optional)")).unwrap_or(value).trim()
+    value
+        .strip_prefix("(Optional)")
+        .or_else(|| value.strip_prefix("(optional)"))
+        .unwrap_or(value)
+        .trim()
 }

@@ -33,11 +33,12 @@ pub enum MemoError {
 /// Where it is no list of texts on one line each; nothing is guessed then.
 pub fn read(file: &str) -> Result<Vec<String>, MemoError> {
     yaml::guard(file, MAX_FILE)?;
-    let entries = match serde_yaml::from_str::<Value>(file.strip_prefix('\u{feff}').unwrap_or(file))? {
-        Value::Null => return Ok(Vec::new()),
-        Value::Sequence(entries) => entries,
-        _ => return Err(MemoError::Shape),
-    };
+    let entries =
+        match serde_yaml::from_str::<Value>(file.strip_prefix('\u{feff}').unwrap_or(file))? {
+            Value::Null => return Ok(Vec::new()),
+            Value::Sequence(entries) => entries,
+            _ => return Err(MemoError::Shape),
+        };
     let text = |(index, entry): (usize, Value)| match entry {
         Value::String(text) if !text.chars().any(is_break) => Ok(text.trim().to_owned()),
         Value::Bool(flag) => Ok(flag.to_string()),
@@ -47,10 +48,12 @@ pub fn read(file: &str) -> Result<Vec<String>, MemoError> {
     entries.into_iter().enumerate().map(text).collect()
 }
 
-/// Returns the file after the changes: each added memo a line at the end, each removed one its lines gone, all
-/// else as it was. A file that [`read`] does not read comes back as it is.
+/// Returns the file after the changes: each added memo a line at the end, each removed one its
+/// lines gone, all else as it was. A file that [`read`] does not read comes back as it is.
 pub fn apply(file: &str, changes: &[Change]) -> String {
-    let Ok(mut memos) = read(file) else { return file.to_owned() };
+    let Ok(mut memos) = read(file) else {
+        return file.to_owned();
+    };
     let mut text = file.to_owned();
     for change in changes {
         let at = memos.iter().position(|memo| *memo == change.text);
@@ -65,7 +68,8 @@ pub fn apply(file: &str, changes: &[Change]) -> String {
             }
             _ => continue,
         };
-        // A flow list, or anything else that has no line for each memo: written anew, as a plain list.
+        // A flow list, or anything else that has no line for each memo: written anew, as a plain
+        // list.
         let exact = read(&next).is_ok_and(|found| found == memos);
         text = if exact { next } else { fresh(&memos) };
     }
@@ -75,14 +79,19 @@ pub fn apply(file: &str, changes: &[Change]) -> String {
 /// Adds a line at the end.
 fn append(file: &str, memo: &str) -> String {
     let ending = if file.contains("\r\n") { "\r\n" } else { "\n" };
-    let indent = item_lines(file).first().map_or("", |&(start, _)| leading(&file[start..]));
+    let indent = item_lines(file)
+        .first()
+        .map_or("", |&(start, _)| leading(&file[start..]));
     let mut text = file.to_owned();
     if !text.is_empty() && !text.ends_with('\n') {
         text.push_str(ending);
     }
     // `[]` is how an empty list may have been written; the new line takes its place.
     if text.lines().any(|line| line.trim() == "[]") {
-        text = text.split_inclusive('\n').filter(|line| line.trim() != "[]").collect();
+        text = text
+            .split_inclusive('\n')
+            .filter(|line| line.trim() != "[]")
+            .collect();
     }
     text + &format!("{indent}- {}{ending}", scalar(memo))
 }
@@ -97,10 +106,14 @@ fn remove(file: &str, index: usize) -> String {
 
 /// Writes a whole list.
 fn fresh(memos: &[String]) -> String {
-    memos.iter().map(|memo| format!("- {}\n", scalar(memo))).collect()
+    memos
+        .iter()
+        .map(|memo| format!("- {}\n", scalar(memo)))
+        .collect()
 }
 
-/// Returns for each entry of a block list the bytes of its lines, without comments and blank lines behind it.
+/// Returns for each entry of a block list the bytes of its lines, without comments and blank lines
+/// behind it.
 fn item_lines(file: &str) -> Vec<(usize, usize)> {
     let mut found: Vec<(usize, usize)> = Vec::new();
     let mut margin = None;
@@ -113,7 +126,10 @@ fn item_lines(file: &str) -> Vec<(usize, usize)> {
         if entry && margin.is_none_or(|margin| margin == blanks) {
             margin = Some(blanks);
             found.push((start, at));
-        } else if !text.is_empty() && !text.starts_with('#') && margin.is_some_and(|margin| blanks > margin) {
+        } else if !text.is_empty()
+            && !text.starts_with('#')
+            && margin.is_some_and(|margin| blanks > margin)
+        {
             found.last_mut().expect("a margin comes with an entry").1 = at;
         }
     }
@@ -127,17 +143,27 @@ fn leading(line: &str) -> &str {
 
 /// Writes a memo as a YAML scalar that every reader takes for this text.
 fn scalar(memo: &str) -> String {
-    if is_plain(memo) { memo.to_owned() } else { format!("'{}'", memo.replace('\'', "''")) }
+    if is_plain(memo) {
+        memo.to_owned()
+    } else {
+        format!("'{}'", memo.replace('\'', "''"))
+    }
 }
 
 /// Returns whether YAML, the old one too, reads an unquoted text as itself.
 fn is_plain(memo: &str) -> bool {
-    const WORDS: [&str; 10] = ["y", "n", "yes", "no", "on", "off", "true", "false", "null", "none"];
+    const WORDS: [&str; 10] = [
+        "y", "n", "yes", "no", "on", "off", "true", "false", "null", "none",
+    ];
     let first = memo.chars().next().unwrap_or(' ');
     let digits = first.is_ascii_digit() && !memo.contains(' ');
     let safe = first.is_alphanumeric() || !first.is_ascii();
-    let marks = memo.contains(": ") || memo.contains(" #") || memo.ends_with(':') || memo.contains('\t');
-    safe && !digits && !marks && !WORDS.contains(&memo.to_lowercase().as_str()) && first != '\u{feff}'
+    let marks =
+        memo.contains(": ") || memo.contains(" #") || memo.ends_with(':') || memo.contains('\t');
+    safe && !digits
+        && !marks
+        && !WORDS.contains(&memo.to_lowercase().as_str())
+        && first != '\u{feff}'
 }
 
 #[cfg(test)]
@@ -156,10 +182,24 @@ mod tests {
     fn m4_the_file_is_a_list_of_texts() {
         assert_eq!(read("").unwrap(), Vec::<String>::new());
         assert_eq!(read("# nothing yet\n").unwrap(), Vec::<String>::new());
-        assert_eq!(read("- a\n- 'b: c' # note\n- 42\n- yes\n").unwrap(), ["a", "b: c", "42", "yes"]);
-        assert_eq!(read("a: b\n").unwrap_err().to_string(), "the memos are no list of texts, one `- memo` for each line");
-        assert_eq!(read("- a\n- [b]\n").unwrap_err().to_string(), "memo 2 is no text on one line");
-        assert!(read("- 'a\n").unwrap_err().to_string().starts_with("cannot read the memos: "));
+        assert_eq!(
+            read("- a\n- 'b: c' # note\n- 42\n- yes\n").unwrap(),
+            ["a", "b: c", "42", "yes"]
+        );
+        assert_eq!(
+            read("a: b\n").unwrap_err().to_string(),
+            "the memos are no list of texts, one `- memo` for each line"
+        );
+        assert_eq!(
+            read("- a\n- [b]\n").unwrap_err().to_string(),
+            "memo 2 is no text on one line"
+        );
+        assert!(
+            read("- 'a\n")
+                .unwrap_err()
+                .to_string()
+                .starts_with("cannot read the memos: ")
+        );
     }
 
     #[test]
@@ -170,8 +210,12 @@ mod tests {
 
     #[test]
     fn m5_a_removed_memo_takes_its_lines_and_nothing_else() {
-        let file = "# ours\n- keep # why\n- 'drop: it' # gone\n# about the next\n- two\n  lines\n- last\n";
-        assert_eq!(apply(file, &changes("[-] drop: it\n[-] two lines")), "# ours\n- keep # why\n# about the next\n- last\n");
+        let file =
+            "# ours\n- keep # why\n- 'drop: it' # gone\n# about the next\n- two\n  lines\n- last\n";
+        assert_eq!(
+            apply(file, &changes("[-] drop: it\n[-] two lines")),
+            "# ours\n- keep # why\n# about the next\n- last\n"
+        );
         assert_eq!(apply(file, &changes("[-] absent")), file);
     }
 
@@ -185,7 +229,10 @@ mod tests {
 
     #[test]
     fn m6_a_list_of_another_shape_is_written_anew() {
-        assert_eq!(apply("[a, 'b: c']\n", &changes("[+] d\n[-] a")), "- 'b: c'\n- d\n");
+        assert_eq!(
+            apply("[a, 'b: c']\n", &changes("[+] d\n[-] a")),
+            "- 'b: c'\n- d\n"
+        );
         assert_eq!(apply("a: b\n", &changes("[+] d")), "a: b\n");
     }
 

@@ -1,5 +1,5 @@
-//! Mistakes that do not depend on where they are: fences that stay open, headings that Markdown does not
-//! see, NUL.
+//! Mistakes that do not depend on where they are: fences that stay open, headings that Markdown
+//! does not see, NUL.
 
 use crate::plan::action::border;
 use crate::plan::diagnostic::{Diagnostic, quote};
@@ -8,12 +8,25 @@ use crate::text::markdown::{self, Block, Code, Node};
 
 /// Says which fenced blocks are never closed, and what they swallow (P19).
 pub fn unclosed(lines: &Lines<'_>, blocks: &[Block]) -> Vec<Diagnostic> {
-    let open = markdown::fenced(blocks).into_iter().filter(|(_, code)| !code.closed);
+    let open = markdown::fenced(blocks)
+        .into_iter()
+        .filter(|(_, code)| !code.closed);
     open.map(|(range, code)| {
-        let swallowed = code.content.clone().find(|&line| border::looks_like_border(lines.get(line)));
-        let tail = swallowed.map(|line| format!("; it swallows \"{}\" in line {line}", quote(lines.get(line)))).unwrap_or_default();
+        let swallowed = code
+            .content
+            .clone()
+            .find(|&line| border::looks_like_border(lines.get(line)));
+        let tail = swallowed
+            .map(|line| {
+                format!(
+                    "; it swallows \"{}\" in line {line}",
+                    quote(lines.get(line))
+                )
+            })
+            .unwrap_or_default();
         let message = format!("the code block that opens here is never closed{tail}");
-        Diagnostic::new(range.start, message).hint(format!("close it with {} alone on a line", fence(code)))
+        Diagnostic::new(range.start, message)
+            .hint(format!("close it with {} alone on a line", fence(code)))
     })
     .collect()
 }
@@ -29,18 +42,28 @@ pub fn hidden(lines: &Lines<'_>, blocks: &[Block]) -> Vec<Diagnostic> {
             Some(Node::Paragraph) => "text",
             _ => "something else",
         };
-        let message = format!("\"{}\" looks like a heading, but Markdown reads it as part of {whole}", quote(lines.get(line)));
+        let message = format!(
+            "\"{}\" looks like a heading, but Markdown reads it as part of {whole}",
+            quote(lines.get(line))
+        );
         let hint = "start it in the first column, with one blank behind the `#` and an empty line above; or put it into a code block";
         Diagnostic::new(line, message).hint(hint)
     };
-    border::hidden(lines, blocks).into_iter().map(wrong).collect()
+    border::hidden(lines, blocks)
+        .into_iter()
+        .map(wrong)
+        .collect()
 }
 
 /// Says where the first NUL is (P21).
 pub fn nul(text: &str) -> Option<Diagnostic> {
     let at = text.find('\0')?;
-    let line = Lines::new(&text[..at]).len().max(1) + usize::from(text[..at].ends_with(['\n', '\r']));
-    Some(Diagnostic::new(line, "the plan has a NUL character").hint("make binary files with EXECUTE, as with `base64 -d`"))
+    let line =
+        Lines::new(&text[..at]).len().max(1) + usize::from(text[..at].ends_with(['\n', '\r']));
+    Some(
+        Diagnostic::new(line, "the plan has a NUL character")
+            .hint("make binary files with EXECUTE, as with `base64 -d`"),
+    )
 }
 
 /// Returns a block's fence.

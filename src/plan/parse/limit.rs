@@ -14,31 +14,50 @@ use crate::text::markdown::{Document, MAX_NESTING, heading_text};
 /// Says whether a text is too large, or has too many actions, before it is read.
 pub fn over_limit(text: &str) -> Option<Diagnostic> {
     if text.len() > MAX_PLAN {
-        let message = format!("the plan has {} bytes; at most {MAX_PLAN} are read", text.len());
+        let message = format!(
+            "the plan has {} bytes; at most {MAX_PLAN} are read",
+            text.len()
+        );
         return Some(Diagnostic::new(1, message).hint("write a shorter plan, over several turns"));
     }
     // Most plans have not even so many marks.
-    let marks = memmem::find_iter(text.as_bytes(), "###").take(MAX_ACTIONS + 1).count();
-    if marks > MAX_ACTIONS { actions(count(text)) } else { None }
+    let marks = memmem::find_iter(text.as_bytes(), "###")
+        .take(MAX_ACTIONS + 1)
+        .count();
+    if marks > MAX_ACTIONS {
+        actions(count(text))
+    } else {
+        None
+    }
 }
 
 /// Says whether there are too many actions.
 pub fn actions(number: usize) -> Option<Diagnostic> {
-    (number > MAX_ACTIONS).then(|| Diagnostic::new(1, format!("the plan has over {MAX_ACTIONS} actions")).hint("write several plans"))
+    (number > MAX_ACTIONS).then(|| {
+        Diagnostic::new(1, format!("the plan has over {MAX_ACTIONS} actions"))
+            .hint("write several plans")
+    })
 }
 
 /// Says whether a document is too deep or takes too long.
 pub fn structure(document: &Document) -> Option<Diagnostic> {
     if document.abandoned {
-        return Some(Diagnostic::new(1, "reading the plan's Markdown took too long").hint("write plain blocks, nested less"));
+        return Some(
+            Diagnostic::new(1, "reading the plan's Markdown took too long")
+                .hint("write plain blocks, nested less"),
+        );
     }
     (document.depth > MAX_NESTING).then(|| {
-        let message = format!("lists or quotations are nested {} deep; at most {MAX_NESTING} are read", document.depth);
+        let message = format!(
+            "lists or quotations are nested {} deep; at most {MAX_NESTING} are read",
+            document.depth
+        );
         Diagnostic::new(1, message).hint("put such text into a code block")
     })
 }
 
-/// Counts the headings of actions outside of fences, as far as the lines alone show them, until there are too many.
+/// Counts the headings of actions outside of fences, as far as the lines alone show them, until
+/// there are too many.
 fn count(text: &str) -> usize {
     let mut open: Option<(u8, usize)> = None;
     let mut found = 0;
@@ -48,7 +67,11 @@ fn count(text: &str) -> usize {
         }
         match (fence::read(line.text), open) {
             (Some(fence), None) => open = Some((fence.mark, fence.len)),
-            (Some(fence), Some((mark, len))) if fence.mark == mark && fence.len >= len && fence.info.is_empty() => open = None,
+            (Some(fence), Some((mark, len)))
+                if fence.mark == mark && fence.len >= len && fence.info.is_empty() =>
+            {
+                open = None
+            }
             (None, None) if line.text.starts_with("###") && is_action(line.text) => found += 1,
             _ => {}
         }

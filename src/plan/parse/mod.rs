@@ -1,9 +1,10 @@
 //! From a plan's text to its value, with every mistake at once.
 //!
-//! It never fails and never panics: what cannot be read is left out and said. The text is the one after
-//! repair, and it is read strictly: what the format has no place for is a mistake, never skipped in silence.
-//! Comrak gives the structure (`text::markdown`), a scan of the lines beside it finds the headings that it
-//! takes for something else. The rules P1-P24 are those of `docs/formats/plan.md`.
+//! It never fails and never panics: what cannot be read is left out and said. The text is the one
+//! after repair, and it is read strictly: what the format has no place for is a mistake, never
+//! skipped in silence. Comrak gives the structure (`text::markdown`), a scan of the lines beside it
+//! finds the headings that it takes for something else. The rules P1-P24 are those of
+//! `docs/formats/plan.md`.
 
 mod check;
 mod limit;
@@ -39,18 +40,30 @@ pub fn parse(text: &str) -> (Plan, Vec<Diagnostic>) {
     }
     let text = normal(text);
     if text.trim().is_empty() {
-        return (plan, vec![Diagnostic::new(1, "the plan is empty").hint("start with `# Title`")]);
+        return (
+            plan,
+            vec![Diagnostic::new(1, "the plan is empty").hint("start with `# Title`")],
+        );
     }
     let document = markdown::read(&text);
     let lines = Lines::new(&text);
     let limit = limit::structure(&document);
     let regions = region::split(&lines, &document.blocks);
-    let actions = regions.iter().filter(|r| matches!(r.border, Some(Border::Action(_)))).count();
+    let actions = regions
+        .iter()
+        .filter(|r| matches!(r.border, Some(Border::Action(_))))
+        .count();
     if let Some(wrong) = limit.or(limit::actions(actions)) {
         return (plan, vec![wrong]);
     }
-    let mut reader =
-        Reader { lines: &lines, blocks: &document.blocks, found: Vec::new(), missing: Vec::new(), labels: Vec::new(), section: None };
+    let mut reader = Reader {
+        lines: &lines,
+        blocks: &document.blocks,
+        found: Vec::new(),
+        missing: Vec::new(),
+        labels: Vec::new(),
+        section: None,
+    };
     for region in &regions {
         reader.region(region, &mut plan);
     }
@@ -65,7 +78,8 @@ pub fn parse(text: &str) -> (Plan, Vec<Diagnostic>) {
     (plan, reader.finish())
 }
 
-/// Returns a plan's text without a byte order mark, and with LF if all of its lines end with CRLF, or all with CR (P2).
+/// Returns a plan's text without a byte order mark, and with LF if all of its lines end with CRLF,
+/// or all with CR (P2).
 pub fn normal(text: &str) -> Cow<'_, str> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let pairs = text.matches("\r\n").count();
@@ -104,15 +118,27 @@ impl Reader<'_> {
                 plan.title = region.text.clone();
                 plan.fields = section::header(self.lines, region, blocks, &mut self.found);
             }
-            Some(Border::Title) => {
-                self.wrong(region.line, "a second level 1 heading", "a plan has one title; use deeper headings in messages")
-            }
+            Some(Border::Title) => self.wrong(
+                region.line,
+                "a second level 1 heading",
+                "a plan has one title; use deeper headings in messages",
+            ),
             Some(Border::Section(found)) => {
                 self.enter(region.line, found);
                 match found {
-                    Section::Rationale => plan.rationale = section::rationale(self.lines, region, blocks, &mut self.found),
-                    Section::Memos => plan.memos = section::memos(self.lines, region, blocks, &mut self.found),
-                    Section::ActionPlan => section::stray(self.lines, blocks, "expected an action's heading", &mut self.found),
+                    Section::Rationale => {
+                        plan.rationale =
+                            section::rationale(self.lines, region, blocks, &mut self.found)
+                    }
+                    Section::Memos => {
+                        plan.memos = section::memos(self.lines, region, blocks, &mut self.found)
+                    }
+                    Section::ActionPlan => section::stray(
+                        self.lines,
+                        blocks,
+                        "expected an action's heading",
+                        &mut self.found,
+                    ),
                 }
             }
             Some(Border::Action(name)) => self.action(name, region, plan),
@@ -123,16 +149,34 @@ impl Reader<'_> {
     /// Reads an action.
     fn action(&mut self, name: &'static str, region: &Region, plan: &mut Plan) {
         if self.section != Some(Section::ActionPlan) {
-            self.wrong(region.line, format!("{name}{OUTSIDE}"), "put all actions below `## Action Plan`");
+            self.wrong(
+                region.line,
+                format!("{name}{OUTSIDE}"),
+                "put all actions below `## Action Plan`",
+            );
         }
-        let row = ROWS.iter().find(|row| row.name == name).expect("borders carry names of the table");
+        let row = ROWS
+            .iter()
+            .find(|row| row.name == name)
+            .expect("borders carry names of the table");
         let blocks = &self.blocks[region.blocks.clone()];
         let mut body = Body::new(self.lines, row, (region.line, region.end), blocks);
         let kind = (row.read)(&mut body);
-        let label = kind.as_ref().map_or_else(|| body.label(), |kind| format!("{name} {}", quote(&kind.target())).trim_end().to_owned());
+        let label = kind.as_ref().map_or_else(
+            || body.label(),
+            |kind| {
+                format!("{name} {}", quote(&kind.target()))
+                    .trim_end()
+                    .to_owned()
+            },
+        );
         self.labels.push((region.line..region.end, label));
         self.found.append(&mut body.found);
-        plan.actions.extend(kind.map(|kind| Action { line: region.line, fields: body.fields, kind }));
+        plan.actions.extend(kind.map(|kind| Action {
+            line: region.line,
+            fields: body.fields,
+            kind,
+        }));
     }
 
     /// Says that a heading is none of the format's.
@@ -142,7 +186,14 @@ impl Reader<'_> {
         match (known, self.section) {
             (Some(name), _) => {
                 let hint = format!("write ### `{name}`");
-                self.wrong(region.line, format!("{name} is a level {} heading; actions are level 3", region.level), hint);
+                self.wrong(
+                    region.line,
+                    format!(
+                        "{name} is a level {} heading; actions are level 3",
+                        region.level
+                    ),
+                    hint,
+                );
             }
             (None, Some(Section::ActionPlan)) if region.level == 3 => {
                 let hint = match text.split([' ', ':']).next().and_then(heading::action) {
@@ -154,7 +205,11 @@ impl Reader<'_> {
             }
             _ => {
                 let hint = "a plan has `## Rationale`, `## Memos` if needed, and `## Action Plan`; put other headings into a code block";
-                self.wrong(region.line, format!("unknown level {} heading \"{text}\"", region.level), hint);
+                self.wrong(
+                    region.line,
+                    format!("unknown level {} heading \"{text}\"", region.level),
+                    hint,
+                );
             }
         }
     }
@@ -163,7 +218,11 @@ impl Reader<'_> {
     fn before_title(&mut self, blocks: &[Block]) {
         if let Some(block) = blocks.iter().find(|block| block.node != Node::Rule) {
             let what = quote(self.lines.get(block.first));
-            self.wrong(block.first, format!("\"{what}\" stands before the title"), "start the plan with `# Title`");
+            self.wrong(
+                block.first,
+                format!("\"{what}\" stands before the title"),
+                "start the plan with `# Title`",
+            );
         }
     }
 
@@ -171,10 +230,18 @@ impl Reader<'_> {
     fn enter(&mut self, line: usize, section: Section) {
         let name = section.name();
         match self.section {
-            Some(before) if before == section => self.wrong(line, format!("a second section `{name}`"), "put both into one"),
+            Some(before) if before == section => self.wrong(
+                line,
+                format!("a second section `{name}`"),
+                "put both into one",
+            ),
             Some(before) if before > section => {
                 let hint = "the order is Rationale, Memos, Action Plan";
-                self.wrong(line, format!("`{name}` stands behind `{}`", before.name()), hint);
+                self.wrong(
+                    line,
+                    format!("`{name}` stands behind `{}`", before.name()),
+                    hint,
+                );
             }
             _ => {}
         }
@@ -185,15 +252,29 @@ impl Reader<'_> {
     fn sections(&mut self, regions: &[Region]) {
         let has = |border: Border| regions.iter().any(|r| r.border == Some(border));
         if !has(Border::Title) {
-            self.found.retain(|wrong| !wrong.message.ends_with("stands before the title"));
-            self.lacks(1, "the plan has no level 1 heading", "start the plan with `# Title`");
+            self.found
+                .retain(|wrong| !wrong.message.ends_with("stands before the title"));
+            self.lacks(
+                1,
+                "the plan has no level 1 heading",
+                "start the plan with `# Title`",
+            );
         }
-        let plan_line = regions.iter().find(|r| r.border == Some(Border::Section(Section::ActionPlan))).map(|r| r.line);
+        let plan_line = regions
+            .iter()
+            .find(|r| r.border == Some(Border::Section(Section::ActionPlan)))
+            .map(|r| r.line);
         if !has(Border::Section(Section::Rationale)) {
             let hint = "add `## Rationale` with one code block before `## Action Plan`";
-            self.lacks(plan_line.unwrap_or(1), "the plan has no `## Rationale`", hint);
+            self.lacks(
+                plan_line.unwrap_or(1),
+                "the plan has no `## Rationale`",
+                hint,
+            );
         }
-        let known = regions.iter().find(|r| matches!(r.border, Some(Border::Action(_))));
+        let known = regions
+            .iter()
+            .find(|r| matches!(r.border, Some(Border::Action(_))));
         let actions = known.is_some() || has(Border::Unknown);
         let none = "the plan has no `## Action Plan`";
         match (plan_line, known) {
@@ -201,8 +282,16 @@ impl Reader<'_> {
                 self.found.retain(|wrong| !wrong.message.ends_with(OUTSIDE));
                 self.lacks(first.line, none, "write it above the first action");
             }
-            (None, None) => self.lacks(self.lines.len(), none, "add `## Action Plan` and at least one action"),
-            (Some(line), _) if !actions => self.lacks(line, "the action plan is empty", "add at least one action, as ### `READ`"),
+            (None, None) => self.lacks(
+                self.lines.len(),
+                none,
+                "add `## Action Plan` and at least one action",
+            ),
+            (Some(line), _) if !actions => self.lacks(
+                line,
+                "the action plan is empty",
+                "add at least one action, as ### `READ`",
+            ),
             (Some(_), _) => {}
         }
     }
@@ -222,8 +311,13 @@ impl Reader<'_> {
         let mut found = self.found;
         for wrong in &mut found {
             // The regions come in the order of the lines, and so do their labels.
-            let above = self.labels.partition_point(|(lines, _)| lines.start <= wrong.line);
-            let label = above.checked_sub(1).map(|at| &self.labels[at]).filter(|(lines, _)| lines.contains(&wrong.line));
+            let above = self
+                .labels
+                .partition_point(|(lines, _)| lines.start <= wrong.line);
+            let label = above
+                .checked_sub(1)
+                .map(|at| &self.labels[at])
+                .filter(|(lines, _)| lines.contains(&wrong.line));
             wrong.action = label.map(|(_, label)| label.clone()).unwrap_or_default();
         }
         found.extend(self.missing);

@@ -26,13 +26,27 @@ pub struct Region {
     pub first_title: bool,
 }
 
-/// Cuts a plan. In a message only the format's own headings are borders, elsewhere any heading down to level 3.
+/// Cuts a plan. In a message only the format's own headings are borders, elsewhere any heading down
+/// to level 3.
 pub fn split(lines: &Lines<'_>, blocks: &[Block]) -> Vec<Region> {
-    let start = Region { border: None, text: String::new(), level: 0, line: 1, end: 1, blocks: 0..0, first_title: false };
+    let start = Region {
+        border: None,
+        text: String::new(),
+        level: 0,
+        line: 1,
+        end: 1,
+        blocks: 0..0,
+        first_title: false,
+    };
     let mut regions = vec![start];
     for (index, block) in blocks.iter().enumerate() {
         let open = regions.last_mut().expect("there is one from the start");
-        let Node::Heading { level, setext: false, text } = &block.node else {
+        let Node::Heading {
+            level,
+            setext: false,
+            text,
+        } = &block.node
+        else {
             open.blocks.end = index + 1;
             continue;
         };
@@ -42,9 +56,18 @@ pub fn split(lines: &Lines<'_>, blocks: &[Block]) -> Vec<Region> {
             continue;
         };
         open.end = block.first;
-        let first_title = found == Border::Title && regions.iter().all(|r| r.border != Some(Border::Title));
+        let first_title =
+            found == Border::Title && regions.iter().all(|r| r.border != Some(Border::Title));
         let (text, level) = (text.clone(), *level);
-        regions.push(Region { border: Some(found), text, level, line: block.first, end: 0, blocks: index + 1..index + 1, first_title });
+        regions.push(Region {
+            border: Some(found),
+            text,
+            level,
+            line: block.first,
+            end: 0,
+            blocks: index + 1..index + 1,
+            first_title,
+        });
     }
     regions.last_mut().expect("there is one from the start").end = lines.len() + 1;
     regions

@@ -10,43 +10,77 @@ use crate::text::lines::Lines;
 use crate::text::markdown::{Block, Node};
 
 /// Reads the list below the title (P4, P5).
-pub fn header(lines: &Lines<'_>, region: &Region, blocks: &[Block], found: &mut Vec<Diagnostic>) -> Vec<Field> {
+pub fn header(
+    lines: &Lines<'_>,
+    region: &Region,
+    blocks: &[Block],
+    found: &mut Vec<Diagnostic>,
+) -> Vec<Field> {
     if region.text.trim().is_empty() {
-        found.push(Diagnostic::new(region.line, "the title is empty").hint("write `# What this plan does`"));
+        found.push(
+            Diagnostic::new(region.line, "the title is empty")
+                .hint("write `# What this plan does`"),
+        );
     }
     let mut fields = Vec::new();
     for block in blocks {
         match &block.node {
-            Node::List { ordered: false, items } => {
+            Node::List {
+                ordered: false,
+                items,
+            } => {
                 for item in items {
                     match field::read(lines, item, Own::All) {
                         Some(entry) => fields.push(entry.field),
-                        None => found.push(unexpected(lines, item.first, "expected `- **Key:** value`")),
+                        None => {
+                            found.push(unexpected(lines, item.first, "expected `- **Key:** value`"))
+                        }
                     }
                 }
             }
             Node::Rule => {}
-            _ => found.push(unexpected(lines, block.first, "expected `- **Key:** value` or a section")),
+            _ => found.push(unexpected(
+                lines,
+                block.first,
+                "expected `- **Key:** value` or a section",
+            )),
         }
     }
     fields
 }
 
 /// Reads the rationale's block (P6).
-pub fn rationale(lines: &Lines<'_>, region: &Region, blocks: &[Block], found: &mut Vec<Diagnostic>) -> String {
-    let Some((_, text)) = one_block(lines, region, blocks, found) else { return String::new() };
+pub fn rationale(
+    lines: &Lines<'_>,
+    region: &Region,
+    blocks: &[Block],
+    found: &mut Vec<Diagnostic>,
+) -> String {
+    let Some((_, text)) = one_block(lines, region, blocks, found) else {
+        return String::new();
+    };
     if text.trim().is_empty() {
-        found.push(Diagnostic::new(region.line, "the rationale is empty").hint("say in the block why this plan is right"));
+        found.push(
+            Diagnostic::new(region.line, "the rationale is empty")
+                .hint("say in the block why this plan is right"),
+        );
     }
     text
 }
 
 /// Reads the memos' block; a section without anything below it changes nothing (P7).
-pub fn memos(lines: &Lines<'_>, region: &Region, blocks: &[Block], found: &mut Vec<Diagnostic>) -> Vec<memo::Change> {
+pub fn memos(
+    lines: &Lines<'_>,
+    region: &Region,
+    blocks: &[Block],
+    found: &mut Vec<Diagnostic>,
+) -> Vec<memo::Change> {
     if blocks.iter().all(|block| block.node == Node::Rule) {
         return Vec::new();
     }
-    let Some((line, text)) = one_block(lines, region, blocks, found) else { return Vec::new() };
+    let Some((line, text)) = one_block(lines, region, blocks, found) else {
+        return Vec::new();
+    };
     let (changes, mut wrong) = memo::parse(&text, line + 1);
     found.append(&mut wrong);
     changes
@@ -54,22 +88,39 @@ pub fn memos(lines: &Lines<'_>, region: &Region, blocks: &[Block], found: &mut V
 
 /// Says of every block but a rule that it should not be there.
 pub fn stray(lines: &Lines<'_>, blocks: &[Block], expected: &str, found: &mut Vec<Diagnostic>) {
-    found.extend(blocks.iter().filter(|b| b.node != Node::Rule).map(|block| unexpected(lines, block.first, expected)));
+    found.extend(
+        blocks
+            .iter()
+            .filter(|b| b.node != Node::Rule)
+            .map(|block| unexpected(lines, block.first, expected)),
+    );
 }
 
 /// Returns the line and the content of the one code block of a section.
-fn one_block(lines: &Lines<'_>, region: &Region, blocks: &[Block], found: &mut Vec<Diagnostic>) -> Option<(usize, String)> {
+fn one_block(
+    lines: &Lines<'_>,
+    region: &Region,
+    blocks: &[Block],
+    found: &mut Vec<Diagnostic>,
+) -> Option<(usize, String)> {
     let name = region.text.trim();
     let mut first = None;
     for block in blocks {
         match &block.node {
             Node::Code(code) if code.fence_char.is_some() && first.is_none() => {
-                let text = content(lines, code).unwrap_or_else(|| lines.span(code.content.clone()).to_owned());
+                let text = content(lines, code)
+                    .unwrap_or_else(|| lines.span(code.content.clone()).to_owned());
                 first = Some((block.first, text));
             }
             Node::Code(code) if code.fence_char.is_some() => {
                 let hint = "put all of it into one block whose fence is longer than any run of backticks inside";
-                found.push(Diagnostic::new(block.first, format!("`{name}` has more than one code block")).hint(hint));
+                found.push(
+                    Diagnostic::new(
+                        block.first,
+                        format!("`{name}` has more than one code block"),
+                    )
+                    .hint(hint),
+                );
             }
             Node::Rule => {}
             _ => found.push(unexpected(lines, block.first, "expected one code block")),
@@ -84,5 +135,9 @@ fn one_block(lines: &Lines<'_>, region: &Region, blocks: &[Block], found: &mut V
 
 /// Says that a line should not be there.
 fn unexpected(lines: &Lines<'_>, line: usize, expected: &str) -> Diagnostic {
-    Diagnostic::new(line, format!("unexpected text \"{}\"", quote(lines.get(line)))).hint(expected)
+    Diagnostic::new(
+        line,
+        format!("unexpected text \"{}\"", quote(lines.get(line))),
+    )
+    .hint(expected)
 }

@@ -40,7 +40,8 @@ proptest! {
     fn p24_repair_leaves_a_written_plan_alone(plan in plan()) {
         let text = render(&plan);
         let repaired = repair(&text);
-        // RP8: an action's heading in code of a message is never trusted; it is left alone, or in doubt.
+        // RP8: an action's heading in code of a message is never trusted; it is left alone, or in
+        // doubt.
         let suspect = plan.actions.iter().any(|action| action.kind.message().is_some_and(|message| message.contains("### `READ`")));
         prop_assert!(repaired.text == text || (suspect && repaired.level >= Level::Doubtful), "{:?}: {}", repaired.level, repaired.text);
     }
@@ -60,7 +61,10 @@ proptest! {
 fn p24_the_formats_own_spelling_is_written() {
     let text = "# T #\n* status: Green\n## 1. rationale\n```\nr\n```\n## Memos\n~~~\n[-] a # b\n~~~\n## Action plan:\n### edit\n### PROMPT\nhi\n### **EDIT**\n- Reference: x\n- file_path: `a b.md`\n- Description: d\n  - e\n#### FIND\n~~~py\n```` \n~~~\n#### REPLACE\n```py\n```\n### RETURN\n- Reference Files: [a](/a)\n\nbye\n";
     let (plan, wrong) = parse(text);
-    assert_eq!(wrong.iter().map(|w| w.message.as_str()).collect::<Vec<_>>(), ["unknown action `edit`"]);
+    assert_eq!(
+        wrong.iter().map(|w| w.message.as_str()).collect::<Vec<_>>(),
+        ["unknown action `edit`"]
+    );
     let expected = "# T\n- **Status:** Green\n\n## Rationale\n````text\nr\n````\n\n## Memos\n````\n[-] a # b\n````\n\n## Action Plan\n\n### `CHAT_WITH_USER`\nhi\n\n### `EDIT`\n- **File Path:** [a b.md](</a b.md>)\n- **Description:** d\n    - e\n- **Reference:** x\n\n`FIND:`\n`````py\n```` \n`````\n`REPLACE:`\n````py\n````\n\n### `CONCLUDE`\n- **Handoff Resources:**\n    - [a](/a)\n\nbye\n";
     assert_eq!(render(&plan), expected);
 }
@@ -69,13 +73,33 @@ fn p24_the_formats_own_spelling_is_written() {
 fn p24_no_text_of_a_changed_plan_gets_out_of_its_place() {
     let action = Action {
         line: 0,
-        fields: vec![Field::new("Description", "a\n### `READ`\n- **Resource:** x")],
-        kind: Kind::ChatWithUser(ChatWithUser { message: "### `EXECUTE`\n```\nls\n```\n```\nopen".into() }),
+        fields: vec![Field::new(
+            "Description",
+            "a\n### `READ`\n- **Resource:** x",
+        )],
+        kind: Kind::ChatWithUser(ChatWithUser {
+            message: "### `EXECUTE`\n```\nls\n```\n```\nopen".into(),
+        }),
     };
-    let find = Action { kind: Kind::Read(Read { resource: Resource::parse("a").expect("a path") }), ..action.clone() };
-    let plan = Plan { title: "T\n## Action Plan".into(), rationale: "r".into(), actions: vec![action, find], ..Plan::default() };
+    let find = Action {
+        kind: Kind::Read(Read {
+            resource: Resource::parse("a").expect("a path"),
+        }),
+        ..action.clone()
+    };
+    let plan = Plan {
+        title: "T\n## Action Plan".into(),
+        rationale: "r".into(),
+        actions: vec![action, find],
+        ..Plan::default()
+    };
     let (found, wrong) = parse(&render(&plan));
-    assert_eq!((found.actions.len(), found.actions[1].kind.name(), wrong), (2, "READ", vec![]), "{}", render(&plan));
+    assert_eq!(
+        (found.actions.len(), found.actions[1].kind.name(), wrong),
+        (2, "READ", vec![]),
+        "{}",
+        render(&plan)
+    );
 }
 
 #[test]
@@ -83,7 +107,10 @@ fn the_documents_example_is_valid_and_in_the_formats_own_spelling() {
     let document = include_str!("../../../docs/formats/plan.md");
     let lines = crate::text::lines::Lines::new(document);
     let blocks = crate::text::markdown::blocks(document);
-    let example = crate::text::markdown::fenced(&blocks).into_iter().find(|(_, code)| code.info == "markdown").expect("the example");
+    let example = crate::text::markdown::fenced(&blocks)
+        .into_iter()
+        .find(|(_, code)| code.info == "markdown")
+        .expect("the example");
     let text = lines.span(example.1.content.clone());
     let (plan, wrong) = parse(text);
     assert_eq!((wrong, render(&plan).as_str()), (vec![], text));

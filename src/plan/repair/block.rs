@@ -31,7 +31,13 @@ pub(super) fn inside(state: State, block: Block, token: &Token, emit: &mut impl 
         return by_rule(state, block, token, emit);
     }
     match token.kind {
-        TokenKind::Gap(gap) => emit(Move::to(state.with(Block { solid: block.solid || gap.solid, ..block }), 0)),
+        TokenKind::Gap(gap) => emit(Move::to(
+            state.with(Block {
+                solid: block.solid || gap.solid,
+                ..block
+            }),
+            0,
+        )),
         TokenKind::Title { .. } => emit(Move::to(state.with(block.filled()), 0)),
         TokenKind::Fence(fence) => {
             close(state, block, fence, emit);
@@ -45,10 +51,13 @@ pub(super) fn inside(state: State, block: Block, token: &Token, emit: &mut impl 
     }
 }
 
-/// Passes the only step of a block that is read by the rule: the first fence that can close it does.
+/// Passes the only step of a block that is read by the rule: the first fence that can close it
+/// does.
 fn by_rule(state: State, block: Block, token: &Token, emit: &mut impl FnMut(Move)) {
     match token.kind {
-        TokenKind::Fence(fence) if fence.mark == block.mark && fence.len >= block.len => close(state, block, fence, emit),
+        TokenKind::Fence(fence) if fence.mark == block.mark && fence.len >= block.len => {
+            close(state, block, fence, emit)
+        }
         TokenKind::Gap(gap) if !gap.solid => emit(Move::to(state, 0)),
         TokenKind::End => {}
         _ => emit(Move::to(state.with(block.filled()), 0)),
@@ -66,7 +75,15 @@ fn close(state: State, block: Block, fence: Fence, emit: &mut impl FnMut(Move)) 
         () if trailing > 0 && fence.mark != block.mark => return,
         () if trailing == cost::TRAILING_WORD && fence.len < block.len => return,
         () if fence.mark != block.mark => (How::OtherMark, cost::OTHER_MARK),
-        () if trailing > 0 => (How::Trailing, trailing + if fence.len < block.len { cost::SHORTER_TOO } else { 0 }),
+        () if trailing > 0 => (
+            How::Trailing,
+            trailing
+                + if fence.len < block.len {
+                    cost::SHORTER_TOO
+                } else {
+                    0
+                },
+        ),
         () if fence.len < block.len => (How::Shorter, cost::SHORTER),
         () if fence.len > block.len => (How::Proper, cost::LONGER),
         () => (How::Proper, 0),
@@ -76,7 +93,11 @@ fn close(state: State, block: Block, fence: Fence, emit: &mut impl FnMut(Move)) 
         () if fence.indent <= block.indent.saturating_add(3) => cost::ASKEW,
         () => cost::ASKEW_FAR,
     };
-    let empty = if state.place == Place::Label(Label::Find) && !block.solid { cost::EMPTY_FIND } else { 0 };
+    let empty = if state.place == Place::Label(Label::Find) && !block.solid {
+        cost::EMPTY_FIND
+    } else {
+        0
+    };
     let next = state.closed(&block);
     let price = price + askew + empty + left_open(state, block, how);
     if state.place == Place::Start {
@@ -112,16 +133,32 @@ fn keep(state: State, block: Block, fence: Fence, emit: &mut impl FnMut(Move)) {
     let tagged = matches!(fence.info, Info::Document | Info::Code);
     let Some(inner) = block.inner.filter(|_| fence.mark == block.mark) else {
         let opens = fence.mark == block.mark && (tagged || fence.info == Info::Bare);
-        let query = matches!(state.place, Place::Action(Act::Research) | Place::Tail(Act::Research));
-        let price = cost::INNER + if query { cost::INNER_IN_QUERY } else { 0 } + rivalry(&block, fence);
-        let odd = if fence.mark == block.mark && !opens { cost::ODD_KEPT } else { 0 };
-        return emit(if opens { Move::to(state.with(block.nested(fence)), price) } else { Move::to(content, odd) });
+        let query = matches!(
+            state.place,
+            Place::Action(Act::Research) | Place::Tail(Act::Research)
+        );
+        let price =
+            cost::INNER + if query { cost::INNER_IN_QUERY } else { 0 } + rivalry(&block, fence);
+        let odd = if fence.mark == block.mark && !opens {
+            cost::ODD_KEPT
+        } else {
+            0
+        };
+        return emit(if opens {
+            Move::to(state.with(block.nested(fence)), price)
+        } else {
+            Move::to(content, odd)
+        });
     };
     if fence.len < inner.len || fence.info == Info::Odd {
         return emit(Move::to(content, 0));
     }
     if fence.info == Info::Bare {
-        let askew = if fence.indent == inner.indent { 0 } else { cost::INNER_ASKEW };
+        let askew = if fence.indent == inner.indent {
+            0
+        } else {
+            cost::INNER_ASKEW
+        };
         let longer = match () {
             () if fence.len == inner.len => 0,
             () if inner.len < block.len && fence.len >= block.len => cost::INNER_CLOSED_BY_RIVAL,
@@ -129,10 +166,17 @@ fn keep(state: State, block: Block, fence: Fence, emit: &mut impl FnMut(Move)) {
         };
         return emit(Move::to(state.with(block.unnested()), askew + longer));
     }
-    let as_text = if inner.info == Info::Bare { cost::TAGGED_IN_BARE[usize::from(!block.document)] } else { 0 };
+    let as_text = if inner.info == Info::Bare {
+        cost::TAGGED_IN_BARE[usize::from(!block.document)]
+    } else {
+        0
+    };
     emit(Move::to(content, as_text));
     if block.depth < MAX_DEPTH {
-        emit(Move::to(state.with(block.nested(fence)), as_text.max(cost::NESTED)));
+        emit(Move::to(
+            state.with(block.nested(fence)),
+            as_text.max(cost::NESTED),
+        ));
     }
 }
 
@@ -151,7 +195,10 @@ fn look_alike(state: State, block: Block, token: &Token) -> Move {
     let (bit, price) = match (state.place, token.kind) {
         (Place::Start, _) => (0, 0),
         // A block where none belongs is as likely a second plan as anything else.
-        (Place::Tail(Act::Create | Act::Edit | Act::Execute), TokenKind::Section(Section::Plan)) => (look::PLAN, 0),
+        (
+            Place::Tail(Act::Create | Act::Edit | Act::Execute),
+            TokenKind::Section(Section::Plan),
+        ) => (look::PLAN, 0),
         (Place::Tail(Act::Create | Act::Edit | Act::Execute), TokenKind::Section(_)) => (0, 0),
         (_, TokenKind::Action(_)) => action_look(state, block),
         (_, TokenKind::Section(Section::Plan)) => plan_look(state, block),
@@ -162,8 +209,19 @@ fn look_alike(state: State, block: Block, token: &Token) -> Move {
     };
     let known = bit != 0 && block.looks & bit != 0;
     let whole_edit = bit != look::LABEL && bit != 0 && block.looks & look::LABEL != 0;
-    let price = if known { 0 } else { price + if whole_edit { cost::LOOK_EDIT } else { 0 } };
-    Move::to(state.with(Block { looks: block.looks | bit, solid: true, ..block }), price)
+    let price = if known {
+        0
+    } else {
+        price + if whole_edit { cost::LOOK_EDIT } else { 0 }
+    };
+    Move::to(
+        state.with(Block {
+            looks: block.looks | bit,
+            solid: true,
+            ..block
+        }),
+        price,
+    )
 }
 
 /// Returns the kind and the cost of an action heading as content.
@@ -172,7 +230,11 @@ fn action_look(state: State, block: Block) -> (u8, Cost) {
         Place::Message(_) => Some(block.inner.map_or(block.info, |inner| inner.info)),
         _ => block.inner.map(|inner| inner.info),
     };
-    let in_code = if block.document { 0 } else { cost::LOOK_IN_CODE };
+    let in_code = if block.document {
+        0
+    } else {
+        cost::LOOK_IN_CODE
+    };
     match around {
         Some(Info::Document) => (look::DOCUMENT, cost::LOOK_DOCUMENT),
         Some(Info::Bare) => (look::BARE, cost::LOOK_BARE + in_code),
@@ -187,8 +249,16 @@ fn plan_look(state: State, block: Block) -> (u8, Cost) {
     if block.inner.is_some() || matches!(state.place, Place::Message(_)) {
         return action_look(state, block);
     }
-    let in_code = if block.document { 0 } else { cost::LOOK_IN_CODE };
-    let price = if matches!(state.place, Place::Head(_)) { cost::LOOK_PLAN_IN_SECTION } else { cost::LOOK_PLAN };
+    let in_code = if block.document {
+        0
+    } else {
+        cost::LOOK_IN_CODE
+    };
+    let price = if matches!(state.place, Place::Head(_)) {
+        cost::LOOK_PLAN_IN_SECTION
+    } else {
+        cost::LOOK_PLAN
+    };
     (look::PLAN, price + in_code)
 }
 
@@ -199,17 +269,33 @@ fn forget(state: State, block: Block, token: &Token, emit: &mut impl FnMut(Move)
         return;
     }
     let disorder = looks_like_plan(&block);
-    let price = if disorder { cost::DISORDER } else { cost::FORGOTTEN };
-    let open = if disorder { 0 } else { left_open(state, block, How::Shorter) };
+    let price = if disorder {
+        cost::DISORDER
+    } else {
+        cost::FORGOTTEN
+    };
+    let open = if disorder {
+        0
+    } else {
+        left_open(state, block, How::Shorter)
+    };
     // The closer that is put before a label keeps it out of the text above.
     let kind = match token.kind {
         TokenKind::Label(label, _) => TokenKind::Label(label, Glued::No),
         kind => kind,
     };
-    outside(state.closed(&block), &Token { kind, ..*token }, &mut |next| {
-        let wrapped = matches!(token.kind, TokenKind::End) && next.cost == cost::WRAPPER_OPEN;
-        if next.cost == 0 || wrapped {
-            emit(Move::doing(Event::Forgotten(scope(state)), next.state, price + open + next.cost));
-        }
-    });
+    outside(
+        state.closed(&block),
+        &Token { kind, ..*token },
+        &mut |next| {
+            let wrapped = matches!(token.kind, TokenKind::End) && next.cost == cost::WRAPPER_OPEN;
+            if next.cost == 0 || wrapped {
+                emit(Move::doing(
+                    Event::Forgotten(scope(state)),
+                    next.state,
+                    price + open + next.cost,
+                ));
+            }
+        },
+    );
 }

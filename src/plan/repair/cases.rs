@@ -5,13 +5,31 @@ use super::repair;
 
 /// What stands above the actions, and the actions that the cases are made of.
 const WORDS: [(&str, &str); 9] = [
-    ("{head}", "{title}\n## Rationale\n````text\nAll is well.\n````\n\n## Action Plan\n\n"),
+    (
+        "{head}",
+        "{title}\n## Rationale\n````text\nAll is well.\n````\n\n## Action Plan\n\n",
+    ),
     ("{title}", "# Add a greeting\n{meta}"),
-    ("{meta}", "- **Status:** Green 🟢\n- **Plan Type:** Implementation\n- **Agent:** Developer\n"),
-    ("{create}", "### `CREATE`\n- **File Path:** [notes.md](/notes.md)\n- **Description:** Do it.\n"),
-    ("{hello}", "### `CREATE`\n- **File Path:** [hello](/hello)\n- **Description:** Do it.\n"),
-    ("{second}", "### `CREATE`\n- **File Path:** [second](/second)\n- **Description:** Do it.\n"),
-    ("{edit}", "### `EDIT`\n- **File Path:** [notes.md](/notes.md)\n- **Description:** Do it.\n"),
+    (
+        "{meta}",
+        "- **Status:** Green 🟢\n- **Plan Type:** Implementation\n- **Agent:** Developer\n",
+    ),
+    (
+        "{create}",
+        "### `CREATE`\n- **File Path:** [notes.md](/notes.md)\n- **Description:** Do it.\n",
+    ),
+    (
+        "{hello}",
+        "### `CREATE`\n- **File Path:** [hello](/hello)\n- **Description:** Do it.\n",
+    ),
+    (
+        "{second}",
+        "### `CREATE`\n- **File Path:** [second](/second)\n- **Description:** Do it.\n",
+    ),
+    (
+        "{edit}",
+        "### `EDIT`\n- **File Path:** [notes.md](/notes.md)\n- **Description:** Do it.\n",
+    ),
     ("{execute}", "### `EXECUTE`\n- **Description:** Do it.\n"),
     ("{research}", "### `RESEARCH`\n- **Description:** Do it.\n"),
 ];
@@ -20,7 +38,11 @@ const READ: &str = "### `READ`\n- **Resource:** [second](/second)\n- **Descripti
 
 /// Returns a case's text: words in braces stand for parts, `{crlf}` for other line ends.
 pub(super) fn expand(case: &str) -> String {
-    let text = WORDS.iter().fold(case.replace("{read}", READ), |text, (word, part)| text.replace(word, part));
+    let text = WORDS
+        .iter()
+        .fold(case.replace("{read}", READ), |text, (word, part)| {
+            text.replace(word, part)
+        });
     match text.strip_prefix("{crlf}") {
         Some(text) => text.replace('\n', "\r\n"),
         None => text,
@@ -32,7 +54,11 @@ pub(super) fn check(name: &str, reply: &str, level: Level, expected: &str) {
     let repaired = repair(&expand(reply));
     assert_eq!(repaired.text, expand(expected), "{name}");
     assert_eq!(repaired.level, level, "{name}: {:?}", repaired.notes);
-    assert_eq!(repair(&repaired.text).text, repaired.text, "{name}, once more");
+    assert_eq!(
+        repair(&repaired.text).text,
+        repaired.text,
+        "{name}, once more"
+    );
 }
 
 /// Replies that come back as they are.
@@ -139,10 +165,26 @@ fn what_is_damaged_becomes_what_was_meant() {
 #[test]
 fn whole_replies_become_plans() {
     let replies = [
-        (include_str!("../../../fixtures/replies/nested.reply.md"), Refenced, include_str!("../../../fixtures/replies/nested.plan.md")),
-        (include_str!("../../../fixtures/replies/equal.reply.md"), Refenced, include_str!("../../../fixtures/replies/equal.plan.md")),
-        (include_str!("../../../fixtures/replies/wrapped.reply.md"), Refenced, include_str!("../../../fixtures/replies/wrapped.plan.md")),
-        (include_str!("../../../fixtures/replies/unclosed.reply.md"), Repaired, include_str!("../../../fixtures/replies/unclosed.plan.md")),
+        (
+            include_str!("../../../fixtures/replies/nested.reply.md"),
+            Refenced,
+            include_str!("../../../fixtures/replies/nested.plan.md"),
+        ),
+        (
+            include_str!("../../../fixtures/replies/equal.reply.md"),
+            Refenced,
+            include_str!("../../../fixtures/replies/equal.plan.md"),
+        ),
+        (
+            include_str!("../../../fixtures/replies/wrapped.reply.md"),
+            Refenced,
+            include_str!("../../../fixtures/replies/wrapped.plan.md"),
+        ),
+        (
+            include_str!("../../../fixtures/replies/unclosed.reply.md"),
+            Repaired,
+            include_str!("../../../fixtures/replies/unclosed.plan.md"),
+        ),
     ];
     for (reply, level, plan) in replies {
         check("a whole reply", reply, level, plan);

@@ -52,7 +52,11 @@ fn closer(block: &Block, tokens: &[Token], state: State) -> Option<usize> {
                 let closes = fence.info == Info::Bare && fence.indent == block.indent;
                 return closes.then_some(at);
             }
-            TokenKind::Action(_) if matches!(state.place, Place::Message(_)) && block.info == Info::Code => return None,
+            TokenKind::Action(_)
+                if matches!(state.place, Place::Message(_)) && block.info == Info::Code =>
+            {
+                return None;
+            }
             _ => {}
         }
     }
@@ -62,7 +66,9 @@ fn closer(block: &Block, tokens: &[Token], state: State) -> Option<usize> {
 /// Returns whether every line has the indentation of the opener before it.
 pub(super) fn is_indented(content: &[Line<'_>], opener: &str) -> bool {
     let indent = indent_of(opener);
-    content.iter().all(|line| line.text.starts_with(indent) || line.text.trim().is_empty())
+    content
+        .iter()
+        .all(|line| line.text.starts_with(indent) || line.text.trim().is_empty())
 }
 
 /// Returns the blanks at a line's start.
@@ -72,6 +78,12 @@ pub(super) fn indent_of(line: &str) -> &str {
 
 /// Returns whether the closer behind a content is longer than the opener before it.
 pub(super) fn is_closed_longer(lines: &[Line<'_>], content: &Range<usize>) -> bool {
-    let len = |at: usize| if let Kind::Fence(fence) = lines[at].kind { fence.len } else { 0 };
+    let len = |at: usize| {
+        if let Kind::Fence(fence) = lines[at].kind {
+            fence.len
+        } else {
+            0
+        }
+    };
     len(content.end) > len(content.start - 1)
 }

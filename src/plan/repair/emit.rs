@@ -41,16 +41,27 @@ pub(super) fn spans(lines: &[Line<'_>], steps: &[Step]) -> Vec<Span> {
     let (mut spans, mut message) = (Vec::new(), Vec::new());
     let (mut open, mut region) = (0, 0);
     for step in steps {
-        let ends = matches!(step.event, Event::Action | Event::Forgotten(_) | Event::Unwrap);
+        let ends = matches!(
+            step.event,
+            Event::Action | Event::Forgotten(_) | Event::Unwrap
+        );
         match step.event {
             Event::Open(_) => open = step.line,
             Event::Close(scope, how) => {
                 let span = span(lines, open..step.line, Some(how));
-                if scope == Scope::Message { message.push(span) } else { spans.push(span) }
+                if scope == Scope::Message {
+                    message.push(span)
+                } else {
+                    spans.push(span)
+                }
             }
             Event::Forgotten(scope) => {
                 let span = span(lines, open..step.line, None);
-                if scope == Scope::Message { message.push(span) } else { spans.push(span) }
+                if scope == Scope::Message {
+                    message.push(span)
+                } else {
+                    spans.push(span)
+                }
             }
             _ => {}
         }
@@ -65,7 +76,9 @@ pub(super) fn spans(lines: &[Line<'_>], steps: &[Step]) -> Vec<Span> {
 
 /// Takes over the blocks of a message, unless CommonMark ends the message where the reading does.
 fn flush(lines: &[Line<'_>], region: Range<usize>, message: &mut Vec<Span>, spans: &mut Vec<Span>) {
-    if !message.is_empty() && !is_closed(lines.get(region.start + 1..region.end).unwrap_or_default()) {
+    if !message.is_empty()
+        && !is_closed(lines.get(region.start + 1..region.end).unwrap_or_default())
+    {
         spans.append(message);
     }
     message.clear();
@@ -92,14 +105,26 @@ fn is_closed(lines: &[Line<'_>]) -> bool {
 
 /// Returns one block, from its opener to the line that ends it.
 fn span(lines: &[Line<'_>], Range { start: open, end }: Range<usize>, how: Option<How>) -> Span {
-    let trailing = lines[open + 1..end].iter().rev().take_while(|l| l.kind == Kind::Blank).count();
+    let trailing = lines[open + 1..end]
+        .iter()
+        .rev()
+        .take_while(|l| l.kind == Kind::Blank)
+        .count();
     let content = open + 1..if how.is_some() { end } else { end - trailing };
-    let Kind::Fence(fence) = lines[open].kind else { unreachable!("a block opens at a fence") };
+    let Kind::Fence(fence) = lines[open].kind else {
+        unreachable!("a block opens at a fence")
+    };
     let inside = |line: &Line<'_>| matches!(line.kind, Kind::Fence(f) if f.mark == fence.mark && f.len >= fence.len);
     let ambiguous = lines[content.clone()].iter().any(inside);
     let askew = how.is_some() && matches!(lines[end].kind, Kind::Fence(f) if f.indent != 0);
     let anew = ambiguous || askew || fence.indent > 0 || how != Some(How::Proper);
-    Span { open, content, close: how.map(|_| end), how: how.unwrap_or(How::Proper), anew }
+    Span {
+        open,
+        content,
+        close: how.map(|_| end),
+        how: how.unwrap_or(How::Proper),
+        anew,
+    }
 }
 
 /// Returns the text of a reading.
@@ -139,7 +164,11 @@ fn refence(lines: &[Line<'_>], span: &Span, edits: &mut Vec<(usize, Edit)>) {
     let body = opener.trim_start_matches([' ', '\t']);
     let mark = char::from(body.as_bytes()[0]);
     let own = body.len() - body.trim_start_matches(mark).len();
-    let run = lines[span.content.clone()].iter().map(|l| fence::longest_run(l.text, mark)).max().unwrap_or(0);
+    let run = lines[span.content.clone()]
+        .iter()
+        .map(|l| fence::longest_run(l.text, mark))
+        .max()
+        .unwrap_or(0);
     let fence = String::from(mark).repeat(own.max(run + 1));
     edits.push((span.open, Edit::Replace(format!("{fence}{}", &body[own..]))));
     let indent = indent_of(opener);
@@ -160,8 +189,18 @@ fn common(a: &str, b: &str) -> usize {
 
 /// Writes the lines with their changes.
 fn write(lines: &[Line<'_>], edits: &[(usize, Edit)]) -> String {
-    let usual = lines.iter().map(|l| l.ending).find(|e| !e.is_empty()).unwrap_or("\n");
-    let mut text = String::with_capacity(lines.iter().map(|l| l.text.len() + l.ending.len()).sum::<usize>() + 64);
+    let usual = lines
+        .iter()
+        .map(|l| l.ending)
+        .find(|e| !e.is_empty())
+        .unwrap_or("\n");
+    let mut text = String::with_capacity(
+        lines
+            .iter()
+            .map(|l| l.text.len() + l.ending.len())
+            .sum::<usize>()
+            + 64,
+    );
     let mut edits = edits.iter().peekable();
     for at in 0..=lines.len() {
         let (mut kept, mut own) = (true, lines.get(at).map_or("", |l| l.text));
@@ -170,7 +209,11 @@ fn write(lines: &[Line<'_>], edits: &[(usize, Edit)]) -> String {
                 Edit::Drop => kept = false,
                 Edit::Replace(other) => own = other,
                 Edit::Dedent(bytes) => own = &own[*bytes..],
-                Edit::Insert(line) => insert(&mut text, line, [usual, if at < lines.len() { usual } else { "" }]),
+                Edit::Insert(line) => insert(
+                    &mut text,
+                    line,
+                    [usual, if at < lines.len() { usual } else { "" }],
+                ),
             }
         }
         if let Some(line) = lines.get(at).filter(|_| kept) {
@@ -188,5 +231,9 @@ fn insert(text: &mut String, line: &str, [before, after]: [&str; 2]) {
         text.push_str(before);
     }
     text.push_str(line);
-    text.push_str(if after.is_empty() && ended { before } else { after });
+    text.push_str(if after.is_empty() && ended {
+        before
+    } else {
+        after
+    });
 }

@@ -9,8 +9,8 @@ const BEAM: usize = 32;
 /// The places of the table at first; a power of two.
 const SLOTS: usize = 512;
 
-/// The states, found again by their keys in a table that is never cleared: a slot counts if it has the mark of the
-/// token. The beam bounds the table, so nobody can flood it.
+/// The states, found again by their keys in a table that is never cleared: a slot counts if it has
+/// the mark of the token. The beam bounds the table, so nobody can flood it.
 pub(super) struct Frontier {
     /// The states.
     entries: Vec<Entry>,
@@ -36,12 +36,22 @@ struct Slot {
 }
 
 /// A place that no token has filled.
-const FREE: Slot = Slot { key: Key([0; 2]), mark: 0, index: 0 };
+const FREE: Slot = Slot {
+    key: Key([0; 2]),
+    mark: 0,
+    index: 0,
+};
 
 impl Frontier {
     /// Returns an empty one.
     pub(super) fn new() -> Frontier {
-        Frontier { entries: Vec::new(), slots: vec![FREE; SLOTS], mark: 1, cheapest: Cost::MAX, costs: Vec::new() }
+        Frontier {
+            entries: Vec::new(),
+            slots: vec![FREE; SLOTS],
+            mark: 1,
+            cheapest: Cost::MAX,
+            costs: Vec::new(),
+        }
     }
 
     /// Returns whether a reading of this cost is worth its place.
@@ -61,8 +71,13 @@ impl Frontier {
             next.into_iter().for_each(|path| known.join(path));
             return;
         }
-        let index = u32::try_from(self.entries.len()).expect("the beam bounds the states of a token");
-        self.slots[slot] = Slot { key, mark: self.mark, index };
+        let index =
+            u32::try_from(self.entries.len()).expect("the beam bounds the states of a token");
+        self.slots[slot] = Slot {
+            key,
+            mark: self.mark,
+            index,
+        };
         self.entries.push(Entry { state, best, next });
         if self.entries.len() * 2 > self.slots.len() {
             self.grow();
@@ -112,7 +127,8 @@ impl Frontier {
         self.entries.retain(|entry| entry.best.cost <= limit);
         if self.entries.len() > BEAM {
             self.costs.clear();
-            self.costs.extend(self.entries.iter().map(|entry| entry.best.cost));
+            self.costs
+                .extend(self.entries.iter().map(|entry| entry.best.cost));
             let (_, &mut limit, _) = self.costs.select_nth_unstable(BEAM - 1);
             self.entries.retain(|entry| entry.best.cost <= limit);
             self.entries.truncate(2 * BEAM);

@@ -61,18 +61,34 @@ const LINES: [&str; 50] = [
 
 /// Returns replies made of such lines, with every kind of line end.
 fn replies() -> impl Strategy<Value = String> {
-    let line = (prop::sample::select(LINES.to_vec()), prop::sample::select(vec!["\n", "\n", "\n", "\r\n", "\r"]));
+    let line = (
+        prop::sample::select(LINES.to_vec()),
+        prop::sample::select(vec!["\n", "\n", "\n", "\r\n", "\r"]),
+    );
     let free = prop::collection::vec(line.clone(), 0..60);
     let body = prop::collection::vec(line, 0..40);
-    let join = |lines: Vec<(&str, &str)>| lines.into_iter().map(|(text, end)| format!("{text}{end}")).collect::<String>();
+    let join = |lines: Vec<(&str, &str)>| {
+        lines
+            .into_iter()
+            .map(|(text, end)| format!("{text}{end}"))
+            .collect::<String>()
+    };
     let head = "# T\n- **Status:** Green\n\n## Rationale\n```\nr\n```\n\n## Action Plan\n\n";
-    prop_oneof![free.prop_map(join), body.prop_map(move |lines| format!("{head}{}", join(lines)))]
+    prop_oneof![
+        free.prop_map(join),
+        body.prop_map(move |lines| format!("{head}{}", join(lines)))
+    ]
 }
 
-/// Returns the lines that a repair must keep, but those above the title and behind a fence around the plan.
+/// Returns the lines that a repair must keep, but those above the title and behind a fence around
+/// the plan.
 fn kept(text: &str) -> Vec<&str> {
     let is_fence = |l: &str| matches!(line::kind(l), Kind::Fence(_) | Kind::Blank);
-    crate::text::fence::split_lines(text).map(|l| l.text).filter(|l| !is_fence(l)).map(|l| l.trim_start()).collect()
+    crate::text::fence::split_lines(text)
+        .map(|l| l.text)
+        .filter(|l| !is_fence(l))
+        .map(|l| l.trim_start())
+        .collect()
 }
 
 /// Returns the action headings that stand outside of CommonMark's fences, or all of them.
@@ -81,14 +97,22 @@ fn actions(text: &str, outside: bool) -> Vec<&str> {
     let mut visible = |l: &line::Line<'_>| {
         match (l.kind, open) {
             (Kind::Fence(fence), None) if fence.indent < 4 => open = Some(fence),
-            (Kind::Fence(fence), Some(outer)) if line::Info::Bare == fence.info && fence.mark == outer.mark && fence.len >= outer.len => {
+            (Kind::Fence(fence), Some(outer))
+                if line::Info::Bare == fence.info
+                    && fence.mark == outer.mark
+                    && fence.len >= outer.len =>
+            {
                 open = None
             }
             _ => {}
         }
         matches!(l.kind, Kind::Action(_)) && (open.is_none() || !outside)
     };
-    line::read(text).iter().filter(|l| visible(l)).map(|l| l.text).collect()
+    line::read(text)
+        .iter()
+        .filter(|l| visible(l))
+        .map(|l| l.text)
+        .collect()
 }
 
 proptest! {

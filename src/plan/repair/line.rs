@@ -123,27 +123,40 @@ pub(super) fn read(text: &str) -> Vec<Line<'_>> {
     let read = |l: fence::Line<'_>| kind(l.text);
     let line = |l| (l, read(l));
     let mut lines = Vec::with_capacity(text.len() / 32 + 1);
-    lines.extend(fence::split_lines(text).map(line).map(|(l, kind)| Line { text: l.text, ending: l.ending, kind }));
+    lines.extend(fence::split_lines(text).map(line).map(|(l, kind)| Line {
+        text: l.text,
+        ending: l.ending,
+        kind,
+    }));
     let thoughts = thoughts(&lines);
-    lines[..thoughts].iter_mut().for_each(|line| line.kind = Kind::Text);
+    lines[..thoughts]
+        .iter_mut()
+        .for_each(|line| line.kind = Kind::Text);
     lines
 }
 
 /// Returns how many lines at the start of a reply the model thought aloud, in `<think>` tags.
 pub(super) fn thoughts(lines: &[Line<'_>]) -> usize {
-    let Some(first) = lines.iter().find(|line| !line.text.trim().is_empty()) else { return 0 };
+    let Some(first) = lines.iter().find(|line| !line.text.trim().is_empty()) else {
+        return 0;
+    };
     let close = match first.text.trim_start() {
         text if text.starts_with("<think>") => "</think>",
         text if text.starts_with("<thinking>") => "</thinking>",
         _ => return 0,
     };
-    lines.iter().position(|line| line.text.contains(close)).map_or(0, |last| last + 1)
+    lines
+        .iter()
+        .position(|line| line.text.contains(close))
+        .map_or(0, |last| last + 1)
 }
 
 /// Reads one line.
 pub(super) fn kind(line: &str) -> Kind {
     let (indent, body) = fence::split_indent(line);
-    let Some(&first) = body.as_bytes().first() else { return Kind::Blank };
+    let Some(&first) = body.as_bytes().first() else {
+        return Kind::Blank;
+    };
     if matches!(first, b'`' | b'~')
         && let Some(fence) = fence::read(line)
     {
@@ -153,7 +166,9 @@ pub(super) fn kind(line: &str) -> Kind {
         return Kind::List;
     }
     match first {
-        b'#' => headed(body, indent).or_else(|| label(body)).unwrap_or(Kind::Text),
+        b'#' => headed(body, indent)
+            .or_else(|| label(body))
+            .unwrap_or(Kind::Text),
         b'`' | b'F' | b'R' | b'_' => label(body).unwrap_or(Kind::Text),
         b'*' | b'-' if is_rule(body) => Kind::Rule,
         b'*' | b'-' | b'+' => item(body).or_else(|| label(body)).unwrap_or(Kind::Text),
@@ -167,13 +182,20 @@ pub(super) fn kind(line: &str) -> Kind {
 fn of_fence(fence: &fence::Fence<'_>) -> Fence {
     let len = u16::try_from(fence.len).unwrap_or(u16::MAX);
     let indent = u8::try_from(fence.indent).unwrap_or(u8::MAX);
-    Fence { mark: fence.mark, len, indent, info: info(fence.info) }
+    Fence {
+        mark: fence.mark,
+        len,
+        indent,
+        info: info(fence.info),
+    }
 }
 
 /// Reads an info string.
 fn info(text: &str) -> Info {
     let word = text.split([' ', '\t', ',']).next().unwrap_or_default();
-    let Some(first) = word.chars().next() else { return Info::Bare };
+    let Some(first) = word.chars().next() else {
+        return Info::Bare;
+    };
     if is_document(word) {
         Info::Document
     } else if first.is_alphanumeric() || matches!(first, '{' | '.' | '_') {
@@ -185,7 +207,18 @@ fn info(text: &str) -> Info {
 
 /// Returns whether a language's name or a file's ending stands for prose.
 pub(super) fn is_document(word: &str) -> bool {
-    ["md", "markdown", "mdx", "text", "txt", "rst", "plaintext", "plan"].iter().any(|name| word.eq_ignore_ascii_case(name))
+    [
+        "md",
+        "markdown",
+        "mdx",
+        "text",
+        "txt",
+        "rst",
+        "plaintext",
+        "plan",
+    ]
+    .iter()
+    .any(|name| word.eq_ignore_ascii_case(name))
 }
 
 /// Reads a heading: a title, a section or an action.
@@ -211,10 +244,12 @@ fn section(name: &str) -> Option<Section> {
     })
 }
 
-/// Reads the name of an action, as the parser does; one in backticks ends a block also where more words follow, to which the
-/// parser objects.
+/// Reads the name of an action, as the parser does; one in backticks ends a block also where more
+/// words follow, to which the parser objects.
 fn action(text: &str) -> Option<Act> {
-    let unnumbered = text.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start_matches(['.', ')', ' ']);
+    let unnumbered = text
+        .trim_start_matches(|c: char| c.is_ascii_digit())
+        .trim_start_matches(['.', ')', ' ']);
     let quoted = || heading::action(unnumbered.strip_prefix('`')?.split_once('`')?.0);
     let name = heading::action(text).or_else(quoted)?;
     Some(match name {
@@ -236,8 +271,13 @@ fn label(body: &str) -> Option<Kind> {
     if body.len() > 32 {
         return None;
     }
-    let bare: String = body.chars().filter(|c| !matches!(c, '`' | '*' | '_' | '#' | ' ' | '\t')).collect();
-    let name = bare.strip_suffix(':').or_else(|| body.starts_with(['`', '*', '#']).then_some(&*bare))?;
+    let bare: String = body
+        .chars()
+        .filter(|c| !matches!(c, '`' | '*' | '_' | '#' | ' ' | '\t'))
+        .collect();
+    let name = bare
+        .strip_suffix(':')
+        .or_else(|| body.starts_with(['`', '*', '#']).then_some(&*bare))?;
     match name {
         "FIND" => Some(Kind::Label(Label::Find)),
         "REPLACE" => Some(Kind::Label(Label::Replace)),
@@ -253,7 +293,11 @@ fn item(body: &str) -> Option<Kind> {
 /// Reads a numbered item.
 fn numbered(body: &str) -> Kind {
     let rest = body.trim_start_matches(|c: char| c.is_ascii_digit());
-    if rest.starts_with(". ") || rest.starts_with(") ") { Kind::List } else { Kind::Text }
+    if rest.starts_with(". ") || rest.starts_with(") ") {
+        Kind::List
+    } else {
+        Kind::Text
+    }
 }
 
 /// Returns whether a line is a thematic break.
@@ -276,20 +320,67 @@ mod tests {
     #[test]
     fn actions_are_known_in_every_spelling() {
         check(
-            &["### `READ`", "### READ", "### **READ**", "### `READ**", "### READ**", "### 1. READ", " ### `READ` ###"],
+            &[
+                "### `READ`",
+                "### READ",
+                "### **READ**",
+                "### `READ**",
+                "### READ**",
+                "### 1. READ",
+                " ### `READ` ###",
+            ],
             Kind::Action(Act::Read),
         );
-        check(&["### `CHAT WITH USER`", "### CHAT_WITH_USER", "### `PROMPT`"], Kind::Action(Act::Chat));
-        check(&["### RETURN", "### `CONCLUDE`"], Kind::Action(Act::Conclude));
-        check(&["### `CREATE`: a.md", "### 1. `CREATE` a.md", "### CREATE:", "### `create`"], Kind::Action(Act::Create));
-        check(&["###`READ`", "### Read", "#### `READ`", "### READ me", "### 1. Synthesis", "### 1. Use `READ`", "## READ"], Kind::Text);
+        check(
+            &["### `CHAT WITH USER`", "### CHAT_WITH_USER", "### `PROMPT`"],
+            Kind::Action(Act::Chat),
+        );
+        check(
+            &["### RETURN", "### `CONCLUDE`"],
+            Kind::Action(Act::Conclude),
+        );
+        check(
+            &[
+                "### `CREATE`: a.md",
+                "### 1. `CREATE` a.md",
+                "### CREATE:",
+                "### `create`",
+            ],
+            Kind::Action(Act::Create),
+        );
+        check(
+            &[
+                "###`READ`",
+                "### Read",
+                "#### `READ`",
+                "### READ me",
+                "### 1. Synthesis",
+                "### 1. Use `READ`",
+                "## READ",
+            ],
+            Kind::Text,
+        );
         check(&["    ### `READ`"], Kind::List);
     }
 
     #[test]
     fn labels_are_known_in_every_spelling() {
-        check(&["`FIND:`", "FIND:", "**FIND:**", "#### `FIND:`", "#### FIND:", "`FIND`:", "### FIND"], Kind::Label(Label::Find));
-        check(&["`REPLACE:`", "REPLACE:", "__REPLACE__:", "#### **REPLACE**"], Kind::Label(Label::Replace));
+        check(
+            &[
+                "`FIND:`",
+                "FIND:",
+                "**FIND:**",
+                "#### `FIND:`",
+                "#### FIND:",
+                "`FIND`:",
+                "### FIND",
+            ],
+            Kind::Label(Label::Find),
+        );
+        check(
+            &["`REPLACE:`", "REPLACE:", "__REPLACE__:", "#### **REPLACE**"],
+            Kind::Label(Label::Replace),
+        );
         check(&["FIND", "about `FIND:`", "`FIND:` ```py"], Kind::Text);
     }
 
@@ -300,7 +391,15 @@ mod tests {
         check(&["---", "* * *", "------"], Kind::Rule);
         check(&["# T"], Kind::Title { spaced: true });
         check(&["#T"], Kind::Title { spaced: false });
-        check(&["## Action Plan", "## action plan:", "## 3. Action Plan", "## **Action Plan**"], Kind::Section(Section::Plan));
+        check(
+            &[
+                "## Action Plan",
+                "## action plan:",
+                "## 3. Action Plan",
+                "## **Action Plan**",
+            ],
+            Kind::Section(Section::Plan),
+        );
         check(&["##Rationale", "## Other", "#", "text"], Kind::Text);
     }
 
@@ -313,6 +412,13 @@ mod tests {
         assert_eq!(info("```"), Info::Bare);
         assert_eq!(info("~~~markdown x"), Info::Document);
         assert_eq!(info("```rust,no_run"), Info::Code);
-        assert_eq!([info("``` # done"), info("````(end)"), info("``` <!-- x -->")], [Info::Odd; 3]);
+        assert_eq!(
+            [
+                info("``` # done"),
+                info("````(end)"),
+                info("``` <!-- x -->")
+            ],
+            [Info::Odd; 3]
+        );
     }
 }

@@ -59,13 +59,20 @@ pub struct Note {
 impl Note {
     /// Makes a note of what was mended.
     pub fn new(line: usize, message: impl Into<String>) -> Note {
-        Note { line, message: message.into(), doubt: false }
+        Note {
+            line,
+            message: message.into(),
+            doubt: false,
+        }
     }
 
     /// Returns the same as a doubt.
     #[must_use]
     fn doubted(self) -> Note {
-        Note { doubt: true, ..self }
+        Note {
+            doubt: true,
+            ..self
+        }
     }
 }
 
@@ -84,15 +91,23 @@ pub struct Repaired {
 pub fn repair(reply: &str) -> Repaired {
     let text = reply.strip_prefix('\u{feff}').unwrap_or(reply);
     let mut repaired = segment(text);
-    if repaired.level < Level::Hopeless && repaired.text != text && segment(&repaired.text).text != repaired.text {
+    if repaired.level < Level::Hopeless
+        && repaired.text != text
+        && segment(&repaired.text).text != repaired.text
+    {
         repaired = hopeless(text, 0, "no repair of these fences is stable");
     }
     if repaired.level == Level::Hopeless {
-        return Repaired { text: reply.to_owned(), ..repaired };
+        return Repaired {
+            text: reply.to_owned(),
+            ..repaired
+        };
     }
     if text.len() < reply.len() {
         repaired.level = repaired.level.max(Level::Refenced);
-        repaired.notes.insert(0, note::note(0, "dropped the byte order mark"));
+        repaired
+            .notes
+            .insert(0, note::note(0, "dropped the byte order mark"));
     }
     repaired
 }
@@ -114,35 +129,70 @@ impl Repaired {
 /// Returns the best reading of a text, written out.
 fn segment(text: &str) -> Repaired {
     let lines = line::read(text);
-    if !lines.iter().any(|l| matches!(l.kind, line::Kind::Action(_) | line::Kind::Section(line::Section::Plan))) {
+    if !lines.iter().any(|l| {
+        matches!(
+            l.kind,
+            line::Kind::Action(_) | line::Kind::Section(line::Section::Plan)
+        )
+    }) {
         return hopeless(text, 0, "there is no `## Action Plan` and no action");
     }
     let tokens = token::tokens(&lines);
     if let Some(contents) = check::clean(&lines, &tokens) {
-        let notes = contents.iter().filter_map(|content| note::hidden_action(&lines, content)).collect();
-        // Two slips may cancel out: a closer that is missing, and one that is too long further down.
-        let doubtful =
-            contents.iter().find(|content| check::is_closed_longer(&lines, content) && note::swallowed_action(&lines, content).is_some());
-        let repaired = Repaired { text: text.to_owned(), level: Level::Clean, notes };
+        let notes = contents
+            .iter()
+            .filter_map(|content| note::hidden_action(&lines, content))
+            .collect();
+        // Two slips may cancel out: a closer that is missing, and one that is too long further
+        // down.
+        let doubtful = contents.iter().find(|content| {
+            check::is_closed_longer(&lines, content)
+                && note::swallowed_action(&lines, content).is_some()
+        });
+        let repaired = Repaired {
+            text: text.to_owned(),
+            level: Level::Clean,
+            notes,
+        };
         return match doubtful {
-            Some(content) => {
-                repaired.doubted(note::note(content.end, "this closing fence is longer than its opener, and an action stands between them"))
-            }
+            Some(content) => repaired.doubted(note::note(
+                content.end,
+                "this closing fence is longer than its opener, and an action stands between them",
+            )),
             None => repaired,
         };
     }
-    let Some(best) = pass::best(&tokens) else { return hopeless(text, 0, "no reading fits the plan's grammar") };
-    if let Some(step) = best.first.steps.iter().find(|step| step.event == step::Event::Broken) {
-        return hopeless(text, step.line.min(lines.len() - 1), "what the grammar asks for before this line is missing");
+    let Some(best) = pass::best(&tokens) else {
+        return hopeless(text, 0, "no reading fits the plan's grammar");
+    };
+    if let Some(step) = best
+        .first
+        .steps
+        .iter()
+        .find(|step| step.event == step::Event::Broken)
+    {
+        return hopeless(
+            text,
+            step.line.min(lines.len() - 1),
+            "what the grammar asks for before this line is missing",
+        );
     }
     let spans = emit::spans(&lines, &best.first.steps);
     let repaired = emit::emit(&lines, &best.first.steps, &spans);
     let level = note::level(&lines, &best, &spans, repaired != text);
     let notes = note::notes(&lines, &best, &spans, level);
-    Repaired { text: repaired, level, notes }
+    Repaired {
+        text: repaired,
+        level,
+        notes,
+    }
 }
 
 /// Returns a text that stays as it is.
 fn hopeless(text: &str, at: usize, why: &str) -> Repaired {
-    Repaired { text: text.to_owned(), level: Level::Hopeless, notes: vec![note::note(at, why)] }
+    Repaired {
+        text: text.to_owned(),
+        level: Level::Hopeless,
+        notes: vec![note::note(at, why)],
+    }
 }

@@ -15,7 +15,14 @@ pub(super) fn level(lines: &[Line<'_>], best: &Best, spans: &[Span], changed: bo
     let costly = best.first.steps.iter().any(|step| step.cost >= REPAIR);
     match &best.second {
         Some(second) if second.cost < best.first.cost + MARGIN => Level::Doubtful,
-        _ if best.first.steps.iter().any(|step| step.event == Event::SecondPlan) => Level::Doubtful,
+        _ if best
+            .first
+            .steps
+            .iter()
+            .any(|step| step.event == Event::SecondPlan) =>
+        {
+            Level::Doubtful
+        }
         _ if spans.iter().any(|span| swallowed_by(lines, span).is_some()) => Level::Doubtful,
         _ if !changed => Level::Clean,
         _ if costly => Level::Repaired,
@@ -25,14 +32,24 @@ pub(super) fn level(lines: &[Line<'_>], best: &Best, spans: &[Span], changed: bo
 
 /// Returns what was done and what is in doubt, in the order of the lines.
 pub(super) fn notes(lines: &[Line<'_>], best: &Best, spans: &[Span], level: Level) -> Vec<Note> {
-    let mut notes: Vec<Note> = best.first.steps.iter().filter_map(|step| step_note(lines, step.line, step.event)).collect();
+    let mut notes: Vec<Note> = best
+        .first
+        .steps
+        .iter()
+        .filter_map(|step| step_note(lines, step.line, step.event))
+        .collect();
     notes.extend(spans.iter().filter(|span| span.anew).map(span_note));
     let hidden = |span: &Span| match swallowed_by(lines, span) {
         Some(at) => Some(hidden_note(lines, at, &span.content).doubted()),
         None => hidden_action(lines, &span.content),
     };
     notes.extend(spans.iter().filter_map(hidden));
-    if let (Level::Doubtful, Some(second)) = (level, best.second.as_ref().filter(|second| second.cost < best.first.cost + MARGIN)) {
+    if let (Level::Doubtful, Some(second)) = (
+        level,
+        best.second
+            .as_ref()
+            .filter(|second| second.cost < best.first.cost + MARGIN),
+    ) {
         notes.push(doubt(lines, &best.first, second).doubted());
     }
     notes.sort_by_key(|note| note.line);
@@ -47,12 +64,30 @@ pub(super) fn note(at: usize, message: &str) -> Note {
 /// Says what a step outside of blocks did.
 fn step_note(lines: &[Line<'_>], at: usize, event: Event) -> Option<Note> {
     let message = match event {
-        Event::Title if !lines[at].text[1..].starts_with([' ', '\t']) => "put a blank behind the `#` of the title",
-        Event::Title if lines[..at].iter().any(|l| !matches!(l.kind, Kind::Blank | Kind::Fence(_))) => "dropped the words before the title",
+        Event::Title if !lines[at].text[1..].starts_with([' ', '\t']) => {
+            "put a blank behind the `#` of the title"
+        }
+        Event::Title
+            if lines[..at]
+                .iter()
+                .any(|l| !matches!(l.kind, Kind::Blank | Kind::Fence(_))) =>
+        {
+            "dropped the words before the title"
+        }
         Event::Wrap => "took the whole plan out of its fence",
-        Event::Unwrap if lines[at + 1..].iter().any(|l| l.kind != Kind::Blank) => "dropped the words behind the plan's fence",
+        Event::Unwrap if lines[at + 1..].iter().any(|l| l.kind != Kind::Blank) => {
+            "dropped the words behind the plan's fence"
+        }
         Event::Surplus => "dropped a fence that closes nothing",
-        Event::SecondPlan => return Some(note(at, &format!("the reply has a second plan, at line {}", at + 1)).doubted()),
+        Event::SecondPlan => {
+            return Some(
+                note(
+                    at,
+                    &format!("the reply has a second plan, at line {}", at + 1),
+                )
+                .doubted(),
+            );
+        }
         Event::Glued => "put a blank line before the label, which the list would swallow",
         _ => return None,
     };
@@ -63,11 +98,23 @@ fn step_note(lines: &[Line<'_>], at: usize, event: Event) -> Option<Note> {
 fn span_note(span: &Span) -> Note {
     let opened = span.open + 1;
     match (span.close, span.how) {
-        (None, _) => note(span.content.end, &format!("closed the block that opens at line {opened}; its closing fence was missing")),
-        (Some(at), How::Shorter) => note(at, &format!("made the closing fence as long as the one that opens at line {opened}")),
+        (None, _) => note(
+            span.content.end,
+            &format!("closed the block that opens at line {opened}; its closing fence was missing"),
+        ),
+        (Some(at), How::Shorter) => note(
+            at,
+            &format!("made the closing fence as long as the one that opens at line {opened}"),
+        ),
         (Some(at), How::Trailing) => note(at, "dropped the text behind the closing fence"),
-        (Some(at), How::OtherMark) => note(at, &format!("closed with the character of the fence that opens at line {opened}")),
-        (Some(_), How::Proper) => note(span.open, "rewrote the fence, so that the fences inside cannot end its block"),
+        (Some(at), How::OtherMark) => note(
+            at,
+            &format!("closed with the character of the fence that opens at line {opened}"),
+        ),
+        (Some(_), How::Proper) => note(
+            span.open,
+            "rewrote the fence, so that the fences inside cannot end its block",
+        ),
     }
 }
 
@@ -79,7 +126,11 @@ pub(super) fn hidden_action(lines: &[Line<'_>], content: &Range<usize>) -> Optio
             (Kind::Action(_), None) => return Some(hidden_note(lines, at, content)),
             (Kind::Action(_), Some(_)) => hidden = hidden.or(Some(at)),
             (Kind::Fence(fence), None) if fence.info != Info::Odd => open = Some(fence),
-            (Kind::Fence(fence), Some(outer)) if fence.info == Info::Bare && fence.mark == outer.mark && fence.len >= outer.len => {
+            (Kind::Fence(fence), Some(outer))
+                if fence.info == Info::Bare
+                    && fence.mark == outer.mark
+                    && fence.len >= outer.len =>
+            {
                 (open, hidden) = (None, None);
             }
             _ => {}
@@ -88,7 +139,8 @@ pub(super) fn hidden_action(lines: &[Line<'_>], content: &Range<usize>) -> Optio
     hidden.map(|at| hidden_note(lines, at, content))
 }
 
-/// Returns the index of the action, or the label of an EDIT, that a block's new fences hide for good.
+/// Returns the index of the action, or the label of an EDIT, that a block's new fences hide for
+/// good.
 fn swallowed_by(lines: &[Line<'_>], span: &Span) -> Option<usize> {
     if !span.anew {
         return None;
@@ -99,15 +151,22 @@ fn swallowed_by(lines: &[Line<'_>], span: &Span) -> Option<usize> {
 
 /// Returns whether a block stands below a label.
 fn is_labelled(lines: &[Line<'_>], open: usize) -> bool {
-    let above = lines[..open].iter().rev().find(|line| line.kind != Kind::Blank);
+    let above = lines[..open]
+        .iter()
+        .rev()
+        .find(|line| line.kind != Kind::Blank);
     above.is_some_and(|line| matches!(line.kind, Kind::Label(_)))
 }
 
 /// Returns the index of a label in a content, with a fence below it.
 fn swallowed_label(lines: &[Line<'_>], content: &Range<usize>) -> Option<usize> {
-    let mut labels = content.clone().filter(|&at| matches!(lines[at].kind, Kind::Label(_)));
+    let mut labels = content
+        .clone()
+        .filter(|&at| matches!(lines[at].kind, Kind::Label(_)));
     labels.find(|&at| {
-        let below = lines[at + 1..content.end].iter().find(|line| line.kind != Kind::Blank);
+        let below = lines[at + 1..content.end]
+            .iter()
+            .find(|line| line.kind != Kind::Blank);
         below.is_some_and(|line| matches!(line.kind, Kind::Fence(_)))
     })
 }
@@ -116,14 +175,23 @@ fn swallowed_label(lines: &[Line<'_>], content: &Range<usize>) -> Option<usize> 
 /// `## Action Plan` of the content's own: with new fences around it, nobody would see it again.
 pub(super) fn swallowed_action(lines: &[Line<'_>], content: &Range<usize>) -> Option<usize> {
     let (mut open, mut planned) = (None::<super::line::Fence>, false);
-    let is_action = |line: &Line<'_>| matches!(line.kind, Kind::Action(_)) || looks_like_action(line.text);
+    let is_action =
+        |line: &Line<'_>| matches!(line.kind, Kind::Action(_)) || looks_like_action(line.text);
     for at in content.clone() {
         match (lines[at].kind, open) {
             (Kind::Section(Section::Plan), None) => planned = true,
             (_, None) if !planned && is_action(&lines[at]) => return Some(at),
-            (_, Some(outer)) if outer.info != Info::Document && !planned && is_action(&lines[at]) => return Some(at),
+            (_, Some(outer))
+                if outer.info != Info::Document && !planned && is_action(&lines[at]) =>
+            {
+                return Some(at);
+            }
             (Kind::Fence(fence), None) if fence.info != Info::Odd => open = Some(fence),
-            (Kind::Fence(fence), Some(outer)) if fence.info == Info::Bare && fence.mark == outer.mark && fence.len >= outer.len => {
+            (Kind::Fence(fence), Some(outer))
+                if fence.info == Info::Bare
+                    && fence.mark == outer.mark
+                    && fence.len >= outer.len =>
+            {
                 open = None
             }
             _ => {}
@@ -134,21 +202,49 @@ pub(super) fn swallowed_action(lines: &[Line<'_>], content: &Range<usize>) -> Op
 
 /// Says that a heading or a label at a line is content.
 fn hidden_note(lines: &[Line<'_>], at: usize, content: &Range<usize>) -> Note {
-    let what = if matches!(lines[at].kind, Kind::Label(_)) { "label and its block" } else { "action's heading; it is not run" };
-    note(at, &format!("the content that starts at line {} holds this {what}", content.start + 1))
+    let what = if matches!(lines[at].kind, Kind::Label(_)) {
+        "label and its block"
+    } else {
+        "action's heading; it is not run"
+    };
+    note(
+        at,
+        &format!(
+            "the content that starts at line {} holds this {what}",
+            content.start + 1
+        ),
+    )
 }
 
 /// Says where the two best readings part.
 fn doubt(lines: &[Line<'_>], first: &Reading, second: &Reading) -> Note {
     let doings = |reading: &Reading| -> Vec<(usize, Event)> {
-        reading.steps.iter().filter(|s| !matches!(s.event, Event::Prose | Event::Glued)).map(|s| (s.line, s.event)).collect()
+        reading
+            .steps
+            .iter()
+            .filter(|s| !matches!(s.event, Event::Prose | Event::Glued))
+            .map(|s| (s.line, s.event))
+            .collect()
     };
     let (first, second) = (doings(first), doings(second));
-    let same = first.iter().zip(&second).take_while(|(a, b)| a == b).count();
-    let ways: Vec<_> = [first.get(same), second.get(same)].into_iter().flatten().collect();
+    let same = first
+        .iter()
+        .zip(&second)
+        .take_while(|(a, b)| a == b)
+        .count();
+    let ways: Vec<_> = [first.get(same), second.get(same)]
+        .into_iter()
+        .flatten()
+        .collect();
     let at = ways.iter().map(|way| way.0).min().unwrap_or(0);
-    let says: Vec<_> = ways.iter().map(|way| format!("line {} {}", way.0.min(lines.len() - 1) + 1, doing(way.1))).collect();
-    note(at.min(lines.len() - 1), &format!("the fences can be read in two ways: {}", says.join(", or ")))
+    let says: Vec<_> = ways
+        .iter()
+        .map(|way| format!("line {} {}", way.0.min(lines.len() - 1) + 1, doing(way.1)))
+        .collect();
+    note(
+        at.min(lines.len() - 1),
+        &format!("the fences can be read in two ways: {}", says.join(", or ")),
+    )
 }
 
 /// Says what an event means for its line.

@@ -98,14 +98,32 @@ fn number(name: &str) -> &str {
 
 #[test]
 fn every_case_means_what_it_should() {
-    let replies =
-        KEPT.iter().map(|(name, reply, _)| (number(name), *reply)).chain(MENDED.iter().map(|(name, reply, ..)| (number(name), *reply)));
+    let replies = KEPT
+        .iter()
+        .map(|(name, reply, _)| (number(name), *reply))
+        .chain(
+            MENDED
+                .iter()
+                .map(|(name, reply, ..)| (number(name), *reply)),
+        );
     let mut wrong = Vec::new();
     for (number, reply) in replies {
         let read = reading::read(&expand(reply));
-        let mut found: Vec<String> = read.plan.actions.iter().map(|action| say(&action.kind)).collect();
-        found.extend(read.diagnostics.iter().map(|d| format!("{} {}", d.line, d.message)));
-        let expected = READ.iter().find(|(known, _)| *known == number).map(|(_, expected)| *expected);
+        let mut found: Vec<String> = read
+            .plan
+            .actions
+            .iter()
+            .map(|action| say(&action.kind))
+            .collect();
+        found.extend(
+            read.diagnostics
+                .iter()
+                .map(|d| format!("{} {}", d.line, d.message)),
+        );
+        let expected = READ
+            .iter()
+            .find(|(known, _)| *known == number)
+            .map(|(_, expected)| *expected);
         if expected.is_none_or(|expected| expected != found) {
             wrong.push(format!("    ({number:?}, &{found:?}),"));
         }

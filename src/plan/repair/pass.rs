@@ -81,18 +81,30 @@ pub(super) struct Entry {
 
 /// Returns the best readings; `None` if no reading reaches the end.
 pub(super) fn best(tokens: &[Token]) -> Option<Best> {
-    let root = Path { cost: 0, print: 0, node: ROOT, event: None };
-    let mut from = vec![Entry { state: State::start(), best: root, next: None }];
+    let root = Path {
+        cost: 0,
+        print: 0,
+        node: ROOT,
+        event: None,
+    };
+    let mut from = vec![Entry {
+        state: State::start(),
+        best: root,
+        next: None,
+    }];
     let (mut frontier, mut nodes) = (Frontier::new(), Vec::new());
     for token in tokens {
         if matches!(token.kind, TokenKind::Gap(_)) {
             from.iter_mut().for_each(|entry| cross(entry, token));
         } else {
-            from.iter().for_each(|entry| advance(entry, token, &mut frontier));
+            from.iter()
+                .for_each(|entry| advance(entry, token, &mut frontier));
             frontier.take(&mut from);
         }
         for entry in &mut from {
-            entry.paths().for_each(|path| store(path, token, &mut nodes));
+            entry
+                .paths()
+                .for_each(|path| store(path, token, &mut nodes));
         }
         if nodes.len() > FULL {
             compact(&mut nodes, &mut from);
@@ -100,16 +112,22 @@ pub(super) fn best(tokens: &[Token]) -> Option<Best> {
     }
     let end = from.first()?;
     let reading = |path: Path| trace(path, &nodes);
-    Some(Best { first: reading(end.best), second: end.next.map(reading) })
+    Some(Best {
+        first: reading(end.best),
+        second: end.next.map(reading),
+    })
 }
 
-/// Takes the one step over a gap, in place. It makes equal states of few; the next token joins them.
+/// Takes the one step over a gap, in place. It makes equal states of few; the next token joins
+/// them.
 fn cross(entry: &mut Entry, token: &Token) {
     let (state, mut taken) = (entry.state, None);
     steps(state, token, &mut |step| taken = Some(step));
     if let Some(step) = taken {
         entry.state = step.state;
-        entry.paths().for_each(|path| *path = path.then(step, token.line));
+        entry
+            .paths()
+            .for_each(|path| *path = path.then(step, token.line));
     }
 }
 
@@ -118,7 +136,11 @@ fn advance(entry: &Entry, token: &Token, frontier: &mut Frontier) {
     steps(entry.state, token, &mut |step| {
         if frontier.admits(entry.best.cost + step.cost) {
             let best = entry.best.then(step, token.line);
-            frontier.add(step.state, best, entry.next.map(|path| path.then(step, token.line)));
+            frontier.add(
+                step.state,
+                best,
+                entry.next.map(|path| path.then(step, token.line)),
+            );
         }
     });
 }
@@ -135,8 +157,16 @@ fn steps(state: State, token: &Token, emit: &mut impl FnMut(Move)) {
 impl Path {
     /// Returns the reading with one step more.
     fn then(self, step: Move, line: usize) -> Self {
-        let print = step.event.and_then(print_of).map_or(self.print, |event| mix(self.print, event, line));
-        Path { cost: self.cost + step.cost, print, node: self.node, event: step.event }
+        let print = step
+            .event
+            .and_then(print_of)
+            .map_or(self.print, |event| mix(self.print, event, line));
+        Path {
+            cost: self.cost + step.cost,
+            print,
+            node: self.node,
+            event: step.event,
+        }
     }
 }
 
@@ -173,7 +203,12 @@ fn print_of(event: Event) -> Option<u64> {
         Event::Forgotten(Scope::Content | Scope::Message) => Some(7),
         Event::Surplus => Some(8),
         Event::SecondPlan => Some(9),
-        Event::Open(_) | Event::Close(..) | Event::Forgotten(_) | Event::Glued | Event::Prose | Event::Broken => None,
+        Event::Open(_)
+        | Event::Close(..)
+        | Event::Forgotten(_)
+        | Event::Glued
+        | Event::Prose
+        | Event::Broken => None,
     }
 }
 
@@ -185,10 +220,18 @@ fn mix(print: u64, event: u64, line: usize) -> u64 {
 
 /// Stores what a reading does at a token.
 fn store(path: &mut Path, token: &Token, nodes: &mut Vec<Node>) {
-    let Some(event) = path.event.take() else { return };
+    let Some(event) = path.event.take() else {
+        return;
+    };
     let line = u32::try_from(token.line).unwrap_or(u32::MAX);
-    nodes.push(Node { parent: path.node, line, cost: path.cost, event });
-    path.node = u32::try_from(nodes.len() - 1).expect("steps are compacted long before they are that many");
+    nodes.push(Node {
+        parent: path.node,
+        line,
+        cost: path.cost,
+        event,
+    });
+    path.node =
+        u32::try_from(nodes.len() - 1).expect("steps are compacted long before they are that many");
 }
 
 /// Drops the stored steps that no reading uses.
@@ -205,14 +248,22 @@ fn compact(nodes: &mut Vec<Node>, entries: &mut [Entry]) {
     for at in 0..nodes.len() {
         if used[at] {
             let mut node = nodes[at];
-            node.parent = if node.parent == ROOT { ROOT } else { moved[node.parent as usize] };
+            node.parent = if node.parent == ROOT {
+                ROOT
+            } else {
+                moved[node.parent as usize]
+            };
             nodes[kept as usize] = node;
             moved[at] = kept;
             kept += 1;
         }
     }
     nodes.truncate(kept as usize);
-    for path in entries.iter_mut().flat_map(Entry::paths).filter(|path| path.node != ROOT) {
+    for path in entries
+        .iter_mut()
+        .flat_map(Entry::paths)
+        .filter(|path| path.node != ROOT)
+    {
         path.node = moved[path.node as usize];
     }
 }
@@ -223,10 +274,21 @@ fn trace(path: Path, nodes: &[Node]) -> Reading {
     let mut at = path.node;
     while at != ROOT {
         let node = nodes[at as usize];
-        let before = if node.parent == ROOT { 0 } else { nodes[node.parent as usize].cost };
-        steps.push(Step { line: node.line as usize, event: node.event, cost: node.cost - before });
+        let before = if node.parent == ROOT {
+            0
+        } else {
+            nodes[node.parent as usize].cost
+        };
+        steps.push(Step {
+            line: node.line as usize,
+            event: node.event,
+            cost: node.cost - before,
+        });
         at = node.parent;
     }
     steps.reverse();
-    Reading { steps, cost: path.cost }
+    Reading {
+        steps,
+        cost: path.cost,
+    }
 }

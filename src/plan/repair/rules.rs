@@ -8,10 +8,15 @@ use super::repair;
 fn rp4_every_later_spelling_of_an_edit_is_structure() {
     let block = "```md\n```sh\nold\n```\n```\n";
     let mended = "````md\n```sh\nold\n```\n````\n";
-    for [find, replace] in
-        [["#### FIND:", "#### REPLACE:"], ["#### `FIND:`", "#### `REPLACE:`"], ["**FIND:**", "**REPLACE:**"], ["FIND:", "REPLACE:"]]
-    {
-        let edit = |block: &str| format!("{{head}}{{edit}}\n{find}\n{block}{replace}\n{block}\n### RETURN\nDone.\n");
+    for [find, replace] in [
+        ["#### FIND:", "#### REPLACE:"],
+        ["#### `FIND:`", "#### `REPLACE:`"],
+        ["**FIND:**", "**REPLACE:**"],
+        ["FIND:", "REPLACE:"],
+    ] {
+        let edit = |block: &str| {
+            format!("{{head}}{{edit}}\n{find}\n{block}{replace}\n{block}\n### RETURN\nDone.\n")
+        };
         check(find, &edit(block), Refenced, &edit(mended));
     }
 }
@@ -26,30 +31,59 @@ fn rp3_what_a_model_thought_aloud_is_words_before_the_title() {
     let open = format!("<think>\n{plan}");
     check("a tag that is never closed", &open, Refenced, plan);
     let later = format!("Well.\n<think>\n{plan}</think>\n");
-    assert!(repair(&expand(&later)).text.ends_with("</think>\n"), "a tag further down is text");
+    assert!(
+        repair(&expand(&later)).text.ends_with("</think>\n"),
+        "a tag further down is text"
+    );
 }
 
 #[test]
 fn rp4_every_later_spelling_of_an_action_ends_a_block() {
-    for heading in ["### `RETURN`", "### RETURN", "### `PROMPT`", "### CHAT WITH USER", "### `READ**`", "### READ", "### **PRUNE**"] {
-        let plan = |closer: &str| format!("{{head}}{{create}}```md\nx\n{closer}\n{heading}\n- **Resource:** [a](/a)\n");
+    for heading in [
+        "### `RETURN`",
+        "### RETURN",
+        "### `PROMPT`",
+        "### CHAT WITH USER",
+        "### `READ**`",
+        "### READ",
+        "### **PRUNE**",
+    ] {
+        let plan = |closer: &str| {
+            format!("{{head}}{{create}}```md\nx\n{closer}\n{heading}\n- **Resource:** [a](/a)\n")
+        };
         check(heading, &plan(""), Repaired, &plan("```\n"));
     }
 }
 
 /// Compares the notes of a reply, each as `line: message`.
 fn check_notes(reply: &str, expected: &[&str]) {
-    let notes: Vec<_> = repair(&expand(reply)).notes.iter().map(|note| format!("{}: {}", note.line, note.message)).collect();
+    let notes: Vec<_> = repair(&expand(reply))
+        .notes
+        .iter()
+        .map(|note| format!("{}: {}", note.line, note.message))
+        .collect();
     assert_eq!(notes, expected);
 }
 
 #[test]
 fn notes_say_what_was_done_at_which_line() {
     check_notes("{head}{execute}```sh\nmake\n```\n", &[]);
-    check_notes("{head}{execute}```sh\nmake\n\n{read}", &["17: closed the block that opens at line 15; its closing fence was missing"]);
-    check_notes("{head}{execute}````sh\nmake\n```\n", &["17: made the closing fence as long as the one that opens at line 15"]);
-    check_notes("{head}{execute}```sh\nmake\n``` (end)\n", &["17: dropped the text behind the closing fence"]);
-    check_notes("{head}{execute}```sh\nmake\n```\n```\n", &["18: dropped a fence that closes nothing"]);
+    check_notes(
+        "{head}{execute}```sh\nmake\n\n{read}",
+        &["17: closed the block that opens at line 15; its closing fence was missing"],
+    );
+    check_notes(
+        "{head}{execute}````sh\nmake\n```\n",
+        &["17: made the closing fence as long as the one that opens at line 15"],
+    );
+    check_notes(
+        "{head}{execute}```sh\nmake\n``` (end)\n",
+        &["17: dropped the text behind the closing fence"],
+    );
+    check_notes(
+        "{head}{execute}```sh\nmake\n```\n```\n",
+        &["18: dropped a fence that closes nothing"],
+    );
     check_notes(
         "Words.\n\n#Add a greeting\n{meta}\n## Rationale\n```\nr\n```\n## Action Plan\n{read}",
         &["3: put a blank behind the `#` of the title"],
@@ -65,7 +99,8 @@ fn notes_say_what_was_done_at_which_line() {
 
 #[test]
 fn rp9_a_content_that_hides_an_action_is_told() {
-    let hidden = "18: the content that starts at line 17 holds this action's heading; it is not run";
+    let hidden =
+        "18: the content that starts at line 17 holds this action's heading; it is not run";
     check_notes("{head}{create}````md\nx\n{read}````\n", &[hidden]);
     check_notes("{head}{create}````md\n```md\n{read}```\n````\n", &[]);
 }
@@ -74,7 +109,9 @@ fn rp9_a_content_that_hides_an_action_is_told() {
 fn rp9_a_heading_that_only_looks_like_one_is_not_hidden_either() {
     let pair = "`FIND:`\n```\none\n```\n`REPLACE:`\n```\n1\n```\n";
     for heading in ["    ### `EDIT`", "\t### EDIT", "###`EDIT`"] {
-        let reply = format!("{{head}}{{create}}```\n# N\n```sh\nls\n```\nend\n```\n\n{heading}\n- **File Path:** [a](/a)\n\n{pair}{pair}");
+        let reply = format!(
+            "{{head}}{{create}}```\n# N\n```sh\nls\n```\nend\n```\n\n{heading}\n- **File Path:** [a](/a)\n\n{pair}{pair}"
+        );
         let found = repair(&expand(&reply));
         assert_eq!(found.level, Doubtful, "{heading}: {:?}", found.notes);
     }
@@ -84,9 +121,22 @@ fn rp9_a_heading_that_only_looks_like_one_is_not_hidden_either() {
 fn rp9_new_fences_hide_no_pair_without_a_word() {
     let first = "`FIND:`\n```\na\n```\n`REPLACE:`\n```\nb\n``\n";
     let second = "`FIND:`\n```\nc\n```\n    `REPLACE:`\n```\nd\n```\n";
-    let found = repair(&expand(&format!("{{head}}{{edit}}\n{first}{second}\n{{read}}")));
-    let said: Vec<_> = found.notes.iter().filter(|note| note.doubt).map(|note| note.message.as_str()).collect();
-    assert_eq!((found.level, said), (Doubtful, vec!["the content that starts at line 23 holds this label and its block"]));
+    let found = repair(&expand(&format!(
+        "{{head}}{{edit}}\n{first}{second}\n{{read}}"
+    )));
+    let said: Vec<_> = found
+        .notes
+        .iter()
+        .filter(|note| note.doubt)
+        .map(|note| note.message.as_str())
+        .collect();
+    assert_eq!(
+        (found.level, said),
+        (
+            Doubtful,
+            vec!["the content that starts at line 23 holds this label and its block"]
+        )
+    );
 }
 
 #[test]
@@ -95,7 +145,9 @@ fn rp5_among_equals_the_reading_with_fewer_inner_fences_wins() {
     let queries = "{head}{research}```text\nq1\n```\n```text\nq2\n```\n";
     check("two queries", queries, Clean, queries);
     // A dear deviation loses against a cheap one: a longer closer against a missing one.
-    let reply = |closer: &str| format!("{{head}}{{execute}}````sh\nmake\n{closer}\n\n{{create}}```md\nx\n```\n");
+    let reply = |closer: &str| {
+        format!("{{head}}{{execute}}````sh\nmake\n{closer}\n\n{{create}}```md\nx\n```\n")
+    };
     check("a longer closer", &reply("``````"), Clean, &reply("``````"));
     check("a shorter one", &reply("```"), Repaired, &reply("````"));
 }
@@ -106,44 +158,126 @@ fn rp5_the_prices_of_the_document_are_those_of_the_code() {
     let page = include_str!("../../../docs/formats/repair.md");
     let rows = [
         ("closer longer than its opener", vec![cost::LONGER]),
-        ("closer at another indentation / by four columns or more", vec![cost::ASKEW, cost::ASKEW_FAR]),
+        (
+            "closer at another indentation / by four columns or more",
+            vec![cost::ASKEW, cost::ASKEW_FAR],
+        ),
         ("closer shorter", vec![cost::SHORTER]),
-        ("text behind a closer: no language / could be one", vec![cost::TRAILING_ODD, cost::TRAILING_WORD]),
-        ("the first of them, and shorter too, on top of it", vec![cost::SHORTER_TOO]),
+        (
+            "text behind a closer: no language / could be one",
+            vec![cost::TRAILING_ODD, cost::TRAILING_WORD],
+        ),
+        (
+            "the first of them, and shorter too, on top of it",
+            vec![cost::SHORTER_TOO],
+        ),
         ("closer of the other character", vec![cost::OTHER_MARK]),
         ("closer missing", vec![cost::FORGOTTEN]),
         ("fence with text behind it as content", vec![cost::ODD_KEPT]),
-        ("inner fence in an inner one of its length", vec![cost::NESTED]),
-        ("the same in a bare one: document / code", cost::TAGGED_IN_BARE.to_vec()),
-        ("bare inner fence as long as an outer one of 4 or more", vec![cost::INNER_RIVAL]),
-        ("bare inner fence that could close, in code", vec![cost::INNER_RIVAL_IN_CODE]),
-        ("inner closer longer / long enough for the block too", vec![cost::INNER_LONGER, cost::INNER_CLOSED_BY_RIVAL]),
-        ("inner closer at another indentation", vec![cost::INNER_ASKEW]),
+        (
+            "inner fence in an inner one of its length",
+            vec![cost::NESTED],
+        ),
+        (
+            "the same in a bare one: document / code",
+            cost::TAGGED_IN_BARE.to_vec(),
+        ),
+        (
+            "bare inner fence as long as an outer one of 4 or more",
+            vec![cost::INNER_RIVAL],
+        ),
+        (
+            "bare inner fence that could close, in code",
+            vec![cost::INNER_RIVAL_IN_CODE],
+        ),
+        (
+            "inner closer longer / long enough for the block too",
+            vec![cost::INNER_LONGER, cost::INNER_CLOSED_BY_RIVAL],
+        ),
+        (
+            "inner closer at another indentation",
+            vec![cost::INNER_ASKEW],
+        ),
         ("inner fence in a query", vec![cost::INNER_IN_QUERY]),
-        ("another section's heading as content / in a section's block", vec![cost::LOOK_SECTION, cost::LOOK_SECTION_IN_SECTION]),
-        ("fence around the plan / with a language of code", vec![cost::WRAPPER, cost::WRAPPER_CODE]),
-        ("words before the title, `#Title`, label below a list", vec![cost::TRIFLE]),
-        ("content leaves a fence with a language open: document / code", vec![cost::OPEN_DOCUMENT, cost::OPEN_CODE]),
-        ("content leaves a bare fence open, in a document", vec![cost::OPEN_BARE]),
-        ("the same in FIND or REPLACE: bare / with a language", vec![cost::OPEN_EDIT, cost::OPEN_EDIT_TAGGED]),
-        ("the same, outer fence longer and properly closed", vec![cost::OPEN_SHORTER]),
+        (
+            "another section's heading as content / in a section's block",
+            vec![cost::LOOK_SECTION, cost::LOOK_SECTION_IN_SECTION],
+        ),
+        (
+            "fence around the plan / with a language of code",
+            vec![cost::WRAPPER, cost::WRAPPER_CODE],
+        ),
+        (
+            "words before the title, `#Title`, label below a list",
+            vec![cost::TRIFLE],
+        ),
+        (
+            "content leaves a fence with a language open: document / code",
+            vec![cost::OPEN_DOCUMENT, cost::OPEN_CODE],
+        ),
+        (
+            "content leaves a bare fence open, in a document",
+            vec![cost::OPEN_BARE],
+        ),
+        (
+            "the same in FIND or REPLACE: bare / with a language",
+            vec![cost::OPEN_EDIT, cost::OPEN_EDIT_TAGGED],
+        ),
+        (
+            "the same, outer fence longer and properly closed",
+            vec![cost::OPEN_SHORTER],
+        ),
         ("the same in a message", vec![cost::OPEN_MESSAGE]),
         ("FIND without content", vec![cost::EMPTY_FIND]),
-        ("surplus fence: right below a closer / elsewhere", vec![cost::SURPLUS_FRESH, cost::SURPLUS]),
+        (
+            "surplus fence: right below a closer / elsewhere",
+            vec![cost::SURPLUS_FRESH, cost::SURPLUS],
+        ),
         ("text where none belongs", vec![cost::PROSE]),
-        ("block where none belongs: behind such text / elsewhere", vec![cost::STRAY_AFTER_PROSE, cost::STRAY]),
-        ("action as content: in a document's fence / bare / other", vec![cost::LOOK_DOCUMENT, cost::LOOK_BARE, cost::LOOK_CODE]),
-        ("`## Action Plan` as content / in a section", vec![cost::LOOK_PLAN, cost::LOOK_PLAN_IN_SECTION]),
-        ("action as content without it / in code", vec![cost::LOOK_RAW, cost::LOOK_RAW + cost::LOOK_IN_CODE]),
-        ("label as content of EDIT / an action behind it", vec![cost::LOOK_LABEL, cost::LOOK_EDIT]),
-        ("action in a block by the rule: document / code", vec![cost::LOOK_BY_RULE, cost::LOOK_BY_RULE_IN_CODE]),
+        (
+            "block where none belongs: behind such text / elsewhere",
+            vec![cost::STRAY_AFTER_PROSE, cost::STRAY],
+        ),
+        (
+            "action as content: in a document's fence / bare / other",
+            vec![cost::LOOK_DOCUMENT, cost::LOOK_BARE, cost::LOOK_CODE],
+        ),
+        (
+            "`## Action Plan` as content / in a section",
+            vec![cost::LOOK_PLAN, cost::LOOK_PLAN_IN_SECTION],
+        ),
+        (
+            "action as content without it / in code",
+            vec![cost::LOOK_RAW, cost::LOOK_RAW + cost::LOOK_IN_CODE],
+        ),
+        (
+            "label as content of EDIT / an action behind it",
+            vec![cost::LOOK_LABEL, cost::LOOK_EDIT],
+        ),
+        (
+            "action in a block by the rule: document / code",
+            vec![cost::LOOK_BY_RULE, cost::LOOK_BY_RULE_IN_CODE],
+        ),
         ("metadata or a section missing", vec![cost::MISSING]),
-        ("block or label missing (hopeless)", vec![cost::MISSING_BLOCK]),
-        ("plan behind the fence around the plan", vec![cost::SECOND_PLAN]),
+        (
+            "block or label missing (hopeless)",
+            vec![cost::MISSING_BLOCK],
+        ),
+        (
+            "plan behind the fence around the plan",
+            vec![cost::SECOND_PLAN],
+        ),
     ];
     for (event, prices) in rows {
-        let prices: Vec<String> = prices.iter().map(|price| (price / cost::UNIT).to_string()).collect();
-        assert!(page.contains(&format!("| {event} | {} |", prices.join(" / "))), "{event}: {}", prices.join(" / "));
+        let prices: Vec<String> = prices
+            .iter()
+            .map(|price| (price / cost::UNIT).to_string())
+            .collect();
+        assert!(
+            page.contains(&format!("| {event} | {} |", prices.join(" / "))),
+            "{event}: {}",
+            prices.join(" / ")
+        );
     }
 }
 
@@ -159,14 +293,21 @@ fn rp6_another_reading_that_is_about_as_likely_makes_it_doubtful() {
         ],
     );
     // In the rationale and in a message it decides nothing.
-    let rationale = "{title}\n## Rationale\n```text\nuse\n```\nas fence\n```\n\n## Action Plan\n\n{read}";
+    let rationale =
+        "{title}\n## Rationale\n```text\nuse\n```\nas fence\n```\n\n## Action Plan\n\n{read}";
     assert_eq!(repair(&expand(rationale)).level, Repaired);
 }
 
 #[test]
 fn rp5_a_closer_that_is_indented_too_far_closes_all_the_same() {
     let pair = |closer: &str| format!("`FIND:`\n```\na\n```\n`REPLACE:`\n```\nb\n{closer}\n");
-    let edit = |closer: &str| format!("{{head}}{{edit}}\n{}{}\n{{read}}", pair(closer), pair("```"));
+    let edit = |closer: &str| {
+        format!(
+            "{{head}}{{edit}}\n{}{}\n{{read}}",
+            pair(closer),
+            pair("```")
+        )
+    };
     for closer in ["    ```", "\t```", "        ```"] {
         check(closer, &edit(closer), Refenced, &edit("```"));
     }
@@ -176,25 +317,47 @@ fn rp5_a_closer_that_is_indented_too_far_closes_all_the_same() {
 
 #[test]
 fn rp7_a_missing_closer_goes_above_the_blank_lines_and_is_told() {
-    check("before an action", "{head}{execute}```sh\nmake\n\n\n{read}", Repaired, "{head}{execute}```sh\nmake\n```\n\n\n{read}");
-    check("at the end", "{head}{execute}```sh\nmake\n\n\n", Repaired, "{head}{execute}```sh\nmake\n```\n\n\n");
+    check(
+        "before an action",
+        "{head}{execute}```sh\nmake\n\n\n{read}",
+        Repaired,
+        "{head}{execute}```sh\nmake\n```\n\n\n{read}",
+    );
+    check(
+        "at the end",
+        "{head}{execute}```sh\nmake\n\n\n",
+        Repaired,
+        "{head}{execute}```sh\nmake\n```\n\n\n",
+    );
     let empty = "{head}{execute}```sh\n\n";
     check("a block without content", empty, Hopeless, empty);
-    assert!(repair(&expand("{head}{execute}```sh\n\n{read}")).level >= Doubtful, "nothing is closed that has no content");
+    assert!(
+        repair(&expand("{head}{execute}```sh\n\n{read}")).level >= Doubtful,
+        "nothing is closed that has no content"
+    );
 }
 
 #[test]
 fn rp8_a_block_by_the_rule_is_trusted_whatever_is_wrong_elsewhere() {
     let strange = "````md\n```\n### `READ`\n```\n`REPLACE:`\n~~~\n````\n";
-    let reply = |closer: &str| format!("{{head}}{{create}}{strange}\n{{execute}}````sh\nmake\n{closer}\n");
-    check("a shorter closer elsewhere", &reply("```"), Repaired, &reply("````"));
+    let reply =
+        |closer: &str| format!("{{head}}{{create}}{strange}\n{{execute}}````sh\nmake\n{closer}\n");
+    check(
+        "a shorter closer elsewhere",
+        &reply("```"),
+        Repaired,
+        &reply("````"),
+    );
 }
 
 #[test]
 fn rp8_blocks_by_the_rule_are_trusted_in_a_reply_that_is_cut_off() {
     let edit = "{head}{edit}\n`FIND:`\n````\none\n````\n`REPLACE:`\n````\n1\n````\n`FIND:`\n````\ntwo\n````\n`REPLACE:`\n````\n2\n````\n";
     let lines: Vec<&str> = edit.split_inclusive('\n').collect();
-    let second = lines.iter().rposition(|line| *line == "`FIND:`\n").expect("there are two");
+    let second = lines
+        .iter()
+        .rposition(|line| *line == "`FIND:`\n")
+        .expect("there are two");
     for end in second + 1..lines.len() - 2 {
         let cut = lines[..end].concat();
         check(&format!("cut off at line {end}"), &cut, Hopeless, &cut);
@@ -203,27 +366,52 @@ fn rp8_blocks_by_the_rule_are_trusted_in_a_reply_that_is_cut_off() {
 
 #[test]
 fn rp8_an_action_in_code_of_a_message_is_never_hidden_without_a_word() {
-    let hidden = "{head}### `CHAT_WITH_USER`\nRun:\n```sh\nmake\n\n{execute}```shell\nmake all\n```\n";
+    let hidden =
+        "{head}### `CHAT_WITH_USER`\nRun:\n```sh\nmake\n\n{execute}```shell\nmake all\n```\n";
     let repaired = repair(&expand(hidden));
     let open = repaired.text.contains("make\n```\n\n### `EXECUTE`");
-    assert!(open || repaired.level >= Doubtful, "{:?}: {}", repaired.level, repaired.text);
+    assert!(
+        open || repaired.level >= Doubtful,
+        "{:?}: {}",
+        repaired.level,
+        repaired.text
+    );
     let tildes = "{head}### `CONCLUDE`\nStart.\n~~~\nx\n~~~\n\n### `CHAT_WITH_USER`\nStart.\n```sh\n### `READ`\n```\n~~~\ny\n~~~\n";
     let repaired = repair(&expand(tildes));
-    assert!(repaired.text == expand(tildes) || repaired.level >= Doubtful, "{:?}: {}", repaired.level, repaired.text);
+    assert!(
+        repaired.text == expand(tildes) || repaired.level >= Doubtful,
+        "{:?}: {}",
+        repaired.level,
+        repaired.text
+    );
     let shown = "{head}### `CHAT_WITH_USER`\nStart.\n```md\n### `READ`\n```\nEnd.\n";
     check("a document's fence shows an action", shown, Clean, shown);
 }
 
 #[test]
 fn rp10_a_message_that_commonmark_ends_rightly_is_never_rewritten() {
-    let reply =
-        |create: &str| format!("{{head}}### `INVOKE`\n- **Agent:** Architect\n\nRun:\n```sh\n```md\nmake\n```\n\n{{create}}{create}");
-    check("a fence in a message", &reply("```md\n```sh\n1\n```\n```\n"), Refenced, &reply("````md\n```sh\n1\n```\n````\n"));
+    let reply = |create: &str| {
+        format!(
+            "{{head}}### `INVOKE`\n- **Agent:** Architect\n\nRun:\n```sh\n```md\nmake\n```\n\n{{create}}{create}"
+        )
+    };
+    check(
+        "a fence in a message",
+        &reply("```md\n```sh\n1\n```\n```\n"),
+        Refenced,
+        &reply("````md\n```sh\n1\n```\n````\n"),
+    );
 }
 
 #[test]
 fn rp11_a_part_that_is_missing_is_not_invented() {
-    for actions in ["{execute}", "{research}", "{create}", "{edit}\n`FIND:`\n```\na\n```\n", "{edit}\n`REPLACE:`\n```\na\n```\n"] {
+    for actions in [
+        "{execute}",
+        "{research}",
+        "{create}",
+        "{edit}\n`FIND:`\n```\na\n```\n",
+        "{edit}\n`REPLACE:`\n```\na\n```\n",
+    ] {
         let reply = format!("{{head}}{actions}");
         check(actions, &reply, Hopeless, &reply);
     }
@@ -232,32 +420,67 @@ fn rp11_a_part_that_is_missing_is_not_invented() {
 #[test]
 fn rp11_of_two_plans_the_second_is_never_taken_for_content() {
     let plan = |name: &str| {
-        format!("{{title}}\n## Rationale\n```\nr\n```\n\n## Action Plan\n\n### `CREATE`\n- **File Path:** [{name}](/{name})\n```\nx\n```\n")
+        format!(
+            "{{title}}\n## Rationale\n```\nr\n```\n\n## Action Plan\n\n### `CREATE`\n- **File Path:** [{name}](/{name})\n```\nx\n```\n"
+        )
     };
     let (first, second) = (plan("a.md"), plan("b.md"));
     for fence in ["```", "````", "~~~"] {
         for between in ["\n", "or\n", "\nOr, as an alternative:\n\n"] {
-            let both = format!("{fence}markdown\n{first}{fence}\n{between}{fence}markdown\n{second}{fence}\n");
+            let both = format!(
+                "{fence}markdown\n{first}{fence}\n{between}{fence}markdown\n{second}{fence}\n"
+            );
             check(&both, &both, Doubtful, &first);
-            check(&both, &format!("{fence}markdown\n{first}{fence}\n{between}{second}"), Doubtful, &first);
+            check(
+                &both,
+                &format!("{fence}markdown\n{first}{fence}\n{between}{second}"),
+                Doubtful,
+                &first,
+            );
         }
     }
     let behind = format!("{first}\n````markdown\n{second}````\n");
-    assert!(repair(&expand(&behind)).text.contains("```\nx\n```\n\n````markdown\n"), "the reader says that the block is one too many");
+    assert!(
+        repair(&expand(&behind))
+            .text
+            .contains("```\nx\n```\n\n````markdown\n"),
+        "the reader says that the block is one too many"
+    );
 }
 
 #[test]
 fn rp12_a_text_without_a_plan_comes_back_as_it_is() {
-    for reply in ["", "Sorry.\n", "# T\n\n```\nx\n", "```markdown\n# T\n```\n", "\u{feff}no plan"] {
+    for reply in [
+        "",
+        "Sorry.\n",
+        "# T\n\n```\nx\n",
+        "```markdown\n# T\n```\n",
+        "\u{feff}no plan",
+    ] {
         check(reply, reply, Hopeless, reply);
     }
 }
 
 #[test]
 fn rp13_lines_end_as_they_came() {
-    check("CRLF", "{crlf}{head}{execute}```sh\nmake\n\n{read}", Repaired, "{crlf}{head}{execute}```sh\nmake\n```\n\n{read}");
-    check("no final line end", "{head}{execute}````sh\nmake\n```", Repaired, "{head}{execute}````sh\nmake\n````");
-    check("a missing closer and no line end", "{head}{execute}```sh\nmake", Repaired, "{head}{execute}```sh\nmake\n```");
+    check(
+        "CRLF",
+        "{crlf}{head}{execute}```sh\nmake\n\n{read}",
+        Repaired,
+        "{crlf}{head}{execute}```sh\nmake\n```\n\n{read}",
+    );
+    check(
+        "no final line end",
+        "{head}{execute}````sh\nmake\n```",
+        Repaired,
+        "{head}{execute}````sh\nmake\n````",
+    );
+    check(
+        "a missing closer and no line end",
+        "{head}{execute}```sh\nmake",
+        Repaired,
+        "{head}{execute}```sh\nmake\n```",
+    );
 }
 
 #[test]

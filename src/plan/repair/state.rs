@@ -108,12 +108,20 @@ impl State {
 
     /// Returns the state at a new place of the same plan.
     pub fn at(self, place: Place) -> Self {
-        State { place, wrap: self.wrap, ..State::start() }
+        State {
+            place,
+            wrap: self.wrap,
+            ..State::start()
+        }
     }
 
     /// Returns the state at a further place of the same action.
     pub fn further(self, place: Place) -> Self {
-        State { file: self.file, find_open: self.find_open, ..self.at(place) }
+        State {
+            file: self.file,
+            find_open: self.find_open,
+            ..self.at(place)
+        }
     }
 
     /// Returns the state in a block that a fence opens here.
@@ -122,9 +130,29 @@ impl State {
             (Info::Bare | Info::Odd, file) => file != File::Code,
             (info, _) => info == Info::Document,
         };
-        let Fence { mark, len, indent, info } = fence;
-        let block = Block { mark, len, indent, info, document, solid: false, sure: false, depth: 0, inner: None, looks: 0 };
-        State { block: Some(block), fresh: false, ..self }
+        let Fence {
+            mark,
+            len,
+            indent,
+            info,
+        } = fence;
+        let block = Block {
+            mark,
+            len,
+            indent,
+            info,
+            document,
+            solid: false,
+            sure: false,
+            depth: 0,
+            inner: None,
+            looks: 0,
+        };
+        State {
+            block: Some(block),
+            fresh: false,
+            ..self
+        }
     }
 
     /// Returns the state behind the open block.
@@ -134,20 +162,38 @@ impl State {
             Place::Action(act @ (Act::Create | Act::Execute | Act::Research)) => Place::Tail(act),
             Place::Label(Label::Find) => Place::Between,
             Place::Label(Label::Replace) => Place::Tail(Act::Edit),
-            same => return State { block: None, fresh: true, ..self.at(same).listed_as(self) },
+            same => {
+                return State {
+                    block: None,
+                    fresh: true,
+                    ..self.at(same).listed_as(self)
+                };
+            }
         };
         let find_open = self.place == Place::Label(Label::Find) && block.depth > 0;
-        State { fresh: true, find_open, ..self.further(place) }
+        State {
+            fresh: true,
+            find_open,
+            ..self.further(place)
+        }
     }
 
     /// Returns this state with what another one knows of its action.
     fn listed_as(self, other: Self) -> Self {
-        State { file: other.file, listed: other.listed, prose: other.prose, ..self }
+        State {
+            file: other.file,
+            listed: other.listed,
+            prose: other.prose,
+            ..self
+        }
     }
 
     /// Returns this state with its block changed.
     pub fn with(self, block: Block) -> Self {
-        State { block: Some(block), ..self }
+        State {
+            block: Some(block),
+            ..self
+        }
     }
 }
 
@@ -158,10 +204,25 @@ pub(super) struct Key(pub [u64; 2]);
 impl State {
     /// Returns the state in two words.
     pub fn key(&self) -> Key {
-        let flags = [self.listed, self.prose, self.fresh, self.find_open, self.block.is_some()];
-        let flags = flags.into_iter().fold(0, |word, flag| word << 1 | u64::from(flag));
+        let flags = [
+            self.listed,
+            self.prose,
+            self.fresh,
+            self.find_open,
+            self.block.is_some(),
+        ];
+        let flags = flags
+            .into_iter()
+            .fold(0, |word, flag| word << 1 | u64::from(flag));
         let [outer, inner] = self.block.map_or([0; 2], |block| block.words());
-        Key([self.place.word() << 24 | u64::from(self.wrap) << 16 | (self.file as u64) << 8 | flags | inner << 32, outer])
+        Key([
+            self.place.word() << 24
+                | u64::from(self.wrap) << 16
+                | (self.file as u64) << 8
+                | flags
+                | inner << 32,
+            outer,
+        ])
     }
 }
 
@@ -187,29 +248,55 @@ impl Place {
 }
 
 impl Block {
-    /// Returns the block in two words, the second of 27 bits: the outer fence with what was seen, the inner fence.
+    /// Returns the block in two words, the second of 27 bits: the outer fence with what was seen,
+    /// the inner fence.
     fn words(&self) -> [u64; 2] {
-        let fence = |len: u16, indent: u8, info: Info| u64::from(len) << 10 | u64::from(indent) << 2 | info as u64;
-        let inner = self.inner.map_or(0, |inner| 1 << 26 | fence(inner.len, inner.indent, inner.info));
+        let fence = |len: u16, indent: u8, info: Info| {
+            u64::from(len) << 10 | u64::from(indent) << 2 | info as u64
+        };
+        let inner = self.inner.map_or(0, |inner| {
+            1 << 26 | fence(inner.len, inner.indent, inner.info)
+        });
         let outer = fence(self.len, self.indent, self.info) << 8 | u64::from(self.mark);
-        let flags = u64::from(self.sure) << 2 | u64::from(self.solid) << 1 | u64::from(self.document);
-        [outer << 24 | u64::from(self.looks) << 16 | u64::from(self.depth) << 8 | flags, inner]
+        let flags =
+            u64::from(self.sure) << 2 | u64::from(self.solid) << 1 | u64::from(self.document);
+        [
+            outer << 24 | u64::from(self.looks) << 16 | u64::from(self.depth) << 8 | flags,
+            inner,
+        ]
     }
 
     /// Returns the block with solid content.
     pub fn filled(self) -> Self {
-        Block { solid: true, ..self }
+        Block {
+            solid: true,
+            ..self
+        }
     }
 
     /// Returns the block inside one more inner fence.
     pub fn nested(self, fence: Fence) -> Self {
-        let inner = Inner { len: fence.len, indent: fence.indent, info: fence.info };
-        Block { depth: self.depth + 1, inner: self.inner.or(Some(inner)), solid: true, ..self }
+        let inner = Inner {
+            len: fence.len,
+            indent: fence.indent,
+            info: fence.info,
+        };
+        Block {
+            depth: self.depth + 1,
+            inner: self.inner.or(Some(inner)),
+            solid: true,
+            ..self
+        }
     }
 
     /// Returns the block behind the innermost fence.
     pub fn unnested(self) -> Self {
         let depth = self.depth - 1;
-        Block { depth, inner: self.inner.filter(|_| depth > 0), solid: true, ..self }
+        Block {
+            depth,
+            inner: self.inner.filter(|_| depth > 0),
+            solid: true,
+            ..self
+        }
     }
 }

@@ -72,28 +72,48 @@ pub(super) enum How {
 impl Move {
     /// Returns a step that does nothing at its line.
     pub fn to(state: State, cost: Cost) -> Self {
-        Move { state, cost, event: None }
+        Move {
+            state,
+            cost,
+            event: None,
+        }
     }
 
     /// Returns a step that does something.
     pub fn doing(event: Event, state: State, cost: Cost) -> Self {
-        Move { state, cost, event: Some(event) }
+        Move {
+            state,
+            cost,
+            event: Some(event),
+        }
     }
 
     /// Returns the step into a block that is read by the fence rule.
     fn by_rule(self, rule: Rule) -> Self {
-        let Some(block) = self.state.block else { return self };
+        let Some(block) = self.state.block else {
+            return self;
+        };
         let price = match (rule, block.document) {
             (Rule::KeptOverAction, true) => cost::LOOK_BY_RULE,
             (Rule::KeptOverAction, false) => cost::LOOK_BY_RULE_IN_CODE,
             _ => 0,
         };
-        Move { state: self.state.with(Block { sure: true, ..block }), ..self }.plus(price)
+        Move {
+            state: self.state.with(Block {
+                sure: true,
+                ..block
+            }),
+            ..self
+        }
+        .plus(price)
     }
 
     /// Returns the step with a further cost.
     pub fn plus(self, cost: Cost) -> Self {
-        Move { cost: self.cost + cost, ..self }
+        Move {
+            cost: self.cost + cost,
+            ..self
+        }
     }
 }
 
@@ -112,17 +132,36 @@ pub(super) fn outside(state: State, token: &Token, emit: &mut impl FnMut(Move)) 
 
 /// Returns the step over lines that the grammar has no word for.
 fn over_gap(state: State, gap: Gap) -> Move {
-    let state = State { fresh: false, ..state };
+    let state = State {
+        fresh: false,
+        ..state
+    };
     if !gap.words {
         return Move::to(state, 0);
     }
     match state.place {
         Place::Start | Place::Message(_) | Place::Done | Place::End => Move::to(state, 0),
         Place::Title | Place::Action(_) => {
-            let file = if gap.file == File::Unknown { state.file } else { gap.file };
-            let listed = State { listed: state.listed || gap.list, file, ..state };
-            let price = if state.place == Place::Title { cost::PROSE_IN_HEADER } else { cost::PROSE };
-            if gap.text { prose(listed, price) } else { Move::to(listed, 0) }
+            let file = if gap.file == File::Unknown {
+                state.file
+            } else {
+                gap.file
+            };
+            let listed = State {
+                listed: state.listed || gap.list,
+                file,
+                ..state
+            };
+            let price = if state.place == Place::Title {
+                cost::PROSE_IN_HEADER
+            } else {
+                cost::PROSE
+            };
+            if gap.text {
+                prose(listed, price)
+            } else {
+                Move::to(listed, 0)
+            }
         }
         _ => prose(state, cost::PROSE),
     }
@@ -133,7 +172,14 @@ fn prose(state: State, price: Cost) -> Move {
     if state.prose {
         return Move::to(state, 0);
     }
-    Move::doing(Event::Prose, State { prose: true, ..state }, price)
+    Move::doing(
+        Event::Prose,
+        State {
+            prose: true,
+            ..state
+        },
+        price,
+    )
 }
 
 /// Returns what it costs to leave a place, and whether the plan is broken there.
@@ -141,13 +187,25 @@ fn leave(state: State) -> (Cost, bool) {
     let unlisted = if state.listed { 0 } else { cost::MISSING };
     match state.place {
         Place::Start | Place::Wrapped => (cost::MISSING_BLOCK, false),
-        Place::Title => (if state.listed { 0 } else { cost::PROSE_IN_HEADER }, false),
+        Place::Title => (
+            if state.listed {
+                0
+            } else {
+                cost::PROSE_IN_HEADER
+            },
+            false,
+        ),
         Place::Head(_) if state.prose => (0, false),
         Place::Head(_) => (cost::MISSING, false),
         Place::Action(Act::Read | Act::Prune) => (unlisted, false),
         Place::Action(_) => (cost::MISSING_BLOCK + unlisted, true),
         Place::Label(_) | Place::Between => (cost::MISSING_BLOCK, true),
-        Place::After(_) | Place::Top | Place::Tail(_) | Place::Message(_) | Place::Done | Place::End => (0, false),
+        Place::After(_)
+        | Place::Top
+        | Place::Tail(_)
+        | Place::Message(_)
+        | Place::Done
+        | Place::End => (0, false),
     }
 }
 
@@ -155,12 +213,20 @@ fn leave(state: State) -> (Cost, bool) {
 fn move_on(state: State, next: State, event: Option<Event>) -> Move {
     let (cost, broken) = leave(state);
     let event = if broken { Some(Event::Broken) } else { event };
-    Move { state: next, cost, event }
+    Move {
+        state: next,
+        cost,
+        event,
+    }
 }
 
 /// Returns the step at an action's heading.
 fn at_action(state: State, act: Act) -> Move {
-    let place = if act.is_message() { Place::Message(act) } else { Place::Action(act) };
+    let place = if act.is_message() {
+        Place::Message(act)
+    } else {
+        Place::Action(act)
+    };
     let early = matches!(state.place, Place::Title | Place::Head(_) | Place::After(_));
     if state.place == Place::Done {
         return second_plan(state);
@@ -168,21 +234,36 @@ fn at_action(state: State, act: Act) -> Move {
     move_on(state, state.at(place), Some(Event::Action)).plus(if early { cost::MISSING } else { 0 })
 }
 
-/// Returns the step at the structure of another plan behind the fence around the whole plan; it is paid for once.
+/// Returns the step at the structure of another plan behind the fence around the whole plan; it is
+/// paid for once.
 fn second_plan(state: State) -> Move {
     if state.prose {
         return Move::to(state, 0);
     }
-    Move::doing(Event::SecondPlan, State { prose: true, ..state }, cost::SECOND_PLAN)
+    Move::doing(
+        Event::SecondPlan,
+        State {
+            prose: true,
+            ..state
+        },
+        cost::SECOND_PLAN,
+    )
 }
 
 /// Returns the step at a section's heading.
 fn at_section(state: State, section: Section) -> Move {
-    let place = if section == Section::Plan { Place::Top } else { Place::Head(section) };
+    let place = if section == Section::Plan {
+        Place::Top
+    } else {
+        Place::Head(section)
+    };
     let next = state.at(place);
     let skipped = match (state.place, section) {
         (Place::Title, Section::Rationale) | (Place::Start | Place::Wrapped, _) => 0,
-        (Place::After(Section::Rationale) | Place::Head(Section::Rationale), Section::Memos | Section::Plan) => 0,
+        (
+            Place::After(Section::Rationale) | Place::Head(Section::Rationale),
+            Section::Memos | Section::Plan,
+        ) => 0,
         (Place::After(Section::Memos) | Place::Head(Section::Memos), Section::Plan) => 0,
         (Place::Title | Place::After(_) | Place::Head(_), _) => cost::MISSING,
         (Place::Message(_), _) => return Move::to(state, cost::SECTION_IN_MESSAGE),
@@ -195,14 +276,27 @@ fn at_section(state: State, section: Section) -> Move {
 /// Returns the step at a label.
 fn at_label(state: State, label: Label, glued: Glued) -> Move {
     let next = state.further(Place::Label(label));
-    let (price, event) = if glued == Glued::Yes { (cost::TRIFLE, Some(Event::Glued)) } else { (0, None) };
+    let (price, event) = if glued == Glued::Yes {
+        (cost::TRIFLE, Some(Event::Glued))
+    } else {
+        (0, None)
+    };
     let unlisted = if state.listed { 0 } else { cost::MISSING };
     match (state.place, label) {
-        (Place::Action(Act::Edit), Label::Find) => Move { state: next, cost: price + unlisted, event },
-        (Place::Tail(Act::Edit), Label::Find) | (Place::Between, Label::Replace) => Move { state: next, cost: price, event },
-        (Place::Action(Act::Edit) | Place::Tail(Act::Edit) | Place::Between | Place::Label(_), _) => {
-            Move::doing(Event::Broken, next, cost::MISSING_BLOCK)
-        }
+        (Place::Action(Act::Edit), Label::Find) => Move {
+            state: next,
+            cost: price + unlisted,
+            event,
+        },
+        (Place::Tail(Act::Edit), Label::Find) | (Place::Between, Label::Replace) => Move {
+            state: next,
+            cost: price,
+            event,
+        },
+        (
+            Place::Action(Act::Edit) | Place::Tail(Act::Edit) | Place::Between | Place::Label(_),
+            _,
+        ) => Move::doing(Event::Broken, next, cost::MISSING_BLOCK),
         (Place::Message(_) | Place::Done | Place::Start, _) => Move::to(state, 0),
         _ => prose(state, cost::PROSE),
     }
@@ -212,25 +306,59 @@ fn at_label(state: State, label: Label, glued: Glued) -> Move {
 fn at_title(state: State, [spaced, late]: [bool; 2], emit: &mut impl FnMut(Move)) {
     match state.place {
         Place::Start | Place::Wrapped => {
-            let preamble = if late && state.place == Place::Start { cost::TRIFLE } else { 0 };
+            let preamble = if late && state.place == Place::Start {
+                cost::TRIFLE
+            } else {
+                0
+            };
             let squeezed = if spaced { 0 } else { cost::TRIFLE };
-            emit(Move::doing(Event::Title, state.at(Place::Title), preamble + squeezed));
+            emit(Move::doing(
+                Event::Title,
+                state.at(Place::Title),
+                preamble + squeezed,
+            ));
             if state.place == Place::Start {
-                emit(Move::to(state, if spaced { cost::TITLE_SKIPPED } else { 0 }));
+                emit(Move::to(
+                    state,
+                    if spaced { cost::TITLE_SKIPPED } else { 0 },
+                ));
             }
         }
-        _ => emit(over_gap(state, Gap { words: true, solid: true, text: true, ..Gap::default() })),
+        _ => emit(over_gap(
+            state,
+            Gap {
+                words: true,
+                solid: true,
+                text: true,
+                ..Gap::default()
+            },
+        )),
     }
 }
 
 /// Returns the step at the end of the reply.
 fn at_end(state: State) -> Move {
-    let early = matches!(state.place, Place::Top | Place::Head(_) | Place::After(_) | Place::Title);
-    let unclosed = if state.wrap != 0 && state.place != Place::Done { cost::WRAPPER_OPEN } else { 0 };
+    let early = matches!(
+        state.place,
+        Place::Top | Place::Head(_) | Place::After(_) | Place::Title
+    );
+    let unclosed = if state.wrap != 0 && state.place != Place::Done {
+        cost::WRAPPER_OPEN
+    } else {
+        0
+    };
     let (cost, broken) = leave(state);
     // To take all of the reply for words before the title is to find no plan in it.
     let event = (broken || state.place == Place::Start).then_some(Event::Broken);
-    Move { state: State { wrap: 0, ..State::start().at(Place::End) }, cost, event }.plus(unclosed + if early { cost::MISSING } else { 0 })
+    Move {
+        state: State {
+            wrap: 0,
+            ..State::start().at(Place::End)
+        },
+        cost,
+        event,
+    }
+    .plus(unclosed + if early { cost::MISSING } else { 0 })
 }
 
 /// Passes the steps at a fence outside of a block.
@@ -239,8 +367,19 @@ fn at_fence(state: State, fence: Fence, rule: Rule, emit: &mut impl FnMut(Move))
         Place::Done => emit(Move::to(state, 0)),
         Place::Start => {
             emit(Move::to(state.opened(fence), 0));
-            let wrapper = if fence.info == Info::Code { cost::WRAPPER_CODE } else { cost::WRAPPER };
-            emit(Move::doing(Event::Wrap, State { wrap: fence.mark, ..state.at(Place::Wrapped) }, wrapper));
+            let wrapper = if fence.info == Info::Code {
+                cost::WRAPPER_CODE
+            } else {
+                cost::WRAPPER
+            };
+            emit(Move::doing(
+                Event::Wrap,
+                State {
+                    wrap: fence.mark,
+                    ..state.at(Place::Wrapped)
+                },
+                wrapper,
+            ));
         }
         _ => {
             end_wrapper(state, fence, emit);
@@ -266,9 +405,13 @@ fn end_wrapper(state: State, fence: Fence, emit: &mut impl FnMut(Move)) {
     }
 }
 
-/// Passes the steps in which a fence opens a block, or belongs to nothing. One that obeys the rule beyond doubt opens its block.
+/// Passes the steps in which a fence opens a block, or belongs to nothing. One that obeys the rule
+/// beyond doubt opens its block.
 fn open(state: State, fence: Fence, rule: Rule, emit: &mut impl FnMut(Move)) {
-    let in_list = matches!(state.place, Place::Action(_) | Place::Message(_) | Place::Tail(Act::Research));
+    let in_list = matches!(
+        state.place,
+        Place::Action(_) | Place::Message(_) | Place::Tail(Act::Research)
+    );
     if fence.indent > 3 && !(in_list && fence.indent <= 9) {
         return emit(Move::to(state, 0));
     }
@@ -280,9 +423,17 @@ fn open(state: State, fence: Fence, rule: Rule, emit: &mut impl FnMut(Move)) {
         _ if state.prose => cost::STRAY_AFTER_PROSE,
         _ => cost::STRAY,
     };
-    let odd = if fence.info == Info::Odd { cost::STRAY_AFTER_PROSE } else { 0 };
+    let odd = if fence.info == Info::Odd {
+        cost::STRAY_AFTER_PROSE
+    } else {
+        0
+    };
     let opened = Move::doing(Event::Open(scope(state)), state.opened(fence), price + odd);
-    let rule = if opened.cost == 0 && !matches!(state.place, Place::Message(_)) { rule } else { Rule::Broken };
+    let rule = if opened.cost == 0 && !matches!(state.place, Place::Message(_)) {
+        rule
+    } else {
+        Rule::Broken
+    };
     if rule != Rule::Plain {
         emit(opened);
         surplus(state, fence, emit);
@@ -295,7 +446,11 @@ fn open(state: State, fence: Fence, rule: Rule, emit: &mut impl FnMut(Move)) {
 /// Passes the step in which a fence belongs to nothing.
 fn surplus(state: State, fence: Fence, emit: &mut impl FnMut(Move)) {
     if matches!(fence.info, Info::Bare | Info::Odd) {
-        let price = if state.fresh { cost::SURPLUS_FRESH } else { cost::SURPLUS };
+        let price = if state.fresh {
+            cost::SURPLUS_FRESH
+        } else {
+            cost::SURPLUS
+        };
         emit(Move::doing(Event::Surplus, state, price));
     }
 }

@@ -19,19 +19,29 @@ pub(super) struct Deed {
 
 /// Reads a plan; the error says where it is no plan.
 pub(super) fn read(text: &str) -> Result<Vec<Deed>, String> {
-    let lines: Vec<&str> = crate::text::fence::split_lines(text).map(|l| l.text).collect();
+    let lines: Vec<&str> = crate::text::fence::split_lines(text)
+        .map(|l| l.text)
+        .collect();
     let document = markdown::read(text);
     let mut blocks = document.blocks.as_slice();
     let kind = |block: &Block| match &block.node {
         Node::Heading { setext: false, .. } => line::kind(lines[block.first - 1]),
         _ => Kind::Text,
     };
-    let start = blocks.iter().position(|b| matches!(kind(b), Kind::Section(line::Section::Plan))).ok_or("no action plan")?;
+    let start = blocks
+        .iter()
+        .position(|b| matches!(kind(b), Kind::Section(line::Section::Plan)))
+        .ok_or("no action plan")?;
     let header: Vec<Kind> = blocks[..start].iter().map(kind).collect();
     if header.first() != Some(&Kind::Title { spaced: true }) {
         return Err("no title".into());
     }
-    if blocks[..start].iter().any(|b| matches!(b.node, Node::Paragraph | Node::Html | Node::Quote | Node::Other)) {
+    if blocks[..start].iter().any(|b| {
+        matches!(
+            b.node,
+            Node::Paragraph | Node::Html | Node::Quote | Node::Other
+        )
+    }) {
         return Err("stray text above the action plan".into());
     }
     blocks = &blocks[start + 1..];
@@ -41,8 +51,13 @@ pub(super) fn read(text: &str) -> Result<Vec<Deed>, String> {
             blocks = rest;
             continue;
         }
-        let Kind::Action(act) = kind(head) else { return Err(format!("line {}: no action", head.first)) };
-        let len = rest.iter().position(|b| matches!(kind(b), Kind::Action(_))).unwrap_or(rest.len());
+        let Kind::Action(act) = kind(head) else {
+            return Err(format!("line {}: no action", head.first));
+        };
+        let len = rest
+            .iter()
+            .position(|b| matches!(kind(b), Kind::Action(_)))
+            .unwrap_or(rest.len());
         let last = rest.get(len).map_or(lines.len(), |next| next.first - 1);
         deeds.push(deed(text, act, &rest[..len], head.first..last)?);
         blocks = &rest[len..];
@@ -51,7 +66,12 @@ pub(super) fn read(text: &str) -> Result<Vec<Deed>, String> {
 }
 
 /// Reads one action.
-fn deed(text: &str, act: line::Act, body: &[Block], span: std::ops::Range<usize>) -> Result<Deed, String> {
+fn deed(
+    text: &str,
+    act: line::Act,
+    body: &[Block],
+    span: std::ops::Range<usize>,
+) -> Result<Deed, String> {
     use line::Act;
     let name = match act {
         Act::Create => "CREATE",
@@ -65,20 +85,42 @@ fn deed(text: &str, act: line::Act, body: &[Block], span: std::ops::Range<usize>
         Act::Prune => "PRUNE",
     };
     if act.is_message() {
-        let open = body.iter().any(|b| matches!(&b.node, Node::Code(code) if !code.closed && code.fence_char.is_some()));
-        let message = cut(text, span.start..span.end).trim_matches(['\n', '\r']).trim_end().to_owned();
-        return if open { Err(format!("{name}: open fence")) } else { Ok(Deed { name, path: String::new(), parts: vec![message] }) };
+        let open = body.iter().any(
+            |b| matches!(&b.node, Node::Code(code) if !code.closed && code.fence_char.is_some()),
+        );
+        let message = cut(text, span.start..span.end)
+            .trim_matches(['\n', '\r'])
+            .trim_end()
+            .to_owned();
+        return if open {
+            Err(format!("{name}: open fence"))
+        } else {
+            Ok(Deed {
+                name,
+                path: String::new(),
+                parts: vec![message],
+            })
+        };
     }
     let (path, codes) = parts(text, body)?;
     let labels: Vec<_> = codes.iter().map(|(label, _)| *label).collect();
     let fits = match act {
         Act::Create | Act::Execute => labels == [None],
         Act::Research => !labels.is_empty() && labels.iter().all(Option::is_none),
-        Act::Edit => !labels.is_empty() && labels.chunks(2).all(|pair| pair == [Some(Label::Find), Some(Label::Replace)]),
+        Act::Edit => {
+            !labels.is_empty()
+                && labels
+                    .chunks(2)
+                    .all(|pair| pair == [Some(Label::Find), Some(Label::Replace)])
+        }
         _ => labels.is_empty(),
     };
     let parts = codes.into_iter().map(|(_, content)| content).collect();
-    if fits { Ok(Deed { name, path, parts }) } else { Err(format!("{name}: its blocks are {labels:?}")) }
+    if fits {
+        Ok(Deed { name, path, parts })
+    } else {
+        Err(format!("{name}: its blocks are {labels:?}"))
+    }
 }
 
 /// A content with the label above it.
@@ -89,23 +131,44 @@ fn parts(text: &str, body: &[Block]) -> Result<(String, Vec<Labelled>), String> 
     let (mut path, mut label, mut codes) = (String::new(), None, Vec::new());
     for block in body {
         let line = cut(text, block.first - 1..block.first);
-        let found = if let Kind::Label(found) = line::kind(line.trim_end_matches(['\n', '\r'])) { Some(found) } else { None };
+        let found = if let Kind::Label(found) = line::kind(line.trim_end_matches(['\n', '\r'])) {
+            Some(found)
+        } else {
+            None
+        };
         match &block.node {
             Node::Code(code) => codes.push((std::mem::take(&mut label), content(text, code)?)),
             Node::List { items, .. } if path.is_empty() => {
-                path = line.split_once("](/").map_or("", |(_, rest)| rest.trim_end().trim_end_matches(')')).to_owned();
+                path = line
+                    .split_once("](/")
+                    .map_or("", |(_, rest)| rest.trim_end().trim_end_matches(')'))
+                    .to_owned();
                 path.push_str(if path.is_empty() { "-" } else { "" });
                 let nested = items.iter().flat_map(|item| &item.blocks);
-                for code in nested.filter_map(|b| if let Node::Code(code) = &b.node { Some(code) } else { None }) {
+                for code in nested.filter_map(|b| {
+                    if let Node::Code(code) = &b.node {
+                        Some(code)
+                    } else {
+                        None
+                    }
+                }) {
                     codes.push((None, content(text, code)?));
                 }
             }
             Node::Rule => {}
-            Node::Paragraph | Node::Heading { .. } if found.is_some() && block.first == block.last => label = found,
+            Node::Paragraph | Node::Heading { .. }
+                if found.is_some() && block.first == block.last =>
+            {
+                label = found
+            }
             other => return Err(format!("line {}: stray {other:?}", block.first)),
         }
     }
-    if label.is_some() { Err("label without a block".into()) } else { Ok((path, codes)) }
+    if label.is_some() {
+        Err("label without a block".into())
+    } else {
+        Ok((path, codes))
+    }
 }
 
 /// Returns the bytes of a content; an indentation that the opener has too is no part of it.
@@ -117,7 +180,15 @@ fn content(text: &str, code: &Code) -> Result<String, String> {
     let indent = &opener[..opener.len() - opener.trim_start_matches([' ', '\t']).len()];
     let content = cut(text, code.content.start - 1..code.content.end - 1);
     let lines = crate::text::fence::split_lines(content);
-    Ok(lines.map(|l| format!("{}{}", l.text.strip_prefix(indent).unwrap_or(l.text), l.ending)).collect())
+    Ok(lines
+        .map(|l| {
+            format!(
+                "{}{}",
+                l.text.strip_prefix(indent).unwrap_or(l.text),
+                l.ending
+            )
+        })
+        .collect())
 }
 
 /// Returns the bytes of some lines, by index.

@@ -108,7 +108,10 @@ pub(super) fn tokens(lines: &[Line<'_>]) -> Vec<Token> {
             extend(gap, lines, at);
             continue;
         };
-        tokens.extend(open.take().map(|(line, gap)| Token::new(line, TokenKind::Gap(gap))));
+        tokens.extend(
+            open.take()
+                .map(|(line, gap)| Token::new(line, TokenKind::Gap(gap))),
+        );
         preamble &= !matches!(kind, TokenKind::Action(_) | TokenKind::Section(_));
         tokens.push(Token::new(at, kind));
     }
@@ -121,16 +124,24 @@ pub(super) fn tokens(lines: &[Line<'_>]) -> Vec<Token> {
 impl Token {
     /// Returns a token that is not judged yet.
     fn new(line: usize, kind: TokenKind) -> Self {
-        Token { line, kind, rule: Rule::Broken }
+        Token {
+            line,
+            kind,
+            rule: Rule::Broken,
+        }
     }
 
     /// Returns whether the grammar knows it, fences aside.
     fn is_structure(&self) -> bool {
-        !matches!(self.kind, TokenKind::Gap(_) | TokenKind::Fence(_) | TokenKind::Title { .. })
+        !matches!(
+            self.kind,
+            TokenKind::Gap(_) | TokenKind::Fence(_) | TokenKind::Title { .. }
+        )
     }
 }
 
-/// Judges every fence: from the last one on, each looks for the next one of its kind that is as long.
+/// Judges every fence: from the last one on, each looks for the next one of its kind that is as
+/// long.
 fn judge(tokens: &mut [Token]) {
     let mut waiting: [Vec<(u16, usize)>; 2] = [Vec::new(), Vec::new()];
     let (mut actions, mut structure) = (0, 0);
@@ -139,7 +150,9 @@ fn judge(tokens: &mut [Token]) {
         actions += u32::from(matches!(tokens[at].kind, TokenKind::Action(_)));
         structure += u32::from(tokens[at].is_structure());
         seen[at] = (actions, structure);
-        let TokenKind::Fence(fence) = tokens[at].kind else { continue };
+        let TokenKind::Fence(fence) = tokens[at].kind else {
+            continue;
+        };
         let same = &mut waiting[usize::from(fence.mark == b'~')];
         while same.last().is_some_and(|&(len, _)| len < fence.len) {
             same.pop();
@@ -160,10 +173,15 @@ fn judge(tokens: &mut [Token]) {
 /// Returns whether the first of some tokens closes a block, and the grammar can go on behind it.
 fn closes_by_rule(tokens: &[Token], opener: Fence) -> bool {
     let proper = matches!(tokens[0].kind, TokenKind::Fence(closer) if closer == Fence { info: Info::Bare, ..opener } && closer.indent == 0);
-    let mut behind = tokens[1..].iter().filter(|token| !matches!(token.kind, TokenKind::Gap(gap) if !gap.words));
-    let wraps = |token: &Token| matches!(token.kind, TokenKind::Fence(fence) if fence.info == Info::Bare);
+    let mut behind = tokens[1..]
+        .iter()
+        .filter(|token| !matches!(token.kind, TokenKind::Gap(gap) if !gap.words));
+    let wraps =
+        |token: &Token| matches!(token.kind, TokenKind::Fence(fence) if fence.info == Info::Bare);
     match behind.next() {
-        Some(next) if proper && wraps(next) => behind.next().is_some_and(|last| matches!(last.kind, TokenKind::End)),
+        Some(next) if proper && wraps(next) => behind
+            .next()
+            .is_some_and(|last| matches!(last.kind, TokenKind::End)),
         Some(next) => proper && next.is_structure(),
         None => false,
     }
@@ -192,7 +210,11 @@ fn extend(gap: &mut Gap, lines: &[Line<'_>], at: usize) {
 fn glued(lines: &[Line<'_>], at: usize) -> Glued {
     let above = at.checked_sub(1).map(|before| lines[before].kind);
     let heading = lines[at].text.trim_start().starts_with('#');
-    if !heading && matches!(above, Some(Kind::List | Kind::Text)) { Glued::Yes } else { Glued::No }
+    if !heading && matches!(above, Some(Kind::List | Kind::Text)) {
+        Glued::Yes
+    } else {
+        Glued::No
+    }
 }
 
 /// Reads what a `File Path` item says about the file.

@@ -14,8 +14,17 @@ const INTERRUPTED: &str = "stopped by the user";
 
 /// Runs a command and keeps what it said.
 pub(super) fn execute(stage: &mut Stage<'_>, execute: &Execute) -> Outcome {
-    let refused = execute.env.iter().find(|(name, _)| !may_set(name)).map(|(name, _)| format!("a plan may not set `{}`", visible(name)));
-    let refused = refused.or_else(|| execute.cwd.as_ref().and_then(|cwd| no_folder(stage.root, cwd)));
+    let refused = execute
+        .env
+        .iter()
+        .find(|(name, _)| !may_set(name))
+        .map(|(name, _)| format!("a plan may not set `{}`", visible(name)));
+    let refused = refused.or_else(|| {
+        execute
+            .cwd
+            .as_ref()
+            .and_then(|cwd| no_folder(stage.root, cwd))
+    });
     if let Some(why) = refused {
         return Outcome::failure(why);
     }
@@ -29,7 +38,10 @@ pub(super) fn execute(stage: &mut Stage<'_>, execute: &Execute) -> Outcome {
 fn no_folder(root: &Root, cwd: &RepoPath) -> Option<String> {
     match root.kind(Path::new(cwd.as_str())) {
         Ok(Some(Kind::Folder)) => None,
-        Ok(_) => Some(format!("there is no folder `{}` to run in", visible(cwd.as_str()))),
+        Ok(_) => Some(format!(
+            "there is no folder `{}` to run in",
+            visible(cwd.as_str())
+        )),
         Err(error) => Some(reason(&error)),
     }
 }
@@ -38,13 +50,30 @@ fn no_folder(root: &Root, cwd: &RepoPath) -> Option<String> {
 fn ended(finished: &Finished) -> Outcome {
     let (ending, detail) = match &finished.end {
         End::Exited(0) => (Ending::Success, "the command succeeded".to_owned()),
-        End::Exited(code) => (Ending::Failure, format!("the command failed with exit code {code}")),
-        End::Signaled(signal) => (Ending::Failure, format!("the command was killed by signal {signal}")),
-        End::TimedOut(limit) => (Ending::Failure, format!("the command was stopped after its time limit of {} s", limit.as_secs_f64())),
+        End::Exited(code) => (
+            Ending::Failure,
+            format!("the command failed with exit code {code}"),
+        ),
+        End::Signaled(signal) => (
+            Ending::Failure,
+            format!("the command was killed by signal {signal}"),
+        ),
+        End::TimedOut(limit) => (
+            Ending::Failure,
+            format!(
+                "the command was stopped after its time limit of {} s",
+                limit.as_secs_f64()
+            ),
+        ),
         End::Interrupted => (Ending::Failure, INTERRUPTED.to_owned()),
-        End::NotStarted(why) => (Ending::Failure, format!("the command did not start: {}", visible(why))),
+        End::NotStarted(why) => (
+            Ending::Failure,
+            format!("the command did not start: {}", visible(why)),
+        ),
     };
-    let detail = finished.hint.map_or(detail.clone(), |hint| format!("{detail}; {hint}"));
+    let detail = finished
+        .hint
+        .map_or(detail.clone(), |hint| format!("{detail}; {hint}"));
     Outcome {
         exit_code: Some(finished.end.code()),
         output: finished.output.joined(),
@@ -58,21 +87,39 @@ pub(super) fn research(tools: &mut dyn Tools, queries: &[String]) -> Outcome {
     let (mut output, mut failures) = (String::new(), Vec::new());
     for query in queries {
         if tools.interrupted() {
-            return Outcome { output: output.into_bytes(), ..Outcome::failure(INTERRUPTED) };
+            return Outcome {
+                output: output.into_bytes(),
+                ..Outcome::failure(INTERRUPTED)
+            };
         }
         match tools.search(query) {
             Ok(found) => output += &format!("{}\n\n{}\n\n", found_line(query), found.trim_end()),
             Err(why) => {
-                failures.push(format!("no result for `{}`: {}", visible(query.trim()), visible(&why)));
+                failures.push(format!(
+                    "no result for `{}`: {}",
+                    visible(query.trim()),
+                    visible(&why)
+                ));
             }
         }
     }
     let found = queries.len() - failures.len();
-    let ending = if found == 0 { Ending::Failure } else { Ending::Success };
+    let ending = if found == 0 {
+        Ending::Failure
+    } else {
+        Ending::Success
+    };
     let share = match queries.len() {
         1 => (found == 1).then(|| "the query has results".to_owned()),
         number => Some(format!("{found} of {number} queries have results")),
     };
-    let detail = share.into_iter().chain(failures).collect::<Vec<_>>().join("; ");
-    Outcome { output: output.into_bytes(), ..Outcome::of(ending, detail) }
+    let detail = share
+        .into_iter()
+        .chain(failures)
+        .collect::<Vec<_>>()
+        .join("; ");
+    Outcome {
+        output: output.into_bytes(),
+        ..Outcome::of(ending, detail)
+    }
 }

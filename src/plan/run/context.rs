@@ -13,13 +13,19 @@ use crate::text::visible::visible;
 /// Brings a resource into the context, if it can be read.
 pub(super) fn read(stage: &mut Stage<'_>, resource: &Resource) -> Outcome {
     let readable = match resource {
-        Resource::Url(url) => stage.tools.fetch(url).map_err(|why| format!("`{}` cannot be read: {}", visible(url), visible(&why))),
+        Resource::Url(url) => stage
+            .tools
+            .fetch(url)
+            .map_err(|why| format!("`{}` cannot be read: {}", visible(url), visible(&why))),
         Resource::File(path) => file(stage.root, path),
         Resource::Artifact(artifact) if stage.tools.has_artifact(artifact) => Ok(()),
         Resource::Artifact(artifact) => Err(format!("there is no artifact `{artifact}`")),
     };
     match readable {
-        Ok(()) => Outcome::with("read; it is in the context of the next turn", Effect::Add(resource.clone())),
+        Ok(()) => Outcome::with(
+            "read; it is in the context of the next turn",
+            Effect::Add(resource.clone()),
+        ),
         Err(why) => Outcome::failure(why),
     }
 }
@@ -30,7 +36,8 @@ fn file(root: &Root, path: &RepoPath) -> Result<(), String> {
     let at = Path::new(path.as_str());
     match root.kind(at).map_err(|e| reason(&e))? {
         Some(Kind::Folder) => Ok(()),
-        // With a limit of nothing the file is opened, which shows whether it may be, and its bytes stay where they are.
+        // With a limit of nothing the file is opened, which shows whether it may be, and its bytes
+        // stay where they are.
         Some(Kind::File(_)) => match root.read(at, 0) {
             Err(error) if error.kind() != io::ErrorKind::FileTooLarge => Err(reason(&error)),
             _ => Ok(()),
@@ -43,6 +50,17 @@ fn file(root: &Root, path: &RepoPath) -> Result<(), String> {
 
 /// Hands over to another agent.
 pub(super) fn invoke(invoke: &Invoke) -> Outcome {
-    let (agent, resources, message) = (invoke.agent.clone(), invoke.resources.clone(), invoke.message.clone());
-    Outcome::with(format!("handed over to `{}`", visible(&agent)), Effect::Invoke { agent, resources, message })
+    let (agent, resources, message) = (
+        invoke.agent.clone(),
+        invoke.resources.clone(),
+        invoke.message.clone(),
+    );
+    Outcome::with(
+        format!("handed over to `{}`", visible(&agent)),
+        Effect::Invoke {
+            agent,
+            resources,
+            message,
+        },
+    )
 }

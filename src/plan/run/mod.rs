@@ -115,7 +115,8 @@ fn why_not(ran: &Ran, action: &Action, chosen: bool) -> Option<&'static str> {
 
 /// Returns whether the plan goes on after a failure: its command ran, and is allowed to fail.
 fn is_allowed(action: &Action, outcome: &Outcome) -> bool {
-    outcome.exit_code.is_some() && matches!(&action.kind, Kind::Execute(execute) if execute.allow_failure)
+    outcome.exit_code.is_some()
+        && matches!(&action.kind, Kind::Execute(execute) if execute.allow_failure)
 }
 
 /// Does what one action says, and measures it.
@@ -123,7 +124,10 @@ fn timed(index: usize, action: &Action, stage: &mut Stage<'_>) -> Outcome {
     stage.tools.started(index, action);
     let begun = Instant::now();
     let outcome = act(action, stage);
-    Outcome { duration: begun.elapsed(), ..outcome }
+    Outcome {
+        duration: begun.elapsed(),
+        ..outcome
+    }
 }
 
 /// Does what one action says.
@@ -138,11 +142,19 @@ fn act(action: &Action, stage: &mut Stage<'_>) -> Outcome {
             let effect = Effect::Remove(prune.resource.clone());
             Outcome::with("it is not in the context of the next turn", effect)
         }
-        Kind::ChatWithUser(chat) => Outcome::with("the user is asked", Effect::Chat { message: chat.message.clone() }),
+        Kind::ChatWithUser(chat) => Outcome::with(
+            "the user is asked",
+            Effect::Chat {
+                message: chat.message.clone(),
+            },
+        ),
         Kind::Invoke(invoke) => context::invoke(invoke),
         Kind::Conclude(conclude) => {
             let (resources, message) = (conclude.resources.clone(), conclude.message.clone());
-            Outcome::with("returned to the caller", Effect::Conclude { resources, message })
+            Outcome::with(
+                "returned to the caller",
+                Effect::Conclude { resources, message },
+            )
         }
     }
 }
@@ -176,7 +188,8 @@ pub struct Outcome {
     pub lost_output: u64,
     /// EDIT: where each pair applied.
     pub places: Vec<Place>,
-    /// The files that it wrote itself; they are in the snapshot even where an ignore rule covers them.
+    /// The files that it wrote itself; they are in the snapshot even where an ignore rule covers
+    /// them.
     pub written: Vec<RepoPath>,
     /// What it does to the next turn.
     pub effect: Option<Effect>,
@@ -205,7 +218,10 @@ impl Outcome {
 
     /// Returns a success that the next turn will see.
     fn with(detail: impl Into<String>, effect: Effect) -> Outcome {
-        Outcome { effect: Some(effect), ..Outcome::of(Ending::Success, detail) }
+        Outcome {
+            effect: Some(effect),
+            ..Outcome::of(Ending::Success, detail)
+        }
     }
 }
 

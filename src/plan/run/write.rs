@@ -24,21 +24,43 @@ pub(super) fn create(root: &Root, create: &Create) -> Outcome {
         let there = root.entry(path).map_err(|e| reason(&e))?;
         let size = match there.map(|entry| (entry.kind, entry.size)) {
             None => {
-                root.create_new(path, bytes, Mode::Plain).map_err(|e| reason(&e))?;
-                return Ok(format!("created, {}", counted(create.content.lines().count(), "line")));
+                root.create_new(path, bytes, Mode::Plain)
+                    .map_err(|e| reason(&e))?;
+                return Ok(format!(
+                    "created, {}",
+                    counted(create.content.lines().count(), "line")
+                ));
             }
             Some((Kind::File(_), size)) => size,
-            Some(_) => return Err(format!("`{}` exists already and is no file", visible(create.path.as_str()))),
+            Some(_) => {
+                return Err(format!(
+                    "`{}` exists already and is no file",
+                    visible(create.path.as_str())
+                ));
+            }
         };
         if size > 0 && !create.overwrite {
-            return Err(format!("`{}` exists already", visible(create.path.as_str())));
+            return Err(format!(
+                "`{}` exists already",
+                visible(create.path.as_str())
+            ));
         }
         root.replace(path, bytes).map_err(|e| reason(&e))?;
-        let verb = if size == 0 { "filled the empty file" } else { "replaced as a whole" };
-        Ok(format!("{verb}, {}", counted(create.content.lines().count(), "line")))
+        let verb = if size == 0 {
+            "filled the empty file"
+        } else {
+            "replaced as a whole"
+        };
+        Ok(format!(
+            "{verb}, {}",
+            counted(create.content.lines().count(), "line")
+        ))
     };
     match written() {
-        Ok(detail) => Outcome { written: vec![create.path.clone()], ..Outcome::of(Ending::Success, detail) },
+        Ok(detail) => Outcome {
+            written: vec![create.path.clone()],
+            ..Outcome::of(Ending::Success, detail)
+        },
         Err(why) => Outcome::failure(why),
     }
 }
@@ -49,20 +71,36 @@ pub(super) fn edit(root: &Root, edit: &Edit) -> Outcome {
     let changed = || -> Result<(String, Vec<Place>), String> {
         no_repository_above(root, &edit.path)?;
         let bytes = root.read(path, MAX_EDIT).map_err(|e| reason(&e))?;
-        let before = readable(bytes).map_err(|what| format!("`{}` is {what}", visible(edit.path.as_str())))?;
+        let before = readable(bytes)
+            .map_err(|what| format!("`{}` is {what}", visible(edit.path.as_str())))?;
         let (after, places) = replace(edit, &before)?;
-        root.replace(path, after.as_bytes()).map_err(|e| reason(&e))?;
+        root.replace(path, after.as_bytes())
+            .map_err(|e| reason(&e))?;
         let counts = diff::counts(&before, &after);
-        let (replaced, added) = (counted(places.len(), "place"), counted(counts.added, "line"));
-        Ok((format!("changed {replaced}: {added} added, {} removed", counts.removed), places))
+        let (replaced, added) = (
+            counted(places.len(), "place"),
+            counted(counts.added, "line"),
+        );
+        Ok((
+            format!(
+                "changed {replaced}: {added} added, {} removed",
+                counts.removed
+            ),
+            places,
+        ))
     };
     match changed() {
-        Ok((detail, places)) => Outcome { places, written: vec![edit.path.clone()], ..Outcome::of(Ending::Success, detail) },
+        Ok((detail, places)) => Outcome {
+            places,
+            written: vec![edit.path.clone()],
+            ..Outcome::of(Ending::Success, detail)
+        },
         Err(why) => Outcome::failure(why),
     }
 }
 
-/// Returns the text after all pairs, and where each applied; else what is wrong with the first that does not.
+/// Returns the text after all pairs, and where each applied; else what is wrong with the first that
+/// does not.
 fn replace(edit: &Edit, before: &str) -> Result<(String, Vec<Place>), String> {
     let mut text = before.to_owned();
     let mut places = Vec::with_capacity(edit.pairs.len());
@@ -70,7 +108,18 @@ fn replace(edit: &Edit, before: &str) -> Result<(String, Vec<Place>), String> {
         let (find, replace) = (pair.find.as_str(), pair.replace.as_str());
         let (after, place) = apply(&text, find, replace).map_err(|error| {
             let (path, count) = (edit.path.as_str(), edit.pairs.len());
-            in_one_sentence(&Case { path, text: &text, number: number + 1, count, find, replace, others: &[] }, &error)
+            in_one_sentence(
+                &Case {
+                    path,
+                    text: &text,
+                    number: number + 1,
+                    count,
+                    find,
+                    replace,
+                    others: &[],
+                },
+                &error,
+            )
         })?;
         text = after;
         places.push(place);
@@ -81,15 +130,26 @@ fn replace(edit: &Edit, before: &str) -> Result<(String, Vec<Place>), String> {
 /// Says why a pair does not apply, without the lines that show the place: the next input has them.
 fn in_one_sentence(case: &Case<'_>, error: &MatchError) -> String {
     let message = explain(case, error).message;
-    let said: Vec<&str> = message.lines().filter(|line| !line.starts_with("  ")).collect();
+    let said: Vec<&str> = message
+        .lines()
+        .filter(|line| !line.starts_with("  "))
+        .collect();
     format!("{}; the file is as it was", said.join("; "))
 }
 
 /// Refuses a path inside a repository of its own, such as one that a command of the plan cloned.
 fn no_repository_above(root: &Root, path: &RepoPath) -> Result<(), String> {
     for folder in path.ancestors() {
-        if root.kind(&Path::new(folder).join(".git")).map_err(|e| reason(&e))?.is_some() {
-            return Err(format!("`{}` is in `{}`, which is a repository of its own", visible(path.as_str()), visible(folder)));
+        if root
+            .kind(&Path::new(folder).join(".git"))
+            .map_err(|e| reason(&e))?
+            .is_some()
+        {
+            return Err(format!(
+                "`{}` is in `{}`, which is a repository of its own",
+                visible(path.as_str()),
+                visible(folder)
+            ));
         }
     }
     Ok(())

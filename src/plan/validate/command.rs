@@ -1,4 +1,5 @@
-//! EXECUTE: there is a command, a folder to run it in, and no variable that would change more than that.
+//! EXECUTE: there is a command, a folder to run it in, and no variable that would change more than
+//! that.
 
 use std::collections::BTreeSet;
 
@@ -11,16 +12,32 @@ use crate::text::path::RepoPath;
 use crate::text::visible::visible;
 
 /// Judges an EXECUTE; what it does to the files is not known.
-pub(super) fn check(judge: &mut Judge<'_>, action: &Action, execute: &Execute) -> anyhow::Result<()> {
+pub(super) fn check(
+    judge: &mut Judge<'_>,
+    action: &Action,
+    execute: &Execute,
+) -> anyhow::Result<()> {
     if execute.command.trim().is_empty() {
-        judge.refuse(action, action.line, Mistake::new("there is no command", "put the command into the code block"));
+        judge.refuse(
+            action,
+            action.line,
+            Mistake::new("there is no command", "put the command into the code block"),
+        );
     }
-    if let Some(mistake) = execute.cwd.as_ref().map(|cwd| no_folder(judge, cwd)).transpose()?.flatten() {
+    if let Some(mistake) = execute
+        .cwd
+        .as_ref()
+        .map(|cwd| no_folder(judge, cwd))
+        .transpose()?
+        .flatten()
+    {
         judge.miss(action, action.line, mistake);
     }
     let mut seen = BTreeSet::new();
     for (name, _) in &execute.env {
-        if let Some(mistake) = wrong_variable(name).or_else(|| (!seen.insert(name)).then(|| twice(name))) {
+        if let Some(mistake) =
+            wrong_variable(name).or_else(|| (!seen.insert(name)).then(|| twice(name)))
+        {
             judge.refuse(action, action.line, mistake);
         }
     }
@@ -34,26 +51,43 @@ fn no_folder(judge: &Judge<'_>, cwd: &RepoPath) -> anyhow::Result<Option<Mistake
     let found = judge.world.look(cwd)?;
     Ok(match found {
         Found::Folder => None,
-        Found::Absent => Some(Mistake::new(format!("there is no folder `{shown}` to run in"), "`cwd` is relative to the project's root")),
-        Found::File(_) => Some(Mistake::new(format!("`{shown}` is a file, and no folder to run in"), "name the folder that it is in")),
-        other => Some(Mistake::new(format!("`{shown}` {}", other.obstacle().unwrap_or_default()), "run in a folder of the project")),
+        Found::Absent => Some(Mistake::new(
+            format!("there is no folder `{shown}` to run in"),
+            "`cwd` is relative to the project's root",
+        )),
+        Found::File(_) => Some(Mistake::new(
+            format!("`{shown}` is a file, and no folder to run in"),
+            "name the folder that it is in",
+        )),
+        other => Some(Mistake::new(
+            format!("`{shown}` {}", other.obstacle().unwrap_or_default()),
+            "run in a folder of the project",
+        )),
     })
 }
 
 /// Returns what is wrong with a variable.
 fn wrong_variable(name: &str) -> Option<Mistake> {
     let shown = visible(name);
-    let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') && !name.starts_with(|c: char| c.is_ascii_digit());
+    let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+        && !name.starts_with(|c: char| c.is_ascii_digit());
     if name.is_empty() || !plain {
-        return Some(Mistake::new(format!("`{shown}` is no name for a variable"), "use letters, digits and `_`"));
+        return Some(Mistake::new(
+            format!("`{shown}` is no name for a variable"),
+            "use letters, digits and `_`",
+        ));
     }
     (!may_set(name)).then(|| {
-        let hint = "it decides which programs and services a command reaches; leave it as the user has it";
+        let hint =
+            "it decides which programs and services a command reaches; leave it as the user has it";
         Mistake::new(format!("a plan may not set `{shown}`"), hint)
     })
 }
 
 /// Returns the mistake of a variable that is set twice.
 fn twice(name: &str) -> Mistake {
-    Mistake::new(format!("`{}` is set twice", visible(name)), "keep one value")
+    Mistake::new(
+        format!("`{}` is set twice", visible(name)),
+        "keep one value",
+    )
 }

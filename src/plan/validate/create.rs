@@ -14,21 +14,35 @@ pub(super) fn check(judge: &mut Judge<'_>, action: &Action, create: &Create) -> 
     }
     let twin = judge.world.twins.add(&create.path);
     if let Some((name, other)) = twin.filter(|_| matches!(found, Found::Absent)) {
-        let message = format!("`{}` is the same name as `{}` for some file systems", visible(&name), visible(&other));
-        let hint = if create.path.as_str() == name { "choose another name" } else { "spell the folder as it is" };
+        let message = format!(
+            "`{}` is the same name as `{}` for some file systems",
+            visible(&name),
+            visible(&other)
+        );
+        let hint = if create.path.as_str() == name {
+            "choose another name"
+        } else {
+            "spell the folder as it is"
+        };
         judge.miss(action, action.line, Mistake::new(message, hint));
     }
     if !matches!(found, Found::Absent | Found::File(_)) {
         return Ok(());
     }
     let known = judge.world.is_known(&create.path);
-    let before = if let Found::File(bytes) = found { Some(bytes) } else { None };
+    let before = if let Found::File(bytes) = found {
+        Some(bytes)
+    } else {
+        None
+    };
     let step = judge.step();
     step.outside_context = before.is_some() && !known;
     step.before = before;
     step.after = (!step.wrong).then(|| create.content.clone().into_bytes());
     // Later actions see the file even if this one is wrong: they are judged for what they are.
-    judge.world.write(&create.path, create.content.clone().into_bytes());
+    judge
+        .world
+        .write(&create.path, create.content.clone().into_bytes());
     judge.world.created.insert(create.path.clone());
     Ok(())
 }
@@ -37,13 +51,17 @@ pub(super) fn check(judge: &mut Judge<'_>, action: &Action, create: &Create) -> 
 fn in_the_way(judge: &Judge<'_>, create: &Create, found: &Found) -> Option<Mistake> {
     let path = visible(create.path.as_str());
     if let Some(obstacle) = found.obstacle() {
-        return Some(Mistake::new(format!("`{path}` {obstacle}"), "choose another path"));
+        return Some(Mistake::new(
+            format!("`{path}` {obstacle}"),
+            "choose another path",
+        ));
     }
     match found {
         Found::File(_) if create.overwrite => None,
-        Found::File(_) if judge.world.created.contains(&create.path) => {
-            Some(Mistake::new(format!("`{path}` is created twice"), "keep one CREATE; change the new file in it, or with an EDIT"))
-        }
+        Found::File(_) if judge.world.created.contains(&create.path) => Some(Mistake::new(
+            format!("`{path}` is created twice"),
+            "keep one CREATE; change the new file in it, or with an EDIT",
+        )),
         Found::File(bytes) if !bytes.is_empty() => Some(Mistake::new(
             format!("`{path}` exists already"),
             "change it with EDIT, or say `- **Overwrite:** true` to replace it as a whole",

@@ -7,7 +7,8 @@ use crate::plan::action::edit::{Edit, Pair};
 use crate::text::edit::{Case, MatchError, apply, explain, find};
 use crate::text::visible::visible;
 
-/// The most texts of failed pairs that are kept for a file: later FINDs are looked for in each of them.
+/// The most texts of failed pairs that are kept for a file: later FINDs are looked for in each of
+/// them.
 const MAX_LOST: usize = 200;
 
 /// Judges an EDIT and makes its replacements.
@@ -38,15 +39,23 @@ fn unknown(edit: &Edit) -> Mistake {
 }
 
 /// Returns the text of the file, or why it has none.
-fn text_of(judge: &Judge<'_>, edit: &Edit, found: Found) -> anyhow::Result<Result<String, Mistake>> {
+fn text_of(
+    judge: &Judge<'_>,
+    edit: &Edit,
+    found: Found,
+) -> anyhow::Result<Result<String, Mistake>> {
     let path = visible(edit.path.as_str());
     if let Some(obstacle) = found.obstacle() {
-        return Ok(Err(Mistake::new(format!("`{path}` {obstacle}"), "EDIT changes text files of the project only")));
+        return Ok(Err(Mistake::new(
+            format!("`{path}` {obstacle}"),
+            "EDIT changes text files of the project only",
+        )));
     }
     let Found::File(bytes) = found else {
         return Ok(Err(missing(judge, edit)?));
     };
-    Ok(readable(bytes).map_err(|what| Mistake::new(format!("`{path}` is {what}"), "change it with EXECUTE")))
+    Ok(readable(bytes)
+        .map_err(|what| Mistake::new(format!("`{path}` is {what}"), "change it with EXECUTE")))
 }
 
 /// Returns bytes as text that an EDIT can work on, or what they are instead.
@@ -60,27 +69,59 @@ pub(crate) fn readable(bytes: Vec<u8>) -> Result<String, &'static str> {
 /// Returns what is wrong with an EDIT of a file that is not there, and which one may be meant.
 fn missing(judge: &Judge<'_>, edit: &Edit) -> anyhow::Result<Mistake> {
     let names = judge.world.names_like(&edit.path)?;
-    let names: Vec<String> = names.iter().map(|name| format!("`{}`", visible(name))).collect();
-    let hint = if names.is_empty() { "a new file is made with CREATE".to_owned() } else { format!("there is {}", names.join(" and ")) };
-    Ok(Mistake::new(format!("there is no file `{}`", visible(edit.path.as_str())), hint))
+    let names: Vec<String> = names
+        .iter()
+        .map(|name| format!("`{}`", visible(name)))
+        .collect();
+    let hint = if names.is_empty() {
+        "a new file is made with CREATE".to_owned()
+    } else {
+        format!("there is {}", names.join(" and "))
+    };
+    Ok(Mistake::new(
+        format!("there is no file `{}`", visible(edit.path.as_str())),
+        hint,
+    ))
 }
 
 /// Judges a pair for itself, where there is no text to find it in.
 fn malformed(judge: &mut Judge<'_>, action: &Action, (edit, number, pair): (&Edit, usize, &Pair)) {
-    if let Err(error @ (MatchError::Blank | MatchError::Same)) = apply("x", &pair.find, &pair.replace) {
+    if let Err(error @ (MatchError::Blank | MatchError::Same)) =
+        apply("x", &pair.find, &pair.replace)
+    {
         let words = explain(&case((edit, number, pair), "x", &[]), &error);
         judge.refuse(action, pair.line, Mistake::new(words.message, words.hint));
     }
 }
 
 /// Returns what a message about a pair is made from.
-fn case<'a>((edit, number, pair): (&'a Edit, usize, &'a Pair), text: &'a str, others: &'a [(String, String)]) -> Case<'a> {
-    let (path, find, replace) = (edit.path.as_str(), pair.find.as_str(), pair.replace.as_str());
-    Case { path, text, number: number + 1, count: edit.pairs.len(), find, replace, others }
+fn case<'a>(
+    (edit, number, pair): (&'a Edit, usize, &'a Pair),
+    text: &'a str,
+    others: &'a [(String, String)],
+) -> Case<'a> {
+    let (path, find, replace) = (
+        edit.path.as_str(),
+        pair.find.as_str(),
+        pair.replace.as_str(),
+    );
+    Case {
+        path,
+        text,
+        number: number + 1,
+        count: edit.pairs.len(),
+        find,
+        replace,
+        others,
+    }
 }
 
 /// Judges the pairs in order, each on the text after those before it.
-fn pairs(judge: &mut Judge<'_>, action: &Action, (edit, mut text): (&Edit, String)) -> anyhow::Result<()> {
+fn pairs(
+    judge: &mut Judge<'_>,
+    action: &Action,
+    (edit, mut text): (&Edit, String),
+) -> anyhow::Result<()> {
     let before = text.clone();
     let first = judge.simulation.diagnostics.len();
     let (mut places, mut wrong) = (Vec::new(), Vec::new());
@@ -93,7 +134,11 @@ fn pairs(judge: &mut Judge<'_>, action: &Action, (edit, mut text): (&Edit, Strin
             Err(error) => {
                 wrong.push(number);
                 if !rests_on_a_failed_pair(judge, edit, (pair, &error)) {
-                    fails(judge, action, (case((edit, number, pair), &text, &[]), pair.line, &error))?;
+                    fails(
+                        judge,
+                        action,
+                        (case((edit, number, pair), &text, &[]), pair.line, &error),
+                    )?;
                 }
                 lose(judge, edit, pair);
             }
@@ -117,14 +162,30 @@ fn lose(judge: &mut Judge<'_>, edit: &Edit, pair: &Pair) {
     }
 }
 
-/// Returns whether a FIND is missing only because a pair before it, which would have brought it, failed.
-fn rests_on_a_failed_pair(judge: &Judge<'_>, edit: &Edit, (pair, error): (&Pair, &MatchError)) -> bool {
-    let lost = judge.world.lost.get(&edit.path).map_or(&[][..], Vec::as_slice);
-    *error == MatchError::Absent && lost.iter().any(|text| find(text, &pair.find) != Err(MatchError::Absent))
+/// Returns whether a FIND is missing only because a pair before it, which would have brought it,
+/// failed.
+fn rests_on_a_failed_pair(
+    judge: &Judge<'_>,
+    edit: &Edit,
+    (pair, error): (&Pair, &MatchError),
+) -> bool {
+    let lost = judge
+        .world
+        .lost
+        .get(&edit.path)
+        .map_or(&[][..], Vec::as_slice);
+    *error == MatchError::Absent
+        && lost
+            .iter()
+            .any(|text| find(text, &pair.find) != Err(MatchError::Absent))
 }
 
 /// Records a pair that does not apply.
-fn fails(judge: &mut Judge<'_>, action: &Action, (case, line, error): (Case<'_>, usize, &MatchError)) -> anyhow::Result<()> {
+fn fails(
+    judge: &mut Judge<'_>,
+    action: &Action,
+    (case, line, error): (Case<'_>, usize, &MatchError),
+) -> anyhow::Result<()> {
     let certain = matches!(error, MatchError::Blank | MatchError::Same);
     if judge.world.shaken && !certain {
         judge.step().provisional = true;
@@ -137,14 +198,38 @@ fn fails(judge: &mut Judge<'_>, action: &Action, (case, line, error): (Case<'_>,
 }
 
 /// Adds to the first mistake of an EDIT which of its pairs fit.
-fn tell_what_fits(judge: &mut Judge<'_>, first: usize, (places, edit): (&[(usize, crate::text::edit::Place)], &Edit)) {
-    let Some(diagnostic) = judge.simulation.diagnostics.get_mut(first).filter(|_| !places.is_empty()) else { return };
-    let numbers: Vec<String> = places.iter().map(|(number, _)| (number + 1).to_string()).collect();
+fn tell_what_fits(
+    judge: &mut Judge<'_>,
+    first: usize,
+    (places, edit): (&[(usize, crate::text::edit::Place)], &Edit),
+) {
+    let Some(diagnostic) = judge
+        .simulation
+        .diagnostics
+        .get_mut(first)
+        .filter(|_| !places.is_empty())
+    else {
+        return;
+    };
+    let numbers: Vec<String> = places
+        .iter()
+        .map(|(number, _)| (number + 1).to_string())
+        .collect();
     let fit = match numbers.as_slice() {
-        [one] => format!("pair {one} of {} fits, repeat it as it is", edit.pairs.len()),
-        [most @ .., last] => format!("pairs {} and {last} of {} fit, repeat them as they are", most.join(", "), edit.pairs.len()),
+        [one] => format!(
+            "pair {one} of {} fits, repeat it as it is",
+            edit.pairs.len()
+        ),
+        [most @ .., last] => format!(
+            "pairs {} and {last} of {} fit, repeat them as they are",
+            most.join(", "),
+            edit.pairs.len()
+        ),
         [] => return,
     };
-    let hint = diagnostic.hint.take().map_or(String::new(), |hint| hint + "; ");
+    let hint = diagnostic
+        .hint
+        .take()
+        .map_or(String::new(), |hint| hint + "; ");
     diagnostic.hint = Some(hint + &fit);
 }

@@ -8,42 +8,88 @@ use crate::plan::action::{Action, Kind};
 use crate::text::visible::visible;
 
 /// Judges an INVOKE.
-pub(super) fn check_invoke(judge: &mut Judge<'_>, action: &Action, invoke: &Invoke) -> anyhow::Result<()> {
+pub(super) fn check_invoke(
+    judge: &mut Judge<'_>,
+    action: &Action,
+    invoke: &Invoke,
+) -> anyhow::Result<()> {
     let agents = judge.world.facts.agents();
-    if !agents.iter().any(|agent| agent.eq_ignore_ascii_case(&invoke.agent)) {
-        let known: Vec<String> = agents.iter().map(|agent| format!("`{}`", visible(agent))).collect();
+    if !agents
+        .iter()
+        .any(|agent| agent.eq_ignore_ascii_case(&invoke.agent))
+    {
+        let known: Vec<String> = agents
+            .iter()
+            .map(|agent| format!("`{}`", visible(agent)))
+            .collect();
         let message = format!("there is no agent `{}`", visible(&invoke.agent));
-        let hint = if known.is_empty() { "there are no agents".to_owned() } else { format!("the agents are {}", known.join(", ")) };
+        let hint = if known.is_empty() {
+            "there are no agents".to_owned()
+        } else {
+            format!("the agents are {}", known.join(", "))
+        };
         judge.refuse(action, action.line, Mistake::new(message, hint));
     }
-    invoke.resources.iter().try_for_each(|resource| check_there(judge, action, resource))
+    invoke
+        .resources
+        .iter()
+        .try_for_each(|resource| check_there(judge, action, resource))
 }
 
 /// Judges a CONCLUDE.
-pub(super) fn check_conclude(judge: &mut Judge<'_>, action: &Action, conclude: &Conclude) -> anyhow::Result<()> {
+pub(super) fn check_conclude(
+    judge: &mut Judge<'_>,
+    action: &Action,
+    conclude: &Conclude,
+) -> anyhow::Result<()> {
     if !judge.world.facts.has_caller() {
         let hint = "no agent handed over to this one; talk to the user with CHAT_WITH_USER";
-        judge.refuse(action, action.line, Mistake::new("there is no caller to return to", hint));
+        judge.refuse(
+            action,
+            action.line,
+            Mistake::new("there is no caller to return to", hint),
+        );
     }
-    conclude.resources.iter().try_for_each(|resource| check_there(judge, action, resource))
+    conclude
+        .resources
+        .iter()
+        .try_for_each(|resource| check_there(judge, action, resource))
 }
 
 /// Judges that a plan hands over at most once, as the last thing that it does.
 pub(super) fn check_order(judge: &mut Judge<'_>) {
     let plan = judge.plan;
     let leaves = |action: &Action| matches!(action.kind, Kind::Invoke(_) | Kind::Conclude(_));
-    let leaving: Vec<usize> = (0..plan.actions.len()).filter(|&n| leaves(&plan.actions[n])).collect();
+    let leaving: Vec<usize> = (0..plan.actions.len())
+        .filter(|&n| leaves(&plan.actions[n]))
+        .collect();
     let mut refuse = |n: usize, message: String, hint: &str| {
         let action = &plan.actions[n];
         judge.simulation.steps[n].wrong = true;
-        judge.simulation.diagnostics.push(Diagnostic { line: action.line, action: label(action), message, hint: Some(hint.to_owned()) });
+        judge.simulation.diagnostics.push(Diagnostic {
+            line: action.line,
+            action: label(action),
+            message,
+            hint: Some(hint.to_owned()),
+        });
     };
     for &n in leaving.iter().skip(1) {
         let first = &plan.actions[leaving[0]];
-        refuse(n, format!("the plan hands over twice, first at line {}", first.line), "keep one INVOKE or CONCLUDE");
+        refuse(
+            n,
+            format!("the plan hands over twice, first at line {}", first.line),
+            "keep one INVOKE or CONCLUDE",
+        );
     }
-    if let Some(&n) = leaving.first().filter(|&&n| n + 1 < plan.actions.len() && leaving.len() == 1) {
+    if let Some(&n) = leaving
+        .first()
+        .filter(|&&n| n + 1 < plan.actions.len() && leaving.len() == 1)
+    {
         let name = plan.actions[n].kind.name();
-        refuse(n, format!("{name} is not the last action"), "put it at the end: nothing of this plan runs after it");
+        refuse(
+            n,
+            format!("{name} is not the last action"),
+            "put it at the end: nothing of this plan runs after it",
+        );
     }
 }

@@ -14,14 +14,24 @@ pub(super) fn check(judge: &mut Judge<'_>) {
     for change in &judge.plan.memos {
         let there = memos.contains(&change.text);
         let mistake = match (seen.get(change.text.as_str()), change.verb) {
-            (Some(first), verb) if first.verb == verb => {
-                Some((format!("the memo is named twice, first at line {}", first.line), "keep one line"))
+            (Some(first), verb) if first.verb == verb => Some((
+                format!("the memo is named twice, first at line {}", first.line),
+                "keep one line",
+            )),
+            (Some(first), _) => Some((
+                format!(
+                    "the memo is added and removed, first at line {}",
+                    first.line
+                ),
+                "keep the line that says what shall be",
+            )),
+            (None, Verb::Add) if there => {
+                Some(("the memo is there already".to_owned(), "leave the line out"))
             }
-            (Some(first), _) => {
-                Some((format!("the memo is added and removed, first at line {}", first.line), "keep the line that says what shall be"))
-            }
-            (None, Verb::Add) if there => Some(("the memo is there already".to_owned(), "leave the line out")),
-            (None, Verb::Remove) if !there => Some(("there is no such memo".to_owned(), "copy the memo to remove word for word")),
+            (None, Verb::Remove) if !there => Some((
+                "there is no such memo".to_owned(),
+                "copy the memo to remove word for word",
+            )),
             (None, _) => None,
         };
         seen.entry(&change.text).or_insert(change);

@@ -109,14 +109,24 @@ pub struct Step {
 impl Simulation {
     /// Returns what an action would do; nothing where the plan was not run so far in the mind.
     pub fn step(&self, index: usize) -> &Step {
-        static NOTHING: Step =
-            Step { before: None, after: None, places: Vec::new(), provisional: false, outside_context: false, wrong: false };
+        static NOTHING: Step = Step {
+            before: None,
+            after: None,
+            places: Vec::new(),
+            provisional: false,
+            outside_context: false,
+            wrong: false,
+        };
         self.steps.get(index).unwrap_or(&NOTHING)
     }
 
     /// Returns the labels of the actions without a mistake, for the model to repeat as they are.
     pub fn right(&self, plan: &Plan) -> Vec<String> {
-        let right = plan.actions.iter().zip(&self.steps).filter(|(_, step)| !step.wrong);
+        let right = plan
+            .actions
+            .iter()
+            .zip(&self.steps)
+            .filter(|(_, step)| !step.wrong);
         right.map(|(action, _)| label(action)).collect()
     }
 }
@@ -127,7 +137,10 @@ impl Simulation {
 /// Where the snapshot cannot be read. A wrong plan is no error: its mistakes are in the result.
 pub fn validate(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<Simulation> {
     let simulation = simulate(plan, facts)?;
-    Ok(Simulation { diagnostics: in_order(simulation.diagnostics), ..simulation })
+    Ok(Simulation {
+        diagnostics: in_order(simulation.diagnostics),
+        ..simulation
+    })
 }
 
 /// Runs a plan in the mind that no parser has read in this shape, because a person changed it.
@@ -137,15 +150,25 @@ pub fn validate(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<Simulation> {
 pub fn validate_changed(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<Simulation> {
     let mut simulation = simulate(plan, facts)?;
     nul::check(plan, &mut simulation);
-    Ok(Simulation { diagnostics: in_order(simulation.diagnostics), ..simulation })
+    Ok(Simulation {
+        diagnostics: in_order(simulation.diagnostics),
+        ..simulation
+    })
 }
 
 /// Runs a plan in the mind.
 fn simulate(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<Simulation> {
-    let mut judge = Judge { plan, world: World::new(facts, plan)?, simulation: Simulation::default() };
+    let mut judge = Judge {
+        plan,
+        world: World::new(facts, plan)?,
+        simulation: Simulation::default(),
+    };
     memo::check(&mut judge);
     for action in &plan.actions {
-        judge.simulation.steps.push(Step { provisional: judge.world.shaken && touches_files(action), ..Step::default() });
+        judge.simulation.steps.push(Step {
+            provisional: judge.world.shaken && touches_files(action),
+            ..Step::default()
+        });
         judge.action(action)?;
     }
     hand_over::check_order(&mut judge);
@@ -167,7 +190,9 @@ pub fn label(action: &Action) -> String {
     let shown = visible(&target);
     let short: String = shown.chars().take(LABEL).collect();
     let rest = if short.len() < shown.len() { "…" } else { "" };
-    format!("{} {short}{rest}", action.kind.name()).trim_end().to_owned()
+    format!("{} {short}{rest}", action.kind.name())
+        .trim_end()
+        .to_owned()
 }
 
 /// Something that is wrong, before it is known where and whether it counts.
@@ -181,7 +206,10 @@ struct Mistake {
 impl Mistake {
     /// Makes a mistake with a hint.
     fn new(message: impl Into<String>, hint: impl Into<String>) -> Mistake {
-        Mistake { message: message.into(), hint: Some(hint.into()) }
+        Mistake {
+            message: message.into(),
+            hint: Some(hint.into()),
+        }
     }
 }
 
@@ -215,14 +243,22 @@ impl<'a> Judge<'a> {
 
     /// Returns the step of the action that is being judged.
     fn step(&mut self) -> &mut Step {
-        self.simulation.steps.last_mut().expect("a step was pushed before its action was judged")
+        self.simulation
+            .steps
+            .last_mut()
+            .expect("a step was pushed before its action was judged")
     }
 
     /// Records a mistake that nothing puts right.
     fn refuse(&mut self, action: &Action, line: usize, mistake: Mistake) {
         self.step().wrong = true;
         let (message, hint) = (mistake.message, mistake.hint);
-        self.simulation.diagnostics.push(Diagnostic { line, action: label(action), message, hint });
+        self.simulation.diagnostics.push(Diagnostic {
+            line,
+            action: label(action),
+            message,
+            hint,
+        });
     }
 
     /// Records a mistake, unless an EXECUTE before the action may put it right.

@@ -1,4 +1,5 @@
-//! NUL in the texts of a plan that a person changed. In a plan that was parsed the parser has refused it (P21).
+//! NUL in the texts of a plan that a person changed. In a plan that was parsed the parser has
+//! refused it (P21).
 
 use super::{Diagnostic, Simulation, label};
 use crate::plan::Plan;
@@ -7,12 +8,19 @@ use crate::plan::action::Kind;
 /// Notes every action with a NUL.
 pub(super) fn check(plan: &Plan, simulation: &mut Simulation) {
     for (action, step) in plan.actions.iter().zip(&mut simulation.steps) {
-        let Some(what) = holder(&action.kind) else { continue };
+        let Some(what) = holder(&action.kind) else {
+            continue;
+        };
         step.wrong = true;
         step.after = None;
         let message = format!("{what} has a NUL character");
         let hint = Some("make binary files with EXECUTE, as with `base64 -d`".to_owned());
-        simulation.diagnostics.push(Diagnostic { line: action.line, action: label(action), message, hint });
+        simulation.diagnostics.push(Diagnostic {
+            line: action.line,
+            action: label(action),
+            message,
+            hint,
+        });
     }
 }
 
@@ -21,9 +29,18 @@ fn holder(kind: &Kind) -> Option<&'static str> {
     let has = |text: &str| text.contains('\0');
     match kind {
         Kind::Create(create) if has(&create.content) => Some("the content"),
-        Kind::Edit(edit) if edit.pairs.iter().any(|pair| has(&pair.find) || has(&pair.replace)) => Some("a pair"),
+        Kind::Edit(edit)
+            if edit
+                .pairs
+                .iter()
+                .any(|pair| has(&pair.find) || has(&pair.replace)) =>
+        {
+            Some("a pair")
+        }
         Kind::Execute(execute) if has(&execute.command) => Some("the command"),
-        Kind::Execute(execute) if execute.env.iter().any(|(_, value)| has(value)) => Some("a variable"),
+        Kind::Execute(execute) if execute.env.iter().any(|(_, value)| has(value)) => {
+            Some("a variable")
+        }
         _ => None,
     }
 }

@@ -11,7 +11,11 @@ use crate::text::visible::visible;
 const UNKNOWN: &str = "the structure of the project in the input lists what there is";
 
 /// Judges that a resource is there. Whether a page can be fetched shows when it is.
-pub(super) fn check_there(judge: &mut Judge<'_>, action: &Action, resource: &Resource) -> anyhow::Result<()> {
+pub(super) fn check_there(
+    judge: &mut Judge<'_>,
+    action: &Action,
+    resource: &Resource,
+) -> anyhow::Result<()> {
     match resource {
         Resource::Url(_) => {}
         Resource::File(path) => {
@@ -22,7 +26,14 @@ pub(super) fn check_there(judge: &mut Judge<'_>, action: &Action, resource: &Res
         Resource::Artifact(_) if judge.world.facts.has_artifact(resource) => {}
         Resource::Artifact(_) => {
             let message = format!("there is no artifact `{}`", visible(&resource.to_string()));
-            judge.refuse(action, action.line, Mistake::new(message, "name a turn that was executed and a file that it has"));
+            judge.refuse(
+                action,
+                action.line,
+                Mistake::new(
+                    message,
+                    "name a turn that was executed and a file that it has",
+                ),
+            );
         }
     }
     Ok(())
@@ -36,13 +47,21 @@ fn absent(judge: &Judge<'_>, path: &RepoPath) -> anyhow::Result<Option<Mistake>>
         Found::File(_) | Found::Folder => None,
         Found::Absent => {
             let names = judge.world.names_like(path)?;
-            let names: Vec<String> = names.iter().map(|name| format!("`{}`", visible(name))).collect();
-            let hint = if names.is_empty() { UNKNOWN.to_owned() } else { format!("there is {}", names.join(" and ")) };
+            let names: Vec<String> = names
+                .iter()
+                .map(|name| format!("`{}`", visible(name)))
+                .collect();
+            let hint = if names.is_empty() {
+                UNKNOWN.to_owned()
+            } else {
+                format!("there is {}", names.join(" and "))
+            };
             Some(Mistake::new(format!("there is no file `{shown}`"), hint))
         }
-        Found::Other(_) | Found::Below(..) => {
-            Some(Mistake::new(format!("`{shown}` {}", found.obstacle().unwrap_or_default()), "name the file itself"))
-        }
+        Found::Other(_) | Found::Below(..) => Some(Mistake::new(
+            format!("`{shown}` {}", found.obstacle().unwrap_or_default()),
+            "name the file itself",
+        )),
     })
 }
 
@@ -51,15 +70,28 @@ pub(super) fn check_prune(judge: &mut Judge<'_>, action: &Action, resource: &Res
     let shown = resource.to_string();
     let shown = visible(&shown);
     let same = |a: &Action| matches!(&a.kind, Kind::Prune(prune) if prune.resource == *resource);
-    let first = judge.plan.actions.iter().find(|a| same(a)).is_none_or(|a| std::ptr::eq(a, action));
+    let first = judge
+        .plan
+        .actions
+        .iter()
+        .find(|a| same(a))
+        .is_none_or(|a| std::ptr::eq(a, action));
     if !judge.world.facts.in_turn_context(resource) {
         let hint = if judge.world.facts.in_context(resource) {
             "it comes from the session's or the global list, which the user keeps"
         } else {
             "leave the action out"
         };
-        judge.refuse(action, action.line, Mistake::new(format!("`{shown}` is not in the turn's context"), hint));
+        judge.refuse(
+            action,
+            action.line,
+            Mistake::new(format!("`{shown}` is not in the turn's context"), hint),
+        );
     } else if !first {
-        judge.refuse(action, action.line, Mistake::new(format!("`{shown}` is pruned twice"), "keep one PRUNE"));
+        judge.refuse(
+            action,
+            action.line,
+            Mistake::new(format!("`{shown}` is pruned twice"), "keep one PRUNE"),
+        );
     }
 }

@@ -16,7 +16,9 @@ pub(super) struct Twins {
 impl Twins {
     /// Reads the snapshot's spellings of what a plan creates, folders included.
     pub fn of(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<Twins> {
-        let mut twins = Twins { spellings: HashMap::new() };
+        let mut twins = Twins {
+            spellings: HashMap::new(),
+        };
         for action in &plan.actions {
             if let Kind::Create(create) = &action.kind {
                 for name in names(&create.path) {
@@ -34,8 +36,15 @@ impl Twins {
     fn read(&mut self, paths: &[String]) {
         let mut last = "";
         for path in paths {
-            let shared = path.bytes().zip(last.bytes()).take_while(|(a, b)| a == b).count();
-            let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
+            let shared = path
+                .bytes()
+                .zip(last.bytes())
+                .take_while(|(a, b)| a == b)
+                .count();
+            let ends = path
+                .match_indices('/')
+                .map(|(at, _)| at)
+                .chain([path.len()]);
             for name in ends.filter(|&end| end >= shared).map(|end| &path[..end]) {
                 if let Some(known) = self.spellings.get_mut(&fold(name)) {
                     known.insert(name.to_owned());

@@ -75,7 +75,9 @@ impl<'a> World<'a> {
                 Found::Folder => {}
                 Found::Absent => return Ok(Found::Absent),
                 Found::File(_) => return Ok(Found::Below(folder.to_string(), "a file")),
-                Found::Other(what) | Found::Below(_, what) => return Ok(Found::Below(folder.to_string(), what)),
+                Found::Other(what) | Found::Below(_, what) => {
+                    return Ok(Found::Below(folder.to_string(), what));
+                }
             }
         }
         self.at(path)
@@ -96,7 +98,9 @@ impl<'a> World<'a> {
             Entry::Folder => Found::Folder,
             Entry::Link => Found::Other("a symbolic link"),
             Entry::Repository => Found::Other("a repository of its own"),
-            Entry::LeftOut => Found::Other("left out of the snapshot: too large, a secret, or unreadable"),
+            Entry::LeftOut => {
+                Found::Other("left out of the snapshot: too large, a secret, or unreadable")
+            }
         })
     }
 
@@ -113,8 +117,20 @@ impl<'a> World<'a> {
     /// Returns names of files that may be meant by one that is not there.
     pub fn names_like(&self, path: &RepoPath) -> anyhow::Result<Vec<String>> {
         let name = path.file_name();
-        let same = |other: &&String| other.rsplit('/').next().is_some_and(|n| n.eq_ignore_ascii_case(name));
-        Ok(self.facts.paths()?.iter().filter(same).take(MAX_NAMES).cloned().collect())
+        let same = |other: &&String| {
+            other
+                .rsplit('/')
+                .next()
+                .is_some_and(|n| n.eq_ignore_ascii_case(name))
+        };
+        Ok(self
+            .facts
+            .paths()?
+            .iter()
+            .filter(same)
+            .take(MAX_NAMES)
+            .cloned()
+            .collect())
     }
 
     /// Returns the text files that the plan or the context names, as in the snapshot.
@@ -132,7 +148,11 @@ impl<'a> World<'a> {
             Kind::Edit(edit) => Some(edit.path.clone()),
             _ => None,
         });
-        let listed = self.facts.paths()?.into_iter().filter_map(|path| RepoPath::parse(&path).ok());
+        let listed = self
+            .facts
+            .paths()?
+            .into_iter()
+            .filter_map(|path| RepoPath::parse(&path).ok());
         let listed = listed.filter(|path| self.facts.in_context(&Resource::File(path.clone())));
         let (mut seen, mut found, mut size) = (BTreeSet::new(), Vec::new(), 0);
         for path in named.chain(listed) {
@@ -142,7 +162,9 @@ impl<'a> World<'a> {
             if !seen.insert(path.clone()) {
                 continue;
             }
-            let Found::File(bytes) = self.look(&path)? else { continue };
+            let Found::File(bytes) = self.look(&path)? else {
+                continue;
+            };
             if bytes.len() > edit::MAX_OTHER {
                 continue;
             }
@@ -156,7 +178,8 @@ impl<'a> World<'a> {
 }
 
 impl Found {
-    /// Says why there is no file to work on, as `is a folder`; `None` where there is one or nothing at all.
+    /// Says why there is no file to work on, as `is a folder`; `None` where there is one or nothing
+    /// at all.
     pub fn obstacle(&self) -> Option<String> {
         match self {
             Found::Absent | Found::File(_) => None,

@@ -23,7 +23,11 @@ pub(super) struct Told<'a> {
 
 /// Writes an action with its metadata, status, outcome and what it produced.
 pub(super) fn write(text: &mut String, action: &Action, told: Told<'_>) {
-    let mark = if told.modification.is_some() { " (user modified)" } else { "" };
+    let mark = if told.modification.is_some() {
+        " (user modified)"
+    } else {
+        ""
+    };
     writeln!(text, "\n#### `{}`{mark}", action.kind.name()).expect("writing to a string");
     match told.outcome {
         None => item(text, "Status", "Not run"),
@@ -33,8 +37,16 @@ pub(super) fn write(text: &mut String, action: &Action, told: Told<'_>) {
         if field.items.is_empty() {
             item(text, &visible(&field.key), &visible(&field.value));
         } else {
-            writeln!(text, "- **{}:**{}", visible(&field.key), pad(&visible(&field.value))).expect("writing to a string");
-            field.items.iter().for_each(|value| writeln!(text, "  - {}", visible(value)).expect("writing to a string"));
+            writeln!(
+                text,
+                "- **{}:**{}",
+                visible(&field.key),
+                pad(&visible(&field.value))
+            )
+            .expect("writing to a string");
+            field.items.iter().for_each(|value| {
+                writeln!(text, "  - {}", visible(value)).expect("writing to a string")
+            });
         }
     }
     if let Some(outcome) = told.outcome {
@@ -52,8 +64,20 @@ fn ending(text: &mut String, outcome: &Outcome) {
         Ending::Skipped => item(text, "Status", "Skipped 🟡"),
         Ending::Success | Ending::Failure => {
             item(text, "Status", "Approved ✅");
-            item(text, "Execution", if outcome.ending == Ending::Success { "Success 🟢" } else { "Failure 🔴" });
-            item(text, "Duration", &format!("{}ms", outcome.duration.as_millis()));
+            item(
+                text,
+                "Execution",
+                if outcome.ending == Ending::Success {
+                    "Success 🟢"
+                } else {
+                    "Failure 🔴"
+                },
+            );
+            item(
+                text,
+                "Duration",
+                &format!("{}ms", outcome.duration.as_millis()),
+            );
         }
     }
     if !outcome.detail.is_empty() {
@@ -72,7 +96,13 @@ fn details(text: &mut String, action: &Action, outcome: &Outcome, told: Told<'_>
             Tier::LineEnds => "whole lines, line ends of the file",
             Tier::Inline => "inside a line",
         };
-        writeln!(text, "- **Match {}:** line {}, {tier}", number + 1, place.line).expect("writing to a string");
+        writeln!(
+            text,
+            "- **Match {}:** line {}, {tier}",
+            number + 1,
+            place.line
+        )
+        .expect("writing to a string");
     }
     match &action.kind {
         Kind::Execute(execute) => {
@@ -116,12 +146,22 @@ fn output(text: &mut String, outcome: &Outcome, told: Told<'_>) {
     } else {
         let (head, tail) = (told.limit / 2, told.limit - told.limit / 2);
         let left = lines.len() - told.limit;
-        let cut = format!("{}... {left} lines left out ...\n{}", shown(&lines[..head]), shown(&lines[lines.len() - tail..]));
+        let cut = format!(
+            "{}... {left} lines left out ...\n{}",
+            shown(&lines[..head]),
+            shown(&lines[lines.len() - tail..])
+        );
         block(text, "text", &cut);
     }
-    writeln!(text, "\nThe whole output is `{}`.", output_name(told.index)).expect("writing to a string");
+    writeln!(text, "\nThe whole output is `{}`.", output_name(told.index))
+        .expect("writing to a string");
     if outcome.lost_output > 0 {
-        writeln!(text, "{} bytes were over the limit and are lost.", outcome.lost_output).expect("writing to a string");
+        writeln!(
+            text,
+            "{} bytes were over the limit and are lost.",
+            outcome.lost_output
+        )
+        .expect("writing to a string");
     }
 }
 
@@ -132,10 +172,17 @@ pub fn output_name(index: usize) -> String {
 
 /// Joins lines after making what is hidden in them visible.
 fn shown(lines: &[&str]) -> String {
-    lines.iter().map(|line| format!("{}\n", visible(line))).collect()
+    lines
+        .iter()
+        .map(|line| format!("{}\n", visible(line)))
+        .collect()
 }
 
 /// Returns a value with a blank before it, or nothing.
 fn pad(value: &str) -> String {
-    if value.is_empty() { String::new() } else { format!(" {value}") }
+    if value.is_empty() {
+        String::new()
+    } else {
+        format!(" {value}")
+    }
 }

@@ -76,11 +76,20 @@ impl Report<'_> {
         self.state_changes(&mut text);
         text.push_str("\n### Action Log\n");
         for (index, action) in self.plan.actions.iter().enumerate() {
-            let modification = self.modifications.iter().find(|(at, _)| *at == index).map(|(_, diff)| diff.as_str());
+            let modification = self
+                .modifications
+                .iter()
+                .find(|(at, _)| *at == index)
+                .map(|(_, diff)| diff.as_str());
             action::write(
                 &mut text,
                 action,
-                action::Told { outcome: self.outcomes.get(index), modification, limit: self.output_limit, index },
+                action::Told {
+                    outcome: self.outcomes.get(index),
+                    modification,
+                    limit: self.output_limit,
+                    index,
+                },
             );
         }
         text
@@ -88,19 +97,43 @@ impl Report<'_> {
 
     /// Writes the list below the title.
     fn head(&self, text: &mut String) {
-        let skipped = self.outcomes.iter().filter(|o| o.ending == Ending::Skipped).count();
+        let skipped = self
+            .outcomes
+            .iter()
+            .filter(|o| o.ending == Ending::Skipped)
+            .count();
         let count = |ending: Ending| self.outcomes.iter().filter(|o| o.ending == ending).count();
-        item(text, "Overall Status", &format!("{} {}", overall(self.status).0, overall(self.status).1));
-        item(text, "Original Plan", &format!("[{0}](/{0})", self.plan_name));
+        item(
+            text,
+            "Overall Status",
+            &format!("{} {}", overall(self.status).0, overall(self.status).1),
+        );
+        item(
+            text,
+            "Original Plan",
+            &format!("[{0}](/{0})", self.plan_name),
+        );
         item(text, "Start Time", self.started);
         item(text, "End Time", self.ended);
         let total = self.plan.actions.len();
         item(
             text,
             "Actions",
-            &format!("{total} Total / {} Approved / {} Skipped", self.outcomes.len() - skipped, total - (self.outcomes.len() - skipped)),
+            &format!(
+                "{total} Total / {} Approved / {} Skipped",
+                self.outcomes.len() - skipped,
+                total - (self.outcomes.len() - skipped)
+            ),
         );
-        item(text, "Outcomes", &format!("{} Succeeded / {} Failed", count(Ending::Success), count(Ending::Failure)));
+        item(
+            text,
+            "Outcomes",
+            &format!(
+                "{} Succeeded / {} Failed",
+                count(Ending::Success),
+                count(Ending::Failure)
+            ),
+        );
         if !self.user_prompt.trim().is_empty() {
             text.push_str("\n## User Prompt\n");
             block(text, "text", self.user_prompt);
@@ -112,16 +145,44 @@ impl Report<'_> {
         let mut section = |title: &str, lines: Vec<String>| {
             if !lines.is_empty() {
                 writeln!(text, "\n## {title}\n").expect("writing to a string");
-                lines.iter().for_each(|line| writeln!(text, "- {line}").expect("writing to a string"));
+                lines
+                    .iter()
+                    .for_each(|line| writeln!(text, "- {line}").expect("writing to a string"));
             }
         };
-        section("Repairs", self.repairs.iter().map(|note| format!("line {}: {}", note.line, visible(&note.message))).collect());
+        section(
+            "Repairs",
+            self.repairs
+                .iter()
+                .map(|note| format!("line {}: {}", note.line, visible(&note.message)))
+                .collect(),
+        );
         section(
             "Overlaps",
-            self.overlaps.iter().map(|path| format!("`{}` was changed by the user too; it was left as it is", visible(path))).collect(),
+            self.overlaps
+                .iter()
+                .map(|path| {
+                    format!(
+                        "`{}` was changed by the user too; it was left as it is",
+                        visible(path)
+                    )
+                })
+                .collect(),
         );
-        section("Not Captured", self.not_captured.iter().map(|left| format!("`{}`: {}", visible(&left.path), left.reason)).collect());
-        section("Repository Changes", self.repository_changes.iter().map(|what| visible(what).into_owned()).collect());
+        section(
+            "Not Captured",
+            self.not_captured
+                .iter()
+                .map(|left| format!("`{}`: {}", visible(&left.path), left.reason))
+                .collect(),
+        );
+        section(
+            "Repository Changes",
+            self.repository_changes
+                .iter()
+                .map(|what| visible(what).into_owned())
+                .collect(),
+        );
     }
 
     /// Writes which memos came and went.
@@ -131,10 +192,20 @@ impl Report<'_> {
         }
         for (index, memo) in self.plan.memos.iter().enumerate() {
             let applied = self.memos.get(index).copied().unwrap_or(false);
-            let changed = self.proposed_memos.get(index).filter(|proposed| *proposed != memo);
-            let note = changed.map(|proposed| format!(" (user modified; proposed: {})", memo_line(proposed))).unwrap_or_default();
-            writeln!(text, "- {} {}{note}", if applied { "Applied:" } else { "Not applied:" }, memo_line(memo))
-                .expect("writing to a string");
+            let changed = self
+                .proposed_memos
+                .get(index)
+                .filter(|proposed| *proposed != memo);
+            let note = changed
+                .map(|proposed| format!(" (user modified; proposed: {})", memo_line(proposed)))
+                .unwrap_or_default();
+            writeln!(
+                text,
+                "- {} {}{note}",
+                if applied { "Applied:" } else { "Not applied:" },
+                memo_line(memo)
+            )
+            .expect("writing to a string");
         }
     }
 }
@@ -166,7 +237,11 @@ fn overall(status: Status) -> (&'static str, &'static str) {
 pub fn errors(diagnostics: &[Diagnostic]) -> String {
     let mut text = String::new();
     for diagnostic in diagnostics {
-        let place = if diagnostic.action.is_empty() { String::new() } else { format!("{}: ", visible(&diagnostic.action)) };
+        let place = if diagnostic.action.is_empty() {
+            String::new()
+        } else {
+            format!("{}: ", visible(&diagnostic.action))
+        };
         let mut lines = diagnostic.message.lines();
         let first = visible(lines.next().unwrap_or_default());
         writeln!(text, "- line {}: {place}{first}", diagnostic.line).expect("writing to a string");
@@ -189,10 +264,15 @@ fn item(text: &mut String, key: &str, value: &str) {
     writeln!(text, "- **{key}:** {value}").expect("writing to a string");
 }
 
-/// Writes a block whose fence is longer than any run inside, and at least four; what deceives is made visible.
+/// Writes a block whose fence is longer than any run inside, and at least four; what deceives is
+/// made visible.
 fn block(text: &mut String, language: &str, content: &str) {
     let content = visible_text(content);
     let fence = fence_for(&content, 4);
-    let end = if content.is_empty() || content.ends_with('\n') { "" } else { "\n" };
+    let end = if content.is_empty() || content.ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    };
     write!(text, "{fence}{language}\n{content}{end}{fence}\n").expect("writing to a string");
 }

@@ -1,8 +1,9 @@
 //! Reading a report again: from the Markdown to what it says.
 //!
-//! The counterpart of [`super::Report::render`], for tests: structure comes from the Markdown reader, every text is cut
-//! from the source. It proves that a report is Markdown whatever a plan, a
-//! command or a person put into it; a report of a later version has fields that it keeps as they are.
+//! The counterpart of [`super::Report::render`], for tests: structure comes from the Markdown
+//! reader, every text is cut from the source. It proves that a report is Markdown whatever a plan,
+//! a command or a person put into it; a report of a later version has fields that it keeps as they
+//! are.
 
 use crate::text::lines::Lines;
 use crate::text::markdown::{self, Block, Node};
@@ -73,7 +74,10 @@ pub struct CodeBlock {
 impl Action {
     /// Returns the value of the first field with a key.
     pub fn field(&self, key: &str) -> Option<&str> {
-        self.fields.iter().find(|field| field.key == key).map(|field| field.value.as_str())
+        self.fields
+            .iter()
+            .find(|field| field.key == key)
+            .map(|field| field.value.as_str())
     }
 }
 
@@ -83,7 +87,10 @@ const TITLE: &str = "# Execution Report: ";
 /// Reads a report; `None` where the text is none.
 pub fn read(text: &str) -> Option<Facts> {
     let lines = Lines::new(text);
-    let mut facts = Facts { title: text.lines().next()?.strip_prefix(TITLE)?.to_owned(), ..Facts::default() };
+    let mut facts = Facts {
+        title: text.lines().next()?.strip_prefix(TITLE)?.to_owned(),
+        ..Facts::default()
+    };
     let mut place = Place::Head;
     let mut caption = String::new();
     for block in &markdown::blocks(text) {
@@ -95,7 +102,14 @@ pub fn read(text: &str) -> Option<Facts> {
             Node::List { .. } => facts.list(place, &span(&lines, block)),
             Node::Code(code) => {
                 let content = lines.span(code.content.clone()).to_owned();
-                facts.code(place, CodeBlock { caption: std::mem::take(&mut caption), language: code.info.clone(), content });
+                facts.code(
+                    place,
+                    CodeBlock {
+                        caption: std::mem::take(&mut caption),
+                        language: code.info.clone(),
+                        content,
+                    },
+                );
             }
             _ => {
                 caption = span(&lines, block).join("\n");
@@ -125,13 +139,20 @@ impl Facts {
         match (level, text, place) {
             (2, "2. Execution Summary", _) => Place::Memos,
             (2, ..) => {
-                self.sections.push(Section { title: text.to_owned(), ..Section::default() });
+                self.sections.push(Section {
+                    title: text.to_owned(),
+                    ..Section::default()
+                });
                 Place::Section
             }
             (3, "Action Log", Place::Memos) => Place::Log,
             (4, _, Place::Log) => {
                 let name = text.split('`').nth(1).unwrap_or_default().to_owned();
-                self.actions.push(Action { name, modified: text.ends_with("(user modified)"), ..Action::default() });
+                self.actions.push(Action {
+                    name,
+                    modified: text.ends_with("(user modified)"),
+                    ..Action::default()
+                });
                 Place::Log
             }
             _ => place,
@@ -144,10 +165,17 @@ impl Facts {
             Place::Head => self.fields.extend(fields(lines)),
             Place::Section => {
                 if let Some(section) = self.sections.last_mut() {
-                    section.items.extend(lines.iter().filter_map(|line| line.strip_prefix("- ")).map(str::to_owned));
+                    section.items.extend(
+                        lines
+                            .iter()
+                            .filter_map(|line| line.strip_prefix("- "))
+                            .map(str::to_owned),
+                    );
                 }
             }
-            Place::Memos => self.memos.extend(lines.iter().filter_map(|line| memo(line))),
+            Place::Memos => self
+                .memos
+                .extend(lines.iter().filter_map(|line| memo(line))),
             Place::Log => {
                 if let Some(action) = self.actions.last_mut() {
                     action.fields.extend(fields(lines));
@@ -163,7 +191,9 @@ impl Facts {
             Place::Log => self.actions.last_mut().map(|action| &mut action.blocks),
             Place::Head | Place::Memos => None,
         };
-        blocks.into_iter().for_each(|blocks| blocks.push(block.clone()));
+        blocks
+            .into_iter()
+            .for_each(|blocks| blocks.push(block.clone()));
     }
 
     /// Takes a sentence of an action.
@@ -176,16 +206,25 @@ impl Facts {
 
 /// Returns the lines of a block without their ends.
 fn span<'a>(lines: &Lines<'a>, block: &Block) -> Vec<&'a str> {
-    (block.first..=block.last).map(|number| lines.get(number)).collect()
+    (block.first..=block.last)
+        .map(|number| lines.get(number))
+        .collect()
 }
 
 /// Reads the lines of a list of fields.
 fn fields(lines: &[&str]) -> Vec<Field> {
     let mut found: Vec<Field> = Vec::new();
     for line in lines {
-        if let Some((key, value)) = line.strip_prefix("- **").and_then(|rest| rest.split_once(":**")) {
+        if let Some((key, value)) = line
+            .strip_prefix("- **")
+            .and_then(|rest| rest.split_once(":**"))
+        {
             let value = value.strip_prefix(' ').unwrap_or(value).to_owned();
-            found.push(Field { key: key.to_owned(), value, items: Vec::new() });
+            found.push(Field {
+                key: key.to_owned(),
+                value,
+                items: Vec::new(),
+            });
         } else if let (Some(item), Some(field)) = (line.strip_prefix("  - "), found.last_mut()) {
             field.items.push(item.to_owned());
         }
@@ -201,7 +240,9 @@ fn memo(line: &str) -> Option<(bool, String)> {
     };
     let ticks = rest.len() - rest.trim_start_matches('`').len();
     // The change as it was proposed may follow.
-    let (change, _) = rest.get(ticks + 1..)?.split_once(&format!(" {}", "`".repeat(ticks)))?;
+    let (change, _) = rest
+        .get(ticks + 1..)?
+        .split_once(&format!(" {}", "`".repeat(ticks)))?;
     Some((applied, change.to_owned()))
 }
 

@@ -1,5 +1,5 @@
-//! Pairs and what comes of them, case by case. `differs` marks what a matcher with tolerance took; `docs/formats/plan.md` says why
-//! this one does not.
+//! Pairs and what comes of them, case by case. `differs` marks what a matcher with tolerance took;
+//! `docs/formats/plan.md` says why this one does not.
 
 use super::*;
 
@@ -38,7 +38,8 @@ const ROWS: &[Row<'_>] = &[
 fn every_case_is_applied_or_refused() {
     let mut wrong = Vec::new();
     for (name, text, (find, replace), expected) in ROWS {
-        let found = apply(text, find, replace).map_or_else(|error| format!("error: {error}"), |(after, _)| after);
+        let found = apply(text, find, replace)
+            .map_or_else(|error| format!("error: {error}"), |(after, _)| after);
         if found != *expected {
             wrong.push(format!("{name}: {found:?}"));
         }
@@ -48,10 +49,24 @@ fn every_case_is_applied_or_refused() {
 
 #[test]
 fn m18_a_slip_in_a_long_file_is_shown_where_it_is() {
-    let file: String = (1..=120).map(|n| format!("- item {n} of the `list`\n")).collect();
+    let file: String = (1..=120)
+        .map(|n| format!("- item {n} of the `list`\n"))
+        .collect();
     let find = "- item 77 of the list\n";
     let error = apply(&file, find, "x\n").expect_err("a slip");
-    let case = Case { path: "a.md", text: &file, number: 1, count: 1, find, replace: "x\n", others: &[] };
+    let case = Case {
+        path: "a.md",
+        text: &file,
+        number: 1,
+        count: 1,
+        find,
+        replace: "x\n",
+        others: &[],
+    };
     let message = explain(&case, &error).message;
-    assert!(message.contains("the closest place is line 77") && message.contains("| - item 77 of the `list`"), "{message}");
+    assert!(
+        message.contains("the closest place is line 77")
+            && message.contains("| - item 77 of the `list`"),
+        "{message}"
+    );
 }

@@ -37,7 +37,12 @@ pub(super) fn closest(text: &[&str], find: &[&str]) -> Option<Closest> {
     let wanted: Vec<u64> = find.iter().map(|line| key(line)).collect();
     let mut starts = by_lines(&keys, &wanted);
     starts.extend(by_letters(text, find));
-    let sides = Sides { text, find, keys: &keys, wanted: &wanted };
+    let sides = Sides {
+        text,
+        find,
+        keys: &keys,
+        wanted: &wanted,
+    };
     let mut best: Option<Closest> = None;
     for start in starts {
         let found = sides.around(start);
@@ -59,7 +64,10 @@ fn by_lines(keys: &[u64], wanted: &[u64]) -> Vec<isize> {
             there.push(n);
         }
     }
-    let mut shared: Vec<(Vec<usize>, Vec<usize>)> = at.into_values().filter(|(_, there)| !there.is_empty()).collect();
+    let mut shared: Vec<(Vec<usize>, Vec<usize>)> = at
+        .into_values()
+        .filter(|(_, there)| !there.is_empty())
+        .collect();
     shared.sort_by_key(|(here, there)| (there.len(), here[0]));
     let mut votes: HashMap<isize, f64> = HashMap::new();
     let mut counted = 0;
@@ -75,7 +83,8 @@ fn by_lines(keys: &[u64], wanted: &[u64]) -> Vec<isize> {
     spread(votes.into_iter().collect(), wanted.len())
 }
 
-/// Returns where FIND would start, best first, by the letter triples that lines of the text share with it.
+/// Returns where FIND would start, best first, by the letter triples that lines of the text share
+/// with it.
 fn by_letters(text: &[&str], find: &[&str]) -> Vec<isize> {
     let mut known = vec![false; 1 << 16];
     for line in find {
@@ -149,18 +158,29 @@ impl Sides<'_> {
         self.fill(&mut pairs, gap.0..self.find.len(), gap.1..window.end);
         self.drop_far_blanks(&mut pairs);
         let (first, last) = (pairs.iter().flatten().min(), pairs.iter().flatten().max());
-        let lines = first.zip(last).map_or(0..0, |(&first, &last)| first..last + 1);
-        Closest { score: self.score(&pairs, &lines), lines, pairs }
+        let lines = first
+            .zip(last)
+            .map_or(0..0, |(&first, &last)| first..last + 1);
+        Closest {
+            score: self.score(&pairs, &lines),
+            lines,
+            pairs,
+        }
     }
 
-    /// Pairs the lines of a gap between equal ones so that they are as alike as they can be, in order.
+    /// Pairs the lines of a gap between equal ones so that they are as alike as they can be, in
+    /// order.
     fn fill(&self, pairs: &mut [Option<usize>], find: Range<usize>, text: Range<usize>) {
         if find.is_empty() || text.is_empty() {
             return;
         }
         if find.len() * text.len() > MAX_GAP {
-            let alike = |&(f, t): &(usize, usize)| likeness(&sorted(self.find[f]), &sorted(self.text[t])) >= ALIKE;
-            find.zip(text).filter(alike).for_each(|(f, t)| pairs[f] = Some(t));
+            let alike = |&(f, t): &(usize, usize)| {
+                likeness(&sorted(self.find[f]), &sorted(self.text[t])) >= ALIKE
+            };
+            find.zip(text)
+                .filter(alike)
+                .for_each(|(f, t)| pairs[f] = Some(t));
             return;
         }
         let width = text.len() + 1;
@@ -169,7 +189,10 @@ impl Sides<'_> {
         for f in (0..find.len()).rev() {
             for t in (0..text.len()).rev() {
                 let both = like[f * text.len() + t] + best[(f + 1) * width + t + 1];
-                best[f * width + t] = f64::max(both, f64::max(best[(f + 1) * width + t], best[f * width + t + 1]));
+                best[f * width + t] = f64::max(
+                    both,
+                    f64::max(best[(f + 1) * width + t], best[f * width + t + 1]),
+                );
             }
         }
         let (mut f, mut t) = (0, 0);
@@ -194,7 +217,11 @@ impl Sides<'_> {
             let (here, weight) = (sorted(self.find[f]), weight(self.find[f]));
             there
                 .iter()
-                .map(move |there| Some(likeness(&here, there)).filter(|like| *like >= ALIKE).map_or(0.0, |like| like * weight))
+                .map(move |there| {
+                    Some(likeness(&here, there))
+                        .filter(|like| *like >= ALIKE)
+                        .map_or(0.0, |like| like * weight)
+                })
                 .collect()
         };
         find.clone().flat_map(|f| -> Vec<f64> { row(f) }).collect()
@@ -203,7 +230,12 @@ impl Sides<'_> {
     /// Leaves out blank lines that are paired with ones beyond the lines which say something.
     fn drop_far_blanks(&self, pairs: &mut [Option<usize>]) {
         let said = |n: &usize| self.wanted[*n] != BLANK && pairs[*n].is_some();
-        let Some((first, last)) = (0..pairs.len()).find(said).zip((0..pairs.len()).rfind(said)) else { return };
+        let Some((first, last)) = (0..pairs.len())
+            .find(said)
+            .zip((0..pairs.len()).rfind(said))
+        else {
+            return;
+        };
         for n in (0..first).rev() {
             pairs[n] = pairs[n].filter(|&t| pairs[n + 1].is_some_and(|next| next == t + 1));
         }
@@ -212,10 +244,15 @@ impl Sides<'_> {
         }
     }
 
-    /// Returns how much of FIND is in the place; lines of the place that FIND does not have count a little against it.
+    /// Returns how much of FIND is in the place; lines of the place that FIND does not have count a
+    /// little against it.
     fn score(&self, pairs: &[Option<usize>], lines: &Range<usize>) -> f64 {
         let all: f64 = self.find.iter().map(|line| weight(line)).sum();
-        let there: f64 = pairs.iter().enumerate().filter_map(|(f, t)| t.map(|t| self.same(f, t) * weight(self.find[f]))).sum();
+        let there: f64 = pairs
+            .iter()
+            .enumerate()
+            .filter_map(|(f, t)| t.map(|t| self.same(f, t) * weight(self.find[f])))
+            .sum();
         let surplus = lines.len().saturating_sub(pairs.iter().flatten().count());
         there / all - 0.01 * surplus as f64
     }
@@ -263,26 +300,36 @@ fn likeness(a: &[u16], b: &[u16]) -> f64 {
 fn triples(line: &str) -> impl Iterator<Item = u16> + '_ {
     let (mut a, mut b) = (0_u32, 0_u32);
     let ended = if line.trim().is_empty() { 0 } else { 2 };
-    line.bytes().filter(|byte| !byte.is_ascii_whitespace()).chain(std::iter::repeat_n(0, ended)).map(move |byte| {
-        let c = u32::from(byte.to_ascii_lowercase());
-        let triple = (a << 16 | b << 8 | c).wrapping_mul(0x9e37_79b1) >> 16;
-        (a, b) = (b, c);
-        triple as u16
-    })
+    line.bytes()
+        .filter(|byte| !byte.is_ascii_whitespace())
+        .chain(std::iter::repeat_n(0, ended))
+        .map(move |byte| {
+            let c = u32::from(byte.to_ascii_lowercase());
+            let triple = (a << 16 | b << 8 | c).wrapping_mul(0x9e37_79b1) >> 16;
+            (a, b) = (b, c);
+            triple as u16
+        })
 }
 
 /// The key of a line that says nothing.
 const BLANK: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// Returns a number that is equal for lines which differ in blanks, letter case and look-alikes alone.
+/// Returns a number that is equal for lines which differ in blanks, letter case and look-alikes
+/// alone.
 fn key(line: &str) -> u64 {
     let mut hash = BLANK;
     let mut add = |unit: u32| hash = (hash ^ u64::from(unit)).wrapping_mul(0x0000_0100_0000_01b3);
     if line.is_ascii() {
-        line.bytes().filter(|b| !b.is_ascii_whitespace()).for_each(|b| add(u32::from(b.to_ascii_lowercase())));
+        line.bytes()
+            .filter(|b| !b.is_ascii_whitespace())
+            .for_each(|b| add(u32::from(b.to_ascii_lowercase())));
     } else {
-        let plain = line.chars().flat_map(|c| super::clue::plain(c).to_lowercase());
-        plain.filter(|c| !c.is_whitespace()).for_each(|c| add(c as u32));
+        let plain = line
+            .chars()
+            .flat_map(|c| super::clue::plain(c).to_lowercase());
+        plain
+            .filter(|c| !c.is_whitespace())
+            .for_each(|c| add(c as u32));
     }
     hash
 }
@@ -295,7 +342,11 @@ mod tests {
     fn check(text: &str, find: &str, expected: &str) {
         let (text, find): (Vec<&str>, Vec<&str>) = (text.lines().collect(), find.lines().collect());
         let found = closest(&text, &find).map_or("none".to_owned(), |c| {
-            let pairs: Vec<String> = c.pairs.iter().map(|p| p.map_or("-".to_owned(), |n| (n + 1).to_string())).collect();
+            let pairs: Vec<String> = c
+                .pairs
+                .iter()
+                .map(|p| p.map_or("-".to_owned(), |n| (n + 1).to_string()))
+                .collect();
             format!("{}-{}: {}", c.lines.start + 1, c.lines.end, pairs.join(" "))
         });
         assert_eq!(found, expected, "for {find:?}");
@@ -303,20 +354,29 @@ mod tests {
 
     #[test]
     fn rare_lines_find_the_place_that_common_ones_do_not() {
-        let text = "fn a() {\n    one();\n}\n\nfn b() {\n    two();\n}\n\nfn c() {\n    one();\n}\n";
+        let text =
+            "fn a() {\n    one();\n}\n\nfn b() {\n    two();\n}\n\nfn c() {\n    one();\n}\n";
         check(text, "fn b() {\n  quite = different;\n}\n", "5-7: 5 - 7");
         check(text, "fn b() {\n    two(1);\n}\n", "5-7: 5 6 7");
     }
 
     #[test]
     fn one_line_with_a_slip_is_found_by_its_letters() {
-        check("alpha\nreturn the_original_value\nbeta\n", "return the_orignal_value\n", "2-2: 2");
+        check(
+            "alpha\nreturn the_original_value\nbeta\n",
+            "return the_orignal_value\n",
+            "2-2: 2",
+        );
     }
 
     #[test]
     fn lines_that_find_leaves_out_or_adds_are_seen() {
         check("a1\nb2\nc3\nd4\ne5\n", "a1\nb2\nd4\ne5\n", "1-5: 1 2 4 5");
-        check("first\nsecond\nthird\n", "first\nsomething else\nsecond\nthird\n", "1-3: 1 - 2 3");
+        check(
+            "first\nsecond\nthird\n",
+            "first\nsomething else\nsecond\nthird\n",
+            "1-3: 1 - 2 3",
+        );
     }
 
     #[test]

@@ -8,14 +8,22 @@ use super::explain::shown;
 /// The characters of a difference that are quoted.
 const QUOTED: usize = 40;
 
-/// Returns what two lines differ in, in words: `indentation: the file has 1 tab, FIND has 4 blanks`.
+/// Returns what two lines differ in, in words: `indentation: the file has 1 tab, FIND has 4
+/// blanks`.
 pub(super) fn name(find: &str, file: &str) -> String {
     let (f, t) = (find.trim_end_matches('\r'), file.trim_end_matches('\r'));
     if f == t {
         let end = |line: &str| if line.ends_with('\r') { "CRLF" } else { "LF" };
-        return format!("line end: the file has {}, FIND has {}", end(file), end(find));
+        return format!(
+            "line end: the file has {}, FIND has {}",
+            end(file),
+            end(find)
+        );
     }
-    blanks_alone(f, t).or_else(|| characters(f, t)).or_else(|| pasted(f, t)).unwrap_or_else(|| content(f, t))
+    blanks_alone(f, t)
+        .or_else(|| characters(f, t))
+        .or_else(|| pasted(f, t))
+        .unwrap_or_else(|| content(f, t))
 }
 
 /// Names a difference in blanks and tabs alone.
@@ -23,10 +31,18 @@ fn blanks_alone(find: &str, file: &str) -> Option<String> {
     let end = |line: &str| blanks(&line[line.trim_end_matches(BLANKS).len()..]);
     let start = |line: &str| blanks(&line[..line.len() - line.trim_start_matches(BLANKS).len()]);
     if find.trim_end_matches(BLANKS) == file.trim_end_matches(BLANKS) {
-        return Some(format!("blanks at the end of the line: the file has {}, FIND has {}", end(file), end(find)));
+        return Some(format!(
+            "blanks at the end of the line: the file has {}, FIND has {}",
+            end(file),
+            end(find)
+        ));
     }
     if find.trim_matches(BLANKS) == file.trim_matches(BLANKS) {
-        return Some(format!("indentation: the file has {}, FIND has {}", start(file), start(find)));
+        return Some(format!(
+            "indentation: the file has {}, FIND has {}",
+            start(file),
+            start(find)
+        ));
     }
     if squeezed(find) != squeezed(file) {
         return None;
@@ -37,7 +53,12 @@ fn blanks_alone(find: &str, file: &str) -> Option<String> {
         let rest = &line[from..];
         blanks(&rest[..rest.len() - rest.trim_start_matches(BLANKS).len()])
     };
-    Some(format!("blanks inside the line, at column {}: the file has {}, FIND has {}", column(file, at), run(file), run(find)))
+    Some(format!(
+        "blanks inside the line, at column {}: the file has {}, FIND has {}",
+        column(file, at),
+        run(file),
+        run(find)
+    ))
 }
 
 /// Names a difference in single characters: look-alikes, composition, escapes, letter case.
@@ -45,9 +66,18 @@ fn characters(find: &str, file: &str) -> Option<String> {
     let looks = |line: &str| -> String { line.chars().map(plain).collect() };
     let at = common(find, file);
     let points = |line: &str| {
-        line[at..].chars().next().map_or("nothing".to_owned(), |c| format!("`{}` (U+{:04X})", shown(&c.to_string()), c as u32))
+        line[at..].chars().next().map_or("nothing".to_owned(), |c| {
+            format!("`{}` (U+{:04X})", shown(&c.to_string()), c as u32)
+        })
     };
-    let both = || format!("the file has {}, FIND has {}, at column {}", points(file), points(find), column(file, at));
+    let both = || {
+        format!(
+            "the file has {}, FIND has {}, at column {}",
+            points(file),
+            points(find),
+            column(file, at)
+        )
+    };
     if squeezed(&looks(find)) == squeezed(&looks(file)) {
         return Some(format!("a character that looks like another: {}", both()));
     }
@@ -56,7 +86,12 @@ fn characters(find: &str, file: &str) -> Option<String> {
     }
     let word = |line: &str| shown(&line[at..].chars().take(2).collect::<String>());
     if unescape(find) == file || unescape(file) == find {
-        return Some(format!("escaping: the file has `{}`, FIND has `{}`, at column {}", word(file), word(find), column(file, at)));
+        return Some(format!(
+            "escaping: the file has `{}`, FIND has `{}`, at column {}",
+            word(file),
+            word(find),
+            column(file, at)
+        ));
     }
     let lower = |line: &str| line.to_lowercase();
     (lower(find) == lower(file)).then(|| format!("letter case: {}", both()))
@@ -64,10 +99,14 @@ fn characters(find: &str, file: &str) -> Option<String> {
 
 /// Names what was pasted along with one line.
 fn pasted(find: &str, file: &str) -> Option<String> {
-    if without_number(find).is_some_and(|rest| rest.trim_matches(BLANKS) == file.trim_matches(BLANKS)) {
+    if without_number(find)
+        .is_some_and(|rest| rest.trim_matches(BLANKS) == file.trim_matches(BLANKS))
+    {
         return Some("a line number: FIND has it in front of the line".to_owned());
     }
-    let marked = find.strip_prefix(['+', '-', '>']).is_some_and(|rest| rest.trim_matches(BLANKS) == file.trim_matches(BLANKS));
+    let marked = find
+        .strip_prefix(['+', '-', '>'])
+        .is_some_and(|rest| rest.trim_matches(BLANKS) == file.trim_matches(BLANKS));
     marked.then(|| "a mark of a diff: FIND has it in front of the line".to_owned())
 }
 
@@ -75,35 +114,75 @@ fn pasted(find: &str, file: &str) -> Option<String> {
 fn content(find: &str, file: &str) -> String {
     let at = common(find, file);
     let (f, t) = (&find[at..], &file[at..]);
-    let tail = f.chars().rev().zip(t.chars().rev()).take_while(|(a, b)| a == b).map(|(c, _)| c.len_utf8()).sum::<usize>();
+    let tail = f
+        .chars()
+        .rev()
+        .zip(t.chars().rev())
+        .take_while(|(a, b)| a == b)
+        .map(|(c, _)| c.len_utf8())
+        .sum::<usize>();
     let quoted = |text: &str| match text.chars().count() {
         0 => "nothing".to_owned(),
         n if n <= QUOTED => format!("`{}`", shown(text)),
-        _ => format!("`{}…`", shown(&text.chars().take(QUOTED).collect::<String>())),
+        _ => format!(
+            "`{}…`",
+            shown(&text.chars().take(QUOTED).collect::<String>())
+        ),
     };
     let middle = |text: &str| quoted(&text[..text.len() - tail]);
-    format!("content: the file has {}, FIND has {}, at column {}", middle(t), middle(f), column(file, at))
+    format!(
+        "content: the file has {}, FIND has {}, at column {}",
+        middle(t),
+        middle(f),
+        column(file, at)
+    )
 }
 
 /// Returns what makes a FIND that is nowhere fit, as a name and the FIND without it.
 pub(super) fn cures(find: &str) -> Vec<(&'static str, String)> {
     let each = |cure: &dyn Fn(&str) -> Option<&str>| -> Option<String> {
-        let lines: Option<Vec<&str>> = find.lines().map(|line| if line.trim().is_empty() { Some(line) } else { cure(line) }).collect();
+        let lines: Option<Vec<&str>> = find
+            .lines()
+            .map(|line| {
+                if line.trim().is_empty() {
+                    Some(line)
+                } else {
+                    cure(line)
+                }
+            })
+            .collect();
         lines.map(|lines| lines.join("\n") + "\n")
     };
     let marked = find.lines().any(|l| l.starts_with(['+', '-']));
     let mark = |line: &str| line.starts_with(['+', '-', ' ']).then_some(1);
-    let removed: String = find.lines().filter(|l| !l.starts_with('+')).map(|l| format!("{}\n", l.get(1..).unwrap_or_default())).collect();
+    let removed: String = find
+        .lines()
+        .filter(|l| !l.starts_with('+'))
+        .map(|l| format!("{}\n", l.get(1..).unwrap_or_default()))
+        .collect();
     let unmarked = each(&|line| mark(line).map(|n| &line[n..])).filter(|_| marked);
     let cured = [
-        ("line numbers in front of its lines", each(&|line| without_number(line))),
-        ("marks of a diff in front of its lines", unmarked.as_ref().map(|_| removed)),
+        (
+            "line numbers in front of its lines",
+            each(&|line| without_number(line)),
+        ),
+        (
+            "marks of a diff in front of its lines",
+            unmarked.as_ref().map(|_| removed),
+        ),
         ("marks of a diff in front of its lines", unmarked),
-        ("marks of a quotation in front of its lines", each(&|line| line.strip_prefix("> ").or_else(|| line.strip_prefix('>')))),
+        (
+            "marks of a quotation in front of its lines",
+            each(&|line| line.strip_prefix("> ").or_else(|| line.strip_prefix('>'))),
+        ),
         ("a fence around its lines", unfenced(find)),
         ("escapes that the file does not have", Some(unescape(find))),
     ];
-    cured.into_iter().filter_map(|(name, text)| Some((name, text?))).filter(|(_, text)| text != find && !text.trim().is_empty()).collect()
+    cured
+        .into_iter()
+        .filter_map(|(name, text)| Some((name, text?)))
+        .filter(|(_, text)| text != find && !text.trim().is_empty())
+        .collect()
 }
 
 /// Returns whether a line of a FIND stands for lines that were left out.
@@ -111,10 +190,17 @@ pub(super) fn is_elided(line: &str) -> bool {
     let said: String = line.chars().filter(|c| !c.is_whitespace()).collect();
     let bare = said.trim_matches(|c: char| "/#*<!->;()[]{}".contains(c));
     let words = bare.to_lowercase();
-    let dots = |text: &str| text.starts_with("...") || text.starts_with('…') || text.ends_with("...") || text.ends_with('…');
+    let dots = |text: &str| {
+        text.starts_with("...")
+            || text.starts_with('…')
+            || text.ends_with("...")
+            || text.ends_with('…')
+    };
     dots(bare)
         && (bare.chars().all(|c| matches!(c, '.' | '…'))
-            || ["exist", "rest", "unchanged", "same", "remain"].iter().any(|w| words.contains(w)))
+            || ["exist", "rest", "unchanged", "same", "remain"]
+                .iter()
+                .any(|w| words.contains(w)))
 }
 
 /// Returns a line without the number that some tools print in front of it.
@@ -122,7 +208,10 @@ fn without_number(line: &str) -> Option<&str> {
     let rest = line.trim_start_matches(BLANKS).trim_start_matches('L');
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
     let rest = rest.get(digits..).filter(|_| digits > 0)?;
-    match rest.trim_start_matches(BLANKS).strip_prefix([':', '|', '→', '│', '.', ')', '-']) {
+    match rest
+        .trim_start_matches(BLANKS)
+        .strip_prefix([':', '|', '→', '│', '.', ')', '-'])
+    {
         Some(behind) => Some(behind.strip_prefix(' ').unwrap_or(behind)),
         None if rest.is_empty() => Some(rest),
         None => rest.strip_prefix(BLANKS),
@@ -132,7 +221,8 @@ fn without_number(line: &str) -> Option<&str> {
 /// Returns the text without a fence around it.
 fn unfenced(text: &str) -> Option<String> {
     let lines: Vec<&str> = text.trim_matches('\n').lines().collect();
-    let fence = |line: &str| line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~");
+    let fence =
+        |line: &str| line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~");
     let from = usize::from(fence(lines.first()?));
     let to = lines.len() - usize::from(lines.len() > from && fence(lines.last()?));
     (from > 0 || to < lines.len()).then(|| lines[from..to].join("\n") + "\n")
@@ -140,13 +230,27 @@ fn unfenced(text: &str) -> Option<String> {
 
 /// Returns the text with the escapes of string literals and HTML replaced by what they stand for.
 fn unescape(text: &str) -> String {
-    let pairs = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#39;", "'"), ("&amp;", "&")];
-    let text = pairs.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to));
+    let pairs = [
+        ("&lt;", "<"),
+        ("&gt;", ">"),
+        ("&quot;", "\""),
+        ("&#39;", "'"),
+        ("&amp;", "&"),
+    ];
+    let text = pairs
+        .iter()
+        .fold(text.to_owned(), |text, (from, to)| text.replace(from, to));
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
         match (c, chars.peek()) {
-            ('\\', Some(&next @ ('"' | '\'' | '\\' | '`' | '*' | '_' | '$' | '<' | '>' | '[' | ']' | '#' | '{' | '}'))) => {
+            (
+                '\\',
+                Some(
+                    &next @ ('"' | '\'' | '\\' | '`' | '*' | '_' | '$' | '<' | '>' | '[' | ']'
+                    | '#' | '{' | '}'),
+                ),
+            ) => {
                 out.push(next);
                 chars.next();
             }
@@ -159,7 +263,9 @@ fn unescape(text: &str) -> String {
 /// Returns the character that a look-alike is usually meant to be.
 pub(super) fn plain(c: char) -> char {
     match c {
-        '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => ' ',
+        '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => {
+            ' '
+        }
         '\u{2018}'..='\u{201b}' | '\u{2032}' | '\u{b4}' | '\u{2bc}' | '\u{ff07}' => '\'',
         '\u{201c}'..='\u{201f}' | '\u{2033}' | '\u{ff02}' => '"',
         '\u{2010}'..='\u{2015}' | '\u{2212}' | '\u{ad}' | '\u{ff0d}' => '-',
@@ -182,13 +288,24 @@ fn blanks(run: &str) -> String {
         1 => Some(format!("1 {name}")),
         n => Some(format!("{n} {name}s")),
     };
-    let words: Vec<String> = [count('\t', "tab"), count(' ', "blank")].into_iter().flatten().collect();
-    if words.is_empty() { "none".to_owned() } else { words.join(" and ") }
+    let words: Vec<String> = [count('\t', "tab"), count(' ', "blank")]
+        .into_iter()
+        .flatten()
+        .collect();
+    if words.is_empty() {
+        "none".to_owned()
+    } else {
+        words.join(" and ")
+    }
 }
 
 /// Returns how many bytes two lines share at their start.
 pub(super) fn common(a: &str, b: &str) -> usize {
-    a.chars().zip(b.chars()).take_while(|(x, y)| x == y).map(|(c, _)| c.len_utf8()).sum()
+    a.chars()
+        .zip(b.chars())
+        .take_while(|(x, y)| x == y)
+        .map(|(c, _)| c.len_utf8())
+        .sum()
 }
 
 /// Returns the column of a byte, from 1, each character as one.
@@ -207,11 +324,31 @@ mod tests {
 
     #[test]
     fn blanks_are_counted() {
-        check("a", "a  ", "blanks at the end of the line: the file has 2 blanks, FIND has none");
-        check("    a", "\ta", "indentation: the file has 1 tab, FIND has 4 blanks");
-        check("    a ", "\t  a", "indentation: the file has 1 tab and 2 blanks, FIND has 4 blanks");
-        check("a = 1", "a  = 1", "blanks inside the line, at column 3: the file has 2 blanks, FIND has 1 blank");
-        check("f(a,b)", "f(a, b)", "blanks inside the line, at column 5: the file has 1 blank, FIND has none");
+        check(
+            "a",
+            "a  ",
+            "blanks at the end of the line: the file has 2 blanks, FIND has none",
+        );
+        check(
+            "    a",
+            "\ta",
+            "indentation: the file has 1 tab, FIND has 4 blanks",
+        );
+        check(
+            "    a ",
+            "\t  a",
+            "indentation: the file has 1 tab and 2 blanks, FIND has 4 blanks",
+        );
+        check(
+            "a = 1",
+            "a  = 1",
+            "blanks inside the line, at column 3: the file has 2 blanks, FIND has 1 blank",
+        );
+        check(
+            "f(a,b)",
+            "f(a, b)",
+            "blanks inside the line, at column 5: the file has 1 blank, FIND has none",
+        );
     }
 
     #[test]
@@ -221,7 +358,11 @@ mod tests {
             "it\u{2019}s",
             "a character that looks like another: the file has `\u{2019}` (U+2019), FIND has `'` (U+0027), at column 3",
         );
-        check("a b", "a\u{a0}b", "a character that looks like another: the file has `\u{a0}` (U+00A0), FIND has ` ` (U+0020), at column 2");
+        check(
+            "a b",
+            "a\u{a0}b",
+            "a character that looks like another: the file has `\u{a0}` (U+00A0), FIND has ` ` (U+0020), at column 2",
+        );
         check(
             "a - b",
             "a \u{2013} b",
@@ -236,28 +377,67 @@ mod tests {
 
     #[test]
     fn escapes_and_letter_case_are_named() {
-        check("say(\\\"x\\\")", "say(\"x\")", "escaping: the file has `\"x`, FIND has `\\\"`, at column 5");
-        check("a &lt; b", "a < b", "escaping: the file has `< `, FIND has `&l`, at column 3");
-        check("Foo", "foo", "letter case: the file has `f` (U+0066), FIND has `F` (U+0046), at column 1");
+        check(
+            "say(\\\"x\\\")",
+            "say(\"x\")",
+            "escaping: the file has `\"x`, FIND has `\\\"`, at column 5",
+        );
+        check(
+            "a &lt; b",
+            "a < b",
+            "escaping: the file has `< `, FIND has `&l`, at column 3",
+        );
+        check(
+            "Foo",
+            "foo",
+            "letter case: the file has `f` (U+0066), FIND has `F` (U+0046), at column 1",
+        );
     }
 
     #[test]
     fn pasted_marks_and_numbers_are_named() {
-        check("12: let a", "let a", "a line number: FIND has it in front of the line");
-        check("  12 | let a", "  let a", "a line number: FIND has it in front of the line");
-        check("+ let a", "let a", "a mark of a diff: FIND has it in front of the line");
+        check(
+            "12: let a",
+            "let a",
+            "a line number: FIND has it in front of the line",
+        );
+        check(
+            "  12 | let a",
+            "  let a",
+            "a line number: FIND has it in front of the line",
+        );
+        check(
+            "+ let a",
+            "let a",
+            "a mark of a diff: FIND has it in front of the line",
+        );
     }
 
     #[test]
     fn other_content_is_quoted() {
-        check("return False", "return True", "content: the file has `Tru`, FIND has `Fals`, at column 8");
-        check("a()", "a(b)", "content: the file has `b`, FIND has nothing, at column 3");
+        check(
+            "return False",
+            "return True",
+            "content: the file has `Tru`, FIND has `Fals`, at column 8",
+        );
+        check(
+            "a()",
+            "a(b)",
+            "content: the file has `b`, FIND has nothing, at column 3",
+        );
         check("a\r", "a", "line end: the file has LF, FIND has CRLF");
     }
 
     #[test]
     fn elisions_are_recognised() {
-        for line in ["...", "    …", "// ... existing code ...", "# ... rest unchanged", "<!-- ... -->", "/* … */"] {
+        for line in [
+            "...",
+            "    …",
+            "// ... existing code ...",
+            "# ... rest unchanged",
+            "<!-- ... -->",
+            "/* … */",
+        ] {
             assert!(is_elided(line), "{line:?}");
         }
         for line in ["wait...", "let a = &b[..];", "}", "print('...')"] {

@@ -5,9 +5,24 @@ use super::*;
 /// Compares the whole message for one pair of an edit of `src/a.rs`.
 fn check(text: &str, (find, replace): (&str, &str), expected: &str) {
     let error = apply(text, find, replace).expect_err("the pair should not apply");
-    let others = [("src/other.rs".to_owned(), "one\nlet moved = here();\n".to_owned())];
-    let case = Case { path: "src/a.rs", text, number: 2, count: 3, find, replace, others: &others };
-    assert_eq!(explain(&case, &error).message, expected.trim_end(), "for {find:?} in {text:?}");
+    let others = [(
+        "src/other.rs".to_owned(),
+        "one\nlet moved = here();\n".to_owned(),
+    )];
+    let case = Case {
+        path: "src/a.rs",
+        text,
+        number: 2,
+        count: 3,
+        find,
+        replace,
+        others: &others,
+    };
+    assert_eq!(
+        explain(&case, &error).message,
+        expected.trim_end(),
+        "for {find:?} in {text:?}"
+    );
 }
 
 /// A file to miss in.
@@ -181,17 +196,36 @@ fn several_places_are_told_apart() {
 fn a_very_frequent_find_lists_a_few_lines() {
     let text = "x\n".repeat(5000);
     let error = find(&text, "x\n").expect_err("the text is everywhere");
-    let case = Case { path: "a", text: &text, number: 1, count: 1, find: "x\n", replace: "y\n", others: &[] };
+    let case = Case {
+        path: "a",
+        text: &text,
+        number: 1,
+        count: 1,
+        find: "x\n",
+        replace: "y\n",
+        others: &[],
+    };
     let message = explain(&case, &error).message;
-    assert!(message.starts_with("FIND stands in at least 1001 places in `a`: lines 1, 2, 3"), "{message}");
+    assert!(
+        message.starts_with("FIND stands in at least 1001 places in `a`: lines 1, 2, 3"),
+        "{message}"
+    );
     assert!(message.len() < 500, "{message}");
 }
 
 #[test]
 fn blank_and_equal_pairs_are_explained() {
     check(FILE, ("\n", "x\n"), "FIND 2 of 3 is blank");
-    check(FILE, ("}\n", "}\n"), "FIND 2 of 3 and its REPLACE are equal");
-    check("", ("", "x\n"), "FIND 2 of 3 is blank, and so is `src/a.rs`");
+    check(
+        FILE,
+        ("}\n", "}\n"),
+        "FIND 2 of 3 and its REPLACE are equal",
+    );
+    check(
+        "",
+        ("", "x\n"),
+        "FIND 2 of 3 is blank, and so is `src/a.rs`",
+    );
 }
 
 #[test]
@@ -214,7 +248,18 @@ fn long_lines_are_cut_around_the_difference() {
     let text = format!("{a}1{b}\n");
     let wanted = format!("{a}2{b}\n");
     let error = find(&text, &wanted).expect_err("the text is not there");
-    let case = Case { path: "a", text: &text, number: 1, count: 1, find: &wanted, replace: "y\n", others: &[] };
+    let case = Case {
+        path: "a",
+        text: &text,
+        number: 1,
+        count: 1,
+        find: &wanted,
+        replace: "y\n",
+        others: &[],
+    };
     let message = explain(&case, &error).message;
-    assert!(message.contains("…aaa") && message.contains("a1b") && message.len() < 800, "{message}");
+    assert!(
+        message.contains("…aaa") && message.contains("a1b") && message.len() < 800,
+        "{message}"
+    );
 }

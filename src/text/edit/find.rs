@@ -22,7 +22,11 @@ pub fn find(text: &str, find: &str) -> Result<Place, MatchError> {
     if !lines.is_empty() {
         return only(text, Tier::Lines, lines);
     }
-    let tolerant = if find.contains('\r') { None } else { Unix::of(text) };
+    let tolerant = if find.contains('\r') {
+        None
+    } else {
+        Unix::of(text)
+    };
     if let Some(unix) = &tolerant {
         let hits = whole_lines(&unix.text, find);
         if !hits.is_empty() {
@@ -43,7 +47,12 @@ fn only(text: &str, tier: Tier, hits: Vec<(usize, usize)>) -> Result<Place, Matc
     for (start, end) in hits {
         line += memchr_iter(b'\n', &text.as_bytes()[counted..start]).count();
         counted = start;
-        places.push(Place { tier, line, start, end });
+        places.push(Place {
+            tier,
+            line,
+            start,
+            end,
+        });
     }
     match places.as_slice() {
         [] => Err(MatchError::Absent),
@@ -57,7 +66,11 @@ fn only(text: &str, tier: Tier, hits: Vec<(usize, usize)>) -> Result<Place, Matc
 /// The line feeds around it are part of what is searched, so that a hit is never looked at in vain.
 fn whole_lines(text: &str, find: &str) -> Vec<(usize, usize)> {
     let core = core(find);
-    let first = if text.starts_with(BOM) && !core.starts_with(BOM) { BOM.len() } else { 0 };
+    let first = if text.starts_with(BOM) && !core.starts_with(BOM) {
+        BOM.len()
+    } else {
+        0
+    };
     let head = &text[first..];
     let mut hits = Vec::new();
     if head.starts_with(core) && head[core.len()..].starts_with('\n') {
@@ -72,7 +85,10 @@ fn whole_lines(text: &str, find: &str) -> Vec<(usize, usize)> {
 /// Returns where FIND is the last lines of a text that has no final line end.
 fn last_lines(text: &str, find: &str, first: usize) -> Option<(usize, usize)> {
     let core = core(find);
-    let start = text.strip_suffix(core).or_else(|| text.strip_suffix(core.strip_suffix('\r')?))?.len();
+    let start = text
+        .strip_suffix(core)
+        .or_else(|| text.strip_suffix(core.strip_suffix('\r')?))?
+        .len();
     let whole = start == first || text[..start].ends_with('\n');
     (whole && !text.ends_with('\n')).then_some((start, text.len()))
 }
@@ -84,7 +100,9 @@ fn inside(text: &str, find: &str) -> Vec<(usize, usize)> {
     if core.starts_with(['\n', '\r']) || core.ends_with(['\n', '\r']) {
         return Vec::new();
     }
-    occurrences(text, core).map(|at| (at, at + core.len())).collect()
+    occurrences(text, core)
+        .map(|at| (at, at + core.len()))
+        .collect()
 }
 
 /// Returns where the needle stands, overlapping ones too, at most [`max_hits`].
@@ -99,7 +117,8 @@ fn occurrences<'a>(text: &'a str, needle: &'a str) -> impl Iterator<Item = usize
     .take(max_hits(needle.len()))
 }
 
-/// Returns how many hits of a needle of this length are looked for: fewer for a long one, which takes time each.
+/// Returns how many hits of a needle of this length are looked for: fewer for a long one, which
+/// takes time each.
 pub(super) fn max_hits(length: usize) -> usize {
     (MAX_COMPARED / length.max(1)).clamp(2, MAX_HITS)
 }
@@ -115,7 +134,10 @@ struct Unix {
 impl Unix {
     /// Returns the text with LF alone, if it has a CRLF.
     fn of(text: &str) -> Option<Unix> {
-        let mut unix = Unix { text: String::new(), missing: Vec::new() };
+        let mut unix = Unix {
+            text: String::new(),
+            missing: Vec::new(),
+        };
         let mut copied = 0;
         for at in Finder::new("\r\n").find_iter(text.as_bytes()) {
             unix.text.push_str(&text[copied..at]);
@@ -129,6 +151,8 @@ impl Unix {
     /// Returns places of this text as places of the one that it came from.
     fn back(&self, hits: Vec<(usize, usize)>) -> Vec<(usize, usize)> {
         let original = |at: usize| at + self.missing.partition_point(|&m| m < at);
-        hits.into_iter().map(|(start, end)| (original(start), original(end))).collect()
+        hits.into_iter()
+            .map(|(start, end)| (original(start), original(end)))
+            .collect()
     }
 }

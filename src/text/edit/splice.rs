@@ -14,7 +14,9 @@ pub(super) fn splice(text: &str, find: &str, replace: &str, place: Place) -> Str
     let literal = find.contains('\r') || replace.contains('\r');
     let new = match literal {
         // The CR in front of the final line end that the file does not have.
-        true if !ended && !hit.ends_with('\r') && place.tier != Tier::Inline => core(replace).trim_end_matches('\r').to_owned(),
+        true if !ended && !hit.ends_with('\r') && place.tier != Tier::Inline => {
+            core(replace).trim_end_matches('\r').to_owned()
+        }
         true => core(replace).to_owned(),
         false => with_ends(text, (find, replace), place),
     };
@@ -29,7 +31,8 @@ pub(super) fn splice(text: &str, find: &str, replace: &str, place: Place) -> Str
 /// Returns the text without a line end at its end: what is left when the last lines of a text
 /// that has no final line end are deleted.
 fn without_line_end(text: &str) -> &str {
-    text.strip_suffix('\n').map_or(text, |t| t.strip_suffix('\r').unwrap_or(t))
+    text.strip_suffix('\n')
+        .map_or(text, |t| t.strip_suffix('\r').unwrap_or(t))
 }
 
 /// Returns REPLACE without its final line end, its lines ended as the file's lines are: those that
@@ -38,7 +41,9 @@ fn with_ends(text: &str, pair: (&str, &str), place: Place) -> String {
     let hit = &text[place.start..place.end];
     let new: Vec<&str> = core(pair.1).split('\n').collect();
     let crlf_inside = hit.contains("\r\n");
-    if new.len() == 1 || !(crlf_inside || (!hit.contains('\n') && end_nearby(text, place) == "\r\n")) {
+    if new.len() == 1
+        || !(crlf_inside || (!hit.contains('\n') && end_nearby(text, place) == "\r\n"))
+    {
         return core(pair.1).to_owned();
     }
     let old: Vec<&str> = core(pair.0).split('\n').collect();
@@ -46,13 +51,26 @@ fn with_ends(text: &str, pair: (&str, &str), place: Place) -> String {
     let common = prefix(old.iter(), new.iter());
     let rest = old.len().min(new.len()) - common;
     let tail = prefix(old.iter().rev().take(rest), new.iter().rev().take(rest));
-    let usual = if crlf_inside { most_frequent(&ends) } else { "\r\n" };
+    let usual = if crlf_inside {
+        most_frequent(&ends)
+    } else {
+        "\r\n"
+    };
     let mut out = String::with_capacity(pair.1.len() + new.len());
     for (at, line) in new.iter().enumerate() {
-        let twin = if at < common { Some(at) } else { (at + tail >= new.len()).then(|| at + old.len() - new.len()) };
+        let twin = if at < common {
+            Some(at)
+        } else {
+            (at + tail >= new.len()).then(|| at + old.len() - new.len())
+        };
         out.push_str(line);
         if at + 1 < new.len() {
-            out.push_str(twin.and_then(|t| ends.get(t)).copied().filter(|end| !end.is_empty()).unwrap_or(usual));
+            out.push_str(
+                twin.and_then(|t| ends.get(t))
+                    .copied()
+                    .filter(|end| !end.is_empty())
+                    .unwrap_or(usual),
+            );
         }
     }
     out
@@ -77,12 +95,20 @@ fn end_of(line: &str) -> &'static str {
 /// Returns the line end that more of the lines have; of both as often, CRLF.
 fn most_frequent(ends: &[&'static str]) -> &'static str {
     let count = |end: &str| ends.iter().filter(|&&e| e == end).count();
-    if count("\r\n") >= count("\n") { "\r\n" } else { "\n" }
+    if count("\r\n") >= count("\n") {
+        "\r\n"
+    } else {
+        "\n"
+    }
 }
 
-/// Returns the line end of the line that a place ends in; for a last line without one, that of the line above.
+/// Returns the line end of the line that a place ends in; for a last line without one, that of the
+/// line above.
 fn end_nearby(text: &str, place: Place) -> &'static str {
-    let at = text[place.end..].find('\n').map(|n| place.end + n).or_else(|| text[..place.start].rfind('\n'));
+    let at = text[place.end..]
+        .find('\n')
+        .map(|n| place.end + n)
+        .or_else(|| text[..place.start].rfind('\n'));
     match at {
         Some(at) if text[..at].ends_with('\r') => "\r\n",
         _ => "\n",

@@ -9,7 +9,10 @@ fn check(text: &str, (find, replace): (&str, &str), expected: &str) {
     let found = match apply(text, find, replace) {
         Ok((after, place)) => format!("{:?} {}: {after}", place.tier, place.line),
         Err(MatchError::Ambiguous { places }) => {
-            format!("lines {:?}", places.iter().map(|p| p.line).collect::<Vec<_>>())
+            format!(
+                "lines {:?}",
+                places.iter().map(|p| p.line).collect::<Vec<_>>()
+            )
         }
         Err(error) => error.to_string(),
     };
@@ -18,15 +21,27 @@ fn check(text: &str, (find, replace): (&str, &str), expected: &str) {
 
 #[test]
 fn whole_lines_are_replaced() {
-    check("Line 1\nLine 2\nLine 3\n", ("Line 2\n", "REPLACED\n"), "Lines 2: Line 1\nREPLACED\nLine 3\n");
-    check("a\nb\nc\nd\n", ("b\nc\n", "x\ny\nz\n"), "Lines 2: a\nx\ny\nz\nd\n");
+    check(
+        "Line 1\nLine 2\nLine 3\n",
+        ("Line 2\n", "REPLACED\n"),
+        "Lines 2: Line 1\nREPLACED\nLine 3\n",
+    );
+    check(
+        "a\nb\nc\nd\n",
+        ("b\nc\n", "x\ny\nz\n"),
+        "Lines 2: a\nx\ny\nz\nd\n",
+    );
     check("x\n  x\n", ("  x\n", "  y\n"), "Lines 2: x\n  y\n");
     check("x\n  x\n", ("x\n", "y\n"), "Lines 1: y\n  x\n");
 }
 
 #[test]
 fn an_empty_replace_deletes_the_lines() {
-    check("Line 1\nLine 2\nLine 3\n", ("Line 2\n", ""), "Lines 2: Line 1\nLine 3\n");
+    check(
+        "Line 1\nLine 2\nLine 3\n",
+        ("Line 2\n", ""),
+        "Lines 2: Line 1\nLine 3\n",
+    );
     check("a\r\nb\r\n", ("a\n", ""), "LineEnds 1: b\r\n");
     check("only\n", ("only\n", ""), "Lines 1: ");
     check("only", ("only\n", ""), "Lines 1: ");
@@ -39,7 +54,11 @@ fn a_replace_of_one_blank_line_leaves_one() {
 
 #[test]
 fn the_last_line_matches_without_a_line_end_and_gets_none() {
-    check("line 1\nline 3", ("line 3\n", "LINE THREE\n"), "Lines 2: line 1\nLINE THREE");
+    check(
+        "line 1\nline 3",
+        ("line 3\n", "LINE THREE\n"),
+        "Lines 2: line 1\nLINE THREE",
+    );
     check("a\nb", ("b\n", "x\ny\n"), "Lines 2: a\nx\ny");
     check("a\nb", ("a\nb\n", "c\n"), "Lines 1: c");
     check("a\r\nb", ("b\r\n", "c\r\n"), "Lines 2: a\r\nc");
@@ -55,17 +74,37 @@ fn deleting_the_last_lines_keeps_the_end_of_the_file_as_it_was() {
 
 #[test]
 fn lines_with_crlf_are_found_with_lf_and_keep_their_ends() {
-    check("Line 1\r\nLine 2\r\nLine 3\r\n", ("Line 2\n", "REPLACED\n"), "LineEnds 2: Line 1\r\nREPLACED\r\nLine 3\r\n");
-    check("a\r\nb\r\n", ("a\nb\n", "a\nx\nb\n"), "LineEnds 1: a\r\nx\r\nb\r\n");
+    check(
+        "Line 1\r\nLine 2\r\nLine 3\r\n",
+        ("Line 2\n", "REPLACED\n"),
+        "LineEnds 2: Line 1\r\nREPLACED\r\nLine 3\r\n",
+    );
+    check(
+        "a\r\nb\r\n",
+        ("a\nb\n", "a\nx\nb\n"),
+        "LineEnds 1: a\r\nx\r\nb\r\n",
+    );
     check("a\r\nb", ("a\nb\n", "c\nd\n"), "LineEnds 1: c\r\nd");
     check("a\r\nb", ("b\n", "c\nd\n"), "Lines 2: a\r\nc\r\nd");
-    check("let a = 1;\r\n", ("a = 1\n", "a = 1\n    + 2\n"), "Inline 1: let a = 1\r\n    + 2;\r\n");
+    check(
+        "let a = 1;\r\n",
+        ("a = 1\n", "a = 1\n    + 2\n"),
+        "Inline 1: let a = 1\r\n    + 2;\r\n",
+    );
 }
 
 #[test]
 fn lines_that_find_and_replace_share_keep_their_own_ends() {
-    check("a\nb\r\nc\r\n", ("a\nb\nc\n", "a\nx\nc\n"), "LineEnds 1: a\nx\r\nc\r\n");
-    check("a\r\nb\n", ("a\nb\n", "a\nb\nc\n"), "LineEnds 1: a\r\nb\nc\n");
+    check(
+        "a\nb\r\nc\r\n",
+        ("a\nb\nc\n", "a\nx\nc\n"),
+        "LineEnds 1: a\nx\r\nc\r\n",
+    );
+    check(
+        "a\r\nb\n",
+        ("a\nb\n", "a\nb\nc\n"),
+        "LineEnds 1: a\r\nb\nc\n",
+    );
 }
 
 #[test]
@@ -82,9 +121,17 @@ fn a_pair_with_a_cr_is_literal() {
 
 #[test]
 fn a_place_inside_a_line_is_the_last_resort() {
-    check("the brown fox runs\n", ("brown fox\n", "red hen\n"), "Inline 1: the red hen runs\n");
+    check(
+        "the brown fox runs\n",
+        ("brown fox\n", "red hen\n"),
+        "Inline 1: the red hen runs\n",
+    );
     check("a(b,\n  c)\n", ("b,\n  c\n", "x\n"), "Inline 1: a(x)\n");
-    check("a(b,\r\n  c)\r\n", ("b,\n  c\n", "x,\n  y\n"), "Inline 1: a(x,\r\n  y)\r\n");
+    check(
+        "a(b,\r\n  c)\r\n",
+        ("b,\n  c\n", "x,\n  y\n"),
+        "Inline 1: a(x,\r\n  y)\r\n",
+    );
     check("a b c\n", (" b\n", ""), "Inline 1: a c\n");
     check("block1\nblock2\n", ("block\n", "x\n"), "lines [1, 2]");
 }
@@ -100,7 +147,11 @@ fn a_blank_line_at_an_edge_of_find_is_a_whole_line() {
 
 #[test]
 fn more_than_one_hit_is_an_error_even_when_they_overlap() {
-    check("duplicate\nduplicate\n", ("duplicate\n", "x\n"), "lines [1, 2]");
+    check(
+        "duplicate\nduplicate\n",
+        ("duplicate\n", "x\n"),
+        "lines [1, 2]",
+    );
     check("a\nb\na\nb\na\n", ("a\nb\na\n", "x\n"), "lines [1, 3]");
     check("aaa!\n", ("aa\n", "b\n"), "lines [1, 1]");
     check("a\na", ("a\n", "b\n"), "lines [1, 2]");
@@ -116,7 +167,11 @@ fn blank_and_equal_pairs_are_no_edits() {
 
 #[test]
 fn replace_is_literal() {
-    check("a\n", ("a\n", "$1 \\1 \\n & $0\n"), "Lines 1: $1 \\1 \\n & $0\n");
+    check(
+        "a\n",
+        ("a\n", "$1 \\1 \\n & $0\n"),
+        "Lines 1: $1 \\1 \\n & $0\n",
+    );
     check("(.*)\n", ("(.*)\n", "b\n"), "Lines 1: b\n");
 }
 
@@ -128,18 +183,29 @@ fn a_byte_order_mark_is_no_part_of_the_first_line() {
 
 #[test]
 fn a_later_pair_sees_the_text_after_the_earlier_ones() {
-    let (after, _) = apply("line 1\nline 2\nline 3", "line 1\n", "LINE ONE\n").expect("the first pair fits");
-    check(&after, ("line 3\n", "LINE THREE\n"), "Lines 3: LINE ONE\nline 2\nLINE THREE");
+    let (after, _) =
+        apply("line 1\nline 2\nline 3", "line 1\n", "LINE ONE\n").expect("the first pair fits");
+    check(
+        &after,
+        ("line 3\n", "LINE THREE\n"),
+        "Lines 3: LINE ONE\nline 2\nLINE THREE",
+    );
 }
 
 /// Returns the hits of the first tier that has any, found in the plainest way.
 fn reference(text: &str, find: &str) -> (usize, Vec<usize>) {
     let core = find.strip_suffix('\n').unwrap_or(find);
     let lines = |text: &str| -> Vec<usize> {
-        let ends = |at: usize| text[at..].starts_with('\n') || (at == text.len() && !text.ends_with('\n'));
+        let ends =
+            |at: usize| text[at..].starts_with('\n') || (at == text.len() && !text.ends_with('\n'));
         let starts = |at: usize| at == 0 || text[..at].ends_with('\n');
         (0..=text.len())
-            .filter(|&at| text.is_char_boundary(at) && text[at..].starts_with(core) && starts(at) && ends(at + core.len()))
+            .filter(|&at| {
+                text.is_char_boundary(at)
+                    && text[at..].starts_with(core)
+                    && starts(at)
+                    && ends(at + core.len())
+            })
             .map(|at| text[..at].matches('\n').count() + 1)
             .collect()
     };
@@ -150,7 +216,11 @@ fn reference(text: &str, find: &str) -> (usize, Vec<usize>) {
         .filter(|&at| !edge && tolerant.is_char_boundary(at) && tolerant[at..].starts_with(core))
         .map(|at| tolerant[..at].matches('\n').count() + 1)
         .collect();
-    [lines(text), lines(tolerant), inside].into_iter().enumerate().find(|(_, hits)| !hits.is_empty()).unwrap_or_default()
+    [lines(text), lines(tolerant), inside]
+        .into_iter()
+        .enumerate()
+        .find(|(_, hits)| !hits.is_empty())
+        .unwrap_or_default()
 }
 
 proptest! {

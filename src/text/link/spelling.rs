@@ -27,9 +27,17 @@ pub(super) fn decoded(text: &str) -> String {
 /// Returns a path written with backslashes with `/`; any other text as it is.
 pub(super) fn forward(text: &str) -> String {
     let body = text.strip_prefix('/').unwrap_or(text);
-    let separators =
-        body.contains('\\') && !body.contains('/') && body.split('\\').skip(1).all(|part| part.starts_with(char::is_alphanumeric));
-    if separators { text.replace('\\', "/") } else { text.to_owned() }
+    let separators = body.contains('\\')
+        && !body.contains('/')
+        && body
+            .split('\\')
+            .skip(1)
+            .all(|part| part.starts_with(char::is_alphanumeric));
+    if separators {
+        text.replace('\\', "/")
+    } else {
+        text.to_owned()
+    }
 }
 
 /// Decodes percent-sequences; `None` where the result is no UTF-8.
@@ -38,8 +46,13 @@ pub(super) fn percent_decoded(text: &str) -> Option<String> {
     let mut found = Vec::with_capacity(bytes.len());
     let mut at = 0;
     while at < bytes.len() {
-        let hex = bytes.get(at + 1..at + 3).and_then(|pair| std::str::from_utf8(pair).ok());
-        match hex.filter(|_| bytes[at] == b'%').and_then(|pair| u8::from_str_radix(pair, 16).ok()) {
+        let hex = bytes
+            .get(at + 1..at + 3)
+            .and_then(|pair| std::str::from_utf8(pair).ok());
+        match hex
+            .filter(|_| bytes[at] == b'%')
+            .and_then(|pair| u8::from_str_radix(pair, 16).ok())
+        {
             Some(byte) => {
                 found.push(byte);
                 at += 3;

@@ -33,13 +33,27 @@ struct Frame {
 impl<'a> Builder<'a> {
     /// Returns one that has seen nothing yet.
     pub(super) fn new(lines: &'a Lines<'a>) -> Builder<'a> {
-        Builder { lines, frames: vec![Frame::default()], depth: 0, deepest: 0, skipped: 0 }
+        Builder {
+            lines,
+            frames: vec![Frame::default()],
+            depth: 0,
+            deepest: 0,
+            skipped: 0,
+        }
     }
 
     /// Returns the document.
     pub(super) fn finish(mut self) -> Document {
-        let blocks = self.frames.pop().map(|frame| frame.blocks).unwrap_or_default();
-        Document { blocks, depth: self.deepest, abandoned: false }
+        let blocks = self
+            .frames
+            .pop()
+            .map(|frame| frame.blocks)
+            .unwrap_or_default();
+        Document {
+            blocks,
+            depth: self.deepest,
+            abandoned: false,
+        }
     }
 
     /// A node starts.
@@ -57,11 +71,18 @@ impl<'a> Builder<'a> {
         let span = self.span(&data);
         let container = matches!(data.value, NodeValue::List(_) | NodeValue::Item(_));
         if container && self.depth <= MAX_NESTING {
-            self.frames.push(Frame { span, ..Frame::default() });
+            self.frames.push(Frame {
+                span,
+                ..Frame::default()
+            });
             return;
         }
         let node = self.leaf(&data.value, span);
-        self.push(Block { first: span.0, last: span.1, node });
+        self.push(Block {
+            first: span.0,
+            last: span.1,
+            node,
+        });
         self.skipped = 1;
     }
 
@@ -76,14 +97,27 @@ impl<'a> Builder<'a> {
             self.skipped -= 1;
             return;
         }
-        let frame = self.frames.pop().expect("every container that ends was entered");
+        let frame = self
+            .frames
+            .pop()
+            .expect("every container that ends was entered");
         match &data.value {
             NodeValue::List(list) => {
                 let ordered = list.list_type == comrak::nodes::ListType::Ordered;
-                let node = Node::List { ordered, items: frame.items };
-                self.push(Block { first: frame.span.0, last: frame.span.1, node });
+                let node = Node::List {
+                    ordered,
+                    items: frame.items,
+                };
+                self.push(Block {
+                    first: frame.span.0,
+                    last: frame.span.1,
+                    node,
+                });
             }
-            _ => self.top().items.push(Item { first: frame.span.0, blocks: frame.blocks }),
+            _ => self.top().items.push(Item {
+                first: frame.span.0,
+                blocks: frame.blocks,
+            }),
         }
     }
 
@@ -94,14 +128,20 @@ impl<'a> Builder<'a> {
 
     /// Returns what is open.
     fn top(&mut self) -> &mut Frame {
-        self.frames.last_mut().expect("the document's frame is never popped during the walk")
+        self.frames
+            .last_mut()
+            .expect("the document's frame is never popped during the walk")
     }
 
     /// Returns the first and last line of a node; a container that ends before a line's first
     /// column ends with the line before.
     fn span(&self, data: &comrak::nodes::Ast) -> (usize, usize) {
         let (start, end) = (data.sourcepos.start, data.sourcepos.end);
-        let last = if end.column == 0 { end.line.saturating_sub(1) } else { end.line };
+        let last = if end.column == 0 {
+            end.line.saturating_sub(1)
+        } else {
+            end.line
+        };
         let first = start.line.max(1);
         (first, last.clamp(first, self.lines.len().max(first)))
     }
@@ -109,9 +149,11 @@ impl<'a> Builder<'a> {
     /// Returns what a node is whose inside is not entered.
     fn leaf(&self, value: &NodeValue, span: (usize, usize)) -> Node {
         match value {
-            NodeValue::Heading(heading) => {
-                Node::Heading { level: heading.level, setext: heading.setext, text: self.heading(heading.setext, span) }
-            }
+            NodeValue::Heading(heading) => Node::Heading {
+                level: heading.level,
+                setext: heading.setext,
+                text: self.heading(heading.setext, span),
+            },
             NodeValue::CodeBlock(code) => Node::Code(self.code(code, span)),
             NodeValue::Paragraph => Node::Paragraph,
             NodeValue::ThematicBreak => Node::Rule,
@@ -125,7 +167,10 @@ impl<'a> Builder<'a> {
     fn heading(&self, setext: bool, span: (usize, usize)) -> String {
         if setext {
             let lines = span.0..span.1;
-            return lines.map(|n| self.lines.get(n).trim()).collect::<Vec<_>>().join(" ");
+            return lines
+                .map(|n| self.lines.get(n).trim())
+                .collect::<Vec<_>>()
+                .join(" ");
         }
         heading_text(self.lines.get(span.0)).to_owned()
     }
@@ -134,7 +179,14 @@ impl<'a> Builder<'a> {
     fn code(&self, code: &NodeCodeBlock, (first, last): (usize, usize)) -> Code {
         if !code.fenced {
             let (info, content) = (String::new(), first..last + 1);
-            return Code { info, fence_char: None, fence_len: 0, indent: 4, closed: true, content };
+            return Code {
+                info,
+                fence_char: None,
+                fence_len: 0,
+                indent: 4,
+                closed: true,
+                content,
+            };
         }
         let fence_char = char::from(code.fence_char);
         let fence: String = std::iter::repeat_n(fence_char, code.fence_length).collect();

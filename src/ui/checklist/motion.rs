@@ -52,7 +52,10 @@ impl Checklist {
 
     /// Moves the cursor, as far as there are rows.
     fn move_by(&mut self, by: isize) {
-        self.cursor = self.cursor.saturating_add_signed(by).min(self.rows().len().saturating_sub(1));
+        self.cursor = self
+            .cursor
+            .saturating_add_signed(by)
+            .min(self.rows().len().saturating_sub(1));
     }
 
     /// Opens or closes the pairs of the item; without a wish, the other way round.
@@ -64,7 +67,11 @@ impl Checklist {
         let open = wish.unwrap_or(!self.items[index].open);
         self.items[index].open = open;
         if !open {
-            self.cursor = self.rows().iter().position(|&row| row == Row::Item(index)).unwrap_or(0);
+            self.cursor = self
+                .rows()
+                .iter()
+                .position(|&row| row == Row::Item(index))
+                .unwrap_or(0);
         }
     }
 
@@ -72,7 +79,9 @@ impl Checklist {
     fn find(&mut self, step: Step) {
         let Some(search) = &self.search else { return };
         let rows = self.rows();
-        match search.find((step, self.cursor.min(rows.len())), rows.len(), |at| self.label(rows[at])) {
+        match search.find((step, self.cursor.min(rows.len())), rows.len(), |at| {
+            self.label(rows[at])
+        }) {
             Some(at) => self.cursor = at,
             None => self.notice = Some(format!("`{}` is not in the list", search.text())),
         }
@@ -82,7 +91,11 @@ impl Checklist {
     fn label(&self, row: Row) -> String {
         match row {
             Row::Memos | Row::Actions => String::new(),
-            Row::Item(index) => self.items.get(index).map(|Item { label, .. }| label.text()).unwrap_or_default(),
+            Row::Item(index) => self
+                .items
+                .get(index)
+                .map(|Item { label, .. }| label.text())
+                .unwrap_or_default(),
             Row::Pair(index, pair) => self.items[index].pairs[pair].label.text(),
         }
     }

@@ -23,7 +23,8 @@ fn press(list: Checklist, keys: &str) -> (Checklist, Option<Act>) {
         '$' => Key::End,
         c => Key::Char(c),
     };
-    keys.chars().fold((list, None), |(list, _), c| list.press(&key(c)))
+    keys.chars()
+        .fold((list, None), |(list, _), c| list.press(&key(c)))
 }
 
 /// Returns rows and switches as text; `>` is the cursor.
@@ -34,44 +35,89 @@ fn shown(list: &Checklist) -> String {
         match *row {
             Row::Memos => format!("{cursor}Memos"),
             Row::Actions => format!("{cursor}Actions"),
-            Row::Item(index) => format!("{cursor}{} {}", switch(list.items[index].on), list.items[index].label.text()),
+            Row::Item(index) => format!(
+                "{cursor}{} {}",
+                switch(list.items[index].on),
+                list.items[index].label.text()
+            ),
             Row::Pair(index, pair) => {
                 let pair = &list.items[index].pairs[pair];
                 format!("{cursor}  {} {}", switch(pair.on), pair.label.text())
             }
         }
     };
-    list.rows().iter().enumerate().map(row).collect::<Vec<_>>().join("\n")
+    list.rows()
+        .iter()
+        .enumerate()
+        .map(row)
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// Compares what keys make of the list.
 fn check(keys: &str, expected: &str, act: Option<Act>) {
     let (list, found) = press(list(), keys);
-    assert_eq!((shown(&list).as_str(), found), (expected, act), "after {keys:?}");
+    assert_eq!(
+        (shown(&list).as_str(), found),
+        (expected, act),
+        "after {keys:?}"
+    );
 }
 
 #[test]
 fn the_cursor_starts_on_the_first_item_and_stops_at_both_ends() {
-    check("", " Memos\n>[x] ADD: a memo\n Actions\n [x] EDIT: a.rs\n [x] EXECUTE: make", None);
-    check("kkk", ">Memos\n [x] ADD: a memo\n Actions\n [x] EDIT: a.rs\n [x] EXECUTE: make", None);
-    check("jjjjjj", " Memos\n [x] ADD: a memo\n Actions\n [x] EDIT: a.rs\n>[x] EXECUTE: make", None);
+    check(
+        "",
+        " Memos\n>[x] ADD: a memo\n Actions\n [x] EDIT: a.rs\n [x] EXECUTE: make",
+        None,
+    );
+    check(
+        "kkk",
+        ">Memos\n [x] ADD: a memo\n Actions\n [x] EDIT: a.rs\n [x] EXECUTE: make",
+        None,
+    );
+    check(
+        "jjjjjj",
+        " Memos\n [x] ADD: a memo\n Actions\n [x] EDIT: a.rs\n>[x] EXECUTE: make",
+        None,
+    );
 }
 
 #[test]
 fn space_and_enter_switch_the_item() {
-    check(" ", " Memos\n>[ ] ADD: a memo\n Actions\n [x] EDIT: a.rs\n [x] EXECUTE: make", Some(Act::Changed));
-    check(" \n", " Memos\n>[x] ADD: a memo\n Actions\n [x] EDIT: a.rs\n [x] EXECUTE: make", Some(Act::Changed));
+    check(
+        " ",
+        " Memos\n>[ ] ADD: a memo\n Actions\n [x] EDIT: a.rs\n [x] EXECUTE: make",
+        Some(Act::Changed),
+    );
+    check(
+        " \n",
+        " Memos\n>[x] ADD: a memo\n Actions\n [x] EDIT: a.rs\n [x] EXECUTE: make",
+        Some(Act::Changed),
+    );
 }
 
 #[test]
 fn all_are_switched_on_unless_all_are_on() {
-    check("a", " Memos\n>[ ] ADD: a memo\n Actions\n [ ] EDIT: a.rs\n [ ] EXECUTE: make", Some(Act::Changed));
-    check("$ a", " Memos\n [x] ADD: a memo\n Actions\n [x] EDIT: a.rs\n>[x] EXECUTE: make", Some(Act::Changed));
+    check(
+        "a",
+        " Memos\n>[ ] ADD: a memo\n Actions\n [ ] EDIT: a.rs\n [ ] EXECUTE: make",
+        Some(Act::Changed),
+    );
+    check(
+        "$ a",
+        " Memos\n [x] ADD: a memo\n Actions\n [x] EDIT: a.rs\n>[x] EXECUTE: make",
+        Some(Act::Changed),
+    );
 }
 
 #[test]
 fn a_heading_switches_its_section() {
-    check("j ", " Memos\n [x] ADD: a memo\n>Actions\n [ ] EDIT: a.rs\n [ ] EXECUTE: make", Some(Act::Changed));
+    check(
+        "j ",
+        " Memos\n [x] ADD: a memo\n>Actions\n [ ] EDIT: a.rs\n [ ] EXECUTE: make",
+        Some(Act::Changed),
+    );
 }
 
 #[test]
@@ -81,7 +127,11 @@ fn pairs_open_switch_and_close() {
         " Memos\n [x] ADD: a memo\n Actions\n [x] EDIT: a.rs\n>  [ ] one\n   [x] two\n   [x] three\n [x] EXECUTE: make",
         Some(Act::Changed),
     );
-    check("jjljjh", " Memos\n [x] ADD: a memo\n Actions\n>[x] EDIT: a.rs\n [x] EXECUTE: make", None);
+    check(
+        "jjljjh",
+        " Memos\n [x] ADD: a memo\n Actions\n>[x] EDIT: a.rs\n [x] EXECUTE: make",
+        None,
+    );
 }
 
 #[test]
@@ -95,7 +145,14 @@ fn an_edit_without_pairs_is_off_and_comes_back_whole() {
 #[test]
 fn one_pair_of_an_edit_that_is_off_brings_that_pair_alone() {
     let (list, _) = press(list(), "jj ljj ");
-    assert_eq!(list.items[1].pairs.iter().map(|pair| pair.on).collect::<Vec<_>>(), [false, true, false]);
+    assert_eq!(
+        list.items[1]
+            .pairs
+            .iter()
+            .map(|pair| pair.on)
+            .collect::<Vec<_>>(),
+        [false, true, false]
+    );
     assert!(list.items[1].on);
 }
 
@@ -104,15 +161,24 @@ fn a_list_with_a_problem_does_not_run() {
     let mut list = list();
     list.items[1].pairs[2].problem = Some("three needs one".to_owned());
     let (list, act) = press(list, "s");
-    assert_eq!((act, list.notice.as_deref()), (None, Some("cannot run: three needs one")));
+    assert_eq!(
+        (act, list.notice.as_deref()),
+        (None, Some("cannot run: three needs one"))
+    );
     let (list, _) = press(list, "jj ");
     assert_eq!(press(list, "s").1, Some(Act::Run));
 }
 
 #[test]
 fn keys_ask_for_acts() {
-    for (keys, act) in [("s", Act::Run), ("q", Act::Leave), ("p", Act::Edit(0)), ("jjp", Act::Edit(1)), ("v", Act::View), ("?", Act::Help)]
-    {
+    for (keys, act) in [
+        ("s", Act::Run),
+        ("q", Act::Leave),
+        ("p", Act::Edit(0)),
+        ("jjp", Act::Edit(1)),
+        ("v", Act::View),
+        ("?", Act::Help),
+    ] {
         assert_eq!(press(list(), keys).1, Some(act), "for {keys}");
     }
     assert_eq!(press(list(), "kp").1, None);
@@ -127,8 +193,19 @@ fn a_search_goes_on_and_back_and_says_when_there_is_nothing() {
     assert_eq!(press(list(), "/MAKE\n").0.cursor, 4);
     assert_eq!(press(list(), "/a\nn").0.cursor, 3);
     assert_eq!(press(list(), "/a\nnN").0.cursor, 1);
-    assert_eq!(press(list(), "/zzz\n").0.notice.as_deref(), Some("`zzz` is not in the list"));
-    assert!(list().press(&Key::Char('/')).0.press(&Key::Esc).0.search.is_none());
+    assert_eq!(
+        press(list(), "/zzz\n").0.notice.as_deref(),
+        Some("`zzz` is not in the list")
+    );
+    assert!(
+        list()
+            .press(&Key::Char('/'))
+            .0
+            .press(&Key::Esc)
+            .0
+            .search
+            .is_none()
+    );
 }
 
 #[test]

@@ -8,7 +8,8 @@ use crate::ui::checklist::{Checklist, Part};
 use crate::workflow::user::{Approved, Proposal};
 
 impl Draft {
-    /// Validates what is switched on, marks what cannot run, and takes over what each action would do.
+    /// Validates what is switched on, marks what cannot run, and takes over what each action would
+    /// do.
     ///
     /// # Errors
     /// The repository cannot be read.
@@ -22,7 +23,11 @@ impl Draft {
             item.problem = None;
             item.pairs.iter_mut().for_each(|pair| pair.problem = None);
         }
-        self.mistakes = simulation.diagnostics.into_iter().filter_map(|found| Some((self.place(&places, &found)?, found))).collect();
+        self.mistakes = simulation
+            .diagnostics
+            .into_iter()
+            .filter_map(|found| Some((self.place(&places, &found)?, found)))
+            .collect();
         for (part, diagnostic) in &self.mistakes {
             self.mark(list, *part, diagnostic);
         }
@@ -31,7 +36,11 @@ impl Draft {
 
     /// Returns what a mistake is about; the first action that runs if it is about none.
     fn place(&self, running: &[usize], diagnostic: &Diagnostic) -> Option<Part> {
-        let memo = self.plan.memos.iter().position(|memo| memo.line == diagnostic.line && diagnostic.action.is_empty());
+        let memo = self
+            .plan
+            .memos
+            .iter()
+            .position(|memo| memo.line == diagnostic.line && diagnostic.action.is_empty());
         let above = |at: &&usize| self.plan.actions[**at].line <= diagnostic.line;
         let action = || running.iter().rfind(above).or(running.first()).copied();
         memo.map(Part::Memo).or_else(|| action().map(Part::Action))
@@ -40,15 +49,23 @@ impl Draft {
     /// Marks the item, or the pair, that a mistake is about.
     fn mark(&self, list: &mut Checklist, part: Part, diagnostic: &Diagnostic) {
         let words = self.words(part, diagnostic);
-        let Some(item) = list.items.iter_mut().find(|item| item.part == part) else { return };
+        let Some(item) = list.items.iter_mut().find(|item| item.part == part) else {
+            return;
+        };
         let pair = match part {
             Part::Action(at) => match &self.plan.actions[at].kind {
-                Kind::Edit(edit) => edit.pairs.iter().rposition(|pair| pair.line <= diagnostic.line),
+                Kind::Edit(edit) => edit
+                    .pairs
+                    .iter()
+                    .rposition(|pair| pair.line <= diagnostic.line),
                 _ => None,
             },
             Part::Memo(_) => None,
         };
-        match pair.and_then(|pair| item.pairs.get_mut(pair)).filter(|pair| pair.on) {
+        match pair
+            .and_then(|pair| item.pairs.get_mut(pair))
+            .filter(|pair| pair.on)
+        {
             Some(pair) => pair.problem = Some(words),
             None => item.problem = Some(words),
         }
@@ -57,7 +74,9 @@ impl Draft {
     /// Returns what a mistake means to who switched something off or changed it.
     fn words(&self, part: Part, diagnostic: &Diagnostic) -> String {
         let what = diagnostic.message.lines().next().unwrap_or_default();
-        let Part::Action(at) = part else { return what.to_owned() };
+        let Part::Action(at) = part else {
+            return what.to_owned();
+        };
         let kind = &self.plan.actions[at].kind;
         let name = format!("{} {}", kind.name(), kind.target());
         if self.edited.contains(&part) {
@@ -68,10 +87,13 @@ impl Draft {
     }
 }
 
-/// Returns the plan without what is switched off, and for each action of it its index in the whole plan.
+/// Returns the plan without what is switched off, and for each action of it its index in the whole
+/// plan.
 fn running(approved: &Approved) -> (Plan, Vec<usize>) {
     let mut plan = approved.plan.clone();
-    let places: Vec<usize> = (0..plan.actions.len()).filter(|&at| approved.actions[at]).collect();
+    let places: Vec<usize> = (0..plan.actions.len())
+        .filter(|&at| approved.actions[at])
+        .collect();
     let mut actions = approved.actions.iter();
     plan.actions.retain(|_| *actions.next().unwrap_or(&true));
     let mut memos = approved.memos.iter();

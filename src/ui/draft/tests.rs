@@ -9,7 +9,11 @@ fn judged(keys: &[Key]) -> (Draft, Checklist) {
     let sample = sample::bootstrap();
     let proposal = sample.proposal();
     let mut draft = Draft::new(&proposal);
-    let mut list = keys.iter().fold(Checklist::new(draft.items()).fit(20, 0), |list, key| list.press(key).0);
+    let mut list = keys
+        .iter()
+        .fold(Checklist::new(draft.items()).fit(20, 0), |list, key| {
+            list.press(key).0
+        });
     draft.judge(&mut list, &proposal).unwrap();
     (draft, list)
 }
@@ -17,19 +21,37 @@ fn judged(keys: &[Key]) -> (Draft, Checklist) {
 #[test]
 fn an_untouched_list_approves_the_plan_as_it_is() {
     let (draft, list) = judged(&[]);
-    assert_eq!(draft.approved(&list), Approved::all(&sample::bootstrap().plan));
+    assert_eq!(
+        draft.approved(&list),
+        Approved::all(&sample::bootstrap().plan)
+    );
 }
 
 #[test]
 fn a_pair_that_needs_a_switched_off_pair_says_so() {
-    let (draft, list) = judged(&[Key::Down, Key::Down, Key::Down, Key::Right, Key::Down, Key::Char(' ')]);
+    let (draft, list) = judged(&[
+        Key::Down,
+        Key::Down,
+        Key::Down,
+        Key::Right,
+        Key::Down,
+        Key::Char(' '),
+    ]);
     let edit = &list.items[2];
     let problem = "EDIT pyproject.toml depends on what is switched off or changed: FIND is not in `pyproject.toml`";
-    assert_eq!(edit.pairs.iter().map(|pair| pair.problem.as_deref()).collect::<Vec<_>>(), [None, Some(problem)]);
+    assert_eq!(
+        edit.pairs
+            .iter()
+            .map(|pair| pair.problem.as_deref())
+            .collect::<Vec<_>>(),
+        [None, Some(problem)]
+    );
     assert_eq!(list.problem(), Some(problem));
     let approved = draft.approved(&list);
     assert_eq!(approved.modified, [1]);
-    let Kind::Edit(edit) = &approved.plan.actions[1].kind else { panic!("an EDIT stays one") };
+    let Kind::Edit(edit) = &approved.plan.actions[1].kind else {
+        panic!("an EDIT stays one")
+    };
     assert_eq!(edit.pairs.len(), 1);
 }
 
@@ -39,7 +61,10 @@ fn a_changed_memo_is_approved_as_changed() {
     let proposal = sample.proposal();
     let mut draft = Draft::new(&proposal);
     let mut list = Checklist::new(draft.items());
-    let mine = memo::Change { text: "Mine.".to_owned(), ..draft.plan.memos[0].clone() };
+    let mine = memo::Change {
+        text: "Mine.".to_owned(),
+        ..draft.plan.memos[0].clone()
+    };
     draft.change_memo(0, mine.clone());
     list.items[0] = draft.item(Part::Memo(0));
     draft.judge(&mut list, &proposal).unwrap();
@@ -53,7 +78,13 @@ fn a_memo_that_cannot_be_changed_so_is_marked_itself() {
     let proposal = sample.proposal();
     let mut draft = Draft::new(&proposal);
     let mut list = Checklist::new(draft.items());
-    draft.change_memo(0, memo::Change { verb: memo::Verb::Remove, ..draft.plan.memos[0].clone() });
+    draft.change_memo(
+        0,
+        memo::Change {
+            verb: memo::Verb::Remove,
+            ..draft.plan.memos[0].clone()
+        },
+    );
     draft.judge(&mut list, &proposal).unwrap();
     let problem = "there is no such memo: `All new components must have a core.py file.`";
     assert_eq!(list.items[0].problem.as_deref(), Some(problem));
@@ -62,9 +93,23 @@ fn a_memo_that_cannot_be_changed_so_is_marked_itself() {
 
 #[test]
 fn what_was_approved_before_is_taken_over_into_the_next_review() {
-    let (mut draft, mut list) =
-        judged(&[Key::Char(' '), Key::Down, Key::Down, Key::Down, Key::Right, Key::Down, Key::Down, Key::Char(' ')]);
-    draft.change(3, Action { kind: sample::execute("mine\n"), ..draft.plan.actions[3].clone() });
+    let (mut draft, mut list) = judged(&[
+        Key::Char(' '),
+        Key::Down,
+        Key::Down,
+        Key::Down,
+        Key::Right,
+        Key::Down,
+        Key::Down,
+        Key::Char(' '),
+    ]);
+    draft.change(
+        3,
+        Action {
+            kind: sample::execute("mine\n"),
+            ..draft.plan.actions[3].clone()
+        },
+    );
     list.items[4] = draft.item(Part::Action(3));
     let approved = draft.approved(&list);
     let sample = sample::bootstrap();
@@ -72,10 +117,28 @@ fn what_was_approved_before_is_taken_over_into_the_next_review() {
     let mut items = Checklist::new(next.items());
     next.take_over(&approved, &mut items);
     assert_eq!(
-        items.items.iter().map(|item| (item.on, item.modified)).collect::<Vec<_>>(),
-        [(false, false), (true, false), (true, false), (true, false), (true, true), (true, false)]
+        items
+            .items
+            .iter()
+            .map(|item| (item.on, item.modified))
+            .collect::<Vec<_>>(),
+        [
+            (false, false),
+            (true, false),
+            (true, false),
+            (true, false),
+            (true, true),
+            (true, false)
+        ]
     );
-    assert_eq!(items.items[2].pairs.iter().map(|pair| pair.on).collect::<Vec<_>>(), [true, false]);
+    assert_eq!(
+        items.items[2]
+            .pairs
+            .iter()
+            .map(|pair| pair.on)
+            .collect::<Vec<_>>(),
+        [true, false]
+    );
     assert_eq!(next.approved(&items), approved);
 }
 
@@ -94,10 +157,23 @@ fn an_edit_of_a_file_whose_create_is_off_is_marked() {
     let sample = sample::chain();
     let proposal = sample.proposal();
     let mut draft = Draft::new(&proposal);
-    let mut list = Checklist::new(draft.items()).fit(20, 0).press(&Key::Char(' ')).0;
+    let mut list = Checklist::new(draft.items())
+        .fit(20, 0)
+        .press(&Key::Char(' '))
+        .0;
     draft.judge(&mut list, &proposal).unwrap();
-    let problems: Vec<Option<&str>> = list.items.iter().map(|item| item.problem.as_deref()).collect();
-    assert_eq!(problems, [None, Some("EDIT a depends on what is switched off or changed: there is no file `a`")]);
+    let problems: Vec<Option<&str>> = list
+        .items
+        .iter()
+        .map(|item| item.problem.as_deref())
+        .collect();
+    assert_eq!(
+        problems,
+        [
+            None,
+            Some("EDIT a depends on what is switched off or changed: there is no file `a`")
+        ]
+    );
 }
 
 #[test]
@@ -106,12 +182,31 @@ fn a_changed_action_is_judged_again_and_approved_as_changed() {
     let proposal = sample.proposal();
     let mut draft = Draft::new(&proposal);
     let mut list = Checklist::new(draft.items());
-    draft.change(0, Action { kind: sample::create("b", "x\n"), ..draft.plan.actions[0].clone() });
+    draft.change(
+        0,
+        Action {
+            kind: sample::create("b", "x\n"),
+            ..draft.plan.actions[0].clone()
+        },
+    );
     draft.judge(&mut list, &proposal).unwrap();
-    assert!(list.problem().is_some_and(|problem| problem.contains("there is no file `a`")), "{list:?}");
-    draft.change(0, Action { kind: sample::create("a", "x\nz\n"), ..draft.plan.actions[0].clone() });
+    assert!(
+        list.problem()
+            .is_some_and(|problem| problem.contains("there is no file `a`")),
+        "{list:?}"
+    );
+    draft.change(
+        0,
+        Action {
+            kind: sample::create("a", "x\nz\n"),
+            ..draft.plan.actions[0].clone()
+        },
+    );
     draft.judge(&mut list, &proposal).unwrap();
-    assert_eq!((list.problem(), draft.mistakes.as_slice()), (None, [].as_slice()));
+    assert_eq!(
+        (list.problem(), draft.mistakes.as_slice()),
+        (None, [].as_slice())
+    );
     let approved = draft.approved(&list);
     assert_eq!((&approved.plan, approved.modified), (&draft.plan, vec![0]));
     assert_eq!(draft.steps[1].after.as_deref(), Some(b"y\nz\n".as_slice()));

@@ -31,7 +31,14 @@ pub struct Panes {
 /// Divides a screen for a list of so many rows.
 pub fn split(area: Rect, rows: usize) -> Panes {
     let body = area.height.saturating_sub(FRAME);
-    let line = |y: u16| Rect::new(area.x, y.min(area.bottom().saturating_sub(1)), area.width, 1.min(area.height));
+    let line = |y: u16| {
+        Rect::new(
+            area.x,
+            y.min(area.bottom().saturating_sub(1)),
+            area.width,
+            1.min(area.height),
+        )
+    };
     let whole = Rect::new(area.x, area.y + 1, area.width, body).intersection(area);
     let (list, divider, side) = match () {
         () if area.width >= WIDE => beside(whole),
@@ -52,8 +59,16 @@ pub fn split(area: Rect, rows: usize) -> Panes {
 fn beside(body: Rect) -> (Rect, Option<Rect>, Option<Rect>) {
     let width = (body.width * 2 / 5).min(MAX_LIST);
     let list = Rect { width, ..body };
-    let divider = Rect { x: body.x + width, width: 1, ..body };
-    let side = Rect { x: body.x + width + 2, width: body.width - width - 2, ..body };
+    let divider = Rect {
+        x: body.x + width,
+        width: 1,
+        ..body
+    };
+    let side = Rect {
+        x: body.x + width + 2,
+        width: body.width - width - 2,
+        ..body
+    };
     (list, Some(divider), Some(side))
 }
 
@@ -61,7 +76,15 @@ fn beside(body: Rect) -> (Rect, Option<Rect>, Option<Rect>) {
 fn below(body: Rect, rows: u16) -> (Rect, Option<Rect>, Option<Rect>) {
     let height = rows.clamp(1, body.height / 2);
     let list = Rect { height, ..body };
-    let divider = Rect { y: body.y + height, height: 1, ..body };
-    let side = Rect { y: body.y + height + 1, height: body.height - height - 1, ..body };
+    let divider = Rect {
+        y: body.y + height,
+        height: 1,
+        ..body
+    };
+    let side = Rect {
+        y: body.y + height + 1,
+        height: body.height - height - 1,
+        ..body
+    };
     (list, Some(divider), Some(side))
 }

@@ -14,20 +14,34 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, list: &Checklist, paint: P
     let rows = on_screen(list, usize::from(area.width), usize::from(area.height));
     let shown = |(line, selected): (Line, bool)| {
         let drawn = drawn(line, paint);
-        if selected { drawn.patch_style(Modifier::REVERSED) } else { drawn }
+        if selected {
+            drawn.patch_style(Modifier::REVERSED)
+        } else {
+            drawn
+        }
     };
-    frame.render_widget(Paragraph::new(rows.into_iter().map(shown).collect::<Vec<_>>()), area);
+    frame.render_widget(
+        Paragraph::new(rows.into_iter().map(shown).collect::<Vec<_>>()),
+        area,
+    );
 }
 
-/// Returns the rows that are on a screen, and whether the cursor is on them; however long the list is, no other is made.
+/// Returns the rows that are on a screen, and whether the cursor is on them; however long the list
+/// is, no other is made.
 pub(super) fn on_screen(list: &Checklist, width: usize, height: usize) -> Vec<(Line, bool)> {
     let rows = list.rows();
     let made = |(at, &row): (usize, &Row)| {
         let selected = at == list.cursor;
-        let last = !rows[at + 1..].iter().any(|&next| same_branch(row, next)) || rows.get(at + 1).is_some_and(|&next| next == Row::Actions);
+        let last = !rows[at + 1..].iter().any(|&next| same_branch(row, next))
+            || rows.get(at + 1).is_some_and(|&next| next == Row::Actions);
         (line(list, row, width, Place { selected, last }), selected)
     };
-    rows.iter().enumerate().skip(list.top).take(height).map(made).collect()
+    rows.iter()
+        .enumerate()
+        .skip(list.top)
+        .take(height)
+        .map(made)
+        .collect()
 }
 
 /// Where a row stands.
@@ -56,13 +70,31 @@ fn line(list: &Checklist, row: Row, width: usize, place: Place) -> Line {
         Row::Actions => cursor.with(Tone::Strong, "Action Plan").cut(width),
         Row::Item(index) => {
             let item = &list.items[index];
-            let start = cursor.with(Tone::Faint, if place.last { "└─" } else { "├─" }).join(switch(item.on, item.problem.is_some()));
+            let start = cursor
+                .with(Tone::Faint, if place.last { "└─" } else { "├─" })
+                .join(switch(item.on, item.problem.is_some()));
             fitted(start, toned(&item.label, item.on), marks(item), width)
         }
         Row::Pair(index, pair) => {
             let pair = &list.items[index].pairs[pair];
-            let start = cursor.with(Tone::Faint, if place.last { "│  └─" } else { "│  ├─" }).join(switch(pair.on, pair.problem.is_some()));
-            let mark = Line::of(Tone::Removed, if pair.problem.is_some() && pair.on { " ✗" } else { "" });
+            let start = cursor
+                .with(
+                    Tone::Faint,
+                    if place.last {
+                        "│  └─"
+                    } else {
+                        "│  ├─"
+                    },
+                )
+                .join(switch(pair.on, pair.problem.is_some()));
+            let mark = Line::of(
+                Tone::Removed,
+                if pair.problem.is_some() && pair.on {
+                    " ✗"
+                } else {
+                    ""
+                },
+            );
             fitted(start, toned(&pair.label, pair.on), mark, width)
         }
     }
@@ -81,16 +113,31 @@ fn switch(on: bool, problem: bool) -> Line {
 fn marks(item: &Item) -> Line {
     let on = item.pairs.iter().filter(|pair| pair.on).count();
     let sign = if item.open { "▾" } else { "▸" };
-    let pairs = if item.pairs.is_empty() { String::new() } else { format!("  {sign} {on}/{} pairs", item.pairs.len()) };
-    let broken = item.on && item.pairs.iter().any(|pair| pair.on && pair.problem.is_some());
+    let pairs = if item.pairs.is_empty() {
+        String::new()
+    } else {
+        format!("  {sign} {on}/{} pairs", item.pairs.len())
+    };
+    let broken = item.on
+        && item
+            .pairs
+            .iter()
+            .any(|pair| pair.on && pair.problem.is_some());
     Line::of(Tone::Faint, &pairs)
         .with(Tone::Removed, if broken { " ✗" } else { "" })
-        .with(Tone::Warning, if item.modified { "  *modified" } else { "" })
+        .with(
+            Tone::Warning,
+            if item.modified { "  *modified" } else { "" },
+        )
 }
 
 /// Returns a label, faint where it is switched off.
 fn toned(label: &Line, on: bool) -> Line {
-    if on { label.clone() } else { Line::of(Tone::Faint, &label.text()) }
+    if on {
+        label.clone()
+    } else {
+        Line::of(Tone::Faint, &label.text())
+    }
 }
 
 /// Joins start, label and marks; the label gives way where there is no room.

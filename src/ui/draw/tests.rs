@@ -14,15 +14,28 @@ use crate::ui::style::wrap_all;
 fn screen(sample: &Sample, size: (u16, u16), keys: &[Key]) -> String {
     let proposal = sample.proposal();
     let mut draft = Draft::new(&proposal);
-    let mut list = keys.iter().fold(Checklist::new(draft.items()).fit(20, 0), |list, key| list.press(key).0);
+    let mut list = keys
+        .iter()
+        .fold(Checklist::new(draft.items()).fit(20, 0), |list, key| {
+            list.press(key).0
+        });
     draft.judge(&mut list, &proposal).unwrap();
     let panes = panes::split(Rect::new(0, 0, size.0, size.1), list.rows().len());
-    let lines = list.row().map(|row| preview::lines(&draft, &list, row)).unwrap_or_default();
+    let lines = list
+        .row()
+        .map(|row| preview::lines(&draft, &list, row))
+        .unwrap_or_default();
     let preview = wrap_all(lines, panes.side.map_or(1, |side| usize::from(side.width)));
     let list = list.fit(usize::from(panes.list.height), 0);
     let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
-    let beside = Beside { title: &sample.plan.title, preview: &preview, paint: Paint::Colors };
-    terminal.draw(|frame| checklist(frame, &list, &beside)).unwrap();
+    let beside = Beside {
+        title: &sample.plan.title,
+        preview: &preview,
+        paint: Paint::Colors,
+    };
+    terminal
+        .draw(|frame| checklist(frame, &list, &beside))
+        .unwrap();
     shown(&terminal)
 }
 
@@ -43,11 +56,21 @@ fn shown(terminal: &Terminal<TestBackend>) -> String {
         }
         text.trim_end().to_owned()
     };
-    (0..buffer.area.height).map(row).collect::<Vec<_>>().join("\n")
+    (0..buffer.area.height)
+        .map(row)
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// Opens the pairs of the EDIT and switches the first one off.
-const SWITCH_PAIR: [Key; 6] = [Key::Down, Key::Down, Key::Down, Key::Right, Key::Down, Key::Char(' ')];
+const SWITCH_PAIR: [Key; 6] = [
+    Key::Down,
+    Key::Down,
+    Key::Down,
+    Key::Right,
+    Key::Down,
+    Key::Char(' '),
+];
 
 #[test]
 fn a_common_terminal_has_the_preview_below() {
@@ -154,18 +177,39 @@ fn of_a_long_list_only_what_is_on_the_screen_is_made() {
     for key in [Key::Home, Key::PageDown, Key::End] {
         let list = list.clone().press(&key).0;
         let rows = rows::on_screen(&list, 80, 20);
-        assert_eq!((rows.len(), rows.iter().filter(|(_, selected)| *selected).count()), (20, 1), "{key:?}");
+        assert_eq!(
+            (
+                rows.len(),
+                rows.iter().filter(|(_, selected)| *selected).count()
+            ),
+            (20, 1),
+            "{key:?}"
+        );
     }
-    let arrows = |key| status(&list.clone().press(&key).0).text().chars().take_while(|&c| c != ' ').collect::<String>();
-    assert_eq!([Key::Home, Key::PageDown, Key::End].map(arrows), ["↓", "↑↓", "↑"]);
+    let arrows = |key| {
+        status(&list.clone().press(&key).0)
+            .text()
+            .chars()
+            .take_while(|&c| c != ' ')
+            .collect::<String>()
+    };
+    assert_eq!(
+        [Key::Home, Key::PageDown, Key::End].map(arrows),
+        ["↓", "↑↓", "↑"]
+    );
 }
 
 #[test]
 fn a_text_is_drawn_between_title_and_keys() {
     let lines = (0..30).map(|n| Line::plain(&format!("line {n}"))).collect();
-    let viewer = Viewer::new("plan.md", lines).fit(40, 4).press(&Key::Char('G')).0;
+    let viewer = Viewer::new("plan.md", lines)
+        .fit(40, 4)
+        .press(&Key::Char('G'))
+        .0;
     let mut terminal = Terminal::new(TestBackend::new(40, 6)).unwrap();
-    terminal.draw(|frame| text(frame, &viewer, Paint::Bare)).unwrap();
+    terminal
+        .draw(|frame| text(frame, &viewer, Paint::Bare))
+        .unwrap();
     insta::assert_snapshot!(shown(&terminal), @r#"
     plan.md
     line 26
@@ -178,7 +222,13 @@ fn a_text_is_drawn_between_title_and_keys() {
 
 #[test]
 fn without_colours_only_weight_is_used() {
-    for tone in [Tone::Added, Tone::Removed, Tone::Warning, Tone::Accent, Tone::AddedPart] {
+    for tone in [
+        Tone::Added,
+        Tone::Removed,
+        Tone::Warning,
+        Tone::Accent,
+        Tone::AddedPart,
+    ] {
         assert_eq!(style(tone, Paint::Bare).fg, None);
         assert!(style(tone, Paint::Colors).fg.is_some());
     }

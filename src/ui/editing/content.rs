@@ -27,11 +27,19 @@ pub(super) fn with(kind: &Kind, text: &str) -> Kind {
     let blank_ends = |text: &str| text.trim_matches('\n').to_owned();
     match &mut kind {
         Kind::Execute(execute) => {
-            let end = if execute.command.ends_with('\n') { "\n" } else { "" };
+            let end = if execute.command.ends_with('\n') {
+                "\n"
+            } else {
+                ""
+            };
             execute.command = format!("{}{end}", text.trim_end_matches('\n'));
         }
         Kind::Research(research) => {
-            research.queries = text.split(BETWEEN).map(blank_ends).filter(|query| !query.trim().is_empty()).collect();
+            research.queries = text
+                .split(BETWEEN)
+                .map(blank_ends)
+                .filter(|query| !query.trim().is_empty())
+                .collect();
         }
         Kind::ChatWithUser(chat) => chat.message = blank_ends(text),
         Kind::Invoke(invoke) => invoke.message = blank_ends(text),

@@ -24,7 +24,9 @@ struct Script {
 
 impl Desk for Script {
     fn show(&mut self, lines: &[Line]) {
-        lines.iter().for_each(|line| self.shown += &(line.text() + "\n"));
+        lines
+            .iter()
+            .for_each(|line| self.shown += &(line.text() + "\n"));
     }
 
     fn key(&mut self, _question: &str, keys: &[char]) -> io::Result<char> {
@@ -39,11 +41,17 @@ impl Desk for Script {
 
     fn text(&mut self, start: &str) -> io::Result<Option<String>> {
         self.offered = start.to_owned();
-        Ok(self.texts.pop_front().expect("the script has a text for each question").map(str::to_owned))
+        Ok(self
+            .texts
+            .pop_front()
+            .expect("the script has a text for each question")
+            .map(str::to_owned))
     }
 
     fn open(&mut self, path: &Path) -> io::Result<Option<Opened>> {
-        let Some(text) = self.saves else { return Ok(None) };
+        let Some(text) = self.saves else {
+            return Ok(None);
+        };
         std::fs::write(path, text)?;
         Ok(Some(Opened::Beside))
     }
@@ -51,106 +59,261 @@ impl Desk for Script {
 
 /// Returns what a script makes of an action.
 fn changed(script: &mut Script, kind: Kind, step: &Step) -> Option<Kind> {
-    edit(script, &sample::action(1, kind), step).unwrap().map(|action| action.kind)
+    edit(script, &sample::action(1, kind), step)
+        .unwrap()
+        .map(|action| action.kind)
 }
 
 /// Returns what an EDIT from `a` to `b` would do to its file.
 fn step() -> Step {
-    Step { before: Some(b"a\nx\n".to_vec()), after: Some(b"b\nx\n".to_vec()), ..Step::default() }
+    Step {
+        before: Some(b"a\nx\n".to_vec()),
+        after: Some(b"b\nx\n".to_vec()),
+        ..Step::default()
+    }
 }
 
 #[test]
 fn a_new_file_gets_the_path_and_the_content_of_the_person() {
-    let mut script =
-        Script { saves: Some("mine\n"), texts: [Some("../x"), Some("src/b.rs")].into(), keys: ['n', 'y'].into(), ..Script::default() };
-    let found = changed(&mut script, sample::create("src/a.rs", "theirs\n"), &Step::default());
+    let mut script = Script {
+        saves: Some("mine\n"),
+        texts: [Some("../x"), Some("src/b.rs")].into(),
+        keys: ['n', 'y'].into(),
+        ..Script::default()
+    };
+    let found = changed(
+        &mut script,
+        sample::create("src/a.rs", "theirs\n"),
+        &Step::default(),
+    );
     assert_eq!(found, Some(sample::create("src/b.rs", "mine\n")));
-    assert!(script.shown.contains("File path: [src/a.rs]") && script.shown.contains("leaves the project"), "{}", script.shown);
+    assert!(
+        script.shown.contains("File path: [src/a.rs]")
+            && script.shown.contains("leaves the project"),
+        "{}",
+        script.shown
+    );
     assert!(script.shown.contains("Take your time"), "{}", script.shown);
 }
 
 #[test]
 fn a_new_file_that_nobody_changed_is_not_modified() {
-    let mut script = Script { saves: Some("same\n"), texts: [Some("")].into(), keys: ['y'].into(), ..Script::default() };
-    assert_eq!(changed(&mut script, sample::create("a", "same\n"), &Step::default()), None);
+    let mut script = Script {
+        saves: Some("same\n"),
+        texts: [Some("")].into(),
+        keys: ['y'].into(),
+        ..Script::default()
+    };
+    assert_eq!(
+        changed(&mut script, sample::create("a", "same\n"), &Step::default()),
+        None
+    );
 }
 
 #[test]
 fn dropped_changes_leave_the_content() {
-    let mut script = Script { saves: Some("mine\n"), texts: [Some("")].into(), keys: ['d'].into(), ..Script::default() };
-    assert_eq!(changed(&mut script, sample::create("a", "theirs\n"), &Step::default()), None);
+    let mut script = Script {
+        saves: Some("mine\n"),
+        texts: [Some("")].into(),
+        keys: ['d'].into(),
+        ..Script::default()
+    };
+    assert_eq!(
+        changed(
+            &mut script,
+            sample::create("a", "theirs\n"),
+            &Step::default()
+        ),
+        None
+    );
 }
 
 #[test]
 fn without_an_editor_the_content_is_shown_and_the_path_can_change() {
-    let mut script = Script { texts: [Some("b")].into(), ..Script::default() };
-    assert_eq!(changed(&mut script, sample::create("a", "theirs\n"), &Step::default()), Some(sample::create("b", "theirs\n")));
-    assert!(script.shown.contains("+theirs") && script.shown.contains("No editor is known"), "{}", script.shown);
+    let mut script = Script {
+        texts: [Some("b")].into(),
+        ..Script::default()
+    };
+    assert_eq!(
+        changed(
+            &mut script,
+            sample::create("a", "theirs\n"),
+            &Step::default()
+        ),
+        Some(sample::create("b", "theirs\n"))
+    );
+    assert!(
+        script.shown.contains("+theirs") && script.shown.contains("No editor is known"),
+        "{}",
+        script.shown
+    );
 }
 
 #[test]
 fn a_changed_edit_is_one_pair_from_the_original_to_the_final_file() {
-    let mut script = Script { saves: Some("c\nx\n"), keys: ['y'].into(), ..Script::default() };
-    let found = changed(&mut script, sample::edit("f", 7, &[("a\n", "b\n")]), &step());
+    let mut script = Script {
+        saves: Some("c\nx\n"),
+        keys: ['y'].into(),
+        ..Script::default()
+    };
+    let found = changed(
+        &mut script,
+        sample::edit("f", 7, &[("a\n", "b\n")]),
+        &step(),
+    );
     assert_eq!(found, Some(sample::edit("f", 7, &[("a\nx\n", "c\nx\n")])));
     assert!(script.shown.contains("Editing: [f]"), "{}", script.shown);
 }
 
 #[test]
 fn any_file_is_brought_to_the_content_that_was_saved() {
-    for (before, saved) in
-        [("a\n", "c\n"), ("a", "c"), ("a", "c\n"), ("a\n", "c"), ("a\r\nb\r\n", "c\nd\r\n"), ("a\n", ""), ("a\n\n", "\n")]
-    {
-        let step = Step { before: Some(before.into()), after: Some(b"proposed".to_vec()), ..Step::default() };
-        let mut script = Script { saves: Some(saved), keys: ['y'].into(), ..Script::default() };
-        let after = match changed(&mut script, sample::edit("f", 7, &[("a\n", "b\n")]), &step).unwrap() {
-            Kind::Edit(edit) => apply(before, &edit.pairs[0].find, &edit.pairs[0].replace).unwrap().0,
-            Kind::Create(create) if create.overwrite => create.content,
-            other => panic!("{other:?}"),
+    for (before, saved) in [
+        ("a\n", "c\n"),
+        ("a", "c"),
+        ("a", "c\n"),
+        ("a\n", "c"),
+        ("a\r\nb\r\n", "c\nd\r\n"),
+        ("a\n", ""),
+        ("a\n\n", "\n"),
+    ] {
+        let step = Step {
+            before: Some(before.into()),
+            after: Some(b"proposed".to_vec()),
+            ..Step::default()
         };
+        let mut script = Script {
+            saves: Some(saved),
+            keys: ['y'].into(),
+            ..Script::default()
+        };
+        let after =
+            match changed(&mut script, sample::edit("f", 7, &[("a\n", "b\n")]), &step).unwrap() {
+                Kind::Edit(edit) => {
+                    apply(before, &edit.pairs[0].find, &edit.pairs[0].replace)
+                        .unwrap()
+                        .0
+                }
+                Kind::Create(create) if create.overwrite => create.content,
+                other => panic!("{other:?}"),
+            };
         assert_eq!(after, saved, "from {before:?}");
     }
 }
 
 #[test]
 fn an_edit_that_is_taken_back_is_not_a_change() {
-    let mut script = Script { saves: Some("a\nx\n"), keys: ['y', 'c'].into(), ..Script::default() };
-    assert_eq!(changed(&mut script, sample::edit("f", 7, &[("a\n", "b\n")]), &step()), None);
-    assert!(script.shown.contains("switch the action off instead"), "{}", script.shown);
+    let mut script = Script {
+        saves: Some("a\nx\n"),
+        keys: ['y', 'c'].into(),
+        ..Script::default()
+    };
+    assert_eq!(
+        changed(
+            &mut script,
+            sample::edit("f", 7, &[("a\n", "b\n")]),
+            &step()
+        ),
+        None
+    );
+    assert!(
+        script.shown.contains("switch the action off instead"),
+        "{}",
+        script.shown
+    );
 }
 
 #[test]
 fn a_command_is_changed_at_the_prompt() {
-    let mut script = Script { keys: ['e'].into(), texts: [Some("make -j2")].into(), ..Script::default() };
-    assert_eq!(changed(&mut script, sample::execute("make\n"), &Step::default()), Some(sample::execute("make -j2\n")));
+    let mut script = Script {
+        keys: ['e'].into(),
+        texts: [Some("make -j2")].into(),
+        ..Script::default()
+    };
+    assert_eq!(
+        changed(&mut script, sample::execute("make\n"), &Step::default()),
+        Some(sample::execute("make -j2\n"))
+    );
     assert_eq!(script.offered, "make");
 }
 
 #[test]
 fn closing_or_leaving_changes_nothing() {
-    let mut closing = Script { keys: ['c'].into(), ..Script::default() };
-    assert_eq!(changed(&mut closing, sample::execute("make\n"), &Step::default()), None);
-    let mut leaving = Script { keys: ['e'].into(), texts: [None].into(), ..Script::default() };
-    assert_eq!(changed(&mut leaving, sample::execute("make\n"), &Step::default()), None);
+    let mut closing = Script {
+        keys: ['c'].into(),
+        ..Script::default()
+    };
+    assert_eq!(
+        changed(&mut closing, sample::execute("make\n"), &Step::default()),
+        None
+    );
+    let mut leaving = Script {
+        keys: ['e'].into(),
+        texts: [None].into(),
+        ..Script::default()
+    };
+    assert_eq!(
+        changed(&mut leaving, sample::execute("make\n"), &Step::default()),
+        None
+    );
 }
 
 #[test]
 fn a_memo_is_changed_as_the_line_of_a_plan_until_it_is_one() {
-    let proposed = memo::Change { line: 12, verb: memo::Verb::Add, text: "Use npm.".to_owned(), comment: Some("why".to_owned()) };
-    let mut script =
-        Script { keys: ['e'].into(), texts: [Some("Use pnpm."), Some("[+] a\n[+] b"), Some("[+] Use pnpm.")].into(), ..Script::default() };
+    let proposed = memo::Change {
+        line: 12,
+        verb: memo::Verb::Add,
+        text: "Use npm.".to_owned(),
+        comment: Some("why".to_owned()),
+    };
+    let mut script = Script {
+        keys: ['e'].into(),
+        texts: [
+            Some("Use pnpm."),
+            Some("[+] a\n[+] b"),
+            Some("[+] Use pnpm."),
+        ]
+        .into(),
+        ..Script::default()
+    };
     let changed = edit_memo(&mut script, &proposed).unwrap();
-    assert_eq!(changed, Some(memo::Change { text: "Use pnpm.".to_owned(), comment: None, ..proposed.clone() }));
-    assert_eq!(script.shown.matches("one line: `[+]").count(), 2, "{}", script.shown);
-    let mut same = Script { keys: ['e'].into(), texts: [Some("[+] Use npm. # why")].into(), ..Script::default() };
+    assert_eq!(
+        changed,
+        Some(memo::Change {
+            text: "Use pnpm.".to_owned(),
+            comment: None,
+            ..proposed.clone()
+        })
+    );
+    assert_eq!(
+        script.shown.matches("one line: `[+]").count(),
+        2,
+        "{}",
+        script.shown
+    );
+    let mut same = Script {
+        keys: ['e'].into(),
+        texts: [Some("[+] Use npm. # why")].into(),
+        ..Script::default()
+    };
     assert_eq!(edit_memo(&mut same, &proposed).unwrap(), None);
     assert_eq!(same.offered, "[+] Use npm. # why");
 }
 
 #[test]
 fn queries_are_separated_by_blank_lines() {
-    let research = |queries: &[&str]| Kind::Research(Research { queries: queries.iter().map(|&q| q.to_owned()).collect() });
-    let mut script = Script { keys: ['e'].into(), texts: [Some("one\n\nthree\n\n\n")].into(), ..Script::default() };
-    assert_eq!(changed(&mut script, research(&["one", "two"]), &Step::default()), Some(research(&["one", "three"])));
+    let research = |queries: &[&str]| {
+        Kind::Research(Research {
+            queries: queries.iter().map(|&q| q.to_owned()).collect(),
+        })
+    };
+    let mut script = Script {
+        keys: ['e'].into(),
+        texts: [Some("one\n\nthree\n\n\n")].into(),
+        ..Script::default()
+    };
+    assert_eq!(
+        changed(&mut script, research(&["one", "two"]), &Step::default()),
+        Some(research(&["one", "three"]))
+    );
     assert_eq!(script.offered, "one\n\ntwo");
 }

@@ -19,14 +19,27 @@ fn a_long_list_is_judged_when_it_is_switched_and_not_when_it_is_read() {
     let sample = sample::many(500);
     let proposal = sample.proposal();
     let mut modify = Modify::new(&proposal);
-    for key in [Key::Down, Key::PageDown, Key::End, Key::Up, Key::Char('/'), Key::Char('9'), Key::Enter, Key::Char('n')] {
+    for key in [
+        Key::Down,
+        Key::PageDown,
+        Key::End,
+        Key::Up,
+        Key::Char('/'),
+        Key::Char('9'),
+        Key::Enter,
+        Key::Char('n'),
+    ] {
         modify.take(&key, &proposal).unwrap();
         modify.preview(60, &proposal).unwrap();
     }
     assert_eq!(sample.revised.get(), 0, "moving costs no judgement");
     modify.take(&Key::Char(' '), &proposal).unwrap();
     modify.take(&Key::Char('a'), &proposal).unwrap();
-    assert_eq!(sample.revised.get(), 2, "a switch costs one, however many it switches");
+    assert_eq!(
+        sample.revised.get(),
+        2,
+        "a switch costs one, however many it switches"
+    );
 }
 
 #[test]
@@ -34,12 +47,21 @@ fn what_was_changed_goes_back_to_what_was_proposed() {
     let sample = sample::bootstrap();
     let proposal = sample.proposal();
     let mut modify = Modify::new(&proposal);
-    modify.draft.change_memo(0, crate::plan::memo::Change { text: "Mine.".to_owned(), ..sample.plan.memos[0].clone() });
+    modify.draft.change_memo(
+        0,
+        crate::plan::memo::Change {
+            text: "Mine.".to_owned(),
+            ..sample.plan.memos[0].clone()
+        },
+    );
     modify.renew(0, &proposal).unwrap();
     assert!(modify.is_changed() && modify.list.items[0].modified);
     modify.take(&Key::Char('u'), &proposal).unwrap();
     assert!(!modify.is_changed());
-    assert_eq!(modify.draft.approved(&modify.list), Approved::all(&sample.plan));
+    assert_eq!(
+        modify.draft.approved(&modify.list),
+        Approved::all(&sample.plan)
+    );
 }
 
 #[test]
@@ -56,10 +78,16 @@ fn a_preview_is_made_once_for_each_row() {
 
 #[test]
 fn a_long_preview_is_cut_beside_the_list_and_whole_on_the_full_screen() {
-    let text: String = (0..MAX_BESIDE + 10).map(|n| format!("echo {n}\n")).collect();
+    let text: String = (0..MAX_BESIDE + 10)
+        .map(|n| format!("echo {n}\n"))
+        .collect();
     let sample = sample::command(&text);
     let beside = previewed(&sample, &[]);
-    assert!(beside.ends_with("… (v) shows the rest\n") && beside.lines().count() == MAX_BESIDE + 1, "{}", beside.lines().count());
+    assert!(
+        beside.ends_with("… (v) shows the rest\n") && beside.lines().count() == MAX_BESIDE + 1,
+        "{}",
+        beside.lines().count()
+    );
     let proposal = sample.proposal();
     let mut modify = Modify::new(&proposal);
     let row = modify.list.row().unwrap();
@@ -89,21 +117,38 @@ fn a_resource_that_the_plan_writes_is_shown_as_the_plan_leaves_it() {
     let head = "# T\n- **Status:** Green 🟢\n- **Plan Type:** Implementation\n- **Agent:** Pathfinder\n\n## Rationale\n````text\nr\n````\n\n## Action Plan\n\n";
     let actions = "### `CREATE`\n- **File Path:** [b](/b)\n- **Description:** Make.\n````\nnew\n````\n\n### `READ`\n- **Resource:** [b](/b)\n- **Description:** See.\n";
     let sample = sample::Sample::new(&format!("{head}{actions}"), &[]);
-    assert!(previewed(&sample, &[Key::Down]).ends_with("as action 1 of this plan leaves it:\nnew\n"));
+    assert!(
+        previewed(&sample, &[Key::Down]).ends_with("as action 1 of this plan leaves it:\nnew\n")
+    );
     let off = previewed(&sample, &[Key::Char(' '), Key::Down]);
-    assert!(off.contains("it is not in the snapshot of your files"), "{off}");
+    assert!(
+        off.contains("it is not in the snapshot of your files"),
+        "{off}"
+    );
 }
 
 #[test]
 fn the_help_and_the_page_of_the_review_name_the_same_keys() {
     let page = include_str!("../../../docs/review.md");
-    let table = page.split("## Every key").nth(1).and_then(|rest| rest.split("\n## ").next()).unwrap();
+    let table = page
+        .split("## Every key")
+        .nth(1)
+        .and_then(|rest| rest.split("\n## ").next())
+        .unwrap();
     let rows: Vec<(&str, &str)> = table
         .lines()
-        .filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | "))
+        .filter_map(|line| {
+            line.strip_prefix("| ")?
+                .strip_suffix(" |")?
+                .split_once(" | ")
+        })
         .filter(|(keys, _)| *keys != "key" && !keys.starts_with('-'))
         .map(|(keys, what)| (keys.trim_matches('`'), what))
         .collect();
-    let help: Vec<(&str, &str)> = HELP.iter().copied().filter(|(keys, _)| !keys.is_empty()).collect();
+    let help: Vec<(&str, &str)> = HELP
+        .iter()
+        .copied()
+        .filter(|(keys, _)| !keys.is_empty())
+        .collect();
     assert_eq!(rows, help);
 }

@@ -1,4 +1,5 @@
-//! What READ and PRUNE name: the file, folder, page or artifact itself, as much of it as a person reads.
+//! What READ and PRUNE name: the file, folder, page or artifact itself, as much of it as a person
+//! reads.
 
 use crate::plan::action::Kind;
 use crate::text::resource::Resource;
@@ -12,7 +13,8 @@ const MAX_LINES: usize = 1000;
 /// The bytes of a resource that are shown.
 const MAX_BYTES: usize = 256 << 10;
 
-/// Returns the resource of a READ or PRUNE that was looked at; as an action before it leaves it, where one writes it.
+/// Returns the resource of a READ or PRUNE that was looked at; as an action before it leaves it,
+/// where one writes it.
 pub(super) fn content(draft: &Draft, list: &Checklist, at: usize) -> Vec<Line> {
     let resource = match &draft.plan.actions[at].kind {
         Kind::Read(read) => &read.resource,
@@ -21,23 +23,40 @@ pub(super) fn content(draft: &Draft, list: &Checklist, at: usize) -> Vec<Line> {
     };
     let mut lines = vec![Line::default()];
     if let Some((number, bytes)) = written(draft, list, (at, resource)) {
-        lines.push(Line::of(Tone::Faint, &format!("as action {} of this plan leaves it:", number + 1)));
+        lines.push(Line::of(
+            Tone::Faint,
+            &format!("as action {} of this plan leaves it:", number + 1),
+        ));
         lines.extend(text(bytes));
         return lines;
     }
     lines.extend(match draft.seen.get(resource) {
         Some(Seen::Content(bytes)) => text(bytes),
-        Some(Seen::Folder(paths)) => bounded(paths.iter().map(|path| Line::plain(path)).collect(), paths.len()),
+        Some(Seen::Folder(paths)) => bounded(
+            paths.iter().map(|path| Line::plain(path)).collect(),
+            paths.len(),
+        ),
         Some(Seen::Nothing(why)) => vec![Line::of(Tone::Faint, why)],
         None => Vec::new(),
     });
     lines
 }
 
-/// Returns the last action before this one that is switched on and writes the file, with what it writes.
-fn written<'a>(draft: &'a Draft, list: &Checklist, (at, resource): (usize, &Resource)) -> Option<(usize, &'a [u8])> {
-    let Resource::File(path) = resource else { return None };
-    let is_on = |index: usize| list.items.iter().any(|item| item.on && item.part == Part::Action(index));
+/// Returns the last action before this one that is switched on and writes the file, with what it
+/// writes.
+fn written<'a>(
+    draft: &'a Draft,
+    list: &Checklist,
+    (at, resource): (usize, &Resource),
+) -> Option<(usize, &'a [u8])> {
+    let Resource::File(path) = resource else {
+        return None;
+    };
+    let is_on = |index: usize| {
+        list.items
+            .iter()
+            .any(|item| item.on && item.part == Part::Action(index))
+    };
     let writes = |index: &usize| match &draft.plan.actions[*index].kind {
         Kind::Create(create) => create.path == *path,
         Kind::Edit(edit) => edit.path == *path,
@@ -50,7 +69,13 @@ fn written<'a>(draft: &'a Draft, list: &Checklist, (at, resource): (usize, &Reso
 /// Returns content as lines.
 fn text(bytes: &[u8]) -> Vec<Line> {
     if bytes.contains(&0) {
-        return vec![Line::of(Tone::Faint, &format!("binary content, {}", crate::text::counted(bytes.len(), "byte")))];
+        return vec![Line::of(
+            Tone::Faint,
+            &format!(
+                "binary content, {}",
+                crate::text::counted(bytes.len(), "byte")
+            ),
+        )];
     }
     if bytes.is_empty() {
         return vec![Line::of(Tone::Faint, "it is empty")];
@@ -65,7 +90,10 @@ fn bounded(mut lines: Vec<Line>, number: usize) -> Vec<Line> {
     lines.truncate(MAX_LINES);
     let left = number.saturating_sub(lines.len());
     if left > 0 {
-        lines.push(Line::of(Tone::Warning, &format!("… and {} more", crate::text::counted(left, "line"))));
+        lines.push(Line::of(
+            Tone::Warning,
+            &format!("… and {} more", crate::text::counted(left, "line")),
+        ));
     }
     lines
 }

@@ -1,6 +1,7 @@
 //! The output of a command, shown as it comes: whole lines, nothing that steers the terminal.
 //!
-//! Colours and cursor moves are dropped; of a line that is rewritten with carriage returns its last state stays.
+//! Colours and cursor moves are dropped; of a line that is rewritten with carriage returns its last
+//! state stays.
 
 use super::super::style::{Line, Tone};
 use crate::text::visible::strip_ansi;
@@ -30,7 +31,11 @@ impl Output {
 
     /// Returns the line that was not finished.
     pub fn finish(self) -> Vec<Line> {
-        if self.rest.is_empty() { Vec::new() } else { vec![shown(&self.rest)] }
+        if self.rest.is_empty() {
+            Vec::new()
+        } else {
+            vec![shown(&self.rest)]
+        }
     }
 }
 
@@ -61,7 +66,10 @@ mod tests {
 
     #[test]
     fn sequences_go_and_what_deceives_is_seen() {
-        check(&[b"\x1b[1;31mred\x1b[0m\x1b[2Jx\xff\x07\n"], &["  │ redx\u{fffd}\\u{7}"]);
+        check(
+            &[b"\x1b[1;31mred\x1b[0m\x1b[2Jx\xff\x07\n"],
+            &["  │ redx\u{fffd}\\u{7}"],
+        );
     }
 
     #[test]

@@ -31,7 +31,10 @@ impl Scan {
         let fresh = text.get(self.seen..).unwrap_or_default();
         let whole = fresh.rfind('\n').map_or(0, |at| at + 1);
         self.seen += whole;
-        fresh[..whole].lines().filter_map(|line| self.line(line)).collect()
+        fresh[..whole]
+            .lines()
+            .filter_map(|line| self.line(line))
+            .collect()
     }
 
     /// Returns the number of actions so far.
@@ -68,7 +71,9 @@ impl Scan {
         let fence = fence::read(line);
         match self.fence {
             Some((mark, length)) => {
-                let closes = fence.is_some_and(|fence| fence.mark == mark && fence.len >= length && fence.info.is_empty());
+                let closes = fence.is_some_and(|fence| {
+                    fence.mark == mark && fence.len >= length && fence.info.is_empty()
+                });
                 self.fence = self.fence.filter(|_| !closes);
                 true
             }
@@ -83,7 +88,9 @@ impl Scan {
 /// Returns the action that a heading names.
 fn action(line: &str) -> Option<&'static str> {
     let heading = line.strip_prefix("### ")?.trim().trim_matches('`');
-    ROWS.iter().map(|row| row.name).find(|name| heading.starts_with(name))
+    ROWS.iter()
+        .map(|row| row.name)
+        .find(|name| heading.starts_with(name))
 }
 
 #[cfg(test)]
@@ -102,11 +109,17 @@ mod tests {
 
     #[test]
     fn title_and_actions_are_said_once_when_their_lines_are_whole() {
-        check(&["# Ti", "tle\n### `CRE", "ATE`\n", "x"], &["Title", "  1. CREATE"]);
+        check(
+            &["# Ti", "tle\n### `CRE", "ATE`\n", "x"],
+            &["Title", "  1. CREATE"],
+        );
     }
 
     #[test]
     fn headings_in_code_blocks_are_content() {
-        check(&["# T\n````md\n### `EDIT`\n```\n# x\n````\n### READ\n"], &["T", "  1. READ"]);
+        check(
+            &["# T\n````md\n### `EDIT`\n```\n# x\n````\n### READ\n"],
+            &["T", "  1. READ"],
+        );
     }
 }

@@ -52,9 +52,21 @@ const RULES: &[Rule] = &[
         ],
         when: "git hooks run it",
     },
-    Rule { paths: &[".gitattributes", ".gitmodules"], when: "git obeys it at checkout, filters and submodules included" },
     Rule {
-        paths: &[".envrc", ".mise.toml", "mise.toml", ".tool-versions", ".bashrc", ".profile", ".zshrc", ".bash_profile"],
+        paths: &[".gitattributes", ".gitmodules"],
+        when: "git obeys it at checkout, filters and submodules included",
+    },
+    Rule {
+        paths: &[
+            ".envrc",
+            ".mise.toml",
+            "mise.toml",
+            ".tool-versions",
+            ".bashrc",
+            ".profile",
+            ".zshrc",
+            ".bash_profile",
+        ],
         when: "the shell runs it on entering the folder or at login",
     },
     Rule {
@@ -72,11 +84,26 @@ const RULES: &[Rule] = &[
         when: "the editor obeys it on opening the folder",
     },
     Rule {
-        paths: &[".claude/", ".cursor/", ".mcp.json", ".cursorrules", "claude.md", "agents.md", ".github/copilot-instructions.md"],
+        paths: &[
+            ".claude/",
+            ".cursor/",
+            ".mcp.json",
+            ".cursorrules",
+            "claude.md",
+            "agents.md",
+            ".github/copilot-instructions.md",
+        ],
         when: "coding agents obey it",
     },
     Rule {
-        paths: &["package.json", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", "bunfig.toml"],
+        paths: &[
+            "package.json",
+            ".npmrc",
+            ".yarnrc",
+            ".yarnrc.yml",
+            ".pnpmfile.cjs",
+            "bunfig.toml",
+        ],
         when: "the package manager runs its scripts at install",
     },
     Rule {
@@ -122,7 +149,15 @@ const RULES: &[Rule] = &[
         ],
         when: "a build runs it",
     },
-    Rule { paths: &["conftest.py", "sitecustomize.py", "usercustomize.py", "*.pth"], when: "every run of Python or its tests loads it" },
+    Rule {
+        paths: &[
+            "conftest.py",
+            "sitecustomize.py",
+            "usercustomize.py",
+            "*.pth",
+        ],
+        when: "every run of Python or its tests loads it",
+    },
 ];
 
 /// Returns when the file that an action writes is run by something else.
@@ -137,7 +172,10 @@ pub(super) fn reason(action: &Action) -> Option<&'static str> {
 /// Returns when a path is run by something else.
 fn of_path(path: &str) -> Option<&'static str> {
     let path = path.to_lowercase();
-    RULES.iter().find(|rule| rule.paths.iter().any(|pattern| matches(&path, pattern))).map(|rule| rule.when)
+    RULES
+        .iter()
+        .find(|rule| rule.paths.iter().any(|pattern| matches(&path, pattern)))
+        .map(|rule| rule.when)
 }
 
 /// Tells whether a pattern of a rule matches a path in lower case.
@@ -166,20 +204,41 @@ mod tests {
 
     #[test]
     fn files_that_run_later_are_known_in_any_case_and_folder() {
-        check(".github/workflows/ci.yml", Some("continuous integration runs it, with its secrets"));
+        check(
+            ".github/workflows/ci.yml",
+            Some("continuous integration runs it, with its secrets"),
+        );
         check("Makefile", Some("a build runs it"));
-        check("web/package.json", Some("the package manager runs its scripts at install"));
-        check("sub/.envrc", Some("the shell runs it on entering the folder or at login"));
-        check(".vscode/tasks.json", Some("the editor obeys it on opening the folder"));
+        check(
+            "web/package.json",
+            Some("the package manager runs its scripts at install"),
+        );
+        check(
+            "sub/.envrc",
+            Some("the shell runs it on entering the folder or at login"),
+        );
+        check(
+            ".vscode/tasks.json",
+            Some("the editor obeys it on opening the folder"),
+        );
         check(".husky/pre-commit", Some("git hooks run it"));
-        check("docs/.gitattributes", Some("git obeys it at checkout, filters and submodules included"));
+        check(
+            "docs/.gitattributes",
+            Some("git obeys it at checkout, filters and submodules included"),
+        );
         check("Dockerfile.dev", Some("a build runs it"));
         check("AGENTS.md", Some("coding agents obey it"));
     }
 
     #[test]
     fn ordinary_files_do_not() {
-        for path in ["src/main.rs", "my-package.json", "docs/makefile.md", "husky/a.js", "rules.make"] {
+        for path in [
+            "src/main.rs",
+            "my-package.json",
+            "docs/makefile.md",
+            "husky/a.js",
+            "rules.make",
+        ] {
             check(path, None);
         }
     }

@@ -1,4 +1,5 @@
-//! The summary of a low screen: everything is counted, and only commands and what is risky stand in full.
+//! The summary of a low screen: everything is counted, and only commands and what is risky stand in
+//! full.
 
 use super::{Group, Room, command, facts, groups, risks};
 use crate::plan::action::Kind;
@@ -9,7 +10,11 @@ use crate::workflow::user::Proposal;
 /// Returns the summary, folded to the room's width.
 pub(super) fn lines(proposal: &Proposal<'_>, room: Room) -> Vec<Line> {
     let title = Line::of(Tone::Accent, "▶ ").with(Tone::Strong, &proposal.plan.title);
-    let mut lines = vec![title.cut(room.width), facts(proposal).cut(room.width), Line::of(Tone::Faint, &"─".repeat(room.width))];
+    let mut lines = vec![
+        title.cut(room.width),
+        facts(proposal).cut(room.width),
+        Line::of(Tone::Faint, &"─".repeat(room.width)),
+    ];
     lines.extend(memos(proposal));
     lines.push(Line::plain(&format!(" {}", counts(proposal).join(", "))));
     for kind in proposal.plan.actions.iter().map(|action| &action.kind) {
@@ -23,14 +28,38 @@ pub(super) fn lines(proposal: &Proposal<'_>, room: Room) -> Vec<Line> {
 
 /// Returns how many memos come and go.
 fn memos(proposal: &Proposal<'_>) -> Option<Line> {
-    let number = |verb: Verb| proposal.plan.memos.iter().filter(|memo| memo.verb == verb).count();
-    let words = [(number(Verb::Add), "added"), (number(Verb::Remove), "removed")];
-    let words: Vec<String> = words.iter().filter(|(number, _)| *number > 0).map(|(number, word)| format!("{number} {word}")).collect();
+    let number = |verb: Verb| {
+        proposal
+            .plan
+            .memos
+            .iter()
+            .filter(|memo| memo.verb == verb)
+            .count()
+    };
+    let words = [
+        (number(Verb::Add), "added"),
+        (number(Verb::Remove), "removed"),
+    ];
+    let words: Vec<String> = words
+        .iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, word)| format!("{number} {word}"))
+        .collect();
     (!words.is_empty()).then(|| Line::plain(&format!(" memos: {}", words.join(", "))))
 }
 
 /// Returns `CREATE 1 file` for each action's name.
 fn counts(proposal: &Proposal<'_>) -> Vec<String> {
-    let counted: Vec<String> = groups(proposal).map(|Group { name, number, how, .. }| format!("{name} {number}{how}")).collect();
-    if counted.is_empty() { vec!["no actions".to_owned()] } else { counted }
+    let counted: Vec<String> = groups(proposal)
+        .map(
+            |Group {
+                 name, number, how, ..
+             }| format!("{name} {number}{how}"),
+        )
+        .collect();
+    if counted.is_empty() {
+        vec!["no actions".to_owned()]
+    } else {
+        counted
+    }
 }

@@ -6,7 +6,11 @@ use super::*;
 /// Returns the bare text of a summary.
 fn shown(sample: &sample::Sample, width: usize, height: usize) -> String {
     let lines = lines(&sample.proposal(), Room { width, height });
-    lines.iter().map(|line| line.text().trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+    lines
+        .iter()
+        .map(|line| line.text().trim_end().to_owned())
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 #[test]
@@ -81,7 +85,10 @@ fn a_summary_is_compact_on_a_low_screen() {
 fn a_command_that_no_screen_holds_leaves_the_lists_as_they_are() {
     let command: String = (0..100).map(|n| format!("echo {n}\n")).collect();
     let text = shown(&sample::command(&command), 40, 12);
-    assert!(text.contains("- EXECUTE: 1 command") && text.contains("$ echo 0"), "{text}");
+    assert!(
+        text.contains("- EXECUTE: 1 command") && text.contains("$ echo 0"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -94,13 +101,24 @@ fn many_files_are_counted_and_the_rest_is_said() {
 
 #[test]
 fn a_file_that_two_edits_change_is_one_file() {
-    let edit =
-        |file: &str, line: &str| format!("\n### EDIT\n- File Path: {file}\n\n`FIND:`\n```\n{line}\n```\n`REPLACE:`\n```\nnew\n```\n");
-    let text = format!("# T\n\n## Rationale\n```\nr\n```\n\n## Action Plan\n{}{}{}", edit("x", "a"), edit("x", "b"), edit("y", "a"));
+    let edit = |file: &str, line: &str| {
+        format!(
+            "\n### EDIT\n- File Path: {file}\n\n`FIND:`\n```\n{line}\n```\n`REPLACE:`\n```\nnew\n```\n"
+        )
+    };
+    let text = format!(
+        "# T\n\n## Rationale\n```\nr\n```\n\n## Action Plan\n{}{}{}",
+        edit("x", "a"),
+        edit("x", "b"),
+        edit("y", "a")
+    );
     let sample = sample::Sample::new(&text, &[("x", "a\nb\n"), ("y", "a\n")]);
     for height in [40, 8] {
         let text = shown(&sample, 80, height);
-        assert!(text.contains("EDIT: 2 files") || text.contains("EDIT 2 files"), "{text}");
+        assert!(
+            text.contains("EDIT: 2 files") || text.contains("EDIT 2 files"),
+            "{text}"
+        );
     }
 }
 
@@ -112,14 +130,20 @@ fn a_plan_that_has_a_bit_of_everything_fits_a_screen() {
     sample.plan.actions.extend(more.actions);
     let text = shown(&sample, 120, 24);
     assert!(text.lines().count() <= 24, "{text}");
-    assert!(text.contains("$ poetry lock") && text.contains("CREATE: 41 files"), "{text}");
+    assert!(
+        text.contains("$ poetry lock") && text.contains("CREATE: 41 files"),
+        "{text}"
+    );
 }
 
 #[test]
 fn a_command_is_whole_however_long() {
     let command: String = (0..100).map(|n| format!("echo {n}\n")).collect();
     let text = shown(&sample::command(&command), 80, 24);
-    assert!((0..100).all(|n| text.contains(&format!("echo {n}\n"))), "{text}");
+    assert!(
+        (0..100).all(|n| text.contains(&format!("echo {n}\n"))),
+        "{text}"
+    );
 }
 
 #[test]

@@ -32,8 +32,7 @@ pub fn json(proposal: &Proposal<'_>) -> Value {
 /// Returns one action.
 fn action(proposal: &Proposal<'_>, index: usize) -> Value {
     let kind = &proposal.plan.actions[index].kind;
-    let mut value =
-        json!({ "index": index, "kind": kind.name(), "target": kind.target(), "description": proposal.plan.actions[index].description() });
+    let mut value = json!({ "index": index, "kind": kind.name(), "target": kind.target(), "description": proposal.plan.actions[index].description() });
     match kind {
         Kind::Create(_) | Kind::Edit(_) => {
             let counts = changed(proposal, index);

@@ -16,10 +16,18 @@ fn a_panic_on_a_full_screen_gives_the_terminal_back_before_it_prints() {
         let _full = Full::enter().unwrap();
         panic!("the words of the panic");
     }
-    let pty = native_pty_system().openpty(PtySize { rows: 24, cols: 120, pixel_width: 0, pixel_height: 0 }).unwrap();
+    let pty = native_pty_system()
+        .openpty(PtySize {
+            rows: 24,
+            cols: 120,
+            pixel_width: 0,
+            pixel_height: 0,
+        })
+        .unwrap();
     let before = pty.master.get_termios().unwrap();
     let mut command = CommandBuilder::new(std::env::current_exe().unwrap());
-    let name = "ui::terminal::tests::a_panic_on_a_full_screen_gives_the_terminal_back_before_it_prints";
+    let name =
+        "ui::terminal::tests::a_panic_on_a_full_screen_gives_the_terminal_back_before_it_prints";
     command.args(["--exact", name, "--nocapture"]);
     command.env(PANICS, "1");
     command.env("RUST_BACKTRACE", "0");
@@ -35,11 +43,18 @@ fn a_panic_on_a_full_screen_gives_the_terminal_back_before_it_prints() {
     });
     assert!(!child.wait().unwrap().success());
     let after = pty.master.get_termios().unwrap();
-    assert_eq!((after.local_flags, after.input_flags, after.output_flags), (before.local_flags, before.input_flags, before.output_flags));
+    assert_eq!(
+        (after.local_flags, after.input_flags, after.output_flags),
+        (before.local_flags, before.input_flags, before.output_flags)
+    );
     drop(pty.slave);
     let mut screen = vt100::Parser::new(24, 120, 0);
     screen.process(&reading.join().unwrap());
     let screen = screen.screen();
     assert!(!screen.alternate_screen() && !screen.hide_cursor() && !screen.bracketed_paste());
-    assert!(screen.contents().contains("the words of the panic"), "{}", screen.contents());
+    assert!(
+        screen.contents().contains("the words of the panic"),
+        "{}",
+        screen.contents()
+    );
 }

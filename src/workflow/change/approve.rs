@@ -14,25 +14,63 @@ use crate::workflow::user::User;
 /// Approves a change against its verdict, or without one.
 ///
 /// # Errors
-/// Where the phase does not allow it, a document is wrong, tasks are open, or the reason says nothing.
-pub fn approve(project: &Project, id: &ChangeId, reason: &str, user: &mut dyn User) -> anyhow::Result<Change> {
+/// Where the phase does not allow it, a document is wrong, tasks are open, or the reason says
+/// nothing.
+pub fn approve(
+    project: &Project,
+    id: &ChangeId,
+    reason: &str,
+    user: &mut dyn User,
+) -> anyhow::Result<Change> {
     let reason = reason.trim();
     let _lock = project.lock_change(id, "approve")?;
     project.recover_now(user)?;
     let mut change = project.change(id)?;
     allow(&change, Happened::Approve, "approve")?;
-    anyhow::ensure!(!reason.is_empty(), "an approval against a verdict needs a reason: use `--reason`");
+    anyhow::ensure!(
+        !reason.is_empty(),
+        "an approval against a verdict needs a reason: use `--reason`"
+    );
     require_usable(id, &change.documents, user)?;
     if change.state.phase == Phase::Implementing {
-        let open = tasks::read(change.documents.text(tasks::FILE)).iter().filter(|task| !task.done).count();
-        anyhow::ensure!(open == 0, ChangeError::OpenTasks { id: id.clone(), open });
+        let open = tasks::read(change.documents.text(tasks::FILE))
+            .iter()
+            .filter(|task| !task.done)
+            .count();
+        anyhow::ensure!(
+            open == 0,
+            ChangeError::OpenTasks {
+                id: id.clone(),
+                open
+            }
+        );
     }
     change.state.seal(&change.documents, &now());
-    let about = if change.state.phase == Phase::Implementing { "review" } else { "challenge" };
+    let about = if change.state.phase == Phase::Implementing {
+        "review"
+    } else {
+        "challenge"
+    };
     let reason = crate::text::redact::redact(reason).into_owned();
     let lines = reason.lines().map(str::to_owned).collect();
-    let entry = Entry { about: Some(about.to_owned()), reason: Some(reason.clone()), ..Entry::of("approve", &now()) };
-    let title = format!("Approve in place of the {about}: {}", reason.lines().next().unwrap_or_default());
-    project.save(&mut change, Step { event: Happened::Approve, wanted: "approve", entry, title, lines })?;
+    let entry = Entry {
+        about: Some(about.to_owned()),
+        reason: Some(reason.clone()),
+        ..Entry::of("approve", &now())
+    };
+    let title = format!(
+        "Approve in place of the {about}: {}",
+        reason.lines().next().unwrap_or_default()
+    );
+    project.save(
+        &mut change,
+        Step {
+            event: Happened::Approve,
+            wanted: "approve",
+            entry,
+            title,
+            lines,
+        },
+    )?;
     Ok(change)
 }

@@ -32,7 +32,8 @@ pub struct Archived {
     pub phase: Phase,
     /// What happened to the project's specs, a line for each file.
     pub done: Vec<String>,
-    /// Specs that the change and somebody else have changed in different ways; nothing was written then.
+    /// Specs that the change and somebody else have changed in different ways; nothing was written
+    /// then.
     pub conflicts: Vec<String>,
 }
 
@@ -40,12 +41,21 @@ pub struct Archived {
 ///
 /// # Errors
 /// [`ChangeError::ChangeNotComplete`], or where the repository or the files cannot be written.
-pub fn archive(project: &mut Project, id: &ChangeId, on_overlap: OnOverlap, user: &mut dyn User) -> anyhow::Result<Archived> {
+pub fn archive(
+    project: &mut Project,
+    id: &ChangeId,
+    on_overlap: OnOverlap,
+    user: &mut dyn User,
+) -> anyhow::Result<Archived> {
     let _change_lock = project.lock_change(id, "archive")?;
     project.recover_now(user)?;
     let mut change = project.change(id)?;
     if change.state.phase != Phase::Complete {
-        return Err(ChangeError::ChangeNotComplete { id: id.clone(), phase: change.state.phase }.into());
+        return Err(ChangeError::ChangeNotComplete {
+            id: id.clone(),
+            phase: change.state.phase,
+        }
+        .into());
     }
     require_usable(id, &change.documents, user)?;
     project.open_work(&change, user)?;
@@ -54,17 +64,37 @@ pub fn archive(project: &mut Project, id: &ChangeId, on_overlap: OnOverlap, user
     let _lock = project.enter("archive", user)?;
     let tip = project.store().tip(&id.session())?;
     match merge(project, &change, &tip, on_overlap)? {
-        Err(conflicts) => Ok(Archived { change: id.clone(), phase: change.state.phase, done: Vec::new(), conflicts }),
+        Err(conflicts) => Ok(Archived {
+            change: id.clone(),
+            phase: change.state.phase,
+            done: Vec::new(),
+            conflicts,
+        }),
         Ok(done) => {
             record(project, &mut change, &done)?;
-            Ok(Archived { change: id.clone(), phase: change.state.phase, done, conflicts: Vec::new() })
+            Ok(Archived {
+                change: id.clone(),
+                phase: change.state.phase,
+                done,
+                conflicts: Vec::new(),
+            })
         }
     }
 }
 
-/// Merges the specs and brings them to the user's files; returns the conflicts where nothing was written.
-fn merge(project: &Project, change: &Change, tip: &Turn, on_overlap: OnOverlap) -> anyhow::Result<Result<Vec<String>, Vec<String>>> {
-    let forced: Vec<Vec<u8>> = change.documents.specs().map(|(path, _)| path.as_bytes().to_vec()).collect();
+/// Merges the specs and brings them to the user's files; returns the conflicts where nothing was
+/// written.
+fn merge(
+    project: &Project,
+    change: &Change,
+    tip: &Turn,
+    on_overlap: OnOverlap,
+) -> anyhow::Result<Result<Vec<String>, Vec<String>>> {
+    let forced: Vec<Vec<u8>> = change
+        .documents
+        .specs()
+        .map(|(path, _)| path.as_bytes().to_vec())
+        .collect();
     let recorded = project.record(tip, &forced)?;
     let (base, target) = sides(project, change, recorded.tree)?;
     let files = match project.fit(base, recorded.tree, target)? {
@@ -76,34 +106,72 @@ fn merge(project: &Project, change: &Change, tip: &Turn, on_overlap: OnOverlap) 
                 OnOverlap::Theirs | OnOverlap::Exact => ways.theirs,
                 OnOverlap::Markers => ways.markers,
             };
-            Move { from: ways.from, to }
+            Move {
+                from: ways.from,
+                to,
+            }
         }
     };
     if files.from == files.to {
         return Ok(Ok(Vec::new()));
     }
-    let (step, done) = write(project, &Writing { id: &change.id, tip, recorded: &recorded, files: &files })?;
-    let published = project.complete(&tip.session, &step, Some(&files))?.published;
-    if published.conflicts.is_empty() { Ok(Ok(done)) } else { Ok(Err(published.conflicts.iter().map(|path| lossy(path)).collect())) }
+    let (step, done) = write(
+        project,
+        &Writing {
+            id: &change.id,
+            tip,
+            recorded: &recorded,
+            files: &files,
+        },
+    )?;
+    let published = project
+        .complete(&tip.session, &step, Some(&files))?
+        .published;
+    if published.conflicts.is_empty() {
+        Ok(Ok(done))
+    } else {
+        Ok(Err(published
+            .conflicts
+            .iter()
+            .map(|path| lossy(path))
+            .collect()))
+    }
 }
 
-/// Returns two trees that are the user's files but for the specs: those of when the change began, and those with the change.
+/// Returns two trees that are the user's files but for the specs: those of when the change began,
+/// and those with the change.
 fn sides(project: &Project, change: &Change, now: TreeId) -> anyhow::Result<(TreeId, TreeId)> {
     let repository = &project.repository;
     if let Some(entry) = repository.entry(now, b"specs")? {
-        anyhow::ensure!(entry.mode == Mode::Tree, "`specs` is no folder, so that the specs have no place");
+        anyhow::ensure!(
+            entry.mode == Mode::Tree,
+            "`specs` is no folder, so that the specs have no place"
+        );
     }
     let mut old: BTreeMap<Vec<u8>, Option<Entry>> = BTreeMap::new();
-    for leaf in repository.leaves(now)?.into_iter().filter(|leaf| leaf.path.starts_with(FOLDER.as_bytes())) {
+    for leaf in repository
+        .leaves(now)?
+        .into_iter()
+        .filter(|leaf| leaf.path.starts_with(FOLDER.as_bytes()))
+    {
         old.insert(leaf.path, None);
     }
     let mut new = BTreeMap::new();
     for leaf in repository.leaves(change.tree)? {
-        let entry = Some(Entry { mode: leaf.mode, id: leaf.id });
+        let entry = Some(Entry {
+            mode: leaf.mode,
+            id: leaf.id,
+        });
         let path = String::from_utf8_lossy(&leaf.path).into_owned();
         if let Some(rest) = path.strip_prefix(BASE) {
-            old.insert([&FOLDER.as_bytes()[..FOLDER.len() - 1], rest.as_bytes()].concat(), entry);
-        } else if change.documents.0.contains_key(&path) && path.starts_with(FOLDER) && leaf.mode == Mode::File {
+            old.insert(
+                [&FOLDER.as_bytes()[..FOLDER.len() - 1], rest.as_bytes()].concat(),
+                entry,
+            );
+        } else if change.documents.0.contains_key(&path)
+            && path.starts_with(FOLDER)
+            && leaf.mode == Mode::File
+        {
             new.insert(leaf.path, entry);
         }
     }
@@ -114,9 +182,29 @@ fn sides(project: &Project, change: &Change, now: TreeId) -> anyhow::Result<(Tre
 
 /// Records that the change is archived. The caller holds the lock.
 fn record(project: &Project, change: &mut Change, done: &[String]) -> anyhow::Result<()> {
-    let names: Vec<String> = change.documents.specs().map(|(path, _)| path.clone()).collect();
-    let about = if names.is_empty() { "no specs".to_owned() } else { names.join(", ") };
-    let entry = Noted { about: Some(about.clone()), ..Noted::of("archive", &now()) };
+    let names: Vec<String> = change
+        .documents
+        .specs()
+        .map(|(path, _)| path.clone())
+        .collect();
+    let about = if names.is_empty() {
+        "no specs".to_owned()
+    } else {
+        names.join(", ")
+    };
+    let entry = Noted {
+        about: Some(about.clone()),
+        ..Noted::of("archive", &now())
+    };
     let title = format!("Archive: {about}");
-    project.save_locked(change, Step { event: Happened::Archive, wanted: "archive", entry, title, lines: done.to_vec() })
+    project.save_locked(
+        change,
+        Step {
+            event: Happened::Archive,
+            wanted: "archive",
+            entry,
+            title,
+            lines: done.to_vec(),
+        },
+    )
 }

@@ -25,20 +25,43 @@ pub(super) struct Writing<'a> {
 }
 
 /// Writes the turn, and returns the move of the session's ref and the lines about it.
-pub(super) fn write(project: &Project, writing: &Writing<'_>) -> anyhow::Result<(Step, Vec<String>)> {
-    let Writing { id, tip, recorded, files } = writing;
+pub(super) fn write(
+    project: &Project,
+    writing: &Writing<'_>,
+) -> anyhow::Result<(Step, Vec<String>)> {
+    let Writing {
+        id,
+        tip,
+        recorded,
+        files,
+    } = writing;
     let draft = project.store().draft(tip)?;
     let title = format!("Archive change {id}");
-    let after = project.advance(recorded.commit, files.to, &format!("{title}\n\nTeddy-Session: {}\n", tip.session))?;
+    let after = project.advance(
+        recorded.commit,
+        files.to,
+        &format!("{title}\n\nTeddy-Session: {}\n", tip.session),
+    )?;
     let time = Some(clock::now().timestamp().to_string());
     let worktree = project.repository.worktree_name();
     let meta = Meta {
         parent_turn_id: draft.meta.parent_turn_id,
         started: time.clone(),
         ended: time,
-        workspace: Some(Workspace { worktree, before: recorded.commit, after, synced: true, overlaps: Vec::new() }),
+        workspace: Some(Workspace {
+            worktree,
+            before: recorded.commit,
+            after,
+            synced: true,
+            overlaps: Vec::new(),
+        }),
         not_captured: recorded.not_captured.clone(),
-        ..Meta::of(draft.meta.turn_id, draft.meta.number, Status::Executed, &draft.meta.agent)
+        ..Meta::of(
+            draft.meta.turn_id,
+            draft.meta.number,
+            Status::Executed,
+            &draft.meta.agent,
+        )
     };
     let done = files.lines(&project.repository)?;
     let mut artifacts = draft.standing();
@@ -58,11 +81,21 @@ pub(super) fn write(project: &Project, writing: &Writing<'_>) -> anyhow::Result<
 
 /// Returns the move of the session's ref.
 fn step(tip: &Turn, commit: CommitId, after: CommitId) -> Step {
-    Step { expected: Expected::At(tip.commit), new: commit, published: Some(after), log: "teddy: archive".to_owned() }
+    Step {
+        expected: Expected::At(tip.commit),
+        new: commit,
+        published: Some(after),
+        log: "teddy: archive".to_owned(),
+    }
 }
 
 /// Writes the report.
 fn report(title: &str, done: &[String]) -> String {
-    let lines: String = done.iter().map(|line| format!("- {}\n", crate::text::visible::visible(line))).collect();
-    format!("# Execution Report: {title}\n- **Overall Status:** Success 🟢\n\n## Changed Files\n\n{lines}")
+    let lines: String = done
+        .iter()
+        .map(|line| format!("- {}\n", crate::text::visible::visible(line)))
+        .collect();
+    format!(
+        "# Execution Report: {title}\n- **Overall Status:** Success 🟢\n\n## Changed Files\n\n{lines}"
+    )
 }

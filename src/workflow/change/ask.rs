@@ -65,8 +65,19 @@ impl Project {
     /// # Errors
     /// [`NoModel`].
     pub(super) fn role_model(&self, role: Role, wish: &Wish) -> anyhow::Result<String> {
-        let configured = || self.settings.change.roles.get(role.word()).or(self.settings.model.as_ref()).cloned();
-        Ok(wish.model.clone().or_else(configured).ok_or(NoModel::Document)?)
+        let configured = || {
+            self.settings
+                .change
+                .roles
+                .get(role.word())
+                .or(self.settings.model.as_ref())
+                .cloned()
+        };
+        Ok(wish
+            .model
+            .clone()
+            .or_else(configured)
+            .ok_or(NoModel::Document)?)
     }
 }
 
@@ -84,16 +95,38 @@ pub(super) struct Desk<'a> {
 
 impl Desk<'_> {
     /// Asks a role and returns what its answer is read as, and what it took.
-    pub(super) fn ask<T>(&mut self, question: Question<'_>, read: Read<'_, T>) -> anyhow::Result<(T, Taken)> {
+    pub(super) fn ask<T>(
+        &mut self,
+        question: Question<'_>,
+        read: Read<'_, T>,
+    ) -> anyhow::Result<(T, Taken)> {
         let name = self.project.role_model(question.role, self.wish)?;
         let answered = self.project.answers_in_change(self.id, &name)?;
         let chosen = self.project.model_after(&name, answered)?;
-        let purse = Purse::new(self.project.spent_on_change(self.id)?, self.project.settings.limits.cost);
-        let model = Metered { chosen, purse, weight: Weight::default() };
-        self.user.tell(Event::Note(&format!("{}: {}", question.role.word(), question.about)));
-        let mut taken = Taken { model: name, ..Taken::default() };
-        let mut request =
-            Request { system: question.system, input: question.input.to_owned(), message: question.message.clone(), max_tokens: None };
+        let purse = Purse::new(
+            self.project.spent_on_change(self.id)?,
+            self.project.settings.limits.cost,
+        );
+        let model = Metered {
+            chosen,
+            purse,
+            weight: Weight::default(),
+        };
+        self.user.tell(Event::Note(&format!(
+            "{}: {}",
+            question.role.word(),
+            question.about
+        )));
+        let mut taken = Taken {
+            model: name,
+            ..Taken::default()
+        };
+        let mut request = Request {
+            system: question.system,
+            input: question.input.to_owned(),
+            message: question.message.clone(),
+            max_tokens: None,
+        };
         loop {
             let answer = self.answer(&model, &request, &mut taken)?;
             let text = redact(&answer.text).into_owned();
@@ -104,13 +137,22 @@ impl Desk<'_> {
             if taken.calls >= MAX_ANSWERS {
                 return Err(self.useless((question.role, question.about), &text, &mistakes));
             }
-            self.user.tell(Event::Warning(&format!("the answer is not {}; asking again:\n{}", question.about, mistakes.join("\n"))));
+            self.user.tell(Event::Warning(&format!(
+                "the answer is not {}; asking again:\n{}",
+                question.about,
+                mistakes.join("\n")
+            )));
             request.message = again(&question.message, &text, &mistakes);
         }
     }
 
     /// Asks once.
-    fn answer(&mut self, model: &Metered, request: &Request, taken: &mut Taken) -> anyhow::Result<Answer> {
+    fn answer(
+        &mut self,
+        model: &Metered,
+        request: &Request,
+        taken: &mut Taken,
+    ) -> anyhow::Result<Answer> {
         announce(model, request, self.user);
         let notes = [Rc::clone(&model.chosen.notes)];
         let answer = model.answer(request, &mut |text| hear(&notes, text, self.user));
@@ -133,20 +175,38 @@ impl Desk<'_> {
             Finish::Stop => Ok(answer),
             _ => {
                 let kept = self.keep(&answer.text);
-                anyhow::bail!("the model's answer is cut off and was not taken{kept}; raise `max_tokens` of the model")
+                anyhow::bail!(
+                    "the model's answer is cut off and was not taken{kept}; raise `max_tokens` of the model"
+                )
             }
         }
     }
 
-    /// Says that no answer is what was asked for, and keeps the last one where the user can read it.
-    fn useless(&self, (role, about): (Role, &str), text: &str, mistakes: &[String]) -> anyhow::Error {
+    /// Says that no answer is what was asked for, and keeps the last one where the user can read
+    /// it.
+    fn useless(
+        &self,
+        (role, about): (Role, &str),
+        text: &str,
+        mistakes: &[String],
+    ) -> anyhow::Error {
         let kept = self.keep(text);
-        anyhow::anyhow!("the {}'s answer is not {about}, so that nothing was recorded{kept}:\n{}", role.word(), mistakes.join("\n"))
+        anyhow::anyhow!(
+            "the {}'s answer is not {about}, so that nothing was recorded{kept}:\n{}",
+            role.word(),
+            mistakes.join("\n")
+        )
     }
 
     /// Keeps an answer that could not be taken; returns where, for a sentence.
     fn keep(&self, text: &str) -> String {
-        let path = self.project.repository.teddy_dir().join("changes").join(self.id.as_str()).join("answer.md");
+        let path = self
+            .project
+            .repository
+            .teddy_dir()
+            .join("changes")
+            .join(self.id.as_str())
+            .join("answer.md");
         match write_atomic(&path, text.as_bytes()) {
             Ok(()) => format!(" (it is kept in `{}`)", path.display()),
             Err(_) => String::new(),
@@ -157,7 +217,10 @@ impl Desk<'_> {
 /// Returns the message that asks for a better answer.
 fn again(message: &str, answer: &str, mistakes: &[String]) -> String {
     let fence = crate::text::fence::fence_for(answer, 4);
-    let list: String = mistakes.iter().map(|mistake| format!("- {mistake}\n")).collect();
+    let list: String = mistakes
+        .iter()
+        .map(|mistake| format!("- {mistake}\n"))
+        .collect();
     format!(
         "{message}\n\nYou have answered this before, and the answer had these mistakes:\n{list}\nYour answer was:\n{fence}markdown\n{}\n{fence}\n\nAnswer again, all of it.",
         answer.trim_end()
@@ -166,5 +229,7 @@ fn again(message: &str, answer: &str, mistakes: &[String]) -> String {
 
 /// Returns a prompt with its placeholders filled in.
 pub(super) fn fill(prompt: &str, id: &ChangeId, spec: &str) -> String {
-    prompt.replace("{{id}}", id.as_str()).replace("{{spec}}", spec)
+    prompt
+        .replace("{{id}}", id.as_str())
+        .replace("{{spec}}", spec)
 }

@@ -41,11 +41,24 @@ pub struct Judgement {
 ///
 /// # Errors
 /// [`ChangeError`], or where the model gives no verdict; the phase is as it was then.
-pub fn challenge(project: &Project, id: &ChangeId, wish: &Wish, user: &mut dyn User) -> anyhow::Result<Judgement> {
+pub fn challenge(
+    project: &Project,
+    id: &ChangeId,
+    wish: &Wish,
+    user: &mut dyn User,
+) -> anyhow::Result<Judgement> {
     let _lock = project.lock_change(id, "challenge")?;
     project.recover_now(user)?;
     let mut change = project.change(id)?;
-    judge(&mut Desk { project, id, wish, user }, &mut change)
+    judge(
+        &mut Desk {
+            project,
+            id,
+            wish,
+            user,
+        },
+        &mut change,
+    )
 }
 
 /// Challenges a change that is locked.
@@ -55,18 +68,42 @@ pub(super) fn judge(desk: &mut Desk<'_>, change: &mut Change) -> anyhow::Result<
     require_usable(&change.id, &change.documents, desk.user)?;
     let iteration = change.state.iteration;
     let input = desk.project.material(change, desk.project.files_now()?)?;
-    let message = format!("Challenge iteration {iteration} of the change `{}` now.", change.id);
+    let message = format!(
+        "Challenge iteration {iteration} of the change `{}` now.",
+        change.id
+    );
     let about = "a review with a verdict";
-    let question = Question { role: Role::Challenger, about, system: CHALLENGER.to_owned(), input: &input, message };
+    let question = Question {
+        role: Role::Challenger,
+        about,
+        system: CHALLENGER.to_owned(),
+        input: &input,
+        message,
+    };
     let ((body, verdict), taken) = desk.ask(question, &read)?;
     let review = block(Role::Challenger, iteration, (&body, verdict), &taken.model);
     let issues = review.issues();
     let text = review::append(change.documents.text(proposal::FILE), &review);
     change.documents.put(proposal::FILE, text);
     change.state.seal(&change.documents, &now());
-    let entry = Entry { verdict: Some(verdict), issues: Some(issues.into()), usage: Some(taken), ..Entry::of("challenge", &now()) };
-    let title = format!("Challenge {iteration}: {} ({})", verdict.word().to_lowercase().replace('_', " "), issues.words());
-    let step = Step { event: Happened::Challenge(verdict), wanted: "challenge", entry, title, lines: titles(&body) };
+    let entry = Entry {
+        verdict: Some(verdict),
+        issues: Some(issues.into()),
+        usage: Some(taken),
+        ..Entry::of("challenge", &now())
+    };
+    let title = format!(
+        "Challenge {iteration}: {} ({})",
+        verdict.word().to_lowercase().replace('_', " "),
+        issues.words()
+    );
+    let step = Step {
+        event: Happened::Challenge(verdict),
+        wanted: "challenge",
+        entry,
+        title,
+        lines: titles(&body),
+    };
     desk.project.save(change, step)?;
     Ok(Judgement {
         change: change.id.clone(),
@@ -79,14 +116,22 @@ pub(super) fn judge(desk: &mut Desk<'_>, change: &mut Change) -> anyhow::Result<
 }
 
 /// Stops where a document is wrong, and says how.
-pub(super) fn require_usable(id: &ChangeId, documents: &Documents, user: &mut dyn User) -> anyhow::Result<()> {
+pub(super) fn require_usable(
+    id: &ChangeId,
+    documents: &Documents,
+    user: &mut dyn User,
+) -> anyhow::Result<()> {
     let findings = documents.check(id);
     if is_usable(&findings) {
         return Ok(());
     }
     let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
     user.tell(Event::Warning(&lines.join("\n")));
-    Err(ChangeError::Invalid { id: id.clone(), count: findings.len() }.into())
+    Err(ChangeError::Invalid {
+        id: id.clone(),
+        count: findings.len(),
+    }
+    .into())
 }
 
 /// Reads an answer as a review with one verdict.
@@ -99,7 +144,12 @@ pub(super) fn read(text: &str) -> Result<(String, Verdict), Vec<String>> {
 }
 
 /// Makes the block of a review.
-pub(super) fn block(role: Role, iteration: u32, (body, verdict): (&str, Verdict), model: &str) -> Review {
+pub(super) fn block(
+    role: Role,
+    iteration: u32,
+    (body, verdict): (&str, Verdict),
+    model: &str,
+) -> Review {
     Review {
         line: 0,
         iteration,
@@ -114,10 +164,21 @@ pub(super) fn block(role: Role, iteration: u32, (body, verdict): (&str, Verdict)
 /// Returns the issues, a line each: how bad, and what.
 pub(super) fn titles(body: &str) -> Vec<String> {
     let sections = section::read(body);
-    let Some(all) = section::find(&sections, 2, "issues") else { return Vec::new() };
-    let line = |issue: &section::Section| {
-        let severity = section::field(&issue.body, "severity").map(|(_, word)| format!("{}: ", word.to_lowercase())).unwrap_or_default();
-        format!("- {severity}{}", issue.title.trim_start_matches("Issue:").trim())
+    let Some(all) = section::find(&sections, 2, "issues") else {
+        return Vec::new();
     };
-    section::read(&all.body).iter().filter(|issue| issue.level == 3).map(line).collect()
+    let line = |issue: &section::Section| {
+        let severity = section::field(&issue.body, "severity")
+            .map(|(_, word)| format!("{}: ", word.to_lowercase()))
+            .unwrap_or_default();
+        format!(
+            "- {severity}{}",
+            issue.title.trim_start_matches("Issue:").trim()
+        )
+    };
+    section::read(&all.body)
+        .iter()
+        .filter(|issue| issue.level == 3)
+        .map(line)
+        .collect()
 }

@@ -59,7 +59,12 @@ enum Progress {
 ///
 /// # Errors
 /// [`ChangeError::ChangeNotReady`], or where a step fails.
-pub fn implement_and_review(project: &mut Project, id: &ChangeId, wish: &Wish, user: &mut dyn User) -> anyhow::Result<Implemented> {
+pub fn implement_and_review(
+    project: &mut Project,
+    id: &ChangeId,
+    wish: &Wish,
+    user: &mut dyn User,
+) -> anyhow::Result<Implemented> {
     let _lock = project.lock_change(id, "impl")?;
     let mut change = begin(project, id, "impl", user)?;
     let mut result = Implemented::of(&change);
@@ -67,12 +72,15 @@ pub fn implement_and_review(project: &mut Project, id: &ChangeId, wish: &Wish, u
     loop {
         if due_fix(&change).is_some() {
             if result.fixes >= most && result.reviews > 0 {
-                result.stopped = Some(format!("the review still wants something mended after {most} rounds"));
+                result.stopped = Some(format!(
+                    "the review still wants something mended after {most} rounds"
+                ));
                 break;
             }
             result.fixes += 1;
         }
-        if let Progress::Stopped(why, at) = tasks_and_fix(project, &mut change, (wish, &mut *user))? {
+        if let Progress::Stopped(why, at) = tasks_and_fix(project, &mut change, (wish, &mut *user))?
+        {
             (result.stopped, result.at) = (Some(why), Some(*at));
             break;
         }
@@ -82,7 +90,8 @@ pub fn implement_and_review(project: &mut Project, id: &ChangeId, wish: &Wish, u
         match judgement.verdict {
             Verdict::Approved => break,
             Verdict::Rejected => {
-                result.stopped = Some("the review rejects the implementation as a whole".to_owned());
+                result.stopped =
+                    Some("the review rejects the implementation as a whole".to_owned());
                 break;
             }
             Verdict::NeedsRevision => {}
@@ -95,7 +104,12 @@ pub fn implement_and_review(project: &mut Project, id: &ChangeId, wish: &Wish, u
 ///
 /// # Errors
 /// As for [`implement_and_review`].
-pub fn implement(project: &mut Project, id: &ChangeId, wish: &Wish, user: &mut dyn User) -> anyhow::Result<Implemented> {
+pub fn implement(
+    project: &mut Project,
+    id: &ChangeId,
+    wish: &Wish,
+    user: &mut dyn User,
+) -> anyhow::Result<Implemented> {
     let _lock = project.lock_change(id, "implement")?;
     let mut change = begin(project, id, "implement", user)?;
     let mut result = Implemented::of(&change);
@@ -106,42 +120,94 @@ pub fn implement(project: &mut Project, id: &ChangeId, wish: &Wish, user: &mut d
     Ok(result.finish(&change))
 }
 
-/// Begins to implement, or goes on; the phase is `implementing` before anybody is asked for anything.
-fn begin(project: &mut Project, id: &ChangeId, wanted: &'static str, user: &mut dyn User) -> anyhow::Result<Change> {
+/// Begins to implement, or goes on; the phase is `implementing` before anybody is asked for
+/// anything.
+fn begin(
+    project: &mut Project,
+    id: &ChangeId,
+    wanted: &'static str,
+    user: &mut dyn User,
+) -> anyhow::Result<Change> {
     project.recover_now(user)?;
     let mut change = project.change(id)?;
     allow(&change, Happened::Implement, wanted)?;
     require_usable(id, &change.documents, user)?;
     let stale = change.state.stale(&change.documents);
     if !stale.is_empty() {
-        user.tell(Event::Warning(&format!("edited since it was challenged: {}", stale.join(", "))));
+        user.tell(Event::Warning(&format!(
+            "edited since it was challenged: {}",
+            stale.join(", ")
+        )));
     }
     if change.state.phase == Phase::Challenged {
         let entry = Entry::of("implement", &now());
-        let lines = vec![format!("Its turns are in refs/teddy/sessions/{}.", id.session())];
-        project.save(&mut change, Step { event: Happened::Implement, wanted, entry, title: "Begin to implement".to_owned(), lines })?;
+        let lines = vec![format!(
+            "Its turns are in refs/teddy/sessions/{}.",
+            id.session()
+        )];
+        project.save(
+            &mut change,
+            Step {
+                event: Happened::Implement,
+                wanted,
+                entry,
+                title: "Begin to implement".to_owned(),
+                lines,
+            },
+        )?;
     }
     project.open_work(&change, user)?;
     Ok(change)
 }
 
 /// Does every open task in order, then what the last review wants mended.
-fn tasks_and_fix(project: &mut Project, change: &mut Change, doing: (&Wish, &mut dyn User)) -> anyhow::Result<Progress> {
+fn tasks_and_fix(
+    project: &mut Project,
+    change: &mut Change,
+    doing: (&Wish, &mut dyn User),
+) -> anyhow::Result<Progress> {
     let (wish, user) = doing;
-    while let Some(task) = tasks::read(change.documents.text(tasks::FILE)).into_iter().find(|task| !task.done) {
-        user.tell(Event::Note(&format!("task {}: {}", task.number, task.title)));
+    while let Some(task) = tasks::read(change.documents.text(tasks::FILE))
+        .into_iter()
+        .find(|task| !task.done)
+    {
+        user.tell(Event::Note(&format!(
+            "task {}: {}",
+            task.number, task.title
+        )));
         match project.work(change, &Work::task(change, &task), (wish, &mut *user))? {
             Worked::Done(turn, taken) => tick(project, change, &task, (turn, taken))?,
-            Worked::Stopped(why, at) => return Ok(Progress::Stopped(format!("task {}: {why}", task.number), at)),
+            Worked::Stopped(why, at) => {
+                return Ok(Progress::Stopped(
+                    format!("task {}: {why}", task.number),
+                    at,
+                ));
+            }
         }
     }
-    let Some((number, body)) = due_fix(change) else { return Ok(Progress::Ready) };
+    let Some((number, body)) = due_fix(change) else {
+        return Ok(Progress::Ready);
+    };
     user.tell(Event::Note(&format!("mending what review {number} found")));
     match project.work(change, &Work::fix(change, number, &body), (wish, user))? {
         Worked::Done(turn, usage) => {
-            let entry = Entry { about: Some(format!("review {number}")), turn: Some(turn), usage, ..Entry::of("fix", &now()) };
+            let entry = Entry {
+                about: Some(format!("review {number}")),
+                turn: Some(turn),
+                usage,
+                ..Entry::of("fix", &now())
+            };
             let title = format!("Mend what review {number} found (turn {turn})");
-            project.save(change, Step { event: Happened::Implement, wanted: "implement", entry, title, lines: Vec::new() })?;
+            project.save(
+                change,
+                Step {
+                    event: Happened::Implement,
+                    wanted: "implement",
+                    entry,
+                    title,
+                    lines: Vec::new(),
+                },
+            )?;
             Ok(Progress::Ready)
         }
         Worked::Stopped(why, at) => Ok(Progress::Stopped(format!("review {number}: {why}"), at)),
@@ -149,19 +215,43 @@ fn tasks_and_fix(project: &mut Project, change: &mut Change, doing: (&Wish, &mut
 }
 
 /// Records that a task is done.
-fn tick(project: &Project, change: &mut Change, task: &tasks::Task, (turn, usage): (u64, Option<Taken>)) -> anyhow::Result<()> {
-    let stale = change.state.stale(&change.documents).iter().any(|name| name == tasks::FILE);
+fn tick(
+    project: &Project,
+    change: &mut Change,
+    task: &tasks::Task,
+    (turn, usage): (u64, Option<Taken>),
+) -> anyhow::Result<()> {
+    let stale = change
+        .state
+        .stale(&change.documents)
+        .iter()
+        .any(|name| name == tasks::FILE);
     let text = tasks::tick(change.documents.text(tasks::FILE), &task.number);
     if !stale {
         change.state.seal_one(tasks::FILE, &text, &now());
     }
     change.documents.put(tasks::FILE, text);
-    let entry = Entry { about: Some(task.number.clone()), turn: Some(turn), usage, ..Entry::of("task", &now()) };
+    let entry = Entry {
+        about: Some(task.number.clone()),
+        turn: Some(turn),
+        usage,
+        ..Entry::of("task", &now())
+    };
     let title = format!("Do {}: {} (turn {turn})", task.number, task.title);
-    project.save(change, Step { event: Happened::Implement, wanted: "implement", entry, title, lines: Vec::new() })
+    project.save(
+        change,
+        Step {
+            event: Happened::Implement,
+            wanted: "implement",
+            entry,
+            title,
+            lines: Vec::new(),
+        },
+    )
 }
 
-/// Returns the review whose issues are to be mended: its number and text. None where it is approved, or was mended since.
+/// Returns the review whose issues are to be mended: its number and text. None where it is
+/// approved, or was mended since.
 fn due_fix(change: &Change) -> Option<(usize, String)> {
     let (at, entry) = change.state.last("review")?;
     let mended = change.state.last("fix").is_some_and(|(fix, _)| fix > at);
@@ -202,6 +292,16 @@ impl Implemented {
 
 /// Stops where tasks are open.
 pub(super) fn require_done(change: &Change) -> Result<(), ChangeError> {
-    let open = tasks::read(change.documents.text(tasks::FILE)).iter().filter(|task| !task.done).count();
-    if open == 0 { Ok(()) } else { Err(ChangeError::OpenTasks { id: change.id.clone(), open }) }
+    let open = tasks::read(change.documents.text(tasks::FILE))
+        .iter()
+        .filter(|task| !task.done)
+        .count();
+    if open == 0 {
+        Ok(())
+    } else {
+        Err(ChangeError::OpenTasks {
+            id: change.id.clone(),
+            open,
+        })
+    }
 }

@@ -67,7 +67,8 @@ pub struct Standing {
 }
 
 impl Project {
-    /// Lists the changes, archived ones too if that is wanted; one that cannot be read is returned with its error.
+    /// Lists the changes, archived ones too if that is wanted; one that cannot be read is returned
+    /// with its error.
     ///
     /// # Errors
     /// Where the refs cannot be read.
@@ -75,7 +76,9 @@ impl Project {
         let (mut rows, mut damaged) = (Vec::new(), Vec::new());
         for (id, commit) in self.changes().ids()? {
             match self.changes().at(&id, commit) {
-                Ok(change) if archived || change.state.phase != Phase::Archived => rows.push(row(&change, commit)),
+                Ok(change) if archived || change.state.phase != Phase::Archived => {
+                    rows.push(row(&change, commit))
+                }
                 Ok(_) => {}
                 Err(error) => damaged.push(format!("`{id}`: {error:#}")),
             }
@@ -89,9 +92,19 @@ impl Project {
     /// [`crate::change::error::ChangeError::ChangeNotFound`], or where it cannot be read.
     pub fn change_standing(&self, id: &ChangeId) -> anyhow::Result<Standing> {
         let change = self.change(id)?;
-        let commit = change.commit.ok_or_else(|| anyhow::anyhow!("the change `{id}` has no commit"))?;
-        let implementing = matches!(change.state.phase, Phase::Implementing | Phase::Complete | Phase::Archived);
-        let reviews = review::read(change.documents.text(if implementing { REVIEW } else { proposal::FILE }));
+        let commit = change
+            .commit
+            .ok_or_else(|| anyhow::anyhow!("the change `{id}` has no commit"))?;
+        let implementing = matches!(
+            change.state.phase,
+            Phase::Implementing | Phase::Complete | Phase::Archived
+        );
+        let reviews =
+            review::read(
+                change
+                    .documents
+                    .text(if implementing { REVIEW } else { proposal::FILE }),
+            );
         let latest = review::latest(&reviews);
         let issues = latest.map(review::Review::issues).unwrap_or_default();
         let session = id.session();
@@ -124,14 +137,26 @@ impl Project {
 fn row(change: &Change, tip: CommitId) -> Row {
     let tasks = tasks::read(change.documents.text(tasks::FILE));
     let summary = proposal::read(change.documents.text(proposal::FILE)).summary;
-    let described = || change.state.description.as_deref().and_then(|text| text.lines().next()).unwrap_or_default().to_owned();
+    let described = || {
+        change
+            .state
+            .description
+            .as_deref()
+            .and_then(|text| text.lines().next())
+            .unwrap_or_default()
+            .to_owned()
+    };
     Row {
         change: change.id.clone(),
         reference: change.id.reference(),
         tip,
         phase: change.state.phase,
         iteration: change.state.iteration,
-        title: if summary.is_empty() { described() } else { summary },
+        title: if summary.is_empty() {
+            described()
+        } else {
+            summary
+        },
         done: tasks.iter().filter(|task| task.done).count(),
         tasks: tasks.len(),
         updated: change.state.updated_at.clone(),

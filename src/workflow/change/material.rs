@@ -24,16 +24,32 @@ impl Project {
     /// Where the repository cannot be read.
     pub(super) fn material(&self, change: &Change, tree: TreeId) -> anyhow::Result<String> {
         let leaves = self.repository.leaves(tree)?;
-        let paths: Vec<String> = leaves.iter().filter_map(|leaf| String::from_utf8(leaf.path.clone()).ok()).collect();
+        let paths: Vec<String> = leaves
+            .iter()
+            .filter_map(|leaf| String::from_utf8(leaf.path.clone()).ok())
+            .collect();
         let mut text = format!("# Change `{}`\n\n## 1. Description\n\n", change.id);
-        text.push_str(change.state.description.as_deref().unwrap_or("(none)").trim());
+        text.push_str(
+            change
+                .state
+                .description
+                .as_deref()
+                .unwrap_or("(none)")
+                .trim(),
+        );
         text.push_str("\n\n## 2. Project Structure\n");
         block(&mut text, "", &structure(&paths));
         text.push_str("\n## 3. Files of the Project\n\n");
         let wanted = wanted(&change.documents, &paths);
         let mut room = MAX_FILES;
-        for leaf in leaves.iter().filter(|leaf| matches!(leaf.mode, Mode::File | Mode::Executable)) {
-            let Some(path) = std::str::from_utf8(&leaf.path).ok().filter(|path| wanted.iter().any(|wanted| wanted == path)) else {
+        for leaf in leaves
+            .iter()
+            .filter(|leaf| matches!(leaf.mode, Mode::File | Mode::Executable))
+        {
+            let Some(path) = std::str::from_utf8(&leaf.path)
+                .ok()
+                .filter(|path| wanted.iter().any(|wanted| wanted == path))
+            else {
                 continue;
             };
             let bytes = self.repository.blob(BlobId::of(leaf.id))?;
@@ -47,10 +63,13 @@ impl Project {
     }
 }
 
-/// Returns the paths of the files that are shown: the project's specs, its readme, and what the proposal names.
+/// Returns the paths of the files that are shown: the project's specs, its readme, and what the
+/// proposal names.
 fn wanted(documents: &Documents, paths: &[String]) -> Vec<String> {
     let named = proposal::read(documents.text(proposal::FILE)).files;
-    let shown = |path: &&String| spec::id_of(path).is_some() || path.as_str() == "README.md" || named.contains(path);
+    let shown = |path: &&String| {
+        spec::id_of(path).is_some() || path.as_str() == "README.md" || named.contains(path)
+    };
     paths.iter().filter(shown).cloned().collect()
 }
 
@@ -78,7 +97,11 @@ pub(super) fn document(text: &mut String, path: &str, content: &str) {
 /// Returns the documents that are agreed on, for whoever carries them out: without reviews.
 pub(super) fn agreed(documents: &Documents) -> String {
     let mut text = String::new();
-    for (path, content) in documents.0.iter().filter(|(path, _)| *path != crate::change::document::REVIEW) {
+    for (path, content) in documents
+        .0
+        .iter()
+        .filter(|(path, _)| *path != crate::change::document::REVIEW)
+    {
         let (body, _) = review::split(content);
         document(&mut text, path, body.trim_end());
     }

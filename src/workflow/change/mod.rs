@@ -63,7 +63,9 @@ fn now() -> String {
 impl Project {
     /// Returns the changes.
     pub fn changes(&self) -> ChangeStore<'_> {
-        ChangeStore { repository: &self.repository }
+        ChangeStore {
+            repository: &self.repository,
+        }
     }
 
     /// Reads a change.
@@ -79,7 +81,15 @@ impl Project {
     /// # Errors
     /// Where another process holds it for too long.
     fn lock_change(&self, id: &ChangeId, command: &str) -> Result<Lock, LockError> {
-        Lock::take(&self.repository.teddy_dir().join("changes").join(id.as_str()), command, PATIENCE)
+        Lock::take(
+            &self
+                .repository
+                .teddy_dir()
+                .join("changes")
+                .join(id.as_str()),
+            command,
+            PATIENCE,
+        )
     }
 
     /// Returns the user's files as they are.
@@ -97,25 +107,45 @@ impl Project {
     /// Records a step, if the phase allows it. The caller holds the lock under which refs move.
     fn save_locked(&self, change: &mut Change, step: Step) -> anyhow::Result<()> {
         let mut after = change.clone();
-        let Step { event, wanted, entry, title, lines } = step;
-        after.state.take(event, entry).map_err(|illegal| ChangeError::of(&change.id, wanted, illegal))?;
+        let Step {
+            event,
+            wanted,
+            entry,
+            title,
+            lines,
+        } = step;
+        after
+            .state
+            .take(event, entry)
+            .map_err(|illegal| ChangeError::of(&change.id, wanted, illegal))?;
         let message = message::render(&title, &lines, &after.state);
         let (commit, tree) = self.changes().write(&after, &message)?;
         let before = change.commit.map(|_| change.tree);
-        let held = self.repository.hold(&[commit], before.as_slice(), Older::Join)?;
+        let held = self
+            .repository
+            .hold(&[commit], before.as_slice(), Older::Join)?;
         let held = held.context("`git gc` removed objects of the step while it was recorded; nothing was changed, try again")?;
         let folder = self.repository.common_dir();
         sync(&folder, &[]).context("making the step's objects durable")?;
         let expected = change.commit.map_or(Expected::Absent, Expected::At);
         let log = format!("teddy: change {wanted}");
         // The ref moves last: a crash before this line leaves only unreachable objects.
-        self.repository.move_reference(&change.id.reference(), expected, commit, &log).map_err(|error| match error {
-            MoveError::Moved { .. } => anyhow::anyhow!("change `{}` got another step meanwhile; nothing was changed", change.id),
-            MoveError::Store(error) => error,
-        })?;
+        self.repository
+            .move_reference(&change.id.reference(), expected, commit, &log)
+            .map_err(|error| match error {
+                MoveError::Moved { .. } => anyhow::anyhow!(
+                    "change `{}` got another step meanwhile; nothing was changed",
+                    change.id
+                ),
+                MoveError::Store(error) => error,
+            })?;
         sync(&folder, &[]).context("making the change's ref durable")?;
         self.repository.settle(&held)?;
-        *change = Change { commit: Some(commit), tree, ..after };
+        *change = Change {
+            commit: Some(commit),
+            tree,
+            ..after
+        };
         Ok(())
     }
 
@@ -141,5 +171,7 @@ impl Project {
 /// Finds out whether a phase allows a step, before anybody is asked for anything.
 fn allow(change: &Change, event: Event, wanted: &'static str) -> Result<(), ChangeError> {
     let phase = Some(change.state.phase);
-    phase::next(phase, event).map(|_| ()).map_err(|illegal| ChangeError::of(&change.id, wanted, illegal))
+    phase::next(phase, event)
+        .map(|_| ())
+        .map_err(|illegal| ChangeError::of(&change.id, wanted, illegal))
 }

@@ -57,8 +57,14 @@ pub struct Planned {
 /// Plans a change as its phase says.
 ///
 /// # Errors
-/// [`ChangeError::MissingDescription`] for a new change without one, [`ChangeError::Rejected`], or where a step fails.
-pub fn plan(project: &Project, idea: &Idea<'_>, wish: &Wish, user: &mut dyn User) -> anyhow::Result<Planned> {
+/// [`ChangeError::MissingDescription`] for a new change without one, [`ChangeError::Rejected`], or
+/// where a step fails.
+pub fn plan(
+    project: &Project,
+    idea: &Idea<'_>,
+    wish: &Wish,
+    user: &mut dyn User,
+) -> anyhow::Result<Planned> {
     let id = idea.id;
     let _lock = project.lock_change(id, "plan")?;
     project.recover_now(user)?;
@@ -75,13 +81,30 @@ pub fn plan(project: &Project, idea: &Idea<'_>, wish: &Wish, user: &mut dyn User
         only_minor_issues: false,
         next: String::new(),
     };
-    let known = project.repository.reference(&id.reference())?.map(|_| project.change(id)).transpose()?;
+    let known = project
+        .repository
+        .reference(&id.reference())?
+        .map(|_| project.change(id))
+        .transpose()?;
     match known.map(|change| (change.state.phase, change.state.iteration)) {
-        None | Some((Phase::Proposed, _)) => cycle(&mut Desk { project, id, wish, user }, idea.description, &mut planned)?,
+        None | Some((Phase::Proposed, _)) => cycle(
+            &mut Desk {
+                project,
+                id,
+                wish,
+                user,
+            },
+            idea.description,
+            &mut planned,
+        )?,
         Some((Phase::Rejected, _)) => return Err(ChangeError::Rejected(id.clone()).into()),
         Some((phase, iteration)) => {
             let beyond = phase != Phase::Challenged;
-            planned.action = if beyond { Action::BeyondPlanning } else { Action::AlreadyComplete };
+            planned.action = if beyond {
+                Action::BeyondPlanning
+            } else {
+                Action::AlreadyComplete
+            };
             (planned.phase, planned.iteration) = (phase, iteration);
         }
     }
@@ -90,7 +113,11 @@ pub fn plan(project: &Project, idea: &Idea<'_>, wish: &Wish, user: &mut dyn User
 }
 
 /// Writes what is missing, then challenges and revises, at most `change.planning_iterations` times.
-fn cycle(desk: &mut Desk<'_>, description: Option<&str>, planned: &mut Planned) -> anyhow::Result<()> {
+fn cycle(
+    desk: &mut Desk<'_>,
+    description: Option<&str>,
+    planned: &mut Planned,
+) -> anyhow::Result<()> {
     let (mut change, written) = propose(desk, description)?;
     planned.written = written;
     let most = desk.project.settings.change.planning_iterations;

@@ -1,6 +1,8 @@
-//! The step `proposal`: proposal.md, then each spec, then tasks.md; each from a model, each recorded.
+//! The step `proposal`: proposal.md, then each spec, then tasks.md; each from a model, each
+//! recorded.
 //!
-//! What is there already is never written again, so that a call that was cut short goes on where it stopped.
+//! What is there already is never written again, so that a call that was cut short goes on where it
+//! stopped.
 
 use super::ask::{Desk, Question, Role, fill};
 use super::{Step, Wish, allow, now};
@@ -33,18 +35,36 @@ pub struct Idea<'a> {
     pub description: Option<&'a str>,
 }
 
-/// Writes every document of a change that is missing, and returns the change and how many were written.
+/// Writes every document of a change that is missing, and returns the change and how many were
+/// written.
 ///
 /// # Errors
-/// [`ChangeError::MissingDescription`], [`ChangeError::ChangeNotReady`], or where a model gives no document.
-pub fn proposal(project: &Project, idea: &Idea<'_>, wish: &Wish, user: &mut dyn User) -> anyhow::Result<(Change, usize)> {
+/// [`ChangeError::MissingDescription`], [`ChangeError::ChangeNotReady`], or where a model gives no
+/// document.
+pub fn proposal(
+    project: &Project,
+    idea: &Idea<'_>,
+    wish: &Wish,
+    user: &mut dyn User,
+) -> anyhow::Result<(Change, usize)> {
     let _lock = project.lock_change(idea.id, "proposal")?;
     project.recover_now(user)?;
-    propose(&mut Desk { project, id: idea.id, wish, user }, idea.description)
+    propose(
+        &mut Desk {
+            project,
+            id: idea.id,
+            wish,
+            user,
+        },
+        idea.description,
+    )
 }
 
 /// Writes what is missing; the change is locked.
-pub(super) fn propose(desk: &mut Desk<'_>, description: Option<&str>) -> anyhow::Result<(Change, usize)> {
+pub(super) fn propose(
+    desk: &mut Desk<'_>,
+    description: Option<&str>,
+) -> anyhow::Result<(Change, usize)> {
     let mut change = open(desk.project, desk.id, description)?;
     if change.commit.is_some() {
         allow(&change, Happened::Propose, "proposal")?;
@@ -71,10 +91,19 @@ fn open(project: &Project, id: &ChangeId, description: Option<&str>) -> anyhow::
     let description = description.map(str::trim).filter(|text| !text.is_empty());
     let description = description.ok_or_else(|| ChangeError::MissingDescription(id.clone()))?;
     let (tree, specs) = project.changes().beginning(project.files_now()?)?;
-    let base = Base { commit: project.repository.head()?, specs };
+    let base = Base {
+        commit: project.repository.head()?,
+        specs,
+    };
     let description = crate::text::redact::redact(description);
     let state = State::new(id, &description, base, &now());
-    Ok(Change { id: id.clone(), commit: None, tree, state, documents: Documents::default() })
+    Ok(Change {
+        id: id.clone(),
+        commit: None,
+        tree,
+        state,
+        documents: Documents::default(),
+    })
 }
 
 /// Asks the author for one document and records it.
@@ -87,21 +116,51 @@ fn write(desk: &mut Desk<'_>, change: &mut Change, missing: &Missing) -> anyhow:
     };
     let input = desk.project.material(change, desk.project.files_now()?)?;
     let message = format!("Write `{path}` of the change `{id}` now.");
-    let question = Question { role: Role::Author, about: &path, system: format!("{AUTHOR}\n{prompt}"), input: &input, message };
+    let question = Question {
+        role: Role::Author,
+        about: &path,
+        system: format!("{AUTHOR}\n{prompt}"),
+        input: &input,
+        message,
+    };
     let (text, taken) = desk.ask(question, &|text| read(id, &path, text))?;
     change.documents.put(&path, text);
-    let entry = Entry { about: Some(path), usage: Some(taken), ..Entry::of("proposal", &now()) };
+    let entry = Entry {
+        about: Some(path),
+        usage: Some(taken),
+        ..Entry::of("proposal", &now())
+    };
     let (title, lines) = words(change, missing);
-    desk.project.save(change, Step { event: Happened::Propose, wanted: "proposal", entry, title, lines })
+    desk.project.save(
+        change,
+        Step {
+            event: Happened::Propose,
+            wanted: "proposal",
+            entry,
+            title,
+            lines,
+        },
+    )
 }
 
 /// Reads an answer as a document, or returns its mistakes.
 pub(super) fn read(id: &ChangeId, path: &str, answer: &str) -> Result<String, Vec<String>> {
     let text = answer::unwrap(answer);
     // What an author says of reviews is none.
-    let text = if path == proposal::FILE { format!("{}\n", review::split(&text).0.trim_end()) } else { text };
-    let mistakes: Vec<Finding> = Documents::check_one(id, path, &text).into_iter().filter(|f| f.severity == Severity::High).collect();
-    if mistakes.is_empty() { Ok(text) } else { Err(mistakes.iter().map(ToString::to_string).collect()) }
+    let text = if path == proposal::FILE {
+        format!("{}\n", review::split(&text).0.trim_end())
+    } else {
+        text
+    };
+    let mistakes: Vec<Finding> = Documents::check_one(id, path, &text)
+        .into_iter()
+        .filter(|f| f.severity == Severity::High)
+        .collect();
+    if mistakes.is_empty() {
+        Ok(text)
+    } else {
+        Err(mistakes.iter().map(ToString::to_string).collect())
+    }
 }
 
 /// Returns the subject and the lines of a document's commit.
@@ -109,13 +168,24 @@ fn words(change: &Change, written: &Missing) -> (String, Vec<String>) {
     match written {
         Missing::Proposal => {
             let found = proposal::read(change.documents.text(proposal::FILE));
-            let asked = change.state.description.iter().flat_map(|text| text.lines()).map(|line| format!("> {line}"));
+            let asked = change
+                .state
+                .description
+                .iter()
+                .flat_map(|text| text.lines())
+                .map(|line| format!("> {line}"));
             (format!("Propose: {}", found.summary), asked.collect())
         }
         Missing::Spec(name) => (format!("Specify: {name}"), Vec::new()),
         Missing::Tasks => {
             let tasks = tasks::read(change.documents.text(tasks::FILE));
-            (format!("List tasks: {}", tasks.len()), tasks.iter().map(|task| format!("{} {}", task.number, task.title)).collect())
+            (
+                format!("List tasks: {}", tasks.len()),
+                tasks
+                    .iter()
+                    .map(|task| format!("{} {}", task.number, task.title))
+                    .collect(),
+            )
         }
     }
 }

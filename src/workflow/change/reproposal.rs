@@ -1,4 +1,5 @@
-//! The step `reproposal`: the author revises the documents, or the user puts better ones in their place.
+//! The step `reproposal`: the author revises the documents, or the user puts better ones in their
+//! place.
 
 use super::ask::{Desk, Question, Role, fill};
 use super::proposal::{AUTHOR, complete, read as read_document};
@@ -15,34 +16,78 @@ use crate::workflow::user::User;
 /// How documents are revised.
 const REVISION: &str = include_str!("../../../prompts/change/revision.md");
 
-/// Lets the author revise the documents after a challenge; `message` is what the user wants besides.
+/// Lets the author revise the documents after a challenge; `message` is what the user wants
+/// besides.
 ///
 /// # Errors
 /// Where the phase does not allow it, or the model gives no documents.
-pub fn reproposal(project: &Project, id: &ChangeId, message: Option<&str>, desk: (&Wish, &mut dyn User)) -> anyhow::Result<Change> {
+pub fn reproposal(
+    project: &Project,
+    id: &ChangeId,
+    message: Option<&str>,
+    desk: (&Wish, &mut dyn User),
+) -> anyhow::Result<Change> {
     let (wish, user) = desk;
     let _lock = project.lock_change(id, "reproposal")?;
     project.recover_now(user)?;
     let mut change = project.change(id)?;
-    revise(&mut Desk { project, id, wish, user }, &mut change, message)?;
+    revise(
+        &mut Desk {
+            project,
+            id,
+            wish,
+            user,
+        },
+        &mut change,
+        message,
+    )?;
     Ok(change)
 }
 
 /// Lets the author revise a change that is locked.
-pub(super) fn revise(desk: &mut Desk<'_>, change: &mut Change, message: Option<&str>) -> anyhow::Result<()> {
+pub(super) fn revise(
+    desk: &mut Desk<'_>,
+    change: &mut Change,
+    message: Option<&str>,
+) -> anyhow::Result<()> {
     allow(change, Happened::Repropose, "reproposal")?;
     let id = desk.id;
     let input = desk.project.material(change, desk.project.files_now()?)?;
-    let wanted = message.map(|text| format!("\n\nThe user says:\n{}", text.trim())).unwrap_or_default();
+    let wanted = message
+        .map(|text| format!("\n\nThe user says:\n{}", text.trim()))
+        .unwrap_or_default();
     let message = format!("Revise the change `{id}` now.{wanted}");
     let system = format!("{AUTHOR}\n{}", fill(REVISION, id, ""));
-    let question = Question { role: Role::Author, about: "documents in `<file>` blocks", system, input: &input, message };
+    let question = Question {
+        role: Role::Author,
+        about: "documents in `<file>` blocks",
+        system,
+        input: &input,
+        message,
+    };
     let (files, taken) = desk.ask(question, &|text| read(id, text))?;
     let names: Vec<String> = files.iter().map(|(path, _)| path.clone()).collect();
     put(&mut change.documents, files);
-    let entry = Entry { about: Some(names.join(", ")), usage: Some(taken), ..Entry::of("reproposal", &now()) };
-    let title = format!("Revise {}: {}", change.state.iteration + 1, names.join(", "));
-    desk.project.save(change, Step { event: Happened::Repropose, wanted: "reproposal", entry, title, lines: Vec::new() })?;
+    let entry = Entry {
+        about: Some(names.join(", ")),
+        usage: Some(taken),
+        ..Entry::of("reproposal", &now())
+    };
+    let title = format!(
+        "Revise {}: {}",
+        change.state.iteration + 1,
+        names.join(", ")
+    );
+    desk.project.save(
+        change,
+        Step {
+            event: Happened::Repropose,
+            wanted: "reproposal",
+            entry,
+            title,
+            lines: Vec::new(),
+        },
+    )?;
     // A spec that the proposal names only now is written at once.
     complete(desk, change).map(|_| ())
 }
@@ -56,7 +101,10 @@ fn read(id: &ChangeId, text: &str) -> Result<Vec<(String, String)>, Vec<String>>
     let (mut found, mut mistakes) = (Vec::new(), Vec::new());
     for (path, text) in files {
         if !can_be_revised(&path) {
-            mistakes.push(format!("`{}` is no document of a change", crate::text::visible::visible(&path)));
+            mistakes.push(format!(
+                "`{}` is no document of a change",
+                crate::text::visible::visible(&path)
+            ));
             continue;
         }
         match read_document(id, &path, &text) {
@@ -64,21 +112,31 @@ fn read(id: &ChangeId, text: &str) -> Result<Vec<(String, String)>, Vec<String>>
             Err(wrong) => mistakes.extend(wrong),
         }
     }
-    if mistakes.is_empty() { Ok(found) } else { Err(mistakes) }
+    if mistakes.is_empty() {
+        Ok(found)
+    } else {
+        Err(mistakes)
+    }
 }
 
 /// Returns whether a path is one of the documents that an author writes.
 fn can_be_revised(path: &str) -> bool {
-    matches!(path, proposal::FILE | tasks::FILE) || spec::id_of(path).is_some_and(crate::change::id::is_id)
+    matches!(path, proposal::FILE | tasks::FILE)
+        || spec::id_of(path).is_some_and(crate::change::id::is_id)
 }
 
-/// Puts documents in place of the old ones: the proposal keeps its reviews, specs that it no longer names go.
+/// Puts documents in place of the old ones: the proposal keeps its reviews, specs that it no longer
+/// names go.
 fn put(documents: &mut Documents, files: Vec<(String, String)>) {
     let revised = files.iter().any(|(path, _)| path == proposal::FILE);
     for (path, text) in files {
         let text = if path == proposal::FILE {
             let (_, reviews) = review::split(documents.text(proposal::FILE));
-            if reviews.is_empty() { text } else { format!("{}\n\n{}", text.trim_end(), reviews) }
+            if reviews.is_empty() {
+                text
+            } else {
+                format!("{}\n\n{}", text.trim_end(), reviews)
+            }
         } else {
             text
         };
@@ -86,31 +144,54 @@ fn put(documents: &mut Documents, files: Vec<(String, String)>) {
     }
     if revised {
         let named = proposal::read(documents.text(proposal::FILE)).specs;
-        let is_named = |path: &str| spec::id_of(path).is_none_or(|id| named.iter().any(|name| name == id));
+        let is_named =
+            |path: &str| spec::id_of(path).is_none_or(|id| named.iter().any(|name| name == id));
         documents.0.retain(|path, _| is_named(path));
     }
 }
 
-/// Puts documents of the user's own in place of the old ones. A rejected change is proposed again then.
+/// Puts documents of the user's own in place of the old ones. A rejected change is proposed again
+/// then.
 ///
 /// # Errors
 /// Where the phase does not allow it, or a document has a mistake.
-pub fn edit(project: &Project, id: &ChangeId, files: Vec<(String, String)>, user: &mut dyn User) -> anyhow::Result<Change> {
+pub fn edit(
+    project: &Project,
+    id: &ChangeId,
+    files: Vec<(String, String)>,
+    user: &mut dyn User,
+) -> anyhow::Result<Change> {
     let _lock = project.lock_change(id, "reproposal")?;
     project.recover_now(user)?;
     let mut change = project.change(id)?;
     allow(&change, Happened::Edit, "reproposal")?;
     let mut good = Vec::new();
     for (path, text) in files {
-        anyhow::ensure!(can_be_revised(&path), "`{path}` is no document of a change: it is proposal.md, tasks.md or specs/<id>.md");
-        let text = read_document(id, &path, &text).map_err(|mistakes| anyhow::anyhow!("nothing was changed:\n{}", mistakes.join("\n")))?;
+        anyhow::ensure!(
+            can_be_revised(&path),
+            "`{path}` is no document of a change: it is proposal.md, tasks.md or specs/<id>.md"
+        );
+        let text = read_document(id, &path, &text)
+            .map_err(|mistakes| anyhow::anyhow!("nothing was changed:\n{}", mistakes.join("\n")))?;
         good.push((path, text));
     }
     let names: Vec<String> = good.iter().map(|(path, _)| path.clone()).collect();
     put(&mut change.documents, good);
-    let entry = Entry { about: Some(names.join(", ")), ..Entry::of("edit", &now()) };
+    let entry = Entry {
+        about: Some(names.join(", ")),
+        ..Entry::of("edit", &now())
+    };
     let title = format!("Edit by hand: {}", names.join(", "));
-    project.save(&mut change, Step { event: Happened::Edit, wanted: "reproposal", entry, title, lines: Vec::new() })?;
+    project.save(
+        &mut change,
+        Step {
+            event: Happened::Edit,
+            wanted: "reproposal",
+            entry,
+            title,
+            lines: Vec::new(),
+        },
+    )?;
     Ok(change)
 }
 
@@ -125,8 +206,17 @@ mod tests {
         documents.put("specs/one.md", "1");
         documents.put("specs/two.md", "2");
         documents.put("tasks.md", "t");
-        put(&mut documents, vec![("proposal.md".into(), "# Change: a\n\n## Impact\n- Affected specs: `two`\n".into())]);
-        assert_eq!(documents.0.keys().collect::<Vec<_>>(), ["proposal.md", "specs/two.md", "tasks.md"]);
+        put(
+            &mut documents,
+            vec![(
+                "proposal.md".into(),
+                "# Change: a\n\n## Impact\n- Affected specs: `two`\n".into(),
+            )],
+        );
+        assert_eq!(
+            documents.0.keys().collect::<Vec<_>>(),
+            ["proposal.md", "specs/two.md", "tasks.md"]
+        );
         assert_eq!(review::read(documents.text("proposal.md")).len(), 1);
     }
 
@@ -134,10 +224,20 @@ mod tests {
     fn only_documents_of_a_change_are_taken() {
         let id = ChangeId::parse("a").unwrap();
         let answer = |path: &str| format!("<file path=\"{path}\">\nx\n</file>\n");
-        for path in ["STATE.yaml", "review.md", "../x.md", "specs/../x.md", "specs/A B.md", "src/main.rs"] {
+        for path in [
+            "STATE.yaml",
+            "review.md",
+            "../x.md",
+            "specs/../x.md",
+            "specs/A B.md",
+            "src/main.rs",
+        ] {
             let mistakes = read(&id, &answer(path)).unwrap_err();
             assert_eq!(mistakes, [format!("`{path}` is no document of a change")]);
         }
-        assert_eq!(read(&id, "I would rather not.").unwrap_err(), ["it has no `<file path=\"...\">` block"]);
+        assert_eq!(
+            read(&id, "I would rather not.").unwrap_err(),
+            ["it has no `<file path=\"...\">` block"]
+        );
     }
 }

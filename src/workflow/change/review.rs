@@ -1,4 +1,5 @@
-//! The step `review`: a reviewer looks at what was done, and its verdict completes the change or not.
+//! The step `review`: a reviewer looks at what was done, and its verdict completes the change or
+//! not.
 
 use super::ask::{Desk, Question, Role};
 use super::challenge::{Judgement, block, read, titles};
@@ -26,8 +27,14 @@ const MAX_DIFF: usize = 600 * 1024;
 /// Reviews the implementation of a change.
 ///
 /// # Errors
-/// [`crate::change::error::ChangeError`], or where the model gives no verdict; the phase is as it was then.
-pub fn review(project: &Project, id: &ChangeId, wish: &Wish, user: &mut dyn User) -> anyhow::Result<Judgement> {
+/// [`crate::change::error::ChangeError`], or where the model gives no verdict; the phase is as it
+/// was then.
+pub fn review(
+    project: &Project,
+    id: &ChangeId,
+    wish: &Wish,
+    user: &mut dyn User,
+) -> anyhow::Result<Judgement> {
     let _lock = project.lock_change(id, "review")?;
     project.recover_now(user)?;
     let mut change = project.change(id)?;
@@ -35,40 +42,91 @@ pub fn review(project: &Project, id: &ChangeId, wish: &Wish, user: &mut dyn User
 }
 
 /// Reviews a change that is locked.
-pub(super) fn review_locked(project: &Project, change: &mut Change, doing: (&Wish, &mut dyn User)) -> anyhow::Result<Judgement> {
+pub(super) fn review_locked(
+    project: &Project,
+    change: &mut Change,
+    doing: (&Wish, &mut dyn User),
+) -> anyhow::Result<Judgement> {
     let (wish, user) = doing;
     // Any verdict will do to find out whether one may be given.
     allow(change, Happened::Review(Verdict::Approved), "review")?;
     require_done(change)?;
     let id = change.id.clone();
-    let number = u32::try_from(review::read(change.documents.text(REVIEW)).len() + 1).unwrap_or(u32::MAX);
+    let number =
+        u32::try_from(review::read(change.documents.text(REVIEW)).len() + 1).unwrap_or(u32::MAX);
     let mut input = project.material(change, project.files_now()?)?;
     input.push_str("## 5. What Was Done\n");
-    fenced(&mut input, "diff", &crate::text::redact::redact(&project.done_so_far(&id)?));
-    let message = format!("Review the implementation of the change `{id}` now; this is review {number}.");
-    let question = Question { role: Role::Reviewer, about: "a review with a verdict", system: REVIEWER.to_owned(), input: &input, message };
-    let ((body, verdict), taken) = Desk { project, id: &id, wish, user }.ask(question, &read)?;
+    fenced(
+        &mut input,
+        "diff",
+        &crate::text::redact::redact(&project.done_so_far(&id)?),
+    );
+    let message =
+        format!("Review the implementation of the change `{id}` now; this is review {number}.");
+    let question = Question {
+        role: Role::Reviewer,
+        about: "a review with a verdict",
+        system: REVIEWER.to_owned(),
+        input: &input,
+        message,
+    };
+    let ((body, verdict), taken) = Desk {
+        project,
+        id: &id,
+        wish,
+        user,
+    }
+    .ask(question, &read)?;
     let review = block(Role::Reviewer, number, (&body, verdict), &taken.model);
     let issues = review.issues();
     let text = review::append(change.documents.text(REVIEW), &review);
     change.documents.put(REVIEW, text.as_str());
     change.state.seal_one(REVIEW, &text, &now());
-    let entry = Entry { verdict: Some(verdict), issues: Some(issues.into()), usage: Some(taken), ..Entry::of("review", &now()) };
-    let word = if verdict == Verdict::NeedsRevision { "needs fix".to_owned() } else { verdict.word().to_lowercase() };
+    let entry = Entry {
+        verdict: Some(verdict),
+        issues: Some(issues.into()),
+        usage: Some(taken),
+        ..Entry::of("review", &now())
+    };
+    let word = if verdict == Verdict::NeedsRevision {
+        "needs fix".to_owned()
+    } else {
+        verdict.word().to_lowercase()
+    };
     let title = format!("Review {number}: {word} ({})", issues.words());
-    project.save(change, Step { event: Happened::Review(verdict), wanted: "review", entry, title, lines: titles(&body) })?;
-    Ok(Judgement { change: id, phase: change.state.phase, iteration: number, verdict, issues, only_minor_issues: issues.only_minor() })
+    project.save(
+        change,
+        Step {
+            event: Happened::Review(verdict),
+            wanted: "review",
+            entry,
+            title,
+            lines: titles(&body),
+        },
+    )?;
+    Ok(Judgement {
+        change: id,
+        phase: change.state.phase,
+        iteration: number,
+        verdict,
+        issues,
+        only_minor_issues: issues.only_minor(),
+    })
 }
 
 /// Returns the last review of the implementation: its number and its text.
 pub(super) fn last_review(change: &Change) -> Option<(usize, String)> {
     let reviews = review::read(change.documents.text(REVIEW));
     let latest = review::latest(&reviews)?;
-    Some((usize::try_from(latest.iteration).unwrap_or(usize::MAX), latest.body.clone()))
+    Some((
+        usize::try_from(latest.iteration).unwrap_or(usize::MAX),
+        latest.body.clone(),
+    ))
 }
 
 impl Project {
-    /// Returns the trees before the first turn of a change's session and after its newest one; nothing where no turn ran.
+    /// Returns the trees before the first turn of a change's session and after its newest one;
+    /// nothing where no turn ran.
     ///
     /// # Errors
     /// Where the repository cannot be read.
@@ -78,7 +136,9 @@ impl Project {
             return Ok(None);
         }
         let tip = self.store().tip(&session)?;
-        let Some(after) = tip.workspace else { return Ok(None) };
+        let Some(after) = tip.workspace else {
+            return Ok(None);
+        };
         let mut before = after;
         for turn in self.store().history(tip) {
             if let Some(workspace) = turn?.meta.workspace {
@@ -90,31 +150,48 @@ impl Project {
 
     /// Returns what a change's session did to the code, as a unified diff.
     fn done_so_far(&self, id: &ChangeId) -> anyhow::Result<String> {
-        let Some((before, after)) = self.span_of(id)? else { return Ok("(nothing)\n".to_owned()) };
+        let Some((before, after)) = self.span_of(id)? else {
+            return Ok("(nothing)\n".to_owned());
+        };
         let mut text = String::new();
         for change in self.repository.changes(before, after)? {
             let path = String::from_utf8_lossy(&change.path).into_owned();
             let shown = visible(&path);
             if text.len() > MAX_DIFF {
-                text.push_str(&format!("(`{shown}` changed too; the difference is too large to be shown)\n"));
+                text.push_str(&format!(
+                    "(`{shown}` changed too; the difference is too large to be shown)\n"
+                ));
                 continue;
             }
-            let (old, new) = (self.text_of(change.old.as_ref())?, self.text_of(change.new.as_ref())?);
+            let (old, new) = (
+                self.text_of(change.old.as_ref())?,
+                self.text_of(change.new.as_ref())?,
+            );
             match (old, new) {
-                (Some(old), Some(new)) => text.push_str(&unified(&old, &new, (&format!("a/{shown}"), &format!("b/{shown}")))),
+                (Some(old), Some(new)) => text.push_str(&unified(
+                    &old,
+                    &new,
+                    (&format!("a/{shown}"), &format!("b/{shown}")),
+                )),
                 _ => text.push_str(&format!("(`{shown}` is no text, and changed)\n")),
             }
         }
-        Ok(if text.is_empty() { "(nothing)\n".to_owned() } else { text })
+        Ok(if text.is_empty() {
+            "(nothing)\n".to_owned()
+        } else {
+            text
+        })
     }
 
-    /// Returns the text of one side of a difference: empty where there is no file, nothing where it is no text.
+    /// Returns the text of one side of a difference: empty where there is no file, nothing where it
+    /// is no text.
     fn text_of(&self, leaf: Option<&Leaf>) -> anyhow::Result<Option<String>> {
         match leaf {
             None => Ok(Some(String::new())),
-            Some(Leaf { mode: Mode::File | Mode::Executable | Mode::Link, id }) => {
-                Ok(String::from_utf8(self.repository.blob(BlobId::of(*id))?).ok())
-            }
+            Some(Leaf {
+                mode: Mode::File | Mode::Executable | Mode::Link,
+                id,
+            }) => Ok(String::from_utf8(self.repository.blob(BlobId::of(*id))?).ok()),
             Some(_) => Ok(None),
         }
     }

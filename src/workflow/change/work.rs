@@ -1,7 +1,8 @@
-//! One piece of work on a change: a task, or the mending of a review's issues, as turns of its session.
+//! One piece of work on a change: a task, or the mending of a review's issues, as turns of its
+//! session.
 //!
-//! What a turn worked on is said in the first line of its message, so that a call that was cut short
-//! between a turn and its note in the change finds out what is done.
+//! What a turn worked on is said in the first line of its message, so that a call that was cut
+//! short between a turn and its note in the change finds out what is done.
 
 use super::Wish;
 use super::ask::{Role, fill};
@@ -49,7 +50,11 @@ pub(super) enum Worked {
 impl Work {
     /// Returns a task as work.
     pub(super) fn task(change: &Change, task: &Task) -> Work {
-        let files = task.file.iter().filter(|(_, verb)| verb != "CREATE").map(|(path, _)| path.clone());
+        let files = task
+            .file
+            .iter()
+            .filter(|(_, verb)| verb != "CREATE")
+            .map(|(path, _)| path.clone());
         Work {
             key: format!("Task {} of change {}", task.number, change.id),
             words: format!("## Task {}: {}\n\n{}", task.number, task.title, task.text),
@@ -63,15 +68,27 @@ impl Work {
         Work {
             key: format!("Fix review {number} of change {}", change.id),
             words: format!("## Review {number}: mend its issues\n\n{}", review.trim()),
-            files: tasks.into_iter().filter_map(|task| task.file).filter(|(_, verb)| verb != "DELETE").map(|(path, _)| path).collect(),
+            files: tasks
+                .into_iter()
+                .filter_map(|task| task.file)
+                .filter(|(_, verb)| verb != "DELETE")
+                .map(|(path, _)| path)
+                .collect(),
         }
     }
 
     /// Returns the message of a turn; `said` is what the user answered or wants instead.
     fn message(&self, change: &Change, said: Option<&str>) -> String {
-        let said = said.map(|text| format!("## What the user says\n\n{}\n\n", text.trim())).unwrap_or_default();
+        let said = said
+            .map(|text| format!("## What the user says\n\n{}\n\n", text.trim()))
+            .unwrap_or_default();
         let head = fill(IMPLEMENTER, &change.id, "");
-        format!("{}\n\n{head}\n{said}{}\n\n# Documents of the change\n\n{}", self.key, self.words.trim(), agreed(&change.documents))
+        format!(
+            "{}\n\n{head}\n{said}{}\n\n# Documents of the change\n\n{}",
+            self.key,
+            self.words.trim(),
+            agreed(&change.documents)
+        )
     }
 }
 
@@ -89,7 +106,12 @@ impl Project {
     }
 
     /// Does a piece of work, turn after turn, until it is done or something stops it.
-    pub(super) fn work(&mut self, change: &Change, work: &Work, doing: (&Wish, &mut dyn User)) -> anyhow::Result<Worked> {
+    pub(super) fn work(
+        &mut self,
+        change: &Change,
+        work: &Work,
+        doing: (&Wish, &mut dyn User),
+    ) -> anyhow::Result<Worked> {
         let (wish, user) = doing;
         let model = self.role_model(Role::Implementer, wish)?;
         let mut said: Option<String> = None;
@@ -99,10 +121,19 @@ impl Project {
                 return Ok(Worked::Done(turn, taken));
             }
             match self.prepare((change, work), (&model, said.take()), user) {
-                Err(error) if error.is::<Left>() => return Ok(Worked::Stopped("nothing was planned".to_owned(), Box::new(last))),
+                Err(error) if error.is::<Left>() => {
+                    return Ok(Worked::Stopped(
+                        "nothing was planned".to_owned(),
+                        Box::new(last),
+                    ));
+                }
                 other => other?,
             }
-            let executing = execute::Wish { plan: None, replan: true, model: Some(model.clone()) };
+            let executing = execute::Wish {
+                plan: None,
+                replan: true,
+                model: Some(model.clone()),
+            };
             last = execute::execute(self, &executing, user)?;
             if let Some(why) = self.stops(change, &last)? {
                 return Ok(Worked::Stopped(why, Box::new(last)));
@@ -111,12 +142,20 @@ impl Project {
         }
         match self.settled(change, work)? {
             Some((turn, taken)) => Ok(Worked::Done(turn, taken)),
-            None => Ok(Worked::Stopped(format!("{MAX_TURNS} turns did not finish it"), Box::new(last))),
+            None => Ok(Worked::Stopped(
+                format!("{MAX_TURNS} turns did not finish it"),
+                Box::new(last),
+            )),
         }
     }
 
     /// Plans the next turn, unless a plan waits.
-    fn prepare(&self, on: (&Change, &Work), asking: (&str, Option<String>), user: &mut dyn User) -> anyhow::Result<()> {
+    fn prepare(
+        &self,
+        on: (&Change, &Work),
+        asking: (&str, Option<String>),
+        user: &mut dyn User,
+    ) -> anyhow::Result<()> {
         let ((change, work), (model, said)) = (on, asking);
         let session = change.id.session();
         let _lock = self.lock_session(&session, "change")?;
@@ -127,22 +166,43 @@ impl Project {
             return Ok(());
         }
         let mut list = draft.artifacts.text_or_empty(artifact::TURN_CONTEXT);
-        for resource in work.files.iter().filter_map(|path| Resource::parse(path).ok()) {
+        for resource in work
+            .files
+            .iter()
+            .filter_map(|path| Resource::parse(path).ok())
+        {
             list = context_list::add(&list, &resource);
         }
         draft.artifacts.put(artifact::TURN_CONTEXT, list);
-        // The answer to a question of the model waits in the draft; a message that was cut short says its work anew.
+        // The answer to a question of the model waits in the draft; a message that was cut short
+        // says its work anew.
         let waiting = draft.artifacts.text_or_empty(artifact::USER_PROMPT);
-        let answer = Some(waiting).filter(|text| !text.trim().is_empty() && !text.starts_with(&work.key));
+        let answer =
+            Some(waiting).filter(|text| !text.trim().is_empty() && !text.starts_with(&work.key));
         let message = work.message(change, said.or(answer).as_deref());
-        let wish = plan::Wish { message: Some(message), model: Some(model.to_owned()), ..plan::Wish::default() };
+        let wish = plan::Wish {
+            message: Some(message),
+            model: Some(model.to_owned()),
+            ..plan::Wish::default()
+        };
         plan::plan_turn(self, &wish, Start { tip: &tip, draft }, user).map(|_| ())
     }
 
-    /// Returns the turn since the last note that finished a piece of work, and what all turns up to it took.
-    fn settled(&self, change: &Change, work: &Work) -> anyhow::Result<Option<(u64, Option<Taken>)>> {
+    /// Returns the turn since the last note that finished a piece of work, and what all turns up to
+    /// it took.
+    fn settled(
+        &self,
+        change: &Change,
+        work: &Work,
+    ) -> anyhow::Result<Option<(u64, Option<Taken>)>> {
         let tip = self.store().tip(&change.id.session())?;
-        let noted = change.state.history.iter().filter_map(|entry| entry.turn).max().unwrap_or(0);
+        let noted = change
+            .state
+            .history
+            .iter()
+            .filter_map(|entry| entry.turn)
+            .max()
+            .unwrap_or(0);
         for turn in self.store().history(tip) {
             let turn = turn?;
             // What was undone since is not done.
@@ -159,19 +219,30 @@ impl Project {
 
     /// Returns whether a turn's plan did something, and left no question.
     fn worked(&self, turn: &Turn) -> anyhow::Result<bool> {
-        let text = turn.text(&self.repository, artifact::PLAN)?.unwrap_or_default();
+        let text = turn
+            .text(&self.repository, artifact::PLAN)?
+            .unwrap_or_default();
         let (plan, _) = crate::plan::parse(&text);
         let does = |kind: &Kind| matches!(kind, Kind::Create(_) | Kind::Edit(_) | Kind::Execute(_));
-        let hands_over = |kind: &Kind| matches!(kind, Kind::ChatWithUser(_) | Kind::Invoke(_) | Kind::Conclude(_));
-        Ok(plan.actions.iter().any(|action| does(&action.kind)) && !plan.actions.iter().any(|action| hands_over(&action.kind)))
+        let hands_over = |kind: &Kind| {
+            matches!(
+                kind,
+                Kind::ChatWithUser(_) | Kind::Invoke(_) | Kind::Conclude(_)
+            )
+        };
+        Ok(plan.actions.iter().any(|action| does(&action.kind))
+            && !plan.actions.iter().any(|action| hands_over(&action.kind)))
     }
 
-    /// Returns the user's words that led to a turn: those of the turn itself, or of the one whose plan it corrects.
+    /// Returns the user's words that led to a turn: those of the turn itself, or of the one whose
+    /// plan it corrects.
     fn words_of(&self, turn: &Turn) -> anyhow::Result<String> {
         for turn in self.store().history(turn.clone()) {
             let turn = turn?;
             if turn.meta.origin == Origin::User {
-                return Ok(turn.text(&self.repository, artifact::USER_PROMPT)?.unwrap_or_default());
+                return Ok(turn
+                    .text(&self.repository, artifact::USER_PROMPT)?
+                    .unwrap_or_default());
             }
         }
         Ok(String::new())
@@ -185,8 +256,13 @@ impl Project {
             if turn.number() <= noted {
                 break;
             }
-            let Some(used) = turn.meta.model else { continue };
-            let sum = sum.get_or_insert_with(|| Taken { model: used.asked.clone(), ..Taken::default() });
+            let Some(used) = turn.meta.model else {
+                continue;
+            };
+            let sum = sum.get_or_insert_with(|| Taken {
+                model: used.asked.clone(),
+                ..Taken::default()
+            });
             sum.calls += 1;
             sum.tokens_in += used.tokens_in;
             sum.tokens_out += used.tokens_out;
@@ -215,9 +291,9 @@ impl Project {
         match executed.status {
             Some(Status::Rejected) if executed.replanned.is_none() => why("the plan was rejected"),
             Some(Status::Declined) if executed.instead.is_none() => why("you declined the plan"),
-            _ if asks(executed) && self.nobody_answered(change)? => {
-                Ok(Some(format!("the model asks you something: `teddy -s {session} show` has it; run the command at a terminal to answer")))
-            }
+            _ if asks(executed) && self.nobody_answered(change)? => Ok(Some(format!(
+                "the model asks you something: `teddy -s {session} show` has it; run the command at a terminal to answer"
+            ))),
             _ => Ok(None),
         }
     }
@@ -225,11 +301,20 @@ impl Project {
     /// Returns whether no answer waits in the turn in progress.
     fn nobody_answered(&self, change: &Change) -> anyhow::Result<bool> {
         let tip = self.store().tip(&change.id.session())?;
-        Ok(self.store().draft(&tip)?.artifacts.text_or_empty(artifact::USER_PROMPT).trim().is_empty())
+        Ok(self
+            .store()
+            .draft(&tip)?
+            .artifacts
+            .text_or_empty(artifact::USER_PROMPT)
+            .trim()
+            .is_empty())
     }
 }
 
 /// Returns whether a turn asked the user something.
 fn asks(executed: &Executed) -> bool {
-    executed.outcomes.iter().any(|outcome| matches!(outcome.effect, Some(crate::plan::run::Effect::Chat { .. })))
+    executed
+        .outcomes
+        .iter()
+        .any(|outcome| matches!(outcome.effect, Some(crate::plan::run::Effect::Chat { .. })))
 }

@@ -1,7 +1,8 @@
-//! A whole session on recorded answers, in a scratch repository: what a user would type, and what comes of it.
+//! A whole session on recorded answers, in a scratch repository: what a user would type, and what
+//! comes of it.
 //!
-//! Every step is a command of its own, run by this program and by the git that is installed, so that what is shown
-//! is what happens. Nothing outside the folder is written; no key, no network.
+//! Every step is a command of its own, run by this program and by the git that is installed, so
+//! that what is shown is what happens. Nothing outside the folder is written; no key, no network.
 
 mod script;
 
@@ -23,13 +24,18 @@ pub trait Stage {
     fn output(&mut self, text: &str);
 }
 
-/// Runs the demo below a folder that does not exist yet or is empty, and returns the folder of its repository.
+/// Runs the demo below a folder that does not exist yet or is empty, and returns the folder of its
+/// repository.
 ///
 /// # Errors
 /// Where the folder is in use, git is missing, or a step does not end as it should.
 pub fn demo(folder: &Path, stage: &mut dyn Stage) -> anyhow::Result<PathBuf> {
     let in_use = std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
-    anyhow::ensure!(!in_use, "`{}` is not empty; name another folder", folder.display());
+    anyhow::ensure!(
+        !in_use,
+        "`{}` is not empty; name another folder",
+        folder.display()
+    );
     let project = folder.join("greet");
     std::fs::create_dir_all(&project).with_context(|| format!("making `{}`", project.display()))?;
     let folder = folder.canonicalize()?;
@@ -46,7 +52,9 @@ pub fn demo(folder: &Path, stage: &mut dyn Stage) -> anyhow::Result<PathBuf> {
 
 /// Writes the files of the program, the recorded answers and the settings.
 fn prepare(folder: &Path) -> anyhow::Result<()> {
-    let write = |path: PathBuf, text: &str| std::fs::write(&path, text).with_context(|| format!("writing `{}`", path.display()));
+    let write = |path: PathBuf, text: &str| {
+        std::fs::write(&path, text).with_context(|| format!("writing `{}`", path.display()))
+    };
     for (name, text) in FILES {
         write(folder.join("greet").join(name), text)?;
     }
@@ -55,7 +63,10 @@ fn prepare(folder: &Path) -> anyhow::Result<()> {
         write(folder.join("answers").join(name), text)?;
     }
     let answers = serde_json::to_string(&folder.join("answers"))?;
-    write(folder.join("teddy.yaml"), &format!("model: recorded\nmodels:\n  recorded: {{ kind: replay, path: {answers} }}\n"))
+    write(
+        folder.join("teddy.yaml"),
+        &format!("model: recorded\nmodels:\n  recorded: {{ kind: replay, path: {answers} }}\n"),
+    )
 }
 
 /// Runs one line as a shell would, with words in single quotes, and shows it.
@@ -67,25 +78,43 @@ fn run(folder: &Path, line: &str, expected: i32, stage: &mut dyn Stage) -> anyho
         "teddy" => process::command(env::current_exe()?),
         other => process::command(other),
     };
-    for (name, _) in
-        env::all().filter(|(name, _)| name.to_string_lossy().starts_with("GIT_") || name.to_string_lossy().starts_with("TEDDY_"))
-    {
+    for (name, _) in env::all().filter(|(name, _)| {
+        name.to_string_lossy().starts_with("GIT_") || name.to_string_lossy().starts_with("TEDDY_")
+    }) {
         command.env_remove(name);
     }
     for role in ["AUTHOR", "COMMITTER"] {
-        command.env(format!("GIT_{role}_NAME"), "Demo").env(format!("GIT_{role}_EMAIL"), "demo@localhost");
+        command
+            .env(format!("GIT_{role}_NAME"), "Demo")
+            .env(format!("GIT_{role}_EMAIL"), "demo@localhost");
     }
-    command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_PAGER", "cat");
-    command.env("TEDDY_CONFIG", folder.join("teddy.yaml")).env("XDG_CACHE_HOME", folder.join("cache")).env("NO_COLOR", "1");
-    command.current_dir(folder.join("greet")).args(arguments).stdin(Stdio::null());
+    command
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_PAGER", "cat");
+    command
+        .env("TEDDY_CONFIG", folder.join("teddy.yaml"))
+        .env("XDG_CACHE_HOME", folder.join("cache"))
+        .env("NO_COLOR", "1");
+    command
+        .current_dir(folder.join("greet"))
+        .args(arguments)
+        .stdin(Stdio::null());
     // One pipe for both streams keeps the order in which a person would see them.
     let (mut reader, writer) = std::io::pipe()?;
-    let mut child = command.stdout(writer.try_clone()?).stderr(writer).spawn().with_context(|| format!("starting `{program}`"))?;
+    let mut child = command
+        .stdout(writer.try_clone()?)
+        .stderr(writer)
+        .spawn()
+        .with_context(|| format!("starting `{program}`"))?;
     drop(command);
     let mut text = Vec::new();
     std::io::Read::read_to_end(&mut reader, &mut text)?;
     let code = child.wait()?.code();
     stage.output(&String::from_utf8_lossy(&text));
-    anyhow::ensure!(code == Some(expected), "`{line}` ended with {code:?} instead of {expected}");
+    anyhow::ensure!(
+        code == Some(expected),
+        "`{line}` ended with {code:?} instead of {expected}"
+    );
     Ok(())
 }

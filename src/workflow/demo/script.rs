@@ -9,7 +9,8 @@ pub(super) enum Step {
 }
 
 /// The program that the session works on.
-pub(super) const FILES: [(&str, &str); 1] = [("greet.sh", "#!/bin/sh\n# Greets.\necho \"Hello!\"\n")];
+pub(super) const FILES: [(&str, &str); 1] =
+    [("greet.sh", "#!/bin/sh\n# Greets.\necho \"Hello!\"\n")];
 
 /// What the model answers, in order.
 pub(super) const ANSWERS: [(&str, &str); 4] = [
@@ -29,9 +30,14 @@ pub(super) const STEPS: &[Step] = &[
     Step::Run("teddy new greet-by-name", 0),
     Step::Run("teddy context add greet.sh test.sh", 0),
     Step::Heading("Turn 1: a file is made, a command runs its tests"),
-    Step::Run("teddy -q plan -m 'Greet people by name. Start with a test.'", 0),
+    Step::Run(
+        "teddy -q plan -m 'Greet people by name. Start with a test.'",
+        0,
+    ),
     Step::Run("teddy execute -y", 0),
-    Step::Heading("Turn 2: the plan does not fit the file; it is found out before anything runs, and the model is asked again"),
+    Step::Heading(
+        "Turn 2: the plan does not fit the file; it is found out before anything runs, and the model is asked again",
+    ),
     Step::Run("teddy -q plan -m 'Now make the test pass.'", 3),
     Step::Run("teddy execute -y", 3),
     Step::Heading("Turn 3: the corrected plan, and an edit of your own meanwhile"),
@@ -42,9 +48,18 @@ pub(super) const STEPS: &[Step] = &[
     Step::Run("teddy execute -y", 0),
     Step::Heading("What plain git says"),
     Step::Run("git status --short", 0),
-    Step::Run("git log --oneline --first-parent teddy/sessions/greet-by-name", 0),
-    Step::Run("git show --stat --format='%an: %s' teddy/sessions/greet-by-name^2", 0),
-    Step::Run("git diff teddy/sessions/greet-by-name~3^2 teddy/sessions/greet-by-name^2 -- greet.sh", 0),
+    Step::Run(
+        "git log --oneline --first-parent teddy/sessions/greet-by-name",
+        0,
+    ),
+    Step::Run(
+        "git show --stat --format='%an: %s' teddy/sessions/greet-by-name^2",
+        0,
+    ),
+    Step::Run(
+        "git diff teddy/sessions/greet-by-name~3^2 teddy/sessions/greet-by-name^2 -- greet.sh",
+        0,
+    ),
     Step::Run("git show teddy/sessions/greet-by-name:user_prompt.txt", 0),
     Step::Heading("Back to turn 1: the turns after it are undone, your own notes stay"),
     Step::Run("teddy restore 1", 0),

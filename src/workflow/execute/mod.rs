@@ -109,11 +109,16 @@ struct Case<'a> {
     earlier: Option<Approved>,
 }
 
-/// Executes a plan in the session in use; without one, a session is begun that is named after the plan.
+/// Executes a plan in the session in use; without one, a session is begun that is named after the
+/// plan.
 ///
 /// # Errors
 /// Where no plan waits, or the repository, the worktree or the files cannot be written.
-pub fn execute(project: &mut Project, wish: &Wish, user: &mut dyn User) -> anyhow::Result<Executed> {
+pub fn execute(
+    project: &mut Project,
+    wish: &Wish,
+    user: &mut dyn User,
+) -> anyhow::Result<Executed> {
     let session = match (project.session(), &wish.plan) {
         (Err(error), Some(text)) if error.is::<NoSession>() => match begin(project, text, user)? {
             Ok(session) => session,
@@ -124,17 +129,25 @@ pub fn execute(project: &mut Project, wish: &Wish, user: &mut dyn User) -> anyho
     let _session_lock = project.lock_session(&session, "execute")?;
     project.recover_now(user)?;
     let tip = project.store().tip(&session)?;
-    let start = Start { tip: &tip, draft: project.store().draft(&tip)? };
+    let start = Start {
+        tip: &tip,
+        draft: project.store().draft(&tip)?,
+    };
     let case = match &wish.plan {
         Some(text) => adopt(project, start, text, user)?,
         None => {
             anyhow::ensure!(start.draft.is_planned(), NoPlan(session));
-            anyhow::ensure!(project.is_own_draft(&tip, &start.draft), ForeignPlan(session));
+            anyhow::ensure!(
+                project.is_own_draft(&tip, &start.draft),
+                ForeignPlan(session)
+            );
             open_case(project, start, None, user)?
         }
     };
     let mut executed = go(project, case, wish, user)?;
-    executed.asked = executed.asked.or(answer(project, &tip.session, &executed, user)?);
+    executed.asked = executed
+        .asked
+        .or(answer(project, &tip.session, &executed, user)?);
     Ok(executed)
 }
 
@@ -149,10 +162,21 @@ pub struct NoPlan(SessionName);
 pub struct ForeignPlan(pub SessionName);
 
 /// Begins a session for a plan from elsewhere, if the plan is one.
-fn begin(project: &mut Project, text: &str, user: &mut dyn User) -> anyhow::Result<Result<SessionName, Box<Executed>>> {
-    let reading::Reading { plan, diagnostics, .. } = reading::read(text);
+fn begin(
+    project: &mut Project,
+    text: &str,
+    user: &mut dyn User,
+) -> anyhow::Result<Result<SessionName, Box<Executed>>> {
+    let reading::Reading {
+        plan, diagnostics, ..
+    } = reading::read(text);
     if !diagnostics.is_empty() {
-        return Ok(Err(Box::new(Executed { plan, diagnostics, status: Some(Status::Rejected), ..Executed::default() })));
+        return Ok(Err(Box::new(Executed {
+            plan,
+            diagnostics,
+            status: Some(Status::Rejected),
+            ..Executed::default()
+        })));
     }
     let agent = project.agent(&project.settings.agent.clone())?;
     let _lock = project.enter("new", user)?;
@@ -163,7 +187,12 @@ fn begin(project: &mut Project, text: &str, user: &mut dyn User) -> anyhow::Resu
 }
 
 /// Makes a plan from elsewhere the plan of the turn in progress, and judges it.
-fn adopt<'a>(project: &Project, start: Start<'a>, text: &str, user: &mut dyn User) -> anyhow::Result<Case<'a>> {
+fn adopt<'a>(
+    project: &Project,
+    start: Start<'a>,
+    text: &str,
+    user: &mut dyn User,
+) -> anyhow::Result<Case<'a>> {
     let plan = reading::read(text).plan;
     let mut case = judged_case(project, start, Reading { text, plan: &plan }, user)?;
     case.draft.meta.started = Some(crate::host::clock::stamp());
@@ -174,10 +203,17 @@ fn adopt<'a>(project: &Project, start: Start<'a>, text: &str, user: &mut dyn Use
 }
 
 /// Takes a plan through its review and everything after it; the session is locked.
-fn go(project: &Project, mut case: Case<'_>, wish: &Wish, user: &mut dyn User) -> anyhow::Result<Executed> {
+fn go(
+    project: &Project,
+    mut case: Case<'_>,
+    wish: &Wish,
+    user: &mut dyn User,
+) -> anyhow::Result<Executed> {
     for review_number in 1.. {
         if !case.judged.diagnostics().is_empty() {
-            user.tell(Event::Rejected { diagnostics: case.judged.diagnostics() });
+            user.tell(Event::Rejected {
+                diagnostics: case.judged.diagnostics(),
+            });
             return reject::reject(project, case, wish, user);
         }
         let chosen = match review(project, &case, user)? {
@@ -192,25 +228,58 @@ fn go(project: &Project, mut case: Case<'_>, wish: &Wish, user: &mut dyn User) -
         if same {
             case.recorded.seen = Instant::now();
         }
-        // The plan runs on what was reviewed in any case; an editor that saves all the time must not keep it from
-        // running, as its saves are brought together with the result afterwards.
+        // The plan runs on what was reviewed in any case; an editor that saves all the time must
+        // not keep it from running, as its saves are brought together with the result afterwards.
         if same || review_number == MAX_REVIEWS {
             return record::run_and_record(project, case, chosen, user);
         }
-        user.tell(Event::Warning("your files changed while the plan was reviewed; it is validated again"));
-        case = open_case(project, Start { tip: case.tip, draft: case.draft }, Some(chosen), user)?;
+        user.tell(Event::Warning(
+            "your files changed while the plan was reviewed; it is validated again",
+        ));
+        case = open_case(
+            project,
+            Start {
+                tip: case.tip,
+                draft: case.draft,
+            },
+            Some(chosen),
+            user,
+        )?;
     }
     unreachable!("the last review leads to a run")
 }
 
 /// Records the user's files and judges the draft's plan on them.
-fn open_case<'a>(project: &Project, start: Start<'a>, approved: Option<Approved>, user: &mut dyn User) -> anyhow::Result<Case<'a>> {
+fn open_case<'a>(
+    project: &Project,
+    start: Start<'a>,
+    approved: Option<Approved>,
+    user: &mut dyn User,
+) -> anyhow::Result<Case<'a>> {
     let written = start.draft.artifacts.text_or_empty(artifact::PLAN);
     // The raw answer, where there is one: what repair had to assume must be in the review again.
-    let text = start.draft.artifacts.text(artifact::REPLY).unwrap_or_else(|| written.clone());
-    let plan = approved.as_ref().map_or_else(|| crate::plan::parse(&written).0, |approved| approved.plan.clone());
-    let case = judged_case(project, start, Reading { text: &text, plan: &plan }, user)?;
-    Ok(Case { earlier: approved, ..case })
+    let text = start
+        .draft
+        .artifacts
+        .text(artifact::REPLY)
+        .unwrap_or_else(|| written.clone());
+    let plan = approved.as_ref().map_or_else(
+        || crate::plan::parse(&written).0,
+        |approved| approved.plan.clone(),
+    );
+    let case = judged_case(
+        project,
+        start,
+        Reading {
+            text: &text,
+            plan: &plan,
+        },
+        user,
+    )?;
+    Ok(Case {
+        earlier: approved,
+        ..case
+    })
 }
 
 /// A plan's text, and what it says.
@@ -222,23 +291,48 @@ struct Reading<'a> {
 }
 
 /// Records the user's files and judges a plan on them.
-fn judged_case<'a>(project: &Project, start: Start<'a>, reading: Reading<'_>, user: &mut dyn User) -> anyhow::Result<Case<'a>> {
+fn judged_case<'a>(
+    project: &Project,
+    start: Start<'a>,
+    reading: Reading<'_>,
+    user: &mut dyn User,
+) -> anyhow::Result<Case<'a>> {
     let Start { tip, draft } = start;
     let recorded = {
         let _lock = project.enter("execute", user)?;
-        project.record(tip, &forced(reading.plan, project)).context("recording your files")?
+        project
+            .record(tip, &forced(reading.plan, project))
+            .context("recording your files")?
     };
     let lists = project.lists(&draft)?;
     let caller = project.caller(tip, draft.meta.caller_turn_id)?;
-    let judged = project.judge(reading.text, &Ground { tip, tree: recorded.tree, lists: &lists, caller: caller.as_ref() })?;
-    Ok(Case { tip, draft, recorded, lists, caller, judged, earlier: None })
+    let judged = project.judge(
+        reading.text,
+        &Ground {
+            tip,
+            tree: recorded.tree,
+            lists: &lists,
+            caller: caller.as_ref(),
+        },
+    )?;
+    Ok(Case {
+        tip,
+        draft,
+        recorded,
+        lists,
+        caller,
+        judged,
+        earlier: None,
+    })
 }
 
 /// Returns the paths that must be in the snapshots although git may ignore them: what the plan
 /// writes, and the memos. Secrets stay out.
 fn forced(plan: &Plan, project: &Project) -> Vec<Vec<u8>> {
     let limits = project.limits();
-    let open = plan.targets().filter(|path| !limits.is_secret(path.file_name().as_bytes()));
+    let open = plan
+        .targets()
+        .filter(|path| !limits.is_secret(path.file_name().as_bytes()));
     let mut paths: Vec<Vec<u8>> = open.map(|path| path.as_str().as_bytes().to_vec()).collect();
     if !plan.memos.is_empty() {
         paths.push(crate::workflow::lookup::MEMOS.as_bytes().to_vec());
@@ -248,9 +342,18 @@ fn forced(plan: &Plan, project: &Project) -> Vec<Vec<u8>> {
 
 /// Lets the user decide.
 fn review(project: &Project, case: &Case<'_>, user: &mut dyn User) -> anyhow::Result<Decision> {
-    let ground = Ground { tip: case.tip, tree: case.recorded.tree, lists: &case.lists, caller: case.caller.as_ref() };
+    let ground = Ground {
+        tip: case.tip,
+        tree: case.recorded.tree,
+        lists: &case.lists,
+        caller: case.caller.as_ref(),
+    };
     let revise = |plan: &Plan| project.simulate(plan, &ground);
-    let place = look::Ground { tip: case.tip, artifacts: &case.draft.artifacts, tree: case.recorded.tree };
+    let place = look::Ground {
+        tip: case.tip,
+        artifacts: &case.draft.artifacts,
+        tree: case.recorded.tree,
+    };
     let proposal = Proposal {
         session: case.tip.session.as_str(),
         turn: case.draft.meta.number,
@@ -269,16 +372,32 @@ fn review(project: &Project, case: &Case<'_>, user: &mut dyn User) -> anyhow::Re
 
 /// Returns what is to say where the user leaves everything as it is.
 fn left(case: &Case<'_>) -> Executed {
-    Executed { session: case.tip.session.to_string(), turn: case.draft.meta.number, plan: case.judged.plan.clone(), ..Executed::default() }
+    Executed {
+        session: case.tip.session.to_string(),
+        turn: case.draft.meta.number,
+        plan: case.judged.plan.clone(),
+        ..Executed::default()
+    }
 }
 
 /// Asks the user for the answer that the plan waits for; it becomes the next turn's message.
-fn answer(project: &Project, session: &SessionName, executed: &Executed, user: &mut dyn User) -> anyhow::Result<Option<Asked>> {
-    let said = executed.outcomes.iter().rev().find_map(|outcome| match &outcome.effect {
-        Some(Effect::Chat { message }) => Some(message),
-        _ => None,
-    });
-    let Some(message) = said.filter(|_| executed.commit.is_some() && !executed.interrupted) else { return Ok(None) };
+fn answer(
+    project: &Project,
+    session: &SessionName,
+    executed: &Executed,
+    user: &mut dyn User,
+) -> anyhow::Result<Option<Asked>> {
+    let said = executed
+        .outcomes
+        .iter()
+        .rev()
+        .find_map(|outcome| match &outcome.effect {
+            Some(Effect::Chat { message }) => Some(message),
+            _ => None,
+        });
+    let Some(message) = said.filter(|_| executed.commit.is_some() && !executed.interrupted) else {
+        return Ok(None);
+    };
     let answer = match user.ask(&Question::Answer { message }) {
         Ok(Some(answer)) => without_keys(answer, user),
         Ok(None) => return Ok(Some(Asked::Left)),

@@ -58,17 +58,38 @@ pub(super) struct Writing<'a> {
 }
 
 /// Runs what was approved and records the turn.
-pub(super) fn run_and_record(project: &Project, mut case: Case<'_>, approved: Approved, user: &mut dyn User) -> anyhow::Result<Executed> {
-    anyhow::ensure!(!interrupt::requested(), "interrupted before anything was run");
+pub(super) fn run_and_record(
+    project: &Project,
+    mut case: Case<'_>,
+    approved: Approved,
+    user: &mut dyn User,
+) -> anyhow::Result<Executed> {
+    anyhow::ensure!(
+        !interrupt::requested(),
+        "interrupted before anything was run"
+    );
     let folder = case.tip.session.folder();
-    let scene = Scene { name: &folder, tip: case.tip, before: case.recorded.commit, tree: case.recorded.tree, reach: Reach::AsConfigured };
+    let scene = Scene {
+        name: &folder,
+        tip: case.tip,
+        before: case.recorded.commit,
+        tree: case.recorded.tree,
+        reach: Reach::AsConfigured,
+    };
     let left = perform(project, &scene, &approved, user)?;
     left.pages.keep_in(&mut case.draft.artifacts);
     let failed = left.ran.failed || left.ran.interrupted;
     let rolled_back = failed && project.settings.on_failure == OnFailure::Rollback;
-    let (base, tree) = if rolled_back { (case.recorded.commit, case.recorded.tree) } else { (left.base, left.tree) };
+    let (base, tree) = if rolled_back {
+        (case.recorded.commit, case.recorded.tree)
+    } else {
+        (left.base, left.tree)
+    };
     let title = crate::session::message::subject(&approved.plan.title);
-    let message = format!("{title}\n\nTeddy-Session: {}\nTeddy-Turn: {}\n", case.tip.session, case.draft.meta.number);
+    let message = format!(
+        "{title}\n\nTeddy-Session: {}\nTeddy-Turn: {}\n",
+        case.tip.session, case.draft.meta.number
+    );
     let next = next_state(project, &case, &left.ran.outcomes)?;
     let modifications = crate::workflow::modified::differences(&case.judged.plan, &approved);
 
@@ -86,10 +107,19 @@ pub(super) fn run_and_record(project: &Project, mut case: Case<'_>, approved: Ap
         Fit::Overlap(paths, _) => (None, shown(&paths)),
     };
     let synced = files.is_some();
-    let workspace =
-        Workspace { worktree: project.repository.worktree_name(), before: case.recorded.commit, after, synced, overlaps: overlaps.clone() };
+    let workspace = Workspace {
+        worktree: project.repository.worktree_name(),
+        before: case.recorded.commit,
+        after,
+        synced,
+        overlaps: overlaps.clone(),
+    };
     let writing = Writing {
-        status: if failed { Status::Failed } else { Status::Executed },
+        status: if failed {
+            Status::Failed
+        } else {
+            Status::Executed
+        },
         plan: &approved.plan,
         approved: as_run(&case.judged.plan, &approved),
         outcomes: &left.ran.outcomes,
@@ -101,7 +131,10 @@ pub(super) fn run_and_record(project: &Project, mut case: Case<'_>, approved: Ap
         not_captured: union(&case.recorded.not_captured, &left.not_captured),
     };
     let mut executed = finish(project, &case, &writing, files.as_ref())?;
-    executed.notes.extend(kept_back(&[&case.recorded.not_captured, &case.tip.meta.not_captured], &left.not_captured));
+    executed.notes.extend(kept_back(
+        &[&case.recorded.not_captured, &case.tip.meta.not_captured],
+        &left.not_captured,
+    ));
     let Left { ran, .. } = left;
     executed.outcomes = ran.outcomes;
     executed.interrupted = ran.interrupted;
@@ -113,8 +146,13 @@ pub(super) fn run_and_record(project: &Project, mut case: Case<'_>, approved: Ap
 fn enter_at_last(project: &Project, user: &mut dyn User) -> anyhow::Result<Lock> {
     for _ in 0..MAX_WAITS {
         match project.enter("execute", user) {
-            Err(error) if matches!(error.downcast_ref(), Some(LockError::Busy { .. })) && !interrupt::requested() => {
-                user.tell(Event::Warning(&format!("{error}; waiting to record what the plan did")));
+            Err(error)
+                if matches!(error.downcast_ref(), Some(LockError::Busy { .. }))
+                    && !interrupt::requested() =>
+            {
+                user.tell(Event::Warning(&format!(
+                    "{error}; waiting to record what the plan did"
+                )));
             }
             entered => return entered,
         }
@@ -122,22 +160,34 @@ fn enter_at_last(project: &Project, user: &mut dyn User) -> anyhow::Result<Lock>
     project.enter("execute", user)
 }
 
-/// Stops where the user asked for it after the last action: nothing has been changed yet. A run that
-/// was interrupted itself is recorded with what it did.
+/// Stops where the user asked for it after the last action: nothing has been changed yet. A run
+/// that was interrupted itself is recorded with what it did.
 fn interrupted_late(in_the_run: bool) -> anyhow::Result<()> {
-    anyhow::ensure!(in_the_run || !interrupt::requested(), "interrupted before the turn was recorded; nothing was changed");
+    anyhow::ensure!(
+        in_the_run || !interrupt::requested(),
+        "interrupted before the turn was recorded; nothing was changed"
+    );
     Ok(())
 }
 
 /// Records that the user did not want the plan.
-pub(super) fn record_declined(project: &Project, mut case: Case<'_>, words: &str, user: &mut dyn User) -> anyhow::Result<Executed> {
+pub(super) fn record_declined(
+    project: &Project,
+    mut case: Case<'_>,
+    words: &str,
+    user: &mut dyn User,
+) -> anyhow::Result<Executed> {
     let next = transition::after_decline(&current(&case, &case.lists.turn(), &prompt_of(&case)));
     let _lock = project.enter("execute", user)?;
     if !words.trim().is_empty() {
         case.draft.artifacts.put("declined.txt", words);
     }
     let plan = case.judged.plan.clone();
-    let outcomes: Vec<Outcome> = plan.actions.iter().map(|_| Outcome::of(Ending::Skipped, "the user declined the plan")).collect();
+    let outcomes: Vec<Outcome> = plan
+        .actions
+        .iter()
+        .map(|_| Outcome::of(Ending::Skipped, "the user declined the plan"))
+        .collect();
     let writing = Writing {
         status: Status::Declined,
         plan: &plan,
@@ -157,33 +207,74 @@ pub(super) fn record_declined(project: &Project, mut case: Case<'_>, words: &str
 
 /// Joins what was left out of two snapshots.
 fn union(before: &[NotCaptured], after: &[NotCaptured]) -> Vec<NotCaptured> {
-    let new = after.iter().filter(|left| before.iter().all(|known| known.path != left.path));
+    let new = after
+        .iter()
+        .filter(|left| before.iter().all(|known| known.path != left.path));
     before.iter().chain(new).cloned().collect()
 }
 
 /// Says which files a plan made that are not brought to the user, unless they are told already.
 fn kept_back(told: &[&[NotCaptured]], left: &[NotCaptured]) -> Vec<String> {
-    let new: Vec<&NotCaptured> = left.iter().filter(|file| told.iter().all(|known| known.iter().all(|k| k.path != file.path))).collect();
-    let said =
-        |file: &&NotCaptured| format!("`{}` stays in the session's worktree, it is in no snapshot: {}", visible(&file.path), file.reason);
+    let new: Vec<&NotCaptured> = left
+        .iter()
+        .filter(|file| {
+            told.iter()
+                .all(|known| known.iter().all(|k| k.path != file.path))
+        })
+        .collect();
+    let said = |file: &&NotCaptured| {
+        format!(
+            "`{}` stays in the session's worktree, it is in no snapshot: {}",
+            visible(&file.path),
+            file.reason
+        )
+    };
     let more = new.len().saturating_sub(MAX_KEPT_BACK);
-    let more = (more > 0).then(|| format!("{} more stay there; the report lists them", counted(more, "file")));
-    new.iter().take(MAX_KEPT_BACK).map(said).chain(more).collect()
+    let more = (more > 0).then(|| {
+        format!(
+            "{} more stay there; the report lists them",
+            counted(more, "file")
+        )
+    });
+    new.iter()
+        .take(MAX_KEPT_BACK)
+        .map(said)
+        .chain(more)
+        .collect()
 }
 
 /// Returns the workspace of a turn that changed nothing.
 pub(super) fn still(project: &Project, case: &Case<'_>) -> Workspace {
     let here = case.recorded.commit;
-    Workspace { worktree: project.repository.worktree_name(), before: here, after: here, synced: true, overlaps: Vec::new() }
+    Workspace {
+        worktree: project.repository.worktree_name(),
+        before: here,
+        after: here,
+        synced: true,
+        overlaps: Vec::new(),
+    }
 }
 
 /// Writes the turn and completes it. The caller holds the lock.
-pub(super) fn finish(project: &Project, case: &Case<'_>, writing: &Writing<'_>, files: Option<&Move>) -> anyhow::Result<Executed> {
+pub(super) fn finish(
+    project: &Project,
+    case: &Case<'_>,
+    writing: &Writing<'_>,
+    files: Option<&Move>,
+) -> anyhow::Result<Executed> {
     let (commit, meta) = write(project, case, writing)?;
     let subject = format!("teddy: turn {} {}", meta.number, meta.status.word());
     let published = writing.workspace.synced.then_some(writing.workspace.after);
-    let step = Step { expected: Expected::At(case.tip.commit), new: commit, published, log: subject };
-    let Completed { commit, published: done } = project.complete(&case.tip.session, &step, files)?;
+    let step = Step {
+        expected: Expected::At(case.tip.commit),
+        new: commit,
+        published,
+        log: subject,
+    };
+    let Completed {
+        commit,
+        published: done,
+    } = project.complete(&case.tip.session, &step, files)?;
     let mut overlaps = writing.workspace.overlaps.clone();
     overlaps.extend(shown(&done.conflicts));
     Ok(Executed {
@@ -202,13 +293,21 @@ pub(super) fn finish(project: &Project, case: &Case<'_>, writing: &Writing<'_>, 
 }
 
 /// Writes the objects of the turn.
-fn write(project: &Project, case: &Case<'_>, writing: &Writing<'_>) -> anyhow::Result<(CommitId, Meta)> {
+fn write(
+    project: &Project,
+    case: &Case<'_>,
+    writing: &Writing<'_>,
+) -> anyhow::Result<(CommitId, Meta)> {
     let ended = clock::stamp();
     let meta = Meta {
         status: writing.status,
         ended: Some(ended.clone()),
         workspace: Some(writing.workspace.clone()),
-        mistakes: if writing.status == Status::Rejected { case.judged.mistakes() } else { Vec::new() },
+        mistakes: if writing.status == Status::Rejected {
+            case.judged.mistakes()
+        } else {
+            Vec::new()
+        },
         not_captured: writing.not_captured.clone(),
         repository_changes: writing.repository_changes.clone(),
         ..case.draft.meta.clone()
@@ -221,7 +320,11 @@ fn write(project: &Project, case: &Case<'_>, writing: &Writing<'_>) -> anyhow::R
     outputs(&mut artifacts, writing.outcomes);
     next_artifacts(&mut artifacts, &writing.next);
     let done = summary(project, writing)?;
-    let title = if writing.plan.title.is_empty() { "(no title)" } else { &writing.plan.title };
+    let title = if writing.plan.title.is_empty() {
+        "(no title)"
+    } else {
+        &writing.plan.title
+    };
     let new = NewTurn {
         session: &case.tip.session,
         title,
@@ -236,7 +339,12 @@ fn write(project: &Project, case: &Case<'_>, writing: &Writing<'_>) -> anyhow::R
 
 /// Writes the report.
 fn report(project: &Project, case: &Case<'_>, writing: &Writing<'_>, meta: &Meta) -> String {
-    let plan_name = Artifact { session: case.tip.session.to_string(), turn: meta.number, name: artifact::PLAN.to_owned() }.to_string();
+    let plan_name = Artifact {
+        session: case.tip.session.to_string(),
+        turn: meta.number,
+        name: artifact::PLAN.to_owned(),
+    }
+    .to_string();
     let prompt = case.draft.artifacts.text_or_empty(artifact::USER_PROMPT);
     let rejected = writing.status == Status::Rejected;
     let text = Report {
@@ -251,7 +359,11 @@ fn report(project: &Project, case: &Case<'_>, writing: &Writing<'_>, meta: &Meta
         proposed_memos: &case.judged.plan.memos,
         modifications: writing.modifications,
         repairs: &case.judged.repaired.notes,
-        diagnostics: if rejected { case.judged.diagnostics() } else { &[] },
+        diagnostics: if rejected {
+            case.judged.diagnostics()
+        } else {
+            &[]
+        },
         outline: case.judged.outline.as_deref().filter(|_| rejected),
         overlaps: &writing.workspace.overlaps,
         not_captured: &meta.not_captured,
@@ -264,9 +376,16 @@ fn report(project: &Project, case: &Case<'_>, writing: &Writing<'_>, meta: &Meta
 
 /// Keeps the whole output of commands.
 fn outputs(artifacts: &mut Artifacts, outcomes: &[Outcome]) {
-    for (index, outcome) in outcomes.iter().enumerate().filter(|(_, outcome)| !outcome.output.is_empty()) {
+    for (index, outcome) in outcomes
+        .iter()
+        .enumerate()
+        .filter(|(_, outcome)| !outcome.output.is_empty())
+    {
         let text = String::from_utf8_lossy(&outcome.output);
-        artifacts.put(&output_name(index), crate::text::redact::redact(&text).into_owned());
+        artifacts.put(
+            &output_name(index),
+            crate::text::redact::redact(&text).into_owned(),
+        );
     }
 }
 
@@ -279,7 +398,8 @@ fn next_artifacts(artifacts: &mut Artifacts, next: &Next) {
         caller_turn_id: next.caller_turn_id,
         agent: next.agent.clone(),
     };
-    let mut put = |name: &str, content: String| artifacts.put(&format!("{}{name}", artifact::NEXT), content);
+    let mut put =
+        |name: &str, content: String| artifacts.put(&format!("{}{name}", artifact::NEXT), content);
     put(artifact::META, meta::write(&meta));
     put(artifact::TURN_CONTEXT, list(&next.context));
     put(artifact::SYSTEM_PROMPT, next.system_prompt.clone());
@@ -299,18 +419,29 @@ fn summary(project: &Project, writing: &Writing<'_>) -> anyhow::Result<Vec<Strin
         })
         .collect();
     let tree = |id: CommitId| -> anyhow::Result<TreeId> { Ok(project.repository.commit(id)?.tree) };
-    let changes = project.repository.changes(tree(writing.workspace.before)?, tree(writing.workspace.after)?)?;
+    let changes = project.repository.changes(
+        tree(writing.workspace.before)?,
+        tree(writing.workspace.after)?,
+    )?;
     if !changes.is_empty() {
-        lines.push(format!("{} changed", crate::text::counted(changes.len(), "file")));
+        lines.push(format!(
+            "{} changed",
+            crate::text::counted(changes.len(), "file")
+        ));
     }
     if !writing.workspace.synced {
-        lines.push("not brought to the workspace: it overlaps with the user's own edits".to_owned());
+        lines
+            .push("not brought to the workspace: it overlaps with the user's own edits".to_owned());
     }
     Ok(lines)
 }
 
 /// Returns the turn that ends, as the transition sees it.
-pub(super) fn current<'a>(case: &'a Case<'_>, context: &'a [crate::text::resource::Resource], prompt: &'a str) -> Current<'a> {
+pub(super) fn current<'a>(
+    case: &'a Case<'_>,
+    context: &'a [crate::text::resource::Resource],
+    prompt: &'a str,
+) -> Current<'a> {
     Current {
         session: &case.tip.session,
         number: case.draft.meta.number,
@@ -319,7 +450,12 @@ pub(super) fn current<'a>(case: &'a Case<'_>, context: &'a [crate::text::resourc
         agent: &case.draft.meta.agent,
         system_prompt: prompt,
         context,
-        is_asked: !case.draft.artifacts.text_or_empty(artifact::USER_PROMPT).trim().is_empty(),
+        is_asked: !case
+            .draft
+            .artifacts
+            .text_or_empty(artifact::USER_PROMPT)
+            .trim()
+            .is_empty(),
     }
 }
 
@@ -330,9 +466,25 @@ pub(super) fn prompt_of(case: &Case<'_>) -> String {
 
 /// Returns the state after the run.
 fn next_state(project: &Project, case: &Case<'_>, outcomes: &[Outcome]) -> anyhow::Result<Next> {
-    let effects: Vec<Effect> = outcomes.iter().filter_map(|outcome| outcome.effect.clone()).collect();
-    let invoked = effects.iter().find_map(|effect| if let Effect::Invoke { agent, .. } = effect { Some(agent) } else { None });
+    let effects: Vec<Effect> = outcomes
+        .iter()
+        .filter_map(|outcome| outcome.effect.clone())
+        .collect();
+    let invoked = effects.iter().find_map(|effect| {
+        if let Effect::Invoke { agent, .. } = effect {
+            Some(agent)
+        } else {
+            None
+        }
+    });
     let invoked: Option<Agent> = invoked.map(|name| project.agent(name)).transpose()?;
     let (context, prompt) = (case.lists.turn(), prompt_of(case));
-    Ok(transition::after_run(&current(case, &context, &prompt), &effects, &Others { invoked, caller: case.caller.clone() }))
+    Ok(transition::after_run(
+        &current(case, &context, &prompt),
+        &effects,
+        &Others {
+            invoked,
+            caller: case.caller.clone(),
+        },
+    ))
 }

@@ -13,16 +13,32 @@ use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 
 /// Records the failure and, where that is wanted and may help, asks the model for a better plan.
-pub(super) fn reject(project: &Project, case: Case<'_>, wish: &Wish, user: &mut dyn User) -> anyhow::Result<Executed> {
+pub(super) fn reject(
+    project: &Project,
+    case: Case<'_>,
+    wish: &Wish,
+    user: &mut dyn User,
+) -> anyhow::Result<Executed> {
     let session = case.tip.session.clone();
     let diagnostics = case.judged.simulation.diagnostics.clone();
     let text = case.draft.artifacts.text_or_empty(artifact::PLAN);
     let right = case.judged.simulation.right(&case.judged.plan);
     let outline = case.judged.outline.as_deref();
-    let message = feedback::render(&feedback::Rejected { plan: &text, diagnostics: &diagnostics, outline, right: &right });
+    let message = feedback::render(&feedback::Rejected {
+        plan: &text,
+        diagnostics: &diagnostics,
+        outline,
+        right: &right,
+    });
     let again = worth_asking(project, &case);
     // Who wrote the plan corrects it.
-    let model = wish.model.clone().or_else(|| case.draft.meta.model.as_ref().map(|model| model.asked.clone()));
+    let model = wish.model.clone().or_else(|| {
+        case.draft
+            .meta
+            .model
+            .as_ref()
+            .map(|model| model.asked.clone())
+    });
     let mut executed = record(project, &case, user)?;
     executed.diagnostics = diagnostics;
     if !wish.replan {
@@ -48,7 +64,8 @@ struct Again<'a> {
 /// Records the turn as rejected.
 fn record(project: &Project, case: &Case<'_>, user: &mut dyn User) -> anyhow::Result<Executed> {
     let (context, prompt) = (case.lists.turn(), prompt_of(case));
-    let next = transition::after_rejection(&current(case, &context, &prompt), &case.judged.mistaken());
+    let next =
+        transition::after_rejection(&current(case, &context, &prompt), &case.judged.mistaken());
     let _lock = project.enter("execute", user)?;
     let writing = Writing {
         status: Status::Rejected,
@@ -69,28 +86,53 @@ fn record(project: &Project, case: &Case<'_>, user: &mut dyn User) -> anyhow::Re
 fn worth_asking(project: &Project, case: &Case<'_>) -> Result<(), String> {
     let max = project.settings.replan.max;
     if case.draft.meta.replans >= max {
-        return Err(format!("{} plans in a row were rejected; say what to do with `teddy plan -m`", case.draft.meta.replans + 1));
+        return Err(format!(
+            "{} plans in a row were rejected; say what to do with `teddy plan -m`",
+            case.draft.meta.replans + 1
+        ));
     }
     let before = &case.tip.meta.mistakes;
-    if case.tip.meta.status == Status::Rejected && case.judged.mistakes().iter().any(|mistake| before.contains(mistake)) {
-        return Err("the same mistake was made twice; say what to do with `teddy plan -m`".to_owned());
+    if case.tip.meta.status == Status::Rejected
+        && case
+            .judged
+            .mistakes()
+            .iter()
+            .any(|mistake| before.contains(mistake))
+    {
+        return Err(
+            "the same mistake was made twice; say what to do with `teddy plan -m`".to_owned(),
+        );
     }
     Ok(())
 }
 
 /// Asks the model again; an answer that does not come leaves the session ready for another call.
-fn replan(project: &Project, tip: &Turn, message: String, again: Again<'_>) -> anyhow::Result<Option<Planned>> {
+fn replan(
+    project: &Project,
+    tip: &Turn,
+    message: String,
+    again: Again<'_>,
+) -> anyhow::Result<Option<Planned>> {
     let Again { model, user } = again;
     let draft = project.store().draft(tip)?;
-    let wish = plan::Wish { message: Some(message), model, origin: Origin::Validation, ..plan::Wish::default() };
+    let wish = plan::Wish {
+        message: Some(message),
+        model,
+        origin: Origin::Validation,
+        ..plan::Wish::default()
+    };
     match plan_turn(project, &wish, Start { tip, draft }, user) {
         Ok(planned) => Ok(Some(planned)),
         Err(error) if error.is::<NoModel>() => {
-            user.tell(Event::Note("no model is configured that could correct the plan"));
+            user.tell(Event::Note(
+                "no model is configured that could correct the plan",
+            ));
             Ok(None)
         }
         Err(error) => {
-            user.tell(Event::Warning(&format!("the model could not be asked again: {error:#}")));
+            user.tell(Event::Warning(&format!(
+                "the model could not be asked again: {error:#}"
+            )));
             Ok(None)
         }
     }

@@ -49,7 +49,8 @@ pub(in crate::workflow) struct Scene<'a> {
 pub(in crate::workflow) enum Reach<'a> {
     /// What the settings allow.
     AsConfigured,
-    /// The pages and searches that a turn has recorded, and no network for commands that can be confined.
+    /// The pages and searches that a turn has recorded, and no network for commands that can be
+    /// confined.
     Recorded(&'a Artifacts),
 }
 
@@ -70,28 +71,64 @@ pub(in crate::workflow) struct Left {
 }
 
 /// Runs what was approved in the session's worktree.
-pub(in crate::workflow) fn perform(project: &Project, scene: &Scene<'_>, approved: &Approved, user: &mut dyn User) -> anyhow::Result<Left> {
+pub(in crate::workflow) fn perform(
+    project: &Project,
+    scene: &Scene<'_>,
+    approved: &Approved,
+    user: &mut dyn User,
+) -> anyhow::Result<Left> {
     fault::point("before-worktree")?;
     let runs_commands = runs_commands(approved);
     let targets = targets(approved);
-    let extent = if runs_commands { Extent::Whole } else { Extent::Paths(&targets) };
+    let extent = if runs_commands {
+        Extent::Whole
+    } else {
+        Extent::Paths(&targets)
+    };
     let (worktree, linked) = open(project, scene, extent, user)?;
     fault::point("after-worktree")?;
     let root = Root::open(&worktree.path)?;
-    let fingerprint = runs_commands.then(|| Ok::<_, anyhow::Error>((project.repository.fingerprint()?, project.repository.moment()?)));
+    let fingerprint = runs_commands.then(|| {
+        Ok::<_, anyhow::Error>((
+            project.repository.fingerprint()?,
+            project.repository.moment()?,
+        ))
+    });
     let fingerprint = fingerprint.transpose()?;
     apply_memos(&root, approved)?;
-    let artifacts = |artifact: &Artifact| project.artifact(scene.tip, artifact).ok().flatten().is_some();
+    let artifacts = |artifact: &Artifact| {
+        project
+            .artifact(scene.tip, artifact)
+            .ok()
+            .flatten()
+            .is_some()
+    };
     let (pages, offline) = match scene.reach {
         Reach::AsConfigured => (project.pages(), false),
         Reach::Recorded(turn) => (project.pages().offline(turn), true),
     };
     let mut policy = project.policy(&worktree)?;
-    policy.iter_mut().filter(|_| offline).for_each(|policy| policy.network = Network::Off);
+    policy
+        .iter_mut()
+        .filter(|_| offline)
+        .for_each(|policy| policy.network = Network::Off);
     let launcher = Launcher::new(policy).context("starting the commands of the plan")?;
-    let mut tools =
-        Equipment { worktree: &worktree.path, settings: &project.settings.execute, launcher, pages, artifacts: &artifacts, user };
-    let ran = run(&approved.plan, &approved.actions, &mut Stage { root: &root, tools: &mut tools });
+    let mut tools = Equipment {
+        worktree: &worktree.path,
+        settings: &project.settings.execute,
+        launcher,
+        pages,
+        artifacts: &artifacts,
+        user,
+    };
+    let ran = run(
+        &approved.plan,
+        &approved.actions,
+        &mut Stage {
+            root: &root,
+            tools: &mut tools,
+        },
+    );
     let pages = tools.pages;
     fault::point("after-run")?;
     project.repository.clean_records();
@@ -101,24 +138,53 @@ pub(in crate::workflow) fn perform(project: &Project, scene: &Scene<'_>, approve
     };
     let written = written(&ran, approved);
     let (tree, not_captured) = if runs_commands {
-        whole_worktree(project, scene, &Opened { worktree: &worktree, linked: &linked, written: &written })?
+        whole_worktree(
+            project,
+            scene,
+            &Opened {
+                worktree: &worktree,
+                linked: &linked,
+                written: &written,
+            },
+        )?
     } else {
-        let snapshot = worktree.repository.snapshot_paths(scene.tree, &written).context("recording what the plan did")?;
+        let snapshot = worktree
+            .repository
+            .snapshot_paths(scene.tree, &written)
+            .context("recording what the plan did")?;
         (snapshot.tree, not_captured(&snapshot))
     };
     fault::point("after-run-snapshot")?;
     let changed: Vec<String> = match &fingerprint {
-        Some((before, _)) => before.differences(&project.repository.fingerprint()?).iter().map(ToString::to_string).collect(),
+        Some((before, _)) => before
+            .differences(&project.repository.fingerprint()?)
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
         None => Vec::new(),
     };
-    let false_objects = false_objects.iter().map(|name| format!("object {name} was not what its name says and was set aside"));
+    let false_objects = false_objects
+        .iter()
+        .map(|name| format!("object {name} was not what its name says and was set aside"));
     let changed = false_objects.chain(changed).collect();
     let base = base(project, &worktree, scene.before)?;
-    Ok(Left { ran, tree, base, repository_changes: changed, pages, not_captured })
+    Ok(Left {
+        ran,
+        tree,
+        base,
+        repository_changes: changed,
+        pages,
+        not_captured,
+    })
 }
 
 /// Opens the worktree at the user's files and brings what git ignores.
-fn open(project: &Project, scene: &Scene<'_>, extent: Extent<'_>, user: &mut dyn User) -> anyhow::Result<(SessionWorktree, Vec<Vec<u8>>)> {
+fn open(
+    project: &Project,
+    scene: &Scene<'_>,
+    extent: Extent<'_>,
+    user: &mut dyn User,
+) -> anyhow::Result<(SessionWorktree, Vec<Vec<u8>>)> {
     let session = scene.name;
     let worktree = project
         .repository
@@ -131,15 +197,27 @@ fn open(project: &Project, scene: &Scene<'_>, extent: Extent<'_>, user: &mut dyn
     // Only a command can use what is ignored.
     let brought = match extent {
         Extent::Paths(_) if !fresh => Brought::default(),
-        _ => worktree.bring(&project.repository, &Bring { copy: settings.copy.clone(), link: settings.link.clone() })?,
+        _ => worktree.bring(
+            &project.repository,
+            &Bring {
+                copy: settings.copy.clone(),
+                link: settings.link.clone(),
+            },
+        )?,
     };
     if let Some(setup) = settings.setup.as_ref().filter(|_| fresh) {
         user.tell(Event::Note(&format!("preparing the worktree: {setup}")));
-        let script = Script { timeout: Some(project.settings.execute.timeout()), ..Script::new(setup.as_str(), &worktree.path) };
+        let script = Script {
+            timeout: Some(project.settings.execute.timeout()),
+            ..Script::new(setup.as_str(), &worktree.path)
+        };
         let finished = run_script(&script, &mut |bytes| user.tell(Event::Output { bytes }))?;
         if finished.end != End::Exited(0) {
             project.repository.remove_session_worktree(session)?;
-            anyhow::bail!("`worktree.setup` failed with exit code {}; nothing was run", finished.end.code());
+            anyhow::bail!(
+                "`worktree.setup` failed with exit code {}; nothing was run",
+                finished.end.code()
+            );
         }
         std::fs::write(&ready, "").with_context(|| format!("writing `{}`", ready.display()))?;
     }
@@ -156,11 +234,18 @@ struct Opened<'a> {
     written: &'a [Vec<u8>],
 }
 
-/// Returns the files of the worktree, without the links that were brought, and what no snapshot takes.
-fn whole_worktree(project: &Project, scene: &Scene<'_>, opened: &Opened<'_>) -> anyhow::Result<(TreeId, Vec<NotCaptured>)> {
+/// Returns the files of the worktree, without the links that were brought, and what no snapshot
+/// takes.
+fn whole_worktree(
+    project: &Project,
+    scene: &Scene<'_>,
+    opened: &Opened<'_>,
+) -> anyhow::Result<(TreeId, Vec<NotCaptured>)> {
     let index = project.index(&format!("session-{}", scene.name));
     let repository = &opened.worktree.repository;
-    let snapshot = repository.snapshot(&index, &project.limits(), opened.written).context("recording what the plan did")?;
+    let snapshot = repository
+        .snapshot(&index, &project.limits(), opened.written)
+        .context("recording what the plan did")?;
     let (tree, not_captured) = (snapshot.tree, not_captured(&snapshot));
     let mut edits = BTreeMap::new();
     for path in opened.linked {
@@ -168,47 +253,87 @@ fn whole_worktree(project: &Project, scene: &Scene<'_>, opened: &Opened<'_>) -> 
             edits.insert(path.clone(), repository.entry(scene.tree, path)?);
         }
     }
-    let tree = if edits.is_empty() { tree } else { repository.tree_with(tree, &edits)? };
+    let tree = if edits.is_empty() {
+        tree
+    } else {
+        repository.tree_with(tree, &edits)?
+    };
     Ok((tree, not_captured))
 }
 
 /// Returns whether a command will run.
 pub(super) fn runs_commands(approved: &Approved) -> bool {
-    let chosen = approved.plan.actions.iter().zip(&approved.actions).filter(|(_, chosen)| **chosen);
-    chosen.into_iter().any(|(action, _)| matches!(action.kind, Kind::Execute(_)))
+    let chosen = approved
+        .plan
+        .actions
+        .iter()
+        .zip(&approved.actions)
+        .filter(|(_, chosen)| **chosen);
+    chosen
+        .into_iter()
+        .any(|(action, _)| matches!(action.kind, Kind::Execute(_)))
 }
 
 /// Applies the approved memos in the worktree.
 fn apply_memos(root: &Root, approved: &Approved) -> anyhow::Result<()> {
-    let chosen = approved.plan.memos.iter().zip(&approved.memos).filter(|(_, chosen)| **chosen);
+    let chosen = approved
+        .plan
+        .memos
+        .iter()
+        .zip(&approved.memos)
+        .filter(|(_, chosen)| **chosen);
     let changes: Vec<Change> = chosen.map(|(change, _)| change.clone()).collect();
     if changes.is_empty() {
         return Ok(());
     }
     let path = Path::new(MEMOS);
     match root.kind(path)? {
-        None => Ok(root.create_new(path, memo::file::apply("", &changes).as_bytes(), Mode::Plain)?),
+        None => Ok(root.create_new(
+            path,
+            memo::file::apply("", &changes).as_bytes(),
+            Mode::Plain,
+        )?),
         Some(_) => {
             let old = root.read(path, memo::file::MAX_FILE as u64)?;
-            Ok(root.replace(path, memo::file::apply(&String::from_utf8_lossy(&old), &changes).as_bytes())?)
+            Ok(root.replace(
+                path,
+                memo::file::apply(&String::from_utf8_lossy(&old), &changes).as_bytes(),
+            )?)
         }
     }
 }
 
 /// Returns every path that the plan itself may write or look at.
 fn targets(approved: &Approved) -> Vec<Vec<u8>> {
-    let memos = approved.memos.contains(&true).then(|| MEMOS.as_bytes().to_vec());
-    let read = approved.plan.actions.iter().filter_map(|action| match &action.kind {
-        Kind::Read(Read { resource: Resource::File(path) }) => Some(path),
-        _ => None,
-    });
-    approved.plan.targets().chain(read).map(|path| path.as_str().as_bytes().to_vec()).chain(memos).collect()
+    let memos = approved
+        .memos
+        .contains(&true)
+        .then(|| MEMOS.as_bytes().to_vec());
+    let read = approved
+        .plan
+        .actions
+        .iter()
+        .filter_map(|action| match &action.kind {
+            Kind::Read(Read {
+                resource: Resource::File(path),
+            }) => Some(path),
+            _ => None,
+        });
+    approved
+        .plan
+        .targets()
+        .chain(read)
+        .map(|path| path.as_str().as_bytes().to_vec())
+        .chain(memos)
+        .collect()
 }
 
 /// Returns every path that the plan itself wrote.
 fn written(ran: &Ran, approved: &Approved) -> Vec<Vec<u8>> {
     let paths = ran.outcomes.iter().flat_map(|outcome| &outcome.written);
-    let mut unique: BTreeMap<Vec<u8>, ()> = paths.map(|path| (path.as_str().as_bytes().to_vec(), ())).collect();
+    let mut unique: BTreeMap<Vec<u8>, ()> = paths
+        .map(|path| (path.as_str().as_bytes().to_vec(), ()))
+        .collect();
     if approved.memos.contains(&true) {
         unique.insert(MEMOS.as_bytes().to_vec(), ());
     }
@@ -216,7 +341,11 @@ fn written(ran: &Ran, approved: &Approved) -> Vec<Vec<u8>> {
 }
 
 /// Returns the commit that the result stands on.
-fn base(project: &Project, worktree: &SessionWorktree, before: CommitId) -> anyhow::Result<CommitId> {
+fn base(
+    project: &Project,
+    worktree: &SessionWorktree,
+    before: CommitId,
+) -> anyhow::Result<CommitId> {
     match worktree.repository.head()? {
         Some(head) if head != before && project.repository.is_ancestor(before, head)? => Ok(head),
         _ => Ok(before),

@@ -24,15 +24,42 @@ pub(super) struct Writing<'a> {
 }
 
 /// Writes the turn that records a restore.
-pub(super) fn write(project: &Project, tip: &Turn, writing: &Writing<'_>) -> anyhow::Result<(CommitId, CommitId)> {
-    let Writing { aim, recorded, files, wish } = writing;
+pub(super) fn write(
+    project: &Project,
+    tip: &Turn,
+    writing: &Writing<'_>,
+) -> anyhow::Result<(CommitId, CommitId)> {
+    let Writing {
+        aim,
+        recorded,
+        files,
+        wish,
+    } = writing;
     let repository = &project.repository;
     let draft = project.store().draft(tip)?;
-    let title = format!("Restore turn {}: {}", aim.turn.number(), aim.turn.title.trim_start_matches("Restore "));
-    let after = project.advance(recorded.commit, files.to, &format!("{title}\n\nTeddy-Session: {}\n", tip.session))?;
+    let title = format!(
+        "Restore turn {}: {}",
+        aim.turn.number(),
+        aim.turn.title.trim_start_matches("Restore ")
+    );
+    let after = project.advance(
+        recorded.commit,
+        files.to,
+        &format!("{title}\n\nTeddy-Session: {}\n", tip.session),
+    )?;
     let now = Some(clock::stamp());
-    let restored = Restored { turn: aim.turn.number(), by: aim.by, redo: aim.redo.clone() };
-    let workspace = Workspace { worktree: repository.worktree_name(), before: recorded.commit, after, synced: true, overlaps: Vec::new() };
+    let restored = Restored {
+        turn: aim.turn.number(),
+        by: aim.by,
+        redo: aim.redo.clone(),
+    };
+    let workspace = Workspace {
+        worktree: repository.worktree_name(),
+        before: recorded.commit,
+        after,
+        synced: true,
+        overlaps: Vec::new(),
+    };
     let meta = Meta {
         status: Status::Restored,
         started: now.clone(),
@@ -64,8 +91,11 @@ pub(super) fn write(project: &Project, tip: &Turn, writing: &Writing<'_>) -> any
 
 /// Writes the report of a restore.
 fn report(title: &str, done: &[String]) -> String {
-    let mut text = format!("# Execution Report: {title}\n- **Overall Status:** Restored 🟢\n\n## Changed Files\n\n");
-    done.iter().for_each(|line| text.push_str(&format!("- {}\n", crate::text::visible::visible(line))));
+    let mut text = format!(
+        "# Execution Report: {title}\n- **Overall Status:** Restored 🟢\n\n## Changed Files\n\n"
+    );
+    done.iter()
+        .for_each(|line| text.push_str(&format!("- {}\n", crate::text::visible::visible(line))));
     if done.is_empty() {
         text.push_str("*(No file had to change.)*\n");
     }

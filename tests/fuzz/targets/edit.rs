@@ -1,6 +1,7 @@
 //! Any text, FIND and REPLACE: matched, applied, explained.
 //!
-//! Nothing panics; what is outside of the place stays; no message takes longer than the limit on time.
+//! Nothing panics; what is outside of the place stays; no message takes longer than the limit on
+//! time.
 
 #![no_main]
 

@@ -1,7 +1,8 @@
-//! Any text as a file that people and programs write: configuration, context lists, memos, the records of
-//! turns and changes.
+//! Any text as a file that people and programs write: configuration, context lists, memos, the
+//! records of turns and changes.
 //!
-//! Nothing panics; what is read and written is read as the same; a change touches what it names alone.
+//! Nothing panics; what is read and written is read as the same; a change touches what it names
+//! alone.
 
 #![no_main]
 

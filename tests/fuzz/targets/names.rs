@@ -1,7 +1,7 @@
 //! Any text as a name: a path, a link, a resource, an address of the web.
 //!
-//! Nothing panics; a path that is let through stays inside and names nothing of git's; what is written as a link is
-//! read as the same name.
+//! Nothing panics; a path that is let through stays inside and names nothing of git's; what is
+//! written as a link is read as the same name.
 
 #![no_main]
 

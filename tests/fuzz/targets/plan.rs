@@ -1,7 +1,8 @@
 //! Any bytes as a reply: repaired, parsed, outlined, written.
 //!
-//! Nothing panics; a repair is repaired no further; what is clean or hopeless comes back byte for byte; a plan
-//! that is read without a mistake is, written, the same plan, and repair leaves what was written alone.
+//! Nothing panics; a repair is repaired no further; what is clean or hopeless comes back byte for
+//! byte; a plan that is read without a mistake is, written, the same plan, and repair leaves what
+//! was written alone.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! What people build with works in the sandbox as it is without settings; what does not says which setting opens it.
+//! What people build with works in the sandbox as it is without settings; what does not says which
+//! setting opens it.
 
 use teddy::host::sandbox::{Availability, availability};
 
@@ -13,7 +14,10 @@ const WORK: &[(&str, &str, &[Text])] = &[
         "cargo",
         "cargo test --offline",
         &[
-            ("Cargo.toml", "[package]\nname = \"tiny\"\nversion = \"0.1.0\"\nedition = \"2021\"\n"),
+            (
+                "Cargo.toml",
+                "[package]\nname = \"tiny\"\nversion = \"0.1.0\"\nedition = \"2021\"\n",
+            ),
             (
                 "src/main.rs",
                 "fn main() {}\n\n#[test]\nfn temporary() {\n    std::fs::write(std::env::temp_dir().join(\"x\"), \"y\").unwrap();\n}\n",
@@ -32,34 +36,82 @@ const WORK: &[(&str, &str, &[Text])] = &[
         "npm",
         "npm test --offline",
         &[
-            ("package.json", "{\"name\": \"x\", \"version\": \"1.0.0\", \"scripts\": {\"test\": \"node --test\"}}\n"),
+            (
+                "package.json",
+                "{\"name\": \"x\", \"version\": \"1.0.0\", \"scripts\": {\"test\": \"node --test\"}}\n",
+            ),
             ("test/a.test.js", "require('node:test')('a', () => {});\n"),
         ],
     ),
-    ("make", "make", &[("Makefile", "all: out.o\nout.o: x.c\n\tcc -c -o $@ x.c\n"), ("x.c", "int main(void) { return 0; }\n")]),
-    ("go", "go build ./...", &[("go.mod", "module x\n\ngo 1.20\n"), ("main.go", "package main\n\nfunc main() {}\n")]),
-    ("git", "git status && echo x > made && git add made && git -c user.name=a -c user.email=b commit -q -m made && git log -1", &[]),
-    ("mktemp", "f=$(mktemp) && echo x > \"$f\" && echo x > /dev/shm/teddy-$$ && rm /dev/shm/teddy-$$", &[]),
-    ("python3", "python3 -c 'import socket; a, b = socket.socketpair(); a.send(b\"x\"); assert b.recv(1) == b\"x\"'", &[]),
-    ("mkfifo", "mkfifo p && (echo x > p &) && test \"$(cat p)\" = x && rm p", &[]),
+    (
+        "make",
+        "make",
+        &[
+            ("Makefile", "all: out.o\nout.o: x.c\n\tcc -c -o $@ x.c\n"),
+            ("x.c", "int main(void) { return 0; }\n"),
+        ],
+    ),
+    (
+        "go",
+        "go build ./...",
+        &[
+            ("go.mod", "module x\n\ngo 1.20\n"),
+            ("main.go", "package main\n\nfunc main() {}\n"),
+        ],
+    ),
+    (
+        "git",
+        "git status && echo x > made && git add made && git -c user.name=a -c user.email=b commit -q -m made && git log -1",
+        &[],
+    ),
+    (
+        "mktemp",
+        "f=$(mktemp) && echo x > \"$f\" && echo x > /dev/shm/teddy-$$ && rm /dev/shm/teddy-$$",
+        &[],
+    ),
+    (
+        "python3",
+        "python3 -c 'import socket; a, b = socket.socketpair(); a.send(b\"x\"); assert b.recv(1) == b\"x\"'",
+        &[],
+    ),
+    (
+        "mkfifo",
+        "mkfifo p && (echo x > p &) && test \"$(cat p)\" = x && rm p",
+        &[],
+    ),
 ];
 
 /// What does not work without a setting, and the words that name it.
 const HINTS: &[(&str, &str, &str)] = &[
     ("sh", "echo x > ~/.made", "execute.writable"),
     ("sh", "echo x > /tmp/teddy-made", "execute.writable"),
-    ("git", "git branch other", "change no branch, tag, stash or setting"),
-    ("python3", "python3 -c 'import socket; socket.socket().bind((\"127.0.0.1\", 0))'", "execute.network"),
+    (
+        "git",
+        "git branch other",
+        "change no branch, tag, stash or setting",
+    ),
+    (
+        "python3",
+        "python3 -c 'import socket; socket.socket().bind((\"127.0.0.1\", 0))'",
+        "execute.network",
+    ),
     (
         "python3",
         "python3 -c 'import socket; s = socket.socket(socket.AF_UNIX); s.bind(\"s\"); s.listen(); socket.socket(socket.AF_UNIX).connect(\"s\")'",
         "execute.network",
     ),
-    ("python3", "python3 -c 'import pty; pty.fork()'", "execute.sandbox"),
+    (
+        "python3",
+        "python3 -c 'import pty; pty.fork()'",
+        "execute.sandbox",
+    ),
 ];
 
 /// Returns whether a program is there; says so where a row is passed over.
-#[expect(clippy::print_stdout, reason = "a test that cannot be tried here says so")]
+#[expect(
+    clippy::print_stdout,
+    reason = "a test that cannot be tried here says so"
+)]
 fn is_there(program: &str) -> bool {
     let found = teddy::host::process::find(program).is_some();
     if !found {
@@ -75,14 +127,21 @@ fn settings() -> Vec<(String, String)> {
         let value = teddy::host::env::var(name).unwrap_or_else(|| format!("{home}/{below}"));
         (name.to_owned(), value)
     };
-    vec![place("RUSTUP_HOME", ".rustup"), place("CARGO_HOME", ".cargo"), place("PYENV_ROOT", ".pyenv")]
+    vec![
+        place("RUSTUP_HOME", ".rustup"),
+        place("CARGO_HOME", ".cargo"),
+        place("PYENV_ROOT", ".pyenv"),
+    ]
 }
 
 /// Executes a command in the sandbox and returns the exit code and the words.
 fn execute(ground: &Ground, command: &str) -> (Option<i32>, String) {
     std::fs::write(ground.repo.beside("plan.md"), plan(&run(command))).unwrap();
     let settings = settings();
-    let settings: Vec<_> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let settings: Vec<_> = settings
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect();
     let output = ground.teddy_with(&["execute", "../plan.md", "-y", "--no-replan"], &settings);
     (output.status.code(), super::ground::words(&output))
 }
@@ -95,7 +154,9 @@ fn tools_work_in_the_sandbox_without_settings() {
     let mut wrong = Vec::new();
     for (_, command, files) in WORK.iter().filter(|(program, ..)| is_there(program)) {
         let ground = Ground::new();
-        files.iter().for_each(|(path, text)| ground.repo.write(path, text));
+        files
+            .iter()
+            .for_each(|(path, text)| ground.repo.write(path, text));
         let (code, words) = execute(&ground, command);
         if code != Some(0) {
             wrong.push(format!("{command}: {words}"));
@@ -120,7 +181,10 @@ fn what_the_sandbox_forbids_says_which_setting_opens_it() {
     }
     // The script goes on and succeeds, and what git could not do is said all the same.
     let (code, words) = execute(&ground, "git branch other; git stash list");
-    if code != Some(0) || !words.contains("the command succeeded; in the sandbox git can commit, and change no branch") {
+    if code != Some(0)
+        || !words
+            .contains("the command succeeded; in the sandbox git can commit, and change no branch")
+    {
         wrong.push(format!("a branch that was not made: {words}"));
     }
     let (_, words) = execute(&ground, "echo broken; exit 3");

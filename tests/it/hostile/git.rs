@@ -1,5 +1,5 @@
-//! What git can be told by variables, settings and files: nothing of it runs a program, moves objects elsewhere or
-//! makes a snapshot say something else than the files.
+//! What git can be told by variables, settings and files: nothing of it runs a program, moves
+//! objects elsewhere or makes a snapshot say something else than the files.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -8,15 +8,27 @@ use super::ground::{Ground, create, plan, run, words};
 /// Makes a program outside of the project that leaves a mark when it runs.
 fn trap(ground: &Ground) -> String {
     let program = ground.repo.beside("trap.sh");
-    std::fs::write(&program, format!("#!/bin/sh\necho ran >> {}\ncat\n", ground.repo.beside("sprung").display())).unwrap();
+    std::fs::write(
+        &program,
+        format!(
+            "#!/bin/sh\necho ran >> {}\ncat\n",
+            ground.repo.beside("sprung").display()
+        ),
+    )
+    .unwrap();
     std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
     program.display().to_string()
 }
 
-/// Returns what is wrong after a turn that makes `new.txt` and runs a command, with these variables set.
+/// Returns what is wrong after a turn that makes `new.txt` and runs a command, with these variables
+/// set.
 fn turn(ground: &Ground, number: usize, variables: &[(&str, &str)]) -> Vec<String> {
     let (name, others) = (format!("n{number}.txt"), ground.others());
-    std::fs::write(ground.repo.beside("plan.md"), plan(&(create(&format!("[{name}](/{name})")) + &run("git status > seen.txt")))).unwrap();
+    std::fs::write(
+        ground.repo.beside("plan.md"),
+        plan(&(create(&format!("[{name}](/{name})")) + &run("git status > seen.txt"))),
+    )
+    .unwrap();
     let index = || ground.repo.git(&["ls-files", "-s"]);
     let (mut wrong, staged) = (Vec::new(), index());
     // The test's own git obeys the settings.
@@ -25,7 +37,15 @@ fn turn(ground: &Ground, number: usize, variables: &[(&str, &str)]) -> Vec<Strin
     if !output.status.success() {
         wrong.push(words(&output));
     }
-    for args in [&["status"][..], &["diff"], &["show"], &["log"], &["recover"], &["undo"], &["redo"]] {
+    for args in [
+        &["status"][..],
+        &["diff"],
+        &["show"],
+        &["log"],
+        &["recover"],
+        &["undo"],
+        &["redo"],
+    ] {
         let output = ground.teddy_with(args, variables);
         if !output.status.success() {
             wrong.push(format!("{args:?}: {}", words(&output)));
@@ -38,7 +58,11 @@ fn turn(ground: &Ground, number: usize, variables: &[(&str, &str)]) -> Vec<Strin
         wrong.push("something of the user's changed".to_owned());
     }
     // Without the variables everything is there.
-    let names = || ground.repo.git(&["ls-tree", "--name-only", "teddy/sessions/s^2", &name]);
+    let names = || {
+        ground
+            .repo
+            .git(&["ls-tree", "--name-only", "teddy/sessions/s^2", &name])
+    };
     if wrong.is_empty() && names() != name {
         wrong.push(format!("`{name}` is not in the turn"));
     }
@@ -52,15 +76,29 @@ fn variables_of_git_lead_nowhere() {
     let trap = trap(&ground);
     let outside = ground.outside().display().to_string();
     let config = ground.outside().join("config");
-    std::fs::write(&config, format!("[core]\n\tfsmonitor = {trap}\n\thooksPath = {outside}\n[alias]\n\tstatus = !{trap}\n")).unwrap();
-    let (config, index, top) = (config.display().to_string(), format!("{outside}/index"), ground.repo.path().display().to_string());
+    std::fs::write(
+        &config,
+        format!(
+            "[core]\n\tfsmonitor = {trap}\n\thooksPath = {outside}\n[alias]\n\tstatus = !{trap}\n"
+        ),
+    )
+    .unwrap();
+    let (config, index, top) = (
+        config.display().to_string(),
+        format!("{outside}/index"),
+        ground.repo.path().display().to_string(),
+    );
     let quoted = format!("'core.fsmonitor'='{trap}'");
     let users_index = format!("{top}/.git/index");
     let rows: &[&[(&str, &str)]] = &[
         &[("GIT_INDEX_FILE", &index)],
         // As in a hook of `git commit`.
         &[("GIT_INDEX_FILE", &users_index), ("GIT_DIR", ".git")],
-        &[("GIT_INDEX_FILE", &users_index), ("GIT_WORK_TREE", &top), ("GIT_DIR", ".git")],
+        &[
+            ("GIT_INDEX_FILE", &users_index),
+            ("GIT_WORK_TREE", &top),
+            ("GIT_DIR", ".git"),
+        ],
         &[("GIT_OBJECT_DIRECTORY", &outside)],
         &[("GIT_ALTERNATE_OBJECT_DIRECTORIES", &outside)],
         &[("GIT_NAMESPACE", "evil")],
@@ -70,43 +108,148 @@ fn variables_of_git_lead_nowhere() {
         &[("GIT_CONFIG_SYSTEM", &config), ("GIT_CONFIG_NOSYSTEM", "0")],
         &[("GIT_EXEC_PATH", &outside)],
         &[("GIT_TEMPLATE_DIR", &outside)],
-        &[("GIT_PAGER", &trap), ("PAGER", &trap), ("GIT_EDITOR", &trap), ("GIT_ASKPASS", &trap)],
+        &[
+            ("GIT_PAGER", &trap),
+            ("PAGER", &trap),
+            ("GIT_EDITOR", &trap),
+            ("GIT_ASKPASS", &trap),
+        ],
         &[("GIT_TRACE", &index), ("GIT_TRACE2", &index)],
         &[("GIT_REPLACE_REF_BASE", "refs/evil/")],
-        &[("GIT_ATTR_SOURCE", "HEAD"), ("GIT_LITERAL_PATHSPECS", "1"), ("GIT_GLOB_PATHSPECS", "1")],
-        &[("GIT_DEFAULT_HASH", "sha256"), ("GIT_DEFAULT_REF_FORMAT", "reftable")],
-        &[("GIT_PREFIX", "../../"), ("GIT_QUARANTINE_PATH", &outside), ("GIT_CEILING_DIRECTORIES", &top)],
+        &[
+            ("GIT_ATTR_SOURCE", "HEAD"),
+            ("GIT_LITERAL_PATHSPECS", "1"),
+            ("GIT_GLOB_PATHSPECS", "1"),
+        ],
+        &[
+            ("GIT_DEFAULT_HASH", "sha256"),
+            ("GIT_DEFAULT_REF_FORMAT", "reftable"),
+        ],
+        &[
+            ("GIT_PREFIX", "../../"),
+            ("GIT_QUARANTINE_PATH", &outside),
+            ("GIT_CEILING_DIRECTORIES", &top),
+        ],
     ];
     let mut wrong = Vec::new();
     for (number, variables) in rows.iter().enumerate() {
-        wrong.extend(turn(&ground, number, variables).into_iter().map(|what| format!("{variables:?}: {what}")));
+        wrong.extend(
+            turn(&ground, number, variables)
+                .into_iter()
+                .map(|what| format!("{variables:?}: {what}")),
+        );
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Settings of the repository's own, by name: keys and values; TRAP is a program, OUT the folder outside.
+/// Settings of the repository's own, by name: keys and values; TRAP is a program, OUT the folder
+/// outside.
 const SETTINGS: &[(&str, &[(&str, &str)])] = &[
     ("an included file", &[("include.path", "OUT/config")]),
-    ("aliases named like our calls", &[("alias.status", "!TRAP"), ("alias.repack", "!TRAP"), ("alias.rev-list", "!TRAP")]),
-    ("a filter that nobody trusted", &[("filter.evil.clean", "TRAP"), ("filter.evil.required", "false")]),
+    (
+        "aliases named like our calls",
+        &[
+            ("alias.status", "!TRAP"),
+            ("alias.repack", "!TRAP"),
+            ("alias.rev-list", "!TRAP"),
+        ],
+    ),
+    (
+        "a filter that nobody trusted",
+        &[
+            ("filter.evil.clean", "TRAP"),
+            ("filter.evil.required", "false"),
+        ],
+    ),
     (
         "diffs and merges",
-        &[("diff.external", "TRAP"), ("merge.evil.driver", "TRAP"), ("diff.evil.command", "TRAP"), ("diff.evil.textconv", "TRAP")],
+        &[
+            ("diff.external", "TRAP"),
+            ("merge.evil.driver", "TRAP"),
+            ("diff.evil.command", "TRAP"),
+            ("diff.evil.textconv", "TRAP"),
+        ],
     ),
-    ("pagers, editors, browsers", &[("core.pager", "TRAP"), ("core.editor", "TRAP"), ("pager.log", "TRAP"), ("core.askPass", "TRAP")]),
-    ("hooks elsewhere", &[("core.hooksPath", "OUT"), ("core.fsmonitor", "TRAP")]),
-    ("ssh and proxies", &[("core.sshCommand", "TRAP"), ("core.gitProxy", "TRAP"), ("credential.helper", "!TRAP")]),
-    ("signing", &[("gpg.program", "TRAP"), ("gpg.ssh.program", "TRAP"), ("commit.gpgSign", "true"), ("tag.gpgSign", "true")]),
-    ("an attributes file elsewhere", &[("core.attributesFile", "OUT/attributes"), ("core.excludesFile", "OUT/excludes")]),
-    ("maintenance", &[("gc.auto", "1"), ("maintenance.auto", "true"), ("gc.recentObjectsHook", "TRAP"), ("gc.pruneExpire", "now")]),
+    (
+        "pagers, editors, browsers",
+        &[
+            ("core.pager", "TRAP"),
+            ("core.editor", "TRAP"),
+            ("pager.log", "TRAP"),
+            ("core.askPass", "TRAP"),
+        ],
+    ),
+    (
+        "hooks elsewhere",
+        &[("core.hooksPath", "OUT"), ("core.fsmonitor", "TRAP")],
+    ),
+    (
+        "ssh and proxies",
+        &[
+            ("core.sshCommand", "TRAP"),
+            ("core.gitProxy", "TRAP"),
+            ("credential.helper", "!TRAP"),
+        ],
+    ),
+    (
+        "signing",
+        &[
+            ("gpg.program", "TRAP"),
+            ("gpg.ssh.program", "TRAP"),
+            ("commit.gpgSign", "true"),
+            ("tag.gpgSign", "true"),
+        ],
+    ),
+    (
+        "an attributes file elsewhere",
+        &[
+            ("core.attributesFile", "OUT/attributes"),
+            ("core.excludesFile", "OUT/excludes"),
+        ],
+    ),
+    (
+        "maintenance",
+        &[
+            ("gc.auto", "1"),
+            ("maintenance.auto", "true"),
+            ("gc.recentObjectsHook", "TRAP"),
+            ("gc.pruneExpire", "now"),
+        ],
+    ),
     (
         "objects that are forgotten at once",
-        &[("gc.reflogExpire", "now"), ("gc.reflogExpireUnreachable", "now"), ("core.logAllRefUpdates", "false")],
+        &[
+            ("gc.reflogExpire", "now"),
+            ("gc.reflogExpireUnreachable", "now"),
+            ("core.logAllRefUpdates", "false"),
+        ],
     ),
-    ("untracked files hidden", &[("status.showUntrackedFiles", "no"), ("core.untrackedCache", "true")]),
-    ("an odd index", &[("index.version", "4"), ("core.splitIndex", "true"), ("feature.manyFiles", "true")]),
-    ("stat data not to be trusted", &[("core.trustctime", "false"), ("core.checkStat", "minimal")]),
-    ("settings of a worktree", &[("extensions.worktreeConfig", "true"), ("core.sparseCheckout", "false")]),
+    (
+        "untracked files hidden",
+        &[
+            ("status.showUntrackedFiles", "no"),
+            ("core.untrackedCache", "true"),
+        ],
+    ),
+    (
+        "an odd index",
+        &[
+            ("index.version", "4"),
+            ("core.splitIndex", "true"),
+            ("feature.manyFiles", "true"),
+        ],
+    ),
+    (
+        "stat data not to be trusted",
+        &[("core.trustctime", "false"), ("core.checkStat", "minimal")],
+    ),
+    (
+        "settings of a worktree",
+        &[
+            ("extensions.worktreeConfig", "true"),
+            ("core.sparseCheckout", "false"),
+        ],
+    ),
 ];
 
 #[test]
@@ -120,17 +263,35 @@ fn settings_of_the_repository_run_nothing() {
         format!("[core]\n\tfsmonitor = {trap}\n\tpager = {trap}\n[alias]\n\tstatus = !{trap}\n"),
     )
     .unwrap();
-    std::fs::write(ground.outside().join("attributes"), "* diff=evil merge=evil\n").unwrap();
+    std::fs::write(
+        ground.outside().join("attributes"),
+        "* diff=evil merge=evil\n",
+    )
+    .unwrap();
     std::fs::write(ground.outside().join("excludes"), "excluded\n").unwrap();
-    for hook in ["post-checkout", "reference-transaction", "post-index-change"] {
+    for hook in [
+        "post-checkout",
+        "reference-transaction",
+        "post-index-change",
+    ] {
         std::fs::copy(&trap, ground.outside().join(hook)).unwrap();
     }
-    ground.repo.write(".gitattributes", "*.evil diff=evil merge=evil\n");
+    ground
+        .repo
+        .write(".gitattributes", "*.evil diff=evil merge=evil\n");
     for (number, (name, settings)) in SETTINGS.iter().enumerate() {
         let value = |value: &str| value.replace("TRAP", &trap).replace("OUT", &outside);
-        settings.iter().for_each(|(key, text)| drop(ground.repo.git(&["config", key, &value(text)])));
-        wrong.extend(turn(&ground, number, &[]).into_iter().map(|what| format!("{name}: {what}")));
-        settings.iter().for_each(|(key, _)| drop(ground.repo.git(&["config", "--unset-all", key])));
+        settings
+            .iter()
+            .for_each(|(key, text)| drop(ground.repo.git(&["config", key, &value(text)])));
+        wrong.extend(
+            turn(&ground, number, &[])
+                .into_iter()
+                .map(|what| format!("{name}: {what}")),
+        );
+        settings
+            .iter()
+            .for_each(|(key, _)| drop(ground.repo.git(&["config", "--unset-all", key])));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
@@ -144,10 +305,18 @@ fn a_sparse_checkout_loses_nothing_of_what_it_leaves_out() {
     assert!(!ground.repo.path().join("left").exists());
     let tried = ground.execute(plan(&create("[new.txt](/new.txt)")));
     assert_eq!(tried.code, 0, "{}", tried.words);
-    let names = ground.repo.git(&["ls-tree", "-r", "--name-only", "teddy/sessions/s^2"]);
-    assert!(names.contains("left/out.txt") && names.contains("new.txt"), "{names}");
+    let names = ground
+        .repo
+        .git(&["ls-tree", "-r", "--name-only", "teddy/sessions/s^2"]);
+    assert!(
+        names.contains("left/out.txt") && names.contains("new.txt"),
+        "{names}"
+    );
     ground.ok(&["undo"]);
-    assert!(!ground.repo.path().join("left").exists(), "what is left out is not written");
+    assert!(
+        !ground.repo.path().join("left").exists(),
+        "what is left out is not written"
+    );
     assert_eq!(ground.repo.git(&["status", "--porcelain"]), "");
 }
 
@@ -157,22 +326,43 @@ fn files_that_git_obeys_are_only_files() {
     let trap = trap(&ground);
     let long = "a/".repeat(2000);
     for (path, text) in [
-        (".gitattributes", "* filter=evil diff=evil merge=evil working-tree-encoding=UTF-99 text eol=crlf ident export-subst\n"),
+        (
+            ".gitattributes",
+            "* filter=evil diff=evil merge=evil working-tree-encoding=UTF-99 text eol=crlf ident export-subst\n",
+        ),
         (".gitattributes", "[attr]evil filter=evil\n* evil\n"),
         (".gitattributes", long.as_str()),
         (".gitignore", "*\n!*/\n!**\n"),
         (".gitignore", "[[[[[\n\\\n!!\n/\n"),
-        (".gitmodules", "[submodule \"../../x\"]\n\tpath = ../../x\n\turl = ext::sh -c TRAP\n\tupdate = !TRAP\n"),
-        (".gitmodules", "[include]\n\tpath = /etc/passwd\n[core]\n\tfsmonitor = TRAP\n"),
+        (
+            ".gitmodules",
+            "[submodule \"../../x\"]\n\tpath = ../../x\n\turl = ext::sh -c TRAP\n\tupdate = !TRAP\n",
+        ),
+        (
+            ".gitmodules",
+            "[include]\n\tpath = /etc/passwd\n[core]\n\tfsmonitor = TRAP\n",
+        ),
         (".mailmap", "Evil <x> <test@localhost>\n"),
-        (".worktreeinclude", "../outside\n/etc/passwd\n.git/config\n~/.ssh\n"),
+        (
+            ".worktreeinclude",
+            "../outside\n/etc/passwd\n.git/config\n~/.ssh\n",
+        ),
         (".teddyignore", "[[[[\n!\n"),
     ] {
         ground.repo.write(path, text.replace("TRAP", &trap));
         let others = ground.others();
         let tried = ground.execute(plan(&(create("[new.evil](/new.evil)") + &run("true"))));
-        assert!(matches!(tried.code, 0 | 1), "{path} {:?}: {}", &text[..20], tried.words);
-        assert!(!ground.repo.beside("sprung").exists() && ground.others() == others, "{path}: {}", tried.words);
+        assert!(
+            matches!(tried.code, 0 | 1),
+            "{path} {:?}: {}",
+            &text[..20],
+            tried.words
+        );
+        assert!(
+            !ground.repo.beside("sprung").exists() && ground.others() == others,
+            "{path}: {}",
+            tried.words
+        );
         ground.teddy(&["undo", "--files-only"]);
         ground.repo.remove(path);
         let _ = std::fs::remove_file(ground.repo.path().join("new.evil"));

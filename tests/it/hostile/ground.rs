@@ -1,4 +1,5 @@
-//! The ground on which hostile plans are tried: a repository with a session, and canaries around it.
+//! The ground on which hostile plans are tried: a repository with a session, and canaries around
+//! it.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -34,8 +35,12 @@ pub struct Tried {
 impl Ground {
     /// Makes a repository with a few files and a session.
     pub fn new() -> Ground {
-        let ground =
-            Ground { repo: TestRepo::new().file("a.txt", "one\n").file("src/main.rs", "fn main() {}\n").file(".gitignore", "ignored\n") };
+        let ground = Ground {
+            repo: TestRepo::new()
+                .file("a.txt", "one\n")
+                .file("src/main.rs", "fn main() {}\n")
+                .file(".gitignore", "ignored\n"),
+        };
         ground.repo.commit("one");
         std::fs::create_dir(ground.outside()).unwrap();
         std::fs::write(ground.outside().join("canary"), "canary\n").unwrap();
@@ -56,21 +61,36 @@ impl Ground {
     /// Runs teddy with more variables.
     pub fn teddy_with(&self, args: &[&str], env: &[(&str, &str)]) -> Output {
         let mut command = self.repo.command(env!("CARGO_BIN_EXE_teddy"));
-        command.current_dir(self.repo.path()).args(args).envs(env.iter().copied()).stdin(Stdio::null());
-        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        command
+            .current_dir(self.repo.path())
+            .args(args)
+            .envs(env.iter().copied())
+            .stdin(Stdio::null());
+        let child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         let pid = rustix::process::Pid::from_child(&child);
         let (sender, receiver) = std::sync::mpsc::channel();
         std::thread::spawn(move || sender.send(child.wait_with_output().unwrap()));
         receiver.recv_timeout(PATIENCE).unwrap_or_else(|_| {
             rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
-            panic!("teddy {args:?} hangs: {:?}", std::fs::read_to_string(self.repo.beside("plan.md")));
+            panic!(
+                "teddy {args:?} hangs: {:?}",
+                std::fs::read_to_string(self.repo.beside("plan.md"))
+            );
         })
     }
 
     /// Runs teddy, which must succeed, and returns what it printed.
     pub fn ok(&self, args: &[&str]) -> String {
         let output = self.teddy(args);
-        assert!(output.status.success(), "teddy {args:?}: {}", words(&output));
+        assert!(
+            output.status.success(),
+            "teddy {args:?}: {}",
+            words(&output)
+        );
         String::from_utf8(output.stdout).unwrap()
     }
 
@@ -83,7 +103,19 @@ impl Ground {
     pub fn execute_with(&self, plan: impl AsRef<[u8]>, more: &[&str]) -> Tried {
         let file = self.repo.beside("plan.md");
         std::fs::write(&file, plan).unwrap();
-        let output = self.teddy(&[&["execute", file.to_str().unwrap(), "-y", "--no-replan", "--json"], more].concat());
+        let output = self.teddy(
+            &[
+                &[
+                    "execute",
+                    file.to_str().unwrap(),
+                    "-y",
+                    "--no-replan",
+                    "--json",
+                ],
+                more,
+            ]
+            .concat(),
+        );
         Tried {
             code: output.status.code().unwrap_or(-1),
             json: serde_json::from_slice(&output.stdout).unwrap_or_default(),
@@ -91,8 +123,8 @@ impl Ground {
         }
     }
 
-    /// Returns everything that a plan must not change, by path: the user's files, the repository's own state, the home
-    /// but for caches, and the folder beside.
+    /// Returns everything that a plan must not change, by path: the user's files, the repository's
+    /// own state, the home but for caches, and the folder beside.
     pub fn state(&self) -> BTreeMap<PathBuf, String> {
         let mut found = BTreeMap::new();
         for top in [self.repo.path(), self.outside(), self.repo.beside("home")] {
@@ -106,7 +138,12 @@ impl Ground {
         let (repo, git) = (self.repo.path(), self.repo.path().join(".git"));
         // An index that was only refreshed is the same.
         let index = git.join("index");
-        self.state().into_iter().filter(|(path, _)| *path != index && (!path.starts_with(&repo) || path.starts_with(&git))).collect()
+        self.state()
+            .into_iter()
+            .filter(|(path, _)| {
+                *path != index && (!path.starts_with(&repo) || path.starts_with(&git))
+            })
+            .collect()
     }
 }
 
@@ -139,14 +176,25 @@ pub fn run(command: &str) -> String {
 
 /// Returns both streams as text.
 pub fn words(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+    format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
 }
 
 /// Lists what is below a folder, without what teddy may write.
 fn walk(folder: &Path, found: &mut BTreeMap<PathBuf, String>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        let ours = [".git/teddy", ".git/refs/teddy", ".git/logs/refs/teddy", ".git/objects", ".git/worktrees", "home/.cache"];
+        let ours = [
+            ".git/teddy",
+            ".git/refs/teddy",
+            ".git/logs/refs/teddy",
+            ".git/objects",
+            ".git/worktrees",
+            "home/.cache",
+        ];
         if ours.iter().any(|ours| path.ends_with(ours)) {
             continue;
         }
@@ -160,7 +208,11 @@ fn walk(folder: &Path, found: &mut BTreeMap<PathBuf, String>) {
         } else if kind.is_fifo() || kind.is_socket() {
             "special".to_owned()
         } else {
-            format!("{:o} {}", metadata.mode(), String::from_utf8_lossy(&std::fs::read(&path).unwrap()))
+            format!(
+                "{:o} {}",
+                metadata.mode(),
+                String::from_utf8_lossy(&std::fs::read(&path).unwrap())
+            )
         };
         found.insert(path, what);
     }

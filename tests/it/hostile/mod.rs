@@ -1,4 +1,5 @@
-//! What models, repositories, pages and commands may try, and what must come of it: one row for each.
+//! What models, repositories, pages and commands may try, and what must come of it: one row for
+//! each.
 
 mod builds;
 mod disk;

@@ -28,16 +28,33 @@ fn an_object_that_was_planted_under_the_name_of_a_coming_file_is_not_used() {
     for sandbox in ["on", "off"] {
         let ground = Ground::new();
         let setting = format!("execute.sandbox={sandbox}");
-        for (held, number) in [("b'poison\\n'", 0), ("b''", 1), (r"b'\x78\x9cgarbage'", 2), ("b'x' * 1000000", 3)] {
+        for (held, number) in [
+            ("b'poison\\n'", 0),
+            ("b''", 1),
+            (r"b'\x78\x9cgarbage'", 2),
+            ("b'x' * 1000000", 3),
+        ] {
             let said = format!("b'future {number}\\n'");
             let tried = ground.execute_with(plan(&run(&plant(&said, held))), &["-c", &setting]);
             assert_eq!(tried.code, 0, "{held}: {}", tried.words);
             let report = ground.ok(&["show"]);
-            assert!(report.contains("was not what its name says and was set aside"), "{held}: {report}");
-            let text = create(&format!("[f{number}.txt](/f{number}.txt)")).replace("evil", &format!("future {number}"));
+            assert!(
+                report.contains("was not what its name says and was set aside"),
+                "{held}: {report}"
+            );
+            let text = create(&format!("[f{number}.txt](/f{number}.txt)"))
+                .replace("evil", &format!("future {number}"));
             assert_eq!(ground.execute(plan(&text)).code, 0);
-            let kept = ground.repo.git(&["cat-file", "-p", &format!("teddy/sessions/s^2:f{number}.txt")]);
-            assert_eq!(kept, format!("future {number}"), "{held} with the sandbox {sandbox}");
+            let kept = ground.repo.git(&[
+                "cat-file",
+                "-p",
+                &format!("teddy/sessions/s^2:f{number}.txt"),
+            ]);
+            assert_eq!(
+                kept,
+                format!("future {number}"),
+                "{held} with the sandbox {sandbox}"
+            );
         }
         ground.repo.git(&["fsck", "--strict", "--no-dangling"]);
     }
@@ -52,15 +69,24 @@ fn an_object_of_the_user_that_was_overwritten_is_reported_at_once() {
     let tried = ground.execute(plan(&run(&plant("b'fn main() {}\\n'", "b'poison\\n'"))));
     assert_eq!(tried.code, 0, "{}", tried.words);
     assert!(ground.ok(&["show"]).contains(&blob), "{}", tried.words);
-    assert_eq!(ground.repo.git(&["cat-file", "-p", "HEAD:src/main.rs"]), "fn main() {}");
+    assert_eq!(
+        ground.repo.git(&["cat-file", "-p", "HEAD:src/main.rs"]),
+        "fn main() {}"
+    );
     ground.repo.git(&["fsck", "--strict", "--no-dangling"]);
 }
 
 #[test]
 fn what_a_command_commits_is_no_false_object() {
     let ground = Ground::new();
-    let commit = "echo x > made && git add made && git -c user.name=a -c user.email=b commit -q -m made";
+    let commit =
+        "echo x > made && git add made && git -c user.name=a -c user.email=b commit -q -m made";
     assert_eq!(ground.execute(plan(&run(commit))).code, 0);
     assert!(!ground.ok(&["show"]).contains("not what its name says"));
-    assert_eq!(ground.repo.git(&["log", "-1", "--format=%s", "teddy/sessions/s^2"]), "made");
+    assert_eq!(
+        ground
+            .repo
+            .git(&["log", "-1", "--format=%s", "teddy/sessions/s^2"]),
+        "made"
+    );
 }

@@ -22,8 +22,14 @@ const OUT: &[Row] = &[
     ("`..\\..\\evil`", ""),
     ("[src\\..\\..\\evil](/src\\..\\..\\evil)", ""),
     ("[&#46;&#46;/evil](/&#46;&#46;/evil)", "leaves the project"),
-    ("[&#x2e;&#x2E;/evil](/&#x2e;&#x2E;/evil)", "leaves the project"),
-    ("[&period;&period;&sol;evil](/&period;&period;&sol;evil)", "leaves the project"),
+    (
+        "[&#x2e;&#x2E;/evil](/&#x2e;&#x2E;/evil)",
+        "leaves the project",
+    ),
+    (
+        "[&period;&period;&sol;evil](/&period;&period;&sol;evil)",
+        "leaves the project",
+    ),
     ("[\\.\\./evil](/\\.\\./evil)", "leaves the project"),
     ("[../evil](/%2e%2e/evil)", "leaves the project"),
     ("[../evil](/%2E%2E%2Fevil)", "leaves the project"),
@@ -33,9 +39,15 @@ const OUT: &[Row] = &[
     ("[C:/evil](/C:/evil)", ""),
     ("[C:\\evil](/C:\\evil)", ""),
     ("[\\\\host\\share\\evil](/\\\\host\\share\\evil)", ""),
-    ("[file:///etc/passwd](file:///etc/passwd)", "addresses are read"),
+    (
+        "[file:///etc/passwd](file:///etc/passwd)",
+        "addresses are read",
+    ),
     ("[etc/passwd](file:///etc/passwd)", ""),
-    ("[data:text/plain,x](data:text/plain,x)", "addresses are read"),
+    (
+        "[data:text/plain,x](data:text/plain,x)",
+        "addresses are read",
+    ),
     ("[javascript:x](javascript:x)", "addresses are read"),
     ("[src//evil](/src//evil)", "empty or `.`"),
     ("[src/./evil](/src/./evil)", "empty or `.`"),
@@ -45,7 +57,10 @@ const OUT: &[Row] = &[
 /// Names that git or TeDDy keep.
 const KEPT: &[Row] = &[
     ("[.git/config](/.git/config)", "git's own"),
-    ("[.git/hooks/post-checkout](/.git/hooks/post-checkout)", "git's own"),
+    (
+        "[.git/hooks/post-checkout](/.git/hooks/post-checkout)",
+        "git's own",
+    ),
     ("[.git](/.git)", "git's own"),
     ("[src/.git](/src/.git)", "git's own"),
     ("[src/.git/config](/src/.git/config)", "git's own"),
@@ -57,32 +72,59 @@ const KEPT: &[Row] = &[
     ("[.git . ./config](</.git . ./config>)", "git's own"),
     ("[git~1/config](/git~1/config)", "git's own"),
     ("[GIT~2/config](/GIT~2/config)", "git's own"),
-    ("[.git::$INDEX_ALLOCATION/config](/.git::$INDEX_ALLOCATION/config)", "git's own"),
+    (
+        "[.git::$INDEX_ALLOCATION/config](/.git::$INDEX_ALLOCATION/config)",
+        "git's own",
+    ),
     ("[.git:stream](/.git:stream)", "git's own"),
     ("[.g\u{200c}it/config](/.g\u{200c}it/config)", "U+200C"),
     ("[.gi\u{200d}t/config](/.gi\u{200d}t/config)", "U+200D"),
     ("[.git\u{feff}/config](/.git\u{feff}/config)", "U+FEFF"),
     ("[\u{206a}.git/config](/\u{206a}.git/config)", "U+206A"),
     ("[\u{ff0e}git/config](/\u{ff0e}git/config)", "git's own"),
-    ("[.\u{ff47}\u{ff49}\u{ff54}/config](/.\u{ff47}\u{ff49}\u{ff54}/config)", "git's own"),
+    (
+        "[.\u{ff47}\u{ff49}\u{ff54}/config](/.\u{ff47}\u{ff49}\u{ff54}/config)",
+        "git's own",
+    ),
     ("[&#46;git/config](/&#46;git/config)", "git's own"),
     ("[\\.git/config](/\\.git/config)", "git's own"),
     ("[.git/config](/%2egit/config)", "git's own"),
     ("[.git\u{a0}/config](/.git\u{a0}/config)", "git's own"),
     ("[.teddy/config.yaml](/.teddy/config.yaml)", "TeDDy's own"),
-    ("[.teddy/prompts/developer.xml](/.teddy/prompts/developer.xml)", "TeDDy's own"),
-    ("[.teddy/pipelines/evil.yaml](/.teddy/pipelines/evil.yaml)", "TeDDy's own"),
-    ("[.teddy/global.context](/.teddy/global.context)", "TeDDy's own"),
+    (
+        "[.teddy/prompts/developer.xml](/.teddy/prompts/developer.xml)",
+        "TeDDy's own",
+    ),
+    (
+        "[.teddy/pipelines/evil.yaml](/.teddy/pipelines/evil.yaml)",
+        "TeDDy's own",
+    ),
+    (
+        "[.teddy/global.context](/.teddy/global.context)",
+        "TeDDy's own",
+    ),
     ("[.teddy/memos.yaml](/.teddy/memos.yaml)", "TeDDy's own"),
     ("[.teddy/new](/.teddy/new)", "TeDDy's own"),
     ("[.teddy](/.teddy)", "TeDDy's own"),
     ("[.TEDDY/config.yaml](/.TEDDY/config.yaml)", "TeDDy's own"),
     ("[.Teddy./config.yaml](/.Teddy./config.yaml)", "TeDDy's own"),
-    ("[.teddy /config.yaml](</.teddy /config.yaml>)", "TeDDy's own"),
-    ("[.teddy::$INDEX_ALLOCATION/x](/.teddy::$INDEX_ALLOCATION/x)", "TeDDy's own"),
-    ("[\u{ff0e}teddy/config.yaml](/\u{ff0e}teddy/config.yaml)", "TeDDy's own"),
+    (
+        "[.teddy /config.yaml](</.teddy /config.yaml>)",
+        "TeDDy's own",
+    ),
+    (
+        "[.teddy::$INDEX_ALLOCATION/x](/.teddy::$INDEX_ALLOCATION/x)",
+        "TeDDy's own",
+    ),
+    (
+        "[\u{ff0e}teddy/config.yaml](/\u{ff0e}teddy/config.yaml)",
+        "TeDDy's own",
+    ),
     ("[teddy~1/config.yaml](/teddy~1/config.yaml)", "TeDDy's own"),
-    ("[&#46;teddy/config.yaml](/&#46;teddy/config.yaml)", "TeDDy's own"),
+    (
+        "[&#46;teddy/config.yaml](/&#46;teddy/config.yaml)",
+        "TeDDy's own",
+    ),
 ];
 
 /// Names that show something else than they are.
@@ -90,7 +132,10 @@ const DECEPTIVE: &[Row] = &[
     ("[a.txt](/src/main.rs)", "differ"),
     ("[a.txt](https://evil.example/x)", ""),
     ("[src/main.rs](/a.txt)", "differ"),
-    ("[a.txt](/a.txt) [src/main.rs](/src/main.rs)", "more than one link"),
+    (
+        "[a.txt](/a.txt) [src/main.rs](/src/main.rs)",
+        "more than one link",
+    ),
     ("[a.txt](/a.txt), and more", "beside"),
     ("see [a.txt](/a.txt)", "beside"),
     ("![a.txt](/a.txt)", ""),
@@ -123,32 +168,55 @@ const DECEPTIVE: &[Row] = &[
     ("", ""),
 ];
 
-/// Returns a plan that uses a value in every field that names a file, with the names of the actions.
+/// Returns a plan that uses a value in every field that names a file, with the names of the
+/// actions.
 fn everywhere(value: &str) -> (String, Vec<&'static str>) {
     let prune = format!("### `PRUNE`\n- **Resource:** {value}\n- **Description:** d\n\n");
-    let cwd = format!("### `EXECUTE`\n- **Description:** d\n- **cwd:** {value}\n```shell\ntrue\n```\n\n");
-    let invoke = format!("### `INVOKE`\n- **Agent:** developer\n- **Handoff Resources:**\n  - {value}\n\nGo.\n\n");
+    let cwd =
+        format!("### `EXECUTE`\n- **Description:** d\n- **cwd:** {value}\n```shell\ntrue\n```\n\n");
+    let invoke = format!(
+        "### `INVOKE`\n- **Agent:** developer\n- **Handoff Resources:**\n  - {value}\n\nGo.\n\n"
+    );
     let text = [create(value), edit(value), read(value), prune, cwd, invoke].concat();
-    (plan(&text), vec!["CREATE", "EDIT", "READ", "PRUNE", "EXECUTE", "INVOKE"])
+    (
+        plan(&text),
+        vec!["CREATE", "EDIT", "READ", "PRUNE", "EXECUTE", "INVOKE"],
+    )
 }
 
-/// Tries a value in every field but the given ones: it must be refused in each, with these words in one at least, and
-/// nothing may change. Returns what is not so.
+/// Tries a value in every field but the given ones: it must be refused in each, with these words in
+/// one at least, and nothing may change. Returns what is not so.
 fn accepted(ground: &Ground, (value, expected): Row, but: &[&str]) -> Option<String> {
     let before = ground.state();
     let (text, actions) = everywhere(value);
     let tried = ground.execute(text);
-    let diagnostics = tried.json["diagnostics"].as_array().cloned().unwrap_or_default();
+    let diagnostics = tried.json["diagnostics"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
     let said = |wrong: &Value, key: &str| wrong[key].as_str().unwrap_or_default().to_owned();
-    let free = |action: &&&str| !but.contains(action) && !diagnostics.iter().any(|wrong| said(wrong, "action").starts_with(**action));
+    let free = |action: &&&str| {
+        !but.contains(action)
+            && !diagnostics
+                .iter()
+                .any(|wrong| said(wrong, "action").starts_with(**action))
+    };
     let free: Vec<_> = actions.iter().filter(free).collect();
-    let worded = diagnostics.iter().any(|wrong| said(wrong, "message").contains(expected));
+    let worded = diagnostics
+        .iter()
+        .any(|wrong| said(wrong, "message").contains(expected));
     let wrong = match () {
         () if ground.state() != before => "it changed something".to_owned(),
         () if tried.code != 3 => format!("exit code {}: {}", tried.code, tried.words),
         () if !free.is_empty() => format!("accepted by {free:?}"),
         () if !worded => {
-            format!("nothing says {expected:?}: {:?}", diagnostics.iter().map(|wrong| said(wrong, "message")).collect::<Vec<_>>())
+            format!(
+                "nothing says {expected:?}: {:?}",
+                diagnostics
+                    .iter()
+                    .map(|wrong| said(wrong, "message"))
+                    .collect::<Vec<_>>()
+            )
         }
         () => return None,
     };
@@ -158,7 +226,10 @@ fn accepted(ground: &Ground, (value, expected): Row, but: &[&str]) -> Option<Str
 /// Checks that every row is refused; `but` names the actions that take a value for something else.
 fn refused(rows: &[Row], but: fn(&str) -> &'static [&'static str]) {
     let ground = Ground::new();
-    let wrong: Vec<_> = rows.iter().filter_map(|row| accepted(&ground, *row, but(row.0))).collect();
+    let wrong: Vec<_> = rows
+        .iter()
+        .filter_map(|row| accepted(&ground, *row, but(row.0)))
+        .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
@@ -185,7 +256,11 @@ fn no_name_shows_something_else_than_it_is() {
 #[test]
 fn too_long_a_name_is_refused() {
     let ground = Ground::new();
-    for name in ["a".repeat(256), format!("{}x", "ab/".repeat(1334)), "ü".repeat(128)] {
+    for name in [
+        "a".repeat(256),
+        format!("{}x", "ab/".repeat(1334)),
+        "ü".repeat(128),
+    ] {
         let before = ground.state();
         let tried = ground.execute(plan(&create(&format!("[{name}](/{name})"))));
         assert_eq!(tried.code, 3, "{}", tried.words);

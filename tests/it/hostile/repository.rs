@@ -1,4 +1,5 @@
-//! What a repository may bring: settings, state, refs, hooks and filters. Nothing of it runs, nothing of it is sent.
+//! What a repository may bring: settings, state, refs, hooks and filters. Nothing of it runs,
+//! nothing of it is sent.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -7,7 +8,14 @@ use super::ground::{Ground, create, plan, run, words};
 /// Makes a program outside of the project that leaves a mark when it runs.
 fn trap(ground: &Ground) -> String {
     let program = ground.repo.beside("trap.sh");
-    std::fs::write(&program, format!("#!/bin/sh\necho ran >> {}\n", ground.repo.beside("sprung").display())).unwrap();
+    std::fs::write(
+        &program,
+        format!(
+            "#!/bin/sh\necho ran >> {}\n",
+            ground.repo.beside("sprung").display()
+        ),
+    )
+    .unwrap();
     std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
     program.display().to_string()
 }
@@ -17,16 +25,23 @@ fn sprung(ground: &Ground) -> bool {
     ground.repo.beside("sprung").exists()
 }
 
-/// Settings that an untrusted repository may not make; TRAP is a program. The second part is the key that must be named.
+/// Settings that an untrusted repository may not make; TRAP is a program. The second part is the
+/// key that must be named.
 const SETTINGS: &[(&str, &str)] = &[
     ("preview_command: TRAP", "preview_command"),
     ("worktree: {setup: TRAP}", "worktree.setup"),
     ("worktree: {copy: ['ignored']}", "worktree.copy"),
     ("worktree: {link: ['../outside']}", "worktree.link"),
     ("worktree: {root: '../outside'}", "worktree.root"),
-    ("model: evil\nmodels: {evil: {kind: command, run: [TRAP]}}", "models.evil"),
+    (
+        "model: evil\nmodels: {evil: {kind: command, run: [TRAP]}}",
+        "models.evil",
+    ),
     ("model: 'command:TRAP'", "model"),
-    ("models: {gpt: {base_url: 'http://127.0.0.1:1'}}", "models.gpt"),
+    (
+        "models: {gpt: {base_url: 'http://127.0.0.1:1'}}",
+        "models.gpt",
+    ),
     ("models: {gpt: {api_key_command: [TRAP]}}", "models.gpt"),
     ("models: {gpt: {api_key_env: HOME}}", "models.gpt"),
     ("models: {gpt: {headers: {x: y}}}", "models.gpt"),
@@ -37,8 +52,14 @@ const SETTINGS: &[(&str, &str)] = &[
     ("execute: {keep_env: [OPENAI_API_KEY]}", "execute.keep_env"),
     ("execute: {timeout: 999999}", "execute.timeout"),
     ("web: {allow_hosts: [localhost]}", "web.allow_hosts"),
-    ("research: {engine: command, run: [TRAP]}", "research.engine"),
-    ("research: {base_url: 'http://127.0.0.1:1'}", "research.base_url"),
+    (
+        "research: {engine: command, run: [TRAP]}",
+        "research.engine",
+    ),
+    (
+        "research: {base_url: 'http://127.0.0.1:1'}",
+        "research.base_url",
+    ),
     ("snapshot: {exclude: ['*']}", "snapshot.exclude"),
     ("snapshot: {max_file_size: 1}", "snapshot.max_file_size"),
     ("snapshot: {max_new_files: 1}", "snapshot.max_new_files"),
@@ -55,9 +76,15 @@ fn an_untrusted_repository_decides_nothing() {
     let trap = trap(&ground);
     let mut wrong = Vec::new();
     for (text, key) in SETTINGS {
-        ground.repo.put(".teddy/config.yaml", text.replace("TRAP", &trap));
+        ground
+            .repo
+            .put(".teddy/config.yaml", text.replace("TRAP", &trap));
         let tried = ground.execute(plan(&run("echo $PWD > pwd.txt")));
-        let line = tried.words.lines().filter(|line| line.contains("settings of this repository are ignored")).collect::<Vec<_>>();
+        let line = tried
+            .words
+            .lines()
+            .filter(|line| line.contains("settings of this repository are ignored"))
+            .collect::<Vec<_>>();
         if tried.code != 0
             || line.len() != 1
             || !line[0].contains(key)
@@ -77,8 +104,14 @@ fn an_untrusted_repository_decides_nothing() {
 #[test]
 fn a_bomb_of_a_configuration_is_refused_at_once() {
     let ground = Ground::new();
-    let laughs: String =
-        (0..20).map(|n| format!("a{n}: &a{n} [{}]\n", format!("*a{},", n - 1).repeat(if n > 0 { 9 } else { 0 }))).collect();
+    let laughs: String = (0..20)
+        .map(|n| {
+            format!(
+                "a{n}: &a{n} [{}]\n",
+                format!("*a{},", n - 1).repeat(if n > 0 { 9 } else { 0 })
+            )
+        })
+        .collect();
     for text in [
         "[".repeat(60_000),
         "{a: ".repeat(15_000),
@@ -92,10 +125,18 @@ fn a_bomb_of_a_configuration_is_refused_at_once() {
         let start = std::time::Instant::now();
         let output = ground.teddy(&["status"]);
         assert!(start.elapsed().as_secs() < 10, "{:?}", &text[..20]);
-        assert!(output.status.code().is_some_and(|code| code < 2), "{}", words(&output));
+        assert!(
+            output.status.code().is_some_and(|code| code < 2),
+            "{}",
+            words(&output)
+        );
     }
     ground.repo.remove(".teddy/config.yaml");
-    std::os::unix::fs::symlink(ground.outside().join("canary"), ground.repo.path().join(".teddy/config.yaml")).unwrap();
+    std::os::unix::fs::symlink(
+        ground.outside().join("canary"),
+        ground.repo.path().join(".teddy/config.yaml"),
+    )
+    .unwrap();
     assert!(!words(&ground.teddy(&["status"])).contains("canary"));
 }
 
@@ -103,15 +144,45 @@ fn a_bomb_of_a_configuration_is_refused_at_once() {
 fn env_files_and_the_environment_of_git_are_not_read() {
     let ground = Ground::new();
     let trap = trap(&ground);
-    ground.repo.put(".env", format!("TEDDY_CONFIG={trap}\nOPENAI_BASE_URL=http://127.0.0.1:1\n"));
+    ground.repo.put(
+        ".env",
+        format!("TEDDY_CONFIG={trap}\nOPENAI_BASE_URL=http://127.0.0.1:1\n"),
+    );
     ground.repo.put("git", format!("#!/bin/sh\nexec {trap}\n"));
-    std::fs::set_permissions(ground.repo.path().join("git"), PermissionsExt::from_mode(0o755)).unwrap();
-    let path = format!(".:{}:{}", ground.repo.path().display(), teddy::host::env::var("PATH").unwrap());
-    let fsmonitor =
-        [("GIT_CONFIG_COUNT", "1"), ("GIT_CONFIG_KEY_0", "core.fsmonitor"), ("GIT_CONFIG_VALUE_0", trap.as_str()), ("PATH", &path)];
-    for variables in [&[("PATH", path.as_str())][..], &fsmonitor, &[("GIT_EXTERNAL_DIFF", &trap)], &[("GIT_SSH_COMMAND", &trap)]] {
-        for args in [&["status"][..], &["log"], &["diff"], &["execute", "../plan.md", "-y", "--no-replan"], &["undo"]] {
-            std::fs::write(ground.repo.beside("plan.md"), plan(&create("[new.txt](/new.txt)"))).unwrap();
+    std::fs::set_permissions(
+        ground.repo.path().join("git"),
+        PermissionsExt::from_mode(0o755),
+    )
+    .unwrap();
+    let path = format!(
+        ".:{}:{}",
+        ground.repo.path().display(),
+        teddy::host::env::var("PATH").unwrap()
+    );
+    let fsmonitor = [
+        ("GIT_CONFIG_COUNT", "1"),
+        ("GIT_CONFIG_KEY_0", "core.fsmonitor"),
+        ("GIT_CONFIG_VALUE_0", trap.as_str()),
+        ("PATH", &path),
+    ];
+    for variables in [
+        &[("PATH", path.as_str())][..],
+        &fsmonitor,
+        &[("GIT_EXTERNAL_DIFF", &trap)],
+        &[("GIT_SSH_COMMAND", &trap)],
+    ] {
+        for args in [
+            &["status"][..],
+            &["log"],
+            &["diff"],
+            &["execute", "../plan.md", "-y", "--no-replan"],
+            &["undo"],
+        ] {
+            std::fs::write(
+                ground.repo.beside("plan.md"),
+                plan(&create("[new.txt](/new.txt)")),
+            )
+            .unwrap();
             ground.teddy_with(args, variables);
             assert!(!sprung(&ground), "{variables:?} {args:?}");
         }
@@ -150,13 +221,24 @@ fn hooks_and_programs_of_the_repository_do_not_run() {
     ground
         .repo
         .put(".gitattributes", "* diff=x filter=evil merge=evil\n")
-        .put(".gitmodules", format!("[submodule \"x\"]\n\tpath = x\n\turl = ext::{trap}\n\tupdate = !{trap}\n"));
+        .put(
+            ".gitmodules",
+            format!("[submodule \"x\"]\n\tpath = x\n\turl = ext::{trap}\n\tupdate = !{trap}\n"),
+        );
     let _ = std::fs::remove_file(ground.repo.beside("sprung"));
     let tried = ground.execute(plan(&(create("[new.txt](/new.txt)") + &run("true"))));
     assert_eq!(tried.code, 0, "{}", tried.words);
-    for args in
-        [&["status"][..], &["diff"], &["log"], &["show"], &["undo"], &["redo"], &["branch", "@", "b"], &["recover"], &["export", "../out"]]
-    {
+    for args in [
+        &["status"][..],
+        &["diff"],
+        &["log"],
+        &["show"],
+        &["undo"],
+        &["redo"],
+        &["branch", "@", "b"],
+        &["recover"],
+        &["export", "../out"],
+    ] {
         let output = ground.teddy(args);
         assert!(output.status.success(), "{args:?}: {}", words(&output));
         assert!(!sprung(&ground), "{args:?} ran something of the repository");
@@ -172,13 +254,27 @@ fn a_plan_that_came_with_refs_does_not_run() {
     // As a mirror clone would have it: the refs, and nothing of the git directory.
     let other = Ground::new();
     let from = ground.repo.path().display().to_string();
-    other.repo.git(&["fetch", "-q", &from, "+refs/teddy/*:refs/teddy/*"]);
-    for args in [&["execute", "-y"][..], &["resume", "-y"], &["resume", "--yolo"], &["execute"]] {
+    other
+        .repo
+        .git(&["fetch", "-q", &from, "+refs/teddy/*:refs/teddy/*"]);
+    for args in [
+        &["execute", "-y"][..],
+        &["resume", "-y"],
+        &["resume", "--yolo"],
+        &["execute"],
+    ] {
         let output = other.teddy(args);
-        assert!(!output.status.success() && !words(&output).contains("succeeded"), "{args:?}: {}", words(&output));
+        assert!(
+            !output.status.success() && !words(&output).contains("succeeded"),
+            "{args:?}: {}",
+            words(&output)
+        );
     }
     let said = words(&other.teddy(&["execute", "-y"]));
-    assert!(said.contains("was not made here") && said.contains("teddy adopt s"), "{said}");
+    assert!(
+        said.contains("was not made here") && said.contains("teddy adopt s"),
+        "{said}"
+    );
     assert_eq!(other.repo.git(&["rev-parse", "refs/teddy/drafts/s"]), draft);
     assert!(other.ok(&["adopt", "s"]).contains("touch ran"));
     assert!(other.teddy(&["execute", "-y"]).status.success());
@@ -194,16 +290,31 @@ fn planted(ground: &Ground, number: &str, tree: &[(&str, &str)], parents: &[&str
     let line = |(name, content): &(&str, &str)| {
         let file = ground.repo.beside("blob");
         std::fs::write(&file, content).unwrap();
-        format!("100644 blob {}\t{name}\n", ground.repo.git(&["hash-object", "-w", file.to_str().unwrap()]))
+        format!(
+            "100644 blob {}\t{name}\n",
+            ground
+                .repo
+                .git(&["hash-object", "-w", file.to_str().unwrap()])
+        )
     };
     let next = format!("schema: 1\nturn_id: {id}\nparent_turn_id: {id}\nagent: developer\n");
-    let next = [("meta.yaml", next.as_str()), ("system_prompt.xml", "<x/>\n"), ("turn.context", "")];
+    let next = [
+        ("meta.yaml", next.as_str()),
+        ("system_prompt.xml", "<x/>\n"),
+        ("turn.context", ""),
+    ];
     let next = mktree(ground, &next.iter().map(line).collect::<String>());
     let files = [("meta.yaml", meta.as_str()), ("report.md", "report\n")];
     let lines: String = files.iter().chain(tree).map(line).collect();
     let tree = mktree(ground, &format!("{lines}40000 tree {next}\tnext\n"));
     let parents: Vec<&str> = parents.iter().flat_map(|parent| ["-p", *parent]).collect();
-    ground.repo.git(&[&["commit-tree", &tree, "-m", "planted\n\nTeddy-Session: s"], parents.as_slice()].concat())
+    ground.repo.git(
+        &[
+            &["commit-tree", &tree, "-m", "planted\n\nTeddy-Session: s"],
+            parents.as_slice(),
+        ]
+        .concat(),
+    )
 }
 
 /// Writes a tree object of any names.
@@ -220,7 +331,14 @@ fn mktree(ground: &Ground, lines: &str) -> String {
     }
     let file = ground.repo.beside("tree");
     std::fs::write(&file, raw).unwrap();
-    ground.repo.git(&["hash-object", "-w", "-t", "tree", "--literally", file.to_str().unwrap()])
+    ground.repo.git(&[
+        "hash-object",
+        "-w",
+        "-t",
+        "tree",
+        "--literally",
+        file.to_str().unwrap(),
+    ])
 }
 
 #[test]
@@ -230,16 +348,35 @@ fn turns_that_were_made_up_break_nothing() {
     let start = planted(&ground, "0", &[], &[]);
     let bomb = "[".repeat(500_000);
     let plain = planted(&ground, "1", &[], &[&start, &head]);
-    ground.repo.git(&["update-ref", "refs/teddy/sessions/s", &plain]);
-    assert!(ground.ok(&["log"]).contains("planted"), "what is made up well is read");
+    ground
+        .repo
+        .git(&["update-ref", "refs/teddy/sessions/s", &plain]);
+    assert!(
+        ground.ok(&["log"]).contains("planted"),
+        "what is made up well is read"
+    );
     for (name, commit) in [
-        ("a turn that called itself", planted(&ground, "1", &[], &[&start, &head])),
-        ("a number without end", planted(&ground, "18446744073709551615", &[], &[&start, &head])),
-        ("a number below zero", planted(&ground, "-1", &[], &[&start, &head])),
-        ("a bomb of a record", planted(&ground, &bomb, &[], &[&start, &head])),
+        (
+            "a turn that called itself",
+            planted(&ground, "1", &[], &[&start, &head]),
+        ),
+        (
+            "a number without end",
+            planted(&ground, "18446744073709551615", &[], &[&start, &head]),
+        ),
+        (
+            "a number below zero",
+            planted(&ground, "-1", &[], &[&start, &head]),
+        ),
+        (
+            "a bomb of a record",
+            planted(&ground, &bomb, &[], &[&start, &head]),
+        ),
         ("the user's own commit", head.clone()),
     ] {
-        ground.repo.git(&["update-ref", "refs/teddy/sessions/s", &commit]);
+        ground
+            .repo
+            .git(&["update-ref", "refs/teddy/sessions/s", &commit]);
         for args in [
             &["log"][..],
             &["sessions"],
@@ -253,7 +390,11 @@ fn turns_that_were_made_up_break_nothing() {
             &["plan", "-m", "x"],
         ] {
             let output = ground.teddy(args);
-            assert!(output.status.code().is_some_and(|code| code < 5), "{name}: {args:?} {}", words(&output));
+            assert!(
+                output.status.code().is_some_and(|code| code < 5),
+                "{name}: {args:?} {}",
+                words(&output)
+            );
         }
     }
 }
@@ -265,18 +406,40 @@ fn names_of_a_made_up_tree_lead_nowhere() {
     let head = ground.repo.git(&["rev-parse", "HEAD"]);
     let blob = ground.repo.git(&["rev-parse", "HEAD:a.txt"]);
     let files = mktree(&ground, &format!("100644 blob {blob}\tplain.txt\n"));
-    let files = ground.repo.git(&["commit-tree", &files, "-p", &head, "-m", "files"]);
+    let files = ground
+        .repo
+        .git(&["commit-tree", &files, "-p", &head, "-m", "files"]);
     let plain = planted(&ground, "1", &[], &[&start, &files]);
-    ground.repo.git(&["update-ref", "refs/teddy/sessions/s", &plain]);
+    ground
+        .repo
+        .git(&["update-ref", "refs/teddy/sessions/s", &plain]);
     ground.ok(&["restore", "@", "--exact", "-y"]);
-    assert!(ground.repo.path().join("plain.txt").exists(), "an ordinary name is written");
-    for name in ["..", ".git", ".GIT", "git~1", "../evil", "a/../../evil", ".git/hooks/pre-commit", "/evil", "."] {
+    assert!(
+        ground.repo.path().join("plain.txt").exists(),
+        "an ordinary name is written"
+    );
+    for name in [
+        "..",
+        ".git",
+        ".GIT",
+        "git~1",
+        "../evil",
+        "a/../../evil",
+        ".git/hooks/pre-commit",
+        "/evil",
+        ".",
+    ] {
         let commit = planted(&ground, "1", &[(name, "evil")], &[&start, &head]);
-        ground.repo.git(&["update-ref", "refs/teddy/sessions/s", &commit]);
+        ground
+            .repo
+            .git(&["update-ref", "refs/teddy/sessions/s", &commit]);
         let (before, others) = (ground.state(), ground.others());
         ground.teddy(&["export", "../outside/out"]);
         let _ = std::fs::remove_dir_all(ground.outside().join("out"));
-        assert!(ground.state() == before, "export of {name:?} changed something");
+        assert!(
+            ground.state() == before,
+            "export of {name:?} changed something"
+        );
         // The same name in the files of a turn, at the top and in a folder.
         let inner = mktree(&ground, &format!("100644 blob {blob}\t{name}\n"));
         for tree in [
@@ -284,16 +447,30 @@ fn names_of_a_made_up_tree_lead_nowhere() {
             mktree(&ground, &format!("40000 tree {inner}\tsrc\n")),
             mktree(&ground, &format!("40000 tree {inner}\t{name}\n")),
         ] {
-            let files = ground.repo.git(&["commit-tree", &tree, "-p", &head, "-m", "files"]);
+            let files = ground
+                .repo
+                .git(&["commit-tree", &tree, "-p", &head, "-m", "files"]);
             let commit = planted(&ground, "1", &[], &[&start, &files]);
-            ground.repo.git(&["update-ref", "refs/teddy/sessions/s", &commit]);
-            for args in
-                [&["restore", "@", "--exact", "-y"][..], &["restore", "@", "--theirs"], &["execute", "../plan.md", "-y", "--no-replan"]]
-            {
+            ground
+                .repo
+                .git(&["update-ref", "refs/teddy/sessions/s", &commit]);
+            for args in [
+                &["restore", "@", "--exact", "-y"][..],
+                &["restore", "@", "--theirs"],
+                &["execute", "../plan.md", "-y", "--no-replan"],
+            ] {
                 std::fs::write(ground.repo.beside("plan.md"), plan(&run("true"))).unwrap();
                 let output = ground.teddy(args);
-                assert!(output.status.code().is_some_and(|code| code < 5), "{name:?} {args:?}: {}", words(&output));
-                assert!(ground.others() == others, "{args:?} with {name:?} changed something: {}", words(&output));
+                assert!(
+                    output.status.code().is_some_and(|code| code < 5),
+                    "{name:?} {args:?}: {}",
+                    words(&output)
+                );
+                assert!(
+                    ground.others() == others,
+                    "{args:?} with {name:?} changed something: {}",
+                    words(&output)
+                );
             }
             ground.repo.git(&["checkout", "-qf", "HEAD", "--", "."]);
         }
@@ -306,14 +483,32 @@ fn a_journal_that_was_planted_reaches_no_other_repository() {
     let other = Ground::new();
     let tree = ground.repo.git(&["rev-parse", "HEAD^{tree}"]);
     let tip = ground.repo.git(&["rev-parse", "refs/teddy/sessions/s"]);
-    for workspace in [other.repo.path(), "/".into(), ground.outside(), "../..".into()] {
+    for workspace in [
+        other.repo.path(),
+        "/".into(),
+        ground.outside(),
+        "../..".into(),
+    ] {
         let empty = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
         let pending = serde_json::json!({ "schema": 1, "operation": "../../x", "session": "s", "commit": tip, "workspace": workspace, "from": tree, "to": empty });
-        std::fs::write(ground.repo.path().join(".git/teddy/pending.json"), pending.to_string()).unwrap();
+        std::fs::write(
+            ground.repo.path().join(".git/teddy/pending.json"),
+            pending.to_string(),
+        )
+        .unwrap();
         let before = (ground.state(), other.state());
         let output = ground.teddy(&["recover"]);
-        assert!(output.status.code().is_some_and(|code| code < 5), "{}", words(&output));
-        assert!((ground.state(), other.state()) == before, "{}: {}", workspace.display(), words(&output));
+        assert!(
+            output.status.code().is_some_and(|code| code < 5),
+            "{}",
+            words(&output)
+        );
+        assert!(
+            (ground.state(), other.state()) == before,
+            "{}: {}",
+            workspace.display(),
+            words(&output)
+        );
     }
 }
 
@@ -334,7 +529,11 @@ fn refs_of_odd_names_hide_no_session() {
         std::fs::write(file, format!("{head}\n")).unwrap();
     }
     let output = ground.teddy(&["sessions"]);
-    assert!(output.status.success() && words(&output).contains("* s "), "{}", words(&output));
+    assert!(
+        output.status.success() && words(&output).contains("* s "),
+        "{}",
+        words(&output)
+    );
     for args in [
         &["-s", "../../HEAD", "log"][..],
         &["-s", "a/b/c", "log"],

@@ -1,10 +1,12 @@
-//! What a command reaches: with the sandbox nothing but the worktree, without it a report of what it changed.
+//! What a command reaches: with the sandbox nothing but the worktree, without it a report of what
+//! it changed.
 
 use teddy::host::sandbox::{Availability, availability};
 
 use super::ground::{Ground, plan, run, words};
 
-/// Commands that must fail in the sandbox; OUT is the folder outside, REPO the user's own, HOME theirs.
+/// Commands that must fail in the sandbox; OUT is the folder outside, REPO the user's own, HOME
+/// theirs.
 const CLOSED: &[&str] = &[
     "echo x > OUT/new",
     "echo x >> OUT/canary",
@@ -43,7 +45,11 @@ fn a_command_reaches_nothing_but_its_worktree() {
     let ground = Ground::new();
     let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     server.set_nonblocking(true).unwrap();
-    for (file, text) in [(".ssh/id", "secret"), (".aws/credentials", "secret"), (".bashrc", "mine")] {
+    for (file, text) in [
+        (".ssh/id", "secret"),
+        (".aws/credentials", "secret"),
+        (".bashrc", "mine"),
+    ] {
         let path = ground.repo.beside("home").join(file);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
@@ -52,14 +58,25 @@ fn a_command_reaches_nothing_but_its_worktree() {
     let mut wrong = Vec::new();
     for command in CLOSED {
         let home = ground.repo.beside("home").display().to_string();
-        let command = command.replace("OUT", ground.outside().to_str().unwrap()).replace("REPO", ground.repo.path().to_str().unwrap());
-        let command = command.replace("HOME", &home).replace("PORT", &server.local_addr().unwrap().port().to_string());
+        let command = command
+            .replace("OUT", ground.outside().to_str().unwrap())
+            .replace("REPO", ground.repo.path().to_str().unwrap());
+        let command = command
+            .replace("HOME", &home)
+            .replace("PORT", &server.local_addr().unwrap().port().to_string());
         let before = ground.state();
         std::fs::write(ground.repo.beside("plan.md"), plan(&run(&command))).unwrap();
         let keys = [("OPENAI_API_KEY", "secret"), ("MY_TOKEN", "secret")];
-        let output = ground.teddy_with(&["execute", "../plan.md", "-y", "--no-replan", "--json"], &keys);
+        let output = ground.teddy_with(
+            &["execute", "../plan.md", "-y", "--no-replan", "--json"],
+            &keys,
+        );
         let told = words(&output);
-        if output.status.code() != Some(1) || ground.state() != before || told.contains("secret") || server.accept().is_ok() {
+        if output.status.code() != Some(1)
+            || ground.state() != before
+            || told.contains("secret")
+            || server.accept().is_ok()
+        {
             wrong.push(format!("{command}: {told}"));
         }
     }
@@ -72,19 +89,32 @@ fn without_the_sandbox_a_change_of_the_repository_is_reported() {
     for (command, part) in [
         ("git config x.y z", "config"),
         ("git branch evil", "refs/heads/evil"),
-        ("echo x > $(git rev-parse --git-common-dir)/hooks/pre-commit", "hooks/pre-commit"),
-        ("git stash store -m x HEAD 2> /dev/null || git update-ref refs/stash HEAD", "refs/stash"),
+        (
+            "echo x > $(git rev-parse --git-common-dir)/hooks/pre-commit",
+            "hooks/pre-commit",
+        ),
+        (
+            "git stash store -m x HEAD 2> /dev/null || git update-ref refs/stash HEAD",
+            "refs/stash",
+        ),
     ] {
         let tried = ground.execute_with(plan(&run(command)), &["-c", "execute.sandbox=off"]);
         let report = ground.ok(&["show"]);
-        assert!(report.contains(part) && tried.words.contains("not sandboxed"), "{command}: {report}");
+        assert!(
+            report.contains(part) && tried.words.contains("not sandboxed"),
+            "{command}: {report}"
+        );
     }
 }
 
 #[test]
 fn the_approval_says_how_commands_are_confined() {
     let ground = Ground::new();
-    let said = |setting: &str| ground.execute_with(plan(&run("true")), &["-c", setting]).words;
+    let said = |setting: &str| {
+        ground
+            .execute_with(plan(&run("true")), &["-c", setting])
+            .words
+    };
     assert!(said("execute.sandbox=off").contains("not sandboxed"));
     if availability() == Availability::Full {
         assert!(said("execute.sandbox=on").contains("sandboxed, no network"));

@@ -12,9 +12,15 @@ fn rows() -> Vec<(&'static str, String)> {
     vec![
         ("10,000 actions", plan(&run("true").repeat(10_000))),
         ("2,001 actions", plan(&run("true").repeat(2001))),
-        ("17 MiB", plan(&create("[x](/x)").replace("evil", &"x".repeat(17 << 20)))),
+        (
+            "17 MiB",
+            plan(&create("[x](/x)").replace("evil", &"x".repeat(17 << 20))),
+        ),
         ("a million backticks", plan(&"`".repeat(1_000_000))),
-        ("50,000 quotations", plan(&format!("{} x\n", ">".repeat(50_000)))),
+        (
+            "50,000 quotations",
+            plan(&format!("{} x\n", ">".repeat(50_000))),
+        ),
         ("50,000 lists", plan(&format!("{}x\n", "- ".repeat(50_000)))),
         ("100,000 brackets", plan(&"[".repeat(100_000))),
         ("100,000 stars", plan(&"*a ".repeat(100_000))),
@@ -36,8 +42,13 @@ fn a_bomb_of_a_plan_is_refused_soon() {
         let start = Instant::now();
         let tried = ground.execute(text);
         let took = start.elapsed();
-        if tried.code != 3 || took > SOON || ground.state() != before || tried.words.len() > 1 << 20 {
-            wrong.push(format!("{name}: exit code {}, {took:?}, {} bytes of words", tried.code, tried.words.len()));
+        if tried.code != 3 || took > SOON || ground.state() != before || tried.words.len() > 1 << 20
+        {
+            wrong.push(format!(
+                "{name}: exit code {}, {took:?}, {} bytes of words",
+                tried.code,
+                tried.words.len()
+            ));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -48,9 +59,21 @@ fn a_flood_and_a_straggler_end_with_their_command() {
     let ground = Ground::new();
     let start = Instant::now();
     let flood = "head -c 20000000 /dev/zero | tr '\\0' x | fold -w 2000";
-    let tried = ground.execute(plan(&(run(flood) + &run("(sleep 300; touch late) & setsid sleep 300 & echo ok"))));
-    assert_eq!(tried.code, 0, "{}", &tried.words[tried.words.len().saturating_sub(500)..]);
+    let tried = ground.execute(plan(
+        &(run(flood) + &run("(sleep 300; touch late) & setsid sleep 300 & echo ok")),
+    ));
+    assert_eq!(
+        tried.code,
+        0,
+        "{}",
+        &tried.words[tried.words.len().saturating_sub(500)..]
+    );
     assert!(start.elapsed() < SOON);
-    let held = ground.repo.git(&["cat-file", "-s", "refs/teddy/sessions/s:report.md"]);
-    assert!(held.parse::<u64>().unwrap() < 1 << 20, "the report holds {held} bytes");
+    let held = ground
+        .repo
+        .git(&["cat-file", "-s", "refs/teddy/sessions/s:report.md"]);
+    assert!(
+        held.parse::<u64>().unwrap() < 1 << 20,
+        "the report holds {held} bytes"
+    );
 }

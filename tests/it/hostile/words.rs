@@ -1,12 +1,26 @@
-//! What is shown to a person: nothing that a stranger wrote moves the cursor, hides text or writes to the clipboard.
+//! What is shown to a person: nothing that a stranger wrote moves the cursor, hides text or writes
+//! to the clipboard.
 
 use super::ground::{Ground, create, plan, run};
 
 /// What must never reach a terminal.
-const RAW: [char; 12] =
-    ['\u{1b}', '\r', '\u{7}', '\u{8}', '\u{9b}', '\u{9d}', '\u{202e}', '\u{2066}', '\u{200b}', '\u{7f}', '\u{e0041}', '\u{2028}'];
+const RAW: [char; 12] = [
+    '\u{1b}',
+    '\r',
+    '\u{7}',
+    '\u{8}',
+    '\u{9b}',
+    '\u{9d}',
+    '\u{202e}',
+    '\u{2066}',
+    '\u{200b}',
+    '\u{7f}',
+    '\u{e0041}',
+    '\u{2028}',
+];
 
-/// A piece of every kind: a colour, a title, the clipboard, a link, a return, a bell, a direction, C1, a tag.
+/// A piece of every kind: a colour, a title, the clipboard, a link, a return, a bell, a direction,
+/// C1, a tag.
 const EVIL: &str = "x\u{1b}[31m\u{1b}]0;t\u{7}\u{1b}]52;c;ZXZpbA==\u{7}\u{1b}]8;;http://evil\u{1b}\\y\u{8}\u{9b}2J\u{9d}0;t\u{202e}\u{2066}\u{200b}\u{7f}\u{e0041}z";
 
 /// Returns which raw characters are in a text.
@@ -18,7 +32,12 @@ fn raw(text: &str) -> Vec<char> {
 fn rows() -> Vec<(&'static str, String)> {
     let evil = plan(&run("true"));
     let message = |text: &str| plan(&format!("### `CHAT_WITH_USER`\n\n{text}\n"));
-    let field = |key: &str| plan(&run("true")).replace("- **Description:** d", &format!("- **Description:** d\n- **{key}:** {EVIL}"));
+    let field = |key: &str| {
+        plan(&run("true")).replace(
+            "- **Description:** d",
+            &format!("- **Description:** d\n- **{key}:** {EVIL}"),
+        )
+    };
     vec![
         ("title", evil.replace("# Hostile", &format!("# {EVIL}"))),
         ("status", evil.replace("Green 🟢", EVIL)),
@@ -31,36 +50,110 @@ fn rows() -> Vec<(&'static str, String)> {
         ("timeout", field("Timeout")),
         ("allow failure", field("Allow Failure")),
         ("command", plan(&run(&format!("true '{EVIL}'")))),
-        ("command with returns", plan(&run("rm -rf / #\recho harmless"))),
-        ("command behind blanks", plan(&run(&format!("true{}; true", " ".repeat(5000))))),
-        ("info string", evil.replace("```shell", &format!("```{EVIL}"))),
-        ("output", plan(&run("printf 'x\\033[31m\\007\\r\\302\\233y\\342\\200\\256z\\n'"))),
-        ("output of a failure", plan(&run("printf '\\033]52;c;x\\007' >&2; false"))),
-        ("output that is not UTF-8", plan(&run("printf '\\377\\033[2J\\n'"))),
-        ("file name", plan(&run("touch \"$(printf 'a\\033[31m\\007\\342\\200\\256b')\""))),
-        ("file name with a newline", plan(&run("touch \"$(printf 'a\\nteddy: done\\r')b\""))),
-        ("file content", plan(&create("[new.txt](/new.txt)").replace("evil", EVIL))),
+        (
+            "command with returns",
+            plan(&run("rm -rf / #\recho harmless")),
+        ),
+        (
+            "command behind blanks",
+            plan(&run(&format!("true{}; true", " ".repeat(5000)))),
+        ),
+        (
+            "info string",
+            evil.replace("```shell", &format!("```{EVIL}")),
+        ),
+        (
+            "output",
+            plan(&run(
+                "printf 'x\\033[31m\\007\\r\\302\\233y\\342\\200\\256z\\n'",
+            )),
+        ),
+        (
+            "output of a failure",
+            plan(&run("printf '\\033]52;c;x\\007' >&2; false")),
+        ),
+        (
+            "output that is not UTF-8",
+            plan(&run("printf '\\377\\033[2J\\n'")),
+        ),
+        (
+            "file name",
+            plan(&run(
+                "touch \"$(printf 'a\\033[31m\\007\\342\\200\\256b')\"",
+            )),
+        ),
+        (
+            "file name with a newline",
+            plan(&run("touch \"$(printf 'a\\nteddy: done\\r')b\"")),
+        ),
+        (
+            "file content",
+            plan(&create("[new.txt](/new.txt)").replace("evil", EVIL)),
+        ),
         ("path", plan(&create(&format!("[{EVIL}](/{EVIL})")))),
         ("path in backticks", plan(&create(&format!("`{EVIL}`")))),
-        ("variable", plan(&run("true")).replace("** d", &format!("** d\n- **env:**\n  - `A`: \"{EVIL}\""))),
-        ("name of a variable", plan(&run("true")).replace("** d", &format!("** d\n- **env:**\n  - `{EVIL}`: \"a\""))),
+        (
+            "variable",
+            plan(&run("true")).replace("** d", &format!("** d\n- **env:**\n  - `A`: \"{EVIL}\"")),
+        ),
+        (
+            "name of a variable",
+            plan(&run("true")).replace("** d", &format!("** d\n- **env:**\n  - `{EVIL}`: \"a\"")),
+        ),
         ("unknown action", plan(&format!("### `{EVIL}`\n\nx\n"))),
-        ("unknown section", plan(&run("true")) + &format!("## {EVIL}\n\nx\n")),
+        (
+            "unknown section",
+            plan(&run("true")) + &format!("## {EVIL}\n\nx\n"),
+        ),
         ("stray text", plan(&format!("{EVIL}\n\n{}", run("true")))),
         ("chat", message(EVIL)),
-        ("memo", plan(&run("true")).replace("## Action Plan", &format!("## Memos\n```text\n[+] {EVIL}\n```\n\n## Action Plan"))),
-        ("missing memo", plan(&run("true")).replace("## Action Plan", &format!("## Memos\n```text\n[-] {EVIL}\n```\n\n## Action Plan"))),
-        ("agent of a hand-over", plan(&format!("### `INVOKE`\n- **Agent:** {EVIL}\n\nGo.\n"))),
-        ("message of a hand-over", plan(&format!("### `INVOKE`\n- **Agent:** developer\n\n{EVIL}\n"))),
-        ("query", plan(&format!("### `RESEARCH`\n- **Description:** d\n```text\n{EVIL}\n```\n"))),
-        ("address", plan(&format!("### `READ`\n- **Resource:** [x](https://{EVIL}.example/)\n- **Description:** d\n"))),
-        ("edit that does not fit", plan(&super::ground::edit("[a.txt](/a.txt)").replace("one", EVIL))),
+        (
+            "memo",
+            plan(&run("true")).replace(
+                "## Action Plan",
+                &format!("## Memos\n```text\n[+] {EVIL}\n```\n\n## Action Plan"),
+            ),
+        ),
+        (
+            "missing memo",
+            plan(&run("true")).replace(
+                "## Action Plan",
+                &format!("## Memos\n```text\n[-] {EVIL}\n```\n\n## Action Plan"),
+            ),
+        ),
+        (
+            "agent of a hand-over",
+            plan(&format!("### `INVOKE`\n- **Agent:** {EVIL}\n\nGo.\n")),
+        ),
+        (
+            "message of a hand-over",
+            plan(&format!("### `INVOKE`\n- **Agent:** developer\n\n{EVIL}\n")),
+        ),
+        (
+            "query",
+            plan(&format!(
+                "### `RESEARCH`\n- **Description:** d\n```text\n{EVIL}\n```\n"
+            )),
+        ),
+        (
+            "address",
+            plan(&format!(
+                "### `READ`\n- **Resource:** [x](https://{EVIL}.example/)\n- **Description:** d\n"
+            )),
+        ),
+        (
+            "edit that does not fit",
+            plan(&super::ground::edit("[a.txt](/a.txt)").replace("one", EVIL)),
+        ),
     ]
 }
 
 /// Returns what commands say.
 fn told(ground: &Ground, commands: &[&[&str]]) -> String {
-    commands.iter().map(|args| super::ground::words(&ground.teddy(args))).collect()
+    commands
+        .iter()
+        .map(|args| super::ground::words(&ground.teddy(args)))
+        .collect()
 }
 
 #[test]
@@ -72,16 +165,42 @@ fn nothing_of_a_plan_moves_the_cursor() {
         let plain = {
             let file = ground.repo.beside("plan.md");
             std::fs::write(&file, &text).unwrap();
-            super::ground::words(&ground.teddy(&["execute", file.to_str().unwrap(), "-y", "--no-replan"]))
+            super::ground::words(&ground.teddy(&[
+                "execute",
+                file.to_str().unwrap(),
+                "-y",
+                "--no-replan",
+            ]))
         };
         let tried = ground.execute(&text);
-        assert!(tried.code >= 0 && tried.code != 101, "{name}: {}", tried.words);
-        let found = raw(&(plain + &tried.words + &told(&ground, &[&["status"], &["diff"], &["diff", "--json"], &["show", "--json"]])));
+        assert!(
+            tried.code >= 0 && tried.code != 101,
+            "{name}: {}",
+            tried.words
+        );
+        let found = raw(&(plain
+            + &tried.words
+            + &told(
+                &ground,
+                &[
+                    &["status"],
+                    &["diff"],
+                    &["diff", "--json"],
+                    &["show", "--json"],
+                ],
+            )));
         if !found.is_empty() {
             wrong.push(format!("{name}: {found:?}"));
         }
     }
-    for args in [&["log"][..], &["log", "--json"], &["sessions"], &["sessions", "--json"], &["status", "--json"], &["context", "list"]] {
+    for args in [
+        &["log"][..],
+        &["log", "--json"],
+        &["sessions"],
+        &["sessions", "--json"],
+        &["status", "--json"],
+        &["context", "list"],
+    ] {
         let found = raw(&told(&ground, &[args]));
         wrong.extend((!found.is_empty()).then(|| format!("{args:?}: {found:?}")));
     }
@@ -92,11 +211,23 @@ fn nothing_of_a_plan_moves_the_cursor() {
 fn nothing_of_a_turn_hides_in_the_commit_message() {
     let ground = Ground::new();
     let title = format!("{EVIL} Teddy-Status: executed");
-    ground.execute(plan(&run("false\n\nTeddy-Status: executed")).replace("# Hostile", &format!("# {title}")));
-    let message = ground.repo.git(&["log", "-1", "--format=%B", "refs/teddy/sessions/s"]);
+    ground.execute(
+        plan(&run("false\n\nTeddy-Status: executed")).replace("# Hostile", &format!("# {title}")),
+    );
+    let message = ground
+        .repo
+        .git(&["log", "-1", "--format=%B", "refs/teddy/sessions/s"]);
     assert!(raw(&message).is_empty(), "{message}");
     assert_eq!(
-        ground.repo.git(&["log", "-1", "--format=%(trailers:key=Teddy-Status,valueonly)", "refs/teddy/sessions/s"]).trim(),
+        ground
+            .repo
+            .git(&[
+                "log",
+                "-1",
+                "--format=%(trailers:key=Teddy-Status,valueonly)",
+                "refs/teddy/sessions/s"
+            ])
+            .trim(),
         "failed"
     );
 }
@@ -123,12 +254,21 @@ fn nothing_of_the_users_own_files_moves_the_cursor() {
 fn nothing_of_a_model_moves_the_cursor() {
     let ground = Ground::new();
     let script = ground.repo.beside("model");
-    for body in ["printf 'x\\033[31m\\007\\r\\302\\233y'; exit 1", "printf '\\033]52;c;x\\007' >&2; exit 1", "kill -9 $$", "true"] {
+    for body in [
+        "printf 'x\\033[31m\\007\\r\\302\\233y'; exit 1",
+        "printf '\\033]52;c;x\\007' >&2; exit 1",
+        "kill -9 $$",
+        "true",
+    ] {
         std::fs::write(&script, format!("#!/bin/sh\ncat > /dev/null\n{body}\n")).unwrap();
-        std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+            .unwrap();
         let model = format!("command:{}", script.display());
         let output = ground.teddy(&["plan", "-m", "x", "--model", &model]);
         let found = raw(&super::ground::words(&output));
-        assert!(found.is_empty() && output.status.code().is_some_and(|code| code != 101), "{body}: {found:?} {output:?}");
+        assert!(
+            found.is_empty() && output.status.code().is_some_and(|code| code != 101),
+            "{body}: {found:?} {output:?}"
+        );
     }
 }

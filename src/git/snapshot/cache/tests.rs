@@ -10,23 +10,67 @@ fn id(byte: u8) -> ObjectId {
 /// Returns an entry.
 fn entry(name: &[u8], kind: EntryKind, standing: Standing) -> Entry<&[u8]> {
     let time = Time { secs: 5, nsecs: 6 };
-    let stat = Stat { mtime: time, ctime: Time { secs: 7, nsecs: 8 }, dev: 1, ino: 2, uid: 3, gid: 4, size: 9 };
-    Entry { name, kind, id: id(name[0]), stat, basis: 77, standing }
+    let stat = Stat {
+        mtime: time,
+        ctime: Time { secs: 7, nsecs: 8 },
+        dev: 1,
+        ino: 2,
+        uid: 3,
+        gid: 4,
+        size: 9,
+    };
+    Entry {
+        name,
+        kind,
+        id: id(name[0]),
+        stat,
+        basis: 77,
+        standing,
+    }
 }
 
 /// Saves a cache of three folders and returns its file.
 fn saved(folder: &Path) -> std::path::PathBuf {
     let mut writer = Writer::new();
-    let times = Times { mtime: Time { secs: 1, nsecs: 2 }, ctime: Time { secs: 3, nsecs: 4 }, ino: 5 };
-    let folder_at = |path, parent, marks| Folder { path, parent, entries: 0..0, marks, times, tree: id(9) };
-    let first = [entry(b"a", EntryKind::Blob, Standing::Seen), entry(b"z\xff", EntryKind::Link, Standing::Inherited)];
+    let times = Times {
+        mtime: Time { secs: 1, nsecs: 2 },
+        ctime: Time { secs: 3, nsecs: 4 },
+        ino: 5,
+    };
+    let folder_at = |path, parent, marks| Folder {
+        path,
+        parent,
+        entries: 0..0,
+        marks,
+        times,
+        tree: id(9),
+    };
+    let first = [
+        entry(b"a", EntryKind::Blob, Standing::Seen),
+        entry(b"z\xff", EntryKind::Link, Standing::Inherited),
+    ];
     writer.folder(&folder_at(b"", 0, 0), first.into_iter());
-    writer.folder(&folder_at(b"b", 0, mark::RELIST), [entry(b"x", EntryKind::Commit, Standing::Watched)].into_iter());
+    writer.folder(
+        &folder_at(b"b", 0, mark::RELIST),
+        [entry(b"x", EntryKind::Commit, Standing::Watched)].into_iter(),
+    );
     writer.folder(&folder_at(b"b/c", 1, mark::RULES), std::iter::empty());
-    let basis =
-        Basis { settings: 1, choice: 2, index: Stat::default(), tracking: 6, stamp: Stamp(Time { secs: 3, nsecs: 4 }), root: id(1) };
+    let basis = Basis {
+        settings: 1,
+        choice: 2,
+        index: Stat::default(),
+        tracking: 6,
+        stamp: Stamp(Time { secs: 3, nsecs: 4 }),
+        root: id(1),
+    };
     let path = folder.join("index");
-    writer.save(&basis, tempfile::NamedTempFile::new_in(folder).unwrap(), &path).unwrap();
+    writer
+        .save(
+            &basis,
+            tempfile::NamedTempFile::new_in(folder).unwrap(),
+            &path,
+        )
+        .unwrap();
     path
 }
 
@@ -34,15 +78,30 @@ fn saved(folder: &Path) -> std::path::PathBuf {
 fn what_is_saved_is_loaded() {
     let folder = tempfile::tempdir().unwrap();
     let cache = Cache::load(&saved(folder.path()), gix::hash::Kind::Sha1).unwrap();
-    assert_eq!((cache.basis.settings, cache.basis.choice, cache.basis.root), (1, 2, id(1)));
+    assert_eq!(
+        (cache.basis.settings, cache.basis.choice, cache.basis.root),
+        (1, 2, id(1))
+    );
     assert_eq!(cache.basis.stamp, Stamp(Time { secs: 3, nsecs: 4 }));
-    assert_eq!((cache.children(0), cache.children(1), cache.children(2)), (&[1][..], &[2][..], &[][..]));
+    assert_eq!(
+        (cache.children(0), cache.children(1), cache.children(2)),
+        (&[1][..], &[2][..], &[][..])
+    );
     let top = cache.folder(cache.find_folder(b"").unwrap());
-    assert_eq!(cache.find_entry(&top, b"z\xff"), Some(entry(b"z\xff", EntryKind::Link, Standing::Inherited)));
+    assert_eq!(
+        cache.find_entry(&top, b"z\xff"),
+        Some(entry(b"z\xff", EntryKind::Link, Standing::Inherited))
+    );
     assert_eq!(cache.find_entry(&top, b"x"), None);
     let inner = cache.folder(cache.find_folder(b"b").unwrap());
-    assert_eq!(cache.entry(inner.entries.start), entry(b"x", EntryKind::Commit, Standing::Watched));
-    assert_eq!((inner.marks, inner.parent, inner.tree, inner.times.ino), (mark::RELIST, 0, id(9), 5));
+    assert_eq!(
+        cache.entry(inner.entries.start),
+        entry(b"x", EntryKind::Commit, Standing::Watched)
+    );
+    assert_eq!(
+        (inner.marks, inner.parent, inner.tree, inner.times.ino),
+        (mark::RELIST, 0, id(9), 5)
+    );
 }
 
 #[test]
@@ -54,7 +113,10 @@ fn a_file_that_was_changed_anywhere_is_no_cache() {
         let mut damaged = whole.clone();
         damaged[at] ^= 0x40;
         std::fs::write(&path, damaged).unwrap();
-        assert!(Cache::load(&path, gix::hash::Kind::Sha1).is_none(), "byte {at}");
+        assert!(
+            Cache::load(&path, gix::hash::Kind::Sha1).is_none(),
+            "byte {at}"
+        );
     }
     std::fs::write(&path, &whole[..whole.len() - 1]).unwrap();
     assert!(Cache::load(&path, gix::hash::Kind::Sha1).is_none());

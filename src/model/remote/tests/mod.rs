@@ -33,7 +33,10 @@ fn model(fake: &Fake, change: impl FnOnce(&mut Remote)) -> Remote {
         api_key_env: Some("KEY".into()),
         ..Settings::default()
     };
-    let outside = Outside { variable: Rc::new(|name| (name == "KEY").then(|| SECRET.into())), ..Outside::default() };
+    let outside = Outside {
+        variable: Rc::new(|name| (name == "KEY").then(|| SECRET.into())),
+        ..Outside::default()
+    };
     let mut remote = Remote::new("mine", &settings, &outside).unwrap();
     remote.limits.pause = Duration::from_millis(1);
     remote.limits.total = Duration::from_secs(20);
@@ -44,7 +47,12 @@ fn model(fake: &Fake, change: impl FnOnce(&mut Remote)) -> Remote {
 
 /// Asks a model, and shows that no error gives the key away.
 fn ask(remote: &Remote) -> Result<Answer, ModelError> {
-    let request = Request { system: "S".into(), input: "I".into(), message: "M".into(), max_tokens: None };
+    let request = Request {
+        system: "S".into(),
+        input: "I".into(),
+        message: "M".into(),
+        max_tokens: None,
+    };
     let result = remote.answer(&request, &mut |_| ());
     assert!(!format!("{result:?}").contains(SECRET), "{result:?}");
     result
@@ -54,7 +62,10 @@ fn ask(remote: &Remote) -> Result<Answer, ModelError> {
 fn check(response: String, expected: &str) {
     let fake = Fake::answering(&[response]);
     let error = ask(&model(&fake, |remote| remote.limits.retries = 0)).unwrap_err();
-    assert_eq!(error.to_string().replace(&fake.origin, "http://fake"), expected);
+    assert_eq!(
+        error.to_string().replace(&fake.origin, "http://fake"),
+        expected
+    );
     assert!(!error.remedy().is_empty());
 }
 
@@ -66,9 +77,25 @@ mod time;
 fn a_stream_becomes_an_answer_with_its_usage() {
     let fake = Fake::answering(&[events(HELLO)]);
     let seen = RefCell::new(Vec::new());
-    let answer = model(&fake, |_| ()).answer(&Request::default(), &mut |text| seen.borrow_mut().push(text.to_owned())).unwrap();
-    let usage = Usage { input: 9, output: 2, ..Usage::default() };
-    assert_eq!(answer, Answer { text: "# Hello\n".into(), model: "gpt-5-2".into(), usage, finish: Finish::Stop });
+    let answer = model(&fake, |_| ())
+        .answer(&Request::default(), &mut |text| {
+            seen.borrow_mut().push(text.to_owned())
+        })
+        .unwrap();
+    let usage = Usage {
+        input: 9,
+        output: 2,
+        ..Usage::default()
+    };
+    assert_eq!(
+        answer,
+        Answer {
+            text: "# Hello\n".into(),
+            model: "gpt-5-2".into(),
+            usage,
+            finish: Finish::Stop
+        }
+    );
     assert_eq!(seen.borrow().last().map(String::as_str), Some("# Hello\n"));
 }
 
@@ -95,9 +122,16 @@ fn a_request_has_the_key_the_headers_and_the_extra_fields() {
 #[test]
 fn an_answer_in_one_piece_is_taken_too() {
     let body = r##"{"model":"m","choices":[{"message":{"content":"# A"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2}}"##;
-    let fake = Fake::answering(&[response("200 OK", "content-type: application/json\r\n", body)]);
+    let fake = Fake::answering(&[response(
+        "200 OK",
+        "content-type: application/json\r\n",
+        body,
+    )]);
     let answer = ask(&model(&fake, |_| ())).unwrap();
-    assert_eq!((answer.text.as_str(), answer.usage.output, answer.finish), ("# A", 2, Finish::Stop));
+    assert_eq!(
+        (answer.text.as_str(), answer.usage.output, answer.finish),
+        ("# A", 2, Finish::Stop)
+    );
 }
 
 #[test]
@@ -122,11 +156,22 @@ fn anthropic_is_spoken_with_its_headers_and_events() {
         api_key_env: Some("KEY".into()),
         ..Settings::default()
     };
-    let outside = Outside { variable: Rc::new(|name| (name == "KEY").then(|| SECRET.into())), ..Outside::default() };
+    let outside = Outside {
+        variable: Rc::new(|name| (name == "KEY").then(|| SECRET.into())),
+        ..Outside::default()
+    };
     let answer = ask(&Remote::new("c", &settings, &outside).unwrap()).unwrap();
     assert_eq!(
         (answer.text.as_str(), answer.model.as_str(), answer.usage),
-        ("# A", "claude-x", Usage { input: 3, output: 4, ..Usage::default() })
+        (
+            "# A",
+            "claude-x",
+            Usage {
+                input: 3,
+                output: 4,
+                ..Usage::default()
+            }
+        )
     );
     let request = &fake.requests()[0];
     assert!(
@@ -143,26 +188,44 @@ fn an_answer_cut_at_the_limit_says_so() {
         "data: {\"choices\":[{\"delta\":{\"content\":\"# A\"},\"finish_reason\":\"length\"}]}\n\ndata: [DONE]\n\n",
     )]);
     let answer = ask(&model(&fake, |_| ())).unwrap();
-    assert_eq!((answer.finish.clone(), answer.is_whole()), (Finish::Length, false));
+    assert_eq!(
+        (answer.finish.clone(), answer.is_whole()),
+        (Finish::Length, false)
+    );
 }
 
 #[test]
 fn a_drip_that_cuts_every_character_is_read() {
-    let fake = Fake::start(vec![vec![Act::Drip(events(&HELLO.replace("Hel", "Hél")), Duration::ZERO)]]);
+    let fake = Fake::start(vec![vec![Act::Drip(
+        events(&HELLO.replace("Hel", "Hél")),
+        Duration::ZERO,
+    )]]);
     assert_eq!(ask(&model(&fake, |_| ())).unwrap().text, "# Héllo\n");
 }
 
 #[test]
 fn a_field_that_the_server_does_not_know_is_left_out() {
-    let refusal = response("400 Bad Request", "", r#"{"error":{"message":"unknown field stream_options"}}"#);
+    let refusal = response(
+        "400 Bad Request",
+        "",
+        r#"{"error":{"message":"unknown field stream_options"}}"#,
+    );
     let fake = Fake::answering(&[refusal, events(HELLO)]);
     assert_eq!(ask(&model(&fake, |_| ())).unwrap().text, "# Hello\n");
-    assert!(fake.requests()[0].contains("stream_options") && !fake.requests()[1].contains("stream_options"));
+    assert!(
+        fake.requests()[0].contains("stream_options")
+            && !fake.requests()[1].contains("stream_options")
+    );
 }
 
 #[test]
 fn bytes_that_are_no_text_are_marked_in_the_answer() {
-    let body = HELLO.replace("Hel", "H\u{1}l").into_bytes().into_iter().map(|byte| if byte == 1 { 0xff } else { byte }).collect();
+    let body = HELLO
+        .replace("Hel", "H\u{1}l")
+        .into_bytes()
+        .into_iter()
+        .map(|byte| if byte == 1 { 0xff } else { byte })
+        .collect();
     let fake = Fake::start(vec![vec![Act::Send(events("")), Act::Bytes(body)]]);
     assert_eq!(ask(&model(&fake, |_| ())).unwrap().text, "# H\u{fffd}llo\n");
 }
@@ -171,7 +234,10 @@ fn bytes_that_are_no_text_are_marked_in_the_answer() {
 fn a_tool_call_and_a_refusal_are_no_whole_answers() {
     for reason in ["tool_calls", "content_filter"] {
         let fake = Fake::answering(&[events(&HELLO.replace("\"stop\"", &format!("\"{reason}\"")))]);
-        assert_eq!(ask(&model(&fake, |_| ())).unwrap().finish, Finish::Other(reason.into()));
+        assert_eq!(
+            ask(&model(&fake, |_| ())).unwrap().finish,
+            Finish::Other(reason.into())
+        );
     }
 }
 
@@ -180,12 +246,24 @@ fn whoever_watches_hears_that_nothing_comes() {
     let fake = Fake::start(vec![vec![Act::Stall]]);
     let beats = RefCell::new(Vec::new());
     let remote = model(&fake, |remote| remote.limits.first = SHORT);
-    assert!(remote.answer(&Request::default(), &mut |text| beats.borrow_mut().push(text.to_owned())).is_err());
-    assert!(beats.borrow().len() > 1 && beats.borrow().iter().all(String::is_empty), "{beats:?}");
+    assert!(
+        remote
+            .answer(&Request::default(), &mut |text| beats
+                .borrow_mut()
+                .push(text.to_owned()))
+            .is_err()
+    );
+    assert!(
+        beats.borrow().len() > 1 && beats.borrow().iter().all(String::is_empty),
+        "{beats:?}"
+    );
 }
 
 #[test]
 fn what_comes_behind_the_end_is_not_read() {
-    let fake = Fake::start(vec![vec![Act::Send(events(HELLO)), Act::Flood(BEGUN.into())]]);
+    let fake = Fake::start(vec![vec![
+        Act::Send(events(HELLO)),
+        Act::Flood(BEGUN.into()),
+    ]]);
     assert_eq!(ask(&model(&fake, |_| ())).unwrap().text, "# Hello\n");
 }

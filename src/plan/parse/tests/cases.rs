@@ -1,7 +1,9 @@
-//! What a reader of plans must make of inputs that models and other tools have written, case by case.
+//! What a reader of plans must make of inputs that models and other tools have written, case by
+//! case.
 //!
-//! Each row: the case's name, the actions (or the whole plan), what is read, then what is wrong with it. Where another reader
-//! decided otherwise, the row says `differs`, and `docs/formats/plan.md` says why.
+//! Each row: the case's name, the actions (or the whole plan), what is read, then what is wrong
+//! with it. Where another reader decided otherwise, the row says `differs`, and
+//! `docs/formats/plan.md` says why.
 
 use super::*;
 use crate::plan::reading;
@@ -14,7 +16,12 @@ type Row<'a> = (&'a str, &'a str, &'a [&'a str]);
 fn read_as(text: &str, offset: usize) -> Vec<String> {
     let reading = reading::read(text);
     let mut found: Vec<String> = reading.plan.actions.iter().map(|a| say(&a.kind)).collect();
-    found.extend(reading.diagnostics.iter().map(|w| format!("{} {}", w.line.saturating_sub(offset), w.message)));
+    found.extend(
+        reading
+            .diagnostics
+            .iter()
+            .map(|w| format!("{} {}", w.line.saturating_sub(offset), w.message)),
+    );
     found
 }
 
@@ -25,7 +32,9 @@ fn check_rows(rows: &[Row<'_>], head: &str) {
     for (name, text, expected) in rows {
         let found = read_as(&format!("{head}{text}"), offset);
         if found != *expected {
-            wrong.push(format!("    (\n        {name:?},\n        {text:?},\n        &{found:?},\n    ),"));
+            wrong.push(format!(
+                "    (\n        {name:?},\n        {text:?},\n        &{found:?},\n    ),"
+            ));
         }
     }
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
@@ -122,8 +131,15 @@ fn every_case_of_whole_plans_is_read_as_it_is_meant() {
 #[test]
 fn pp3_and_pp4_the_outline_marks_what_is_wrong() {
     let outline = |text: &str| reading::read(text).outline.unwrap_or_default();
-    assert!(outline("# T\n- a: b\n\n## Action Plan\n").contains("[✗] [002] line 4: Heading (level 2): \"Action Plan\""));
-    assert!(outline(PLANS[4].1).contains("[✗] [004] line 10: Heading (level 3): \"`DANCE`\""), "{}", outline(PLANS[4].1));
+    assert!(
+        outline("# T\n- a: b\n\n## Action Plan\n")
+            .contains("[✗] [002] line 4: Heading (level 2): \"Action Plan\"")
+    );
+    assert!(
+        outline(PLANS[4].1).contains("[✗] [004] line 10: Heading (level 3): \"`DANCE`\""),
+        "{}",
+        outline(PLANS[4].1)
+    );
 }
 
 #[test]

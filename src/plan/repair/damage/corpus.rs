@@ -37,29 +37,54 @@ pub(super) struct Corpus {
 }
 
 impl Corpus {
-    /// Returns contents from `fixtures/damage` and from the dice. The files there stay as they are: with other contents
-    /// the same dice would make other plans.
+    /// Returns contents from `fixtures/damage` and from the dice. The files there stay as they are:
+    /// with other contents the same dice would make other plans.
     pub(super) fn own(dice: &mut Dice) -> Self {
-        let mut corpus = Corpus { documents: Vec::new(), sources: Vec::new() };
+        let mut corpus = Corpus {
+            documents: Vec::new(),
+            sources: Vec::new(),
+        };
         corpus.documents.extend(sections(DOCUMENT));
         corpus.documents.extend((0..60).map(|_| document(dice)));
-        corpus.sources.extend(SOURCES.iter().flat_map(|text| chunks(text, 25)).map(|text| ("rust", text)));
-        corpus.sources.push(("python", "def f():\n    \"\"\"Say it.\n\n    ```\n    f()\n    ```\n    \"\"\"\n".into()));
-        corpus.sources.push(("sh", "cat > note.md <<'END'\n```sh\nls\n```\nEND\n".into()));
+        corpus.sources.extend(
+            SOURCES
+                .iter()
+                .flat_map(|text| chunks(text, 25))
+                .map(|text| ("rust", text)),
+        );
+        corpus.sources.push((
+            "python",
+            "def f():\n    \"\"\"Say it.\n\n    ```\n    f()\n    ```\n    \"\"\"\n".into(),
+        ));
+        corpus
+            .sources
+            .push(("sh", "cat > note.md <<'END'\n```sh\nls\n```\nEND\n".into()));
         corpus
     }
 }
 
 /// Returns the sections of a document in which every fence is closed.
 pub(super) fn sections(text: &str) -> Vec<String> {
-    let whole = text.split("\n## ").map(|part| format!("## {}\n", part.trim_start_matches("## ").trim_end()));
-    whole.filter(|part| part.lines().filter(|l| l.trim_start().starts_with("```")).count() % 2 == 0).collect()
+    let whole = text
+        .split("\n## ")
+        .map(|part| format!("## {}\n", part.trim_start_matches("## ").trim_end()));
+    whole
+        .filter(|part| {
+            part.lines()
+                .filter(|l| l.trim_start().starts_with("```"))
+                .count()
+                % 2
+                == 0
+        })
+        .collect()
 }
 
 /// Returns a text cut into pieces of so many lines.
 pub(super) fn chunks(text: &str, lines: usize) -> Vec<String> {
     let all: Vec<&str> = text.split_inclusive('\n').collect();
-    all.chunks(lines).map(|piece| format!("{}\n", piece.concat().trim_end())).collect()
+    all.chunks(lines)
+        .map(|piece| format!("{}\n", piece.concat().trim_end()))
+        .collect()
 }
 
 /// Returns a document with prose, lists and fences.
@@ -68,7 +93,10 @@ fn document(dice: &mut Dice) -> String {
     for _ in 0..2 + dice.below(5) {
         text.push_str(&match dice.below(7) {
             0 => "Some words on the matter.\nAnd a second line.\n".to_owned(),
-            1 => format!("```{}\nmake all\n```\n", dice.pick(&["sh", "rust", "json", "python", "text"])),
+            1 => format!(
+                "```{}\nmake all\n```\n",
+                dice.pick(&["sh", "rust", "json", "python", "text"])
+            ),
             2 => "```\nplain output\n\nmore of it\n```\n".to_owned(),
             3 => "1. first\n   ```sh\n   ls -l\n   ```\n2. second\n".to_owned(),
             4 => "## A part\n\n- one\n- two with `code`\n".to_owned(),

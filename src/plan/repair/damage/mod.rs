@@ -1,7 +1,8 @@
 //! Plans that are damaged by rule, and what must come of them.
 //!
 //! A plan is built from known contents, its fences are damaged as models damage them, and the
-//! repaired text is read by [`super::strict`]: the actions and their bytes must be those that went in.
+//! repaired text is read by [`super::strict`]: the actions and their bytes must be those that went
+//! in.
 
 mod corpus;
 mod plan;
@@ -49,7 +50,12 @@ fn tally(corpus: &Corpus, dice: &mut Dice, rounds: usize) -> Tally {
             tally.exact += 1;
         } else {
             let silent = repaired.level < Level::Doubtful && strict::read(&repaired.text).is_ok();
-            tally.wrong.push(Wrong { damages, text, level: repaired.level, silent });
+            tally.wrong.push(Wrong {
+                damages,
+                text,
+                level: repaired.level,
+                silent,
+            });
         }
     }
     tally
@@ -59,7 +65,13 @@ fn tally(corpus: &Corpus, dice: &mut Dice, rounds: usize) -> Tally {
 fn means(text: &str, deeds: &[Deed]) -> bool {
     let plain = |deeds: &[Deed]| -> Vec<Deed> {
         let lf = |part: &String| part.replace("\r\n", "\n");
-        deeds.iter().map(|deed| Deed { parts: deed.parts.iter().map(lf).collect(), ..deed.clone() }).collect()
+        deeds
+            .iter()
+            .map(|deed| Deed {
+                parts: deed.parts.iter().map(lf).collect(),
+                ..deed.clone()
+            })
+            .collect()
     };
     strict::read(text).is_ok_and(|read| plain(&read) == plain(deeds))
 }
@@ -70,8 +82,20 @@ fn damaged_plans_come_back_as_they_were_meant_and_never_silently_otherwise() {
     let corpus = Corpus::own(&mut dice);
     let tally = tally(&corpus, &mut dice, 520);
     let silent: Vec<_> = tally.wrong.iter().filter(|wrong| wrong.silent).collect();
-    assert!(silent.is_empty(), "{} silently wrong: {:?}, {:?}\n{}", silent.len(), silent[0].damages, silent[0].level, silent[0].text);
-    assert!(tally.exact * 100 >= tally.all * 97, "{} of {} exact", tally.exact, tally.all);
+    assert!(
+        silent.is_empty(),
+        "{} silently wrong: {:?}, {:?}\n{}",
+        silent.len(),
+        silent[0].damages,
+        silent[0].level,
+        silent[0].text
+    );
+    assert!(
+        tally.exact * 100 >= tally.all * 97,
+        "{} of {} exact",
+        tally.exact,
+        tally.all
+    );
 }
 
 #[test]
@@ -82,7 +106,10 @@ fn plans_by_the_rule_come_back_byte_for_byte() {
         let plan = Plan::new(&corpus, &mut dice);
         let text = plan.text();
         let repaired = repair(&text);
-        assert_eq!((repaired.text.as_str(), repaired.level), (text.as_str(), Level::Clean));
+        assert_eq!(
+            (repaired.text.as_str(), repaired.level),
+            (text.as_str(), Level::Clean)
+        );
         assert!(means(&text, &plan.deeds), "{:?}", strict::read(&text));
     }
 }

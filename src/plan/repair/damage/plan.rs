@@ -60,8 +60,14 @@ pub(super) enum Damage {
 
 /// Every damage.
 pub(super) const ALL: [Damage; 13] = {
-    use Damage::{Askew, Crlf, Cut, Equal, Glued, Indented, Longer, Missing, Preamble, Shorter, Surplus, Trailing, Wrapped};
-    [Equal, Missing, Longer, Shorter, Trailing, Surplus, Indented, Askew, Wrapped, Preamble, Glued, Crlf, Cut]
+    use Damage::{
+        Askew, Crlf, Cut, Equal, Glued, Indented, Longer, Missing, Preamble, Shorter, Surplus,
+        Trailing, Wrapped,
+    };
+    [
+        Equal, Missing, Longer, Shorter, Trailing, Surplus, Indented, Askew, Wrapped, Preamble,
+        Glued, Crlf, Cut,
+    ]
 };
 
 /// A plan and what it means.
@@ -78,16 +84,26 @@ const HEADER: &str = "# Improve the notes\n- **Status:** Green 🟢\n- **Plan Ty
 impl Plan {
     /// Returns a plan of some actions.
     pub(super) fn new(corpus: &Corpus, dice: &mut Dice) -> Self {
-        let mut plan = Plan { parts: vec![Part::Text(HEADER.to_owned())], deeds: Vec::new() };
+        let mut plan = Plan {
+            parts: vec![Part::Text(HEADER.to_owned())],
+            deeds: Vec::new(),
+        };
         for number in 0..2 + dice.below(4) {
             let path = format!("notes/file-{number}");
             match dice.below(6) {
-                0 | 1 => plan.create(&format!("{path}.md"), "markdown", corpus.documents[dice.below(corpus.documents.len())].clone()),
+                0 | 1 => plan.create(
+                    &format!("{path}.md"),
+                    "markdown",
+                    corpus.documents[dice.below(corpus.documents.len())].clone(),
+                ),
                 2 => {
                     let (language, source) = &corpus.sources[dice.below(corpus.sources.len())];
                     plan.create(&format!("{path}.x"), language, source.clone());
                 }
-                3 => plan.edit(&format!("{path}.md"), &corpus.documents[dice.below(corpus.documents.len())]),
+                3 => plan.edit(
+                    &format!("{path}.md"),
+                    &corpus.documents[dice.below(corpus.documents.len())],
+                ),
                 4 => plan.execute(),
                 _ => plan.read(&format!("{path}.md")),
             }
@@ -99,7 +115,13 @@ impl Plan {
     fn block(&mut self, info: &str, content: &str) {
         let fence = fence_for(content, 4);
         let (open, info, content) = (fence.len(), info.to_owned(), content.to_owned());
-        self.parts.push(Part::Block(Block { content, info, open, close: Some(fence), indent: ["", ""] }));
+        self.parts.push(Part::Block(Block {
+            content,
+            info,
+            open,
+            close: Some(fence),
+            indent: ["", ""],
+        }));
     }
 
     /// Adds an action.
@@ -107,10 +129,23 @@ impl Plan {
         let item = if path == "-" {
             String::new()
         } else {
-            format!("- **{}:** [{path}](/{path})\n", if name == "READ" { "Resource" } else { "File Path" })
+            format!(
+                "- **{}:** [{path}](/{path})\n",
+                if name == "READ" {
+                    "Resource"
+                } else {
+                    "File Path"
+                }
+            )
         };
-        self.parts.push(Part::Text(format!("\n### `{name}`\n{item}- **Description:** Do it.\n")));
-        self.deeds.push(Deed { name, path: path.to_owned(), parts: contents });
+        self.parts.push(Part::Text(format!(
+            "\n### `{name}`\n{item}- **Description:** Do it.\n"
+        )));
+        self.deeds.push(Deed {
+            name,
+            path: path.to_owned(),
+            parts: contents,
+        });
     }
 
     /// Adds a CREATE.
@@ -151,14 +186,22 @@ impl Plan {
         damages.sort();
         damages.dedup();
         for &damage in &damages {
-            let blocks = self.parts.iter_mut().filter_map(|part| if let Part::Block(block) = part { Some(block) } else { None });
+            let blocks = self.parts.iter_mut().filter_map(|part| {
+                if let Part::Block(block) = part {
+                    Some(block)
+                } else {
+                    None
+                }
+            });
             let mut blocks: Vec<_> = blocks.collect();
             if !blocks.is_empty() {
                 let chosen = dice.below(blocks.len());
                 blocks[chosen].damage(damage);
             }
         }
-        damages.iter().fold(self.text(), |text, damage| damage_text(text, *damage))
+        damages
+            .iter()
+            .fold(self.text(), |text, damage| damage_text(text, *damage))
     }
 }
 
@@ -187,7 +230,9 @@ impl Part {
 impl Block {
     /// Damages the fences.
     fn damage(&mut self, damage: Damage) {
-        let Some(closer) = self.close.clone() else { return };
+        let Some(closer) = self.close.clone() else {
+            return;
+        };
         match damage {
             Damage::Equal if closer.len() == self.open => {
                 self.open = longest_run(&self.content, '`').max(3);
@@ -199,7 +244,14 @@ impl Block {
             Damage::Trailing => self.close = Some(format!("{closer} (end of file)")),
             Damage::Surplus => self.close = Some(format!("{closer}\n{closer}")),
             Damage::Indented => self.indent = ["  ", "  "],
-            Damage::Askew if self.content.lines().any(|line| line.starts_with(|c: char| !c.is_whitespace())) => self.indent = ["  ", ""],
+            Damage::Askew
+                if self
+                    .content
+                    .lines()
+                    .any(|line| line.starts_with(|c: char| !c.is_whitespace())) =>
+            {
+                self.indent = ["  ", ""]
+            }
             _ => {}
         }
     }
@@ -207,9 +259,25 @@ impl Block {
     /// Returns the text.
     fn text(&self) -> String {
         let [fences, lines] = self.indent;
-        let indented = |line: &str| if line == "\n" { line.to_owned() } else { format!("{lines}{line}") };
+        let indented = |line: &str| {
+            if line == "\n" {
+                line.to_owned()
+            } else {
+                format!("{lines}{line}")
+            }
+        };
         let content: String = self.content.split_inclusive('\n').map(indented).collect();
-        let closer = self.close.as_ref().map(|close| close.lines().map(|line| format!("{fences}{line}\n")).collect::<String>());
-        format!("{fences}{}{}\n{content}{}", "`".repeat(self.open), self.info, closer.unwrap_or_default())
+        let closer = self.close.as_ref().map(|close| {
+            close
+                .lines()
+                .map(|line| format!("{fences}{line}\n"))
+                .collect::<String>()
+        });
+        format!(
+            "{fences}{}{}\n{content}{}",
+            "`".repeat(self.open),
+            self.info,
+            closer.unwrap_or_default()
+        )
     }
 }

@@ -21,7 +21,10 @@ fn later_actions_see_what_earlier_ones_did() {
             "Success: changed 1 place: 1 line added, 1 removed",
         ],
     );
-    assert_eq!(world.get("new/b.rs").as_deref(), Some("fn d() {}\nfn e() {}\n"));
+    assert_eq!(
+        world.get("new/b.rs").as_deref(),
+        Some("fn d() {}\nfn e() {}\n")
+    );
     assert_eq!(world.get("gen.rs").as_deref(), Some("changed\n"));
     assert_eq!(ran.outcomes[0].written, [path("new/b.rs")]);
     assert_eq!(ran.outcomes[3].written, []);
@@ -31,11 +34,26 @@ fn later_actions_see_what_earlier_ones_did() {
 #[test]
 fn a_file_is_made_only_where_none_is() {
     let mut world = World::new();
-    world.check(vec![Kind::Create(create("src/a.rs", "x\n"))], &["Failure: `src/a.rs` exists already"]);
-    world.check(vec![Kind::Create(create("src", "x\n"))], &["Failure: `src` exists already and is no file"]);
+    world.check(
+        vec![Kind::Create(create("src/a.rs", "x\n"))],
+        &["Failure: `src/a.rs` exists already"],
+    );
+    world.check(
+        vec![Kind::Create(create("src", "x\n"))],
+        &["Failure: `src` exists already and is no file"],
+    );
     assert_eq!(world.get("src/a.rs").as_deref(), Some("one\ntwo\nthree\n"));
-    world.check(vec![Kind::Create(create("empty.txt", "x"))], &["Success: filled the empty file, 1 line"]);
-    world.check(vec![Kind::Create(Create { overwrite: true, ..create("src/a.rs", "x\ny\n") })], &["Success: replaced as a whole, 2 lines"]);
+    world.check(
+        vec![Kind::Create(create("empty.txt", "x"))],
+        &["Success: filled the empty file, 1 line"],
+    );
+    world.check(
+        vec![Kind::Create(Create {
+            overwrite: true,
+            ..create("src/a.rs", "x\ny\n")
+        })],
+        &["Success: replaced as a whole, 2 lines"],
+    );
     assert_eq!(world.get("empty.txt").as_deref(), Some("x"));
     assert_eq!(world.get("src/a.rs").as_deref(), Some("x\ny\n"));
 }
@@ -49,9 +67,18 @@ fn an_edit_applies_as_a_whole_or_not_at_all() {
     );
     assert!(ran.failed);
     assert_eq!(world.get("src/a.rs").as_deref(), Some("one\ntwo\nthree\n"));
-    let ran = world
-        .check(vec![edit("src/a.rs", &[("one\n", "1\n"), ("1\ntwo\n", "2\n")])], &["Success: changed 2 places: 1 line added, 2 removed"]);
-    assert_eq!(ran.outcomes[0].places.iter().map(|p| p.line).collect::<Vec<_>>(), [1, 1]);
+    let ran = world.check(
+        vec![edit("src/a.rs", &[("one\n", "1\n"), ("1\ntwo\n", "2\n")])],
+        &["Success: changed 2 places: 1 line added, 2 removed"],
+    );
+    assert_eq!(
+        ran.outcomes[0]
+            .places
+            .iter()
+            .map(|p| p.line)
+            .collect::<Vec<_>>(),
+        [1, 1]
+    );
     assert_eq!(world.get("src/a.rs").as_deref(), Some("2\nthree\n"));
 }
 
@@ -70,19 +97,34 @@ fn an_edit_fails_where_a_command_has_changed_its_file() {
 fn an_edit_needs_text() {
     let mut world = World::new();
     world.put("latin.txt", b"caf\xe9\n");
-    world.check(vec![edit("bin.dat", &[("a\n", "b\n")])], &["Failure: `bin.dat` is binary"]);
-    world.check(vec![edit("latin.txt", &[("a\n", "b\n")])], &["Failure: `latin.txt` is not UTF-8"]);
-    world.check(vec![edit("nope", &[("a\n", "b\n")])], &["Failure: cannot read `nope`: no such file or directory"]);
+    world.check(
+        vec![edit("bin.dat", &[("a\n", "b\n")])],
+        &["Failure: `bin.dat` is binary"],
+    );
+    world.check(
+        vec![edit("latin.txt", &[("a\n", "b\n")])],
+        &["Failure: `latin.txt` is not UTF-8"],
+    );
+    world.check(
+        vec![edit("nope", &[("a\n", "b\n")])],
+        &["Failure: cannot read `nope`: no such file or directory"],
+    );
 }
 
 #[test]
 fn an_edit_keeps_the_mode_and_leaves_hard_links_alone() {
     let mut world = World::new();
-    let (file, other) = (world.folder.path().join("src/a.rs"), world.folder.path().join("linked"));
+    let (file, other) = (
+        world.folder.path().join("src/a.rs"),
+        world.folder.path().join("linked"),
+    );
     fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("the mode can be set");
     fs::hard_link(&file, &other).expect("the link can be made");
     world.run(vec![edit("src/a.rs", &[("one\n", "1\n")])], &[]);
-    assert_eq!(fs::metadata(&file).expect("the file is there").mode() & 0o777, 0o755);
+    assert_eq!(
+        fs::metadata(&file).expect("the file is there").mode() & 0o777,
+        0o755
+    );
     assert_eq!(world.get("src/a.rs").as_deref(), Some("1\ntwo\nthree\n"));
     assert_eq!(world.get("linked").as_deref(), Some("one\ntwo\nthree\n"));
 }
@@ -94,13 +136,34 @@ fn no_action_goes_through_a_link_or_into_another_repository() {
     fs::write(outside.path().join("x"), "secret\n").expect("the file can be written");
     symlink(outside.path(), world.folder.path().join("out")).expect("the link can be made");
     world.put("vendor/.git/HEAD", b"ref: refs/heads/main\n");
-    for kind in [Kind::Create(create("out/new", "x\n")), edit("out/x", &[("secret\n", "b\n")]), read("out/x"), read("out")] {
+    for kind in [
+        Kind::Create(create("out/new", "x\n")),
+        edit("out/x", &[("secret\n", "b\n")]),
+        read("out/x"),
+        read("out"),
+    ] {
         let ran = world.run(vec![kind], &[]);
-        assert_eq!(ran.outcomes[0].ending, Ending::Failure, "{:?}", ran.outcomes[0]);
+        assert_eq!(
+            ran.outcomes[0].ending,
+            Ending::Failure,
+            "{:?}",
+            ran.outcomes[0]
+        );
     }
-    let in_out = Kind::Execute(Execute { cwd: Some(path("out")), ..command("ls") });
-    world.check(vec![in_out], &["Failure: there is no folder `out` to run in"]);
-    assert_eq!(fs::read_dir(outside.path()).expect("the folder is there").count(), 1);
+    let in_out = Kind::Execute(Execute {
+        cwd: Some(path("out")),
+        ..command("ls")
+    });
+    world.check(
+        vec![in_out],
+        &["Failure: there is no folder `out` to run in"],
+    );
+    assert_eq!(
+        fs::read_dir(outside.path())
+            .expect("the folder is there")
+            .count(),
+        1
+    );
     world.check(
         vec![Kind::Create(create("vendor/lib/x", "x\n"))],
         &["Failure: `vendor/lib/x` is in `vendor`, which is a repository of its own"],

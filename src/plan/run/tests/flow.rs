@@ -6,7 +6,12 @@ use super::*;
 fn what_comes_after_a_failure_is_skipped() {
     let mut world = World::new();
     let ran = world.check(
-        vec![Kind::Create(create("kept", "x\n")), execute("exit 3"), Kind::Create(create("never", "x\n")), read("src")],
+        vec![
+            Kind::Create(create("kept", "x\n")),
+            execute("exit 3"),
+            Kind::Create(create("never", "x\n")),
+            read("src"),
+        ],
         &[
             "Success: created, 1 line",
             "Failure: the command failed with exit code 3",
@@ -17,14 +22,32 @@ fn what_comes_after_a_failure_is_skipped() {
     assert!(ran.failed && !ran.interrupted);
     assert_eq!(ran.outcomes[1].exit_code, Some(3));
     assert_eq!(ran.outcomes[1].output, b"exit 3");
-    assert_eq!((world.get("kept").is_some(), world.get("never")), (true, None));
-    assert_eq!(world.log, ["0 CREATE", "0 Success", "1 EXECUTE", "1 Failure", "2 Skipped", "3 Skipped"]);
+    assert_eq!(
+        (world.get("kept").is_some(), world.get("never")),
+        (true, None)
+    );
+    assert_eq!(
+        world.log,
+        [
+            "0 CREATE",
+            "0 Success",
+            "1 EXECUTE",
+            "1 Failure",
+            "2 Skipped",
+            "3 Skipped"
+        ]
+    );
 }
 
 #[test]
 fn a_command_that_may_fail_does_not_stop_the_plan() {
     let mut world = World::new();
-    let may_fail = |text: &str| Kind::Execute(Execute { allow_failure: true, ..command(text) });
+    let may_fail = |text: &str| {
+        Kind::Execute(Execute {
+            allow_failure: true,
+            ..command(text)
+        })
+    };
     let ran = world.check(
         vec![may_fail("exit 1"), may_fail("sleep"), execute("true")],
         &[
@@ -40,48 +63,100 @@ fn a_command_that_may_fail_does_not_stop_the_plan() {
 #[test]
 fn a_command_that_cannot_run_is_a_failure() {
     let mut world = World::new();
-    world.check(vec![execute("kill")], &["Failure: the command was killed by signal 9"]);
-    world.check(vec![execute("nothing")], &["Failure: the command cannot be run: no temporary file"]);
-    let run_in = |cwd: &str| Kind::Execute(Execute { cwd: Some(path(cwd)), ..command("ls") });
+    world.check(
+        vec![execute("kill")],
+        &["Failure: the command was killed by signal 9"],
+    );
+    world.check(
+        vec![execute("nothing")],
+        &["Failure: the command cannot be run: no temporary file"],
+    );
+    let run_in = |cwd: &str| {
+        Kind::Execute(Execute {
+            cwd: Some(path(cwd)),
+            ..command("ls")
+        })
+    };
     world.check(vec![run_in("src")], &["Success: the command succeeded"]);
-    world.check(vec![run_in("nope")], &["Failure: there is no folder `nope` to run in"]);
-    let with_env = Kind::Execute(Execute { env: vec![("LD_PRELOAD".to_owned(), "x".to_owned())], ..command("ls") });
-    world.check(vec![with_env], &["Failure: a plan may not set `LD_PRELOAD`"]);
+    world.check(
+        vec![run_in("nope")],
+        &["Failure: there is no folder `nope` to run in"],
+    );
+    let with_env = Kind::Execute(Execute {
+        env: vec![("LD_PRELOAD".to_owned(), "x".to_owned())],
+        ..command("ls")
+    });
+    world.check(
+        vec![with_env],
+        &["Failure: a plan may not set `LD_PRELOAD`"],
+    );
 }
 
 #[test]
 fn what_the_user_switched_off_is_skipped_and_stops_nothing() {
     let mut world = World::new();
-    let kinds = vec![execute("exit 1"), edit("src/a.rs", &[]), Kind::Create(create("b", "x\n"))];
+    let kinds = vec![
+        execute("exit 1"),
+        edit("src/a.rs", &[]),
+        Kind::Create(create("b", "x\n")),
+    ];
     let ran = world.run(kinds, &[0]);
-    assert_eq!(said(&ran), ["Skipped: skipped by the user", "Skipped: skipped by the user", "Success: created, 1 line"]);
+    assert_eq!(
+        said(&ran),
+        [
+            "Skipped: skipped by the user",
+            "Skipped: skipped by the user",
+            "Success: created, 1 line"
+        ]
+    );
     assert!(!ran.failed);
 }
 
 #[test]
 fn an_interrupt_ends_the_run_after_the_action() {
     let mut world = World::new();
-    let stop = Kind::Execute(Execute { allow_failure: true, ..command("stop") });
+    let stop = Kind::Execute(Execute {
+        allow_failure: true,
+        ..command("stop")
+    });
     let ran = world.check(
         vec![stop, Kind::Create(create("never", "x\n"))],
-        &["Failure: stopped by the user", "Skipped: skipped because the run was interrupted"],
+        &[
+            "Failure: stopped by the user",
+            "Skipped: skipped because the run was interrupted",
+        ],
     );
     assert!(ran.interrupted && ran.failed);
     assert_eq!(ran.outcomes[0].exit_code, Some(130));
-    let mut world = World { stop: true, ..World::new() };
-    let ran = world.check(vec![Kind::Create(create("never", "x\n"))], &["Skipped: skipped because the run was interrupted"]);
+    let mut world = World {
+        stop: true,
+        ..World::new()
+    };
+    let ran = world.check(
+        vec![Kind::Create(create("never", "x\n"))],
+        &["Skipped: skipped because the run was interrupted"],
+    );
     assert!(ran.interrupted && !ran.failed);
 }
 
 #[test]
 fn a_read_that_succeeds_joins_the_context() {
     let mut world = World::new();
-    let resources = ["src/a.rs", "src", "https://example.com/x", ".teddy/demo/01/report.md"];
+    let resources = [
+        "src/a.rs",
+        "src",
+        "https://example.com/x",
+        ".teddy/demo/01/report.md",
+    ];
     let ran = world.run(resources.iter().map(|r| read(r)).collect(), &[]);
     let effects: Vec<Option<Effect>> = ran.outcomes.iter().map(|o| o.effect.clone()).collect();
-    let expected = resources.map(|r| Some(Effect::Add(Resource::parse(r).expect("a plain resource"))));
+    let expected =
+        resources.map(|r| Some(Effect::Add(Resource::parse(r).expect("a plain resource"))));
     assert_eq!(effects, expected);
-    assert_eq!(ran.outcomes[0].detail, "read; it is in the context of the next turn");
+    assert_eq!(
+        ran.outcomes[0].detail,
+        "read; it is in the context of the next turn"
+    );
 }
 
 #[test]
@@ -89,8 +164,14 @@ fn a_read_that_fails_adds_nothing() {
     let mut world = World::new();
     for (what, why) in [
         ("nope", "there is no file `nope`"),
-        ("https://bad.example.com/", "`https://bad.example.com/` cannot be read: the server says 403"),
-        (".teddy/demo/07/report.md", "there is no artifact `.teddy/demo/07/report.md`"),
+        (
+            "https://bad.example.com/",
+            "`https://bad.example.com/` cannot be read: the server says 403",
+        ),
+        (
+            ".teddy/demo/07/report.md",
+            "there is no artifact `.teddy/demo/07/report.md`",
+        ),
     ] {
         let ran = world.check(vec![read(what)], &[&format!("Failure: {why}")]);
         assert_eq!(ran.outcomes[0].effect, None);
@@ -100,13 +181,28 @@ fn a_read_that_fails_adds_nothing() {
 #[test]
 fn a_search_succeeds_if_one_query_does() {
     let mut world = World::new();
-    let research = |queries: &[&str]| Kind::Research(Research { queries: queries.iter().map(|q| (*q).to_owned()).collect() });
-    let ran = world
-        .check(vec![research(&["rust", "bad one", "git"])], &["Success: 2 of 3 queries have results; no result for `bad one`: no answer"]);
+    let research = |queries: &[&str]| {
+        Kind::Research(Research {
+            queries: queries.iter().map(|q| (*q).to_owned()).collect(),
+        })
+    };
+    let ran = world.check(
+        vec![research(&["rust", "bad one", "git"])],
+        &["Success: 2 of 3 queries have results; no result for `bad one`: no answer"],
+    );
     let output = String::from_utf8_lossy(&ran.outcomes[0].output).into_owned();
-    assert_eq!(output, "Query: rust\n\n- about rust\n\nQuery: git\n\n- about git\n\n", "what failed is said once");
-    world.check(vec![research(&["bad"])], &["Failure: no result for `bad`: no answer"]);
-    world.check(vec![research(&["rust"])], &["Success: the query has results"]);
+    assert_eq!(
+        output, "Query: rust\n\n- about rust\n\nQuery: git\n\n- about git\n\n",
+        "what failed is said once"
+    );
+    world.check(
+        vec![research(&["bad"])],
+        &["Failure: no result for `bad`: no answer"],
+    );
+    world.check(
+        vec![research(&["rust"])],
+        &["Success: the query has results"],
+    );
 }
 
 #[test]
@@ -116,10 +212,19 @@ fn what_the_plan_says_to_others_becomes_an_effect() {
     let message = || "hello".to_owned();
     let ran = world.run(
         vec![
-            Kind::Prune(Prune { resource: resource() }),
+            Kind::Prune(Prune {
+                resource: resource(),
+            }),
             Kind::ChatWithUser(ChatWithUser { message: message() }),
-            Kind::Invoke(Invoke { agent: "Architect".to_owned(), resources: vec![resource()], message: message() }),
-            Kind::Conclude(Conclude { resources: vec![], message: message() }),
+            Kind::Invoke(Invoke {
+                agent: "Architect".to_owned(),
+                resources: vec![resource()],
+                message: message(),
+            }),
+            Kind::Conclude(Conclude {
+                resources: vec![],
+                message: message(),
+            }),
         ],
         &[],
     );
@@ -127,8 +232,15 @@ fn what_the_plan_says_to_others_becomes_an_effect() {
     let expected = [
         Effect::Remove(resource()),
         Effect::Chat { message: message() },
-        Effect::Invoke { agent: "Architect".to_owned(), resources: vec![resource()], message: message() },
-        Effect::Conclude { resources: vec![], message: message() },
+        Effect::Invoke {
+            agent: "Architect".to_owned(),
+            resources: vec![resource()],
+            message: message(),
+        },
+        Effect::Conclude {
+            resources: vec![],
+            message: message(),
+        },
     ];
     assert_eq!(effects, expected);
 }

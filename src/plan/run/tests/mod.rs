@@ -28,7 +28,11 @@ impl World {
     /// Returns a worktree with a few files.
     fn new() -> World {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let world = World { folder, log: Vec::new(), stop: false };
+        let world = World {
+            folder,
+            log: Vec::new(),
+            stop: false,
+        };
         world.put("src/a.rs", b"one\ntwo\nthree\n");
         world.put("bin.dat", b"a\0b");
         world.put("empty.txt", b"");
@@ -38,22 +42,41 @@ impl World {
     /// Writes a file.
     fn put(&self, name: &str, bytes: &[u8]) {
         let path = self.folder.path().join(name);
-        fs::create_dir_all(path.parent().expect("a file has a folder")).expect("the folder can be made");
+        fs::create_dir_all(path.parent().expect("a file has a folder"))
+            .expect("the folder can be made");
         fs::write(path, bytes).expect("the file can be written");
     }
 
     /// Returns what a file says; nothing if there is none.
     fn get(&self, name: &str) -> Option<String> {
-        fs::read(self.folder.path().join(name)).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        fs::read(self.folder.path().join(name))
+            .ok()
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// Runs actions, all of them but those that are not chosen.
     fn run(&mut self, kinds: Vec<Kind>, left_out: &[usize]) -> Ran {
-        let action = |(n, kind)| Action { line: n + 1, fields: Vec::new(), kind };
-        let plan = Plan { actions: kinds.into_iter().enumerate().map(action).collect(), ..Plan::default() };
-        let chosen: Vec<bool> = (0..plan.actions.len()).map(|n| !left_out.contains(&n)).collect();
+        let action = |(n, kind)| Action {
+            line: n + 1,
+            fields: Vec::new(),
+            kind,
+        };
+        let plan = Plan {
+            actions: kinds.into_iter().enumerate().map(action).collect(),
+            ..Plan::default()
+        };
+        let chosen: Vec<bool> = (0..plan.actions.len())
+            .map(|n| !left_out.contains(&n))
+            .collect();
         let root = Root::open(self.folder.path()).expect("the folder can be opened");
-        run(&plan, &chosen, &mut Stage { root: &root, tools: self })
+        run(
+            &plan,
+            &chosen,
+            &mut Stage {
+                root: &root,
+                tools: self,
+            },
+        )
     }
 
     /// Compares how each action ended.
@@ -66,7 +89,10 @@ impl World {
 
 /// Returns how each action ended, as `Ending: detail`.
 fn said(ran: &Ran) -> Vec<String> {
-    ran.outcomes.iter().map(|o| format!("{:?}: {}", o.ending, o.detail)).collect()
+    ran.outcomes
+        .iter()
+        .map(|o| format!("{:?}: {}", o.ending, o.detail))
+        .collect()
 }
 
 impl Tools for World {
@@ -88,16 +114,32 @@ impl Tools for World {
             }
             _ => End::Exited(0),
         };
-        let output = Captured { head: execute.command.clone().into_bytes(), tail: Vec::new(), lost: 0 };
-        Ok(Finished { end, output, hint: None })
+        let output = Captured {
+            head: execute.command.clone().into_bytes(),
+            tail: Vec::new(),
+            lost: 0,
+        };
+        Ok(Finished {
+            end,
+            output,
+            hint: None,
+        })
     }
 
     fn fetch(&mut self, url: &str) -> Result<(), String> {
-        if url.contains("bad") { Err("the server says 403".to_owned()) } else { Ok(()) }
+        if url.contains("bad") {
+            Err("the server says 403".to_owned())
+        } else {
+            Ok(())
+        }
     }
 
     fn search(&mut self, query: &str) -> Result<String, String> {
-        if query.contains("bad") { Err("no answer".to_owned()) } else { Ok(format!("- about {query}")) }
+        if query.contains("bad") {
+            Err("no answer".to_owned())
+        } else {
+            Ok(format!("- about {query}"))
+        }
     }
 
     fn has_artifact(&self, artifact: &Artifact) -> bool {
@@ -124,7 +166,12 @@ fn path(text: &str) -> RepoPath {
 
 /// Returns a CREATE.
 fn create(to: &str, content: &str) -> Create {
-    Create { path: path(to), content: content.to_owned(), language: String::new(), overwrite: false }
+    Create {
+        path: path(to),
+        content: content.to_owned(),
+        language: String::new(),
+        overwrite: false,
+    }
 }
 
 /// Returns an EDIT.
@@ -135,7 +182,10 @@ fn edit(to: &str, pairs: &[(&str, &str)]) -> Kind {
         replace: (*replace).to_owned(),
         language: String::new(),
     };
-    Kind::Edit(Edit { path: path(to), pairs: pairs.iter().map(pair).collect() })
+    Kind::Edit(Edit {
+        path: path(to),
+        pairs: pairs.iter().map(pair).collect(),
+    })
 }
 
 /// Returns a command.
@@ -158,7 +208,9 @@ fn execute(text: &str) -> Kind {
 
 /// Returns a READ.
 fn read(what: &str) -> Kind {
-    Kind::Read(Read { resource: Resource::parse(what).expect("a plain resource") })
+    Kind::Read(Read {
+        resource: Resource::parse(what).expect("a plain resource"),
+    })
 }
 
 mod files;

@@ -1,6 +1,7 @@
 //! What must be found in a plan before it runs, case by case, from the plan's text.
 //!
-//! Each row: the case's name, the actions, what is said about them. `differs` as in the parser's cases.
+//! Each row: the case's name, the actions, what is said about them. `differs` as in the parser's
+//! cases.
 
 use super::*;
 use crate::plan::reading;
@@ -13,11 +14,23 @@ const HEAD: &str = "# T\n\n## Rationale\n```\nr\n```\n\n{memos}## Action Plan\n\
 
 /// Returns what is said about a plan: `action: message`, the hint behind it.
 fn judged(actions: &str, memos: &str, facts: &Snapshot) -> Vec<String> {
-    let memos = if memos.is_empty() { String::new() } else { format!("## Memos\n````\n{memos}````\n\n") };
+    let memos = if memos.is_empty() {
+        String::new()
+    } else {
+        format!("## Memos\n````\n{memos}````\n\n")
+    };
     let reading = reading::read(&format!("{}{actions}", HEAD.replace("{memos}", &memos)));
     let simulation = validate(&reading.plan, facts).expect("the snapshot can be read");
     let all = reading.diagnostics.iter().chain(&simulation.diagnostics);
-    all.map(|d| format!("{}: {} ({})", d.action, d.message, d.hint.as_deref().unwrap_or("-"))).collect()
+    all.map(|d| {
+        format!(
+            "{}: {} ({})",
+            d.action,
+            d.message,
+            d.hint.as_deref().unwrap_or("-")
+        )
+    })
+    .collect()
 }
 
 /// Returns an EDIT of `src/a.rs` with these pairs.
@@ -90,21 +103,40 @@ fn every_case_is_found_before_anything_runs() {
 fn v15_a_long_find_in_a_long_file_is_explained_at_once() {
     let line = |n: usize| format!("let value_{n} = compute({n}, \"text\");\n");
     let file: String = (0..500).map(line).collect();
-    let find: String = (200..300).map(line).collect::<String>().replace("value_250", "valve_250");
+    let find: String = (200..300)
+        .map(line)
+        .collect::<String>()
+        .replace("value_250", "valve_250");
     let started = std::time::Instant::now();
     let said = judged(
-        &format!("### CREATE\n- File Path: n\n```\n{file}```\n### EDIT\n- File Path: n\n\n`FIND:`\n```\n{find}```\n`REPLACE:`\n```\n```\n"),
+        &format!(
+            "### CREATE\n- File Path: n\n```\n{file}```\n### EDIT\n- File Path: n\n\n`FIND:`\n```\n{find}```\n`REPLACE:`\n```\n```\n"
+        ),
         "",
         &snapshot(),
     );
-    assert!(said.len() == 1 && said[0].contains("the closest place is lines 201 to 300"), "{said:?}");
-    assert!(started.elapsed().as_secs_f64() < 1.0, "{:?}", started.elapsed());
+    assert!(
+        said.len() == 1 && said[0].contains("the closest place is lines 201 to 300"),
+        "{said:?}"
+    );
+    assert!(
+        started.elapsed().as_secs_f64() < 1.0,
+        "{:?}",
+        started.elapsed()
+    );
 }
 
 #[test]
 fn p22_a_flood_of_mistakes_is_counted() {
-    let said = judged("### READ\n- Resource: src\n", &"[+] m\n".repeat(1000), &snapshot());
-    assert_eq!((said.len(), said.last().map(String::as_str)), (201, Some(": there are 799 more mistakes from here on (-)")));
+    let said = judged(
+        "### READ\n- Resource: src\n",
+        &"[+] m\n".repeat(1000),
+        &snapshot(),
+    );
+    assert_eq!(
+        (said.len(), said.last().map(String::as_str)),
+        (201, Some(": there are 799 more mistakes from here on (-)"))
+    );
 }
 
 #[test]

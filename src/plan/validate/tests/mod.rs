@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::plan::action::{
-    chat_with_user::ChatWithUser, conclude::Conclude, create::Create, edit::Edit, edit::Pair, execute::Execute, invoke::Invoke,
-    prune::Prune, read::Read,
+    chat_with_user::ChatWithUser, conclude::Conclude, create::Create, edit::Edit, edit::Pair,
+    execute::Execute, invoke::Invoke, prune::Prune, read::Read,
 };
 use crate::plan::memo::{Change, Verb};
 
@@ -21,7 +21,10 @@ struct Snapshot {
 
 impl Facts for Snapshot {
     fn entry(&self, path: &RepoPath) -> anyhow::Result<Entry> {
-        let above = path.ancestors().filter_map(|a| self.entries.get(a)).find(|e| !matches!(e, Entry::Folder));
+        let above = path
+            .ancestors()
+            .filter_map(|a| self.entries.get(a))
+            .find(|e| !matches!(e, Entry::Folder));
         let folder = format!("{path}/");
         let inside = self.entries.keys().any(|p| p.starts_with(&folder));
         let found = above.or_else(|| self.entries.get(path.as_str())).cloned();
@@ -59,20 +62,31 @@ impl Facts for Snapshot {
 
 /// Returns the project that every test starts from.
 fn snapshot() -> Snapshot {
-    let file = |text: &str| Entry::File { bytes: text.as_bytes().to_vec() };
+    let file = |text: &str| Entry::File {
+        bytes: text.as_bytes().to_vec(),
+    };
     let entries = [
         ("README.md", file("hello\n")),
         ("bin.dat", file("a\0b")),
         ("empty.txt", file("")),
         ("hidden.rs", file("secret\n")),
-        ("latin.txt", Entry::File { bytes: b"caf\xe9\n".to_vec() }),
+        (
+            "latin.txt",
+            Entry::File {
+                bytes: b"caf\xe9\n".to_vec(),
+            },
+        ),
         ("link", Entry::Link),
         ("huge.csv", Entry::LeftOut),
         ("src/a.rs", file("one\ntwo\nthree\n")),
         ("src/b.rs", file("let moved = here();\n")),
         ("vendor", Entry::Repository),
     ];
-    Snapshot { entries: entries.into(), memos: vec!["Use pnpm.".to_owned()], caller: false }
+    Snapshot {
+        entries: entries.into(),
+        memos: vec!["Use pnpm.".to_owned()],
+        caller: false,
+    }
 }
 
 /// Returns a path.
@@ -82,7 +96,12 @@ fn path(text: &str) -> RepoPath {
 
 /// Returns a CREATE.
 fn create(to: &str, content: &str) -> Kind {
-    Kind::Create(Create { path: path(to), content: content.to_owned(), language: String::new(), overwrite: false })
+    Kind::Create(Create {
+        path: path(to),
+        content: content.to_owned(),
+        language: String::new(),
+        overwrite: false,
+    })
 }
 
 /// Returns an EDIT; its pairs are at lines 1, 2, and so on.
@@ -93,7 +112,10 @@ fn edit(to: &str, pairs: &[(&str, &str)]) -> Kind {
         replace: (*replace).to_owned(),
         language: String::new(),
     };
-    Kind::Edit(Edit { path: path(to), pairs: pairs.iter().enumerate().map(pair).collect() })
+    Kind::Edit(Edit {
+        path: path(to),
+        pairs: pairs.iter().enumerate().map(pair).collect(),
+    })
 }
 
 /// Returns an EXECUTE.
@@ -111,29 +133,50 @@ fn execute(command: &str) -> Execute {
 
 /// Returns a READ.
 fn read(what: &str) -> Kind {
-    Kind::Read(Read { resource: Resource::parse(what).expect("a plain resource") })
+    Kind::Read(Read {
+        resource: Resource::parse(what).expect("a plain resource"),
+    })
 }
 
 /// Returns a PRUNE.
 fn prune(what: &str) -> Kind {
-    Kind::Prune(Prune { resource: Resource::parse(what).expect("a plain resource") })
+    Kind::Prune(Prune {
+        resource: Resource::parse(what).expect("a plain resource"),
+    })
 }
 
 /// Returns an INVOKE.
 fn invoke(agent: &str, resources: &[&str]) -> Kind {
-    let resources = resources.iter().map(|r| Resource::parse(r).expect("a plain resource")).collect();
-    Kind::Invoke(Invoke { agent: agent.to_owned(), resources, message: String::new() })
+    let resources = resources
+        .iter()
+        .map(|r| Resource::parse(r).expect("a plain resource"))
+        .collect();
+    Kind::Invoke(Invoke {
+        agent: agent.to_owned(),
+        resources,
+        message: String::new(),
+    })
 }
 
 /// Returns a CONCLUDE.
 fn conclude() -> Kind {
-    Kind::Conclude(Conclude { resources: Vec::new(), message: "done".to_owned() })
+    Kind::Conclude(Conclude {
+        resources: Vec::new(),
+        message: "done".to_owned(),
+    })
 }
 
 /// Returns a plan with the actions at lines 10, 20, and so on.
 fn plan(kinds: Vec<Kind>) -> Plan {
-    let action = |(n, kind)| Action { line: (n + 1) * 10, fields: Vec::new(), kind };
-    Plan { actions: kinds.into_iter().enumerate().map(action).collect(), ..Plan::default() }
+    let action = |(n, kind)| Action {
+        line: (n + 1) * 10,
+        fields: Vec::new(),
+        kind,
+    };
+    Plan {
+        actions: kinds.into_iter().enumerate().map(action).collect(),
+        ..Plan::default()
+    }
 }
 
 /// Returns every diagnostic, `line action: message (hint)`, and every provisional step.
@@ -141,10 +184,25 @@ fn said(plan: &Plan, facts: &Snapshot) -> String {
     let simulation = validate(plan, facts).expect("the snapshot can be read");
     let mut out = Vec::new();
     for d in &simulation.diagnostics {
-        out.push(format!("{} {}: {} ({})", d.line, d.action, d.message, d.hint.as_deref().unwrap_or("-")));
+        out.push(format!(
+            "{} {}: {} ({})",
+            d.line,
+            d.action,
+            d.message,
+            d.hint.as_deref().unwrap_or("-")
+        ));
     }
-    for (n, step) in simulation.steps.iter().enumerate().filter(|(_, s)| s.provisional) {
-        out.push(format!("action {} is provisional{}", n + 1, if step.wrong { " and wrong" } else { "" }));
+    for (n, step) in simulation
+        .steps
+        .iter()
+        .enumerate()
+        .filter(|(_, s)| s.provisional)
+    {
+        out.push(format!(
+            "action {} is provisional{}",
+            n + 1,
+            if step.wrong { " and wrong" } else { "" }
+        ));
     }
     out.join("\n")
 }

@@ -4,9 +4,19 @@ use super::*;
 
 #[test]
 fn a_file_that_the_plan_creates_can_be_edited_and_read() {
-    check(vec![create("hidden/new.rs", "a\nb\n"), edit("hidden/new.rs", &[("b\n", "c\n")]), read("hidden/new.rs")], "");
     check(
-        vec![edit("later.rs", &[("a\n", "b\n")]), create("later.rs", "a\n")],
+        vec![
+            create("hidden/new.rs", "a\nb\n"),
+            edit("hidden/new.rs", &[("b\n", "c\n")]),
+            read("hidden/new.rs"),
+        ],
+        "",
+    );
+    check(
+        vec![
+            edit("later.rs", &[("a\n", "b\n")]),
+            create("later.rs", "a\n"),
+        ],
         "10 EDIT later.rs: there is no file `later.rs` (a new file is made with CREATE)",
     );
 }
@@ -37,20 +47,46 @@ action 2 is provisional and wrong",
 
 #[test]
 fn a_command_needs_text_and_a_folder() {
-    check(vec![Kind::Execute(execute(" \n"))], "10 EXECUTE: there is no command (put the command into the code block)");
-    let run_in = |cwd: &str| Kind::Execute(Execute { cwd: Some(path(cwd)), ..execute("ls") });
+    check(
+        vec![Kind::Execute(execute(" \n"))],
+        "10 EXECUTE: there is no command (put the command into the code block)",
+    );
+    let run_in = |cwd: &str| {
+        Kind::Execute(Execute {
+            cwd: Some(path(cwd)),
+            ..execute("ls")
+        })
+    };
     check(vec![run_in("src")], "");
     check(vec![create("new/x", "x\n"), run_in("new")], "");
-    check(vec![run_in("nope")], "10 EXECUTE ls: there is no folder `nope` to run in (`cwd` is relative to the project's root)");
-    check(vec![run_in("README.md")], "10 EXECUTE ls: `README.md` is a file, and no folder to run in (name the folder that it is in)");
-    check(vec![run_in("link")], "10 EXECUTE ls: `link` is a symbolic link (run in a folder of the project)");
-    check(vec![Kind::Execute(execute("mkdir out")), run_in("out")], "action 2 is provisional");
+    check(
+        vec![run_in("nope")],
+        "10 EXECUTE ls: there is no folder `nope` to run in (`cwd` is relative to the project's root)",
+    );
+    check(
+        vec![run_in("README.md")],
+        "10 EXECUTE ls: `README.md` is a file, and no folder to run in (name the folder that it is in)",
+    );
+    check(
+        vec![run_in("link")],
+        "10 EXECUTE ls: `link` is a symbolic link (run in a folder of the project)",
+    );
+    check(
+        vec![Kind::Execute(execute("mkdir out")), run_in("out")],
+        "action 2 is provisional",
+    );
 }
 
 #[test]
 fn variables_that_decide_what_runs_are_refused() {
     let with = |env: &[(&str, &str)]| {
-        Kind::Execute(Execute { env: env.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect(), ..execute("ls") })
+        Kind::Execute(Execute {
+            env: env
+                .iter()
+                .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
+                .collect(),
+            ..execute("ls")
+        })
     };
     check(
         vec![with(&[("LD_PRELOAD", "x"), ("A B", "x"), ("CI", "1"), ("CI", "2")])],
@@ -62,13 +98,27 @@ fn variables_that_decide_what_runs_are_refused() {
 
 #[test]
 fn a_read_names_something_that_is_there() {
-    check(vec![read("src"), read("README.md"), read("https://nowhere.invalid/x"), read(".teddy/demo/01/report.md")], "");
+    check(
+        vec![
+            read("src"),
+            read("README.md"),
+            read("https://nowhere.invalid/x"),
+            read(".teddy/demo/01/report.md"),
+        ],
+        "",
+    );
     check(
         vec![read("nope.md")],
         "10 READ nope.md: there is no file `nope.md` (the structure of the project in the input lists what there is)",
     );
-    check(vec![read("docs/readme.md")], "10 READ docs/readme.md: there is no file `docs/readme.md` (there is `README.md`)");
-    check(vec![read("link")], "10 READ link: `link` is a symbolic link (name the file itself)");
+    check(
+        vec![read("docs/readme.md")],
+        "10 READ docs/readme.md: there is no file `docs/readme.md` (there is `README.md`)",
+    );
+    check(
+        vec![read("link")],
+        "10 READ link: `link` is a symbolic link (name the file itself)",
+    );
     check(
         vec![read(".teddy/demo/09/report.md")],
         "10 READ .teddy/demo/09/report.md: there is no artifact `.teddy/demo/09/report.md` (name a turn that was executed and a file that it has)",
@@ -82,19 +132,34 @@ fn a_prune_takes_from_the_turns_own_list_once() {
         vec![prune("README.md")],
         "10 PRUNE README.md: `README.md` is not in the turn's context (it comes from the session's or the global list, which the user keeps)",
     );
-    check(vec![prune("hidden.rs")], "10 PRUNE hidden.rs: `hidden.rs` is not in the turn's context (leave the action out)");
-    check(vec![prune("src/a.rs"), prune("src/a.rs")], "20 PRUNE src/a.rs: `src/a.rs` is pruned twice (keep one PRUNE)");
+    check(
+        vec![prune("hidden.rs")],
+        "10 PRUNE hidden.rs: `hidden.rs` is not in the turn's context (leave the action out)",
+    );
+    check(
+        vec![prune("src/a.rs"), prune("src/a.rs")],
+        "20 PRUNE src/a.rs: `src/a.rs` is pruned twice (keep one PRUNE)",
+    );
 }
 
 #[test]
 fn a_hand_over_has_someone_to_go_to() {
     check(vec![invoke("Architect", &["README.md", "src"])], "");
-    check(vec![invoke("Wizard", &[])], "10 INVOKE Wizard: there is no agent `Wizard` (the agents are `architect`, `developer`)");
+    check(
+        vec![invoke("Wizard", &[])],
+        "10 INVOKE Wizard: there is no agent `Wizard` (the agents are `architect`, `developer`)",
+    );
     check(
         vec![invoke("developer", &["nope.md"])],
         "10 INVOKE developer: there is no file `nope.md` (the structure of the project in the input lists what there is)",
     );
-    check(vec![create("brief.md", "x\n"), invoke("developer", &["brief.md"])], "");
+    check(
+        vec![
+            create("brief.md", "x\n"),
+            invoke("developer", &["brief.md"]),
+        ],
+        "",
+    );
     check(
         vec![conclude()],
         "10 CONCLUDE done: there is no caller to return to (no agent handed over to this one; talk to the user with CHAT_WITH_USER)",
@@ -103,7 +168,10 @@ fn a_hand_over_has_someone_to_go_to() {
 
 #[test]
 fn a_plan_hands_over_once_and_at_its_end() {
-    let facts = Snapshot { caller: true, ..snapshot() };
+    let facts = Snapshot {
+        caller: true,
+        ..snapshot()
+    };
     let check = |kinds, expected: &str| assert_eq!(said(&plan(kinds), &facts), expected);
     check(vec![read("src"), conclude()], "");
     check(
@@ -111,14 +179,24 @@ fn a_plan_hands_over_once_and_at_its_end() {
         "20 CONCLUDE done: the plan hands over twice, first at line 10 (keep one INVOKE or CONCLUDE)",
     );
     check(
-        vec![conclude(), Kind::ChatWithUser(ChatWithUser { message: "hi".to_owned() })],
+        vec![
+            conclude(),
+            Kind::ChatWithUser(ChatWithUser {
+                message: "hi".to_owned(),
+            }),
+        ],
         "10 CONCLUDE done: CONCLUDE is not the last action (put it at the end: nothing of this plan runs after it)",
     );
 }
 
 #[test]
 fn memos_come_new_and_go_once() {
-    let change = |line, verb, text: &str| Change { line, verb, text: text.to_owned(), comment: None };
+    let change = |line, verb, text: &str| Change {
+        line,
+        verb,
+        text: text.to_owned(),
+        comment: None,
+    };
     let memos = vec![
         change(1, Verb::Add, "New."),
         change(2, Verb::Add, "Use pnpm."),
@@ -127,7 +205,13 @@ fn memos_come_new_and_go_once() {
         change(5, Verb::Remove, "New."),
     ];
     assert_eq!(
-        said(&Plan { memos, ..Plan::default() }, &snapshot()),
+        said(
+            &Plan {
+                memos,
+                ..Plan::default()
+            },
+            &snapshot()
+        ),
         "2 : the memo is there already: `Use pnpm.` (leave the line out)
 3 : there is no such memo: `Never was.` (copy the memo to remove word for word)
 4 : the memo is named twice, first at line 1: `New.` (keep one line)
@@ -138,12 +222,29 @@ fn memos_come_new_and_go_once() {
 #[test]
 fn nul_is_looked_for_in_a_plan_that_a_person_changed() {
     let hint = "make binary files with EXECUTE, as with `base64 -d`";
-    let variable = Execute { env: vec![("A".to_owned(), "\0".to_owned())], ..execute("ls") };
-    let kinds = vec![create("n", "a\0"), edit("src/a.rs", &[("one\n", "\0\n")]), Kind::Execute(execute("a\0b")), Kind::Execute(variable)];
+    let variable = Execute {
+        env: vec![("A".to_owned(), "\0".to_owned())],
+        ..execute("ls")
+    };
+    let kinds = vec![
+        create("n", "a\0"),
+        edit("src/a.rs", &[("one\n", "\0\n")]),
+        Kind::Execute(execute("a\0b")),
+        Kind::Execute(variable),
+    ];
     let plan = plan(kinds);
-    assert_eq!(validate(&plan, &snapshot()).expect("the snapshot can be read").diagnostics, []);
+    assert_eq!(
+        validate(&plan, &snapshot())
+            .expect("the snapshot can be read")
+            .diagnostics,
+        []
+    );
     let found = validate_changed(&plan, &snapshot()).expect("the snapshot can be read");
-    let said: Vec<String> = found.diagnostics.iter().map(|d| format!("{} {}: {}", d.line, d.action, d.message)).collect();
+    let said: Vec<String> = found
+        .diagnostics
+        .iter()
+        .map(|d| format!("{} {}: {}", d.line, d.action, d.message))
+        .collect();
     assert_eq!(
         said,
         [
@@ -153,6 +254,16 @@ fn nul_is_looked_for_in_a_plan_that_a_person_changed() {
             "40 EXECUTE ls: a variable has a NUL character",
         ]
     );
-    assert!(found.steps.iter().all(|step| step.wrong && step.after.is_none()));
-    assert!(found.diagnostics.iter().all(|d| d.hint.as_deref() == Some(hint)));
+    assert!(
+        found
+            .steps
+            .iter()
+            .all(|step| step.wrong && step.after.is_none())
+    );
+    assert!(
+        found
+            .diagnostics
+            .iter()
+            .all(|d| d.hint.as_deref() == Some(hint))
+    );
 }

@@ -33,30 +33,68 @@ struct Turn {
 
 /// Texts with what a block, a list or a screen could take for its own.
 fn hostile() -> impl Strategy<Value = String> {
-    (samples::content(), proptest::sample::select(vec!["", "\0", "\u{1b}[31m", "\r", "\u{202e}", "\r\n```\r\n", "````\n", "# x\n"]))
+    (
+        samples::content(),
+        proptest::sample::select(vec![
+            "",
+            "\0",
+            "\u{1b}[31m",
+            "\r",
+            "\u{202e}",
+            "\r\n```\r\n",
+            "````\n",
+            "# x\n",
+        ]),
+    )
         .prop_map(|(text, end)| text + end)
 }
 
 /// Outcomes.
 fn outcome() -> impl Strategy<Value = Outcome> {
-    let ending = prop_oneof![Just(Ending::Success), Just(Ending::Failure), Just(Ending::Skipped)];
-    (ending, hostile(), hostile(), proptest::option::of(-1..256)).prop_map(|(ending, detail, output, exit_code)| Outcome {
-        duration: Duration::from_millis(7),
-        exit_code,
-        output: output.into_bytes(),
-        ..Outcome::of(ending, detail)
-    })
+    let ending = prop_oneof![
+        Just(Ending::Success),
+        Just(Ending::Failure),
+        Just(Ending::Skipped)
+    ];
+    (ending, hostile(), hostile(), proptest::option::of(-1..256)).prop_map(
+        |(ending, detail, output, exit_code)| Outcome {
+            duration: Duration::from_millis(7),
+            exit_code,
+            output: output.into_bytes(),
+            ..Outcome::of(ending, detail)
+        },
+    )
 }
 
 /// Turns: executed, or rejected and so without outcomes.
 fn turn() -> impl Strategy<Value = Turn> {
-    (samples::plan(), proptest::collection::vec(outcome(), 4), hostile(), any::<bool>()).prop_map(|(plan, mut outcomes, words, ran)| {
-        outcomes.truncate(if ran { plan.actions.len() } else { 0 });
-        let memos = plan.memos.iter().enumerate().map(|(n, _)| n % 2 == 0).collect();
-        let mut proposed = plan.memos.clone();
-        proposed.iter_mut().take(1).for_each(|memo| memo.text.push_str(" ` and more"));
-        Turn { plan, outcomes, words, memos, proposed }
-    })
+    (
+        samples::plan(),
+        proptest::collection::vec(outcome(), 4),
+        hostile(),
+        any::<bool>(),
+    )
+        .prop_map(|(plan, mut outcomes, words, ran)| {
+            outcomes.truncate(if ran { plan.actions.len() } else { 0 });
+            let memos = plan
+                .memos
+                .iter()
+                .enumerate()
+                .map(|(n, _)| n % 2 == 0)
+                .collect();
+            let mut proposed = plan.memos.clone();
+            proposed
+                .iter_mut()
+                .take(1)
+                .for_each(|memo| memo.text.push_str(" ` and more"));
+            Turn {
+                plan,
+                outcomes,
+                words,
+                memos,
+                proposed,
+            }
+        })
 }
 
 /// Writes a turn's report.
@@ -64,7 +102,11 @@ fn written(turn: &Turn) -> String {
     let wrong = [Diagnostic::new(3, turn.words.clone()).hint(turn.words.clone())];
     Report {
         plan_name: ".teddy/demo/01/plan.md",
-        status: if turn.outcomes.is_empty() { Status::Rejected } else { Status::Executed },
+        status: if turn.outcomes.is_empty() {
+            Status::Rejected
+        } else {
+            Status::Executed
+        },
         started: "2026-01-02T03:04:05Z",
         ended: "2026-01-02T03:04:06Z",
         user_prompt: &turn.words,
@@ -74,7 +116,11 @@ fn written(turn: &Turn) -> String {
         proposed_memos: &turn.proposed,
         modifications: &[(0, turn.words.clone())],
         repairs: &[Note::new(1, turn.words.clone())],
-        diagnostics: if turn.outcomes.is_empty() { &wrong } else { &[] },
+        diagnostics: if turn.outcomes.is_empty() {
+            &wrong
+        } else {
+            &[]
+        },
         outline: Some(&turn.words),
         overlaps: std::slice::from_ref(&turn.words),
         not_captured: &[],
@@ -90,20 +136,37 @@ fn block(caption: &str, language: &str, content: &str) -> CodeBlock {
     if !content.is_empty() && !content.ends_with('\n') {
         content.push('\n');
     }
-    CodeBlock { caption: caption.to_owned(), language: language.to_owned(), content }
+    CodeBlock {
+        caption: caption.to_owned(),
+        language: language.to_owned(),
+        content,
+    }
 }
 
 /// Returns the blocks that an action's report has.
 fn blocks(action: &action::Action, outcome: Option<&Outcome>) -> Vec<CodeBlock> {
-    let Some(outcome) = outcome else { return Vec::new() };
+    let Some(outcome) = outcome else {
+        return Vec::new();
+    };
     let mut found = match &action.kind {
         Kind::Execute(execute) => vec![block("Command:", "shell", &execute.command)],
-        Kind::Research(research) => research.queries.iter().map(|query| block("", "text", query)).collect(),
-        kind => kind.message().map(|message| block("Message:", "markdown", message)).into_iter().collect(),
+        Kind::Research(research) => research
+            .queries
+            .iter()
+            .map(|query| block("", "text", query))
+            .collect(),
+        kind => kind
+            .message()
+            .map(|message| block("Message:", "markdown", message))
+            .into_iter()
+            .collect(),
     };
     if matches!(action.kind, Kind::Execute(_) | Kind::Research(_)) && !outcome.output.is_empty() {
         let raw = String::from_utf8_lossy(&outcome.output);
-        let shown: String = crate::text::visible::strip_ansi(&raw).lines().map(|line| format!("{}\n", visible(line))).collect();
+        let shown: String = crate::text::visible::strip_ansi(&raw)
+            .lines()
+            .map(|line| format!("{}\n", visible(line)))
+            .collect();
         found.push(block("Output:", "text", &shown));
     }
     found
@@ -112,7 +175,11 @@ fn blocks(action: &action::Action, outcome: Option<&Outcome>) -> Vec<CodeBlock> 
 /// Returns the fields of a plan's action as a report shows them.
 fn shown(action: &action::Action) -> Vec<Field> {
     let text = |text: &String| visible(text).into_owned();
-    let field = |f: &crate::plan::Field| Field { key: text(&f.key), value: text(&f.value), items: f.items.iter().map(text).collect() };
+    let field = |f: &crate::plan::Field| Field {
+        key: text(&f.key),
+        value: text(&f.value),
+        items: f.items.iter().map(text).collect(),
+    };
     action.fields.iter().map(field).collect()
 }
 
@@ -172,15 +239,36 @@ fn the_documents_example_is_read() {
     let document = include_str!("../../../../docs/formats/report.md");
     let lines = Lines::new(document);
     let all = markdown::blocks(document);
-    let example = markdown::fenced(&all).into_iter().find(|(_, code)| code.info == "markdown").expect("the example");
+    let example = markdown::fenced(&all)
+        .into_iter()
+        .find(|(_, code)| code.info == "markdown")
+        .expect("the example");
     let facts = read(lines.span(example.1.content.clone())).expect("a report");
-    let said = |action: &Action| format!("{} {}", action.name, action.field("Outcome").unwrap_or_default());
+    let said = |action: &Action| {
+        format!(
+            "{} {}",
+            action.name,
+            action.field("Outcome").unwrap_or_default()
+        )
+    };
     assert_eq!(
         facts.actions.iter().map(said).collect::<Vec<_>>(),
-        ["EDIT changed 1 place: 1 line added, 1 removed", "EXECUTE the command succeeded"]
+        [
+            "EDIT changed 1 place: 1 line added, 1 removed",
+            "EXECUTE the command succeeded"
+        ]
     );
-    assert_eq!(facts.actions[0].field("Match 1"), Some("line 3, whole lines"));
-    assert_eq!(facts.actions[1].blocks[1], block("Output:", "text", "ok: Hello, Ada!"));
-    assert_eq!(facts.actions[1].notes.last().map(String::as_str), Some("The whole output is `output/02.txt`."));
+    assert_eq!(
+        facts.actions[0].field("Match 1"),
+        Some("line 3, whole lines")
+    );
+    assert_eq!(
+        facts.actions[1].blocks[1],
+        block("Output:", "text", "ok: Hello, Ada!")
+    );
+    assert_eq!(
+        facts.actions[1].notes.last().map(String::as_str),
+        Some("The whole output is `output/02.txt`.")
+    );
     assert_eq!(facts.fields[0].value, "Completed 🟢");
 }
