@@ -203,8 +203,8 @@ impl Screen {
 
     /// Tells whether the terminal gives whole lines and echoes them, as a shell leaves it.
     pub fn is_ordinary(&self) -> bool {
-        use nix::sys::termios::LocalFlags;
-        let wanted = (LocalFlags::ICANON | LocalFlags::ECHO).bits();
+        use rustix::termios::LocalModes;
+        let wanted = (LocalModes::ICANON | LocalModes::ECHO).bits();
         self.master.get_termios().unwrap().local_flags.bits() & wanted == wanted
     }
 

@@ -204,6 +204,27 @@ fn git_finds_it_as_a_command_of_its_own() {
 }
 
 #[test]
+fn git_teddy_without_a_teddy_says_what_is_missing() {
+    let repo = TestRepo::new();
+    let alone = repo.beside("git-teddy");
+    std::fs::copy(env!("CARGO_BIN_EXE_git-teddy"), &alone).unwrap();
+    let out = Output::of(
+        repo.command(alone.to_str().unwrap())
+            .env("PATH", "")
+            .arg("log"),
+    );
+    assert_eq!(
+        (out.code, out.stdout.as_str(), out.stderr.as_str()),
+        (
+            1,
+            "",
+            "error: cannot start `teddy`: No such file or directory (os error 2)\n\
+             hint: install `teddy` beside `git-teddy`, or on your PATH\n"
+        )
+    );
+}
+
+#[test]
 fn the_session_of_two_terminals_gets_one_turn_after_the_other() {
     let repo = TestRepo::new().file("a.txt", "a\n");
     repo.commit("init");

@@ -58,14 +58,12 @@ pub fn own_group(_: &mut Command) {}
 #[cfg(unix)]
 fn signal(child: &mut Child, signal: Signal) {
     let signal = match signal {
-        Signal::End => nix::sys::signal::SIGTERM,
-        Signal::Kill => nix::sys::signal::SIGKILL,
+        Signal::End => rustix::process::Signal::TERM,
+        Signal::Kill => rustix::process::Signal::KILL,
     };
-    let Ok(id) = i32::try_from(child.id()) else {
-        return;
-    };
+
     // A group that is gone already is what was wanted.
-    let _ = nix::sys::signal::killpg(nix::unistd::Pid::from_raw(id), signal);
+    let _ = rustix::process::kill_process_group(rustix::process::Pid::from_child(child), signal);
 }
 
 /// Ends the process.
