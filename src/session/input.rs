@@ -70,6 +70,20 @@ pub enum Body {
     Failed(String),
 }
 
+impl Body {
+    /// Judges the bytes of a file, of which at most `limit` are shown: text, binary, or too large.
+    pub fn of(bytes: &[u8], limit: u64) -> Body {
+        let size = bytes.len() as u64;
+        if size > limit {
+            return Body::TooLarge { bytes: size };
+        }
+        match std::str::from_utf8(bytes) {
+            Ok(text) if !text.contains('\0') => Body::Text(text.to_owned()),
+            _ => Body::Binary { bytes: size },
+        }
+    }
+}
+
 /// What an input is made of.
 #[derive(Debug, Clone, Default)]
 pub struct Material {

@@ -270,14 +270,7 @@ impl Gatherer<'_, '_> {
 
     /// Judges bytes: text, binary, or too large.
     fn body(&self, bytes: &[u8]) -> Body {
-        let size = bytes.len() as u64;
-        if size > self.project.settings.context.max_resource_size.0 {
-            return Body::TooLarge { bytes: size };
-        }
-        match std::str::from_utf8(bytes) {
-            Ok(text) if !text.contains('\0') => Body::Text(text.to_owned()),
-            _ => Body::Binary { bytes: size },
-        }
+        Body::of(bytes, self.project.settings.context.max_resource_size.0)
     }
 
     /// Shows a resource once.

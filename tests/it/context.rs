@@ -289,3 +289,16 @@ fn what_was_counted_once_is_not_counted_again() {
         (200, vec!["many/7.txt"])
     );
 }
+
+#[test]
+fn promise_d9_a_file_of_a_million_blanks_is_shown_and_a_turn_goes_on() {
+    let repo = project();
+    let text = format!("a{}b\n", " ".repeat(1_040_000));
+    repo.write("blanks.txt", &text);
+    repo.done(&["context", "add", "blanks.txt"]);
+    let rows = repo.json(&["context", "list"], 0);
+    assert_eq!(rows[0]["resource"], "blanks.txt");
+    assert!(rows[0]["tokens"].as_u64().unwrap() > 1000, "{rows}");
+    repo.run_plan(&plan("One", &[create("one.txt", "x\n")]));
+    assert!(repo.done(&["context"]).contains(&text));
+}
