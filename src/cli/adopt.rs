@@ -11,7 +11,7 @@ use crate::text::counted;
 /// Accept a session that came from elsewhere, the plan that waits in it too
 ///
 /// A plan that somebody else made and that came with fetched or copied refs does not run before
-/// this. The plan is printed.
+/// this. The plan is printed, and the session is the one in use.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  teddy adopt add-auth")]
 pub(super) struct Args {
@@ -22,12 +22,13 @@ pub(super) struct Args {
 
 /// Accepts it and prints its plan.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
-    let project = app.project()?;
+    let mut project = app.project()?;
     let session = match args.name.as_deref() {
         Some(name) => SessionName::from_ref(name)?,
         None => project.session()?,
     };
     let adopted = project.adopt(&session)?;
+    project.use_session(&session)?;
     if app.global.json {
         app.print_json(&serde_json::json!({ "session": session.as_str(), "turns": adopted.turns, "plan": adopted.plan }))?;
         return Ok(exit::DONE.into());
@@ -39,7 +40,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         ""
     };
     app.say(&format!(
-        "Session {session} with {} is yours{waits}.",
+        "Session {session} with {} is yours, and the one in use{waits}.",
         counted(adopted.turns, "turn")
     ));
     Ok(exit::DONE.into())

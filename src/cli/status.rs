@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use super::app::App;
 use super::exit;
+use crate::session::meta::NotCaptured;
 use crate::text::counted;
 use crate::text::visible::visible;
 use crate::workflow::history::Standing;
@@ -12,6 +13,9 @@ use crate::workflow::history::Standing;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  teddy status\n  teddy status --json")]
 pub(super) struct Args {}
+
+/// The files in no snapshot that are named one by one.
+const MAX_LEFT_OUT: usize = 10;
 
 /// Prints the state.
 pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
@@ -78,6 +82,24 @@ fn text(standing: &Standing, session: &str, turn: u64) -> String {
         changed
             .iter()
             .for_each(|path| text.push_str(&format!("  {}\n", visible(path))));
+    }
+    text + &left_out(&standing.workspace.not_captured)
+}
+
+/// Returns the files that no snapshot has in words.
+fn left_out(files: &[NotCaptured]) -> String {
+    if files.is_empty() {
+        return String::new();
+    }
+
+    let mut text = "In no snapshot, left as they are:\n".to_owned();
+    for file in files.iter().take(MAX_LEFT_OUT) {
+        let (path, why) = (visible(&file.path), visible(&file.reason));
+        text.push_str(&format!("  {path}: {why}\n"));
+    }
+    let more = files.len().saturating_sub(MAX_LEFT_OUT);
+    if more > 0 {
+        text.push_str(&format!("  ... and {more} more; `--json` lists them all\n"));
     }
     text
 }

@@ -5,11 +5,12 @@ use serde::Serialize;
 use crate::git::object::{CommitId, TreeId};
 use crate::plan;
 use crate::session::artifact;
-use crate::session::meta::{Origin, Status};
+use crate::session::meta::{NotCaptured, Origin, Status};
 use crate::session::store::Draft;
 use crate::session::turn::Turn;
 use crate::workflow::project::Project;
 use crate::workflow::restore::lossy;
+use crate::workflow::workspace::not_captured;
 
 /// A turn, as `log` lists it.
 #[derive(Debug, Clone, Serialize)]
@@ -104,6 +105,8 @@ pub struct DraftRow {
 pub struct Changed {
     /// Paths, with what happened to them.
     pub changed: Vec<String>,
+    /// Files that no snapshot has, and why.
+    pub not_captured: Vec<NotCaptured>,
     /// Why that is not known: the git directory cannot be written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unknown: Option<String>,
@@ -258,29 +261,29 @@ impl Project {
     /// to be read.
     fn changed_since(&self, tip: &Turn) -> Changed {
         let compare = || {
-            let now = self.snapshot(&[])?.tree;
+            let now = self.snapshot(&[])?;
             let base = self
                 .published(tip)?
                 .map_or_else(|| self.repository.head_tree(), |commit| self.tree(commit))?;
-            self.repository.changes(base, now)
+            let changes = self.repository.changes(base, now.tree)?;
+            Ok::<_, anyhow::Error>(Changed {
+                changed: changes.iter().map(|change| lossy(&change.path)).collect(),
+                not_captured: not_captured(&now),
+                unknown: None,
+            })
         };
         let mut why = String::new();
         for _ in 0..TRIES {
             match compare() {
-                Ok(changes) => {
-                    return Changed {
-                        changed: changes.iter().map(|change| lossy(&change.path)).collect(),
-                        unknown: None,
-                    };
-                }
+                Ok(changed) => return changed,
                 Err(error) => why = format!("{error:#}"),
             }
             // It names objects that a `git gc` took.
             let _ = std::fs::remove_file(self.index(&self.repository.worktree_name()));
         }
         Changed {
-            changed: Vec::new(),
             unknown: Some(why),
+            ..Changed::default()
         }
     }
 }

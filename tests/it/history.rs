@@ -182,6 +182,40 @@ fn status_says_what_waits_and_what_the_user_changed() {
 }
 
 #[test]
+fn promise_d7_status_names_what_no_snapshot_has() {
+    let repo = TestRepo::new().file("a.txt", "a\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    repo.configure("snapshot: { max_file_size: 10 }\n");
+    let before = repo.done(&["status"]);
+    assert!(!before.contains("snapshot"), "{before}");
+    repo.write("big.csv", "12345678901");
+    repo.write(".env", "A=1\n");
+    let status = repo.done(&["status"]);
+    let expected = "Your files are as the newest turn left them\nIn no snapshot, left as they are:\n  \
+                    .env: untracked and named like a secret\n  big.csv: untracked and large (11 bytes)\n";
+    assert!(status.ends_with(expected), "{status}");
+    assert_eq!(
+        repo.json(&["status"], 0)["workspace"],
+        serde_json::json!({
+            "changed": [],
+            "not_captured": [
+                { "path": ".env", "reason": "untracked and named like a secret" },
+                { "path": "big.csv", "reason": "untracked and large (11 bytes)" },
+            ]
+        })
+    );
+    (0..20).for_each(|n| repo.write(&format!("big{n}.csv"), "12345678901"));
+    assert!(repo.done(&["status"]).contains("... and 12 more"));
+    // What git tracks is in every snapshot, and what git ignores in none that anybody expects.
+    repo.git(&["add", "-f", "."]);
+    repo.write(".gitignore", "x.csv");
+    repo.write("x.csv", "12345678901");
+    let status = repo.done(&["status"]);
+    assert!(!status.contains("snapshot"), "{status}");
+}
+
+#[test]
 fn export_writes_a_folder_for_each_turn() {
     let repo = two_turns();
     let target = repo.beside("out");

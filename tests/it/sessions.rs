@@ -239,3 +239,18 @@ fn start_without_a_person_makes_a_session_named_after_the_message_and_runs_one_t
         "Say hello to everybody"
     );
 }
+
+#[test]
+fn promise_d7_an_adopted_session_is_the_one_in_use() {
+    let repo = two_turns();
+    repo.done(&["new", "other"]);
+    let adopted = repo.teddy(&["adopt", "first"]);
+    adopted.check(
+        0,
+        &["Session first with 2 turns is yours, and the one in use."],
+    );
+    assert_eq!(repo.json(&["status"], 0)["session"], "first");
+    repo.teddy(&["adopt", "nobody"])
+        .check(1, &["no session `nobody`"]);
+    assert_eq!(repo.json(&["status"], 0)["session"], "first");
+}
