@@ -1,7 +1,6 @@
 //! What the user changed in a plan: as differences against the proposal, and as the plan that ran.
 
 use crate::plan::Plan;
-use crate::plan::action::Kind;
 use crate::plan::render;
 use crate::text::diff::unified;
 use crate::workflow::user::Approved;
@@ -40,22 +39,9 @@ pub fn as_run(proposed: &Plan, approved: &Approved) -> Option<String> {
     if *approved == Approved::all(proposed) {
         return None;
     }
-    let has_work = |kind: &Kind| !matches!(kind, Kind::Edit(edit) if edit.pairs.is_empty());
-    let actions = approved
-        .plan
-        .actions
-        .iter()
-        .zip(&approved.actions)
-        .filter(|(action, chosen)| **chosen && has_work(&action.kind));
-    let memos = approved
-        .plan
-        .memos
-        .iter()
-        .zip(&approved.memos)
-        .filter(|(_, chosen)| **chosen);
     Some(render(&Plan {
-        actions: actions.map(|(action, _)| action.clone()).collect(),
-        memos: memos.map(|(memo, _)| memo.clone()).collect(),
+        actions: approved.running().cloned().collect(),
+        memos: approved.memos().cloned().collect(),
         ..approved.plan.clone()
     }))
 }

@@ -1,7 +1,9 @@
 //! The person at the other end, as the workflows see them.
 
 use crate::plan::Plan;
+use crate::plan::action::{Action, Kind};
 use crate::plan::diagnostic::Diagnostic;
+use crate::plan::memo;
 use crate::plan::repair::Repaired;
 use crate::plan::validate::Simulation;
 use crate::text::resource::Resource;
@@ -132,6 +134,26 @@ impl Approved {
             memos: vec![true; plan.memos.len()],
             modified: Vec::new(),
         }
+    }
+
+    /// Returns the actions that run; an EDIT that lost all of its pairs has nothing to do.
+    pub fn running(&self) -> impl Iterator<Item = &Action> {
+        let has_work = |kind: &Kind| !matches!(kind, Kind::Edit(edit) if edit.pairs.is_empty());
+        let chosen = self.plan.actions.iter().zip(&self.actions);
+        chosen
+            .filter(move |(action, chosen)| **chosen && has_work(&action.kind))
+            .map(|(action, _)| action)
+    }
+
+    /// Returns the memos that are applied if the plan runs to its end.
+    pub fn memos(&self) -> impl Iterator<Item = &memo::Change> {
+        let chosen = self.plan.memos.iter().zip(&self.memos);
+        chosen.filter(|(_, chosen)| **chosen).map(|(memo, _)| memo)
+    }
+
+    /// Returns whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.running().next().is_none() && self.memos().next().is_none()
     }
 }
 

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails where it must")]
 
 mod agents;
+mod approval;
 mod bad_answers;
 mod change;
 mod command;

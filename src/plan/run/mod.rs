@@ -72,6 +72,13 @@ pub struct Ran {
     pub interrupted: bool,
 }
 
+impl Ran {
+    /// Returns whether the plan ran to its end: whatever failed was allowed to.
+    pub fn is_whole(&self) -> bool {
+        !self.failed && !self.interrupted
+    }
+}
+
 /// Runs the chosen actions of a plan, `chosen` by their index.
 pub fn run(plan: &Plan, chosen: &[bool], stage: &mut Stage<'_>) -> Ran {
     let mut ran = Ran::default();

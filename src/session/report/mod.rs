@@ -207,6 +207,9 @@ impl Report<'_> {
             )
             .expect("writing to a string");
         }
+        if !self.plan.memos.is_empty() && self.status == Status::Failed {
+            text.push_str("\nThe plan did not run to its end, so its memos were left out.\n");
+        }
     }
 }
 

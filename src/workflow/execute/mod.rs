@@ -4,6 +4,7 @@ pub mod decline;
 mod record;
 mod reject;
 pub(in crate::workflow) mod stage;
+mod turn;
 
 use std::time::Instant;
 
@@ -219,6 +220,10 @@ fn go(
         let chosen = match review(project, &case, user)? {
             Decision::Quit => return Ok(left(&case)),
             Decision::Skip(words) => return decline::decline(project, case, words, user),
+            // Nothing that runs is nothing that was wanted, and nobody has to say it twice.
+            Decision::Run(chosen) if chosen.is_empty() => {
+                return decline::decline(project, case, Some(String::new()), user);
+            }
             Decision::Run(chosen) => chosen,
         };
         if case.recorded.is_fresh() {

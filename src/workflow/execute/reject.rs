@@ -1,6 +1,7 @@
 //! A plan that is wrong: recorded as rejected, and sent back to the model.
 
-use super::record::{Writing, current, finish, prompt_of, still};
+use super::record::{current, prompt_of, still};
+use super::turn::{Writing, finish};
 use super::{Case, Executed, Wish};
 use crate::session::artifact;
 use crate::session::feedback;

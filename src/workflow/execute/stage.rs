@@ -95,7 +95,6 @@ pub(in crate::workflow) fn perform(
         ))
     });
     let fingerprint = fingerprint.transpose()?;
-    apply_memos(&root, approved)?;
     let artifacts = |artifact: &Artifact| {
         project
             .artifact(scene.tip, artifact)
@@ -130,6 +129,10 @@ pub(in crate::workflow) fn perform(
         },
     );
     let pages = tools.pages;
+    // What a memo says is what holds once the plan has done all that it says.
+    if ran.is_whole() {
+        apply_memos(&root, approved)?;
+    }
     fault::point("after-run")?;
     project.repository.clean_records();
     let false_objects = match &fingerprint {
@@ -263,26 +266,14 @@ fn whole_worktree(
 
 /// Returns whether a command will run.
 pub(super) fn runs_commands(approved: &Approved) -> bool {
-    let chosen = approved
-        .plan
-        .actions
-        .iter()
-        .zip(&approved.actions)
-        .filter(|(_, chosen)| **chosen);
-    chosen
-        .into_iter()
-        .any(|(action, _)| matches!(action.kind, Kind::Execute(_)))
+    approved
+        .running()
+        .any(|action| matches!(action.kind, Kind::Execute(_)))
 }
 
 /// Applies the approved memos in the worktree.
 fn apply_memos(root: &Root, approved: &Approved) -> anyhow::Result<()> {
-    let chosen = approved
-        .plan
-        .memos
-        .iter()
-        .zip(&approved.memos)
-        .filter(|(_, chosen)| **chosen);
-    let changes: Vec<Change> = chosen.map(|(change, _)| change.clone()).collect();
+    let changes: Vec<Change> = approved.memos().cloned().collect();
     if changes.is_empty() {
         return Ok(());
     }
@@ -334,7 +325,7 @@ fn written(ran: &Ran, approved: &Approved) -> Vec<Vec<u8>> {
     let mut unique: BTreeMap<Vec<u8>, ()> = paths
         .map(|path| (path.as_str().as_bytes().to_vec(), ()))
         .collect();
-    if approved.memos.contains(&true) {
+    if ran.is_whole() && approved.memos().next().is_some() {
         unique.insert(MEMOS.as_bytes().to_vec(), ());
     }
     unique.into_keys().collect()

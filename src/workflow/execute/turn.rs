@@ -1,0 +1,226 @@
+//! The commit of a turn: its artifacts, its message, and its way to the session and the files.
+
+use uuid::Uuid;
+
+use super::{Case, Executed};
+use crate::git::object::{CommitId, TreeId};
+use crate::git::reference::Expected;
+use crate::host::clock;
+use crate::plan::Plan;
+use crate::plan::run::{Ending, Outcome};
+use crate::session::artifact::{self, Artifacts};
+use crate::session::meta::{self, Meta, NextMeta, NotCaptured, SCHEMA, Status, Workspace};
+use crate::session::report::Report;
+use crate::session::report::action::output_name;
+use crate::session::store::NewTurn;
+use crate::session::transition::Next;
+use crate::text::resource::Artifact;
+use crate::workflow::complete::{Completed, Move, Step, notes};
+use crate::workflow::lookup::list;
+use crate::workflow::project::Project;
+use crate::workflow::restore::shown;
+
+/// Everything that a turn is written from.
+pub(super) struct Writing<'a> {
+    /// How it ended.
+    pub status: Status,
+    /// The plan as it ran, or as proposed.
+    pub plan: &'a Plan,
+    /// The text of what ran, where that is not the plan as proposed.
+    pub approved: Option<String>,
+    /// What each action came to.
+    pub outcomes: &'a [Outcome],
+    /// For each memo whether it was applied.
+    pub memos: &'a [bool],
+    /// The user's changes.
+    pub modifications: &'a [(usize, String)],
+    /// The first state of the next turn.
+    pub next: Next,
+    /// The workspace after it.
+    pub workspace: Workspace,
+    /// What a command changed in the repository itself.
+    pub repository_changes: Vec<String>,
+    /// Files that no snapshot has.
+    pub not_captured: Vec<NotCaptured>,
+}
+
+/// Writes the turn and completes it. The caller holds the lock.
+pub(super) fn finish(
+    project: &Project,
+    case: &Case<'_>,
+    writing: &Writing<'_>,
+    files: Option<&Move>,
+) -> anyhow::Result<Executed> {
+    let (commit, meta) = write(project, case, writing)?;
+    let subject = format!("teddy: turn {} {}", meta.number, meta.status.word());
+    let published = writing.workspace.synced.then_some(writing.workspace.after);
+    let step = Step {
+        expected: Expected::At(case.tip.commit),
+        new: commit,
+        published,
+        log: subject,
+    };
+    let Completed {
+        commit,
+        published: done,
+    } = project.complete(&case.tip.session, &step, files)?;
+    let mut overlaps = writing.workspace.overlaps.clone();
+    overlaps.extend(shown(&done.conflicts));
+    Ok(Executed {
+        session: case.tip.session.to_string(),
+        turn: meta.number,
+        commit: Some(commit),
+        status: Some(writing.status),
+        before: Some(writing.workspace.before),
+        after: Some(writing.workspace.after),
+        synced: overlaps.is_empty(),
+        overlaps,
+        notes: notes(&done),
+        plan: writing.plan.clone(),
+        ..Executed::default()
+    })
+}
+
+/// Writes the objects of the turn.
+fn write(
+    project: &Project,
+    case: &Case<'_>,
+    writing: &Writing<'_>,
+) -> anyhow::Result<(CommitId, Meta)> {
+    let ended = clock::stamp();
+    let meta = Meta {
+        status: writing.status,
+        ended: Some(ended.clone()),
+        workspace: Some(writing.workspace.clone()),
+        mistakes: if writing.status == Status::Rejected {
+            case.judged.mistakes()
+        } else {
+            Vec::new()
+        },
+        not_captured: writing.not_captured.clone(),
+        repository_changes: writing.repository_changes.clone(),
+        ..case.draft.meta.clone()
+    };
+    let mut artifacts = case.draft.artifacts.clone();
+    if let Some(approved) = &writing.approved {
+        artifacts.put(artifact::APPROVED, approved.as_str());
+    }
+    artifacts.put(artifact::REPORT, report(project, case, writing, &meta));
+    outputs(&mut artifacts, writing.outcomes);
+    next_artifacts(&mut artifacts, &writing.next);
+    let done = summary(project, writing)?;
+    let title = if writing.plan.title.is_empty() {
+        "(no title)"
+    } else {
+        &writing.plan.title
+    };
+    let new = NewTurn {
+        session: &case.tip.session,
+        title,
+        done: &done,
+        artifacts,
+        meta: &meta,
+        previous: Some(case.tip.commit),
+        workspace: Some(writing.workspace.after),
+    };
+    Ok((project.store().write(new)?, meta))
+}
+
+/// Writes the report.
+fn report(project: &Project, case: &Case<'_>, writing: &Writing<'_>, meta: &Meta) -> String {
+    let plan_name = Artifact {
+        session: case.tip.session.to_string(),
+        turn: meta.number,
+        name: artifact::PLAN.to_owned(),
+    }
+    .to_string();
+    let prompt = case.draft.artifacts.text_or_empty(artifact::USER_PROMPT);
+    let rejected = writing.status == Status::Rejected;
+    let text = Report {
+        plan_name: &plan_name,
+        status: writing.status,
+        started: meta.started.as_deref().unwrap_or_default(),
+        ended: meta.ended.as_deref().unwrap_or_default(),
+        user_prompt: &prompt,
+        plan: writing.plan,
+        outcomes: writing.outcomes,
+        memos: writing.memos,
+        proposed_memos: &case.judged.plan.memos,
+        modifications: writing.modifications,
+        repairs: &case.judged.repaired.notes,
+        diagnostics: if rejected {
+            case.judged.diagnostics()
+        } else {
+            &[]
+        },
+        outline: case.judged.outline.as_deref().filter(|_| rejected),
+        overlaps: &writing.workspace.overlaps,
+        not_captured: &meta.not_captured,
+        repository_changes: &meta.repository_changes,
+        output_limit: project.settings.execute.output_limit,
+    }
+    .render();
+    crate::text::redact::redact(&text).into_owned()
+}
+
+/// Keeps the whole output of commands.
+fn outputs(artifacts: &mut Artifacts, outcomes: &[Outcome]) {
+    for (index, outcome) in outcomes
+        .iter()
+        .enumerate()
+        .filter(|(_, outcome)| !outcome.output.is_empty())
+    {
+        let text = String::from_utf8_lossy(&outcome.output);
+        artifacts.put(
+            &output_name(index),
+            crate::text::redact::redact(&text).into_owned(),
+        );
+    }
+}
+
+/// Keeps the state that the turn gives to the next one.
+fn next_artifacts(artifacts: &mut Artifacts, next: &Next) {
+    let meta = NextMeta {
+        schema: SCHEMA,
+        turn_id: Uuid::now_v7(),
+        parent_turn_id: next.parent_turn_id,
+        caller_turn_id: next.caller_turn_id,
+        agent: next.agent.clone(),
+    };
+    let mut put =
+        |name: &str, content: String| artifacts.put(&format!("{}{name}", artifact::NEXT), content);
+    put(artifact::META, meta::write(&meta));
+    put(artifact::TURN_CONTEXT, list(&next.context));
+    put(artifact::SYSTEM_PROMPT, next.system_prompt.clone());
+}
+
+/// Says what was done, a line for each action and file.
+fn summary(project: &Project, writing: &Writing<'_>) -> anyhow::Result<Vec<String>> {
+    let actions = writing.plan.actions.iter().zip(writing.outcomes);
+    let mut lines: Vec<String> = actions
+        .map(|(action, outcome)| {
+            let ending = match outcome.ending {
+                Ending::Success => "done",
+                Ending::Failure => "failed",
+                Ending::Skipped => "skipped",
+            };
+            format!("{} {}: {ending}", action.kind.name(), action.kind.target())
+        })
+        .collect();
+    let tree = |id: CommitId| -> anyhow::Result<TreeId> { Ok(project.repository.commit(id)?.tree) };
+    let changes = project.repository.changes(
+        tree(writing.workspace.before)?,
+        tree(writing.workspace.after)?,
+    )?;
+    if !changes.is_empty() {
+        lines.push(format!(
+            "{} changed",
+            crate::text::counted(changes.len(), "file")
+        ));
+    }
+    if !writing.workspace.synced {
+        lines
+            .push("not brought to the workspace: it overlaps with the user's own edits".to_owned());
+    }
+    Ok(lines)
+}
