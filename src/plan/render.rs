@@ -25,7 +25,7 @@ pub fn render(plan: &Plan) -> String {
             .for_each(|change| memo::write(change, &mut block));
         write_block(&block, "", &mut out);
     }
-    section(Section::ActionPlan, &mut out);
+    section(Section::Plan, &mut out);
     for action in &plan.actions {
         write_action(action, &mut out);
     }

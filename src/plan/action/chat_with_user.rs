@@ -1,10 +1,12 @@
 //! CHAT_WITH_USER: says something to the user and waits for the answer.
 
 use super::body::Body;
+use super::heading::Act;
 use super::{Kind, Row};
 
 /// The line of the table.
 pub const ROW: Row = Row {
+    act: Act::Chat,
     name: "CHAT_WITH_USER",
     aliases: &["PROMPT"],
     keys: &[],

@@ -1,12 +1,14 @@
 //! CONCLUDE: returns to the agent that handed over.
 
 use super::body::Body;
+use super::heading::Act;
 use super::{Kind, Row, resource_list};
 use crate::plan::Field;
 use crate::text::resource::Resource;
 
 /// The line of the table.
 pub const ROW: Row = Row {
+    act: Act::Conclude,
     name: "CONCLUDE",
     aliases: &["RETURN"],
     keys: &["Handoff Resources", "Description"],

@@ -1,6 +1,7 @@
 //! CREATE: makes a file that is not there yet.
 
 use super::body::Body;
+use super::heading::Act;
 use super::{Kind, Row, write_block};
 use crate::plan::Field;
 use crate::plan::diagnostic::quote;
@@ -9,6 +10,7 @@ use crate::text::path::RepoPath;
 
 /// The line of the table.
 pub const ROW: Row = Row {
+    act: Act::Create,
     name: "CREATE",
     aliases: &[],
     keys: &[

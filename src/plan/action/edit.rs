@@ -1,7 +1,7 @@
 //! EDIT: replaces exact, unique places of a file.
 
 use super::body::{Body, Part};
-use super::heading::Label;
+use super::heading::{Act, Label};
 use super::{Kind, Row, write_block};
 use crate::plan::Field;
 use crate::text::link;
@@ -9,6 +9,7 @@ use crate::text::path::RepoPath;
 
 /// The line of the table.
 pub const ROW: Row = Row {
+    act: Act::Edit,
     name: "EDIT",
     aliases: &[],
     keys: &["File Path", "Description"],

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::body::Body;
+use super::heading::Act;
 use super::take::without_optional;
 use super::{Kind, Row, write_block};
 use crate::plan::Field;
@@ -15,6 +16,7 @@ const MAX_TIMEOUT: u64 = 86_400;
 
 /// The line of the table.
 pub const ROW: Row = Row {
+    act: Act::Execute,
     name: "EXECUTE",
     aliases: &[],
     keys: &[

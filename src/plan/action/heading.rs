@@ -1,16 +1,58 @@
 //! What a heading of a plan says: a section, an action, or just words.
 
-use super::ROWS;
+use super::{ROWS, Row};
+
+/// An action's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Act {
+    /// CREATE.
+    Create,
+    /// READ.
+    Read,
+    /// EDIT.
+    Edit,
+    /// EXECUTE.
+    Execute,
+    /// RESEARCH.
+    Research,
+    /// CHAT_WITH_USER.
+    Chat,
+    /// INVOKE.
+    Invoke,
+    /// CONCLUDE.
+    Conclude,
+    /// PRUNE.
+    Prune,
+}
+
+impl Act {
+    /// Returns its line of the table.
+    pub fn row(self) -> &'static Row {
+        ROWS.iter()
+            .find(|row| row.act == self)
+            .expect("the table has a line for every action")
+    }
+
+    /// Returns its name as the format spells it.
+    pub fn name(self) -> &'static str {
+        self.row().name
+    }
+
+    /// Returns whether free text follows the heading and its list.
+    pub fn is_message(self) -> bool {
+        matches!(self, Act::Chat | Act::Invoke | Act::Conclude)
+    }
+}
 
 /// A section of a plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Section {
     /// `## Rationale`
     Rationale,
     /// `## Memos`
     Memos,
     /// `## Action Plan`
-    ActionPlan,
+    Plan,
 }
 
 impl Section {
@@ -19,7 +61,7 @@ impl Section {
         match self {
             Section::Rationale => "Rationale",
             Section::Memos => "Memos",
-            Section::ActionPlan => "Action Plan",
+            Section::Plan => "Action Plan",
         }
     }
 }
@@ -28,15 +70,15 @@ impl Section {
 /// emphasis and colon.
 pub fn section(text: &str) -> Option<Section> {
     let name = bare(text);
-    [Section::Rationale, Section::Memos, Section::ActionPlan]
+    [Section::Rationale, Section::Memos, Section::Plan]
         .into_iter()
         .find(|s| s.name().eq_ignore_ascii_case(name))
 }
 
-/// Returns the format's name of the action that a level 3 heading opens: the name in capitals, or
+/// Returns the action that a level 3 heading opens: the name in capitals, or
 /// in any case between backticks, with or without number, emphasis and colon; blanks may stand for
 /// `_`.
-pub fn action(text: &str) -> Option<&'static str> {
+pub fn action(text: &str) -> Option<Act> {
     let name = bare(text).replace([' ', '-'], "_");
     let quoted = unnumbered(text)
         .trim_start_matches(['*', '_'])
@@ -50,7 +92,7 @@ pub fn action(text: &str) -> Option<&'static str> {
     };
     ROWS.iter()
         .find(|row| same(row.name) || row.aliases.iter().any(|a| same(a)))
-        .map(|row| row.name)
+        .map(|row| row.act)
 }
 
 /// Returns whether a paragraph's line or a heading of an EDIT is the label `FIND:` or `REPLACE:`,
@@ -64,7 +106,7 @@ pub fn label(line: &str) -> Option<Label> {
 }
 
 /// A label of an EDIT.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Label {
     /// `FIND:`
     Find,
@@ -101,7 +143,8 @@ mod tests {
 
     /// Compares which action a heading opens; an empty text for none.
     fn check(text: &str, expected: &str) {
-        assert_eq!(action(text).unwrap_or_default(), expected, "for {text:?}");
+        let found = action(text).map(Act::name).unwrap_or_default();
+        assert_eq!(found, expected, "for {text:?}");
     }
 
     #[test]
@@ -140,7 +183,7 @@ mod tests {
 
     #[test]
     fn sections_and_labels_are_known_by_name() {
-        assert_eq!(section("2. Action plan:"), Some(Section::ActionPlan));
+        assert_eq!(section("2. Action plan:"), Some(Section::Plan));
         assert_eq!(section("**Rationale**"), Some(Section::Rationale));
         assert_eq!(section("Plan"), None);
         assert_eq!(label("#### `FIND:`"), Some(Label::Find));

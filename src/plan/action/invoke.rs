@@ -1,12 +1,14 @@
 //! INVOKE: hands over to another agent.
 
 use super::body::Body;
+use super::heading::Act;
 use super::{Kind, Row, resource_list};
 use crate::plan::Field;
 use crate::text::resource::Resource;
 
 /// The line of the table.
 pub const ROW: Row = Row {
+    act: Act::Invoke,
     name: "INVOKE",
     aliases: &[],
     keys: &["Agent", "Handoff Resources", "Description"],

@@ -20,6 +20,7 @@ use crate::text::fence::fence_for;
 use crate::text::link;
 use crate::text::resource::Resource;
 use body::Body;
+use heading::Act;
 
 /// The shortest fence that is written.
 const MIN_FENCE: usize = 4;
@@ -27,6 +28,8 @@ const MIN_FENCE: usize = 4;
 /// One line of the table of actions.
 #[derive(Debug)]
 pub struct Row {
+    /// Which action it is.
+    pub act: Act,
     /// The name as the format spells it.
     pub name: &'static str,
     /// Other names that are read.

@@ -1,12 +1,14 @@
 //! PRUNE: takes a resource out of the context of the next turn.
 
 use super::body::Body;
+use super::heading::Act;
 use super::{Kind, Row, write_resource};
 use crate::plan::Field;
 use crate::text::resource::Resource;
 
 /// The line of the table.
 pub const ROW: Row = Row {
+    act: Act::Prune,
     name: "PRUNE",
     aliases: &[],
     keys: &["Resource", "File Path", "Description"],

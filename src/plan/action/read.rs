@@ -1,12 +1,14 @@
 //! READ: brings a resource into the context of the next turn.
 
 use super::body::Body;
+use super::heading::Act;
 use super::{Kind, Row, write_resource};
 use crate::plan::Field;
 use crate::text::resource::Resource;
 
 /// The line of the table.
 pub const ROW: Row = Row {
+    act: Act::Read,
     name: "READ",
     aliases: &[],
     keys: &["Resource", "File Path", "Description"],

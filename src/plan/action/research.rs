@@ -1,10 +1,12 @@
 //! RESEARCH: searches the web.
 
 use super::body::Body;
+use super::heading::Act;
 use super::{Kind, Row, write_block};
 
 /// The line of the table.
 pub const ROW: Row = Row {
+    act: Act::Research,
     name: "RESEARCH",
     aliases: &[],
     keys: &["Description"],

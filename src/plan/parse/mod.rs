@@ -15,10 +15,10 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::Plan;
+use super::action::Action;
 use super::action::body::Body;
 use super::action::border::Border;
-use super::action::heading::{self, Section};
-use super::action::{Action, ROWS};
+use super::action::heading::{self, Act, Section};
 use super::diagnostic::{Diagnostic, in_order, quote};
 use crate::text::lines::Lines;
 use crate::text::markdown::{self, Block, Node};
@@ -133,7 +133,7 @@ impl Reader<'_> {
                     Section::Memos => {
                         plan.memos = section::memos(self.lines, region, blocks, &mut self.found)
                     }
-                    Section::ActionPlan => section::stray(
+                    Section::Plan => section::stray(
                         self.lines,
                         blocks,
                         "expected an action's heading",
@@ -141,24 +141,22 @@ impl Reader<'_> {
                     ),
                 }
             }
-            Some(Border::Action(name)) => self.action(name, region, plan),
+            Some(Border::Action(act)) => self.action(act, region, plan),
             Some(Border::Unknown) => self.unknown(region),
         }
     }
 
     /// Reads an action.
-    fn action(&mut self, name: &'static str, region: &Region, plan: &mut Plan) {
-        if self.section != Some(Section::ActionPlan) {
+    fn action(&mut self, act: Act, region: &Region, plan: &mut Plan) {
+        let row = act.row();
+        let name = row.name;
+        if self.section != Some(Section::Plan) {
             self.wrong(
                 region.line,
                 format!("{name}{OUTSIDE}"),
                 "put all actions below `## Action Plan`",
             );
         }
-        let row = ROWS
-            .iter()
-            .find(|row| row.name == name)
-            .expect("borders carry names of the table");
         let blocks = &self.blocks[region.blocks.clone()];
         let mut body = Body::new(self.lines, row, (region.line, region.end), blocks);
         let kind = (row.read)(&mut body);
@@ -182,7 +180,7 @@ impl Reader<'_> {
     /// Says that a heading is none of the format's.
     fn unknown(&mut self, region: &Region) {
         let text = quote(&heading::bare(&region.text).replace('`', ""));
-        let known = heading::action(&region.text);
+        let known = heading::action(&region.text).map(Act::name);
         match (known, self.section) {
             (Some(name), _) => {
                 let hint = format!("write ### `{name}`");
@@ -195,9 +193,12 @@ impl Reader<'_> {
                     hint,
                 );
             }
-            (None, Some(Section::ActionPlan)) if region.level == 3 => {
+            (None, Some(Section::Plan)) if region.level == 3 => {
                 let hint = match text.split([' ', ':']).next().and_then(heading::action) {
-                    Some(name) => format!("write ### `{name}` alone; the rest belongs below it"),
+                    Some(act) => format!(
+                        "write ### `{}` alone; the rest belongs below it",
+                        act.name()
+                    ),
                     None => format!("the actions are {}", heading::allowed()),
                 };
                 self.wrong(region.line, format!("unknown action `{text}`"), hint);
@@ -262,7 +263,7 @@ impl Reader<'_> {
         }
         let plan_line = regions
             .iter()
-            .find(|r| r.border == Some(Border::Section(Section::ActionPlan)))
+            .find(|r| r.border == Some(Border::Section(Section::Plan)))
             .map(|r| r.line);
         if !has(Border::Section(Section::Rationale)) {
             let hint = "add `## Rationale` with one code block before `## Action Plan`";

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use crate::plan::action::ROWS;
 use crate::plan::action::border::{Border, border};
 use crate::text::lines::Lines;
 use crate::text::markdown::{Block, Node};
@@ -75,5 +74,5 @@ pub fn split(lines: &Lines<'_>, blocks: &[Block]) -> Vec<Region> {
 
 /// Returns whether a region is an action with a message.
 fn is_message(region: &Region) -> bool {
-    matches!(region.border, Some(Border::Action(name)) if ROWS.iter().any(|row| row.name == name && row.message))
+    matches!(region.border, Some(Border::Action(act)) if act.is_message())
 }

@@ -1,10 +1,11 @@
 //! One step inside a block: content, an inner fence, or the block's end.
 
 use super::cost::{self, Cost};
-use super::line::{Act, Fence, Info, Label, Section};
+use super::line::{Fence, Info};
 use super::state::{Block, Place, State};
 use super::step::{Event, How, Move, outside, scope};
 use super::token::{Glued, Token, TokenKind};
+use crate::plan::action::heading::{Act, Label, Section};
 
 /// Plan structure that was taken for content, as bits of [`Block::looks`].
 mod look {

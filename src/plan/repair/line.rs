@@ -2,7 +2,7 @@
 //!
 //! Whether it is that, or a line of some content, is decided by the pass.
 
-use crate::plan::action::heading;
+use crate::plan::action::heading::{self, Act, Label, Section};
 use crate::text::fence;
 
 /// A line with its reading.
@@ -66,56 +66,6 @@ pub(super) enum Info {
     Code,
     /// No language is spelled so: more likely words behind a closer.
     Odd,
-}
-
-/// An action's name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Act {
-    /// CREATE.
-    Create,
-    /// READ.
-    Read,
-    /// EDIT.
-    Edit,
-    /// EXECUTE.
-    Execute,
-    /// RESEARCH.
-    Research,
-    /// CHAT_WITH_USER.
-    Chat,
-    /// INVOKE.
-    Invoke,
-    /// CONCLUDE.
-    Conclude,
-    /// PRUNE.
-    Prune,
-}
-
-/// A section's name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Section {
-    /// `## Rationale`.
-    Rationale,
-    /// `## Memos`.
-    Memos,
-    /// `## Action Plan`.
-    Plan,
-}
-
-/// A label of EDIT.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Label {
-    /// `FIND:`.
-    Find,
-    /// `REPLACE:`.
-    Replace,
-}
-
-impl Act {
-    /// Returns whether free text follows the heading and its list.
-    pub fn is_message(self) -> bool {
-        matches!(self, Act::Chat | Act::Invoke | Act::Conclude)
-    }
 }
 
 /// Returns the lines of a reply with their readings.
@@ -229,19 +179,10 @@ fn headed(body: &str, indent: usize) -> Option<Kind> {
     let name = rest.trim().trim_end_matches('#').trim_end();
     match level {
         1 if !rest.is_empty() && indent == 0 => Some(Kind::Title { spaced }),
-        2 if spaced => section(name).map(Kind::Section),
+        2 if spaced => heading::section(name).map(Kind::Section),
         3 if spaced => action(name).map(Kind::Action),
         _ => None,
     }
-}
-
-/// Reads the name of a section, as the parser does.
-fn section(name: &str) -> Option<Section> {
-    heading::section(name).map(|section| match section {
-        heading::Section::Rationale => Section::Rationale,
-        heading::Section::Memos => Section::Memos,
-        heading::Section::ActionPlan => Section::Plan,
-    })
 }
 
 /// Reads the name of an action, as the parser does; one in backticks ends a block also where more
@@ -251,19 +192,7 @@ fn action(text: &str) -> Option<Act> {
         .trim_start_matches(|c: char| c.is_ascii_digit())
         .trim_start_matches(['.', ')', ' ']);
     let quoted = || heading::action(unnumbered.strip_prefix('`')?.split_once('`')?.0);
-    let name = heading::action(text).or_else(quoted)?;
-    Some(match name {
-        "CREATE" => Act::Create,
-        "READ" => Act::Read,
-        "EDIT" => Act::Edit,
-        "EXECUTE" => Act::Execute,
-        "RESEARCH" => Act::Research,
-        "CHAT_WITH_USER" => Act::Chat,
-        "INVOKE" => Act::Invoke,
-        "CONCLUDE" => Act::Conclude,
-        "PRUNE" => Act::Prune,
-        _ => return None,
-    })
+    heading::action(text).or_else(quoted)
 }
 
 /// Reads a label of EDIT: a heading, in backticks, bold, or plain with its colon.

@@ -28,6 +28,8 @@ mod step;
 mod strict;
 mod token;
 
+use super::action::heading::Section;
+
 /// How much had to be assumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -132,7 +134,7 @@ fn segment(text: &str) -> Repaired {
     if !lines.iter().any(|l| {
         matches!(
             l.kind,
-            line::Kind::Action(_) | line::Kind::Section(line::Section::Plan)
+            line::Kind::Action(_) | line::Kind::Section(Section::Plan)
         )
     }) {
         return hopeless(text, 0, "there is no `## Action Plan` and no action");

@@ -4,11 +4,12 @@ use std::ops::Range;
 
 use super::cost::{MARGIN, REPAIR};
 use super::emit::Span;
-use super::line::{Info, Kind, Line, Section};
+use super::line::{Info, Kind, Line};
 use super::pass::{Best, Reading};
 use super::step::{Event, How};
 use super::{Level, Note};
 use crate::plan::action::border::looks_like_action;
+use crate::plan::action::heading::Section;
 
 /// Returns how sure the best reading is, which changes the text or not.
 pub(super) fn level(lines: &[Line<'_>], best: &Best, spans: &[Span], changed: bool) -> Level {

@@ -1,7 +1,8 @@
 //! Where in the plan grammar a reading stands.
 
-use super::line::{Act, Fence, Info, Label, Section};
+use super::line::{Fence, Info};
 use super::token::File;
+use crate::plan::action::heading::{Act, Label, Section};
 
 /// A state of the pass: what the next steps may be depends on nothing else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

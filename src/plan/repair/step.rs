@@ -1,9 +1,10 @@
 //! One step outside of blocks: where a token may lead, and at what cost.
 
 use super::cost::{self, Cost};
-use super::line::{Act, Fence, Info, Label, Section};
+use super::line::{Fence, Info};
 use super::state::{Block, Place, State};
 use super::token::{File, Gap, Glued, Rule, Token, TokenKind};
+use crate::plan::action::heading::{Act, Label, Section};
 
 /// A step of a reading.
 #[derive(Debug, Clone, Copy)]

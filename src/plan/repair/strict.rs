@@ -3,7 +3,8 @@
 //! It knows nothing of repair and forgives nothing, so that a test that compares its results
 //! proves that the emitted fences mean to any Markdown reader what the repair meant.
 
-use crate::plan::repair::line::{self, Kind, Label};
+use crate::plan::action::heading::{Act, Label, Section};
+use crate::plan::repair::line::{self, Kind};
 use crate::text::markdown::{self, Block, Code, Node};
 
 /// An action: its name, its path if it has one, and its contents or its message.
@@ -30,7 +31,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Deed>, String> {
     };
     let start = blocks
         .iter()
-        .position(|b| matches!(kind(b), Kind::Section(line::Section::Plan)))
+        .position(|b| matches!(kind(b), Kind::Section(Section::Plan)))
         .ok_or("no action plan")?;
     let header: Vec<Kind> = blocks[..start].iter().map(kind).collect();
     if header.first() != Some(&Kind::Title { spaced: true }) {
@@ -68,22 +69,11 @@ pub(super) fn read(text: &str) -> Result<Vec<Deed>, String> {
 /// Reads one action.
 fn deed(
     text: &str,
-    act: line::Act,
+    act: Act,
     body: &[Block],
     span: std::ops::Range<usize>,
 ) -> Result<Deed, String> {
-    use line::Act;
-    let name = match act {
-        Act::Create => "CREATE",
-        Act::Read => "READ",
-        Act::Edit => "EDIT",
-        Act::Execute => "EXECUTE",
-        Act::Research => "RESEARCH",
-        Act::Chat => "CHAT_WITH_USER",
-        Act::Invoke => "INVOKE",
-        Act::Conclude => "CONCLUDE",
-        Act::Prune => "PRUNE",
-    };
+    let name = act.name();
     if act.is_message() {
         let open = body.iter().any(
             |b| matches!(&b.node, Node::Code(code) if !code.closed && code.fence_char.is_some()),

@@ -2,7 +2,8 @@
 //!
 //! A gap is one step of the pass however long it is, which is what makes the pass fast.
 
-use super::line::{Act, Fence, Info, Kind, Label, Line, Section, is_document};
+use super::line::{Fence, Info, Kind, Line, is_document};
+use crate::plan::action::heading::{Act, Label, Section};
 
 /// A step of the pass.
 #[derive(Debug, Clone, Copy)]
