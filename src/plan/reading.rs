@@ -150,6 +150,7 @@ fn doubts(repaired: &Repaired) -> Vec<Diagnostic> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::samples::say;
 
     /// Compares what is wrong with a reply.
     fn check(reply: &str, expected: &[&str]) {
@@ -163,6 +164,52 @@ mod tests {
 
     /// What stands above the actions.
     const HEAD: &str = "# T\n\n## Rationale\n````\nr\n````\n\n## Action Plan\n\n";
+
+    #[test]
+    fn promise_d10_repair_and_parser_agree_about_labels() {
+        let block = |lines: &str| format!("```md\n{lines}```\n");
+        for [find, replace] in [
+            ["`FIND:`", "`REPLACE:`"],
+            ["FIND:", "REPLACE:"],
+            ["FIND", "REPLACE"],
+            ["**FIND:**", "**REPLACE:**"],
+            ["**Find:**", "**Replace:**"],
+            ["**Find**:", "**Replace**:"],
+            ["Find:", "Replace:"],
+            ["find", "replace"],
+            ["#### FIND", "#### REPLACE"],
+            ["#### Find:", "#### Replace:"],
+            ["- FIND:", "- REPLACE:"],
+            ["* **Find:**", "* **Replace:**"],
+        ] {
+            let pair =
+                |one: &str, two: &str| format!("{find}\n{}{replace}\n\n{}", block(one), block(two));
+            let edit = format!(
+                "### EDIT\n- File Path: a.md\n\n{}\n{}",
+                pair("a\n", "b\n"),
+                pair("```sh\nls\n```\n", "c\n")
+            );
+            let found = read(&format!("{HEAD}{edit}"));
+            let said: Vec<String> = found.plan.actions.iter().map(|a| say(&a.kind)).collect();
+            assert_eq!(
+                (said, found.diagnostics),
+                (
+                    vec![
+                        "EDIT a.md [(\"a\\n\", \"b\\n\"), (\"```sh\\nls\\n```\\n\", \"c\\n\")]"
+                            .to_owned()
+                    ],
+                    vec![]
+                ),
+                "{find}"
+            );
+        }
+        check(
+            &format!(
+                "{HEAD}### EDIT\n- File Path: a\n- **Find:**\n  ```\n  x\n  ```\n- **Replace:**\n  ```\n  y\n  ```\n"
+            ),
+            &[],
+        );
+    }
 
     #[test]
     fn p22_a_limit_is_the_only_mistake_and_nothing_is_read_after_it() {

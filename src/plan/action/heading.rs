@@ -105,6 +105,14 @@ pub fn label(line: &str) -> Option<Label> {
         .map(|(_, l)| l)
 }
 
+/// Returns an item's first line without its bullet; any other line without the blanks before it.
+pub fn unlisted(line: &str) -> &str {
+    let text = line.trim_start_matches([' ', '\t']);
+    text.strip_prefix(['-', '*', '+'])
+        .filter(|rest| rest.starts_with([' ', '\t']))
+        .map_or(text, |rest| rest.trim_start_matches([' ', '\t']))
+}
+
 /// A label of an EDIT.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Label {

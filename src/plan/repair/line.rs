@@ -78,11 +78,34 @@ pub(super) fn read(text: &str) -> Vec<Line<'_>> {
         ending: l.ending,
         kind,
     }));
+    see_labels(&mut lines);
     let thoughts = thoughts(&lines);
     lines[..thoughts]
         .iter_mut()
         .for_each(|line| line.kind = Kind::Text);
     lines
+}
+
+/// Reads as labels also those lines that only the fence below shows to be ones: `Find`, `- FIND:`.
+/// Without it they are words as good as any.
+fn see_labels(lines: &mut [Line<'_>]) {
+    for fence in 1..lines.len() {
+        if !matches!(lines[fence].kind, Kind::Fence(_)) {
+            continue;
+        }
+        let above = lines[..fence]
+            .iter_mut()
+            .rev()
+            .find(|line| line.kind != Kind::Blank);
+        let Some(line) = above.filter(|line| matches!(line.kind, Kind::Text | Kind::List)) else {
+            continue;
+        };
+        let (indent, text) = fence::split_indent(line.text);
+        // Farther in it is code, or an item of an item.
+        if let Some(label) = heading::label(heading::unlisted(text)).filter(|_| indent < 4) {
+            line.kind = Kind::Label(label);
+        }
+    }
 }
 
 /// Returns how many lines at the start of a reply the model thought aloud, in `<think>` tags.

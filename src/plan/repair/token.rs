@@ -3,7 +3,7 @@
 //! A gap is one step of the pass however long it is, which is what makes the pass fast.
 
 use super::line::{Fence, Info, Kind, Line, is_document};
-use crate::plan::action::heading::{Act, Label, Section};
+use crate::plan::action::heading::{self, Act, Label, Section};
 
 /// A step of the pass.
 #[derive(Debug, Clone, Copy)]
@@ -59,7 +59,7 @@ pub(super) enum TokenKind {
 pub(super) enum Glued {
     /// It does; CommonMark reads it as the last item's text.
     Yes,
-    /// It is a paragraph or a heading of its own.
+    /// It is a paragraph, a heading or an item of its own.
     No,
 }
 
@@ -210,8 +210,9 @@ fn extend(gap: &mut Gap, lines: &[Line<'_>], at: usize) {
 /// Returns whether CommonMark would read the label at a line as the text of the list above it.
 fn glued(lines: &[Line<'_>], at: usize) -> Glued {
     let above = at.checked_sub(1).map(|before| lines[before].kind);
-    let heading = lines[at].text.trim_start().starts_with('#');
-    if !heading && matches!(above, Some(Kind::List | Kind::Text)) {
+    let own = lines[at].text.trim_start();
+    let apart = own.starts_with('#') || heading::unlisted(own) != own;
+    if !apart && matches!(above, Some(Kind::List | Kind::Text)) {
         Glued::Yes
     } else {
         Glued::No
