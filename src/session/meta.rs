@@ -268,13 +268,12 @@ pub struct NotCaptured {
     pub reason: String,
 }
 
-/// `next/meta.yaml`: who the next turn is.
+/// `next/meta.yaml`: whom the next turn continues. Its id is made when it begins: a fork begins
+/// several turns from here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NextMeta {
     /// The version of the format.
     pub schema: u32,
-    /// The next turn.
-    pub turn_id: Uuid,
     /// The turn that it continues.
     pub parent_turn_id: Uuid,
     /// The turn whose agent handed over.
@@ -320,7 +319,6 @@ mod tests {
     fn what_is_written_is_read_again() {
         let next = NextMeta {
             schema: SCHEMA,
-            turn_id: Uuid::nil(),
             parent_turn_id: Uuid::nil(),
             caller_turn_id: None,
             agent: "architect".to_owned(),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Context as _;
+use uuid::Uuid;
 
 use super::artifact::{self, Artifacts};
 use super::journal::Journal;
@@ -14,6 +15,7 @@ use crate::git::hold::Older;
 use crate::git::object::{CommitId, Entry, Mode, NewCommit};
 use crate::git::reference::Expected;
 use crate::git::repository::Repository;
+use crate::host::clock;
 
 /// The sessions of a repository.
 pub struct Store<'a> {
@@ -57,6 +59,13 @@ impl Draft {
     /// Returns whether a plan waits to be executed.
     pub fn is_planned(&self) -> bool {
         self.meta.status == Status::Planned
+    }
+
+    /// Makes the turn begin now, under an id that no other turn has: the same draft may stand
+    /// behind several refs.
+    pub fn begin(&mut self) {
+        self.meta.turn_id = Uuid::now_v7();
+        self.meta.started = Some(clock::stamp());
     }
 
     /// Returns what a turn that asks no model has of it: the instructions and the context lists.
@@ -244,7 +253,7 @@ impl<'a> Store<'a> {
             parent_turn_id: Some(next.parent_turn_id),
             caller_turn_id: next.caller_turn_id,
             replans: if rejected { tip.meta.replans + 1 } else { 0 },
-            ..Meta::of(next.turn_id, tip.number() + 1, Status::Ready, &next.agent)
+            ..Meta::of(Uuid::now_v7(), tip.number() + 1, Status::Ready, &next.agent)
         };
         Ok(Draft {
             artifacts,
@@ -329,7 +338,7 @@ impl<'a> Store<'a> {
             }),
         )]);
         let tree = self.repository.tree_with(turn.tree, &edit)?;
-        let time = crate::host::clock::now();
+        let time = clock::now();
         self.repository.write_commit(&NewCommit {
             tree,
             parents: &old.parents,
@@ -364,7 +373,7 @@ impl<'a> Store<'a> {
             tree,
             parents: &parents,
             message: &message,
-            time: &crate::host::clock::now(),
+            time: &clock::now(),
         })?;
         batch.finish()?;
         Ok(commit)

@@ -132,7 +132,6 @@ impl Turn {
     ) -> anyhow::Result<()> {
         let next = NextMeta {
             schema: SCHEMA,
-            turn_id: Uuid::now_v7(),
             parent_turn_id: turn_id,
             ..self.next(repository)?
         };

@@ -37,11 +37,12 @@ impl Project {
     pub fn adopt(&self, session: &SessionName) -> anyhow::Result<Adopted> {
         let _session_lock = self.lock_session(session, "adopt")?;
         let tip = self.store().tip(session)?;
-        let draft = self.store().draft(&tip)?;
-        let journal = self.journal();
-        journal.keep_tip(session, tip.commit)?;
-        if let Some(commit) = draft.commit {
-            journal.keep_draft(session, commit)?;
+        let mut draft = self.store().draft(&tip)?;
+        self.journal().keep_tip(session, tip.commit)?;
+        if draft.commit.is_some() {
+            // Whoever made it, or the session that it was copied from, runs it under its old id.
+            draft.begin();
+            self.store().save_draft(&tip, &mut draft)?;
         }
         let plan = draft
             .is_planned()

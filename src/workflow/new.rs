@@ -63,7 +63,6 @@ fn write(project: &Project, name: &SessionName, agent: &Agent) -> anyhow::Result
     };
     let next = NextMeta {
         schema: SCHEMA,
-        turn_id: Uuid::now_v7(),
         parent_turn_id: turn_id,
         caller_turn_id: None,
         agent: agent.name.clone(),

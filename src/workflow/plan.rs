@@ -2,7 +2,7 @@
 
 use anyhow::Context as _;
 
-use crate::host::{clock, fault};
+use crate::host::fault;
 use crate::plan::diagnostic::Diagnostic;
 use crate::plan::repair::Level;
 use crate::session::artifact::{self, Artifacts};
@@ -259,7 +259,7 @@ fn begin(draft: &mut Draft, wish: &Wish, message: &str) {
     draft.meta.pipeline = None;
     draft.meta.failure = None;
     draft.meta.repair = None;
-    draft.meta.started = Some(clock::stamp());
+    draft.begin();
 }
 
 /// What an input is made of.

@@ -3,7 +3,6 @@
 
 use anyhow::Context as _;
 
-use crate::host::clock;
 use crate::session::artifact;
 use crate::session::name::SessionName;
 use crate::session::store::Draft;
@@ -184,6 +183,6 @@ fn take_over(project: &Project, turn: &Turn, draft: &mut Draft) -> anyhow::Resul
     draft.meta.agent.clone_from(&turn.meta.agent);
     draft.meta.origin = turn.meta.origin;
     draft.meta.caller_turn_id = turn.meta.caller_turn_id;
-    draft.meta.started = Some(clock::stamp());
+    draft.begin();
     Ok(())
 }

@@ -13,6 +13,7 @@ mod crash;
 mod demo;
 mod disk;
 mod documents;
+mod drafts;
 mod execute;
 #[allow(dead_code, reason = "the tests of the remote model use more of it")]
 mod fake;

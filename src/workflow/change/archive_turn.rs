@@ -35,7 +35,8 @@ pub(super) fn write(
         recorded,
         files,
     } = writing;
-    let draft = project.store().draft(tip)?;
+    let mut draft = project.store().draft(tip)?;
+    draft.begin();
     let title = format!("Archive change {id}");
     let after = project.advance(
         recorded.commit,

@@ -196,7 +196,7 @@ fn adopt<'a>(
 ) -> anyhow::Result<Case<'a>> {
     let plan = reading::read(text).plan;
     let mut case = judged_case(project, start, Reading { text, plan: &plan }, user)?;
-    case.draft.meta.started = Some(crate::host::clock::stamp());
+    case.draft.begin();
     case.draft.artifacts.remove(artifact::INPUT);
     keep_plan(&mut case.draft, text, &case.judged);
     project.store().save_draft(case.tip, &mut case.draft)?;

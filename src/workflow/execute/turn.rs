@@ -1,7 +1,5 @@
 //! The commit of a turn: its artifacts, its message, and its way to the session and the files.
 
-use uuid::Uuid;
-
 use super::{Case, Executed};
 use crate::git::object::{CommitId, TreeId};
 use crate::git::reference::Expected;
@@ -182,7 +180,6 @@ fn outputs(artifacts: &mut Artifacts, outcomes: &[Outcome]) {
 fn next_artifacts(artifacts: &mut Artifacts, next: &Next) {
     let meta = NextMeta {
         schema: SCHEMA,
-        turn_id: Uuid::now_v7(),
         parent_turn_id: next.parent_turn_id,
         caller_turn_id: next.caller_turn_id,
         agent: next.agent.clone(),

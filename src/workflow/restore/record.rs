@@ -36,7 +36,8 @@ pub(super) fn write(
         wish,
     } = writing;
     let repository = &project.repository;
-    let draft = project.store().draft(tip)?;
+    let mut draft = project.store().draft(tip)?;
+    draft.begin();
     let title = format!(
         "Restore turn {}: {}",
         aim.turn.number(),
@@ -47,7 +48,6 @@ pub(super) fn write(
         files.to,
         &format!("{title}\n\nTeddy-Session: {}\n", tip.session),
     )?;
-    let now = Some(clock::stamp());
     let restored = Restored {
         turn: aim.turn.number(),
         by: aim.by,
@@ -62,8 +62,7 @@ pub(super) fn write(
     };
     let meta = Meta {
         status: Status::Restored,
-        started: now.clone(),
-        ended: now,
+        ended: Some(clock::stamp()),
         workspace: Some(workspace),
         restored: Some(restored),
         not_captured: recorded.not_captured.clone(),
