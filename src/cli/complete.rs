@@ -300,8 +300,11 @@ pub(super) fn entries(project: &Project, _current: &str) -> anyhow::Result<Offer
             }
         };
         let list = project.read_context(scope).unwrap_or_default();
+        let entries = context_list::read(&list).entries;
         offers.extend(
-            context_list::entries(&list).map(|entry| (named(entry), scope.title().to_lowercase())),
+            entries
+                .iter()
+                .map(|entry| (named(&entry.name()), scope.title().to_lowercase())),
         );
     }
     Ok(offers)

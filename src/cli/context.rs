@@ -6,7 +6,6 @@ use super::app::App;
 use super::complete;
 use super::exit;
 use crate::session::input::{Body, Scope};
-use crate::text::resource::Resource;
 use crate::text::visible::visible;
 use crate::workflow::context::Edit;
 use crate::workflow::paths;
@@ -110,48 +109,29 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 fn change(app: &App, project: &Project, edit: Edit, entries: &Entries) -> anyhow::Result<()> {
     let mut user = app.user(project, false);
     let resources = paths::entries(&project.repository, &app.folder()?, &entries.resources)?;
-    let changed = project.edit_context(entries.scope.scope(), edit, &resources, user.as_mut())?;
-    let verb = if edit == Edit::Add {
-        "Added"
-    } else {
-        "Removed"
-    };
+    let edited = project.edit_context(entries.scope.scope(), edit, &resources, user.as_mut())?;
     let list = entries.scope.scope().title().to_lowercase();
     if app.global.json {
+        let changed: Vec<&str> = edited
+            .iter()
+            .filter(|entry| entry.changed)
+            .map(|entry| entry.name.as_str())
+            .collect();
         return app.print_json(&serde_json::json!({ "list": list, "changed": changed }));
     }
-    for entry in &changed {
-        let note = if edit == Edit::Add && is_missing(project, entry) {
-            "; it is not there yet"
-        } else {
-            ""
-        };
-        app.say(&format!("{verb} {entry} ({list}){note}"));
-    }
-    let same = if edit == Edit::Add {
-        "is there already"
-    } else {
-        "is not there"
-    };
-    let canonical = |entry: &String| {
-        Resource::parse(entry).map_or_else(|_| entry.clone(), |resource| resource.to_string())
-    };
-    for entry in resources
-        .iter()
-        .map(canonical)
-        .filter(|entry| !changed.contains(entry))
-    {
-        app.say(&format!("{entry} {same} ({list})"));
+    for entry in &edited {
+        let name = visible(&entry.name);
+        app.say(&match (edit, entry.changed) {
+            (Edit::Add, true) if entry.is_missing => {
+                format!("Added {name} ({list}); it is not there yet")
+            }
+            (Edit::Add, true) => format!("Added {name} ({list})"),
+            (Edit::Add, false) => format!("{name} is there already ({list})"),
+            (Edit::Remove, true) => format!("Removed {name} ({list})"),
+            (Edit::Remove, false) => format!("{name} is not there ({list})"),
+        });
     }
     Ok(())
-}
-
-/// Returns whether an entry names a file or folder that is not there; what else it may name is not
-/// looked for.
-fn is_missing(project: &Project, entry: &str) -> bool {
-    let is_path =
-        matches!(Resource::parse(entry), Ok(Resource::File(_))) && !entry.contains(['*', '?', '[']);
-    is_path && std::fs::symlink_metadata(project.repository.workdir().join(entry)).is_err()
 }
 
 /// Opens a list in the editor.

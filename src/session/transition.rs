@@ -7,6 +7,7 @@ use uuid::Uuid;
 use super::artifact;
 use super::name::SessionName;
 use crate::plan::run::Effect;
+use crate::text::context_list::Entry;
 use crate::text::resource::{Artifact, Resource};
 
 /// What a turn leaves to read.
@@ -28,7 +29,7 @@ pub struct Current<'a> {
     /// Its instructions.
     pub system_prompt: &'a str,
     /// Its working set.
-    pub context: &'a [Resource],
+    pub context: &'a [Entry],
     /// Whether there is a message that it answers.
     pub is_asked: bool,
 }
@@ -45,7 +46,7 @@ pub struct Caller {
     /// Its instructions.
     pub system_prompt: String,
     /// Its working set.
-    pub context: Vec<Resource>,
+    pub context: Vec<Entry>,
 }
 
 /// An agent and its instructions.
@@ -78,7 +79,7 @@ pub struct Next {
     /// Its instructions.
     pub system_prompt: String,
     /// Its working set.
-    pub context: Vec<Resource>,
+    pub context: Vec<Entry>,
 }
 
 /// Returns the state after a plan ran: READ adds, PRUNE removes, in the plan's order; INVOKE and
@@ -133,7 +134,7 @@ fn unchanged(current: &Current<'_>) -> Next {
 fn apply(next: &mut Next, current: &Current<'_>, effect: &Effect, others: &Others) {
     match effect {
         Effect::Add(resource) => add(&mut next.context, resource),
-        Effect::Remove(resource) => next.context.retain(|r| r != resource),
+        Effect::Remove(resource) => next.context.retain(|entry| !is(entry, resource)),
         Effect::Invoke {
             agent, resources, ..
         } => {
@@ -162,19 +163,24 @@ fn apply(next: &mut Next, current: &Current<'_>, effect: &Effect, others: &Other
 }
 
 /// Adds a resource that is not there yet.
-fn add(context: &mut Vec<Resource>, resource: &Resource) {
-    if !context.contains(resource) {
-        context.push(resource.clone());
+fn add(context: &mut Vec<Entry>, resource: &Resource) {
+    if !context.iter().any(|entry| is(entry, resource)) {
+        context.push(Entry::Resource(resource.clone()));
     }
+}
+
+/// Returns whether an entry is a resource.
+fn is(entry: &Entry, resource: &Resource) -> bool {
+    matches!(entry, Entry::Resource(own) if own == resource)
 }
 
 /// Adds what the turn left to read, in place of what the last turn before it left. That is not
 /// always the one right before: a rejected plan leaves nothing, a restore brings an older turn's
 /// context back, a fork another session's.
-fn append_history(context: &mut Vec<Resource>, current: &Current<'_>, names: &[&str]) {
+fn append_history(context: &mut Vec<Entry>, current: &Current<'_>, names: &[&str]) {
     let own = current.session.as_str();
-    let left_by = |resource: &Resource| match resource {
-        Resource::Artifact(artifact)
+    let left_by = |entry: &Entry| match entry {
+        Entry::Resource(Resource::Artifact(artifact))
             if LEFT_TO_READ.contains(&artifact.name.as_str()) && artifact.turn < current.number =>
         {
             Some((artifact.session == own, artifact.turn))
@@ -182,8 +188,8 @@ fn append_history(context: &mut Vec<Resource>, current: &Current<'_>, names: &[&
         _ => None,
     };
     let last = context.iter().filter_map(left_by).max();
-    context.retain(|resource| last.is_none() || left_by(resource) != last);
-    let entry = |name: &str| Artifact {
+    context.retain(|entry| last.is_none() || left_by(entry) != last);
+    let artifact = |name: &str| Artifact {
         session: own.to_owned(),
         turn: current.number,
         name: name.to_owned(),
@@ -191,7 +197,7 @@ fn append_history(context: &mut Vec<Resource>, current: &Current<'_>, names: &[&
     let there = names
         .iter()
         .filter(|name| current.is_asked || **name != artifact::USER_PROMPT);
-    there.for_each(|name| add(context, &Resource::Artifact(entry(name))));
+    there.for_each(|name| add(context, &Resource::Artifact(artifact(name))));
 }
 
 #[cfg(test)]
@@ -206,6 +212,14 @@ mod tests {
             .collect()
     }
 
+    /// Makes entries of a context list.
+    fn listed(entries: &[&str]) -> Vec<Entry> {
+        entries
+            .iter()
+            .map(|entry| Entry::read(entry).expect("a good entry"))
+            .collect()
+    }
+
     /// A session's name.
     fn session() -> SessionName {
         SessionName::parse("s").expect("a good name")
@@ -213,7 +227,7 @@ mod tests {
 
     /// Runs a transition of turn 2 with this context and shows the next context, agent and caller.
     fn check(context: &[&str], effects: &[Effect], expected: &str) {
-        let (session, context) = (session(), resources(context));
+        let (session, context) = (session(), listed(context));
         let current = Current {
             session: &session,
             number: 2,
@@ -229,7 +243,7 @@ mod tests {
             caller_turn_id: Some(Uuid::from_u128(9)),
             agent: "boss".to_owned(),
             system_prompt: "<boss/>".to_owned(),
-            context: resources(&["brief.md"]),
+            context: listed(&["brief.md"]),
         };
         let invoked = Agent {
             name: "architect".to_owned(),
@@ -243,7 +257,7 @@ mod tests {
                 caller: Some(caller),
             },
         );
-        let list: Vec<String> = next.context.iter().map(ToString::to_string).collect();
+        let list: Vec<String> = next.context.iter().map(Entry::name).collect();
         let id =
             |id: Option<Uuid>| id.map_or_else(|| "none".to_owned(), |id| id.as_u128().to_string());
         let found = format!(
@@ -284,6 +298,15 @@ mod tests {
             &["b", "a"],
             &[read("a")],
             &format!("dev <dev/> parent 2 caller 1: b a {HISTORY}"),
+        );
+    }
+
+    #[test]
+    fn a_pattern_stays() {
+        check(
+            &["src/*.rs", "b"],
+            &[read("a"), prune("b")],
+            &format!("dev <dev/> parent 2 caller 1: src/*.rs a {HISTORY}"),
         );
     }
 
@@ -363,7 +386,7 @@ mod tests {
 
     #[test]
     fn a_rejected_plan_changes_nothing_but_shows_the_mistaken_files() {
-        let (session, context) = (session(), resources(&["a"]));
+        let (session, context) = (session(), listed(&["a"]));
         let current = Current {
             session: &session,
             number: 2,
@@ -376,7 +399,7 @@ mod tests {
         };
         assert_eq!(
             after_rejection(&current, &resources(&["a", "b"])).context,
-            resources(&["a", "b"])
+            listed(&["a", "b"])
         );
     }
 }

@@ -7,13 +7,26 @@ use crate::session::artifact;
 use crate::session::input::{Material, Scope};
 use crate::session::store::Draft;
 use crate::session::turn::Turn;
-use crate::text::context_list;
+use crate::text::context_list::{self, Entry};
+use crate::text::path::RepoPath;
+use crate::text::resource::Resource;
+use crate::text::visible::visible;
 use crate::workflow::gather::Sources;
-use crate::workflow::lists::Entry;
 use crate::workflow::lookup::GLOBAL;
 use crate::workflow::plan::{Making, make_input};
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
+
+/// An entry that a list was to have, or not to have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edited {
+    /// What it is known by.
+    pub name: String,
+    /// Whether it joined or left; else the list is as it was.
+    pub changed: bool,
+    /// Whether it names a file or folder that is not there.
+    pub is_missing: bool,
+}
 
 /// A change of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +49,7 @@ impl Project {
         let tip = self.store().tip(&session)?;
         let mut draft = self.store().draft(&tip)?;
         let recorded = self.record_locked(&tip, user)?;
-        let lists = self.lists(&draft)?;
+        let lists = self.lists(&draft, recorded.tree)?;
         let mut pages = self.pages_of(&tip, &draft)?;
         let text = make_input(
             self,
@@ -65,8 +78,8 @@ impl Project {
     pub fn list_context(&self, depth: u64) -> anyhow::Result<Material> {
         let tip = self.store().tip(&self.session()?)?;
         let draft = self.store().draft(&tip)?;
-        let lists = self.lists(&draft)?;
         let tree = self.snapshot(&[])?.tree;
+        let lists = self.lists(&draft, tree)?;
         let mut pages = self.pages_of(&tip, &draft)?;
         self.gather(
             &Sources {
@@ -79,7 +92,7 @@ impl Project {
         )
     }
 
-    /// Adds entries to a list, or takes them out; returns those that changed it.
+    /// Adds entries to a list, or takes them out.
     ///
     /// # Errors
     /// Where an entry is no resource, or the list cannot be written.
@@ -89,22 +102,34 @@ impl Project {
         edit: Edit,
         entries: &[String],
         user: &mut dyn User,
-    ) -> anyhow::Result<Vec<String>> {
-        for entry in entries {
-            if let Entry::Wrong(text, why) = Entry::parse(entry) {
-                anyhow::bail!(
-                    "`{}` cannot be in a context list: {why}",
-                    crate::text::visible::visible(&text)
-                );
+    ) -> anyhow::Result<Vec<Edited>> {
+        let root = Root::open(self.repository.workdir())?;
+        let tree = self.repository.head_tree()?;
+        let exists = |path: &RepoPath| self.exists(&root, tree, path);
+
+        let mut wanted: Vec<Entry> = Vec::new();
+        for text in entries {
+            let entry = Entry::read(text.trim()).map_err(|why| {
+                anyhow::anyhow!("`{}` cannot be in a context list: {why}", visible(text))
+            })?;
+            let entry = entry.among(&exists);
+            if !wanted.contains(&entry) {
+                wanted.push(entry);
             }
         }
-        let mut changed = Vec::new();
+
+        let mut edited = Vec::new();
         self.change_list(scope, user, &mut |text| {
-            let (after, entries) = apply(text, edit, entries);
-            changed = entries;
+            let (after, changed) = apply(text, edit, &wanted, &exists);
+            let with_facts = |(entry, changed): (&Entry, bool)| Edited {
+                name: entry.name(),
+                changed,
+                is_missing: matches!(entry, Entry::Resource(Resource::File(path)) if !exists(path)),
+            };
+            edited = wanted.iter().zip(changed).map(with_facts).collect();
             Ok(after)
         })?;
-        Ok(changed)
+        Ok(edited)
     }
 
     /// Replaces the text of a list, `before` until now.
@@ -178,55 +203,59 @@ fn file(scope: Scope) -> &'static str {
     }
 }
 
-/// Applies a change to the text of a list; comments and order stay.
-fn apply(text: &str, edit: Edit, entries: &[String]) -> (String, Vec<String>) {
-    let key = |entry: &str| match Entry::parse(entry.trim()) {
-        Entry::Resource(resource) => resource.to_string(),
-        _ => entry.trim().to_owned(),
-    };
-    let there: Vec<String> = context_list::entries(text).map(key).collect();
-    match edit {
-        Edit::Add => {
-            let mut new: Vec<String> = Vec::new();
-            for entry in entries.iter().map(|entry| key(entry)) {
-                if !there.contains(&entry) && !new.contains(&entry) {
-                    new.push(entry);
-                }
-            }
-            let end = if text.is_empty() || text.ends_with('\n') {
-                ""
-            } else {
-                "\n"
-            };
-            let added: String = new.iter().map(|entry| format!("{entry}\n")).collect();
-            (format!("{text}{end}{added}"), new)
+/// Applies a change to the text of a list; comments and order stay. Returns for each entry whether
+/// it changed the list.
+fn apply(
+    text: &str,
+    edit: Edit,
+    entries: &[Entry],
+    exists: &dyn Fn(&RepoPath) -> bool,
+) -> (String, Vec<bool>) {
+    let mut after = text.to_owned();
+    let mut changed = Vec::new();
+    for entry in entries {
+        let same = |own: &Entry| own.clone().among(exists) == *entry;
+        let there = context_list::read(&after).entries;
+        let is_there = there.iter().any(same);
+        let before = after.clone();
+        match edit {
+            Edit::Add if is_there => {}
+            Edit::Add => after = context_list::add(&after, entry),
+            Edit::Remove if is_there => after = context_list::retain(&after, &|own| !same(own)),
+            // What was a file when it joined, and is gone, is a pattern to who types its name.
+            Edit::Remove => after = context_list::retain(&after, &|own| own.name() != entry.name()),
         }
-        Edit::Remove => {
-            let gone: Vec<String> = entries
-                .iter()
-                .map(|entry| key(entry))
-                .filter(|entry| there.contains(entry))
-                .collect();
-            let stays =
-                |line: &&str| line.trim_start().starts_with('#') || !gone.contains(&key(line));
-            (text.split_inclusive('\n').filter(stays).collect(), gone)
-        }
+        changed.push(after != before);
     }
+    (after, changed)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Compares a list after a change.
+    /// Compares a list after a change, where there is a file `app/[id].tsx`.
     fn check(text: &str, edit: Edit, entry: &str, expected: &str) {
-        assert_eq!(apply(text, edit, &[entry.to_owned()]).0, expected);
+        let exists = |path: &RepoPath| path.as_str() == "app/[id].tsx";
+        let entry = Entry::read(entry).expect("a good entry").among(&exists);
+        let (after, changed) = apply(text, edit, &[entry], &exists);
+        assert_eq!(
+            (after.as_str(), changed),
+            (expected, vec![text != expected])
+        );
     }
 
     #[test]
     fn an_entry_joins_once_however_it_is_spelled() {
         check("# mine\na.rs", Edit::Add, "b.rs", "# mine\na.rs\nb.rs\n");
         check("a.rs\n", Edit::Add, "./a.rs", "a.rs\n");
+        check(
+            "app/[id].tsx\n",
+            Edit::Add,
+            "app/\\[id].tsx",
+            "app/[id].tsx\n",
+        );
+        check("/*.rs\n", Edit::Add, "*.rs", "/*.rs\n");
     }
 
     #[test]
@@ -237,5 +266,15 @@ mod tests {
             "a.rs",
             "# a.rs\nb.rs\n",
         );
+    }
+
+    #[test]
+    fn promise_d3_a_name_with_glob_characters_leaves_however_it_is_spelled() {
+        for list in ["app/[id].tsx\nb\n", "app/\\[id].tsx\nb\n"] {
+            check(list, Edit::Remove, "app/[id].tsx", "b\n");
+            check(list, Edit::Remove, "app/\\[id].tsx", "b\n");
+        }
+        check("gone/\\[id].tsx\n", Edit::Remove, "gone/[id].tsx", "");
+        check("\\*.md\n*.md\n", Edit::Remove, "*.md", "\\*.md\n");
     }
 }

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use globset::GlobMatcher;
+
 use crate::git::object::{BlobId, Leaf, Mode, TreeId};
 use crate::host::file::Root;
 use crate::model::token::TokenCache;
@@ -166,7 +168,7 @@ impl Gatherer<'_, '_> {
                 self.show(scope, name, body, None);
                 Ok(())
             }
-            Entry::Pattern(text, set) => self.pattern(scope, text, set),
+            Entry::Pattern(pattern, matcher) => self.pattern(scope, pattern.as_str(), matcher),
             Entry::Wrong(text, why) => {
                 let short: String = text.chars().take(200).collect();
                 self.show(scope, short, Body::Failed(why.clone()), None);
@@ -212,9 +214,9 @@ impl Gatherer<'_, '_> {
     }
 
     /// Shows every file that fits a pattern.
-    fn pattern(&mut self, scope: Scope, text: &str, set: &globset::GlobSet) -> anyhow::Result<()> {
+    fn pattern(&mut self, scope: Scope, text: &str, matcher: &GlobMatcher) -> anyhow::Result<()> {
         let fits =
-            |leaf: &Leaf| std::str::from_utf8(&leaf.path).is_ok_and(|path| set.is_match(path));
+            |leaf: &Leaf| std::str::from_utf8(&leaf.path).is_ok_and(|path| matcher.is_match(path));
         let found: Vec<usize> = (0..self.leaves.len())
             .filter(|&at| fits(&self.leaves[at]))
             .collect();

@@ -1,11 +1,16 @@
 //! The three context lists of a turn, and what their entries come to in a snapshot.
 
-use globset::{Glob, GlobSet, GlobSetBuilder};
+use globset::GlobMatcher;
 
+use crate::git::object::TreeId;
+use crate::host::file::Root;
 use crate::session::artifact::{self, Artifacts};
 use crate::session::input::Scope;
-use crate::text::context_list;
+use crate::session::store::Draft;
+use crate::text::context_list::{self, BadLine, Listed, Pattern};
+use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
+use crate::workflow::project::Project;
 
 /// The lists.
 #[derive(Debug, Clone, Default)]
@@ -20,14 +25,37 @@ pub enum Entry {
     /// A file, a folder, a page, an artifact.
     Resource(Resource),
     /// Every file that the pattern fits.
-    Pattern(String, GlobSet),
+    Pattern(Pattern, GlobMatcher),
     /// Nothing that could be shown, and why.
     Wrong(String, String),
 }
 
+impl Project {
+    /// Reads the context lists of a turn in progress, where a snapshot of the user's files is this
+    /// tree.
+    ///
+    /// # Errors
+    /// Where the project's folder cannot be opened.
+    pub fn lists(&self, draft: &Draft, tree: TreeId) -> anyhow::Result<Lists> {
+        let root = Root::open(self.repository.workdir())?;
+        let global = self.global_context(&root);
+        let exists = |path: &RepoPath| self.exists(&root, tree, path);
+        Ok(Lists::read(&draft.artifacts, &global, &exists))
+    }
+
+    /// Returns whether there is something at a path: in a tree, or in the user's folder where git
+    /// ignores it.
+    pub(super) fn exists(&self, root: &Root, tree: TreeId, path: &RepoPath) -> bool {
+        let entry = self.repository.entry(tree, path.as_str().as_bytes());
+        let on_disk = || root.kind(std::path::Path::new(path.as_str()));
+        matches!(entry, Ok(Some(_))) || matches!(on_disk(), Ok(Some(_)))
+    }
+}
+
 impl Lists {
-    /// Reads the lists of a turn; `global` is the text of `.teddy/global.context`.
-    pub fn read(artifacts: &Artifacts, global: &str) -> Lists {
+    /// Reads the lists of a turn; `global` is the text of `.teddy/global.context`, and `exists`
+    /// tells which names are those of files and folders.
+    pub fn read(artifacts: &Artifacts, global: &str, exists: &dyn Fn(&RepoPath) -> bool) -> Lists {
         let texts = [
             (Scope::Turn, artifacts.text_or_empty(artifact::TURN_CONTEXT)),
             (
@@ -38,7 +66,12 @@ impl Lists {
         ];
         let mut entries = Vec::new();
         for (scope, text) in texts {
-            entries.extend(context_list::entries(&text).map(|entry| (scope, Entry::parse(entry))));
+            let Listed {
+                entries: own,
+                wrong,
+            } = context_list::read(&text);
+            entries.extend(own.into_iter().map(|own| (scope, Entry::of(own, exists))));
+            entries.extend(wrong.into_iter().map(|bad| (scope, Entry::wrong(bad))));
         }
         Lists { entries }
     }
@@ -55,35 +88,39 @@ impl Lists {
         })
     }
 
-    /// Returns the resources of the turn's own list.
-    pub fn turn(&self) -> Vec<Resource> {
+    /// Returns the turn's own list.
+    pub fn turn(&self) -> Vec<context_list::Entry> {
         let own = self
             .entries
             .iter()
             .filter(|(scope, _)| *scope == Scope::Turn);
-        own.filter_map(|(_, entry)| {
-            if let Entry::Resource(resource) = entry {
-                Some(resource.clone())
-            } else {
-                None
-            }
-        })
-        .collect()
+        own.filter_map(|(_, entry)| entry.listed()).collect()
     }
 }
 
 impl Entry {
-    /// Reads one entry.
-    pub fn parse(text: &str) -> Entry {
-        if text.contains(['*', '?', '[']) && !crate::text::resource::is_url(text) {
-            return match pattern(text) {
-                Ok(set) => Entry::Pattern(text.to_owned(), set),
-                Err(error) => Entry::Wrong(text.to_owned(), error.to_string()),
-            };
+    /// Returns what an entry comes to.
+    fn of(entry: context_list::Entry, exists: &dyn Fn(&RepoPath) -> bool) -> Entry {
+        match entry.among(exists) {
+            context_list::Entry::Resource(resource) => Entry::Resource(resource),
+            context_list::Entry::Pattern(pattern) => match pattern.matcher() {
+                Ok(matcher) => Entry::Pattern(pattern, matcher),
+                Err(why) => Entry::Wrong(pattern.as_str().to_owned(), why),
+            },
         }
-        match Resource::parse(text.strip_suffix('/').unwrap_or(text)) {
-            Ok(resource) => Entry::Resource(resource),
-            Err(error) => Entry::Wrong(text.to_owned(), error.to_string()),
+    }
+
+    /// Returns a line that names nothing.
+    fn wrong(bad: BadLine) -> Entry {
+        Entry::Wrong(bad.text, format!("line {}: {}", bad.line, bad.reason))
+    }
+
+    /// Returns the entry as a list has it.
+    fn listed(&self) -> Option<context_list::Entry> {
+        match self {
+            Entry::Resource(resource) => Some(context_list::Entry::Resource(resource.clone())),
+            Entry::Pattern(pattern, _) => Some(context_list::Entry::Pattern(pattern.clone())),
+            Entry::Wrong(..) => None,
         }
     }
 
@@ -95,22 +132,10 @@ impl Entry {
                 .as_str()
                 .strip_prefix(folder.as_str())
                 .is_some_and(|rest| rest.starts_with('/')),
-            (Entry::Pattern(_, set), Resource::File(path)) => set.is_match(path.as_str()),
+            (Entry::Pattern(_, matcher), Resource::File(path)) => matcher.is_match(path.as_str()),
             _ => false,
         }
     }
-}
-
-/// Makes a pattern; `*` stays inside a folder, `**` does not.
-fn pattern(text: &str) -> Result<GlobSet, globset::Error> {
-    let relative = text
-        .strip_prefix("./")
-        .or_else(|| text.strip_prefix('/'))
-        .unwrap_or(text);
-    let glob = globset::GlobBuilder::new(relative)
-        .literal_separator(true)
-        .build()?;
-    GlobSetBuilder::new().add(Glob::clone(&glob)).build()
 }
 
 #[cfg(test)]
@@ -119,7 +144,7 @@ mod tests {
 
     /// Returns whether a list with this entry has this path.
     fn check(entry: &str, path: &str, expected: bool) {
-        let lists = Lists::read(&Artifacts::default(), entry);
+        let lists = Lists::read(&Artifacts::default(), entry, &|_| false);
         assert_eq!(
             lists.has(&Resource::parse(path).expect("a good path")),
             expected,
@@ -142,8 +167,19 @@ mod tests {
     }
 
     #[test]
+    fn promise_d3_a_pattern_that_a_file_has_for_its_name_has_that_file_alone() {
+        let exists = |path: &RepoPath| path.as_str() == "app/[id].tsx";
+        let lists = Lists::read(&Artifacts::default(), "app/[id].tsx\n", &exists);
+        let has = |path: &str| lists.has(&Resource::parse(path).expect("a good path"));
+        assert_eq!((has("app/[id].tsx"), has("app/d.tsx")), (true, false));
+    }
+
+    #[test]
     fn a_file_outside_the_project_is_wrong() {
-        let lists = Lists::read(&Artifacts::default(), "../secret\n");
-        assert!(matches!(&lists.entries[0].1, Entry::Wrong(text, _) if text == "../secret"));
+        let lists = Lists::read(&Artifacts::default(), "../secret\n", &|_| false);
+        let expected = "line 1: the path leaves the project with `..`";
+        assert!(
+            matches!(&lists.entries[0].1, Entry::Wrong(text, why) if text == "../secret" && why == expected)
+        );
     }
 }

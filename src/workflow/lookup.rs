@@ -14,7 +14,7 @@ use crate::session::name::SessionName;
 use crate::session::transition::{Agent, Caller};
 use crate::session::turn::Turn;
 use crate::text::context_list;
-use crate::text::resource::{Artifact, Resource};
+use crate::text::resource::Artifact;
 use crate::workflow::project::Project;
 
 /// Where the memos are in the workspace.
@@ -143,7 +143,7 @@ impl Project {
                     caller_turn_id: turn.meta.caller_turn_id,
                     agent: turn.meta.agent.clone(),
                     system_prompt: text(artifact::SYSTEM_PROMPT)?,
-                    context: resources(&text(artifact::TURN_CONTEXT)?),
+                    context: context_list::read(&text(artifact::TURN_CONTEXT)?).entries,
                 }));
             }
         }
@@ -157,19 +157,4 @@ pub fn is_own_global(repository: &Repository) -> bool {
     tree.and_then(|tree| repository.entry(tree, GLOBAL.as_bytes()).ok())
         .flatten()
         .is_none()
-}
-
-/// Returns the entries of a list that are resources.
-pub fn resources(list: &str) -> Vec<Resource> {
-    context_list::entries(list)
-        .filter_map(|entry| Resource::parse(entry).ok())
-        .collect()
-}
-
-/// Writes resources as a list.
-pub fn list(resources: &[Resource]) -> String {
-    resources
-        .iter()
-        .map(|resource| format!("{resource}\n"))
-        .collect()
 }

@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use anyhow::Context as _;
 
 use crate::git::repository::Repository;
+use crate::text::context_list::escaped;
 use crate::text::resource::{Artifact, is_url};
 
 /// The entry of a context list that is the whole project.
@@ -71,7 +72,9 @@ fn entry(prefix: &Path, text: &str) -> String {
     {
         return text.to_owned();
     }
-    match relative(Path::new("/"), prefix, Path::new(text)) {
+    // The folder is the one of this name, whatever is typed in it is.
+    let prefix = escaped(&prefix.to_string_lossy());
+    match relative(Path::new("/"), Path::new(&prefix), Path::new(text)) {
         Some(path) if path.is_empty() => EVERYTHING.to_owned(),
         Some(path) => path,
         None => text.to_owned(),
@@ -138,6 +141,8 @@ mod tests {
             ".teddy/demo/01/report.md",
             ".teddy/demo/01/report.md",
         );
+        check("app/[id]", "*.tsx", "app/\\[id]/*.tsx");
+        check("app/[id]", "../x", "app/x");
         check("src", "../../b", "../../b");
         check("src", ".", "src");
         check("src", "..", "**");

@@ -108,7 +108,7 @@ pub fn plan_turn(
     };
     let message = without_keys(message(wish, &draft, tip, user)?, user);
     let recorded = project.record_locked(tip, user)?;
-    let lists = project.lists(&draft)?;
+    let lists = project.lists(&draft, recorded.tree)?;
     begin(&mut draft, wish, &message);
     let mut pages = project.pages_of(tip, &draft)?;
     let made = make_input(
@@ -387,14 +387,5 @@ impl Project {
         let lock = self.lock("recover")?;
         fault::point("after-lock")?;
         Ok(self.recover(user)? | lock.abandoned)
-    }
-
-    /// Reads the context lists of a turn in progress.
-    ///
-    /// # Errors
-    /// Where the project's folder cannot be opened.
-    pub fn lists(&self, draft: &Draft) -> anyhow::Result<Lists> {
-        let root = crate::host::file::Root::open(self.repository.workdir())?;
-        Ok(Lists::read(&draft.artifacts, &self.global_context(&root)))
     }
 }

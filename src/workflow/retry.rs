@@ -110,7 +110,8 @@ fn ask_again(
     let tip = project.store().tip(&name)?;
     let mut draft = project.store().draft(&tip)?;
     take_over(project, turn, &mut draft)?;
-    let (lists, recorded) = (project.lists(&draft)?, project.record_locked(&tip, user)?);
+    let recorded = project.record_locked(&tip, user)?;
+    let lists = project.lists(&draft, recorded.tree)?;
     let weight = Weight::of_input(input, (0, 0));
     let reply = ask(
         project,

@@ -95,6 +95,18 @@ fn bash_offers_what_only_the_project_knows() {
 }
 
 #[test]
+fn promise_d3_bash_offers_a_listed_name_with_brackets_as_the_name_that_it_is() {
+    let Some(repo) = project() else { return };
+    repo.write("app/[id]/page.tsx", "x\n");
+    repo.done(&["context", "add", "app/[id]/page.tsx"]);
+    let words = ["teddy", "context", "rm", "app"];
+    assert_eq!(offered(&repo, &words), ["app/\\[id\\]/page.tsx"]);
+    // The shell takes its escapes away.
+    repo.done(&["context", "rm", "app/[id]/page.tsx"]);
+    assert_eq!(offered(&repo, &words), [""; 0]);
+}
+
+#[test]
 fn bash_splits_a_word_at_a_colon_and_at_an_equals_sign_and_it_is_one_all_the_same() {
     let Some(repo) = project() else { return };
     assert_eq!(

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::plans::{create, plan, read};
+use crate::plans::{create, edit, invoke, plan, prune, read};
 use crate::support::TestRepo;
 
 /// A project with a session.
@@ -301,4 +301,90 @@ fn promise_d9_a_file_of_a_million_blanks_is_shown_and_a_turn_goes_on() {
     assert!(rows[0]["tokens"].as_u64().unwrap() > 1000, "{rows}");
     repo.run_plan(&plan("One", &[create("one.txt", "x\n")]));
     assert!(repo.done(&["context"]).contains(&text));
+}
+
+/// A project in the manner of Next.js, with a session; as a pattern, `[id]` is `d`.
+fn routes() -> TestRepo {
+    let repo = TestRepo::new()
+        .file("app/[id]/page.tsx", "the page of one\n")
+        .file("app/d/page.tsx", "the page of d\n")
+        .file("app/[...slug]/*.md", "odd\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    repo
+}
+
+/// Returns the resources of the next input that are there.
+fn there(repo: &TestRepo) -> Vec<String> {
+    let rows = repo.json(&["context", "list"], 0);
+    let there = rows.as_array().unwrap().iter();
+    there
+        .filter(|row| row["missing"] == false)
+        .map(|row| row["resource"].as_str().unwrap().to_owned())
+        .filter(|name| !name.starts_with(".teddy/"))
+        .collect()
+}
+
+#[test]
+fn promise_d3_what_is_read_by_a_name_with_brackets_is_shown_and_edited() {
+    let repo = routes();
+    let page = "app/[id]/page.tsx";
+    repo.run_plan(&plan("Read", &[read(page)]));
+    assert_eq!(there(&repo), ["app/[id]/page.tsx"]);
+    assert!(repo.done(&["context"]).contains("the page of one"));
+
+    repo.run_plan(&plan("Edit", &[edit(page, "one", "each")]));
+    assert_eq!(repo.read("app/[id]/page.tsx"), "the page of each\n");
+    assert_eq!(repo.read("app/d/page.tsx"), "the page of d\n");
+
+    repo.run_plan(&plan("Prune", &[prune(page)]));
+    assert_eq!(there(&repo), [""; 0]);
+}
+
+#[test]
+fn promise_d3_lists_take_a_name_with_brackets_for_the_file() {
+    let repo = routes();
+    for (scope, list) in [("--global", "global"), ("--turn", "turn")] {
+        repo.teddy(&["context", "add", scope, "app/[id]/page.tsx"])
+            .check(0, &[&format!("Added app/[id]/page.tsx ({list})\n")]);
+        assert_eq!(there(&repo), ["app/[id]/page.tsx"]);
+        repo.teddy(&["context", "add", scope, "app/[id]/page.tsx"])
+            .check(0, &["app/[id]/page.tsx is there already"]);
+        repo.done(&["context", "rm", scope, "app/[id]/page.tsx"]);
+        assert_eq!(there(&repo), [""; 0]);
+    }
+
+    let folder = repo.path().join("app/[id]");
+    repo.teddy_in(&folder, &["context", "add", "--global", "*.tsx"])
+        .check(0, &["Added app/\\[id]/*.tsx"]);
+    assert_eq!(there(&repo), ["app/[id]/page.tsx"]);
+    repo.teddy_in(&folder, &["context", "rm", "--global", "*.tsx"])
+        .check(0, &["Removed"]);
+    repo.done(&["context", "add", "--global", "app/[...slug]/*.md"]);
+    assert_eq!(
+        repo.read(".teddy/global.context"),
+        "app/\\[...slug]/\\*.md\n"
+    );
+
+    // A list that somebody wrote by hand, or an older TeDDy.
+    repo.write(".teddy/global.context", "app/[id]/\napp/[de]/*\n");
+    assert_eq!(there(&repo), ["app/[id]/page.tsx", "app/d/page.tsx"]);
+    repo.remove("app/[id]");
+    assert_eq!(there(&repo), ["app/d/page.tsx"]);
+}
+
+#[test]
+fn promise_d3_a_name_with_brackets_is_handed_over() {
+    let repo = routes();
+    let over = invoke("Architect", &["app/[id]/page.tsx"], "Go on.");
+    repo.run_plan(&plan("Over", &[over]));
+    assert_eq!(there(&repo), ["app/[id]/page.tsx"]);
+}
+
+#[test]
+fn a_pattern_in_the_turns_list_outlives_the_turn() {
+    let repo = routes();
+    repo.done(&["context", "add", "--turn", "app/[cd]/*"]);
+    repo.run_plan(&plan("One", &[create("one.txt", "x\n")]));
+    assert_eq!(there(&repo), ["app/d/page.tsx"]);
 }

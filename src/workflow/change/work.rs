@@ -171,7 +171,7 @@ impl Project {
             .iter()
             .filter_map(|path| Resource::parse(path).ok())
         {
-            list = context_list::add(&list, &resource);
+            list = context_list::add(&list, &context_list::Entry::Resource(resource));
         }
         draft.artifacts.put(artifact::TURN_CONTEXT, list);
         // The answer to a question of the model waits in the draft; a message that was cut short

@@ -309,7 +309,7 @@ fn judged_case<'a>(
             .record(tip, &forced(reading.plan, project))
             .context("recording your files")?
     };
-    let lists = project.lists(&draft)?;
+    let lists = project.lists(&draft, recorded.tree)?;
     let caller = project.caller(tip, draft.meta.caller_turn_id)?;
     let judged = project.judge(
         reading.text,

@@ -10,6 +10,7 @@ use crate::plan::run::{Effect, Ending, Outcome};
 use crate::session::artifact;
 use crate::session::meta::{NotCaptured, Status, Workspace};
 use crate::session::transition::{self, Agent, Current, Next, Others};
+use crate::text::context_list;
 use crate::text::counted;
 use crate::text::visible::visible;
 use crate::workflow::complete::Fit;
@@ -225,7 +226,7 @@ pub(super) fn still(project: &Project, case: &Case<'_>) -> Workspace {
 /// Returns the turn that ends, as the transition sees it.
 pub(super) fn current<'a>(
     case: &'a Case<'_>,
-    context: &'a [crate::text::resource::Resource],
+    context: &'a [context_list::Entry],
     prompt: &'a str,
 ) -> Current<'a> {
     Current {

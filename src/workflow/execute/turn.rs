@@ -12,9 +12,9 @@ use crate::session::report::Report;
 use crate::session::report::action::output_name;
 use crate::session::store::NewTurn;
 use crate::session::transition::Next;
+use crate::text::context_list;
 use crate::text::resource::Artifact;
 use crate::workflow::complete::{Completed, Move, Step, notes};
-use crate::workflow::lookup::list;
 use crate::workflow::project::Project;
 use crate::workflow::restore::shown;
 
@@ -187,7 +187,7 @@ fn next_artifacts(artifacts: &mut Artifacts, next: &Next) {
     let mut put =
         |name: &str, content: String| artifacts.put(&format!("{}{name}", artifact::NEXT), content);
     put(artifact::META, meta::write(&meta));
-    put(artifact::TURN_CONTEXT, list(&next.context));
+    put(artifact::TURN_CONTEXT, context_list::write(&next.context));
     put(artifact::SYSTEM_PROMPT, next.system_prompt.clone());
 }
 

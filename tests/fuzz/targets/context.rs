@@ -25,7 +25,7 @@ fuzz_target!(|input: (u16, &[u8])| {
     Rules::parse(&file).excludes(b"src/main.rs");
     let body = Body::of(&file, LIMIT);
     let tokens = if let Body::Text(text) = &body {
-        context_list::entries(text).count();
+        context_list::read(text);
         redact::redact(text);
         visible::visible(text);
         token::count(text)

@@ -11,6 +11,7 @@ use teddy::change::{proposal, spec, state, tasks, verdict};
 use teddy::config::layer::{Layer, merge};
 use teddy::plan::memo;
 use teddy::session::meta::{self, Meta, NextMeta};
+use teddy::text::context_list::Entry;
 use teddy::text::resource::Resource;
 use teddy::text::{context_list, redact, visible};
 
@@ -40,11 +41,13 @@ fuzz_target!(|text: &str| {
 /// Reads and changes a context list.
 fn check_list(text: &str) {
     let listed = context_list::read(text);
-    let again = listed.resources.iter().fold(String::new(), |list, resource| context_list::add(&list, resource));
-    assert_eq!(context_list::read(&again).resources, listed.resources, "a list is read as another one");
-    let resource = Resource::parse("some/file.rs").expect("a plain path");
-    let added = context_list::add(text, &resource);
-    assert!(context_list::read(&added).resources.contains(&resource), "what is added is not there:\n{added:?}");
+    let again = context_list::write(&listed.entries);
+    assert_eq!(context_list::read(&again).entries, listed.entries, "a list is read as another one");
+    let entry = Entry::Resource(Resource::parse("some/[file]/*.rs").expect("a plain path"));
+    let added = context_list::add(text, &entry);
+    assert!(context_list::read(&added).entries.contains(&entry), "what is added is not there:\n{added:?}");
+    let without = context_list::retain(&added, &|own| *own != entry);
+    assert!(!context_list::read(&without).entries.contains(&entry), "what is removed is there:\n{without:?}");
 }
 
 /// Reads and changes memos.
