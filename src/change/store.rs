@@ -159,9 +159,10 @@ impl ChangeStore<'_> {
             let gone = gone.filter(|path| Documents::is_one(&String::from_utf8_lossy(path)));
             edits.extend(gone.map(|path| (path, None)));
         }
+        let batch = self.repository.batch();
         let state = (state::FILE.to_owned(), state::write(&change.state));
         for (path, text) in change.documents.0.clone().into_iter().chain([state]) {
-            let blob = self.repository.write_blob(text.as_bytes())?;
+            let blob = batch.blob(text.as_bytes())?;
             edits.insert(
                 path.into_bytes(),
                 Some(Entry {
@@ -170,18 +171,18 @@ impl ChangeStore<'_> {
                 }),
             );
         }
-        let tree = self.repository.tree_with(change.tree, &edits)?;
+        let tree = batch.tree_with(change.tree, &edits)?;
         let parents: Vec<CommitId> = change.commit.into_iter().collect();
         let time = crate::host::clock::now();
-        Ok((
-            self.repository.write_commit(&NewCommit {
-                tree,
-                parents: &parents,
-                message,
-                time: &time,
-            })?,
+        let commit = batch.commit(&NewCommit {
             tree,
-        ))
+            parents: &parents,
+            message,
+            time: &time,
+        })?;
+
+        batch.finish()?;
+        Ok((commit, tree))
     }
 
     /// Returns the commits of a change, newest first.

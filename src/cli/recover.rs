@@ -18,7 +18,7 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
     let mut user = app.user(&project, false);
     crate::host::shell::end_orphans();
-    let found = project.recover_now(user.as_mut())?;
+    let found = project.recover_everything(user.as_mut())?;
     let locks = project.foreign_locks();
     for lock in &locks {
         let (path, seconds) = (lock.path.display(), lock.seconds);

@@ -1,9 +1,11 @@
 //! Objects that are written together and become one pack: a turn with its artifacts.
 
+use std::collections::BTreeMap;
+
 use gix::objs::{Kind, WriteTo as _};
 
 use super::During;
-use super::object::{BlobId, CommitId, NewCommit, TreeId};
+use super::object::{BlobId, CommitId, Entry, NewCommit, TreeId};
 use super::repository::Repository;
 use super::sink::Sink;
 
@@ -54,6 +56,19 @@ impl Batch<'_> {
             self.sink.add(Kind::Tree, bytes)
         });
         written.map(TreeId)
+    }
+
+    /// Takes the tree that differs from `base` in the given paths, as [`Repository::tree_with`]
+    /// does; blobs of this batch may be among them.
+    ///
+    /// # Errors
+    /// Where a tree cannot be read or the store cannot be written.
+    pub fn tree_with(
+        &self,
+        base: TreeId,
+        edits: &BTreeMap<Vec<u8>, Option<Entry>>,
+    ) -> anyhow::Result<TreeId> {
+        self.repository.tree_into(&self.sink, base, edits)
     }
 
     /// Takes a commit and returns its id.

@@ -10,6 +10,7 @@ use gix::objs::{Kind, TreeRefIter, WriteTo};
 use super::During;
 use super::object::{Entry, Mode, TreeId};
 use super::repository::Repository;
+use super::sink::Sink;
 
 /// One path that two trees do not agree about; never a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,6 +65,19 @@ impl Repository {
         base: TreeId,
         edits: &BTreeMap<Vec<u8>, Option<Entry>>,
     ) -> anyhow::Result<TreeId> {
+        let sink = Sink::new(self);
+        let tree = self.tree_into(&sink, base, edits)?;
+        sink.finish(self)?;
+        Ok(tree)
+    }
+
+    /// Adds the tree of [`Repository::tree_with`] to objects on their way.
+    pub(in crate::git) fn tree_into(
+        &self,
+        sink: &Sink,
+        base: TreeId,
+        edits: &BTreeMap<Vec<u8>, Option<Entry>>,
+    ) -> anyhow::Result<TreeId> {
         let root = self
             .gix
             .find_tree(base.0)
@@ -94,7 +108,7 @@ impl Repository {
         let written = editor.write(|tree| {
             let mut bytes = Vec::new();
             tree.write_to(&mut bytes)?;
-            self.write_raw(Kind::Tree, &bytes)
+            sink.add(Kind::Tree, bytes)
         });
         written.map(TreeId)
     }

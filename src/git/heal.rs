@@ -66,7 +66,7 @@ impl Repository {
                 || text
                     .trim_end()
                     .parse()
-                    .is_ok_and(|id: CommitId| self.has(id));
+                    .is_ok_and(|id: CommitId| self.is_readable(id));
             if !whole && let Some(name) = self.name_of(&path) {
                 broken.push(name);
             }
@@ -74,7 +74,7 @@ impl Repository {
         for reference in self
             .references(OURS)?
             .into_iter()
-            .filter(|reference| !self.has(reference.target))
+            .filter(|reference| !self.is_readable(reference.target))
         {
             broken.push(reference.name);
         }
@@ -107,6 +107,7 @@ impl Repository {
             std::fs::copy(&path, aside.join(name.replace('/', "-")))
                 .with_context(|| format!("keeping what `{name}` was"))?;
         }
+        self.trim_log(name, aside)?;
         let Some(commit) = commit else {
             let removed = if path.is_file() {
                 std::fs::remove_file(&path)
@@ -139,6 +140,33 @@ impl Repository {
         std::io::Write::write_all(&mut file, format!("{commit}\n").as_bytes())?;
         file.sync_all()?;
         std::fs::rename(&lock, &path).with_context(|| format!("writing `{name}`"))
+    }
+
+    /// Takes the lines out of a ref's log that name commits which are gone: `git fsck` reports each
+    /// of them for ever. The log as it was is kept in `aside`.
+    fn trim_log(&self, name: &str, aside: &Path) -> anyhow::Result<()> {
+        let path = self.common_dir().join("logs").join(name);
+        let Ok(text) = std::fs::read(&path) else {
+            return Ok(());
+        };
+        let text = String::from_utf8_lossy(&text);
+        let is_there = |id: &str| {
+            let null = id.bytes().all(|byte| byte == b'0');
+            null || id.parse().is_ok_and(|id: CommitId| self.is_readable(id))
+        };
+        let kept: String = text
+            .split_inclusive('\n')
+            .filter(|line| line.splitn(3, ' ').take(2).all(is_there))
+            .collect();
+        if kept.len() == text.len() {
+            return Ok(());
+        }
+
+        let copy = aside.join(format!("{}.log", name.replace('/', "-")));
+        std::fs::create_dir_all(aside)?;
+        std::fs::copy(&path, copy).with_context(|| format!("keeping the log of `{name}`"))?;
+        crate::host::file::write_atomic(&path, kept.as_bytes())
+            .with_context(|| format!("writing the log of `{name}`"))
     }
 
     /// Removes lock files of refs below `refs/teddy/` whose process is gone; returns the refs. The

@@ -39,8 +39,11 @@ struct Locked<'a> {
 impl Repository {
     /// Moves a ref, if it is still what the caller saw; its log gets a line.
     ///
+    /// What it points at is durable before, whoever calls; the move itself is after
+    /// [`Repository::sync_reference`].
+    ///
     /// # Errors
-    /// [`MoveError::Moved`] where it is not, and nothing is changed.
+    /// [`MoveError::Moved`] if it is not, and nothing is changed.
     pub fn move_reference(
         &self,
         name: &str,
@@ -48,6 +51,8 @@ impl Repository {
         new: CommitId,
         log: &str,
     ) -> Result<(), MoveError> {
+        self.flush()?;
+
         let during = || format!("cannot write `{name}`");
         let locked = Locked::take(self, name).with_context(during)?;
         let old = locked.now().with_context(during)?;

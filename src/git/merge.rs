@@ -15,6 +15,7 @@ use super::During;
 use super::diff::Change;
 use super::object::{Entry, Mode, TreeId};
 use super::repository::Repository;
+use super::sink::Sink;
 
 /// What a merge came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,33 +63,41 @@ impl Repository {
             by_path(self.changes(base, ours)?),
             by_path(self.changes(base, theirs)?),
         );
+        let sink = Sink::new(self);
         let mut overlap = in_the_way(&ours_did, &theirs_did);
         let mut edits: BTreeMap<_, _> = theirs_did
             .iter()
             .map(|(path, change)| (path.clone(), change.new.clone()))
             .collect();
-        for (path, met) in self.meet(&ours_did, &theirs_did)? {
+        for (path, met) in self.meet(&sink, &ours_did, &theirs_did)? {
             if !met.clean {
                 overlap.insert(path.clone());
             }
             edits.insert(path, met.entry);
         }
-        if overlap.is_empty() {
-            return Ok(Merged::Clean(self.tree_with(ours, &edits)?));
-        }
-        self.ways_out(
-            ours,
-            &Divided {
+        let merged = if overlap.is_empty() {
+            Merged::Clean(self.tree_into(&sink, ours, &edits)?)
+        } else {
+            let divided = Divided {
                 ours: ours_did,
                 theirs: theirs_did,
                 edits,
                 overlap,
-            },
-        )
+            };
+            self.ways_out(&sink, ours, &divided)?
+        };
+
+        sink.finish(self)?;
+        Ok(merged)
     }
 
     /// Merges each path that both sides changed differently.
-    fn meet(&self, ours: &Edits, theirs: &Edits) -> anyhow::Result<Vec<(Vec<u8>, Met)>> {
+    fn meet(
+        &self,
+        sink: &Sink,
+        ours: &Edits,
+        theirs: &Edits,
+    ) -> anyhow::Result<Vec<(Vec<u8>, Met)>> {
         let mut platform = None;
         let mut met = Vec::new();
         for (path, their) in theirs {
@@ -106,6 +115,7 @@ impl Repository {
                         ),
                     };
                     self.meet_files(
+                        sink,
                         platform,
                         path,
                         [
@@ -129,6 +139,7 @@ impl Repository {
     /// Merges content and mode of one file; the versions are base, ours, theirs.
     fn meet_files(
         &self,
+        sink: &Sink,
         platform: &mut Platform,
         path: &[u8],
         versions: [Option<&Entry>; 3],
@@ -136,7 +147,7 @@ impl Repository {
         let mode = three(versions.map(|version| version.map(|entry| entry.mode)));
         let (id, clean) = match three(versions.map(|version| version.map(|entry| entry.id))) {
             Some(id) => (id, true),
-            None => self.meet_lines(platform, path, versions)?,
+            None => self.meet_lines(sink, platform, path, versions)?,
         };
         let our_mode = versions[1].map_or(Mode::File, |ours| ours.mode);
         Ok(Met {
@@ -151,6 +162,7 @@ impl Repository {
     /// Merges the lines of one file, writes the result, and tells whether the sides fit together.
     fn meet_lines(
         &self,
+        sink: &Sink,
         platform: &mut Platform,
         path: &[u8],
         versions: [Option<&Entry>; 3],
@@ -186,14 +198,14 @@ impl Repository {
         };
         let mut bytes = Vec::new();
         let (pick, resolution) = merge.merge(&mut bytes, labels, &context).during(during())?;
-        let written = merge.id_by_pick(pick, &bytes, |bytes| self.write_raw(Kind::Blob, bytes));
+        let written = merge.id_by_pick(pick, &bytes, |bytes| sink.add(Kind::Blob, bytes.to_vec()));
         let id = written?
             .ok_or_else(|| anyhow::anyhow!("{}: a merge driver left no result", during()))?;
         Ok((id, resolution != Resolution::Conflict))
     }
 
     /// Writes the trees from which a user can choose where the sides do not fit together.
-    fn ways_out(&self, ours: TreeId, divided: &Divided) -> anyhow::Result<Merged> {
+    fn ways_out(&self, sink: &Sink, ours: TreeId, divided: &Divided) -> anyhow::Result<Merged> {
         let Divided {
             ours: ours_did,
             theirs: theirs_did,
@@ -216,9 +228,9 @@ impl Repository {
         }
         Ok(Merged::Overlap {
             paths: overlap.iter().cloned().collect(),
-            ours: self.tree_with(ours, &kept)?,
-            theirs: self.tree_with(ours, &taken)?,
-            markers: self.tree_with(ours, &marked)?,
+            ours: self.tree_into(sink, ours, &kept)?,
+            theirs: self.tree_into(sink, ours, &taken)?,
+            markers: self.tree_into(sink, ours, &marked)?,
         })
     }
 }

@@ -5,7 +5,9 @@
 
 pub mod batch;
 pub mod command;
+mod damaged;
 pub mod diff;
+mod durable;
 pub(in crate::git) mod filter;
 pub mod fingerprint;
 pub mod heal;

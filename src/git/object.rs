@@ -7,9 +7,7 @@ use gix::objs::{Kind, Write, WriteTo};
 
 use super::During;
 use super::repository::Repository;
-
-/// How often an object is tried to be written.
-const MOST_ATTEMPTS: u32 = 4;
+use super::sink::Sink;
 
 /// Makes a typed object id: hexadecimal when shown, parsed or stored.
 macro_rules! object_id {
@@ -127,12 +125,12 @@ pub struct NewCommit<'a> {
 }
 
 impl Repository {
-    /// Writes a blob and returns its id.
+    /// Writes a blob as a pack of its own and returns its id; [`Repository::batch`] is for several.
     ///
     /// # Errors
     /// Where the object store cannot be written.
     pub fn write_blob(&self, bytes: &[u8]) -> anyhow::Result<BlobId> {
-        self.write_raw(Kind::Blob, bytes).map(BlobId)
+        self.write_alone(Kind::Blob, bytes.to_vec()).map(BlobId)
     }
 
     /// Writes a commit, its author the user where git knows one, its committer TeDDy.
@@ -140,7 +138,7 @@ impl Repository {
     /// # Errors
     /// Where a parent cannot be read or the store cannot be written.
     pub fn write_commit(&self, new: &NewCommit<'_>) -> anyhow::Result<CommitId> {
-        self.write_raw(Kind::Commit, &self.encoded(new)?)
+        self.write_alone(Kind::Commit, self.encoded(new)?)
             .map(CommitId)
     }
 
@@ -171,14 +169,27 @@ impl Repository {
         Ok(bytes)
     }
 
-    /// Writes an object loose, even where it exists so already: its new file time keeps a default
-    /// `git gc` from it until [`Repository::hold`] does.
-    pub(in crate::git) fn write_raw(
+    /// Writes an object as a pack of its own, kept until the process ends or a ref reaches it.
+    ///
+    /// Never loose: a power cut can leave a loose object empty under its name, and git would take
+    /// that file for the object when it adds the same bytes again.
+    fn write_alone(&self, kind: Kind, bytes: Vec<u8>) -> anyhow::Result<gix::ObjectId> {
+        let sink = Sink::new(self);
+        let id = sink.add(kind, bytes)?;
+        sink.finish(self)?;
+        Ok(id)
+    }
+
+    /// Writes an object into memory, for a repository that cannot be written.
+    pub(in crate::git) fn write_in_memory(
         &self,
         kind: Kind,
         bytes: &[u8],
     ) -> anyhow::Result<gix::ObjectId> {
-        persist(|| self.gix.objects.write_buf(kind, bytes))
+        self.gix
+            .objects
+            .write_buf(kind, bytes)
+            .during("writing an object")
     }
 
     /// Reads a commit.
@@ -312,18 +323,6 @@ impl Repository {
     /// Returns the id of the empty tree.
     pub fn empty_tree(&self) -> TreeId {
         TreeId(self.gix.empty_tree().id)
-    }
-}
-
-/// Writes objects, once more where `git gc` removed the empty folder under the first attempt.
-pub(in crate::git) fn persist<T>(write: impl Fn() -> Result<T, gix::Error>) -> anyhow::Result<T> {
-    let mut attempt = 1;
-    loop {
-        match write() {
-            Ok(written) => return Ok(written),
-            Err(_) if attempt < MOST_ATTEMPTS => attempt += 1,
-            Err(error) => return Err(error).during("writing an object"),
-        }
     }
 }
 

@@ -20,6 +20,7 @@ use gix::zlib::Compression;
 use gix::zlib::stream::deflate;
 use tempfile::NamedTempFile;
 
+use super::durable;
 use super::repository::Repository;
 use index::Entry;
 pub(in crate::git) use keep::is_own;
@@ -99,6 +100,7 @@ impl Pack {
 
     /// Writes what is missing and gives the pack its name; returns the `.keep` file.
     pub(in crate::git) fn finish(mut self, repository: &Repository) -> anyhow::Result<PathBuf> {
+        durable::note_written();
         let hash = repository.gix.object_hash();
         let sum = self.seal(hash).context("finishing a pack")?;
         let mut index = temporary(&self.folder).context("indexing a pack")?;

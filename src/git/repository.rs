@@ -34,7 +34,7 @@ const OVERRIDES: [&str; 6] = [
 ];
 
 /// As many packs have room at least; a busy `git fetch` makes a few while we run.
-const PACKS: usize = 256;
+const PACKS: usize = 1024;
 
 /// The extensions of a repository's format with which we can work.
 const EXTENSIONS: [&str; 8] = [

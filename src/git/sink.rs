@@ -125,8 +125,9 @@ impl Sink {
             return Ok(None);
         }
         if self.read_only {
-            let keep =
-                |(_, kind, data): (_, _, Vec<u8>)| repository.write_raw(kind, &data).map(drop);
+            let keep = |(_, kind, data): (_, _, Vec<u8>)| {
+                repository.write_in_memory(kind, &data).map(drop)
+            };
             return waiting.new.into_iter().try_for_each(keep).map(|()| None);
         }
         let folder = repository.pack_folder();

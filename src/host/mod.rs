@@ -1,5 +1,6 @@
 //! The machine: one effect per file.
 
+pub mod boot;
 pub mod chance;
 pub mod clipboard;
 pub mod clock;

@@ -293,6 +293,8 @@ impl<'a> Store<'a> {
             .context("`git gc` removed objects of the draft; try again")?;
         self.repository
             .move_reference(&name, expected, commit, "teddy: draft")?;
+        // An answer that was paid for must not go with a power cut.
+        self.repository.sync_reference(&name)?;
         self.repository.settle(&held)?;
         draft.commit = Some(commit);
         Ok(())
@@ -329,7 +331,8 @@ impl<'a> Store<'a> {
             workspace: Some(workspace),
             ..turn.meta.clone()
         };
-        let blob = self.repository.write_blob(meta::write(&meta).as_bytes())?;
+        let batch = self.repository.batch();
+        let blob = batch.blob(meta::write(&meta).as_bytes())?;
         let edit = BTreeMap::from([(
             artifact::META.as_bytes().to_vec(),
             Some(Entry {
@@ -337,14 +340,17 @@ impl<'a> Store<'a> {
                 id: blob.into(),
             }),
         )]);
-        let tree = self.repository.tree_with(turn.tree, &edit)?;
+        let tree = batch.tree_with(turn.tree, &edit)?;
         let time = clock::now();
-        self.repository.write_commit(&NewCommit {
+        let commit = batch.commit(&NewCommit {
             tree,
             parents: &old.parents,
             message: &old.message,
             time: &time,
-        })
+        })?;
+
+        batch.finish()?;
+        Ok(commit)
     }
 
     /// Writes the objects of a turn, as one pack; no ref moves.

@@ -12,7 +12,6 @@ use crate::git::object::{CommitId, NewCommit, TreeId};
 use crate::git::publish::{Guard, Overlap, Published};
 use crate::git::reference::{Expected, MoveError};
 use crate::git::repository::Repository;
-use crate::host::sync::sync;
 use crate::host::{clock, fault};
 use crate::session::journal::{Pending, SCHEMA};
 use crate::session::meta::Workspace;
@@ -137,7 +136,7 @@ impl Project {
             [reached, tip.map(|tip| tip.tree).into_iter().collect()].concat(),
         )?;
         fault::point("before-objects-sync")?;
-        sync(&self.repository.common_dir(), &[]).context("making the turn's objects durable")?;
+        self.repository.flush()?;
         if let Some(files) = needed {
             fault::point("before-intent")?;
             journal
@@ -181,7 +180,7 @@ impl Project {
     ) -> anyhow::Result<Completed> {
         let (journal, mut tip) = (self.journal(), turn.new);
         fault::point("after-ref-before-sync")?;
-        sync(&self.repository.common_dir(), &[]).context("making the session's ref durable")?;
+        self.repository.sync_reference(&session.reference())?;
         journal.keep_tip(session, tip)?;
         self.repository.settle(held)?;
         fault::point("after-ref")?;
@@ -249,7 +248,7 @@ impl Project {
             .repository
             .hold(&[amended], &[turn.tree], Older::Stay)?;
         let held = held.context("`git gc` removed objects of the turn while it was recorded")?;
-        sync(&self.repository.common_dir(), &[]).context("making the turn durable")?;
+        self.repository.flush()?;
         // Before the ref: where only one of them is written, recovery finds the turn as it was and
         // says it again.
         self.journal().keep_tip(session, amended)?;
@@ -259,7 +258,7 @@ impl Project {
             amended,
             "teddy: overlaps",
         )?;
-        sync(&self.repository.common_dir(), &[]).context("making the session's ref durable")?;
+        self.repository.sync_reference(&session.reference())?;
         self.repository.settle(&held)?;
         Ok(amended)
     }

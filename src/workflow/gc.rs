@@ -13,7 +13,6 @@ use crate::git::object::{CommitId, NewCommit};
 use crate::git::reference::{Expected, Reference};
 use crate::git::worktree::Listed;
 use crate::host::lock::Lock;
-use crate::host::sync::sync;
 use crate::host::{clock, fault};
 use crate::session::name::SessionName;
 use crate::workflow::project::Project;
@@ -255,7 +254,7 @@ fn move_to(project: &Project, reference: &Reference, made: &[CommitId]) -> anyho
         "`git gc` removed objects while they were written; nothing was forgotten, try again",
     )?;
     // Once the ref has moved the old commits can go: the new ones must be on disk by then.
-    sync(&repository.common_dir(), &[]).context("making the snapshots durable")?;
+    repository.flush()?;
     fault::point("before-snapshot-ref")?;
     let tip = *made.last().context("the newest snapshot is always kept")?;
     repository.move_reference(

@@ -388,4 +388,14 @@ impl Project {
         fault::point("after-lock")?;
         Ok(self.recover(user)? | lock.abandoned)
     }
+
+    /// Takes the lock, finishes what a crash interrupted, and looks at everything that the refs reach.
+    ///
+    /// # Errors
+    /// As for [`Project::recover_now`].
+    pub fn recover_everything(&self, user: &mut dyn User) -> anyhow::Result<bool> {
+        let lock = self.lock("recover")?;
+        fault::point("after-lock")?;
+        Ok(self.recover_thoroughly(user)? | lock.abandoned)
+    }
 }

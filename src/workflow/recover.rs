@@ -19,6 +19,15 @@ use crate::workflow::complete::{Move, guard, notes, publish};
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 
+/// How far what the refs reach is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Depth {
+    /// The commits that they name.
+    Tips,
+    /// Every object.
+    Everything,
+}
+
 impl Project {
     /// Takes the lock under which refs and the user's files change, and recovers first.
     ///
@@ -37,10 +46,31 @@ impl Project {
     /// # Errors
     /// Where the files cannot be brought along even now.
     pub fn recover(&self, user: &mut dyn User) -> anyhow::Result<bool> {
+        self.recover_to(Depth::Tips, user)
+    }
+
+    /// Finishes what a crash interrupted, and looks at everything that the refs reach: what a power
+    /// cut or a failing disk took shows nowhere else before it is needed. The caller holds the lock.
+    ///
+    /// # Errors
+    /// As for [`Project::recover`].
+    pub fn recover_thoroughly(&self, user: &mut dyn User) -> anyhow::Result<bool> {
+        self.recover_to(Depth::Everything, user)
+    }
+
+    /// Finishes what a crash interrupted.
+    fn recover_to(&self, depth: Depth, user: &mut dyn User) -> anyhow::Result<bool> {
         fault::point("recover-start")?;
+        let was_down = self.repository.was_down();
         let mut found = self.set_torn_packs_aside(user)?;
+        if was_down || depth == Depth::Everything {
+            found |= self.set_damaged_objects_aside(user)?;
+        }
         found |= self.remove_stale_locks(user)?;
-        found |= self.mend_references(user)?;
+        found |= self.mend_references(depth, user)?;
+        if was_down {
+            self.repository.note_start()?;
+        }
         fault::point("recover-healed")?;
         found |= self.finish_pending(user)?;
         found |= self.clear_displaced(user)?;
@@ -56,6 +86,29 @@ impl Project {
             user.tell(Event::Note(&format!("moved `{name}`, which a power cut left without its bytes, to `.git/teddy/undo/packs`")));
         }
         Ok(!torn.is_empty())
+    }
+
+    /// Puts objects aside that a power cut left without their bytes: they count as missing, so that
+    /// whatever needs them writes them again.
+    fn set_damaged_objects_aside(&self, user: &mut dyn User) -> anyhow::Result<bool> {
+        let damaged = self.repository.set_damaged_objects_aside()?;
+        if damaged.is_empty() {
+            return Ok(false);
+        }
+
+        // They take objects for written that are gone.
+        let indexes = self.repository.teddy_dir().join("index");
+        for index in std::fs::read_dir(indexes).into_iter().flatten().flatten() {
+            let _ = std::fs::remove_file(index.path());
+        }
+
+        let count = damaged.len();
+        let objects = if count == 1 { "object" } else { "objects" };
+        user.tell(Event::Warning(&format!(
+            "moved {count} damaged {objects} to `.git/teddy/undo/objects`: a power cut or the disk \
+             took the content"
+        )));
+        Ok(true)
     }
 
     /// Removes what earlier commands replaced, and names what somebody has written to since.
@@ -100,40 +153,80 @@ impl Project {
         })
     }
 
-    /// Gives refs of ours that name nothing the newest commit that is known for them.
-    fn mend_references(&self, user: &mut dyn User) -> anyhow::Result<bool> {
-        let broken = self.repository.broken_references()?;
+    /// Gives refs of ours that name nothing sound the newest commit that is known for them.
+    fn mend_references(&self, depth: Depth, user: &mut dyn User) -> anyhow::Result<bool> {
+        let broken = match depth {
+            Depth::Tips => self.repository.broken_references()?,
+            Depth::Everything => self.incomplete_references()?,
+        };
         let aside = self.repository.teddy_dir().join("undo").join("refs");
         for name in &broken {
-            let commit = self.last_known(name);
+            let known = self.last_known(name);
+            let whole = known
+                .iter()
+                .find_map(|&commit| match self.repository.is_complete(commit) {
+                    Ok(false) => None,
+                    whole => Some(whole.map(|_| commit)),
+                })
+                .transpose()?;
+            // A commit that can be read is better than none, as much as is left of it.
+            let commit = whole.or(known.first().copied());
+            if self.repository.reference(name).ok().flatten() == commit && commit.is_some() {
+                user.tell(Event::Warning(&format!(
+                    "some of what `{name}` reaches is gone, and no earlier state of it is whole"
+                )));
+                continue;
+            }
             self.repository
                 .mend(name, commit, &aside)
                 .with_context(|| format!("`{name}` is damaged"))?;
             let now = commit.map_or_else(
                 || "was taken away: no commit of it is left".to_owned(),
-                |commit| format!("is at {commit} again"),
+                |commit| match self.number_of(name, commit) {
+                    Some(number) => {
+                        format!("is at turn {number} ({commit}) again; what came after it is lost")
+                    }
+                    None => format!("is at {commit} again"),
+                },
             );
             user.tell(Event::Warning(&format!("`{name}` was damaged and {now}")));
         }
         Ok(!broken.is_empty())
     }
 
-    /// Returns the newest commit that a ref is known to have had.
-    fn last_known(&self, name: &str) -> Option<CommitId> {
-        let session = name
-            .strip_prefix(SESSIONS)
-            .and_then(|name| SessionName::from_ref(name).ok());
-        let Some(session) = session else {
-            return self.repository.logged(name).into_iter().next();
+    /// Returns the refs that do not reach all that they should, sorted.
+    fn incomplete_references(&self) -> anyhow::Result<Vec<String>> {
+        let mut broken = self.repository.broken_references()?;
+
+        for reference in self.repository.references("refs/teddy/")? {
+            if !broken.contains(&reference.name)
+                && !self.repository.is_complete(reference.target)?
+            {
+                broken.push(reference.name);
+            }
+        }
+        broken.sort();
+        Ok(broken)
+    }
+
+    /// Returns the commits that a ref is known to have had and that can be read, newest first.
+    fn last_known(&self, name: &str) -> Vec<CommitId> {
+        let logged = self.repository.logged(name);
+        let Some(session) = session_of(name) else {
+            return logged;
         };
-        let known = self
-            .journal()
-            .tip(session.as_str())
-            .into_iter()
-            .chain(self.repository.logged(name));
-        known
-            .into_iter()
-            .find(|&commit| Turn::read(&self.repository, &session, commit).is_ok())
+
+        let copy = self.journal().tip(session.as_str());
+        copy.into_iter()
+            .chain(logged)
+            .filter(|&commit| Turn::read(&self.repository, &session, commit).is_ok())
+            .collect()
+    }
+
+    /// Returns the number of the turn that a session's ref points at.
+    fn number_of(&self, name: &str, commit: CommitId) -> Option<u64> {
+        let turn = Turn::read(&self.repository, &session_of(name)?, commit).ok()?;
+        Some(turn.number())
     }
 
     /// Carries out the intent of a turn whose ref moved; forgets one whose ref did not.
@@ -262,4 +355,9 @@ impl Project {
 /// Returns the ref of the workspace commit that a checkout was last brought to.
 pub fn published_reference(repository: &Repository) -> String {
     format!("refs/teddy/published/{}", repository.worktree_name())
+}
+
+/// Returns the session whose tip a ref is.
+fn session_of(name: &str) -> Option<SessionName> {
+    SessionName::from_ref(name.strip_prefix(SESSIONS)?).ok()
 }

@@ -35,6 +35,7 @@ mod pipeline;
 mod places;
 mod plan;
 mod plans;
+mod power;
 mod preprocess;
 mod prompts;
 mod publish;

@@ -27,6 +27,18 @@ impl TestRepo {
         repo
     }
 
+    /// Makes an empty repository on branch `main` in a folder below this one, which may be on another
+    /// disk.
+    pub fn below(folder: &Path) -> TestRepo {
+        let repo = TestRepo {
+            folder: tempfile::tempdir_in(folder).unwrap(),
+        };
+        std::fs::create_dir(repo.folder.path().join("home")).unwrap();
+        std::fs::create_dir(repo.path()).unwrap();
+        repo.git(&["init", "-q", "-b", "main"]);
+        repo
+    }
+
     /// Returns the top of the worktree.
     pub fn path(&self) -> PathBuf {
         self.folder.path().canonicalize().unwrap().join("repo")

@@ -29,6 +29,7 @@ use self::folder::{Listing, Scanned};
 use self::ground::Ground;
 use self::limits::{LeftOut, Limits};
 use self::stat::Stamp;
+use super::durable;
 use super::object::TreeId;
 use super::repository::Repository;
 use super::sink::Sink;
@@ -60,6 +61,9 @@ impl Repository {
         limits: &Limits,
         force: &[Vec<u8>],
     ) -> anyhow::Result<Snapshot> {
+        // What the tree reaches already, git may have written a moment ago, and not flushed.
+        durable::note_written();
+
         let folder = index.parent().context("the private index has no folder")?;
         let file = if self.read_only {
             None

@@ -31,7 +31,6 @@ use crate::git::object::TreeId;
 use crate::git::reference::{Expected, MoveError};
 use crate::host::clock;
 use crate::host::lock::{Lock, LockError, PATIENCE};
-use crate::host::sync::sync;
 use crate::workflow::project::Project;
 
 /// What is wanted of every step.
@@ -125,8 +124,6 @@ impl Project {
             .repository
             .hold(&[commit], before.as_slice(), Older::Join)?;
         let held = held.context("`git gc` removed objects of the step while it was recorded; nothing was changed, try again")?;
-        let folder = self.repository.common_dir();
-        sync(&folder, &[]).context("making the step's objects durable")?;
         let expected = change.commit.map_or(Expected::Absent, Expected::At);
         let log = format!("teddy: change {wanted}");
         // The ref moves last: a crash before this line leaves only unreachable objects.
@@ -139,7 +136,7 @@ impl Project {
                 ),
                 MoveError::Store(error) => error,
             })?;
-        sync(&folder, &[]).context("making the change's ref durable")?;
+        self.repository.sync_reference(&change.id.reference())?;
         self.repository.settle(&held)?;
         *change = Change {
             commit: Some(commit),

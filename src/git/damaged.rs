@@ -1,0 +1,176 @@
+//! Loose objects without their bytes: found after the machine went down, and put aside.
+//!
+//! Git gives a loose object its name before its bytes are on disk. After a power cut the file can be
+//! there and empty, or full of zeros: to git the object exists, so it is not written again when the
+//! same content is added, and whatever reaches it cannot be read. Such a file counts as missing.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+use super::object::{Commit, CommitId};
+use super::repository::Repository;
+use crate::host::boot;
+use crate::host::file::write_atomic;
+
+/// Holds, below `teddy/`, which start of the system was last looked at.
+const BOOT: &str = "boot";
+
+/// Sane boot ids are far shorter.
+const MAX_BOOT: u64 = 1024;
+
+impl Repository {
+    /// Returns whether the system went down since [`Repository::note_start`]: the first command after
+    /// that looks for what a power cut took.
+    pub fn was_down(&self) -> bool {
+        let Some(now) = boot::id() else {
+            return false;
+        };
+        let seen = File::open(self.teddy_dir().join(BOOT)).and_then(|file| {
+            let mut text = String::new();
+            file.take(MAX_BOOT).read_to_string(&mut text)?;
+            Ok(text)
+        });
+
+        seen.map_or(true, |seen| seen.trim() != now)
+    }
+
+    /// Notes that what a power cut took before this start of the system has been looked for.
+    ///
+    /// # Errors
+    /// TeDDy's folder cannot be written.
+    pub fn note_start(&self) -> anyhow::Result<()> {
+        let Some(now) = boot::id() else {
+            return Ok(());
+        };
+        let folder = self.teddy_dir();
+        std::fs::create_dir_all(&folder)
+            .with_context(|| format!("cannot create `{}`", folder.display()))?;
+        Ok(write_atomic(&folder.join(BOOT), now.as_bytes())?)
+    }
+
+    /// Moves loose objects that are empty or hold no compressed data to `undo/objects`; returns their
+    /// names.
+    ///
+    /// # Errors
+    /// One cannot be moved.
+    pub fn set_damaged_objects_aside(&self) -> anyhow::Result<Vec<String>> {
+        let mut damaged = Vec::new();
+
+        for (name, path) in self.loose_objects() {
+            if is_damaged(&path) && self.set_aside(&path, &name)? {
+                damaged.push(name);
+            }
+        }
+        damaged.sort();
+        Ok(damaged)
+    }
+
+    /// Returns whether a commit can be read, and its tree.
+    pub fn is_readable(&self, id: CommitId) -> bool {
+        self.commit(id)
+            .is_ok_and(|Commit { tree, .. }| self.gix.find_tree(tree.0).is_ok())
+    }
+
+    /// Returns whether everything is there that a commit reaches beyond the user's own refs, down to
+    /// each file.
+    ///
+    /// Asks git, which reads every tree: for a repair, not for every command. The user's own history
+    /// can be damaged or endless; neither is ours to judge.
+    ///
+    /// # Errors
+    /// Git cannot be started.
+    pub fn is_complete(&self, id: CommitId) -> anyhow::Result<bool> {
+        let mut command = self.git()?;
+        command.args(["rev-list", "--objects", "--quiet"]);
+        if self.is_partial() {
+            // What the server holds is not lost.
+            command.arg("--exclude-promisor-objects");
+        }
+
+        let output = command
+            .args([&id.to_string(), "--not", "--exclude=refs/teddy/*", "--all"])
+            .output()
+            .context("starting git rev-list")?;
+        Ok(output.status.success())
+    }
+
+    /// Returns the names and paths of what looks like a loose object.
+    fn loose_objects(&self) -> impl Iterator<Item = (String, PathBuf)> + use<> {
+        let objects = self.gix.objects.store_ref().path().to_owned();
+        let length = self.gix.object_hash().len_in_hex();
+
+        (0..=0xff_u8).flat_map(move |first| {
+            let start = format!("{first:02x}");
+            let files = std::fs::read_dir(objects.join(&start));
+            let named = files
+                .into_iter()
+                .flatten()
+                .flatten()
+                .filter_map(move |file| {
+                    let name = format!("{start}{}", file.file_name().to_str()?);
+                    let is_id = name.len() == length && name.bytes().all(|b| b.is_ascii_hexdigit());
+                    is_id.then(|| (name, file.path()))
+                });
+            named.collect::<Vec<_>>()
+        })
+    }
+
+    /// Moves an object to where it can be looked at; false if it is gone.
+    fn set_aside(&self, path: &Path, name: &str) -> anyhow::Result<bool> {
+        let aside = self.teddy_dir().join("undo").join("objects");
+        std::fs::create_dir_all(&aside)
+            .with_context(|| format!("cannot create `{}`", aside.display()))?;
+
+        match std::fs::rename(path, aside.join(name)) {
+            // A `git gc` beside us was faster.
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            moved => moved
+                .map(|()| true)
+                .with_context(|| format!("cannot move the damaged object `{}`", path.display())),
+        }
+    }
+}
+
+/// Returns whether a file cannot be a loose object: those begin with the header of a zlib stream.
+fn is_damaged(path: &Path) -> bool {
+    // A pipe would be waited at for ever, and git writes no links.
+    if !path.symlink_metadata().is_ok_and(|found| found.is_file()) {
+        return false;
+    }
+    let Ok(mut file) = File::open(path) else {
+        return false;
+    };
+
+    let mut header = [0; 2];
+    match file.read_exact(&mut header) {
+        Ok(()) => header[0] & 0x0f != 8 || u16::from_be_bytes(header) % 31 != 0,
+        Err(error) => error.kind() == ErrorKind::UnexpectedEof,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(bytes: &[u8], expected: bool) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("object");
+        std::fs::write(&path, bytes).unwrap();
+        assert_eq!(is_damaged(&path), expected, "{bytes:?}");
+    }
+
+    #[test]
+    fn an_object_without_the_header_of_its_compression_is_damaged() {
+        check(b"", true);
+        check(b"x", true);
+        check(&[0; 40], true);
+        check(b"plain text", true);
+        check(&[0x78, 0x01, 0x4b], false);
+        check(&[0x78, 0x9c, 0x4b], false);
+        check(&[0x78, 0xda, 0x4b], false);
+    }
+}

@@ -1,0 +1,114 @@
+//! Durability: no ref points at an object that a power cut could still take.
+//!
+//! What is written stays in the system's memory for a while. A ref that reached the disk before the
+//! objects behind it would dangle after a power cut, and stop the user's own `git gc`, `git fetch`
+//! and `git log --all`. So a ref moves only after one flush of the file system that has the objects.
+//! One flush covers everything written before it; a second one without new objects costs nothing.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::unix::fs::MetadataExt as _;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::Context as _;
+
+use super::repository::Repository;
+use crate::host::sync::sync;
+
+/// Counts what was written. It begins with what other programs wrote before this one started: HEAD's
+/// own objects may be seconds old, and git does not flush loose ones.
+static WRITTEN: AtomicU64 = AtomicU64::new(1);
+
+/// How far each file system, by its device, is flushed.
+static FLUSHED: Mutex<BTreeMap<u64, u64>> = Mutex::new(BTreeMap::new());
+
+/// Notes that objects were written, or that some were found that another program may have written
+/// just now.
+pub(in crate::git) fn note_written() {
+    WRITTEN.fetch_add(1, Ordering::SeqCst);
+}
+
+impl Repository {
+    /// Makes every object durable that was written or found so far.
+    ///
+    /// # Errors
+    /// The system could not write something. It must be taken for lost: trying again proves nothing,
+    /// because the kernel forgets what it failed to write.
+    pub fn flush(&self) -> anyhow::Result<()> {
+        if self.read_only {
+            return Ok(());
+        }
+
+        let folder = self.gix.objects.store_ref().path();
+        let device = folder
+            .metadata()
+            .with_context(|| format!("looking at `{}`", folder.display()))?
+            .dev();
+
+        // Read before the flush: what a thread adds meanwhile waits for the next one.
+        let written = WRITTEN.load(Ordering::SeqCst);
+        if flushed(device) >= written {
+            return Ok(());
+        }
+
+        sync(folder, &[]).context("making objects durable")?;
+
+        let mut all = FLUSHED.lock().expect("nothing panics with the lock");
+        let known = all.entry(device).or_default();
+        *known = written.max(*known);
+        Ok(())
+    }
+
+    /// Makes the newest move of a ref durable: its name, and the folders that were made for it.
+    ///
+    /// # Errors
+    /// As for [`Repository::flush`].
+    pub fn sync_reference(&self, name: &str) -> anyhow::Result<()> {
+        let common = self.common_dir();
+        let path = common.join(name);
+
+        for folder in path
+            .ancestors()
+            .skip(1)
+            .take_while(|folder| folder.starts_with(&common))
+        {
+            File::open(folder)
+                .and_then(|folder| folder.sync_all())
+                .with_context(|| format!("making `{name}` durable"))?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns how far a file system is flushed.
+fn flushed(device: u64) -> u64 {
+    FLUSHED
+        .lock()
+        .expect("nothing panics with the lock")
+        .get(&device)
+        .copied()
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flush_covers_what_was_written_before_it_and_nothing_after() {
+        let folder = tempfile::tempdir().unwrap();
+        gix::init(folder.path()).unwrap();
+        let repository = Repository::open(folder.path()).unwrap();
+        let device = folder.path().metadata().unwrap().dev();
+
+        repository.flush().unwrap();
+        let first = flushed(device);
+        assert!(first > 0);
+
+        note_written();
+        assert!(flushed(device) < WRITTEN.load(Ordering::SeqCst));
+        repository.flush().unwrap();
+        assert!(flushed(device) > first);
+    }
+}

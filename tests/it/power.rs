@@ -1,0 +1,352 @@
+//! Power that is cut: what a command promised is on the disk, and what a cut leaves behind is put
+//! right by the next command, so that git's own commands all work.
+//!
+//! The repository is on a disk of its own, an ext4 file system in a file. What has reached that file
+//! is all that a cut at this moment would leave: a copy of it is mounted in the disk's place. Needs
+//! the right to mount; where there is none the tests say so and pass.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::plans::{create, edit, plan};
+use crate::support::{Output, TestRepo};
+
+/// A disk whose power can be cut.
+struct Disk {
+    /// Holds the images and the mount point.
+    folder: tempfile::TempDir,
+    /// How often the power was cut.
+    cuts: usize,
+}
+
+impl Disk {
+    /// Makes a disk and mounts it; nothing if that is not allowed here.
+    #[expect(
+        clippy::print_stdout,
+        reason = "a test that cannot be tried here says so"
+    )]
+    fn new() -> Option<Disk> {
+        let disk = Disk {
+            folder: tempfile::tempdir().unwrap(),
+            cuts: 0,
+        };
+        std::fs::create_dir(disk.mount_point()).unwrap();
+        let image = std::fs::File::create(disk.image()).unwrap();
+        image.set_len(64 << 20).unwrap();
+
+        let made = run("mkfs.ext4", &["-q".as_ref(), disk.image().as_ref()]) && disk.mount();
+        if !made {
+            println!("skipped: no disk can be made and mounted here");
+        }
+        made.then_some(disk)
+    }
+
+    /// Mounts the newest image. The kernel writes nothing by itself for as long as a test takes.
+    fn mount(&self) -> bool {
+        let options = "loop,commit=600,noinit_itable";
+        let (image, point) = (self.image(), self.mount_point());
+        run(
+            "mount",
+            &[
+                "-o".as_ref(),
+                options.as_ref(),
+                image.as_ref(),
+                point.as_ref(),
+            ],
+        )
+    }
+
+    /// Cuts the power and starts the machine again: what was not on the disk is gone.
+    ///
+    /// Somebody else's `fsync` comes just before: it takes every name to the disk, and leaves the
+    /// bytes of new files behind.
+    fn cut(&mut self, repo: &TestRepo) {
+        let elsewhere = std::fs::File::create(self.mount_point().join("elsewhere")).unwrap();
+        elsewhere.sync_all().unwrap();
+
+        let before = self.image();
+        self.cuts += 1;
+        let copied = run(
+            "cp",
+            &[
+                "--sparse=always".as_ref(),
+                before.as_ref(),
+                self.image().as_ref(),
+            ],
+        );
+        assert!(copied && run("umount", &["-l".as_ref(), self.mount_point().as_ref()]));
+        std::fs::remove_file(before).unwrap();
+        assert!(self.mount(), "the disk cannot be mounted after the cut");
+
+        // A test cannot start the machine anew; TeDDy tells by this id that it was.
+        let boot = repo.path().join(".git/teddy/boot");
+        if boot.exists() {
+            std::fs::write(boot, "an earlier start").unwrap();
+        }
+    }
+
+    /// Returns the file that is the disk.
+    fn image(&self) -> PathBuf {
+        self.folder.path().join(format!("disk-{}", self.cuts))
+    }
+
+    /// Returns where the disk is mounted.
+    fn mount_point(&self) -> PathBuf {
+        self.folder.path().join("mount")
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        run("umount", &["-l".as_ref(), self.mount_point().as_ref()]);
+    }
+}
+
+/// Runs a program; tells whether it succeeded.
+#[expect(clippy::disallowed_methods, reason = "a test starts programs itself")]
+fn run(program: &str, args: &[&Path]) -> bool {
+    Command::new(program)
+        .args(args)
+        .output()
+        .is_ok_and(|output| output.status.success())
+}
+
+/// Makes a repository with a session of one turn, all of it on the disk.
+fn project(disk: &Disk) -> TestRepo {
+    let repo = TestRepo::below(&disk.mount_point());
+    repo.put("a.txt", "one\n").put("b.txt", "two\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    repo.done(&["context", "add", "b.txt", "--session"]);
+    repo.run_plan(&plan("First", &[create("first.txt", "1\n")]));
+    assert!(run("sync", &["-f".as_ref(), disk.mount_point().as_ref()]));
+    repo
+}
+
+/// Checks that TeDDy and git work after a cut, and returns what recovery said.
+#[track_caller]
+fn works(repo: &TestRepo, what: &str) -> Output {
+    let recovered = repo.teddy(&["recover"]);
+    assert_eq!(recovered.code, 0, "{what}: {recovered}");
+
+    for args in [
+        &["rev-list", "--objects", "--all", "--quiet"][..],
+        &["log", "--all", "--oneline"],
+        &["fetch", "-q", "."],
+        &["gc", "-q"],
+    ] {
+        let output = repo
+            .command("git")
+            .current_dir(repo.path())
+            .args(args)
+            .output()
+            .unwrap();
+        let output = Output::from(output);
+        assert_eq!(output.code, 0, "{what}: git {args:?}: {output}");
+    }
+
+    repo.run_plan(&plan("After the cut", &[create("after.txt", "after\n")]));
+    assert_eq!(repo.read("after.txt"), "after\n", "{what}");
+    recovered
+}
+
+/// Runs a command, cuts the power when it has ended well, and checks what it promised.
+fn check(args: &[&str], promised: impl Fn(&TestRepo)) {
+    let Some(mut disk) = Disk::new() else { return };
+    let repo = project(&disk);
+    repo.write("a.txt", "the user's\n");
+    std::fs::write(
+        repo.beside("plan.md"),
+        plan(
+            "Second",
+            &[create("second.txt", "2\n"), edit("b.txt", "two", "2")],
+        ),
+    )
+    .unwrap();
+
+    let out = repo.teddy(args);
+    assert_eq!(out.code, 0, "{args:?}: {out}");
+    disk.cut(&repo);
+
+    promised(&repo);
+    works(&repo, &format!("{args:?}"));
+    repo.git(&["fsck", "--strict", "--no-dangling"]);
+}
+
+#[test]
+fn attack_4_a_cut_after_context_leaves_nothing_that_dangles() {
+    check(&["context"], |_| ());
+}
+
+#[test]
+fn attack_4_a_cut_after_plan_keeps_the_answer() {
+    check(&["plan", "-m", "go", "--from", "../plan.md"], |repo| {
+        let status = repo.json(&["status"], 0);
+        assert_eq!(
+            (&status["state"], &status["draft"]["title"]),
+            (&"planned".into(), &"Second".into())
+        );
+    });
+}
+
+#[test]
+fn a_cut_after_execute_keeps_the_turn_and_the_files() {
+    check(&["execute", "../plan.md", "-y"], |repo| {
+        assert_eq!(repo.json(&["status"], 0)["turn"], 2);
+        assert_eq!(repo.read("second.txt"), "2\n");
+        assert_eq!(repo.read("b.txt"), "2\n");
+    });
+}
+
+#[test]
+fn a_cut_after_undo_and_restore_keeps_the_turn_and_the_files() {
+    for args in [&["undo"][..], &["restore", "0", "-y"]] {
+        check(args, |repo| {
+            assert_eq!(repo.json(&["status"], 0)["turn"], 2);
+            assert!(!repo.path().join("first.txt").exists());
+        });
+    }
+}
+
+#[test]
+fn a_cut_after_branch_keeps_the_session() {
+    check(&["branch", "1", "other"], |repo| {
+        let sessions = repo.json(&["sessions"], 0);
+        assert_eq!(sessions.as_array().unwrap().len(), 2);
+    });
+}
+
+#[test]
+fn a_cut_after_gc_keeps_every_turn() {
+    check(&["gc"], |repo| {
+        assert_eq!(repo.json(&["log"], 0).as_array().unwrap().len(), 2);
+    });
+}
+
+#[test]
+fn a_cut_at_any_point_of_a_turn_is_recovered_from() {
+    for point in [
+        "after-snapshot-ref",
+        "after-run-snapshot",
+        "before-objects-sync",
+        "after-intent",
+        "after-ref-before-sync",
+        "publish-after-exchange",
+        "before-clear",
+    ] {
+        let Some(mut disk) = Disk::new() else { return };
+        let repo = project(&disk);
+        repo.write("a.txt", "the user's\n");
+        let text = plan(
+            "Second",
+            &[create("second.txt", "2\n"), edit("b.txt", "two", "2")],
+        );
+        std::fs::write(repo.beside("plan.md"), text).unwrap();
+        let mut killed = repo.teddy_command(&["execute", "../plan.md", "-y"]);
+        killed
+            .current_dir(repo.path())
+            .env("FAILPOINTS", format!("{point}=1*return(kill)"));
+        assert_eq!(Output::of(&mut killed).code, -1, "{point} is not passed");
+
+        disk.cut(&repo);
+
+        works(&repo, point);
+        repo.git(&["fsck", "--strict", "--no-dangling"]);
+        assert_eq!(repo.read("first.txt"), "1\n", "{point}");
+        let all = repo.path().join("second.txt").exists();
+        let expected = if all { "2\n" } else { "two\n" };
+        assert_eq!(repo.read("b.txt"), expected, "{point}: half a plan");
+    }
+}
+
+/// Empties the loose object of an id.
+fn empty(repo: &TestRepo, id: &str) {
+    let path = repo
+        .path()
+        .join(".git/objects")
+        .join(&id[..2])
+        .join(&id[2..]);
+    let mut permissions = path.metadata().unwrap().permissions();
+    std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o644);
+    std::fs::set_permissions(&path, permissions).unwrap();
+    std::fs::write(path, "").unwrap();
+}
+
+/// Makes every object of a repository loose.
+fn unpack(repo: &TestRepo) {
+    let packs = repo.path().join(".git/objects/pack");
+    let aside = repo.beside("packs");
+    std::fs::rename(&packs, &aside).unwrap();
+    std::fs::create_dir(&packs).unwrap();
+    for file in std::fs::read_dir(aside).unwrap() {
+        let path = file.unwrap().path();
+        if path.extension().is_some_and(|ending| ending == "pack") {
+            let output = repo
+                .command("git")
+                .current_dir(repo.path())
+                .args(["unpack-objects", "-q"])
+                .stdin(std::fs::File::open(path).unwrap())
+                .output()
+                .unwrap();
+            assert!(output.status.success(), "{output:?}");
+        }
+    }
+}
+
+/// Returns a session of two turns, all of whose objects are loose.
+fn loose_session() -> TestRepo {
+    let repo = TestRepo::new().file("a.txt", "one\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    repo.run_plan(&plan("First", &[create("first.txt", "1\n")]));
+    repo.run_plan(&plan("Second", &[create("second.txt", "2\n")]));
+    unpack(&repo);
+    repo
+}
+
+#[test]
+fn a_tip_without_its_bytes_gives_way_to_the_turn_before() {
+    let repo = loose_session();
+    let tip = [
+        "refs/teddy/sessions/demo",
+        "refs/teddy/sessions/demo^{tree}",
+    ]
+    .map(|object| repo.git(&["rev-parse", object]));
+    tip.iter().for_each(|object| empty(&repo, object));
+
+    let recovered = works(&repo, "an empty tip");
+    recovered.check(
+        0,
+        &[
+            "damaged objects",
+            "is at turn 1 (",
+            "what came after it is lost",
+        ],
+    );
+    assert_eq!(repo.json(&["status"], 0)["turn"], 2);
+}
+
+#[test]
+fn a_file_of_a_turn_without_its_bytes_is_found_by_recover() {
+    let repo = loose_session();
+    empty(
+        &repo,
+        &repo.git(&["rev-parse", "refs/teddy/sessions/demo^2:second.txt"]),
+    );
+    std::fs::remove_file(repo.path().join("second.txt")).unwrap();
+
+    let recovered = works(&repo, "an empty file of a turn");
+    recovered.check(0, &["1 damaged object ", "is at turn 1 ("]);
+}
+
+#[test]
+fn an_empty_object_that_the_files_still_have_is_written_again() {
+    let repo = loose_session();
+    let blob = repo.git(&["rev-parse", "refs/teddy/sessions/demo^2:second.txt"]);
+    empty(&repo, &blob);
+    std::fs::write(repo.path().join(".git/teddy/boot"), "an earlier start").unwrap();
+
+    repo.run_plan(&plan("Third", &[create("third.txt", "3\n")]));
+    assert_eq!(repo.git(&["cat-file", "-p", &blob]), "2");
+    assert_eq!(repo.git(&["fsck", "--strict", "--no-dangling"]), "");
+}
