@@ -5,6 +5,10 @@ use std::io::Read as _;
 use anyhow::Context as _;
 
 use super::app::App;
+use crate::host::file::read_named;
+
+/// Plans, answers and messages are far smaller; a device without an end is not.
+const MAX_BYTES: u64 = 16 << 20;
 
 /// How standard input is called on the command line.
 pub(super) const STDIN: &str = "-";
@@ -30,8 +34,8 @@ pub(super) fn read(app: &App, path: &str) -> anyhow::Result<String> {
 
 /// Reads a file, by its path from the folder in use.
 pub(super) fn file(app: &App, path: &str) -> anyhow::Result<String> {
-    let bytes =
-        std::fs::read(app.folder()?.join(path)).with_context(|| format!("cannot read `{path}`"))?;
+    let bytes = read_named(&app.folder()?.join(path), MAX_BYTES)
+        .with_context(|| format!("cannot read `{path}`"))?;
     text(bytes, path)
 }
 
@@ -40,8 +44,14 @@ fn stdin() -> anyhow::Result<String> {
     let mut bytes = Vec::new();
     std::io::stdin()
         .lock()
+        .take(MAX_BYTES + 1)
         .read_to_end(&mut bytes)
         .context("reading standard input")?;
+    anyhow::ensure!(
+        bytes.len() as u64 <= MAX_BYTES,
+        "cannot read standard input: it is larger than {} MiB",
+        MAX_BYTES >> 20
+    );
     text(bytes, "standard input")
 }
 

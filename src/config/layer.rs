@@ -5,7 +5,11 @@ use std::path::{Path, PathBuf};
 use serde_yaml::{Mapping, Value};
 
 use super::settings::Settings;
+use crate::host::file::read_named;
 use crate::text::yaml::guard;
+
+/// The parser refuses far less.
+const MAX_BYTES: u64 = 1 << 20;
 
 /// What stands for the settings of one call.
 pub const CALL: &str = "-c";
@@ -77,7 +81,12 @@ impl Layer {
     /// # Errors
     /// Where it cannot be read, is too large, is no YAML, or no mapping.
     pub fn read(path: &Path) -> Result<Layer, ConfigError> {
-        match std::fs::read_to_string(path) {
+        // A pipe or `/dev/null` is the user's choice; a device without an end is a mistake.
+        let read = read_named(path, MAX_BYTES).and_then(|bytes| {
+            String::from_utf8(bytes)
+                .map_err(|error| std::io::Error::new(std::io::ErrorKind::InvalidData, error))
+        });
+        match read {
             Ok(text) => Layer::parse(&path.display().to_string(), &text),
             Err(error)
                 if matches!(

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+use crate::host::file::read_regular;
+
 /// What is trusted of one repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Record {
@@ -129,10 +131,8 @@ pub fn folder(base: &Path, name: &str) -> BTreeMap<String, String> {
 
 /// Reads a plain file of at most so many bytes.
 fn read(path: &Path, most: u64) -> Option<String> {
-    let plain = path
-        .symlink_metadata()
-        .is_ok_and(|m| m.is_file() && m.len() <= most);
-    let bytes = plain.then(|| std::fs::read(path).ok()).flatten()?;
+    let plain = path.symlink_metadata().is_ok_and(|m| m.is_file());
+    let bytes = plain.then(|| read_regular(path, most).ok()).flatten()?;
     Some(exactly(bytes))
 }
 

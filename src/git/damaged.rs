@@ -4,7 +4,6 @@
 //! there and empty, or full of zeros: to git the object exists, so it is not written again when the
 //! same content is added, and whatever reaches it cannot be read. Such a file counts as missing.
 
-use std::fs::File;
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
@@ -13,7 +12,7 @@ use anyhow::Context as _;
 use super::object::{Commit, CommitId};
 use super::repository::Repository;
 use crate::host::boot;
-use crate::host::file::write_atomic;
+use crate::host::file::{open_regular, read_regular_text, write_atomic};
 
 /// Holds, below `teddy/`, which start of the system was last looked at.
 const BOOT: &str = "boot";
@@ -28,11 +27,7 @@ impl Repository {
         let Some(now) = boot::id() else {
             return false;
         };
-        let seen = File::open(self.teddy_dir().join(BOOT)).and_then(|file| {
-            let mut text = String::new();
-            file.take(MAX_BOOT).read_to_string(&mut text)?;
-            Ok(text)
-        });
+        let seen = read_regular_text(&self.teddy_dir().join(BOOT), MAX_BOOT);
 
         seen.map_or(true, |seen| seen.trim() != now)
     }
@@ -140,7 +135,7 @@ fn is_damaged(path: &Path) -> bool {
     if !path.symlink_metadata().is_ok_and(|found| found.is_file()) {
         return false;
     }
-    let Ok(mut file) = File::open(path) else {
+    let Ok(mut file) = open_regular(path) else {
         return false;
     };
 

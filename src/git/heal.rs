@@ -12,6 +12,12 @@ use anyhow::Context as _;
 use super::object::CommitId;
 use super::reference::Expected;
 use super::repository::Repository;
+use crate::host::file::read_regular;
+
+/// A ref is an id and a line end, or another ref's name.
+const MAX_REF: u64 = 8 << 10;
+/// A log of a million moves is smaller.
+const MAX_LOG: u64 = 256 << 20;
 
 /// Where our refs are.
 const OURS: &str = "refs/teddy";
@@ -60,7 +66,7 @@ impl Repository {
             .into_iter()
             .filter(|path| !is_lock(path))
         {
-            let text = std::fs::read(&path).unwrap_or_default();
+            let text = read_regular(&path, MAX_REF).unwrap_or_default();
             let text = String::from_utf8_lossy(&text);
             let whole = text.starts_with("ref: ")
                 || text
@@ -85,7 +91,8 @@ impl Repository {
 
     /// Returns the commits that a ref pointed at by its log and that are there, newest first.
     pub fn logged(&self, name: &str) -> Vec<CommitId> {
-        let text = std::fs::read(self.common_dir().join("logs").join(name)).unwrap_or_default();
+        let log = self.common_dir().join("logs").join(name);
+        let text = read_regular(&log, MAX_LOG).unwrap_or_default();
         let text = String::from_utf8_lossy(&text).into_owned();
         let ids = text
             .lines()
@@ -146,7 +153,7 @@ impl Repository {
     /// of them for ever. The log as it was is kept in `aside`.
     fn trim_log(&self, name: &str, aside: &Path) -> anyhow::Result<()> {
         let path = self.common_dir().join("logs").join(name);
-        let Ok(text) = std::fs::read(&path) else {
+        let Ok(text) = read_regular(&path, MAX_LOG) else {
             return Ok(());
         };
         let text = String::from_utf8_lossy(&text);

@@ -17,6 +17,7 @@ use gix_pack::index::File as Index;
 use super::object::{Commit, CommitId, TreeId};
 use super::pack::{LIST, Pack, deflated, is_own};
 use super::repository::Repository;
+use crate::host::file::read_regular;
 
 /// Packs of this size are not taken in by newer ones.
 const LARGE: u64 = 1024 * 1024;
@@ -224,7 +225,7 @@ fn size_of(pack: &Path) -> u64 {
 /// damaged or is not as we write them.
 fn entries_of(pack: &Path, hash: gix::hash::Kind) -> Option<Vec<(ObjectId, Vec<u8>)>> {
     let index = Index::at(pack.with_extension("idx"), hash).ok()?;
-    let data = std::fs::read(pack.with_extension("pack")).ok()?;
+    let data = read_regular(&pack.with_extension("pack"), LARGE * 2).ok()?;
     let end = data.len().checked_sub(hash.len_in_bytes())?;
     // Damage that came in here would stop every turn, or be given a new name and outlive the old
     // one.

@@ -16,6 +16,10 @@ use super::During;
 use super::object::CommitId;
 use super::reference::{Expected, MoveError};
 use super::repository::Repository;
+use crate::host::file::{append_regular, read_regular_text};
+
+/// A ref is an id and a line end, or another ref's name.
+const MAX_REF: u64 = 8 << 10;
 
 /// How long another's lock of a ref is waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -107,11 +111,7 @@ impl Repository {
             "{old} {new} {} <{}> {seconds} +0000\t{message}\n",
             who.name, who.email
         );
-        File::options()
-            .append(true)
-            .create(true)
-            .open(path)?
-            .write_all(line.as_bytes())
+        append_regular(&path, line.as_bytes())
     }
 }
 
@@ -135,7 +135,7 @@ impl<'a> Locked<'a> {
 
     /// Returns what the ref points at, or nothing where there is none.
     fn now(&self) -> anyhow::Result<Option<CommitId>> {
-        match std::fs::read_to_string(&self.path) {
+        match read_regular_text(&self.path, MAX_REF) {
             Ok(text) => text.trim_end().parse().map(Some),
             // git leaves empty folders where refs were.
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::IsADirectory) => {

@@ -6,6 +6,10 @@ use gix::bstr::BString;
 
 use super::During;
 use crate::host::env;
+use crate::host::file::read_regular_text;
+
+/// Git's configuration files are far smaller.
+const MAX_CONFIG: u64 = 16 << 20;
 
 /// A repository with a worktree that TeDDy can work on.
 pub struct Repository {
@@ -394,7 +398,7 @@ fn why_not(start: &Path, error: &gix::Error) -> OpenError {
     let Some(git_dir) = git_dir else {
         return OpenError::None(start.to_owned());
     };
-    let config = std::fs::read_to_string(git_dir.join("config")).unwrap_or_default();
+    let config = read_regular_text(&git_dir.join("config"), MAX_CONFIG).unwrap_or_default();
     if config
         .to_lowercase()
         .replace(' ', "")

@@ -6,13 +6,13 @@
 //! that is being written is never met here, because it gets its name when it is whole.
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
 use super::repository::Repository;
+use crate::host::file::open_regular;
 
 impl Repository {
     /// Moves packs that are empty, and those made here that do not end as their names say, to
@@ -97,7 +97,7 @@ fn ends_rightly(pack: &Path) -> bool {
 
 /// Reads bytes at a distance from a file's end.
 fn bytes_at(path: &Path, back: usize, count: usize) -> std::io::Result<Vec<u8>> {
-    let mut file = File::open(path)?;
+    let mut file = open_regular(path)?;
     let start = file
         .metadata()?
         .len()

@@ -6,6 +6,7 @@
 //! names that are not UTF-8. Errors say which file and keep the system's kind.
 
 mod beneath;
+mod bounded;
 mod failure;
 mod state;
 mod swap;
@@ -19,6 +20,7 @@ use std::path::{Component, Path};
 use rustix::fs::{AtFlags, FileType, Mode as Bits, OFlags, Stat};
 use rustix::io::Errno;
 
+pub use bounded::{append_regular, open_regular, read_named, read_regular, read_regular_text};
 pub use failure::{failure, reason};
 pub use state::write_atomic;
 

@@ -8,6 +8,8 @@ use std::io::{Read, Seek, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::host::file::read_regular_text;
+
 /// How long a command waits for its turn, unless [`PATIENCE_VARIABLE`] says otherwise.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 /// The variable that says how many seconds a command waits for its turn.
@@ -37,7 +39,7 @@ pub fn patience() -> Duration {
 /// Returns the process that holds the lock of a folder, or that crashed with it; nothing where it
 /// was let go.
 pub fn holder_of(folder: &Path) -> Option<u32> {
-    let text = std::fs::read_to_string(folder.join("lock")).ok()?;
+    let text = read_regular_text(&folder.join("lock"), MAX_HOLDER).ok()?;
     text.strip_prefix("process ")?
         .split_once(' ')?
         .0

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use super::{Answer, Finish, Model, ModelError, Request, Usage};
 
+use crate::host::file::read_regular_text;
+
 /// The largest answer that is read, in bytes.
 const MAX_ANSWER: u64 = 32 << 20;
 
@@ -145,16 +147,13 @@ fn answers_in(folder: &Path) -> Result<Vec<PathBuf>, ModelError> {
 
 /// Reads one answer.
 fn read(path: &Path) -> Result<String, ModelError> {
-    let size = fs::metadata(path)
-        .map_err(|error| io_error("reading", path, &error))?
-        .len();
-    if size > MAX_ANSWER {
-        return Err(ModelError::TooLarge {
+    read_regular_text(path, MAX_ANSWER).map_err(|error| match error.kind() {
+        std::io::ErrorKind::FileTooLarge => ModelError::TooLarge {
             limit: MAX_ANSWER as usize,
             partial: String::new(),
-        });
-    }
-    fs::read_to_string(path).map_err(|error| io_error("reading", path, &error))
+        },
+        _ => io_error("reading", path, &error),
+    })
 }
 
 /// Says what could not be done with a path.

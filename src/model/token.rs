@@ -9,6 +9,8 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use crate::host::file::read_regular_text;
+
 /// The most counts that a cache file keeps; the ones used longest ago go first.
 pub const MAX_ENTRIES: usize = 20_000;
 /// The largest cache file that is read, in bytes.
@@ -74,10 +76,7 @@ pub struct TokenCache {
 impl TokenCache {
     /// Reads the cache; a file that is missing, damaged or too large is an empty one.
     pub fn open(path: &Path) -> TokenCache {
-        let text = fs::metadata(path)
-            .ok()
-            .filter(|data| data.len() <= MAX_FILE)
-            .and_then(|_| fs::read_to_string(path).ok());
+        let text = read_regular_text(path, MAX_FILE).ok();
         let counts = text.as_deref().and_then(parse).unwrap_or_default();
         TokenCache {
             path: path.to_owned(),

@@ -7,12 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use super::name::SessionName;
 use crate::git::object::{CommitId, TreeId};
-use crate::host::file::write_atomic;
+use crate::host::file::{read_regular, read_regular_text, write_atomic};
 
 /// The version of the format that is written, and the newest that is understood.
 pub const SCHEMA: u32 = 1;
 /// A journal is a few hundred bytes; what is longer is none.
 const MAX_BYTES: u64 = 64 * 1024;
+/// An id and a line end.
+const MAX_ID: u64 = 1024;
 
 /// The intent to move a ref and then bring the user's files along.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,7 +84,7 @@ impl Journal {
             Err(error) => return Err(error),
         };
         if length <= MAX_BYTES
-            && let Ok(pending) = serde_json::from_slice::<Pending>(&std::fs::read(&path)?)
+            && let Ok(pending) = serde_json::from_slice::<Pending>(&read_regular(&path, MAX_BYTES)?)
             && SessionName::from_ref(&pending.session).is_ok()
         {
             return Ok(Entry::Pending(Box::new(pending)));
@@ -154,7 +156,7 @@ impl Journal {
 
     /// Returns the turn in progress that this user made or accepted.
     pub fn draft(&self, session: &SessionName) -> Option<CommitId> {
-        std::fs::read_to_string(self.folder.join("drafts").join(session.as_str()))
+        read_regular_text(&self.folder.join("drafts").join(session.as_str()), MAX_ID)
             .ok()?
             .trim()
             .parse()
@@ -174,7 +176,7 @@ impl Journal {
 
     /// Returns the second copy of a session's tip.
     pub fn tip(&self, session: &str) -> Option<CommitId> {
-        std::fs::read_to_string(self.tip_path(session))
+        read_regular_text(&self.tip_path(session), MAX_ID)
             .ok()?
             .trim()
             .parse()

@@ -12,7 +12,7 @@ use crate::config::settings::Settings;
 use crate::config::trust::{self, Trust};
 use crate::git::repository::Repository;
 use crate::git::snapshot::limits::Limits;
-use crate::host::file::{Root, write_atomic};
+use crate::host::file::{Root, read_regular_text, write_atomic};
 use crate::host::lock::{Lock, LockError, patience};
 use crate::host::process;
 use crate::model::manual::{Give, Take};
@@ -22,6 +22,9 @@ use crate::session::name::SessionName;
 use crate::session::store::Store;
 use crate::workflow::lookup::{GLOBAL, MAX_FILE, is_own_global};
 use crate::workflow::models::key_variables;
+
+/// A session's name and a line end.
+const MAX_NAME: u64 = 1024;
 
 /// Where the user keeps what is not a project's.
 #[derive(Debug, Clone)]
@@ -157,7 +160,7 @@ impl Project {
         if let Some(wanted) = &self.wanted {
             return Ok(wanted.clone());
         }
-        let last = std::fs::read_to_string(self.last_used())
+        let last = read_regular_text(&self.last_used(), MAX_NAME)
             .ok()
             .and_then(|text| SessionName::from_ref(text.trim()).ok());
         if let Some(last) = last
@@ -189,7 +192,7 @@ impl Project {
         let folder = path.parent().expect("the note has a folder");
         std::fs::create_dir_all(folder)
             .with_context(|| format!("making `{}`", folder.display()))?;
-        if std::fs::read_to_string(&path).is_ok_and(|text| text.trim() == session.as_str()) {
+        if read_regular_text(&path, MAX_NAME).is_ok_and(|text| text.trim() == session.as_str()) {
             return Ok(());
         }
         Ok(write_atomic(&path, format!("{session}\n").as_bytes())?)

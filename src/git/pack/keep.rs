@@ -13,6 +13,12 @@ use anyhow::Context as _;
 
 use super::{LIST, TEMPORARY};
 use crate::git::repository::Repository;
+use crate::host::file::{append_regular, open_regular, read_regular_text};
+
+/// The list names some dozen packs.
+const MAX_LIST: u64 = 16 << 20;
+/// A `.keep` file of ours is one line; the user's may be longer, and stay.
+const MAX_KEEP: u64 = 4 << 10;
 
 /// How our `.keep` files begin; the process that needs the pack follows.
 const KEEP: &str = "teddy ";
@@ -43,7 +49,7 @@ fn sign(keep: &Path) -> std::io::Result<File> {
         new.write_all(format!("{KEEP}{}\n", std::process::id()).as_bytes())?;
         let taken = match new.persist_noclobber(keep) {
             Ok(file) => return Ok(file),
-            Err(error) if error.error.kind() == ErrorKind::AlreadyExists => File::open(keep),
+            Err(error) if error.error.kind() == ErrorKind::AlreadyExists => open_regular(keep),
             Err(error) => return Err(error.error),
         };
         match taken {
@@ -129,7 +135,7 @@ impl Repository {
     pub(in crate::git) fn listed_packs(&self) -> Vec<PathBuf> {
         let (folder, list) = (
             self.pack_folder(),
-            std::fs::read_to_string(self.teddy_dir().join(LIST)).unwrap_or_default(),
+            read_regular_text(&self.teddy_dir().join(LIST), MAX_LIST).unwrap_or_default(),
         );
         let plain = |name: &&str| {
             name.strip_prefix("pack-")
@@ -149,11 +155,7 @@ impl Repository {
             .to_string_lossy()
             .into_owned();
         std::fs::create_dir_all(self.teddy_dir())?;
-        let mut list = std::fs::OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(self.teddy_dir().join(LIST))?;
-        list.write_all(format!("{name}\n").as_bytes())
+        append_regular(&self.teddy_dir().join(LIST), format!("{name}\n").as_bytes())
     }
 
     /// Returns the folder of packs.
@@ -198,7 +200,7 @@ fn remove_unneeded(keep: &Path) -> std::io::Result<bool> {
 /// Locks a file against who would begin to need it; nothing where somebody does. Where there are no
 /// locks, the process counts that it names.
 fn unneeded(path: &Path, owner: u32) -> Option<File> {
-    let file = File::open(path).ok()?;
+    let file = open_regular(path).ok()?;
     match file.try_lock() {
         Ok(()) => Some(file),
         Err(TryLockError::WouldBlock) => None,
@@ -210,6 +212,6 @@ fn unneeded(path: &Path, owner: u32) -> Option<File> {
 
 /// Returns the process that a `.keep` file of ours names.
 fn owner_of(keep: &Path) -> Option<u32> {
-    let text = std::fs::read_to_string(keep).ok()?;
+    let text = read_regular_text(keep, MAX_KEEP).ok()?;
     Some(text.strip_prefix(KEEP)?.trim().parse().unwrap_or(0))
 }

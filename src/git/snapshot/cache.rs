@@ -15,6 +15,10 @@ use gix::objs::tree::EntryKind;
 
 use super::bytes::{checksum, put, put_stat, put_time, stat_at, time_at, u32_at, u64_at};
 use super::stat::Stamp;
+use crate::host::file::read_regular;
+
+/// An index of ten million files is smaller.
+const MAX_BYTES: u64 = 4 << 30;
 
 /// What opens the file; the number changes with the format.
 const MAGIC: &[u8; 8] = b"TeDDyix2";
@@ -172,7 +176,7 @@ pub(super) struct Cache {
 impl Cache {
     /// Loads a cache; nothing if it is missing, damaged, or of another hash function.
     pub(super) fn load(path: &Path, hash: gix::hash::Kind) -> Option<Cache> {
-        let bytes = std::fs::read(path).ok()?;
+        let bytes = read_regular(path, MAX_BYTES).ok()?;
         let hash = hash.len_in_bytes();
         if bytes.len() < HEADER
             || &bytes[..8] != MAGIC

@@ -16,6 +16,10 @@ use super::stat::{self, Kind, Seen, Stamp};
 use super::tracked::Index;
 use crate::git::During;
 use crate::git::repository::Repository;
+use crate::host::file::read_regular;
+
+/// Files of rules are far smaller.
+const MAX_RULES: u64 = 64 << 20;
 
 /// What one snapshot stands on.
 pub(super) struct Ground<'a> {
@@ -242,5 +246,5 @@ fn global_file(repository: &Repository, key: &str, name: &str) -> PathBuf {
 
 /// Hashes a small file's content: its times would miss two changes within one tick.
 fn add_file(hash: &mut DefaultHasher, path: &Path) {
-    std::fs::read(path).ok().hash(hash);
+    read_regular(path, MAX_RULES).ok().hash(hash);
 }

@@ -3,6 +3,7 @@
 
 mod builds;
 mod disk;
+mod endless;
 mod git;
 mod ground;
 mod markdown;

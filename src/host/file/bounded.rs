@@ -1,0 +1,155 @@
+//! Reading files that others may have put there: regular files only, and never more than a limit.
+//!
+//! What lies in `.git/teddy`, among git's own files or below the user's home can be a pipe that is
+//! never answered, a device without an end, or a file that fills the memory. A reader that trusts
+//! the name waits for ever.
+
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::path::Path;
+
+use rustix::fs::{CWD, FileType, Mode, OFlags};
+
+use super::failure;
+
+/// So much memory is set aside at once; a larger file grows into it.
+const FIRST: u64 = 1 << 24;
+
+/// Returns the bytes of a regular file that has at most `limit` of them. Links are followed.
+///
+/// # Errors
+/// There is no such file, it is not a regular file (`InvalidInput`), it is larger (`FileTooLarge`),
+/// or it cannot be read. Never waits on a FIFO.
+pub fn read_regular(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    take(open_regular(path)?, limit).map_err(|error| failure("read", path, error))
+}
+
+/// Returns the text of a regular file, as [`read_regular`] does.
+///
+/// # Errors
+/// As for [`read_regular`], and if it is not UTF-8 (`InvalidData`).
+pub fn read_regular_text(path: &Path, limit: u64) -> io::Result<String> {
+    String::from_utf8(read_regular(path, limit)?).map_err(|error| {
+        failure(
+            "read",
+            path,
+            io::Error::new(io::ErrorKind::InvalidData, error),
+        )
+    })
+}
+
+/// Returns what a path that a person named leads to: a file, or a pipe such as a shell's `<(...)`;
+/// at most `limit` bytes, so that a device without an end is refused.
+///
+/// # Errors
+/// The system's, or it is larger (`FileTooLarge`); the caller says which file.
+pub fn read_named(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    take(File::open(path)?, limit)
+}
+
+/// Opens a regular file for reading. Links are followed.
+///
+/// # Errors
+/// There is no such file, it is not a regular file (`InvalidInput`), or it cannot be opened. Never
+/// waits on a FIFO.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let during = |error: io::Error| failure("read", path, error);
+
+    let opened = rustix::fs::openat(CWD, path, flags, Mode::empty());
+    let file = opened.map_err(|errno| during(errno.into()))?;
+    let stat = rustix::fs::fstat(&file).map_err(|errno| during(errno.into()))?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        let why = "it is not a regular file";
+        return Err(during(io::Error::new(io::ErrorKind::InvalidInput, why)));
+    }
+    Ok(file.into())
+}
+
+/// Adds bytes to the end of a regular file, which is made if it is missing.
+///
+/// # Errors
+/// It is something else (`InvalidInput`), or cannot be written. Never waits on a FIFO.
+pub fn append_regular(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let flags = OFlags::WRONLY
+        | OFlags::APPEND
+        | OFlags::CREATE
+        | OFlags::NONBLOCK
+        | OFlags::NOCTTY
+        | OFlags::CLOEXEC;
+    let during = |error: io::Error| failure("write", path, error);
+
+    let opened = rustix::fs::openat(CWD, path, flags, Mode::from_raw_mode(0o666));
+    let mut file = File::from(opened.map_err(|errno| during(errno.into()))?);
+    if !file.metadata().map_err(during)?.is_file() {
+        let why = "it is not a regular file";
+        return Err(during(io::Error::new(io::ErrorKind::InvalidInput, why)));
+    }
+    file.write_all(bytes).map_err(during)
+}
+
+/// Reads to the end, which must come within the limit.
+fn take(file: File, limit: u64) -> io::Result<Vec<u8>> {
+    let size = file.metadata()?.len();
+    let mut bytes = Vec::with_capacity(usize::try_from(size.min(limit).min(FIRST)).unwrap_or(0));
+
+    file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        let why = format!("it is larger than {}", shown(limit));
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+    }
+    Ok(bytes)
+}
+
+/// Returns a limit as a person writes it.
+fn shown(limit: u64) -> String {
+    match limit {
+        limit if limit >= 1 << 20 => format!("{} MiB", limit >> 20),
+        limit if limit >= 1 << 10 => format!("{} KiB", limit >> 10),
+        limit => format!("{limit} bytes"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(path: &Path, limit: u64, expected: Result<&str, &str>) {
+        let found = read_regular_text(path, limit).map_err(|error| error.to_string());
+        let expected = expected.map(str::to_owned).map_err(|why| {
+            let path = path.display();
+            format!("cannot read `{path}`: {why}")
+        });
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn only_regular_files_within_the_limit_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        std::fs::write(&file, "0123456789").unwrap();
+        std::os::unix::fs::symlink(&file, folder.path().join("link")).unwrap();
+        let pipe = folder.path().join("pipe");
+        rustix::fs::mknodat(CWD, &pipe, FileType::Fifo, Mode::RWXU, 0).unwrap();
+
+        check(&file, 10, Ok("0123456789"));
+        check(&folder.path().join("link"), 10, Ok("0123456789"));
+        check(&file, 9, Err("it is larger than 9 bytes"));
+        check(&pipe, 10, Err("it is not a regular file"));
+        check(folder.path(), 10, Err("it is not a regular file"));
+        check(Path::new("/dev/zero"), 10, Err("it is not a regular file"));
+        check(
+            &folder.path().join("gone"),
+            10,
+            Err("no such file or directory"),
+        );
+    }
+
+    #[test]
+    fn a_device_without_an_end_is_refused() {
+        let error = read_named(Path::new("/dev/zero"), 1 << 20).unwrap_err();
+        assert_eq!(error.to_string(), "it is larger than 1 MiB");
+        assert_eq!(read_named(Path::new("/dev/null"), 10).unwrap(), b"");
+    }
+}
