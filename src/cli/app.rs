@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::Context as _;
 use clap::ValueHint;
 
-use super::failure::{Malformed, judge};
+use super::failure::{Malformed, judge, question};
 use super::{complete, exit};
 use crate::host::{env, screen, stdout};
 use crate::session::name::SessionName;
@@ -306,6 +306,13 @@ impl App {
         }
     }
 
+    /// Says lines with a look of their own, unless `-q`.
+    pub(super) fn say_lines(&self, lines: &[Line]) {
+        if !self.global.quiet {
+            self.tell_lines(lines);
+        }
+    }
+
     /// Says how long it took, where more is to be said.
     pub(super) fn say_time(&self) {
         if self.global.verbose {
@@ -352,6 +359,9 @@ impl App {
             return exit::INTERRUPTED.into();
         }
         self.tell(&format!("error: {error:#}"));
+        if let Some(question) = question(error) {
+            self.tell_lines(&markdown::quoted(question));
+        }
         let (hint, code) = judge(error);
         if let Some(hint) = hint {
             self.tell(&format!("hint: {hint}"));

@@ -5,12 +5,13 @@ use std::process::ExitCode;
 use super::app::App;
 use super::complete;
 use super::exit::{self, Code};
+use super::failure::ANSWER;
 use super::plan::json as plan_json;
 use super::source;
 use crate::plan::run::{Ending, Outcome};
 use crate::session::meta::Status;
-use crate::ui::mistakes;
 use crate::ui::quiet::Unapproved;
+use crate::ui::{markdown, mistakes};
 use crate::workflow::execute::decline::execute_or_plan;
 use crate::workflow::execute::{Asked, Executed, Wish};
 
@@ -20,7 +21,7 @@ use crate::workflow::execute::{Asked, Executed, Wish};
 /// result, nothing is written, the result stays in the turn, and the exit code is 4.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  teddy execute                 review the draft's plan\n  teddy execute -y              approve all of it\n  teddy execute plan.md -y      run a plan from elsewhere; starts a session if there is none\n\nExit codes: 0 done, 1 an action failed, 3 plan rejected, 4 recorded but not brought to your files"
+    after_help = "Examples:\n  teddy execute                 review the draft's plan\n  teddy execute -y              approve all of it\n  teddy execute plan.md -y      run a plan from elsewhere; starts a session if there is none\n\nExit codes: 0 done, 1 an action failed, 3 plan rejected, 4 recorded but not brought to your files, 5 the model waits for your answer"
 )]
 pub(super) struct Args {
     /// A plan from this file (or `-`) in place of the draft's
@@ -60,6 +61,9 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     if executed.asked == Some(Asked::Answered) {
         app.say("Your answer is kept for the next turn. Next: teddy resume");
     }
+    if let Some(question) = executed.unanswered() {
+        tell_question(app, question, ANSWER);
+    }
     Ok(code(&executed).into())
 }
 
@@ -87,6 +91,7 @@ pub(super) fn code(executed: &Executed) -> Code {
         _ if executed.interrupted || crate::host::interrupt::requested() => exit::INTERRUPTED,
         Some(Status::Rejected) => exit::REJECTED,
         _ if !executed.overlaps.is_empty() => exit::OVERLAP,
+        _ if executed.unanswered().is_some() => exit::WAITS,
         Some(Status::Failed) => exit::FAILED,
         _ => exit::DONE,
     }
@@ -98,15 +103,7 @@ pub(super) fn show(app: &App, executed: &Executed) -> anyhow::Result<()> {
         return app.print_json(&json(executed));
     }
     let Some(commit) = executed.commit else {
-        if executed.status == Some(Status::Rejected) {
-            app.tell_lines(&mistakes::rejected(&executed.diagnostics));
-            app.warn("the plan is rejected and no session was started");
-        } else {
-            app.say(&format!(
-                "Nothing was run; the plan of turn {} waits.",
-                executed.turn
-            ));
-        }
+        show_unrecorded(app, executed);
         return Ok(());
     };
     let word = executed.status.map_or("recorded", Status::word);
@@ -138,7 +135,40 @@ pub(super) fn show(app: &App, executed: &Executed) -> anyhow::Result<()> {
             executed.turn
         ));
     }
+    if let Some(said) = &executed.conclusion {
+        tell_conclusion(app, said);
+    }
     Ok(())
+}
+
+/// Says why nothing was recorded.
+fn show_unrecorded(app: &App, executed: &Executed) {
+    if executed.status != Some(Status::Rejected) {
+        app.say(&format!(
+            "Nothing was run; the plan of turn {} waits.",
+            executed.turn
+        ));
+        return;
+    }
+    app.tell_lines(&mistakes::rejected(&executed.diagnostics));
+    app.warn(if executed.session.is_empty() {
+        "the plan is rejected and no session was started"
+    } else {
+        "this is not a plan; nothing was recorded, and no model was asked"
+    });
+}
+
+/// Shows what the model asks, whole, and says how it is answered.
+pub(super) fn tell_question(app: &App, question: &str, hint: &str) {
+    app.warn("the model waits for your answer:");
+    app.tell_lines(&markdown::quoted(question));
+    app.say(&format!("hint: {hint}"));
+}
+
+/// Shows what the model said when it called the work done.
+pub(super) fn tell_conclusion(app: &App, said: &str) {
+    app.say("The work is done, says the model:");
+    app.say_lines(&markdown::quoted(said));
 }
 
 /// Returns the result as JSON.
@@ -168,6 +198,8 @@ pub(super) fn json(executed: &Executed) -> serde_json::Value {
         "actions": executed.plan.actions.iter().enumerate().map(action).collect::<Vec<_>>(),
         "diagnostics": executed.diagnostics,
         "replanned": executed.replanned.as_ref().map(plan_json),
+        "question": executed.unanswered(),
+        "conclusion": executed.conclusion,
     })
 }
 

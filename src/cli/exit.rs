@@ -16,6 +16,8 @@ pub(super) const USAGE: Code = Code(2);
 pub(super) const REJECTED: Code = Code(3);
 /// The turn is recorded, but overlaps with the user's own edits.
 pub(super) const OVERLAP: Code = Code(4);
+/// The model waits for the user's answer, or the work is not finished and nobody goes on.
+pub(super) const WAITS: Code = Code(5);
 /// Another process holds the lock.
 pub(super) const BUSY: Code = Code(75);
 /// The user interrupted.

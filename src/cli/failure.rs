@@ -13,7 +13,7 @@ use crate::session::name::NameError;
 use crate::session::store::StoreError;
 use crate::workflow::execute::{ForeignPlan, NoPlan};
 use crate::workflow::models::NoModel;
-use crate::workflow::plan::Left;
+use crate::workflow::plan::{Left, Unanswered};
 use crate::workflow::project::NoSession;
 
 /// A setting for one call that is none.
@@ -21,8 +21,19 @@ use crate::workflow::project::NoSession;
 #[error("`-c {0}`: write `key=value`")]
 pub(super) struct Malformed(pub String);
 
+/// How a question of the model is answered.
+pub(super) const ANSWER: &str = "`teddy resume -m '<answer>'` answers and goes on";
+
 /// A hint, and an exit code.
 type Judged = (Option<String>, Code);
+
+/// Returns the question of the model that an error is about, if it is.
+pub(super) fn question(error: &anyhow::Error) -> Option<&str> {
+    error
+        .chain()
+        .find_map(|cause| cause.downcast_ref())
+        .map(|Unanswered(question)| question.as_str())
+}
 
 /// Returns what the user can do about an error, and the exit code.
 pub(super) fn judge(error: &anyhow::Error) -> Judged {
@@ -61,6 +72,9 @@ fn known(cause: &(dyn Error + 'static)) -> Option<Judged> {
     }
     if cause.is::<Left>() {
         return Some((None, exit::FAILED));
+    }
+    if cause.is::<Unanswered>() {
+        return Some((Some(ANSWER.to_owned()), exit::WAITS));
     }
     let hint = None
         .or_else(|| cause.downcast_ref().map(OpenError::hint))

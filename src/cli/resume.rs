@@ -3,24 +3,28 @@
 use std::process::ExitCode;
 
 use super::app::App;
-use super::execute::{code, json as execute_json, show};
-use super::exit;
+use super::execute::{code, json as execute_json, show, tell_conclusion, tell_question};
+use super::exit::{self, Code};
+use super::failure::ANSWER;
 use super::plan::{Wanted, json as plan_json};
 use super::source;
 use crate::host::interrupt;
 use crate::session::name::SessionName;
+use crate::text::counted;
+use crate::workflow::execute::Asked;
 use crate::workflow::models::NoModel;
 use crate::workflow::project::Project;
-use crate::workflow::resume::{Wish, resume};
+use crate::workflow::resume::{Ended, Resumed, Wish, resume};
 use crate::workflow::user::{Question, User};
 
 /// Go on with the session: execute the plan that waits, else ask for a message and plan, and so on
 ///
-/// Ends when you leave (ctrl-d). With --yolo it runs without approval and stops at a question of
-/// the model that you don't answer, a limit, or a second rejected correction in a row.
+/// Ends when you leave (ctrl-d), and when the model says that the work is done. With --yolo it runs
+/// without approval and stops at a question of the model that you don't answer, a limit, or a second
+/// rejected correction in a row.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  teddy resume\n  teddy resume -m 'now the tests'\n  teddy resume --yolo --max-turns 5 --max-cost 1 -m 'make the tests pass'"
+    after_help = "Examples:\n  teddy resume\n  teddy resume -m 'now the tests'\n  teddy resume --yolo --max-turns 5 --max-cost 1 -m 'make the tests pass'\n\nExit codes: 0 done, 1 an action failed, 3 plan rejected, 4 recorded but not brought to your files,\n5 the model waits for your answer, or the work is not finished and nobody goes on"
 )]
 pub(super) struct Args {
     #[command(flatten)]
@@ -112,6 +116,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 
 /// Runs the loop of `start` and `resume`, and says what came of each turn as it is recorded.
 pub(super) fn go(app: &App, mut project: Project, how: How) -> anyhow::Result<ExitCode> {
+    let is_alone = !app.is_attended() || how.yolo;
     let wish = Wish {
         once: !app.is_attended() && !how.yolo,
         message: how.wanted.message,
@@ -133,17 +138,82 @@ pub(super) fn go(app: &App, mut project: Project, how: How) -> anyhow::Result<Ex
     });
     drop(user);
     if app.global.json {
-        let waiting = resumed
-            .as_ref()
-            .ok()
-            .and_then(|resumed| resumed.waiting.as_ref());
-        app.print_json(&serde_json::json!({ "turns": turns, "waiting": waiting.map(plan_json) }))?;
+        app.print_json(&json(&turns, resumed.as_ref().ok()))?;
     }
-    let last = resumed?.last;
-    Ok(if interrupt::requested() {
-        exit::INTERRUPTED
-    } else {
-        last.as_ref().map_or(exit::DONE, code)
+    let resumed = resumed?;
+    if !app.global.json {
+        tell_end(app, &resumed);
     }
-    .into())
+    Ok(code_of(&resumed, is_alone).into())
+}
+
+/// Says why the loop ended, where the user cannot know.
+fn tell_end(app: &App, resumed: &Resumed) {
+    let asked = resumed.last.as_ref().and_then(|last| last.asked);
+    match &resumed.ended {
+        // Who left at the question has it on the screen.
+        Ended::Question(_) if asked == Some(Asked::Left) => {
+            app.say(&format!("The model waits for your answer: {ANSWER}."));
+        }
+        Ended::Question(question) => tell_question(app, question, ANSWER),
+        Ended::Complete(said) if resumed.last.is_none() => {
+            tell_conclusion(app, said);
+            app.say("Next: teddy resume -m '...', if there is more to do");
+        }
+        ended => stopped(ended).iter().for_each(|why| app.say(why)),
+    }
+}
+
+/// Returns why a loop stopped, in words, if it was something that stopped it.
+fn stopped(ended: &Ended) -> Option<String> {
+    Some(match ended {
+        Ended::Left | Ended::Complete(_) => return None,
+        Ended::Question(_) => "stopped: the model asks you something".to_owned(),
+        Ended::Undecided(turn) => format!("Nothing was run; the plan of turn {turn} waits."),
+        Ended::Overlap => "stopped: the result overlaps with your own edits".to_owned(),
+        Ended::Rejected => "stopped: the plan was rejected, and no other one waits".to_owned(),
+        Ended::Turns(turns) => format!("stopped after {}", counted(*turns as usize, "turn")),
+        Ended::Cost { spent, limit } => {
+            format!("stopped: the session has cost ${spent:.2}, and the limit is ${limit:.2}")
+        }
+        Ended::NextCall(why) => format!("stopped: {why}"),
+        Ended::Unfinished => {
+            "stopped after one turn, because nobody is there, and the work is not finished; `teddy resume --yolo` goes on alone".to_owned()
+        }
+    })
+}
+
+/// Returns the exit code of a loop; `is_alone` tells whether it had no person.
+fn code_of(resumed: &Resumed, is_alone: bool) -> Code {
+    if interrupt::requested() {
+        return exit::INTERRUPTED;
+    }
+    let last = resumed.last.as_ref().map_or(exit::DONE, code);
+    match resumed.ended {
+        Ended::Question(_) => exit::WAITS,
+        Ended::Turns(_) | Ended::Cost { .. } | Ended::NextCall(_) | Ended::Unfinished
+            if is_alone && last == exit::DONE =>
+        {
+            exit::WAITS
+        }
+        _ => last,
+    }
+}
+
+/// Returns the result as JSON; of a loop that failed, what it had done.
+fn json(turns: &[serde_json::Value], resumed: Option<&Resumed>) -> serde_json::Value {
+    let ended = resumed.map(|resumed| &resumed.ended);
+    serde_json::json!({
+        "turns": turns,
+        "waiting": resumed.and_then(|resumed| resumed.waiting.as_ref()).map(plan_json),
+        "question": match ended {
+            Some(Ended::Question(question)) => Some(question),
+            _ => None,
+        },
+        "conclusion": match ended {
+            Some(Ended::Complete(said)) => Some(said),
+            _ => None,
+        },
+        "stopped": ended.and_then(stopped),
+    })
 }

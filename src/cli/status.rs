@@ -34,6 +34,7 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     app.say(match (&standing.draft, &standing.message) {
         (Some(_), _) => "Next: teddy execute",
         (None, Some(_)) => "Next: teddy plan",
+        (None, None) if standing.question.is_some() => "Next: teddy resume -m '<answer>'",
         (None, None) => "Next: teddy plan -m '...'",
     });
     Ok(exit::DONE.into())
@@ -60,6 +61,14 @@ fn text(standing: &Standing, session: &str, turn: u64) -> String {
             "Your message waits: {}\n",
             visible(message.trim().lines().next().unwrap_or_default())
         ));
+    }
+    if let Some(question) = &standing.question {
+        text.push_str("The model waits for your answer:\n");
+        text.push_str(&indented(question));
+    }
+    if let Some(said) = &standing.conclusion {
+        text.push_str("The work is done, says the model:\n");
+        text.push_str(&indented(said));
     }
     if let Some(failure) = &standing.failure {
         text.push_str(&format!("The model gave no plan: {}\n", visible(failure)));
@@ -102,4 +111,12 @@ fn left_out(files: &[NotCaptured]) -> String {
         text.push_str(&format!("  ... and {more} more; `--json` lists them all\n"));
     }
     text
+}
+
+/// Returns a text of the model's, whole and two blanks deeper.
+fn indented(text: &str) -> String {
+    text.trim_end()
+        .lines()
+        .map(|line| format!("  {}", visible(line)).trim_end().to_owned() + "\n")
+        .collect()
 }

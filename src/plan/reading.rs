@@ -24,6 +24,9 @@ pub struct Reading {
     pub diagnostics: Vec<Diagnostic>,
     /// How it was read, where its structure is at fault.
     pub outline: Option<String>,
+    /// Whether it is a plan at all, be it a wrong one: it has an action, or a section that every
+    /// plan must have.
+    pub is_plan: bool,
 }
 
 /// Reads a reply. Never fails: a wrong plan is a value.
@@ -40,6 +43,7 @@ pub fn read(reply: &str) -> Reading {
             plan: Plan::default(),
             diagnostics: vec![limit],
             outline: None,
+            is_plan: true,
         };
     }
     let repaired = repair(reply);
@@ -59,12 +63,14 @@ pub fn read(reply: &str) -> Reading {
         diagnostics.extend(doubts(&repaired));
         diagnostics.sort_by_key(|wrong| wrong.line);
     }
+    let is_plan = diagnostics.is_empty() || parse::has_border_of_plan(&text);
     let outline = (!diagnostics.is_empty()).then(|| outline(&text, &diagnostics));
     Reading {
         repaired,
         plan,
         diagnostics,
         outline,
+        is_plan,
     }
 }
 

@@ -24,6 +24,10 @@ pub const SESSION_CONTEXT: &str = "session.context";
 pub const META: &str = "meta.yaml";
 /// The folder of the state that the turn gives to the next one.
 pub const NEXT: &str = "next/";
+/// In [`NEXT`]: what the model asks the user; nothing goes on before it is answered.
+pub const QUESTION: &str = "question.md";
+/// In [`NEXT`]: what the model said when it called the work done.
+pub const CONCLUSION: &str = "conclusion.md";
 /// The folder of commands' full output.
 pub const OUTPUT: &str = "output/";
 /// The folder of the pages that the turn shows or has read.

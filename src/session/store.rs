@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::artifact::{self, Artifacts};
 use super::journal::Journal;
 use super::message::Message;
-use super::meta::{self, Meta, Status, Workspace};
+use super::meta::{self, Meta, Origin, Status, Workspace};
 use super::name::{SESSIONS, SessionName};
 use super::turn::Turn;
 use crate::git::hold::Older;
@@ -66,6 +66,22 @@ impl Draft {
     pub fn begin(&mut self) {
         self.meta.turn_id = Uuid::now_v7();
         self.meta.started = Some(clock::stamp());
+    }
+
+    /// Returns its message, and whose words that are.
+    pub fn message(&self) -> Option<(String, Origin)> {
+        let message = self.artifacts.text_or_empty(artifact::USER_PROMPT);
+        (!message.trim().is_empty()).then_some((message, self.meta.origin))
+    }
+
+    /// Returns its message while no plan was made for it, and whose words that are.
+    pub fn waiting_message(&self) -> Option<(String, Origin)> {
+        self.message().filter(|_| !self.is_planned())
+    }
+
+    /// Returns whether it has a message, and the message is the user's own.
+    pub fn is_asked_by_user(&self) -> bool {
+        matches!(self.message(), Some((_, Origin::User)))
     }
 
     /// Returns what a turn that asks no model has of it: the instructions and the context lists.

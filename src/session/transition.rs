@@ -30,8 +30,10 @@ pub struct Current<'a> {
     pub system_prompt: &'a str,
     /// Its working set.
     pub context: &'a [Entry],
-    /// Whether there is a message that it answers.
+    /// Whether its message is the user's own.
     pub is_asked: bool,
+    /// What the model had asked the user before it.
+    pub question: Option<&'a str>,
 }
 
 /// The turn whose agent handed over, as far as CONCLUDE goes back to it.
@@ -80,25 +82,56 @@ pub struct Next {
     pub system_prompt: String,
     /// Its working set.
     pub context: Vec<Entry>,
+    /// What the model asks the user: nothing goes on before it is answered.
+    pub question: Option<String>,
+    /// What the model said when it called the work done: nothing is asked any more.
+    pub conclusion: Option<String>,
 }
 
 /// Returns the state after a plan ran: READ adds, PRUNE removes, in the plan's order; INVOKE and
-/// CONCLUDE replace it; what the turn left to read comes last.
+/// CONCLUDE replace it; what the turn left to read comes last. Without a caller, CONCLUDE is the
+/// end of the work.
 pub fn after_run(current: &Current<'_>, effects: &[Effect], others: &Others) -> Next {
     let mut next = unchanged(current);
     for effect in effects {
         apply(&mut next, current, effect, others);
     }
-    let handed_over = effects
-        .iter()
-        .any(|e| matches!(e, Effect::Invoke { .. } | Effect::Conclude { .. }));
+    let handed_over = effects.iter().any(|effect| match effect {
+        Effect::Invoke { .. } => true,
+        Effect::Conclude { .. } => others.caller.is_some(),
+        _ => false,
+    });
     let history: &[&str] = if handed_over {
         &[artifact::REPORT]
     } else {
         &LEFT_TO_READ
     };
     append_history(&mut next.context, current, history);
+    next.question = asked(effects).or(next.question);
+    next.conclusion = concluded(effects)
+        .filter(|_| others.caller.is_none() && next.question.is_none())
+        .map(str::to_owned);
     next
+}
+
+/// Returns what a plan asks the user, all of it.
+pub fn asked(effects: &[Effect]) -> Option<String> {
+    let messages: Vec<&str> = effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Chat { message } => Some(message.as_str()),
+            _ => None,
+        })
+        .collect();
+    (!messages.is_empty()).then(|| messages.join("\n\n"))
+}
+
+/// Returns what the model said when it concluded.
+fn concluded(effects: &[Effect]) -> Option<&str> {
+    effects.iter().find_map(|effect| match effect {
+        Effect::Conclude { message, .. } => Some(message.as_str()),
+        _ => None,
+    })
 }
 
 /// Returns the state after a plan that the user did not want: nothing of it applies, the report
@@ -119,7 +152,7 @@ pub fn after_rejection(current: &Current<'_>, mistaken: &[Resource]) -> Next {
     next
 }
 
-/// Returns the direct continuation of a turn.
+/// Returns the direct continuation of a turn. A question stays open until the user says something.
 fn unchanged(current: &Current<'_>) -> Next {
     Next {
         parent_turn_id: current.turn_id,
@@ -127,6 +160,11 @@ fn unchanged(current: &Current<'_>) -> Next {
         agent: current.agent.to_owned(),
         system_prompt: current.system_prompt.to_owned(),
         context: current.context.to_vec(),
+        question: current
+            .question
+            .filter(|_| !current.is_asked)
+            .map(str::to_owned),
+        conclusion: None,
     }
 }
 
@@ -149,6 +187,7 @@ fn apply(next: &mut Next, current: &Current<'_>, effect: &Effect, others: &Other
             resources.iter().for_each(|r| add(&mut next.context, r));
         }
         Effect::Conclude { resources, .. } => {
+            next.caller_turn_id = None;
             if let Some(caller) = &others.caller {
                 next.agent.clone_from(&caller.agent);
                 next.system_prompt.clone_from(&caller.system_prompt);
@@ -237,6 +276,7 @@ mod tests {
             system_prompt: "<dev/>",
             context: &context,
             is_asked: true,
+            question: None,
         };
         let caller = Caller {
             turn_id: Uuid::from_u128(1),
@@ -384,6 +424,85 @@ mod tests {
         );
     }
 
+    /// Runs a transition of a turn without a caller, and shows what is asked and concluded after it.
+    fn check_end(effects: &[Effect], (asked, before): (bool, Option<&str>), expected: &str) {
+        let session = session();
+        let current = Current {
+            session: &session,
+            number: 2,
+            turn_id: Uuid::nil(),
+            caller_turn_id: Some(Uuid::from_u128(7)),
+            agent: "dev",
+            system_prompt: "",
+            context: &[],
+            is_asked: asked,
+            question: before,
+        };
+        let next = after_run(&current, effects, &Others::default());
+        let text = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+        assert_eq!(
+            format!("{} / {}", text(next.question), text(next.conclusion)),
+            expected
+        );
+    }
+
+    /// CHAT_WITH_USER's effect.
+    fn chat(message: &str) -> Effect {
+        Effect::Chat {
+            message: message.to_owned(),
+        }
+    }
+
+    /// CONCLUDE's effect.
+    fn conclude(message: &str) -> Effect {
+        Effect::Conclude {
+            resources: Vec::new(),
+            message: message.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_question_stays_open_until_the_user_says_something() {
+        check_end(&[chat("Red?")], (true, None), "Red? / -");
+        check_end(
+            &[chat("Red?"), chat("Or blue?")],
+            (true, None),
+            "Red?\n\nOr blue? / -",
+        );
+        check_end(&[], (false, Some("Red?")), "Red? / -");
+        check_end(&[], (true, Some("Red?")), "- / -");
+        check_end(&[chat("Blue?")], (true, Some("Red?")), "Blue? / -");
+    }
+
+    #[test]
+    fn to_conclude_without_a_caller_ends_the_work_unless_something_is_asked() {
+        check_end(&[conclude("Done.")], (true, None), "- / Done.");
+        check_end(&[chat("Red?"), conclude("Done.")], (true, None), "Red? / -");
+        check_end(&[conclude("Done.")], (false, Some("Red?")), "Red? / -");
+    }
+
+    #[test]
+    fn who_concludes_without_a_caller_keeps_its_context() {
+        let (session, context) = (session(), listed(&["a"]));
+        let current = Current {
+            session: &session,
+            number: 2,
+            turn_id: Uuid::from_u128(2),
+            caller_turn_id: None,
+            agent: "dev",
+            system_prompt: "<dev/>",
+            context: &context,
+            is_asked: true,
+            question: None,
+        };
+        let next = after_run(&current, &[conclude("Done.")], &Others::default());
+        let list: Vec<String> = next.context.iter().map(Entry::name).collect();
+        assert_eq!(
+            (list.join(" "), next.agent.as_str(), next.caller_turn_id),
+            (format!("a {HISTORY}"), "dev", None)
+        );
+    }
+
     #[test]
     fn a_rejected_plan_changes_nothing_but_shows_the_mistaken_files() {
         let (session, context) = (session(), listed(&["a"]));
@@ -396,6 +515,7 @@ mod tests {
             system_prompt: "",
             context: &context,
             is_asked: true,
+            question: None,
         };
         assert_eq!(
             after_rejection(&current, &resources(&["a", "b"])).context,

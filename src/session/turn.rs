@@ -113,11 +113,27 @@ impl Turn {
     /// # Errors
     /// Where `next/meta.yaml` is missing or wrong.
     pub fn next(&self, repository: &Repository) -> anyhow::Result<NextMeta> {
-        let name = format!("{}{}", artifact::NEXT, artifact::META);
+        let name = in_next(artifact::META);
         let text = self
             .text(repository, &name)?
             .with_context(|| format!("turn {} has no `{name}`", self.number()))?;
         meta::read(&text).with_context(|| format!("`{name}` of turn {}", self.number()))
+    }
+
+    /// Returns what the model asks the user since this turn, if it does.
+    ///
+    /// # Errors
+    /// Where the repository cannot be read.
+    pub fn question(&self, repository: &Repository) -> anyhow::Result<Option<String>> {
+        self.text(repository, &in_next(artifact::QUESTION))
+    }
+
+    /// Returns what the model said when it called the work done with this turn, if it did.
+    ///
+    /// # Errors
+    /// Where the repository cannot be read.
+    pub fn conclusion(&self, repository: &Repository) -> anyhow::Result<Option<String>> {
+        self.text(repository, &in_next(artifact::CONCLUSION))
     }
 
     /// Gives a new turn the state for the turn after it that this one gave.
@@ -135,16 +151,17 @@ impl Turn {
             parent_turn_id: turn_id,
             ..self.next(repository)?
         };
-        artifacts.put(
-            &format!("{}{}", artifact::NEXT, artifact::META),
-            meta::write(&next),
-        );
-        for name in [artifact::TURN_CONTEXT, artifact::SYSTEM_PROMPT] {
-            let name = format!("{}{name}", artifact::NEXT);
+        artifacts.put(&in_next(artifact::META), meta::write(&next));
+        for name in [artifact::TURN_CONTEXT, artifact::SYSTEM_PROMPT].map(in_next) {
             artifacts.put(
                 &name,
                 repository.file(self.tree, &name)?.unwrap_or_default(),
             );
+        }
+        for name in [artifact::QUESTION, artifact::CONCLUSION].map(in_next) {
+            if let Some(text) = repository.file(self.tree, &name)? {
+                artifacts.put(&name, text);
+            }
         }
         Ok(())
     }
@@ -170,4 +187,9 @@ impl Turn {
             }
         })
     }
+}
+
+/// Returns the name of a file of the state that a turn gives to the next one.
+pub fn in_next(name: &str) -> String {
+    format!("{}{name}", artifact::NEXT)
 }

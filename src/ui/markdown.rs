@@ -32,6 +32,15 @@ pub fn rendered(message: &str) -> Vec<Line> {
     lines
 }
 
+/// Returns a message as [`rendered`] does, with a bar before each line that tells it from our own
+/// words.
+pub fn quoted(message: &str) -> Vec<Line> {
+    rendered(message)
+        .into_iter()
+        .map(|line| Line::of(Tone::Faint, "▌ ").join(line))
+        .collect()
+}
+
 /// Returns a line outside of code blocks without its marks.
 fn unmarked(line: &str) -> Line {
     let text = line.trim_start();

@@ -226,8 +226,7 @@ fn asked(question: &Question<'_>) -> Vec<Line> {
             )]
         }
         Question::Answer { message } => {
-            let bar = |line: Line| Line::of(Tone::Faint, "▌ ").join(line);
-            let mut lines: Vec<Line> = markdown::rendered(message).into_iter().map(bar).collect();
+            let mut lines = markdown::quoted(message);
             lines.extend(block(Tone::Strong, "Your answer:"));
             lines
         }

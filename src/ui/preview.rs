@@ -96,11 +96,9 @@ fn content(kind: &Kind, step: &Step) -> Vec<Line> {
             &invoke.resources,
             &invoke.message,
         ),
-        Kind::Conclude(conclude) => handed(
-            "returns to the caller, with",
-            &conclude.resources,
-            &conclude.message,
-        ),
+        Kind::Conclude(conclude) => {
+            handed("concludes, with", &conclude.resources, &conclude.message)
+        }
     }
 }
 

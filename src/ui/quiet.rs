@@ -2,12 +2,10 @@
 
 use std::io::Write;
 
-use anyhow::bail;
-
 use super::progress::{Manner, Progress};
 use super::room::Room;
 use super::summary;
-use crate::workflow::user::{Approved, Decision, Event, Proposal, Question, User};
+use crate::workflow::user::{Approved, Decision, Event, NobodyToAsk, Proposal, Question, User};
 
 /// The flag that approves plans, and answers whatever names it.
 pub const APPROVE_ALL: &str = "-y";
@@ -72,26 +70,29 @@ impl<W: Write> User for Quiet<W> {
     }
 
     fn ask(&mut self, question: &Question<'_>) -> anyhow::Result<Option<String>> {
-        match question {
+        let why = match question {
             Question::NextTurn { session, turn } => {
-                bail!("turn {turn} of `{session}` needs a message: use `-m`")
+                format!("turn {turn} of `{session}` needs a message: use `-m`")
             }
             Question::Instead { title } => {
-                bail!("what to do instead of \"{title}\" is not said: use `-m`")
+                format!("what to do instead of \"{title}\" is not said: use `-m`")
             }
             Question::Reason { change } => {
-                bail!("why `{change}` is approved is not said: use `--reason`")
+                format!("why `{change}` is approved is not said: use `--reason`")
             }
             Question::Answer { .. } => {
-                bail!("the model waits for an answer: give it with `teddy resume -m`")
+                "the model waits for an answer: give it with `teddy resume -m`".to_owned()
             }
-        }
+        };
+        Err(NobodyToAsk(why).into())
     }
 
     fn confirm(&mut self, question: &str, flag: &str) -> anyhow::Result<bool> {
         match self.approval {
             Approval::All if flag == APPROVE_ALL => Ok(true),
-            Approval::All | Approval::Ask => bail!("nobody can be asked: {question} Use `{flag}`"),
+            Approval::All | Approval::Ask => {
+                Err(NobodyToAsk(format!("nobody can be asked: {question} Use `{flag}`")).into())
+            }
         }
     }
 

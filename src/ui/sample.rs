@@ -131,10 +131,6 @@ impl Facts for Files {
         BTreeSet::new()
     }
 
-    fn has_caller(&self) -> bool {
-        false
-    }
-
     fn has_artifact(&self, _resource: &Resource) -> bool {
         true
     }

@@ -7,7 +7,6 @@ use crate::git::object::{Mode, TreeId};
 use crate::git::repository::Repository;
 use crate::host::file::{Kind, Root};
 use crate::plan::validate::{Entry, Facts};
-use crate::session::transition::Caller;
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
 use crate::workflow::lists::Lists;
@@ -26,8 +25,6 @@ pub struct Snapshotted<'a> {
     pub memos: &'a [String],
     /// The agents.
     pub agents: BTreeSet<String>,
-    /// Who handed over.
-    pub caller: Option<&'a Caller>,
     /// Tells whether an artifact of a turn exists.
     pub artifacts: &'a dyn Fn(&Resource) -> bool,
 }
@@ -106,10 +103,6 @@ impl Facts for Snapshotted<'_> {
 
     fn agents(&self) -> BTreeSet<String> {
         self.agents.clone()
-    }
-
-    fn has_caller(&self) -> bool {
-        self.caller.is_some()
     }
 
     fn has_artifact(&self, resource: &Resource) -> bool {

@@ -85,6 +85,10 @@ pub struct Standing {
     pub draft: Option<DraftRow>,
     /// The message that waits for a plan.
     pub message: Option<String>,
+    /// What the model asks; it waits for the answer.
+    pub question: Option<String>,
+    /// What the model said when it called the work done.
+    pub conclusion: Option<String>,
     /// Why the model's last answer is none, where no plan waits because of it.
     pub failure: Option<String>,
     /// The user's files.
@@ -117,9 +121,10 @@ const TRIES: usize = 3;
 
 /// Returns the user's words that wait for a plan.
 fn waiting(draft: &Draft) -> Option<String> {
-    let waits = !draft.is_planned() && draft.meta.origin == Origin::User;
-    Some(draft.artifacts.text_or_empty(artifact::USER_PROMPT))
-        .filter(|text| waits && !text.trim().is_empty())
+    draft
+        .waiting_message()
+        .filter(|(_, origin)| *origin == Origin::User)
+        .map(|(message, _)| message)
 }
 
 impl Project {
@@ -237,6 +242,7 @@ impl Project {
         let tip = self.store().tip(&session)?;
         let draft = self.store().draft(&tip)?;
         let (plan, _) = plan::parse(&draft.artifacts.text_or_empty(artifact::PLAN));
+        let is_open = !draft.is_planned() && !draft.is_asked_by_user();
         Ok(Standing {
             session: Some(session.to_string()),
             reference: Some(session.reference()),
@@ -252,6 +258,8 @@ impl Project {
                 actions: plan.actions.len(),
             }),
             message: waiting(&draft),
+            question: tip.question(&self.repository)?.filter(|_| is_open),
+            conclusion: tip.conclusion(&self.repository)?.filter(|_| is_open),
             failure: draft.meta.failure.clone().filter(|_| !draft.is_planned()),
             workspace: self.changed_since(&tip),
         })

@@ -8,7 +8,6 @@ use crate::plan::diagnostic::Diagnostic;
 use crate::plan::reading::{self, Reading};
 use crate::plan::repair::Repaired;
 use crate::plan::validate::{Facts, Simulation, validate, validate_changed};
-use crate::session::transition::Caller;
 use crate::session::turn::Turn;
 use crate::text::resource::Resource;
 use crate::workflow::facts::Snapshotted;
@@ -36,8 +35,6 @@ pub struct Ground<'a> {
     pub tree: TreeId,
     /// The context lists.
     pub lists: &'a Lists,
-    /// Who handed over.
-    pub caller: Option<&'a Caller>,
 }
 
 impl Judged {
@@ -99,6 +96,7 @@ impl Project {
             plan,
             mut diagnostics,
             outline,
+            is_plan: _,
         } = reading::read(text);
         let mut simulation = self.with_facts(ground, &mut |facts| validate(&plan, facts))?;
         simulation.diagnostics.append(&mut diagnostics);
@@ -140,7 +138,6 @@ impl Project {
             lists: ground.lists,
             memos: &memos,
             agents: self.agents(),
-            caller: ground.caller,
             artifacts: &artifacts,
         };
         run(&facts)

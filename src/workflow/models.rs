@@ -91,12 +91,12 @@ impl Project {
     ///
     /// # Errors
     /// As for [`Project::choose`]; all mistakes of a pipeline.
-    pub fn way(&self, tip: &Turn, wish: &Wish) -> anyhow::Result<Way> {
+    pub fn way(&self, tip: &Turn, wish: &Wish, origin: Origin) -> anyhow::Result<Way> {
         let usual = self
             .settings
             .pipeline
             .as_ref()
-            .filter(|_| wish.model.is_none() && wish.origin != Origin::Validation);
+            .filter(|_| wish.model.is_none() && origin != Origin::Validation);
         match wish.pipeline.as_ref().or(usual) {
             Some(name) => self
                 .prepare_pipeline(tip, name, wish.model.as_deref())

@@ -18,7 +18,7 @@ use crate::workflow::lists::Lists;
 use crate::workflow::pages::Pages;
 use crate::workflow::project::Project;
 use crate::workflow::purse::Weight;
-use crate::workflow::user::{Event, Question, User};
+use crate::workflow::user::{Event, NobodyToAsk, Question, User};
 use crate::workflow::workspace::Recorded;
 
 /// How much of a message is named, in characters.
@@ -62,6 +62,11 @@ pub struct Planned {
     pub text: String,
 }
 
+/// The model waits for the answer to this question, and there is none.
+#[derive(Debug, thiserror::Error)]
+#[error("the model waits for your answer")]
+pub struct Unanswered(pub String);
+
 /// The wish to leave instead of writing a message.
 #[derive(Debug, thiserror::Error)]
 #[error("nothing was planned")]
@@ -100,16 +105,22 @@ pub fn plan_turn(
     user: &mut dyn User,
 ) -> anyhow::Result<Planned> {
     let Start { tip, mut draft } = start;
+    let said = said(wish, &draft, user);
+    let origin = said.as_ref().map_or(Origin::User, |(_, origin)| *origin);
     // A model that cannot be had is found out before the user writes a word.
-    let way = if wish.from.is_none() {
-        Some(project.way(tip, wish)?)
-    } else {
-        None
+    let way = match wish.from {
+        Some(_) => None,
+        None => Some(project.way(tip, wish, origin)?),
     };
-    let message = without_keys(message(wish, &draft, tip, user)?, user);
+
+    let message = match said {
+        Some((message, _)) => message,
+        None => ask_for_message(&draft, tip, tip.question(&project.repository)?, user)?,
+    };
+    let message = without_keys(message, user);
     let recorded = project.record_locked(tip, user)?;
     let lists = project.lists(&draft, recorded.tree)?;
-    begin(&mut draft, wish, &message);
+    begin(&mut draft, &message, origin);
     let mut pages = project.pages_of(tip, &draft)?;
     let made = make_input(
         project,
@@ -176,14 +187,12 @@ pub fn take_answer(
         lists,
         recorded,
     } = answered;
-    let caller = project.caller(tip, draft.meta.caller_turn_id)?;
     let judged = project.judge(
         reply,
         &Ground {
             tip,
             tree: recorded.tree,
             lists,
-            caller: caller.as_ref(),
         },
     )?;
     keep_plan(&mut draft, reply, &judged);
@@ -200,22 +209,32 @@ pub fn take_answer(
     })
 }
 
-/// Returns the message: the wish's, the one that waits in the draft, or what the user answers.
-fn message(wish: &Wish, draft: &Draft, tip: &Turn, user: &mut dyn User) -> anyhow::Result<String> {
+/// Returns the message that is there already, and whose words it has: the wish's, or the one that
+/// waits in the draft. An answer from elsewhere needs none.
+fn said(wish: &Wish, draft: &Draft, user: &mut dyn User) -> Option<(String, Origin)> {
     if let Some(message) = &wish.message {
-        return Ok(message.clone());
+        return Some((message.clone(), wish.origin));
     }
-    let waiting = draft.artifacts.text_or_empty(artifact::USER_PROMPT);
-    if !waiting.trim().is_empty() && !draft.is_planned() {
+    if let Some((waiting, origin)) = draft.waiting_message() {
         let first = waiting.trim().lines().next().unwrap_or_default();
         user.tell(Event::Note(&format!(
             "The message that waits is used: {}",
             cut(first)
         )));
-        return Ok(waiting);
+        return Some((waiting, origin));
     }
-    if wish.from.is_some() {
-        return Ok(String::new());
+    wish.from.is_some().then(|| (String::new(), Origin::User))
+}
+
+/// Asks the user for the message: the answer to what the model asked, or what shall be done.
+fn ask_for_message(
+    draft: &Draft,
+    tip: &Turn,
+    question: Option<String>,
+    user: &mut dyn User,
+) -> anyhow::Result<String> {
+    if let Some(question) = question {
+        return ask_for_answer(question, user);
     }
     let question = Question::NextTurn {
         session: tip.session.as_str(),
@@ -224,6 +243,55 @@ fn message(wish: &Wish, draft: &Draft, tip: &Turn, user: &mut dyn User) -> anyho
     user.ask(&question)?
         .filter(|message| !message.trim().is_empty())
         .ok_or_else(|| Left.into())
+}
+
+/// Asks the user for the answer to what the model asked.
+///
+/// # Errors
+/// [`Unanswered`], or where the terminal is gone.
+pub fn ask_for_answer(question: String, user: &mut dyn User) -> anyhow::Result<String> {
+    match user.ask(&Question::Answer { message: &question }) {
+        Ok(answer) => answer
+            .filter(|answer| !answer.trim().is_empty())
+            .ok_or_else(|| Unanswered(question).into()),
+        Err(error) if error.is::<NobodyToAsk>() => Err(Unanswered(question).into()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Keeps a message that no turn has used yet for the next one, unless a plan stands before it.
+///
+/// # Errors
+/// Where the draft cannot be read or written.
+pub fn keep_message(
+    project: &Project,
+    message: Option<String>,
+    user: &mut dyn User,
+) -> anyhow::Result<()> {
+    let Some(message) = message.filter(|message| !message.trim().is_empty()) else {
+        return Ok(());
+    };
+    let session = project.session()?;
+    let _session_lock = project.lock_session(&session, "resume")?;
+    let tip = project.store().tip(&session)?;
+    let mut draft = project.store().draft(&tip)?;
+    if draft.is_planned() {
+        user.tell(Event::Warning(
+            "your message was not used, because a plan waits before it",
+        ));
+        return Ok(());
+    }
+    let message = without_keys(message, user);
+    // An answer that waits is not lost to later words.
+    let message = match draft.waiting_message() {
+        Some((earlier, Origin::User)) => format!("{}\n\n{message}", earlier.trim_end()),
+        _ => message,
+    };
+    draft.meta.origin = Origin::User;
+    draft.artifacts.put(artifact::USER_PROMPT, message);
+    project.store().save_draft(&tip, &mut draft)?;
+    user.tell(Event::Note("your message is kept for the next turn"));
+    Ok(())
 }
 
 /// Returns a line that is short enough to be named.
@@ -246,7 +314,7 @@ pub fn without_keys(message: String, user: &mut dyn User) -> String {
 }
 
 /// Puts a turn in progress back to its beginning.
-fn begin(draft: &mut Draft, wish: &Wish, message: &str) {
+fn begin(draft: &mut Draft, message: &str, origin: Origin) {
     let is_stale = |name: &str| {
         [artifact::REPLY, artifact::PLAN, artifact::INPUT].contains(&name)
             || name.starts_with(artifact::STEPS)
@@ -254,7 +322,7 @@ fn begin(draft: &mut Draft, wish: &Wish, message: &str) {
     draft.artifacts.0.retain(|name, _| !is_stale(name));
     draft.artifacts.put(artifact::USER_PROMPT, message);
     draft.meta.status = Status::Ready;
-    draft.meta.origin = wish.origin;
+    draft.meta.origin = origin;
     draft.meta.model = None;
     draft.meta.pipeline = None;
     draft.meta.failure = None;

@@ -1,14 +1,15 @@
 //! Going on with a session: execute what waits, else ask and plan, again and again.
 
 use crate::model::ModelError;
-use crate::session::artifact;
+use crate::plan::action::Kind;
+use crate::plan::run::{Effect, Ending};
 use crate::session::meta::{Origin, Status};
 use crate::session::store::Draft;
 use crate::session::turn::Turn;
 use crate::workflow::execute::{Asked, Executed, Wish as ExecuteWish, execute};
-use crate::workflow::plan::{Left, Planned, Wish as PlanWish, plan, without_keys};
+use crate::workflow::plan::{Left, Planned, Unanswered, Wish as PlanWish, keep_message, plan};
 use crate::workflow::project::Project;
-use crate::workflow::user::{Event, User};
+use crate::workflow::user::User;
 
 /// How many corrections in a row may be rejected before a loop without a person stops.
 const YOLO_REPLANS: u32 = 2;
@@ -38,20 +39,51 @@ pub struct Wish {
 }
 
 /// What came of a loop.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Resumed {
-    /// How many turns were executed.
-    pub turns: u32,
-    /// The last of them.
+    /// The last turn that was executed.
     pub last: Option<Executed>,
     /// The plan that waits at the end.
     pub waiting: Option<Planned>,
+    /// Why it ended.
+    pub ended: Ended,
+}
+
+/// Why a loop ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ended {
+    /// The user left, or the one turn that was wanted is recorded.
+    Left,
+    /// The model called the work done, with these words.
+    Complete(String),
+    /// The model waits for the answer to this question.
+    Question(String),
+    /// The user left the plan of this turn undecided.
+    Undecided(u64),
+    /// The result of the last turn meets the user's own edits.
+    Overlap,
+    /// The plan was rejected, and no other one waits.
+    Rejected,
+    /// So many turns were run.
+    Turns(u32),
+    /// The session has cost as much as it may, in dollars.
+    Cost {
+        /// What it has cost.
+        spent: f64,
+        /// What it may cost.
+        limit: f64,
+    },
+    /// The next call of the model would cost more than is left; why, in words.
+    NextCall(String),
+    /// Nobody goes on behind the one turn that was run, and its plan did not do the work yet.
+    Unfinished,
 }
 
 /// Hears of each turn as soon as it is recorded.
 pub type Heard<'a> = &'a mut dyn FnMut(&Executed) -> anyhow::Result<()>;
 
-/// Goes on with the session in use until the user leaves, or an unattended loop ends.
+/// Goes on with the session in use until the user leaves, the work is done, or an unattended loop
+/// ends.
 ///
 /// # Errors
 /// Where planning or executing fails; the turns before it are recorded, and `heard` knows them.
@@ -61,95 +93,215 @@ pub fn resume(
     user: &mut dyn User,
     heard: Heard<'_>,
 ) -> anyhow::Result<Resumed> {
-    let most = wish
-        .max_turns
-        .or(wish.yolo.then_some(project.settings.limits.turns));
     project.settings.limits.cost = wish.max_cost.unwrap_or(project.settings.limits.cost);
     if wish.yolo {
         project.settings.replan.max = project.settings.replan.max.min(YOLO_REPLANS);
     }
-    let mut message = wish.message.clone();
-    let mut resumed = Resumed::default();
-    let why = loop {
-        match step(project, wish, (&mut message, &mut resumed), user)? {
-            Step::Turn(executed) => {
-                heard(&executed)?;
-                let stop = why_stop(project, wish, &executed)?;
-                resumed.last = Some(*executed);
-                if let Some(why) = stop {
-                    break why;
-                }
-            }
-            Step::End(why) => break why,
-        }
-        if wish.once {
-            break String::new();
-        }
-        if most.is_some_and(|most| resumed.turns >= most) {
-            break format!(
-                "stopped after {}",
-                crate::text::counted(resumed.turns as usize, "turn")
-            );
-        }
-    };
-    if !why.is_empty() {
-        user.tell(Event::Note(&why));
-    }
-    keep_message(project, message, user)?;
-    Ok(resumed)
-}
-
-/// One round of the loop.
-enum Step {
-    /// A turn was recorded.
-    Turn(Box<Executed>),
-    /// There is nothing more to do, and why, where that is not plain to the user.
-    End(String),
-}
-
-/// Plans where no plan waits, and executes.
-fn step(
-    project: &mut Project,
-    wish: &Wish,
-    (message, resumed): (&mut Option<String>, &mut Resumed),
-    user: &mut dyn User,
-) -> anyhow::Result<Step> {
-    if !in_progress(project)?.1.is_planned() {
-        match plan_next(project, wish, message.take(), user) {
-            Ok(planned) => resumed.waiting = Some(planned),
-            Err(error) if error.is::<Left>() => return Ok(Step::End(String::new())),
-            Err(error) if wish.yolo && is_cost_limit(&error) => {
-                return Ok(Step::End(format!("stopped: {error:#}")));
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    let executed = execute(
+    let mut rounds = Rounds {
+        most: wish
+            .max_turns
+            .or(wish.yolo.then_some(project.settings.limits.turns)),
         project,
-        &ExecuteWish {
+        wish,
+        message: wish.message.clone(),
+        turns: 0,
+        last: None,
+        waiting: None,
+    };
+    let ended = rounds.run(user, heard)?;
+    let Rounds {
+        message,
+        last,
+        waiting,
+        ..
+    } = rounds;
+    keep_message(project, message, user)?;
+    Ok(Resumed {
+        last,
+        waiting,
+        ended,
+    })
+}
+
+/// A loop under way.
+struct Rounds<'a> {
+    /// The project.
+    project: &'a mut Project,
+    /// What is wanted.
+    wish: &'a Wish,
+    /// The most turns.
+    most: Option<u32>,
+    /// What the user said that no plan was made for yet.
+    message: Option<String>,
+    /// How many turns were executed.
+    turns: u32,
+    /// The last of them.
+    last: Option<Executed>,
+    /// The plan that waits.
+    waiting: Option<Planned>,
+}
+
+impl Rounds<'_> {
+    /// Plans and executes until something ends it; says what.
+    fn run(&mut self, user: &mut dyn User, heard: Heard<'_>) -> anyhow::Result<Ended> {
+        loop {
+            if let Some(ended) = self.plan_where_none_waits(user)? {
+                return Ok(ended);
+            }
+            let executed = self.execute(user)?;
+            if executed.commit.is_none() {
+                return Ok(Ended::Undecided(executed.turn));
+            }
+            heard(&executed)?;
+
+            let ended = self.why_stop(&executed)?;
+            self.last = Some(executed);
+            if let Some(ended) = ended {
+                return Ok(ended);
+            }
+        }
+    }
+
+    /// Makes the next plan, unless one waits; says why there is none.
+    fn plan_where_none_waits(&mut self, user: &mut dyn User) -> anyhow::Result<Option<Ended>> {
+        let (tip, draft) = in_progress(self.project)?;
+        if draft.is_planned() {
+            return Ok(None);
+        }
+        let waiting = draft
+            .waiting_message()
+            .filter(|(_, origin)| *origin != Origin::Loop);
+        let is_asked = self.message.is_some() || waiting.is_some();
+        let conclusion = tip.conclusion(&self.project.repository)?;
+        if let Some(said) = conclusion.filter(|_| !is_asked) {
+            return Ok(Some(Ended::Complete(said)));
+        }
+        // Words that nobody said are no answer.
+        let is_question = tip.question(&self.project.repository)?.is_some();
+        let (message, origin) = match self.message.take() {
+            None if self.wish.yolo && !is_asked && !is_question => {
+                (Some(GO_ON.to_owned()), Origin::Loop)
+            }
+            message => (message, Origin::User),
+        };
+        let wanted = PlanWish {
+            message,
+            model: self.wish.model.clone(),
+            pipeline: self.wish.pipeline.clone(),
+            depth: self.wish.depth,
+            origin,
+            from: None,
+        };
+        match plan(self.project, &wanted, user) {
+            Ok(planned) => {
+                self.waiting = Some(planned);
+                Ok(None)
+            }
+            Err(error) => self.why_no_plan(error).map(Some),
+        }
+    }
+
+    /// Returns why a loop ends that has no plan, where that is not a failure.
+    fn why_no_plan(&self, error: anyhow::Error) -> anyhow::Result<Ended> {
+        if error.is::<Left>() {
+            return Ok(Ended::Left);
+        }
+        if let Some(Unanswered(question)) = error.downcast_ref() {
+            return Ok(Ended::Question(question.clone()));
+        }
+        if self.wish.yolo && is_cost_limit(&error) {
+            return Ok(Ended::NextCall(format!("{error:#}")));
+        }
+        Err(error)
+    }
+
+    /// Executes the plan that waits.
+    fn execute(&mut self, user: &mut dyn User) -> anyhow::Result<Executed> {
+        let wanted = ExecuteWish {
             plan: None,
             replan: true,
-            model: wish.model.clone(),
-        },
-        user,
-    )?;
-    if executed.commit.is_none() {
-        return Ok(Step::End(format!(
-            "Nothing was run; the plan of turn {} waits.",
-            executed.turn
-        )));
+            model: self.wish.model.clone(),
+        };
+        let executed = execute(self.project, &wanted, user)?;
+        if executed.commit.is_none() {
+            return Ok(executed);
+        }
+        if let Some(instead) = &executed.instead {
+            // What the user says now comes before what they said earlier.
+            let later = self
+                .message
+                .take()
+                .map(|later| format!("\n\n{later}"))
+                .unwrap_or_default();
+            self.message = Some(format!("{instead}{later}"));
+        }
+        self.turns += 1;
+        self.waiting.clone_from(&executed.replanned);
+        Ok(executed)
     }
-    if let Some(instead) = &executed.instead {
-        // What the user says now comes before what they said earlier.
-        let later = message
-            .take()
-            .map(|later| format!("\n\n{later}"))
-            .unwrap_or_default();
-        *message = Some(format!("{instead}{later}"));
+
+    /// Returns why the loop ends after a turn, if it does.
+    fn why_stop(&self, executed: &Executed) -> anyhow::Result<Option<Ended>> {
+        if !executed.overlaps.is_empty() && !executed.interrupted {
+            return Ok(Some(Ended::Overlap));
+        }
+        if let Some(question) = executed.unanswered().filter(|_| !executed.interrupted) {
+            return Ok(Some(Ended::Question(question.to_owned())));
+        }
+        if executed.interrupted || executed.asked == Some(Asked::Left) {
+            return Ok(Some(Ended::Left));
+        }
+        if let Some(said) = &executed.conclusion {
+            return Ok(Some(Ended::Complete(said.clone())));
+        }
+        if self.wish.yolo
+            && let Some(ended) = self.why_stop_alone(executed)?
+        {
+            return Ok(Some(ended));
+        }
+        if self.wish.once {
+            return Ok(Some(if is_unfinished(executed) {
+                Ended::Unfinished
+            } else {
+                Ended::Left
+            }));
+        }
+        let is_full = self.most.is_some_and(|most| self.turns >= most);
+        Ok(is_full.then_some(Ended::Turns(self.turns)))
     }
-    resumed.turns += 1;
-    resumed.waiting.clone_from(&executed.replanned);
-    Ok(Step::Turn(Box::new(executed)))
+
+    /// Returns why a loop without a person ends after a turn.
+    fn why_stop_alone(&self, executed: &Executed) -> anyhow::Result<Option<Ended>> {
+        if executed.status == Some(Status::Rejected) && executed.replanned.is_none() {
+            return Ok(Some(Ended::Rejected));
+        }
+        let (tip, draft) = in_progress(self.project)?;
+        let (spent, limit) = (
+            self.project.spent(&tip, &draft)?,
+            self.project.settings.limits.cost,
+        );
+        Ok((spent >= limit).then_some(Ended::Cost { spent, limit }))
+    }
+}
+
+/// Returns whether a turn's plan shows that the work goes on behind it: it only looked, or handed
+/// over.
+fn is_unfinished(executed: &Executed) -> bool {
+    let done = executed
+        .plan
+        .actions
+        .iter()
+        .zip(&executed.outcomes)
+        .filter(|(_, outcome)| outcome.ending == Ending::Success);
+    let works = |kind: &Kind| matches!(kind, Kind::Create(_) | Kind::Edit(_) | Kind::Execute(_));
+    let hands_over = executed.outcomes.iter().any(|outcome| {
+        matches!(
+            outcome.effect,
+            Some(Effect::Invoke { .. } | Effect::Conclude { .. })
+        )
+    });
+    let worked = done.clone().any(|(action, _)| works(&action.kind));
+    executed.status == Some(Status::Executed) && (hands_over || !worked)
 }
 
 /// Returns the newest turn and the turn in progress.
@@ -159,94 +311,10 @@ fn in_progress(project: &Project) -> anyhow::Result<(Turn, Draft)> {
     Ok((tip, draft))
 }
 
-/// Plans the next turn; an unattended loop goes on from the report by itself.
-fn plan_next(
-    project: &Project,
-    wish: &Wish,
-    message: Option<String>,
-    user: &mut dyn User,
-) -> anyhow::Result<Planned> {
-    let waits = !in_progress(project)?
-        .1
-        .artifacts
-        .text_or_empty(artifact::USER_PROMPT)
-        .trim()
-        .is_empty();
-    let (message, origin) = match message {
-        None if wish.yolo && !waits => (Some(GO_ON.to_owned()), Origin::Loop),
-        message => (message, Origin::User),
-    };
-    let (model, pipeline) = (wish.model.clone(), wish.pipeline.clone());
-    plan(
-        project,
-        &PlanWish {
-            message,
-            model,
-            pipeline,
-            depth: wish.depth,
-            origin,
-            from: None,
-        },
-        user,
-    )
-}
-
 /// Returns whether the session has no money left.
 fn is_cost_limit(error: &anyhow::Error) -> bool {
     matches!(
         error.downcast_ref::<ModelError>(),
         Some(ModelError::CostLimit { .. })
     )
-}
-
-/// Returns why the loop ends after a turn, if it does; nothing to say is an empty text.
-fn why_stop(project: &Project, wish: &Wish, executed: &Executed) -> anyhow::Result<Option<String>> {
-    let because = |why: &str| Ok(Some(why.to_owned()));
-    if executed.interrupted || executed.asked == Some(Asked::Left) {
-        return because("");
-    }
-    if !executed.overlaps.is_empty() {
-        return because("stopped: the result overlaps with your own edits");
-    }
-    if !wish.yolo {
-        return Ok(None);
-    }
-    if executed.asked == Some(Asked::Nobody) {
-        return because(
-            "stopped: the model asks you something; `teddy show` has it, `teddy resume -m` answers",
-        );
-    }
-    if executed.status == Some(Status::Rejected) && executed.replanned.is_none() {
-        return because("stopped: the plan was rejected, and no other one waits");
-    }
-    let (tip, draft) = in_progress(project)?;
-    let (spent, limit) = (project.spent(&tip, &draft)?, project.settings.limits.cost);
-    Ok((spent >= limit).then(|| {
-        format!("stopped: the session has cost ${spent:.2}, and the limit is ${limit:.2}")
-    }))
-}
-
-/// Keeps a message that no turn has used yet, where no plan stands before it.
-fn keep_message(
-    project: &Project,
-    message: Option<String>,
-    user: &mut dyn User,
-) -> anyhow::Result<()> {
-    let Some(message) = message.filter(|message| !message.trim().is_empty()) else {
-        return Ok(());
-    };
-    let (tip, mut draft) = in_progress(project)?;
-    if draft.is_planned() {
-        user.tell(Event::Warning(
-            "your message was not used, because a plan waits before it",
-        ));
-        return Ok(());
-    }
-    let _session_lock = project.lock_session(&tip.session, "resume")?;
-    draft
-        .artifacts
-        .put(artifact::USER_PROMPT, without_keys(message, user));
-    project.store().save_draft(&tip, &mut draft)?;
-    user.tell(Event::Note("your message is kept for the next turn"));
-    Ok(())
 }

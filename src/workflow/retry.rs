@@ -4,6 +4,7 @@
 use anyhow::Context as _;
 
 use crate::session::artifact;
+use crate::session::meta::Origin;
 use crate::session::name::SessionName;
 use crate::session::store::Draft;
 use crate::session::turn::Turn;
@@ -82,7 +83,7 @@ fn way(project: &Project, turn: &Turn, model: Option<&str>) -> anyhow::Result<Wa
         &turn.session,
         turn.previous.context("turn 0 has no input")?,
     )?;
-    project.way(&before, &wish)
+    project.way(&before, &wish, Origin::User)
 }
 
 /// Returns the first name `<session>-retry-<n>` that is free.

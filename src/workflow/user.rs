@@ -8,6 +8,11 @@ use crate::plan::repair::Repaired;
 use crate::plan::validate::Simulation;
 use crate::text::resource::Resource;
 
+/// There is no person to ask.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct NobodyToAsk(pub String);
+
 /// Someone who decides, answers and watches. `ui` implements it for a terminal.
 pub trait User {
     /// Shows a proposal and returns what shall happen with it.
@@ -176,7 +181,7 @@ pub enum Question<'a> {
         /// The id of the change.
         change: &'a str,
     },
-    /// The answer to CHAT_WITH_USER, INVOKE or CONCLUDE.
+    /// The answer to what the model asks.
     Answer {
         /// The Markdown that the model wrote.
         message: &'a str,

@@ -1332,10 +1332,23 @@ fn a_question_of_the_implementer_stops_the_work_and_the_answer_goes_on_with_it()
         &plan("Two", &[create("b.txt", "b\n")]),
     ]);
     put(&repo, ID, "implementing");
-    repo.teddy(&["change", "implement", ID, "-y"])
-        .check(1, &["stopped: task 1.1: the model asks you something"]);
-    assert_eq!(steps(&repo, ID), ["by hand"]);
-    let done = repo.json(&["change", "implement", ID, "-y"], 0);
+    for _ in 0..2 {
+        repo.teddy(&["change", "implement", ID, "-y"]).check(
+            5,
+            &[
+                "stopped: task 1.1: the model asks you something",
+                "Which greeting?",
+                "teddy change impl greet-by-name -m",
+            ],
+        );
+        assert_eq!(steps(&repo, ID), ["by hand"]);
+    }
+    let args = ["change", "implement", ID, "-y", "-m", "Hello!"];
+    let done = repo.json(&args, 0);
+    assert!(
+        repo.done(&["-s", "change/greet-by-name", "show", "2", "user_prompt.txt"])
+            .contains("## What the user says\n\nHello!\n")
+    );
     assert_eq!(
         (done["done"].as_u64(), done["stopped"].is_null()),
         (Some(2), true)

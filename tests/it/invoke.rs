@@ -132,17 +132,6 @@ fn the_ledger_says_who_called_and_log_shows_the_nesting() {
 }
 
 #[test]
-fn concluding_without_a_caller_is_a_mistake_of_the_plan() {
-    let repo = TestRepo::new();
-    repo.done(&["new", "demo"]);
-    repo.teddy_reads(
-        &["execute", "-", "-y"],
-        plan("Too early", &[conclude(&[], "Done.")]),
-    )
-    .check(3, &["CONCLUDE"]);
-}
-
-#[test]
 fn an_agent_that_is_not_there_is_a_mistake_of_the_plan_and_the_names_are_listed() {
     let repo = TestRepo::new();
     repo.done(&["new", "demo"]);

@@ -62,7 +62,7 @@ fn without_a_person_the_loop_goes_on_by_itself_to_its_limit() {
     repo.reply(&make("b")).reply(&make("c")).reply(&make("d"));
     let out = repo.teddy(&["resume", "--yolo", "-m", "go", "--max-turns", "2"]);
     out.check(
-        0,
+        5,
         &[
             "turn 1 executed",
             "turn 2 executed",
@@ -84,7 +84,7 @@ fn without_a_person_the_loop_goes_on_by_itself_to_its_limit() {
         ("Continue with the next step.".to_owned(), false)
     );
     repo.teddy(&["-c", "limits.turns=1", "resume", "--yolo"])
-        .check(0, &["stopped after 1 turn"]);
+        .check(5, &["stopped after 1 turn"]);
     assert_eq!(turns(&repo), "Make d, Make c, Make b, Start session demo");
 }
 
@@ -94,10 +94,8 @@ fn a_question_of_the_model_stops_it_and_the_next_message_answers() {
     repo.reply(&plan("Ask", &[chat("Red or blue?")]))
         .reply(&make("blue"))
         .reply(&make("never"));
-    repo.teddy(&["resume", "--yolo", "-m", "paint it"]).check(
-        0,
-        &["stopped: the model asks you something", "teddy resume -m"],
-    );
+    repo.teddy(&["resume", "--yolo", "-m", "paint it"])
+        .check(5, &["the model waits for your answer", "teddy resume -m"]);
     repo.teddy(&["resume", "-y", "-m", "blue"])
         .check(0, &["turn 2 executed"]);
     assert_eq!(repo.done(&["show", "2", "user_prompt.txt"]), "blue");
@@ -133,7 +131,7 @@ fn one_rejected_plan_is_corrected_and_the_loop_goes_on() {
         .reply(&make("b"))
         .reply(&make("c"));
     repo.teddy(&["resume", "--yolo", "-m", "go", "--max-turns", "3"])
-        .check(0, &[]);
+        .check(5, &[]);
     assert_eq!(
         turns(&repo),
         "Make c, Make b, Change two, Start session demo"
@@ -155,7 +153,7 @@ fn the_limit_of_dollars_stops_it_before_the_call() {
     repo.configure(&format!("model: fake\nmodels:\n  fake: {model}\n"));
     repo.teddy(&["resume", "--yolo", "-m", "go", "--max-cost", "2"])
         .check(
-            0,
+            5,
             &["stopped: the session has cost $2.00, and the limit is $2.00"],
         );
     assert_eq!(
@@ -163,7 +161,7 @@ fn the_limit_of_dollars_stops_it_before_the_call() {
         ("Make c, Make b, Start session demo", 2)
     );
     repo.teddy(&["resume", "--yolo", "-m", "go", "--max-cost", "2"])
-        .check(0, &["stopped: the call would cost"]);
+        .check(5, &["stopped: the call would cost"]);
     assert_eq!(fake.requests().len(), 2);
 }
 
@@ -334,7 +332,7 @@ fn an_unattended_loop_at_a_terminal_waits_for_the_answer_and_goes_on() {
     );
     asked(&mut screen, "Your answer:");
     screen.press("blue\r");
-    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    assert_eq!(screen.end(), 5, "{}", screen.shown());
     assert_eq!(turns(&repo), "End, Ask, Start session demo");
     assert_eq!(repo.done(&["show", "2", "user_prompt.txt"]), "blue");
 }

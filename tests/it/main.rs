@@ -9,6 +9,7 @@ mod command;
 mod completions;
 mod concurrency;
 mod context;
+mod conversation;
 mod crash;
 mod demo;
 mod disk;

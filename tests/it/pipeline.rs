@@ -259,7 +259,7 @@ fn a_loop_goes_through_the_pipeline_that_it_is_given() {
         "two",
     ]);
     out.check(
-        0,
+        5,
         &["Step 1 of 2: think", "turn 1 executed", "turn 2 executed"],
     );
     assert_eq!(

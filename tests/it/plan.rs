@@ -189,7 +189,7 @@ fn an_unattended_loop_goes_on_until_the_model_asks() {
     repo.reply(&plan("Ask", &[chat("What next?")]));
     repo.reply(&plan("Never", &[create("never.txt", "n\n")]));
     repo.teddy(&["resume", "--yolo", "-m", "go"])
-        .check(0, &["turn 3 executed", "the model asks you something"]);
+        .check(5, &["turn 3 executed", "the model waits for your answer"]);
     assert!(repo.path().join("two.txt").exists() && !repo.path().join("never.txt").exists());
     assert_eq!(repo.git(&["for-each-ref", "refs/teddy/drafts"]), "");
 }
@@ -201,7 +201,7 @@ fn an_unattended_loop_stops_at_the_limit_of_turns() {
         repo.reply(&plan(&format!("Turn {n}"), &[execute("true")]));
     }
     repo.teddy(&["resume", "--yolo", "--max-turns", "2", "-m", "go"])
-        .check(0, &["stopped after 2 turns"]);
+        .check(5, &["stopped after 2 turns"]);
     assert_eq!(repo.json(&["status"], 0)["turn"], 2);
 }
 
@@ -211,7 +211,7 @@ fn a_question_of_the_model_is_answered_by_the_next_message() {
     repo.reply(&plan("Ask", &[chat("Which colour?")]))
         .reply(&plan("Blue", &[create("blue.txt", "\n")]));
     repo.done(&["plan", "-m", "paint"]);
-    repo.done(&["execute", "-y"]);
+    repo.teddy(&["execute", "-y"]).check(5, &["Which colour?"]);
     assert!(repo.done(&["show"]).contains("Which colour?"));
     repo.done(&["resume", "-y", "-m", "blue"]);
     let input = repo.done(&["show", "2", "input.md"]);

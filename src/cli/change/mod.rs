@@ -72,6 +72,7 @@ impl How {
     fn wish(&self) -> Wish {
         Wish {
             model: self.model.clone(),
+            message: None,
         }
     }
 }

@@ -78,6 +78,21 @@ pub fn parse(text: &str) -> (Plan, Vec<Diagnostic>) {
     (plan, reader.finish())
 }
 
+/// Returns whether a text has a heading that only a plan has: an action's, or that of a section
+/// that every plan must have.
+pub fn has_border_of_plan(text: &str) -> bool {
+    let text = normal(text);
+    let document = markdown::read(&text);
+    region::split(&Lines::new(&text), &document.blocks)
+        .iter()
+        .any(|region| match region.border {
+            Some(Border::Action(_)) => true,
+            Some(Border::Section(section)) => section != Section::Memos,
+            Some(Border::Unknown) => heading::action(&region.text).is_some(),
+            Some(Border::Title) | None => false,
+        })
+}
+
 /// Returns a plan's text without a byte order mark, and with LF if all of its lines end with CRLF,
 /// or all with CR (P2).
 pub fn normal(text: &str) -> Cow<'_, str> {

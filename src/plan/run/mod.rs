@@ -158,10 +158,7 @@ fn act(action: &Action, stage: &mut Stage<'_>) -> Outcome {
         Kind::Invoke(invoke) => context::invoke(invoke),
         Kind::Conclude(conclude) => {
             let (resources, message) = (conclude.resources.clone(), conclude.message.clone());
-            Outcome::with(
-                "returned to the caller",
-                Effect::Conclude { resources, message },
-            )
+            Outcome::with("concluded", Effect::Conclude { resources, message })
         }
     }
 }

@@ -1,4 +1,5 @@
-//! INVOKE and CONCLUDE: there is someone to hand over to, once, at the end.
+//! INVOKE and CONCLUDE: there is someone to hand over to, once, at the end. CONCLUDE needs nobody:
+//! without a caller it is the end of the work.
 
 use super::resource::check_there;
 use super::{Diagnostic, Judge, Mistake, label};
@@ -42,14 +43,6 @@ pub(super) fn check_conclude(
     action: &Action,
     conclude: &Conclude,
 ) -> anyhow::Result<()> {
-    if !judge.world.facts.has_caller() {
-        let hint = "no agent handed over to this one; talk to the user with CHAT_WITH_USER";
-        judge.refuse(
-            action,
-            action.line,
-            Mistake::new("there is no caller to return to", hint),
-        );
-    }
     conclude
         .resources
         .iter()

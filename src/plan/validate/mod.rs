@@ -74,8 +74,6 @@ pub trait Facts {
     fn memos(&self) -> &[String];
     /// The agents that INVOKE may name.
     fn agents(&self) -> BTreeSet<String>;
-    /// Whether there is an agent to return to.
-    fn has_caller(&self) -> bool;
     /// Whether an artifact of a turn exists.
     fn has_artifact(&self, resource: &Resource) -> bool;
 }

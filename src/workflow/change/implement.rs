@@ -16,6 +16,7 @@ use crate::change::tasks;
 use crate::change::usage::Taken;
 use crate::change::verdict::Verdict;
 use crate::workflow::execute::Executed;
+use crate::workflow::plan::keep_message;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 
@@ -67,6 +68,7 @@ pub fn implement_and_review(
 ) -> anyhow::Result<Implemented> {
     let _lock = project.lock_change(id, "impl")?;
     let mut change = begin(project, id, "impl", user)?;
+    keep_message(project, wish.message.clone(), user)?;
     let mut result = Implemented::of(&change);
     let most = project.settings.change.implementation_iterations;
     loop {
@@ -112,6 +114,7 @@ pub fn implement(
 ) -> anyhow::Result<Implemented> {
     let _lock = project.lock_change(id, "implement")?;
     let mut change = begin(project, id, "implement", user)?;
+    keep_message(project, wish.message.clone(), user)?;
     let mut result = Implemented::of(&change);
     result.fixes = u32::from(due_fix(&change).is_some());
     if let Progress::Stopped(why, at) = tasks_and_fix(project, &mut change, (wish, user))? {

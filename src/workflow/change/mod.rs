@@ -38,6 +38,8 @@ use crate::workflow::project::Project;
 pub struct Wish {
     /// The model of every role, in place of the configured ones.
     pub model: Option<String>,
+    /// What the user says to the implementer: the answer to a question, or more about the work.
+    pub message: Option<String>,
 }
 
 /// A step that is about to be recorded.

@@ -18,7 +18,7 @@ use crate::text::context_list;
 use crate::text::resource::Resource;
 use crate::workflow::execute::{self, Executed};
 use crate::workflow::new::start;
-use crate::workflow::plan::{self, Left, Start};
+use crate::workflow::plan::{self, Left, Start, Unanswered};
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
@@ -127,7 +127,14 @@ impl Project {
                         Box::new(last),
                     ));
                 }
-                other => other?,
+                Err(error) => match error.downcast() {
+                    Ok(Unanswered(question)) => {
+                        last.question = Some(question);
+                        return Ok(Worked::Stopped(asks(change), Box::new(last)));
+                    }
+                    Err(error) => return Err(error),
+                },
+                Ok(()) => {}
             }
             let executing = execute::Wish {
                 plan: None,
@@ -176,10 +183,13 @@ impl Project {
         draft.artifacts.put(artifact::TURN_CONTEXT, list);
         // The answer to a question of the model waits in the draft; a message that was cut short
         // says its work anew.
-        let waiting = draft.artifacts.text_or_empty(artifact::USER_PROMPT);
-        let answer =
-            Some(waiting).filter(|text| !text.trim().is_empty() && !text.starts_with(&work.key));
-        let message = work.message(change, said.or(answer).as_deref());
+        let waiting = draft.waiting_message().map(|(text, _)| text);
+        let waiting = waiting.filter(|text| !text.starts_with(&work.key));
+        let said = match said.or(waiting) {
+            Some(said) => Some(said),
+            None => answer_to(&tip, self, user)?,
+        };
+        let message = work.message(change, said.as_deref());
         let wish = plan::Wish {
             message: Some(message),
             model: Some(model.to_owned()),
@@ -217,8 +227,12 @@ impl Project {
         Ok(None)
     }
 
-    /// Returns whether a turn's plan did something, and left no question.
+    /// Returns whether a turn ended the work: the model said so, or its plan did something and left
+    /// no question.
     fn worked(&self, turn: &Turn) -> anyhow::Result<bool> {
+        if turn.conclusion(&self.repository)?.is_some() {
+            return Ok(true);
+        }
         let text = turn
             .text(&self.repository, artifact::PLAN)?
             .unwrap_or_default();
@@ -291,30 +305,24 @@ impl Project {
         match executed.status {
             Some(Status::Rejected) if executed.replanned.is_none() => why("the plan was rejected"),
             Some(Status::Declined) if executed.instead.is_none() => why("you declined the plan"),
-            _ if asks(executed) && self.nobody_answered(change)? => Ok(Some(format!(
-                "the model asks you something: `teddy -s {session} show` has it; run the command at a terminal to answer"
-            ))),
+            _ if executed.unanswered().is_some() => Ok(Some(asks(change))),
             _ => Ok(None),
         }
     }
-
-    /// Returns whether no answer waits in the turn in progress.
-    fn nobody_answered(&self, change: &Change) -> anyhow::Result<bool> {
-        let tip = self.store().tip(&change.id.session())?;
-        Ok(self
-            .store()
-            .draft(&tip)?
-            .artifacts
-            .text_or_empty(artifact::USER_PROMPT)
-            .trim()
-            .is_empty())
-    }
 }
 
-/// Returns whether a turn asked the user something.
-fn asks(executed: &Executed) -> bool {
-    executed
-        .outcomes
-        .iter()
-        .any(|outcome| matches!(outcome.effect, Some(crate::plan::run::Effect::Chat { .. })))
+/// Says that the model waits for an answer.
+fn asks(change: &Change) -> String {
+    format!(
+        "the model asks you something; `teddy change impl {} -m '<answer>'` answers",
+        change.id
+    )
+}
+
+/// Returns the user's answer to what the model asked in the newest turn, if it did.
+fn answer_to(tip: &Turn, project: &Project, user: &mut dyn User) -> anyhow::Result<Option<String>> {
+    match tip.question(&project.repository)? {
+        Some(question) => plan::ask_for_answer(question, user).map(Some),
+        None => Ok(None),
+    }
 }

@@ -14,7 +14,7 @@ use crate::git::object::CommitId;
 use crate::plan::Plan;
 use crate::plan::diagnostic::Diagnostic;
 use crate::plan::reading;
-use crate::plan::run::{Effect, Outcome};
+use crate::plan::run::Outcome;
 use crate::session::artifact;
 use crate::session::meta::Status;
 use crate::session::name::SessionName;
@@ -77,8 +77,20 @@ pub struct Executed {
     pub replanned: Option<Planned>,
     /// What the user wants instead of a declined plan.
     pub instead: Option<String>,
-    /// What became of the question that the turn ended with, if it did.
+    /// What the model asks the user after it.
+    pub question: Option<String>,
+    /// What became of a question to the user: the model's, or what to do instead.
     pub asked: Option<Asked>,
+    /// What the model said when it called the work done.
+    pub conclusion: Option<String>,
+}
+
+impl Executed {
+    /// Returns the question for whose answer the model waits.
+    pub fn unanswered(&self) -> Option<&str> {
+        let open = self.asked != Some(Asked::Answered) && self.instead.is_none();
+        self.question.as_deref().filter(|_| open)
+    }
 }
 
 /// What became of a question to the user.
@@ -104,6 +116,8 @@ struct Case<'a> {
     lists: Lists,
     /// Who handed over.
     caller: Option<Caller>,
+    /// What the model had asked before it.
+    question: Option<String>,
     /// The plan.
     judged: Judged,
     /// What the user had approved when their files changed.
@@ -127,6 +141,12 @@ pub fn execute(
         },
         (session, _) => session?,
     };
+    if let Some(refused) = wish.plan.as_deref().and_then(refuse) {
+        return Ok(Executed {
+            session: session.to_string(),
+            ..refused
+        });
+    }
     let _session_lock = project.lock_session(&session, "execute")?;
     project.recover_now(user)?;
     let tip = project.store().tip(&session)?;
@@ -161,6 +181,23 @@ pub struct NoPlan(SessionName);
 #[derive(Debug, thiserror::Error)]
 #[error("the plan that waits in session `{0}` was not made here")]
 pub struct ForeignPlan(pub SessionName);
+
+/// Returns what is wrong with a text that is not a plan at all. Nothing of it is recorded and no
+/// model is asked to correct it: it is the wrong file.
+fn refuse(text: &str) -> Option<Executed> {
+    let reading::Reading {
+        plan,
+        diagnostics,
+        is_plan,
+        ..
+    } = reading::read(text);
+    (!is_plan).then(|| Executed {
+        plan,
+        diagnostics,
+        status: Some(Status::Rejected),
+        ..Executed::default()
+    })
+}
 
 /// Begins a session for a plan from elsewhere, if the plan is one.
 fn begin(
@@ -317,10 +354,10 @@ fn judged_case<'a>(
             tip,
             tree: recorded.tree,
             lists: &lists,
-            caller: caller.as_ref(),
         },
     )?;
     Ok(Case {
+        question: tip.question(&project.repository)?,
         tip,
         draft,
         recorded,
@@ -351,7 +388,6 @@ fn review(project: &Project, case: &Case<'_>, user: &mut dyn User) -> anyhow::Re
         tip: case.tip,
         tree: case.recorded.tree,
         lists: &case.lists,
-        caller: case.caller.as_ref(),
     };
     let revise = |plan: &Plan| project.simulate(plan, &ground);
     let place = look::Ground {
@@ -392,21 +428,15 @@ fn answer(
     executed: &Executed,
     user: &mut dyn User,
 ) -> anyhow::Result<Option<Asked>> {
-    let said = executed
-        .outcomes
-        .iter()
-        .rev()
-        .find_map(|outcome| match &outcome.effect {
-            Some(Effect::Chat { message }) => Some(message),
-            _ => None,
-        });
-    let Some(message) = said.filter(|_| executed.commit.is_some() && !executed.interrupted) else {
+    let ran = matches!(executed.status, Some(Status::Executed | Status::Failed));
+    let question = executed.question.as_deref();
+    let Some(message) = question.filter(|_| ran && !executed.interrupted) else {
         return Ok(None);
     };
     let answer = match user.ask(&Question::Answer { message }) {
         Ok(Some(answer)) => without_keys(answer, user),
         Ok(None) => return Ok(Some(Asked::Left)),
-        // The question stands in the report, and the next message answers it.
+        // The session waits with the question, and the next message answers it.
         Err(_) => return Ok(Some(Asked::Nobody)),
     };
     let tip = project.store().tip(session)?;

@@ -99,6 +99,7 @@ pub(super) fn run_and_record(
         not_captured: union(&case.recorded.not_captured, &left.not_captured),
     };
     let mut executed = finish(project, &case, &writing, files.as_ref())?;
+    executed.conclusion = writing.next.conclusion;
     executed.notes.extend(kept_back(
         &[&case.recorded.not_captured, &case.tip.meta.not_captured],
         &left.not_captured,
@@ -237,12 +238,8 @@ pub(super) fn current<'a>(
         agent: &case.draft.meta.agent,
         system_prompt: prompt,
         context,
-        is_asked: !case
-            .draft
-            .artifacts
-            .text_or_empty(artifact::USER_PROMPT)
-            .trim()
-            .is_empty(),
+        is_asked: case.draft.is_asked_by_user(),
+        question: case.question.as_deref(),
     }
 }
 

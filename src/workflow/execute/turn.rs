@@ -75,6 +75,7 @@ pub(super) fn finish(
         overlaps,
         notes: notes(&done),
         plan: writing.plan.clone(),
+        question: writing.next.question.clone(),
         ..Executed::default()
     })
 }
@@ -189,6 +190,12 @@ fn next_artifacts(artifacts: &mut Artifacts, next: &Next) {
     put(artifact::META, meta::write(&meta));
     put(artifact::TURN_CONTEXT, context_list::write(&next.context));
     put(artifact::SYSTEM_PROMPT, next.system_prompt.clone());
+    for (name, text) in [
+        (artifact::QUESTION, &next.question),
+        (artifact::CONCLUSION, &next.conclusion),
+    ] {
+        text.iter().for_each(|text| put(name, text.clone()));
+    }
 }
 
 /// Says what was done, a line for each action and file.

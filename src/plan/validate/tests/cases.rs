@@ -87,7 +87,7 @@ const ROWS: &[Row<'_>] = &[
     ("V30: a memo that comes and goes", "[+] New.\n[-] New.\n@@\n### READ\n- Resource: src\n", &[": the memo is added and removed, first at line 10: `New.` (keep the line that says what shall be)"]),
     ("V31: an agent that is not there", "### INVOKE\n- Agent: Wizard\n\nGo.\n", &["INVOKE Wizard: there is no agent `Wizard` (the agents are `architect`, `developer`)"]),
     ("V32: a resource that is not there", "### INVOKE\n- Agent: Architect\n- Handoff Resources: none.md\n\nGo.\n", &["INVOKE Architect: there is no file `none.md` (the structure of the project in the input lists what there is)"]),
-    ("V33: nobody to return to", "### CONCLUDE\n\nDone.\n", &["CONCLUDE Done.: there is no caller to return to (no agent handed over to this one; talk to the user with CHAT_WITH_USER)"]),
+    ("V33: nobody to return to: the end of the work", "### CONCLUDE\n\nDone.\n", &[]),
     ("V34: two hand-overs", "### INVOKE\n- Agent: Architect\n\nGo.\n\n### INVOKE\n- Agent: Developer\n\nGo.\n", &["INVOKE Developer: the plan hands over twice, first at line 10 (keep one INVOKE or CONCLUDE)"]),
     ("V37: a file that is no text", edit!("bin.dat", "x\n" => "y\n"), &["EDIT bin.dat: `bin.dat` is binary (change it with EXECUTE)"]),
     ("V37: a file in another encoding", edit!("latin.txt", "x\n" => "y\n"), &["EDIT latin.txt: `latin.txt` is not UTF-8 (change it with EXECUTE)"]),

@@ -15,8 +15,6 @@ struct Snapshot {
     entries: BTreeMap<&'static str, Entry>,
     /// The long-term memory.
     memos: Vec<String>,
-    /// Whether an agent waits.
-    caller: bool,
 }
 
 impl Facts for Snapshot {
@@ -51,10 +49,6 @@ impl Facts for Snapshot {
         ["architect", "developer"].map(str::to_owned).into()
     }
 
-    fn has_caller(&self) -> bool {
-        self.caller
-    }
-
     fn has_artifact(&self, resource: &Resource) -> bool {
         resource.to_string() == ".teddy/demo/01/report.md"
     }
@@ -85,7 +79,6 @@ fn snapshot() -> Snapshot {
     Snapshot {
         entries: entries.into(),
         memos: vec!["Use pnpm.".to_owned()],
-        caller: false,
     }
 }
 

@@ -1,0 +1,617 @@
+//! The conversation keeps its thread: the work has an end, a question is never run past, and what
+//! the user asked for is before the model in every turn.
+
+use serde_json::{Value, json};
+
+use crate::plans::{chat, conclude, create, edit, execute, invoke, plan, read};
+use crate::screen::Screen;
+use crate::support::{Output, TestRepo};
+
+/// A project with a session.
+fn project() -> TestRepo {
+    let repo = TestRepo::new().file("a.txt", "one\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    repo
+}
+
+/// A plan that makes a file.
+fn make(name: &str) -> String {
+    plan(
+        &format!("Make {name}"),
+        &[create(&format!("{name}.txt"), &format!("{name}\n"))],
+    )
+}
+
+/// Returns the number of the newest turn.
+fn turns(repo: &TestRepo) -> u64 {
+    repo.json(&["status"], 0)["turn"].as_u64().unwrap()
+}
+
+/// Returns how the session stands: the question that waits, and what was said at the end.
+fn stands(repo: &TestRepo) -> Value {
+    let status = repo.json(&["status"], 0);
+    json!([status["question"], status["conclusion"]])
+}
+
+/// Everything that a refusal must leave as it is.
+fn refs(repo: &TestRepo) -> String {
+    repo.git(&["for-each-ref"])
+}
+
+#[test]
+fn promise_a7_conclude_without_a_caller_ends_the_work() {
+    let repo = project();
+    repo.reply(&plan(
+        "All of it",
+        &[create("b.txt", "b\n"), conclude(&[], "Both are **there**.")],
+    ))
+    .reply(&make("never"));
+    let out = repo.teddy(&["resume", "--yolo", "-m", "go"]);
+    out.check(
+        0,
+        &["turn 1 executed", "The work is done", "Both are there."],
+    );
+    assert_eq!(stands(&repo), json!([null, "Both are **there**."]));
+    repo.teddy(&["status"]).check(
+        0,
+        &["The work is done, says the model:\n  Both are **there**.\n"],
+    );
+
+    // Nothing is asked again, neither of the model nor of the user.
+    for args in [&["resume"][..], &["resume", "-y"], &["resume", "--yolo"]] {
+        repo.teddy(args).check(0, &["The work is done"]);
+    }
+    let mut screen = Screen::open(&repo, (100, 30), &["resume"]);
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    assert_eq!(turns(&repo), 1);
+}
+
+#[test]
+fn promise_a7_work_that_is_done_goes_on_with_a_new_message() {
+    let repo = project();
+    repo.reply(&plan("All", &[conclude(&[], "Done.")]))
+        .reply(&make("more"));
+    repo.teddy(&["resume", "-y", "-m", "go"]).check(0, &[]);
+    repo.teddy(&["resume", "-y", "-m", "more"])
+        .check(0, &["turn 2 executed"]);
+    assert_eq!(stands(&repo), json!([null, null]));
+    // Whoever goes back to where it was done is where it was done.
+    repo.done(&["undo"]);
+    assert_eq!(stands(&repo), json!([null, "Done."]));
+}
+
+#[test]
+fn promise_a7_who_was_called_returns_and_ends_nothing() {
+    let repo = project();
+    repo.run_plan(&plan(
+        "Hand over",
+        &[invoke("Architect", &[], "Design it.")],
+    ));
+    repo.run_plan(&plan("Designed", &[conclude(&[], "Here it is.")]));
+    assert_eq!(stands(&repo), json!([null, null]));
+    repo.run_plan(&plan("Done", &[conclude(&[], "All of it.")]));
+    assert_eq!(stands(&repo), json!([null, "All of it."]));
+}
+
+#[test]
+fn promise_a7_a_question_beside_the_conclusion_keeps_the_work_open() {
+    let repo = project();
+    repo.reply(&plan("All", &[chat("Is it good?"), conclude(&[], "Done.")]));
+    repo.teddy(&["resume", "--yolo", "-m", "go"]).check(5, &[]);
+    assert_eq!(stands(&repo), json!(["Is it good?", null]));
+}
+
+#[test]
+fn promise_a7_a_file_that_is_no_plan_is_refused_without_a_turn_and_a_model() {
+    let repo = project();
+    repo.reply(&make("b"));
+    repo.write(
+        "README.md",
+        "# Project\n\n## Usage\n\nRun it.\n\n### Read this\n\n- well\n",
+    );
+    repo.write("empty.md", "\n\n");
+    repo.write("sorry.md", "Sorry, I cannot do that.\n");
+    repo.write("main.rs", "fn main() {}\n");
+    repo.done(&["plan", "-m", "make b"]);
+    let before = refs(&repo);
+    for file in ["README.md", "empty.md", "sorry.md", "main.rs"] {
+        for flags in [&["-y"][..], &["-y", "--no-replan"], &[]] {
+            let out = repo.teddy(&[&["execute", file], flags].concat());
+            out.check(3, &["this is not a plan; nothing was recorded"]);
+            assert_eq!(refs(&repo), before, "{file}");
+        }
+        let value = repo.json(&["execute", file, "-y"], 3);
+        assert_eq!(
+            json!([value["status"], value["commit"], value["replanned"]]),
+            json!(["rejected", null, null])
+        );
+    }
+    // The plan that waited still does.
+    repo.done(&["execute", "-y"]);
+    assert_eq!(repo.read("b.txt"), "b\n");
+}
+
+#[test]
+fn promise_a7_a_plan_with_mistakes_is_still_a_turn_and_goes_back_to_the_model() {
+    for text in [
+        "# T\n\n## Rationale\n````\nr\n````\n".to_owned(),
+        "### `READ`\n- **Resource:** [a.txt](/a.txt)\n".to_owned(),
+        plan("Wrong", &[edit("a.txt", "nine", "9")]),
+    ] {
+        let repo = project();
+        repo.reply(&make("b"));
+        repo.teddy_reads(&["execute", "-", "-y"], &text)
+            .check(3, &["turn 1 rejected", "The model wrote another plan"]);
+    }
+}
+
+#[test]
+fn promise_c2_a_question_ends_an_unattended_loop_with_a_code_of_its_own() {
+    let repo = project();
+    let question = "Which colour?\n\n- red\n- blue\n\nI need to know before I go on.";
+    repo.reply(&plan("Ask", &[chat(question)]))
+        .reply(&make("blue"));
+    repo.teddy(&["resume", "--yolo", "-m", "paint it"]).check(
+        5,
+        &[
+            "turn 1 executed",
+            "the model waits for your answer",
+            "Which colour?",
+            "I need to know before I go on.",
+            "teddy resume -m",
+        ],
+    );
+    assert_eq!(stands(&repo), json!([question, null]));
+    repo.teddy(&["status"]).check(
+        0,
+        &[
+            "The model waits for your answer:\n  Which colour?\n\n  - red\n  - blue\n\n  I need to know before I go on.\n",
+            "Next: teddy resume -m '<answer>'",
+        ],
+    );
+    repo.teddy(&["resume", "--yolo", "-m", "blue", "--max-turns", "1"])
+        .check(5, &["turn 2 executed"]);
+    assert_eq!(repo.done(&["show", "2", "user_prompt.txt"]), "blue");
+    assert_eq!(stands(&repo), json!([null, null]));
+}
+
+#[test]
+fn promise_c2_no_call_runs_past_a_question_that_waits() {
+    let repo = project();
+    repo.reply(&plan("Ask", &[chat("Red or blue?")]))
+        .reply(&make("never"));
+    repo.teddy(&["resume", "--yolo", "-m", "paint it"])
+        .check(5, &[]);
+    let before = refs(&repo);
+    for args in [
+        &["resume", "--yolo"][..],
+        &["resume", "-y"],
+        &["resume"],
+        &["continue", "--yolo"],
+        &["plan"],
+    ] {
+        repo.teddy(args)
+            .check(5, &["the model waits for your answer", "Red or blue?"]);
+        assert_eq!(refs(&repo), before, "{args:?}");
+    }
+}
+
+#[test]
+fn promise_c2_the_next_loop_shows_the_question_whole_and_waits() {
+    let repo = project();
+    repo.reply(&plan("Ask", &[chat("Red or blue?\n\nSay why, too.")]))
+        .reply(&make("blue"));
+    repo.teddy(&["resume", "--yolo", "-m", "paint it"])
+        .check(5, &[]);
+    for flags in [&["resume"][..], &["resume", "--yolo"], &["plan"]] {
+        let mut screen = Screen::open(&repo, (100, 30), flags);
+        let shown = screen.wait_for("Your answer:");
+        assert!(
+            shown.contains("Red or blue?") && shown.contains("Say why, too."),
+            "{shown}"
+        );
+        screen.press("\x04");
+        assert_eq!(screen.end(), 5, "{}", screen.shown());
+    }
+    let mut screen = Screen::open(&repo, (100, 30), &["resume"]);
+    screen.wait_for("Your answer:");
+    screen.press("blue\r");
+    screen.wait_for("(q)uit ›");
+    screen.press("q");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    assert_eq!(
+        repo.git(&["show", "refs/teddy/drafts/demo:user_prompt.txt"]),
+        "blue"
+    );
+}
+
+#[test]
+fn promise_c2_a_plan_from_elsewhere_leaves_the_question_open() {
+    let repo = project();
+    repo.run_plan(&make("b"));
+    repo.teddy_reads(
+        &["execute", "-", "-y"],
+        plan("Ask", &[chat("Red?"), chat("Or blue?")]),
+    )
+    .check(5, &["Red?", "Or blue?"]);
+    repo.teddy_reads(&["execute", "-", "-y"], make("c"))
+        .check(5, &["turn 3 executed", "Red?", "Or blue?"]);
+    assert_eq!(stands(&repo), json!(["Red?\n\nOr blue?", null]));
+}
+
+#[test]
+fn t12_what_is_asked_and_what_was_concluded_is_handed_on() {
+    let repo = project();
+    repo.teddy_reads(&["execute", "-", "-y"], plan("Ask", &[chat("Red?")]))
+        .check(5, &[]);
+    let next = |turn: &str| {
+        let value = repo.json(&["show", turn], 0);
+        let names = value["artifacts"].as_array().unwrap().clone();
+        names
+            .iter()
+            .filter_map(Value::as_str)
+            .filter(|name| ["next/question.md", "next/conclusion.md"].contains(name))
+            .map(|name| format!("{name}: {}", repo.done(&["show", turn, name])))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(next("1"), ["next/question.md: Red?"]);
+    repo.teddy_reads(&["execute", "-", "-y"], make("c"))
+        .check(5, &[]);
+    assert_eq!(next("2"), ["next/question.md: Red?"]);
+    repo.reply(&plan("All", &[conclude(&[], "Done.")]));
+    repo.done(&["plan", "-m", "red, and that is all"]);
+    repo.done(&["execute", "-y"]);
+    assert_eq!(next("3"), ["next/conclusion.md: Done."]);
+}
+
+#[test]
+fn promise_c2_a_question_follows_branches_and_restores() {
+    let repo = project();
+    repo.run_plan(&make("b"));
+    repo.teddy_reads(&["execute", "-", "-y"], plan("Ask", &[chat("Red?")]))
+        .check(5, &[]);
+    repo.reply(&make("c"));
+    repo.done(&["plan", "-m", "red"]);
+    repo.done(&["execute", "-y"]);
+    assert_eq!(stands(&repo), json!([null, null]));
+    repo.done(&["undo"]);
+    assert_eq!(stands(&repo), json!(["Red?", null]));
+    repo.done(&["restore", "1"]);
+    assert_eq!(stands(&repo), json!([null, null]));
+    repo.done(&["branch", "2", "other"]);
+    assert_eq!(stands(&repo), json!(["Red?", null]));
+}
+
+/// How a call ends that a table names.
+struct Row {
+    /// The command.
+    args: &'static [&'static str],
+    /// What the model answers.
+    answers: &'static [fn() -> String],
+    /// The exit code.
+    code: i32,
+}
+
+/// A plan that only looks.
+fn look() -> String {
+    plan("Look", &[read("a.txt")])
+}
+
+/// A plan that asks.
+fn ask() -> String {
+    plan("Ask", &[chat("Red or blue?")])
+}
+
+/// A plan that works.
+fn work() -> String {
+    plan("Work", &[execute("true")])
+}
+
+/// A plan that works and ends.
+fn end() -> String {
+    plan("End", &[execute("true"), conclude(&[], "Done.")])
+}
+
+/// A plan that fails.
+fn fail() -> String {
+    plan("Fail", &[execute("false")])
+}
+
+/// A plan that fails behind a question.
+fn ask_and_fail() -> String {
+    plan("Ask and fail", &[chat("Red or blue?"), execute("false")])
+}
+
+/// A plan that hands over.
+fn hand_over() -> String {
+    plan(
+        "Hand over",
+        &[execute("true"), invoke("Architect", &[], "Design it.")],
+    )
+}
+
+/// A plan that cannot run.
+fn wrong() -> String {
+    plan("Wrong", &[edit("a.txt", "nine", "9")])
+}
+
+/// Calls without a person.
+const ALONE: &[Row] = &[
+    // One turn, because nobody says what comes next.
+    Row {
+        args: &["resume", "-y", "-m", "go"],
+        answers: &[end],
+        code: 0,
+    },
+    Row {
+        args: &["resume", "-y", "-m", "go"],
+        answers: &[work],
+        code: 0,
+    },
+    Row {
+        args: &["resume", "-y", "-m", "go"],
+        answers: &[look],
+        code: 5,
+    },
+    Row {
+        args: &["resume", "-y", "-m", "go"],
+        answers: &[hand_over],
+        code: 5,
+    },
+    Row {
+        args: &["resume", "-y", "-m", "go"],
+        answers: &[ask],
+        code: 5,
+    },
+    Row {
+        args: &["resume", "-y", "-m", "go"],
+        answers: &[ask_and_fail],
+        code: 5,
+    },
+    Row {
+        args: &["resume", "-y", "-m", "go"],
+        answers: &[fail],
+        code: 1,
+    },
+    Row {
+        args: &["resume", "-y", "-m", "go"],
+        answers: &[wrong, work],
+        code: 3,
+    },
+    Row {
+        args: &["start", "x", "-y", "-m", "go"],
+        answers: &[end],
+        code: 0,
+    },
+    Row {
+        args: &["start", "x", "-y", "-m", "go"],
+        answers: &[look],
+        code: 5,
+    },
+    Row {
+        args: &["start", "x", "-y", "-m", "go"],
+        answers: &[ask],
+        code: 5,
+    },
+    Row {
+        args: &["start", "-y", "-m", "go"],
+        answers: &[look],
+        code: 5,
+    },
+    // A loop of its own.
+    Row {
+        args: &["resume", "--yolo", "-m", "go"],
+        answers: &[look, work, end],
+        code: 0,
+    },
+    Row {
+        args: &["resume", "--yolo", "-m", "go"],
+        answers: &[look, ask, work],
+        code: 5,
+    },
+    Row {
+        args: &["resume", "--yolo", "-m", "go"],
+        answers: &[wrong, work, ask],
+        code: 5,
+    },
+    Row {
+        args: &["resume", "--yolo", "-m", "go", "--max-turns", "1"],
+        answers: &[end],
+        code: 0,
+    },
+    Row {
+        args: &["resume", "--yolo", "-m", "go", "--max-turns", "1"],
+        answers: &[work],
+        code: 5,
+    },
+    Row {
+        args: &["resume", "--yolo", "-m", "go", "--max-turns", "1"],
+        answers: &[fail],
+        code: 1,
+    },
+    Row {
+        args: &["-c", "limits.turns=1", "resume", "--yolo", "-m", "go"],
+        answers: &[work],
+        code: 5,
+    },
+    Row {
+        args: &["start", "x", "--yolo", "-m", "go"],
+        answers: &[look, end],
+        code: 0,
+    },
+    Row {
+        args: &["start", "x", "--yolo", "-m", "go"],
+        answers: &[ask],
+        code: 5,
+    },
+    Row {
+        args: &["start", "x", "--yolo", "-m", "go", "--max-turns", "1"],
+        answers: &[look],
+        code: 5,
+    },
+    // What was missing on the command line is a failure, and nothing happened.
+    Row {
+        args: &["resume"],
+        answers: &[work],
+        code: 1,
+    },
+    Row {
+        args: &["resume", "-m", "go"],
+        answers: &[work],
+        code: 1,
+    },
+    Row {
+        args: &["start", "x"],
+        answers: &[work],
+        code: 1,
+    },
+    Row {
+        args: &["plan"],
+        answers: &[work],
+        code: 1,
+    },
+    // A plan is made, and what it would ask is asked when it runs.
+    Row {
+        args: &["plan", "-m", "go"],
+        answers: &[ask],
+        code: 0,
+    },
+    Row {
+        args: &["plan", "-m", "go"],
+        answers: &[wrong],
+        code: 3,
+    },
+];
+
+/// Runs a row in a project of its own.
+fn run(row: &Row, flags: &[&str]) -> (TestRepo, Output) {
+    let repo = project();
+    for answer in row.answers {
+        repo.reply(&answer());
+    }
+    let out = repo.teddy(&[flags, row.args].concat());
+    (repo, out)
+}
+
+#[test]
+fn promise_c2_without_a_person_the_exit_code_says_how_it_stands() {
+    // However a call is to be told of, its exit code is the same: the flags take turns.
+    let flags: [&[&str]; 3] = [&[], &["--json"], &["-q"]];
+    for (row, flags) in ALONE.iter().zip(flags.iter().cycle()) {
+        let (_, out) = run(row, flags);
+        let titles: Vec<String> = row
+            .answers
+            .iter()
+            .map(|answer| answer().lines().next().unwrap().to_owned())
+            .collect();
+        assert_eq!(
+            out.code, row.code,
+            "{flags:?} {:?} {titles:?}: {out}",
+            row.args
+        );
+    }
+}
+
+#[test]
+fn promise_c2_what_a_plan_asks_is_asked_when_it_is_executed() {
+    for (answer, code) in [
+        (ask as fn() -> String, 5),
+        (ask_and_fail, 5),
+        (look, 0),
+        (work, 0),
+        (end, 0),
+        (hand_over, 0),
+        (fail, 1),
+    ] {
+        let repo = project();
+        repo.reply(&answer());
+        repo.done(&["plan", "-m", "go"]);
+        let value = repo.json(&["execute", "-y"], code);
+        let question = (code == 5).then_some("Red or blue?");
+        assert_eq!(value["question"], json!(question), "{value}");
+    }
+}
+
+#[test]
+fn promise_c2_json_has_the_question_and_why_a_loop_ended() {
+    let row = |args, answers| Row {
+        args,
+        answers,
+        code: 0,
+    };
+    let ended = |row: &Row| {
+        let (_, out) = run(row, &["--json"]);
+        let value: Value = serde_json::from_str(&out.stdout).unwrap();
+        json!([value["question"], value["conclusion"], value["stopped"]])
+    };
+    assert_eq!(
+        ended(&row(&["resume", "--yolo", "-m", "go"], &[ask])),
+        json!([
+            "Red or blue?",
+            null,
+            "stopped: the model asks you something"
+        ])
+    );
+    assert_eq!(
+        ended(&row(&["resume", "--yolo", "-m", "go"], &[end])),
+        json!([null, "Done.", null])
+    );
+    assert_eq!(
+        ended(&row(&["resume", "-y", "-m", "go"], &[work])),
+        json!([null, null, null])
+    );
+}
+
+#[test]
+fn promise_c2_at_a_terminal_who_leaves_at_the_question_leaves_it_open() {
+    for (args, code) in [
+        (&["resume", "-y", "-m", "go"][..], 5),
+        (&["resume", "--yolo", "-m", "go"], 5),
+        (&["start", "x", "-y", "-m", "go"], 5),
+    ] {
+        let repo = project();
+        repo.reply(&ask());
+        let mut screen = Screen::open(&repo, (100, 30), args);
+        screen.wait_for("Your answer:");
+        screen.press("\x04");
+        assert_eq!(screen.end(), code, "{args:?}: {}", screen.shown());
+        assert_eq!(stands(&repo), json!(["Red or blue?", null]), "{args:?}");
+    }
+    let repo = project();
+    repo.reply(&ask());
+    repo.done(&["plan", "-m", "go"]);
+    let mut screen = Screen::open(&repo, (100, 30), &["execute", "-y"]);
+    screen.wait_for("Your answer:");
+    screen.press("\x04");
+    assert_eq!(screen.end(), 5, "{}", screen.shown());
+}
+
+#[test]
+fn promise_c2_the_answer_to_a_question_survives_later_words() {
+    let repo = project();
+    repo.reply(&ask()).reply(&make("b"));
+    repo.done(&["plan", "-m", "go"]);
+    let mut screen = Screen::open(&repo, (100, 30), &["execute", "-y"]);
+    screen.wait_for("Your answer:");
+    screen.press("blue\r");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    assert_eq!(repo.json(&["status"], 0)["message"], "blue");
+    assert_eq!(stands(&repo), json!([null, null]));
+    repo.teddy(&["resume", "-y"]).check(0, &["turn 2 executed"]);
+    assert_eq!(repo.done(&["show", "2", "user_prompt.txt"]), "blue");
+}
+
+#[test]
+fn promise_c2_feedback_that_waits_for_a_model_stays_the_machines_words() {
+    let repo = project();
+    repo.reply(&wrong());
+    repo.done(&["context", "add", "a.txt"]);
+    repo.teddy(&["plan", "-m", "make it 9"]).check(3, &[]);
+    repo.teddy(&["execute", "-y", "--model", "command:false"])
+        .check(3, &["the model could not be asked again"]);
+    repo.reply(&plan("Better", &[edit("a.txt", "one", "9")]));
+    repo.teddy(&["resume", "-y"]).check(0, &["turn 2 executed"]);
+    let meta = repo.done(&["show", "2", "meta.yaml"]);
+    assert!(meta.contains("origin: validation\n"), "{meta}");
+}
