@@ -52,14 +52,11 @@ impl Repository {
             }
         }
         let mut index = gix::index::State::new(self.gix.object_hash());
-        for path in wanted {
-            let Some(Entry {
-                mode: Mode::File | Mode::Executable,
-                id,
-            }) = self.entry(tree, &path)?
-            else {
+        let wanted = wanted.iter().map(Vec::as_slice).collect();
+        for (path, Entry { mode, id }) in self.entries_at(tree, &wanted)? {
+            if !matches!(mode, Mode::File | Mode::Executable) {
                 continue;
-            };
+            }
             index.dangerously_push_entry(
                 Stat::default(),
                 id,

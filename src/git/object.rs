@@ -1,8 +1,10 @@
 //! Objects: typed ids, reading, and writing that keeps what it reuses from being pruned.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
+use gix::bstr::ByteSlice as _;
 use gix::objs::{Kind, Write, WriteTo};
 
 use super::During;
@@ -245,6 +247,61 @@ impl Repository {
         }))
     }
 
+    /// Returns what is at each of some paths of a tree, sorted; paths at which nothing is are left
+    /// out. Every folder on the way is read once, however many of the paths are in it.
+    ///
+    /// # Errors
+    /// A tree cannot be read.
+    pub fn entries_at<'p>(
+        &self,
+        tree: TreeId,
+        paths: &BTreeSet<&'p [u8]>,
+    ) -> anyhow::Result<BTreeMap<&'p [u8], Entry>> {
+        let paths: Vec<&[u8]> = paths.iter().copied().collect();
+        let mut found = BTreeMap::new();
+        self.entries_below(tree.0, 0, &paths, &mut found)?;
+        Ok(found)
+    }
+
+    /// Looks the rest of some sorted paths, from a byte on, up in a tree.
+    fn entries_below<'p>(
+        &self,
+        tree: gix::ObjectId,
+        start: usize,
+        paths: &[&'p [u8]],
+        found: &mut BTreeMap<&'p [u8], Entry>,
+    ) -> anyhow::Result<()> {
+        let tree = self
+            .gix
+            .find_tree(tree)
+            .during(format_args!("reading tree {tree}"))?;
+        let tree = tree.decode().during("reading a tree")?;
+        let name_of = |path: &'p [u8]| {
+            let rest = &path[start..];
+            &rest[..rest.find_byte(b'/').unwrap_or(rest.len())]
+        };
+
+        // Sorted as they are, the paths below one folder stand together.
+        for group in paths.chunk_by(|a, b| name_of(a) == name_of(b)) {
+            let name = name_of(group[0]).as_bstr();
+            let entry = |is_folder| tree.bisect_entry(name, is_folder);
+            let Some(entry) = entry(false).or_else(|| entry(true)) else {
+                continue;
+            };
+
+            let end = start + name.len();
+            let (here, below): (Vec<_>, Vec<_>) = group.iter().partition(|path| path.len() == end);
+            for path in here {
+                let (mode, id) = (Mode::from(entry.mode), entry.oid.to_owned());
+                found.insert(path, Entry { mode, id });
+            }
+            if !below.is_empty() && entry.mode.is_tree() {
+                self.entries_below(entry.oid.to_owned(), end + 1, &below, found)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Reads the file at a path of a tree, or nothing where there is no file.
     ///
     /// # Errors
@@ -367,5 +424,34 @@ impl From<TreeId> for gix::ObjectId {
 impl From<BlobId> for gix::ObjectId {
     fn from(id: BlobId) -> gix::ObjectId {
         id.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_looked_up_together_as_they_are_one_by_one() {
+        let folder = tempfile::tempdir().unwrap();
+        gix::init(folder.path()).unwrap();
+        let repository = Repository::open(folder.path()).unwrap();
+        let batch = repository.batch();
+        let files = ["a", "b/x", "b.c", "b-d/x", "d/e/f", "d/e.f", "z"]
+            .map(|path| (path.to_owned(), batch.blob(path.as_bytes()).unwrap()));
+        let tree = batch.tree_of(&files).unwrap();
+        batch.finish().unwrap();
+
+        let asked = [
+            "a", "a/x", "b", "b/x", "b/y", "b.c", "b-d", "b-d/x", "d/e", "d/e/f", "d/e/f/g",
+            "d/e.f", "none", "z",
+        ];
+        let paths: BTreeSet<&[u8]> = asked.iter().map(|path| path.as_bytes()).collect();
+        let together = repository.entries_at(tree, &paths).unwrap();
+        for path in asked {
+            let path = path.as_bytes();
+            let alone = repository.entry(tree, path).unwrap();
+            assert_eq!(together.get(path), alone.as_ref(), "{}", path.as_bstr());
+        }
     }
 }

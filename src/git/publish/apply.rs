@@ -1,10 +1,12 @@
 //! The writing: each path is exchanged in one step, and what was there is looked at once more.
 
+use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::rc::Rc;
 
 use anyhow::Context;
+use gix::bstr::ByteSlice as _;
 
 use super::judge::Step;
 use super::{Overlap, Publisher};
@@ -88,8 +90,14 @@ impl Publisher<'_> {
             self.delete(step)?;
         }
         self.settle()?;
-        for step in &deletions {
-            self.remove_empty_folders(&step.change.path)?;
+        // Each folder once: to tell that one is not empty, the system may look through all the
+        // names that were in it.
+        let emptied: BTreeSet<&[u8]> = deletions
+            .iter()
+            .filter_map(|step| Some(step.change.path.rsplit_once_str(b"/")?.0))
+            .collect();
+        for folder in emptied.into_iter().rev() {
+            self.remove_empty_folders(&[folder, b"/x"].concat())?;
         }
         // These had to wait until a file left the name that their folder takes.
         for step in late {

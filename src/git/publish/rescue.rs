@@ -1,6 +1,6 @@
 //! Temporary files: their names, and what becomes of one whose bytes nobody knows.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::io::{ErrorKind, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -35,6 +35,12 @@ impl Repository {
     ) -> anyhow::Result<Vec<Rescued>> {
         let (mut publisher, changes) = self.publisher(from, to, guard)?;
         let prefix = publisher.prefix();
+        let known: HashSet<gix::ObjectId> = changes
+            .iter()
+            .flat_map(|change| [&change.old, &change.new])
+            .flatten()
+            .map(|entry| entry.id)
+            .collect();
         let mut folders = BTreeSet::new();
         for change in &changes {
             folders.extend(folders_of(&change.path).map(<[u8]>::to_vec));
@@ -54,8 +60,9 @@ impl Repository {
             for name in &names {
                 publisher.sweep(
                     &inside.sibling(name)?,
-                    &changes,
                     &[folder.as_slice(), name].concat(),
+                    &changes,
+                    &known,
                 )?;
             }
             // What was moved aside kept its folder from going with it.
@@ -112,9 +119,22 @@ impl Publisher<'_> {
     }
 
     /// Removes one temporary file of an interrupted run.
-    fn sweep(&mut self, temporary: &Place, changes: &[Change], path: &[u8]) -> anyhow::Result<()> {
+    ///
+    /// Its name does not say of which change it is. Its bytes mostly do, by their id; only what a
+    /// filter made is compared with each change.
+    fn sweep(
+        &mut self,
+        temporary: &Place,
+        path: &[u8],
+        changes: &[Change],
+        ids: &HashSet<gix::ObjectId>,
+    ) -> anyhow::Result<()> {
         let found = self.repository.look(temporary)?;
-        let mut known = matches!(&found.seen, Seen::File { bytes, .. } if bytes.is_empty());
+        let mut known = match (&found.seen, &found.mark) {
+            (Seen::File { bytes, .. }, _) if bytes.is_empty() => true,
+            (_, Mark::File(id, _) | Mark::Link(id)) => ids.contains(id),
+            _ => false,
+        };
         for change in changes {
             known = known || self.is_either(change, &found)?;
         }

@@ -13,6 +13,7 @@ use super::limits::{Limits, shown};
 use super::stat::{self, Kind, is_absent};
 use super::{Snapshot, TreeId, embedded};
 use crate::git::During;
+use crate::git::object::{Entry, Mode as EntryMode};
 use crate::git::repository::Repository;
 use crate::git::sink::Sink;
 
@@ -37,8 +38,10 @@ impl Repository {
             gix::objs::tree::Editor::new(root, &self.gix.objects, self.gix.object_hash());
         // Removals first: a file may have made room for a folder.
         let mut found = Vec::new();
+        let known = self.entries_at(base, &paths.iter().map(Vec::as_slice).collect())?;
         for path in paths {
-            match self.read_path(&mut reader, &ground, (base, path))? {
+            let before = known.get(path.as_slice());
+            match self.read_path(&mut reader, &ground, path, before)? {
                 Some(entry) => found.push((path, entry)),
                 None => drop(
                     editor
@@ -69,7 +72,8 @@ impl Repository {
         &self,
         reader: &mut Reader<'_, '_>,
         ground: &Ground<'_>,
-        (base, path): (TreeId, &[u8]),
+        path: &[u8],
+        before: Option<&Entry>,
     ) -> anyhow::Result<Option<(EntryKind, gix::ObjectId)>> {
         let (folder, name) = path.rsplit_once_str(b"/").unwrap_or((b"", path));
         let seen = ground
@@ -87,9 +91,9 @@ impl Repository {
                 shown(path)
             ),
             Kind::File | Kind::Link => {
-                let before = self.entry(base, path)?.map(|entry| match entry.mode {
-                    super::super::object::Mode::Executable => Mode::FILE_EXECUTABLE,
-                    super::super::object::Mode::Link => Mode::SYMLINK,
+                let before = before.map(|entry| match entry.mode {
+                    EntryMode::Executable => Mode::FILE_EXECUTABLE,
+                    EntryMode::Link => Mode::SYMLINK,
                     _ => Mode::FILE,
                 });
                 let kind = kind_of(ground, &seen, before);
