@@ -132,12 +132,12 @@ commands! {
 
 /// Runs the program and returns its exit code.
 pub fn main() -> ExitCode {
-    if let Some(code) = crate::host::sandbox::launch_if_asked(&crate::host::env::args()) {
+    #[cfg(all(feature = "failpoints", debug_assertions))]
+    let _armed = crate::host::fault::arm();
+    if let Some(code) = crate::host::supervisor::serve_if_asked(&crate::host::env::args()) {
         return code;
     }
     complete::answer(project_of);
-    #[cfg(all(feature = "failpoints", debug_assertions))]
-    let _armed = crate::host::fault::arm();
     let arguments = expand(crate::host::env::args());
     let cli = match parse(arguments) {
         Ok(cli) => cli,

@@ -46,6 +46,15 @@ pub fn point(name: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Returns what a test wants the machine to be like: a kernel that lacks something. Not among
+/// [`POINTS`], because nothing is at stake there.
+pub fn emulated(name: &'static str) -> Option<String> {
+    #[cfg(all(feature = "failpoints", debug_assertions))]
+    fail::fail_point!(name, |value| Some(value.unwrap_or_default()));
+    let _ = name;
+    None
+}
+
 /// Reads what is armed from the environment; it stays armed as long as the result lives.
 #[cfg(all(feature = "failpoints", debug_assertions))]
 pub fn arm() -> fail::FailScenario<'static> {

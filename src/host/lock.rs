@@ -75,6 +75,27 @@ impl Lock {
         })
     }
 
+    /// Waits up to `patience` until nobody has a file locked: the commands of a holder that was
+    /// killed. The file need not be there.
+    ///
+    /// # Errors
+    /// [`LockError`].
+    pub fn outlast(path: &Path, patience: Duration) -> Result<(), LockError> {
+        let unusable = |error| LockError::Unusable(path.to_owned(), error);
+        let file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(unusable(error)),
+        };
+        match wait(&file, patience) {
+            Ok(()) => Ok(()),
+            Err(TryLockError::WouldBlock) => Err(LockError::Busy {
+                holder: "a command of a turn that was killed".to_owned(),
+            }),
+            Err(TryLockError::Error(error)) => Err(unusable(error)),
+        }
+    }
+
     /// Opens the file and waits.
     fn wait(path: &Path, command: &str, patience: Duration) -> Result<Lock, Refusal> {
         if let Some(folder) = path.parent() {
@@ -86,16 +107,10 @@ impl Lock {
             .create(true)
             .truncate(false)
             .open(path)?;
-        let started = Instant::now();
-        loop {
-            match file.try_lock() {
-                Ok(()) => break,
-                Err(TryLockError::WouldBlock) if started.elapsed() < patience => {
-                    std::thread::sleep(PAUSE)
-                }
-                Err(TryLockError::WouldBlock) => return Err(Refusal::Busy(holder(&mut file))),
-                Err(TryLockError::Error(error)) => return Err(error.into()),
-            }
+        match wait(&file, patience) {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(Refusal::Busy(holder(&mut file))),
+            Err(TryLockError::Error(error)) => return Err(error.into()),
         }
         let abandoned = file.metadata().is_ok_and(|metadata| metadata.len() > 0);
         let mut lock = Lock { file, abandoned };
@@ -117,6 +132,19 @@ impl Drop for Lock {
     fn drop(&mut self) {
         self.sign("");
         let _ = self.file.unlock();
+    }
+}
+
+/// Locks a file, and waits for that.
+fn wait(file: &File, patience: Duration) -> Result<(), TryLockError> {
+    let started = Instant::now();
+    loop {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) if started.elapsed() < patience => {
+                std::thread::sleep(PAUSE);
+            }
+            result => return result,
+        }
     }
 }
 

@@ -1,43 +1,45 @@
 //! The sandbox for the commands of a plan: which files they may write, which they may not even
 //! read, and whether they reach the network.
 //!
-//! The program starts itself again as a launcher, which restricts itself and becomes the shell;
-//! nothing between fork and exec needs unsafe code. What a kernel cannot enforce is said, never
+//! A thread restricts itself and then starts the command; nothing between fork
+//! and exec needs unsafe code. What a kernel cannot enforce is said, never
 //! passed over: [`availability`] and [`describe`] are for the line that a person approves.
 //! docs/decisions/0021-sandbox.md says what works inside and what does not.
 
 mod blame;
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
 mod files;
-mod launcher;
+mod kernel;
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
 mod network;
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
 mod privileges;
 mod standard;
 
-use std::ffi::OsString;
-use std::io;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::env;
+use super::raw;
 
-pub use launcher::launch_if_asked;
+pub use kernel::Kernel;
 pub use standard::Places;
 
 /// What a script may do.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
     /// Trees and files in which everything may be done. What does not exist is left out.
+    #[serde(with = "raw::paths")]
     pub write: Vec<PathBuf>,
     /// Trees in which files may be created and written, but none removed or renamed. Made where
     /// they are missing.
+    #[serde(with = "raw::paths")]
     pub add: Vec<PathBuf>,
     /// Trees and files that may be read although `hidden` covers them.
+    #[serde(with = "raw::paths")]
     pub read: Vec<PathBuf>,
     /// Trees and files that may not be opened. Everything else on the machine may be read.
+    #[serde(with = "raw::paths")]
     pub hidden: Vec<PathBuf>,
     /// Whether the network may be used.
     pub network: Network,
@@ -53,30 +55,6 @@ pub enum Network {
     On,
 }
 
-/// How a script is started: through a program that calls [`launch_if_asked`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Launcher {
-    /// The program and its first arguments.
-    pub command: Vec<OsString>,
-    /// The sandbox; none leaves the script unrestricted, in a session of its own.
-    pub policy: Option<Policy>,
-}
-
-impl Launcher {
-    /// Returns a launcher that is this program. A machine that can enforce nothing starts the
-    /// script unrestricted, as [`describe`] says of it.
-    ///
-    /// # Errors
-    /// The system does not tell where this program is.
-    pub fn new(policy: Option<Policy>) -> io::Result<Launcher> {
-        let enforceable = !matches!(availability(), Availability::None(_));
-        Ok(Launcher {
-            command: vec![env::current_exe()?.into()],
-            policy: policy.filter(|_| enforceable),
-        })
-    }
-}
-
 /// What of a policy can be enforced on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Availability {
@@ -89,24 +67,22 @@ pub enum Availability {
 }
 
 /// Returns what can be enforced on this machine.
-#[cfg(all(target_os = "linux", feature = "sandbox"))]
 pub fn availability() -> Availability {
-    match (files::check(), network::check()) {
-        (Ok(()), Ok(())) => Availability::Full,
-        (Ok(()), Err(why)) => Availability::FilesOnly(why),
-        (Err(why), _) => Availability::None(why),
+    let kernel = Kernel::running();
+    match &kernel.unfiltered {
+        _ if kernel.landlock == 0 => Availability::None(nothing().to_owned()),
+        Some(why) => Availability::FilesOnly(why.clone()),
+        None => Availability::Full,
     }
 }
 
-/// Returns what can be enforced on this machine.
-#[cfg(not(all(target_os = "linux", feature = "sandbox")))]
-pub fn availability() -> Availability {
-    let why = if cfg!(target_os = "linux") {
-        "this build has no sandbox"
-    } else {
-        "this system has no Landlock"
-    };
-    Availability::None(why.to_owned())
+/// Returns why nothing can be enforced.
+fn nothing() -> &'static str {
+    match () {
+        () if !cfg!(target_os = "linux") => "this system has no Landlock",
+        () if !cfg!(feature = "sandbox") => "this build has no sandbox",
+        () => "kernel without Landlock",
+    }
 }
 
 /// Returns a few words for the line that a person approves: `sandboxed, no network`.
@@ -131,29 +107,57 @@ pub fn sweep(policy: &Policy) {
     let _ = policy;
 }
 
-/// Restricts this thread, and with it what it executes, to a policy.
+/// Makes signals of this thread, and of all that it starts from now on, stay among them. Returns
+/// whether the kernel does that.
+///
+/// # Errors
+/// The kernel says that it does, and does not.
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
-fn enforce(policy: &Policy) -> Result<(), String> {
-    if let Availability::None(why) = availability() {
-        return Err(why);
+pub fn scope(kernel: &Kernel) -> Result<bool, String> {
+    use rustix::io::Errno;
+
+    if kernel.landlock < kernel::SCOPE {
+        return Ok(false);
+    }
+    files::scope()?;
+    // Much depends on it, so it is tried: our parent is of the same user.
+    match rustix::process::getppid().map(rustix::process::test_kill_process) {
+        Some(Err(Errno::PERM)) => Ok(true),
+        _ => Err("signals do not stay inside".to_owned()),
+    }
+}
+
+/// Restricts this thread, and with it what it executes, to a policy.
+///
+/// # Errors
+/// The kernel does not enforce it.
+#[cfg(all(target_os = "linux", feature = "sandbox"))]
+pub fn enforce(policy: &Policy, kernel: &Kernel) -> Result<(), String> {
+    if kernel.landlock == 0 {
+        return Err(nothing().to_owned());
     }
     privileges::reduce();
-    files::enforce(policy)?;
+    files::enforce(policy, kernel.landlock)?;
     match policy.network {
-        Network::Off if network::check().is_ok() => network::enforce(),
+        Network::Off if kernel.unfiltered.is_none() => network::enforce(),
         _ => Ok(()),
     }
+}
+
+/// Nothing keeps signals inside here.
+///
+/// # Errors
+/// Never.
+#[cfg(not(all(target_os = "linux", feature = "sandbox")))]
+pub fn scope(_kernel: &Kernel) -> Result<bool, String> {
+    Ok(false)
 }
 
 /// Says that there is nothing to restrict with.
+///
+/// # Errors
+/// Always.
 #[cfg(not(all(target_os = "linux", feature = "sandbox")))]
-fn enforce(_policy: &Policy) -> Result<(), String> {
-    match availability() {
-        Availability::None(why) => Err(why),
-        _ => Ok(()),
-    }
+pub fn enforce(_policy: &Policy, _kernel: &Kernel) -> Result<(), String> {
+    Err(nothing().to_owned())
 }
-
-#[cfg(test)]
-#[cfg(all(target_os = "linux", feature = "sandbox"))]
-mod tests;

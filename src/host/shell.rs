@@ -1,35 +1,36 @@
 //! EXECUTE: a script run by a shell, watched until nothing of it is left.
 //!
-//! The script is a file given to `sh`, in its own process group, without input. Output and error
+//! The script is a file given to `sh`, in a session of its own, without input. Output and error
 //! output come through one pipe in the order in which they were written. The time limit and an
-//! interrupt end the whole group: TERM, and KILL for what is left after [`GRACE`]. A background
-//! process ends with its script, so it cannot hold the turn open.
+//! interrupt end it: TERM, and KILL for what is left after [`GRACE`]. Whatever the script started
+//! ends with it, so that it can neither hold the turn open nor write into the next one; a
+//! supervisor ([`super::supervisor`]) sees to that, even if this process is killed.
 
 mod capture;
 mod environment;
 mod stragglers;
 
+use std::ffi::OsString;
 use std::io::{self, Read, Write as _};
 use std::path::PathBuf;
-use std::process::{Child, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
+use rustix::process::Signal;
 
+pub use super::supervisor::GRACE;
 pub use capture::Captured;
 pub use environment::may_set;
 pub use stragglers::end_orphans;
 
-use super::file::reason;
-use super::sandbox::Launcher;
+use super::supervisor::{self, Ending, Launcher, Message, Supervisor};
 use super::{interrupt, process, sandbox};
 use capture::Capture;
 use stragglers::Marker;
 
-/// How long a script may take to end after TERM.
-pub const GRACE: Duration = Duration::from_secs(2);
+/// How long the supervisor may take to end all after it was told to.
+const PATIENCE: Duration = Duration::from_secs(15);
 /// How long output is still read after everything was killed.
 const DRAIN: Duration = Duration::from_secs(1);
 /// How often the interrupt flag is looked at.
@@ -56,8 +57,8 @@ pub struct Script {
     pub capture: usize,
     /// Inherited variables that pass although their name says secret or git.
     pub keep_env: Vec<String>,
-    /// The program that starts the shell, in a sandbox or not; without one the shell is started
-    /// directly.
+    /// What starts the shell, in a sandbox or not; without one this program does, and restricts
+    /// nothing.
     pub launcher: Option<Launcher>,
 }
 
@@ -70,6 +71,8 @@ pub struct Finished {
     pub output: Captured,
     /// What opens what the sandbox refused, or why what was said about it is harmless.
     pub hint: Option<&'static str>,
+    /// The processes that could not be ended. The files cannot be believed while they live.
+    pub left: Vec<String>,
 }
 
 /// How a script ended.
@@ -85,6 +88,18 @@ pub enum End {
     Interrupted,
     /// It did not begin; why.
     NotStarted(String),
+}
+
+impl Finished {
+    /// Returns what is said of a script that did not begin.
+    fn not_started(why: String) -> Finished {
+        Finished {
+            end: End::NotStarted(why),
+            output: Captured::default(),
+            hint: None,
+            left: Vec::new(),
+        }
+    }
 }
 
 impl End {
@@ -126,57 +141,57 @@ pub fn run(script: &Script, output: &mut dyn FnMut(&[u8])) -> io::Result<Finishe
 }
 
 /// Runs a script until it ends or the flag is set; fails where [`run`] does.
+///
+/// # Errors
+/// As for [`run`].
 pub fn run_until(
     script: &Script,
     stop: &AtomicBool,
     output: &mut dyn FnMut(&[u8]),
 ) -> io::Result<Finished> {
-    let finished = |end, output| {
-        Ok(Finished {
-            end,
-            output,
-            hint: None,
-        })
+    let Some(words) = words(script) else {
+        let shell = script.shell.join(" ");
+        let why = format!("cannot start `{shell}`: no such file or directory");
+        return Ok(Finished::not_started(why));
     };
     if !script.cwd.is_dir() {
-        return finished(
-            End::NotStarted(format!(
-                "the folder `{}` does not exist",
-                script.cwd.display()
-            )),
-            Captured::default(),
-        );
+        let folder = script.cwd.display();
+        return Ok(Finished::not_started(format!(
+            "the folder `{folder}` does not exist"
+        )));
     }
+    let launcher = match &script.launcher {
+        Some(launcher) => launcher.clone(),
+        None => Launcher::new(None)?,
+    };
     let scratch = Scratch::new(&script.text)?;
     let mut capture = Capture::new(script.capture);
-    let running = match Running::start(script, &scratch)? {
-        Ok(running) => running,
-        Err(e) => {
-            return finished(
-                End::NotStarted(format!(
-                    "cannot start `{}`: {}",
-                    script.shell.join(" "),
-                    reason(&e)
-                )),
-                Captured::default(),
-            );
-        }
-    };
+    let running = Running::start(script, launcher, words, &scratch)?;
     let mut sink = |bytes: &[u8]| {
         capture.add(bytes);
         output(bytes);
     };
-    let end = running.watch(script.timeout, stop, &mut sink)?;
-    let (policy, output) = (
-        script
-            .launcher
-            .as_ref()
-            .and_then(|launcher| launcher.policy.as_ref()),
-        capture.finish(),
-    );
+    let (end, left) = running.watch(script.timeout, stop, &mut sink);
+    let output = capture.finish();
+
+    let launcher = script.launcher.as_ref();
+    let policy = launcher.and_then(|launcher| launcher.policy.as_ref());
     policy.into_iter().for_each(sandbox::sweep);
     let hint = policy.and_then(|policy| policy.remark(end.code(), &output.joined()));
-    Ok(Finished { end, output, hint })
+    Ok(Finished {
+        end,
+        output,
+        hint,
+        left,
+    })
+}
+
+/// Returns the shell's path and its options; nothing if it is not found.
+fn words(script: &Script) -> Option<Vec<OsString>> {
+    let (shell, options) = script.shell.split_first()?;
+    let program = process::find(shell)?;
+    let options = options.iter().map(OsString::from);
+    Some(std::iter::once(program.into()).chain(options).collect())
 }
 
 /// The files that a script needs while it runs; removed afterwards.
@@ -213,84 +228,62 @@ enum Event {
     Output(Vec<u8>),
     /// Nobody can write any more.
     Closed,
-    /// The shell has ended; it is not reaped yet, so its group's number is still its own.
-    Exited,
+    /// The supervisor says something.
+    Said(Message),
 }
 
 /// A script that runs. Dropping it ends its processes.
 struct Running {
-    /// The shell.
-    child: Child,
-    /// The shell's number and its group's.
-    pid: Pid,
-    /// How processes that left the group are found.
-    marker: Marker,
+    /// Who ends what it starts.
+    supervisor: Supervisor,
     /// What it tells.
     events: Receiver<Event>,
 }
 
 impl Running {
-    /// Starts the shell. The inner error says that it cannot be started.
-    fn start(script: &Script, scratch: &Scratch) -> io::Result<io::Result<Running>> {
-        let (reader, writer) = io::pipe()?;
-        let marker = Marker::new();
-        let Some((shell, options)) = script.shell.split_first() else {
-            return Ok(Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "no shell is given",
-            )));
-        };
-        let mut command = match &script.launcher {
-            Some(launcher) => launcher.command(shell, &scratch.temporary())?,
-            None => process::command(shell),
-        };
-        command
-            .args(options)
-            .arg(scratch.script())
-            .current_dir(&script.cwd);
-        environment::apply(&mut command, script, &scratch.temporary());
-        command.env(stragglers::VARIABLE, marker.value());
-        command
-            .stdin(Stdio::null())
-            .stdout(writer.try_clone()?)
-            .stderr(writer);
-        if script.launcher.is_none() {
-            std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    /// Starts the shell.
+    fn start(
+        script: &Script,
+        mut launcher: Launcher,
+        mut words: Vec<OsString>,
+        scratch: &Scratch,
+    ) -> io::Result<Running> {
+        words.push(scratch.script().into());
+        if let Some(policy) = &mut launcher.policy {
+            policy.write.push(scratch.temporary());
+            policy.read.push(scratch.script());
         }
-        let spawned = command.spawn();
-        // The command holds the pipe's writing ends; while they live the pipe does not close.
-        drop(command);
-        Ok(spawned.and_then(|child| Running::observe(child, reader, marker)))
+        let mut command = launcher.command()?;
+        environment::apply(&mut command, script, &scratch.temporary());
+        command.env(stragglers::VARIABLE, Marker::new().value());
+        let mut order = supervisor::order(&launcher, words, &script.cwd);
+        order.variables.clone_from(&script.env);
+
+        let (reader, writer) = io::pipe()?;
+        let running = Supervisor::start(command, &order, writer)?;
+        Running::observe(running, reader)
     }
 
-    /// Begins to listen to a child.
-    fn observe(child: Child, reader: io::PipeReader, marker: Marker) -> io::Result<Running> {
-        let pid = Pid::from_child(&child);
+    /// Begins to listen.
+    fn observe(supervisor: Supervisor, reader: io::PipeReader) -> io::Result<Running> {
         let (sender, events) = sync_channel(64);
-        let running = Running {
-            child,
-            pid,
-            marker,
-            events,
-        };
-        let exits = sender.clone();
+        let said = sender.clone();
         std::thread::Builder::new()
             .name("output".to_owned())
             .spawn(move || forward(reader, &sender))?;
-        std::thread::Builder::new()
-            .name("exit".to_owned())
-            .spawn(move || announce_exit(pid, &exits))?;
-        Ok(running)
+        supervisor.listen(move |message| drop(said.send(Event::Said(message))))?;
+        Ok(Running { supervisor, events })
     }
 
-    /// Waits for the end, whichever it is, and leaves no process behind.
+    /// Waits for the end, whichever it is, and until nobody is left; returns who is.
     fn watch(
         mut self,
         timeout: Option<Duration>,
         stop: &AtomicBool,
         sink: &mut dyn FnMut(&[u8]),
-    ) -> io::Result<End> {
+    ) -> (End, Vec<String>) {
         let deadline = timeout.and_then(|limit| Instant::now().checked_add(limit));
+        let mut told = Told::default();
         let forced = loop {
             let now = Instant::now();
             if stop.load(Ordering::SeqCst) {
@@ -299,71 +292,88 @@ impl Running {
             if let Some(limit) = timeout.filter(|_| deadline.is_some_and(|end| now >= end)) {
                 break Some(End::TimedOut(limit));
             }
-            let wait = deadline.map_or(TICK, |end| TICK.min(end - now));
-            match self.events.recv_timeout(wait) {
-                Ok(Event::Output(bytes)) => sink(&bytes),
-                Ok(Event::Exited) => break None,
-                Ok(Event::Closed)
-                | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+            if told.end.is_some() || told.is_over() {
+                break None;
             }
+            let wait = deadline.map_or(TICK, |end| TICK.min(end - now));
+            self.hear(wait, &mut told, sink);
         };
         if forced.is_some() {
-            self.signal(Signal::TERM);
-            self.drain(Instant::now() + GRACE, Until::Exited, sink);
+            self.supervisor.end();
         }
-        self.kill();
-        self.drain(Instant::now() + DRAIN, Until::Closed, sink);
-        let status = self.child.wait()?;
-        Ok(forced.unwrap_or_else(|| ended(status)))
+        self.drain(PATIENCE, &mut told, sink, Told::is_over);
+        let left = match told.gone.take() {
+            Some(left) => left,
+            None => self.supervisor.replace(),
+        };
+        self.drain(DRAIN, &mut told, sink, |told| told.closed);
+
+        // Whose supervisor was killed was killed itself just now.
+        let killed = End::Signaled(Signal::KILL.as_raw());
+        (forced.or(told.end).unwrap_or(killed), left)
     }
 
-    /// Hands on output until what is waited for has come or the time is over.
-    fn drain(&mut self, deadline: Instant, until: Until, sink: &mut dyn FnMut(&[u8])) {
-        while let Some(left) = deadline.checked_duration_since(Instant::now()) {
-            match self.events.recv_timeout(left) {
-                Ok(Event::Output(bytes)) => sink(&bytes),
-                Ok(Event::Exited) if until == Until::Exited => return,
-                Ok(Event::Closed) if until == Until::Closed => return,
-                Ok(_) => {}
-                Err(_) => return,
+    /// Hears events until enough is told or the time is over.
+    fn drain(
+        &mut self,
+        limit: Duration,
+        told: &mut Told,
+        sink: &mut dyn FnMut(&[u8]),
+        is_enough: impl Fn(&Told) -> bool,
+    ) {
+        let deadline = Instant::now() + limit;
+        while !is_enough(told)
+            && let Some(left) = deadline.checked_duration_since(Instant::now())
+        {
+            self.hear(left, told, sink);
+        }
+    }
+
+    /// Waits for one event.
+    fn hear(&mut self, limit: Duration, told: &mut Told, sink: &mut dyn FnMut(&[u8])) {
+        match self.events.recv_timeout(limit) {
+            Ok(Event::Output(bytes)) => sink(&bytes),
+            Ok(Event::Closed) => told.closed = true,
+            Ok(Event::Said(message)) => told.note(message),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => (told.closed, told.lost) = (true, true),
+        }
+    }
+}
+
+/// What is known of a running script.
+#[derive(Default)]
+struct Told {
+    /// How the shell ended.
+    end: Option<End>,
+    /// Nobody but these is left.
+    gone: Option<Vec<String>>,
+    /// The supervisor ended without a word.
+    lost: bool,
+    /// Nobody writes any more.
+    closed: bool,
+}
+
+impl Told {
+    /// Takes in what the supervisor says.
+    fn note(&mut self, message: Message) {
+        match message {
+            Message::Started => {}
+            Message::Refused(why) => {
+                self.end = Some(End::NotStarted(why));
+                self.gone = Some(Vec::new());
             }
+            Message::Ended(Ending::Exited(code)) => self.end = Some(End::Exited(code)),
+            Message::Ended(Ending::Signaled(signal)) => self.end = Some(End::Signaled(signal)),
+            Message::Gone(left) => self.gone = Some(left),
+            Message::Lost => self.lost = true,
         }
     }
 
-    /// Sends a signal to the group, and wakes what is stopped.
-    fn signal(&self, signal: Signal) {
-        // A launcher that has not come to making the group is alone. Whoever is gone already is
-        // where we want it.
-        if rustix::process::kill_process_group(self.pid, signal).is_err() {
-            let _ = rustix::process::kill_process(self.pid, signal);
-        }
-        let _ = rustix::process::kill_process_group(self.pid, Signal::CONT);
+    /// Returns whether the supervisor has nothing more to say.
+    fn is_over(&self) -> bool {
+        self.gone.is_some() || self.lost
     }
-
-    /// Kills the group and what left it.
-    fn kill(&self) {
-        self.signal(Signal::KILL);
-        self.marker.kill_all();
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // After a normal end this process is reaped and its number may belong to another one.
-        if matches!(self.child.try_wait(), Ok(None)) {
-            self.kill();
-            let _ = self.child.wait();
-        }
-    }
-}
-
-/// What output is read for.
-#[derive(PartialEq, Eq)]
-enum Until {
-    /// The shell's end.
-    Exited,
-    /// The end of all who could write.
-    Closed,
 }
 
 /// Sends on what comes through the pipe.
@@ -381,26 +391,3 @@ fn forward(mut reader: impl Read, events: &SyncSender<Event>) {
     }
     let _ = events.send(Event::Closed);
 }
-
-/// Says when a process has ended, without reaping it.
-fn announce_exit(pid: Pid, events: &SyncSender<Event>) {
-    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-    while matches!(
-        rustix::process::waitid(WaitId::Pid(pid), options),
-        Err(rustix::io::Errno::INTR)
-    ) {}
-    let _ = events.send(Event::Exited);
-}
-
-/// Returns how a shell ended that was left alone.
-fn ended(status: ExitStatus) -> End {
-    use std::os::unix::process::ExitStatusExt as _;
-    match (status.code(), status.signal()) {
-        (Some(code), _) => End::Exited(code),
-        (None, Some(signal)) => End::Signaled(signal),
-        (None, None) => End::Exited(EXIT_NOT_STARTED),
-    }
-}
-
-#[cfg(test)]
-mod tests;

@@ -234,11 +234,23 @@ impl Project {
             command,
             patience(),
         )?;
+        // Its commands may still be running, in the worktree that this call is about to use; who
+        // watches them ends them if TeDDy was killed.
+        Lock::outlast(&self.commands_lock(session.as_str()), patience())?;
         if lock.abandoned {
-            // Its commands may still be running, in the worktree that this call is about to use.
             crate::host::shell::end_orphans();
         }
         Ok(lock)
+    }
+
+    /// Returns the file that is locked while a command runs in a session's worktree.
+    pub fn commands_lock(&self, session: &str) -> PathBuf {
+        // No session can have this name: git refuses refs that end like that.
+        self.repository
+            .teddy_dir()
+            .join("locks")
+            .join(session)
+            .join("commands.lock")
     }
 
     /// Returns the private index of a checkout.

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use crate::config::settings;
 use crate::host::interrupt;
-use crate::host::sandbox::Launcher;
 use crate::host::shell::{self, Finished, Script};
+use crate::host::supervisor::Launcher;
 use crate::plan::action::Action;
 use crate::plan::action::execute::Execute;
 use crate::plan::run::{Outcome, Tools};
@@ -31,6 +31,8 @@ pub struct Equipment<'a> {
     pub artifacts: &'a dyn Fn(&Artifact) -> bool,
     /// Who watches.
     pub user: &'a mut dyn User,
+    /// The processes that could not be ended; nothing runs beside them.
+    pub left: Vec<String>,
 }
 
 impl Tools for Equipment<'_> {
@@ -48,9 +50,11 @@ impl Tools for Equipment<'_> {
             launcher: Some(self.launcher.clone()),
             ..Script::new(execute.command.as_str(), cwd)
         };
-        shell::run(&script, &mut |bytes| {
+        let finished = shell::run(&script, &mut |bytes| {
             self.user.tell(Event::Output { bytes })
-        })
+        })?;
+        self.left.extend(finished.left.iter().cloned());
+        Ok(finished)
     }
 
     fn fetch(&mut self, url: &str) -> Result<(), String> {
@@ -66,7 +70,7 @@ impl Tools for Equipment<'_> {
     }
 
     fn interrupted(&self) -> bool {
-        interrupt::requested()
+        interrupt::requested() || !self.left.is_empty()
     }
 
     fn started(&mut self, index: usize, action: &Action) {

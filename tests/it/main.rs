@@ -52,8 +52,10 @@ mod review_terminal;
 #[path = "../storm/rig.rs"]
 #[allow(dead_code, reason = "the storm uses more of it")]
 mod rig;
+mod sandbox;
 mod screen;
 mod sessions;
+mod shell;
 mod snapshot;
 mod snapshot_random;
 mod storm;

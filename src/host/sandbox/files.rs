@@ -12,43 +12,70 @@ use landlock::{
 
 use super::Policy;
 
-/// The newest interface whose rights we know; an older kernel enforces those that it knows.
-const INTERFACE: ABI = ABI::V9;
+/// The newest interface whose rights we know.
+const NEWEST: u8 = 9;
 
-/// Returns whether the kernel has Landlock.
-pub(super) fn check() -> Result<(), String> {
-    let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
-    let created = ruleset
-        .handle_access(AccessFs::from_all(ABI::V1))
-        .and_then(Ruleset::create);
-    created
-        .map(drop)
-        .map_err(|_| "kernel without Landlock".to_owned())
+/// Returns the newest interface that the kernel and we know; 0 if it has no Landlock.
+pub(super) fn interface() -> u8 {
+    let known = |interface: u8| {
+        let abi = ABI::from(i32::from(interface));
+        let hard = || Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+        let files = hard().handle_access(AccessFs::from_all(abi)).is_ok();
+        let scopes = Scope::from_all(abi);
+        files && (scopes.is_empty() || hard().scope(scopes).is_ok())
+    };
+    (1..=NEWEST)
+        .take_while(|&version| known(version))
+        .last()
+        .unwrap_or(0)
 }
 
-/// Restricts this thread.
-pub(super) fn enforce(policy: &Policy) -> Result<(), String> {
+/// Makes signals of this thread, and of all that it starts, stay among them.
+pub(super) fn scope() -> Result<(), String> {
     let words = |e: landlock::RulesetError| e.to_string();
     let ruleset = Ruleset::default()
-        .handle_access(AccessFs::from_all(INTERFACE))
+        .set_compatibility(CompatLevel::HardRequirement)
+        .scope(Scope::Signal)
+        .and_then(Ruleset::create)
         .map_err(words)?;
-    let ruleset = ruleset.scope(Scope::from_all(INTERFACE)).map_err(words)?;
+    match ruleset.restrict_self().map_err(words)?.ruleset {
+        RulesetStatus::FullyEnforced => Ok(()),
+        _ => Err("the kernel does not keep signals inside".to_owned()),
+    }
+}
+
+/// Restricts this thread as an interface can.
+pub(super) fn enforce(policy: &Policy, interface: u8) -> Result<(), String> {
+    let abi = ABI::from(i32::from(interface));
+    let words = |e: landlock::RulesetError| e.to_string();
+    // What a kernel has must be enforced; that it has it was looked up before.
+    let ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(abi))
+        .map_err(words)?;
+    let scopes = Scope::from_all(abi);
+    let ruleset = if scopes.is_empty() {
+        ruleset
+    } else {
+        ruleset.scope(scopes).map_err(words)?
+    };
     let mut rules = Rules {
         ruleset: Some(ruleset.create().map_err(words)?),
         hidden: canonical(&policy.hidden),
+        abi,
     };
     // Names may be listed everywhere; Landlock cannot allow that for one folder alone.
     rules.allow(Path::new("/"), AccessFs::ReadDir.into())?;
-    rules.carve(Path::new("/"), reading())?;
+    rules.carve(Path::new("/"), reading(abi))?;
     // Best effort: what cannot be made is left out like everything that does not exist.
     policy
         .add
         .iter()
         .for_each(|path| drop(fs::create_dir_all(path)));
     for (paths, rights) in [
-        (&policy.read, reading()),
-        (&policy.write, writing()),
-        (&policy.add, adding()),
+        (&policy.read, reading(abi)),
+        (&policy.write, writing(abi)),
+        (&policy.add, adding(abi)),
     ] {
         for path in canonical(paths) {
             rules.carve(&path, rights)?;
@@ -56,8 +83,8 @@ pub(super) fn enforce(policy: &Policy) -> Result<(), String> {
     }
     let ruleset = rules.ruleset.ok_or("the rules are lost")?;
     match ruleset.restrict_self().map_err(words)?.ruleset {
-        RulesetStatus::NotEnforced => Err("the kernel does not enforce Landlock".to_owned()),
-        _ => Ok(()),
+        RulesetStatus::FullyEnforced => Ok(()),
+        _ => Err("the kernel does not enforce Landlock".to_owned()),
     }
 }
 
@@ -82,18 +109,19 @@ pub(super) fn sweep(folder: &Path) {
 }
 
 /// Reading and executing.
-fn reading() -> BitFlags<AccessFs> {
-    AccessFs::from_read(INTERFACE)
+fn reading(abi: ABI) -> BitFlags<AccessFs> {
+    AccessFs::from_read(abi)
 }
 
 /// Everything but making devices: whoever may make a disk may write it.
-fn writing() -> BitFlags<AccessFs> {
-    AccessFs::from_all(INTERFACE) & !make_bitflags!(AccessFs::{MakeChar | MakeBlock | IoctlDev})
+fn writing(abi: ABI) -> BitFlags<AccessFs> {
+    AccessFs::from_all(abi) & !make_bitflags!(AccessFs::{MakeChar | MakeBlock | IoctlDev})
 }
 
 /// Reading, creating and filling files.
-fn adding() -> BitFlags<AccessFs> {
-    reading() | make_bitflags!(AccessFs::{MakeReg | MakeDir | WriteFile | Truncate})
+fn adding(abi: ABI) -> BitFlags<AccessFs> {
+    let filling = make_bitflags!(AccessFs::{MakeReg | MakeDir | WriteFile | Truncate});
+    reading(abi) | (filling & AccessFs::from_all(abi))
 }
 
 /// Returns the paths that exist, without links.
@@ -110,6 +138,8 @@ struct Rules {
     ruleset: Option<RulesetCreated>,
     /// What is left out, without links.
     hidden: Vec<PathBuf>,
+    /// The interface whose rights they have.
+    abi: ABI,
 }
 
 impl Rules {
@@ -144,7 +174,7 @@ impl Rules {
         let rights = if path.is_dir() {
             rights
         } else {
-            rights & AccessFs::from_file(INTERFACE)
+            rights & AccessFs::from_file(self.abi)
         };
         if rights.is_empty() {
             return Ok(());

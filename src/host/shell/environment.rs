@@ -32,7 +32,7 @@ pub fn may_set(name: &str) -> bool {
         && !name.ends_with("_BASE_URL")
 }
 
-/// Gives a command the script's environment.
+/// Gives a command the script's environment, but for what the script itself sets.
 pub(super) fn apply(command: &mut Command, script: &Script, temporary: &Path) {
     for (name, _) in env::all() {
         let text = name.to_string_lossy();
@@ -62,7 +62,6 @@ pub(super) fn apply(command: &mut Command, script: &Script, temporary: &Path) {
             .env("GIT_CONFIG_KEY_1", "maintenance.auto")
             .env("GIT_CONFIG_VALUE_1", "false");
     }
-    command.envs(script.env.iter().map(|(name, value)| (name, value)));
 }
 
 /// Returns whether a script inherits a variable of this name.

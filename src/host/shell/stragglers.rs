@@ -15,8 +15,6 @@ const ROUNDS: usize = 8;
 /// The mark of one script's processes: this process's number and something that no other script
 /// has.
 pub(super) struct Marker {
-    /// The mark.
-    own: String,
     /// The variable's value: the marks of the scripts around this one, then its own.
     value: String,
 }
@@ -27,17 +25,12 @@ impl Marker {
         let own = format!("{}.{}", std::process::id(), uuid::Uuid::now_v7());
         let value = env::var(VARIABLE)
             .map_or_else(|| own.clone(), |around| format!("{around}{SEPARATOR}{own}"));
-        Marker { own, value }
+        Marker { value }
     }
 
     /// Returns the variable's value.
     pub(super) fn value(&self) -> &str {
         &self.value
-    }
-
-    /// Kills every process that has the mark.
-    pub(super) fn kill_all(&self) {
-        kill(|mark| mark == self.own);
     }
 }
 
@@ -94,4 +87,32 @@ fn processes(is_wanted: impl Fn(&str) -> bool) -> Vec<Pid> {
         .filter_map(Pid::from_raw)
         .filter(|pid| *pid != own && wanted(pid))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::process;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn what_outlived_its_program_is_found_later() {
+        let start = |mark: String| {
+            let mut command = process::command("sleep");
+            command.arg("300").env(VARIABLE, mark);
+            command.spawn().unwrap()
+        };
+        // A process that has ended and was waited for: its number is free.
+        let mut gone = process::command("true").spawn().unwrap();
+        gone.wait().unwrap();
+        let (mut orphan, mut cared_for) = (
+            start(format!("1.a:{}.b", gone.id())),
+            start(format!("{}.c", std::process::id())),
+        );
+        end_orphans();
+        assert!(!orphan.wait().unwrap().success());
+        assert!(cared_for.try_wait().unwrap().is_none());
+        cared_for.kill().unwrap();
+        cared_for.wait().unwrap();
+    }
 }

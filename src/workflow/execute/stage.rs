@@ -10,8 +10,9 @@ use crate::git::worktree::bring::{Bring, Brought};
 use crate::git::worktree::{Extent, SessionWorktree};
 use crate::host::fault;
 use crate::host::file::{Mode, Root};
-use crate::host::sandbox::{Launcher, Network};
+use crate::host::sandbox::Network;
 use crate::host::shell::{End, Script, run as run_script};
+use crate::host::supervisor::Launcher;
 use crate::plan::action::Kind;
 use crate::plan::action::read::Read;
 use crate::plan::memo::{self, Change};
@@ -111,7 +112,9 @@ pub(in crate::workflow) fn perform(
         .iter_mut()
         .filter(|_| offline)
         .for_each(|policy| policy.network = Network::Off);
-    let launcher = Launcher::new(policy).context("starting the commands of the plan")?;
+    let launcher = Launcher::new(policy)
+        .context("starting the commands of the plan")?
+        .holding(project.commands_lock(scene.name));
     let mut tools = Equipment {
         worktree: &worktree.path,
         settings: &project.settings.execute,
@@ -119,6 +122,7 @@ pub(in crate::workflow) fn perform(
         pages,
         artifacts: &artifacts,
         user,
+        left: Vec::new(),
     };
     let ran = run(
         &approved.plan,
@@ -128,7 +132,13 @@ pub(in crate::workflow) fn perform(
             tools: &mut tools,
         },
     );
-    let pages = tools.pages;
+    let (pages, left) = (tools.pages, tools.left);
+    // What they may still write was not approved, and would be taken for the plan's.
+    anyhow::ensure!(
+        left.is_empty(),
+        "what a command started could not be ended: {}; your files are unchanged",
+        left.join(", ")
+    );
     // What a memo says is what holds once the plan has done all that it says.
     if ran.is_whole() {
         apply_memos(&root, approved)?;
@@ -215,7 +225,7 @@ fn open(
             ..Script::new(setup.as_str(), &worktree.path)
         };
         let finished = run_script(&script, &mut |bytes| user.tell(Event::Output { bytes }))?;
-        if finished.end != End::Exited(0) {
+        if finished.end != End::Exited(0) || !finished.left.is_empty() {
             project.repository.remove_session_worktree(session)?;
             anyhow::bail!(
                 "`worktree.setup` failed with exit code {}; nothing was run",

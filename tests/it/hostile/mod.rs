@@ -9,6 +9,7 @@ mod ground;
 mod markdown;
 mod objects;
 mod paths;
+mod processes;
 mod repository;
 mod sandbox;
 mod size;

@@ -123,6 +123,7 @@ impl Tools for World {
             end,
             output,
             hint: None,
+            left: Vec::new(),
         })
     }
 

@@ -1,23 +1,13 @@
-//! Scripts in the sandbox of the running kernel. The launcher is this test program.
+//! Scripts in the sandbox of the running kernel.
 
 use std::fs;
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-use super::*;
-use crate::host::shell::{End, Script, run_until};
+use teddy::host::sandbox::{Availability, Network, Places, Policy, availability, describe};
+use teddy::host::shell::{End, Script, run_until};
 
-/// Is the launcher when the test program is started as one; a test without content otherwise.
-#[test]
-fn the_test_program_is_a_launcher() {
-    let arguments = env::args();
-    if let Some(at) = arguments
-        .iter()
-        .position(|argument| argument == "__confine")
-    {
-        launch_if_asked(&arguments[at - 1..]);
-        std::process::exit(99);
-    }
-}
+use crate::shell::launcher;
 
 /// A project with a worktree to run in and a home with a secret.
 struct Place {
@@ -53,26 +43,11 @@ impl Place {
     /// Runs a script under a policy; returns its exit code and output.
     fn run(&self, policy: Option<Policy>, text: &str) -> (End, String) {
         let mut script = Script::new(text, self.path("work"));
-        let name = "host::sandbox::tests::the_test_program_is_a_launcher";
-        let command = [
-            env::current_exe().unwrap().into_os_string(),
-            "-q".into(),
-            "--nocapture".into(),
-            "--exact".into(),
-            name.into(),
-        ];
-        script.launcher = Some(Launcher {
-            command: command.into(),
-            policy,
-        });
+        script.launcher = Some(launcher(policy));
         script.env = vec![("HOME".to_owned(), self.path("home").display().to_string())];
         let finished = run_until(&script, &AtomicBool::new(false), &mut |_| ()).unwrap();
         let output = String::from_utf8(finished.output.joined()).unwrap();
-        // The test program's own greeting.
-        (
-            finished.end,
-            output.trim_start_matches("\nrunning 1 test\n").to_owned(),
-        )
+        (finished.end, output)
     }
 
     /// Compares a script's output under the policy of this place.
@@ -161,7 +136,7 @@ fn without_network_there_is_no_socket_but_a_pair() {
     let place = Place::new();
     let probe = format!(
         "SANDBOX_PROBE=1 '{}' -q --nocapture --exact {PROBE} | grep can",
-        env::current_exe().unwrap().display()
+        std::env::current_exe().unwrap().display()
     );
     let probe = probe.replace(
         "/proc/self/exe",
@@ -182,13 +157,13 @@ fn without_network_there_is_no_socket_but_a_pair() {
 }
 
 /// The test below.
-const PROBE: &str = "host::sandbox::tests::the_test_program_is_a_probe";
+const PROBE: &str = "sandbox::the_test_program_is_a_probe";
 
 /// Says which sockets it gets when the test program is started as a probe; a test without content
 /// otherwise.
 #[test]
 fn the_test_program_is_a_probe() {
-    if env::is_set("SANDBOX_PROBE") {
+    if teddy::host::env::is_set("SANDBOX_PROBE") {
         use std::os::unix::net::{UnixListener, UnixStream};
         let listener = UnixListener::bind("socket").expect("a local socket can be made");
         let results = [
@@ -218,7 +193,7 @@ fn a_script_has_no_terminal_and_its_own_session() {
     let place = Place::new();
     for policy in [None, Some(place.policy())] {
         let (_, output) =
-            place.run(policy, "sh -c ': > /dev/tty' 2> /dev/null || echo none; [ $(cut -d' ' -f6 /proc/$$/stat) = $$ ] && echo own");
+            place.run(policy, "sh -c ': > /dev/tty' 2> /dev/null || echo none; [ $(cut -d' ' -f6 /proc/$$/stat) = $PPID ] && echo own");
         assert_eq!(output, "none\nown\n");
     }
 }
@@ -232,25 +207,9 @@ fn pipes_and_descriptors_work_inside() {
     );
 }
 
-#[test]
-fn a_broken_order_starts_nothing() {
-    let run =
-        |arguments: &[&str]| launch_if_asked(&arguments.iter().map(Into::into).collect::<Vec<_>>());
-    assert_eq!(run(&["teddy", "plan"]), None);
-    assert_eq!(run(&["teddy"]), None);
-    assert_eq!(
-        run(&["teddy", "__confine", "{", "--", "true"]),
-        Some(std::process::ExitCode::from(125))
-    );
-    assert_eq!(
-        run(&["teddy", "__confine"]),
-        Some(std::process::ExitCode::from(125))
-    );
-}
-
 /// Runs git outside of the sandbox, without the machine's configuration.
 fn git(folder: PathBuf, arguments: &[&str]) {
-    let mut command = crate::host::process::command("git");
+    let mut command = teddy::host::process::command("git");
     command
         .args(["-c", "user.name=t", "-c", "user.email=t@example.com"])
         .args(arguments)

@@ -1,11 +1,33 @@
-//! Scripts run by the real shell.
+//! Scripts run by the real shell, supervised by the real program.
 
-use super::*;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use teddy::host::sandbox::Policy;
+use teddy::host::shell::{End, Finished, GRACE, Script, run_until};
+use teddy::host::supervisor::Launcher;
+
+/// Returns what starts a script: the program that users have.
+pub fn launcher(policy: Option<Policy>) -> Launcher {
+    Launcher {
+        command: vec![env!("CARGO_BIN_EXE_teddy").into()],
+        policy,
+        lock: None,
+    }
+}
+
+/// Returns a script for a folder.
+fn script(text: &str, folder: &std::path::Path) -> Script {
+    Script {
+        launcher: Some(launcher(None)),
+        ..Script::new(text, folder)
+    }
+}
 
 /// Runs a script in a scratch folder.
 fn run_with(text: &str, change: impl FnOnce(&mut Script)) -> (Finished, Vec<u8>) {
     let folder = tempfile::tempdir().unwrap();
-    let mut script = Script::new(text, folder.path());
+    let mut script = script(text, folder.path());
     change(&mut script);
     let mut streamed = Vec::new();
     let finished = run_until(&script, &AtomicBool::new(false), &mut |bytes| {
@@ -135,7 +157,7 @@ fn a_script_may_clean_up_on_term() {
 fn an_interrupt_ends_the_script() {
     let folder = tempfile::tempdir().unwrap();
     let stop = AtomicBool::new(false);
-    let script = Script::new("echo begin; sleep 300", folder.path());
+    let script = script("echo begin; sleep 300", folder.path());
     let finished = run_until(&script, &stop, &mut |_| stop.store(true, Ordering::SeqCst)).unwrap();
     assert_eq!((finished.end.code(), finished.end), (130, End::Interrupted));
 }
@@ -167,22 +189,60 @@ fn given_variables_win_and_temporary_files_are_private() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn what_outlived_its_program_is_found_later() {
-    let start = |mark: String| {
-        let mut command = process::command("sleep");
-        command.arg("300").env(stragglers::VARIABLE, mark);
-        command.spawn().unwrap()
-    };
-    // A process that has ended and was waited for: its number is free.
-    let mut gone = process::command("true").spawn().unwrap();
-    gone.wait().unwrap();
-    let (mut orphan, mut cared_for) = (
-        start(format!("1.a:{}.b", gone.id())),
-        start(format!("{}.c", std::process::id())),
+fn who_kills_its_supervisor_is_ended_all_the_same() {
+    let text = "echo $$; setsid sleep 300 & echo $!; kill -9 $PPID; sleep 300";
+    let (finished, output) = run_with(text, |_| ());
+    assert_eq!((finished.end, finished.left), (End::Signaled(9), vec![]));
+    let pids = String::from_utf8(output).unwrap();
+    assert_eq!(pids.lines().count(), 2);
+    assert!(!pids.lines().any(lives), "{pids}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn who_stops_its_supervisor_is_ended_by_the_time_limit() {
+    let text = "sleep 300 & echo $!; kill -STOP $PPID; sleep 300";
+    let limit = Duration::from_millis(200);
+    let (finished, output) = run_with(text, |script| script.timeout = Some(limit));
+    assert_eq!(
+        (finished.end, finished.left),
+        (End::TimedOut(limit), vec![])
     );
-    end_orphans();
-    assert!(!orphan.wait().unwrap().success());
-    assert!(cared_for.try_wait().unwrap().is_none());
-    cared_for.kill().unwrap();
-    cared_for.wait().unwrap();
+    assert!(!lives(str::from_utf8(&output).unwrap()));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn open_files_of_whoever_started_teddy_are_closed() {
+    let secret = tempfile::tempfile().unwrap();
+    rustix::io::fcntl_setfd(&secret, rustix::io::FdFlags::empty()).unwrap();
+    check(
+        "for f in /proc/$$/fd/*; do case ${f##*/} in 0|1|2|10) ;; *) readlink $f;; esac; done; true",
+        End::Exited(0),
+        "",
+    );
+}
+
+#[test]
+fn a_script_that_cannot_begin_says_why() {
+    let (finished, _) = run_with("true", |script| script.shell = vec!["/".to_owned()]);
+    assert!(matches!(finished.end, End::NotStarted(_)), "{finished:?}");
+}
+
+#[test]
+fn a_lock_is_held_until_nothing_is_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let lock = folder.path().join("commands.lock");
+    let text = "setsid sleep 300 & flock -n \"$LOCK\" true || echo held";
+    let (finished, output) = run_with(text, |script| {
+        script.env = vec![("LOCK".to_owned(), lock.display().to_string())];
+        script.launcher = script
+            .launcher
+            .take()
+            .map(|launcher| launcher.holding(lock.clone()));
+    });
+    assert_eq!(finished.end, End::Exited(0));
+    assert_eq!(output, b"held\n");
+    let file = std::fs::File::open(&lock).unwrap();
+    assert!(file.try_lock().is_ok());
 }

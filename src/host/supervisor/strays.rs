@@ -1,0 +1,79 @@
+//! What a supervisor that was killed has left to us.
+//!
+//! A command without a sandbox can kill its supervisor, and so can a person. Because we are a
+//! subreaper, too, its orphans become our children. They are told from the children that we
+//! started ourselves by their session: a supervisor makes one of its own, a child of ours stays
+//! in ours. None is reaped but by its number: the others have their own who wait for them.
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, WaitOptions, getpid, getsid, waitpid};
+
+use super::tree;
+
+/// How long orphans are killed again and again.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often.
+const TICK: Duration = Duration::from_millis(5);
+
+/// The supervisors that live, which are children of ours with a session of their own.
+static SUPERVISORS: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
+
+/// Makes this process the one that adopts orphans.
+pub(super) fn adopt() {
+    // Refused nowhere; where it does not exist orphans go to the system, as they always did.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_child_subreaper(Some(getpid()));
+}
+
+/// Notes a supervisor that was started.
+pub(super) fn know(id: u32) {
+    supervisors().insert(id);
+}
+
+/// Forgets a supervisor that has ended.
+pub(super) fn forget(id: u32) {
+    supervisors().remove(&id);
+}
+
+/// Returns the list.
+fn supervisors() -> std::sync::MutexGuard<'static, BTreeSet<u32>> {
+    SUPERVISORS.lock().expect("nothing panics with the lock")
+}
+
+/// Kills every orphan and what is below it; returns who could not be ended.
+pub(super) fn end_all() -> Vec<String> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let orphans = orphans();
+        if orphans.is_empty() || Instant::now() >= deadline {
+            return orphans
+                .iter()
+                .map(|orphan| tree::name(orphan.pid))
+                .collect();
+        }
+        for orphan in orphans {
+            let below = tree::below(orphan.pid);
+            for process in std::iter::once(orphan).chain(below) {
+                tree::signal(process, Signal::KILL);
+            }
+            // One that has ended is not listed the next time, whether it was reaped or not.
+            let _ = waitpid(Some(orphan.pid), WaitOptions::NOHANG);
+        }
+        std::thread::park_timeout(TICK);
+    }
+}
+
+/// Returns our children that we did not start.
+fn orphans() -> Vec<tree::Process> {
+    let own_session = getsid(None).ok();
+    let known = supervisors().clone();
+    let is_known = |pid: Pid| known.contains(&pid.as_raw_nonzero().get().unsigned_abs());
+    tree::children(getpid())
+        .into_iter()
+        .filter(|child| !is_known(child.pid))
+        .filter(|child| child.session != own_session)
+        .collect()
+}
