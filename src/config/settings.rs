@@ -149,6 +149,8 @@ pub struct Snapshot {
     pub max_new_size: Size,
     /// Further names of untracked files that are left out.
     pub exclude: Vec<String>,
+    /// Untracked files that are taken though they look like a secret.
+    pub include: Vec<String>,
 }
 
 /// The session's worktree.
@@ -292,6 +294,7 @@ impl Default for Snapshot {
             max_new_files: 100_000,
             max_new_size: Size(1 << 30),
             exclude: Vec::new(),
+            include: Vec::new(),
         }
     }
 }

@@ -12,6 +12,7 @@ pub mod markdown;
 pub mod path;
 pub mod redact;
 pub mod resource;
+pub mod secret;
 pub mod visible;
 pub mod yaml;
 

@@ -49,6 +49,7 @@ impl Project {
         let tip = self.store().tip(&session)?;
         let mut draft = self.store().draft(&tip)?;
         let recorded = self.record_locked(&tip, user)?;
+        self.tell_captured(&tip, &mut draft, &recorded, user)?;
         let lists = self.lists(&draft, recorded.tree)?;
         let mut pages = self.pages_of(&tip, &draft)?;
         let text = make_input(

@@ -119,6 +119,7 @@ pub fn plan_turn(
     };
     let message = without_keys(message, user);
     let recorded = project.record_locked(tip, user)?;
+    project.tell_captured(tip, &mut draft, &recorded, user)?;
     let lists = project.lists(&draft, recorded.tree)?;
     begin(&mut draft, &message, origin);
     let mut pages = project.pages_of(tip, &draft)?;

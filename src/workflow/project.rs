@@ -264,7 +264,8 @@ impl Project {
             max_file_size: self.settings.snapshot.max_file_size.0,
             max_new_files: self.settings.snapshot.max_new_files,
             max_new_size: self.settings.snapshot.max_new_size.0,
-            secrets: self.settings.snapshot.exclude.clone(),
+            exclude: self.settings.snapshot.exclude.clone(),
+            include: self.settings.snapshot.include.clone(),
             ..Limits::default()
         }
     }

@@ -7,10 +7,15 @@ use crate::git::hold::Older;
 use crate::git::object::{Commit, CommitId, NewCommit, TreeId};
 use crate::git::reference::Expected;
 use crate::git::snapshot::Snapshot;
+use crate::git::snapshot::limits::Forced;
 use crate::host::{clock, fault};
 use crate::session::meta::NotCaptured;
+use crate::session::store::Draft;
 use crate::session::turn::Turn;
+use crate::text::counted;
+use crate::text::visible::visible;
 use crate::workflow::project::Project;
+use crate::workflow::user::{Event, User};
 
 /// How often the files are recorded anew because objects were pruned meanwhile.
 const MAX_RECORDS: u32 = 4;
@@ -19,6 +24,9 @@ const MAX_RECORDS: u32 = 4;
 const MAX_REACHED: usize = 3;
 /// The subject of the commits that keep workspace commits.
 pub const KEEPER: &str = "Snapshots of the workspace";
+
+/// The files left out of a snapshot that are named one by one.
+const MAX_LEFT_OUT: usize = 5;
 
 /// The user's files, recorded.
 #[derive(Debug, Clone)]
@@ -59,6 +67,24 @@ pub fn not_captured(snapshot: &Snapshot) -> Vec<NotCaptured> {
         .collect()
 }
 
+/// Says which files are left out that are not told already.
+pub fn left_out(told: &[&Vec<NotCaptured>], left: &[NotCaptured], how: &str) -> Vec<String> {
+    let is_told = |file: &NotCaptured| told.iter().any(|known| known.contains(file));
+    let new: Vec<&NotCaptured> = left.iter().filter(|file| !is_told(file)).collect();
+    let line = |file: &&NotCaptured| {
+        let (path, why) = (visible(&file.path), &file.reason);
+        format!("`{path}` {how}: {why}")
+    };
+    let more = new.len().saturating_sub(MAX_LEFT_OUT);
+    let more =
+        (more > 0).then(|| format!("{} more; `teddy status` names all", counted(more, "file")));
+    new.iter()
+        .take(MAX_LEFT_OUT)
+        .map(line)
+        .chain(more)
+        .collect()
+}
+
 impl Project {
     /// Takes a snapshot of the user's files.
     ///
@@ -66,8 +92,37 @@ impl Project {
     /// Where a file changes all the time or the repository cannot be written.
     pub fn snapshot(&self, force: &[Vec<u8>]) -> anyhow::Result<Snapshot> {
         let name = self.repository.worktree_name();
+        let force: Vec<Forced> = force.iter().cloned().map(Forced::new).collect();
         self.repository
-            .snapshot(&self.index(&name), &self.limits(), force)
+            .snapshot(&self.index(&name), &self.limits(), &force)
+    }
+
+    /// Says what a snapshot takes along or leaves out that the user might not expect: once in a
+    /// session how many files git does not track, and each file that is left out when it first is.
+    ///
+    /// # Errors
+    /// Where git's index cannot be read.
+    pub fn tell_captured(
+        &self,
+        tip: &Turn,
+        draft: &mut Draft,
+        recorded: &Recorded,
+        user: &mut dyn User,
+    ) -> anyhow::Result<()> {
+        if tip.number() == 0 && draft.commit.is_none() {
+            let untracked = self.repository.untracked(recorded.tree)?;
+            if untracked > 0 {
+                user.tell(Event::Note(&format!(
+                    "snapshots of your files take {} along that git does not track; `.gitignore` or `snapshot.exclude` leaves some out",
+                    counted(untracked, "file")
+                )));
+            }
+        }
+        let known = [&tip.meta.not_captured, &draft.meta.not_captured];
+        let notes = left_out(&known, &recorded.not_captured, "is in no snapshot");
+        notes.iter().for_each(|note| user.tell(Event::Note(note)));
+        draft.meta.not_captured.clone_from(&recorded.not_captured);
+        Ok(())
     }
 
     /// Records the user's files as a workspace commit and makes it reachable.

@@ -465,6 +465,8 @@ fn keys_in_files_are_taken_out_of_what_is_sent_and_recorded() {
     let key = format!("sk-ant-{}", "a1B2".repeat(10));
     let repo = project();
     repo.write("notes.txt", format!("{key}\n"));
+    // An untracked file with a key in it is in no snapshot.
+    repo.git(&["add", "notes.txt"]);
     repo.done(&["context", "add", "notes.txt"]);
     repo.reply(&plan("Show", &[execute("cat notes.txt")]));
     repo.done(&["plan", "-m", "x"]);

@@ -1,6 +1,6 @@
 //! `plan` and `resume`: the input, the model's answer, the draft.
 
-use crate::plans::{chat, create, execute, plan};
+use crate::plans::{chat, create, execute, plan, read};
 use crate::support::TestRepo;
 
 /// A project with a session.
@@ -292,4 +292,63 @@ fn an_empty_message_is_refused_before_a_model_is_asked() {
     repo.teddy_reads(&["plan", "-m", "-"], "\n")
         .check(1, &["the message is empty"]);
     assert_eq!(repo.git(&["for-each-ref", "refs/teddy/drafts"]), "");
+}
+
+#[test]
+fn promise_b7_the_first_snapshot_of_a_session_says_what_comes_along_and_what_does_not() {
+    let repo = TestRepo::new().file("a.txt", "a\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    let key = format!("token = \"ghp_{}\"\n", "a9Zk3Qx7Lm2Vt8Rb5Nw4".repeat(2));
+    repo.put("notes.txt", "x\n")
+        .put("more/notes.txt", "y\n")
+        .put("local.py", &key);
+    let reply = plan("One", &[create("one.txt", "1\n")]);
+    repo.put("../one.md", &reply);
+    let from = |path: &str| repo.teddy(&["plan", "-m", "go", "--from", path]);
+
+    let first = from("../one.md");
+    let along = "take 2 files along that git does not track; `.gitignore` or `snapshot.exclude`";
+    let left =
+        "`local.py` is in no snapshot: untracked, and looks as if it held a key (github token)";
+    first.check(0, &[along, left]);
+    let again = from("../one.md");
+    assert!(!again.stderr.contains("snapshot"), "{again}");
+
+    let run = repo.teddy(&["execute", "-y"]);
+    run.check(0, &[]);
+    assert!(!run.stderr.contains("no snapshot"), "{run}");
+    repo.put("other.py", &key)
+        .put("../one.md", plan("Two", &[create("two.txt", "2\n")]));
+    let next = from("../one.md");
+    next.check(0, &["`other.py` is in no snapshot"]);
+    assert!(
+        !next.stderr.contains("local.py") && !next.stderr.contains("along"),
+        "{next}"
+    );
+
+    let objects = repo.git(&["rev-list", "--objects", "--all"]);
+    assert!(
+        !objects.contains("local.py") && objects.contains("notes.txt"),
+        "{objects}"
+    );
+    let status = repo.done(&["status"]);
+    assert!(
+        status.contains("  local.py: untracked, and looks as if"),
+        "{status}"
+    );
+}
+
+#[test]
+fn promise_b7_a_file_with_a_key_is_not_edited_and_one_that_the_plan_makes_is() {
+    let repo = TestRepo::new().file("a.txt", "a\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    let key = format!("token = \"ghp_{}\"\n", "a9Zk3Qx7Lm2Vt8Rb5Nw4".repeat(2));
+    repo.put("local.py", &key);
+    let reply = plan("Look", &[read("local.py")]);
+    let out = repo.teddy_reads(&["execute", "-", "-y"], &reply);
+    out.check(3, &["left out of the snapshot"]);
+    repo.run_plan(&plan("Make", &[create("made.py", &key), execute("true")]));
+    assert_eq!(repo.read("made.py"), key);
 }

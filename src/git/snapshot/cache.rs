@@ -21,7 +21,7 @@ use crate::host::file::read_regular;
 const MAX_BYTES: u64 = 4 << 30;
 
 /// What opens the file; the number changes with the format.
-const MAGIC: &[u8; 8] = b"TeDDyix2";
+const MAGIC: &[u8; 8] = b"TeDDyix3";
 /// The length of the header.
 const HEADER: usize = 136;
 /// The length of a folder's record without its tree id.

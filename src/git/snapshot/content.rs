@@ -25,6 +25,7 @@ use super::ground::Ground;
 use super::limits::{LeftOut, Reason, shown};
 use super::stat::{self, Kind, is_absent};
 use crate::git::During;
+use crate::git::object::BlobId;
 use crate::git::sink::Sink;
 
 /// How often a file that changes while it is read is read again.
@@ -42,6 +43,8 @@ struct Job {
     path: Vec<u8>,
     /// What it was when the folder was listed.
     kind: EntryKind,
+    /// Whether git tracks it.
+    tracked: bool,
 }
 
 /// What came of reading a file.
@@ -52,6 +55,8 @@ pub(super) enum Outcome {
     Gone,
     /// It cannot be read.
     Unreadable(String),
+    /// It is not taken.
+    LeftOut(Reason),
 }
 
 /// Reads every file whose id is not known and fills the ids in.
@@ -88,7 +93,7 @@ pub(super) fn read_all(
         repo.objects.refresh_never();
         let mut reader = Reader::new(ground, &repo, sink);
         jobs.iter()
-            .map(|job| reader.read(&job.path, job.kind))
+            .map(|job| reader.read(&job.path, job.kind, job.tracked))
             .collect()
     };
     let outcomes: Vec<Vec<Outcome>> = if threads == 1 {
@@ -127,6 +132,8 @@ fn jobs(scanned: &[Scanned]) -> Vec<Job> {
                     entry: at,
                     path: join(&scan.path, &entry.name),
                     kind: entry.kind,
+                    // What the user's index has, has a basis.
+                    tracked: entry.basis != 0,
                 });
             }
         }
@@ -152,6 +159,14 @@ fn settle(
         Outcome::Gone => {
             entries.remove(job.entry);
             folder.marks |= mark::RELIST;
+        }
+        Outcome::LeftOut(reason) => {
+            entries.remove(job.entry);
+            folder.marks |= mark::RELIST;
+            folder.left.push(LeftOut {
+                path: shown(&job.path),
+                reason,
+            });
         }
         Outcome::Unreadable(why) => {
             folder.marks |= mark::RELIST;
@@ -201,8 +216,13 @@ impl<'g, 'r> Reader<'g, 'r> {
         }
     }
 
-    /// Reads a file or link into an object.
-    pub(super) fn read(&mut self, path: &[u8], kind: EntryKind) -> anyhow::Result<Outcome> {
+    /// Reads a file or link into an object; one that git does not track only if it is no secret.
+    pub(super) fn read(
+        &mut self,
+        path: &[u8],
+        kind: EntryKind,
+        tracked: bool,
+    ) -> anyhow::Result<Outcome> {
         let read = if kind == EntryKind::Link && self.ground.links {
             self.link(path)
         } else {
@@ -213,12 +233,35 @@ impl<'g, 'r> Reader<'g, 'r> {
             Err(error) if is_absent(&error) => return Ok(Outcome::Gone),
             Err(error) => return Ok(Outcome::Unreadable(error.kind().to_string())),
         };
-        let data = if kind == EntryKind::Link {
-            data
+        if kind == EntryKind::Link {
+            return Ok(Outcome::Read(self.sink.add(ObjectKind::Blob, data)?, stat));
+        }
+        let secret = if tracked {
+            None
         } else {
-            self.filtered(path, data)?
+            self.secret(path, &data)
         };
+        let data = self.filtered(path, data)?;
+        if let Some(reason) = secret.filter(|_| !self.is_made(path, &data)) {
+            return Ok(Outcome::LeftOut(reason));
+        }
         Ok(Outcome::Read(self.sink.add(ObjectKind::Blob, data)?, stat))
+    }
+
+    /// Returns why a file looks like a secret, if it does.
+    fn secret(&self, path: &[u8], data: &[u8]) -> Option<Reason> {
+        let limits = self.ground.limits;
+        if limits.is_secret(path) {
+            return Some(Reason::Secret);
+        }
+        limits.key_in(path, data).map(Reason::Key)
+    }
+
+    /// Returns whether a file is just what a turn made of it.
+    fn is_made(&self, path: &[u8], data: &[u8]) -> bool {
+        let made = self.ground.forced(path).and_then(|forced| forced.made);
+        let id = gix::objs::compute_hash(self.repo.object_hash(), ObjectKind::Blob, data);
+        made.is_some_and(|made| id.is_ok_and(|id| BlobId::of(id) == made.id))
     }
 
     /// Reads a link's target.

@@ -11,7 +11,7 @@ use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::fs::OFlags;
 
 use super::cache::{Basis, Cache, Entry};
-use super::limits::Limits;
+use super::limits::{Forced, Limits};
 use super::stat::{self, Kind, Seen, Stamp};
 use super::tracked::Index;
 use crate::git::During;
@@ -32,7 +32,7 @@ pub(super) struct Ground<'a> {
     /// What to leave out.
     pub(super) limits: &'a Limits,
     /// Paths to take even where they are ignored, sorted.
-    pub(super) force: Vec<&'a [u8]>,
+    pub(super) force: Vec<&'a Forced>,
     /// What the last snapshot saw.
     pub(super) cache: Option<Cache>,
     /// What this snapshot stands on; its root is not known before the end.
@@ -54,18 +54,18 @@ impl<'a> Ground<'a> {
     pub(super) fn new(
         repository: &'a Repository,
         limits: &'a Limits,
-        force: &'a [Vec<u8>],
+        force: &'a [Forced],
     ) -> anyhow::Result<Ground<'a>> {
         let gix = &repository.gix;
         let workdir = repository.workdir();
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let top = rustix::fs::open(workdir, flags, rustix::fs::Mode::empty())
             .with_context(|| format!("cannot open `{}`", workdir.display()))?;
-        let mut force: Vec<&[u8]> = force.iter().map(Vec::as_slice).collect();
+        let mut force: Vec<&Forced> = force.iter().collect();
         force.sort_unstable();
         let config = gix.config_snapshot();
         let basis = Basis {
-            settings: settings(repository),
+            settings: settings(repository, limits),
             choice: choice(repository, limits, &force),
             index: index_stat(&gix.index_path()),
             tracking: 0,
@@ -156,19 +156,26 @@ impl<'a> Ground<'a> {
             && !cache.basis.stamp.is_racy(&seen.stat)
     }
 
-    /// Returns whether a path is to be taken even where it is ignored.
-    pub(super) fn is_forced(&self, path: &[u8]) -> bool {
-        self.force.binary_search(&path).is_ok()
+    /// Returns what is known of a path that is to be taken even where it is ignored; of several
+    /// that say so, one that knows more.
+    pub(super) fn forced(&self, path: &[u8]) -> Option<&'a Forced> {
+        let end = self
+            .force
+            .partition_point(|forced| forced.path.as_slice() <= path);
+        let last = self.force[..end].last().copied();
+        last.filter(|forced| forced.path == path)
     }
 
     /// Returns whether something below a folder is to be taken even where it is ignored.
     pub(super) fn forces_below(&self, folder: &[u8]) -> bool {
         let mut prefix = folder.to_vec();
         prefix.push(b'/');
-        let at = self.force.partition_point(|path| *path < prefix.as_slice());
+        let at = self
+            .force
+            .partition_point(|forced| forced.path.as_slice() < prefix.as_slice());
         self.force
             .get(at)
-            .is_some_and(|path| path.starts_with(&prefix))
+            .is_some_and(|forced| forced.path.starts_with(&prefix))
     }
 
     /// Opens a path below the top, no link followed.
@@ -200,9 +207,11 @@ fn index_stat(path: &Path) -> Stat {
     })
 }
 
-/// Hashes the settings and files that decide what bytes a file becomes.
-fn settings(repository: &Repository) -> u64 {
+/// Hashes the settings and files that decide what bytes a file becomes, or whether they may be
+/// taken.
+fn settings(repository: &Repository, limits: &Limits) -> u64 {
     let mut hash = DefaultHasher::new();
+    (limits.leave_secrets, &limits.include).hash(&mut hash);
     for section in ["core", "filter"] {
         repository.config_section(section).hash(&mut hash);
     }
@@ -216,12 +225,12 @@ fn settings(repository: &Repository) -> u64 {
 }
 
 /// Hashes what decides, beside the index and `.gitignore` files, which names are taken.
-fn choice(repository: &Repository, limits: &Limits, force: &[&[u8]]) -> u64 {
+fn choice(repository: &Repository, limits: &Limits, force: &[&Forced]) -> u64 {
     let mut hash = DefaultHasher::new();
     (
         limits.max_file_size,
         limits.leave_secrets,
-        &limits.secrets,
+        &limits.exclude,
         force,
     )
         .hash(&mut hash);

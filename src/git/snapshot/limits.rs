@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::git::object::BlobId;
+use crate::text::secret;
+
 /// What is left out of a snapshot; tracked files and what the plan wrote are always taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
@@ -13,10 +16,42 @@ pub struct Limits {
     pub max_new_files: usize,
     /// As many bytes may be in them.
     pub max_new_size: u64,
-    /// Whether untracked files that look like secrets by their name are left out.
+    /// Whether untracked files that look like secrets, by their name or by what is in them, are
+    /// left out.
     pub leave_secrets: bool,
-    /// More names of secrets; `*` stands for any characters.
-    pub secrets: Vec<String>,
+    /// More names that are left out; `*` stands for any characters.
+    pub exclude: Vec<String>,
+    /// Names, and paths where there is a slash, that are taken though they look like a secret.
+    pub include: Vec<String>,
+}
+
+/// A path that is taken even where git ignores it; a secret is not.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Forced {
+    /// The path.
+    pub path: Vec<u8>,
+    /// What a turn made of it: with just this content neither its size nor a key in it matter,
+    /// since it is in a commit already.
+    pub made: Option<Made>,
+}
+
+/// A file as a turn made it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Made {
+    /// What it is in the tree.
+    pub id: BlobId,
+    /// Its size on disk, in bytes.
+    pub size: u64,
+}
+
+impl Forced {
+    /// Returns a path of which nothing is known.
+    pub fn new(path: impl Into<Vec<u8>>) -> Forced {
+        Forced {
+            path: path.into(),
+            made: None,
+        }
+    }
 }
 
 impl Default for Limits {
@@ -26,7 +61,8 @@ impl Default for Limits {
             max_new_files: 100_000,
             max_new_size: 1 << 30,
             leave_secrets: true,
-            secrets: Vec::new(),
+            exclude: Vec::new(),
+            include: Vec::new(),
         }
     }
 }
@@ -39,26 +75,61 @@ impl Limits {
             max_new_files: usize::MAX,
             max_new_size: u64::MAX,
             leave_secrets: false,
-            secrets: Vec::new(),
+            exclude: Vec::new(),
+            include: Vec::new(),
         }
     }
 
-    /// Returns whether a file of this name is a secret.
-    pub fn is_secret(&self, name: &[u8]) -> bool {
+    /// Returns whether a file is a secret by its name.
+    pub fn is_secret(&self, path: &[u8]) -> bool {
         if !self.leave_secrets {
             return false;
         }
-        let name = name.to_ascii_lowercase();
+        let name = name_of(path).to_ascii_lowercase();
+        if self.exclude.iter().any(|pattern| fits(pattern, path)) {
+            return true;
+        }
         // `id_ed25519` is a private key; `id_map.rs` and `id_ed25519.pub` are not.
         let key = name.starts_with(b"id_") && !name.contains(&b'.');
-        key || SECRETS
+        let custom = SECRETS
             .iter()
-            .any(|pattern| matches(pattern.as_bytes(), &name))
-            || self
-                .secrets
-                .iter()
-                .any(|pattern| matches(pattern.to_ascii_lowercase().as_bytes(), &name))
+            .any(|pattern| matches(pattern.as_bytes(), &name));
+        (key || custom) && !self.is_included(path)
     }
+
+    /// Returns what looks like a key in a file, by its kind.
+    pub fn key_in(&self, path: &[u8], bytes: &[u8]) -> Option<&'static str> {
+        let is_binary = || memchr::memchr(0, &bytes[..bytes.len().min(BINARY)]).is_some();
+        if !self.leave_secrets || is_binary() || self.is_included(path) {
+            return None;
+        }
+        secret::find(&String::from_utf8_lossy(bytes))
+    }
+
+    /// Returns whether the user wants a file in snapshots whatever it looks like.
+    fn is_included(&self, path: &[u8]) -> bool {
+        self.include.iter().any(|pattern| fits(pattern, path))
+    }
+}
+
+/// So many bytes tell text from anything else, as in git.
+const BINARY: usize = 8000;
+
+/// Returns whether a file fits a pattern of the configuration: the path, where it has a slash, else
+/// the name.
+fn fits(pattern: &str, path: &[u8]) -> bool {
+    let pattern = pattern.to_ascii_lowercase();
+    let subject = if pattern.contains('/') {
+        path
+    } else {
+        name_of(path)
+    };
+    matches(pattern.as_bytes(), &subject.to_ascii_lowercase())
+}
+
+/// Returns the last component of a path.
+fn name_of(path: &[u8]) -> &[u8] {
+    path.rsplit(|&byte| byte == b'/').next().unwrap_or(path)
 }
 
 /// Names that secrets have by custom, in lower case.
@@ -81,11 +152,26 @@ const SECRETS: [&str; 14] = [
 
 /// Returns whether a name matches a pattern in which `*` stands for any characters.
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
-    match pattern.split_first() {
-        None => name.is_empty(),
-        Some((b'*', rest)) => (0..=name.len()).any(|skip| matches(rest, &name[skip..])),
-        Some((first, rest)) => name.first() == Some(first) && matches(rest, &name[1..]),
+    let (mut at, mut here) = (0, 0);
+    // Where the last star was, and how far it reaches: only that one need ever reach further.
+    let mut star = None;
+    while here < name.len() {
+        match pattern.get(at) {
+            Some(b'*') => {
+                star = Some((at, here));
+                at += 1;
+            }
+            Some(byte) if *byte == name[here] => (at, here) = (at + 1, here + 1),
+            _ => {
+                let Some((before, reach)) = star else {
+                    return false;
+                };
+                star = Some((before, reach + 1));
+                (at, here) = (before + 1, reach + 1);
+            }
+        }
     }
+    pattern[at..].iter().all(|&byte| byte == b'*')
 }
 
 /// More is new than a snapshot may take; nothing was recorded.
@@ -158,6 +244,8 @@ pub enum Reason {
     TooLarge(u64),
     /// It is untracked and looks like a secret by its name.
     Secret,
+    /// It is untracked and has something in it that looks like a key, of this kind.
+    Key(&'static str),
     /// It cannot be read; if it is tracked, the state that git knows stands in.
     Unreadable(String),
     /// It is a pipe, a socket or a device.
@@ -173,6 +261,7 @@ impl fmt::Display for Reason {
         match self {
             Reason::TooLarge(size) => write!(f, "untracked and large ({size} bytes)"),
             Reason::Secret => f.write_str("untracked and named like a secret"),
+            Reason::Key(kind) => write!(f, "untracked, and looks as if it held a key ({kind})"),
             Reason::Unreadable(why) => write!(f, "unreadable: {why}"),
             Reason::Special => f.write_str("neither file, folder nor link"),
             Reason::EmbeddedWithoutCommit => f.write_str("a repository without a commit"),
@@ -182,7 +271,7 @@ impl fmt::Display for Reason {
 }
 
 /// Returns a path as text, with bytes that are not UTF-8 as `\xNN`.
-pub(super) fn shown(path: &[u8]) -> String {
+pub fn shown(path: &[u8]) -> String {
     let mut text = String::with_capacity(path.len());
     for chunk in path.utf8_chunks() {
         text.push_str(chunk.valid());
@@ -241,12 +330,48 @@ mod tests {
     #[test]
     fn more_patterns_can_be_given_and_all_switched_off() {
         let mut limits = Limits {
-            secrets: vec!["*.token".to_owned()],
+            exclude: vec!["*.token".to_owned()],
             ..Limits::default()
         };
         assert!(limits.is_secret(b"ci.token"));
         limits.leave_secrets = false;
         assert!(!limits.is_secret(b"ci.token") && !limits.is_secret(b".env"));
+    }
+
+    #[test]
+    fn promise_b7_what_is_included_is_taken_whatever_it_looks_like() {
+        let limits = Limits {
+            include: vec![".env.ci".to_owned(), "Fixtures/*.pem".to_owned()],
+            exclude: vec!["b.pem".to_owned()],
+            ..Limits::default()
+        };
+        let key = format!("key = \"ghp_{}\"\n", "a9Zk3Qx7Lm2Vt8Rb5Nw4".repeat(2));
+        let check = |path: &str, expected: (bool, bool)| {
+            let (path, key) = (path.as_bytes(), key.as_bytes());
+            let found = (limits.is_secret(path), limits.key_in(path, key).is_some());
+            assert_eq!(found, expected, "{}", String::from_utf8_lossy(path));
+        };
+        check("sub/.env.ci", (false, false));
+        check("sub/.env", (true, true));
+        check("fixtures/deep/a.pem", (false, false));
+        check("fixtures/b.pem", (true, false));
+        check("other/a.pem", (true, true));
+        check("a.md", (false, true));
+        assert_eq!(limits.key_in(b"a", &[b"\0", key.as_bytes()].concat()), None);
+    }
+
+    #[test]
+    fn stars_stand_for_any_characters() {
+        let check = |pattern: &str, name: &str, expected: bool| {
+            let found = matches(pattern.as_bytes(), name.as_bytes());
+            assert_eq!(found, expected, "{pattern} {name}");
+        };
+        check("*.pem", ".pem", true);
+        check("a*b*c", "a-bb-bc", true);
+        check("a*b*c", "a-bb-b", false);
+        check("*", "", true);
+        check("", "a", false);
+        check(&"*a".repeat(30), &"a".repeat(29), false);
     }
 
     #[test]

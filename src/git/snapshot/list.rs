@@ -248,8 +248,8 @@ impl<'a, 'r> List<'a, 'r> {
 
     /// Takes an untracked file, if it is not ignored and within the limits.
     fn meet_untracked(&mut self, met: &Met<'_>) -> anyhow::Result<bool> {
-        let forced = self.ground.is_forced(&met.path);
-        if !forced && self.rules.is_ignored(self.ground, &met.path, false)? {
+        let forced = self.ground.forced(&met.path);
+        if forced.is_none() && self.rules.is_ignored(self.ground, &met.path, false)? {
             if matches!(met.name, b".gitignore" | b".gitattributes") {
                 let kind = if met.seen.kind == Kind::Link {
                     EntryKind::Link
@@ -266,13 +266,17 @@ impl<'a, 'r> List<'a, 'r> {
             }
             return Ok(false);
         }
-        let large = met.seen.kind == Kind::File && met.seen.size > self.ground.limits.max_file_size;
+        let limits = self.ground.limits;
+        let made = forced.and_then(|forced| forced.made);
+        let is_large = met.seen.kind == Kind::File
+            && met.seen.size > limits.max_file_size
+            && forced.is_none_or(|_| made.is_some_and(|made| made.size != met.seen.size));
         let reason = match met.seen.kind {
             Kind::Special => Some(Reason::Special),
             _ if !is_name(met.name) => Some(Reason::Name),
-            _ if forced => None,
-            _ if self.ground.limits.is_secret(met.name) => Some(Reason::Secret),
-            _ if large => Some(Reason::TooLarge(met.seen.size)),
+            // With a content that is known, reading tells.
+            _ if made.is_none() && limits.is_secret(&met.path) => Some(Reason::Secret),
+            _ if is_large => Some(Reason::TooLarge(met.seen.size)),
             _ => None,
         };
         match reason {

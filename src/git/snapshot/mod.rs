@@ -27,7 +27,7 @@ use anyhow::Context as _;
 use self::cache::{Cache, Folder, Writer};
 use self::folder::{Listing, Scanned};
 use self::ground::Ground;
-use self::limits::{LeftOut, Limits};
+use self::limits::{Forced, LeftOut, Limits};
 use self::stat::Stamp;
 use super::durable;
 use super::object::TreeId;
@@ -50,7 +50,7 @@ impl Repository {
     /// Records the files of this worktree.
     ///
     /// `index` is the private index of this worktree; it is made and replaced as needed. Paths in
-    /// `force` are taken even where they are ignored or over the limits.
+    /// `force` are taken even where they are ignored, or larger than untracked files may be.
     ///
     /// # Errors
     /// Where a required filter fails, git's index is damaged or the object store cannot be
@@ -59,7 +59,7 @@ impl Repository {
         &self,
         index: &Path,
         limits: &Limits,
-        force: &[Vec<u8>],
+        force: &[Forced],
     ) -> anyhow::Result<Snapshot> {
         // What the tree reaches already, git may have written a moment ago, and not flushed.
         durable::note_written();

@@ -97,9 +97,9 @@ impl Repository {
                     _ => Mode::FILE,
                 });
                 let kind = kind_of(ground, &seen, before);
-                match reader.read(path, kind)? {
+                match reader.read(path, kind, true)? {
                     Outcome::Read(id, _) => Ok(Some((kind, id))),
-                    Outcome::Gone => Ok(None),
+                    Outcome::Gone | Outcome::LeftOut(_) => Ok(None),
                     Outcome::Unreadable(why) => {
                         anyhow::bail!("cannot read `{}`: {why}", shown(path))
                     }

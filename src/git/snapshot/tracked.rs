@@ -9,6 +9,10 @@ use gix::bstr::ByteSlice;
 use gix::index::entry::{Flags, Mode, Stage, Stat};
 use gix::index::{Entry, State};
 
+use super::ground::load_index;
+use crate::git::object::TreeId;
+use crate::git::repository::Repository;
+
 /// The user's index.
 pub(super) struct Index {
     /// The decoded index; empty where there is none.
@@ -37,6 +41,22 @@ pub(super) struct Name {
     pub(super) file: Option<Tracked>,
     /// The entries below a folder of this name.
     pub(super) below: Range<usize>,
+}
+
+impl Repository {
+    /// Returns how many files of a tree git does not track in this worktree; ours do not count.
+    ///
+    /// # Errors
+    /// Where the tree or git's index cannot be read.
+    pub fn untracked(&self, tree: TreeId) -> anyhow::Result<usize> {
+        let index = load_index(&self.gix)?.state;
+        let leaves = self.leaves(tree)?;
+        let untracked = leaves.iter().filter(|leaf| {
+            let path = leaf.path.as_bstr();
+            !path.starts_with(b".teddy/") && index.entry_by_path(path).is_none()
+        });
+        Ok(untracked.count())
+    }
 }
 
 impl Index {

@@ -266,7 +266,7 @@ fn go(
         if case.recorded.is_fresh() {
             return record::run_and_record(project, case, chosen, user);
         }
-        let same = project.snapshot(&forced(&chosen.plan, project))?.tree == case.recorded.tree;
+        let same = project.snapshot(&forced(&chosen.plan))?.tree == case.recorded.tree;
         if same {
             case.recorded.seen = Instant::now();
         }
@@ -339,13 +339,14 @@ fn judged_case<'a>(
     reading: Reading<'_>,
     user: &mut dyn User,
 ) -> anyhow::Result<Case<'a>> {
-    let Start { tip, draft } = start;
+    let Start { tip, mut draft } = start;
     let recorded = {
         let _lock = project.enter("execute", user)?;
         project
-            .record(tip, &forced(reading.plan, project))
+            .record(tip, &forced(reading.plan))
             .context("recording your files")?
     };
+    project.tell_captured(tip, &mut draft, &recorded, user)?;
     let lists = project.lists(&draft, recorded.tree)?;
     let caller = project.caller(tip, draft.meta.caller_turn_id)?;
     let judged = project.judge(
@@ -369,13 +370,10 @@ fn judged_case<'a>(
 }
 
 /// Returns the paths that must be in the snapshots although git may ignore them: what the plan
-/// writes, and the memos. Secrets stay out.
-fn forced(plan: &Plan, project: &Project) -> Vec<Vec<u8>> {
-    let limits = project.limits();
-    let open = plan
-        .targets()
-        .filter(|path| !limits.is_secret(path.file_name().as_bytes()));
-    let mut paths: Vec<Vec<u8>> = open.map(|path| path.as_str().as_bytes().to_vec()).collect();
+/// writes, and the memos.
+fn forced(plan: &Plan) -> Vec<Vec<u8>> {
+    let targets = plan.targets().map(|path| path.as_str().as_bytes().to_vec());
+    let mut paths: Vec<Vec<u8>> = targets.collect();
     if !plan.memos.is_empty() {
         paths.push(crate::workflow::lookup::MEMOS.as_bytes().to_vec());
     }

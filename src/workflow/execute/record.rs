@@ -11,16 +11,12 @@ use crate::session::artifact;
 use crate::session::meta::{NotCaptured, Status, Workspace};
 use crate::session::transition::{self, Agent, Current, Next, Others};
 use crate::text::context_list;
-use crate::text::counted;
-use crate::text::visible::visible;
 use crate::workflow::complete::Fit;
 use crate::workflow::modified::as_run;
 use crate::workflow::project::Project;
 use crate::workflow::restore::shown;
 use crate::workflow::user::{Approved, Event, User};
-
-/// The files left in the worktree that are named one by one.
-const MAX_KEPT_BACK: usize = 5;
+use crate::workflow::workspace::left_out;
 
 /// How often the lock is waited for again once a plan has run.
 const MAX_WAITS: u32 = 20;
@@ -68,7 +64,7 @@ pub(super) fn run_and_record(
     let now = if case.recorded.is_fresh() && !runs_commands(&approved) {
         case.recorded.clone()
     } else {
-        project.record(case.tip, &super::forced(&approved.plan, project))?
+        project.record(case.tip, &super::forced(&approved.plan))?
     };
     let (files, overlaps) = match project.fit(case.recorded.tree, now.tree, tree)? {
         Fit::Clean(files) => (Some(files), Vec::new()),
@@ -100,9 +96,10 @@ pub(super) fn run_and_record(
     };
     let mut executed = finish(project, &case, &writing, files.as_ref())?;
     executed.conclusion = writing.next.conclusion;
-    executed.notes.extend(kept_back(
+    executed.notes.extend(left_out(
         &[&case.recorded.not_captured, &case.tip.meta.not_captured],
         &left.not_captured,
+        "stays in the session's worktree",
     ));
     let Left { ran, .. } = left;
     executed.outcomes = ran.outcomes;
@@ -180,36 +177,6 @@ fn union(before: &[NotCaptured], after: &[NotCaptured]) -> Vec<NotCaptured> {
         .iter()
         .filter(|left| before.iter().all(|known| known.path != left.path));
     before.iter().chain(new).cloned().collect()
-}
-
-/// Says which files a plan made that are not brought to the user, unless they are told already.
-fn kept_back(told: &[&[NotCaptured]], left: &[NotCaptured]) -> Vec<String> {
-    let new: Vec<&NotCaptured> = left
-        .iter()
-        .filter(|file| {
-            told.iter()
-                .all(|known| known.iter().all(|k| k.path != file.path))
-        })
-        .collect();
-    let said = |file: &&NotCaptured| {
-        format!(
-            "`{}` stays in the session's worktree, it is in no snapshot: {}",
-            visible(&file.path),
-            file.reason
-        )
-    };
-    let more = new.len().saturating_sub(MAX_KEPT_BACK);
-    let more = (more > 0).then(|| {
-        format!(
-            "{} more stay there; the report lists them",
-            counted(more, "file")
-        )
-    });
-    new.iter()
-        .take(MAX_KEPT_BACK)
-        .map(said)
-        .chain(more)
-        .collect()
 }
 
 /// Returns the workspace of a turn that changed nothing.

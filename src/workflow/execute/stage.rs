@@ -6,6 +6,9 @@ use std::path::Path;
 use anyhow::Context as _;
 
 use crate::git::object::{CommitId, TreeId};
+use crate::git::repository::Repository;
+use crate::git::snapshot::Snapshot;
+use crate::git::snapshot::limits::{Forced, LeftOut, Reason, shown};
 use crate::git::worktree::bring::{Bring, Brought};
 use crate::git::worktree::{Extent, SessionWorktree};
 use crate::host::fault;
@@ -256,8 +259,11 @@ fn whole_worktree(
 ) -> anyhow::Result<(TreeId, Vec<NotCaptured>)> {
     let index = project.index(&format!("session-{}", scene.name));
     let repository = &opened.worktree.repository;
-    let snapshot = repository
-        .snapshot(&index, &project.limits(), opened.written)
+    let written: Vec<Forced> = opened.written.iter().cloned().map(Forced::new).collect();
+    let mut snapshot = repository
+        .snapshot(&index, &project.limits(), &written)
+        .context("recording what the plan did")?;
+    add_written(repository, &mut snapshot, opened.written)
         .context("recording what the plan did")?;
     let (tree, not_captured) = (snapshot.tree, not_captured(&snapshot));
     let mut edits = BTreeMap::new();
@@ -272,6 +278,28 @@ fn whole_worktree(
         repository.tree_with(tree, &edits)?
     };
     Ok((tree, not_captured))
+}
+
+/// Adds the files to a snapshot that the plan itself wrote and that look like a secret: what is in
+/// them is in the plan already.
+fn add_written(
+    repository: &Repository,
+    snapshot: &mut Snapshot,
+    written: &[Vec<u8>],
+) -> anyhow::Result<()> {
+    let is_written = |left: &LeftOut| written.iter().any(|path| shown(path) == left.path);
+    let is_secret = |left: &LeftOut| matches!(left.reason, Reason::Secret | Reason::Key(_));
+    let secret = snapshot
+        .left_out
+        .extract_if(.., |left| is_secret(left) && is_written(left));
+    let secret: Vec<String> = secret.map(|left| left.path).collect();
+    if secret.is_empty() {
+        return Ok(());
+    }
+    let mut paths = written.to_vec();
+    paths.retain(|path| secret.contains(&shown(path)));
+    snapshot.tree = repository.snapshot_paths(snapshot.tree, &paths)?.tree;
+    Ok(())
 }
 
 /// Returns whether a command will run.

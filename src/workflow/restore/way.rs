@@ -98,15 +98,10 @@ pub(super) fn hidden(
             .into_iter()
             .filter(|change| gone.contains(&change.path))
         {
-            let name = change
-                .path
-                .rsplit(|&byte| byte == b'/')
-                .next()
-                .unwrap_or(&change.path);
             let file = repository
                 .workdir()
                 .join(std::ffi::OsStr::from_bytes(&change.path));
-            if !limits.is_secret(name)
+            if !limits.is_secret(&change.path)
                 && file
                     .symlink_metadata()
                     .is_ok_and(|metadata| !metadata.is_dir())

@@ -63,6 +63,7 @@ const SETTINGS: &[(&str, &str)] = &[
     ("snapshot: {exclude: ['*']}", "snapshot.exclude"),
     ("snapshot: {max_file_size: 1}", "snapshot.max_file_size"),
     ("snapshot: {max_new_files: 1}", "snapshot.max_new_files"),
+    ("snapshot: {include: ['.env']}", "snapshot.include"),
     ("limits: {cost: 1000}", "limits.cost"),
     ("on_failure: rollback", "on_failure"),
     ("pipeline: evil", "pipeline"),

@@ -1,0 +1,211 @@
+//! What looks like a secret in the text of a file: a key by its shape, or a random value that is
+//! assigned to a name like `api_token`.
+//!
+//! The shapes are those of redaction. Nothing that repositories are full of is meant: hashes, lock
+//! files, UUIDs, encoded images, minified code, examples, values that words make up. Linear in the
+//! length of the text, and one pass where nothing is found.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::redact;
+
+/// What a random value is called that is assigned to a name.
+const ASSIGNED: &str = "value assigned to a secret's name";
+
+/// The shortest value that can be told from a word.
+const MIN_VALUE: usize = 20;
+/// The longest value that is a secret and not a file.
+const MAX_VALUE: usize = 512;
+
+/// A name that ends with a word for a secret, and the literal that is assigned to it: in quotes, or
+/// up to the end of the line. Code goes on behind a name, so that no expression is one.
+static ASSIGNMENT: LazyLock<Regex> = LazyLock::new(|| {
+    let pattern = concat!(
+        r"(?i-u)(?:secret|passw(?:or)?d|passphrase|token|credentials?|",
+        r"(?:api|access|auth|secret|private|encryption|signing|account|master)[_-]?key)",
+        r#"(?:[_-]?(?:base|value))?["'`]?\s{0,8}(?::=|=>|=|:)\s{0,8}(?:bearer )?"#,
+        r#"(?:"([!-!#-~]{20,513})"|'([!-&(-~]{20,513})'|([A-Za-z0-9_+/=.~-]{20,513})[ \t]*(?:[\r\n]|\z))"#,
+    );
+    Regex::new(pattern).expect("the pattern is a constant that the tests compile")
+});
+
+/// Returns what looks like a secret in a text, by the name of its kind.
+pub fn find(text: &str) -> Option<&'static str> {
+    let real = |range: &Range<usize>| !text[range.clone()].contains("EXAMPLE");
+    let shaped = redact::shapes(text).find(|(_, range)| real(range));
+    shaped
+        .map(|(shape, _)| shape)
+        .or_else(|| assigned(text).then_some(ASSIGNED))
+}
+
+/// Returns whether a random value is assigned to the name of a secret.
+fn assigned(text: &str) -> bool {
+    ASSIGNMENT
+        .captures_iter(text)
+        .filter_map(|found| found.iter().skip(1).flatten().next())
+        .any(|value| is_random(value.as_str()))
+}
+
+/// Returns whether a value is random: no words, no path, no UUID, no example.
+fn is_random(value: &str) -> bool {
+    if !(MIN_VALUE..=MAX_VALUE).contains(&value.len()) || is_uuid(value) || is_example(value) {
+        return false;
+    }
+    let plain: Vec<u8> = value.bytes().filter(u8::is_ascii_alphanumeric).collect();
+    let digits = plain.iter().filter(|byte| byte.is_ascii_digit()).count();
+    let letters = plain.len() - digits;
+    if digits < 2 || letters < 2 || plain.len() * 5 < value.len() * 3 {
+        return false;
+    }
+
+    // What people type without looking goes up step by step, or stays.
+    let is_step = |pair: &&[u8]| pair[1].wrapping_sub(pair[0]) <= 1;
+    let steps = plain.windows(2).filter(is_step).count();
+
+    // Words and numbers are runs of one class, also where each begins with a capital; of random
+    // characters, every second or third is of another class than the one before. Where all letters
+    // are large, or small, as many changes are to be expected as digits and letters allow.
+    let classes: Vec<Class> = plain.iter().map(|byte| Class::of(*byte)).collect();
+    let is_change = |pair: &&[Class]| pair[0] != pair[1] && *pair != [Class::Upper, Class::Lower];
+    let changes = classes.windows(2).filter(is_change).count();
+    let is_mixed = classes.contains(&Class::Upper) && classes.contains(&Class::Lower);
+    let as_expected = !is_mixed && digits >= 4 && 2 * changes * plain.len() >= 3 * digits * letters;
+    steps * 3 < plain.len() && (changes * 10 >= plain.len() * 3 || as_expected)
+}
+
+/// A kind of letters and digits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    /// 0 to 9.
+    Digit,
+    /// a to z.
+    Lower,
+    /// A to Z.
+    Upper,
+}
+
+impl Class {
+    /// Returns the kind of a letter or digit.
+    fn of(byte: u8) -> Class {
+        match byte {
+            b'0'..=b'9' => Class::Digit,
+            b'A'..=b'Z' => Class::Upper,
+            _ => Class::Lower,
+        }
+    }
+}
+
+/// Returns whether a value has the form of a UUID.
+fn is_uuid(value: &str) -> bool {
+    value.len() == 36
+        && value.bytes().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
+}
+
+/// Returns whether a value says itself that it is none, or that another one is to stand there.
+fn is_example(value: &str) -> bool {
+    const WORDS: [&str; 15] = [
+        "example",
+        "sample",
+        "dummy",
+        "placeholder",
+        "changeme",
+        "fake",
+        "test",
+        "xxxx",
+        "your",
+        "://",
+        "${",
+        "{{",
+        "<",
+        "..",
+        "%2",
+    ];
+    let value = value.to_ascii_lowercase();
+    WORDS.iter().any(|word| value.contains(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Random characters; put together here, so that no scanner finds a key in the source.
+    const RANDOM: &str = "a9Zk3Qx7Lm2Vt8Rb5Nw4Yc6Hd1Jf0Gs";
+
+    /// Compares what a text is taken for.
+    fn check(text: &str, expected: Option<&str>) {
+        assert_eq!(find(text), expected, "for {text}");
+    }
+
+    #[test]
+    fn promise_b7_a_key_is_known_by_its_shape() {
+        check(
+            &format!("x = \"ghp_{RANDOM}{RANDOM}\""),
+            Some("github token"),
+        );
+        check(&format!("see AKIA{}", "QX7LM2VT8RB5NW4Y"), Some("aws key"));
+        check("see AKIAIOSFODNN7EXAMPLE", None);
+    }
+
+    #[test]
+    fn promise_b7_a_random_value_of_a_secrets_name_is_one() {
+        let hex = "0f3a9c5e7b1d2864f0a5c39e8d7b6142";
+        for text in [
+            format!("API_TOKEN={RANDOM}"),
+            format!("export API_TOKEN={RANDOM}\r\nX=1"),
+            format!("{{ \"clientSecret\": \"{RANDOM}\" }}"),
+            format!("let password = '{RANDOM}';"),
+            format!("aws_secret_access_key = {RANDOM}/x+Y8"),
+            format!("  secret_key_base: {hex}{hex}\n"),
+            format!("SECRET_KEY = 'django-insecure-#{RANDOM}!@'"),
+            format!("auth_token := \"{hex}\""),
+            format!("token: bearer {RANDOM}\n"),
+        ] {
+            check(&text, Some(ASSIGNED));
+        }
+    }
+
+    #[test]
+    fn promise_b7_what_repositories_are_full_of_is_none() {
+        let hex = "0f3a9c5e7b1d2864f0a5c39e8d7b6142";
+        for text in [
+            format!("checksum = \"{hex}\"\nsha256: {hex}{hex}"),
+            format!("\"integrity\": \"sha512-{RANDOM}{RANDOM}==\""),
+            format!("public_key = \"{RANDOM}\""),
+            format!("password_hash = \"{hex}\""),
+            format!("token_url = \"https://a.example/{RANDOM}\""),
+            format!("src=\"data:image/png;base64,{RANDOM}{RANDOM}\""),
+            "client_secret: 550e8400-e29b-41d4-a716-446655440000".to_owned(),
+            "let token = next_token_of_the_stream(2, 17);".to_owned(),
+            "token: NonEmptyMaxLength64String\n".to_owned(),
+            "resetPassword: \"/v1/accounts:resetPassword2026\"".to_owned(),
+            "password = \"correct-horse-battery-staple-42\"".to_owned(),
+            "api_key = \"0123456789abcdef0123456789abcdef\"".to_owned(),
+            format!("api_key = \"your-key-{RANDOM}\""),
+            "token: ${{ secrets.GITHUB_TOKEN_2026_A1B2 }}".to_owned(),
+            "password: \"%20!%22$%&'()*+,-.%2F09%3A%3B%3C%3D\"".to_owned(),
+            format!("secret = \"{}\"", RANDOM.repeat(20)),
+        ] {
+            check(&text, None);
+        }
+    }
+
+    #[test]
+    fn a_text_full_of_openings_takes_no_longer_than_its_length() {
+        let start = std::time::Instant::now();
+        for unit in [
+            "token = ",
+            "secretsecret_key:=",
+            "password=\"",
+            "token='a1B2c3D4e5F6",
+        ] {
+            check(&unit.repeat((1 << 20) / unit.len()), None);
+        }
+        assert!(start.elapsed().as_secs() < 60, "{:?}", start.elapsed());
+    }
+}
