@@ -70,6 +70,9 @@ pub enum OpenError {
     /// The worktree is a home directory or a file system's root.
     #[error("`{0}` is {1}: TeDDy does not record it as a project")]
     TooWide(PathBuf, &'static str),
+    /// Its configuration says that its files are in a folder that knows nothing of it.
+    #[error("`{0}` has its files in `{1}` (`core.worktree`), and nothing there leads back to it")]
+    Elsewhere(PathBuf, PathBuf),
     /// It belongs to somebody else.
     #[error("`{0}` belongs to another user")]
     Foreign(PathBuf),
@@ -92,6 +95,10 @@ impl OpenError {
             }
             OpenError::Extension(..) => "a newer TeDDy may know it".to_owned(),
             OpenError::TooWide(..) => "make the project a folder of its own".to_owned(),
+            OpenError::Elsewhere(git_dir, _) => format!(
+                "`git --git-dir={} config --unset core.worktree`, or name the folder with `GIT_WORK_TREE`",
+                git_dir.display()
+            ),
             OpenError::Foreign(path) => format!(
                 "if you trust it: `git config --global --add safe.directory {}`",
                 path.display()
@@ -139,6 +146,23 @@ fn unknown_extension(gix: &gix::Repository) -> Option<String> {
     names
         .map(|name| name.to_ascii_lowercase())
         .find(|name| !EXTENSIONS.contains(&name.as_str()))
+}
+
+/// Returns whether `core.worktree` leads to a folder whose `.git` does not lead back, as that of a
+/// submodule does. Whoever is in the repository would see other files change than those around them.
+fn is_elsewhere(gix: &gix::Repository, workdir: &Path) -> bool {
+    let is_set = gix.config_snapshot().string("core.worktree").is_some();
+    if !is_set || env::var_os("GIT_WORK_TREE").is_some() {
+        return false;
+    }
+
+    let link = workdir.join(".git");
+    let target = read_regular_text(&link, MAX_CONFIG)
+        .ok()
+        .and_then(|text| Some(workdir.join(text.trim_end().strip_prefix("gitdir: ")?)))
+        .unwrap_or(link);
+    let same = |a: &Path, b: &Path| Some(a.canonicalize().ok()? == b.canonicalize().ok()?);
+    same(&target, gix.git_dir()) != Some(true)
 }
 
 /// Returns what a folder is that is too much for a project.
@@ -219,6 +243,9 @@ impl Repository {
             return Err(OpenError::Bare(git_dir));
         };
         let workdir = workdir.canonicalize().unwrap_or(workdir);
+        if is_elsewhere(&gix, &workdir) {
+            return Err(OpenError::Elsewhere(git_dir, workdir));
+        }
         if let Some(what) = too_wide(&workdir, home) {
             return Err(OpenError::TooWide(workdir, what));
         }

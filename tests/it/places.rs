@@ -244,3 +244,39 @@ fn line_ends_are_those_of_the_users_checkout() {
         repo.tree()
     );
 }
+
+#[test]
+fn attack_11_files_that_are_elsewhere_are_not_touched() {
+    let repo = project();
+    let elsewhere = repo.beside("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    repo.git(&["config", "core.worktree", elsewhere.to_str().unwrap()]);
+
+    repo.teddy(&["new", "demo"]).check(
+        1,
+        &[
+            "nothing there leads back to it",
+            "config --unset core.worktree",
+        ],
+    );
+    assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 0);
+}
+
+#[test]
+fn attack_11_a_file_that_its_encoding_does_not_fit_is_left_out() {
+    let repo = project();
+    repo.write(".gitattributes", "*.txt working-tree-encoding=UTF-16LE\n");
+    repo.put("c.txt", b"odd\xd8");
+    repo.run_plan(&plan("Make it", &[create("made.md", "1\n")]));
+
+    let status = repo.json(&["status"], 0);
+    assert!(status.to_string().contains("c.txt"), "{status}");
+    let tree = repo.git(&["ls-tree", "-r", "--name-only", "teddy/sessions/make-it^2"]);
+    assert_eq!(tree, ".gitattributes\na.txt\nmade.md\nsub/b.txt");
+
+    repo.done(&["undo"]);
+    assert_eq!(
+        std::fs::read(repo.path().join("c.txt")).unwrap(),
+        b"odd\xd8"
+    );
+}

@@ -9,7 +9,8 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use gix::ObjectId;
-use gix::bstr::ByteSlice as _;
+use gix::attrs::StateRef;
+use gix::bstr::{BStr, ByteSlice as _};
 use gix::filter::Pipeline;
 use gix::filter::plumbing::pipeline::convert::ToGitOutcome;
 use gix::index::entry::Stat;
@@ -241,7 +242,15 @@ impl<'g, 'r> Reader<'g, 'r> {
         } else {
             self.secret(path, &data)
         };
-        let data = self.filtered(path, data)?;
+        let data = match self.filtered(path, data) {
+            Ok(data) => data,
+            // Git refuses to add it; that is no reason to refuse every turn.
+            Err(_) if self.has_encoding(path)? => {
+                let why = "its content is not in its `working-tree-encoding`";
+                return Ok(Outcome::Unreadable(why.to_owned()));
+            }
+            Err(error) => return Err(error),
+        };
         if let Some(reason) = secret.filter(|_| !self.is_made(path, &data)) {
             return Ok(Outcome::LeftOut(reason));
         }
@@ -292,6 +301,25 @@ impl<'g, 'r> Reader<'g, 'r> {
             }
         }
         Ok((data, Stat::default()))
+    }
+
+    /// Returns whether git's attributes give a file an encoding of its own.
+    fn has_encoding(&self, path: &[u8]) -> anyhow::Result<bool> {
+        let index = self.ground.index()?;
+        let mut attributes = self
+            .repo
+            .attributes_only(&index.state, Source::WorktreeThenIdMapping)
+            .during("reading git's attributes")?;
+        let mut encoding = attributes.selected_attribute_matches(["working-tree-encoding"]);
+        attributes
+            .at_entry(BStr::new(path), None)
+            .during("reading git's attributes")?
+            .matching_attributes(&mut encoding);
+
+        let is_value = |state| matches!(state, StateRef::Value(_));
+        Ok(encoding
+            .iter_selected()
+            .any(|attribute| is_value(attribute.assignment.state)))
     }
 
     /// Returns a file's bytes as git stores them.
