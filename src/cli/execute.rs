@@ -8,7 +8,7 @@ use super::exit::{self, Code};
 use super::failure::ANSWER;
 use super::plan::json as plan_json;
 use super::source;
-use crate::plan::run::{Ending, Outcome};
+use crate::plan::run::{Ending, Interruption, Outcome};
 use crate::session::meta::Status;
 use crate::ui::quiet::Unapproved;
 use crate::ui::{markdown, mistakes};
@@ -88,7 +88,9 @@ fn unapproved(app: &App, error: anyhow::Error) -> anyhow::Result<anyhow::Error> 
 /// Returns the exit code of a result.
 pub(super) fn code(executed: &Executed) -> Code {
     match executed.status {
-        _ if executed.interrupted || crate::host::interrupt::requested() => exit::INTERRUPTED,
+        _ if executed.interruption == Some(Interruption::User) => exit::INTERRUPTED,
+        _ if crate::host::interrupt::requested() => exit::INTERRUPTED,
+        Some(Status::Interrupted) => exit::FAILED,
         Some(Status::Rejected) => exit::REJECTED,
         _ if !executed.overlaps.is_empty() => exit::OVERLAP,
         _ if executed.unanswered().is_some() => exit::WAITS,
@@ -115,6 +117,15 @@ pub(super) fn show(app: &App, executed: &Executed) -> anyhow::Result<()> {
         ));
     }
     executed.notes.iter().for_each(|note| app.warn(note));
+    if let Some(why) = &executed.interruption {
+        app.warn(&format!(
+            "the plan was interrupted: {why}; nothing was brought to your files"
+        ));
+        app.say(&format!(
+            "`teddy execute` runs it again, `teddy diff {0}` shows what it did, `teddy restore {0}` brings that.",
+            executed.turn
+        ));
+    }
     if !executed.overlaps.is_empty() {
         app.say("The result is in the turn: `teddy restore @ --theirs` takes it, `--markers` writes conflict markers, `--ours` keeps your side.");
     }
@@ -195,6 +206,7 @@ pub(super) fn json(executed: &Executed) -> serde_json::Value {
         "synced": executed.synced,
         "overlaps": executed.overlaps,
         "notes": executed.notes,
+        "interruption": executed.interruption.as_ref().map(ToString::to_string),
         "actions": executed.plan.actions.iter().enumerate().map(action).collect::<Vec<_>>(),
         "diagnostics": executed.diagnostics,
         "replanned": executed.replanned.as_ref().map(plan_json),

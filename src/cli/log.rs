@@ -36,7 +36,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 fn line(row: &Row) -> Line {
     let tone = match row.status {
         Status::Executed | Status::Restored => Tone::Added,
-        Status::Failed | Status::Rejected => Tone::Removed,
+        Status::Failed | Status::Rejected | Status::Interrupted => Tone::Removed,
         _ => Tone::Faint,
     };
     let files = match row.files.len() {
@@ -49,7 +49,7 @@ fn line(row: &Row) -> Line {
         .unwrap_or_default();
     Line::of(Tone::Strong, &format!("{:>4} ", row.number))
         .with(Tone::Accent, &format!("{} ", &row.commit.to_string()[..8]))
-        .with(tone, &format!("{:9}", row.status.word()))
+        .with(tone, &format!("{:9}", format!("{} ", row.status.word())))
         .with(
             Tone::Plain,
             &format!("{}{}", "  ".repeat(row.depth), row.title),

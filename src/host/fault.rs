@@ -5,7 +5,7 @@
 //! `2*off->return(kill)` does so at its third passing.
 
 /// Every point, in the order in which a turn passes them.
-pub const POINTS: [&str; 27] = [
+pub const POINTS: [&str; 31] = [
     "after-lock",
     "recover-start",
     "recover-healed",
@@ -17,6 +17,10 @@ pub const POINTS: [&str; 27] = [
     "after-snapshot-ref",
     "before-worktree",
     "after-worktree",
+    "before-action",
+    "before-write",
+    "after-write",
+    "before-memos",
     "after-run",
     "after-run-snapshot",
     "before-objects-sync",
@@ -61,7 +65,8 @@ pub fn arm() -> fail::FailScenario<'static> {
     fail::FailScenario::setup()
 }
 
-/// Does what a test wants at a point: `kill`, `interrupt`, `sh:<script>`, else an error.
+/// Does what a test wants at a point: `kill`, `interrupt`, `sh:<script>`, `errno:<number>`, else an
+/// error of the disk.
 #[cfg(all(feature = "failpoints", debug_assertions))]
 fn act(name: &str, action: Option<&str>) -> anyhow::Result<()> {
     use rustix::process::{Signal, getpid, kill_process};
@@ -82,7 +87,11 @@ fn act(name: &str, action: Option<&str>) -> anyhow::Result<()> {
             anyhow::ensure!(done.success(), "the script of `{name}` failed");
             Ok(())
         }
-        _ => Err(std::io::Error::from_raw_os_error(5))
-            .map_err(|error| anyhow::Error::from(error).context(format!("fault at `{name}`"))),
+        action => {
+            let number = action.and_then(|action| action.strip_prefix("errno:"));
+            let errno = number.and_then(|number| number.parse().ok()).unwrap_or(5);
+            let error = anyhow::Error::from(std::io::Error::from_raw_os_error(errno));
+            Err(error.context(format!("fault at `{name}`")))
+        }
     }
 }

@@ -23,6 +23,8 @@ pub enum Status {
     Executed,
     /// The plan ran and an action failed.
     Failed,
+    /// The run was cut short, and nothing of it came to the user's files.
+    Interrupted,
     /// The plan was wrong and did not run.
     Rejected,
     /// The user did not want the plan.
@@ -47,6 +49,7 @@ impl Meta {
             model: None,
             pipeline: None,
             spent: None,
+            interruption: None,
             failure: None,
             repair: None,
             started: None,
@@ -69,6 +72,7 @@ impl Status {
             Status::Planned => "planned",
             Status::Executed => "executed",
             Status::Failed => "failed",
+            Status::Interrupted => "interrupted",
             Status::Rejected => "rejected",
             Status::Declined => "declined",
             Status::Restored => "restored",
@@ -124,6 +128,9 @@ pub struct Meta {
     /// included; calls without a price don't.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spent: Option<f64>,
+    /// For an interrupted run: what cut it short.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interruption: Option<String>,
     /// In progress: why the last call gave no plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,

@@ -134,9 +134,9 @@ fn concluded(effects: &[Effect]) -> Option<&str> {
     })
 }
 
-/// Returns the state after a plan that the user did not want: nothing of it applies, the report
-/// joins.
-pub fn after_decline(current: &Current<'_>) -> Next {
+/// Returns the state after a plan that was declined or interrupted: nothing of it applies, the
+/// report joins.
+pub fn without_effects(current: &Current<'_>) -> Next {
     let mut next = unchanged(current);
     append_history(&mut next.context, current, &LEFT_TO_READ);
     next

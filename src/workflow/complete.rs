@@ -12,7 +12,7 @@ use crate::git::object::{CommitId, NewCommit, TreeId};
 use crate::git::publish::{Guard, Overlap, Published};
 use crate::git::reference::{Expected, MoveError};
 use crate::git::repository::Repository;
-use crate::host::{clock, fault};
+use crate::host::{clock, fault, interrupt};
 use crate::session::journal::{Pending, SCHEMA};
 use crate::session::meta::Workspace;
 use crate::session::name::SessionName;
@@ -143,7 +143,9 @@ impl Project {
                 .begin(&self.pending(session, turn, files))
                 .context("writing the journal")?;
         }
-        let moved = fault::point("after-intent").map_err(MoveError::Store);
+        let moved = fault::point("after-intent")
+            .and_then(|()| turn.heed_interrupt())
+            .map_err(MoveError::Store);
         let moved = moved.and_then(|()| {
             self.repository
                 .move_reference(&session.reference(), turn.expected, turn.new, &turn.log)
@@ -349,6 +351,20 @@ pub struct Step {
     pub published: Option<CommitId>,
     /// The line in its log.
     pub log: String,
+    /// Whether it is made although the user asked to stop, because it records just that.
+    pub anyway: bool,
+}
+
+impl Step {
+    /// Makes sure that the user has not asked to stop. It is the last look: from here on the turn
+    /// is finished, whatever is asked.
+    fn heed_interrupt(&self) -> anyhow::Result<()> {
+        anyhow::ensure!(
+            self.anyway || !interrupt::requested(),
+            "interrupted before anything was changed"
+        );
+        Ok(())
+    }
 }
 
 /// Brings the files along, durably. What was set aside because nobody knows its bytes counts as a

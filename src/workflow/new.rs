@@ -42,6 +42,7 @@ pub fn start(project: &Project, name: &SessionName, agent: &Agent) -> anyhow::Re
         new: commit,
         published: None,
         log: "teddy: start".to_owned(),
+        anyway: false,
     };
     project.complete(name, &step, None).map_err(|error| {
         match error.downcast_ref::<MoveError>() {

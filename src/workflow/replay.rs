@@ -123,7 +123,9 @@ fn run_again(
         reach: Reach::Recorded(&artifacts),
     };
     let left = perform(project, &scene, &Approved::all(plan), user)?;
-    anyhow::ensure!(!left.ran.interrupted, "interrupted");
+    if let Some(why) = &left.ran.interruption {
+        anyhow::bail!("interrupted: {why}");
+    }
     let rolled_back = left.ran.failed && project.settings.on_failure == OnFailure::Rollback;
-    Ok(if rolled_back { tree } else { left.tree })
+    Ok(if rolled_back { tree } else { left.taken.tree })
 }

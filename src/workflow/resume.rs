@@ -242,13 +242,16 @@ impl Rounds<'_> {
 
     /// Returns why the loop ends after a turn, if it does.
     fn why_stop(&self, executed: &Executed) -> anyhow::Result<Option<Ended>> {
-        if !executed.overlaps.is_empty() && !executed.interrupted {
+        if !executed.overlaps.is_empty() && executed.interruption.is_none() {
             return Ok(Some(Ended::Overlap));
         }
-        if let Some(question) = executed.unanswered().filter(|_| !executed.interrupted) {
+        if let Some(question) = executed
+            .unanswered()
+            .filter(|_| executed.interruption.is_none())
+        {
             return Ok(Some(Ended::Question(question.to_owned())));
         }
-        if executed.interrupted || executed.asked == Some(Asked::Left) {
+        if executed.interruption.is_some() || executed.asked == Some(Asked::Left) {
             return Ok(Some(Ended::Left));
         }
         if let Some(said) = &executed.conclusion {

@@ -90,6 +90,13 @@ impl Case<'_> {
         self.rig.git(&["rev-parse", "refs/teddy/sessions/storm"])
     }
 
+    /// Tells whether the newest turn is one that was cut short.
+    fn is_interrupted(&self) -> bool {
+        let status = "--format=%(trailers:key=Teddy-Status,valueonly,separator=)";
+        let tip = "refs/teddy/sessions/storm";
+        self.rig.git(&["log", "-1", status, tip]) == "interrupted"
+    }
+
     /// Returns the tree of the user's files.
     fn tree(&self) -> String {
         let index = self.rig.beside("index");
@@ -161,7 +168,9 @@ impl Case<'_> {
                 wrong.push(format!("G3 recover: {}", said(&recovered)));
             }
         }
-        let expected = if crashed || self.tip() != tip {
+        let expected = if self.is_interrupted() {
+            before
+        } else if crashed || self.tip() != tip {
             self.rig
                 .git(&["rev-parse", &format!("{}^2^{{tree}}", self.tip())])
         } else {
@@ -268,9 +277,13 @@ fn check_all_but(under: Under, passed_by: &[&str]) {
 }
 
 /// What only a turn that runs a plan comes by.
-const OF_A_RUN: [&str; 4] = [
+const OF_A_RUN: [&str; 8] = [
     "before-worktree",
     "after-worktree",
+    "before-action",
+    "before-write",
+    "after-write",
+    "before-memos",
     "after-run",
     "after-run-snapshot",
 ];
@@ -441,11 +454,12 @@ fn a_folder_that_is_moved_away_meanwhile_takes_nothing_of_ours_with_it() {
 fn an_interrupt_before_the_ref_changes_nothing_and_after_it_finishes() {
     let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 20);
     rig.must(&["new", "storm"]);
-    for (number, (point, moves)) in [
-        ("before-record", false),
-        ("after-run", false),
-        ("after-ref", true),
-        ("publish-prepared", true),
+    for (number, (point, ending)) in [
+        ("before-record", "nothing"),
+        ("after-run", "interrupted"),
+        ("after-intent", "interrupted"),
+        ("after-ref", "executed"),
+        ("publish-prepared", "executed"),
     ]
     .iter()
     .enumerate()
@@ -463,8 +477,9 @@ fn an_interrupt_before_the_ref_changes_nothing_and_after_it_finishes() {
             "{point}: {}",
             said(&output)
         );
-        assert_eq!(case.tip() != tip, *moves, "{point}");
-        let expected = if *moves {
+        assert_eq!(case.tip() != tip, *ending != "nothing", "{point}");
+        assert_eq!(case.is_interrupted(), *ending == "interrupted", "{point}");
+        let expected = if *ending == "executed" {
             rig.git(&["rev-parse", "teddy/sessions/storm^2^{tree}"])
         } else {
             before

@@ -26,6 +26,7 @@ mod gale;
 mod gc;
 mod history;
 mod hostile;
+mod interrupted;
 mod invoke;
 mod loops;
 mod merge;

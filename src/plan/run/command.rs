@@ -1,7 +1,9 @@
 //! EXECUTE and RESEARCH: what runs outside of this program.
 
+use std::io;
 use std::path::Path;
 
+use super::error::ActionError;
 use super::{Ending, Outcome, Stage, Tools, found_line};
 use crate::host::file::{Kind, Root, reason};
 use crate::host::shell::{End, Finished, may_set};
@@ -13,36 +15,27 @@ use crate::text::visible::visible;
 const INTERRUPTED: &str = "stopped by the user";
 
 /// Runs a command and keeps what it said.
-pub(super) fn execute(stage: &mut Stage<'_>, execute: &Execute) -> Outcome {
-    let refused = execute
-        .env
-        .iter()
-        .find(|(name, _)| !may_set(name))
-        .map(|(name, _)| format!("a plan may not set `{}`", visible(name)));
-    let refused = refused.or_else(|| {
-        execute
-            .cwd
-            .as_ref()
-            .and_then(|cwd| no_folder(stage.root, cwd))
-    });
-    if let Some(why) = refused {
-        return Outcome::failure(why);
+pub(super) fn execute(stage: &mut Stage<'_>, execute: &Execute) -> Result<Outcome, ActionError> {
+    if let Some((name, _)) = execute.env.iter().find(|(name, _)| !may_set(name)) {
+        return Err(format!("a plan may not set `{}`", visible(name)).into());
     }
-    match stage.tools.execute(execute) {
-        Ok(finished) => ended(&finished),
-        Err(error) => Outcome::failure(format!("the command cannot be run: {}", reason(&error))),
+    if let Some(cwd) = &execute.cwd {
+        is_folder(stage.root, cwd)?;
     }
+    // A command that fails or does not begin is no error: what cannot be had is what runs any.
+    let finished = stage.tools.execute(execute).map_err(|error| {
+        let why = format!("the command cannot be run: {}", reason(&error));
+        ActionError::World(io::Error::new(error.kind(), why))
+    })?;
+    Ok(ended(&finished))
 }
 
-/// Returns why a command cannot run in a folder.
-fn no_folder(root: &Root, cwd: &RepoPath) -> Option<String> {
-    match root.kind(Path::new(cwd.as_str())) {
-        Ok(Some(Kind::Folder)) => None,
-        Ok(_) => Some(format!(
-            "there is no folder `{}` to run in",
-            visible(cwd.as_str())
-        )),
-        Err(error) => Some(reason(&error)),
+/// Makes sure that a command can run in a folder.
+fn is_folder(root: &Root, cwd: &RepoPath) -> Result<(), ActionError> {
+    let kind = root.kind(Path::new(cwd.as_str()));
+    match kind.map_err(ActionError::reading)? {
+        Some(Kind::Folder) => Ok(()),
+        _ => Err(format!("there is no folder `{}` to run in", visible(cwd.as_str())).into()),
     }
 }
 

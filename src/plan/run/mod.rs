@@ -1,24 +1,27 @@
 //! Running an approved plan in a worktree: actions in order, each with an outcome.
 //!
 //! An action that fails is an outcome, never an error, and those behind it are skipped; what was
-//! done stays. Each path is looked at again at the moment of use, and a FIND is judged by the
+//! done stays. Where the user ends the run, or the machine cannot go on, the run is interrupted. Each path is looked at again at the moment of use, and a FIND is judged by the
 //! matcher of validation. What needs a network, a shell or a session is asked of [`Tools`].
 
 mod command;
 mod context;
+mod error;
 mod write;
 
+use std::fmt;
 use std::io;
 use std::time::{Duration, Instant};
 
 use super::Plan;
 use super::action::{Action, Kind};
-use crate::host::file::Root;
+use crate::host::file::{Root, reason};
 use crate::host::shell;
 use crate::plan::action::execute::Execute;
 use crate::text::edit::Place;
 use crate::text::path::RepoPath;
 use crate::text::resource::{Artifact, Resource};
+use error::ActionError;
 
 /// Where a plan runs, and what it runs with.
 pub struct Stage<'a> {
@@ -68,14 +71,38 @@ pub struct Ran {
     pub outcomes: Vec<Outcome>,
     /// An action failed that was not allowed to.
     pub failed: bool,
-    /// The user ended the run before the plan's end.
-    pub interrupted: bool,
+    /// Why the run was cut short, if it was.
+    pub interruption: Option<Interruption>,
 }
 
 impl Ran {
     /// Returns whether the plan ran to its end: whatever failed was allowed to.
     pub fn is_whole(&self) -> bool {
-        !self.failed && !self.interrupted
+        !self.failed && self.interruption.is_none()
+    }
+
+    /// Notes that the machine could not finish the run; what cut it short before counts.
+    pub fn cut_short(&mut self, error: &anyhow::Error) {
+        let why = Interruption::World(format!("{error:#}"));
+        self.interruption.get_or_insert(why);
+    }
+}
+
+/// Why a run was cut short.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Interruption {
+    /// The user asked for it, or the system on their behalf: ctrl-c, TERM, HUP.
+    User,
+    /// The machine could not go on: a full disk, a broken device. Why, in words.
+    World(String),
+}
+
+impl fmt::Display for Interruption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Interruption::User => f.write_str("stopped by the user"),
+            Interruption::World(why) => f.write_str(why),
+        }
     }
 }
 
@@ -86,19 +113,41 @@ pub fn run(plan: &Plan, chosen: &[bool], stage: &mut Stage<'_>) -> Ran {
         let outcome = match why_not(&ran, action, chosen.get(index) == Some(&true)) {
             Some(reason) => Outcome::of(Ending::Skipped, reason),
             None if stage.tools.interrupted() => {
-                ran.interrupted = true;
+                ran.interruption = Some(Interruption::User);
                 Outcome::of(Ending::Skipped, INTERRUPTED)
             }
-            None => timed(index, action, stage),
+            None => attempt(index, action, stage, &mut ran),
         };
-        if outcome.ending == Ending::Failure {
-            ran.interrupted |= stage.tools.interrupted();
-            ran.failed |= ran.interrupted || !is_allowed(action, &outcome);
-        }
         stage.tools.finished(index, &outcome);
         ran.outcomes.push(outcome);
     }
     ran
+}
+
+/// Tries an action, measures it, and notes whether the run can go on after it.
+fn attempt(index: usize, action: &Action, stage: &mut Stage<'_>, ran: &mut Ran) -> Outcome {
+    stage.tools.started(index, action);
+    let begun = Instant::now();
+    let outcome = act(action, stage).unwrap_or_else(|error| match error {
+        ActionError::Plan(why) => Outcome::failure(why),
+        ActionError::World(error) => {
+            let why = reason(&error);
+            ran.interruption = Some(Interruption::World(why.clone()));
+            Outcome::failure(why)
+        }
+    });
+
+    if outcome.ending == Ending::Failure {
+        // A command that ctrl-c has ended failed, whatever it was allowed to.
+        if ran.interruption.is_none() && stage.tools.interrupted() {
+            ran.interruption = Some(Interruption::User);
+        }
+        ran.failed |= ran.interruption.is_some() || !is_allowed(action, &outcome);
+    }
+    Outcome {
+        duration: begun.elapsed(),
+        ..outcome
+    }
 }
 
 /// Returns the line of RESEARCH's output that says that a query found something.
@@ -114,7 +163,7 @@ fn why_not(ran: &Ran, action: &Action, chosen: bool) -> Option<&'static str> {
     let nothing_left = matches!(&action.kind, Kind::Edit(edit) if edit.pairs.is_empty());
     match () {
         () if !chosen || nothing_left => Some("skipped by the user"),
-        () if ran.interrupted => Some(INTERRUPTED),
+        () if ran.interruption.is_some() => Some(INTERRUPTED),
         () if ran.failed => Some("skipped because an action before it failed"),
         () => None,
     }
@@ -126,25 +175,15 @@ fn is_allowed(action: &Action, outcome: &Outcome) -> bool {
         && matches!(&action.kind, Kind::Execute(execute) if execute.allow_failure)
 }
 
-/// Does what one action says, and measures it.
-fn timed(index: usize, action: &Action, stage: &mut Stage<'_>) -> Outcome {
-    stage.tools.started(index, action);
-    let begun = Instant::now();
-    let outcome = act(action, stage);
-    Outcome {
-        duration: begun.elapsed(),
-        ..outcome
-    }
-}
-
 /// Does what one action says.
-fn act(action: &Action, stage: &mut Stage<'_>) -> Outcome {
-    match &action.kind {
-        Kind::Create(create) => write::create(stage.root, create),
-        Kind::Edit(edit) => write::edit(stage.root, edit),
-        Kind::Execute(execute) => command::execute(stage, execute),
+fn act(action: &Action, stage: &mut Stage<'_>) -> Result<Outcome, ActionError> {
+    error::point("before-action")?;
+    Ok(match &action.kind {
+        Kind::Create(create) => write::create(stage.root, create)?,
+        Kind::Edit(edit) => write::edit(stage.root, edit)?,
+        Kind::Execute(execute) => command::execute(stage, execute)?,
         Kind::Research(research) => command::research(stage.tools, &research.queries),
-        Kind::Read(read) => context::read(stage, &read.resource),
+        Kind::Read(read) => context::read(stage, &read.resource)?,
         Kind::Prune(prune) => {
             let effect = Effect::Remove(prune.resource.clone());
             Outcome::with("it is not in the context of the next turn", effect)
@@ -160,7 +199,7 @@ fn act(action: &Action, stage: &mut Stage<'_>) -> Outcome {
             let (resources, message) = (conclude.resources.clone(), conclude.message.clone());
             Outcome::with("concluded", Effect::Conclude { resources, message })
         }
-    }
+    })
 }
 
 /// How an action ended.

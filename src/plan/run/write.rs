@@ -1,9 +1,11 @@
 //! CREATE and EDIT: files of the worktree, written as a whole or not at all.
 
+use std::io;
 use std::path::Path;
 
+use super::error::{self, ActionError};
 use super::{Ending, Outcome};
-use crate::host::file::{Kind, Mode, Root, reason};
+use crate::host::file::{Kind, Mode, Root};
 use crate::plan::action::create::Create;
 use crate::plan::action::edit::Edit;
 use crate::plan::validate::edit::readable;
@@ -16,87 +18,69 @@ use crate::text::{counted, diff};
 const MAX_EDIT: u64 = 256 << 20;
 
 /// Makes a file.
-pub(super) fn create(root: &Root, create: &Create) -> Outcome {
+pub(super) fn create(root: &Root, create: &Create) -> Result<Outcome, ActionError> {
     let path = Path::new(create.path.as_str());
-    let written = || -> Result<String, String> {
-        no_repository_above(root, &create.path)?;
-        let bytes = create.content.as_bytes();
-        let there = root.entry(path).map_err(|e| reason(&e))?;
-        let size = match there.map(|entry| (entry.kind, entry.size)) {
-            None => {
-                root.create_new(path, bytes, Mode::Plain)
-                    .map_err(|e| reason(&e))?;
-                return Ok(format!(
-                    "created, {}",
-                    counted(create.content.lines().count(), "line")
-                ));
-            }
-            Some((Kind::File(_), size)) => size,
-            Some(_) => {
-                return Err(format!(
-                    "`{}` exists already and is no file",
-                    visible(create.path.as_str())
-                ));
-            }
-        };
-        if size > 0 && !create.overwrite {
-            return Err(format!(
-                "`{}` exists already",
-                visible(create.path.as_str())
-            ));
+    no_repository_above(root, &create.path)?;
+    let bytes = create.content.as_bytes();
+    let there = root.entry(path).map_err(ActionError::reading)?;
+    let verb = match there.map(|entry| (entry.kind, entry.size)) {
+        None => "created",
+        Some((Kind::File(_), 0)) => "filled the empty file",
+        Some((Kind::File(_), _)) if create.overwrite => "replaced as a whole",
+        Some((Kind::File(_), _)) => {
+            return Err(format!("`{}` exists already", visible(create.path.as_str())).into());
         }
-        root.replace(path, bytes).map_err(|e| reason(&e))?;
-        let verb = if size == 0 {
-            "filled the empty file"
-        } else {
-            "replaced as a whole"
-        };
-        Ok(format!(
-            "{verb}, {}",
-            counted(create.content.lines().count(), "line")
-        ))
+        Some(_) => {
+            return Err(format!(
+                "`{}` exists already and is no file",
+                visible(create.path.as_str())
+            )
+            .into());
+        }
     };
-    match written() {
-        Ok(detail) => Outcome {
-            written: vec![create.path.clone()],
-            ..Outcome::of(Ending::Success, detail)
-        },
-        Err(why) => Outcome::failure(why),
-    }
+
+    written(|| match there {
+        None => root.create_new(path, bytes, Mode::Plain),
+        Some(_) => root.replace(path, bytes),
+    })?;
+    let lines = counted(create.content.lines().count(), "line");
+    Ok(Outcome {
+        written: vec![create.path.clone()],
+        ..Outcome::of(Ending::Success, format!("{verb}, {lines}"))
+    })
 }
 
 /// Changes a file: every pair, or nothing.
-pub(super) fn edit(root: &Root, edit: &Edit) -> Outcome {
+pub(super) fn edit(root: &Root, edit: &Edit) -> Result<Outcome, ActionError> {
     let path = Path::new(edit.path.as_str());
-    let changed = || -> Result<(String, Vec<Place>), String> {
-        no_repository_above(root, &edit.path)?;
-        let bytes = root.read(path, MAX_EDIT).map_err(|e| reason(&e))?;
-        let before = readable(bytes)
-            .map_err(|what| format!("`{}` is {what}", visible(edit.path.as_str())))?;
-        let (after, places) = replace(edit, &before)?;
-        root.replace(path, after.as_bytes())
-            .map_err(|e| reason(&e))?;
-        let counts = diff::counts(&before, &after);
-        let (replaced, added) = (
-            counted(places.len(), "place"),
-            counted(counts.added, "line"),
-        );
-        Ok((
-            format!(
-                "changed {replaced}: {added} added, {} removed",
-                counts.removed
-            ),
-            places,
-        ))
-    };
-    match changed() {
-        Ok((detail, places)) => Outcome {
-            places,
-            written: vec![edit.path.clone()],
-            ..Outcome::of(Ending::Success, detail)
-        },
-        Err(why) => Outcome::failure(why),
-    }
+    no_repository_above(root, &edit.path)?;
+    let bytes = root.read(path, MAX_EDIT).map_err(ActionError::reading)?;
+    let before =
+        readable(bytes).map_err(|what| format!("`{}` is {what}", visible(edit.path.as_str())))?;
+    let (after, places) = replace(edit, &before)?;
+
+    written(|| root.replace(path, after.as_bytes()))?;
+    let counts = diff::counts(&before, &after);
+    let (replaced, added) = (
+        counted(places.len(), "place"),
+        counted(counts.added, "line"),
+    );
+    let detail = format!(
+        "changed {replaced}: {added} added, {} removed",
+        counts.removed
+    );
+    Ok(Outcome {
+        places,
+        written: vec![edit.path.clone()],
+        ..Outcome::of(Ending::Success, detail)
+    })
+}
+
+/// Writes a file between two fault points.
+fn written(write: impl FnOnce() -> io::Result<()>) -> Result<(), ActionError> {
+    error::point("before-write")?;
+    write().map_err(ActionError::writing)?;
+    error::point("after-write")
 }
 
 /// Returns the text after all pairs, and where each applied; else what is wrong with the first that
@@ -138,18 +122,16 @@ fn in_one_sentence(case: &Case<'_>, error: &MatchError) -> String {
 }
 
 /// Refuses a path inside a repository of its own, such as one that a command of the plan cloned.
-fn no_repository_above(root: &Root, path: &RepoPath) -> Result<(), String> {
+fn no_repository_above(root: &Root, path: &RepoPath) -> Result<(), ActionError> {
     for folder in path.ancestors() {
-        if root
-            .kind(&Path::new(folder).join(".git"))
-            .map_err(|e| reason(&e))?
-            .is_some()
-        {
+        let git = root.kind(&Path::new(folder).join(".git"));
+        if git.map_err(ActionError::reading)?.is_some() {
             return Err(format!(
                 "`{}` is in `{}`, which is a repository of its own",
                 visible(path.as_str()),
                 visible(folder)
-            ));
+            )
+            .into());
         }
     }
     Ok(())

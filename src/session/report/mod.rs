@@ -40,6 +40,8 @@ pub struct Report<'a> {
     pub proposed_memos: &'a [Change],
     /// The user's changes, one difference for each changed action, by its index.
     pub modifications: &'a [(usize, String)],
+    /// What cut the run short.
+    pub interruption: Option<&'a str>,
     /// What repair did.
     pub repairs: &'a [Note],
     /// Every mistake, where the plan was rejected.
@@ -108,6 +110,14 @@ impl Report<'_> {
             "Overall Status",
             &format!("{} {}", overall(self.status).0, overall(self.status).1),
         );
+        if let Some(why) = self.interruption {
+            let why = visible(why);
+            item(
+                text,
+                "Interrupted",
+                &format!("{why}; nothing was brought to the user's files"),
+            );
+        }
         item(
             text,
             "Original Plan",
@@ -207,7 +217,8 @@ impl Report<'_> {
             )
             .expect("writing to a string");
         }
-        if !self.plan.memos.is_empty() && self.status == Status::Failed {
+        let is_cut = matches!(self.status, Status::Failed | Status::Interrupted);
+        if !self.plan.memos.is_empty() && is_cut {
             text.push_str("\nThe plan did not run to its end, so its memos were left out.\n");
         }
     }
@@ -229,6 +240,7 @@ fn overall(status: Status) -> (&'static str, &'static str) {
     match status {
         Status::Executed => ("Completed", "🟢"),
         Status::Failed => ("Failed", "🔴"),
+        Status::Interrupted => ("Interrupted", "🟡"),
         Status::Rejected => ("Rejected", "🔴"),
         Status::Declined => ("Skipped", "🟡"),
         Status::Restored => ("Restored", "🟢"),

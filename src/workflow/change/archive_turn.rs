@@ -87,6 +87,7 @@ fn step(tip: &Turn, commit: CommitId, after: CommitId) -> Step {
         new: commit,
         published: Some(after),
         log: "teddy: archive".to_owned(),
+        anyway: false,
     }
 }
 

@@ -291,8 +291,8 @@ impl Project {
     fn stops(&self, change: &Change, executed: &Executed) -> anyhow::Result<Option<String>> {
         let session = change.id.session();
         let why = |text: &str| Ok(Some(text.to_owned()));
-        if executed.interrupted {
-            return why("interrupted");
+        if let Some(interruption) = &executed.interruption {
+            return why(&format!("interrupted: {interruption}"));
         }
         if executed.commit.is_none() {
             return why("nothing was run; the plan waits");

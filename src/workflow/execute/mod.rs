@@ -1,6 +1,7 @@
 //! Executing a plan: validated, reviewed, run elsewhere, recorded, brought to the user's files.
 
 pub mod decline;
+mod interrupted;
 mod record;
 mod reject;
 pub(in crate::workflow) mod stage;
@@ -14,7 +15,7 @@ use crate::git::object::CommitId;
 use crate::plan::Plan;
 use crate::plan::diagnostic::Diagnostic;
 use crate::plan::reading;
-use crate::plan::run::Outcome;
+use crate::plan::run::{Interruption, Outcome};
 use crate::session::artifact;
 use crate::session::meta::Status;
 use crate::session::name::SessionName;
@@ -71,8 +72,8 @@ pub struct Executed {
     pub outcomes: Vec<Outcome>,
     /// Every mistake of a rejected plan.
     pub diagnostics: Vec<Diagnostic>,
-    /// Whether the user ended the run.
-    pub interrupted: bool,
+    /// What cut the run short: nothing of it is in the user's files, and the plan waits again.
+    pub interruption: Option<Interruption>,
     /// The plan that was made instead.
     pub replanned: Option<Planned>,
     /// What the user wants instead of a declined plan.
@@ -428,7 +429,7 @@ fn answer(
 ) -> anyhow::Result<Option<Asked>> {
     let ran = matches!(executed.status, Some(Status::Executed | Status::Failed));
     let question = executed.question.as_deref();
-    let Some(message) = question.filter(|_| ran && !executed.interrupted) else {
+    let Some(message) = question.filter(|_| ran && executed.interruption.is_none()) else {
         return Ok(None);
     };
     let answer = match user.ask(&Question::Answer { message }) {

@@ -2,11 +2,12 @@
 
 use super::stage::{Left, Reach, Scene, perform, runs_commands};
 use super::turn::{Writing, finish};
-use super::{Case, Executed};
+use super::{Case, Executed, interrupted};
 use crate::config::settings::OnFailure;
+use crate::git::object::{CommitId, TreeId};
 use crate::host::interrupt;
 use crate::host::lock::{Lock, LockError};
-use crate::plan::run::{Effect, Ending, Outcome};
+use crate::plan::run::{Effect, Ending, Interruption, Outcome};
 use crate::session::artifact;
 use crate::session::meta::{NotCaptured, Status, Workspace};
 use crate::session::transition::{self, Agent, Current, Next, Others};
@@ -21,7 +22,37 @@ use crate::workflow::workspace::left_out;
 /// How often the lock is waited for again once a plan has run.
 const MAX_WAITS: u32 = 20;
 
+/// A plan that has run, before its turn is recorded.
+pub(super) struct Run<'a> {
+    /// The turn.
+    pub case: Case<'a>,
+    /// What was to run.
+    pub approved: Approved,
+    /// What it left.
+    pub left: Left,
+}
+
+impl Run<'_> {
+    /// Returns the workspace commit with what the plan did.
+    pub(super) fn commit(
+        &self,
+        project: &Project,
+        base: CommitId,
+        tree: TreeId,
+    ) -> anyhow::Result<CommitId> {
+        let title = crate::session::message::subject(&self.approved.plan.title);
+        let message = format!(
+            "{title}\n\nTeddy-Session: {}\nTeddy-Turn: {}\n",
+            self.case.tip.session, self.case.draft.meta.number
+        );
+        project.advance(base, tree, &message)
+    }
+}
+
 /// Runs what was approved and records the turn.
+///
+/// # Errors
+/// Where nothing could be run, or not even that it was interrupted can be recorded.
 pub(super) fn run_and_record(
     project: &Project,
     mut case: Case<'_>,
@@ -42,26 +73,49 @@ pub(super) fn run_and_record(
     };
     let left = perform(project, &scene, &approved, user)?;
     left.pages.keep_in(&mut case.draft.artifacts);
-    let failed = !left.ran.is_whole();
-    let rolled_back = failed && project.settings.on_failure == OnFailure::Rollback;
+    let mut run = Run {
+        case,
+        approved,
+        left,
+    };
+
+    let _lock = enter_at_last(project, user)?;
+    if run.left.ran.interruption.is_none() && !interrupt::requested() {
+        match bring(project, &run) {
+            Err(error) if !is_recorded(project, &run.case)? => run.left.ran.cut_short(&error),
+            done => return done,
+        }
+    }
+    if interrupt::requested() {
+        run.left.ran.interruption = Some(Interruption::User);
+    }
+    interrupted::record(project, run, user)
+}
+
+/// Returns whether the session has gone on from the turn that the case began at.
+fn is_recorded(project: &Project, case: &Case<'_>) -> anyhow::Result<bool> {
+    let tip = project
+        .repository
+        .reference(&case.tip.session.reference())?;
+    Ok(tip != Some(case.tip.commit))
+}
+
+/// Records what a plan did and brings it to the user's files. The caller holds the lock.
+fn bring(project: &Project, run: &Run<'_>) -> anyhow::Result<Executed> {
+    let Run {
+        case,
+        approved,
+        left,
+    } = run;
+    let rolled_back = left.ran.failed && project.settings.on_failure == OnFailure::Rollback;
     let (base, tree) = if rolled_back {
         (case.recorded.commit, case.recorded.tree)
     } else {
-        (left.base, left.tree)
+        (left.taken.base, left.taken.tree)
     };
-    let title = crate::session::message::subject(&approved.plan.title);
-    let message = format!(
-        "{title}\n\nTeddy-Session: {}\nTeddy-Turn: {}\n",
-        case.tip.session, case.draft.meta.number
-    );
-    let next = next_state(project, &case, &left.ran.outcomes)?;
-    let modifications = crate::workflow::modified::differences(&case.judged.plan, &approved);
-
-    let _lock = enter_at_last(project, user)?;
-    interrupted_late(left.ran.interrupted)?;
-    let after = project.advance(base, tree, &message)?;
+    let after = run.commit(project, base, tree)?;
     // A command may have changed the user's files too, and takes its time.
-    let now = if case.recorded.is_fresh() && !runs_commands(&approved) {
+    let now = if case.recorded.is_fresh() && !runs_commands(approved) {
         case.recorded.clone()
     } else {
         project.record(case.tip, &super::forced(&approved.plan))?
@@ -70,41 +124,43 @@ pub(super) fn run_and_record(
         Fit::Clean(files) => (Some(files), Vec::new()),
         Fit::Overlap(paths, _) => (None, shown(&paths)),
     };
-    let synced = files.is_some();
-    let workspace = Workspace {
-        worktree: project.repository.worktree_name(),
-        before: case.recorded.commit,
-        after,
-        synced,
-        overlaps: overlaps.clone(),
-    };
+
+    let modifications = crate::workflow::modified::differences(&case.judged.plan, approved);
     let writing = Writing {
-        status: if failed {
+        status: if left.ran.failed {
             Status::Failed
         } else {
             Status::Executed
         },
         plan: &approved.plan,
-        approved: as_run(&case.judged.plan, &approved),
+        approved: as_run(&case.judged.plan, approved),
         outcomes: &left.ran.outcomes,
-        memos: if failed { &[] } else { &approved.memos },
+        memos: if left.ran.failed {
+            &[]
+        } else {
+            &approved.memos
+        },
+        interruption: None,
         modifications: &modifications,
-        next,
-        workspace,
-        repository_changes: left.repository_changes.clone(),
-        not_captured: union(&case.recorded.not_captured, &left.not_captured),
+        next: next_state(project, case, &left.ran.outcomes)?,
+        workspace: Workspace {
+            worktree: project.repository.worktree_name(),
+            before: case.recorded.commit,
+            after,
+            synced: files.is_some(),
+            overlaps,
+        },
+        repository_changes: left.taken.repository_changes.clone(),
+        not_captured: union(&case.recorded.not_captured, &left.taken.not_captured),
     };
-    let mut executed = finish(project, &case, &writing, files.as_ref())?;
+    let mut executed = finish(project, case, &writing, files.as_ref())?;
     executed.conclusion = writing.next.conclusion;
     executed.notes.extend(left_out(
         &[&case.recorded.not_captured, &case.tip.meta.not_captured],
-        &left.not_captured,
+        &left.taken.not_captured,
         "stays in the session's worktree",
     ));
-    let Left { ran, .. } = left;
-    executed.outcomes = ran.outcomes;
-    executed.interrupted = ran.interrupted;
-    executed.plan = approved.plan;
+    executed.outcomes.clone_from(&left.ran.outcomes);
     Ok(executed)
 }
 
@@ -126,16 +182,6 @@ fn enter_at_last(project: &Project, user: &mut dyn User) -> anyhow::Result<Lock>
     project.enter("execute", user)
 }
 
-/// Stops where the user asked for it after the last action: nothing has been changed yet. A run
-/// that was interrupted itself is recorded with what it did.
-fn interrupted_late(in_the_run: bool) -> anyhow::Result<()> {
-    anyhow::ensure!(
-        in_the_run || !interrupt::requested(),
-        "interrupted before the turn was recorded; nothing was changed"
-    );
-    Ok(())
-}
-
 /// Records that the user did not want the plan.
 pub(super) fn record_declined(
     project: &Project,
@@ -143,7 +189,7 @@ pub(super) fn record_declined(
     words: &str,
     user: &mut dyn User,
 ) -> anyhow::Result<Executed> {
-    let next = transition::after_decline(&current(&case, &case.lists.turn(), &prompt_of(&case)));
+    let next = transition::without_effects(&current(&case, &case.lists.turn(), &prompt_of(&case)));
     let _lock = project.enter("execute", user)?;
     if !words.trim().is_empty() {
         case.draft.artifacts.put("declined.txt", words);
@@ -160,6 +206,7 @@ pub(super) fn record_declined(
         approved: None,
         outcomes: &outcomes,
         memos: &[],
+        interruption: None,
         modifications: &[],
         next,
         workspace: still(project, &case),

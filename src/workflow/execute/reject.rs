@@ -74,6 +74,7 @@ fn record(project: &Project, case: &Case<'_>, user: &mut dyn User) -> anyhow::Re
         approved: None,
         outcomes: &[],
         memos: &[],
+        interruption: None,
         modifications: &[],
         next,
         workspace: still(project, case),

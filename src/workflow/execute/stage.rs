@@ -5,7 +5,9 @@ use std::path::Path;
 
 use anyhow::Context as _;
 
+use crate::git::fingerprint::Fingerprint;
 use crate::git::object::{CommitId, TreeId};
+use crate::git::planted::Moment;
 use crate::git::repository::Repository;
 use crate::git::snapshot::Snapshot;
 use crate::git::snapshot::limits::{Forced, LeftOut, Reason, shown};
@@ -62,19 +64,40 @@ pub(in crate::workflow) enum Reach<'a> {
 pub(in crate::workflow) struct Left {
     /// What each action came to.
     pub ran: Ran,
-    /// The files after it.
+    /// The pages that it read.
+    pub pages: Pages,
+    /// What is in the worktree.
+    pub taken: Taken,
+}
+
+/// What a run left in its worktree, and did to the repository.
+pub(in crate::workflow) struct Taken {
+    /// The files.
     pub tree: TreeId,
     /// The commit that they stand on: the one before, or what the plan itself committed on it.
     pub base: CommitId,
     /// The repository's own state that a command changed.
     pub repository_changes: Vec<String>,
-    /// The pages that it read.
-    pub pages: Pages,
     /// Files that the plan left and no snapshot takes.
     pub not_captured: Vec<NotCaptured>,
 }
 
+impl Taken {
+    /// Returns what is known of a worktree that cannot be read: how it began.
+    fn nothing(scene: &Scene<'_>) -> Taken {
+        Taken {
+            tree: scene.tree,
+            base: scene.before,
+            repository_changes: Vec::new(),
+            not_captured: Vec::new(),
+        }
+    }
+}
+
 /// Runs what was approved in the session's worktree.
+///
+/// # Errors
+/// Where nothing could be run. What fails after that interrupts the run: what ran is told.
 pub(in crate::workflow) fn perform(
     project: &Project,
     scene: &Scene<'_>,
@@ -82,23 +105,52 @@ pub(in crate::workflow) fn perform(
     user: &mut dyn User,
 ) -> anyhow::Result<Left> {
     fault::point("before-worktree")?;
-    let runs_commands = runs_commands(approved);
     let targets = targets(approved);
-    let extent = if runs_commands {
+    let extent = if runs_commands(approved) {
         Extent::Whole
     } else {
         Extent::Paths(&targets)
     };
     let (worktree, linked) = open(project, scene, extent, user)?;
     fault::point("after-worktree")?;
-    let root = Root::open(&worktree.path)?;
-    let fingerprint = runs_commands.then(|| {
-        Ok::<_, anyhow::Error>((
-            project.repository.fingerprint()?,
-            project.repository.moment()?,
-        ))
+    let began = match extent {
+        Extent::Whole => Some(Began {
+            fingerprint: project.repository.fingerprint()?,
+            moment: project.repository.moment()?,
+        }),
+        Extent::Paths(_) => None,
+    };
+
+    let opened = Opened {
+        root: Root::open(&worktree.path)?,
+        worktree,
+        linked,
+        began,
+    };
+    let (mut ran, pages, outlived) = run_in(project, scene, &opened, approved, user)?;
+    if let Err(error) = finish_memos(&opened.root, approved, &ran) {
+        ran.cut_short(&error);
+    }
+    let taken = match outlived {
+        Some(error) => Err(error),
+        None => take(project, scene, &opened, &written(&ran, approved)),
+    };
+    let taken = taken.unwrap_or_else(|error| {
+        ran.cut_short(&error);
+        Taken::nothing(scene)
     });
-    let fingerprint = fingerprint.transpose()?;
+    Ok(Left { ran, pages, taken })
+}
+
+/// Runs the actions, and returns what came of them, the pages that they read, and what makes the
+/// worktree unfit to be read, if something does.
+fn run_in(
+    project: &Project,
+    scene: &Scene<'_>,
+    opened: &Opened,
+    approved: &Approved,
+    user: &mut dyn User,
+) -> anyhow::Result<(Ran, Pages, Option<anyhow::Error>)> {
     let artifacts = |artifact: &Artifact| {
         project
             .artifact(scene.tip, artifact)
@@ -110,7 +162,7 @@ pub(in crate::workflow) fn perform(
         Reach::AsConfigured => (project.pages(), false),
         Reach::Recorded(turn) => (project.pages().offline(turn), true),
     };
-    let mut policy = project.policy(&worktree)?;
+    let mut policy = project.policy(&opened.worktree)?;
     policy
         .iter_mut()
         .filter(|_| offline)
@@ -119,7 +171,7 @@ pub(in crate::workflow) fn perform(
         .context("starting the commands of the plan")?
         .holding(project.commands_lock(scene.name));
     let mut tools = Equipment {
-        worktree: &worktree.path,
+        worktree: &opened.worktree.path,
         settings: &project.settings.execute,
         launcher,
         pages,
@@ -127,69 +179,75 @@ pub(in crate::workflow) fn perform(
         user,
         left: Vec::new(),
     };
+
     let ran = run(
         &approved.plan,
         &approved.actions,
         &mut Stage {
-            root: &root,
+            root: &opened.root,
             tools: &mut tools,
         },
     );
-    let (pages, left) = (tools.pages, tools.left);
     // What they may still write was not approved, and would be taken for the plan's.
-    anyhow::ensure!(
-        left.is_empty(),
-        "what a command started could not be ended: {}; your files are unchanged",
-        left.join(", ")
-    );
-    // What a memo says is what holds once the plan has done all that it says.
+    let outlived = (!tools.left.is_empty()).then(|| {
+        let left = tools.left.join(", ");
+        anyhow::anyhow!("what a command started could not be ended: {left}")
+    });
+    Ok((ran, tools.pages, outlived))
+}
+
+/// Applies the memos of a plan that ran to its end: what a memo says is what holds once the plan
+/// has done all that it says.
+fn finish_memos(root: &Root, approved: &Approved, ran: &Ran) -> anyhow::Result<()> {
     if ran.is_whole() {
-        apply_memos(&root, approved)?;
+        fault::point("before-memos")?;
+        apply_memos(root, approved).context("applying the memos")?;
     }
-    fault::point("after-run")?;
-    project.repository.clean_records();
-    let false_objects = match &fingerprint {
-        Some((_, began)) => project.repository.set_false_objects_aside(*began)?,
+    fault::point("after-run")
+}
+
+/// Takes what a run left: its files, the commit that they stand on, and what else it changed.
+fn take(
+    project: &Project,
+    scene: &Scene<'_>,
+    opened: &Opened,
+    written: &[Vec<u8>],
+) -> anyhow::Result<Taken> {
+    let repository = &project.repository;
+    repository.clean_records();
+    let false_objects = match &opened.began {
+        Some(began) => repository.set_false_objects_aside(began.moment)?,
         None => Vec::new(),
     };
-    let written = written(&ran, approved);
-    let (tree, not_captured) = if runs_commands {
-        whole_worktree(
-            project,
-            scene,
-            &Opened {
-                worktree: &worktree,
-                linked: &linked,
-                written: &written,
-            },
-        )?
-    } else {
-        let snapshot = worktree
-            .repository
-            .snapshot_paths(scene.tree, &written)
-            .context("recording what the plan did")?;
-        (snapshot.tree, not_captured(&snapshot))
+    let (tree, not_captured) = match opened.began {
+        Some(_) => whole_worktree(project, scene, opened, written)?,
+        None => {
+            let snapshot = opened
+                .worktree
+                .repository
+                .snapshot_paths(scene.tree, written)
+                .context("recording what the plan did")?;
+            (snapshot.tree, not_captured(&snapshot))
+        }
     };
     fault::point("after-run-snapshot")?;
-    let changed: Vec<String> = match &fingerprint {
-        Some((before, _)) => before
-            .differences(&project.repository.fingerprint()?)
+
+    let false_objects = false_objects
+        .iter()
+        .map(|name| format!("object {name} was not what its name says and was set aside"));
+    let changed: Vec<String> = match &opened.began {
+        Some(began) => began
+            .fingerprint
+            .differences(&repository.fingerprint()?)
             .iter()
             .map(ToString::to_string)
             .collect(),
         None => Vec::new(),
     };
-    let false_objects = false_objects
-        .iter()
-        .map(|name| format!("object {name} was not what its name says and was set aside"));
-    let changed = false_objects.chain(changed).collect();
-    let base = base(project, &worktree, scene.before)?;
-    Ok(Left {
-        ran,
+    Ok(Taken {
         tree,
-        base,
-        repository_changes: changed,
-        pages,
+        base: base(project, &opened.worktree, scene.before)?,
+        repository_changes: false_objects.chain(changed).collect(),
         not_captured,
     })
 }
@@ -240,14 +298,24 @@ fn open(
     Ok((worktree, brought.linked))
 }
 
-/// A worktree after a run.
-struct Opened<'a> {
+/// A worktree around a run.
+struct Opened {
     /// The worktree.
-    worktree: &'a SessionWorktree,
+    worktree: SessionWorktree,
+    /// Its folder.
+    root: Root,
     /// The links that lead out of it.
-    linked: &'a [Vec<u8>],
-    /// What the plan itself wrote.
-    written: &'a [Vec<u8>],
+    linked: Vec<Vec<u8>>,
+    /// The repository before the run, where commands could change it.
+    began: Option<Began>,
+}
+
+/// The repository before commands ran beside it.
+struct Began {
+    /// What of it is the user's.
+    fingerprint: Fingerprint,
+    /// When that was so.
+    moment: Moment,
 }
 
 /// Returns the files of the worktree, without the links that were brought, and what no snapshot
@@ -255,19 +323,19 @@ struct Opened<'a> {
 fn whole_worktree(
     project: &Project,
     scene: &Scene<'_>,
-    opened: &Opened<'_>,
+    opened: &Opened,
+    written: &[Vec<u8>],
 ) -> anyhow::Result<(TreeId, Vec<NotCaptured>)> {
     let index = project.index(&format!("session-{}", scene.name));
     let repository = &opened.worktree.repository;
-    let written: Vec<Forced> = opened.written.iter().cloned().map(Forced::new).collect();
+    let forced: Vec<Forced> = written.iter().cloned().map(Forced::new).collect();
     let mut snapshot = repository
-        .snapshot(&index, &project.limits(), &written)
+        .snapshot(&index, &project.limits(), &forced)
         .context("recording what the plan did")?;
-    add_written(repository, &mut snapshot, opened.written)
-        .context("recording what the plan did")?;
+    add_written(repository, &mut snapshot, written).context("recording what the plan did")?;
     let (tree, not_captured) = (snapshot.tree, not_captured(&snapshot));
     let mut edits = BTreeMap::new();
-    for path in opened.linked {
+    for path in &opened.linked {
         if repository.entry(tree, path)?.is_some() {
             edits.insert(path.clone(), repository.entry(scene.tree, path)?);
         }

@@ -5,7 +5,7 @@ use crate::git::object::{CommitId, TreeId};
 use crate::git::reference::Expected;
 use crate::host::clock;
 use crate::plan::Plan;
-use crate::plan::run::{Ending, Outcome};
+use crate::plan::run::{Ending, Interruption, Outcome};
 use crate::session::artifact::{self, Artifacts};
 use crate::session::meta::{self, Meta, NextMeta, NotCaptured, SCHEMA, Status, Workspace};
 use crate::session::report::Report;
@@ -30,6 +30,8 @@ pub(super) struct Writing<'a> {
     pub outcomes: &'a [Outcome],
     /// For each memo whether it was applied.
     pub memos: &'a [bool],
+    /// What cut the run short.
+    pub interruption: Option<&'a Interruption>,
     /// The user's changes.
     pub modifications: &'a [(usize, String)],
     /// The first state of the next turn.
@@ -57,6 +59,8 @@ pub(super) fn finish(
         new: commit,
         published,
         log: subject,
+        // An interruption is recorded because the user asked to stop.
+        anyway: writing.status == Status::Interrupted,
     };
     let Completed {
         commit,
@@ -90,6 +94,7 @@ fn write(
     let meta = Meta {
         status: writing.status,
         ended: Some(ended.clone()),
+        interruption: writing.interruption.map(ToString::to_string),
         workspace: Some(writing.workspace.clone()),
         mistakes: if writing.status == Status::Rejected {
             case.judged.mistakes()
@@ -146,6 +151,7 @@ fn report(project: &Project, case: &Case<'_>, writing: &Writing<'_>, meta: &Meta
         memos: writing.memos,
         proposed_memos: &case.judged.plan.memos,
         modifications: writing.modifications,
+        interruption: meta.interruption.as_deref(),
         repairs: &case.judged.repaired.notes,
         diagnostics: if rejected {
             case.judged.diagnostics()
@@ -222,7 +228,9 @@ fn summary(project: &Project, writing: &Writing<'_>) -> anyhow::Result<Vec<Strin
             crate::text::counted(changes.len(), "file")
         ));
     }
-    if !writing.workspace.synced {
+    if let Some(why) = writing.interruption {
+        lines.push(format!("not brought to the workspace: {why}"));
+    } else if !writing.workspace.synced {
         lines
             .push("not brought to the workspace: it overlaps with the user's own edits".to_owned());
     }

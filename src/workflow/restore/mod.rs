@@ -294,6 +294,7 @@ fn go(project: &Project, tip: &Turn, aim: Aim<'_>, wish: &Wish) -> anyhow::Resul
         new: commit,
         published: Some(after),
         log: format!("teddy: restore turn {}", aim.turn.number()),
+        anyway: false,
     };
     let Completed { commit, published } = project.complete(&tip.session, &step, Some(&files))?;
     done.overlaps = shown(&published.conflicts);

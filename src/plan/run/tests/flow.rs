@@ -19,7 +19,7 @@ fn what_comes_after_a_failure_is_skipped() {
             "Skipped: skipped because an action before it failed",
         ],
     );
-    assert!(ran.failed && !ran.interrupted);
+    assert!(ran.failed && ran.interruption.is_none());
     assert_eq!(ran.outcomes[1].exit_code, Some(3));
     assert_eq!(ran.outcomes[1].output, b"exit 3");
     assert_eq!(
@@ -126,7 +126,8 @@ fn an_interrupt_ends_the_run_after_the_action() {
             "Skipped: skipped because the run was interrupted",
         ],
     );
-    assert!(ran.interrupted && ran.failed);
+    assert_eq!(ran.interruption, Some(Interruption::User));
+    assert!(ran.failed);
     assert_eq!(ran.outcomes[0].exit_code, Some(130));
     let mut world = World {
         stop: true,
@@ -136,7 +137,8 @@ fn an_interrupt_ends_the_run_after_the_action() {
         vec![Kind::Create(create("never", "x\n"))],
         &["Skipped: skipped because the run was interrupted"],
     );
-    assert!(ran.interrupted && !ran.failed);
+    assert_eq!(ran.interruption, Some(Interruption::User));
+    assert!(!ran.failed);
 }
 
 #[test]

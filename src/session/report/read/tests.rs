@@ -115,6 +115,7 @@ fn written(turn: &Turn) -> String {
         memos: &turn.memos,
         proposed_memos: &turn.proposed,
         modifications: &[(0, turn.words.clone())],
+        interruption: Some(&turn.words),
         repairs: &[Note::new(1, turn.words.clone())],
         diagnostics: if turn.outcomes.is_empty() {
             &wrong

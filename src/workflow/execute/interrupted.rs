@@ -1,0 +1,102 @@
+//! A run that was cut short: what ran is on record, nothing of it is in the user's files, and the
+//! plan waits again.
+
+use super::Executed;
+use super::record::{Run, current, prompt_of};
+use super::turn::{Writing, finish};
+use crate::session::artifact;
+use crate::session::meta::{ModelUse, Status, Workspace};
+use crate::session::transition;
+use crate::workflow::modified::{as_run, differences};
+use crate::workflow::project::Project;
+use crate::workflow::user::{Event, User};
+
+/// What of a turn in progress the next one takes over, so that its plan can run again.
+const KEPT: [&str; 4] = [
+    artifact::INPUT,
+    artifact::USER_PROMPT,
+    artifact::REPLY,
+    artifact::PLAN,
+];
+
+/// Records an interrupted run. The caller holds the lock.
+///
+/// # Errors
+/// Where the turn cannot be recorded: nothing has changed then, and the plan waits.
+pub(super) fn record(
+    project: &Project,
+    mut run: Run<'_>,
+    user: &mut dyn User,
+) -> anyhow::Result<Executed> {
+    // What the plan left may be what cannot be written; that it ran is told in any case.
+    let taken = run.commit(project, run.left.taken.base, run.left.taken.tree);
+    let after = taken.or_else(|error| {
+        run.left.ran.cut_short(&error);
+        run.commit(project, run.case.recorded.commit, run.case.recorded.tree)
+    })?;
+    let Run {
+        case,
+        approved,
+        left,
+    } = &run;
+    let (context, prompt) = (case.lists.turn(), prompt_of(case));
+    let writing = Writing {
+        status: Status::Interrupted,
+        plan: &approved.plan,
+        approved: as_run(&case.judged.plan, approved),
+        outcomes: &left.ran.outcomes,
+        memos: &[],
+        interruption: left.ran.interruption.as_ref(),
+        modifications: &differences(&case.judged.plan, approved),
+        next: transition::without_effects(&current(case, &context, &prompt)),
+        workspace: Workspace {
+            worktree: project.repository.worktree_name(),
+            before: case.recorded.commit,
+            after,
+            synced: false,
+            overlaps: Vec::new(),
+        },
+        repository_changes: left.taken.repository_changes.clone(),
+        not_captured: case.recorded.not_captured.clone(),
+    };
+    let mut executed = finish(project, case, &writing, None)?;
+    executed.outcomes.clone_from(&left.ran.outcomes);
+    executed.interruption.clone_from(&left.ran.interruption);
+
+    if let Err(error) = wait_again(project, &run) {
+        user.tell(Event::Warning(&format!(
+            "the plan cannot be kept for another run: {error:#}"
+        )));
+    }
+    Ok(executed)
+}
+
+/// Makes the plan that was interrupted the plan of the next turn, as it was proposed.
+fn wait_again(project: &Project, run: &Run<'_>) -> anyhow::Result<()> {
+    let old = &run.case.draft;
+    let tip = project.store().tip(&run.case.tip.session)?;
+    let mut draft = project.store().draft(&tip)?;
+    let is_kept = |name: &str| {
+        KEPT.contains(&name)
+            || name.starts_with(artifact::STEPS)
+            || name.starts_with(artifact::PAGES)
+    };
+    for (name, content) in old.artifacts.0.iter().filter(|(name, _)| is_kept(name)) {
+        draft.artifacts.put(name, content.as_slice());
+    }
+
+    draft.meta.status = Status::Planned;
+    draft.meta.origin = old.meta.origin;
+    draft.meta.replans = old.meta.replans;
+    draft.meta.pipeline.clone_from(&old.meta.pipeline);
+    draft.meta.repair.clone_from(&old.meta.repair);
+    // The interrupted turn has paid for it.
+    draft.meta.model = old.meta.model.as_ref().map(|model| ModelUse {
+        asked: model.asked.clone(),
+        answered: model.answered.clone(),
+        cost: model.cost.map(|_| 0.0),
+        ..ModelUse::default()
+    });
+    draft.begin();
+    project.store().save_draft(&tip, &mut draft)
+}
