@@ -164,6 +164,7 @@ fn list(app: &App, project: &Project, depth: u64) -> anyhow::Result<()> {
     for shown in &material.resources {
         let note = match &shown.body {
             Body::Text(_) => String::new(),
+            Body::Request => "  (a request)".to_owned(),
             Body::Missing => "  (missing)".to_owned(),
             Body::Binary { .. } => "  (binary)".to_owned(),
             Body::TooLarge { .. } => "  (too large)".to_owned(),

@@ -68,6 +68,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         pipeline,
         depth,
         origin: Origin::User,
+        work: None,
     };
     let planned = plan(&project, &wish, user.as_mut())?;
     drop(user);

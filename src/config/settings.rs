@@ -195,6 +195,8 @@ pub struct Context {
     pub budget: usize,
     /// A resource is cut off above this size.
     pub max_resource_size: Size,
+    /// The requests of the user take at most as much of each input.
+    pub max_requests_size: Size,
 }
 
 /// Where RESEARCH searches.
@@ -313,6 +315,7 @@ impl Default for Context {
         Context {
             budget: 100_000,
             max_resource_size: Size(1 << 20),
+            max_requests_size: Size(32 << 10),
         }
     }
 }

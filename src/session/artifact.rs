@@ -24,6 +24,8 @@ pub const SESSION_CONTEXT: &str = "session.context";
 pub const META: &str = "meta.yaml";
 /// The folder of the state that the turn gives to the next one.
 pub const NEXT: &str = "next/";
+/// What the user asked for in the session before the turn; in [`NEXT`] with the turn's own message.
+pub const REQUESTS: &str = "requests.yaml";
 /// In [`NEXT`]: what the model asks the user; nothing goes on before it is answered.
 pub const QUESTION: &str = "question.md";
 /// In [`NEXT`]: what the model said when it called the work done.

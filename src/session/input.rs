@@ -5,6 +5,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use super::requests::{Request, Requests, State};
+use crate::text::counted;
 use crate::text::fence::fence_for;
 use crate::text::visible::visible;
 
@@ -66,6 +68,8 @@ pub enum Body {
         /// Its size in bytes.
         bytes: u64,
     },
+    /// It is a request of the user, which stands in the list of them.
+    Request,
     /// It could not be had.
     Failed(String),
 }
@@ -101,6 +105,10 @@ pub struct Material {
     pub resources: Vec<Shown>,
     /// The branch and what differs from its commit.
     pub status: String,
+    /// The session.
+    pub session: String,
+    /// What the user asked for before.
+    pub requests: Requests,
 }
 
 /// Writes the input.
@@ -127,7 +135,53 @@ pub fn render(material: &Material) -> String {
     }
     text.push_str("---\n\n## 6. Git Status\n");
     block(&mut text, "", &material.status);
+    requests(&mut text, material);
     text
+}
+
+/// Writes what the user asked for. It stands last, because it grows at its end with each turn, and
+/// because the message follows it.
+fn requests(text: &mut String, material: &Material) {
+    let Requests {
+        requests, left_out, ..
+    } = &material.requests;
+    if requests.is_empty() {
+        return;
+    }
+    text.push_str("\n## 7. User Requests\n\n");
+    text.push_str(
+        "What the user asked for before, oldest first. A later request goes before an earlier one.\n",
+    );
+    for (index, request) in requests.iter().enumerate() {
+        if index == 1 && *left_out > 0 {
+            let left = counted(usize::try_from(*left_out).unwrap_or(usize::MAX), "request");
+            line(text, format_args!("\n({left} left out)"));
+        }
+        let session = match &request.session {
+            session if *session == material.session => String::new(),
+            session => format!(" of {}", visible(session)),
+        };
+        line(
+            text,
+            format_args!("\n### Turn {}{session}{}", request.turn, marked(request)),
+        );
+        if let Some(question) = &request.question {
+            text.push_str("Your question:\n");
+            block(text, "markdown", question);
+            text.push_str("The answer:\n");
+        }
+        block(text, "text", &request.text);
+    }
+}
+
+/// Returns what is to know of a request besides its words.
+fn marked(request: &Request) -> &'static str {
+    match (request.state, &request.work) {
+        (State::Undone, _) => " (undone since)",
+        (State::Replaced, _) => " (said before the turn's own message; nothing ran for it)",
+        (State::Open, Some(_)) => " (the work to be done)",
+        (State::Open, None) => "",
+    }
 }
 
 /// Writes the lists with tokens.
@@ -147,6 +201,7 @@ fn summary(text: &mut String, resources: &[Shown]) {
                 Body::Missing => "missing".to_owned(),
                 Body::Binary { .. } => "binary".to_owned(),
                 Body::TooLarge { .. } => "too large".to_owned(),
+                Body::Request => "in 7. User Requests".to_owned(),
                 Body::Failed(_) => "not available".to_owned(),
             };
             line(text, format_args!("- {} ({note})", link(&shown.resource)));
@@ -179,6 +234,7 @@ fn resource(text: &mut String, shown: &Shown) {
             "",
             &format!("--- FILE OF {bytes} BYTES, OVER THE LIMIT ---\n"),
         ),
+        Body::Request => block(text, "", "--- SHOWN IN 7. USER REQUESTS ---\n"),
         Body::Failed(reason) => block(
             text,
             "",
@@ -380,6 +436,7 @@ mod tests {
                 },
             ],
             status: "On branch main\n".to_owned(),
+            ..Material::default()
         };
         let expected = "# Agent Invocation Payload\n\n## 1. System Information\n- **CWD:** /p\n- **OS:** Linux\n- **Shell:** sh\n\n\
             ## 2. Project Structure\n````\na.md\n````\n\n\

@@ -47,6 +47,7 @@ impl Meta {
             origin: Origin::User,
             replans: 0,
             model: None,
+            work: None,
             pipeline: None,
             spent: None,
             interruption: None,
@@ -115,6 +116,10 @@ pub struct Meta {
     /// Whose words `user_prompt.txt` holds.
     #[serde(default)]
     pub origin: Origin,
+    /// The piece of work of a change that the message describes; nothing where it is the user's
+    /// own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<String>,
     /// The rejected plans in a row before this turn.
     #[serde(default)]
     pub replans: u32,

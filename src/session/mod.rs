@@ -11,6 +11,7 @@ pub mod message;
 pub mod meta;
 pub mod name;
 pub mod report;
+pub mod requests;
 pub mod store;
 pub mod transition;
 pub mod turn;

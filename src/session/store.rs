@@ -81,7 +81,7 @@ impl Draft {
 
     /// Returns whether it has a message, and the message is the user's own.
     pub fn is_asked_by_user(&self) -> bool {
-        matches!(self.message(), Some((_, Origin::User)))
+        matches!(self.message(), Some((_, Origin::User))) && self.meta.work.is_none()
     }
 
     /// Returns what a turn that asks no model has of it: the instructions and the context lists.

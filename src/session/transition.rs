@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use super::artifact;
 use super::name::SessionName;
+use super::requests::Requests;
 use crate::plan::run::Effect;
 use crate::text::context_list::Entry;
 use crate::text::resource::{Artifact, Resource};
@@ -34,6 +35,8 @@ pub struct Current<'a> {
     pub is_asked: bool,
     /// What the model had asked the user before it.
     pub question: Option<&'a str>,
+    /// What the user asked for in the session, this turn included.
+    pub requests: &'a Requests,
 }
 
 /// The turn whose agent handed over, as far as CONCLUDE goes back to it.
@@ -86,6 +89,8 @@ pub struct Next {
     pub question: Option<String>,
     /// What the model said when it called the work done: nothing is asked any more.
     pub conclusion: Option<String>,
+    /// What the user asked for in the session.
+    pub requests: Requests,
 }
 
 /// Returns the state after a plan ran: READ adds, PRUNE removes, in the plan's order; INVOKE and
@@ -165,6 +170,7 @@ fn unchanged(current: &Current<'_>) -> Next {
             .filter(|_| !current.is_asked)
             .map(str::to_owned),
         conclusion: None,
+        requests: current.requests.clone(),
     }
 }
 
@@ -277,6 +283,7 @@ mod tests {
             context: &context,
             is_asked: true,
             question: None,
+            requests: &Requests::default(),
         };
         let caller = Caller {
             turn_id: Uuid::from_u128(1),
@@ -437,6 +444,7 @@ mod tests {
             context: &[],
             is_asked: asked,
             question: before,
+            requests: &Requests::default(),
         };
         let next = after_run(&current, effects, &Others::default());
         let text = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
@@ -494,6 +502,7 @@ mod tests {
             context: &context,
             is_asked: true,
             question: None,
+            requests: &Requests::default(),
         };
         let next = after_run(&current, &[conclude("Done.")], &Others::default());
         let list: Vec<String> = next.context.iter().map(Entry::name).collect();
@@ -516,6 +525,7 @@ mod tests {
             context: &context,
             is_asked: true,
             question: None,
+            requests: &Requests::default(),
         };
         assert_eq!(
             after_rejection(&current, &resources(&["a", "b"])).context,

@@ -158,7 +158,7 @@ impl Turn {
                 repository.file(self.tree, &name)?.unwrap_or_default(),
             );
         }
-        for name in [artifact::QUESTION, artifact::CONCLUSION].map(in_next) {
+        for name in [artifact::REQUESTS, artifact::QUESTION, artifact::CONCLUSION].map(in_next) {
             if let Some(text) = repository.file(self.tree, &name)? {
                 artifacts.put(&name, text);
             }

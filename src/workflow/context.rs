@@ -54,10 +54,11 @@ impl Project {
         let mut pages = self.pages_of(&tip, &draft)?;
         let text = make_input(
             self,
-            &Making {
+            Making {
                 tip: &tip,
                 lists: &lists,
                 recorded: &recorded,
+                requests: self.requests(&tip, &draft)?.before(&draft.meta),
                 depth,
             },
             &mut pages,
@@ -83,10 +84,11 @@ impl Project {
         let lists = self.lists(&draft, tree)?;
         let mut pages = self.pages_of(&tip, &draft)?;
         self.gather(
-            &Sources {
+            Sources {
                 tree,
                 tip: &tip,
                 lists: &lists,
+                requests: self.requests(&tip, &draft)?.before(&draft.meta),
                 depth,
             },
             &mut |url| pages.get(url),

@@ -8,9 +8,13 @@ use globset::GlobMatcher;
 use crate::git::object::{BlobId, Leaf, Mode, TreeId};
 use crate::host::file::Root;
 use crate::model::token::TokenCache;
+use crate::session::artifact::{PLAN, REPORT, USER_PROMPT};
 use crate::session::input::{Body, Material, Scope, Shown};
+use crate::session::meta::Origin;
+use crate::session::report::without_prompt;
+use crate::session::requests::Requests;
 use crate::session::turn::Turn;
-use crate::text::resource::Resource;
+use crate::text::resource::{Artifact, Resource};
 use crate::workflow::lists::{Entry, Lists};
 use crate::workflow::lookup::is_own_global;
 use crate::workflow::project::Project;
@@ -26,6 +30,8 @@ pub struct Sources<'a> {
     pub tip: &'a Turn,
     /// The context lists.
     pub lists: &'a Lists,
+    /// What the user asked for before.
+    pub requests: Requests,
     /// How many turns before the previous one are shown too.
     pub depth: u64,
 }
@@ -40,6 +46,8 @@ struct Gatherer<'a, 'f> {
     tip: &'a Turn,
     /// The user's folder, for ignored files that the user listed.
     root: &'a Root,
+    /// What the user asked for, which is shown in one place alone.
+    requests: &'a Requests,
     /// Whether the list of every session is the user's own.
     own_global: bool,
     /// Token counts by blob.
@@ -57,7 +65,7 @@ impl Project {
     ///
     /// # Errors
     /// Where the repository cannot be read; a missing resource is shown as missing.
-    pub fn gather(&self, sources: &Sources<'_>, fetch: Fetch<'_>) -> anyhow::Result<Material> {
+    pub fn gather(&self, sources: Sources<'_>, fetch: Fetch<'_>) -> anyhow::Result<Material> {
         let leaves = self.repository.leaves(sources.tree)?;
         let root = Root::open(self.repository.workdir())?;
         let tokens = TokenCache::open(&self.repository.teddy_dir().join("tokens"));
@@ -66,6 +74,7 @@ impl Project {
             leaves: &leaves,
             tip: sources.tip,
             root: &root,
+            requests: &sources.requests,
             own_global: is_own_global(&self.repository),
             tokens,
             fetch,
@@ -89,6 +98,8 @@ impl Project {
             memos: self.memos_text(&root),
             resources: shown,
             status: self.status_text(sources.tree)?,
+            session: sources.tip.session.to_string(),
+            requests: sources.requests,
         })
     }
 
@@ -162,10 +173,8 @@ impl Gatherer<'_, '_> {
                 Ok(())
             }
             Entry::Resource(Resource::Artifact(artifact)) => {
-                let name = artifact.to_string();
-                let content = self.project.artifact(self.tip, artifact)?;
-                let body = content.map_or(Body::Missing, |bytes| self.body(&bytes));
-                self.show(scope, name, body, None);
+                let body = self.artifact(artifact)?;
+                self.show(scope, artifact.to_string(), body, None);
                 Ok(())
             }
             Entry::Pattern(pattern, matcher) => self.pattern(scope, pattern.as_str(), matcher),
@@ -175,6 +184,28 @@ impl Gatherer<'_, '_> {
                 Ok(())
             }
         }
+    }
+
+    /// Returns what an artifact has to show. The user's words stand in the list of their requests
+    /// alone, and what was wrong with a plan is for the turn alone that corrects it.
+    fn artifact(&self, artifact: &Artifact) -> anyhow::Result<Body> {
+        if self.requests.has_whole(artifact) {
+            return Ok(Body::Request);
+        }
+        let Some(turn) = self.project.turn_of(self.tip, artifact)? else {
+            return Ok(Body::Missing);
+        };
+        if artifact.name == USER_PROMPT && turn.meta.origin == Origin::Validation {
+            return Ok(Body::Failed("what was wrong with a plan before".to_owned()));
+        }
+        let content = self.project.repository.file(turn.tree, &artifact.name)?;
+        Ok(match content.map(|bytes| self.body(&bytes)) {
+            Some(Body::Text(text)) if artifact.name == REPORT => {
+                Body::Text(without_prompt(&text).into_owned())
+            }
+            Some(body) => body,
+            None => Body::Missing,
+        })
     }
 
     /// Shows a file, or every file of a folder.
@@ -256,13 +287,16 @@ impl Gatherer<'_, '_> {
     fn history(&mut self, depth: u64) -> anyhow::Result<()> {
         let number = self.tip.number();
         for back in 1..=depth.min(number.saturating_sub(1)) {
-            for name in ["report.md", "plan.md", "user_prompt.txt"] {
-                let artifact = crate::text::resource::Artifact {
+            for name in [REPORT, PLAN, USER_PROMPT] {
+                let artifact = Artifact {
                     session: self.tip.session.to_string(),
                     turn: number - back,
                     name: name.to_owned(),
                 };
-                if self.project.artifact(self.tip, &artifact)?.is_some() {
+                let turn = self.project.turn_of(self.tip, &artifact)?;
+                let said = turn.is_some_and(|turn| turn.meta.origin == Origin::User);
+                let is_there = self.project.artifact(self.tip, &artifact)?.is_some();
+                if is_there && (said || name != USER_PROMPT) {
                     self.entry(Scope::Turn, &Entry::Resource(Resource::Artifact(artifact)))?;
                 }
             }

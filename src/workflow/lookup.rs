@@ -30,6 +30,17 @@ impl Project {
     /// # Errors
     /// Where the repository cannot be read.
     pub fn artifact(&self, tip: &Turn, wanted: &Artifact) -> anyhow::Result<Option<Vec<u8>>> {
+        match self.turn_of(tip, wanted)? {
+            Some(turn) => self.repository.file(turn.tree, &wanted.name),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns the turn whose artifact a context list names.
+    ///
+    /// # Errors
+    /// Where the repository cannot be read.
+    pub fn turn_of(&self, tip: &Turn, wanted: &Artifact) -> anyhow::Result<Option<Turn>> {
         let Ok(session) = SessionName::from_ref(&wanted.session) else {
             return Ok(None);
         };
@@ -38,7 +49,7 @@ impl Project {
             .store()
             .turn(&tip.session, &wanted.turn.to_string())
             .ok();
-        let turn = match own {
+        Ok(match own {
             Some(turn)
                 if session == tip.session
                     || turn.recorded_session(&self.repository)? == session =>
@@ -46,9 +57,7 @@ impl Project {
                 Some(turn)
             }
             _ => self.store().turn(&session, &wanted.turn.to_string()).ok(),
-        };
-        let Some(turn) = turn else { return Ok(None) };
-        self.repository.file(turn.tree, &wanted.name)
+        })
     }
 
     /// Returns the memos.

@@ -32,6 +32,7 @@ pub mod project;
 pub mod purse;
 pub mod recover;
 pub mod replay;
+pub mod requests;
 pub mod restore;
 pub mod resume;
 pub mod retry;

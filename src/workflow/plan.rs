@@ -8,6 +8,7 @@ use crate::plan::repair::Level;
 use crate::session::artifact::{self, Artifacts};
 use crate::session::input::{self, Body, Material};
 use crate::session::meta::{ModelUse, Origin, Status};
+use crate::session::requests::Requests;
 use crate::session::store::Draft;
 use crate::session::turn::Turn;
 use crate::text::redact::redact_values;
@@ -39,6 +40,8 @@ pub struct Wish {
     pub depth: u64,
     /// Whose words the message is.
     pub origin: Origin,
+    /// The piece of work of a change that the message describes.
+    pub work: Option<String>,
 }
 
 /// A plan that waits to be executed.
@@ -121,14 +124,18 @@ pub fn plan_turn(
     let recorded = project.record_locked(tip, user)?;
     project.tell_captured(tip, &mut draft, &recorded, user)?;
     let lists = project.lists(&draft, recorded.tree)?;
+    let requests = project.requests_but_for(tip, &draft, &message)?;
     begin(&mut draft, &message, origin);
+    draft.meta.work.clone_from(&wish.work);
+    draft.artifacts.put(artifact::REQUESTS, requests.write());
     let mut pages = project.pages_of(tip, &draft)?;
     let made = make_input(
         project,
-        &Making {
+        Making {
             tip,
             lists: &lists,
             recorded: &recorded,
+            requests: requests.before(&draft.meta),
             depth: wish.depth,
         },
         &mut pages,
@@ -339,6 +346,8 @@ pub struct Making<'a> {
     pub lists: &'a Lists,
     /// The user's files.
     pub recorded: &'a Recorded,
+    /// What the user asked for before.
+    pub requests: Requests,
     /// How many turns before the previous one are shown.
     pub depth: u64,
 }
@@ -357,7 +366,7 @@ pub struct Made {
 /// Where the repository cannot be read.
 pub fn make_input(
     project: &Project,
-    making: &Making<'_>,
+    making: Making<'_>,
     pages: &mut Pages,
     user: &mut dyn User,
 ) -> anyhow::Result<Made> {
@@ -365,13 +374,15 @@ pub fn make_input(
         tip,
         lists,
         recorded,
+        requests,
         depth,
-    } = *making;
+    } = making;
     let material = project.gather(
-        &Sources {
+        Sources {
             tree: recorded.tree,
             tip,
             lists,
+            requests: requests.within(project.max_requests_size()),
             depth,
         },
         &mut |url| pages.get(url),

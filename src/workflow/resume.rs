@@ -191,6 +191,7 @@ impl Rounds<'_> {
             depth: self.wish.depth,
             origin,
             from: None,
+            work: None,
         };
         match plan(self.project, &wanted, user) {
             Ok(planned) => {

@@ -1357,6 +1357,26 @@ fn a_question_of_the_implementer_stops_the_work_and_the_answer_goes_on_with_it()
 }
 
 #[test]
+fn promise_c1_the_work_of_a_change_is_before_the_model_that_corrects_a_plan_for_it() {
+    let repo = answering(&[
+        &plan("Wrong", &[crate::plans::edit("none.txt", "x", "y")]),
+        &plan("One", &[create("a.txt", "a\n")]),
+        &plan("Two", &[create("b.txt", "b\n")]),
+    ]);
+    put(&repo, ID, "implementing");
+    repo.teddy(&["change", "implement", ID, "-y"]).check(0, &[]);
+    let sent = |turn: &str| repo.done(&["-s", "change/greet-by-name", "show", turn, "input.md"]);
+    let first = "Task 1.1 of change greet-by-name";
+    let count = |turn: &str| sent(turn).matches(first).count();
+    assert_eq!((count("1"), count("2"), count("3")), (0, 1, 0));
+    assert!(
+        sent("2").contains("### Turn 1 (the work to be done)\n"),
+        "{}",
+        sent("2")
+    );
+}
+
+#[test]
 fn a_review_that_rejects_the_whole_stops_and_the_phase_stays() {
     let repo = answering(&[
         &plan("One", &[create("a.txt", "a\n")]),

@@ -615,3 +615,294 @@ fn promise_c2_feedback_that_waits_for_a_model_stays_the_machines_words() {
     let meta = repo.done(&["show", "2", "meta.yaml"]);
     assert!(meta.contains("origin: validation\n"), "{meta}");
 }
+
+/// Returns the next input.
+fn input(repo: &TestRepo) -> String {
+    repo.done(&["context"])
+}
+
+/// Returns the last section of the next input, or of any input.
+fn requests(input: &str) -> &str {
+    input
+        .split_once("\n## 7. User Requests\n")
+        .map_or("", |(_, section)| section)
+}
+
+/// Returns the headings of the requests.
+fn headings(input: &str) -> Vec<&str> {
+    requests(input)
+        .lines()
+        .filter_map(|line| line.strip_prefix("### "))
+        .collect()
+}
+
+/// Plans with a message and executes, whatever comes of it.
+fn turn(repo: &TestRepo, message: &str, answer: &str) {
+    repo.reply(answer);
+    repo.teddy(&["plan", "-m", message]);
+    repo.teddy(&["execute", "-y", "--no-replan"]);
+}
+
+#[test]
+fn promise_c1_every_input_shows_each_request_once_whatever_the_depth() {
+    let repo = project();
+    assert_eq!(requests(&input(&repo)), "");
+    for (message, name) in [("request-a", "b"), ("request-b", "c"), ("request-c", "d")] {
+        turn(&repo, message, &make(name));
+    }
+    for depth in ["0", "1", "9"] {
+        let input = repo.done(&["context", "--context-depth", depth]);
+        assert_eq!(headings(&input), ["Turn 1", "Turn 2", "Turn 3"], "{depth}");
+        for message in ["request-a", "request-b", "request-c"] {
+            assert_eq!(
+                input.matches(message).count(),
+                1,
+                "{depth} {message}: {input}"
+            );
+        }
+    }
+    // The message of a turn is what its model gets beside the input.
+    repo.reply(&make("e"));
+    repo.done(&["plan", "-m", "request-d"]);
+    let sent = repo.git(&["show", "refs/teddy/drafts/demo:input.md"]);
+    assert_eq!(headings(&sent), ["Turn 1", "Turn 2", "Turn 3"]);
+    assert!(!sent.contains("request-d"), "{sent}");
+    assert!(
+        input(&repo).contains("user_prompt.txt) (in 7. User Requests)"),
+        "{}",
+        input(&repo)
+    );
+}
+
+#[test]
+fn promise_c1_an_unattended_loop_keeps_the_request_before_the_model() {
+    let repo = project();
+    repo.reply(&make("b")).reply(&make("c")).reply(&make("d"));
+    repo.teddy(&["resume", "--yolo", "--max-turns", "3", "-m", "build it all"])
+        .check(5, &[]);
+    for turn in ["2", "3"] {
+        let sent = repo.done(&["show", turn, "input.md"]);
+        assert_eq!(sent.matches("build it all").count(), 1, "{sent}");
+        assert!(!sent.contains("Continue with the next step"), "{sent}");
+    }
+}
+
+#[test]
+fn promise_c1_feedback_stands_in_one_input_beside_the_users_words() {
+    let repo = project();
+    repo.done(&["context", "add", "a.txt"]);
+    let faulty = plan("Faulty", &[edit("a.txt", "nine", "9")]);
+    repo.reply(&faulty)
+        .reply(&plan("Better", &[edit("a.txt", "one", "9")]))
+        .reply(&make("b"));
+    repo.teddy(&["plan", "-m", "make it nine-fold"])
+        .check(3, &[]);
+    repo.teddy(&["execute", "-y"]).check(3, &["another plan"]);
+
+    // What the correction was made from.
+    let sent = repo.git(&["show", "refs/teddy/drafts/demo:input.md"]);
+    let message = repo.git(&["show", "refs/teddy/drafts/demo:user_prompt.txt"]);
+    assert_eq!(sent.matches("make it nine-fold").count(), 1, "{sent}");
+    assert!(!message.contains("make it nine-fold"), "{message}");
+    assert_eq!(format!("{sent}{message}").matches("# Faulty").count(), 1);
+
+    // What comes after it.
+    repo.done(&["execute", "-y"]);
+    for depth in ["0", "3"] {
+        let input = repo.done(&["context", "--context-depth", depth]);
+        assert_eq!(headings(&input), ["Turn 1"]);
+        assert!(!input.contains("failed validation"), "{input}");
+        assert!(!input.contains("Original Faulty Plan"), "{input}");
+        assert_eq!(input.matches("make it nine-fold").count(), 1, "{input}");
+    }
+    // It is on record all the same.
+    assert!(
+        repo.done(&["show", "2", "user_prompt.txt"])
+            .contains("## Original Faulty Plan")
+    );
+}
+
+#[test]
+fn promise_c1_an_answer_stands_with_its_question() {
+    let repo = project();
+    turn(&repo, "paint it", &plan("Ask", &[chat("Red or blue?")]));
+    turn(&repo, "the second one", &make("blue"));
+    turn(&repo, "go on", &make("more"));
+    let input = input(&repo);
+    assert!(
+        requests(&input).contains(
+            "### Turn 2\nYour question:\n````markdown\nRed or blue?\n````\nThe answer:\n````text\nthe second one\n````\n"
+        ),
+        "{input}"
+    );
+}
+
+#[test]
+fn promise_c1_what_was_undone_is_said_and_what_is_redone_holds_again() {
+    let repo = project();
+    turn(&repo, "first", &make("b"));
+    turn(&repo, "second", &make("c"));
+    repo.done(&["undo"]);
+    assert_eq!(headings(&input(&repo)), ["Turn 1", "Turn 2 (undone since)"]);
+    repo.done(&["redo"]);
+    assert_eq!(headings(&input(&repo)), ["Turn 1", "Turn 2"]);
+    repo.done(&["restore", "0"]);
+    assert_eq!(
+        headings(&input(&repo)),
+        ["Turn 1 (undone since)", "Turn 2 (undone since)"]
+    );
+    turn(&repo, "third", &make("d"));
+    assert_eq!(
+        headings(&input(&repo)),
+        ["Turn 1 (undone since)", "Turn 2 (undone since)", "Turn 6"]
+    );
+    // Files alone go back; the conversation does not.
+    repo.done(&["restore", "2", "--files-only"]);
+    assert_eq!(headings(&input(&repo)).last(), Some(&"Turn 6"));
+}
+
+#[test]
+fn promise_c1_a_branch_has_the_requests_of_the_turns_that_it_shares() {
+    let repo = project();
+    turn(&repo, "first", &make("b"));
+    turn(&repo, "second", &make("c"));
+    repo.done(&["branch", "1", "other"]);
+    turn(&repo, "elsewhere", &make("d"));
+    assert_eq!(headings(&input(&repo)), ["Turn 1 of demo", "Turn 2"]);
+    let own = repo.done(&["-s", "demo", "context"]);
+    assert_eq!(headings(&own), ["Turn 1", "Turn 2"]);
+    assert!(!own.contains("elsewhere"), "{own}");
+}
+
+#[test]
+fn promise_c1_words_whose_plan_was_replaced_are_not_lost() {
+    let repo = project();
+    repo.reply(&make("b")).reply(&make("c"));
+    repo.done(&["plan", "-m", "paint the shed"]);
+    repo.done(&["plan", "-m", "but blue"]);
+    let sent = repo.git(&["show", "refs/teddy/drafts/demo:input.md"]);
+    assert_eq!(
+        headings(&sent),
+        ["Turn 1 (said before the turn's own message; nothing ran for it)"]
+    );
+    assert_eq!(sent.matches("paint the shed").count(), 1, "{sent}");
+    repo.done(&["execute", "-y"]);
+    assert_eq!(headings(&input(&repo)).last(), Some(&"Turn 1"));
+}
+
+#[test]
+fn promise_c1_a_retry_sends_what_was_sent() {
+    let repo = project();
+    turn(&repo, "first", &make("b"));
+    turn(&repo, "second", &make("c"));
+    repo.remove("c.txt");
+    repo.done(&["retry", "2"]);
+    let sent = repo.git(&["show", "refs/teddy/drafts/demo-retry-1:input.md"]);
+    assert_eq!(headings(&sent), ["Turn 1"]);
+    repo.done(&["execute", "-y"]);
+    assert_eq!(headings(&input(&repo)), ["Turn 1 of demo", "Turn 2"]);
+}
+
+#[test]
+fn promise_c1_one_setting_limits_the_requests_and_the_first_stays() {
+    let repo = project();
+    let setting = "context.max_requests_size=400";
+    for n in 1..=9 {
+        repo.reply(&make(&format!("f{n}")));
+        let message = format!("request {n} {}", "x".repeat(60));
+        repo.done(&["-c", setting, "plan", "-m", &message]);
+        repo.done(&["-c", setting, "execute", "-y"]);
+    }
+    let input = repo.done(&["-c", setting, "context"]);
+    assert_eq!(
+        headings(&input),
+        ["Turn 1", "Turn 6", "Turn 7", "Turn 8", "Turn 9"]
+    );
+    assert!(
+        requests(&input).contains("(4 requests left out)"),
+        "{input}"
+    );
+    let kept = repo.done(&["show", "9", "next/requests.yaml"]);
+    assert!(kept.len() < 2000, "{kept}");
+}
+
+#[test]
+fn promise_c1_a_session_of_an_earlier_version_has_its_requests_too() {
+    let repo = project();
+    turn(&repo, "first", &make("b"));
+    turn(&repo, "second", &make("c"));
+    // The turns as a version without the list recorded them.
+    let commit = repo.git(&["rev-parse", "refs/teddy/sessions/demo"]);
+    let make_tree = |lines: &str| {
+        let listing = repo.beside("listing");
+        std::fs::write(&listing, lines).unwrap();
+        let mut git = repo.command("git");
+        git.current_dir(repo.path()).arg("mktree");
+        git.stdin(std::fs::File::open(&listing).unwrap());
+        Output::of(&mut git).stdout.trim().to_owned()
+    };
+    let rewrite = |commit: &str, parent: Option<&str>| {
+        let next = make_tree(
+            &repo
+                .git(&["ls-tree", &format!("{commit}:next")])
+                .lines()
+                .filter(|line| !line.ends_with("requests.yaml"))
+                .map(|line| format!("{line}\n"))
+                .collect::<String>(),
+        );
+        let tree = make_tree(
+            &repo
+                .git(&["ls-tree", commit])
+                .lines()
+                .filter(|line| !line.ends_with("\trequests.yaml"))
+                .map(|line| match line.ends_with("\tnext") {
+                    true => format!("040000 tree {next}\tnext\n"),
+                    false => format!("{line}\n"),
+                })
+                .collect::<String>(),
+        );
+        let message = repo.git(&["show", "-s", "--format=%B", commit]);
+        let after = repo.git(&["rev-parse", &format!("{commit}^2")]);
+        let parents = [parent.unwrap_or_default().to_owned(), after];
+        let mut args = vec!["commit-tree".to_owned(), tree, "-m".to_owned(), message];
+        for parent in parents {
+            args.extend(["-p".to_owned(), parent]);
+        }
+        repo.git(&args.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let start = repo.git(&["rev-parse", &format!("{commit}~2")]);
+    let one = rewrite(&format!("{commit}~1"), Some(&start));
+    let two = rewrite(&commit, Some(&one));
+    repo.git(&["update-ref", "refs/teddy/sessions/demo", &two]);
+    assert_eq!(headings(&input(&repo)), ["Turn 1", "Turn 2"]);
+}
+
+#[test]
+fn q2_only_words_of_the_user_are_requests() {
+    let repo = project();
+    repo.done(&["context", "add", "a.txt"]);
+    repo.reply(&plan("Faulty", &[edit("a.txt", "nine", "9")]))
+        .reply(&make("b"))
+        .reply(&make("c"));
+    repo.teddy(&["resume", "--yolo", "--max-turns", "3", "-m", "go"])
+        .check(5, &[]);
+    repo.run_plan(&make("d"));
+    assert_eq!(turns(&repo), 4);
+    assert_eq!(headings(&input(&repo)), ["Turn 1"]);
+}
+
+#[test]
+fn q3_a_turn_hands_on_what_it_got_and_its_own() {
+    let repo = project();
+    turn(&repo, "first", &make("b"));
+    turn(&repo, "second", &make("c"));
+    let list = |turn: &str, name: &str| repo.done(&["show", turn, name]);
+    assert_eq!(list("2", "requests.yaml"), list("1", "next/requests.yaml"));
+    let handed_on = list("2", "next/requests.yaml");
+    assert!(
+        handed_on.starts_with("schema: 1\nrequests:\n- turn: 1\n  session: demo\n")
+            && handed_on.contains("  text: first\n- turn: 2\n")
+            && handed_on.ends_with("  text: second\n"),
+        "{handed_on}"
+    );
+}

@@ -444,6 +444,32 @@ fn i8_the_turn_before_is_in_it() {
 }
 
 #[test]
+fn i11_what_the_user_asked_for_stands_last_and_nowhere_else() {
+    let repo = project();
+    repo.teddy_reads(
+        &["plan", "-m", "a wish\n```\ncode\n````", "--from", "-"],
+        plan("One", &[read("a.txt")]),
+    )
+    .check(0, &[]);
+    repo.done(&["execute", "-y"]);
+    let input = repo.done(&["context"]);
+    assert!(
+        input.ends_with(
+            "\n## 7. User Requests\n\nWhat the user asked for before, oldest first. A later request goes before an earlier one.\n\n### Turn 1\n`````text\na wish\n```\ncode\n````\n`````\n"
+        ),
+        "{input}"
+    );
+    assert_eq!(input.matches("a wish").count(), 1, "{input}");
+    assert!(
+        input.contains(
+            "user_prompt.txt)`\n**Tokens:** 0\n````\n--- SHOWN IN 7. USER REQUESTS ---\n````\n"
+        ),
+        "{input}"
+    );
+    assert!(repo.done(&["show"]).contains("a wish"));
+}
+
+#[test]
 fn i9_the_same_files_give_the_same_bytes_at_any_time() {
     let repo = project();
     let at = |time: &str| {

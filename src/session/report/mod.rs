@@ -6,6 +6,7 @@ pub mod action;
 #[cfg(test)]
 mod read;
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use super::meta::{NotCaptured, Status};
@@ -16,6 +17,9 @@ use crate::plan::repair::Note;
 use crate::plan::run::{Ending, Outcome};
 use crate::text::fence::fence_for;
 use crate::text::visible::{visible, visible_text};
+
+/// The section with the message of the turn.
+const PROMPT: &str = "User Prompt";
 
 /// What a report says.
 #[derive(Debug, Clone, Copy)]
@@ -56,6 +60,25 @@ pub struct Report<'a> {
     pub repository_changes: &'a [String],
     /// Lines of a command's output that are shown; the rest is cut out of the middle.
     pub output_limit: usize,
+}
+
+/// Returns a report without the message of its turn.
+pub fn without_prompt(report: &str) -> Cow<'_, str> {
+    let heading = format!("\n## {PROMPT}\n");
+    let Some(start) = report
+        .find("\n## ")
+        .filter(|&at| report[at..].starts_with(&heading))
+    else {
+        return Cow::Borrowed(report);
+    };
+    let body = &report[start + heading.len()..];
+    let fence = &body[..body.len() - body.trim_start_matches('`').len()];
+    // No run inside is as long as the fence.
+    let closing = format!("\n{fence}\n");
+    match body.find(&closing).filter(|_| !fence.is_empty()) {
+        Some(end) => Cow::Owned([&report[..start], &body[end + closing.len()..]].concat()),
+        None => Cow::Borrowed(report),
+    }
 }
 
 impl Report<'_> {
@@ -145,7 +168,7 @@ impl Report<'_> {
             ),
         );
         if !self.user_prompt.trim().is_empty() {
-            text.push_str("\n## User Prompt\n");
+            writeln!(text, "\n## {PROMPT}").expect("writing to a string");
             block(text, "text", self.user_prompt);
         }
     }

@@ -183,16 +183,23 @@ impl Project {
         draft.artifacts.put(artifact::TURN_CONTEXT, list);
         // The answer to a question of the model waits in the draft; a message that was cut short
         // says its work anew.
-        let waiting = draft.waiting_message().map(|(text, _)| text);
+        let is_own = draft.is_asked_by_user() && !draft.is_planned();
+        let waiting = draft.message().filter(|_| is_own).map(|(text, _)| text);
         let waiting = waiting.filter(|text| !text.starts_with(&work.key));
         let said = match said.or(waiting) {
-            Some(said) => Some(said),
-            None => answer_to(&tip, self, user)?,
+            Some(said) => Some(self.keep_said(&tip, &mut draft, said)?),
+            None => match self.said(&tip, &draft)? {
+                Some(said) => Some(said),
+                None => answer_to(&tip, self, user)?
+                    .map(|said| self.keep_said(&tip, &mut draft, said))
+                    .transpose()?,
+            },
         };
         let message = work.message(change, said.as_deref());
         let wish = plan::Wish {
             message: Some(message),
             model: Some(model.to_owned()),
+            work: Some(work.key.clone()),
             ..plan::Wish::default()
         };
         plan::plan_turn(self, &wish, Start { tip: &tip, draft }, user).map(|_| ())

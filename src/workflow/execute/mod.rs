@@ -19,6 +19,7 @@ use crate::plan::run::{Interruption, Outcome};
 use crate::session::artifact;
 use crate::session::meta::Status;
 use crate::session::name::SessionName;
+use crate::session::requests::Requests;
 use crate::session::store::Draft;
 use crate::session::transition::Caller;
 use crate::session::turn::Turn;
@@ -119,6 +120,8 @@ struct Case<'a> {
     caller: Option<Caller>,
     /// What the model had asked before it.
     question: Option<String>,
+    /// What the user asked for in the session, in this turn too.
+    requests: Requests,
     /// The plan.
     judged: Judged,
     /// What the user had approved when their files changed.
@@ -360,6 +363,7 @@ fn judged_case<'a>(
     )?;
     Ok(Case {
         question: tip.question(&project.repository)?,
+        requests: project.requests_with(tip, &draft)?,
         tip,
         draft,
         recorded,

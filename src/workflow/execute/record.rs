@@ -254,6 +254,7 @@ pub(super) fn current<'a>(
         context,
         is_asked: case.draft.is_asked_by_user(),
         question: case.question.as_deref(),
+        requests: &case.requests,
     }
 }
 

@@ -139,13 +139,15 @@ fn report(project: &Project, case: &Case<'_>, writing: &Writing<'_>, meta: &Meta
     }
     .to_string();
     let prompt = case.draft.artifacts.text_or_empty(artifact::USER_PROMPT);
+    // A machine's words are in their own file; a report of them would show them to later turns.
+    let prompt = Some(prompt).filter(|_| case.draft.is_asked_by_user());
     let rejected = writing.status == Status::Rejected;
     let text = Report {
         plan_name: &plan_name,
         status: writing.status,
         started: meta.started.as_deref().unwrap_or_default(),
         ended: meta.ended.as_deref().unwrap_or_default(),
-        user_prompt: &prompt,
+        user_prompt: prompt.as_deref().unwrap_or_default(),
         plan: writing.plan,
         outcomes: writing.outcomes,
         memos: writing.memos,
@@ -196,6 +198,7 @@ fn next_artifacts(artifacts: &mut Artifacts, next: &Next) {
     put(artifact::META, meta::write(&meta));
     put(artifact::TURN_CONTEXT, context_list::write(&next.context));
     put(artifact::SYSTEM_PROMPT, next.system_prompt.clone());
+    put(artifact::REQUESTS, next.requests.write());
     for (name, text) in [
         (artifact::QUESTION, &next.question),
         (artifact::CONCLUSION, &next.conclusion),

@@ -6,7 +6,7 @@ use crate::host::clock;
 use crate::session::artifact;
 use crate::session::meta::{Meta, Restored, Status, Workspace};
 use crate::session::store::NewTurn;
-use crate::session::turn::Turn;
+use crate::session::turn::{Turn, in_next};
 use crate::workflow::complete::Move;
 use crate::workflow::project::Project;
 use crate::workflow::workspace::Recorded;
@@ -37,6 +37,8 @@ pub(super) fn write(
     } = writing;
     let repository = &project.repository;
     let mut draft = project.store().draft(tip)?;
+    let from = if wish.files_only { tip } else { aim.turn };
+    let requests = project.requests_back_at((tip, &draft), from)?;
     draft.begin();
     let title = format!(
         "Restore turn {}: {}",
@@ -72,8 +74,8 @@ pub(super) fn write(
         ..draft.meta.clone()
     };
     let mut artifacts = draft.standing();
-    let from = if wish.files_only { tip } else { aim.turn };
     from.hand_on(repository, meta.turn_id, &mut artifacts)?;
+    artifacts.put(&in_next(artifact::REQUESTS), requests.write());
     let done = files.lines(repository)?;
     artifacts.put(artifact::REPORT, report(&title, &done));
     let new = NewTurn {
