@@ -1,4 +1,4 @@
-//! Ignore rules in git's syntax from a text of ours, `.teddyignore` say.
+//! Ignore rules in git's syntax: git's own, and those of a text of ours, `.teddyignore` say.
 
 use std::path::Path;
 
@@ -6,6 +6,49 @@ use gix::bstr::BStr;
 use gix::glob::pattern::Case;
 use gix::ignore::Search;
 use gix::ignore::search::Ignore;
+use gix::index::entry::Mode;
+use gix::worktree::stack::state::ignore::Source;
+
+use super::During;
+use super::repository::Repository;
+
+/// How git sees a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    /// Whether it is in git's index.
+    pub tracked: bool,
+    /// Whether git's rules ignore it, or a folder above it.
+    pub ignored: bool,
+}
+
+impl Repository {
+    /// Returns how git sees some files of this worktree.
+    ///
+    /// # Errors
+    /// Where git's index or its ignore rules cannot be read.
+    pub fn standing(&self, paths: &[&[u8]]) -> anyhow::Result<Vec<Standing>> {
+        if paths.is_empty() {
+            return Ok(Vec::new());
+        }
+        let index = self.gix.index_or_empty().during("reading git's index")?;
+        let source = Source::WorktreeThenIdMappingIfNotSkipped;
+        let excludes = self.gix.excludes(&index, None, source);
+        let mut rules = excludes.during("reading git's ignore rules")?;
+        let mut standing = Vec::new();
+        for path in paths {
+            let path = BStr::new(path);
+            let ignored = rules
+                .at_entry(path, Some(Mode::FILE))
+                .during("reading git's ignore rules")?
+                .is_excluded();
+            standing.push(Standing {
+                tracked: index.entry_by_path(path).is_some(),
+                ignored,
+            });
+        }
+        Ok(standing)
+    }
+}
 
 /// Rules.
 pub struct Rules {

@@ -6,7 +6,7 @@
 //! So what appeared or changed while commands ran is compared right after them, before anything
 //! relies on it.
 
-use std::fs::{DirEntry, File};
+use std::fs::{DirEntry, File, Metadata};
 use std::io::BufReader;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -23,6 +23,13 @@ const MAX_INFLATED: u64 = 4 << 30;
 /// A moment, as the file system tells it: seconds and nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment(i64, i64);
+
+impl Moment {
+    /// Returns when a file, its name or its place last changed.
+    pub(in crate::git) fn of(metadata: &Metadata) -> Moment {
+        Moment(metadata.ctime(), metadata.ctime_nsec())
+    }
+}
 
 impl Repository {
     /// Returns the present moment by the clock of the file system that holds the objects.

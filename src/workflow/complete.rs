@@ -194,6 +194,9 @@ impl Project {
             )?,
             None => Published::default(),
         };
+        if let Some(files) = files {
+            self.note_brought(&self.repository, files, &published)?;
+        }
         fault::point("after-publish")?;
         match turn.published {
             Some(workspace) if published.conflicts.is_empty() => {

@@ -18,6 +18,7 @@ pub mod gather;
 pub mod gc;
 pub mod history;
 pub mod judge;
+mod kept;
 pub mod lists;
 pub mod look;
 pub mod lookup;

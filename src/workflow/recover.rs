@@ -299,6 +299,7 @@ impl Project {
         published
             .rescued
             .extend(repository.sweep_temporaries(files.from, files.to, &how)?);
+        self.note_brought(repository, &files, &published)?;
         fault::point("recover-swept")?;
         user.tell(Event::Note(&format!(
             "finished an interrupted turn of `{session}`: {} files",

@@ -92,7 +92,8 @@ impl Project {
     /// Where a file changes all the time or the repository cannot be written.
     pub fn snapshot(&self, force: &[Vec<u8>]) -> anyhow::Result<Snapshot> {
         let name = self.repository.worktree_name();
-        let force: Vec<Forced> = force.iter().cloned().map(Forced::new).collect();
+        let mut force: Vec<Forced> = force.iter().cloned().map(Forced::new).collect();
+        force.extend(self.kept());
         self.repository
             .snapshot(&self.index(&name), &self.limits(), &force)
     }
@@ -131,6 +132,7 @@ impl Project {
     /// As for [`Project::snapshot`].
     pub fn record(&self, tip: &Turn, force: &[Vec<u8>]) -> anyhow::Result<Recorded> {
         fault::point("before-record")?;
+        self.forget_removed()?;
         for _ in 0..MAX_RECORDS {
             let began = Instant::now();
             let snapshot = self.snapshot(force)?;

@@ -28,6 +28,7 @@ mod history;
 mod hostile;
 mod interrupted;
 mod invoke;
+mod kept;
 mod loops;
 mod merge;
 mod mistakes;

@@ -9,6 +9,7 @@ pub mod bring;
 mod glance;
 mod index;
 mod leftovers;
+pub mod moved;
 mod remove;
 mod survey;
 mod switch;

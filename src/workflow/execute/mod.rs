@@ -1,5 +1,6 @@
 //! Executing a plan: validated, reviewed, run elsewhere, recorded, brought to the user's files.
 
+mod capture;
 pub mod decline;
 mod interrupted;
 mod record;

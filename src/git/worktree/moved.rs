@@ -1,0 +1,238 @@
+//! What commands did in a worktree where no snapshot looks: files of the commit that they moved
+//! there, and repositories within that they worked in.
+//!
+//! A moved file keeps its size and its time, and has the content that it had; so it is told from
+//! what a command made. Nothing is opened whose size and time are not those of a file that is gone.
+
+use std::collections::BTreeMap;
+use std::fs::Metadata;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::PathBuf;
+
+use gix::bstr::ByteSlice as _;
+use gix::index::State;
+use gix::index::entry::Mode as IndexMode;
+
+use super::{SessionWorktree, index};
+use crate::git::diff::Change;
+use crate::git::object::{Entry, TreeId};
+use crate::git::place::{Missing, Top, Walk};
+use crate::git::planted::Moment;
+
+/// More names than this are not looked at.
+const MAX_NAMES: usize = 1_000_000;
+
+/// The files of a worktree before commands run in it.
+pub struct Before(State);
+
+/// A file of the commit that is elsewhere now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Moved {
+    /// Where it was.
+    pub from: Vec<u8>,
+    /// Where it is.
+    pub to: Vec<u8>,
+    /// Whether that is in a repository of its own.
+    pub opaque: bool,
+}
+
+/// A name found in the worktree.
+struct Found {
+    /// Its path.
+    path: Vec<u8>,
+    /// Whether it is in a repository of its own.
+    opaque: bool,
+    /// What the system tells of it.
+    metadata: Metadata,
+}
+
+impl SessionWorktree {
+    /// Notes what the files are before commands run.
+    ///
+    /// # Errors
+    /// Where git's index of the worktree cannot be read.
+    pub fn before(&self) -> anyhow::Result<Before> {
+        Ok(Before(index::read(&self.repository)?))
+    }
+
+    /// Returns which files are gone from their places and are where a tree has nothing; `old` is
+    /// the tree that they were of.
+    ///
+    /// # Errors
+    /// Where a file cannot be compared.
+    pub fn moved(
+        &self,
+        before: &Before,
+        gone: &[Change],
+        (old, tree): (TreeId, TreeId),
+    ) -> anyhow::Result<Vec<Moved>> {
+        let mut lost: BTreeMap<(u32, u32, u32), Vec<(&[u8], &Entry)>> = BTreeMap::new();
+        for change in gone {
+            let known = before.0.entry_by_path(change.path.as_bstr());
+            if let (Some(known), Some(entry)) = (known, &change.old) {
+                let (time, size) = (known.stat.mtime, known.stat.size);
+                let same = lost.entry((size, time.secs, time.nsecs)).or_default();
+                same.push((&change.path, entry));
+            }
+        }
+
+        let mut moved = Vec::new();
+        if lost.is_empty() {
+            return Ok(moved);
+        }
+        for found in self.names()? {
+            let Some(same) = lost.get_mut(&key(&found.metadata)) else {
+                continue;
+            };
+            // A tree has nothing of what is in a repository within.
+            if !found.opaque && self.repository.entry(tree, &found.path)?.is_some() {
+                continue;
+            }
+            for at in 0..same.len() {
+                let (from, entry) = same[at];
+                if self.is_same(old, (from, entry), &found)? {
+                    moved.push(Moved {
+                        from: from.to_vec(),
+                        to: found.path,
+                        opaque: found.opaque,
+                    });
+                    same.remove(at);
+                    break;
+                }
+            }
+        }
+        Ok(moved)
+    }
+
+    /// Returns the repositories within in which something changed since a moment.
+    ///
+    /// # Errors
+    /// Where a folder cannot be read.
+    pub fn worked_in(
+        &self,
+        before: &Before,
+        more: &[Vec<u8>],
+        since: Moment,
+    ) -> anyhow::Result<Vec<Vec<u8>>> {
+        let state = &before.0;
+        let known = state.entries().iter();
+        let known = known
+            .filter(|entry| entry.mode == IndexMode::COMMIT)
+            .map(|entry| entry.path(state).to_vec());
+        let mut repositories: Vec<Vec<u8>> = known.chain(more.iter().cloned()).collect();
+        repositories.sort();
+        repositories.dedup();
+
+        let mut worked_in = Vec::new();
+        for path in repositories {
+            let inside = self.names_in(vec![(path.clone(), true)], true)?;
+            let names = inside.iter().map(|found| Moment::of(&found.metadata));
+            if names
+                .chain(self.moves_of(&path))
+                .any(|moment| moment >= since)
+            {
+                worked_in.push(path);
+            }
+        }
+        Ok(worked_in)
+    }
+
+    /// Returns when a repository within was made, and when its HEAD moved.
+    fn moves_of(&self, path: &[u8]) -> Vec<Moment> {
+        let top = self.place(path);
+        let git = top.join(".git");
+        let elsewhere = std::fs::read_to_string(&git).ok();
+        let elsewhere = elsewhere.as_deref().and_then(|text| {
+            let target = text.trim_end().strip_prefix("gitdir: ")?;
+            Some(top.join(target))
+        });
+        let git = elsewhere.unwrap_or(git);
+        let looked_at = [top, git.join("HEAD"), git.join("logs/HEAD")];
+        let metadata = looked_at.iter().flat_map(std::fs::symlink_metadata);
+        metadata.map(|metadata| Moment::of(&metadata)).collect()
+    }
+
+    /// Returns whether a file is what a tree says of another path.
+    fn is_same(
+        &self,
+        old: TreeId,
+        (from, entry): (&[u8], &Entry),
+        found: &Found,
+    ) -> anyhow::Result<bool> {
+        if found.opaque {
+            let content = std::fs::read(self.place(&found.path));
+            let id = |bytes: Vec<u8>| self.repository.blob_id(&bytes).ok();
+            return Ok(content.ok().and_then(id).is_some_and(|id| id.0 == entry.id));
+        }
+        let Walk::Place(place) = Top::open(&self.path)?.walk(&found.path, Missing::Stop)? else {
+            return Ok(false);
+        };
+        let mut version = self.repository.version(old, std::iter::once(from))?;
+        version.is(from, Some(entry), &self.repository.look(&place)?)
+    }
+
+    /// Returns every file and link of the worktree.
+    fn names(&self) -> anyhow::Result<Vec<Found>> {
+        self.names_in(vec![(Vec::new(), false)], false)
+    }
+
+    /// Returns every file and link in some folders, and if wanted the folders within; what may not
+    /// be read is passed over.
+    fn names_in(
+        &self,
+        mut folders: Vec<(Vec<u8>, bool)>,
+        with_folders: bool,
+    ) -> anyhow::Result<Vec<Found>> {
+        let mut names = Vec::new();
+        while let Some((folder, opaque)) = folders.pop() {
+            let place = self.place(&folder);
+            let opaque = opaque || (!folder.is_empty() && place.join(".git").exists());
+            for entry in std::fs::read_dir(&place).into_iter().flatten().flatten() {
+                let name = entry.file_name().into_vec();
+                let Ok(metadata) = entry.metadata() else {
+                    continue;
+                };
+                if name == b".git" || names.len() >= MAX_NAMES {
+                    continue;
+                }
+                let path = if folder.is_empty() {
+                    name
+                } else {
+                    [&folder, b"/".as_slice(), &name].concat()
+                };
+                if metadata.is_dir() {
+                    folders.push((path.clone(), opaque));
+                }
+                if with_folders || metadata.is_file() || metadata.is_symlink() {
+                    names.push(Found {
+                        path,
+                        opaque,
+                        metadata,
+                    });
+                }
+            }
+        }
+        names.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(names)
+    }
+
+    /// Returns where a path of the worktree is.
+    fn place(&self, path: &[u8]) -> PathBuf {
+        self.path.join(std::ffi::OsStr::from_bytes(path))
+    }
+}
+
+/// Returns what a moved file keeps, as git's index has it: size and time.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the index keeps the low bits"
+)]
+fn key(metadata: &Metadata) -> (u32, u32, u32) {
+    (
+        metadata.len() as u32,
+        metadata.mtime() as u32,
+        metadata.mtime_nsec() as u32,
+    )
+}

@@ -1,0 +1,198 @@
+//! What a plan with commands left in the worktree, as a tree that can be brought to the user.
+//!
+//! What a command moved to where git ignores it is taken along. Repositories within are opaque: what
+//! was done in them is not brought, so it is not recorded either, and it is said. What went where
+//! nothing can be recorded stays where it was.
+
+use std::collections::BTreeMap;
+
+use crate::git::diff::Change;
+use crate::git::object::{Entry, Mode, TreeId};
+use crate::git::planted::Moment;
+use crate::git::repository::Repository;
+use crate::git::snapshot::Snapshot;
+use crate::git::snapshot::limits::{Forced, LeftOut, Reason, shown};
+use crate::git::worktree::SessionWorktree;
+use crate::git::worktree::moved::{Before, Moved};
+use crate::session::meta::NotCaptured;
+use crate::text::visible::visible;
+use crate::workflow::execute::stage::Scene;
+use crate::workflow::project::Project;
+use crate::workflow::workspace::not_captured;
+
+/// Why what was done in a repository within is not there.
+const OPAQUE: &str = "a repository of its own, in which the plan worked";
+
+/// A worktree after a run.
+pub(super) struct Opened<'a> {
+    /// The worktree.
+    pub worktree: &'a SessionWorktree,
+    /// The links that lead out of it.
+    pub linked: &'a [Vec<u8>],
+    /// What the plan itself wrote.
+    pub written: &'a [Vec<u8>],
+    /// What the files were before.
+    pub before: &'a Before,
+    /// When the run began.
+    pub began: Moment,
+}
+
+/// What was recorded.
+pub(super) struct Captured {
+    /// The files.
+    pub tree: TreeId,
+    /// What was left and is not among them.
+    pub not_captured: Vec<NotCaptured>,
+}
+
+/// Changes of paths in a tree.
+type Edits = BTreeMap<Vec<u8>, Option<Entry>>;
+
+/// Records the files of the worktree, without the links that were brought.
+pub(super) fn capture(
+    project: &Project,
+    scene: &Scene<'_>,
+    opened: &Opened<'_>,
+) -> anyhow::Result<Captured> {
+    let index = project.index(&format!("session-{}", scene.name));
+    let repository = &opened.worktree.repository;
+    let written: Vec<Forced> = opened.written.iter().cloned().map(Forced::new).collect();
+    let mut snapshot = repository.snapshot(&index, &project.limits(), &written)?;
+    add_written(repository, &mut snapshot, opened.written)?;
+
+    let mut captured = Captured {
+        not_captured: not_captured(&snapshot),
+        tree: snapshot.tree,
+    };
+    leave_links(repository, scene, opened, &mut captured)?;
+    leave_repositories(repository, scene, opened, &mut captured)?;
+    take_moved(repository, scene, opened, &mut captured)?;
+    Ok(captured)
+}
+
+/// Adds the files to a snapshot that the plan itself wrote and that look like a secret: what is in
+/// them is in the plan already.
+fn add_written(
+    repository: &Repository,
+    snapshot: &mut Snapshot,
+    written: &[Vec<u8>],
+) -> anyhow::Result<()> {
+    let is_written = |left: &LeftOut| written.iter().any(|path| shown(path) == left.path);
+    let is_secret = |left: &LeftOut| matches!(left.reason, Reason::Secret | Reason::Key(_));
+    let secret = snapshot
+        .left_out
+        .extract_if(.., |left| is_secret(left) && is_written(left));
+    let secret: Vec<String> = secret.map(|left| left.path).collect();
+    if secret.is_empty() {
+        return Ok(());
+    }
+    let mut paths = written.to_vec();
+    paths.retain(|path| secret.contains(&shown(path)));
+    snapshot.tree = repository.snapshot_paths(snapshot.tree, &paths)?.tree;
+    Ok(())
+}
+
+/// Takes the links out that lead to the user's folder.
+fn leave_links(
+    repository: &Repository,
+    scene: &Scene<'_>,
+    opened: &Opened<'_>,
+    captured: &mut Captured,
+) -> anyhow::Result<()> {
+    let mut edits = Edits::new();
+    for path in opened.linked {
+        if repository.entry(captured.tree, path)?.is_some() {
+            edits.insert(path.clone(), repository.entry(scene.tree, path)?);
+        }
+    }
+    captured.edit(repository, &edits)
+}
+
+/// Leaves repositories within as they were, and says in which of them the plan worked.
+fn leave_repositories(
+    repository: &Repository,
+    scene: &Scene<'_>,
+    opened: &Opened<'_>,
+    captured: &mut Captured,
+) -> anyhow::Result<()> {
+    let is_link = |entry: &Option<Entry>| {
+        let entry = entry.as_ref();
+        entry.is_some_and(|entry| entry.mode == Mode::Gitlink)
+    };
+    let mut changed = repository.changes(scene.tree, captured.tree)?;
+    changed.retain(|change| is_link(&change.old) || is_link(&change.new));
+
+    let mut edits = Edits::new();
+    for Change { path, old, .. } in &changed {
+        // Files in the place of a repository are the plan's result, and meet it when they come.
+        let is_folder = repository
+            .entry(captured.tree, path)?
+            .is_some_and(|entry| entry.mode == Mode::Tree);
+        if !is_folder {
+            edits.insert(path.clone(), old.clone());
+        }
+    }
+    captured.edit(repository, &edits)?;
+
+    let paths: Vec<Vec<u8>> = edits.into_keys().collect();
+    let worked_in = opened
+        .worktree
+        .worked_in(opened.before, &paths, opened.began)?;
+    for path in worked_in {
+        captured.leave(&path, OPAQUE.to_owned());
+    }
+    Ok(())
+}
+
+/// Takes what a command moved out of sight; what cannot be taken stays where it was.
+fn take_moved(
+    repository: &Repository,
+    scene: &Scene<'_>,
+    opened: &Opened<'_>,
+    captured: &mut Captured,
+) -> anyhow::Result<()> {
+    let mut gone = repository.changes(scene.tree, captured.tree)?;
+    gone.retain(|change| change.new.is_none());
+    let trees = (scene.tree, captured.tree);
+    let moved = opened.worktree.moved(opened.before, &gone, trees)?;
+    let (lost, taken): (Vec<Moved>, Vec<Moved>) = moved.into_iter().partition(|moved| moved.opaque);
+
+    let paths: Vec<Vec<u8>> = taken.into_iter().map(|moved| moved.to).collect();
+    if !paths.is_empty() {
+        captured.tree = repository.snapshot_paths(captured.tree, &paths)?.tree;
+        let is_taken = |left: &NotCaptured| paths.iter().any(|path| shown(path) == left.path);
+        captured.not_captured.retain(|left| !is_taken(left));
+    }
+
+    let mut edits = Edits::new();
+    for Moved { from, to, .. } in lost {
+        if repository.entry(captured.tree, &from)?.is_none() {
+            edits.insert(from.clone(), repository.entry(scene.tree, &from)?);
+            let from = shown(&from);
+            let why = format!(
+                "moved into a repository of its own; `{}` stays",
+                visible(&from)
+            );
+            captured.leave(&to, why);
+        }
+    }
+    captured.edit(repository, &edits)
+}
+
+impl Captured {
+    /// Changes paths of the tree.
+    fn edit(&mut self, repository: &Repository, edits: &Edits) -> anyhow::Result<()> {
+        if !edits.is_empty() {
+            self.tree = repository.tree_with(self.tree, edits)?;
+        }
+        Ok(())
+    }
+
+    /// Notes what is not in the tree.
+    fn leave(&mut self, path: &[u8], reason: String) {
+        let path = shown(path);
+        if self.not_captured.iter().all(|left| left.path != path) {
+            self.not_captured.push(NotCaptured { path, reason });
+        }
+    }
+}

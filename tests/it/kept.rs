@@ -1,0 +1,212 @@
+//! What turns made where no snapshot looks by itself: ignored folders, and repositories within.
+
+use crate::plans::{create, execute, plan};
+use crate::support::TestRepo;
+
+/// A project that ignores `dist/`, with a session.
+fn project() -> TestRepo {
+    let repo = TestRepo::new()
+        .file(".gitignore", "dist/\n")
+        .file("a.txt", "a\n")
+        .file("b.txt", "b\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    repo
+}
+
+/// Runs a command as a plan.
+fn run(repo: &TestRepo, script: &str) {
+    repo.run_plan(&plan("Run", &[execute(script)]));
+}
+
+/// Returns what is told of a turn: the files that changed in it.
+fn changed(repo: &TestRepo, turn: usize) -> String {
+    let rows = repo.json(&["log"], 0);
+    let of = |row: &&serde_json::Value| row["number"] == turn;
+    rows.as_array().unwrap().iter().find(of).unwrap()["files"].to_string()
+}
+
+/// Returns the paths of the newest turn's code.
+fn paths(repo: &TestRepo) -> String {
+    let after = repo.json(&["log"], 0)[0]["after"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    repo.git(&["ls-tree", "-r", "--name-only", &after])
+        .replace('\n', " ")
+}
+
+/// Asserts that the files are as the newest turn left them.
+#[track_caller]
+fn check_clean(repo: &TestRepo) {
+    let status = repo.json(&["status"], 0);
+    assert_eq!(status["workspace"]["changed"], serde_json::json!([]));
+}
+
+#[test]
+fn promise_d4_what_a_plan_makes_in_an_ignored_folder_stays_until_it_is_removed() {
+    let repo = project();
+    repo.write("dist/theirs.txt", "x\n");
+    repo.run_plan(&plan("Make", &[create("dist/made.txt", "1\n")]));
+    check_clean(&repo);
+    repo.run_plan(&plan("Other", &[create("c.txt", "c\n")]));
+    assert_eq!(changed(&repo, 2), r#"["c.txt"]"#);
+    assert_eq!(paths(&repo), ".gitignore a.txt b.txt c.txt dist/made.txt");
+
+    repo.write("dist/made.txt", "mine\n");
+    assert!(repo.done(&["status"]).contains("  dist/made.txt\n"));
+    run(&repo, "cat dist/made.txt; rm dist/made.txt");
+    assert!(repo.done(&["show", "3", "report.md"]).contains("mine"));
+    assert!(!repo.path().join("dist/made.txt").exists());
+    assert_eq!(repo.read("dist/theirs.txt"), "x\n");
+
+    repo.done(&["undo", "-y"]);
+    assert_eq!(repo.read("dist/made.txt"), "mine\n");
+    check_clean(&repo);
+    repo.done(&["redo", "-y"]);
+    assert!(!repo.path().join("dist/made.txt").exists());
+    check_clean(&repo);
+}
+
+#[test]
+fn promise_d4_what_the_user_removes_and_makes_anew_is_the_users() {
+    let repo = project();
+    repo.run_plan(&plan("Make", &[create("dist/made.txt", "1\n")]));
+    repo.remove("dist/made.txt");
+    run(&repo, "true");
+    repo.write("dist/made.txt", "mine\n");
+    run(&repo, "true");
+    assert_eq!(paths(&repo), ".gitignore a.txt b.txt");
+    assert_eq!(repo.read("dist/made.txt"), "mine\n");
+}
+
+#[test]
+fn promise_d4_a_file_with_a_secrets_name_that_a_plan_made_stays_until_it_is_edited() {
+    let repo = project();
+    repo.run_plan(&plan("Make", &[create(".env", "PORT=1\n")]));
+    check_clean(&repo);
+    run(&repo, "true");
+    assert_eq!(
+        (changed(&repo, 2).as_str(), paths(&repo).as_str()),
+        ("[]", ".env .gitignore a.txt b.txt")
+    );
+    repo.write(".env", "PASSWORD=x\n");
+    run(&repo, "true");
+    assert_eq!(paths(&repo), ".gitignore a.txt b.txt");
+    assert_eq!(repo.read(".env"), "PASSWORD=x\n");
+    assert!(
+        repo.done(&["status"])
+            .contains("  .env: untracked and named like a secret\n")
+    );
+}
+
+#[test]
+fn promise_d4_what_a_command_moves_into_an_ignored_folder_arrives() {
+    let repo = project();
+    run(
+        &repo,
+        "mkdir -p dist/deep && mv a.txt dist/deep/ && echo made > dist/other.txt",
+    );
+    assert_eq!(changed(&repo, 1), r#"["a.txt","dist/deep/a.txt"]"#);
+    assert_eq!(repo.read("dist/deep/a.txt"), "a\n");
+    assert!(!repo.path().join("a.txt").exists());
+    run(&repo, "rm b.txt; mv dist/deep/a.txt .env");
+    assert_eq!(changed(&repo, 2), r#"[".env","b.txt","dist/deep/a.txt"]"#);
+    assert_eq!(
+        (repo.read(".env").as_str(), paths(&repo).as_str()),
+        ("a\n", ".env .gitignore")
+    );
+    check_clean(&repo);
+    repo.done(&["undo", "2", "-y"]);
+    assert_eq!(
+        (repo.read("a.txt").as_str(), repo.read("b.txt").as_str()),
+        ("a\n", "b\n")
+    );
+}
+
+/// Adds a repository within, with one commit, as a submodule would be recorded.
+fn with_repository(repo: &TestRepo) -> String {
+    let inside = repo.path().join("sub");
+    repo.write("sub/x.txt", "x\n");
+    repo.git_in(&inside, &["init", "-q"]);
+    repo.git_in(&inside, &["add", "."]);
+    repo.git_in(&inside, &["commit", "-qm", "one"]);
+    repo.commit("a repository within");
+    repo.git_in(&inside, &["rev-parse", "HEAD"])
+}
+
+/// Returns the commit of the repository within, in the newest turn's code.
+fn recorded(repo: &TestRepo) -> String {
+    let after = repo.json(&["log"], 0)[0]["after"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    repo.git(&["rev-parse", &format!("{after}:sub")])
+}
+
+#[test]
+fn promise_d4_what_a_plan_does_in_a_repository_within_is_said_and_not_recorded() {
+    let repo = project();
+    let first = with_repository(&repo);
+    let git = "git -c user.name=a -c user.email=a@b.c";
+    let commits = format!("{git} init -q sub && cd sub && {git} commit -q --allow-empty -m other");
+    let out = repo.teddy_reads(&["execute", "-", "-y"], plan("Move", &[execute(&commits)]));
+    out.check(
+        0,
+        &["`sub` stays in the session's worktree: a repository of its own"],
+    );
+    assert_eq!(
+        (recorded(&repo), changed(&repo, 1)),
+        (first, "[]".to_owned())
+    );
+    check_clean(&repo);
+
+    // The user moves theirs; what stands in the worktree is no word against it.
+    let inside = repo.path().join("sub");
+    repo.git_in(&inside, &["commit", "-q", "--allow-empty", "-m", "two"]);
+    let second = repo.git_in(&inside, &["rev-parse", "HEAD"]);
+    let out = repo.teddy_reads(&["execute", "-", "-y"], plan("Rest", &[execute("true")]));
+    assert!(out.code == 0 && !out.stderr.contains("`sub`"), "{out}");
+    assert_eq!(
+        (recorded(&repo), changed(&repo, 2)),
+        (second.clone(), "[]".to_owned())
+    );
+
+    let writes = plan("Write", &[execute("echo new > sub/new.txt; mv a.txt sub/")]);
+    let out = repo.teddy_reads(&["execute", "-", "-y"], writes);
+    out.check(
+        0,
+        &[
+            "`sub` stays",
+            "`sub/a.txt` stays",
+            "moved into a repository of its own; `a.txt` stays",
+        ],
+    );
+    assert_eq!(
+        (recorded(&repo), changed(&repo, 3)),
+        (second, "[]".to_owned())
+    );
+    assert_eq!(repo.read("a.txt"), "a\n");
+}
+
+#[test]
+fn promise_d4_a_repository_that_a_plan_makes_is_said_and_not_recorded() {
+    let repo = project();
+    let git = "git -c user.name=a -c user.email=a@b.c";
+    let makes = format!(
+        "{git} init -q new && cd new && {git} commit -q --allow-empty -m one; cd ..; {git} init -q empty && echo c > c.txt"
+    );
+    let out = repo.teddy_reads(&["execute", "-", "-y"], plan("Make", &[execute(&makes)]));
+    out.check(
+        0,
+        &[
+            "`new` stays in the session's worktree",
+            "`empty` stays in the session's worktree",
+        ],
+    );
+    assert_eq!(changed(&repo, 1), r#"["c.txt"]"#);
+    check_clean(&repo);
+    let out = repo.teddy_reads(&["execute", "-", "-y"], plan("Rest", &[execute("true")]));
+    assert!(!out.stderr.contains("`new`"), "{out}");
+    assert_eq!(changed(&repo, 2), "[]");
+}
