@@ -59,10 +59,11 @@ pub fn read(reply: &str) -> Reading {
         Cow::Borrowed(&*spoken)
     };
     let (plan, mut diagnostics) = parse::parse(&text);
-    if is_to_be_said(&repaired, &diagnostics) {
-        diagnostics.extend(doubts(&repaired));
-        diagnostics.sort_by_key(|wrong| wrong.line);
-    }
+    let doubts = doubts(&repaired, diagnostics.is_empty());
+    // What else is wrong in a line that is in doubt follows from it.
+    diagnostics.retain(|wrong| doubts.iter().all(|doubt| doubt.line != wrong.line));
+    diagnostics.extend(doubts);
+    diagnostics.sort_by_key(|wrong| wrong.line);
     let is_plan = diagnostics.is_empty() || parse::has_border_of_plan(&text);
     let outline = (!diagnostics.is_empty()).then(|| outline(&text, &diagnostics));
     Reading {
@@ -130,26 +131,21 @@ fn unwrapped(text: &str) -> Cow<'_, str> {
     )
 }
 
-/// Returns whether repair's notes are mistakes of their own: where it gave up, the parser says
-/// better what is wrong, if it finds anything.
-fn is_to_be_said(repaired: &Repaired, found: &[Diagnostic]) -> bool {
-    match repaired.level {
-        Level::Clean | Level::Refenced | Level::Repaired => false,
-        Level::Doubtful => true,
-        Level::Hopeless => found.is_empty(),
-    }
-}
-
-/// Returns what is in doubt as mistakes, for the model to write again.
-fn doubts(repaired: &Repaired) -> Vec<Diagnostic> {
-    let hint = "write the plan again; the fence of each block must be longer than any run of its character inside";
+/// Returns what is in doubt as mistakes, for the model to write again; why repair gave up only
+/// where the parser finds nothing, as it says better what is wrong.
+fn doubts(repaired: &Repaired, is_sound: bool) -> Vec<Diagnostic> {
     let last = split_lines(&repaired.text).count().max(1);
-    let doubts = repaired
-        .notes
-        .iter()
-        .filter(|note| note.doubt || repaired.level == Level::Hopeless);
+    let gave_up = repaired.level == Level::Hopeless && is_sound;
+    let doubts = repaired.notes.iter().filter(|note| note.doubt || gave_up);
     doubts
-        .map(|note| Diagnostic::new(note.line.min(last), &note.message).hint(hint))
+        .map(|note| {
+            let hint = if note.is_cut() {
+                "write the whole plan again, up to its end; if it is too long for one answer, plan less"
+            } else {
+                "write the plan again; the fence of each block must be longer than any run of its character inside"
+            };
+            Diagnostic::new(note.line.min(last), &note.message).hint(hint)
+        })
         .collect()
 }
 
@@ -261,7 +257,7 @@ mod tests {
         );
         let started = std::time::Instant::now();
         check(
-            &format!("{HEAD}{create}### EXECUTE\n- Description: d\n\n````sh\nmake\n```\n"),
+            &format!("{HEAD}### EXECUTE\n- Description: d\n\n````sh\nmake\n```\n\n{create}"),
             &[],
         );
         assert!(

@@ -40,6 +40,7 @@ mod plan;
 mod plans;
 mod power;
 mod preprocess;
+mod promise_plan;
 mod prompts;
 mod publish;
 mod repairs;

@@ -2,7 +2,7 @@
 
 use super::cost::{self, Cost};
 use super::line::{Fence, Info};
-use super::state::{Block, Place, State};
+use super::state::{Block, Nesting, Place, State};
 use super::step::{Event, How, Move, outside, scope};
 use super::token::{Glued, Token, TokenKind};
 use crate::plan::action::heading::{Act, Label, Section};
@@ -40,15 +40,37 @@ pub(super) fn inside(state: State, block: Block, token: &Token, emit: &mut impl 
             0,
         )),
         TokenKind::Title { .. } => emit(Move::to(state.with(block.filled()), 0)),
+        TokenKind::Fence(fence) if block.nesting == Nesting::Spans && token.spanned => {
+            close(state, block, fence, &mut |step: Move| {
+                emit(step.plus(cost::CLOSED_IN_SPAN))
+            });
+            emit(Move::to(state.with(block.filled()), cost::INNER));
+        }
         TokenKind::Fence(fence) => {
+            let outside = outside_of_spans(&block, fence);
             close(state, block, fence, emit);
-            keep(state, block, fence, emit);
+            keep(state, block, fence, &mut |step: Move| {
+                emit(step.plus(outside))
+            });
         }
         TokenKind::Action(_) | TokenKind::Section(_) | TokenKind::Label(..) => {
             emit(look_alike(state, block, token));
             forget(state, block, token, emit);
         }
         TokenKind::End => forget(state, block, token, emit),
+    }
+}
+
+/// Returns what it costs in code that a fence which could close the block opens an inner one.
+fn outside_of_spans(block: &Block, fence: Fence) -> Cost {
+    let rivals = fence.info == Info::Bare
+        && fence.mark == block.mark
+        && fence.len >= block.len
+        && fence.indent <= block.indent.saturating_add(3);
+    if rivals && block.nesting == Nesting::Spans && block.depth == 0 {
+        cost::INNER_OUTSIDE_OF_SPANS
+    } else {
+        0
     }
 }
 

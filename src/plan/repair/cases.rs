@@ -121,7 +121,7 @@ pub(super) const MENDED: [(&str, &str, Level, &str); 31] = [
     ("F06: text behind a closer", "{head}{hello}~~~~~~\nHello\n~~~~~~ and no more\n\n{read}", Repaired, "{head}{hello}~~~~~~\nHello\n~~~~~~\n\n{read}"),
     ("F07: the whole plan in a fence", "```markdown\n{title}\n## Rationale\n```text\nAll is well.\n```\n\n## Action Plan\n\n{read}```\n", Refenced, "{title}\n## Rationale\n```text\nAll is well.\n```\n\n## Action Plan\n\n{read}"),
     ("F09: a closer that is shorter", "{head}{execute}````shell\nmake\n```\n\n{read}", Repaired, "{head}{execute}````shell\nmake\n````\n\n{read}"),
-    ("F10: the last closer is missing", "{head}{execute}```shell\nmake\n", Repaired, "{head}{execute}```shell\nmake\n```\n"),
+    ("F10: the last closer is missing", "{head}{execute}```shell\nmake\n", Doubtful, "{head}{execute}```shell\nmake\n```\n"),
     ("F13: no blank behind the title's mark", "#Add a greeting\n{meta}\n## Rationale\n````text\nAll is well.\n````\n\n## Action Plan\n\n{read}", Refenced, "{head}{read}"),
     ("F30: fences in the rationale", "{title}\n## Rationale\n```text\n### 1. Synthesis\nsaw:\n```\nerr\n```\n### 2. Justification\n```\n\n## Action Plan\n\n{read}", Refenced, "{title}\n## Rationale\n````text\n### 1. Synthesis\nsaw:\n```\nerr\n```\n### 2. Justification\n````\n\n## Action Plan\n\n{read}"),
     ("F35: a byte order mark", "\u{feff}{title}\n## Rationale\n````text\nAll is well.\n````\n\n## Action Plan\n\n{read}", Refenced, "{title}\n## Rationale\n````text\nAll is well.\n````\n\n## Action Plan\n\n{read}"),

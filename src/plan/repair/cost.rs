@@ -27,6 +27,10 @@ pub(super) const INNER_CLOSED_BY_RIVAL: Cost = 30 * UNIT;
 pub(super) const INNER_RIVAL: Cost = 25 * UNIT;
 /// The same of any length, in code.
 pub(super) const INNER_RIVAL_IN_CODE: Cost = 15 * UNIT;
+/// The same in code, outside of any comment, string or here-document.
+pub(super) const INNER_OUTSIDE_OF_SPANS: Cost = 120 * UNIT;
+/// A closer in the middle of a comment, a string or a here-document of code.
+pub(super) const CLOSED_IN_SPAN: Cost = 60 * UNIT;
 /// An inner fence that is closed at another indentation.
 pub(super) const INNER_ASKEW: Cost = 3 * UNIT;
 /// A fence with a language inside an inner fence of the same length.
@@ -106,6 +110,8 @@ pub(super) const LOOK_EDIT: Cost = 60 * UNIT;
 pub(super) const SURPLUS_FRESH: Cost = 30 * UNIT;
 /// A surplus fence elsewhere.
 pub(super) const SURPLUS: Cost = 50 * UNIT;
+/// What is added for the opener of a block that is asked for and whole.
+pub(super) const SURPLUS_OPENER: Cost = 60 * UNIT;
 /// A block where none belongs: behind stray text, elsewhere.
 pub(super) const STRAY_AFTER_PROSE: Cost = 20 * UNIT;
 /// See [`STRAY_AFTER_PROSE`].

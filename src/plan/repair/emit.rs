@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::check::{indent_of, is_indented};
 use super::line::{Kind, Line};
 use super::pass::Step;
+use super::state::Nesting;
 use super::step::{Event, How, Scope};
 use crate::text::fence;
 
@@ -21,6 +22,10 @@ pub(super) struct Span {
     pub how: How,
     /// Whether its fences have to be written anew.
     pub anew: bool,
+    /// Whose fences they are.
+    pub scope: Scope,
+    /// Where fences may stand in the content.
+    pub nesting: Nesting,
 }
 
 /// What happens to a line.
@@ -39,31 +44,32 @@ enum Edit {
 /// Returns the blocks that a reading sees, those of messages only where they need new fences.
 pub(super) fn spans(lines: &[Line<'_>], steps: &[Step]) -> Vec<Span> {
     let (mut spans, mut message) = (Vec::new(), Vec::new());
-    let (mut open, mut region) = (0, 0);
+    let (mut open, mut nesting, mut region) = (0, Nesting::Anywhere, 0);
     for step in steps {
         let ends = matches!(
             step.event,
             Event::Action | Event::Forgotten(_) | Event::Unwrap
         );
-        match step.event {
-            Event::Open(_) => open = step.line,
-            Event::Close(scope, how) => {
-                let span = span(lines, open..step.line, Some(how));
-                if scope == Scope::Message {
-                    message.push(span)
-                } else {
-                    spans.push(span)
-                }
+        let closed = match step.event {
+            Event::Open(_, inside) => {
+                (open, nesting) = (step.line, inside);
+                None
             }
-            Event::Forgotten(scope) => {
-                let span = span(lines, open..step.line, None);
-                if scope == Scope::Message {
-                    message.push(span)
-                } else {
-                    spans.push(span)
-                }
+            Event::Close(scope, how) => Some((scope, Some(how))),
+            Event::Forgotten(scope) => Some((scope, None)),
+            _ => None,
+        };
+        if let Some((scope, how)) = closed {
+            let span = Span {
+                scope,
+                nesting,
+                ..span(lines, open..step.line, how)
+            };
+            if scope == Scope::Message {
+                message.push(span);
+            } else {
+                spans.push(span);
             }
-            _ => {}
         }
         if ends {
             flush(lines, region..step.line, &mut message, &mut spans);
@@ -124,6 +130,8 @@ fn span(lines: &[Line<'_>], Range { start: open, end }: Range<usize>, how: Optio
         close: how.map(|_| end),
         how: how.unwrap_or(How::Proper),
         anew,
+        scope: Scope::Content,
+        nesting: Nesting::Anywhere,
     }
 }
 

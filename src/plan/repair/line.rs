@@ -180,18 +180,16 @@ fn info(text: &str) -> Info {
 
 /// Returns whether a language's name or a file's ending stands for prose.
 pub(super) fn is_document(word: &str) -> bool {
-    [
-        "md",
-        "markdown",
-        "mdx",
-        "text",
-        "txt",
-        "rst",
-        "plaintext",
-        "plan",
-    ]
-    .iter()
-    .any(|name| word.eq_ignore_ascii_case(name))
+    let others = ["text", "txt", "rst", "plaintext", "plan"];
+    is_markdown(word) || others.iter().any(|name| word.eq_ignore_ascii_case(name))
+}
+
+/// Returns whether a language's name or a file's ending stands for Markdown.
+pub(super) fn is_markdown(word: &str) -> bool {
+    let names = [
+        "md", "markdown", "mdx", "mdc", "mkd", "mdown", "qmd", "rmd", "livemd",
+    ];
+    names.iter().any(|name| word.eq_ignore_ascii_case(name))
 }
 
 /// Reads a heading: a title, a section or an action.

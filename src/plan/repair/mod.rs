@@ -9,24 +9,33 @@ mod block;
 mod cases;
 mod check;
 mod cost;
+mod cut;
 #[cfg(test)]
 mod damage;
+mod doubt;
+#[cfg(test)]
+mod doubt_tests;
 mod emit;
 mod frontier;
 #[cfg(test)]
 mod law;
 mod line;
+mod near;
 mod note;
 #[cfg(test)]
 mod outcomes;
 mod pass;
 #[cfg(test)]
 mod rules;
+mod spanned;
 mod state;
 mod step;
 #[cfg(test)]
 mod strict;
 mod token;
+mod whole;
+
+use std::ops::Range;
 
 use super::action::heading::Section;
 
@@ -66,6 +75,11 @@ impl Note {
             message: message.into(),
             doubt: false,
         }
+    }
+
+    /// Returns whether it says that the answer was cut off.
+    pub fn is_cut(&self) -> bool {
+        self.message.starts_with(cut::CUT)
     }
 
     /// Returns the same as a doubt.
@@ -119,15 +133,6 @@ pub(super) fn thoughts(reply: &str) -> usize {
     line::thoughts(&line::read(reply.strip_prefix('\u{feff}').unwrap_or(reply)))
 }
 
-impl Repaired {
-    /// Returns the same in doubt.
-    fn doubted(mut self, why: Note) -> Self {
-        self.level = Level::Doubtful;
-        self.notes.push(why.doubted());
-        self
-    }
-}
-
 /// Returns the best reading of a text, written out.
 fn segment(text: &str) -> Repaired {
     let lines = line::read(text);
@@ -137,35 +142,18 @@ fn segment(text: &str) -> Repaired {
             line::Kind::Action(_) | line::Kind::Section(Section::Plan)
         )
     }) {
-        return hopeless(text, 0, "there is no `## Action Plan` and no action");
+        let why = "there is no `## Action Plan` and no action";
+        return hopeless(text, 0, why).doubted(cut::open_end(&lines));
     }
-    let tokens = token::tokens(&lines);
+    let mut tokens = token::tokens(&lines);
     if let Some(contents) = check::clean(&lines, &tokens) {
-        let notes = contents
-            .iter()
-            .filter_map(|content| note::hidden_action(&lines, content))
-            .collect();
-        // Two slips may cancel out: a closer that is missing, and one that is too long further
-        // down.
-        let doubtful = contents.iter().find(|content| {
-            check::is_closed_longer(&lines, content)
-                && note::swallowed_action(&lines, content).is_some()
-        });
-        let repaired = Repaired {
-            text: text.to_owned(),
-            level: Level::Clean,
-            notes,
-        };
-        return match doubtful {
-            Some(content) => repaired.doubted(note::note(
-                content.end,
-                "this closing fence is longer than its opener, and an action stands between them",
-            )),
-            None => repaired,
-        };
+        return unchanged(text, &lines, &contents);
     }
+    whole::mark(&mut tokens);
+    spanned::mark(&lines, &mut tokens);
     let Some(best) = pass::best(&tokens) else {
-        return hopeless(text, 0, "no reading fits the plan's grammar");
+        let why = "no reading fits the plan's grammar";
+        return hopeless(text, 0, why).doubted(cut::open_end(&lines));
     };
     if let Some(step) = best
         .first
@@ -173,20 +161,55 @@ fn segment(text: &str) -> Repaired {
         .iter()
         .find(|step| step.event == step::Event::Broken)
     {
-        return hopeless(
-            text,
-            step.line.min(lines.len() - 1),
-            "what the grammar asks for before this line is missing",
-        );
+        let at = step.line.min(lines.len() - 1);
+        let why = "what the grammar asks for before this line is missing";
+        return hopeless(text, at, why).doubted(cut::broken(&lines, step));
     }
     let spans = emit::spans(&lines, &best.first.steps);
     let repaired = emit::emit(&lines, &best.first.steps, &spans);
-    let level = note::level(&lines, &best, &spans, repaired != text);
-    let notes = note::notes(&lines, &best, &spans, level);
+    let view = doubt::View {
+        lines: &lines,
+        tokens: &tokens,
+        best: &best,
+        spans: &spans,
+    };
+    let doubts = view.doubts();
+    let level = note::level(&best, &doubts, repaired != text);
+    let mut notes = note::notes(&lines, &best, &spans);
+    notes.extend(doubts.into_iter().map(Note::doubted));
+    notes.sort_by_key(|note| note.line);
     Repaired {
         text: repaired,
         level,
         notes,
+    }
+}
+
+/// Returns a plan by the rule, with what its contents hide.
+fn unchanged(text: &str, lines: &[line::Line<'_>], contents: &[Range<usize>]) -> Repaired {
+    let hidden = |content| note::hidden_action(lines, content);
+    let repaired = Repaired {
+        text: text.to_owned(),
+        level: Level::Clean,
+        notes: contents.iter().filter_map(hidden).collect(),
+    };
+    let doubts = [
+        contents
+            .iter()
+            .find_map(|content| doubt::longer(lines, content)),
+        cut::last_line(lines),
+    ];
+    doubts.into_iter().fold(repaired, Repaired::doubted)
+}
+
+impl Repaired {
+    /// Returns the same in doubt, if there is one.
+    fn doubted(mut self, why: Option<Note>) -> Self {
+        if let Some(why) = why {
+            self.level = self.level.max(Level::Doubtful);
+            self.notes.push(why.doubted());
+        }
+        self
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::cost::{MARGIN, REPAIR};
+use super::cost::REPAIR;
 use super::emit::Span;
 use super::line::{Info, Kind, Line};
 use super::pass::{Best, Reading};
@@ -11,28 +11,20 @@ use super::{Level, Note};
 use crate::plan::action::border::looks_like_action;
 use crate::plan::action::heading::Section;
 
-/// Returns how sure the best reading is, which changes the text or not.
-pub(super) fn level(lines: &[Line<'_>], best: &Best, spans: &[Span], changed: bool) -> Level {
+/// Returns how sure the best reading is, which changes the text or not, and of which there are
+/// doubts or not.
+pub(super) fn level(best: &Best, doubts: &[Note], changed: bool) -> Level {
     let costly = best.first.steps.iter().any(|step| step.cost >= REPAIR);
-    match &best.second {
-        Some(second) if second.cost < best.first.cost + MARGIN => Level::Doubtful,
-        _ if best
-            .first
-            .steps
-            .iter()
-            .any(|step| step.event == Event::SecondPlan) =>
-        {
-            Level::Doubtful
-        }
-        _ if spans.iter().any(|span| swallowed_by(lines, span).is_some()) => Level::Doubtful,
-        _ if !changed => Level::Clean,
-        _ if costly => Level::Repaired,
-        _ => Level::Refenced,
+    match () {
+        () if !doubts.is_empty() => Level::Doubtful,
+        () if !changed => Level::Clean,
+        () if costly => Level::Repaired,
+        () => Level::Refenced,
     }
 }
 
-/// Returns what was done and what is in doubt, in the order of the lines.
-pub(super) fn notes(lines: &[Line<'_>], best: &Best, spans: &[Span], level: Level) -> Vec<Note> {
+/// Returns what was done, block by block, and what contents hold.
+pub(super) fn notes(lines: &[Line<'_>], best: &Best, spans: &[Span]) -> Vec<Note> {
     let mut notes: Vec<Note> = best
         .first
         .steps
@@ -40,21 +32,25 @@ pub(super) fn notes(lines: &[Line<'_>], best: &Best, spans: &[Span], level: Leve
         .filter_map(|step| step_note(lines, step.line, step.event))
         .collect();
     notes.extend(spans.iter().filter(|span| span.anew).map(span_note));
-    let hidden = |span: &Span| match swallowed_by(lines, span) {
-        Some(at) => Some(hidden_note(lines, at, &span.content).doubted()),
-        None => hidden_action(lines, &span.content),
-    };
-    notes.extend(spans.iter().filter_map(hidden));
-    if let (Level::Doubtful, Some(second)) = (
-        level,
-        best.second
-            .as_ref()
-            .filter(|second| second.cost < best.first.cost + MARGIN),
-    ) {
-        notes.push(doubt(lines, &best.first, second).doubted());
-    }
-    notes.sort_by_key(|note| note.line);
+    let open = spans
+        .iter()
+        .filter(|span| swallowed_by(lines, span).is_none());
+    notes.extend(open.filter_map(|span| hidden_action(lines, &span.content)));
     notes
+}
+
+/// Says that the reply has a second plan.
+pub(super) fn second_plan(at: usize) -> Note {
+    note(
+        at,
+        &format!("the reply has a second plan, at line {}", at + 1),
+    )
+}
+
+/// Says which action or pair of an EDIT a block's new fences hide for good.
+pub(super) fn swallowed(lines: &[Line<'_>], span: &Span) -> Option<Note> {
+    let at = swallowed_by(lines, span)?;
+    Some(hidden_note(lines, at, &span.content))
 }
 
 /// Returns a note on a line, given by its index.
@@ -80,15 +76,6 @@ fn step_note(lines: &[Line<'_>], at: usize, event: Event) -> Option<Note> {
             "dropped the words behind the plan's fence"
         }
         Event::Surplus => "dropped a fence that closes nothing",
-        Event::SecondPlan => {
-            return Some(
-                note(
-                    at,
-                    &format!("the reply has a second plan, at line {}", at + 1),
-                )
-                .doubted(),
-            );
-        }
         Event::Glued => "put a blank line before the label, which the list would swallow",
         _ => return None,
     };
@@ -218,7 +205,7 @@ fn hidden_note(lines: &[Line<'_>], at: usize, content: &Range<usize>) -> Note {
 }
 
 /// Says where the two best readings part.
-fn doubt(lines: &[Line<'_>], first: &Reading, second: &Reading) -> Note {
+pub(super) fn parting(lines: &[Line<'_>], first: &Reading, second: &Reading) -> Note {
     let doings = |reading: &Reading| -> Vec<(usize, Event)> {
         reading
             .steps
@@ -255,7 +242,7 @@ fn doing(event: Event) -> &'static str {
         Event::Wrap => "opens a fence around the plan",
         Event::Unwrap => "closes the fence around the plan",
         Event::Action => "is an action of the plan",
-        Event::Open(_) => "opens a block",
+        Event::Open(..) => "opens a block",
         Event::Close(..) => "closes its block",
         Event::Forgotten(_) => "follows a block whose closing fence is missing",
         Event::Surplus => "is a fence too many",

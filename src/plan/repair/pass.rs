@@ -198,12 +198,12 @@ fn print_of(event: Event) -> Option<u64> {
         Event::Wrap => Some(2),
         Event::Unwrap => Some(3),
         Event::Action => Some(4),
-        Event::Open(Scope::Content) => Some(5),
+        Event::Open(Scope::Content, _) => Some(5),
         Event::Close(Scope::Content, _) => Some(6),
         Event::Forgotten(Scope::Content | Scope::Message) => Some(7),
         Event::Surplus => Some(8),
         Event::SecondPlan => Some(9),
-        Event::Open(_)
+        Event::Open(..)
         | Event::Close(..)
         | Event::Forgotten(_)
         | Event::Glued

@@ -73,11 +73,11 @@ fn notes_say_what_was_done_at_which_line() {
         &["17: closed the block that opens at line 15; its closing fence was missing"],
     );
     check_notes(
-        "{head}{execute}````sh\nmake\n```\n",
+        "{head}{execute}````sh\nmake\n```\n\n{read}",
         &["17: made the closing fence as long as the one that opens at line 15"],
     );
     check_notes(
-        "{head}{execute}```sh\nmake\n``` (end)\n",
+        "{head}{execute}```sh\nmake\n``` (end)\n\n{read}",
         &["17: dropped the text behind the closing fence"],
     );
     check_notes(
@@ -258,6 +258,18 @@ fn rp5_the_prices_of_the_document_are_those_of_the_code() {
             "action in a block by the rule: document / code",
             vec![cost::LOOK_BY_RULE, cost::LOOK_BY_RULE_IN_CODE],
         ),
+        (
+            "surplus fence that opens a whole block, on top of it",
+            vec![cost::SURPLUS_OPENER],
+        ),
+        (
+            "bare inner fence that could close, in code, outside of what spans lines (RP14), on top of it",
+            vec![cost::INNER_OUTSIDE_OF_SPANS],
+        ),
+        (
+            "closer in what spans lines of code",
+            vec![cost::CLOSED_IN_SPAN],
+        ),
         ("metadata or a section missing", vec![cost::MISSING]),
         (
             "block or label missing (hopeless)",
@@ -326,7 +338,7 @@ fn rp7_a_missing_closer_goes_above_the_blank_lines_and_is_told() {
     check(
         "at the end",
         "{head}{execute}```sh\nmake\n\n\n",
-        Repaired,
+        Doubtful,
         "{head}{execute}```sh\nmake\n```\n\n\n",
     );
     let empty = "{head}{execute}```sh\n\n";
@@ -340,8 +352,9 @@ fn rp7_a_missing_closer_goes_above_the_blank_lines_and_is_told() {
 #[test]
 fn rp8_a_block_by_the_rule_is_trusted_whatever_is_wrong_elsewhere() {
     let strange = "````md\n```\n### `READ`\n```\n`REPLACE:`\n~~~\n````\n";
-    let reply =
-        |closer: &str| format!("{{head}}{{create}}{strange}\n{{execute}}````sh\nmake\n{closer}\n");
+    let reply = |closer: &str| {
+        format!("{{head}}{{create}}{strange}\n{{execute}}````sh\nmake\n{closer}\n\n{{read}}")
+    };
     check(
         "a shorter closer elsewhere",
         &reply("```"),
@@ -472,13 +485,13 @@ fn rp13_lines_end_as_they_came() {
     check(
         "no final line end",
         "{head}{execute}````sh\nmake\n```",
-        Repaired,
+        Doubtful,
         "{head}{execute}````sh\nmake\n````",
     );
     check(
         "a missing closer and no line end",
         "{head}{execute}```sh\nmake",
-        Repaired,
+        Doubtful,
         "{head}{execute}```sh\nmake\n```",
     );
 }

@@ -69,6 +69,8 @@ pub(super) struct Block {
     pub info: Info,
     /// Whether the content is prose, in which fences may stand.
     pub document: bool,
+    /// Where fences may stand in it.
+    pub nesting: Nesting,
     /// Something other than blank lines was seen.
     pub solid: bool,
     /// The block obeys the fence rule, and is read so.
@@ -79,6 +81,17 @@ pub(super) struct Block {
     pub inner: Option<Inner>,
     /// The kinds of plan structure that were taken for content.
     pub looks: u8,
+}
+
+/// Where the lines of a content may be fences.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Nesting {
+    /// Anywhere, as in Markdown, or it does not matter.
+    Anywhere,
+    /// It cannot be told.
+    Unknown,
+    /// Only in a comment, a string or a here-document: the content is code.
+    Spans,
 }
 
 /// An open fence of a content.
@@ -128,9 +141,11 @@ impl State {
     /// Returns the state in a block that a fence opens here.
     pub fn opened(self, fence: Fence) -> Self {
         let document = match (fence.info, self.file) {
-            (Info::Bare | Info::Odd, file) => file != File::Code,
+            _ if self.place == Place::Action(Act::Execute) => false,
+            (Info::Bare | Info::Odd, file) => !matches!(file, File::Code | File::Other),
             (info, _) => info == Info::Document,
         };
+        let nesting = self.nesting(fence.info);
         let Fence {
             mark,
             len,
@@ -143,6 +158,7 @@ impl State {
             indent,
             info,
             document,
+            nesting,
             solid: false,
             sure: false,
             depth: 0,
@@ -153,6 +169,21 @@ impl State {
             block: Some(block),
             fresh: false,
             ..self
+        }
+    }
+
+    /// Returns where fences may stand in a block that opens here with an info string.
+    fn nesting(self, info: Info) -> Nesting {
+        let of_file = match (self.file, info) {
+            (File::Markdown, _) => Nesting::Anywhere,
+            (File::Code, _) | (File::Unknown | File::Other, Info::Code) => Nesting::Spans,
+            _ => Nesting::Unknown,
+        };
+        match self.place {
+            Place::Action(Act::Execute) | Place::Head(Section::Memos) => Nesting::Spans,
+            Place::Action(Act::Create) | Place::Label(_) => of_file,
+            Place::Action(Act::Research) | Place::Tail(Act::Research) => Nesting::Unknown,
+            _ => Nesting::Anywhere,
         }
     }
 
@@ -259,8 +290,10 @@ impl Block {
             1 << 26 | fence(inner.len, inner.indent, inner.info)
         });
         let outer = fence(self.len, self.indent, self.info) << 8 | u64::from(self.mark);
-        let flags =
-            u64::from(self.sure) << 2 | u64::from(self.solid) << 1 | u64::from(self.document);
+        let flags = (self.nesting as u64) << 3
+            | u64::from(self.sure) << 2
+            | u64::from(self.solid) << 1
+            | u64::from(self.document);
         [
             outer << 24 | u64::from(self.looks) << 16 | u64::from(self.depth) << 8 | flags,
             inner,

@@ -2,7 +2,7 @@
 
 use super::cost::{self, Cost};
 use super::line::{Fence, Info};
-use super::state::{Block, Place, State};
+use super::state::{Block, Nesting, Place, State};
 use super::token::{File, Gap, Glued, Rule, Token, TokenKind};
 use crate::plan::action::heading::{Act, Label, Section};
 
@@ -29,7 +29,7 @@ pub(super) enum Event {
     /// An action begins.
     Action,
     /// Opens a block.
-    Open(Scope),
+    Open(Scope, Nesting),
     /// Closes it.
     Close(Scope, How),
     /// The open block ends before this line, its closer is missing.
@@ -122,7 +122,7 @@ impl Move {
 pub(super) fn outside(state: State, token: &Token, emit: &mut impl FnMut(Move)) {
     match token.kind {
         TokenKind::Gap(gap) => emit(over_gap(state, gap)),
-        TokenKind::Fence(fence) => at_fence(state, fence, token.rule, emit),
+        TokenKind::Fence(fence) => at_fence(state, fence, token, emit),
         TokenKind::Action(act) => emit(at_action(state, act)),
         TokenKind::Section(section) => emit(at_section(state, section)),
         TokenKind::Label(label, glued) => emit(at_label(state, label, glued)),
@@ -363,7 +363,7 @@ fn at_end(state: State) -> Move {
 }
 
 /// Passes the steps at a fence outside of a block.
-fn at_fence(state: State, fence: Fence, rule: Rule, emit: &mut impl FnMut(Move)) {
+fn at_fence(state: State, fence: Fence, token: &Token, emit: &mut impl FnMut(Move)) {
     match state.place {
         Place::Done => emit(Move::to(state, 0)),
         Place::Start => {
@@ -384,7 +384,7 @@ fn at_fence(state: State, fence: Fence, rule: Rule, emit: &mut impl FnMut(Move))
         }
         _ => {
             end_wrapper(state, fence, emit);
-            open(state, fence, rule, emit);
+            open(state, fence, token, emit);
         }
     }
 }
@@ -408,7 +408,7 @@ fn end_wrapper(state: State, fence: Fence, emit: &mut impl FnMut(Move)) {
 
 /// Passes the steps in which a fence opens a block, or belongs to nothing. One that obeys the rule
 /// beyond doubt opens its block.
-fn open(state: State, fence: Fence, rule: Rule, emit: &mut impl FnMut(Move)) {
+fn open(state: State, fence: Fence, token: &Token, emit: &mut impl FnMut(Move)) {
     let in_list = matches!(
         state.place,
         Place::Action(_) | Place::Message(_) | Place::Tail(Act::Research)
@@ -429,15 +429,26 @@ fn open(state: State, fence: Fence, rule: Rule, emit: &mut impl FnMut(Move)) {
     } else {
         0
     };
-    let opened = Move::doing(Event::Open(scope(state)), state.opened(fence), price + odd);
+    let inside = state.opened(fence);
+    let nesting = inside
+        .block
+        .map_or(Nesting::Anywhere, |block| block.nesting);
+    let event = Event::Open(scope(state), nesting);
+    let opened = Move::doing(event, inside, price + odd);
     let rule = if opened.cost == 0 && !matches!(state.place, Place::Message(_)) {
-        rule
+        token.rule
     } else {
         Rule::Broken
     };
     if rule != Rule::Plain {
+        let is_asked = matches!(state.place, Place::Action(_) | Place::Label(_));
+        let lost = if is_asked && opened.cost == 0 && token.whole.is_some() {
+            cost::SURPLUS_OPENER
+        } else {
+            0
+        };
         emit(opened);
-        surplus(state, fence, emit);
+        surplus(state, fence, &mut |step: Move| emit(step.plus(lost)));
     }
     if rule != Rule::Broken {
         emit(opened.by_rule(rule));

@@ -2,8 +2,9 @@
 //!
 //! A gap is one step of the pass however long it is, which is what makes the pass fast.
 
-use super::line::{Fence, Info, Kind, Line, is_document};
+use super::line::{Fence, Info, Kind, Line, is_document, is_markdown};
 use crate::plan::action::heading::{self, Act, Label, Section};
+use crate::text::language;
 
 /// A step of the pass.
 #[derive(Debug, Clone, Copy)]
@@ -14,6 +15,11 @@ pub(super) struct Token {
     pub kind: TokenKind,
     /// Whether a block that opens here would obey the fence rule.
     pub rule: Rule,
+    /// Where Markdown closes a block that opens here, if it finds nothing but text and whole blocks
+    /// from there up to the next line that the grammar knows.
+    pub whole: Option<usize>,
+    /// Whether the line stands in a comment, a string or a here-document of the code around it.
+    pub spanned: bool,
 }
 
 /// Whether a block that opens at a fence would be closed by the first fence that is long enough,
@@ -84,10 +90,14 @@ pub(super) enum File {
     /// No name, or no ending.
     #[default]
     Unknown,
-    /// Prose, in which fences may stand.
+    /// Markdown, in which fences stand.
+    Markdown,
+    /// Other prose, in which fences may stand.
     Document,
-    /// Anything else.
+    /// Code of a language that is known.
     Code,
+    /// Anything else.
+    Other,
 }
 
 /// Returns the tokens of a reply; the last one is its end.
@@ -129,6 +139,8 @@ impl Token {
             line,
             kind,
             rule: Rule::Broken,
+            whole: None,
+            spanned: false,
         }
     }
 
@@ -221,14 +233,21 @@ fn glued(lines: &[Line<'_>], at: usize) -> Glued {
 
 /// Reads what a `File Path` item says about the file.
 fn file(item: &str) -> File {
-    if !item.contains("Path") {
-        return File::Unknown;
-    }
-    let name = item.trim_end_matches([')', '>', '`', ' ', '*']);
-    match name.rsplit_once('.') {
-        Some((_, ending)) if ending.contains(['/', ' ', ']']) => File::Unknown,
-        Some((_, ending)) if is_document(ending) => File::Document,
-        Some(_) => File::Code,
+    match ending(item) {
+        Some(ending) if is_markdown(ending) => File::Markdown,
+        Some(ending) if is_document(ending) => File::Document,
+        Some(ending) if language::is_known(ending) => File::Code,
+        Some(_) => File::Other,
         None => File::Unknown,
     }
+}
+
+/// Returns the ending of the file that a `File Path` item names.
+pub(super) fn ending(item: &str) -> Option<&str> {
+    if !item.contains("Path") && !item.contains("path") {
+        return None;
+    }
+    let name = item.trim_end_matches([')', '>', '`', ' ', '*']);
+    let (_, ending) = name.rsplit_once('.')?;
+    (!ending.contains(['/', ' ', ']'])).then_some(ending)
 }

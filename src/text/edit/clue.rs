@@ -4,6 +4,7 @@
 use unicode_normalization::UnicodeNormalization;
 
 use super::explain::shown;
+use crate::text::fence;
 
 /// The characters of a difference that are quoted.
 const QUOTED: usize = 40;
@@ -218,14 +219,13 @@ fn without_number(line: &str) -> Option<&str> {
     }
 }
 
-/// Returns the text without a fence around it.
+/// Returns the text without a fence around it, if it is opened and closed: a fence that stands
+/// alone is a line of the file.
 fn unfenced(text: &str) -> Option<String> {
     let lines: Vec<&str> = text.trim_matches('\n').lines().collect();
-    let fence =
-        |line: &str| line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~");
-    let from = usize::from(fence(lines.first()?));
-    let to = lines.len() - usize::from(lines.len() > from && fence(lines.last()?));
-    (from > 0 || to < lines.len()).then(|| lines[from..to].join("\n") + "\n")
+    let (opener, closer) = (fence::read(lines.first()?)?, fence::read(lines.last()?)?);
+    let closes = closer.mark == opener.mark && closer.len >= opener.len && closer.info.is_empty();
+    (closes && lines.len() > 1).then(|| lines[1..lines.len() - 1].join("\n") + "\n")
 }
 
 /// Returns the text with the escapes of string literals and HTML replaced by what they stand for.
@@ -456,6 +456,9 @@ mod tests {
         check("-a\n b\n+c\n", &["a\nb\n", "a\nb\nc\n"]);
         check("> a\n> b\n", &["a\nb\n"]);
         check("```rust\na\n```\n", &["a\n"]);
+        check("```rust\na\n", &[]);
+        check("a\n```\n", &[]);
+        check("```\n", &[]);
         check("a\nb\n", &[]);
     }
 }

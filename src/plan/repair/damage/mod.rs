@@ -6,11 +6,14 @@
 
 mod corpus;
 mod plan;
+mod remarks;
 
 use super::strict::{self, Deed};
 use super::{Level, repair};
 use corpus::{Corpus, Dice};
-use plan::{ALL, Damage, Plan};
+use plan::{ALL, Damage, Plan, SLIPS};
+
+use crate::plan::reading;
 
 /// What came of damaged plans.
 #[derive(Debug, Default)]
@@ -111,5 +114,46 @@ fn plans_by_the_rule_come_back_byte_for_byte() {
             (text.as_str(), Level::Clean)
         );
         assert!(means(&text, &plan.deeds), "{:?}", strict::read(&text));
+    }
+}
+
+#[test]
+fn rp17_a_plan_that_is_cut_off_is_read_as_whole_actions_or_not_at_all() {
+    let mut dice = Dice(0x7EDD_9000_0000_0004);
+    let corpus = Corpus::own(&mut dice);
+    for _ in 0..12 {
+        let plan = Plan::new(&corpus, &mut dice);
+        let text = plan.text();
+        let ends: Vec<usize> = text.char_indices().map(|(end, _)| end).collect();
+        for _ in 0..50 {
+            let end = ends[dice.below(ends.len())];
+            // A program that prints an answer can end its last line.
+            let cut = [&text[..end], dice.pick(&["", "\n"])].concat();
+            let read = reading::read(&cut);
+            let deeds = strict::read(&read.repaired.text).unwrap_or_default();
+            assert!(
+                !read.diagnostics.is_empty() || plan.deeds.starts_with(&deeds),
+                "{:?}\n{cut}",
+                read.repaired
+            );
+        }
+    }
+}
+
+#[test]
+fn rp16_a_closer_that_is_invented_beside_a_line_that_is_nearly_one_is_in_doubt() {
+    let mut dice = Dice(0x7EDD_9000_0000_0005);
+    let corpus = Corpus::own(&mut dice);
+    for round in 0..700 {
+        let mut plan = Plan::new(&corpus, &mut dice);
+        let slip = SLIPS[round % SLIPS.len()];
+        let text = plan.damaged(&[slip], &mut dice);
+        let read = reading::read(&text);
+        assert!(
+            !read.diagnostics.is_empty() || means(&read.repaired.text, &plan.deeds),
+            "{slip:?}, {:?}: {:?}\n{text}",
+            read.repaired.level,
+            read.repaired.notes
+        );
     }
 }

@@ -21,6 +21,10 @@ struct Block {
     info: String,
     /// The opener's length.
     open: usize,
+    /// How often the opener stands there.
+    openers: usize,
+    /// Whether the closer stands behind the last line.
+    glued: bool,
     /// The closer's line without its end; none if it is missing.
     close: Option<String>,
     /// Blanks before every line, or before the fences alone.
@@ -56,7 +60,35 @@ pub(super) enum Damage {
     Crlf,
     /// The last line has no end.
     Cut,
+    /// The closer stands behind the last line.
+    GluedCloser,
+    /// A blank that is none stands in front of the closer.
+    NoBreak,
+    /// The closer has the other character.
+    OtherMark,
+    /// The closer has two characters.
+    Two,
+    /// The closer is escaped.
+    Escaped,
+    /// The opener stands twice.
+    Twice,
+    /// A heading stands behind the closer.
+    Heading,
 }
+
+/// Every damage that looks like something else, so that it cannot be mended.
+pub(super) const SLIPS: [Damage; 7] = {
+    use Damage::{Escaped, GluedCloser, Heading, NoBreak, OtherMark, Twice, Two};
+    [
+        GluedCloser,
+        NoBreak,
+        OtherMark,
+        Two,
+        Escaped,
+        Twice,
+        Heading,
+    ]
+};
 
 /// Every damage.
 pub(super) const ALL: [Damage; 13] = {
@@ -119,6 +151,8 @@ impl Plan {
             content,
             info,
             open,
+            openers: 1,
+            glued: false,
             close: Some(fence),
             indent: ["", ""],
         }));
@@ -243,6 +277,13 @@ impl Block {
             Damage::Shorter => self.close = Some("`".repeat(self.open.max(4) - 1)),
             Damage::Trailing => self.close = Some(format!("{closer} (end of file)")),
             Damage::Surplus => self.close = Some(format!("{closer}\n{closer}")),
+            Damage::GluedCloser => self.glued = true,
+            Damage::NoBreak => self.close = Some(format!("\u{a0}{closer}")),
+            Damage::OtherMark => self.close = Some("~".repeat(self.open)),
+            Damage::Two => self.close = Some("``".to_owned()),
+            Damage::Escaped => self.close = Some(format!("\\{closer}")),
+            Damage::Twice => self.openers = 2,
+            Damage::Heading => self.close = Some(format!("{closer}### `READ`")),
             Damage::Indented => self.indent = ["  ", "  "],
             Damage::Askew
                 if self
@@ -273,11 +314,17 @@ impl Block {
                 .map(|line| format!("{fences}{line}\n"))
                 .collect::<String>()
         });
-        format!(
-            "{fences}{}{}\n{content}{}",
-            "`".repeat(self.open),
-            self.info,
-            closer.unwrap_or_default()
-        )
+        let opener = format!("{fences}{}{}\n", "`".repeat(self.open), self.info);
+        let content = if self.glued {
+            content.trim_end_matches('\n')
+        } else {
+            &content
+        };
+        [
+            &opener.repeat(self.openers),
+            content,
+            &closer.unwrap_or_default(),
+        ]
+        .concat()
     }
 }

@@ -1,0 +1,204 @@
+//! Answers that were cut off: those that end inside of a block, in the middle of a line that the
+//! grammar knows, or without the end that they announce.
+//!
+//! Not every model says that it did not finish, and a file says nothing. What is closed by repair
+//! at the end of a text could have had more lines, and more actions behind it.
+
+use super::Note;
+use super::doubt::View;
+use super::line::{Kind, Line};
+use super::near;
+use super::note::note;
+use super::pass::Step;
+use super::step::{Event, How};
+use crate::plan::action::ROWS;
+use crate::plan::action::heading::{Act, Section};
+
+/// What is said in front of everything.
+pub(super) const CUT: &str = "the answer was cut off";
+/// Says that a text which is no plan ends inside of a block; one that holds more of a plan lacks its
+/// closer rather.
+pub(super) fn open_end(lines: &[Line<'_>]) -> Option<Note> {
+    let open = near::left_open(lines, 0..lines.len())?;
+    let is_structure = |line: &Line<'_>| {
+        matches!(
+            line.kind,
+            Kind::Action(_) | Kind::Section(_) | Kind::Label(_)
+        )
+    };
+    (!lines[open..].iter().any(is_structure)).then(|| open_block(open))
+}
+
+/// Says that a plan ends where the grammar asks for more, in the middle of a line or of a pair.
+pub(super) fn broken(lines: &[Line<'_>], step: &Step) -> Option<Note> {
+    let last = last_solid(lines)?;
+    let is_half = matches!(lines[last].kind, Kind::Label(_)) || lines[last].ending.is_empty();
+    if step.line < lines.len() {
+        return open_end(lines);
+    }
+    open_end(lines).or_else(|| {
+        is_half.then(|| {
+            note(
+                last,
+                &format!("{CUT}: what this line belongs to is not complete"),
+            )
+        })
+    })
+}
+
+/// Returns how the best reading of a reply shows that it was cut off.
+pub(super) fn doubts(view: &View<'_>) -> Option<Note> {
+    let (lines, steps) = (view.lines, &view.best.first.steps);
+    let opened = |at: usize| {
+        let mut before = steps[..at].iter().rev();
+        before
+            .find(|step| matches!(step.event, Event::Open(..)))
+            .map(|step| step.line)
+    };
+    let ends = steps.iter().rposition(|step| match step.event {
+        Event::Forgotten(_) => step.line >= lines.len(),
+        Event::Close(_, How::Proper) => false,
+        Event::Close(_, how) => {
+            let is_plain = how == How::Trailing && near::behind(lines[step.line].text).is_empty();
+            Some(step.line) == last_solid(lines) && !is_plain
+        }
+        _ => false,
+    });
+    let wrapped = |event: Event| steps.iter().find(|step| step.event == event);
+    let wrapper = wrapped(Event::Wrap).filter(|_| wrapped(Event::Unwrap).is_none());
+    ends.and_then(opened)
+        .map(open_block)
+        .or_else(|| wrapper.map(|step| open_block(step.line)))
+        .or_else(|| last_line(lines))
+}
+
+/// Says that the last line of a plan is the beginning of a line that the grammar knows.
+pub(super) fn last_line(lines: &[Line<'_>]) -> Option<Note> {
+    let last = last_solid(lines).filter(|&at| !matches!(lines[at].kind, Kind::Fence(_)))?;
+    let act = lines.iter().rev().find_map(|line| match line.kind {
+        Kind::Action(act) => Some(act),
+        _ => None,
+    });
+    let text = lines[last].text.trim();
+    let cut = is_part_of_heading(text)
+        || is_part_of_label(text, act)
+        || matches!(text, "`" | "``" | "~" | "~~")
+        || !act.is_some_and(Act::is_message) && is_part_of_item(text);
+    cut.then(|| note(last, &format!("{CUT}: its last line is not complete")))
+}
+
+/// Says that an answer ends inside of a block.
+fn open_block(at: usize) -> Note {
+    note(
+        at,
+        &format!("{CUT}: it ends inside of the block that opens here"),
+    )
+}
+
+/// Returns the index of the last line that is not blank.
+fn last_solid(lines: &[Line<'_>]) -> Option<usize> {
+    lines.iter().rposition(|line| line.kind != Kind::Blank)
+}
+
+/// Returns whether a line is the beginning of a heading of the grammar, or one whose name was not
+/// ended.
+fn is_part_of_heading(text: &str) -> bool {
+    let level = text.bytes().take_while(|&b| b == b'#').count();
+    if level == 0 || level > 3 {
+        return false;
+    }
+    let rest = text[level..].trim();
+    let unnumbered = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+    let name = unnumbered.trim_start_matches(['.', ')', ' ', '`', '*']);
+    let sections = [Section::Rationale, Section::Memos, Section::Plan].map(Section::name);
+    let mut names = ROWS.iter().map(|row| row.name).chain(sections);
+    let spelled = |name: &str| name.to_uppercase().replace(' ', "_");
+    let start = spelled(name);
+    let is_part = names.any(|known| spelled(known).starts_with(&start) && spelled(known) != start);
+    let is_unclosed = rest.matches('`').count() == 1 && !rest.ends_with("**");
+    rest.is_empty() || level > 1 && (is_part || is_unclosed)
+}
+
+/// Returns whether a line is the beginning of a label.
+fn is_part_of_label(text: &str, act: Option<Act>) -> bool {
+    let name = text
+        .trim_matches(['`', '*', '#', '_', ' '])
+        .trim_end_matches(':');
+    let marked = text.starts_with(['`', '*', '#']);
+    let whole = text.ends_with([':', '`', '*']) && name.len() > 3;
+    act == Some(Act::Edit)
+        && !whole
+        && (name.is_empty() && marked
+            || !name.is_empty()
+                && ["FIND", "REPLACE"]
+                    .iter()
+                    .any(|label| label.starts_with(name)))
+}
+
+/// Returns whether a line is the beginning of a field.
+fn is_part_of_item(text: &str) -> bool {
+    let Some(item) = text.strip_prefix(['-', '*', '+']) else {
+        return false;
+    };
+    let bold = item.trim_start().starts_with("**") && item.matches("**").count() == 1;
+    let link = item.rsplit_once('[').is_some_and(|(_, link)| {
+        !link.contains(']') || link.contains("](") && !link.contains(')') || link.ends_with(']')
+    });
+    item.trim().is_empty() || bold || link && item.contains("**")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_beginning_of_a_heading_a_label_or_a_field_is_no_whole_line() {
+        for text in [
+            "#",
+            "##",
+            "###",
+            "## Act",
+            "### `",
+            "### EX",
+            "### `EDIT",
+            "### 2. `CR",
+        ] {
+            assert!(is_part_of_heading(text), "{text:?}");
+        }
+        for text in [
+            "### `EDIT`",
+            "### READ",
+            "### READ**",
+            "## Notes",
+            "#### x",
+            "# T",
+            "### Options",
+        ] {
+            assert!(!is_part_of_heading(text), "{text:?}");
+        }
+        for text in ["`", "`FI", "`FIND", "`REPLACE", "**REPL", "FIN", "#### `F"] {
+            assert!(is_part_of_label(text, Some(Act::Edit)), "{text:?}");
+        }
+        for text in ["`FIND:`", "REPLACE:", "Fine.", "`FIND`:"] {
+            assert!(!is_part_of_label(text, Some(Act::Edit)), "{text:?}");
+        }
+        for text in [
+            "-",
+            "- **",
+            "- **Resou",
+            "- **Resource:** [src/a",
+            "- **Resource:** [a](/a",
+        ] {
+            assert!(is_part_of_item(text), "{text:?}");
+        }
+        for text in [
+            "- **Resource:** [a](/a)",
+            "- **Description:** Do it",
+            "- x",
+            "--",
+            "- **a** and **b**",
+        ] {
+            assert!(!is_part_of_item(text), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! What stays in doubt though one reading is the cheapest: text that could be a remark behind a
+//! block, a closer that is invented beside a line that is nearly one, an answer that was cut off.
+//!
+//! Prices compare readings; these are the slips that look alike to them. What is named here is
+//! never run, whatever it cost.
+
+use std::ops::Range;
+
+use super::cost::MARGIN;
+use super::cut;
+use super::emit::Span;
+use super::line::{self, Fence, Info, Kind, Line};
+use super::near::{self, nearly_fence};
+use super::note::{self, note};
+use super::pass::Best;
+use super::state::Nesting;
+use super::step::{Event, How, Scope};
+use super::token::{Token, TokenKind};
+use super::{Note, check};
+use crate::plan::action::heading::Label;
+
+/// A reply with its best reading.
+#[derive(Clone, Copy)]
+pub(super) struct View<'a> {
+    /// Its lines.
+    pub lines: &'a [Line<'a>],
+    /// Its tokens.
+    pub tokens: &'a [Token],
+    /// Its best readings.
+    pub best: &'a Best,
+    /// The blocks of the best one.
+    pub spans: &'a [Span],
+}
+
+impl View<'_> {
+    /// Returns everything that is in doubt, each line once.
+    pub fn doubts(&self) -> Vec<Note> {
+        let mut doubts: Vec<Note> = cut::doubts(self).into_iter().collect();
+        doubts.extend(self.spans.iter().filter_map(|span| self.of_block(span)));
+        doubts.extend(self.pairs());
+        doubts.extend(
+            self.best
+                .first
+                .steps
+                .iter()
+                .filter_map(|step| match step.event {
+                    Event::SecondPlan => Some(note::second_plan(step.line)),
+                    _ => None,
+                }),
+        );
+        doubts.extend(self.surplus());
+        if doubts.is_empty() {
+            doubts.extend(self.rival());
+        }
+        let mut said = std::collections::BTreeSet::new();
+        doubts.retain(|doubt| said.insert(doubt.line));
+        doubts
+    }
+
+    /// Says where the two best readings part, if they are about as likely.
+    fn rival(&self) -> Option<Note> {
+        let first = &self.best.first;
+        let second = self.best.second.as_ref()?;
+        let near = second.cost < first.cost + MARGIN;
+        near.then(|| note::parting(self.lines, first, second))
+    }
+
+    /// Returns the doubt of a block.
+    fn of_block(&self, span: &Span) -> Option<Note> {
+        let swallowed = note::swallowed(self.lines, span);
+        if swallowed.is_some() || span.scope != Scope::Content {
+            return swallowed;
+        }
+        self.remarks(span)
+            .or_else(|| longer(self.lines, &(span.content.start..span.close?)))
+            .or_else(|| self.stray_fence(span))
+            .or_else(|| self.closer(span))
+            .or_else(|| self.blanks(span))
+            .or_else(|| self.opener(span))
+    }
+
+    /// Says that a block can end at its first closer, with remarks behind it.
+    fn remarks(&self, span: &Span) -> Option<Note> {
+        let closer = self.token(span.open)?.whole?;
+        let end = span.close.unwrap_or(span.content.end);
+        if span.nesting == Nesting::Unknown && closer < end {
+            return Some(two_ways(closer, end));
+        }
+        let last = self.last_of_remarks(span, closer)?;
+        (span.nesting != Nesting::Anywhere && span.close == Some(closer))
+            .then(|| two_ways(closer, last))
+    }
+
+    /// Returns the last fence behind a block, if all those up to the next line that the grammar
+    /// knows could be content just as well.
+    fn last_of_remarks(&self, span: &Span, closer: usize) -> Option<usize> {
+        let opener = self.fence(span.open)?;
+        let behind = self.tokens.partition_point(|token| token.line <= closer);
+        let region = self.tokens[behind..].iter().take_while(|token| {
+            matches!(
+                token.kind,
+                TokenKind::Gap(_) | TokenKind::Fence(_) | TokenKind::Title { .. }
+            )
+        });
+        let fences = region.filter_map(|token| match token.kind {
+            TokenKind::Fence(fence) => Some((token.line, fence)),
+            _ => None,
+        });
+        let fences: Vec<(usize, Fence)> = fences.collect();
+        let is_rival = |fence: &Fence| {
+            fence.info == Info::Bare && fence.mark == opener.mark && fence.len >= opener.len
+        };
+        let pairs = fences.len() % 2 == 0 && fences.iter().all(|(_, fence)| is_rival(fence));
+        fences.last().filter(|_| pairs).map(|(line, _)| *line)
+    }
+
+    /// Says that a fence stands in code where no line of code is one.
+    fn stray_fence(&self, span: &Span) -> Option<Note> {
+        let opener = self.fence(span.open)?;
+        let fences = || {
+            span.content
+                .clone()
+                .filter_map(|at| Some((at, self.fence(at)?)))
+        };
+        let is_rival = |fence: Fence| fence.mark == opener.mark && fence.len >= opener.len;
+        let closed = span.close.is_some() && span.how == How::Proper;
+        if span.nesting != Nesting::Spans || closed && !fences().any(|(_, fence)| is_rival(fence)) {
+            return None;
+        }
+        let is_stray = |at: usize, fence: Fence| {
+            let spanned = self.token(at).is_some_and(|token| token.spanned);
+            fence.indent <= opener.indent.saturating_add(3) && !spanned
+        };
+        let (at, _) = fences().find(|&(at, fence)| is_stray(at, fence))?;
+        let opened = span.open + 1;
+        Some(note(
+            at,
+            &format!(
+                "this fence can end the block that opens at line {opened}, or be a line of it"
+            ),
+        ))
+    }
+
+    /// Says that a closer that is missing, or looks like none, stands beside a line that is nearly
+    /// one.
+    fn closer(&self, span: &Span) -> Option<Note> {
+        let opened = span.open + 1;
+        let content = || span.content.clone();
+        match (span.close, span.how) {
+            (Some(_), How::Proper) => None,
+            (Some(at), How::OtherMark) => Some(note(
+                at,
+                &format!(
+                    "the block that opens at line {opened} is closed with the other character"
+                ),
+            )),
+            (Some(at), How::Trailing) if !near::is_remark(self.lines[at].text) => Some(note(
+                at,
+                &format!("this closes the block that opens at line {opened}, or is a line of it"),
+            )),
+            (close, _) => {
+                let near = content().find(|&at| nearly_fence(self.lines[at].text));
+                let last = || self.last_fence(span).filter(|_| close.is_none());
+                let open = || near::left_open(self.lines, content()).filter(|_| close.is_none());
+                let at = near.or_else(last).or_else(open)?;
+                Some(note(
+                    at,
+                    &format!("this can be meant to close the block that opens at line {opened}"),
+                ))
+            }
+        }
+    }
+
+    /// Says that more blank lines than usual stand in front of what follows a block whose closer is
+    /// missing: they can be its last lines.
+    fn blanks(&self, span: &Span) -> Option<Note> {
+        let behind = |end: usize| {
+            let lines = self.lines[end..].iter();
+            let count = lines.take_while(|line| line.kind == Kind::Blank).count();
+            let next = self.lines.get(end + count)?;
+            Some((matches!(next.kind, Kind::Label(_)), count))
+        };
+        let (labelled, count) = behind(span.content.end).filter(|_| span.close.is_none())?;
+        let closed = self
+            .spans
+            .iter()
+            .filter(|other| other.scope == Scope::Content);
+        let usual = closed
+            .filter_map(|other| behind(other.close? + 1))
+            .filter(|(other, _)| *other == labelled)
+            .map(|(_, count)| count)
+            .max();
+        let opened = span.open + 1;
+        (count > usual.unwrap_or(if labelled { 0 } else { 2 })).then(|| {
+            note(
+                span.content.end,
+                &format!("the blank lines here can belong to the block that opens at line {opened}, whose closing fence is missing"),
+            )
+        })
+    }
+
+    /// Returns the last line of a content if it is a fence that could close the block.
+    fn last_fence(&self, span: &Span) -> Option<usize> {
+        let opener = self.fence(span.open)?;
+        let last = span.content.clone().last()?;
+        let fence = self.fence(last)?;
+        (fence.mark == opener.mark && fence.len >= opener.len).then_some(last)
+    }
+
+    /// Says that an opener stands twice.
+    fn opener(&self, span: &Span) -> Option<Note> {
+        let first = self.lines.get(span.content.start)?;
+        let same = first.text.trim() == self.lines[span.open].text.trim();
+        let why = "the opening fence stands twice; the second can be a slip, or content";
+        (same && span.anew && span.content.len() > 1).then(|| note(span.content.start, why))
+    }
+
+    /// Says of a FIND and its REPLACE that one alone leaves a fence open: it can lack its closer.
+    fn pairs(&self) -> Vec<Note> {
+        let labels = [Label::Find, Label::Replace];
+        let mut pairs = Vec::new();
+        for pair in self.spans.windows(2) {
+            let [find, replace] = pair else { continue };
+            if [self.label(find), self.label(replace)] != labels.map(Some) {
+                continue;
+            }
+            let open = |span: &Span| near::left_open(self.lines, span.content.clone());
+            let (lone, at) = match (open(find), open(replace)) {
+                (Some(at), None) => (find, at),
+                (None, Some(at)) => (replace, at),
+                _ => continue,
+            };
+            let told = note::swallowed(self.lines, lone).is_some();
+            let end = lone
+                .close
+                .filter(|_| lone.anew && lone.how == How::Proper && !told);
+            let inside = at + 1..lone.content.end;
+            if let Some(end) = end.filter(|_| !inside.is_empty()) {
+                pairs.push(two_closers(end, lone.open));
+            }
+        }
+        pairs
+    }
+
+    /// Returns the label right above a block.
+    fn label(&self, span: &Span) -> Option<Label> {
+        let above = self.lines[..span.open].iter().rev();
+        let line = above.into_iter().find(|line| line.kind != Kind::Blank)?;
+        match line.kind {
+            Kind::Label(label) => Some(label),
+            _ => None,
+        }
+    }
+
+    /// Says of the fences that belong to nothing that they can close a block, unless they stand
+    /// right behind a closer.
+    fn surplus(&self) -> Vec<Note> {
+        let steps = &self.best.first.steps;
+        let first = steps.iter().position(|step| step.event == Event::Action);
+        let mut doubts = Vec::new();
+        for pair in steps[first.unwrap_or(steps.len())..].windows(2) {
+            let [before, step] = pair else { continue };
+            let follows = matches!(before.event, Event::Close(..) | Event::Surplus);
+            let between = &self.lines[(before.line + 1).min(step.line)..step.line];
+            let is_near = follows && between.iter().all(|line| line.kind == Kind::Blank);
+            if step.event == Event::Surplus && !is_near {
+                doubts.push(note(
+                    step.line,
+                    "this fence belongs to no block, or ends one that begins above",
+                ));
+            }
+        }
+        doubts
+    }
+
+    /// Returns the token of a line.
+    fn token(&self, line: usize) -> Option<&Token> {
+        let at = self.tokens.binary_search_by_key(&line, |token| token.line);
+        at.ok().map(|at| &self.tokens[at])
+    }
+
+    /// Returns the fence of a line.
+    fn fence(&self, line: usize) -> Option<line::Fence> {
+        match self.lines[line].kind {
+            Kind::Fence(fence) => Some(fence),
+            _ => None,
+        }
+    }
+}
+
+/// Says that a closer is longer than its opener, with an action in front of it or with a fence that
+/// stays open: two slips may cancel out, a closer that is missing and one that is too long further
+/// down; and the last line of a content can be glued to its closer.
+pub(super) fn longer(lines: &[Line<'_>], content: &Range<usize>) -> Option<Note> {
+    let what = if note::swallowed_action(lines, content).is_some() {
+        "an action stands between them"
+    } else {
+        near::left_open(lines, content.clone())?;
+        "a fence between them is never closed"
+    };
+    let why = format!("this closing fence is longer than its opener, and {what}");
+    check::is_closed_longer(lines, content).then(|| note(content.end, &why))
+}
+
+/// Says that a block ends at one line, with remarks behind it, or at another.
+fn two_ways(first: usize, last: usize) -> Note {
+    let (first_line, last_line) = (first + 1, last + 1);
+    note(
+        first,
+        &format!(
+            "the fences can be read in two ways: line {first_line} closes its block, and a remark with a block of its own follows, or line {last_line} closes it"
+        ),
+    )
+}
+
+/// Says that a fence closes a block, or something inside of a block whose closer is missing.
+fn two_closers(at: usize, open: usize) -> Note {
+    let opened = open + 1;
+    note(
+        at,
+        &format!(
+            "this closes the block that opens at line {opened}, or a fence inside of it, and the closing fence is missing"
+        ),
+    )
+}

@@ -1,0 +1,134 @@
+//! Lines that are nearly fences, and fences that say less than they seem to.
+
+use std::ops::Range;
+
+use super::line::{Fence, Info, Kind, Line};
+
+/// What ends a comment or a string: text behind a fence that has one of these is no remark.
+const ENDS: [&str; 9] = ["*/", "\"\"\"", "'''", "*)", "-}", "]]", "#>", "=#", "\"#"];
+
+/// Returns whether a line that is no fence to Markdown can have been meant as one: by a blank that
+/// is none, a mark too few, an escape, or a line end that is missing in front of it.
+pub(super) fn nearly_fence(line: &str) -> bool {
+    if crate::text::fence::read(line).is_some() {
+        return false;
+    }
+    let seen = |c: &char| !(c.is_whitespace() || c.is_control() || is_unseen(*c));
+    let text: String = line.chars().filter(seen).collect();
+    let bare = text.replace('\\', "");
+    let body = bare.trim_start_matches(['>', '-']);
+    let alone = |mark: char| body.len() >= 2 * mark.len_utf8() && body.chars().all(|c| c == mark);
+    let glued = |mark: &str| {
+        let start = line.trim_end().trim_end_matches(&mark[..1]);
+        line.trim_end().ends_with(mark) && start.ends_with(|c: char| !c.is_whitespace())
+    };
+    let starts = line.trim_start().starts_with("```");
+    starts
+        || ['`', '~', '´', '’', '‘', '＇', '\''].into_iter().any(alone)
+        || glued("```")
+        || glued("~~~")
+}
+
+/// Returns whether a character takes no room.
+fn is_unseen(c: char) -> bool {
+    matches!(c, '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2064}' | '\u{feff}' | '\u{ad}')
+}
+
+/// Returns whether what stands behind a closer is a remark on it, or nothing that is seen, rather
+/// than the end of a content's last line or the language of a block.
+pub(super) fn is_remark(closer: &str) -> bool {
+    let text = behind(closer);
+    let glued = closer
+        .trim_start()
+        .trim_start_matches(['`', '~'])
+        .starts_with(text);
+    let is_code = ENDS.iter().any(|end| text.contains(end));
+    let is_word = text.chars().all(char::is_alphanumeric);
+    let is_language = is_word
+        && (glued || crate::text::language::is_known(text) || super::line::is_document(text));
+    let says = text
+        .split(|c: char| !c.is_alphabetic())
+        .any(|word| word.chars().count() > 1);
+    text.is_empty() || says && !is_code && !is_language
+}
+
+/// Returns what is seen behind a closer.
+pub(super) fn behind(closer: &str) -> &str {
+    let behind = closer.trim_start().trim_start_matches(['`', '~']);
+    behind.trim_matches(|c: char| c.is_whitespace() || is_unseen(c))
+}
+
+/// Returns the fence that a content leaves open, as Markdown reads it.
+pub(super) fn left_open(lines: &[Line<'_>], content: Range<usize>) -> Option<usize> {
+    let mut open: Option<(usize, Fence)> = None;
+    for at in content {
+        let Kind::Fence(fence) = lines[at].kind else {
+            continue;
+        };
+        match open {
+            None if fence.info != Info::Odd => open = Some((at, fence)),
+            Some((_, outer))
+                if fence.info == Info::Bare
+                    && fence.mark == outer.mark
+                    && fence.len >= outer.len =>
+            {
+                open = None;
+            }
+            _ => {}
+        }
+    }
+    open.map(|(at, _)| at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_is_nearly_a_fence_is_known() {
+        for line in [
+            "\u{a0}```",
+            "\u{200b}````",
+            "``",
+            "~~",
+            "cargo test```",
+            "x~~~~",
+            "\\`\\`\\`",
+            "> ```",
+            "- ```",
+            "´´´",
+            "```### `READ`",
+            "’’’",
+        ] {
+            assert!(nearly_fence(line), "{line:?}");
+        }
+        for line in [
+            "```", "~~~ sh", "use `x`", "a ``b``", "~~gone~~", "---", "", "'a'",
+        ] {
+            assert!(!nearly_fence(line), "{line:?}");
+        }
+    }
+
+    #[test]
+    fn a_remark_behind_a_closer_is_told_from_code_and_from_a_language() {
+        for line in [
+            "``` (end)",
+            "```<!-- end -->",
+            "~~~ and no more",
+            "``` # done",
+            "```\u{a0}",
+        ] {
+            assert!(is_remark(line), "{line:?}");
+        }
+        for line in [
+            "``` */",
+            "``` \"\"\"",
+            "```);",
+            "```rust",
+            "```markdown",
+            "``` */ fn a() {}",
+        ] {
+            assert!(!is_remark(line), "{line:?}");
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! Which fences stand in a comment, a string or a here-document of the code around them.
+
+use super::line::Line;
+use super::token::{Token, TokenKind, ending};
+use crate::plan::action::heading::Act;
+use crate::text::{fence, language};
+
+/// The code that an action or a label asks for.
+#[derive(Clone, Copy, Default)]
+struct Asked<'a> {
+    /// The action.
+    act: Option<Act>,
+    /// The ending of its file.
+    ending: Option<&'a str>,
+    /// Its block was seen.
+    opened: bool,
+}
+
+/// Says of every fence in the code of an action whether it is inside of something that spans lines.
+/// The code is taken to go up to the next line that the grammar knows.
+pub(super) fn mark(lines: &[Line<'_>], tokens: &mut [Token]) {
+    let mut asked = Asked::default();
+    for at in 0..tokens.len() {
+        match tokens[at].kind {
+            TokenKind::Action(act) => {
+                asked = Asked {
+                    act: Some(act),
+                    ..Asked::default()
+                };
+            }
+            TokenKind::Section(_) | TokenKind::Title { .. } | TokenKind::End => {
+                asked = Asked::default();
+            }
+            TokenKind::Label(..) => asked.opened = false,
+            TokenKind::Gap(_) if asked.ending.is_none() && !asked.opened => {
+                let mut list = lines[tokens[at].line..tokens[at + 1].line].iter();
+                asked.ending = list.find_map(|line| ending(line.text));
+            }
+            TokenKind::Fence(_) if !asked.opened => {
+                asked.opened = true;
+                if let Some(word) = language_of(asked, lines[tokens[at].line].text) {
+                    code(lines, &mut tokens[at..], word);
+                }
+            }
+            TokenKind::Gap(_) | TokenKind::Fence(_) => {}
+        }
+    }
+}
+
+/// Returns the language of the code behind an opener.
+fn language_of<'a>(asked: Asked<'a>, opener: &'a str) -> Option<&'a str> {
+    let info = fence::read(opener).map_or("", |fence| fence.info);
+    let named = info.split([' ', '\t', ',']).next();
+    let named = named.filter(|word| language::is_known(word));
+    match asked.act? {
+        Act::Execute => Some(named.unwrap_or("sh")),
+        Act::Create | Act::Edit => asked
+            .ending
+            .filter(|word| language::is_known(word))
+            .or(named),
+        _ => None,
+    }
+}
+
+/// Marks the fences of the code behind the first of some tokens.
+fn code(lines: &[Line<'_>], tokens: &mut [Token], language: &str) {
+    let first = tokens[0].line + 1;
+    let is_in_code = |token: &Token| {
+        matches!(
+            token.kind,
+            TokenKind::Gap(_) | TokenKind::Fence(_) | TokenKind::Title { .. }
+        )
+    };
+    let len = tokens.iter().take_while(|token| is_in_code(token)).count();
+    let end = tokens.get(len).map_or(lines.len(), |token| token.line);
+    let code: Vec<&str> = lines[first..end].iter().map(|line| line.text).collect();
+    if len < 2
+        || !tokens[1..len]
+            .iter()
+            .any(|token| matches!(token.kind, TokenKind::Fence(_)))
+    {
+        return;
+    }
+    let spanned = language::spanned(language, &code);
+    for token in &mut tokens[1..len] {
+        token.spanned = matches!(token.kind, TokenKind::Fence(_)) && spanned[token.line - first];
+    }
+}

@@ -1,0 +1,277 @@
+//! What of a program stands in a comment, a string or a here-document that spans lines.
+//!
+//! Nothing else of a program can hold a line that looks like a fence. The reading is a rough one:
+//! a span counts only if it is seen to open and to close, so that a mistake says "no span".
+
+mod table;
+
+use table::{LANGUAGES, Language};
+
+/// Returns whether a word, the name of a language or a file's ending, stands for one that is known.
+pub fn is_known(word: &str) -> bool {
+    find(word).is_some()
+}
+
+/// Returns for each line of a program whether it begins inside of a span that is closed further
+/// down; none does if the language is not known.
+pub fn spanned(word: &str, lines: &[&str]) -> Vec<bool> {
+    let mut spanned = vec![false; lines.len()];
+    let Some(language) = find(word) else {
+        return spanned;
+    };
+    let (mut reader, mut since) = (Reader::new(language), 0);
+    for (at, line) in lines.iter().enumerate() {
+        let was_inside = reader.is_inside();
+        let ended = reader.read(line);
+        if was_inside && ended {
+            spanned[since + 1..=at].fill(true);
+        }
+        if !was_inside || ended {
+            since = at;
+        }
+    }
+    spanned
+}
+
+/// Returns the language of a word.
+fn find(word: &str) -> Option<&'static Language> {
+    LANGUAGES.iter().find(|language| {
+        language
+            .names
+            .iter()
+            .any(|name| name.eq_ignore_ascii_case(word))
+    })
+}
+
+/// Reads a program line by line.
+struct Reader {
+    /// Its language.
+    language: &'static Language,
+    /// What the line before left open.
+    open: Option<Open>,
+    /// The words that end the here-documents whose commands were read.
+    awaited: Vec<String>,
+}
+
+/// What is open at the end of a line.
+#[derive(Clone, Copy)]
+enum Open {
+    /// A comment or a string, up to this.
+    Span(&'static str),
+    /// A block of YAML, whose lines are indented by more than this.
+    Indented(usize),
+}
+
+impl Reader {
+    /// Returns one at the start of a program.
+    fn new(language: &'static Language) -> Reader {
+        Reader {
+            language,
+            open: None,
+            awaited: Vec::new(),
+        }
+    }
+
+    /// Returns whether the next line begins inside of a span.
+    fn is_inside(&self) -> bool {
+        self.open.is_some() || !self.awaited.is_empty()
+    }
+
+    /// Reads a line; returns whether a span that was open before it has ended, in this line or in
+    /// front of it.
+    fn read(&mut self, line: &str) -> bool {
+        if let Some(word) = self.awaited.first() {
+            let ends = line.trim() == word;
+            if ends {
+                self.awaited.remove(0);
+            }
+            return ends;
+        }
+        let ended = match self.open {
+            Some(Open::Indented(than)) => {
+                // Every line of the block is known to belong to it; it needs no end.
+                if line.trim().is_empty() || indent(line) > than {
+                    return true;
+                }
+                self.open = None;
+                false
+            }
+            Some(Open::Span(close)) => {
+                let Some(end) = end_of(line, close) else {
+                    return false;
+                };
+                self.open = None;
+                self.rest(&line[end..]);
+                return true;
+            }
+            None => false,
+        };
+        self.rest(line);
+        if self.language.blocks && self.open.is_none() && opens_block(line) {
+            let key = line.trim_start_matches([' ', '-']);
+            self.open = Some(Open::Indented(line.len() - key.len()));
+        }
+        ended
+    }
+
+    /// Reads what is outside of spans, from the start of a line or from the end of one.
+    fn rest(&mut self, line: &str) {
+        let mut at = 0;
+        while let Some(rest) = line.get(at..).filter(|rest| !rest.is_empty()) {
+            if let Some((open, close)) = self.span(rest) {
+                let from = at + open.len();
+                let Some(end) = end_of(&line[from..], close) else {
+                    self.open = Some(Open::Span(close));
+                    return;
+                };
+                at = from + end;
+            } else if self.is_comment(&line[..at], rest) {
+                return;
+            } else if let Some(len) = self.quoted(rest) {
+                at += len;
+            } else if let Some((word, len)) = self.here(rest) {
+                self.awaited.push(word.to_owned());
+                at += len;
+            } else {
+                at += rest.chars().next().map_or(1, char::len_utf8);
+            }
+        }
+    }
+
+    /// Returns the span that begins here.
+    fn span(&self, rest: &str) -> Option<(&'static str, &'static str)> {
+        let spans = self.language.spans.iter();
+        spans.copied().find(|(open, _)| rest.starts_with(open))
+    }
+
+    /// Returns whether the rest of the line is a comment; that of a shell begins a word.
+    fn is_comment(&self, before: &str, rest: &str) -> bool {
+        let begins_word = !before.ends_with(|c: char| !c.is_whitespace());
+        let mut marks = self.language.comments.iter();
+        marks.any(|mark| rest.starts_with(mark) && (*mark != "#" || begins_word))
+    }
+
+    /// Returns the length of a string that ends in its line.
+    fn quoted(&self, rest: &str) -> Option<usize> {
+        let mark = rest.chars().next()?;
+        let close = self
+            .language
+            .quotes
+            .iter()
+            .find(|quote| quote.starts_with(mark))?;
+        let len = 1 + end_of(&rest[1..], close)?;
+        let is_lifetime = self.language.lifetimes
+            && mark == '\''
+            && !rest[1..].starts_with('\\')
+            && rest[1..len].chars().count() > 2;
+        (!is_lifetime).then_some(len)
+    }
+
+    /// Returns the word that ends a here-document which this begins, and the length of it all.
+    fn here<'a>(&self, rest: &'a str) -> Option<(&'a str, usize)> {
+        let after = rest.strip_prefix("<<").filter(|_| self.language.here)?;
+        let word = after.trim_start_matches(['-', '~', ' ', '\t']);
+        let quote = word.chars().next().filter(|c| matches!(c, '\'' | '"'));
+        let name = &word[usize::from(quote.is_some() || word.starts_with('\\'))..];
+        let is_part = |c: char| c.is_alphanumeric() || c == '_';
+        let len = name.find(|c| !is_part(c)).unwrap_or(name.len());
+        let starts = name.starts_with(|c: char| c.is_alphabetic() || c == '_');
+        let closed = quote.is_none_or(|quote| name[len..].starts_with(quote));
+        let read = rest.len() - name.len() + len + usize::from(quote.is_some());
+        (starts && closed).then(|| (&name[..len], read))
+    }
+}
+
+/// Returns where the end of a span has ended in a text; what a backslash escapes does not end a
+/// string that stays in its line.
+fn end_of(text: &str, close: &str) -> Option<usize> {
+    if close.len() > 1 {
+        return text.find(close).map(|at| at + close.len());
+    }
+    let mut escaped = false;
+    for (at, c) in text.char_indices() {
+        if !escaped && close.starts_with(c) {
+            return Some(at + 1);
+        }
+        escaped = c == '\\' && !escaped;
+    }
+    None
+}
+
+/// Returns how many blanks stand at a line's start.
+fn indent(line: &str) -> usize {
+    line.len() - line.trim_start_matches(' ').len()
+}
+
+/// Returns whether a line of YAML begins a block of text.
+fn opens_block(line: &str) -> bool {
+    let text = line
+        .trim_end()
+        .trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '+' | '-'));
+    let before = text.strip_suffix(['|', '>']);
+    before.is_some_and(|before| before.trim_end().ends_with([':', '-']) && before.ends_with(' '))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Compares which lines begin inside of a span, as `x`.
+    fn check(word: &str, program: &str, expected: &str) {
+        let lines: Vec<&str> = program.lines().collect();
+        let marks: String = spanned(word, &lines)
+            .into_iter()
+            .map(|inside| if inside { 'x' } else { '.' })
+            .collect();
+        assert_eq!(marks, expected, "{word}: {program}");
+    }
+
+    #[test]
+    fn comments_and_strings_that_span_lines_hold_what_is_inside() {
+        check("rs", "/*!\n```\n*/\nfn a() {}\n", ".xx.");
+        check("rust", "doc = r##\"\n\"#\n```\n\"##\n", ".xxx");
+        check(
+            "python",
+            "def f():\n    \"\"\"Say.\n```\n    \"\"\"\nx\n",
+            "..xx.",
+        );
+        check("html", "<!--\n```\n-->\n", ".xx");
+        check("lua", "--[[\n```\n]]\n-- [[\nx\n", ".xx..");
+    }
+
+    #[test]
+    fn a_here_document_goes_up_to_its_word() {
+        check("sh", "cat > a <<'EOF'\n```\nEOF\nls\n", ".xx.");
+        check("bash", "cat <<-A <<B\n1\nA\n2\nB\nls\n", ".xxxx.");
+        check("", "cat <<A\nx\nA\n", "...");
+        check("sh", "echo $((1<<2)) <<< word\nA\n", "..");
+        check("sh", "echo '<<A' # <<B\nA\nB\n", "...");
+    }
+
+    #[test]
+    fn what_is_never_closed_is_none() {
+        check("sh", "cat <<EOF\n```\nx\n", "...");
+        check("c", "/* a\n```\n", "..");
+        check("py", "a = \"\"\"\n```\n", "..");
+    }
+
+    #[test]
+    fn what_only_looks_like_a_beginning_is_none() {
+        check("rs", "glob(\"src/**/*.rs\"); // /*\n```\n*/\n", "...");
+        check("rs", "let q = '\"';\n```\nlet r = '\"';\n", "...");
+        check(
+            "rs",
+            "fn f<'a>(x: &'a str) { \"it's /*\" }\n```\n*/\n",
+            "...",
+        );
+        check("py", "# don't \"\"\"\n```\n\"\"\"x\"\"\"\n", "...");
+        check("sh", "ls # it's\n```\nit's\n", "...");
+        check("json", "/*\n```\n*/\n", "...");
+    }
+
+    #[test]
+    fn a_block_of_yaml_goes_as_far_as_its_indentation() {
+        check("yml", "a: |\n  ```\n  x\n\n  ```\nb: 1\n", ".xxxx.");
+        check("yaml", "- run: >-\n    ```\n  b: |x\n  ```\n", ".x..");
+    }
+}
