@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use super::app::App;
 use super::restore::Steps;
-use crate::workflow::restore::redo;
+use crate::workflow::restore::steps::redo;
 
 /// Go forward again over turns that were undone
 ///

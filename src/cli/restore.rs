@@ -7,7 +7,10 @@ use super::complete;
 use super::exit;
 use crate::text::counted;
 use crate::text::visible::visible;
+use crate::ui::missing::lines;
+use crate::workflow::missing::{Missing, WhyMissing};
 use crate::workflow::project::Project;
+use crate::workflow::restore::steps::{PassedOver, WhyPassedOver};
 use crate::workflow::restore::{Done, OnOverlap, Wish, restore};
 use crate::workflow::user::User;
 
@@ -164,39 +167,19 @@ fn show(app: &App, (done, name): (&Done, &str), wish: &Wish) -> anyhow::Result<E
     if app.global.json {
         app.print_json(done)?;
     } else {
-        let mut text = String::new();
-        let is_merged = |path: &String| done.written.contains(path) && done.kept.contains(path);
-        for (word, paths) in [
-            ("write", &done.written),
-            ("delete", &done.deleted),
-            ("keep", &done.kept),
-            ("overlap", &done.overlaps),
-        ] {
-            for path in paths
-                .iter()
-                .filter(|path| word != "keep" || !is_merged(path))
-            {
-                let word = if is_merged(path) { "merge" } else { word };
-                text.push_str(&format!("{word} {}\n", visible(path)));
-            }
-        }
-        app.print(text)?;
+        app.print(changes(done))?;
         done.notes.iter().for_each(|note| app.warn(note));
-        let changed = done.written.len() + done.deleted.len();
-        let what = if wish.paths.is_empty() {
-            "The workspace".to_owned()
+        if done.overlaps.is_empty() {
+            app.say(&outcome(done, name, wish));
+            lines(&done.missing, name)
+                .iter()
+                .for_each(|line| app.say(line));
         } else {
-            wish.paths.join(", ")
-        };
-        let is = if wish.paths.len() > 1 { "are" } else { "is" };
-        match (wish.dry_run, done.overlaps.is_empty()) {
-            (_, false) => app.warn("your own edits overlap with what the turns did; use --ours, --theirs, --markers or --exact"),
-            (true, true) => app.say(&format!("{what} would be as after turn {name}: {} changed.", counted(changed, "file"))),
-            (false, true) => {
-                let kept = if done.kept.is_empty() { String::new() } else { format!(", {} of your own kept", done.kept.len()) };
-                app.say(&format!("{what} {is} as after turn {name}: {} changed{kept}.", counted(changed, "file")));
-            }
+            app.warn("your own edits overlap with what the turns did; use --ours, --theirs, --markers or --exact");
         }
+        done.passed_over
+            .iter()
+            .for_each(|passed| app.say(&passed_over(passed)));
     }
     Ok(if done.overlaps.is_empty() {
         exit::DONE
@@ -204,4 +187,89 @@ fn show(app: &App, (done, name): (&Done, &str), wish: &Wish) -> anyhow::Result<E
         exit::OVERLAP
     }
     .into())
+}
+
+/// Returns a line for each file.
+fn changes(done: &Done) -> String {
+    let mut text = String::new();
+    let is_merged = |path: &String| done.written.contains(path) && done.kept.contains(path);
+    let is_gone = |path: &String| {
+        let gone = |missing: &Missing| missing.path == *path && missing.why == WhyMissing::Deleted;
+        done.missing.iter().any(gone)
+    };
+    for (word, paths) in [
+        ("write", &done.written),
+        ("delete", &done.deleted),
+        ("keep", &done.kept),
+        ("overlap", &done.overlaps),
+    ] {
+        for path in paths
+            .iter()
+            .filter(|path| word != "keep" || !(is_merged(path) || is_gone(path)))
+        {
+            let word = if is_merged(path) { "merge" } else { word };
+            text.push_str(&format!("{word} {}\n", visible(path)));
+        }
+    }
+    text
+}
+
+/// Returns what the files are like now, or would be.
+fn outcome(done: &Done, name: &str, wish: &Wish) -> String {
+    let what = if wish.paths.is_empty() {
+        "The workspace".to_owned()
+    } else {
+        wish.paths.join(", ")
+    };
+    let is = match wish.dry_run {
+        true => "would be",
+        false if wish.paths.len() > 1 => "are",
+        false => "is",
+    };
+    let changed = counted(done.written.len() + done.deleted.len(), "file");
+    let kept = match done.kept.len() {
+        kept if kept > 0 && !wish.dry_run => format!(", {kept} of your own kept"),
+        _ => String::new(),
+    };
+
+    if done.same_turns && done.missing.is_empty() {
+        return format!("{what} {is} as after turn {name}: {changed} changed{kept}.");
+    }
+    if done.same_turns {
+        let missing = counted(done.missing.len(), "file");
+        return format!(
+            "{what} {is} as after turn {name} except for {missing}: {changed} changed{kept}."
+        );
+    }
+    if done.over.is_empty() {
+        return format!(
+            "{what} {is} as after turn {name} except where your side was kept: {changed} changed{kept}."
+        );
+    }
+    let turns: Vec<String> = done.over.iter().map(u64::to_string).collect();
+    let (noun, are) = match (turns.len(), wish.dry_run) {
+        (1, true) => ("Turn", "would be"),
+        (1, false) => ("Turn", "is"),
+        (_, true) => ("Turns", "would be"),
+        (_, false) => ("Turns", "are"),
+    };
+    let how = if done.over.contains(&done.turn) {
+        "redone"
+    } else {
+        "undone"
+    };
+    format!(
+        "{noun} {} {are} {how}: {changed} changed{kept}.",
+        turns.join(", ")
+    )
+}
+
+/// Returns why a turn was not counted.
+fn passed_over(passed: &PassedOver) -> String {
+    let why = match passed.why {
+        WhyPassedOver::Unchanged => "it changed no file",
+        WhyPassedOver::NotBrought => "its result was never brought to your files",
+        WhyPassedOver::TakenBack => "its changes are not in your files any more",
+    };
+    format!("Turn {} was passed over: {why}.", passed.turn)
 }

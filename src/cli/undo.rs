@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use super::app::App;
 use super::restore::Steps;
-use crate::workflow::restore::undo;
+use crate::workflow::restore::steps::undo;
 
 /// Go back over the last turns
 ///

@@ -56,6 +56,14 @@ impl Repository {
         Ok(name.map(|name| name.shorten().to_string()))
     }
 
+    /// Returns what `git rev-parse --abbrev-ref HEAD` says: the branch, `HEAD` when it is detached.
+    ///
+    /// # Errors
+    /// Where HEAD is damaged.
+    pub fn branch_or_head(&self) -> anyhow::Result<String> {
+        Ok(self.branch()?.unwrap_or_else(|| "HEAD".to_owned()))
+    }
+
     /// Returns the tree of HEAD, or the empty tree on an unborn branch.
     ///
     /// # Errors

@@ -32,7 +32,8 @@ pub struct Pending {
     /// Its name among its siblings, which it keeps when it is moved.
     #[serde(default)]
     pub worktree: String,
-    /// The workspace commit that it is brought to, unless the user's own edits are in it as well.
+    /// What says which turns are in the files afterwards; a workspace commit if an earlier version
+    /// was interrupted.
     #[serde(default)]
     pub published: Option<CommitId>,
     /// Its tree before.

@@ -229,6 +229,9 @@ pub struct StepMeta {
 pub struct Workspace {
     /// The checkout that the turn belongs to, by its name among the worktrees.
     pub worktree: String,
+    /// The branch that it was on, `HEAD` where it was on none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
     /// The workspace commit at the start.
     pub before: CommitId,
     /// The workspace commit with what the turn did.
@@ -258,6 +261,9 @@ pub struct Restored {
     /// The turns that `redo` goes through, the next one last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub redo: Vec<u64>,
+    /// The turns that an undo took back or a redo did again, in this order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub over: Vec<u64>,
 }
 
 /// What asked for a restore.

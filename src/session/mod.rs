@@ -10,6 +10,7 @@ pub mod journal;
 pub mod message;
 pub mod meta;
 pub mod name;
+pub mod publication;
 pub mod report;
 pub mod requests;
 pub mod store;

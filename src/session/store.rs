@@ -114,6 +114,8 @@ pub struct NewTurn<'a> {
     pub previous: Option<CommitId>,
     /// The workspace commit after it.
     pub workspace: Option<CommitId>,
+    /// What it brings to the user's files, or what is in them; only beside a workspace commit.
+    pub publication: Option<CommitId>,
 }
 
 impl<'a> Store<'a> {
@@ -292,6 +294,7 @@ impl<'a> Store<'a> {
             meta: &draft.meta,
             previous: Some(tip.commit),
             workspace: None,
+            publication: None,
         };
         let commit = self.write(new)?;
         let name = tip.session.draft_reference();
@@ -341,7 +344,12 @@ impl<'a> Store<'a> {
     ///
     /// # Errors
     /// Where the repository cannot be read or written.
-    pub fn with_workspace(&self, turn: &Turn, workspace: Workspace) -> anyhow::Result<CommitId> {
+    pub fn with_workspace(
+        &self,
+        turn: &Turn,
+        workspace: Workspace,
+        publication: Option<CommitId>,
+    ) -> anyhow::Result<CommitId> {
         let old = self.repository.commit(turn.commit)?;
         let meta = Meta {
             workspace: Some(workspace),
@@ -357,10 +365,16 @@ impl<'a> Store<'a> {
             }),
         )]);
         let tree = batch.tree_with(turn.tree, &edit)?;
+        let parents: Vec<CommitId> = turn
+            .previous
+            .into_iter()
+            .chain(turn.workspace)
+            .chain(publication)
+            .collect();
         let time = clock::now();
         let commit = batch.commit(&NewCommit {
             tree,
-            parents: &old.parents,
+            parents: &parents,
             message: &old.message,
             time: &time,
         })?;
@@ -390,7 +404,13 @@ impl<'a> Store<'a> {
             meta: new.meta,
         }
         .render();
-        let parents: Vec<CommitId> = new.previous.into_iter().chain(new.workspace).collect();
+        let publication = new.publication.filter(|_| new.workspace.is_some());
+        let parents: Vec<CommitId> = new
+            .previous
+            .into_iter()
+            .chain(new.workspace)
+            .chain(publication)
+            .collect();
         let commit = batch.commit(&NewCommit {
             tree,
             parents: &parents,

@@ -25,6 +25,8 @@ pub struct Turn {
     pub previous: Option<CommitId>,
     /// The workspace commit after the turn; nothing before the first plan.
     pub workspace: Option<CommitId>,
+    /// What it brought to the files, or what was in them; nothing in turns of earlier versions.
+    pub publication: Option<CommitId>,
     /// The subject of the commit.
     pub title: String,
     /// `meta.yaml`.
@@ -63,7 +65,7 @@ impl Turn {
         } = commit;
         let first = meta.number == 0;
         let previous = parents.first().copied().filter(|_| !first);
-        let workspace = if first { None } else { parents.get(1).copied() };
+        let [workspace, publication] = [1, 2].map(|at| parents.get(at).copied().filter(|_| !first));
         let title = message.lines().next().unwrap_or_default().to_owned();
         Ok(Turn {
             session: session.clone(),
@@ -71,6 +73,7 @@ impl Turn {
             tree,
             previous,
             workspace,
+            publication,
             title,
             meta,
             seconds,

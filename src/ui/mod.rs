@@ -16,6 +16,7 @@ pub mod input;
 pub mod key;
 pub mod manual;
 pub mod markdown;
+pub mod missing;
 pub mod mistakes;
 pub mod modify;
 pub mod person;

@@ -8,17 +8,19 @@ use anyhow::Context as _;
 use crate::git::diff::Change;
 use crate::git::hold::{Held, Older};
 use crate::git::merge::Merged;
-use crate::git::object::{CommitId, NewCommit, TreeId};
+use crate::git::object::{CommitId, TreeId};
 use crate::git::publish::{Guard, Overlap, Published};
 use crate::git::reference::{Expected, MoveError};
 use crate::git::repository::Repository;
-use crate::host::{clock, fault, interrupt};
+use crate::host::{fault, interrupt};
 use crate::session::journal::{Pending, SCHEMA};
 use crate::session::meta::Workspace;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::workflow::project::Project;
 use crate::workflow::restore::shown;
+use crate::workflow::stack::Stacks;
+use crate::workflow::stack::record::{Written, amend};
 
 /// What the user's files are brought to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,16 +122,13 @@ impl Project {
         files: Option<&Move>,
     ) -> anyhow::Result<Completed> {
         let journal = self.journal();
-        let needed = files.filter(|files| files.from != files.to);
+        let needed = self.to_publish(turn, files)?;
         let tip = self
             .repository
             .reference(&session.reference())?
             .map(|tip| self.repository.commit(tip))
             .transpose()?;
         let reached = self.reached(tip.as_ref().and_then(|tip| tip.parents.get(1).copied()));
-        if let Some(files) = needed {
-            self.keep_target(files, turn, &reached)?;
-        }
         let held = self.hold_turn(
             session,
             turn,
@@ -172,6 +171,17 @@ impl Project {
         })
     }
 
+    /// Returns what is to be done to the user's files, or to what is said of them.
+    fn to_publish<'f>(
+        &self,
+        turn: &Step,
+        files: Option<&'f Move>,
+    ) -> anyhow::Result<Option<&'f Move>> {
+        let last = self.repository.reference(&self.stacks().reference())?;
+        let is_new = turn.published.id.is_some() && turn.published.id != last;
+        Ok(files.filter(|files| is_new || files.from != files.to))
+    }
+
     /// Does what comes after the commit point; all of it can be done again.
     fn after_the_ref(
         &self,
@@ -198,24 +208,13 @@ impl Project {
             self.note_brought(&self.repository, files, &published)?;
         }
         fault::point("after-publish")?;
-        match turn.published {
-            Some(workspace) if published.conflicts.is_empty() => {
-                self.repository.move_reference(
-                    &self.published_reference(),
-                    Expected::Any,
-                    workspace,
-                    &turn.log,
-                )?;
-            }
+        let mut publication = turn.published.id;
+        if !published.conflicts.is_empty() {
             // What was brought in part is there to be undone.
-            _ => {
-                tip = self.tell_overlaps(
-                    (session, tip),
-                    &published,
-                    !(published.written.is_empty() && published.deleted.is_empty()),
-                )?
-            }
+            let is_there = !(published.written.is_empty() && published.deleted.is_empty());
+            (tip, publication) = self.tell_overlaps((session, tip), &published, is_there)?;
         }
+        self.note_publication(&self.repository, publication, &turn.log)?;
         fault::point("before-draft")?;
         self.store().discard_draft(session);
         fault::point("before-clear")?;
@@ -228,30 +227,34 @@ impl Project {
         })
     }
 
-    /// Says in a session's newest turn where its files were not brought to the user's after all, so
-    /// that a restore knows what is left to bring; returns the turn's commit.
+    /// Says in a session's newest turn, and in its publication, where its files were not brought to
+    /// the user's after all, so that a restore knows what is left to bring; returns both.
     pub(super) fn tell_overlaps(
         &self,
         (session, tip): (&SessionName, CommitId),
         published: &Published,
         synced: bool,
-    ) -> anyhow::Result<CommitId> {
-        if published.conflicts.is_empty() {
-            return Ok(tip);
-        }
+    ) -> anyhow::Result<(CommitId, Option<CommitId>)> {
         let turn = Turn::read(&self.repository, session, tip)?;
         let Some(workspace) = turn.meta.workspace.clone() else {
-            return Ok(tip);
+            return Ok((tip, turn.publication));
         };
         let workspace = Workspace {
             synced,
             overlaps: shown(&published.conflicts),
             ..workspace
         };
-        let amended = self.store().with_workspace(&turn, workspace)?;
-        let held = self
-            .repository
-            .hold(&[amended], &[turn.tree], Older::Stay)?;
+        let stacks = self.stacks();
+        let publication = match stacks.own(&turn)? {
+            Some((id, _)) => Some(amend(&stacks, id, synced, &published.conflicts)?),
+            None => turn.publication,
+        };
+        let amended = self.store().with_workspace(&turn, workspace, publication)?;
+
+        let new: Vec<CommitId> = [amended].into_iter().chain(publication).collect();
+        let reached = publication.map(|id| self.tree(id)).transpose()?;
+        let whole: Vec<TreeId> = [turn.tree].into_iter().chain(reached).collect();
+        let held = self.repository.hold(&new, &whole, Older::Stay)?;
         let held = held.context("`git gc` removed objects of the turn while it was recorded")?;
         self.repository.flush()?;
         // Before the ref: where only one of them is written, recovery finds the turn as it was and
@@ -265,29 +268,28 @@ impl Project {
         )?;
         self.repository.sync_reference(&session.reference())?;
         self.repository.settle(&held)?;
-        Ok(amended)
+        Ok((amended, publication))
     }
 
-    /// Makes the files that the user's are brought to reachable, where they are no turn's: a merge
-    /// of the result and the user's own edits. Until they are all written, an intent is in need of
-    /// them.
-    fn keep_target(&self, files: &Move, turn: &Step, reached: &[TreeId]) -> anyhow::Result<()> {
-        let published = turn.published.map(|commit| self.tree(commit)).transpose()?;
-        if published == Some(files.to) {
-            return Ok(());
+    /// Notes what was last published to a checkout, this one or another.
+    pub(super) fn note_publication(
+        &self,
+        checkout: &Repository,
+        publication: Option<CommitId>,
+        log: &str,
+    ) -> anyhow::Result<()> {
+        let name = Stacks::new(checkout).reference();
+        let Some(id) = publication else { return Ok(()) };
+        if self.repository.reference(&name)? != Some(id) {
+            self.repository
+                .move_reference(&name, Expected::Any, id, log)?;
         }
-        let message = "Workspace after a turn, with the user's own edits\n";
-        let commit = self.repository.write_commit(&NewCommit {
-            tree: files.to,
-            parents: &[],
-            message,
-            time: &clock::now(),
-        })?;
-        anyhow::ensure!(
-            self.keep(commit, reached)?,
-            "`git gc` removed objects of the turn while it was recorded; nothing was changed, try again"
-        );
         Ok(())
+    }
+
+    /// Returns what reads the stacks of turns.
+    pub(super) fn stacks(&self) -> Stacks<'_> {
+        Stacks::new(&self.repository)
     }
 
     /// Keeps the objects of a turn, as far as no ref reaches them, from whatever `git gc` does from
@@ -311,7 +313,16 @@ impl Project {
             .and_then(|commit| commit.parents.get(1).copied());
         let unreached =
             workspace.filter(|&id| repository.head().is_ok_and(|head| head != Some(id)));
-        let commits: Vec<_> = [turn.new].into_iter().chain(unreached).collect();
+        let commits: Vec<_> = [turn.new]
+            .into_iter()
+            .chain(unreached)
+            .chain(turn.published.id)
+            .chain(turn.published.others.iter().copied())
+            .collect();
+        // They have the trees of turns that are recorded already.
+        for &other in &turn.published.others {
+            known.push(self.tree(other)?);
+        }
         known.push(self.kept_tree()?);
         if let Some(held) = repository.hold(&commits, &known, Older::Join)? {
             return Ok(held);
@@ -337,7 +348,7 @@ impl Project {
             commit: turn.new,
             workspace: self.repository.workdir().to_owned(),
             worktree: self.repository.worktree_name(),
-            published: turn.published,
+            published: turn.published.id,
             from: files.from,
             to: files.to,
         }
@@ -350,8 +361,8 @@ pub struct Step {
     pub expected: Expected,
     /// Where it goes.
     pub new: CommitId,
-    /// The workspace commit to which the user's files are brought, if they are.
-    pub published: Option<CommitId>,
+    /// What is in the user's files afterwards.
+    pub published: Written,
     /// The line in its log.
     pub log: String,
     /// Whether it is made although the user asked to stop, because it records just that.

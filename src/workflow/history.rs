@@ -270,8 +270,8 @@ impl Project {
     fn changed_since(&self, tip: &Turn) -> Changed {
         let compare = || {
             let now = self.snapshot(&[])?;
-            let base = self
-                .published(tip)?
+            let base = tip
+                .published()
                 .map_or_else(|| self.repository.head_tree(), |commit| self.tree(commit))?;
             let changes = self.repository.changes(base, now.tree)?;
             Ok::<_, anyhow::Error>(Changed {

@@ -12,6 +12,7 @@ use crate::session::store::{NewTurn, StoreError};
 use crate::session::transition::Agent;
 use crate::workflow::complete::Step;
 use crate::workflow::project::Project;
+use crate::workflow::stack::record::Written;
 
 /// What `session.context` says at first.
 const SESSION_CONTEXT: &str =
@@ -40,7 +41,7 @@ pub fn start(project: &Project, name: &SessionName, agent: &Agent) -> anyhow::Re
     let step = Step {
         expected: Expected::Absent,
         new: commit,
-        published: None,
+        published: Written::default(),
         log: "teddy: start".to_owned(),
         anyway: false,
     };
@@ -89,5 +90,6 @@ fn write(project: &Project, name: &SessionName, agent: &Agent) -> anyhow::Result
         meta: &meta,
         previous: None,
         workspace: None,
+        publication: None,
     })
 }

@@ -8,15 +8,16 @@ use anyhow::Context as _;
 use crate::git::heal::ForeignLock;
 use crate::git::object::CommitId;
 use crate::git::publish::{Guard, Overlap, Published};
-use crate::git::reference::Expected;
 use crate::git::repository::Repository;
 use crate::host::fault;
 use crate::host::lock::{Lock, holder_of};
 use crate::session::journal::{Entry, Pending, SCHEMA};
 use crate::session::name::{DRAFTS, SESSIONS, SessionName};
+use crate::session::publication::Publication;
 use crate::session::turn::Turn;
-use crate::workflow::complete::{Move, guard, notes, publish};
+use crate::workflow::complete::{Fit, Move, guard, notes, publish};
 use crate::workflow::project::Project;
+use crate::workflow::stack::record::amend;
 use crate::workflow::user::{Event, User};
 
 /// How far what the refs reach is looked at.
@@ -316,26 +317,64 @@ impl Project {
         notes(&published)
             .iter()
             .for_each(|note| user.tell(Event::Warning(note)));
-        match pending.published {
-            Some(workspace) if published.conflicts.is_empty() => {
-                let name = published_reference(repository);
-                self.repository.move_reference(
-                    &name,
-                    Expected::Any,
-                    workspace,
-                    "teddy: recovered",
-                )?;
-            }
-            _ => {}
-        }
         self.journal().keep_tip(session, pending.commit)?;
-        if self.repository.reference(&session.reference())? == Some(pending.commit) {
-            // What was brought before the crash may have been edited since: an undo must look at
-            // it.
-            self.tell_overlaps((session, pending.commit), &published, true)?;
-        }
+        // A path that cannot be looked at holds nothing up.
+        let left = self
+            .left(repository, &files, &published.conflicts)
+            .unwrap_or_else(|_| published.conflicts.clone());
+        let publication = self.tell_late_overlaps((session, pending), left)?;
+        self.note_publication(repository, publication, "teddy: recovered")?;
         self.store().discard_draft(session);
         Ok(true)
+    }
+
+    /// Says where an interrupted turn was not brought, and returns what is in the files.
+    fn tell_late_overlaps(
+        &self,
+        (session, pending): (&SessionName, &Pending),
+        left: Vec<Vec<u8>>,
+    ) -> anyhow::Result<Option<CommitId>> {
+        let published = Published {
+            conflicts: left,
+            ..Published::default()
+        };
+        if published.conflicts.is_empty() {
+            return Ok(pending.published);
+        }
+        if self.repository.reference(&session.reference())? == Some(pending.commit) {
+            let told = self.tell_overlaps((session, pending.commit), &published, true)?;
+            return Ok(told.1);
+        }
+        match pending.published {
+            Some(id) if Publication::read(&self.repository, id)?.is_some() => {
+                amend(&self.stacks(), id, true, &published.conflicts).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Returns those of the paths in conflict to which an interrupted call had not come. What was
+    /// brought before the crash can have been edited since: then it can be taken back, and an undo
+    /// must look at it.
+    fn left(
+        &self,
+        repository: &Repository,
+        files: &Move,
+        conflicts: &[Vec<u8>],
+    ) -> anyhow::Result<Vec<Vec<u8>>> {
+        let now = repository.snapshot_paths(files.to, conflicts)?.tree;
+        let (back, overlaps) = match self.fit(files.to, now, files.from)? {
+            Fit::Clean(back) => (back.to, Vec::new()),
+            Fit::Overlap(paths, ways) => (ways.ours, paths),
+        };
+        let mut left = Vec::new();
+        for path in conflicts {
+            let is_as_before = repository.entry(back, path)? == repository.entry(now, path)?;
+            if is_as_before || overlaps.contains(path) {
+                left.push(path.clone());
+            }
+        }
+        Ok(left)
     }
 
     /// Returns the checkout of an intent where it is another one than this; nothing where it is
@@ -351,11 +390,6 @@ impl Project {
         let other = Repository::open(&pending.workspace)?;
         Ok((other.common_dir() == here.common_dir()).then(|| Some(Box::new(other))))
     }
-}
-
-/// Returns the ref of the workspace commit that a checkout was last brought to.
-pub fn published_reference(repository: &Repository) -> String {
-    format!("refs/teddy/published/{}", repository.worktree_name())
 }
 
 /// Returns the session whose tip a ref is.

@@ -48,7 +48,7 @@ fn t2_the_first_commit_has_no_parent() {
 }
 
 #[test]
-fn t3_the_parents_are_the_turn_before_and_the_code_after() {
+fn t3_the_parents_are_the_turn_before_the_code_after_and_what_is_in_the_files() {
     let repo = project();
     let start = repo.git(&["rev-parse", TIP]);
     repo.run_plan(&plan("One", &[create("one.txt", "1\n")]));
@@ -58,7 +58,10 @@ fn t3_the_parents_are_the_turn_before_and_the_code_after() {
         .to_owned();
     assert_eq!(
         repo.git(&["show", "-s", "--format=%P", TIP]),
-        format!("{start} {after}")
+        format!(
+            "{start} {after} {}",
+            repo.git(&["rev-parse", "teddy/published/main"])
+        )
     );
 }
 

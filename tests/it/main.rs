@@ -61,6 +61,7 @@ mod sessions;
 mod shell;
 mod snapshot;
 mod snapshot_random;
+mod stack;
 mod storm;
 mod support;
 mod theirs;

@@ -130,7 +130,7 @@ fn a_branch_shares_the_turns_before_it_and_leaves_the_files() {
     };
     assert_eq!(
         subjects("other"),
-        "Other\nRestore turn 1: One\nOne\nStart session first"
+        "Other\nRestore 1: One\nOne\nStart session first"
     );
     assert_eq!(subjects("first"), "Two\nOne\nStart session first");
 }

@@ -10,6 +10,7 @@ use crate::session::store::NewTurn;
 use crate::session::turn::Turn;
 use crate::workflow::complete::{Move, Step};
 use crate::workflow::project::Project;
+use crate::workflow::stack::record::{Written, publish_turn};
 use crate::workflow::workspace::Recorded;
 
 /// What the turn is written from.
@@ -45,17 +46,20 @@ pub(super) fn write(
     )?;
     let time = Some(clock::now().timestamp().to_string());
     let worktree = project.repository.worktree_name();
+    let workspace = Workspace {
+        worktree,
+        branch: Some(project.repository.branch_or_head()?),
+        before: recorded.commit,
+        after,
+        synced: true,
+        overlaps: Vec::new(),
+    };
+    let published = publish_turn(&project.repository, tip, &workspace, Some(files.to))?;
     let meta = Meta {
         parent_turn_id: draft.meta.parent_turn_id,
         started: time.clone(),
         ended: time,
-        workspace: Some(Workspace {
-            worktree,
-            before: recorded.commit,
-            after,
-            synced: true,
-            overlaps: Vec::new(),
-        }),
+        workspace: Some(workspace),
         not_captured: recorded.not_captured.clone(),
         ..Meta::of(
             draft.meta.turn_id,
@@ -76,16 +80,17 @@ pub(super) fn write(
         meta: &meta,
         previous: Some(tip.commit),
         workspace: Some(after),
+        publication: published.id,
     })?;
-    Ok((step(tip, commit, after), done))
+    Ok((step(tip, commit, published), done))
 }
 
 /// Returns the move of the session's ref.
-fn step(tip: &Turn, commit: CommitId, after: CommitId) -> Step {
+fn step(tip: &Turn, commit: CommitId, published: Written) -> Step {
     Step {
         expected: Expected::At(tip.commit),
         new: commit,
-        published: Some(after),
+        published,
         log: "teddy: archive".to_owned(),
         anyway: false,
     }

@@ -145,6 +145,7 @@ fn bring(project: &Project, run: &Run<'_>) -> anyhow::Result<Executed> {
         next: next_state(project, case, &left.ran.outcomes)?,
         workspace: Workspace {
             worktree: project.repository.worktree_name(),
+            branch: Some(project.repository.branch_or_head()?),
             before: case.recorded.commit,
             after,
             synced: files.is_some(),
@@ -231,6 +232,7 @@ pub(super) fn still(project: &Project, case: &Case<'_>) -> Workspace {
     let here = case.recorded.commit;
     Workspace {
         worktree: project.repository.worktree_name(),
+        branch: project.repository.branch_or_head().ok(),
         before: here,
         after: here,
         synced: true,

@@ -17,6 +17,7 @@ use crate::text::resource::Artifact;
 use crate::workflow::complete::{Completed, Move, Step, notes};
 use crate::workflow::project::Project;
 use crate::workflow::restore::shown;
+use crate::workflow::stack::record::publish_turn;
 
 /// Everything that a turn is written from.
 pub(super) struct Writing<'a> {
@@ -51,9 +52,10 @@ pub(super) fn finish(
     writing: &Writing<'_>,
     files: Option<&Move>,
 ) -> anyhow::Result<Executed> {
-    let (commit, meta) = write(project, case, writing)?;
+    let to = files.map(|files| files.to);
+    let published = publish_turn(&project.repository, case.tip, &writing.workspace, to)?;
+    let (commit, meta) = write(project, case, writing, published.id)?;
     let subject = format!("teddy: turn {} {}", meta.number, meta.status.word());
-    let published = writing.workspace.synced.then_some(writing.workspace.after);
     let step = Step {
         expected: Expected::At(case.tip.commit),
         new: commit,
@@ -89,6 +91,7 @@ fn write(
     project: &Project,
     case: &Case<'_>,
     writing: &Writing<'_>,
+    publication: Option<CommitId>,
 ) -> anyhow::Result<(CommitId, Meta)> {
     let ended = clock::stamp();
     let meta = Meta {
@@ -126,6 +129,7 @@ fn write(
         meta: &meta,
         previous: Some(case.tip.commit),
         workspace: Some(writing.workspace.after),
+        publication,
     };
     Ok((project.store().write(new)?, meta))
 }

@@ -1,23 +1,28 @@
 //! Bringing the workspace back to a turn, forward again, or partly: one operation, three-way,
 //! itself a turn.
 
+mod bring;
 mod record;
+pub mod steps;
 mod way;
 
-use std::collections::BTreeSet;
+use serde::Serialize;
 
-use anyhow::Context as _;
-
+use self::bring::{Brought, bring};
 use self::record::{Writing, write};
-use self::way::{Brought, bring, files_of, hidden, is_below, spans};
+use self::steps::PassedOver;
+use self::way::{Planner, Way, hidden, is_below};
 use crate::git::object::{CommitId, TreeId};
 use crate::git::reference::Expected;
 use crate::host::interrupt;
-use crate::session::meta::By;
+use crate::session::meta::{By, Restored};
+use crate::session::publication::Stack;
 use crate::session::turn::Turn;
 use crate::text::visible::visible;
 use crate::workflow::complete::{Completed, Move, Step, notes};
+use crate::workflow::missing::{Missing, missing};
 use crate::workflow::project::Project;
+use crate::workflow::stack::{PatchId, Stacks};
 use crate::workflow::user::User;
 
 /// What to do where the user's own edits and the turn's meet.
@@ -50,18 +55,26 @@ pub struct Wish {
 }
 
 /// What a restore did.
-#[derive(Debug, Clone, Default, serde::Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Done {
     /// The turn to which the files were brought.
     pub turn: u64,
     /// The turn that records it; nothing after a dry run or an overlap.
     pub commit: Option<CommitId>,
+    /// The turns that an undo or redo went over.
+    pub over: Vec<u64>,
+    /// The turns that it did not count.
+    pub passed_over: Vec<PassedOver>,
+    /// Whether exactly the turns are in the files that were in them after that turn.
+    pub same_turns: bool,
     /// Files that were written.
     pub written: Vec<String>,
     /// Files that were deleted.
     pub deleted: Vec<String>,
     /// Files of the user's own that were kept.
     pub kept: Vec<String>,
+    /// Those among them in which something of a turn is missing, and why.
+    pub missing: Vec<Missing>,
     /// Files where edits meet, left as they are.
     pub overlaps: Vec<String>,
     /// What the user must be told about files that were not simply written.
@@ -85,193 +98,83 @@ pub fn restore(
     let _lock = project.enter("restore", user)?;
     let tip = project.store().tip(&session)?;
     let turn = project.store().turn(&session, name)?;
-    go(
-        project,
-        &tip,
-        Aim {
-            turn: &turn,
+    let stacks = Stacks::new(&project.repository);
+    let here = stacks.here(&tip)?;
+    let wanted = wanted(project, &stacks, &turn)?;
+    let planner = Planner {
+        repository: &project.repository,
+        stacks: &stacks,
+        here: &here,
+    };
+
+    let aim = Aim {
+        turn: &turn,
+        title: format!("Restore {}: {}", turn.number(), turn.title),
+        restored: Restored {
+            turn: turn.number(),
             by: By::Restore,
             redo: Vec::new(),
+            over: Vec::new(),
         },
-        wish,
-    )
-}
-
-/// Goes back over the last `steps` turns.
-///
-/// # Errors
-/// As for [`restore`], and where there are not so many turns.
-pub fn undo(
-    project: &Project,
-    steps: u64,
-    wish: &Wish,
-    user: &mut dyn User,
-) -> anyhow::Result<Done> {
-    let session = project.session()?;
-    let _session_lock = project.lock_session(&session, "undo")?;
-    let _lock = project.enter("undo", user)?;
-    let store = project.store();
-    let tip = store.tip(&session)?;
-    let brought = brought(project, &tip)?;
-    let mut redo = to_redo(&brought);
-    let mut at = brought.position();
-    for _ in 0..steps {
-        anyhow::ensure!(
-            at > 0,
-            "there is nothing to undo before the session's start"
-        );
-        redo.push(at);
-        at = before(project, &tip, at)?;
-    }
-    let turn = store.turn(&session, &at.to_string())?;
-    go(
-        project,
-        &tip,
-        Aim {
-            turn: &turn,
-            by: By::Undo,
-            redo,
-        },
-        wish,
-    )
-}
-
-/// Goes forward again over the last `steps` undone turns.
-///
-/// # Errors
-/// As for [`restore`], and where fewer turns were undone.
-pub fn redo(
-    project: &Project,
-    steps: u64,
-    wish: &Wish,
-    user: &mut dyn User,
-) -> anyhow::Result<Done> {
-    let session = project.session()?;
-    let _session_lock = project.lock_session(&session, "redo")?;
-    let _lock = project.enter("redo", user)?;
-    let store = project.store();
-    let tip = store.tip(&session)?;
-    let mut redo = to_redo(&brought(project, &tip)?);
-    let mut at = None;
-    for _ in 0..steps {
-        at = redo.pop();
-        anyhow::ensure!(at.is_some(), "there is nothing to redo");
-    }
-    let Some(at) = at else {
-        anyhow::bail!("there is nothing to redo")
+        way: planner.to(&wanted, &wish.paths)?,
+        planner,
+        wanted,
     };
-    let turn = store.turn(&session, &at.to_string())?;
-    go(
-        project,
-        &tip,
-        Aim {
-            turn: &turn,
-            by: By::Undo,
-            redo,
-        },
-        wish,
-    )
+    carry_out(project, &tip, &aim, wish)
 }
 
-/// Returns the newest turn but for restores that a save at the last moment kept from the user's
-/// files.
-fn brought(project: &Project, tip: &Turn) -> anyhow::Result<Turn> {
-    let is_brought = |turn: &Turn| {
-        turn.meta.restored.is_none()
-            || turn
-                .meta
-                .workspace
-                .as_ref()
-                .is_none_or(|workspace| workspace.synced)
-    };
-    let newest = project
-        .store()
-        .history(tip.clone())
-        .find(|turn| turn.as_ref().map_or(true, is_brought));
-    newest.context("a session begins with no restore")?
-}
-
-/// Returns what a redo after a turn goes through.
-fn to_redo(turn: &Turn) -> Vec<u64> {
-    turn.meta
-        .restored
-        .as_ref()
-        .map(|restored| restored.redo.clone())
-        .unwrap_or_default()
-}
-
-/// Returns the turn whose state the workspace had before turn `number`.
-fn before(project: &Project, tip: &Turn, number: u64) -> anyhow::Result<u64> {
-    let previous = project
-        .store()
-        .turn(&tip.session, &(number - 1).to_string())?;
-    Ok(previous.position())
-}
-
-/// A turn to go to.
+/// Where a restore goes, and how.
 struct Aim<'a> {
-    /// The turn.
+    /// What is in the files.
+    planner: Planner<'a>,
+    /// The turn whose state it is.
     turn: &'a Turn,
-    /// What asked for it.
-    by: By,
-    /// What `redo` goes through afterwards.
-    redo: Vec<u64>,
+    /// The title of the turn that records it.
+    title: String,
+    /// What that turn says of itself.
+    restored: Restored,
+    /// The way there.
+    way: Way,
+    /// What is in the files in that state.
+    wanted: Stack<PatchId>,
 }
 
-/// Fits the turn's files into the user's, writes them and records it.
-fn go(project: &Project, tip: &Turn, aim: Aim<'_>, wish: &Wish) -> anyhow::Result<Done> {
-    let target = files_of(project, tip, aim.turn)?;
-    let spans = spans(project, tip, &aim)?;
+/// Fits what lies on the way into the user's files, writes them and records it.
+fn carry_out(project: &Project, tip: &Turn, aim: &Aim<'_>, wish: &Wish) -> anyhow::Result<Done> {
+    let target = files_of(project, aim.turn)?;
     let mut recorded = project.record(tip, &[])?;
-    let hidden = hidden(project, recorded.tree, &spans)?;
+    let hidden = hidden(project, recorded.tree, &aim.way)?;
     if !hidden.is_empty() {
         recorded = project.record(tip, &hidden)?;
     }
+    check_paths(project, aim.turn, wish, [target, recorded.tree])?;
     let mut done = Done {
         turn: aim.turn.number(),
+        over: aim.restored.over.clone(),
+        not_captured: recorded
+            .not_captured
+            .iter()
+            .map(|left| left.path.clone())
+            .collect(),
         ..Done::default()
     };
-    for path in &wish.paths {
-        let is_in = |tree: TreeId| {
-            Ok::<bool, anyhow::Error>(project.repository.entry(tree, path.as_bytes())?.is_some())
-        };
-        let (name, number) = (visible(path), done.turn);
-        anyhow::ensure!(
-            is_in(target)? || is_in(recorded.tree)?,
-            "`{name}` is neither in turn {number} nor in a snapshot of your files"
-        );
-    }
-    done.not_captured = recorded
-        .not_captured
-        .iter()
-        .map(|left| left.path.clone())
-        .collect();
+
+    let target = project.restrict(recorded.tree, target, &wish.paths)?;
     let brought = match wish.on_overlap {
-        OnOverlap::Exact => Brought {
-            tree: target,
-            overlaps: BTreeSet::new(),
-        },
-        on_overlap => bring(project, recorded.tree, &spans, on_overlap)?,
+        OnOverlap::Exact => Brought::exactly(target),
+        on_overlap => bring(project, recorded.tree, &aim.way, on_overlap)?,
     };
-    if wish.on_overlap == OnOverlap::Stop {
-        let inside = |path: &Vec<u8>| wish.paths.is_empty() || is_below(path, &wish.paths);
-        done.overlaps = brought
-            .overlaps
-            .iter()
-            .filter(|path| inside(path))
-            .map(|path| lossy(path))
-            .collect();
-        if !done.overlaps.is_empty() {
-            return Ok(done);
-        }
+    if wish.on_overlap == OnOverlap::Stop && !brought.overlaps.is_empty() {
+        done.overlaps = brought.overlaps.iter().map(|path| lossy(path)).collect();
+        return Ok(done);
     }
-    let to = project.restrict(recorded.tree, brought.tree, &wish.paths)?;
     let files = Move {
         from: recorded.tree,
-        to,
+        to: brought.tree,
     };
-    let restricted = project.restrict(recorded.tree, target, &wish.paths)?;
-    tell_changes(project, &mut done, &files, restricted)?;
+    done.same_turns = wish.on_overlap == OnOverlap::Exact
+        || brought.stopped.is_empty() && aim.way.ends_in(aim.planner.stacks, &aim.wanted, wish)?;
+    tell_changes(project, &mut done, &files, (target, aim))?;
     if wish.dry_run {
         return Ok(done);
     }
@@ -279,20 +182,19 @@ fn go(project: &Project, tip: &Turn, aim: Aim<'_>, wish: &Wish) -> anyhow::Resul
         !interrupt::requested(),
         "interrupted before anything was changed"
     );
-    let (commit, after) = write(
-        project,
-        tip,
-        &Writing {
-            aim: &aim,
-            recorded: &recorded,
-            files: &files,
-            wish,
-        },
-    )?;
+
+    let writing = Writing {
+        aim,
+        recorded: &recorded,
+        files: &files,
+        brought: &brought,
+        wish,
+    };
+    let (commit, published) = write(project, tip, &writing)?;
     let step = Step {
         expected: Expected::At(tip.commit),
         new: commit,
-        published: Some(after),
+        published,
         log: format!("teddy: restore turn {}", aim.turn.number()),
         anyway: false,
     };
@@ -303,12 +205,33 @@ fn go(project: &Project, tip: &Turn, aim: Aim<'_>, wish: &Wish) -> anyhow::Resul
     Ok(done)
 }
 
-/// Says which files are written, deleted and kept.
+/// Refuses paths that are nowhere.
+fn check_paths(
+    project: &Project,
+    turn: &Turn,
+    wish: &Wish,
+    trees: [TreeId; 2],
+) -> anyhow::Result<()> {
+    for path in &wish.paths {
+        let mut is_there = false;
+        for tree in trees {
+            is_there |= project.repository.entry(tree, path.as_bytes())?.is_some();
+        }
+        let (name, number) = (visible(path), turn.number());
+        anyhow::ensure!(
+            is_there,
+            "`{name}` is neither in turn {number} nor in a snapshot of your files"
+        );
+    }
+    Ok(())
+}
+
+/// Says which files are written, deleted and kept, and where something of a turn is missing.
 fn tell_changes(
     project: &Project,
     done: &mut Done,
     files: &Move,
-    target: TreeId,
+    (target, aim): (TreeId, &Aim<'_>),
 ) -> anyhow::Result<()> {
     for change in project.repository.changes(files.from, files.to)? {
         let path = lossy(&change.path);
@@ -318,13 +241,51 @@ fn tell_changes(
             done.deleted.push(path)
         }
     }
-    done.kept = project
-        .repository
-        .changes(target, files.to)?
-        .iter()
-        .map(|change| lossy(&change.path))
-        .collect();
+
+    let own = project.repository.changes(target, files.to)?;
+    done.kept = own.iter().map(|change| lossy(&change.path)).collect();
+    if done.same_turns {
+        done.missing = missing(&project.repository, aim.planner.stacks, &aim.wanted, &own)?;
+    }
     Ok(())
+}
+
+/// Returns what is in the user's files in the state of a turn.
+fn wanted(project: &Project, stacks: &Stacks<'_>, turn: &Turn) -> anyhow::Result<Stack<PatchId>> {
+    match first_after(project, turn)? {
+        Some(next) => stacks.below(&next),
+        None => stacks.wanted(turn),
+    }
+}
+
+/// Returns the files of a turn: what it left, or what the first turn found.
+fn files_of(project: &Project, turn: &Turn) -> anyhow::Result<TreeId> {
+    if let Some(workspace) = turn.workspace {
+        return project.tree(workspace);
+    }
+    let Some(next) = first_after(project, turn)? else {
+        anyhow::bail!(
+            "session `{}` has no turn yet, so that there is nothing to go back to",
+            turn.session
+        );
+    };
+    match next.meta.workspace {
+        Some(workspace) => project.tree(workspace.before),
+        None => anyhow::bail!(
+            "turn {} does not say what your files were before it",
+            next.number()
+        ),
+    }
+}
+
+/// Returns the turn after one that says nothing of the files: a session's start.
+fn first_after(project: &Project, turn: &Turn) -> anyhow::Result<Option<Turn>> {
+    let store = project.store();
+    if turn.workspace.is_some() || store.tip(&turn.session)?.number() <= turn.number() {
+        return Ok(None);
+    }
+    let next = (turn.number() + 1).to_string();
+    store.turn(&turn.session, &next).map(Some)
 }
 
 /// Returns paths for a person.
@@ -335,4 +296,25 @@ pub fn shown(paths: &[Vec<u8>]) -> Vec<String> {
 /// Returns a path for a person.
 pub fn lossy(path: &[u8]) -> String {
     String::from_utf8_lossy(path).into_owned()
+}
+
+impl Project {
+    /// Returns `tree` as far as the paths go, and `elsewhere` for all others.
+    fn restrict(
+        &self,
+        elsewhere: TreeId,
+        tree: TreeId,
+        paths: &[String],
+    ) -> anyhow::Result<TreeId> {
+        if paths.is_empty() {
+            return Ok(tree);
+        }
+        let changes = self.repository.changes(elsewhere, tree)?;
+        let edits = changes
+            .into_iter()
+            .filter(|change| is_below(&change.path, paths))
+            .map(|change| (change.path, change.new))
+            .collect();
+        self.repository.tree_with(elsewhere, &edits)
+    }
 }

@@ -1,14 +1,19 @@
 //! The turn that records a restore.
 
-use super::{Aim, Wish};
+use super::bring::Brought;
+use super::{Aim, OnOverlap, Wish};
 use crate::git::object::CommitId;
 use crate::host::clock;
 use crate::session::artifact;
-use crate::session::meta::{Meta, Restored, Status, Workspace};
+use crate::session::message::subject;
+use crate::session::meta::{Meta, Status, Workspace};
+use crate::session::publication::{Publication, Stack};
 use crate::session::store::NewTurn;
 use crate::session::turn::{Turn, in_next};
 use crate::workflow::complete::Move;
+use crate::workflow::marks::marked;
 use crate::workflow::project::Project;
+use crate::workflow::stack::record::{Author, Recorder, Written};
 use crate::workflow::workspace::Recorded;
 
 /// What the turn of a restore is written from.
@@ -19,44 +24,42 @@ pub(super) struct Writing<'a> {
     pub recorded: &'a Recorded,
     /// What happens to them.
     pub files: &'a Move,
+    /// Where they come to.
+    pub brought: &'a Brought,
     /// What was wanted.
     pub wish: &'a Wish,
 }
 
-/// Writes the turn that records a restore.
+/// Writes the turn that records a restore, and what it brings to the files.
 pub(super) fn write(
     project: &Project,
     tip: &Turn,
     writing: &Writing<'_>,
-) -> anyhow::Result<(CommitId, CommitId)> {
+) -> anyhow::Result<(CommitId, Written)> {
     let Writing {
         aim,
         recorded,
         files,
         wish,
+        ..
     } = writing;
     let repository = &project.repository;
     let mut draft = project.store().draft(tip)?;
     let from = if wish.files_only { tip } else { aim.turn };
     let requests = project.requests_back_at((tip, &draft), from)?;
     draft.begin();
-    let title = format!(
-        "Restore turn {}: {}",
-        aim.turn.number(),
-        aim.turn.title.trim_start_matches("Restore ")
-    );
     let after = project.advance(
         recorded.commit,
         files.to,
-        &format!("{title}\n\nTeddy-Session: {}\n", tip.session),
+        &format!(
+            "{}\n\nTeddy-Session: {}\n",
+            subject(&aim.title),
+            tip.session
+        ),
     )?;
-    let restored = Restored {
-        turn: aim.turn.number(),
-        by: aim.by,
-        redo: aim.redo.clone(),
-    };
     let workspace = Workspace {
         worktree: repository.worktree_name(),
+        branch: Some(repository.branch_or_head()?),
         before: recorded.commit,
         after,
         synced: true,
@@ -66,7 +69,7 @@ pub(super) fn write(
         status: Status::Restored,
         ended: Some(clock::stamp()),
         workspace: Some(workspace),
-        restored: Some(restored),
+        restored: Some(aim.restored.clone()),
         not_captured: recorded.not_captured.clone(),
         replans: 0,
         model: None,
@@ -77,17 +80,61 @@ pub(super) fn write(
     from.hand_on(repository, meta.turn_id, &mut artifacts)?;
     artifacts.put(&in_next(artifact::REQUESTS), requests.write());
     let done = files.lines(repository)?;
-    artifacts.put(artifact::REPORT, report(&title, &done));
+    artifacts.put(artifact::REPORT, report(&aim.title, &done));
+
+    let published = publish(writing, tip)?;
     let new = NewTurn {
         session: &tip.session,
-        title: &title,
+        title: &aim.title,
         done: &done,
         artifacts,
         meta: &meta,
         previous: Some(tip.commit),
         workspace: Some(after),
+        publication: published.id,
     };
-    Ok((project.store().write(new)?, after))
+    Ok((project.store().write(new)?, published))
+}
+
+/// Writes what is in the files afterwards.
+fn publish(writing: &Writing<'_>, tip: &Turn) -> anyhow::Result<Written> {
+    let Writing {
+        aim,
+        files,
+        brought,
+        wish,
+        ..
+    } = writing;
+    let planner = &aim.planner;
+    let mut recorder = Recorder::new(planner.stacks);
+    let mut target = Stack::default();
+    if wish.on_overlap == OnOverlap::Exact && wish.paths.is_empty() {
+        target = aim.wanted.clone();
+    } else {
+        for (path, top) in aim.way.ends() {
+            target.set(path, top);
+        }
+        for (path, series) in &brought.stopped {
+            target.set(path, recorder.top(path, series)?);
+        }
+    }
+
+    let mut suspects: Vec<Vec<u8>> = brought.overlaps.iter().cloned().collect();
+    if let Some((_, last)) = planner.stacks.last()? {
+        suspects.extend(last.marked);
+    }
+    suspects.sort();
+    suspects.dedup();
+    let author = Author {
+        session: tip.session.as_str(),
+        turn: tip.number() + 1,
+    };
+    let publication = Publication {
+        target: Some(recorder.settle(&target)?),
+        marked: marked(planner.repository, files.to, &suspects)?,
+        ..recorder.publication(author, planner.here)?
+    };
+    recorder.write(&publication, files.to)
 }
 
 /// Writes the report of a restore.

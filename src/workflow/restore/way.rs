@@ -1,100 +1,303 @@
-//! The way from the user's files to a turn: what later turns did, backwards, between the user's own
-//! edits.
+//! The way from what is in the user's files to what shall be: patches backwards and forwards,
+//! between the user's own edits, part by part.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt as _;
 
-use super::{Aim, OnOverlap};
+use super::Wish;
 use crate::git::object::{CommitId, TreeId};
-use crate::session::meta::By;
+use crate::git::repository::Repository;
+use crate::session::publication::Stack;
 use crate::session::turn::Turn;
-use crate::workflow::complete::Fit;
 use crate::workflow::project::Project;
+use crate::workflow::stack::series::{Part, Series};
+use crate::workflow::stack::{PatchId, Stacks};
 
 /// What some turns did to the files, one after another and with nobody's edits between them.
-pub(super) struct Span {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Leg {
     /// The files that it leads from.
-    from: TreeId,
+    pub from: TreeId,
     /// The files that it leads to.
-    to: TreeId,
+    pub to: TreeId,
+    /// What is in the files before it.
+    pub series: Series,
 }
 
-/// Where the user's files come to after some spans.
-pub(super) struct Brought {
-    /// The files.
-    pub tree: TreeId,
-    /// Where the user's own edits meet with what a span does.
-    pub overlaps: BTreeSet<Vec<u8>>,
+/// The way in one part of the files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct PartWay {
+    /// What is done, one after another.
+    legs: Vec<Leg>,
+    /// What is in the files at its end.
+    end: Option<PatchId>,
 }
 
-/// Returns the way from the user's files to a turn: what each later turn did, backwards, so that
-/// the user's own edits between two turns are nobody's to undo.
-pub(super) fn spans(project: &Project, tip: &Turn, aim: &Aim<'_>) -> anyhow::Result<Vec<Span>> {
-    let (target, mut spans) = (aim.turn, Vec::<Span>::new());
-    let tree = |id: CommitId| project.tree(id);
-    if let (Some(own), Some(last)) = (tip.published(), project.published(tip)?)
-        && own != last
-    {
-        // Another session went on from this one's newest turn and is in the files.
-        spans.push(Span {
-            from: tree(last)?,
-            to: tree(own)?,
-        });
+/// The way in all parts of the files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Way {
+    /// Each part with its way; what belongs to none is in that of the empty path.
+    parts: BTreeMap<Vec<u8>, PartWay>,
+}
+
+/// Which way a turn is gone over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Direction {
+    /// It is taken back.
+    Back,
+    /// It is done again.
+    Forward,
+}
+
+impl Direction {
+    /// Puts the ends of a turn, what was before it and what is after it, into order.
+    fn order<T>(self, [before, after]: [T; 2]) -> [T; 2] {
+        match self {
+            Direction::Back => [after, before],
+            Direction::Forward => [before, after],
+        }
     }
-    for turn in project.store().history(tip.clone()) {
-        let turn = turn?;
-        let is_target = turn.commit == target.commit;
-        if let Some(workspace) = &turn.meta.workspace {
-            let (before, after) = (tree(workspace.before)?, tree(workspace.after)?);
-            match spans.last_mut() {
-                // Who asks for the turn gets what was not brought then; an undo comes to how the
-                // files were.
-                _ if is_target && aim.by == By::Restore && !workspace.is_whole() => {
-                    spans.push(Span {
-                        from: before,
-                        to: after,
-                    })
+}
+
+/// A turn that is gone over.
+struct Step {
+    /// What is in the files at its beginning and at its end, in the order of the way.
+    stacks: [Stack<PatchId>; 2],
+    /// The files at its beginning and its end, for a restore: it can have taken edits of the user's
+    /// away, too.
+    trees: Option<[TreeId; 2]>,
+    /// Where it was not brought.
+    left: Vec<Vec<u8>>,
+}
+
+/// Makes ways.
+pub(super) struct Planner<'a> {
+    /// The repository.
+    pub repository: &'a Repository,
+    /// What reads stacks.
+    pub stacks: &'a Stacks<'a>,
+    /// What is in the files.
+    pub here: &'a Stack<PatchId>,
+}
+
+impl Planner<'_> {
+    /// Returns the way to a stack, for these files and folders or for all.
+    pub(super) fn to(&self, target: &Stack<PatchId>, paths: &[String]) -> anyhow::Result<Way> {
+        let named = paths
+            .iter()
+            .map(|path| path.trim_end_matches('/').as_bytes());
+
+        self.by_parts(named.map(<[u8]>::to_vec).collect(), &|part, path| {
+            let mut way = PartWay {
+                legs: Vec::new(),
+                end: part.top(self.here),
+            };
+            let to = part.top(target);
+            if paths.is_empty() || is_below(path, paths) {
+                self.go(part, &mut way, to)?;
+            }
+            Ok(way)
+        })
+    }
+
+    /// Returns the way over turns, one after another, from wherever the files are.
+    pub(super) fn over(&self, turns: &[Turn], direction: Direction) -> anyhow::Result<Way> {
+        let steps: Vec<Step> = turns
+            .iter()
+            .map(|turn| self.step(turn, direction))
+            .collect::<Result<_, _>>()?;
+        let left = steps.iter().flat_map(|step| step.left.iter().cloned());
+
+        self.by_parts(left.collect(), &|part, path| {
+            let mut way = PartWay {
+                legs: Vec::new(),
+                end: part.top(self.here),
+            };
+            for step in &steps {
+                let [begin, end] = [part.top(&step.stacks[0]), part.top(&step.stacks[1])];
+                self.go(part, &mut way, begin)?;
+                match step
+                    .trees
+                    .filter(|_| !step.left.iter().any(|left| left == path))
+                {
+                    Some([from, to]) => {
+                        push(&mut way.legs, [from, to], &Series::below(begin));
+                        way.end = end;
+                    }
+                    None => self.go(part, &mut way, end)?,
                 }
-                _ if is_target || !workspace.synced => {}
-                Some(last) if last.to == after => last.to = before,
-                _ => spans.push(Span {
-                    from: after,
-                    to: before,
-                }),
+            }
+            Ok(way)
+        })
+    }
+
+    /// Goes on to another stack: what is only in the one is taken back, what is only in the other
+    /// is done.
+    fn go(
+        &self,
+        part: &mut Part<'_>,
+        way: &mut PartWay,
+        to: Option<PatchId>,
+    ) -> anyhow::Result<()> {
+        let difference = part.difference(way.end, to)?;
+        let mut series = difference.from;
+        for id in difference.removed {
+            let [before, after] = self.trees(id)?;
+            push(&mut way.legs, [after, before], &series);
+            series.above.retain(|above| *above != id);
+        }
+        for id in difference.added {
+            push(&mut way.legs, self.trees(id)?, &series);
+            series.above.push(id);
+        }
+        way.end = to;
+        Ok(())
+    }
+
+    /// Returns the files before and after a patch.
+    fn trees(&self, id: PatchId) -> anyhow::Result<[TreeId; 2]> {
+        let change = self.stacks.patch(id)?.change;
+        let tree = |id: CommitId| Ok::<_, anyhow::Error>(self.repository.commit(id)?.tree);
+        Ok([tree(change.before)?, tree(change.after)?])
+    }
+
+    /// Makes the way of each part; a part that shows only while another one is looked at is looked
+    /// at then.
+    fn by_parts(
+        &self,
+        mut paths: BTreeSet<Vec<u8>>,
+        make: &dyn Fn(&mut Part<'_>, &[u8]) -> anyhow::Result<PartWay>,
+    ) -> anyhow::Result<Way> {
+        paths.insert(Vec::new());
+        loop {
+            let (mut parts, mut seen) = (BTreeMap::new(), paths.clone());
+            for path in &paths {
+                let mut part = Part::new(self.stacks, path);
+                parts.insert(path.clone(), make(&mut part, path)?);
+                seen.extend(part.apart);
+            }
+            if seen == paths {
+                return Ok(Way { parts });
+            }
+            paths = seen;
+        }
+    }
+
+    /// Looks up what going over a turn is.
+    fn step(&self, turn: &Turn, direction: Direction) -> anyhow::Result<Step> {
+        let own = self.stacks.own(turn)?.map(|(_, publication)| publication);
+        let is_restore = own
+            .as_ref()
+            .is_some_and(|publication| publication.change.is_none());
+        let mut trees = None;
+        if let Some(workspace) = turn.meta.workspace.as_ref().filter(|_| is_restore) {
+            let tree = |id: CommitId| Ok::<_, anyhow::Error>(self.repository.commit(id)?.tree);
+            trees = Some(direction.order([tree(workspace.before)?, tree(workspace.after)?]));
+        }
+
+        Ok(Step {
+            stacks: direction.order([self.stacks.below(turn)?, self.stacks.after(turn)?]),
+            trees,
+            left: own.map_or_else(Vec::new, |publication| publication.left),
+        })
+    }
+}
+
+/// Adds a leg; one that begins where the last one ends goes on with it.
+fn push(legs: &mut Vec<Leg>, [from, to]: [TreeId; 2], series: &Series) {
+    match legs.last_mut() {
+        Some(last) if last.to == from => last.to = to,
+        _ => legs.push(Leg {
+            from,
+            to,
+            series: series.clone(),
+        }),
+    }
+}
+
+impl Way {
+    /// Returns every leg.
+    pub(super) fn legs(&self) -> impl Iterator<Item = &Leg> {
+        self.parts.values().flat_map(|way| &way.legs)
+    }
+
+    /// Returns the legs that differ, each with the parts in which they lead.
+    pub(super) fn routes(&self) -> Vec<(&[Leg], BTreeSet<&[u8]>)> {
+        let mut routes: Vec<(&[Leg], BTreeSet<&[u8]>)> = Vec::new();
+        for (path, way) in self.parts.iter().filter(|(_, way)| !way.legs.is_empty()) {
+            match routes.iter_mut().find(|(legs, _)| *legs == way.legs) {
+                Some((_, parts)) => {
+                    parts.insert(path);
+                }
+                None => routes.push((&way.legs, BTreeSet::from([path.as_slice()]))),
             }
         }
-        if is_target {
-            return Ok(spans);
-        }
+        routes
     }
-    // A turn of another session is not on the way: the files go there in one step.
-    let from = project
-        .published(tip)?
-        .map_or_else(|| project.repository.head_tree(), tree)?;
-    Ok(vec![Span {
-        from,
-        to: files_of(project, tip, target)?,
-    }])
+
+    /// Returns the part that a path belongs to: the innermost one.
+    pub(super) fn part_of(&self, path: &[u8]) -> &[u8] {
+        let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+        let folders = ends.map(|(end, _)| &path[..end]).collect::<Vec<_>>();
+        let mut inwards = folders.into_iter().chain([path]).rev();
+
+        inwards
+            .find_map(|folder| self.parts.get_key_value(folder))
+            .map_or(&[], |(part, _)| part)
+    }
+
+    /// Returns whether the files are one part.
+    pub(super) fn is_one(&self) -> bool {
+        self.parts.len() == 1
+    }
+
+    /// Returns what is at a path before the first leg.
+    pub(super) fn start(&self, path: &[u8]) -> Series {
+        let way = &self.parts[self.part_of(path)];
+        let first = way.legs.first();
+        first.map_or_else(|| Series::below(way.end), |leg| leg.series.clone())
+    }
+
+    /// Returns whether it ends with exactly the patches of a stack, as far as the wish goes.
+    pub(super) fn ends_in(
+        &self,
+        stacks: &Stacks<'_>,
+        stack: &Stack<PatchId>,
+        wish: &Wish,
+    ) -> anyhow::Result<bool> {
+        for (path, way) in &self.parts {
+            let mut part = Part::new(stacks, path);
+            let top = part.top(stack);
+            let is_asked = wish.paths.is_empty() || is_below(path, &wish.paths);
+            if is_asked && !part.are_same(way.end, top)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Returns what is in each part at the end.
+    pub(super) fn ends(&self) -> impl Iterator<Item = (&[u8], Option<PatchId>)> {
+        self.parts
+            .iter()
+            .map(|(path, way)| (path.as_slice(), way.end))
+    }
 }
 
 /// Returns the files of turns on the way that are there although no snapshot takes them, because
 /// git ignores them: they are the turns', who wrote them, as far as they are as these left them.
 /// Secrets stay out.
-pub(super) fn hidden(
-    project: &Project,
-    now: TreeId,
-    spans: &[Span],
-) -> anyhow::Result<Vec<Vec<u8>>> {
+pub(super) fn hidden(project: &Project, now: TreeId, way: &Way) -> anyhow::Result<Vec<Vec<u8>>> {
     let (repository, limits) = (&project.repository, project.limits());
     let mut hidden = BTreeSet::new();
-    for span in spans {
+    for leg in way.legs() {
         let gone = repository
-            .changes(span.from, now)?
+            .changes(leg.from, now)?
             .into_iter()
             .filter(|change| change.new.is_none());
         let gone: BTreeSet<Vec<u8>> = gone.map(|change| change.path).collect();
         for change in repository
-            .changes(span.from, span.to)?
+            .changes(leg.from, leg.to)?
             .into_iter()
             .filter(|change| gone.contains(&change.path))
         {
@@ -113,101 +316,10 @@ pub(super) fn hidden(
     Ok(hidden.into_iter().collect())
 }
 
-/// Brings the user's files along the spans.
-pub(super) fn bring(
-    project: &Project,
-    now: TreeId,
-    spans: &[Span],
-    on_overlap: OnOverlap,
-) -> anyhow::Result<Brought> {
-    let mut brought = Brought {
-        tree: now,
-        overlaps: BTreeSet::new(),
-    };
-    for span in spans {
-        brought.tree = match project.fit(span.from, brought.tree, span.to)? {
-            Fit::Clean(files) => files.to,
-            Fit::Overlap(paths, ways) => {
-                brought.overlaps.extend(paths);
-                match on_overlap {
-                    OnOverlap::Theirs => ways.theirs,
-                    OnOverlap::Markers => ways.markers,
-                    OnOverlap::Stop | OnOverlap::Ours | OnOverlap::Exact => ways.ours,
-                }
-            }
-        };
-    }
-    Ok(brought)
-}
-
 /// Returns whether a path is one of these, or below one of them.
 pub(super) fn is_below(path: &[u8], folders: &[String]) -> bool {
     folders.iter().any(|folder| {
         let folder = folder.trim_end_matches('/').as_bytes();
         path == folder || (path.starts_with(folder) && path.get(folder.len()) == Some(&b'/'))
     })
-}
-
-/// Returns the files of a turn: what it left, or what the first turn found.
-pub(super) fn files_of(project: &Project, tip: &Turn, turn: &Turn) -> anyhow::Result<TreeId> {
-    if let Some(workspace) = turn.workspace {
-        return Ok(project.repository.commit(workspace)?.tree);
-    }
-    anyhow::ensure!(
-        tip.number() > turn.number(),
-        "session `{}` has no turn yet, so that there is nothing to go back to",
-        tip.session
-    );
-    let next = project
-        .store()
-        .turn(&tip.session, &(turn.number() + 1).to_string())?;
-    match next.meta.workspace {
-        Some(workspace) => Ok(project.repository.commit(workspace.before)?.tree),
-        None => anyhow::bail!(
-            "turn {} does not say what your files were before it",
-            next.number()
-        ),
-    }
-}
-
-impl Project {
-    /// Returns the workspace commit that the user's files were last brought to, as this session
-    /// sees it: its own newest, or a later one on top of it that another session brought.
-    ///
-    /// # Errors
-    /// Where the repository cannot be read.
-    pub fn published(&self, tip: &Turn) -> anyhow::Result<Option<CommitId>> {
-        let own = tip.published();
-        let last = self.repository.reference(&self.published_reference())?;
-        match (own, last) {
-            (Some(own), Some(last)) if own != last && self.repository.is_ancestor(own, last)? => {
-                Ok(Some(last))
-            }
-            (own, _) => Ok(own),
-        }
-    }
-
-    /// Returns the ref of the workspace commit that this checkout was last brought to.
-    pub fn published_reference(&self) -> String {
-        crate::workflow::recover::published_reference(&self.repository)
-    }
-
-    /// Returns `tree` as far as the paths go, and `elsewhere` for all others.
-    pub(super) fn restrict(
-        &self,
-        elsewhere: TreeId,
-        tree: TreeId,
-        paths: &[String],
-    ) -> anyhow::Result<TreeId> {
-        if paths.is_empty() {
-            return Ok(tree);
-        }
-        let changes = self.repository.changes(elsewhere, tree)?;
-        let edits = changes
-            .into_iter()
-            .filter(|change| is_below(&change.path, paths))
-            .map(|change| (change.path, change.new))
-            .collect();
-        self.repository.tree_with(elsewhere, &edits)
-    }
 }

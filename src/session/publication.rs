@@ -1,0 +1,359 @@
+//! `Publication`: what one turn or restore brought to the files of a checkout, as a commit that
+//! says it in its message (`docs/formats/publication.md`).
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::git::object::CommitId;
+use crate::git::repository::Repository;
+
+/// The version of the format that we write, and the newest that we read.
+pub const SCHEMA: u32 = 1;
+/// How the subject of every publication begins.
+const SUBJECT: &str = "Files after turn ";
+
+/// The patches that are in some files, one on top of the other, each known by a `P`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stack<P> {
+    /// The newest patch, on which all others follow; nothing if no turn is in the files.
+    pub top: Option<P>,
+    /// Files and folders that have other patches than the rest, and their newest one.
+    #[serde(
+        default = "BTreeMap::new",
+        skip_serializing_if = "BTreeMap::is_empty",
+        with = "by_path"
+    )]
+    pub apart: BTreeMap<Vec<u8>, Option<P>>,
+}
+
+impl<P> Default for Stack<P> {
+    fn default() -> Stack<P> {
+        Stack {
+            top: None,
+            apart: BTreeMap::new(),
+        }
+    }
+}
+
+impl<P: Copy + PartialEq> Stack<P> {
+    /// Returns a stack that is the same for all files.
+    pub fn of(top: Option<P>) -> Stack<P> {
+        Stack {
+            top,
+            ..Stack::default()
+        }
+    }
+
+    /// Returns the newest patch of a path: that of the innermost folder that is set apart.
+    pub fn at(&self, path: &[u8]) -> Option<P> {
+        let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+        let folders = ends.map(|(end, _)| &path[..end]).collect::<Vec<_>>();
+        let mut inwards = folders.into_iter().chain([path]).rev();
+
+        inwards
+            .find_map(|folder| self.apart.get(folder).copied())
+            .unwrap_or(self.top)
+    }
+
+    /// Sets a file or a folder apart from the rest, if it differs.
+    pub fn set(&mut self, path: &[u8], top: Option<P>) {
+        if path.is_empty() {
+            self.top = top;
+        } else if self.at(path) != top {
+            self.apart.insert(path.to_vec(), top);
+        }
+    }
+
+    /// Returns the same stack with its patches known by something else.
+    pub fn map<Q>(&self, name: impl Fn(P) -> Q) -> Stack<Q> {
+        let apart = self.apart.iter();
+        Stack {
+            top: self.top.map(&name),
+            apart: apart
+                .map(|(path, top)| (path.clone(), top.map(&name)))
+                .collect(),
+        }
+    }
+
+    /// Returns every patch that is named.
+    pub fn tops(&self) -> impl Iterator<Item = P> {
+        [self.top]
+            .into_iter()
+            .chain(self.apart.values().copied())
+            .flatten()
+    }
+}
+
+/// What a turn changed in the files: a patch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delta {
+    /// The workspace commit that it began with.
+    pub before: CommitId,
+    /// The workspace commit that it made.
+    pub after: CommitId,
+}
+
+/// What one turn or restore brought to the files of a checkout.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Publication {
+    /// The version of the format.
+    pub schema: u32,
+    /// The session of the turn.
+    pub session: String,
+    /// The number of the turn.
+    pub turn: u64,
+    /// The turn's own change, which lies on top of `below`; nothing for a restore.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<Delta>,
+    /// What was in the files before.
+    #[serde(default)]
+    pub below: Stack<CommitId>,
+    /// What a restore was to bring the files to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<Stack<CommitId>>,
+    /// Whether it was brought to the files at all.
+    pub applied: bool,
+    /// Paths to which it was not brought.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "paths")]
+    pub left: Vec<Vec<u8>>,
+    /// Files in which conflict markers were left.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "paths")]
+    pub marked: Vec<Vec<u8>>,
+}
+
+impl Publication {
+    /// Reads the publication of a commit; nothing if the commit is something else.
+    ///
+    /// # Errors
+    /// If the commit cannot be read, or was written by a newer version.
+    pub fn read(repository: &Repository, id: CommitId) -> anyhow::Result<Option<Publication>> {
+        let message = repository.commit(id)?.message;
+        let Some((_, body)) = message
+            .split_once("\n\n")
+            .filter(|(subject, _)| subject.starts_with(SUBJECT))
+        else {
+            return Ok(None);
+        };
+
+        if let Ok(Version { schema }) = serde_json::from_str(body) {
+            anyhow::ensure!(
+                schema <= SCHEMA,
+                "publication {id} has schema {schema}, and this teddy reads up to {SCHEMA}: it was written by a newer one"
+            );
+        }
+        Ok(serde_json::from_str(body).ok())
+    }
+
+    /// Returns the message of its commit.
+    pub fn message(&self) -> String {
+        let body = serde_json::to_string_pretty(self)
+            .expect("plain structs of strings and numbers are always JSON");
+        format!("{SUBJECT}{} of {}\n\n{body}\n", self.turn, self.session)
+    }
+
+    /// Returns the parents of its commit: all that it takes to undo what is in the files.
+    pub fn parents(&self) -> Vec<CommitId> {
+        let target = self.target.iter().flat_map(Stack::tops);
+        let after = self.change.map(|change| change.after);
+        let mut parents: Vec<CommitId> = Vec::new();
+
+        for id in target.chain(after).chain(self.below.tops()) {
+            if !parents.contains(&id) {
+                parents.push(id);
+            }
+        }
+        parents
+    }
+
+    /// Returns what it was to bring the files to; `id` is its commit.
+    pub fn wanted(&self, id: CommitId) -> Stack<CommitId> {
+        match (&self.target, self.change) {
+            (Some(target), _) => target.clone(),
+            (None, Some(_)) => Stack::of(Some(id)),
+            (None, None) => self.below.clone(),
+        }
+    }
+
+    /// Returns what was in the files after it; `id` is its commit.
+    pub fn stack(&self, id: CommitId) -> Stack<CommitId> {
+        if !self.applied {
+            return self.below.clone();
+        }
+
+        let mut stack = self.wanted(id);
+        for path in &self.left {
+            stack.set(path, self.below.at(path));
+        }
+        stack
+    }
+}
+
+/// The one field that every version has.
+#[derive(Deserialize)]
+struct Version {
+    /// The version of the format.
+    schema: u32,
+}
+
+/// Writes the bytes of a path as text: a backslash, and what is not UTF-8, as `\xNN`.
+fn quoted(path: &[u8]) -> String {
+    let mut text = String::with_capacity(path.len());
+    for chunk in path.utf8_chunks() {
+        text.push_str(&chunk.valid().replace('\\', "\\x5c"));
+        for byte in chunk.invalid() {
+            text.push_str(&format!("\\x{byte:02x}"));
+        }
+    }
+    text
+}
+
+/// Reads what [`quoted`] wrote.
+fn unquoted(text: &str) -> Option<Vec<u8>> {
+    let mut pieces = text.split("\\x");
+    let mut path = pieces.next()?.as_bytes().to_vec();
+    for piece in pieces {
+        path.push(u8::from_str_radix(piece.get(..2)?, 16).ok()?);
+        path.extend_from_slice(&piece.as_bytes()[2..]);
+    }
+    Some(path)
+}
+
+/// Paths as text.
+mod paths {
+    use serde::de::Error as _;
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    use super::{quoted, unquoted};
+
+    /// Writes a list.
+    pub(super) fn serialize<S: Serializer>(
+        paths: &[Vec<u8>],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(paths.iter().map(|path| quoted(path)))
+    }
+
+    /// Reads a list.
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<Vec<u8>>, D::Error> {
+        Vec::<String>::deserialize(deserializer)?
+            .iter()
+            .map(|text| unquoted(text).ok_or_else(|| D::Error::custom("not a path")))
+            .collect()
+    }
+}
+
+/// A map whose keys are paths as text.
+mod by_path {
+    use std::collections::BTreeMap;
+
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::{quoted, unquoted};
+
+    /// Writes a map.
+    pub(super) fn serialize<S: Serializer, T: Serialize>(
+        map: &BTreeMap<Vec<u8>, T>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(map.iter().map(|(path, value)| (quoted(path), value)))
+    }
+
+    /// Reads a map.
+    pub(super) fn deserialize<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+        deserializer: D,
+    ) -> Result<BTreeMap<Vec<u8>, T>, D::Error> {
+        BTreeMap::<String, T>::deserialize(deserializer)?
+            .into_iter()
+            .map(|(text, value)| Some((unquoted(&text)?, value)))
+            .collect::<Option<_>>()
+            .ok_or_else(|| D::Error::custom("not a path"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the id that is this digit over and over.
+    fn id(digit: char) -> CommitId {
+        digit.to_string().repeat(40).parse().unwrap()
+    }
+
+    /// Returns a turn's publication on nothing.
+    fn turn() -> Publication {
+        Publication {
+            schema: SCHEMA,
+            session: "demo".to_owned(),
+            turn: 3,
+            change: Some(Delta {
+                before: id('1'),
+                after: id('2'),
+            }),
+            below: Stack::of(Some(id('3'))),
+            target: None,
+            applied: true,
+            left: Vec::new(),
+            marked: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let repository = Repository::init(folder.path(), None).unwrap();
+        let mut below = Stack::of(Some(id('3')));
+        below.set(b"src\\\xff/a \xc3\xa9", None);
+        let publication = Publication {
+            below,
+            left: vec![b"b\n".to_vec()],
+            ..turn()
+        };
+        let commit = repository
+            .write_commit(&crate::git::object::NewCommit {
+                tree: repository.empty_tree(),
+                parents: &[],
+                message: &publication.message(),
+                time: &crate::host::clock::now(),
+            })
+            .unwrap();
+        let read = Publication::read(&repository, commit).unwrap();
+        assert_eq!(read, Some(publication));
+    }
+
+    #[test]
+    fn a_path_belongs_to_the_innermost_folder_that_is_apart() {
+        let mut stack = Stack::of(Some(1));
+        stack.set(b"src", Some(2));
+        stack.set(b"src/deep", Some(1));
+        stack.set(b"src/deep/same", Some(1));
+        let found = ["a", "src", "src/a", "src/deep/a", "srcs/a"].map(|path| {
+            stack
+                .at(path.as_bytes())
+                .expect("every path has a patch here")
+        });
+        assert_eq!((found, stack.apart.len()), ([1, 2, 2, 1, 1], 2));
+    }
+
+    #[test]
+    fn what_was_left_has_what_was_there_before() {
+        let left = Publication {
+            left: vec![b"a".to_vec()],
+            ..turn()
+        };
+        let stack = left.stack(id('9'));
+        assert_eq!(
+            (stack.at(b"a"), stack.at(b"b")),
+            (Some(id('3')), Some(id('9')))
+        );
+        let nothing = Publication {
+            applied: false,
+            ..turn()
+        };
+        assert_eq!(nothing.stack(id('9')), nothing.below);
+        assert_eq!(nothing.wanted(id('9')), Stack::of(Some(id('9'))));
+    }
+}

@@ -1,0 +1,86 @@
+//! Files that are not as the turns left them, in words.
+
+use crate::text::visible::visible;
+use crate::workflow::missing::{Missing, WhyMissing};
+
+/// How many files are named one by one.
+const MAX_NAMED: usize = 10;
+
+/// Returns a line for each file; `named` is what the turn is called whose state it should be.
+pub fn lines(missing: &[Missing], named: &str) -> Vec<String> {
+    let mut lines: Vec<String> = missing
+        .iter()
+        .take(MAX_NAMED)
+        .map(|missing| line(missing, named))
+        .collect();
+    let more = missing.len().saturating_sub(MAX_NAMED);
+    if more > 0 {
+        lines.push(format!("... and {more} more; `--json` lists them all"));
+    }
+    lines
+}
+
+/// Returns the line of a file. The turn is named: `@` would be the restore that says this.
+fn line(missing: &Missing, named: &str) -> String {
+    let path = visible(&missing.path);
+    let how = format!("`teddy restore {named} --exact {path}` brings it back");
+    match &missing.why {
+        WhyMissing::Deleted => format!("{path}: deleted since by you; {how}"),
+        WhyMissing::TakenBack { session, turn } => format!(
+            "{path}: what turn {turn} of {} changed was taken back since; {how}",
+            visible(session)
+        ),
+        WhyMissing::Committed { commit } => format!(
+            "{path}: as in your commit {}, not as turn {named} left it; {how}",
+            &commit.to_string()[..8]
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns a file that is gone.
+    fn gone(path: &str) -> Missing {
+        Missing {
+            path: path.to_owned(),
+            why: WhyMissing::Deleted,
+        }
+    }
+
+    #[test]
+    fn each_file_is_named_with_what_brings_it_back() {
+        let taken = Missing {
+            path: "b".to_owned(),
+            why: WhyMissing::TakenBack {
+                session: "demo".to_owned(),
+                turn: 2,
+            },
+        };
+        let committed = Missing {
+            path: "c".to_owned(),
+            why: WhyMissing::Committed {
+                commit: "1".repeat(40).parse().unwrap(),
+            },
+        };
+        assert_eq!(
+            lines(&[gone("a\u{7}"), taken, committed], "3"),
+            [
+                "a\\u{7}: deleted since by you; `teddy restore 3 --exact a\\u{7}` brings it back",
+                "b: what turn 2 of demo changed was taken back since; `teddy restore 3 --exact b` brings it back",
+                "c: as in your commit 11111111, not as turn 3 left it; `teddy restore 3 --exact c` brings it back",
+            ]
+        );
+    }
+
+    #[test]
+    fn many_are_counted() {
+        let many: Vec<Missing> = (0..13).map(|number| gone(&number.to_string())).collect();
+        let lines = lines(&many, "1");
+        assert_eq!(
+            (lines.len(), lines[10].as_str()),
+            (11, "... and 3 more; `--json` lists them all")
+        );
+    }
+}

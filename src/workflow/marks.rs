@@ -1,0 +1,59 @@
+//! Conflict markers that stand in the user's files since a restore wrote them.
+
+use crate::git::object::{BlobId, Mode, TreeId};
+use crate::git::repository::Repository;
+
+/// How the line begins that opens a conflict, and the one that closes it; the words are those that
+/// a merge gives its sides.
+const MARKERS: [&[u8]; 2] = [b"<<<<<<< yours", b">>>>>>> turn"];
+
+/// Returns those of the files that have conflict markers.
+///
+/// # Errors
+/// If a file of the tree cannot be read.
+pub fn marked(
+    repository: &Repository,
+    tree: TreeId,
+    paths: &[Vec<u8>],
+) -> anyhow::Result<Vec<Vec<u8>>> {
+    let mut found = Vec::new();
+    for path in paths {
+        let Some(entry) = repository.entry(tree, path)? else {
+            continue;
+        };
+        let is_file = matches!(entry.mode, Mode::File | Mode::Executable);
+        if is_file && is_marked(&repository.blob(BlobId::of(entry.id))?) {
+            found.push(path.clone());
+        }
+    }
+    Ok(found)
+}
+
+/// Returns whether a text has both markers, in their order.
+fn is_marked(text: &[u8]) -> bool {
+    let mut open = MARKERS.iter();
+    let mut wanted = open.next();
+    for line in text.split(|byte| *byte == b'\n') {
+        if wanted.is_some_and(|marker| line.starts_with(marker)) {
+            wanted = open.next();
+        }
+    }
+    wanted.is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markers_are_a_pair_of_lines() {
+        let marked = "a\n<<<<<<< yours\nb\n=======\nc\n>>>>>>> turn\n";
+        let found = [
+            marked,
+            "a\n<<<<<<< yours\nb\n",
+            "a <<<<<<< yours\n>>>>>>> turn\n",
+        ]
+        .map(|text| is_marked(text.as_bytes()));
+        assert_eq!(found, [true, false, false]);
+    }
+}

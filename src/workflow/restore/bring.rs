@@ -1,0 +1,206 @@
+//! Bringing trees along a way: three-way at each leg, so that the user's own edits stay.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::OnOverlap;
+use super::way::{Leg, Way};
+use crate::git::object::{Entry, TreeId};
+use crate::workflow::complete::Fit;
+use crate::workflow::project::Project;
+use crate::workflow::stack::series::Series;
+
+/// Where the user's files come to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Brought {
+    /// The files.
+    pub tree: TreeId,
+    /// Where the user's own edits meet with what a turn on the way did.
+    pub overlaps: BTreeSet<Vec<u8>>,
+    /// Where they stay for that reason, and what is in them there.
+    pub stopped: BTreeMap<Vec<u8>, Series>,
+}
+
+impl Brought {
+    /// Returns files that stand for themselves, whatever the user did.
+    pub(super) fn exactly(tree: TreeId) -> Brought {
+        Brought {
+            tree,
+            overlaps: BTreeSet::new(),
+            stopped: BTreeMap::new(),
+        }
+    }
+}
+
+/// Some paths, and what is there.
+type Edits = BTreeMap<Vec<u8>, Option<Entry>>;
+
+/// Brings a tree along a way.
+pub(super) fn bring(
+    project: &Project,
+    now: TreeId,
+    way: &Way,
+    on_overlap: OnOverlap,
+) -> anyhow::Result<Brought> {
+    let mut carrier = Carrier {
+        project,
+        way,
+        on_overlap,
+        parts: BTreeSet::new(),
+        brought: Brought::exactly(now),
+    };
+    let mut edits = Edits::new();
+
+    for (legs, parts) in way.routes() {
+        carrier.parts = parts;
+        let tree = carrier.follow(now, legs)?;
+        if way.is_one() {
+            carrier.brought.tree = tree;
+            return Ok(carrier.brought);
+        }
+        edits.extend(carrier.inside(now, tree)?);
+    }
+    carrier.compose(now, edits)?;
+    Ok(carrier.brought)
+}
+
+/// A tree on its way.
+struct Carrier<'a> {
+    /// The project.
+    project: &'a Project,
+    /// The way.
+    way: &'a Way,
+    /// What to do where edits meet.
+    on_overlap: OnOverlap,
+    /// The parts for which the legs are that are gone just now.
+    parts: BTreeSet<&'a [u8]>,
+    /// What was found so far.
+    brought: Brought,
+}
+
+impl Carrier<'_> {
+    /// Goes some legs.
+    fn follow(&mut self, now: TreeId, legs: &[Leg]) -> anyhow::Result<TreeId> {
+        let (mut tree, mut frozen) = (now, Edits::new());
+        for leg in legs {
+            let next = match self.project.fit(leg.from, tree, leg.to)? {
+                Fit::Clean(files) => files.to,
+                Fit::Overlap(paths, ways) => {
+                    for path in paths {
+                        self.meet(path, (tree, leg), &mut frozen)?;
+                    }
+                    match self.on_overlap {
+                        OnOverlap::Theirs => ways.theirs,
+                        OnOverlap::Markers => ways.markers,
+                        OnOverlap::Stop | OnOverlap::Ours | OnOverlap::Exact => ways.ours,
+                    }
+                }
+            };
+            tree = self.keep(next, (tree, leg), &mut frozen)?;
+        }
+        Ok(tree)
+    }
+
+    /// Notes that edits meet at a path. Who keeps the user's stops there: what later legs would do
+    /// stands on what this one would have done.
+    fn meet(
+        &mut self,
+        path: Vec<u8>,
+        (tree, leg): (TreeId, &Leg),
+        frozen: &mut Edits,
+    ) -> anyhow::Result<()> {
+        if frozen.contains_key(&path) || !self.parts.contains(self.way.part_of(&path)) {
+            return Ok(());
+        }
+        self.brought.overlaps.insert(path.clone());
+        if matches!(self.on_overlap, OnOverlap::Stop | OnOverlap::Ours) {
+            let entry = self.project.repository.entry(tree, &path)?;
+            frozen.insert(path.clone(), entry);
+            self.brought.stopped.insert(path, leg.series.clone());
+        }
+        Ok(())
+    }
+
+    /// Puts frozen files back as they were before a leg. What had come where one of them is, a file
+    /// in place of a folder, stays away, too.
+    fn keep(
+        &mut self,
+        next: TreeId,
+        (before, leg): (TreeId, &Leg),
+        frozen: &mut Edits,
+    ) -> anyhow::Result<TreeId> {
+        let repository = &self.project.repository;
+        loop {
+            if frozen.is_empty() {
+                return Ok(next);
+            }
+            let kept = repository.tree_with(next, frozen)?;
+            let displaced: Vec<Vec<u8>> = repository
+                .changes(next, kept)?
+                .into_iter()
+                .map(|change| change.path)
+                .filter(|path| !frozen.contains_key(path))
+                .collect();
+            if displaced.is_empty() {
+                return Ok(kept);
+            }
+            for path in displaced {
+                let entry = repository.entry(before, &path)?;
+                frozen.insert(path.clone(), entry);
+                self.brought.overlaps.insert(path.clone());
+                self.brought.stopped.insert(path, leg.series.clone());
+            }
+        }
+    }
+
+    /// Returns what a tree has in the parts of the legs that were gone.
+    fn inside(&self, now: TreeId, tree: TreeId) -> anyhow::Result<Edits> {
+        let changes = self.project.repository.changes(now, tree)?;
+        Ok(changes
+            .into_iter()
+            .filter(|change| self.parts.contains(self.way.part_of(&change.path)))
+            .map(|change| (change.path, change.new))
+            .collect())
+    }
+
+    /// Puts the parts together. Where a part has a file and another one a folder, both stay as they
+    /// were.
+    fn compose(&mut self, now: TreeId, mut edits: Edits) -> anyhow::Result<()> {
+        let repository = &self.project.repository;
+        loop {
+            let tree = repository.tree_with(now, &edits)?;
+            let changes = repository.changes(now, tree)?.into_iter();
+            let done: Edits = changes.map(|change| (change.path, change.new)).collect();
+            if done == edits {
+                self.brought.tree = tree;
+                return Ok(());
+            }
+
+            let is_wrong = |path: &&Vec<u8>| done.get(*path) != edits.get(*path);
+            let wrong: BTreeSet<Vec<u8>> = done
+                .keys()
+                .chain(edits.keys())
+                .filter(is_wrong)
+                .cloned()
+                .collect();
+            let (stay, go): (Edits, Edits) = edits
+                .into_iter()
+                .partition(|(path, _)| !wrong.iter().any(|wrong| are_in_line(path, wrong)));
+            anyhow::ensure!(!go.is_empty(), "parts of the files do not fit together");
+            for path in go.into_keys().chain(wrong) {
+                let series = self.way.start(&path);
+                self.brought.overlaps.insert(path.clone());
+                self.brought.stopped.insert(path, series);
+            }
+            edits = stay;
+        }
+    }
+}
+
+/// Returns whether two paths are the same, or one leads through the other.
+fn are_in_line(one: &[u8], other: &[u8]) -> bool {
+    let leads_through = |path: &[u8], folder: &[u8]| {
+        path.strip_prefix(folder)
+            .is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
+    };
+    leads_through(one, other) || leads_through(other, one)
+}

@@ -1,0 +1,256 @@
+//! `undo` and `redo`: over the turns of a session that changed files, whatever other sessions did
+//! meanwhile.
+
+use anyhow::Context as _;
+use serde::Serialize;
+
+use super::way::{Direction, Planner};
+use super::{Aim, Done, Wish, carry_out, wanted};
+use crate::session::meta::{By, Restored};
+use crate::session::publication::Stack;
+use crate::session::turn::Turn;
+use crate::workflow::project::Project;
+use crate::workflow::stack::series::Part;
+use crate::workflow::stack::{PatchId, Stacks, is_patch};
+use crate::workflow::user::User;
+
+/// The turns that a title names one by one.
+const MAX_NAMED: usize = 4;
+
+/// A turn that an undo or a redo did not count, as there is nothing of it in the files.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PassedOver {
+    /// Its number.
+    pub turn: u64,
+    /// Why.
+    pub why: WhyPassedOver,
+}
+
+/// Why a turn was not counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WhyPassedOver {
+    /// It changed no file.
+    Unchanged,
+    /// It overlapped with the user's own edits and was not brought.
+    NotBrought,
+    /// Another session's turn took it back.
+    TakenBack,
+}
+
+/// Goes back over the last `steps` turns that changed files.
+///
+/// # Errors
+/// As for [`super::restore`], and if there are not so many.
+pub fn undo(
+    project: &Project,
+    steps: u64,
+    wish: &Wish,
+    user: &mut dyn User,
+) -> anyhow::Result<Done> {
+    let session = project.session()?;
+    let _session_lock = project.lock_session(&session, "undo")?;
+    let _lock = project.enter("undo", user)?;
+    let tip = project.store().tip(&session)?;
+    let (stacks, newest) = (Stacks::new(&project.repository), brought(project, &tip)?);
+    let here = stacks.here(&tip)?;
+    let mut walk = Walk {
+        at: newest.position(),
+        over: Vec::new(),
+        passed: Vec::new(),
+    };
+    let mut redo = to_redo(&newest);
+
+    for _ in 0..steps {
+        redo.push(walk.at);
+        while !walk.back(project, &tip, &|turn| why_passed(&stacks, &here, turn))? {}
+    }
+    let turn = project.store().turn(&session, &walk.at.to_string())?;
+    let planner = Planner {
+        repository: &project.repository,
+        stacks: &stacks,
+        here: &here,
+    };
+
+    let aim = Aim {
+        title: title("Undo", &walk.over),
+        way: planner.over(&walk.over, Direction::Back)?,
+        restored: restored(&turn, redo, &walk.over),
+        wanted: wanted(project, &stacks, &turn)?,
+        planner,
+        turn: &turn,
+    };
+    let done = carry_out(project, &tip, &aim, wish)?;
+    Ok(Done {
+        passed_over: walk.passed,
+        ..done
+    })
+}
+
+/// Goes forward again over the last `steps` undone turns.
+///
+/// # Errors
+/// As for [`super::restore`], and if fewer turns were undone.
+pub fn redo(
+    project: &Project,
+    steps: u64,
+    wish: &Wish,
+    user: &mut dyn User,
+) -> anyhow::Result<Done> {
+    let session = project.session()?;
+    let _session_lock = project.lock_session(&session, "redo")?;
+    let _lock = project.enter("redo", user)?;
+    let tip = project.store().tip(&session)?;
+    let (stacks, newest) = (Stacks::new(&project.repository), brought(project, &tip)?);
+    let here = stacks.here(&tip)?;
+    let mut redo = to_redo(&newest);
+    let mut to = None;
+
+    for _ in 0..steps {
+        to = redo.pop();
+        anyhow::ensure!(to.is_some(), "there is nothing to redo");
+    }
+    let mut walk = Walk {
+        at: to.context("there is nothing to redo")?,
+        over: Vec::new(),
+        passed: Vec::new(),
+    };
+    let turn = project.store().turn(&session, &walk.at.to_string())?;
+    while walk.at > newest.position() {
+        walk.back(project, &tip, &why_never_there)?;
+    }
+    walk.over.reverse();
+
+    let planner = Planner {
+        repository: &project.repository,
+        stacks: &stacks,
+        here: &here,
+    };
+    let aim = Aim {
+        title: title("Redo", &walk.over),
+        way: planner.over(&walk.over, Direction::Forward)?,
+        restored: restored(&turn, redo, &walk.over),
+        wanted: wanted(project, &stacks, &turn)?,
+        planner,
+        turn: &turn,
+    };
+    carry_out(project, &tip, &aim, wish)
+}
+
+/// Turns on the way back.
+struct Walk {
+    /// The turn whose state the session has.
+    at: u64,
+    /// The turns that were gone over.
+    over: Vec<Turn>,
+    /// Those that did not count.
+    passed: Vec<PassedOver>,
+}
+
+impl Walk {
+    /// Goes one turn back; says whether it counts.
+    fn back(
+        &mut self,
+        project: &Project,
+        tip: &Turn,
+        why_not: &dyn Fn(&Turn) -> anyhow::Result<Option<WhyPassedOver>>,
+    ) -> anyhow::Result<bool> {
+        let at = self.at;
+        anyhow::ensure!(
+            at > 0,
+            "there is nothing to undo: no other turn of this session is in your files"
+        );
+        let store = project.store();
+        let turn = store.turn(&tip.session, &at.to_string())?;
+        self.at = store.turn(&tip.session, &(at - 1).to_string())?.position();
+
+        let why_not = why_not(&turn)?;
+        match why_not {
+            Some(why) => self.passed.push(PassedOver { turn: at, why }),
+            None => self.over.push(turn),
+        }
+        Ok(why_not.is_none())
+    }
+}
+
+/// Returns why there is nothing of a turn to take back.
+fn why_passed(
+    stacks: &Stacks<'_>,
+    here: &Stack<PatchId>,
+    turn: &Turn,
+) -> anyhow::Result<Option<WhyPassedOver>> {
+    let why = why_never_there(turn)?;
+    if why.is_some() || turn.meta.restored.is_some() {
+        return Ok(why);
+    }
+    let change = stacks.patch(stacks.id(turn)?)?.change;
+    let is_there = Part::new(stacks, b"").has(here.top, change.after)?;
+    Ok((!is_there).then_some(WhyPassedOver::TakenBack))
+}
+
+/// Returns why a turn never changed the user's files.
+fn why_never_there(turn: &Turn) -> anyhow::Result<Option<WhyPassedOver>> {
+    let workspace = turn.meta.workspace.as_ref();
+    Ok(if !is_patch(turn) {
+        Some(WhyPassedOver::Unchanged)
+    } else if workspace.is_some_and(|workspace| !workspace.synced) {
+        Some(WhyPassedOver::NotBrought)
+    } else {
+        None
+    })
+}
+
+/// Returns the newest turn but for restores that a save at the last moment kept from the user's
+/// files.
+fn brought(project: &Project, tip: &Turn) -> anyhow::Result<Turn> {
+    let is_brought = |turn: &Turn| {
+        turn.meta.restored.is_none()
+            || turn
+                .meta
+                .workspace
+                .as_ref()
+                .is_none_or(|workspace| workspace.synced)
+    };
+    let newest = project
+        .store()
+        .history(tip.clone())
+        .find(|turn| turn.as_ref().map_or(true, is_brought));
+    newest.context("a session begins with no restore")?
+}
+
+/// Returns what a redo after a turn goes through.
+fn to_redo(turn: &Turn) -> Vec<u64> {
+    turn.meta
+        .restored
+        .as_ref()
+        .map(|restored| restored.redo.clone())
+        .unwrap_or_default()
+}
+
+/// Returns what the turn says of itself.
+fn restored(to: &Turn, redo: Vec<u64>, over: &[Turn]) -> Restored {
+    Restored {
+        turn: to.number(),
+        by: By::Undo,
+        redo,
+        over: over.iter().map(Turn::number).collect(),
+    }
+}
+
+/// Returns the title of a turn that goes over others: `Undo 22: Add a form`.
+fn title(verb: &str, over: &[Turn]) -> String {
+    let mut numbers: Vec<String> = over
+        .iter()
+        .take(MAX_NAMED)
+        .map(|turn| turn.number().to_string())
+        .collect();
+    if over.len() > MAX_NAMED {
+        numbers.push("...".to_owned());
+    }
+
+    match over {
+        [] => verb.to_owned(),
+        [one] => format!("{verb} {}: {}", one.number(), one.title),
+        _ => format!("{verb} {}", numbers.join(", ")),
+    }
+}

@@ -1,0 +1,236 @@
+//! The files are what we say they are: between sessions, after git moved, over undo and redo.
+
+use std::os::unix::fs::PermissionsExt as _;
+
+use serde_json::json;
+
+use crate::plans::{chat, create, edit, plan};
+use crate::support::TestRepo;
+
+/// A project with a session in which every file can be edited.
+fn project() -> TestRepo {
+    let repo = TestRepo::new()
+        .file("a.txt", "1\n2\n3\n4\n5\n")
+        .file(".gitignore", ".teddy/\n");
+    repo.commit("init");
+    repo.write(".teddy/global.context", "**\n");
+    repo.done(&["new", "one"]);
+    repo
+}
+
+/// Returns the names of the files.
+fn files(repo: &TestRepo) -> String {
+    let listed = repo.git(&["ls-files", "-co", "--exclude-standard", "--deduplicate"]);
+    let mut names: Vec<&str> = listed
+        .lines()
+        .filter(|name| repo.path().join(name).exists())
+        .collect();
+    names.sort_unstable();
+    names.join(" ")
+}
+
+#[test]
+fn promise_b1_a_branch_undoes_later_turns_and_keeps_what_lay_between_them() {
+    let repo = project();
+    repo.run_plan(&plan("One", &[create("one.txt", "1\n")]));
+    repo.write("between.txt", "mine\n");
+    repo.write("a.txt", "1\n2\n3\n4\nfive\n");
+    repo.run_plan(&plan("Two", &[edit("a.txt", "2", "two")]));
+    repo.done(&["branch", "1", "alt"]);
+    repo.done(&["restore", "@"]);
+    assert_eq!(repo.read("a.txt"), "1\n2\n3\n4\nfive\n");
+    assert_eq!(repo.read("between.txt"), "mine\n");
+    assert!(repo.path().join("one.txt").exists());
+}
+
+#[test]
+fn promise_b1_two_sessions_take_each_others_turns_out_and_bring_them_back() {
+    let repo = project();
+    repo.run_plan(&plan("One", &[create("one.txt", "1\n")]));
+    repo.done(&["new", "two"]);
+    repo.run_plan(&plan("Two", &[create("two.txt", "2\n")]));
+    repo.write("mine.txt", "mine\n");
+
+    repo.done(&["switch", "one"]);
+    repo.teddy(&["restore", "@"])
+        .check(0, &["delete two.txt", "keep mine.txt", "as after turn 1"]);
+    assert_eq!(files(&repo), ".gitignore a.txt mine.txt one.txt");
+    repo.done(&["switch", "two"]);
+    repo.done(&["restore", "@"]);
+    assert_eq!(files(&repo), ".gitignore a.txt mine.txt one.txt two.txt");
+    repo.done(&["restore", "0"]);
+    assert_eq!(files(&repo), ".gitignore a.txt mine.txt one.txt");
+}
+
+#[test]
+fn promise_b1_a_fetched_session_brings_what_its_turns_stand_on() {
+    let repo = project();
+    repo.run_plan(&plan("One", &[create("one.txt", "1\n")]));
+    repo.done(&["new", "two"]);
+    repo.run_plan(&plan("Two", &[edit("one.txt", "1", "one")]));
+    let (clone, from) = (repo.beside("clone"), repo.path());
+    let clone_name = clone.to_str().unwrap();
+    repo.git(&["clone", "-q", from.to_str().unwrap(), clone_name]);
+    let sessions = "refs/teddy/sessions/two:refs/teddy/sessions/two";
+    repo.git_in(&clone, &["fetch", "-q", "origin", sessions]);
+    std::fs::write(clone.join("mine.txt"), "mine\n").unwrap();
+
+    repo.done(&["-C", clone_name, "restore", "@"]);
+    assert_eq!(
+        std::fs::read_to_string(clone.join("one.txt")).unwrap(),
+        "one\n"
+    );
+    repo.done(&["-C", clone_name, "undo"]);
+    assert!(
+        !clone.join("one.txt").exists(),
+        "an undo takes a restore back"
+    );
+    assert!(clone.join("mine.txt").exists());
+}
+
+#[test]
+fn promise_b1_a_session_whose_ref_is_gone_can_still_be_taken_out() {
+    let repo = project();
+    repo.run_plan(&plan("One", &[create("one.txt", "1\n")]));
+    repo.done(&["new", "two"]);
+    repo.run_plan(&plan("Two", &[create("two.txt", "2\n")]));
+    repo.done(&["switch", "one"]);
+    repo.git(&["update-ref", "-d", "refs/teddy/sessions/two"]);
+    repo.git(&["gc", "-q", "--prune=now"]);
+    repo.done(&["restore", "@"]);
+    assert_eq!(files(&repo), ".gitignore a.txt one.txt");
+}
+
+#[test]
+fn promise_b1_kept_sides_and_single_paths_are_remembered() {
+    let repo = project();
+    repo.run_plan(&plan(
+        "One",
+        &[edit("a.txt", "2", "two"), create("one.txt", "1\n")],
+    ));
+    repo.write("a.txt", "1\nmine\n3\n4\n5\n");
+    repo.done(&["restore", "0", "--ours"]);
+    assert_eq!(
+        (files(&repo).as_str(), repo.read("a.txt").as_str()),
+        (".gitignore a.txt", "1\nmine\n3\n4\n5\n")
+    );
+    // The turn is in a.txt still, so that it is undone there once the user wants that.
+    repo.teddy(&["restore", "0"]).check(4, &["overlap a.txt"]);
+    repo.done(&["restore", "0", "--theirs"]);
+    assert_eq!(repo.read("a.txt"), "1\n2\n3\n4\n5\n");
+
+    repo.done(&["restore", "1", "one.txt"]);
+    assert_eq!(
+        repo.json(&["restore", "0"], 0)["deleted"],
+        json!(["one.txt"])
+    );
+}
+
+#[test]
+fn promise_b1_where_a_file_is_kept_no_folder_takes_its_place() {
+    let repo = project();
+    repo.run_plan(&plan("One", &[create("x/y.txt", "1\n")]));
+    repo.done(&["undo"]);
+    repo.write("x", "mine\n");
+    repo.teddy(&["redo"]).check(4, &["overlap x"]);
+    repo.done(&["redo", "--ours"]);
+    assert_eq!(repo.read("x"), "mine\n");
+    repo.remove("x");
+    assert_eq!(
+        repo.json(&["restore", "1"], 0)["written"],
+        json!(["x/y.txt"])
+    );
+}
+
+#[test]
+fn promise_b2_what_git_or_the_user_took_away_is_said() {
+    let repo = project();
+    repo.run_plan(&plan(
+        "One",
+        &[create("f1.txt", "1\n"), edit("a.txt", "2", "two")],
+    ));
+    repo.git(&["reset", "-q", "--hard"]);
+    repo.remove("f1.txt");
+    let out = repo.teddy(&["restore", "@"]);
+    out.check(
+        0,
+        &[
+            "The workspace is as after turn 1 except for 2 files: ",
+            "f1.txt: deleted since by you; `teddy restore 1 --exact f1.txt` brings it back",
+            "a.txt: what turn 1 of one changed was taken back since; `teddy restore 1 --exact a.txt`",
+        ],
+    );
+    assert_eq!(
+        repo.json(&["restore", "1", "-n"], 0)["missing"],
+        json!([
+            { "path": "a.txt", "why": "taken-back", "session": "one", "turn": 1 },
+            { "path": "f1.txt", "why": "deleted" },
+        ])
+    );
+    repo.done(&["restore", "1", "--exact", "-y", "f1.txt"]);
+    assert_eq!(repo.read("f1.txt"), "1\n");
+}
+
+#[test]
+fn promise_b5_undo_goes_back_over_turns_that_changed_files() {
+    let repo = project();
+    repo.run_plan(&plan("One", &[create("one.txt", "1\n")]));
+    repo.run_plan(&plan("Two", &[create("two.txt", "2\n")]));
+    let out = repo.teddy_reads(&["execute", "-", "-y"], plan("Ask", &[chat("Well?")]));
+    assert!([0, 5].contains(&out.code), "{out}");
+    repo.teddy(&["undo"]).check(
+        0,
+        &[
+            "delete two.txt",
+            "Turn 3 was passed over: it changed no file.",
+        ],
+    );
+    repo.done(&["redo"]);
+    assert_eq!(files(&repo), ".gitignore a.txt one.txt two.txt");
+    repo.done(&["undo", "2"]);
+    repo.teddy(&["undo"]).check(1, &["nothing to undo"]);
+    repo.done(&["restore", "2"]);
+    let titles: Vec<String> = repo.json(&["log"], 0).as_array().unwrap()[..4]
+        .iter()
+        .map(|row| row["title"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(
+        titles,
+        ["Restore 2: Two", "Undo 2, 1", "Redo 2: Two", "Undo 2: Two"]
+    );
+}
+
+#[test]
+fn promise_b5_a_turn_that_was_not_brought_is_passed_over() {
+    let repo = project();
+    repo.run_plan(&plan("One", &[create("one.txt", "1\n")]));
+    overlapping_turn(&repo);
+    repo.teddy(&["undo"]).check(
+        0,
+        &[
+            "delete one.txt",
+            "Turn 2 was passed over: its result was never brought to your files.",
+        ],
+    );
+    assert_eq!(repo.read("a.txt"), "mine\n");
+}
+
+/// Runs a turn that meets a save of the user's, and is not brought for that reason.
+fn overlapping_turn(repo: &TestRepo) {
+    let script = repo.beside("save");
+    let save = format!("echo mine > {}\n", repo.path().join("a.txt").display());
+    std::fs::write(&script, save).unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::fs::write(
+        repo.beside("plan.md"),
+        plan(
+            "Meet",
+            &[edit("a.txt", "2", "two"), create("new.txt", "n\n")],
+        ),
+    )
+    .unwrap();
+    let mut command = repo.teddy_command(&["execute", "../plan.md", "-y"]);
+    let armed = format!("after-run=1*return(sh:{})", script.display());
+    let out = crate::support::Output::of(command.current_dir(repo.path()).env("FAILPOINTS", armed));
+    assert_eq!(out.code, 4, "{out}");
+}

@@ -1,0 +1,272 @@
+//! What the files shall be, said in the simplest way: for each file the list of turns that are in
+//! it, numbers in slots that nobody merges by lines, and no git.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How many lines of a file are changed, far enough from each other to be merged one by one.
+pub const SLOTS: usize = 4;
+
+/// The files that there can be; the last one never is, and stands for all others.
+pub const PATHS: [&str; 6] = [
+    "a.txt",
+    "b.txt",
+    "dir/c.txt",
+    "dir/d.txt",
+    "dir/sub/e.txt",
+    OTHERS,
+];
+/// What stands for all other files.
+pub const OTHERS: &str = "others";
+
+/// What is in a file; nothing if it is not there.
+pub type Content = Option<[u32; SLOTS]>;
+
+/// All files.
+pub type Files = BTreeMap<&'static str, [u32; SLOTS]>;
+
+/// The turns that are in each file, oldest first, by their place in [`Oracle::turns`].
+pub type Stacks = BTreeMap<&'static str, Vec<usize>>;
+
+/// A turn.
+#[derive(Debug, Clone)]
+pub struct Turn {
+    /// The files before.
+    pub before: Files,
+    /// The files after.
+    pub after: Files,
+    /// What was in the files before.
+    pub below: Stacks,
+    /// What it was to bring.
+    pub wanted: Stacks,
+    /// What was in the files after it.
+    pub stack: Stacks,
+    /// Whether it changed files.
+    pub changed: bool,
+    /// Whether that is in the files.
+    pub synced: bool,
+    /// For a restore: the turn that the session stands at, unless it is a step of its own, and what
+    /// is to be redone.
+    pub restored: Option<(Option<u64>, Vec<u64>)>,
+}
+
+/// What to do where edits meet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Nothing at all.
+    Stop,
+    /// The user's stays.
+    Ours,
+    /// The turn's comes.
+    Theirs,
+    /// Both come.
+    Markers,
+    /// Everything is as the turn left it.
+    Exact,
+}
+
+/// One step of a way: the files that it leads from and to, and the turns in them before it.
+#[derive(Debug, Clone)]
+struct Leg {
+    from: Files,
+    to: Files,
+    list: Vec<usize>,
+}
+
+/// What a restore comes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expected {
+    /// The files; of a marked one only that it is there is known.
+    pub files: Files,
+    /// Where edits meet.
+    pub overlaps: BTreeSet<&'static str>,
+    /// What is in the files.
+    pub stack: Stacks,
+}
+
+/// Every turn there ever was.
+#[derive(Debug, Clone, Default)]
+pub struct Oracle {
+    /// The turns, of all sessions.
+    pub turns: Vec<Turn>,
+}
+
+/// Returns the content of a file.
+pub fn content(files: &Files, path: &'static str) -> Content {
+    files.get(path).copied()
+}
+
+/// Puts a content into a file.
+pub fn put(files: &mut Files, path: &'static str, content: Content) {
+    match content {
+        Some(slots) => {
+            files.insert(path, slots);
+        }
+        None => {
+            files.remove(path);
+        }
+    }
+}
+
+/// Merges what two sides made of a file; nothing if they meet.
+pub fn merge(base: Content, ours: Content, theirs: Content) -> Option<Content> {
+    if ours == base || ours == theirs {
+        return Some(theirs);
+    }
+    if theirs == base {
+        return Some(ours);
+    }
+    let (Some(base), Some(ours), Some(theirs)) = (base, ours, theirs) else {
+        return None;
+    };
+    let mut merged = [0; SLOTS];
+    for slot in 0..SLOTS {
+        let (base, ours, theirs) = (base[slot], ours[slot], theirs[slot]);
+        merged[slot] = match (ours == base, theirs == base) {
+            (true, _) => theirs,
+            (_, true) => ours,
+            _ if ours == theirs => ours,
+            _ => return None,
+        };
+    }
+    Some(Some(merged))
+}
+
+/// Merges all files; nothing if two sides meet anywhere.
+pub fn merge_all(base: &Files, ours: &Files, theirs: &Files) -> Option<Files> {
+    let mut merged = Files::new();
+    for path in PATHS {
+        let sides = [base, ours, theirs].map(|files| content(files, path));
+        put(&mut merged, path, merge(sides[0], sides[1], sides[2])?);
+    }
+    Some(merged)
+}
+
+impl Oracle {
+    /// Returns the legs from one list of turns to another.
+    fn legs(&self, from: &[usize], to: &[usize]) -> Vec<Leg> {
+        let mut list = from.to_vec();
+        let mut legs = Vec::new();
+        for turn in from.iter().rev().filter(|turn| !to.contains(turn)) {
+            let turn_ = &self.turns[*turn];
+            push(&mut legs, (&turn_.after, &turn_.before), &list);
+            list.retain(|other| other != turn);
+        }
+        for turn in to.iter().filter(|turn| !from.contains(turn)) {
+            let turn_ = &self.turns[*turn];
+            push(&mut legs, (&turn_.before, &turn_.after), &list);
+            list.push(*turn);
+        }
+        legs
+    }
+
+    /// Returns what a restore to a turn comes to.
+    pub fn restore(
+        &self,
+        (now, here): (&Files, &Stacks),
+        target: (&Files, &Stacks),
+        paths: &[&'static str],
+        mode: Mode,
+    ) -> Expected {
+        let mut expected = Expected {
+            files: now.clone(),
+            overlaps: BTreeSet::new(),
+            stack: here.clone(),
+        };
+        for path in paths {
+            let (from, to) = (&here[path], &target.1[path]);
+            expected.stack.insert(path, to.clone());
+            if mode == Mode::Exact {
+                put(&mut expected.files, path, content(target.0, path));
+            } else {
+                follow(path, &self.legs(from, to), mode, &mut expected);
+            }
+        }
+        if mode == Mode::Stop && !expected.overlaps.is_empty() {
+            expected.files = now.clone();
+            expected.stack = here.clone();
+        }
+        expected
+    }
+
+    /// Returns what going over turns comes to; newest first to take them back.
+    pub fn over(
+        &self,
+        (now, here): (&Files, &Stacks),
+        turns: &[usize],
+        back: bool,
+        mode: Mode,
+    ) -> Expected {
+        let mut expected = Expected {
+            files: now.clone(),
+            overlaps: BTreeSet::new(),
+            stack: here.clone(),
+        };
+        for path in PATHS {
+            let (mut legs, mut at) = (Vec::new(), here[path].clone());
+            for turn in turns {
+                let turn = &self.turns[*turn];
+                let mut ends = [&turn.below[path], &turn.stack[path]];
+                let mut files = [&turn.before, &turn.after];
+                if back {
+                    ends.reverse();
+                    files.reverse();
+                }
+                for leg in self.legs(&at, ends[0]) {
+                    push(&mut legs, (&leg.from, &leg.to), &leg.list);
+                }
+                if turn.restored.is_some() {
+                    push(&mut legs, (files[0], files[1]), ends[0]);
+                } else {
+                    for leg in self.legs(ends[0], ends[1]) {
+                        push(&mut legs, (&leg.from, &leg.to), &leg.list);
+                    }
+                }
+                at = ends[1].clone();
+            }
+            expected.stack.insert(path, at);
+            follow(path, &legs, mode, &mut expected);
+        }
+        if mode == Mode::Stop && !expected.overlaps.is_empty() {
+            expected.files = now.clone();
+            expected.stack = here.clone();
+        }
+        expected
+    }
+}
+
+/// Adds a leg; one that begins where the last one ends goes on with it.
+fn push(legs: &mut Vec<Leg>, (from, to): (&Files, &Files), list: &[usize]) {
+    match legs.last_mut() {
+        Some(last) if last.to == *from => last.to = to.clone(),
+        _ => legs.push(Leg {
+            from: from.clone(),
+            to: to.clone(),
+            list: list.to_vec(),
+        }),
+    }
+}
+
+/// Brings one file along.
+fn follow(path: &'static str, legs: &[Leg], mode: Mode, expected: &mut Expected) {
+    let mut now = content(&expected.files, path);
+    for leg in legs {
+        let (from, to) = (content(&leg.from, path), content(&leg.to, path));
+        if let Some(merged) = merge(from, now, to) {
+            now = merged;
+            continue;
+        }
+        expected.overlaps.insert(path);
+        match mode {
+            Mode::Theirs => now = to,
+            Mode::Markers => {
+                now = now.or(to);
+                break;
+            }
+            _ => {
+                expected.stack.insert(path, leg.list.clone());
+                break;
+            }
+        }
+    }
+    put(&mut expected.files, path, now);
+}

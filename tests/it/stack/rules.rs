@@ -1,0 +1,185 @@
+//! The rules of `docs/formats/publication.md`; each test is named after its rule.
+
+use serde_json::{Value, json};
+
+use crate::plans::{create, edit, plan, read};
+use crate::support::TestRepo;
+
+/// Where the last publication is.
+const LAST: &str = "refs/teddy/published/main";
+
+/// A project with a session in which a.txt can be edited.
+fn project() -> TestRepo {
+    let repo = TestRepo::new()
+        .file("a.txt", "1\n2\n3\n4\n5\n")
+        .file(".gitignore", ".teddy/\n");
+    repo.commit("init");
+    repo.write(".teddy/global.context", "**\n");
+    repo.done(&["new", "demo"]);
+    repo
+}
+
+/// Reads the publication of a commit.
+fn publication(repo: &TestRepo, name: &str) -> Value {
+    let message = repo.git(&["log", "-1", "--format=%B", name]);
+    serde_json::from_str(message.split_once("\n\n").unwrap().1).unwrap()
+}
+
+/// Returns the id of a revision.
+fn id(repo: &TestRepo, name: &str) -> String {
+    repo.git(&["rev-parse", name])
+}
+
+#[test]
+fn pb1_a_publication_is_a_commit_that_reaches_what_undoes_it() {
+    let repo = project();
+    repo.run_plan(&plan("One", &[create("one.txt", "1\n")]));
+    let first = id(&repo, LAST);
+    repo.run_plan(&plan("Two", &[create("two.txt", "2\n")]));
+    let after = id(&repo, "teddy/sessions/demo^2");
+    assert_eq!(
+        repo.git(&["log", "-1", "--format=%s %P %T", LAST]),
+        format!("Files after turn 2 of demo {after} {first} {}", repo.tree())
+    );
+    assert_eq!(
+        publication(&repo, LAST),
+        json!({
+            "schema": 1,
+            "session": "demo",
+            "turn": 2,
+            "change": { "before": id(&repo, "teddy/sessions/demo~1^2"), "after": after },
+            "below": { "top": first },
+            "applied": true,
+        })
+    );
+    repo.git(&["update-ref", "-d", "refs/teddy/sessions/demo"]);
+    repo.git(&["gc", "-q", "--prune=now"]);
+    repo.git(&["rev-list", "--objects", LAST]);
+}
+
+#[test]
+fn pb2_what_is_in_the_files_follows_from_the_last_publication() {
+    let repo = project();
+    repo.run_plan(&plan("One", &[create("one.txt", "1\n")]));
+    let first = id(&repo, LAST);
+    repo.run_plan(&plan("Two", &[create("two.txt", "2\n")]));
+    repo.done(&["restore", "1"]);
+    assert_eq!(publication(&repo, LAST)["target"], json!({ "top": first }));
+    repo.run_plan(&plan("Other", &[create("other.txt", "o\n")]));
+    assert_eq!(publication(&repo, LAST)["below"], json!({ "top": first }));
+}
+
+#[test]
+fn pb3_a_folder_that_was_restored_alone_is_apart() {
+    let repo = project();
+    repo.run_plan(&plan("One", &[create("dir/one.txt", "1\n")]));
+    repo.run_plan(&plan(
+        "Two",
+        &[create("dir/two.txt", "2\n"), create("two.txt", "2\n")],
+    ));
+    let (second, first) = (id(&repo, LAST), id(&repo, "teddy/sessions/demo~1^3"));
+    repo.done(&["restore", "1", "dir"]);
+    assert_eq!(
+        publication(&repo, LAST)["target"],
+        json!({ "top": second, "apart": { "dir": first } })
+    );
+    assert_eq!(
+        repo.json(&["restore", "0"], 0)["deleted"],
+        json!(["dir/one.txt", "two.txt"])
+    );
+}
+
+#[test]
+fn pb4_a_turn_without_changes_names_what_is_there() {
+    let repo = project();
+    repo.run_plan(&plan("Look", &[read("a.txt")]));
+    let found = publication(&repo, LAST);
+    assert_eq!(
+        (&found["change"], &found["below"]["top"]),
+        (&Value::Null, &Value::Null)
+    );
+    repo.run_plan(&plan("One", &[create("one.txt", "1\n")]));
+    let one = id(&repo, LAST);
+    repo.run_plan(&plan("Look", &[read("a.txt")]));
+    assert_eq!(id(&repo, LAST), one);
+    assert_eq!(id(&repo, "teddy/sessions/demo^3"), one);
+}
+
+#[test]
+fn pb5_turns_of_an_earlier_version_stand_on_each_other() {
+    let repo = project();
+    repo.run_plan(&plan("One", &[create("one.txt", "1\n")]));
+    repo.run_plan(&plan("Two", &[create("two.txt", "2\n")]));
+    as_earlier_versions_wrote(&repo);
+
+    repo.write("mine.txt", "mine\n");
+    repo.run_plan(&plan("Three", &[edit("a.txt", "3", "three")]));
+    let below = publication(&repo, LAST)["below"]["top"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert_eq!(publication(&repo, &below)["turn"], 2);
+    assert_eq!(
+        repo.json(&["restore", "1"], 0)["deleted"],
+        json!(["two.txt"])
+    );
+    assert_eq!(repo.read("mine.txt"), "mine\n");
+    repo.done(&["undo"]);
+    assert_eq!(repo.read("a.txt"), "1\n2\nthree\n4\n5\n");
+    repo.git(&["fsck", "--strict", "--no-dangling"]);
+}
+
+/// Takes the publications away, as if an earlier version had made the session.
+fn as_earlier_versions_wrote(repo: &TestRepo) {
+    let turns = repo.git(&[
+        "rev-list",
+        "--first-parent",
+        "--reverse",
+        "teddy/sessions/demo",
+    ]);
+    let mut last = String::new();
+    for turn in turns.lines() {
+        let parents = repo.git(&["log", "-1", "--format=%P", turn]);
+        let message = repo.git(&["log", "-1", "--format=%B", turn]);
+        let mut args = vec!["commit-tree".to_owned(), format!("{turn}^{{tree}}")];
+        for parent in parents.split(' ').take(2).skip(1) {
+            args.extend([
+                "-p".to_owned(),
+                last.clone(),
+                "-p".to_owned(),
+                parent.to_owned(),
+            ]);
+        }
+        args.extend(["-m".to_owned(), message]);
+        last = repo.git(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    }
+    repo.git(&["update-ref", "refs/teddy/sessions/demo", &last]);
+    repo.git(&["update-ref", LAST, "teddy/sessions/demo^2"]);
+}
+
+#[test]
+fn pb6_what_a_crash_left_is_noted_when_it_is_finished() {
+    let repo = project();
+    std::fs::write(
+        repo.beside("plan.md"),
+        plan("One", &[create("one.txt", "1\n")]),
+    )
+    .unwrap();
+    for point in ["after-ref", "after-publish"] {
+        let killed = repo
+            .teddy_command(&["execute", "../plan.md", "-y"])
+            .current_dir(repo.path())
+            .env("FAILPOINTS", format!("{point}=return(kill)"))
+            .output()
+            .unwrap();
+        assert_eq!(killed.status.code(), None, "{point}");
+        repo.done(&["recover"]);
+        assert_eq!(
+            id(&repo, LAST),
+            id(&repo, "teddy/sessions/demo^3"),
+            "{point}"
+        );
+        repo.done(&["undo"]);
+        assert!(!repo.path().join("one.txt").exists(), "{point}");
+    }
+}
