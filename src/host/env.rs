@@ -84,7 +84,7 @@ pub fn state_home() -> Option<PathBuf> {
 }
 
 /// Returns the folder that a variable names; a relative one counts as unset, as XDG has it.
-fn folder(name: &str) -> Option<PathBuf> {
+pub fn folder(name: &str) -> Option<PathBuf> {
     var_os(name)
         .map(PathBuf::from)
         .filter(|path| path.is_absolute())

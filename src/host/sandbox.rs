@@ -6,15 +6,15 @@
 //! passed over: [`availability`] and [`describe`] are for the line that a person approves.
 //! docs/decisions/0021-sandbox.md says what works inside and what does not.
 
-mod blame;
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
 mod files;
 mod kernel;
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
-mod network;
+mod namespaces;
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
 mod privileges;
-mod standard;
+#[cfg(all(target_os = "linux", feature = "sandbox"))]
+mod system_calls;
 
 use std::path::PathBuf;
 
@@ -23,7 +23,6 @@ use serde::{Deserialize, Serialize};
 use super::raw;
 
 pub use kernel::Kernel;
-pub use standard::Places;
 
 /// What a script may do.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,6 +40,10 @@ pub struct Policy {
     /// Trees and files that may not be opened. Everything else on the machine may be read.
     #[serde(with = "raw::paths")]
     pub hidden: Vec<PathBuf>,
+    /// Folders that are given empty, and in which everything may be done, where the kernel lets a
+    /// process have a view of its own; elsewhere they may not be opened.
+    #[serde(with = "raw::paths")]
+    pub private: Vec<PathBuf>,
     /// Whether the network may be used.
     pub network: Network,
 }
@@ -60,8 +63,8 @@ pub enum Network {
 pub enum Availability {
     /// All of it.
     Full,
-    /// The files; why not the network.
-    FilesOnly(String),
+    /// Not all; what is missing.
+    Partly(String),
     /// Nothing; why.
     None(String),
 }
@@ -69,10 +72,18 @@ pub enum Availability {
 /// Returns what can be enforced on this machine.
 pub fn availability() -> Availability {
     let kernel = Kernel::running();
-    match &kernel.unfiltered {
-        _ if kernel.landlock == 0 => Availability::None(nothing().to_owned()),
-        Some(why) => Availability::FilesOnly(why.clone()),
-        None => Availability::Full,
+    let gaps = [
+        kernel.unfiltered.clone(),
+        (kernel.landlock < kernel::TRUNCATE).then(|| {
+            let (version, least) = (kernel.landlock, kernel::TRUNCATE);
+            format!("Landlock has version {version} in this kernel, and {least} is the least")
+        }),
+    ];
+    let gaps: Vec<String> = gaps.into_iter().flatten().collect();
+    match () {
+        () if kernel.landlock == 0 => Availability::None(nothing().to_owned()),
+        () if gaps.is_empty() => Availability::Full,
+        () => Availability::Partly(gaps.join("; ")),
     }
 }
 
@@ -90,13 +101,21 @@ pub fn describe(policy: Option<&Policy>) -> String {
     let Some(policy) = policy else {
         return "not sandboxed".to_owned();
     };
-    match (availability(), policy.network) {
-        (Availability::None(why), _) => format!("not sandboxed: {why}"),
-        (Availability::Full, Network::Off) => "sandboxed, no network".to_owned(),
-        (Availability::FilesOnly(why), Network::Off) => {
-            format!("sandboxed, but the network is open: {why}")
-        }
-        (_, Network::On) => "sandboxed, network open".to_owned(),
+    let kernel = Kernel::running();
+    let network = match policy.network {
+        Network::On => "network open",
+        Network::Off if kernel.unfiltered.is_some() => "network open nevertheless",
+        Network::Off => "no network",
+    };
+    let signals = if kernel.landlock < kernel::SCOPE {
+        ", but signals reach your other processes"
+    } else {
+        ""
+    };
+    match availability() {
+        Availability::Full => format!("sandboxed, {network}{signals}"),
+        Availability::Partly(gaps) => format!("partly sandboxed, {network}: {gaps}"),
+        Availability::None(why) => format!("not sandboxed: {why}"),
     }
 }
 
@@ -105,6 +124,22 @@ pub fn sweep(policy: &Policy) {
     #[cfg(all(target_os = "linux", feature = "sandbox"))]
     policy.add.iter().for_each(|folder| files::sweep(folder));
     let _ = policy;
+}
+
+/// Gives this process its private view of the folders that a policy names, and takes it into the
+/// policy; closes them where the kernel gives none. This process must have one thread.
+///
+/// # Errors
+/// The process is left halfway, and must not go on.
+#[cfg(all(target_os = "linux", feature = "sandbox"))]
+pub fn hide(policy: &mut Policy, kernel: &Kernel) -> Result<(), String> {
+    let private = std::mem::take(&mut policy.private);
+    if kernel.namespaces && namespaces::hide(&private)? {
+        policy.write.extend(private);
+    } else {
+        policy.hidden.extend(private);
+    }
+    Ok(())
 }
 
 /// Makes signals of this thread, and of all that it starts from now on, stay among them. Returns
@@ -127,21 +162,31 @@ pub fn scope(kernel: &Kernel) -> Result<bool, String> {
     }
 }
 
-/// Restricts this thread, and with it what it executes, to a policy.
+/// Restricts this thread, and with it what it executes, to a policy. `watching` are processes that
+/// it must not end.
 ///
 /// # Errors
 /// The kernel does not enforce it.
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
-pub fn enforce(policy: &Policy, kernel: &Kernel) -> Result<(), String> {
+pub fn enforce(policy: &Policy, kernel: &Kernel, watching: &[u32]) -> Result<(), String> {
     if kernel.landlock == 0 {
         return Err(nothing().to_owned());
     }
     privileges::reduce();
     files::enforce(policy, kernel.landlock)?;
-    match policy.network {
-        Network::Off if kernel.unfiltered.is_none() => network::enforce(),
-        _ => Ok(()),
+    match kernel.unfiltered {
+        None => system_calls::enforce(policy, kernel, watching),
+        Some(_) => Ok(()),
     }
+}
+
+/// There are no private views here.
+///
+/// # Errors
+/// Never.
+#[cfg(not(all(target_os = "linux", feature = "sandbox")))]
+pub fn hide(_policy: &mut Policy, _kernel: &Kernel) -> Result<(), String> {
+    Ok(())
 }
 
 /// Nothing keeps signals inside here.
@@ -158,6 +203,6 @@ pub fn scope(_kernel: &Kernel) -> Result<bool, String> {
 /// # Errors
 /// Always.
 #[cfg(not(all(target_os = "linux", feature = "sandbox")))]
-pub fn enforce(_policy: &Policy, _kernel: &Kernel) -> Result<(), String> {
+pub fn enforce(_policy: &Policy, _kernel: &Kernel, _watching: &[u32]) -> Result<(), String> {
     Err(nothing().to_owned())
 }

@@ -69,8 +69,6 @@ pub struct Finished {
     pub end: End,
     /// What it wrote.
     pub output: Captured,
-    /// What opens what the sandbox refused, or why what was said about it is harmless.
-    pub hint: Option<&'static str>,
     /// The processes that could not be ended. The files cannot be believed while they live.
     pub left: Vec<String>,
 }
@@ -96,7 +94,6 @@ impl Finished {
         Finished {
             end: End::NotStarted(why),
             output: Captured::default(),
-            hint: None,
             left: Vec::new(),
         }
     }
@@ -171,19 +168,17 @@ pub fn run_until(
         capture.add(bytes);
         output(bytes);
     };
+    let gave_views = supervisor::gives_private_views();
     let (end, left) = running.watch(script.timeout, stop, &mut sink);
+    if matches!(end, End::NotStarted(_)) && gave_views && !supervisor::gives_private_views() {
+        return run_until(script, stop, output);
+    }
     let output = capture.finish();
 
     let launcher = script.launcher.as_ref();
     let policy = launcher.and_then(|launcher| launcher.policy.as_ref());
     policy.into_iter().for_each(sandbox::sweep);
-    let hint = policy.and_then(|policy| policy.remark(end.code(), &output.joined()));
-    Ok(Finished {
-        end,
-        output,
-        hint,
-        left,
-    })
+    Ok(Finished { end, output, left })
 }
 
 /// Returns the shell's path and its options; nothing if it is not found.
@@ -359,6 +354,10 @@ impl Told {
     fn note(&mut self, message: Message) {
         match message {
             Message::Started => {}
+            Message::Halfway(why) => {
+                supervisor::give_no_private_views();
+                self.note(Message::Refused(why));
+            }
             Message::Refused(why) => {
                 self.end = Some(End::NotStarted(why));
                 self.gone = Some(Vec::new());

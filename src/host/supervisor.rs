@@ -20,6 +20,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::sandbox::{Availability, Kernel, Policy, availability};
@@ -192,11 +193,28 @@ impl Drop for Supervisor {
     }
 }
 
+/// Whether a private view of folders could not be finished on this machine.
+static HALFWAY: AtomicBool = AtomicBool::new(false);
+
+/// Returns whether commands are given a private view of folders.
+pub(super) fn gives_private_views() -> bool {
+    Kernel::running().namespaces && !HALFWAY.load(Ordering::SeqCst)
+}
+
+/// Gives commands no private view of folders from now on: some systems let a process begin one
+/// and then refuse the rest of it.
+pub(super) fn give_no_private_views() {
+    HALFWAY.store(true, Ordering::SeqCst);
+}
+
 /// Returns the order for a command: its words, the folder and more variables.
 pub(super) fn order(launcher: &Launcher, words: Vec<OsString>, folder: &Path) -> Order {
     Order {
         policy: launcher.policy.clone(),
-        kernel: Kernel::running().clone(),
+        kernel: Kernel {
+            namespaces: gives_private_views(),
+            ..Kernel::running().clone()
+        },
         words: words.into_iter().map(Into::into).collect(),
         folder: folder.to_owned().into_os_string().into(),
         variables: Vec::new(),

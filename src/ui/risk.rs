@@ -97,12 +97,12 @@ fn unconfined(proposal: &Proposal<'_>) -> Option<String> {
         .filter(|a| matches!(a.kind, Kind::Execute(_)))
         .count();
     let free = !proposal.confinement.starts_with("sandboxed");
-    (commands > 0 && free).then(|| {
-        format!(
-            "commands run with all your rights ({})",
-            proposal.confinement
-        )
-    })
+    let what = if proposal.confinement.starts_with("partly") {
+        "commands are not fully confined"
+    } else {
+        "commands run with all your rights"
+    };
+    (commands > 0 && free).then(|| format!("{what} ({})", proposal.confinement))
 }
 
 /// Says that a search will fail.

@@ -5,12 +5,13 @@ use std::path::Path;
 
 use crate::config::settings;
 use crate::host::interrupt;
-use crate::host::shell::{self, Finished, Script};
+use crate::host::shell::{self, Script};
 use crate::host::supervisor::Launcher;
 use crate::plan::action::Action;
 use crate::plan::action::execute::Execute;
-use crate::plan::run::{Outcome, Tools};
+use crate::plan::run::{Executed, Outcome, Tools};
 use crate::text::resource::Artifact;
+use crate::workflow::confine;
 use crate::workflow::pages::Pages;
 use crate::workflow::user::{Event, User};
 
@@ -25,6 +26,8 @@ pub struct Equipment<'a> {
     pub settings: &'a settings::Execute,
     /// What starts them, in a sandbox or not.
     pub launcher: Launcher,
+    /// Variables of every command, before the plan's own.
+    pub variables: Vec<(String, String)>,
     /// The pages of the turn.
     pub pages: Pages,
     /// Whether an artifact of a turn exists.
@@ -36,13 +39,13 @@ pub struct Equipment<'a> {
 }
 
 impl Tools for Equipment<'_> {
-    fn execute(&mut self, execute: &Execute) -> io::Result<Finished> {
+    fn execute(&mut self, execute: &Execute) -> io::Result<Executed> {
         let cwd = execute.cwd.as_ref().map_or_else(
             || self.worktree.to_owned(),
             |cwd| self.worktree.join(cwd.as_str()),
         );
         let script = Script {
-            env: execute.env.clone(),
+            env: self.variables.iter().chain(&execute.env).cloned().collect(),
             shell: shlex::split(&self.settings.shell).unwrap_or_else(|| vec!["sh".to_owned()]),
             timeout: Some(execute.timeout.unwrap_or(self.settings.timeout())),
             capture: CAPTURE,
@@ -54,7 +57,11 @@ impl Tools for Equipment<'_> {
             self.user.tell(Event::Output { bytes })
         })?;
         self.left.extend(finished.left.iter().cloned());
-        Ok(finished)
+        let policy = self.launcher.policy.as_ref();
+        let hint = policy.and_then(|policy| {
+            confine::remark(policy, finished.end.code(), &finished.output.joined())
+        });
+        Ok(Executed { finished, hint })
     }
 
     fn fetch(&mut self, url: &str) -> Result<(), String> {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-use teddy::host::sandbox::{Availability, Network, Places, Policy, availability, describe};
+use teddy::host::sandbox::{Availability, Network, Policy, availability, describe};
 use teddy::host::shell::{End, Script, run_until};
 
 use crate::shell::launcher;
@@ -78,6 +78,15 @@ fn a_script_writes_where_it_may() {
     place
         .check("echo a > x; mkdir d; mv x d/y; cat d/y; echo b > ../cache/c; echo n > /dev/null; echo t > $TMPDIR/t && echo ok", "a\nok\n");
     assert_eq!(fs::read(place.path("cache/c")).unwrap(), b"b\n");
+}
+
+#[test]
+fn a_script_renames_and_links_across_its_folders() {
+    // `mv` copies if it cannot rename; `ln` does not.
+    Place::new().check(
+        "mkdir d e && echo a > d/x && ln d/x e/y && ln e/y ../cache/z && cat ../cache/z",
+        "a\n",
+    );
 }
 
 #[test]
@@ -205,96 +214,4 @@ fn pipes_and_descriptors_work_inside() {
         "echo a | cat; echo b > /dev/stderr; echo c > /dev/stdout; sh -c 'echo d'",
         "a\nb\nc\nd\n",
     );
-}
-
-/// Runs git outside of the sandbox, without the machine's configuration.
-fn git(folder: PathBuf, arguments: &[&str]) {
-    let mut command = teddy::host::process::command("git");
-    command
-        .args(["-c", "user.name=t", "-c", "user.email=t@example.com"])
-        .args(arguments)
-        .current_dir(folder);
-    command
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_CONFIG_NOSYSTEM", "1");
-    assert!(
-        command.output().unwrap().status.success(),
-        "git {arguments:?} fails"
-    );
-}
-
-/// Makes a repository in `repo` with a worktree in `tree` and returns the usual policy for it.
-fn repository(place: &Place) -> Policy {
-    fs::create_dir(place.path("repo")).unwrap();
-    fs::write(place.path("repo/a"), "1").unwrap();
-    git(place.path("repo"), &["init", "-q"]);
-    git(place.path("repo"), &["add", "a"]);
-    git(place.path("repo"), &["commit", "-qm", "one"]);
-    git(
-        place.path("repo"),
-        &["worktree", "add", "-q", "--detach", "../tree"],
-    );
-    fs::write(place.path("repo/.env"), "secret").unwrap();
-    let [worktree, git_dir, common_dir, workspace] =
-        ["tree", "repo/.git/worktrees/tree", "repo/.git", "repo"].map(|name| place.path(name));
-    Policy::standard(Places {
-        worktree: &worktree,
-        git_dir: &git_dir,
-        common_dir: &common_dir,
-        workspace: &workspace,
-    })
-}
-
-#[test]
-fn git_commits_in_the_worktree() {
-    let place = Place::new();
-    let policy = repository(&place);
-    let identity = "-c user.name=t -c user.email=t@example.com";
-    let text = format!(
-        "cd ../tree; echo 2 > a; git diff --stat > /dev/null; git add a && git {identity} commit -qm two; git log --format=%s -2"
-    );
-    let (end, output) = place.run(Some(policy), &text);
-    assert!(
-        output.ends_with("two\none\n") && end == End::Exited(0),
-        "{output}"
-    );
-    git(place.path("repo"), &["fsck", "--strict"]);
-    let names = |folder: fs::DirEntry| {
-        fs::read_dir(folder.path())
-            .unwrap()
-            .map(|file| file.unwrap().file_name())
-    };
-    let objects = fs::read_dir(place.path("repo/.git/objects"))
-        .unwrap()
-        .flat_map(|folder| names(folder.unwrap()));
-    assert_eq!(
-        objects
-            .filter(|name| name.as_encoded_bytes().starts_with(b"tmp_obj_"))
-            .count(),
-        0
-    );
-}
-
-#[test]
-fn the_users_repository_and_files_are_closed() {
-    let place = Place::new();
-    let policy = repository(&place);
-    for text in [
-        "echo x >> ../repo/.git/config",
-        "echo x > ../repo/.git/hooks/post-commit",
-        "git -C ../tree branch new",
-        "rm -rf ../repo/.git/objects",
-        "rm ../repo/.git/HEAD",
-        "echo x > ../repo/a",
-        "cat ../repo/a",
-        "cat ../repo/.env",
-    ] {
-        let (end, output) = place.run(Some(policy.clone()), text);
-        assert!(
-            end != End::Exited(0) && output.contains("ermission denied"),
-            "{text}: {end:?} {output}"
-        );
-    }
-    git(place.path("repo"), &["diff", "--exit-code", "HEAD", "--"]);
-    git(place.path("repo"), &["fsck", "--strict"]);
 }

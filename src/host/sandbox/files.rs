@@ -33,10 +33,14 @@ pub(super) fn interface() -> u8 {
 /// Makes signals of this thread, and of all that it starts, stay among them.
 pub(super) fn scope() -> Result<(), String> {
     let words = |e: landlock::RulesetError| e.to_string();
+    let root = PathFd::new("/").map_err(|error| error.to_string())?;
+    // Every ruleset denies renaming and linking across folders, unless it handles and allows that.
     let ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)
-        .scope(Scope::Signal)
+        .handle_access(AccessFs::Refer)
+        .and_then(|ruleset| ruleset.scope(Scope::Signal))
         .and_then(Ruleset::create)
+        .and_then(|ruleset| ruleset.add_rule(PathBeneath::new(root, AccessFs::Refer)))
         .map_err(words)?;
     match ruleset.restrict_self().map_err(words)?.ruleset {
         RulesetStatus::FullyEnforced => Ok(()),

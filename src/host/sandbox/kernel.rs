@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::host::fault;
 
+/// The interface of Landlock from which on files cannot be emptied past it.
+pub const TRUNCATE: u8 = 3;
 /// The interface from which on signals stay inside.
 pub const SCOPE: u8 = 6;
 
@@ -16,6 +18,8 @@ pub struct Kernel {
     pub landlock: u8,
     /// Why system calls cannot be filtered.
     pub unfiltered: Option<String>,
+    /// Whether a private view of folders is tried.
+    pub namespaces: bool,
 }
 
 impl Kernel {
@@ -32,6 +36,7 @@ impl Kernel {
                 unfiltered: fault::emulated("no-seccomp")
                     .map(|_| "kernel without seccomp".to_owned())
                     .or(kernel.unfiltered),
+                namespaces: fault::emulated("no-namespaces").is_none(),
             }
         })
     }
@@ -41,7 +46,8 @@ impl Kernel {
     fn ask() -> Kernel {
         Kernel {
             landlock: super::files::interface(),
-            unfiltered: super::network::check().err(),
+            unfiltered: super::system_calls::check().err(),
+            namespaces: true,
         }
     }
 
@@ -51,6 +57,7 @@ impl Kernel {
         Kernel {
             landlock: 0,
             unfiltered: Some("no filter of system calls".to_owned()),
+            namespaces: false,
         }
     }
 }

@@ -34,6 +34,9 @@ pub enum Message {
     Started,
     /// It does not, and why.
     Refused(String),
+    /// It does not, because a private view of folders began and could not be finished; without one
+    /// it may.
+    Halfway(String),
     /// It has ended; what it started may still live.
     Ended(Ending),
     /// Nothing is left but the named processes, which could not be ended.

@@ -63,7 +63,7 @@ fn serve() -> io::Result<()> {
     let mut line = Vec::new();
     let mut reader = BufReader::with_capacity(64 << 10, channel.try_clone()?);
     reader.read_until(b'\n', &mut line)?;
-    let order = Order::decode(&line).ok_or(io::ErrorKind::InvalidInput)?;
+    let mut order = Order::decode(&line).ok_or(io::ErrorKind::InvalidInput)?;
     // What came with the line already; only a TeDDy that asks for the end at once sends any.
     let ending = !reader.buffer().is_empty();
 
@@ -71,13 +71,13 @@ fn serve() -> io::Result<()> {
     if ending || supervised.is_alone() {
         return Ok(());
     }
-    match supervised.start(&order) {
+    match supervised.start(&mut order) {
         Ok(_lock) => {
             supervised.say(&Message::Started);
             let left = supervised.watch()?;
             supervised.say(&Message::Gone(left));
         }
-        Err(why) => supervised.say(&Message::Refused(why)),
+        Err(message) => supervised.say(&message),
     }
     Ok(())
 }
@@ -134,20 +134,21 @@ impl Supervised {
     }
 
     /// Starts the command; the lock is held until what is returned is dropped.
-    fn start(&mut self, order: &Order) -> Result<Option<File>, String> {
+    fn start(&mut self, order: &mut Order) -> Result<Option<File>, Message> {
         let lock = match &order.lock {
-            Some(path) => Some(hold(path.as_os_str())?),
+            Some(path) => Some(hold(path.as_os_str()).map_err(Message::Refused)?),
             None => None,
         };
         // While TeDDy lives nobody else takes the lock; if it is gone, somebody may have, and has
         // let it go again.
         if self.is_alone() {
-            return Err("its parent has ended".to_owned());
+            return Err(Message::Refused("its parent has ended".to_owned()));
         }
-        if order.policy.is_some() {
-            self.scoped = sandbox::scope(&order.kernel)?;
+        if let Some(policy) = &mut order.policy {
+            sandbox::hide(policy, &order.kernel).map_err(Message::Halfway)?;
+            self.scoped = sandbox::scope(&order.kernel).map_err(Message::Refused)?;
         }
-        let child = spawn(order)?;
+        let child = spawn(order).map_err(Message::Refused)?;
         self.command = Some(Pid::from_child(&child));
         Ok(lock)
     }
@@ -308,10 +309,9 @@ fn spawn(order: &Order) -> Result<Child, String> {
     // Opened here: the policy need not allow it.
     let input = File::open("/dev/null").map_err(|error| reason(&error))?;
     let confined = || {
-        order
-            .policy
-            .as_ref()
-            .map_or(Ok(()), |policy| sandbox::enforce(policy, &order.kernel))?;
+        order.policy.as_ref().map_or(Ok(()), |policy| {
+            sandbox::enforce(policy, &order.kernel, &watching())
+        })?;
         command(order, input.into())?
             .spawn()
             .map_err(|e| reason(&e))
@@ -321,6 +321,13 @@ fn spawn(order: &Order) -> Result<Child, String> {
         Ok(started) => started,
         Err(_) => Err("the supervisor failed".to_owned()),
     })
+}
+
+/// Returns this process and its parent.
+fn watching() -> Vec<u32> {
+    let parent = rustix::process::getppid();
+    let parent = parent.map(|parent| parent.as_raw_nonzero().get().unsigned_abs());
+    parent.into_iter().chain([std::process::id()]).collect()
 }
 
 /// Returns the command, in a group of its own: a signal to it does not come here.

@@ -4,9 +4,9 @@ use std::io;
 use std::path::Path;
 
 use super::error::ActionError;
-use super::{Ending, Outcome, Stage, Tools, found_line};
+use super::{Ending, Executed, Outcome, Stage, Tools, found_line};
 use crate::host::file::{Kind, Root, reason};
-use crate::host::shell::{End, Finished, may_set};
+use crate::host::shell::{End, may_set};
 use crate::plan::action::execute::Execute;
 use crate::text::path::RepoPath;
 use crate::text::visible::visible;
@@ -23,11 +23,11 @@ pub(super) fn execute(stage: &mut Stage<'_>, execute: &Execute) -> Result<Outcom
         is_folder(stage.root, cwd)?;
     }
     // A command that fails or does not begin is no error: what cannot be had is what runs any.
-    let finished = stage.tools.execute(execute).map_err(|error| {
+    let executed = stage.tools.execute(execute).map_err(|error| {
         let why = format!("the command cannot be run: {}", reason(&error));
         ActionError::World(io::Error::new(error.kind(), why))
     })?;
-    Ok(ended(&finished))
+    Ok(ended(&executed))
 }
 
 /// Makes sure that a command can run in a folder.
@@ -40,7 +40,7 @@ fn is_folder(root: &Root, cwd: &RepoPath) -> Result<(), ActionError> {
 }
 
 /// Returns the outcome of a command.
-fn ended(finished: &Finished) -> Outcome {
+fn ended(Executed { finished, hint }: &Executed) -> Outcome {
     let (ending, detail) = match &finished.end {
         End::Exited(0) => (Ending::Success, "the command succeeded".to_owned()),
         End::Exited(code) => (
@@ -64,9 +64,7 @@ fn ended(finished: &Finished) -> Outcome {
             format!("the command did not start: {}", visible(why)),
         ),
     };
-    let detail = finished
-        .hint
-        .map_or(detail.clone(), |hint| format!("{detail}; {hint}"));
+    let detail = hint.map_or(detail.clone(), |hint| format!("{detail}; {hint}"));
     Outcome {
         exit_code: Some(finished.end.code()),
         output: finished.output.joined(),

@@ -31,13 +31,22 @@ pub struct Stage<'a> {
     pub tools: &'a mut dyn Tools,
 }
 
+/// A command that has run.
+#[derive(Debug)]
+pub struct Executed {
+    /// What became of it.
+    pub finished: shell::Finished,
+    /// What opens what its sandbox refused, or why what was said about it is harmless.
+    pub hint: Option<&'static str>,
+}
+
 /// What actions need of the world besides files, and who watches them.
 pub trait Tools {
     /// Runs a command in the worktree, with its output streamed to whoever watches.
     ///
     /// # Errors
     /// Where the machine cannot run anything. A command that fails or does not begin is no error.
-    fn execute(&mut self, execute: &Execute) -> io::Result<shell::Finished>;
+    fn execute(&mut self, execute: &Execute) -> io::Result<Executed>;
 
     /// Fetches a page, so that the next input has it.
     ///

@@ -51,6 +51,7 @@ pub(super) fn record(
         next: transition::without_effects(&current(case, &context, &prompt)),
         workspace: Workspace {
             worktree: project.repository.worktree_name(),
+            branch: project.repository.branch_or_head().ok(),
             before: case.recorded.commit,
             after,
             synced: false,

@@ -170,10 +170,13 @@ fn run_in(
     let launcher = Launcher::new(policy)
         .context("starting the commands of the plan")?
         .holding(project.commands_lock(scene.name));
+    let confined = launcher.policy.as_ref();
+    let variables = confined.map(|policy| project.cache_variables(policy));
     let mut tools = Equipment {
         worktree: &opened.worktree.path,
         settings: &project.settings.execute,
         launcher,
+        variables: variables.unwrap_or_default(),
         pages,
         artifacts: &artifacts,
         user,

@@ -2,6 +2,7 @@
 //! each.
 
 mod builds;
+mod confined;
 mod disk;
 mod endless;
 mod git;

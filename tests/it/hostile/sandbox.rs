@@ -121,3 +121,24 @@ fn the_approval_says_how_commands_are_confined() {
         assert!(said("execute.sandbox=require").contains("sandboxed, no network"));
     }
 }
+
+#[test]
+fn a_commit_of_a_command_leaves_no_temporary_objects() {
+    if availability() != Availability::Full {
+        return;
+    }
+    let ground = Ground::new();
+    let command = "echo 2 > a.txt; git diff --stat > /dev/null; git add a.txt && git commit -qm two; git log --format=%s -2";
+    let tried = ground.execute(plan(&run(command)));
+    assert_eq!(tried.code, 0, "{}", tried.words);
+    assert!(tried.words.contains("│ two\n  │ one"), "{}", tried.words);
+
+    ground.repo.git(&["fsck", "--strict"]);
+    let objects = std::fs::read_dir(ground.repo.path().join(".git/objects")).unwrap();
+    let names = objects.flat_map(|folder| {
+        let files = std::fs::read_dir(folder.unwrap().path()).unwrap();
+        files.map(|file| file.unwrap().file_name())
+    });
+    let is_temporary = |name: &std::ffi::OsString| name.as_encoded_bytes().starts_with(b"tmp_obj_");
+    assert_eq!(names.filter(is_temporary).count(), 0);
+}

@@ -97,7 +97,7 @@ fn said(ran: &Ran) -> Vec<String> {
 
 impl Tools for World {
     /// `exit 3`, `write <file> <text>`, `stop`, `sleep`; anything else succeeds.
-    fn execute(&mut self, execute: &Execute) -> io::Result<Finished> {
+    fn execute(&mut self, execute: &Execute) -> io::Result<Executed> {
         let words: Vec<&str> = execute.command.split_whitespace().collect();
         let end = match words.as_slice() {
             ["exit", code] => End::Exited(code.parse().expect("a number")),
@@ -119,11 +119,13 @@ impl Tools for World {
             tail: Vec::new(),
             lost: 0,
         };
-        Ok(Finished {
-            end,
-            output,
+        Ok(Executed {
+            finished: Finished {
+                end,
+                output,
+                left: Vec::new(),
+            },
             hint: None,
-            left: Vec::new(),
         })
     }
 

@@ -1,11 +1,21 @@
 //! How the commands of a plan are confined.
 
+mod caches;
+mod policy;
+mod private;
+mod remark;
+
 use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
 
 use crate::config::settings::Sandbox;
 use crate::git::worktree::SessionWorktree;
-use crate::host::sandbox::{Availability, Network, Places, Policy, availability, describe};
+use crate::host::sandbox::{Availability, Network, Policy, availability, describe};
 use crate::workflow::project::Project;
+
+use policy::Places;
+pub(super) use remark::remark;
 
 impl Project {
     /// Returns in a few words how commands will be confined, for the person who approves.
@@ -16,6 +26,7 @@ impl Project {
             git_dir: nowhere,
             common_dir: nowhere,
             workspace: nowhere,
+            caches: nowhere,
         });
         describe(policy.as_ref())
     }
@@ -26,20 +37,39 @@ impl Project {
     /// Where a sandbox is required that this machine does not have.
     pub fn policy(&self, worktree: &SessionWorktree) -> anyhow::Result<Option<Policy>> {
         if self.settings.execute.sandbox == Sandbox::Require
-            && let Availability::None(why) | Availability::FilesOnly(why) = availability()
+            && let Availability::None(why) | Availability::Partly(why) = availability()
         {
-            anyhow::bail!("`execute.sandbox` is `require`, and this machine has none: {why}");
+            anyhow::bail!("`execute.sandbox` is `require`, which this machine cannot do: {why}");
         }
         let (common, git_dir) = (
             self.repository.common_dir(),
             worktree.repository.git_dir().to_owned(),
         );
-        Ok(self.policy_of(Places {
+        let caches = self.tool_caches();
+        let policy = self.policy_of(Places {
             worktree: &worktree.path,
             git_dir: &git_dir,
             common_dir: &common,
             workspace: self.repository.workdir(),
-        }))
+            caches: &caches,
+        });
+        if let Some(policy) = &policy {
+            caches::prepare(&caches, &policy.write)
+                .with_context(|| format!("making `{}`", caches.display()))?;
+        }
+        Ok(policy)
+    }
+
+    /// Returns the variables that lead the tools of confined commands to caches that they may
+    /// write.
+    pub fn cache_variables(&self, policy: &Policy) -> Vec<(String, String)> {
+        caches::variables(&self.tool_caches(), policy.network)
+    }
+
+    /// Returns the folder of the caches that this repository's commands write.
+    fn tool_caches(&self) -> PathBuf {
+        let tools = self.places.cache.join("tools");
+        tools.join(self.repository.identity())
     }
 
     /// Makes the policy that the settings describe.
@@ -48,7 +78,7 @@ impl Project {
         if settings.sandbox == Sandbox::Off {
             return None;
         }
-        let mut policy = Policy::standard(places);
+        let mut policy = policy::standard(places);
         policy.network = if settings.network {
             Network::On
         } else {

@@ -3,7 +3,7 @@
 //! Only words can tell: the error is the program's own. Landlock answers EACCES and the filter of
 //! system calls EPERM, which is how the two are told apart.
 
-use super::{Network, Policy};
+use crate::host::sandbox::{Network, Policy};
 
 /// How much of the end of the output is looked at.
 const TAIL: usize = 64 * 1024;
@@ -65,36 +65,38 @@ fn excuse(text: &str) -> Option<&'static str> {
         .then_some("in the sandbox git can add objects and remove nothing: what it says about `tmp_obj` and `packed-refs.lock` is harmless")
 }
 
-impl Policy {
-    /// Returns what a person is told about a command's end, as far as it looks like this sandbox's
-    /// doing.
-    pub fn remark(&self, exit_code: i32, output: &[u8]) -> Option<&'static str> {
-        let text = String::from_utf8_lossy(&output[output.len().saturating_sub(TAIL)..]);
-        refused(&text).or_else(|| {
-            if exit_code == 0 {
-                excuse(&text)
-            } else {
-                self.blame(&text)
-            }
-        })
-    }
+/// Returns what a person is told about a command's end, as far as it looks like its sandbox's
+/// doing.
+pub(in crate::workflow) fn remark(
+    policy: &Policy,
+    exit_code: i32,
+    output: &[u8],
+) -> Option<&'static str> {
+    let text = String::from_utf8_lossy(&output[output.len().saturating_sub(TAIL)..]);
+    refused(&text).or_else(|| {
+        if exit_code == 0 {
+            excuse(&text)
+        } else {
+            blame(policy, &text)
+        }
+    })
+}
 
-    /// Returns what a person can do about a failure that looks like this sandbox's doing.
-    fn blame(&self, text: &str) -> Option<&'static str> {
-        if says(text, &TERMINAL) {
-            return Some(
-                "the sandbox has no pseudo-terminals; `execute.sandbox: off` in your own configuration runs commands without it",
-            );
-        }
-        if self.network == Network::Off && says(text, &NETWORK) {
-            return Some(
-                "the sandbox has no network, be it on this machine; `execute.network: true` in your own configuration opens it",
-            );
-        }
-        says(text, &FILES).then_some(
-            "the sandbox lets commands write in the worktree and `$TMPDIR`; `execute.writable` in your own configuration names more folders",
-        )
+/// Returns what a person can do about a failure that looks like the sandbox's doing.
+fn blame(policy: &Policy, text: &str) -> Option<&'static str> {
+    if says(text, &TERMINAL) {
+        return Some(
+            "the sandbox has no pseudo-terminals; `execute.sandbox: off` in your own configuration runs commands without it",
+        );
     }
+    if policy.network == Network::Off && says(text, &NETWORK) {
+        return Some(
+            "the sandbox has no network, be it on this machine; `execute.network: true` in your own configuration opens it",
+        );
+    }
+    says(text, &FILES).then_some(
+        "the sandbox lets commands write in the worktree and `$TMPDIR`; `execute.writable` in your own configuration names more folders",
+    )
 }
 
 #[cfg(test)]
@@ -107,7 +109,7 @@ mod tests {
             network,
             ..Policy::default()
         };
-        let blamed = policy.remark(1, output.as_bytes());
+        let blamed = remark(&policy, 1, output.as_bytes());
         assert_eq!(
             blamed.and_then(|words| expected.filter(|part| words.contains(part))),
             expected,
@@ -161,7 +163,7 @@ mod tests {
     #[test]
     fn what_git_says_in_vain_is_explained_where_the_command_succeeded() {
         let said = "warning: unable to unlink '/p/.git/objects/58/tmp_obj_iBiYzj': Permission denied\n[main 1234567] x\n";
-        let remark = |exit_code, said: &str| Policy::default().remark(exit_code, said.as_bytes());
+        let remark = |exit_code, said: &str| remark(&Policy::default(), exit_code, said.as_bytes());
         assert!(remark(0, said).is_some_and(|words| words.contains("harmless")));
         assert!(
             remark(
@@ -186,7 +188,7 @@ mod tests {
             "warning: unable to unlink '/p/.git/objects/58/tmp_obj_a': Permission denied\nCannot save the current status\n",
         ] {
             for exit_code in [0, 128] {
-                let remark = Policy::default().remark(exit_code, said.as_bytes());
+                let remark = remark(&Policy::default(), exit_code, said.as_bytes());
                 assert!(
                     remark.is_some_and(|words| words.contains("no branch, tag, stash or setting")),
                     "{said}"
@@ -194,7 +196,7 @@ mod tests {
             }
         }
         let theirs = "fatal: cannot lock ref 'refs/heads/x': reference already exists\n";
-        assert_eq!(Policy::default().remark(128, theirs.as_bytes()), None);
+        assert_eq!(remark(&Policy::default(), 128, theirs.as_bytes()), None);
     }
 
     #[test]

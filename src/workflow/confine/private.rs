@@ -1,0 +1,163 @@
+//! What commands must not read: keys, credentials, histories, private files.
+
+use std::path::PathBuf;
+
+use crate::host::env;
+
+/// Below the home folder.
+const HOME: &[&str] = &[
+    // Keys.
+    ".ssh",
+    ".gnupg",
+    ".password-store",
+    ".1password",
+    ".local/share/keyrings",
+    ".pki",
+    ".git-credentials",
+    ".netrc",
+    ".vault-token",
+    // Clouds and servers.
+    ".aws",
+    ".azure",
+    ".boto",
+    ".databrickscfg",
+    ".docker",
+    ".fly",
+    ".kube",
+    ".my.cnf",
+    ".oci",
+    ".pgpass",
+    ".s3cfg",
+    ".terraform.d/credentials.tfrc.json",
+    // Registries of packages.
+    ".bundle/config",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".composer/auth.json",
+    ".gem/credentials",
+    ".ivy2/.credentials",
+    ".m2/settings-security.xml",
+    ".m2/settings.xml",
+    ".npmrc",
+    ".pip/pip.conf",
+    ".pypirc",
+    ".sbt/.credentials",
+    ".yarnrc.yml",
+    // Agents and models.
+    ".aider",
+    ".aider.conf.yml",
+    ".anthropic",
+    ".claude",
+    ".claude.json",
+    ".codeium",
+    ".codex",
+    ".continue",
+    ".copilot",
+    ".cursor",
+    ".gemini",
+    ".huggingface",
+    ".llm",
+    ".local/share/amp",
+    ".local/share/crush",
+    ".local/share/goose",
+    ".local/share/opencode",
+    ".ollama",
+    ".openai",
+    ".qwen",
+    // Browsers and letters.
+    ".mozilla",
+    ".thunderbird",
+    // What was typed.
+    ".bash_history",
+    ".lesshst",
+    ".local/share/fish/fish_history",
+    ".mysql_history",
+    ".node_repl_history",
+    ".psql_history",
+    ".python_history",
+    ".sqlite_history",
+    ".viminfo",
+    ".zsh_history",
+];
+
+/// Below the folder of configuration files.
+const CONFIG: &[&str] = &[
+    "teddy",
+    // Keys.
+    "age",
+    "gh",
+    "git/credentials",
+    "glab-cli",
+    "hub",
+    "op",
+    "sops",
+    // Clouds and registries of packages.
+    "composer/auth.json",
+    "containers",
+    "doctl",
+    "gcloud",
+    "hcloud",
+    "helm",
+    "pip",
+    "pypoetry/auth.toml",
+    "rclone",
+    "stripe",
+    // Agents and models.
+    "Cursor",
+    "amp",
+    "crush",
+    "cursor",
+    "github-copilot",
+    "goose",
+    "io.datasette.llm",
+    "openai",
+    "opencode",
+    // Browsers.
+    "BraveSoftware",
+    "chromium",
+    "google-chrome",
+];
+
+/// Below the folder of what can be made again.
+const CACHE: &[&str] = &[
+    "teddy",
+    "BraveSoftware",
+    "chromium",
+    "google-chrome",
+    "huggingface/stored_tokens",
+    "huggingface/token",
+    "mozilla",
+    "thunderbird",
+];
+
+/// Of the machine: passwords, which root could read, and what services are given. Devices are
+/// opened one by one; among the others are the terminals of other programs.
+const MACHINE: &[&str] = &[
+    "/dev",
+    "/etc/gshadow",
+    "/etc/gshadow-",
+    "/etc/shadow",
+    "/etc/shadow-",
+    "/run/credentials",
+    "/run/secrets",
+];
+
+/// Returns all of it. Our own folders hold the worktrees of other sessions.
+pub(super) fn private() -> Vec<PathBuf> {
+    let below = |folder: Option<PathBuf>, names: &'static [&'static str]| {
+        let folder = folder.into_iter();
+        folder.flat_map(|folder| names.iter().map(move |name| folder.join(name)))
+    };
+    let cargo = env::folder("CARGO_HOME");
+    let machine = MACHINE.iter().map(PathBuf::from);
+    machine
+        .chain(below(env::home(), HOME))
+        .chain(below(env::config_home(), CONFIG))
+        .chain(below(env::cache_home(), CACHE))
+        .chain(below(env::data_home(), &["teddy"]))
+        .chain(below(env::state_home(), &["teddy"]))
+        .chain(below(cargo, &["credentials", "credentials.toml"]))
+        // Sockets of the user's session, and what is kept as long as it lasts.
+        .chain(env::folder("XDG_RUNTIME_DIR"))
+        .collect()
+}

@@ -1,0 +1,402 @@
+//! What a confined command cannot reach, on this kernel and on older ones.
+
+use std::os::unix::net::UnixDatagram;
+use std::path::PathBuf;
+
+use teddy::host::sandbox::{Availability, availability};
+use teddy::host::shell::Script;
+
+use super::ground::{Ground, plan, run, words};
+
+/// Files below the home folder that hold keys of agents, tools and registries.
+const KEYS: &[&str] = &[
+    ".claude/.credentials.json",
+    ".claude.json",
+    ".codex/auth.json",
+    ".config/github-copilot/hosts.json",
+    ".config/io.datasette.llm/keys.json",
+    ".config/pip/pip.conf",
+    ".copilot/config.json",
+    ".gemini/oauth_creds.json",
+    ".local/share/opencode/auth.json",
+    ".npmrc",
+    ".ollama/id_ed25519",
+    ".pypirc",
+    ".qwen/oauth_creds.json",
+    ".yarnrc.yml",
+];
+
+/// Files below the home folder that run later: caches, stores, environments.
+const RUN_LATER: &[&str] = &[
+    ".cache/ms-playwright/chromium/chrome",
+    ".cache/pre-commit/repo/hook",
+    ".cache/pypoetry/virtualenvs/x/bin/python",
+    ".cache/uv/archive-v0/x.py",
+    ".cargo/bin/cargo",
+    ".cargo/git/checkouts/x/lib.rs",
+    ".cargo/registry/src/x/lib.rs",
+    ".gradle/caches/x.jar",
+    ".local/share/pnpm/store/v3/files/00/x",
+    ".m2/repository/x.jar",
+    ".npm/_npx/x/index.js",
+    ".pnpm-store/v3/files/00/x",
+    ".virtualenvs/x/bin/python",
+    "go/pkg/mod/x/x.go",
+];
+
+/// Ways to empty a file without opening it for writing.
+const TRUNCATIONS: &[&str] = &[
+    "os.truncate(path, 0)",
+    "os.open(path, os.O_RDONLY | os.O_TRUNC)",
+    "os.open(path, 3 | os.O_TRUNC)",
+    "how = ctypes.create_string_buffer(struct.pack('QQQ', os.O_TRUNC, 0, 0)); assert ctypes.CDLL(None).syscall(437, -100, path.encode(), how, 24) >= 0",
+];
+
+/// Ways to send a datagram to a socket with a path.
+const DATAGRAMS: &[&str] = &[
+    "socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b'x', path)",
+    "socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendmsg([b'x'], [], 0, path)",
+    "socket.socket(socket.AF_UNIX, socket.SOCK_RAW).sendto(b'x', path)",
+    "socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0].sendto(b'x', path)",
+    "socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0].sendmsg([b'x'], [], 0, path)",
+];
+
+/// Returns a file in the home folder with a text, its folders made.
+fn in_home(ground: &Ground, name: &str, text: &str) -> PathBuf {
+    let path = ground.repo.beside("home").join(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+/// Executes a command, with more variables; returns the exit code and the words.
+fn execute(ground: &Ground, command: &str, variables: &[(&str, &str)]) -> (Option<i32>, String) {
+    std::fs::write(ground.repo.beside("plan.md"), plan(&run(command))).unwrap();
+    let output = ground.teddy_with(&["execute", "../plan.md", "-y", "--no-replan"], variables);
+    (output.status.code(), words(&output))
+}
+
+/// Returns a command of Python with `path` set.
+fn python(statement: &str, path: &std::path::Path) -> String {
+    let path = path.display();
+    format!("python3 -c \"import ctypes, os, socket, struct; path = '{path}'; {statement}\"")
+}
+
+/// Says whether a program is there; and that a test is passed over if not.
+#[expect(
+    clippy::print_stdout,
+    reason = "a test that cannot be tried here says so"
+)]
+fn is_there(program: &str) -> bool {
+    let found = teddy::host::process::find(program).is_some();
+    if !found || availability() != Availability::Full {
+        println!("skipped: this needs a sandbox and `{program}`");
+    }
+    found && availability() == Availability::Full
+}
+
+#[test]
+fn sandbox_keys_of_agents_and_tools_are_not_read() {
+    if !is_there("cat") {
+        return;
+    }
+    let ground = Ground::new();
+    let files: Vec<_> = KEYS
+        .iter()
+        .map(|name| in_home(&ground, name, "secret"))
+        .collect();
+    let each = files.iter().map(|file| format!("cat {}; ", file.display()));
+    let (_, said) = execute(&ground, &each.collect::<String>(), &[]);
+    assert_eq!(
+        said.matches("Permission denied").count(),
+        KEYS.len(),
+        "{said}"
+    );
+    assert!(!said.contains("secret"), "{said}");
+}
+
+#[test]
+fn sandbox_caches_that_run_later_are_not_written() {
+    if !is_there("sh") {
+        return;
+    }
+    let ground = Ground::new();
+    let files: Vec<_> = RUN_LATER
+        .iter()
+        .map(|name| in_home(&ground, name, "mine"))
+        .collect();
+    let each = files.iter().map(|file| {
+        let file = file.display();
+        format!(
+            "echo evil > {file}; echo evil > {file}.new; ln -f {file} hard && echo evil > hard; "
+        )
+    });
+    execute(&ground, &each.collect::<String>(), &[]);
+    let wrong: Vec<_> = files
+        .iter()
+        .filter(|file| {
+            std::fs::read(file).unwrap() != b"mine"
+                || std::fs::read_dir(file.parent().unwrap()).unwrap().count() != 1
+        })
+        .collect();
+    assert_eq!(wrong, Vec::<&PathBuf>::new());
+}
+
+#[test]
+fn sandbox_caches_can_be_read_and_new_ones_made() {
+    if !is_there("sh") {
+        return;
+    }
+    let ground = Ground::new();
+    in_home(&ground, ".cache/tool/data", "data");
+    let command = "cat \"$XDG_CACHE_HOME/tool/data\" ~/.cache/tool/data && mkdir \"$XDG_CACHE_HOME/new\" && echo x > \"$XDG_CACHE_HOME/new/x\"";
+    let (code, said) = execute(&ground, command, &[]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("datadata"), "{said}");
+
+    // The next command finds what this one made; the user's own cache has nothing of it.
+    let (code, said) = execute(&ground, "cat \"$XDG_CACHE_HOME/new/x\"", &[]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(!ground.repo.beside("home/.cache/new").exists());
+}
+
+#[test]
+fn sandbox_other_terminals_are_not_opened() {
+    if !is_there("sh") {
+        return;
+    }
+    let ground = Ground::new();
+    let size = portable_pty::PtySize::default();
+    let terminal = portable_pty::native_pty_system().openpty(size).unwrap();
+    let name = terminal.master.tty_name().unwrap();
+    for direction in ["<", ">", "<>"] {
+        let command = format!(": {direction} {}", name.display());
+        let (code, said) = execute(&ground, &command, &[]);
+        assert_eq!(code, Some(1), "{said}");
+    }
+}
+
+#[test]
+fn sandbox_devices_that_harm_nobody_are_opened() {
+    if !is_there("head") {
+        return;
+    }
+    let command = "head -c1 /dev/zero /dev/urandom > /dev/null && : < /dev/random && echo x > /dev/stderr && echo x | cat /dev/stdin";
+    let (code, said) = execute(&Ground::new(), command, &[]);
+    assert_eq!(code, Some(0), "{said}");
+}
+
+#[test]
+fn sandbox_limits_of_other_processes_stay() {
+    if !is_there("prlimit") {
+        return;
+    }
+    let ground = Ground::new();
+    let mut other = ground.repo.command("sleep").arg("300").spawn().unwrap();
+    let limits = || std::fs::read_to_string(format!("/proc/{}/limits", other.id())).unwrap();
+    let before = limits();
+    let command = format!("prlimit --pid {} --nofile=7:7", other.id());
+    let (code, said) = execute(&ground, &command, &[]);
+    let after = limits();
+    other.kill().unwrap();
+    other.wait().unwrap();
+    assert_eq!((code, after), (Some(1), before), "{said}");
+
+    let (code, said) = execute(&ground, "ulimit -n 64 && test $(ulimit -n) = 64", &[]);
+    assert_eq!(code, Some(0), "{said}");
+}
+
+#[test]
+fn sandbox_no_datagram_reaches_a_socket_with_a_path() {
+    if !is_there("python3") {
+        return;
+    }
+    let ground = Ground::new();
+    let path = ground.outside().join("socket");
+    let socket = UnixDatagram::bind(&path).unwrap();
+    socket.set_nonblocking(true).unwrap();
+    for statement in DATAGRAMS {
+        let (code, said) = execute(&ground, &python(statement, &path), &[]);
+        assert_eq!(code, Some(1), "{statement}: {said}");
+        assert!(socket.recv(&mut [0; 8]).is_err(), "{statement} arrives");
+    }
+}
+
+#[test]
+fn sandbox_shared_memory_of_others_is_out_of_reach() {
+    if !is_there("sh") {
+        return;
+    }
+    for kernel in [
+        &[][..],
+        &[("FAILPOINTS", "no-namespaces=return")],
+        &[("FAILPOINTS", "namespaces-halfway=return")],
+    ] {
+        let ground = Ground::new();
+        let name = format!("teddy-{}", uuid::Uuid::now_v7());
+        let file = tempfile::Builder::new()
+            .prefix(&name)
+            .tempfile_in("/dev/shm");
+        let file = file.unwrap();
+        std::fs::write(file.path(), "secret").unwrap();
+        let path = file.path().display();
+        let command =
+            format!("cat {path}; echo evil > {path}; rm -f {path}; echo evil > {path}.new; true");
+        let (code, said) = execute(&ground, &command, kernel);
+        assert_eq!(code, Some(0), "{said}");
+        assert!(!said.contains("secret\n"), "{said}");
+        assert_eq!(std::fs::read(file.path()).unwrap(), b"secret");
+        assert!(!PathBuf::from(format!("{path}.new")).exists());
+    }
+}
+
+#[test]
+fn sandbox_the_kernels_keys_are_out_of_reach() {
+    if !is_there("python3") {
+        return;
+    }
+    // keyctl(KEYCTL_GET_KEYRING_ID, KEY_SPEC_USER_KEYRING, 1)
+    let (keyctl, ground) = (
+        if cfg!(target_arch = "x86_64") {
+            250
+        } else {
+            219
+        },
+        Ground::new(),
+    );
+    let statement = format!("assert ctypes.CDLL(None).syscall({keyctl}, 0, -4, 1) != -1");
+    let (code, said) = execute(&ground, &python(&statement, &ground.outside()), &[]);
+    assert_eq!(code, Some(1), "{said}");
+}
+
+#[test]
+fn sandbox_a_folder_that_the_user_opens_opens_though_it_is_private() {
+    if !is_there("sh") {
+        return;
+    }
+    let ground = Ground::new();
+    let file = in_home(&ground, ".claude/state", "mine");
+    let other = in_home(&ground, ".codex/auth.json", "secret");
+    let command = format!(
+        "cat {0} && echo theirs > {0}; cat {1}",
+        file.display(),
+        other.display()
+    );
+    std::fs::write(ground.repo.beside("plan.md"), plan(&run(&command))).unwrap();
+    let setting = "execute.writable=[~/.claude]";
+    let output = ground.teddy(&["execute", "../plan.md", "-y", "--no-replan", "-c", setting]);
+    assert_eq!(
+        std::fs::read(&file).unwrap(),
+        b"theirs\n",
+        "{}",
+        words(&output)
+    );
+    assert!(!words(&output).contains("secret"));
+}
+
+#[test]
+fn sandbox_a_project_with_a_long_path_runs_commands() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut path = folder.path().canonicalize().unwrap();
+    while path.as_os_str().len() < 3_990 {
+        let room = 3_999 - path.as_os_str().len();
+        path.push("x".repeat(room.min(200)));
+    }
+    let places = [path.join("a"), path.clone()];
+    assert!(places[1].as_os_str().len() <= 4_000);
+    std::fs::create_dir_all(&path).unwrap();
+    let policy = teddy::host::sandbox::Policy {
+        write: vec![path.clone()],
+        add: (0..=255)
+            .map(|number| path.join(format!("{number:02x}")))
+            .collect(),
+        ..Default::default()
+    };
+    let script = Script {
+        launcher: Some(crate::shell::launcher(Some(policy))),
+        ..Script::new("echo x > made && cat made", &path)
+    };
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let finished = teddy::host::shell::run_until(&script, &stop, &mut |_| ()).unwrap();
+    assert_eq!(finished.output.joined(), b"x\n", "{finished:?}");
+}
+
+#[test]
+fn attack_8_files_are_not_emptied_on_an_old_kernel() {
+    if !is_there("python3") {
+        return;
+    }
+    for interface in 1..=2 {
+        let ground = Ground::new();
+        let canary = ground.outside().join("canary");
+        let kernel = format!("landlock=return({interface})");
+        for statement in TRUNCATIONS {
+            let (code, said) = execute(
+                &ground,
+                &python(statement, &canary),
+                &[("FAILPOINTS", &kernel)],
+            );
+            assert_eq!(code, Some(1), "{statement}: {said}");
+            assert_eq!(std::fs::read(&canary).unwrap(), b"canary\n", "{statement}");
+        }
+    }
+}
+
+#[test]
+fn attack_8_an_old_kernel_is_not_said_to_confine() {
+    for (kernel, expected) in [
+        (
+            "landlock=return(0)",
+            "not sandboxed: kernel without Landlock",
+        ),
+        ("landlock=return(1)", "partly sandboxed, no network: "),
+        ("landlock=return(2)", "partly sandboxed, no network: "),
+        (
+            "no-seccomp=return",
+            "partly sandboxed, network open nevertheless: ",
+        ),
+    ] {
+        let ground = Ground::new();
+        let (_, said) = execute(&ground, "true", &[("FAILPOINTS", kernel)]);
+        assert!(said.contains(&format!("({expected}")), "{kernel}: {said}");
+
+        std::fs::write(ground.repo.beside("plan.md"), plan(&run("echo x > made"))).unwrap();
+        let setting = ["-c", "execute.sandbox=require"];
+        let arguments = [
+            &["execute", "../plan.md", "-y", "--no-replan"][..],
+            &setting,
+        ]
+        .concat();
+        let output = ground.teddy_with(&arguments, &[("FAILPOINTS", kernel)]);
+        assert_eq!(
+            output.status.code(),
+            Some(1),
+            "{kernel}: {}",
+            words(&output)
+        );
+        assert!(words(&output).contains("`execute.sandbox` is `require`"));
+        assert!(!ground.repo.path().join("made").exists());
+    }
+}
+
+#[test]
+fn attack_8_signals_that_are_not_kept_inside_are_said() {
+    if availability() != Availability::Full {
+        return;
+    }
+    for interface in 3..=5 {
+        let kernel = format!("landlock=return({interface})");
+        let ground = Ground::new();
+        // To all there are only a signal that does nothing: should it get through, nobody is hurt.
+        let command = "kill -9 $PPID; kill -0 -1 || echo refused; kill -9 -$PPID; echo alive";
+        let (_, said) = execute(&ground, command, &[("FAILPOINTS", &kernel)]);
+        assert!(
+            said.contains("(sandboxed, no network, but signals reach your other processes)"),
+            "{said}"
+        );
+        assert!(
+            said.contains("│ refused") && said.contains("│ alive"),
+            "{said}"
+        );
+    }
+}
