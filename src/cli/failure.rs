@@ -11,6 +11,7 @@ use crate::host::lock::LockError;
 use crate::model::ModelError;
 use crate::session::name::NameError;
 use crate::session::store::StoreError;
+use crate::workflow::execute::prepare::SetupFailed;
 use crate::workflow::execute::{ForeignPlan, NoPlan};
 use crate::workflow::models::NoModel;
 use crate::workflow::plan::{Left, Unanswered};
@@ -80,6 +81,7 @@ fn known(cause: &(dyn Error + 'static)) -> Option<Judged> {
         .or_else(|| cause.downcast_ref().map(OpenError::hint))
         .or_else(|| cause.downcast_ref().map(ModelError::remedy))
         .or_else(|| cause.downcast_ref().map(ChangeError::hint))
+        .or_else(|| cause.downcast_ref().and_then(SetupFailed::hint))
         .or_else(|| {
             cause
                 .downcast_ref()

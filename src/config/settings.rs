@@ -165,6 +165,8 @@ pub struct Worktree {
     pub link: Vec<String>,
     /// A command that prepares a new one.
     pub setup: Option<String>,
+    /// Whether that command reaches the network where it is confined.
+    pub network: bool,
 }
 
 /// What happens to the work of a plan that fails on the way.

@@ -13,6 +13,7 @@ pub mod fingerprint;
 pub mod heal;
 pub mod hold;
 pub mod ignore;
+mod incoming;
 pub mod loose;
 pub mod merge;
 pub mod object;

@@ -48,6 +48,18 @@ pub(in crate::git) struct Pack {
     length: u64,
 }
 
+/// A pack that is written and indexed, and has no name yet.
+pub(in crate::git) struct Sealed {
+    /// The checksum of its objects.
+    sum: ObjectId,
+    /// Its objects.
+    stream: NamedTempFile,
+    /// Its index.
+    index: NamedTempFile,
+    /// The folder of packs.
+    folder: PathBuf,
+}
+
 /// Returns an object as a pack stores it.
 pub(in crate::git) fn deflated(kind: Kind, data: &[u8]) -> anyhow::Result<Vec<u8>> {
     let number: u8 = match kind {
@@ -99,28 +111,29 @@ impl Pack {
     }
 
     /// Writes what is missing and gives the pack its name; returns the `.keep` file.
-    pub(in crate::git) fn finish(mut self, repository: &Repository) -> anyhow::Result<PathBuf> {
+    pub(in crate::git) fn finish(self, repository: &Repository) -> anyhow::Result<PathBuf> {
+        self.seal(repository)?.finish(repository)
+    }
+
+    /// Writes what is missing; nobody sees the pack yet.
+    pub(in crate::git) fn seal(mut self, repository: &Repository) -> anyhow::Result<Sealed> {
         durable::note_written();
         let hash = repository.gix.object_hash();
-        let sum = self.seal(hash).context("finishing a pack")?;
+        let sum = self.complete(hash).context("finishing a pack")?;
         let mut index = temporary(&self.folder).context("indexing a pack")?;
         index
             .write_all(&index::bytes(self.entries, sum, hash)?)
             .context("indexing a pack")?;
-        let keep = self.folder.join(format!("pack-{sum}.keep"));
-        keep::claim(&keep)?;
-        let stream = self.file.into_inner().context("finishing a pack")?;
-        if let Err(error) = named(stream, index, &keep) {
-            let _ = repository.release(&keep);
-            return Err(error);
-        }
-        // A pack that is not on the list is only never taken in.
-        let _ = repository.list_pack(&keep);
-        Ok(keep)
+        Ok(Sealed {
+            sum,
+            stream: self.file.into_inner().context("finishing a pack")?,
+            index,
+            folder: self.folder,
+        })
     }
 
     /// Fills in the count and adds the checksum of the whole; returns it.
-    fn seal(&mut self, hash: gix::hash::Kind) -> anyhow::Result<ObjectId> {
+    fn complete(&mut self, hash: gix::hash::Kind) -> anyhow::Result<ObjectId> {
         let count = u32::try_from(self.entries.len()).context("too many objects for one pack")?;
         self.file.seek(SeekFrom::Start(COUNT_AT))?;
         self.file.write_all(&count.to_be_bytes())?;
@@ -138,6 +151,36 @@ impl Pack {
         self.file.write_all(sum.as_slice())?;
         self.file.flush()?;
         Ok(sum)
+    }
+}
+
+impl Sealed {
+    /// Returns what the pack's name will be, without beginning and ending.
+    pub(in crate::git) fn name(&self) -> ObjectId {
+        self.sum
+    }
+
+    /// Returns the file with the objects.
+    pub(in crate::git) fn stream(&self) -> &Path {
+        self.stream.path()
+    }
+
+    /// Returns the file with the index.
+    pub(in crate::git) fn index(&self) -> &Path {
+        self.index.path()
+    }
+
+    /// Gives the pack its name; returns the `.keep` file.
+    pub(in crate::git) fn finish(self, repository: &Repository) -> anyhow::Result<PathBuf> {
+        let keep = self.folder.join(format!("pack-{}.keep", self.sum));
+        keep::claim(&keep)?;
+        if let Err(error) = named(self.stream, self.index, &keep) {
+            let _ = repository.release(&keep);
+            return Err(error);
+        }
+        // A pack that is not on the list is only never taken in.
+        let _ = repository.list_pack(&keep);
+        Ok(keep)
     }
 }
 

@@ -6,9 +6,11 @@
 
 mod look;
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use gix::bstr::BStr;
@@ -301,6 +303,29 @@ impl Place {
             self.name.as_slice(),
             AtFlags::empty(),
         )?)
+    }
+
+    /// Removes what is here, whatever it is, with all that is in it.
+    pub(in crate::git) fn remove_all(&self) -> io::Result<()> {
+        crate::host::file::remove_at(&self.folder, OsStr::from_bytes(&self.name))
+    }
+
+    /// Makes a file here that must not be there, with the bytes, permissions and time of another;
+    /// the system shares the blocks where the file system can.
+    pub(in crate::git) fn copy_from(&self, source: &mut File) -> io::Result<()> {
+        let metadata = source.metadata()?;
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mode = Mode::from_raw_mode(0o600);
+        let opened = rustix::fs::openat(&self.folder, self.name.as_slice(), flags, mode)?;
+        let mut file = File::from(opened);
+        let copied = io::copy(source, &mut file)
+            .and_then(|_| file.set_permissions(metadata.permissions()))
+            .and_then(|()| file.set_modified(metadata.modified()?));
+        if copied.is_err() {
+            let _ = self.remove();
+        }
+        copied
     }
 
     /// Removes the folder here if nothing is in it; false where something is.

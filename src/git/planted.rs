@@ -1,10 +1,9 @@
 //! Loose objects that are not what their names say.
 //!
-//! A plan's commands may add objects, because git does when they commit. Who knows what a file will
-//! hold knows its id, and could put other bytes there before TeDDy does, which then takes the
-//! object for written: neither git nor gix compares a loose object with its name when it reads it.
-//! So what appeared or changed while commands ran is compared right after them, before anything
-//! relies on it.
+//! A command that nothing confines can add objects. Who knows what a file will hold knows its id,
+//! and could put other bytes there before TeDDy does, which then takes the object for written:
+//! neither git nor gix compares a loose object with its name when it reads it. So what appeared or
+//! changed while such commands ran is compared right after them, before anything relies on it.
 
 use std::fs::{DirEntry, File, Metadata};
 use std::io::BufReader;

@@ -37,6 +37,9 @@ const OVERRIDES: [&str; 6] = [
     "core.filesRefLockTimeout=2000",
 ];
 
+/// So many bytes of objects are kept in memory.
+const CACHE: usize = 4 * 1024 * 1024;
+
 /// As many packs have room at least; a busy `git fetch` makes a few while we run.
 const PACKS: usize = 1024;
 
@@ -220,6 +223,37 @@ impl Repository {
         Ok(Repository::judge(gix, None)?)
     }
 
+    /// Opens this repository with another folder as its worktree, and another file as the index of
+    /// that: settings, objects and rules are this one's.
+    pub(in crate::git) fn with_worktree(
+        &self,
+        top: &Path,
+        index: &Path,
+    ) -> anyhow::Result<Repository> {
+        let index = [
+            b"gitoxide.core.indexFile=",
+            index.as_os_str().as_encoded_bytes(),
+        ]
+        .concat();
+        let overrides = OVERRIDES.map(BString::from);
+        let overrides = overrides.into_iter().chain([BString::from(index)]);
+        let options = plain().config_overrides(overrides);
+        let opened = gix::open_opts(self.git_dir(), options);
+        let mut gix = opened.during(format_args!("opening `{}`", self.git_dir().display()))?;
+        gix.set_workdir(top.to_owned())
+            .during(format_args!("opening `{}`", top.display()))?;
+        gix.object_cache_size_if_unset(CACHE);
+        if self.read_only {
+            gix.objects.enable_object_memory();
+        }
+        Ok(Repository {
+            gix,
+            workdir: top.to_owned(),
+            common: self.common.clone(),
+            read_only: self.read_only,
+        })
+    }
+
     /// Refuses what cannot be worked on.
     fn judge(mut gix: gix::Repository, home: Option<&Path>) -> Result<Repository, OpenError> {
         let git_dir = gix.git_dir().to_owned();
@@ -249,7 +283,7 @@ impl Repository {
         if let Some(what) = too_wide(&workdir, home) {
             return Err(OpenError::TooWide(workdir, what));
         }
-        gix.object_cache_size_if_unset(4 * 1024 * 1024);
+        gix.object_cache_size_if_unset(CACHE);
         let read_only =
             rustix::fs::access(gix.objects.store_ref().path(), rustix::fs::Access::WRITE_OK)
                 .is_err();

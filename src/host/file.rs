@@ -8,6 +8,8 @@
 mod beneath;
 mod bounded;
 mod failure;
+mod folder;
+mod remove;
 mod state;
 mod swap;
 mod write;
@@ -22,7 +24,8 @@ use rustix::io::Errno;
 
 pub use bounded::{append_regular, open_regular, read_named, read_regular, read_regular_text};
 pub use failure::{failure, reason};
-pub use state::write_atomic;
+pub use remove::remove_at;
+pub use state::{write_atomic, write_cache};
 
 /// A folder that is opened once, and everything below it.
 #[derive(Debug)]

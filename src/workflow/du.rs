@@ -50,7 +50,7 @@ pub fn du(project: &Project) -> anyhow::Result<Usage> {
     Ok(Usage {
         objects: objects(project)?,
         worktrees: repository
-            .session_worktrees()?
+            .session_worktrees()
             .into_iter()
             .map(worktree)
             .collect(),

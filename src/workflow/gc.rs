@@ -12,7 +12,6 @@ use crate::git::hold::Older;
 use crate::git::object::{CommitId, NewCommit};
 use crate::git::reference::{Expected, Reference};
 use crate::git::worktree::Listed;
-use crate::host::lock::Lock;
 use crate::host::{clock, fault};
 use crate::session::name::SessionName;
 use crate::workflow::project::Project;
@@ -71,7 +70,8 @@ pub fn gc(project: &Project, wish: &Wish, user: &mut dyn User) -> anyhow::Result
         forget(project, session)?;
         done.sessions.push(session.to_string());
     }
-    for listed in project.repository.session_worktrees()? {
+    project.tidy_worktrees(user)?;
+    for listed in project.repository.session_worktrees() {
         if is_idle(project, &listed, wish)? && remove_worktree(project, &listed.session, user)? {
             done.worktrees.push(listed.session);
         }
@@ -112,19 +112,13 @@ fn is_idle(project: &Project, listed: &Listed, wish: &Wish) -> anyhow::Result<bo
             .is_some(),
         None => false,
     };
-    let used = ["HEAD", "index", "logs/HEAD"]
-        .iter()
-        .filter_map(|name| age(&listed.git_dir.join(name)))
-        .min();
+    let used = age(&listed.used);
     Ok(!exists || used.is_none_or(|age| age >= DAY * wish.idle_days))
 }
 
 /// Removes the worktree of a session that no process works on; false where one does.
 fn remove_worktree(project: &Project, session: &str, user: &mut dyn User) -> anyhow::Result<bool> {
-    let name = SessionName::from_folder(session)
-        .map_or_else(|| session.to_owned(), |name| name.to_string());
-    let folder = project.repository.teddy_dir().join("locks").join(name);
-    let Ok(_session_lock) = Lock::take(&folder, "gc", Duration::ZERO) else {
+    let Some(_session_lock) = project.try_lock_worktree(session, "gc") else {
         user.tell(Event::Note(&format!(
             "session `{session}` is in use; its worktree stays"
         )));

@@ -44,3 +44,4 @@ pub mod tools;
 pub mod trust;
 pub mod user;
 pub mod workspace;
+mod worktrees;

@@ -63,7 +63,9 @@ impl Project {
     fn recover_to(&self, depth: Depth, user: &mut dyn User) -> anyhow::Result<bool> {
         fault::point("recover-start")?;
         let was_down = self.repository.was_down();
-        let mut found = self.set_torn_packs_aside(user)?;
+        // Before anything that has git read its records: a pipe among them is waited at for ever.
+        let mut found = self.take_over_worktrees(user)?;
+        found |= self.set_torn_packs_aside(user)?;
         if was_down || depth == Depth::Everything {
             found |= self.set_damaged_objects_aside(user)?;
         }
@@ -75,6 +77,9 @@ impl Project {
         fault::point("recover-healed")?;
         found |= self.finish_pending(user)?;
         found |= self.clear_displaced(user)?;
+        if depth == Depth::Everything {
+            found |= self.tidy_worktrees(user)?;
+        }
         self.repository.release_all()?;
         Ok(found)
     }

@@ -341,12 +341,14 @@ fn a_worktree_whose_setup_was_cut_short_is_set_up_again() {
         |title: &str| repo.teddy_reads(&["execute", "-", "-y"], plan(title, &[execute("true")]));
     run("One").check(0, &["preparing the worktree"]);
     assert!(!run("Two").stderr.contains("preparing"));
-    let records = repo.path().join(".git/worktrees");
-    let ready = |folder: std::fs::DirEntry| std::fs::remove_file(folder.path().join("teddy-ready"));
+    let records = repo.path().join(".git/teddy/worktrees");
+    let ready = |folder: std::fs::DirEntry| std::fs::remove_file(folder.path().join("setup"));
     assert!(
         std::fs::read_dir(records)
             .unwrap()
             .any(|folder| ready(folder.unwrap()).is_ok())
     );
     run("Three").check(0, &["preparing the worktree"]);
+    repo.configure("worktree: { setup: 'true # another' }\n");
+    run("Four").check(0, &["preparing the worktree: true # another"]);
 }

@@ -7,19 +7,18 @@ use teddy::git::worktree::{Extent, SessionWorktree};
 
 use crate::support::TestRepo;
 
-/// Returns the session's worktree at a commit.
+/// Returns the session's worktree at a commit, with a git directory.
 fn open(repo: &TestRepo, at: &str) -> SessionWorktree {
     try_open(repo, at).unwrap_or_else(|error| panic!("{error:#}"))
 }
 
 /// Returns the session's worktree at a commit, or why there is none.
 fn try_open(repo: &TestRepo, at: &str) -> anyhow::Result<SessionWorktree> {
-    repo.open().session_worktree(
-        &repo.beside("worktrees"),
-        "demo",
-        at.parse().unwrap(),
-        Extent::Whole,
-    )
+    let (user, commit) = (repo.open(), at.parse().unwrap());
+    let root = repo.beside("worktrees");
+    let worktree = user.session_worktree(&root, "demo", commit, Extent::Whole)?;
+    worktree.make_git_dir(&user, commit)?;
+    Ok(worktree)
 }
 
 /// Returns where the session's worktree is.
@@ -89,7 +88,7 @@ fn user_state(repo: &TestRepo) -> [String; 4] {
 }
 
 #[test]
-fn a_new_worktree_has_the_files_of_the_commit_and_git_knows_it() {
+fn a_new_worktree_has_the_files_of_the_commit_and_the_users_git_does_not_know_it() {
     let (repo, commit) = every_kind();
     let before = user_state(&repo);
     assert!(open(&repo, &commit).fresh);
@@ -99,18 +98,22 @@ fn a_new_worktree_has_the_files_of_the_commit_and_git_knows_it() {
         std::fs::read_link(place(&repo).join("link")).unwrap(),
         Path::new("d/e")
     );
-    let listed = repo.git(&["worktree", "list", "--porcelain"]);
-    assert!(listed.contains("locked teddy session demo"), "{listed}");
+    assert_eq!(repo.git(&["worktree", "list"]).lines().count(), 1);
+    let listed: Vec<_> = repo.open().session_worktrees();
+    let listed: Vec<_> = listed
+        .iter()
+        .map(|listed| (listed.session.as_str(), listed.path.clone()))
+        .collect();
+    assert_eq!(listed, [("demo", place(&repo))]);
     assert_eq!(user_state(&repo), before);
 }
 
 #[test]
-fn a_lost_worktree_survives_a_prune_and_is_made_anew() {
+fn a_lost_worktree_is_made_anew() {
     let (repo, commit) = every_kind();
     open(&repo, &commit);
     std::fs::remove_dir_all(place(&repo)).unwrap();
-    repo.git(&["worktree", "prune", "--expire", "now"]);
-    assert_eq!(repo.open().session_worktrees().unwrap().len(), 1);
+    assert_eq!(repo.open().session_worktrees().len(), 1);
     assert!(open(&repo, &commit).fresh);
     check(&repo, &commit);
 }
@@ -188,14 +191,17 @@ fn check_times_stay(bring: impl Fn(&TestRepo, &str) -> SessionWorktree) {
 /// Returns the session's worktree at a commit, looking at these paths only.
 fn open_at(repo: &TestRepo, at: &str, paths: &[&str]) -> SessionWorktree {
     let paths: Vec<Vec<u8>> = paths.iter().map(|path| path.as_bytes().to_vec()).collect();
-    repo.open()
+    let (user, commit) = (repo.open(), at.parse().unwrap());
+    let worktree = user
         .session_worktree(
             &repo.beside("worktrees"),
             "demo",
-            at.parse().unwrap(),
+            commit,
             Extent::Paths(&paths),
         )
-        .unwrap()
+        .unwrap();
+    worktree.make_git_dir(&user, commit).unwrap();
+    worktree
 }
 
 #[test]
@@ -275,12 +281,18 @@ fn what_a_look_at_some_paths_left_alone_is_found_by_the_next_whole_one() {
 }
 
 #[test]
-fn after_another_index_was_written_everything_is_looked_at() {
+fn what_a_command_writes_to_its_index_is_not_believed() {
     let (repo, one) = every_kind();
     open(&repo, &one);
     write(&repo, "a", "2");
-    repo.git_in(&place(&repo), &["add", "a"]);
-    open_at(&repo, &one, &[]);
+    let run = |args: &[&str]| repo.git_in(&place(&repo), args);
+    run(&["add", "a"]);
+    run(&["update-index", "--assume-unchanged", "a", "run"]);
+    run(&["update-index", "--skip-worktree", "d/e/f"]);
+    run(&["rm", "-q", "--cached", "link"]);
+    write(&repo, "d/e/f", "2");
+    write(&repo, "run", "2");
+    open(&repo, &one);
     check(&repo, &one);
 }
 
@@ -309,7 +321,6 @@ fn a_switch_gets_over_whatever_a_plan_did() {
     write(&repo, "committed", "x");
     run(&["add", "-A"]);
     run(&["commit", "-q", "-m", "by the plan"]);
-    let tip = run(&["rev-parse", "HEAD"]);
     run(&["rm", "-rqf", "d", "a", "run"]);
     symlink(&outside, place(&repo).join("d")).unwrap();
     write(&repo, "a/folder", "x");
@@ -324,7 +335,7 @@ fn a_switch_gets_over_whatever_a_plan_did() {
         std::fs::read_to_string(outside.join("e/f")).unwrap(),
         "not ours"
     );
-    assert_eq!(repo.git(&["rev-parse", "plan"]), tip, "a branch was moved");
+    assert_eq!(repo.git(&["branch", "--list", "plan"]), "");
 }
 
 #[test]
@@ -352,24 +363,36 @@ fn an_unmerged_index_is_got_over() {
 
 #[test]
 fn a_damaged_worktree_is_made_anew() {
-    let damages: [fn(&Path, &Path); 5] = [
+    let damages: [fn(&Path, &Path); 9] = [
         |_, record| std::fs::remove_dir_all(record).unwrap(),
         |_, record| std::fs::write(record.join("index"), "garbage").unwrap(),
-        |_, record| std::fs::remove_file(record.join("HEAD")).unwrap(),
-        |_, record| std::fs::write(record.join("HEAD"), "").unwrap(),
-        |path, _| std::fs::remove_file(path.join(".git")).unwrap(),
+        |_, record| std::fs::write(record.join("index"), "").unwrap(),
+        |_, record| std::fs::write(record.join("tree"), "garbage").unwrap(),
+        |_, record| std::fs::write(record.join("root"), "/nowhere").unwrap(),
+        |path, _| std::fs::remove_dir_all(path.join(".git")).unwrap(),
+        |path, _| std::fs::set_permissions(path, std::fs::Permissions::from_mode(0)).unwrap(),
+        |path, _| {
+            std::fs::remove_dir_all(path).unwrap();
+            symlink("/", path).unwrap();
+        },
+        |path, _| {
+            std::fs::remove_dir_all(path).unwrap();
+            std::fs::write(path, "").unwrap();
+        },
     ];
     for (number, damage) in damages.into_iter().enumerate() {
         let (repo, commit) = every_kind();
         open(&repo, &commit);
-        let record =
-            PathBuf::from(repo.git_in(&place(&repo), &["rev-parse", "--absolute-git-dir"]));
-        damage(&place(&repo), &record);
+        damage(
+            &place(&repo),
+            &repo.path().join(".git/teddy/worktrees/demo"),
+        );
         open(&repo, &commit);
         check(&repo, &commit);
+        let listed = repo.open().session_worktrees();
         assert_eq!(
-            repo.git(&["worktree", "list"]).lines().count(),
-            2,
+            (listed.len(), listed[0].path.clone()),
+            (1, place(&repo)),
             "damage {number}"
         );
     }
@@ -400,13 +423,16 @@ fn it_works_from_a_linked_worktree_and_is_removed_again() {
     repo.git(&["worktree", "add", "-q", "../linked"]);
     let linked =
         teddy::git::repository::Repository::discover(&repo.beside("linked"), None).unwrap();
-    linked
+    let worktree = linked
         .session_worktree(
             &repo.beside("worktrees"),
             "demo",
             commit.parse().unwrap(),
             Extent::Whole,
         )
+        .unwrap();
+    worktree
+        .make_git_dir(&linked, commit.parse().unwrap())
         .unwrap();
     check(&repo, &commit);
     assert!(linked.remove_session_worktree("demo").unwrap());
@@ -431,13 +457,16 @@ fn shallow_and_sha256_repositories_have_worktrees_too() {
         let repository =
             teddy::git::repository::Repository::discover(&repo.beside(name), None).unwrap();
         for _ in 0..2 {
-            repository
+            let worktree = repository
                 .session_worktree(
                     &repo.beside("worktrees"),
                     name,
                     at.parse().unwrap(),
                     Extent::Whole,
                 )
+                .unwrap();
+            worktree
+                .make_git_dir(&repository, at.parse().unwrap())
                 .unwrap();
             let path = repo.beside("worktrees").join(name);
             assert_eq!(repo.git_in(&path, &["status", "--porcelain"]), "");

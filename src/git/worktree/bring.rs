@@ -6,12 +6,14 @@
 
 use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use gix::bstr::ByteSlice;
 use gix::index::entry::Mode;
 use gix::worktree::stack::state::ignore::Source;
+use rustix::fs::{FileType, Stat};
 
 use super::SessionWorktree;
 use crate::git::During;
@@ -51,8 +53,6 @@ struct Walker<'a> {
     from: &'a Path,
     /// The worktree's top.
     to: Top,
-    /// The worktree's path.
-    to_path: &'a Path,
     /// What to copy.
     copy: Patterns,
     /// What to link to.
@@ -98,7 +98,6 @@ impl SessionWorktree {
         let mut walker = Walker {
             from: workspace.workdir(),
             to: Top::open(&self.path)?,
-            to_path: &self.path,
             copy: Patterns::parse(&[included, what.copy.join("\n").into_bytes()].join(&b'\n')),
             link: Patterns::parse(what.link.join("\n").as_bytes()),
             done: Brought::default(),
@@ -212,20 +211,17 @@ impl Walker<'_> {
             self.done.in_the_way.push(path.to_vec());
             return Ok(());
         };
-        let target = self.to_path.join(std::ffi::OsStr::from_bytes(path));
-        let there = match std::fs::symlink_metadata(&target) {
-            Ok(there) => Some(there),
-            Err(error) if error.kind() == ErrorKind::NotFound => None,
-            Err(error) => return Err(error.into()),
-        };
-        if there.as_ref().is_some_and(std::fs::Metadata::is_dir) {
+        let there = place.stat()?;
+        let kind = |there: &Stat| FileType::from_raw_mode(there.st_mode);
+        if there.as_ref().is_some_and(|there| kind(there).is_dir()) {
             self.done.in_the_way.push(path.to_vec());
             return Ok(());
         }
         let same = there.as_ref().is_some_and(|there| {
-            there.file_type() == metadata.file_type()
-                && there.len() == metadata.len()
-                && there.modified().ok() == metadata.modified().ok()
+            kind(there) == FileType::from_raw_mode(metadata.mode())
+                && u64::try_from(there.st_size) == Ok(metadata.len())
+                && (there.st_mtime, i64::try_from(there.st_mtime_nsec))
+                    == (metadata.mtime(), Ok(metadata.mtime_nsec()))
         });
         if same || !(metadata.is_file() || metadata.is_symlink()) {
             return Ok(());
@@ -238,10 +234,7 @@ impl Walker<'_> {
                 std::fs::read_link(&source)?.into_os_string().into_vec(),
             ))?;
         } else {
-            // The system shares the blocks where the file system can.
-            std::fs::copy(&source, &target)?;
-            // The copy may be as little writable as the original.
-            std::fs::File::open(&target)?.set_modified(metadata.modified()?)?;
+            place.copy_from(&mut std::fs::File::open(&source)?)?;
         }
         self.done.copied.push(path.to_vec());
         Ok(())

@@ -12,7 +12,7 @@ use gix::index::State;
 use gix::index::entry::{Stage, Stat, stat::Options};
 use rustix::fs::FileType;
 
-use super::remove::parent;
+use super::path::parent;
 use super::survey::{Known, Other, Survey};
 use crate::git::place::{Missing, Top, Walk};
 

@@ -1,7 +1,8 @@
 //! The index of a session's worktree, and a note of the tree that it was written for.
 //!
-//! With the note a switch reads only the trees that differ. It holds for the very file that we
-//! wrote: once a plan's command has written another, the whole tree is read.
+//! With the note a switch reads only the trees that differ. It holds for the very file that was
+//! written with it. Both lie where no command can write; what a power cut took of them counts for
+//! nothing, and every file is compared.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
@@ -15,12 +16,35 @@ use crate::git::During;
 use crate::git::diff::Change;
 use crate::git::object::{Mode, TreeId};
 use crate::git::repository::Repository;
+use crate::host::file::write_cache;
 
-/// The file with the note.
-const NOTE: &str = "teddy-index";
+/// The file with the note, beside the index.
+const NOTE: &str = "tree";
+
+/// What is known of a worktree's files.
+pub(super) struct Known {
+    /// The index; empty where there is none that can be read.
+    pub(super) index: State,
+    /// What a tree changes in the one that the index was written for, where that is known.
+    pub(super) changes: Option<Vec<Change>>,
+}
+
+/// Reads what is known of a worktree's files, for a switch to a tree.
+pub(super) fn known(repository: &Repository, tree: TreeId) -> anyhow::Result<Known> {
+    let Ok(index) = decode(repository) else {
+        return Ok(Known {
+            index: State::new(repository.gix.object_hash()),
+            changes: None,
+        });
+    };
+    let changes = noted(repository)
+        .map(|known| repository.changes(known, tree))
+        .transpose()?;
+    Ok(Known { index, changes })
+}
 
 /// Reads the index of a worktree.
-pub(super) fn read(repository: &Repository) -> anyhow::Result<State> {
+fn decode(repository: &Repository) -> anyhow::Result<State> {
     let options = gix::index::decode::Options::default();
     let index = File::at(
         repository.gix.index_path(),
@@ -36,16 +60,6 @@ pub(super) fn read(repository: &Repository) -> anyhow::Result<State> {
         "the index of the worktree has whole folders in it"
     );
     Ok(state)
-}
-
-/// Returns what a tree changes in the one that the index was written for, where that is known.
-pub(super) fn changes(
-    repository: &Repository,
-    tree: TreeId,
-) -> anyhow::Result<Option<Vec<Change>>> {
-    noted(repository)
-        .map(|known| repository.changes(known, tree))
-        .transpose()
 }
 
 /// Returns the index of a tree, made from `old` where it is known what changes; what `old` knows of
@@ -93,27 +107,24 @@ pub(super) fn for_tree(
 /// Writes the index of a worktree, and notes its tree.
 pub(super) fn write(repository: &Repository, mut index: State, tree: TreeId) -> anyhow::Result<()> {
     index.remove_tree();
-    let mut file = File::from_state(index, repository.gix.index_path());
+    let (file, mut bytes) = (
+        File::from_state(index, repository.gix.index_path()),
+        Vec::new(),
+    );
     // Git has done without the sum over the whole file since 2.40, and before it asked for it in
     // `fsck` only.
     let options = gix::index::write::Options {
         skip_hash: true,
         ..Default::default()
     };
-    file.write(options)
+    file.write_to(&mut bytes, options)
         .during("writing the index of the worktree")?;
-    remember(repository, tree)
-}
-
-/// Notes the tree that the index was written for just now.
-pub(super) fn remember(repository: &Repository, tree: TreeId) -> anyhow::Result<()> {
+    write_cache(&repository.gix.index_path(), &bytes)?;
     let Some(identity) = identity(repository) else {
         return Ok(());
     };
-    Ok(std::fs::write(
-        note(repository),
-        format!("{tree} {identity}\n"),
-    )?)
+    let text = format!("{tree} {identity}\n");
+    Ok(write_cache(&note(repository), text.as_bytes())?)
 }
 
 /// Returns the tree that the index was written for, if it is still the file that we wrote.
@@ -139,5 +150,5 @@ fn identity(repository: &Repository) -> Option<String> {
 
 /// Returns where the note is.
 fn note(repository: &Repository) -> PathBuf {
-    repository.git_dir().join(NOTE)
+    repository.gix.index_path().with_file_name(NOTE)
 }

@@ -8,7 +8,7 @@ use gix::index::State;
 use gix::index::entry::Mode as IndexMode;
 use gix::worktree::stack::state::ignore;
 
-use super::remove::{is_special, parent};
+use super::path::{is_special, parent};
 use super::survey::Other;
 use super::switch::Switch;
 use crate::git::During;

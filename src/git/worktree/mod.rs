@@ -1,38 +1,36 @@
-//! Session worktrees: linked worktrees of git in which plans run, apart from the user's files.
+//! Session worktrees: folders in which plans run, apart from the user's files.
 //!
-//! One per session, outside the repository, detached, and locked so that `git worktree prune`
-//! leaves it. It is kept between turns: a switch writes only what differs, and what is ignored (a
-//! build's caches) stays. One that is lost or damaged is made anew. Where none can be made that is
-//! an error, and never a reason to run in the user's files.
+//! One per session, outside the repository, kept between turns: a switch writes only what differs,
+//! and what is ignored (a build's caches) stays. One that is lost or damaged is made anew. Where
+//! none can be made that is an error, and never a reason to run in the user's files.
+//!
+//! git does not know them: what is remembered of one lies in `.git/teddy/worktrees`, where no
+//! command can write, and only while commands run has it a `.git` of its own ([`private`]). What a
+//! command could write decides nothing but what the plan's result is.
 
 pub mod bring;
+mod former;
 mod glance;
 mod index;
 mod leftovers;
 pub mod moved;
-mod remove;
+mod path;
+pub mod private;
+mod record;
+mod root;
+mod sparse;
 mod survey;
 mod switch;
 
-use std::os::unix::fs::DirBuilderExt as _;
-use std::path::{Component, Path, PathBuf};
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use gix::bstr::{BStr, ByteSlice};
 
-use super::During;
+use self::record::Record;
+use self::root::{WorktreeRoot, is_plain};
 use super::object::CommitId;
 use super::repository::Repository;
-
-/// What the lock of a session's worktree begins with; the session's name follows.
-const LOCK: &str = "teddy session ";
-
-/// How often a worktree is tried to be made.
-const MOST_ATTEMPTS: u32 = 5;
-/// How long the first pause between two tries is.
-const PAUSE: Duration = Duration::from_millis(20);
+use crate::host::file::Kind;
 
 /// How much of a worktree must be as its commit says.
 #[derive(Debug, Clone, Copy)]
@@ -45,41 +43,35 @@ pub enum Extent<'a> {
 
 /// A worktree in which the plans of a session run.
 pub struct SessionWorktree {
-    /// The repository, opened there.
+    /// The repository, with this as its worktree and an index of its own.
     pub repository: Repository,
     /// Its top.
     pub path: PathBuf,
     /// Whether it was made just now, so that nothing ignored is in it.
     pub fresh: bool,
+    /// The name of the session's folder.
+    session: String,
+    /// The folder in which it is.
+    root: WorktreeRoot,
+    /// What is remembered of it.
+    record: Record,
 }
 
-/// A worktree that git lists as ours.
+/// A worktree that is remembered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listed {
     /// The session.
     pub session: String,
     /// Its top, which may be lost.
     pub path: PathBuf,
-    /// Git's record of it.
-    pub git_dir: PathBuf,
-}
-
-/// What is at the path of a session's worktree.
-enum State {
-    /// Nothing, or an empty folder.
-    Free,
-    /// The worktree.
-    Whole(Box<Repository>),
-    /// The worktree, or what is left of it.
-    Damaged,
-    /// Something that is not ours.
-    Foreign(String),
+    /// The file that was written when it was used.
+    pub used: PathBuf,
 }
 
 impl Repository {
     /// Returns the session's worktree below `root`, as far as `extent` says with the files of `at`
     /// and nothing else that is not ignored; makes it where there is none. The caller holds the
-    /// lock.
+    /// session's lock.
     ///
     /// # Errors
     /// Where something else is in its place, or a file cannot be read or written.
@@ -90,282 +82,181 @@ impl Repository {
         at: CommitId,
         extent: Extent<'_>,
     ) -> anyhow::Result<SessionWorktree> {
-        let path = place_of(root, session)?;
-        self.clean_records();
+        anyhow::ensure!(is_plain(session), "`{session}` cannot name a worktree");
+        let root = WorktreeRoot::make(root, &self.common_dir())?;
+        let path = root.place(session);
         let during = || {
             format!(
                 "the worktree of session `{session}` at `{}`",
                 path.display()
             )
         };
-        match self.state(&path) {
-            State::Whole(repository) => {
-                // A worktree that resists is made anew, as a damaged one is.
-                if switch::switch(&repository, at, extent).is_ok() {
-                    self.lock_worktree(&path, session)?;
-                    return Ok(SessionWorktree {
-                        repository: *repository,
-                        path,
-                        fresh: false,
-                    });
-                }
-                self.discard(&path).with_context(during)?;
-            }
-            State::Damaged => self.discard(&path).with_context(during)?,
-            State::Free => {}
-            State::Foreign(what) => {
-                anyhow::bail!(
-                    "`{}` is in the way: {what}; move it away, or set `worktree.root`",
-                    path.display()
-                )
-            }
-        }
-        let repository = self.make_at_last(&path, session, at).with_context(during)?;
-        Ok(SessionWorktree {
-            repository,
-            path,
-            fresh: true,
-        })
+        self.take_over(&root, session).with_context(during)?;
+        let found = make_room(&root, session)?;
+        root.clear(session).with_context(during)?;
+        // A git directory of a run that was cut short.
+        root.remove_git_dir(session).with_context(during)?;
+        root.worktree(session).with_context(during)?;
+        let mut worktree = SessionWorktree {
+            repository: self.with_worktree(&path, &self.worktree_record(session).index())?,
+            record: self.worktree_record(session),
+            fresh: found == Found::Nothing,
+            session: session.to_owned(),
+            path: path.clone(),
+            root,
+        };
+        worktree.bring_to(self, at, extent).with_context(during)?;
+        Ok(worktree)
     }
 
-    /// Returns the worktrees of sessions that git knows, sorted by session.
-    ///
-    /// # Errors
-    /// Where git's records cannot be read.
-    pub fn session_worktrees(&self) -> anyhow::Result<Vec<Listed>> {
-        let mut listed = Vec::new();
-        for proxy in self.gix.worktrees().during("listing worktrees")? {
-            let reason = proxy.lock_reason().unwrap_or_default();
-            let Some(session) = reason.strip_prefix(LOCK.as_bytes()) else {
-                continue;
-            };
-            let Ok(path) = proxy.base() else { continue };
-            listed.push(Listed {
-                session: session.to_str_lossy().into_owned(),
-                path,
-                git_dir: proxy.git_dir().to_owned(),
-            });
-        }
-        listed.sort_by(|a, b| a.session.cmp(&b.session));
-        Ok(listed)
+    /// Returns the worktrees of sessions that are remembered, sorted by session.
+    pub fn session_worktrees(&self) -> Vec<Listed> {
+        let listed = |session: String| {
+            let record = self.worktree_record(&session);
+            Some(Listed {
+                path: record.root()?.join(&session),
+                used: record.used(),
+                session,
+            })
+        };
+        let sessions = self.recorded_worktrees().into_iter();
+        sessions.filter_map(listed).collect()
     }
 
-    /// Removes the worktree of a session, and git's record of it; false where there is none.
+    /// Removes the worktree of a session, and what is remembered of it; false where there is none.
+    /// The caller holds the session's lock.
     ///
     /// # Errors
-    /// Where a file cannot be removed.
+    /// Where it cannot be moved out of the way.
     pub fn remove_session_worktree(&self, session: &str) -> anyhow::Result<bool> {
-        let found: Vec<_> = self
-            .session_worktrees()?
-            .into_iter()
-            .filter(|listed| listed.session == session)
-            .collect();
-        for listed in &found {
-            self.discard(&listed.path)
-                .with_context(|| format!("removing `{}`", listed.path.display()))?;
-        }
-        Ok(!found.is_empty())
-    }
-
-    /// Makes the worktree, once more where the record of another one was seen half-written.
-    fn make_at_last(&self, path: &Path, session: &str, at: CommitId) -> anyhow::Result<Repository> {
-        let mut attempt = 1;
-        loop {
-            match self.make(path, session, at) {
-                Err(_) if attempt < MOST_ATTEMPTS && !path.join(".git").exists() => {
-                    std::thread::sleep(PAUSE * attempt);
-                    attempt += 1;
-                }
-                result => return result,
-            }
-        }
-    }
-
-    /// Makes the worktree, its files written by all processors.
-    fn make(&self, path: &Path, session: &str, at: CommitId) -> anyhow::Result<Repository> {
-        let mut gix = self.gix.clone();
-        // Relative links would be written into the user's configuration.
-        let mut settings = gix.config_snapshot_mut();
-        settings
-            .set_raw_value("worktree.useRelativePaths", "false")
-            .during("preparing a worktree")?;
-        settings.commit().during("preparing a worktree")?;
-        let never = AtomicBool::new(false);
-        let prepared = gix
-            .prepare_add_worktree(path, gix::worktree::add::Head::Detached(at.0), &never)
-            .during(format_args!("making `{}`", path.display()))?;
-        let (_, outcome) = prepared
-            .checkout(gix::progress::Discard, &never)
-            .during("writing the files of a worktree")?;
-        if let Some(error) = outcome.errors.first() {
-            anyhow::bail!("cannot write `{}`: {:#}", error.path, error.error);
-        }
-        if let Some(collision) = outcome.collisions.first() {
-            anyhow::bail!(
-                "cannot write `{}`: another file has its name on this file system",
-                collision.path
-            );
-        }
-        self.lock_worktree(path, session)?;
-        let repository = Repository::open(path)?;
-        switch::make_gitlink_folders(&repository, &index::read(&repository)?)?;
-        index::remember(&repository, repository.commit(at)?.tree)?;
-        Ok(repository)
-    }
-
-    /// Locks a worktree against `git worktree prune`.
-    fn lock_worktree(&self, path: &Path, session: &str) -> anyhow::Result<()> {
-        let reason = format!("{LOCK}{session}");
-        for proxy in self.gix.worktrees().during("listing worktrees")? {
-            if is_at(&proxy, path) && proxy.lock_reason().is_none_or(|old| old != reason) {
-                proxy
-                    .set_lock(Some(BStr::new(&reason)))
-                    .during("locking a worktree")?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Finds out what is at the path of a session's worktree.
-    fn state(&self, path: &Path) -> State {
-        let registered = self.registered(path);
-        let metadata = match std::fs::symlink_metadata(path) {
-            Ok(metadata) => metadata,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return if registered.is_some() {
-                    State::Damaged
-                } else {
-                    State::Free
-                };
-            }
-            Err(error) => return State::Foreign(error.to_string()),
+        let record = self.worktree_record(session);
+        let Some(path) = record.root() else {
+            return Ok(false);
         };
-        if !metadata.is_dir() {
-            if registered.is_some() {
-                return State::Damaged;
-            }
-            return State::Foreign("it is no folder".to_owned());
+        // What was made for another repository, such as the one that this is a copy of, is not ours
+        // to remove.
+        let root = self.own_root(&path).filter(|root| root.is_ours(session));
+        if let Some(root) = root {
+            root.remove_worktree(session)
+                .and_then(|()| root.forget(session))
+                .with_context(|| format!("removing `{}`", root.place(session).display()))?;
         }
-        if let Some(git_dir) = registered {
-            return self
-                .open_worktree(path, &git_dir)
-                .map_or(State::Damaged, |repository| {
-                    State::Whole(Box::new(repository))
-                });
-        }
-        if std::fs::symlink_metadata(path.join(".git")).is_ok_and(|git| !git.is_file()) {
-            return State::Foreign("it is a repository of its own".to_owned());
-        }
-        match std::fs::read_dir(path).map(|mut entries| entries.next().is_none()) {
-            Ok(true) => State::Free,
-            _ if self.points_to_us(path) => State::Damaged,
-            _ => State::Foreign("it is no worktree of this repository".to_owned()),
-        }
+        record.remove()?;
+        Ok(true)
     }
 
-    /// Opens a worktree that git knows; nothing where it is damaged.
+    /// Puts right what a command or a crash left in a session's worktree, and returns whether
+    /// anything was. The caller holds the session's lock.
     ///
-    /// A plan's commands write to both: whatever they put in the place of what we made, it is not
-    /// opened.
-    fn open_worktree(&self, path: &Path, git_dir: &Path) -> Option<Repository> {
-        if !std::fs::symlink_metadata(path.join(".git")).is_ok_and(|git| git.is_file())
-            || git_dir.join("config.worktree").exists()
-        {
-            return None;
-        }
-        let repository = Repository::open(path).ok()?;
-        let same = |a: &Path, b: &Path| Some(a.canonicalize().ok()? == b.canonicalize().ok()?);
-        let whole = same(repository.git_dir(), git_dir)?
-            && same(&repository.common_dir(), &self.common_dir())?;
-        whole.then_some(repository)
-    }
-
-    /// Removes from git's records of worktrees what no git ever writes there and would wait at for
-    /// ever.
-    pub fn clean_records(&self) {
-        let inside = |folder: &Path| {
-            std::fs::read_dir(folder)
-                .into_iter()
-                .flatten()
-                .flatten()
-                .collect::<Vec<_>>()
+    /// # Errors
+    /// Where something cannot be moved out of the way.
+    pub fn tidy_session_worktree(&self, session: &str) -> anyhow::Result<bool> {
+        let record = self.worktree_record(session);
+        let root = record.root().and_then(|path| self.own_root(&path));
+        let Some(root) = root.filter(|root| root.is_ours(session)) else {
+            return Ok(false);
         };
-        let files = inside(&self.common_dir().join("worktrees"))
-            .into_iter()
-            .flat_map(|record| inside(&record.path()));
-        for file in files.filter(|file| {
-            file.file_type()
-                .is_ok_and(|kind| !(kind.is_file() || kind.is_dir() || kind.is_symlink()))
-        }) {
-            // What resists shows when it is opened.
-            let _ = std::fs::remove_file(file.path());
+        let left = root.has_leftovers(session);
+        if left {
+            root.remove_git_dir(session)?;
+            root.clear(session)?;
         }
+        Ok(left)
     }
 
-    /// Returns git's record of the worktree at a path.
-    fn registered(&self, path: &Path) -> Option<PathBuf> {
-        let proxies = self.gix.worktrees().ok()?;
-        proxies
-            .iter()
-            .find(|proxy| is_at(proxy, path))
-            .map(|proxy| proxy.git_dir().to_owned())
-    }
-
-    /// Returns whether a folder says that it is a worktree of this repository, be the record of it
-    /// lost.
-    fn points_to_us(&self, path: &Path) -> bool {
-        let Ok(link) = std::fs::read_to_string(path.join(".git")) else {
-            return false;
-        };
-        let Some(target) = link.trim_end().strip_prefix("gitdir: ") else {
-            return false;
-        };
-        let records = self.common_dir().join("worktrees");
-        path.join(target).parent().is_some_and(|parent| {
-            parent == records || parent.canonicalize().is_ok_and(|p| p == records)
-        })
-    }
-
-    /// Removes what is left of a worktree of ours: its files, and git's record of it.
-    fn discard(&self, path: &Path) -> anyhow::Result<()> {
-        let record = self.registered(path);
-        remove::remove_any(path)?;
-        match record {
-            Some(record)
-                if record
-                    .parent()
-                    .is_some_and(|parent| parent.ends_with("worktrees")) =>
-            {
-                std::fs::remove_dir_all(&record)
-                    .with_context(|| format!("removing `{}`", record.display()))
-            }
-            _ => Ok(()),
-        }
+    /// Opens the folder of worktrees at a path that was noted.
+    fn own_root(&self, path: &Path) -> Option<WorktreeRoot> {
+        WorktreeRoot::open(path, &self.common_dir())
     }
 }
 
-/// Returns where a session's worktree is, below a root that is made if need be.
-fn place_of(root: &Path, session: &str) -> anyhow::Result<PathBuf> {
-    let mut components = Path::new(session).components();
-    let plain = matches!(
-        (components.next(), components.next()),
-        (Some(Component::Normal(_)), None)
-    );
-    anyhow::ensure!(plain, "`{session}` cannot name a worktree");
-    // The project may be where nobody else looks into: so is its copy.
-    let made = std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(root);
-    made.with_context(|| format!("cannot make `{}`", root.display()))?;
-    let root = root
-        .canonicalize()
-        .with_context(|| format!("cannot use `{}`", root.display()))?;
-    Ok(root.join(session))
+/// What is at the place of a worktree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Found {
+    /// Nothing, or an empty folder.
+    Nothing,
+    /// The worktree.
+    Worktree,
 }
 
-/// Returns whether git's record of a worktree is about a path.
-fn is_at(proxy: &gix::worktree::Proxy<'_>, path: &Path) -> bool {
-    let Ok(base) = proxy.base() else { return false };
-    base == path || base.canonicalize().is_ok_and(|base| base == path)
+/// Makes room for a session's worktree, where what is in its place is ours.
+fn make_room(root: &WorktreeRoot, session: &str) -> anyhow::Result<Found> {
+    let (kind, ours) = (root.look(session)?, root.is_ours(session));
+    let foreign = match kind {
+        None => return Ok(Found::Nothing),
+        Some(Kind::Folder) if ours => return Ok(Found::Worktree),
+        // A folder cannot become anything else but by a command that was not confined.
+        Some(_) if ours => {
+            root.remove_worktree(session)?;
+            return Ok(Found::Nothing);
+        }
+        Some(Kind::Folder) if root.worktree(session)?.names()?.is_empty() => {
+            return Ok(Found::Nothing);
+        }
+        Some(Kind::Folder) => "it is no worktree of this repository",
+        Some(_) => "it is no folder",
+    };
+    anyhow::bail!(
+        "`{}` is in the way: {foreign}; move it away, or set `worktree.root`",
+        root.place(session).display()
+    )
+}
+
+impl SessionWorktree {
+    /// Brings it to a commit; where it resists, as one does that is damaged, it is made anew.
+    fn bring_to(
+        &mut self,
+        user: &Repository,
+        at: CommitId,
+        extent: Extent<'_>,
+    ) -> anyhow::Result<()> {
+        self.keep_record()?;
+        if self.fresh {
+            self.record.forget_files();
+            return switch::switch(self, user, at, Extent::Whole);
+        }
+        match switch::switch(self, user, at, extent) {
+            Ok(()) => Ok(()),
+            Err(_) => self.make_anew(user, at),
+        }
+    }
+
+    /// Removes what there is and makes it anew.
+    ///
+    /// # Errors
+    /// Where a file cannot be written, or what there is cannot be moved away.
+    pub fn make_anew(&mut self, user: &Repository, at: CommitId) -> anyhow::Result<()> {
+        self.root.remove_worktree(&self.session)?;
+        self.record.forget_files();
+        self.root.worktree(&self.session)?;
+        self.keep_record()?;
+        self.fresh = true;
+        switch::switch(self, user, at, Extent::Whole)
+    }
+
+    /// Puts the files right that a set-up changed.
+    ///
+    /// # Errors
+    /// Where a file cannot be read or written.
+    pub fn put_right(&self, user: &Repository, at: CommitId) -> anyhow::Result<()> {
+        switch::switch(self, user, at, Extent::Whole)
+    }
+
+    /// Returns whether a set-up has run in it.
+    pub fn is_set_up(&self, setup: &str) -> bool {
+        self.record.setup().as_deref() == Some(setup)
+    }
+
+    /// Notes that a set-up has run in it.
+    ///
+    /// # Errors
+    /// Where the note cannot be written.
+    pub fn keep_setup(&self, setup: &str) -> anyhow::Result<()> {
+        Ok(self.record.keep_setup(setup)?)
+    }
+
+    /// Notes that it is ours and used.
+    fn keep_record(&self) -> anyhow::Result<()> {
+        Ok(self.record.keep_root(self.root.path())?)
+    }
 }

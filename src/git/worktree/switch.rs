@@ -11,36 +11,21 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
 use gix::bstr::ByteSlice;
+use gix::index::entry::stat::Options as StatOptions;
 use gix::index::entry::{Flags, Mode as IndexMode, Stage, Stat};
 use gix::index::{Entry as IndexEntry, State};
-use gix::refs::Target;
-use gix::refs::transaction::{Change, LogChange, PreviousValue, RefEdit};
 use gix::worktree::stack::state::attributes;
 
 use super::glance::glance;
-use super::remove::{parent, remove_any};
+use super::index::Known;
+use super::path::parent;
+use super::sparse::hide;
 use super::survey::{Survey, as_in_index, survey};
-use super::{Extent, index};
+use super::{Extent, SessionWorktree, index};
 use crate::git::During;
 use crate::git::object::{CommitId, Entry, Mode, TreeId};
 use crate::git::place::{Missing, Place, Seen, Top, Walk};
 use crate::git::repository::Repository;
-
-/// What an operation that was cut short leaves in the git directory of a worktree.
-const UNFINISHED: [&str; 12] = [
-    "index.lock",
-    "HEAD.lock",
-    "MERGE_HEAD",
-    "MERGE_MSG",
-    "MERGE_MODE",
-    "CHERRY_PICK_HEAD",
-    "REVERT_HEAD",
-    "AUTO_MERGE",
-    "SQUASH_MSG",
-    "rebase-merge",
-    "rebase-apply",
-    "sequencer",
-];
 
 /// So few files are written faster by one thread than by several that have to be started.
 const FEW: usize = 64;
@@ -59,36 +44,42 @@ pub(super) struct Switch<'a> {
     pub(super) survey: Survey,
 }
 
-/// Brings a worktree to a commit: files, index and HEAD.
+/// Brings a worktree to a commit: files and index.
 ///
 /// # Errors
 /// Where a file cannot be read or written; then another switch finishes it.
 pub(super) fn switch(
-    repository: &Repository,
+    worktree: &SessionWorktree,
+    user: &Repository,
     at: CommitId,
     extent: Extent<'_>,
 ) -> anyhow::Result<()> {
-    for name in UNFINISHED {
-        remove_any(&repository.git_dir().join(name))?;
-    }
+    let repository = &worktree.repository;
     let tree = repository.commit(at)?.tree;
-    let options = repository
-        .gix
-        .checkout_options(attributes::Source::IdMapping)
-        .during("reading the configuration")?;
-    let old = index::read(repository)?;
-    let changes = index::changes(repository, tree)?;
+    let options = StatOptions {
+        // It is our own folder: nobody has a reason to change times, and a command could.
+        trust_ctime: true,
+        ..repository
+            .gix
+            .stat_options()
+            .during("reading the configuration")?
+    };
+    let Known {
+        index: old,
+        changes,
+    } = index::known(repository, tree)?;
     let top = Top::open(repository.workdir())?;
     let survey = match (extent, &changes) {
         (Extent::Paths(paths), Some(changes)) => {
             let paths = paths
                 .iter()
                 .chain(changes.iter().map(|change| &change.path));
-            glance(&top, &old, options.stat_options, paths)?
+            glance(&top, &old, options, paths)?
         }
-        _ => survey(repository.workdir(), &old, options.stat_options)?,
+        _ => survey(repository.workdir(), &old, options)?,
     };
     let mut new = index::for_tree(repository, &old, tree, changes.as_deref())?;
+    let hidden = hide(user, &mut new)?;
     let unchanged = changes.is_some_and(|changes| changes.is_empty());
     let switch = Switch {
         repository,
@@ -98,18 +89,27 @@ pub(super) fn switch(
         survey,
     };
     let differing = switch.take_over(&mut new);
-    let to_write = switch.already_right(&mut new, &differing)?;
+    let to_write = if switch.is_empty() {
+        differing.clone()
+    } else {
+        switch.already_right(&mut new, &differing)?
+    };
     switch.delete(&new)?;
     switch.write(&mut new, &to_write)?;
     switch.remove_leftovers(&new)?;
     make_gitlink_folders(repository, &new)?;
-    if !unchanged || !differing.is_empty() {
+    if !unchanged || !differing.is_empty() || hidden {
         index::write(repository, new, tree)?;
     }
-    detach(repository, at)
+    Ok(())
 }
 
 impl Switch<'_> {
+    /// Returns whether nothing is there yet.
+    fn is_empty(&self) -> bool {
+        self.old.entries().is_empty() && self.survey.others.is_empty()
+    }
+
     /// Takes over what the index knows of files that stay as they are, and returns the other
     /// entries.
     fn take_over(&self, new: &mut State) -> Vec<usize> {
@@ -123,9 +123,7 @@ impl Switch<'_> {
                 known.path(&self.old) == path && known.stage() == Stage::Unconflicted
             });
             match known {
-                Some(known) if self.is_hidden(known) => {
-                    entry.flags |= Flags::SKIP_WORKTREE | Flags::EXTENDED
-                }
+                _ if is_hidden(entry) => {}
                 Some(known)
                     if self.survey.same[at] && known.id == entry.id && known.mode == entry.mode =>
                 {
@@ -136,11 +134,6 @@ impl Switch<'_> {
             }
         }
         differing
-    }
-
-    /// Returns whether a sparse checkout leaves an entry out.
-    fn is_hidden(&self, entry: &IndexEntry) -> bool {
-        entry.flags.contains(Flags::SKIP_WORKTREE)
     }
 
     /// Finds the files that are what the new tree says already, and returns the others.
@@ -205,14 +198,14 @@ impl Switch<'_> {
         }
     }
 
-    /// Deletes the files that only the old index has.
+    /// Deletes the files that only the old index has, or that a sparse checkout leaves out now.
     fn delete(&self, new: &State) -> anyhow::Result<()> {
         let mut folders = BTreeSet::new();
         for entry in self.old.entries() {
             let path = entry.path(&self.old);
             if entry.mode == IndexMode::COMMIT
-                || self.is_hidden(entry)
-                || new.entry_by_path(path).is_some()
+                || is_hidden(entry)
+                || new.entry_by_path(path).is_some_and(|new| !is_hidden(new))
             {
                 continue;
             }
@@ -228,7 +221,7 @@ impl Switch<'_> {
             return Ok(());
         }
         let mut partial = self.partial(new, to_write);
-        for &at in to_write {
+        for &at in to_write.iter().filter(|_| !self.is_empty()) {
             self.clear(new.entry(at).path(new))?;
         }
         let mut options = self
@@ -237,7 +230,7 @@ impl Switch<'_> {
             .checkout_options(attributes::Source::IdMapping)
             .during("reading the configuration")?;
         options.overwrite_existing = true;
-        options.destination_is_initially_empty = false;
+        options.destination_is_initially_empty = self.is_empty();
         if to_write.len() <= FEW {
             options.thread_limit = Some(1);
         }
@@ -261,10 +254,15 @@ impl Switch<'_> {
             options,
         );
         let done = done.during("writing the files of a worktree")?;
-        anyhow::ensure!(
-            done.errors.is_empty() && done.collisions.is_empty(),
-            "not every file of the worktree could be written"
-        );
+        if let Some(error) = done.errors.first() {
+            anyhow::bail!("cannot write `{}`: {:#}", error.path, error.error);
+        }
+        if let Some(collision) = done.collisions.first() {
+            anyhow::bail!(
+                "cannot write `{}`: another file has its name on this file system",
+                collision.path
+            );
+        }
         let written = partial
             .entries()
             .iter()
@@ -300,13 +298,7 @@ impl Switch<'_> {
     fn clear(&self, path: &[u8]) -> anyhow::Result<()> {
         match self.top.walk(path, Missing::Stop)? {
             Walk::Place(place) => match place.look_kind()? {
-                Some(kind) if kind.is_dir() => remove_any(
-                    &self
-                        .repository
-                        .workdir()
-                        .join(gix::path::from_bstr(path.as_bstr()).during("reading a path")?),
-                ),
-                Some(_) => Ok(place.remove()?),
+                Some(_) => Ok(place.remove_all()?),
                 None => Ok(()),
             },
             Walk::Blocked(end) => self.remove_file(&path[..end]),
@@ -351,8 +343,13 @@ impl Switch<'_> {
     }
 }
 
+/// Returns whether a sparse checkout leaves an entry out.
+fn is_hidden(entry: &IndexEntry) -> bool {
+    entry.flags.contains(Flags::SKIP_WORKTREE)
+}
+
 /// Makes the empty folders that stand for repositories within, as git does.
-pub(super) fn make_gitlink_folders(repository: &Repository, index: &State) -> anyhow::Result<()> {
+fn make_gitlink_folders(repository: &Repository, index: &State) -> anyhow::Result<()> {
     let top = Top::open(repository.workdir())?;
     for entry in index
         .entries()
@@ -362,26 +359,5 @@ pub(super) fn make_gitlink_folders(repository: &Repository, index: &State) -> an
         let path: &[u8] = entry.path(index);
         top.walk(&[path, b"/x"].concat(), Missing::Make)?;
     }
-    Ok(())
-}
-
-/// Points HEAD at a commit, whatever branch a plan's command switched to.
-fn detach(repository: &Repository, at: CommitId) -> anyhow::Result<()> {
-    let edit = RefEdit {
-        change: Change::Update {
-            log: LogChange {
-                message: "teddy: switch".into(),
-                ..LogChange::default()
-            },
-            expected: PreviousValue::Any,
-            new: Target::Object(at.0),
-        },
-        name: gix::refs::FullName::try_from("HEAD").map_err(|error| anyhow::anyhow!("{error}"))?,
-        deref: false,
-    };
-    repository
-        .gix
-        .edit_reference(edit)
-        .during("moving HEAD of the worktree")?;
     Ok(())
 }

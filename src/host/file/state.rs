@@ -16,11 +16,20 @@ use crate::host::file::TEMPORARY;
 /// # Errors
 /// The system's, with the path; the old file is as it was.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    write(path, bytes).map_err(|e| failure("write", path, e))
+    write(path, bytes, true).map_err(|e| failure("write", path, e))
+}
+
+/// Writes a file whole, as [`write_atomic`] does, but for a power cut: for what is made anew where
+/// it is empty or damaged.
+///
+/// # Errors
+/// The system's, with the path; the old file is as it was.
+pub fn write_cache(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    write(path, bytes, false).map_err(|e| failure("write", path, e))
 }
 
 /// Does it, without words for errors.
-fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+fn write(path: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {
     let parent = path
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty())
@@ -51,10 +60,12 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
         New {
             bytes,
             permissions,
-            durable: true,
+            durable,
         },
     )?;
     rustix::fs::renameat(&folder, temporary, &folder, name)?;
-    rustix::fs::fsync(&folder)?;
+    if durable {
+        rustix::fs::fsync(&folder)?;
+    }
     Ok(())
 }

@@ -219,3 +219,75 @@ fn names_that_are_not_text_work() {
         "cannot read `d\\xff/f\\xfe`: no such file or directory",
     );
 }
+
+#[test]
+fn a_folder_of_any_depth_and_without_permissions_is_removed() {
+    let s = Scratch::new();
+    let top = s.root.make_folder(Path::new("top")).unwrap();
+    let mut folder = top.folder(Path::new("")).unwrap();
+    for _ in 0..500 {
+        folder = folder.make_folder(Path::new(&"d".repeat(20))).unwrap();
+    }
+    folder
+        .create_new(Path::new("file"), b"x", Mode::Plain)
+        .unwrap();
+    for name in ["top/closed/in", "top/read-only/in"] {
+        fs::create_dir_all(s.path(name)).unwrap();
+    }
+    symlink(s.folder.path(), s.path("top/out")).unwrap();
+    symlink("../../../secret", s.path("top/closed/in/out")).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        s.path("top/pipe"),
+        FileType::Fifo,
+        Bits::from_raw_mode(0o600),
+        0,
+    )
+    .unwrap();
+    for (name, bits) in [("top/closed", 0), ("top/read-only", 0o555), ("top", 0)] {
+        fs::set_permissions(s.path(name), fs::Permissions::from_mode(bits)).unwrap();
+    }
+    s.root.open_up(OsStr::new("top"));
+    s.root
+        .move_to(OsStr::new("top"), &s.root, OsStr::new("away"))
+        .unwrap();
+    s.root.remove(OsStr::new("away")).unwrap();
+    s.root.remove(OsStr::new("away")).unwrap();
+    assert!(s.names().is_empty());
+    assert_eq!(fs::read(s.folder.path().join("secret")).unwrap(), b"secret");
+}
+
+#[test]
+fn a_link_is_removed_and_not_what_it_leads_to() {
+    let s = Scratch::new();
+    fs::create_dir(s.folder.path().join("other")).unwrap();
+    symlink("../other", s.path("link")).unwrap();
+    s.root.open_up(OsStr::new("link"));
+    s.root.remove(OsStr::new("link")).unwrap();
+    assert!(s.names().is_empty() && s.folder.path().join("other").is_dir());
+}
+
+#[test]
+fn a_name_that_is_taken_is_not_moved_to() {
+    let s = Scratch::new();
+    let other = s.root.make_folder(Path::new("other")).unwrap();
+    for name in ["a", "other/a"] {
+        fs::create_dir(s.path(name)).unwrap();
+    }
+    check(
+        s.root.move_to(OsStr::new("a"), &other, OsStr::new("a")),
+        "cannot move `a`: file exists",
+    );
+}
+
+#[test]
+fn a_root_is_opened_strictly_without_a_link_anywhere() {
+    let s = Scratch::new();
+    let top = s.folder.path().canonicalize().unwrap();
+    assert!(Root::open_strictly(&top.join("in")).is_ok());
+    symlink("in", top.join("link")).unwrap();
+    assert!(Root::open_strictly(&top.join("link")).is_err());
+    assert!(Root::open_strictly(&top.join("link/x")).is_err());
+    assert!(Root::open_strictly(&top.join("in/../in")).is_err());
+    assert!(Root::open_strictly(Path::new("in")).is_err());
+}

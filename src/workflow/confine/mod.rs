@@ -23,7 +23,6 @@ impl Project {
         let nowhere = Path::new("/nonexistent");
         let policy = self.policy_of(Places {
             worktree: nowhere,
-            git_dir: nowhere,
             common_dir: nowhere,
             workspace: nowhere,
             caches: nowhere,
@@ -41,14 +40,10 @@ impl Project {
         {
             anyhow::bail!("`execute.sandbox` is `require`, which this machine cannot do: {why}");
         }
-        let (common, git_dir) = (
-            self.repository.common_dir(),
-            worktree.repository.git_dir().to_owned(),
-        );
+        let common = self.repository.common_dir();
         let caches = self.tool_caches();
         let policy = self.policy_of(Places {
             worktree: &worktree.path,
-            git_dir: &git_dir,
             common_dir: &common,
             workspace: self.repository.workdir(),
             caches: &caches,

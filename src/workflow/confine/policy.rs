@@ -9,10 +9,8 @@ use crate::host::sandbox::{Network, Policy};
 /// Where a plan runs.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Places<'p> {
-    /// The worktree in which commands run.
+    /// The worktree in which commands run, with a git directory of its own.
     pub worktree: &'p Path,
-    /// The worktree's own git directory.
-    pub git_dir: &'p Path,
     /// The user's git directory.
     pub common_dir: &'p Path,
     /// The user's own files, which commands must not see: the snapshot may have left out secrets.
@@ -32,24 +30,24 @@ const DEVICES: [&str; 5] = [
 /// The folder of memory that processes share by name.
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// Returns the usual policy: the worktree, its git directory and caches of their own may be written,
-/// git objects added; keys, credentials and the user's own files may not be read; no network.
+/// What of the user's git directory the one in the worktree borrows.
+const OBJECTS: [&str; 2] = ["objects", "lfs"];
+
+/// Returns the usual policy: the worktree, with its own git directory in it, and caches of their own
+/// may be written; keys, credentials, the user's own files and their git directory may not be read,
+/// but for its objects; no network.
 pub(super) fn standard(places: Places<'_>) -> Policy {
     let Places {
         worktree,
-        git_dir,
         common_dir,
         workspace,
         caches,
     } = places;
     let mut policy = Policy {
-        write: [worktree, git_dir, caches].map(Path::to_owned).to_vec(),
-        // Not the whole folder: git would leave the lock of its maintenance in it for ever.
-        add: (0..=0xff)
-            .map(|start| common_dir.join(format!("objects/{start:02x}")))
-            .collect(),
-        read: vec![common_dir.to_owned()],
-        hidden: vec![workspace.to_owned(), common_dir.join("teddy")],
+        write: [worktree, caches].map(Path::to_owned).to_vec(),
+        add: Vec::new(),
+        read: OBJECTS.map(|name| common_dir.join(name)).to_vec(),
+        hidden: [workspace, common_dir].map(Path::to_owned).to_vec(),
         private: vec![SHARED_MEMORY.into()],
         network: Network::Off,
     };
@@ -87,23 +85,20 @@ mod tests {
 
     #[test]
     fn the_standard_policy_opens_the_worktree_and_closes_the_workspace() {
-        let [worktree, git_dir, common_dir, workspace, caches] =
-            ["/t", "/w/.git/worktrees/t", "/w/.git", "/w", "/c"].map(Path::new);
+        let [worktree, common_dir, workspace, caches] =
+            ["/t", "/c/.git", "/w", "/tools"].map(Path::new);
         let policy = standard(Places {
             worktree,
-            git_dir,
             common_dir,
             workspace,
             caches,
         });
         assert_eq!(policy.network, Network::Off);
-        let writable = ["/t", "/w/.git/worktrees/t", "/c"].map(PathBuf::from);
-        assert!(policy.write.starts_with(&writable));
-        assert_eq!(
-            (policy.add.first(), policy.add.len()),
-            (Some(&PathBuf::from("/w/.git/objects/00")), 256)
-        );
-        assert!(policy.hidden.contains(&"/w".into()) && policy.read.contains(&"/w/.git".into()));
+        assert!(policy.write.starts_with(&["/t", "/tools"].map(PathBuf::from)));
+        assert!(!policy.write.iter().any(|path| path.starts_with("/c")));
+        assert!(policy.add.is_empty());
+        assert!(policy.hidden.starts_with(&["/w".into(), "/c/.git".into()]));
+        assert!(policy.read.contains(&"/c/.git/objects".into()));
         assert_eq!(policy.private, [PathBuf::from("/dev/shm")]);
     }
 }

@@ -27,42 +27,9 @@ const NETWORK: [&str; 12] = [
 /// What programs say that were refused a file.
 const FILES: [&str; 3] = ["Permission denied", "permission denied", "EACCES"];
 
-/// What git says that may not write a ref, its settings, or its objects anew.
-const GIT: [&str; 3] = [
-    "cannot lock ref",
-    "could not lock config file",
-    "gc.pid.lock",
-];
-/// What `git stash` says then, which does not say why.
-const STASH: &str = "Cannot save the current status";
-/// The names about which git complains in vain: its temporary ones of objects, and a lock after a
-/// commit.
-const HARMLESS: [&str; 2] = ["/tmp_obj_", "/packed-refs.lock"];
-
 /// Tells whether one of some words is in a text.
 fn says(text: &str, words: &[&str]) -> bool {
     words.iter().any(|word| text.contains(word))
-}
-
-/// Tells whether git says in a line that it was refused a file of its own.
-fn is_refused(line: &str) -> bool {
-    line.contains(".git/") && says(line, &["Permission denied", "unable to create directory"])
-}
-
-/// Returns what git was refused, however the command ended: a script goes on after it, and `||
-/// true` forgives it.
-fn refused(text: &str) -> Option<&'static str> {
-    let is_work = |line: &str| line == STASH || (is_refused(line) && says(line, &GIT));
-    (text.lines().any(is_refused) && text.lines().any(is_work)).then_some(
-        "in the sandbox git can commit, and change no branch, tag, stash or setting: do that yourself, or let `execute.sandbox: off` in your own configuration allow it",
-    )
-}
-
-/// Returns what to think of words that git prints in vain.
-fn excuse(text: &str) -> Option<&'static str> {
-    text.lines()
-        .any(|line| is_refused(line) && says(line, &HARMLESS))
-        .then_some("in the sandbox git can add objects and remove nothing: what it says about `tmp_obj` and `packed-refs.lock` is harmless")
 }
 
 /// Returns what a person is told about a command's end, as far as it looks like its sandbox's
@@ -73,13 +40,7 @@ pub(in crate::workflow) fn remark(
     output: &[u8],
 ) -> Option<&'static str> {
     let text = String::from_utf8_lossy(&output[output.len().saturating_sub(TAIL)..]);
-    refused(&text).or_else(|| {
-        if exit_code == 0 {
-            excuse(&text)
-        } else {
-            blame(policy, &text)
-        }
-    })
+    (exit_code != 0).then(|| blame(policy, &text)).flatten()
 }
 
 /// Returns what a person can do about a failure that looks like the sandbox's doing.
@@ -158,45 +119,6 @@ mod tests {
             "OSError: out of pty devices",
             Some("execute.sandbox"),
         );
-    }
-
-    #[test]
-    fn what_git_says_in_vain_is_explained_where_the_command_succeeded() {
-        let said = "warning: unable to unlink '/p/.git/objects/58/tmp_obj_iBiYzj': Permission denied\n[main 1234567] x\n";
-        let remark = |exit_code, said: &str| remark(&Policy::default(), exit_code, said.as_bytes());
-        assert!(remark(0, said).is_some_and(|words| words.contains("harmless")));
-        assert!(
-            remark(
-                0,
-                "error: Unable to create '/p/.git/packed-refs.lock': Permission denied\n"
-            )
-            .is_some()
-        );
-        assert_eq!(
-            remark(0, "rm: cannot remove 'x': Permission denied\n"),
-            None
-        );
-    }
-
-    #[test]
-    fn what_git_was_refused_is_said_even_where_the_command_succeeded() {
-        for said in [
-            "fatal: cannot lock ref 'refs/heads/x': Unable to create '/p/.git/refs/heads/x.lock': Permission denied\n",
-            "fatal: cannot lock ref 'refs/notes/commits': unable to create directory for /p/.git/refs/notes/commits\n",
-            "error: could not lock config file /p/.git/config: Permission denied\n",
-            "fatal: Unable to create '/p/.git/gc.pid.lock': Permission denied\n",
-            "warning: unable to unlink '/p/.git/objects/58/tmp_obj_a': Permission denied\nCannot save the current status\n",
-        ] {
-            for exit_code in [0, 128] {
-                let remark = remark(&Policy::default(), exit_code, said.as_bytes());
-                assert!(
-                    remark.is_some_and(|words| words.contains("no branch, tag, stash or setting")),
-                    "{said}"
-                );
-            }
-        }
-        let theirs = "fatal: cannot lock ref 'refs/heads/x': reference already exists\n";
-        assert_eq!(remark(&Policy::default(), 128, theirs.as_bytes()), None);
     }
 
     #[test]

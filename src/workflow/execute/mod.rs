@@ -3,6 +3,7 @@
 mod capture;
 pub mod decline;
 mod interrupted;
+pub mod prepare;
 mod record;
 mod reject;
 pub(in crate::workflow) mod stage;

@@ -5,18 +5,17 @@ use std::path::Path;
 
 use anyhow::Context as _;
 
+use super::capture::{Captured, Opened, capture};
+use super::prepare::{Prepared, prepare};
 use crate::git::fingerprint::Fingerprint;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::planted::Moment;
-use crate::git::repository::Repository;
-use crate::git::snapshot::Snapshot;
-use crate::git::snapshot::limits::{Forced, LeftOut, Reason, shown};
-use crate::git::worktree::bring::{Bring, Brought};
-use crate::git::worktree::{Extent, SessionWorktree};
+use crate::git::worktree::Extent;
+use crate::git::worktree::moved::Before;
+use crate::git::worktree::private::TakenBack;
 use crate::host::fault;
 use crate::host::file::{Mode, Root};
 use crate::host::sandbox::Network;
-use crate::host::shell::{End, Script, run as run_script};
 use crate::host::supervisor::Launcher;
 use crate::plan::action::Kind;
 use crate::plan::action::read::Read;
@@ -30,11 +29,8 @@ use crate::workflow::lookup::MEMOS;
 use crate::workflow::pages::Pages;
 use crate::workflow::project::Project;
 use crate::workflow::tools::Equipment;
-use crate::workflow::user::{Approved, Event, User};
+use crate::workflow::user::{Approved, User};
 use crate::workflow::workspace::not_captured;
-
-/// The file in the git directory of a worktree that says that `worktree.setup` has run.
-const READY: &str = "teddy-ready";
 
 /// Where a plan runs.
 pub(in crate::workflow) struct Scene<'a> {
@@ -76,7 +72,7 @@ pub(in crate::workflow) struct Taken {
     pub tree: TreeId,
     /// The commit that they stand on: the one before, or what the plan itself committed on it.
     pub base: CommitId,
-    /// The repository's own state that a command changed.
+    /// What commands changed in the user's repository, and what of their own was not taken.
     pub repository_changes: Vec<String>,
     /// Files that the plan left and no snapshot takes.
     pub not_captured: Vec<NotCaptured>,
@@ -111,34 +107,32 @@ pub(in crate::workflow) fn perform(
     } else {
         Extent::Paths(&targets)
     };
-    let (worktree, linked) = open(project, scene, extent, user)?;
+    let prepared = prepare(project, scene, extent, user)?;
     fault::point("after-worktree")?;
     let began = match extent {
-        Extent::Whole => Some(Began {
-            fingerprint: project.repository.fingerprint()?,
-            moment: project.repository.moment()?,
-        }),
+        Extent::Whole => Some(Began::look(project, &prepared)?),
         Extent::Paths(_) => None,
     };
 
-    let opened = Opened {
-        root: Root::open(&worktree.path)?,
-        worktree,
-        linked,
-        began,
-    };
-    let (mut ran, pages, outlived) = run_in(project, scene, &opened, approved, user)?;
-    if let Err(error) = finish_memos(&opened.root, approved, &ran) {
+    let (mut ran, pages, outlived) = run_in(project, scene, &prepared, approved, user)?;
+    if let Err(error) = finish_memos(&prepared, approved, &ran) {
         ran.cut_short(&error);
     }
     let taken = match outlived {
         Some(error) => Err(error),
-        None => take(project, scene, &opened, &written(&ran, approved)),
+        None => {
+            let written = written(&ran, approved);
+            take(project, scene, &prepared, began.as_ref(), written)
+        }
     };
     let taken = taken.unwrap_or_else(|error| {
         ran.cut_short(&error);
         Taken::nothing(scene)
     });
+    if began.is_some() {
+        // What commands made of it is taken by now, or never.
+        prepared.worktree.remove_git_dir()?;
+    }
     Ok(Left { ran, pages, taken })
 }
 
@@ -147,7 +141,7 @@ pub(in crate::workflow) fn perform(
 fn run_in(
     project: &Project,
     scene: &Scene<'_>,
-    opened: &Opened,
+    prepared: &Prepared,
     approved: &Approved,
     user: &mut dyn User,
 ) -> anyhow::Result<(Ran, Pages, Option<anyhow::Error>)> {
@@ -162,7 +156,8 @@ fn run_in(
         Reach::AsConfigured => (project.pages(), false),
         Reach::Recorded(turn) => (project.pages().offline(turn), true),
     };
-    let mut policy = project.policy(&opened.worktree)?;
+    let root = Root::open(&prepared.worktree.path)?;
+    let mut policy = project.policy(&prepared.worktree)?;
     policy
         .iter_mut()
         .filter(|_| offline)
@@ -173,7 +168,7 @@ fn run_in(
     let confined = launcher.policy.as_ref();
     let variables = confined.map(|policy| project.cache_variables(policy));
     let mut tools = Equipment {
-        worktree: &opened.worktree.path,
+        worktree: &prepared.worktree.path,
         settings: &project.settings.execute,
         launcher,
         variables: variables.unwrap_or_default(),
@@ -187,7 +182,7 @@ fn run_in(
         &approved.plan,
         &approved.actions,
         &mut Stage {
-            root: &opened.root,
+            root: &root,
             tools: &mut tools,
         },
     );
@@ -201,10 +196,10 @@ fn run_in(
 
 /// Applies the memos of a plan that ran to its end: what a memo says is what holds once the plan
 /// has done all that it says.
-fn finish_memos(root: &Root, approved: &Approved, ran: &Ran) -> anyhow::Result<()> {
+fn finish_memos(prepared: &Prepared, approved: &Approved, ran: &Ran) -> anyhow::Result<()> {
     if ran.is_whole() {
         fault::point("before-memos")?;
-        apply_memos(root, approved).context("applying the memos")?;
+        apply_memos(&Root::open(&prepared.worktree.path)?, approved).context("applying the memos")?;
     }
     fault::point("after-run")
 }
@@ -213,164 +208,100 @@ fn finish_memos(root: &Root, approved: &Approved, ran: &Ran) -> anyhow::Result<(
 fn take(
     project: &Project,
     scene: &Scene<'_>,
-    opened: &Opened,
-    written: &[Vec<u8>],
+    prepared: &Prepared,
+    began: Option<&Began>,
+    mut written: Vec<Vec<u8>>,
 ) -> anyhow::Result<Taken> {
-    let repository = &project.repository;
-    repository.clean_records();
-    let false_objects = match &opened.began {
-        Some(began) => repository.set_false_objects_aside(began.moment)?,
-        None => Vec::new(),
+    let worktree = &prepared.worktree;
+    let Some(began) = began else {
+        let snapshot = worktree
+            .repository
+            .snapshot_paths(scene.tree, &written)
+            .context("recording what the plan did")?;
+        fault::point("after-run-snapshot")?;
+        return Ok(Taken {
+            tree: snapshot.tree,
+            base: scene.before,
+            repository_changes: Vec::new(),
+            not_captured: not_captured(&snapshot),
+        });
     };
-    let (tree, not_captured) = match opened.began {
-        Some(_) => whole_worktree(project, scene, opened, written)?,
-        None => {
-            let snapshot = opened
-                .worktree
-                .repository
-                .snapshot_paths(scene.tree, written)
-                .context("recording what the plan did")?;
-            (snapshot.tree, not_captured(&snapshot))
-        }
+
+    let mut repository_changes = began.false_objects(project)?;
+    let TakenBack {
+        commit,
+        tracked,
+        remarks,
+    } = worktree.take_back(&project.repository, scene.before)?;
+    written.extend(tracked);
+    let opened = Opened {
+        worktree,
+        linked: &prepared.linked,
+        written: &written,
+        before: &began.files,
+        began: began.moment,
     };
+    let Captured { tree, not_captured } =
+        capture(project, scene, &opened).context("recording what the plan did")?;
     fault::point("after-run-snapshot")?;
 
-    let false_objects = false_objects
-        .iter()
-        .map(|name| format!("object {name} was not what its name says and was set aside"));
-    let changed: Vec<String> = match &opened.began {
-        Some(began) => began
-            .fingerprint
-            .differences(&repository.fingerprint()?)
-            .iter()
-            .map(ToString::to_string)
-            .collect(),
-        None => Vec::new(),
-    };
+    repository_changes.extend(began.changes(project)?);
+    repository_changes.extend(remarks);
     Ok(Taken {
         tree,
-        base: base(project, &opened.worktree, scene.before)?,
-        repository_changes: false_objects.chain(changed).collect(),
+        base: commit.unwrap_or(scene.before),
+        repository_changes,
         not_captured,
     })
 }
 
-/// Opens the worktree at the user's files and brings what git ignores.
-fn open(
-    project: &Project,
-    scene: &Scene<'_>,
-    extent: Extent<'_>,
-    user: &mut dyn User,
-) -> anyhow::Result<(SessionWorktree, Vec<Vec<u8>>)> {
-    let session = scene.name;
-    let worktree = project
-        .repository
-        .session_worktree(&project.worktrees(), session, scene.before, extent)
-        .context("the session's worktree cannot be made; nothing was run")?;
-    let settings = &project.settings.worktree;
-    // One that was interrupted before this was done is as good as fresh.
-    let ready = worktree.repository.git_dir().join(READY);
-    let fresh = worktree.fresh || (settings.setup.is_some() && !ready.exists());
-    // Only a command can use what is ignored.
-    let brought = match extent {
-        Extent::Paths(_) if !fresh => Brought::default(),
-        _ => worktree.bring(
-            &project.repository,
-            &Bring {
-                copy: settings.copy.clone(),
-                link: settings.link.clone(),
-            },
-        )?,
-    };
-    if let Some(setup) = settings.setup.as_ref().filter(|_| fresh) {
-        user.tell(Event::Note(&format!("preparing the worktree: {setup}")));
-        let script = Script {
-            timeout: Some(project.settings.execute.timeout()),
-            ..Script::new(setup.as_str(), &worktree.path)
-        };
-        let finished = run_script(&script, &mut |bytes| user.tell(Event::Output { bytes }))?;
-        if finished.end != End::Exited(0) || !finished.left.is_empty() {
-            project.repository.remove_session_worktree(session)?;
-            anyhow::bail!(
-                "`worktree.setup` failed with exit code {}; nothing was run",
-                finished.end.code()
-            );
-        }
-        std::fs::write(&ready, "").with_context(|| format!("writing `{}`", ready.display()))?;
-    }
-    Ok((worktree, brought.linked))
-}
-
-/// A worktree around a run.
-struct Opened {
-    /// The worktree.
-    worktree: SessionWorktree,
-    /// Its folder.
-    root: Root,
-    /// The links that lead out of it.
-    linked: Vec<Vec<u8>>,
-    /// The repository before the run, where commands could change it.
-    began: Option<Began>,
-}
-
-/// The repository before commands ran beside it.
+/// How things were before commands ran.
 struct Began {
-    /// What of it is the user's.
-    fingerprint: Fingerprint,
+    /// What of the repository is the user's, if nothing keeps commands from it.
+    unconfined: Option<Fingerprint>,
     /// When that was so.
     moment: Moment,
+    /// The files of the worktree.
+    files: Before,
 }
 
-/// Returns the files of the worktree, without the links that were brought, and what no snapshot
-/// takes.
-fn whole_worktree(
-    project: &Project,
-    scene: &Scene<'_>,
-    opened: &Opened,
-    written: &[Vec<u8>],
-) -> anyhow::Result<(TreeId, Vec<NotCaptured>)> {
-    let index = project.index(&format!("session-{}", scene.name));
-    let repository = &opened.worktree.repository;
-    let forced: Vec<Forced> = written.iter().cloned().map(Forced::new).collect();
-    let mut snapshot = repository
-        .snapshot(&index, &project.limits(), &forced)
-        .context("recording what the plan did")?;
-    add_written(repository, &mut snapshot, written).context("recording what the plan did")?;
-    let (tree, not_captured) = (snapshot.tree, not_captured(&snapshot));
-    let mut edits = BTreeMap::new();
-    for path in &opened.linked {
-        if repository.entry(tree, path)?.is_some() {
-            edits.insert(path.clone(), repository.entry(scene.tree, path)?);
+impl Began {
+    /// Looks at everything that has to be compared afterwards.
+    fn look(project: &Project, prepared: &Prepared) -> anyhow::Result<Began> {
+        let repository = &project.repository;
+        let is_confined = project.policy(&prepared.worktree)?.is_some();
+        let unconfined = if is_confined {
+            None
+        } else {
+            Some(repository.fingerprint()?)
+        };
+        Ok(Began {
+            unconfined,
+            moment: repository.moment()?,
+            files: prepared.worktree.before()?,
+        })
+    }
+
+    /// Moves objects aside that are not what their names say, and says so.
+    fn false_objects(&self, project: &Project) -> anyhow::Result<Vec<String>> {
+        if self.unconfined.is_none() {
+            return Ok(Vec::new());
         }
+        let names = project.repository.set_false_objects_aside(self.moment)?;
+        Ok(names
+            .iter()
+            .map(|name| format!("object {name} was not what its name says and was set aside"))
+            .collect())
     }
-    let tree = if edits.is_empty() {
-        tree
-    } else {
-        repository.tree_with(tree, &edits)?
-    };
-    Ok((tree, not_captured))
-}
 
-/// Adds the files to a snapshot that the plan itself wrote and that look like a secret: what is in
-/// them is in the plan already.
-fn add_written(
-    repository: &Repository,
-    snapshot: &mut Snapshot,
-    written: &[Vec<u8>],
-) -> anyhow::Result<()> {
-    let is_written = |left: &LeftOut| written.iter().any(|path| shown(path) == left.path);
-    let is_secret = |left: &LeftOut| matches!(left.reason, Reason::Secret | Reason::Key(_));
-    let secret = snapshot
-        .left_out
-        .extract_if(.., |left| is_secret(left) && is_written(left));
-    let secret: Vec<String> = secret.map(|left| left.path).collect();
-    if secret.is_empty() {
-        return Ok(());
+    /// Says what of the user's repository was changed.
+    fn changes(&self, project: &Project) -> anyhow::Result<Vec<String>> {
+        let Some(before) = &self.unconfined else {
+            return Ok(Vec::new());
+        };
+        let changes = before.differences(&project.repository.fingerprint()?);
+        Ok(changes.iter().map(ToString::to_string).collect())
     }
-    let mut paths = written.to_vec();
-    paths.retain(|path| secret.contains(&shown(path)));
-    snapshot.tree = repository.snapshot_paths(snapshot.tree, &paths)?.tree;
-    Ok(())
 }
 
 /// Returns whether a command will run.
@@ -438,16 +369,4 @@ fn written(ran: &Ran, approved: &Approved) -> Vec<Vec<u8>> {
         unique.insert(MEMOS.as_bytes().to_vec(), ());
     }
     unique.into_keys().collect()
-}
-
-/// Returns the commit that the result stands on.
-fn base(
-    project: &Project,
-    worktree: &SessionWorktree,
-    before: CommitId,
-) -> anyhow::Result<CommitId> {
-    match worktree.repository.head()? {
-        Some(head) if head != before && project.repository.is_ancestor(before, head)? => Ok(head),
-        _ => Ok(before),
-    }
 }

@@ -65,6 +65,11 @@ const WORK: &[(&str, &str, &[Text])] = &[
         &[],
     ),
     (
+        "git",
+        "git switch -c topic && echo y > b && git add b && git commit -qm b && git tag v1 && echo z > b && git stash && git stash pop && git diff --stat && git checkout -q -f main && git branch -D topic && git gc -q && git log -1",
+        &[],
+    ),
+    (
         "mktemp",
         "f=$(mktemp) && echo x > \"$f\" && echo x > /dev/shm/teddy-$$ && rm /dev/shm/teddy-$$",
         &[],
@@ -85,11 +90,6 @@ const WORK: &[(&str, &str, &[Text])] = &[
 const HINTS: &[(&str, &str, &str)] = &[
     ("sh", "echo x > ~/.made", "execute.writable"),
     ("sh", "echo x > /tmp/teddy-made", "execute.writable"),
-    (
-        "git",
-        "git branch other",
-        "change no branch, tag, stash or setting",
-    ),
     (
         "python3",
         "python3 -c 'import socket; socket.socket().bind((\"127.0.0.1\", 0))'",
@@ -178,14 +178,6 @@ fn what_the_sandbox_forbids_says_which_setting_opens_it() {
         if code != Some(1) || !words.contains(setting) || !report.contains(setting) {
             wrong.push(format!("{command}: {words}"));
         }
-    }
-    // The script goes on and succeeds, and what git could not do is said all the same.
-    let (code, words) = execute(&ground, "git branch other; git stash list");
-    if code != Some(0)
-        || !words
-            .contains("the command succeeded; in the sandbox git can commit, and change no branch")
-    {
-        wrong.push(format!("a branch that was not made: {words}"));
     }
     let (_, words) = execute(&ground, "echo broken; exit 3");
     if words.contains("execute.") {

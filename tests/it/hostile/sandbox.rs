@@ -21,13 +21,13 @@ const CLOSED: &[&str] = &[
     "echo x > REPO/a.txt",
     "rm REPO/a.txt",
     "echo x >> REPO/.git/config",
-    "git config user.name evil",
     "echo x > REPO/.git/hooks/pre-commit",
-    "git branch evil",
-    "git tag evil",
-    "git update-ref refs/heads/main 0000000000000000000000000000000000000000",
-    "git stash store -m x HEAD",
-    "git update-ref -d refs/teddy/sessions/s",
+    "cat REPO/.git/config",
+    "cat REPO/.git/logs/HEAD",
+    "git -C REPO branch evil",
+    "git --git-dir=REPO/.git update-ref refs/heads/evil HEAD",
+    "touch REPO/.git/objects/x",
+    "mkdir REPO/.git/objects/xx",
     "rm -rf REPO/.git/objects/pack REPO/.git/HEAD && test ! -e REPO/.git/HEAD",
     "rm -rf REPO/.git/teddy && test ! -e REPO/.git/teddy",
     "echo x > HOME/.bashrc",
@@ -36,6 +36,32 @@ const CLOSED: &[&str] = &[
     "kill -9 $PPID",
     "test -n \"$OPENAI_API_KEY$MY_TOKEN$GIT_DIR\"",
 ];
+
+/// Commands that work in the commands' own repository and change nothing of the user's.
+const OWN: &[&str] = &[
+    "git config user.name evil && test \"$(git config user.name)\" = evil",
+    "git branch evil && git rev-parse evil",
+    "git tag evil && git rev-parse evil",
+    "git update-ref -d refs/heads/main && ! git rev-parse main",
+    "echo x > a.txt && git stash && git stash drop",
+    "! git for-each-ref | grep refs/teddy",
+    "echo 'echo evil > ../evil' > $(git rev-parse --git-path hooks)/pre-commit || true",
+    "rm -rf .git",
+];
+
+#[test]
+fn what_a_command_does_to_its_own_repository_is_not_done_to_the_users() {
+    for sandbox in ["on", "off"] {
+        let ground = Ground::new();
+        let before = ground.state();
+        for command in OWN {
+            let setting = format!("execute.sandbox={sandbox}");
+            let tried = ground.execute_with(plan(&run(command)), &["-c", &setting]);
+            assert_eq!(tried.code, 0, "{command}: {}", tried.words);
+            assert_eq!(ground.state(), before, "{command}");
+        }
+    }
+}
 
 #[test]
 fn a_command_reaches_nothing_but_its_worktree() {
@@ -87,18 +113,13 @@ fn a_command_reaches_nothing_but_its_worktree() {
 fn without_the_sandbox_a_change_of_the_repository_is_reported() {
     let ground = Ground::new();
     for (command, part) in [
-        ("git config x.y z", "config"),
-        ("git branch evil", "refs/heads/evil"),
-        (
-            "echo x > $(git rev-parse --git-common-dir)/hooks/pre-commit",
-            "hooks/pre-commit",
-        ),
-        (
-            "git stash store -m x HEAD 2> /dev/null || git update-ref refs/stash HEAD",
-            "refs/stash",
-        ),
+        ("git -C REPO config x.y z", "config"),
+        ("git -C REPO branch evil", "refs/heads/evil"),
+        ("echo x > REPO/.git/hooks/pre-commit", "hooks/pre-commit"),
+        ("git -C REPO update-ref refs/stash HEAD", "refs/stash"),
     ] {
-        let tried = ground.execute_with(plan(&run(command)), &["-c", "execute.sandbox=off"]);
+        let command = command.replace("REPO", ground.repo.path().to_str().unwrap());
+        let tried = ground.execute_with(plan(&run(&command)), &["-c", "execute.sandbox=off"]);
         let report = ground.ok(&["show"]);
         assert!(
             report.contains(part) && tried.words.contains("not sandboxed"),

@@ -1,0 +1,144 @@
+//! What HEAD reaches and the user's repository lacks, in one pack.
+
+use std::collections::HashSet;
+
+use gix::ObjectId;
+use gix::objs::{CommitRef, Exists as _, Kind, TagRef, TreeRefIter};
+
+use super::Unsound;
+use super::store::Store;
+use crate::git::object::CommitId;
+use crate::git::pack::{Pack, deflated};
+use crate::git::repository::Repository;
+
+/// So many new objects are taken at most.
+const MAX_OBJECTS: usize = 500_000;
+/// So many bytes of them.
+const MAX_BYTES: u64 = 2 << 30;
+
+/// What was found.
+pub(super) struct Collected {
+    /// The number of new objects.
+    pub(super) new: usize,
+    /// The commits of the user's repository on which the new ones stand.
+    pub(super) edges: Vec<CommitId>,
+    /// The new objects, if there are any.
+    pub(super) pack: Option<Pack>,
+}
+
+/// A walk under way.
+struct Walk<'a> {
+    /// The user's repository.
+    repository: &'a Repository,
+    /// Its objects; looks for new packs once.
+    known: gix::OdbHandle,
+    /// The stranger's objects.
+    store: Store<'a>,
+    /// What was come by.
+    seen: HashSet<ObjectId>,
+    /// The bytes of new objects.
+    bytes: u64,
+    /// What was found.
+    found: Collected,
+}
+
+/// Collects what a commit reaches that is new.
+pub(super) fn collect(
+    repository: &Repository,
+    store: Store<'_>,
+    head: CommitId,
+) -> anyhow::Result<Collected> {
+    let mut known = repository.gix.objects.clone();
+    known.exists(&repository.gix.object_hash().null());
+    known.refresh_never();
+    let mut walk = Walk {
+        repository,
+        known,
+        store,
+        seen: HashSet::new(),
+        bytes: 0,
+        found: Collected {
+            new: 0,
+            edges: Vec::new(),
+            pack: None,
+        },
+    };
+    let mut next = vec![(head.0, Kind::Commit)];
+    while let Some((id, kind)) = next.pop() {
+        if walk.seen.insert(id) {
+            walk.look(id, kind, &mut next)?;
+        }
+    }
+    Ok(walk.found)
+}
+
+impl Walk<'_> {
+    /// Looks at an object, and notes what it names.
+    fn look(
+        &mut self,
+        id: ObjectId,
+        kind: Kind,
+        next: &mut Vec<(ObjectId, Kind)>,
+    ) -> anyhow::Result<()> {
+        let hash = self.repository.gix.object_hash();
+        if id == ObjectId::empty_tree(hash) || self.known.exists(&id) {
+            if kind == Kind::Commit {
+                self.found.edges.push(CommitId(id));
+            }
+            return Ok(());
+        }
+        let (is, data) = self.store.read(id)?;
+        anyhow::ensure!(
+            is == kind,
+            Unsound(format!("object {id} is a {is} and named as a {kind}"))
+        );
+        self.found.new += 1;
+        self.bytes += data.len() as u64;
+        anyhow::ensure!(
+            self.found.new <= MAX_OBJECTS && self.bytes <= MAX_BYTES,
+            Unsound("it has more new objects than are taken at once".to_owned())
+        );
+        let links = links(kind, &data, hash);
+        next.extend(links.ok_or_else(|| Unsound(format!("{kind} {id} is malformed")))?);
+        let pack = match &mut self.found.pack {
+            Some(pack) => pack,
+            none => none.insert(Pack::new(&self.repository.pack_folder())?),
+        };
+        pack.push(id, &deflated(kind, &data)?)
+    }
+}
+
+/// Returns what an object names, or nothing where it cannot be read.
+fn links(kind: Kind, data: &[u8], hash: gix::hash::Kind) -> Option<Vec<(ObjectId, Kind)>> {
+    match kind {
+        Kind::Commit => {
+            let commit = CommitRef::from_bytes(data, hash).ok()?;
+            let parents = commit.parents().map(|parent| (parent, Kind::Commit));
+            Some(
+                [(commit.tree(), Kind::Tree)]
+                    .into_iter()
+                    .chain(parents)
+                    .collect(),
+            )
+        }
+        Kind::Tree => {
+            let mut links = Vec::new();
+            for entry in TreeRefIter::from_bytes(data, hash) {
+                let entry = entry.ok()?;
+                let kind = match entry.mode.kind() {
+                    gix::objs::tree::EntryKind::Tree => Kind::Tree,
+                    // Of a repository of its own.
+                    gix::objs::tree::EntryKind::Commit => continue,
+                    _ => Kind::Blob,
+                };
+                links.push((entry.oid.to_owned(), kind));
+            }
+            Some(links)
+        }
+        Kind::Tag => {
+            let tag = TagRef::from_bytes(data, hash).ok()?;
+            Some(vec![(tag.target(), tag.target_kind)])
+        }
+        Kind::Blob => Some(Vec::new()),
+    }
+}

@@ -1,0 +1,88 @@
+//! HEAD and the refs of a git directory that a stranger wrote.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+
+use gix::bstr::ByteSlice;
+use gix::refs::FullName;
+
+use crate::git::object::CommitId;
+use crate::host::file::{Kind, Root};
+
+/// More bytes than this are in no file with one ref.
+const MAX_REF: u64 = 8 * 1024;
+/// More bytes than this of packed refs are not read.
+const MAX_PACKED: u64 = 64 << 20;
+/// As many refs may lead to each other.
+const MAX_STEPS: usize = 5;
+/// So many refs are listed, and folders looked into.
+const MAX_LISTED: usize = 1000;
+
+/// Returns the commit that HEAD names, directly or through refs.
+pub(super) fn read(git: &Root, hash: gix::hash::Kind) -> Option<CommitId> {
+    let mut name = FullName::try_from("HEAD").ok()?;
+    for _ in 0..MAX_STEPS {
+        let path = Path::new(OsStr::from_bytes(name.as_bstr()));
+        let Ok(text) = git.read(path, MAX_REF) else {
+            return packed(git, &name, hash);
+        };
+        let text = text.trim();
+        let Some(target) = text.strip_prefix(b"ref:") else {
+            return id(text, hash);
+        };
+        name = FullName::try_from(target.trim().as_bstr()).ok()?;
+        if !name.as_bstr().starts_with(b"refs/") {
+            return None;
+        }
+    }
+    None
+}
+
+/// Returns what `packed-refs` says of a name.
+fn packed(git: &Root, name: &FullName, hash: gix::hash::Kind) -> Option<CommitId> {
+    let text = git.read(Path::new("packed-refs"), MAX_PACKED).ok()?;
+    let found = text.lines().find_map(|line| {
+        let (target, of) = line.split_once_str(" ")?;
+        (of == name.as_bstr().as_bytes()).then_some(target)
+    });
+    id(found?, hash)
+}
+
+/// Reads an id.
+fn id(text: &[u8], hash: gix::hash::Kind) -> Option<CommitId> {
+    let text = text.to_str().ok()?;
+    (text.len() == hash.len_in_hex()).then(|| text.parse().ok())?
+}
+
+/// Returns the names of refs that are files of their own and not symbolic, sorted: where all were
+/// packed, the ones that somebody made or moved.
+pub(super) fn loose_refs(git: &Root) -> Vec<Vec<u8>> {
+    let (mut found, mut folders, mut looked) = (Vec::new(), vec![PathBuf::from("refs")], 0);
+    while let Some(folder) = folders.pop() {
+        let names = git.folder(&folder).and_then(|folder| folder.names());
+        for name in names.unwrap_or_default() {
+            looked += 1;
+            if looked > MAX_LISTED {
+                folders.clear();
+                break;
+            }
+            let path = folder.join(name);
+            match git.kind(&path) {
+                Ok(Some(Kind::Folder)) => folders.push(path),
+                Ok(Some(Kind::File(_))) if is_direct(git, &path) => {
+                    found.push(path.into_os_string().into_vec());
+                }
+                _ => {}
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Returns whether a file names an object.
+fn is_direct(git: &Root, path: &Path) -> bool {
+    git.read(path, MAX_REF)
+        .is_ok_and(|text| text.first().is_some_and(u8::is_ascii_hexdigit))
+}

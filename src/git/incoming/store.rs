@@ -1,0 +1,192 @@
+//! The objects of a git directory that a stranger wrote: read whole, hashed, never more than a
+//! limit.
+
+use std::path::PathBuf;
+
+use gix::ObjectId;
+use gix::objs::{Find as _, FindHeader as _, Kind};
+use gix::zlib::Decompress;
+use gix::zlib::stream::inflate;
+
+use super::Unsound;
+use super::quarantine::Quarantine;
+use crate::git::repository::Repository;
+use crate::host::file::Root;
+
+/// No object may be larger, packed or not.
+pub(super) const MAX_OBJECT: u64 = 512 << 20;
+/// The longest head of an object: its kind, its size in decimal digits, a zero.
+const MAX_HEAD: usize = 32;
+
+/// A stranger's objects.
+pub(super) struct Store<'a> {
+    /// The user's repository.
+    repository: &'a Repository,
+    /// The stranger's git directory.
+    git: &'a Root,
+    /// Where their packs are copied to.
+    quarantine: &'a Quarantine,
+    /// Their packs, indexed by us, once one was needed; nothing where there are none.
+    packs: Option<Option<gix::OdbHandle>>,
+}
+
+impl<'a> Store<'a> {
+    /// Begins to read.
+    pub(super) fn new(
+        repository: &'a Repository,
+        git: &'a Root,
+        quarantine: &'a Quarantine,
+    ) -> Store<'a> {
+        Store {
+            repository,
+            git,
+            quarantine,
+            packs: None,
+        }
+    }
+
+    /// Reads an object, whose bytes are what its name says.
+    pub(super) fn read(&mut self, id: ObjectId) -> anyhow::Result<(Kind, Vec<u8>)> {
+        let found = match self.loose(id)? {
+            Some(found) => Some(found),
+            None => self.packed(id)?,
+        };
+        let Some((kind, data)) = found else {
+            anyhow::bail!(Unsound(format!("object {id} is missing")));
+        };
+        let named = gix::objs::compute_hash(self.repository.gix.object_hash(), kind, &data);
+        anyhow::ensure!(
+            named.is_ok_and(|named| named == id),
+            Unsound(format!("object {id} is not what its name says"))
+        );
+        Ok((kind, data))
+    }
+
+    /// Reads an object that is a file of its own.
+    fn loose(&self, id: ObjectId) -> anyhow::Result<Option<(Kind, Vec<u8>)>> {
+        let hex = id.to_hex().to_string();
+        let path = PathBuf::from(format!("objects/{}/{}", &hex[..2], &hex[2..]));
+        match self.git.read(&path, MAX_OBJECT) {
+            Ok(packed) => match inflated(&packed, MAX_OBJECT) {
+                Ok(object) => Ok(Some(object)),
+                Err(why) => anyhow::bail!(Unsound(format!("object {id} {why}"))),
+            },
+            Err(error) if error.kind() == std::io::ErrorKind::FileTooLarge => {
+                anyhow::bail!(Unsound(format!("object {id} is too large")))
+            }
+            // Whatever is there instead: it may be in a pack.
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// Reads an object from a pack.
+    fn packed(&mut self, id: ObjectId) -> anyhow::Result<Option<(Kind, Vec<u8>)>> {
+        if self.packs.is_none() {
+            self.packs = Some(self.quarantine.copy_packs(self.repository, self.git)?);
+        }
+        let Some(packs) = self.packs.as_ref().and_then(Option::as_ref) else {
+            return Ok(None);
+        };
+        let damaged = |_| Unsound(format!("object {id} cannot be read"));
+        let Some(header) = packs.try_header(&id).map_err(damaged)? else {
+            return Ok(None);
+        };
+        anyhow::ensure!(
+            header.size <= MAX_OBJECT,
+            Unsound(format!("object {id} is too large"))
+        );
+        let mut buffer = Vec::new();
+        let found = packs.try_find(&id, &mut buffer).map_err(damaged)?;
+        Ok(found.map(|data| (data.kind, data.data.to_vec())))
+    }
+}
+
+/// Returns the kind and the bytes of an object that is a file of its own, or what is wrong with it.
+fn inflated(packed: &[u8], limit: u64) -> Result<(Kind, Vec<u8>), &'static str> {
+    let (mut source, mut state) = (packed, Decompress::new());
+    let mut head = [0; MAX_HEAD];
+    let length = inflate::read(&mut source, &mut state, &mut head).map_err(|_| DAMAGED)?;
+    let end = head[..length].iter().position(|&byte| byte == 0);
+    let end = end.ok_or(DAMAGED)?;
+    let text = str::from_utf8(&head[..end]).map_err(|_| DAMAGED)?;
+    let (kind, size) = text.split_once(' ').ok_or(DAMAGED)?;
+    let kind = Kind::from_bytes(kind.as_bytes()).map_err(|_| DAMAGED)?;
+    let size: u64 = size.parse().map_err(|_| DAMAGED)?;
+    if size > limit {
+        return Err("is too large");
+    }
+    let size = usize::try_from(size).map_err(|_| DAMAGED)?;
+    let mut data = head[end + 1..length].to_vec();
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        let read = inflate::read(&mut source, &mut state, &mut buffer).map_err(|_| DAMAGED)?;
+        data.extend_from_slice(&buffer[..read]);
+        if data.len() > size {
+            return Err(DAMAGED);
+        }
+        if read == 0 {
+            break;
+        }
+    }
+    if data.len() == size {
+        Ok((kind, data))
+    } else {
+        Err(DAMAGED)
+    }
+}
+
+/// What is said of an object that cannot be read.
+const DAMAGED: &str = "is damaged";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns bytes as a loose object has them.
+    fn deflated(bytes: &[u8]) -> Vec<u8> {
+        use std::io::Write as _;
+        let level = gix::zlib::Compression::BEST_SPEED;
+        let mut stream = gix::zlib::stream::deflate::Write::new(Vec::new(), level);
+        stream.write_all(bytes).unwrap();
+        stream.flush().unwrap();
+        stream.into_inner()
+    }
+
+    #[track_caller]
+    fn check(bytes: &[u8], expected: Result<(Kind, &[u8]), &str>) {
+        let found = inflated(&deflated(bytes), 1000);
+        let found = found.as_ref().map(|(kind, data)| (*kind, data.as_slice()));
+        assert_eq!(found.map_err(|why| *why), expected);
+    }
+
+    #[test]
+    fn an_object_is_its_head_and_as_many_bytes_as_that_says() {
+        check(b"blob 0\0", Ok((Kind::Blob, b"")));
+        check(b"tree 3\0abc", Ok((Kind::Tree, b"abc")));
+        let long = "x".repeat(999);
+        check(
+            format!("commit 999\0{long}").as_bytes(),
+            Ok((Kind::Commit, long.as_bytes())),
+        );
+    }
+
+    #[test]
+    fn an_object_that_is_none_is_refused() {
+        for bytes in [
+            &b""[..],
+            b"blob",
+            b"blob 3",
+            b"blob 3\0ab",
+            b"blob 3\0abcd",
+            b"blob -1\0",
+            b"blob 3 \0abc",
+            b"thing 3\0abc",
+            b"blob 00000000000000000000000000000003\0abc",
+        ] {
+            check(bytes, Err("is damaged"));
+        }
+        check(b"blob 1001\0", Err("is too large"));
+        check(b"blob 99999999999999999999999\0", Err("is damaged"));
+        assert_eq!(inflated(b"garbage", 1000), Err("is damaged"));
+    }
+}

@@ -1,0 +1,317 @@
+//! The configuration of a git directory for commands: what of the user's says how git treats files
+//! and history, and nothing that runs a program but filters.
+//!
+//! The user's own configuration in their home is read by git itself. Filters (LFS, say) of the
+//! repository are copied, as files would get other bytes without them; they run as everything that
+//! a command starts does, and nobody else runs git in this directory.
+
+use std::fmt::Write as _;
+
+use gix::bstr::{BStr, BString, ByteSlice};
+use gix::config::Source;
+
+use crate::git::repository::Repository;
+use crate::host::clock;
+
+/// A section, whether its keys stand below a name of its own, and the keys that are copied.
+type Harmless = (&'static str, bool, &'static [&'static str]);
+
+/// What is copied.
+const HARMLESS: [Harmless; 18] = [
+    (
+        "core",
+        false,
+        &[
+            "abbrev",
+            "attributesfile",
+            "autocrlf",
+            "bigfilethreshold",
+            "checkstat",
+            "commentchar",
+            "commentstring",
+            "eol",
+            "excludesfile",
+            "filemode",
+            "ignorecase",
+            "precomposeunicode",
+            "protecthfs",
+            "protectntfs",
+            "quotepath",
+            "safecrlf",
+            "sparsecheckout",
+            "sparsecheckoutcone",
+            "symlinks",
+            "trustctime",
+            "usereplacerefs",
+            "whitespace",
+        ],
+    ),
+    ("apply", false, &["ignorewhitespace", "whitespace"]),
+    (
+        "branch",
+        true,
+        &["description", "merge", "rebase", "remote"],
+    ),
+    ("commit", false, &["cleanup", "status", "verbose"]),
+    (
+        "diff",
+        false,
+        &[
+            "algorithm",
+            "context",
+            "ignoresubmodules",
+            "interhunkcontext",
+            "mnemonicprefix",
+            "noprefix",
+            "orderfile",
+            "renamelimit",
+            "renames",
+            "submodule",
+            "suppressblankempty",
+            "wordregex",
+        ],
+    ),
+    ("diff", true, &["binary", "wordregex", "xfuncname"]),
+    ("filter", true, &["clean", "process", "required", "smudge"]),
+    ("i18n", false, &["commitencoding", "logoutputencoding"]),
+    ("init", false, &["defaultbranch"]),
+    ("lfs", false, &["fetchexclude", "fetchinclude", "url"]),
+    ("log", false, &["date", "decorate", "follow", "mailmap"]),
+    (
+        "merge",
+        false,
+        &[
+            "conflictstyle",
+            "directoryrenames",
+            "ff",
+            "renamelimit",
+            "renames",
+            "renormalize",
+        ],
+    ),
+    ("pull", false, &["ff", "rebase"]),
+    ("rebase", false, &["autosquash", "autostash", "updaterefs"]),
+    (
+        "remote",
+        true,
+        &["fetch", "partialclonefilter", "promisor", "tagopt", "url"],
+    ),
+    (
+        "status",
+        false,
+        &["relativepaths", "showuntrackedfiles", "submodulesummary"],
+    ),
+    ("submodule", true, &["active", "branch", "url"]),
+    ("versionsort", false, &["suffix"]),
+];
+
+/// What holds for commands, whatever the user's own configuration says: no hooks of the project, no
+/// programs beside git, no key that nobody is there to unlock, no work in the background.
+const FIXED: &str = "\
+[core]
+\tbare = false
+\tlogAllRefUpdates = true
+\thooksPath = /dev/null
+\tfsmonitor = false
+\tuntrackedCache = false
+[commit]
+\tgpgSign = false
+[tag]
+\tgpgSign = false
+[push]
+\tgpgSign = false
+[gc]
+\tauto = 0
+[maintenance]
+\tauto = false
+[index]
+\tsparse = false
+[advice]
+\tdetachedHead = false
+";
+
+/// Returns the configuration.
+pub(super) fn of(user: &Repository) -> Vec<u8> {
+    let mut text = format_of(user).into_bytes();
+    let snapshot = user.gix.config_snapshot();
+    for section in snapshot.plumbing().sections() {
+        let local = matches!(section.meta().source, Source::Local | Source::Worktree);
+        let header = section.header();
+        let (name, below) = (header.name().to_str_lossy(), header.subsection_name());
+        let Some(keys) = keys_of(&name, below.is_some()).filter(|_| local) else {
+            continue;
+        };
+        let body = section.body();
+        let mut names: Vec<String> = body.value_names().collect();
+        names.dedup();
+        names.retain(|key| keys.contains(&key.to_ascii_lowercase().as_str()));
+        if names.is_empty() {
+            continue;
+        }
+        text.extend(head(&name, below));
+        for key in names {
+            if body.value_implicit(&key) == Some(None) {
+                text.extend(format!("\t{key}\n").bytes());
+                continue;
+            }
+            for value in body.values(&key) {
+                text.extend(line(&key, without_password(&value).as_ref()));
+            }
+        }
+    }
+    let (author, _) = user.signatures(gix::date::Time {
+        seconds: clock::now().timestamp().as_second(),
+        offset: 0,
+    });
+    text.extend(head("user", None));
+    text.extend(line("name", &author.name));
+    text.extend(line("email", &author.email));
+    text.extend(FIXED.bytes());
+    text
+}
+
+/// Returns what git must know of the repository's format before anything else.
+fn format_of(user: &Repository) -> String {
+    let sha256 = user.gix.object_hash() != gix::hash::Kind::Sha1;
+    let promisor = user.config("extensions.partialClone");
+    let version = u8::from(sha256 || promisor.is_some());
+    let mut text = format!("[core]\n\trepositoryFormatVersion = {version}\n");
+    if version > 0 {
+        text.push_str("[extensions]\n");
+    }
+    if sha256 {
+        let _ = writeln!(text, "\tobjectFormat = {}", user.gix.object_hash());
+    }
+    if let Some(remote) = promisor {
+        text.push_str(&String::from_utf8_lossy(&line(
+            "partialClone",
+            remote.as_bytes(),
+        )));
+    }
+    text
+}
+
+/// Returns the keys of a section that are copied, if any are.
+fn keys_of(section: &str, below: bool) -> Option<&'static [&'static str]> {
+    let is_it =
+        |(name, named, _): &&Harmless| name.eq_ignore_ascii_case(section) && *named == below;
+    HARMLESS.iter().find(is_it).map(|(_, _, keys)| *keys)
+}
+
+/// Returns the line that begins a section.
+fn head(name: &str, below: Option<&BStr>) -> Vec<u8> {
+    let mut text = format!("[{name}").into_bytes();
+    if let Some(below) = below {
+        text.extend(b" \"");
+        for &byte in below.iter() {
+            if matches!(byte, b'"' | b'\\') {
+                text.push(b'\\');
+            }
+            text.push(byte);
+        }
+        text.push(b'"');
+    }
+    text.extend(b"]\n");
+    text
+}
+
+/// Returns the line of a value.
+fn line(key: &str, value: &[u8]) -> Vec<u8> {
+    let mut text = format!("\t{key} = \"").into_bytes();
+    for &byte in value {
+        match byte {
+            b'"' | b'\\' => text.extend([b'\\', byte]),
+            b'\n' => text.extend(b"\\n"),
+            b'\t' => text.extend(b"\\t"),
+            // git takes none, and ours would end in front of it.
+            0 => {}
+            _ => text.push(byte),
+        }
+    }
+    text.extend(b"\"\n");
+    text
+}
+
+/// Returns a value without the password of an address.
+fn without_password(value: &BString) -> BString {
+    let Some((scheme, rest)) = value.split_once_str("://") else {
+        return value.clone();
+    };
+    let host = rest.find_byte(b'/').unwrap_or(rest.len());
+    let Some(at) = rest[..host].rfind_byte(b'@') else {
+        return value.clone();
+    };
+    let user = &rest[..at];
+    // The name in `ssh://git@host` is none; a token stands alone in `https://token@host`.
+    let keeps = !user.contains(&b':') && scheme.eq_ignore_ascii_case(b"ssh");
+    if keeps {
+        return value.clone();
+    }
+    [scheme, b"://", &rest[at + 1..]].concat().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_address(address: &str, expected: &str) {
+        assert_eq!(without_password(&address.into()), expected);
+    }
+
+    #[test]
+    fn the_password_of_an_address_is_not_copied() {
+        check_address("https://u:secret@host/x", "https://host/x");
+        check_address("https://token@host", "https://host");
+        check_address("https://host/a@b", "https://host/a@b");
+        check_address("ssh://git@host/x", "ssh://git@host/x");
+        check_address("git@host:x", "git@host:x");
+        check_address("/a/path", "/a/path");
+    }
+
+    #[track_caller]
+    fn check_line(value: &[u8], expected: &str) {
+        let text = [head("remote", Some(b"a\"b\\".into())), line("url", value)].concat();
+        assert_eq!(text.as_bstr(), expected);
+        let read = gix::config::File::try_from(text.to_str().unwrap()).unwrap();
+        let read = read.raw_value_by("remote", Some(b"a\"b\\".into()), "url");
+        assert_eq!(read.unwrap().as_slice(), value);
+    }
+
+    #[test]
+    fn a_value_is_read_as_it_was_written() {
+        let head = "[remote \"a\\\"b\\\\\"]\n\turl = ";
+        check_line(b" x;#\"\\", &format!("{head}\" x;#\\\"\\\\\"\n"));
+        check_line(b"a\n\tb", &format!("{head}\"a\\n\\tb\"\n"));
+    }
+
+    #[test]
+    fn what_runs_a_program_is_not_copied() {
+        for (section, below, key) in [
+            ("core", false, "fsmonitor"),
+            ("core", false, "hookspath"),
+            ("core", false, "sshcommand"),
+            ("core", false, "pager"),
+            ("core", false, "editor"),
+            ("core", false, "worktree"),
+            ("core", false, "gitproxy"),
+            ("diff", false, "external"),
+            ("diff", true, "textconv"),
+            ("diff", true, "command"),
+            ("merge", true, "driver"),
+            ("submodule", true, "update"),
+            ("remote", true, "uploadpack"),
+            ("remote", true, "vcs"),
+            ("alias", false, "x"),
+            ("credential", false, "helper"),
+            ("gpg", false, "program"),
+            ("include", false, "path"),
+            ("http", false, "extraheader"),
+            ("url", true, "insteadof"),
+        ] {
+            let keys = keys_of(section, below).unwrap_or_default();
+            assert!(!keys.contains(&key), "{section}.{key}");
+        }
+        assert!(keys_of("CORE", false).is_some_and(|keys| keys.contains(&"autocrlf")));
+    }
+}

@@ -1,0 +1,216 @@
+//! The git directory of a worktree while commands run: a repository of its own, which borrows the
+//! objects of the user's and has a copy of their refs.
+//!
+//! Nothing of the user's is writable to a command, and nothing needs to be: what it commits, its
+//! branches, tags, stashes and settings go to this repository. It is made aside, where no command
+//! writes, and moved into place as one; afterwards it is read as a stranger's (`git::incoming`) and
+//! thrown away.
+
+mod config;
+mod refs;
+mod tracked;
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+use super::SessionWorktree;
+use super::root::GIT;
+use crate::git::During;
+use crate::git::object::CommitId;
+use crate::git::repository::Repository;
+use crate::host::file::{Mode, Root};
+
+/// What commands left in a worktree besides files.
+#[derive(Debug, Default)]
+pub struct TakenBack {
+    /// The newest of the commits that they made, if any were taken.
+    pub commit: Option<CommitId>,
+    /// Paths that they track, beside those that were tracked before.
+    pub tracked: Vec<Vec<u8>>,
+    /// What was not taken, and why.
+    pub remarks: Vec<String>,
+}
+
+/// The folder while it is made.
+const NEW: &str = "new";
+/// More bytes than this of rules or edges are not copied.
+const MAX_COPIED: u64 = 16 << 20;
+/// More bytes than this of an index are not read.
+const MAX_INDEX: u64 = 256 << 20;
+/// Files below a git directory that say how git behaves, besides its configuration.
+const RULES: [&str; 3] = ["info/exclude", "info/attributes", "info/grafts"];
+
+impl SessionWorktree {
+    /// Gives the worktree a git directory for commands, with HEAD at a commit.
+    ///
+    /// # Errors
+    /// Where the user's refs or settings cannot be read, or a file cannot be written.
+    pub fn make_git_dir(&self, user: &Repository, at: CommitId) -> anyhow::Result<()> {
+        let made = || {
+            self.remove_git_dir()?;
+            let beside = self.root.claim(&self.session)?;
+            beside.remove(OsStr::new(NEW))?;
+            self.fill(&beside.make_folder(Path::new(NEW))?, user, at)?;
+            let worktree = self.root.worktree(&self.session)?;
+            beside.move_to(OsStr::new(NEW), &worktree, OsStr::new(GIT))?;
+            Ok::<_, anyhow::Error>(())
+        };
+        made().with_context(|| {
+            format!(
+                "making a git directory for the commands in `{}`",
+                self.path.display()
+            )
+        })
+    }
+
+    /// Takes the git directory away again, whatever commands made of it.
+    ///
+    /// # Errors
+    /// Where it cannot be moved away.
+    pub fn remove_git_dir(&self) -> anyhow::Result<()> {
+        self.root.remove_git_dir(&self.session)
+    }
+
+    /// Takes in what commands committed and which paths they track.
+    ///
+    /// # Errors
+    /// Where the user's repository cannot be read or written.
+    pub fn take_back(&self, user: &Repository, before: CommitId) -> anyhow::Result<TakenBack> {
+        let Some(git) = self.left_git_dir() else {
+            return Ok(TakenBack::default());
+        };
+        let received = user.receive(&git, before)?;
+        let mut tracked = self.staged(&git, user.gix.object_hash());
+        if let Some(commit) = received.commit {
+            let (from, to) = (user.commit(before)?.tree, user.commit(commit)?.tree);
+            let new = user.changes(from, to)?.into_iter();
+            tracked.extend(
+                new.filter(|change| change.new.is_some())
+                    .map(|change| change.path),
+            );
+        }
+        Ok(TakenBack {
+            commit: received.commit,
+            tracked: tracked.into_iter().collect(),
+            remarks: received.remarks,
+        })
+    }
+
+    /// Opens what commands left of the git directory: nobody knows what is in it.
+    fn left_git_dir(&self) -> Option<Root> {
+        let worktree = self.root.worktree(&self.session).ok()?;
+        worktree.open_up(OsStr::new(GIT));
+        worktree.folder(Path::new(GIT)).ok()
+    }
+
+    /// Returns the paths in the commands' index that were not in ours.
+    fn staged(&self, git: &Root, hash: gix::hash::Kind) -> BTreeSet<Vec<u8>> {
+        let (Ok(theirs), Ok(ours)) = (
+            git.read(Path::new("index"), MAX_INDEX),
+            std::fs::read(self.record.index()),
+        ) else {
+            return BTreeSet::new();
+        };
+        if theirs == ours {
+            return BTreeSet::new();
+        }
+        let paths = |bytes: &[u8]| tracked::paths(bytes, hash).unwrap_or_default();
+        let ours = paths(&ours);
+        let mut theirs = paths(&theirs);
+        theirs.retain(|path| !ours.contains(path));
+        theirs
+    }
+
+    /// Writes the files of a git directory.
+    fn fill(&self, git: &Root, user: &Repository, at: CommitId) -> anyhow::Result<()> {
+        let put = |name: &str, bytes: &[u8]| git.create_new(Path::new(name), bytes, Mode::Plain);
+        for folder in ["refs/heads", "refs/tags", "objects/pack", "objects/info"] {
+            git.make_folder(Path::new(folder))?;
+        }
+        put("HEAD", format!("{at}\n").as_bytes())?;
+        put("config", &config::of(user))?;
+        put("objects/info/alternates", &alternates(user)?)?;
+        let refs = refs::of(user)?;
+        put("packed-refs", &refs.packed)?;
+        for (name, target) in refs.symbolic {
+            git.create_new(Path::new(OsStr::from_bytes(&name)), &target, Mode::Plain)?;
+        }
+        let common = user.common_dir();
+        let rules = RULES.map(|name| (name, common.join(name)));
+        let sparse = (
+            "info/sparse-checkout",
+            user.git_dir().join("info/sparse-checkout"),
+        );
+        let edges = user
+            .gix
+            .shallow_file()
+            .during("finding the shallow edges")?;
+        let edges = ("shallow", edges);
+        for (name, path) in rules.into_iter().chain([sparse, edges]) {
+            if let Some(bytes) = copied(&path, MAX_COPIED) {
+                put(name, &bytes)?;
+            }
+        }
+        match std::fs::read(self.record.index()) {
+            Ok(bytes) => put("index", &bytes)?,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+}
+
+/// Reads a file of the user's that need not be there.
+fn copied(path: &Path, limit: u64) -> Option<Vec<u8>> {
+    let folder = Root::open(path.parent()?).ok()?;
+    folder.read(Path::new(path.file_name()?), limit).ok()
+}
+
+/// Returns the list of object folders that are borrowed: the user's, and those from which they
+/// borrow themselves, as git follows such lists to some depth only.
+fn alternates(user: &Repository) -> anyhow::Result<Vec<u8>> {
+    let store = user.gix.objects.store_ref();
+    let others = store.alternate_db_paths().during("reading alternates")?;
+    let mut list = Vec::new();
+    for folder in [store.path().to_owned()].into_iter().chain(others) {
+        let folder = folder.canonicalize().unwrap_or(folder);
+        list.extend(quoted(&folder));
+        list.push(b'\n');
+    }
+    Ok(list)
+}
+
+/// Returns a path as such a list has it: quoted as in C, so that a line is a path whatever is in it.
+fn quoted(path: &PathBuf) -> Vec<u8> {
+    let mut text = vec![b'"'];
+    for &byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'"' | b'\\' => text.extend([b'\\', byte]),
+            0..0x20 | 0x7f => text.extend(format!("\\{byte:03o}").bytes()),
+            _ => text.push(byte),
+        }
+    }
+    text.push(b'"');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(path: &str, expected: &str) {
+        assert_eq!(quoted(&PathBuf::from(path)), expected.as_bytes());
+    }
+
+    #[test]
+    fn a_path_is_one_line_whatever_is_in_it() {
+        check("/a b/objects", "\"/a b/objects\"");
+        check("/#\"\\/\n", "\"/#\\\"\\\\/\\012\"");
+        check("/ä", "\"/ä\"");
+    }
+}

@@ -1,0 +1,124 @@
+//! Which paths an index has that a command wrote.
+//!
+//! What a command adds is part of the plan's result although a rule ignores it. Only names are read,
+//! and they are names to look for: nothing else of such an index is used.
+
+use std::collections::BTreeSet;
+
+/// How an index begins.
+const MAGIC: &[u8] = b"DIRC";
+/// The header: magic, version, number of entries.
+const HEADER: usize = 12;
+/// Times and numbers in front of an entry's id.
+const STAT: usize = 40;
+/// The flags behind it.
+const FLAGS: usize = 2;
+/// The flag that says that there are more.
+const EXTENDED: u8 = 0x40;
+/// An entry's length is a multiple of this, but in version 4.
+const ALIGNMENT: usize = 8;
+
+/// Returns the paths in an index; nothing where it is not one.
+pub(super) fn paths(bytes: &[u8], hash: gix::hash::Kind) -> Option<BTreeSet<Vec<u8>>> {
+    let number = |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+    if !bytes.starts_with(MAGIC) {
+        return None;
+    }
+    let version = number(4).filter(|version| (2..=4).contains(version))?;
+    let (mut at, mut paths, mut path) = (HEADER, BTreeSet::new(), Vec::new());
+    for _ in 0..number(8)? {
+        let fixed = STAT + hash.len_in_bytes();
+        let extended = bytes.get(at + fixed)? & EXTENDED != 0 && version > 2;
+        let mut name = at + fixed + FLAGS + if extended { FLAGS } else { 0 };
+        if version == 4 {
+            let (strip, length) = varint(bytes.get(name..)?)?;
+            path.truncate(path.len().checked_sub(strip)?);
+            name += length;
+        } else {
+            path.clear();
+        }
+        let length = bytes.get(name..)?.iter().position(|&byte| byte == 0)?;
+        path.extend(&bytes[name..name + length]);
+        at = if version == 4 {
+            name + length + 1
+        } else {
+            at + (name + length - at + ALIGNMENT) / ALIGNMENT * ALIGNMENT
+        };
+        paths.insert(path.clone());
+    }
+    Some(paths)
+}
+
+/// Reads a number as packs have it in front of what a delta stands on; returns its length, too.
+fn varint(bytes: &[u8]) -> Option<(usize, usize)> {
+    let mut value = 0_usize;
+    for (at, &byte) in bytes.iter().take(8).enumerate() {
+        value = (value << 7) | usize::from(byte & 0x7f);
+        if byte & 0x80 == 0 {
+            return Some((value, at + 1));
+        }
+        value += 1;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns an index with entries of these names.
+    fn index(version: u32, names: &[&str]) -> Vec<u8> {
+        let mut bytes = [MAGIC, &version.to_be_bytes()].concat();
+        bytes.extend(u32::try_from(names.len()).unwrap().to_be_bytes());
+        let mut last = 0;
+        for name in names {
+            let start = bytes.len();
+            bytes.extend([0; STAT + 20]);
+            bytes.extend([if version == 3 { EXTENDED } else { 0 }, 0]);
+            if version == 3 {
+                bytes.extend([0, 0]);
+            }
+            if version == 4 {
+                bytes.push(last);
+                last = u8::try_from(name.len()).unwrap();
+            }
+            bytes.extend(name.bytes());
+            bytes.push(0);
+            while version < 4 && (bytes.len() - start) % ALIGNMENT != 0 {
+                bytes.push(0);
+            }
+        }
+        bytes
+    }
+
+    #[test]
+    fn the_paths_of_every_version_are_read() {
+        let names = ["a", "d/e/f", "d/e/long-name-of-a-file", "z"];
+        let expected: BTreeSet<Vec<u8>> =
+            names.iter().map(|name| name.as_bytes().to_vec()).collect();
+        for version in 2..=4 {
+            let found = paths(&index(version, &names), gix::hash::Kind::Sha1);
+            assert_eq!(found.as_ref(), Some(&expected), "version {version}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_index_has_no_paths() {
+        let whole = index(2, &["a", "b"]);
+        for length in 0..whole.len() - 7 {
+            assert_eq!(
+                paths(&whole[..length], gix::hash::Kind::Sha1),
+                None,
+                "{length}"
+            );
+        }
+        assert_eq!(paths(&index(5, &["a"]), gix::hash::Kind::Sha1), None);
+        let mut many = index(4, &["a"]);
+        many[8..12].fill(0xff);
+        assert_eq!(paths(&many, gix::hash::Kind::Sha1), None);
+        // More is cut off from a path than it has.
+        let mut cut = index(4, &["a"]);
+        cut[HEADER + STAT + 20 + FLAGS] = 0x7f;
+        assert_eq!(paths(&cut, gix::hash::Kind::Sha1), None);
+    }
+}

@@ -1,0 +1,118 @@
+//! What is remembered of a session's worktree: in `teddy/worktrees/<session>` of the git directory,
+//! where no confined command can write.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+
+use crate::git::repository::Repository;
+use crate::host::file::{Root, write_cache};
+
+/// The folder of all records.
+const RECORDS: &str = "worktrees";
+/// The folder that holds the worktree.
+const ROOT: &str = "root";
+/// The set-up that has run in it.
+const SETUP: &str = "setup";
+/// The index: what is known of its files.
+const INDEX: &str = "index";
+/// More bytes than this are in no note.
+const MAX_NOTE: u64 = 64 * 1024;
+
+/// The record of a session's worktree.
+#[derive(Debug, Clone)]
+pub(super) struct Record {
+    /// Its folder.
+    folder: PathBuf,
+}
+
+impl Repository {
+    /// Returns the record of a session's worktree, be there one or not.
+    pub(super) fn worktree_record(&self, session: &str) -> Record {
+        Record {
+            folder: self.teddy_dir().join(RECORDS).join(session),
+        }
+    }
+
+    /// Returns the sessions that have a record, sorted.
+    pub(super) fn recorded_worktrees(&self) -> Vec<String> {
+        let names = Root::open(&self.teddy_dir().join(RECORDS)).and_then(|root| root.names());
+        let names = names.unwrap_or_default().into_iter();
+        names
+            .filter_map(|name| name.into_string().ok())
+            .filter(|name| super::root::is_plain(name))
+            .collect()
+    }
+}
+
+impl Record {
+    /// Returns where the index is.
+    pub(super) fn index(&self) -> PathBuf {
+        self.folder.join(INDEX)
+    }
+
+    /// Returns the folder that holds the worktree.
+    pub(super) fn root(&self) -> Option<PathBuf> {
+        let bytes = self.read(ROOT)?;
+        Some(PathBuf::from(OsString::from_vec(bytes)))
+    }
+
+    /// Notes the folder that holds the worktree, and that it is used.
+    pub(super) fn keep_root(&self, root: &Path) -> std::io::Result<()> {
+        let file = self.folder.join(ROOT);
+        if self.root().as_deref() == Some(root) {
+            let now = rustix::fs::Timestamps {
+                last_access: NOW,
+                last_modification: NOW,
+            };
+            let flags = rustix::fs::AtFlags::empty();
+            return Ok(rustix::fs::utimensat(rustix::fs::CWD, &file, &now, flags)?);
+        }
+        write_cache(&file, root.as_os_str().as_bytes())
+    }
+
+    /// Returns the set-up that has run in the worktree.
+    pub(super) fn setup(&self) -> Option<String> {
+        String::from_utf8(self.read(SETUP)?).ok()
+    }
+
+    /// Notes the set-up that has run.
+    pub(super) fn keep_setup(&self, setup: &str) -> std::io::Result<()> {
+        write_cache(&self.folder.join(SETUP), setup.as_bytes())
+    }
+
+    /// Returns the file whose time says when the worktree was used.
+    pub(super) fn used(&self) -> PathBuf {
+        self.folder.join(ROOT)
+    }
+
+    /// Forgets what is known of the files, and which set-up has run.
+    pub(super) fn forget_files(&self) {
+        for name in [SETUP, INDEX] {
+            let _ = std::fs::remove_file(self.folder.join(name));
+        }
+    }
+
+    /// Removes the record.
+    pub(super) fn remove(&self) -> std::io::Result<()> {
+        let (Some(folder), Some(name)) = (self.folder.parent(), self.folder.file_name()) else {
+            return Ok(());
+        };
+        match Root::open(folder) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            root => root?.remove(name),
+        }
+    }
+
+    /// Reads a note.
+    fn read(&self, name: &str) -> Option<Vec<u8>> {
+        let root = Root::open(&self.folder).ok()?;
+        root.read(Path::new(name), MAX_NOTE).ok()
+    }
+}
+
+/// The present moment, for the system to fill in.
+const NOW: rustix::fs::Timespec = rustix::fs::Timespec {
+    tv_sec: 0,
+    tv_nsec: rustix::fs::UTIME_NOW,
+};

@@ -1,0 +1,138 @@
+//! The session's worktree before a run: the user's files, what git ignores and commands need, the
+//! set-up, a git directory.
+
+use anyhow::Context as _;
+
+use super::stage::Scene;
+use crate::git::worktree::bring::{Bring, Brought};
+use crate::git::worktree::{Extent, SessionWorktree};
+use crate::host::sandbox::{Launcher, Network};
+use crate::host::shell::{End, Script, run};
+use crate::workflow::project::Project;
+use crate::workflow::user::{Event, User};
+
+/// A worktree that is ready for a run.
+pub(super) struct Prepared {
+    /// The worktree.
+    pub worktree: SessionWorktree,
+    /// The links in it that lead out of it.
+    pub linked: Vec<Vec<u8>>,
+}
+
+/// `worktree.setup` failed.
+#[derive(Debug, thiserror::Error)]
+#[error("`worktree.setup` failed with exit code {code}; nothing was run")]
+pub struct SetupFailed {
+    /// Its exit code.
+    code: i32,
+    /// Whether it had no network.
+    offline: bool,
+}
+
+impl SetupFailed {
+    /// Returns what the user can do about it, as far as that can be told.
+    pub fn hint(&self) -> Option<String> {
+        self.offline.then(|| {
+            "it runs without the network; `worktree.network: true` in your own configuration opens it"
+                .to_owned()
+        })
+    }
+}
+
+/// Opens the worktree at the user's files. Only commands need more than these.
+pub(super) fn prepare(
+    project: &Project,
+    scene: &Scene<'_>,
+    extent: Extent<'_>,
+    user: &mut dyn User,
+) -> anyhow::Result<Prepared> {
+    let repository = &project.repository;
+    let opened =
+        repository.session_worktree(&project.worktrees(), scene.name, scene.before, extent);
+    let mut worktree = opened.context("the session's worktree cannot be made; nothing was run")?;
+    if let Extent::Paths(_) = extent {
+        return Ok(Prepared {
+            worktree,
+            linked: Vec::new(),
+        });
+    }
+    set_up(project, scene, &mut worktree, user)?;
+    let brought = bring(project, &worktree)?;
+    worktree.make_git_dir(repository, scene.before)?;
+    Ok(Prepared {
+        worktree,
+        linked: brought.linked,
+    })
+}
+
+/// Runs `worktree.setup` where it has not run: in a new worktree, in which nothing lies that a plan
+/// wrote and nobody looked at.
+fn set_up(
+    project: &Project,
+    scene: &Scene<'_>,
+    worktree: &mut SessionWorktree,
+    user: &mut dyn User,
+) -> anyhow::Result<()> {
+    let settings = &project.settings.worktree;
+    let Some(setup) = settings
+        .setup
+        .as_deref()
+        .filter(|setup| !worktree.is_set_up(setup))
+    else {
+        return Ok(());
+    };
+    if !worktree.fresh {
+        worktree.make_anew(&project.repository, scene.before)?;
+    }
+    bring(project, worktree)?;
+    worktree.make_git_dir(&project.repository, scene.before)?;
+    user.tell(Event::Note(&format!("preparing the worktree: {setup}")));
+    let ended = run_setup(project, setup, worktree, user)?;
+    worktree.remove_git_dir()?;
+    if ended != End::Exited(0) {
+        project.repository.remove_session_worktree(scene.name)?;
+        return Err(SetupFailed {
+            code: ended.code(),
+            offline: !settings.network,
+        }
+        .into());
+    }
+    // What it changed besides ignored files is no part of the user's files.
+    worktree.put_right(&project.repository, scene.before)?;
+    worktree.keep_setup(setup)
+}
+
+/// Runs the set-up, confined as commands are, with the network as its own setting says.
+fn run_setup(
+    project: &Project,
+    setup: &str,
+    worktree: &SessionWorktree,
+    user: &mut dyn User,
+) -> anyhow::Result<End> {
+    let mut policy = project.policy(worktree)?;
+    if let Some(policy) = &mut policy {
+        policy.network = if project.settings.worktree.network {
+            Network::On
+        } else {
+            Network::Off
+        };
+    }
+    let script = Script {
+        timeout: Some(project.settings.execute.timeout()),
+        launcher: Some(Launcher::new(policy).context("starting `worktree.setup`")?),
+        ..Script::new(setup, &worktree.path)
+    };
+    Ok(run(&script, &mut |bytes| user.tell(Event::Output { bytes }))?.end)
+}
+
+/// Brings what git ignores and the settings name.
+fn bring(project: &Project, worktree: &SessionWorktree) -> anyhow::Result<Brought> {
+    let settings = &project.settings.worktree;
+    worktree.bring(
+        &project.repository,
+        &Bring {
+            copy: settings.copy.clone(),
+            link: settings.link.clone(),
+        },
+    )
+}

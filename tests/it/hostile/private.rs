@@ -1,0 +1,504 @@
+//! What a command does to the git directory that it sees, and to the user's: nothing of it decides
+//! what TeDDy deletes, writes, runs or records afterwards.
+
+use std::path::{Path, PathBuf};
+
+use super::ground::{Ground, create, plan, run};
+
+/// Sets `$g` to the git directory of the worktree, as a command finds it.
+const G: &str = "g=$(git rev-parse --absolute-git-dir); ";
+
+/// Executes a command, which must succeed, and returns what the report says.
+#[track_caller]
+fn execute(ground: &Ground, command: &str) -> String {
+    let tried = ground.execute(plan(&run(&fill(ground, command))));
+    assert_eq!(tried.code, 0, "{command}: {}", tried.words);
+    ground.ok(&["show"])
+}
+
+/// Fills in where things are.
+fn fill(ground: &Ground, command: &str) -> String {
+    let command = command
+        .replace("REPO", ground.repo.path().to_str().unwrap())
+        .replace("HOME", ground.repo.beside("home").to_str().unwrap());
+    format!("{G}{command}")
+}
+
+/// Makes a folder of documents in the home, and returns a file in it.
+fn documents(ground: &Ground) -> PathBuf {
+    let file = ground.repo.beside("home/docs/a");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, "mine\n").unwrap();
+    file
+}
+
+/// Checks that everything works: another turn, another session, TeDDy's own care, the user's git.
+#[track_caller]
+pub(super) fn everything_works(ground: &Ground, after: &str) {
+    // It is there already where this is not the first time.
+    ground.teddy(&["new", "other"]);
+    for args in [
+        &["recover"][..],
+        &["gc", "--idle-days", "30"],
+        &["status"],
+        &["du"],
+        &["switch", "other"],
+        &["switch", "s"],
+    ] {
+        let output = ground.teddy(args);
+        assert!(
+            output.status.success(),
+            "after {after}: teddy {args:?}: {}",
+            super::ground::words(&output)
+        );
+    }
+    for session in ["s", "other"] {
+        let name = format!("after-{session}-{}", after.len());
+        let again = plan(&(run("test -f a.txt && git status && git log -1") + &create_at(&name)));
+        let tried = ground.execute_with(&again, &["-s", session]);
+        assert_eq!(tried.code, 0, "after {after} in {session}: {}", tried.words);
+        ground.repo.remove(&name);
+    }
+    git_works(ground);
+}
+
+/// Returns an action that makes a file.
+fn create_at(path: &str) -> String {
+    create(&format!("[{path}](/{path})"))
+}
+
+/// Checks that the user's own git works.
+#[track_caller]
+fn git_works(ground: &Ground) {
+    let repo = &ground.repo;
+    repo.git(&["fsck", "--strict", "--no-dangling"]);
+    repo.git(&["worktree", "list"]);
+    repo.git(&["worktree", "prune"]);
+    repo.git(&["checkout", "-q", "-B", "elsewhere"]);
+    repo.git(&["checkout", "-q", "main"]);
+    repo.git(&["branch", "-q", "-D", "elsewhere"]);
+    repo.git(&["gc", "-q", "--prune=now"]);
+    repo.git(&["log", "--all", "--oneline"]);
+}
+
+#[test]
+fn attack_1_a_record_that_names_another_folder_has_nothing_removed() {
+    let ground = Ground::new();
+    let file = documents(&ground);
+    for name in ["docs", "docs/", "docs/../docs"] {
+        execute(
+            &ground,
+            &format!("echo HOME/{name}/.git > $g/gitdir; echo 'gitdir: HOME/docs/.git' > $g/x"),
+        );
+        ground.teddy(&["replay", "@"]);
+        assert!(file.exists(), "replay removed the documents");
+        ground.teddy(&["gc", "--idle-days", "0", "-y"]);
+        assert!(file.exists(), "gc removed the documents");
+    }
+    execute(
+        &ground,
+        "rm -rf $g; echo 'gitdir: HOME/docs/.git' > .git; ln -s HOME/docs link",
+    );
+    ground.teddy(&["gc", "--idle-days", "0", "-y"]);
+    execute(&ground, "rm -rf .git; ln -s HOME/docs .git");
+    ground.teddy(&["replay", "@"]);
+    ground.teddy(&["gc", "--idle-days", "0", "-y"]);
+    assert_eq!(std::fs::read_to_string(file).unwrap(), "mine\n");
+    everything_works(&ground, "a record that names another folder");
+}
+
+#[test]
+fn attack_2_nothing_is_written_through_a_link_of_a_command() {
+    let ground = Ground::new();
+    let file = documents(&ground);
+    let setup = "worktree.setup='true # once'";
+    for name in ["teddy-index", "teddy-ready", "index", "HEAD", "config"] {
+        for target in ["docs/a", "docs/new"] {
+            let command = format!("rm -f $g/{name}; ln -s HOME/{target} $g/{name}");
+            for turn in [&command, "true"] {
+                let text = plan(&run(&fill(&ground, turn)));
+                let tried = ground.execute_with(text, &["-c", setup]);
+                assert_eq!(tried.code, 0, "{command}: {}", tried.words);
+            }
+            assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine\n", "{name}");
+            assert!(!file.with_file_name("new").exists(), "{name}");
+        }
+    }
+    everything_works(&ground, "links in the place of files");
+}
+
+#[test]
+fn attack_3_no_object_of_the_users_can_be_emptied() {
+    let ground = Ground::new();
+    let (repo, clone) = (ground.repo.path(), ground.repo.beside("clone"));
+    // Its objects are hard links to those of the repository.
+    ground.repo.git(&[
+        "clone",
+        "-q",
+        repo.to_str().unwrap(),
+        clone.to_str().unwrap(),
+    ]);
+    let all = "for o in REPO/.git/objects $(sed 1q $g/objects/info/alternates 2> /dev/null); do";
+    for how in [
+        ": > \"$f\"",
+        "truncate -s 0 \"$f\"",
+        "rm -f \"$f\"",
+        "mv \"$f\" \"$f.old\"",
+    ] {
+        let command = format!(
+            "{all} find \"$o\" -type f | while read -r f; do chmod u+w \"$f\"; {how}; done; done 2> /dev/null; true"
+        );
+        execute(&ground, &command);
+        for folder in [&repo, &clone] {
+            ground
+                .repo
+                .git_in(folder, &["fsck", "--strict", "--full", "--no-dangling"]);
+        }
+    }
+    assert_eq!(ground.repo.git(&["show", "HEAD:a.txt"]), "one");
+    everything_works(&ground, "objects that were to be emptied");
+}
+
+/// Commits that are not sound, as the command that makes one and prints its name.
+fn unsound_commits() -> Vec<(&'static str, String)> {
+    let commit = |tree: &str, parents: &str| {
+        format!(
+            "printf 'tree %s\\n{parents}author a <a@b> 1 +0000\\ncommitter a <a@b> 1 +0000\\n\\nx\\n' {tree} | git hash-object --literally -t commit -w --stdin"
+        )
+    };
+    let before = "parent '$(git rev-parse HEAD)'\\n";
+    let gone = "1111111111111111111111111111111111111111";
+    let tree = "$(git rev-parse HEAD^{tree})";
+    let entry = |mode: &str, kind: &str, name: &str| {
+        format!("$(printf '{mode} {kind} {gone}\\t{name}\\n' | git mktree --missing)")
+    };
+    let raw = |bytes: &str| {
+        format!("$(printf '{bytes}' | git hash-object --literally -t tree -w --stdin)")
+    };
+    // The bytes of a blob's name that is there.
+    let blob = "$(git rev-parse HEAD:a.txt | sed 's/../\\\\x&/g')";
+    vec![
+        ("no tree", commit(gone, before)),
+        (
+            "no parent",
+            commit(tree, &format!("{before}parent {gone}\\n")),
+        ),
+        ("no blob", commit(&entry("100644", "blob", "a.txt"), before)),
+        (
+            "no tree below",
+            commit(&entry("040000", "tree", "src"), before),
+        ),
+        (
+            "a tree that is a blob",
+            commit("$(git rev-parse HEAD:a.txt)", before),
+        ),
+        (
+            "a parent that is a tree",
+            commit(
+                tree,
+                &format!("{before}parent '$(git rev-parse HEAD^{{tree}})'\\n"),
+            ),
+        ),
+        (
+            "a tree without order",
+            commit(&raw(&format!("100644 b\\0{blob}100644 a\\0{blob}")), before),
+        ),
+        (
+            "a name twice",
+            commit(&raw(&format!("100644 a\\0{blob}100644 a\\0{blob}")), before),
+        ),
+        (
+            "a name with a slash",
+            commit(&raw(&format!("100644 a/b\\0{blob}")), before),
+        ),
+        (
+            "a name that is .git",
+            commit(&raw(&format!("100644 .git\\0{blob}")), before),
+        ),
+        (
+            "a name that is ..",
+            commit(&raw(&format!("100644 ..\\0{blob}")), before),
+        ),
+        ("a tree cut off", commit(&raw("100644 a\\0abc"), before)),
+        (
+            "no author",
+            format!(
+                "printf 'tree %s\\n{before}committer a <a@b> 1 +0000\\n\\nx\\n' {tree} | git hash-object --literally -t commit -w --stdin"
+            ),
+        ),
+    ]
+}
+
+#[test]
+fn attack_5_a_commit_that_is_not_sound_is_not_taken() {
+    for (name, made) in unsound_commits() {
+        let ground = Ground::new();
+        let command =
+            format!("c=$({made}) && mkdir -p $g/refs/heads && echo $c > $g/HEAD && echo 2 > a.txt");
+        let report = execute(&ground, &command);
+        assert!(report.contains("not taken"), "{name}: {report}");
+        assert_eq!(ground.repo.read("a.txt"), "2\n", "{name}");
+        everything_works(&ground, name);
+    }
+}
+
+#[test]
+fn attack_6_a_setup_runs_confined_and_not_at_a_commands_wish() {
+    let ground = Ground::new();
+    let trace = ground.repo.beside("home/trace");
+    let script = |words: &str| {
+        format!(
+            "echo {words} >> {}; echo {words} >> ran; true\n",
+            trace.display()
+        )
+    };
+    ground
+        .repo
+        .put(".gitignore", "ignored\nran\n")
+        .put("deps.sh", script("first"))
+        .commit("setup");
+    let setup = ["-c", "worktree.setup=sh ./deps.sh"];
+    let turn = |command: &str| {
+        let tried = ground.execute_with(plan(&run(&fill(&ground, command))), &setup);
+        assert_eq!(tried.code, 0, "{command}: {}", tried.words);
+        tried.words
+    };
+    assert!(turn("test \"$(cat ran)\" = first").contains("preparing the worktree"));
+    let evil = script("evil").replace('\n', "");
+    turn(&format!(
+        "printf '%s\\n' '{evil}' > deps.sh; rm -f $g/teddy-ready; rm -rf $g"
+    ));
+    assert!(!turn("test \"$(cat ran)\" = first").contains("preparing"));
+    // One that is made anew is prepared again, on the user's files and confined all the same.
+    ground.ok(&["gc", "--idle-days", "0", "-y"]);
+    assert!(turn("true").contains("preparing the worktree"));
+    assert!(!trace.exists(), "the setup wrote outside of the worktree");
+}
+
+/// What a command does to the git directory that it sees.
+const VANDALISM: &[(&str, &str)] = &[
+    (
+        "70 kB in gitdir",
+        "head -c 70000 /dev/zero | tr '\\0' x > $g/gitdir",
+    ),
+    (
+        "70 kB in HEAD",
+        "head -c 70000 /dev/zero | tr '\\0' x > $g/HEAD",
+    ),
+    (
+        "a folder called locked",
+        "rm -f $g/locked; mkdir -p $g/locked/x",
+    ),
+    ("no permissions", "chmod 000 $g"),
+    (
+        "a folder without permissions",
+        "mkdir -p $g/d/e/f; chmod 000 $g/d",
+    ),
+    (
+        "a locked HEAD",
+        "touch $g/HEAD.lock $g/index.lock $g/config.lock $g/packed-refs.lock",
+    ),
+    (
+        "HEAD on the user's branch",
+        "echo 'ref: refs/heads/main' > $g/HEAD",
+    ),
+    ("HEAD that leads to itself", "echo 'ref: HEAD' > $g/HEAD"),
+    (
+        "HEAD that leads out",
+        "echo 'ref: refs/../../../../HEAD' > $g/HEAD",
+    ),
+    ("an index that is none", "printf x > $g/index"),
+    (
+        "an index that is a folder",
+        "rm -f $g/index; mkdir $g/index",
+    ),
+    ("no index", "rm -f $g/index"),
+    (
+        "a config that is none",
+        "printf '[' > $g/config; printf '[' > $g/config.worktree",
+    ),
+    (
+        "a pipe as the log of HEAD",
+        "rm -rf $g/logs; mkdir $g/logs; mkfifo $g/logs/HEAD",
+    ),
+    ("a pipe as HEAD", "rm -f $g/HEAD; mkfifo $g/HEAD"),
+    ("a pipe as the index", "rm -f $g/index; mkfifo $g/index"),
+    (
+        "pipes everywhere",
+        "for f in $(find $g -type f); do rm -f $f; mkfifo $f; done",
+    ),
+    (
+        "links everywhere",
+        "for f in $(find $g -type f); do rm -f $f; ln -s REPO/.git/config $f; done",
+    ),
+    (
+        "objects that lead elsewhere",
+        "rm -rf $g/objects; ln -s REPO/.git/objects $g/objects",
+    ),
+    (
+        "refs that lead elsewhere",
+        "rm -rf $g/refs; ln -s REPO/.git/refs $g/refs",
+    ),
+    ("no git directory", "rm -rf $g"),
+    (
+        "another repository",
+        "rm -rf $g .git; git init -q . && git add -A && git -c user.name=a -c user.email=b commit -qm x",
+    ),
+    ("the git directory is a file", "rm -rf $g; echo x > .git"),
+    ("the git directory is a pipe", "rm -rf $g .git; mkfifo .git"),
+    (
+        "the git directory leads elsewhere",
+        "rm -rf $g .git; ln -s REPO/.git .git",
+    ),
+    (
+        "the git directory is read-only",
+        "find $g -type d -exec chmod 555 {} +",
+    ),
+    (
+        "deep folders",
+        "d=$g; cd $d; for i in $(seq 400); do mkdir dddddddddddddddddddd; cd dddddddddddddddddddd; done",
+    ),
+    (
+        "deep folders in the worktree without permissions",
+        "mkdir -p x/y/z; for i in $(seq 300); do mkdir -p x/dddddddddddddddddddd; mv x/dddddddddddddddddddd n; mkdir m; mv n m/n; mv m x/dddddddddddddddddddd; done; chmod 000 x/y/z",
+    ),
+    (
+        "objects that are none",
+        "for i in 0 1 2 3; do mkdir -p $g/objects/a$i; echo x > $g/objects/a$i/$(printf '%038d' $i); done; echo x > $g/objects/pack/pack-x.pack; echo x > $g/objects/pack/pack-x.idx",
+    ),
+    (
+        "alternates that lead elsewhere",
+        "echo HOME > $g/objects/info/alternates; echo /dev/zero >> $g/objects/info/alternates",
+    ),
+];
+
+#[test]
+fn attack_9_what_a_command_does_to_its_git_directory_stops_nobody() {
+    let ground = Ground::new();
+    for (name, command) in VANDALISM {
+        let others = ground.others();
+        let tried = ground.execute(plan(&run(&(fill(&ground, command) + "; true"))));
+        assert!(matches!(tried.code, 0 | 1), "{name}: {}", tried.words);
+        assert_eq!(ground.others(), others, "{name}");
+        everything_works(&ground, name);
+    }
+}
+
+#[test]
+fn attack_10_a_pipe_in_the_place_of_any_file_is_not_waited_at() {
+    let ground = Ground::new();
+    for name in [
+        "logs/HEAD",
+        "HEAD",
+        "index",
+        "config",
+        "packed-refs",
+        "objects/info/alternates",
+        "refs/heads/main",
+        "shallow",
+        "info/exclude",
+        "commondir",
+        "gitdir",
+        "locked",
+        "ORIG_HEAD",
+    ] {
+        let command = format!("mkdir -p $(dirname $g/{name}); rm -f $g/{name}; mkfifo $g/{name}");
+        execute(&ground, &command);
+        everything_works(&ground, name);
+    }
+}
+
+/// Makes the worktree that a version before this one made for the session, and returns git's
+/// record of it and its folder.
+fn of_the_version_before(ground: &Ground) -> (PathBuf, PathBuf) {
+    execute(ground, "true");
+    let usage: serde_json::Value = serde_json::from_str(&ground.ok(&["du", "--json"])).unwrap();
+    let path = PathBuf::from(usage["worktrees"][0]["path"].as_str().unwrap());
+    ground.ok(&["gc", "--idle-days", "0", "-y"]);
+    assert!(!path.exists());
+    let git = ground.repo.path().join(".git");
+    for left in [
+        git.join("teddy/worktrees"),
+        path.parent().unwrap().to_owned(),
+    ] {
+        let _ = std::fs::remove_dir_all(left);
+    }
+    ground.repo.git(&[
+        "worktree",
+        "add",
+        "-q",
+        "--detach",
+        "--lock",
+        "--reason",
+        "teddy session s",
+        path.to_str().unwrap(),
+    ]);
+    let record = git.join("worktrees/s");
+    assert!(record.is_dir());
+    (record, path)
+}
+
+/// What a command could do to a record of the version before.
+type Vandalism = fn(&Path, &Path, &Path);
+
+#[test]
+fn attack_9_a_worktree_of_the_version_before_is_taken_over_or_removed() {
+    let vandalism: [(&str, Vandalism); 9] = [
+        ("nothing", |_, _, _| ()),
+        ("gitdir names documents", |record, _, docs| {
+            std::fs::write(
+                record.join("gitdir"),
+                format!("{}\n", docs.join(".git").display()),
+            )
+            .unwrap();
+        }),
+        ("gitdir is large", |record, _, _| {
+            std::fs::write(record.join("gitdir"), "x".repeat(70_000)).unwrap();
+        }),
+        ("gitdir is a pipe", |record, _, _| {
+            std::fs::remove_file(record.join("gitdir")).unwrap();
+            rustix::fs::mknodat(
+                rustix::fs::CWD,
+                record.join("gitdir"),
+                rustix::fs::FileType::Fifo,
+                rustix::fs::Mode::from_raw_mode(0o600),
+                0,
+            )
+            .unwrap();
+        }),
+        ("the index is none", |record, _, _| {
+            std::fs::write(record.join("index"), "x").unwrap();
+        }),
+        ("HEAD is on main and locked", |record, _, _| {
+            std::fs::write(record.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+            std::fs::write(record.join("HEAD.lock"), "").unwrap();
+        }),
+        ("the note leads to documents", |record, _, docs| {
+            for name in ["teddy-index", "teddy-ready"] {
+                std::os::unix::fs::symlink(docs.join("a"), record.join(name)).unwrap();
+            }
+        }),
+        ("the folder leads to documents", |_, path, docs| {
+            std::fs::remove_dir_all(path).unwrap();
+            std::os::unix::fs::symlink(docs, path).unwrap();
+        }),
+        ("both lead elsewhere", |record, path, docs| {
+            let text = format!("{}\n", docs.join(".git").display());
+            std::fs::write(record.join("gitdir"), &text).unwrap();
+            std::fs::write(path.join(".git"), format!("gitdir: {text}")).unwrap();
+        }),
+    ];
+    for (name, vandalise) in vandalism {
+        let ground = Ground::new();
+        let file = documents(&ground);
+        let (record, path) = of_the_version_before(&ground);
+        vandalise(&record, &path, file.parent().unwrap());
+        ground.ok(&["recover"]);
+        everything_works(&ground, name);
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine\n", "{name}");
+        assert!(
+            record.symlink_metadata().is_err(),
+            "{name}: the record stays"
+        );
+    }
+}
