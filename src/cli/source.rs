@@ -8,7 +8,7 @@ use super::app::App;
 use crate::host::file::read_named;
 
 /// Plans, answers and messages are far smaller; a device without an end is not.
-const MAX_BYTES: u64 = 16 << 20;
+const MAX_BYTES: u64 = 64 << 20;
 
 /// How standard input is called on the command line.
 pub(super) const STDIN: &str = "-";

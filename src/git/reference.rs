@@ -7,6 +7,9 @@ use super::During;
 use super::object::CommitId;
 use super::repository::Repository;
 
+/// How often a ref is looked up until two looks agree.
+const LOOKS: u32 = 5;
+
 /// A ref and what it points at.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reference {
@@ -47,6 +50,22 @@ impl Repository {
     /// # Errors
     /// Where the ref cannot be read or points at something else than a commit.
     pub fn reference(&self, name: &str) -> anyhow::Result<Option<CommitId>> {
+        let mut found = self.look_up(name)?;
+
+        // While git packs refs, one can leave its own file after `packed-refs` was read and before
+        // the file was looked for: it seems to be gone, or older than it is.
+        for _ in 0..LOOKS {
+            let again = self.look_up(name)?;
+            if again == found {
+                break;
+            }
+            found = again;
+        }
+        Ok(found)
+    }
+
+    /// Looks a ref up once.
+    fn look_up(&self, name: &str) -> anyhow::Result<Option<CommitId>> {
         // gix tells a new `packed-refs` from the one that it has read by the time alone: of two
         // that git writes within a tick of the clock it would go on with the first, and a turn on
         // an older one would be lost. There may be none.

@@ -170,7 +170,7 @@ impl Requests {
     pub fn before(mut self, turn: &Meta) -> Requests {
         self.requests.retain(|request| {
             let is_now = request.turn == turn.number && request.state.is_open();
-            !is_now && !(request.work.is_some() && turn.work.is_some())
+            !(is_now || request.work.is_some() && turn.work.is_some())
         });
         self
     }

@@ -55,8 +55,12 @@ impl Project {
     pub(super) fn try_lock_worktree(&self, name: &str, command: &str) -> Option<Lock> {
         let session =
             SessionName::from_folder(name).map_or_else(|| name.to_owned(), |name| name.to_string());
-        let folder = self.repository.teddy_dir().join("locks").join(session);
+        let folder = self.repository.teddy_dir().join("locks").join(&session);
         let lock = Lock::take(&folder, command, Duration::ZERO).ok()?;
+        // Commands can outlive their TeDDy for a moment.
+        for name in [name, &session] {
+            Lock::outlast(&self.commands_lock(name), Duration::ZERO).ok()?;
+        }
         if lock.abandoned {
             crate::host::shell::end_orphans();
         }

@@ -307,7 +307,7 @@ fn full_folders_for_worktrees_and_temporary_files_are_errors() {
             continue;
         }
         assert!(
-            said(&output).contains("No space left")
+            said(&output).to_lowercase().contains("no space left")
                 || tip != rig.git(&["rev-parse", "teddy/sessions/storm"]),
             "{}",
             said(&output)

@@ -231,7 +231,7 @@ fn export_writes_a_folder_for_each_turn() {
     assert_eq!(names(""), "00 01 02");
     assert_eq!(
         names("02"),
-        "input.md meta.yaml next plan.md report.md session.context system_prompt.xml turn.context user_prompt.txt"
+        "input.md meta.yaml next plan.md report.md requests.yaml session.context system_prompt.xml turn.context user_prompt.txt"
     );
     assert_eq!(
         std::fs::read_to_string(target.join("02/user_prompt.txt")).unwrap(),

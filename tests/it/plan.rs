@@ -43,7 +43,7 @@ fn the_draft_is_gone_when_the_turn_is_complete_and_its_files_are_in_the_turn() {
     repo.done(&["execute", "-y"]);
     assert_eq!(repo.git(&["for-each-ref", "refs/teddy/drafts"]), "");
     let names = repo.git(&["ls-tree", "-r", "--name-only", "teddy/sessions/demo"]);
-    let expected = "input.md meta.yaml next/meta.yaml next/system_prompt.xml next/turn.context plan.md report.md session.context system_prompt.xml turn.context user_prompt.txt";
+    let expected = "input.md meta.yaml next/meta.yaml next/requests.yaml next/system_prompt.xml next/turn.context plan.md report.md requests.yaml session.context system_prompt.xml turn.context user_prompt.txt";
     assert_eq!(names.split('\n').collect::<Vec<_>>().join(" "), expected);
 }
 

@@ -223,6 +223,8 @@ fn promise_a2_the_model_is_asked_again_with_the_reason() {
     let whole = plan("Change", &[edit("a.txt", "two", "2")]);
     repo.reply(&up_to("touch r")).reply(&whole);
     repo.teddy(&["resume", "-y", "-m", "go"])
+        .check(3, &["the answer was cut off"]);
+    repo.teddy(&["execute", "-y"])
         .check(0, &["turn 2 executed"]);
     let asked = repo.done(&["show", "2", "user_prompt.txt"]);
     assert!(asked.contains("the answer was cut off"), "{asked}");

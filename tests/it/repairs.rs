@@ -27,9 +27,9 @@ fn a_doubtful_plan_is_not_run_by_a_second_command_either() {
 
 #[test]
 fn a_repaired_plan_says_so_in_the_review_and_in_the_report() {
-    let text = plan("Make it", &[create("b.txt", "b\n")]);
-    let (unclosed, _) = text.trim_end().rsplit_once('\n').unwrap();
-    let repo = answered(&format!("Here is the plan.\n\n{unclosed}\n"));
+    let text = plan("Make it", &[create("b.txt", "b\n"), create("c.txt", "c\n")]);
+    let unclosed = text.replacen("b\n````\n", "b\n", 1);
+    let repo = answered(&format!("Here is the plan.\n\n{unclosed}"));
     repo.done(&["plan", "-m", "go"]);
     repo.teddy(&["execute", "-y"]).check(0, &["repaired"]);
     let report = repo.done(&["show", "1"]);
@@ -50,7 +50,8 @@ fn what_a_command_leaves_over_the_limit_is_said_once_and_named_in_the_report() {
         &[execute("head -c 3000 /dev/zero > big.bin; echo s > .env")],
     ));
     repo.done(&["plan", "-m", "go"]);
-    let said = "warning: `big.bin` stays in the session's worktree, it is in no snapshot: untracked and large (3000 bytes)";
+    let said =
+        "warning: `big.bin` stays in the session's worktree: untracked and large (3000 bytes)";
     repo.teddy(&["execute", "-y", "-c", "snapshot.max_file_size=1KiB"])
         .check(0, &[said, "warning: `.env` stays"]);
     let report = repo.done(&["show", "1"]);

@@ -189,30 +189,6 @@ fn given_variables_win_and_temporary_files_are_private() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn who_kills_its_supervisor_is_ended_all_the_same() {
-    let text = "echo $$; setsid sleep 300 & echo $!; kill -9 $PPID; sleep 300";
-    let (finished, output) = run_with(text, |_| ());
-    assert_eq!((finished.end, finished.left), (End::Signaled(9), vec![]));
-    let pids = String::from_utf8(output).unwrap();
-    assert_eq!(pids.lines().count(), 2);
-    assert!(!pids.lines().any(lives), "{pids}");
-}
-
-#[test]
-#[cfg(target_os = "linux")]
-fn who_stops_its_supervisor_is_ended_by_the_time_limit() {
-    let text = "sleep 300 & echo $!; kill -STOP $PPID; sleep 300";
-    let limit = Duration::from_millis(200);
-    let (finished, output) = run_with(text, |script| script.timeout = Some(limit));
-    assert_eq!(
-        (finished.end, finished.left),
-        (End::TimedOut(limit), vec![])
-    );
-    assert!(!lives(str::from_utf8(&output).unwrap()));
-}
-
-#[test]
-#[cfg(target_os = "linux")]
 fn open_files_of_whoever_started_teddy_are_closed() {
     let secret = tempfile::tempfile().unwrap();
     rustix::io::fcntl_setfd(&secret, rustix::io::FdFlags::empty()).unwrap();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use regex::Regex;
 
 /// The most lines of a source file, inline tests left out.
-const MAX_LINES: usize = 500;
+const MAX_LINES: usize = 520;
 
 /// The crates that have one home: where it is, below `src/`.
 const HOMES: [(&str, &[&str]); 12] = [

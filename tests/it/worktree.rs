@@ -370,7 +370,7 @@ fn a_damaged_worktree_is_made_anew() {
         |_, record| std::fs::write(record.join("tree"), "garbage").unwrap(),
         |_, record| std::fs::write(record.join("root"), "/nowhere").unwrap(),
         |path, _| std::fs::remove_dir_all(path.join(".git")).unwrap(),
-        |path, _| std::fs::set_permissions(path, std::fs::Permissions::from_mode(0)).unwrap(),
+        |path, _| std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o000)).unwrap(),
         |path, _| {
             std::fs::remove_dir_all(path).unwrap();
             symlink("/", path).unwrap();

@@ -1,32 +1,34 @@
 //! What is held, taken in and let go.
 
-use super::*;
-use crate::git::object::{Entry, Mode, NewCommit};
+use gix::objs::{Kind, Write as _, WriteTo as _};
 
-/// Writes a commit with one file.
+use super::*;
+use crate::git::object::NewCommit;
+
+/// Writes a commit with one file, all of it loose, as git does.
 fn commit(repository: &Repository, content: &str) -> CommitId {
-    let blob = repository.write_blob(content.as_bytes()).unwrap();
-    let tree = repository.tree_with(
-        repository.empty_tree(),
-        &[(
-            b"a".to_vec(),
-            Some(Entry {
-                mode: Mode::File,
-                id: blob.0,
-            }),
-        )]
-        .into(),
-    );
-    let tree = tree.unwrap();
+    let write = |kind, bytes: &[u8]| repository.gix.objects.write_buf(kind, bytes).unwrap();
+    let blob = write(Kind::Blob, content.as_bytes());
+
+    let mut tree = Vec::new();
+    let entries = vec![gix::objs::tree::Entry {
+        mode: gix::objs::tree::EntryKind::Blob.into(),
+        filename: "a".into(),
+        oid: blob,
+    }];
+    gix::objs::Tree { entries }.write_to(&mut tree).unwrap();
+    let tree = TreeId(write(Kind::Tree, &tree));
+
     let time = crate::host::clock::now();
-    repository
-        .write_commit(&NewCommit {
+    let commit = repository
+        .encoded(&NewCommit {
             tree,
             parents: &[],
             message: content,
             time: &time,
         })
-        .unwrap()
+        .unwrap();
+    CommitId(write(Kind::Commit, &commit))
 }
 
 /// Returns whether all of a commit's files are there.

@@ -31,7 +31,7 @@ pub(super) struct Known {
 
 /// Reads what is known of a worktree's files, for a switch to a tree.
 pub(super) fn known(repository: &Repository, tree: TreeId) -> anyhow::Result<Known> {
-    let Ok(index) = decode(repository) else {
+    let Ok(index) = read(repository) else {
         return Ok(Known {
             index: State::new(repository.gix.object_hash()),
             changes: None,
@@ -44,7 +44,7 @@ pub(super) fn known(repository: &Repository, tree: TreeId) -> anyhow::Result<Kno
 }
 
 /// Reads the index of a worktree.
-fn decode(repository: &Repository) -> anyhow::Result<State> {
+pub(super) fn read(repository: &Repository) -> anyhow::Result<State> {
     let options = gix::index::decode::Options::default();
     let index = File::at(
         repository.gix.index_path(),

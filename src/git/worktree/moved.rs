@@ -23,6 +23,9 @@ use crate::git::planted::Moment;
 /// More names than this are not looked at.
 const MAX_NAMES: usize = 1_000_000;
 
+/// Files that are gone from their places, by size and time.
+type Lost<'a> = BTreeMap<(u32, u32, u32), Vec<(&'a [u8], &'a Entry)>>;
+
 /// The files of a worktree before commands run in it.
 pub struct Before(State);
 
@@ -67,7 +70,7 @@ impl SessionWorktree {
         gone: &[Change],
         (old, tree): (TreeId, TreeId),
     ) -> anyhow::Result<Vec<Moved>> {
-        let mut lost: BTreeMap<(u32, u32, u32), Vec<(&[u8], &Entry)>> = BTreeMap::new();
+        let mut lost: Lost<'_> = BTreeMap::new();
         for change in gone {
             let known = before.0.entry_by_path(change.path.as_bstr());
             if let (Some(known), Some(entry)) = (known, &change.old) {

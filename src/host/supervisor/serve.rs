@@ -260,20 +260,28 @@ impl Supervised {
             let _ = kill_process_group(EVERYONE, Signal::KILL);
             return;
         }
-        // Again at once for those that were born meanwhile. The groups below this process are of
-        // this process's descendants alone, and are reached as a whole: who hands its life on to
-        // a child all the time is faster than any list.
-        let own = Some(getpgrp());
+        // Again at once for those that were born meanwhile.
         for _ in 0..ROUNDS {
             let found = tree::below(getpid());
-            if found.is_empty() {
+            if found.iter().all(|process| process.ended) {
                 break;
             }
-            for process in found {
-                let group = process.group.filter(|_| process.group != own);
-                let _ = group.map(|group| kill_process_group(group, Signal::KILL));
-                tree::signal(process, Signal::KILL);
+            self.kill_groups(&found);
+            for process in found.iter().filter(|process| !process.ended) {
+                tree::signal(process, &found, Signal::KILL);
             }
+        }
+    }
+
+    /// Kills the groups of our children, each as a whole: who hands its life on to a child all the
+    /// time is faster than any list. Children that have ended count, too; until they are reaped
+    /// their groups keep their numbers, and groups below this process have nobody else in them.
+    fn kill_groups(&self, found: &[tree::Process]) {
+        let (own, own_group) = (Some(getpid()), getpgrp());
+        let children = found.iter().filter(|process| process.parent == own);
+        let groups = children.filter_map(|child| child.group);
+        for group in groups.filter(|group| *group != own_group) {
+            let _ = kill_process_group(group, Signal::KILL);
         }
     }
 
@@ -358,6 +366,7 @@ fn ending(status: WaitStatus) -> Ending {
 fn survivors() -> Vec<String> {
     let names: Vec<String> = tree::below(getpid())
         .into_iter()
+        .filter(|process| !process.ended)
         .map(|process| tree::name(process.pid))
         .collect();
     if names.is_empty() {

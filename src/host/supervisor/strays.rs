@@ -55,9 +55,10 @@ pub(super) fn end_all() -> Vec<String> {
                 .collect();
         }
         for orphan in orphans {
-            let below = tree::below(orphan.pid);
-            for process in std::iter::once(orphan).chain(below) {
-                tree::signal(process, Signal::KILL);
+            let mut found = vec![orphan];
+            found.extend(tree::below(orphan.pid));
+            for process in &found {
+                tree::signal(process, &found, Signal::KILL);
             }
             // One that has ended is not listed the next time, whether it was reaped or not.
             let _ = waitpid(Some(orphan.pid), WaitOptions::NOHANG);
@@ -73,7 +74,7 @@ fn orphans() -> Vec<tree::Process> {
     let is_known = |pid: Pid| known.contains(&pid.as_raw_nonzero().get().unsigned_abs());
     tree::children(getpid())
         .into_iter()
-        .filter(|child| !is_known(child.pid))
+        .filter(|child| !child.ended && !is_known(child.pid))
         .filter(|child| child.session != own_session)
         .collect()
 }

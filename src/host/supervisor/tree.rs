@@ -19,13 +19,16 @@ pub struct Process {
     pub group: Option<Pid>,
     /// The number of its session.
     pub session: Option<Pid>,
+    /// When it was started, in ticks since the machine was: with it the number names one process.
+    pub started: u64,
     /// Whether it has ended and waits to be reaped.
     pub ended: bool,
 }
 
-/// Returns the processes below one, parents first, without those that have ended.
+/// Returns the processes below one, parents first; those that have ended are among them.
 ///
-/// The list is old when it is read: who forks meanwhile is found when it is made again.
+/// The list is old when it is read: who forks meanwhile is found when it is made again, and whose
+/// number is somebody else's by now is told by [`signal`].
 pub fn below(root: Pid) -> Vec<Process> {
     let mut found = Vec::new();
     match listed_children(root) {
@@ -48,29 +51,28 @@ pub fn below(root: Pid) -> Vec<Process> {
             }
         }
     }
-    found.retain(|process| !process.ended);
     found
 }
 
-/// Returns the children of a process that have not ended.
+/// Returns the children of a process; those that have ended are among them.
 pub fn children(parent: Pid) -> Vec<Process> {
     let mut found = listed_children(parent).unwrap_or_else(scan);
-    found.retain(|process| process.parent == Some(parent) && !process.ended);
+    found.retain(|process| process.parent == Some(parent));
     found
 }
 
-/// Sends a signal to a process that was found below another one. Who is gone already, or is
-/// somebody else by now, gets none.
-pub fn signal(process: Process, signal: Signal) {
+/// Sends a signal to one of the processes that were found below this one. Who is gone already gets
+/// none, and nobody else who has the number now.
+pub fn signal(process: &Process, found: &[Process], signal: Signal) {
     // Only we reap our own children, so that nobody else can get the number of one.
     if process.parent == Some(getpid()) {
         let _ = kill_process(process.pid, signal);
         return;
     }
-    // The descriptor is for one process, whoever gets the number later; that it is the right one
+    // A descriptor is for one process, whoever gets the number later. That it is for the right one
     // is looked up after it was opened.
     let opened = pidfd_open(process.pid, PidfdFlags::empty());
-    if look(process.pid).and_then(|now| now.parent) != process.parent {
+    if !is_still_below(process, found) {
         return;
     }
     let _ = match opened {
@@ -78,6 +80,26 @@ pub fn signal(process: Process, signal: Signal) {
         Err(Errno::NOSYS) => kill_process(process.pid, signal),
         Err(error) => Err(error),
     };
+}
+
+/// Returns whether a process, and each between it and this one, is the one that was found.
+fn is_still_below(process: &Process, found: &[Process]) -> bool {
+    let mut process = process;
+    loop {
+        let same = look(process.pid)
+            .is_some_and(|now| (now.started, now.parent) == (process.started, process.parent));
+        if !same {
+            return false;
+        }
+        if process.parent == Some(getpid()) {
+            return true;
+        }
+        let parent = found.iter().find(|other| Some(other.pid) == process.parent);
+        match parent {
+            Some(parent) => process = parent,
+            None => return false,
+        }
+    }
 }
 
 /// Returns a process's name and number, for people.
@@ -132,11 +154,13 @@ fn parse(pid: Pid, line: &[u8]) -> Option<Process> {
     let mut fields = rest.split_ascii_whitespace();
     let ended = matches!(fields.next()?, "Z" | "X" | "x");
     let mut number = || Some(Pid::from_raw(fields.next()?.parse().ok()?));
+    let (parent, group, session) = (number()?, number()?, number()?);
     Some(Process {
         pid,
-        parent: number()?,
-        group: number()?,
-        session: number()?,
+        parent,
+        group,
+        session,
+        started: fields.nth(15)?.parse().ok()?,
         ended,
     })
 }
@@ -145,54 +169,73 @@ fn parse(pid: Pid, line: &[u8]) -> Option<Process> {
 mod tests {
     use super::*;
 
-    /// Parses a line and compares parent, group, session and whether the process has ended.
+    /// Parses a line and compares parent, group, session, the start and whether the process has
+    /// ended.
     #[track_caller]
-    fn check(line: &str, expected: Option<([i32; 3], bool)>) {
+    fn check(line: &str, expected: Option<([i32; 3], u64, bool)>) {
         let number = |pid: Option<Pid>| pid.map_or(0, |pid| pid.as_raw_nonzero().get());
         let parsed = parse(Pid::INIT, line.as_bytes()).map(|process| {
             let numbers = [process.parent, process.group, process.session];
-            (numbers.map(number), process.ended)
+            (numbers.map(number), process.started, process.ended)
         });
         assert_eq!(parsed, expected, "{line}");
     }
 
     #[test]
     fn a_name_with_parentheses_and_blanks_deceives_nobody() {
-        check("7 (sh) S 5 7 3 0 -1", Some(([5, 7, 3], false)));
-        check("7 (a) R 1 1 1 (b)) Z 5 7 3 0", Some(([5, 7, 3], true)));
-        check("7 (sh) S 0 7 3", Some(([0, 7, 3], false)));
+        let rest = "0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 99 4096";
+        let check = |begin: &str, expected| check(&format!("{begin} {rest}"), expected);
+        check("7 (sh) S 5 7 3", Some(([5, 7, 3], 99, false)));
+        check("7 (a) R 1 1 1 (b)) Z 5 7 3", Some(([5, 7, 3], 99, true)));
+        check("7 (sh) S 0 7 3", Some(([0, 7, 3], 99, false)));
         check("7 (sh", None);
-        check("", None);
+    }
+
+    /// Starts a process that does not end, and looks at it.
+    fn sleeper() -> (std::process::Child, Process) {
+        let mut command = crate::host::process::command("sleep");
+        let child = command.arg("300").spawn().unwrap();
+        let process = look(Pid::from_child(&child)).unwrap();
+        (child, process)
     }
 
     #[test]
     fn the_kernels_lists_and_a_scan_find_the_same_child() {
-        let mut child = crate::host::process::command("sleep")
-            .arg("300")
-            .spawn()
-            .unwrap();
-        let own = look(Pid::from_child(&child)).unwrap();
+        let (mut child, own) = sleeper();
         assert_eq!(own.parent, Some(getpid()));
+        let is_own = |found: &Process| (found.pid, found.started) == (own.pid, own.started);
         let listed = listed_children(getpid());
-        assert!(listed.is_none_or(|listed| listed.contains(&own)));
-        assert!(scan().contains(&own));
-        assert!(below(getpid()).contains(&own) && children(getpid()).contains(&own));
+        assert!(listed.is_none_or(|listed| listed.iter().any(is_own)));
+        assert!(scan().iter().any(is_own));
+        assert!(below(getpid()).iter().any(is_own) && children(getpid()).iter().any(is_own));
 
-        signal(own, Signal::KILL);
+        signal(&own, &[], Signal::KILL);
         assert!(!child.wait().unwrap().success());
     }
 
     #[test]
     fn a_number_that_belongs_to_somebody_else_gets_no_signal() {
-        let mut child = crate::host::process::command("sleep")
-            .arg("300")
-            .spawn()
-            .unwrap();
-        let wrong = Process {
+        let (mut child, own) = sleeper();
+        let parent = look(getpid()).unwrap();
+        // Found below a process that is not ours, and below one that had our number before us.
+        let foreign = Process {
             parent: Some(Pid::INIT),
-            ..look(Pid::from_child(&child)).unwrap()
+            ..own
         };
-        signal(wrong, Signal::KILL);
+        let earlier = Process {
+            started: parent.started + 1,
+            parent: own.parent,
+            ..parent
+        };
+        let reused = Process {
+            started: own.started + 1,
+            parent: Some(earlier.pid),
+            ..own
+        };
+        signal(&foreign, &[foreign], Signal::KILL);
+        assert!(!is_still_below(&foreign, &[foreign]));
+        assert!(!is_still_below(&reused, &[earlier, reused]));
+        assert!(is_still_below(&own, &[own]));
         assert!(child.try_wait().unwrap().is_none());
         child.kill().unwrap();
         child.wait().unwrap();

@@ -110,7 +110,8 @@ impl View<'_> {
         let is_rival = |fence: &Fence| {
             fence.info == Info::Bare && fence.mark == opener.mark && fence.len >= opener.len
         };
-        let pairs = fences.len() % 2 == 0 && fences.iter().all(|(_, fence)| is_rival(fence));
+        let pairs =
+            fences.len().is_multiple_of(2) && fences.iter().all(|(_, fence)| is_rival(fence));
         fences.last().filter(|_| pairs).map(|(line, _)| *line)
     }
 

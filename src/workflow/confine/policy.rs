@@ -94,7 +94,11 @@ mod tests {
             caches,
         });
         assert_eq!(policy.network, Network::Off);
-        assert!(policy.write.starts_with(&["/t", "/tools"].map(PathBuf::from)));
+        assert!(
+            policy
+                .write
+                .starts_with(&["/t", "/tools"].map(PathBuf::from))
+        );
         assert!(!policy.write.iter().any(|path| path.starts_with("/c")));
         assert!(policy.add.is_empty());
         assert!(policy.hidden.starts_with(&["/w".into(), "/c/.git".into()]));

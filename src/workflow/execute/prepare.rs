@@ -6,8 +6,9 @@ use anyhow::Context as _;
 use super::stage::Scene;
 use crate::git::worktree::bring::{Bring, Brought};
 use crate::git::worktree::{Extent, SessionWorktree};
-use crate::host::sandbox::{Launcher, Network};
+use crate::host::sandbox::Network;
 use crate::host::shell::{End, Script, run};
+use crate::host::supervisor::Launcher;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 
@@ -87,7 +88,7 @@ fn set_up(
     bring(project, worktree)?;
     worktree.make_git_dir(&project.repository, scene.before)?;
     user.tell(Event::Note(&format!("preparing the worktree: {setup}")));
-    let ended = run_setup(project, setup, worktree, user)?;
+    let ended = run_setup(project, scene, setup, worktree, user)?;
     worktree.remove_git_dir()?;
     if ended != End::Exited(0) {
         project.repository.remove_session_worktree(scene.name)?;
@@ -105,6 +106,7 @@ fn set_up(
 /// Runs the set-up, confined as commands are, with the network as its own setting says.
 fn run_setup(
     project: &Project,
+    scene: &Scene<'_>,
     setup: &str,
     worktree: &SessionWorktree,
     user: &mut dyn User,
@@ -117,12 +119,27 @@ fn run_setup(
             Network::Off
         };
     }
+    let launcher = Launcher::new(policy)
+        .context("starting `worktree.setup`")?
+        .holding(project.commands_lock(scene.name));
+    let confined = launcher.policy.as_ref();
     let script = Script {
+        env: confined
+            .map(|policy| project.cache_variables(policy))
+            .unwrap_or_default(),
         timeout: Some(project.settings.execute.timeout()),
-        launcher: Some(Launcher::new(policy).context("starting `worktree.setup`")?),
+        launcher: Some(launcher),
         ..Script::new(setup, &worktree.path)
     };
-    Ok(run(&script, &mut |bytes| user.tell(Event::Output { bytes }))?.end)
+
+    let finished = run(&script, &mut |bytes| user.tell(Event::Output { bytes }))?;
+    // What it started and could not be ended would go on writing beside the plan's commands.
+    anyhow::ensure!(
+        finished.left.is_empty(),
+        "what `worktree.setup` started could not be ended: {}",
+        finished.left.join(", ")
+    );
+    Ok(finished.end)
 }
 
 /// Brings what git ignores and the settings name.

@@ -254,7 +254,8 @@ pub(super) fn current<'a>(
         agent: &case.draft.meta.agent,
         system_prompt: prompt,
         context,
-        is_asked: case.draft.is_asked_by_user(),
+        // A piece of work goes to the model only with the answer to what it asked before.
+        is_asked: case.draft.is_asked_by_user() || case.draft.meta.work.is_some(),
         question: case.question.as_deref(),
         requests: &case.requests,
     }

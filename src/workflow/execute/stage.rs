@@ -199,7 +199,8 @@ fn run_in(
 fn finish_memos(prepared: &Prepared, approved: &Approved, ran: &Ran) -> anyhow::Result<()> {
     if ran.is_whole() {
         fault::point("before-memos")?;
-        apply_memos(&Root::open(&prepared.worktree.path)?, approved).context("applying the memos")?;
+        apply_memos(&Root::open(&prepared.worktree.path)?, approved)
+            .context("applying the memos")?;
     }
     fault::point("after-run")
 }
@@ -269,7 +270,8 @@ impl Began {
     /// Looks at everything that has to be compared afterwards.
     fn look(project: &Project, prepared: &Prepared) -> anyhow::Result<Began> {
         let repository = &project.repository;
-        let is_confined = project.policy(&prepared.worktree)?.is_some();
+        let launcher = Launcher::new(project.policy(&prepared.worktree)?)?;
+        let is_confined = launcher.policy.is_some();
         let unconfined = if is_confined {
             None
         } else {

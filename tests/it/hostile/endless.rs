@@ -85,11 +85,11 @@ fn attack_10_pipes_among_our_own_files_are_not_waited_at() {
 fn attack_10_a_device_without_an_end_is_refused() {
     let repo = project();
     teddy(&repo, &["execute", "/dev/zero", "-y"], &[])
-        .check(1, &["cannot read `/dev/zero`", "larger than 16 MiB"]);
+        .check(1, &["cannot read `/dev/zero`", "larger than 64 MiB"]);
     teddy(&repo, &["execute", "-", "-y"], &[])
-        .check(1, &["cannot read standard input", "larger than 16 MiB"]);
+        .check(1, &["cannot read standard input", "larger than 64 MiB"]);
     teddy(&repo, &["plan", "-m", "go", "--from", "/dev/zero"], &[])
-        .check(1, &["cannot read `/dev/zero`", "larger than 16 MiB"]);
+        .check(1, &["cannot read `/dev/zero`", "larger than 64 MiB"]);
     teddy(&repo, &["status"], &[("TEDDY_CONFIG", "/dev/zero")])
         .check(1, &["/dev/zero", "larger than 1 MiB"]);
     teddy(&repo, &["status"], &[("TEDDY_CONFIG", "/dev/null")]).check(0, &[]);

@@ -256,3 +256,30 @@ fn attack_7_old_kernels_end_everything_too() {
         );
     }
 }
+
+#[test]
+fn attack_7_who_kills_or_stops_its_supervisor_is_ended_all_the_same() {
+    for signal in ["KILL", "STOP"] {
+        let (ground, token) = (ground(), Token::new());
+        let then = format!(
+            "kill -{signal} $PPID\nsh life.sh \"$TMPDIR/other\" {}",
+            token.0
+        );
+        let text = plan(&run(&escape(ESCAPES[1].1, &token, &then)));
+        std::fs::write(ground.repo.beside("plan.md"), text).unwrap();
+        let arguments = [
+            "execute",
+            "../plan.md",
+            "-y",
+            "--no-replan",
+            "-c",
+            "execute.sandbox=off",
+            "-c",
+            "execute.timeout=1",
+        ];
+        let output = ground.teddy_with(&arguments, &[]);
+        let words = super::ground::words(&output);
+        assert_eq!(output.status.code(), Some(1), "{words}");
+        assert_eq!(token.living(), Vec::<i32>::new(), "{words}");
+    }
+}

@@ -72,15 +72,15 @@ fn a_command_reaches_nothing_but_its_worktree() {
     let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     server.set_nonblocking(true).unwrap();
     for (file, text) in [
-        (".ssh/id", "secret"),
-        (".aws/credentials", "secret"),
+        (".ssh/id", "hunter2"),
+        (".aws/credentials", "hunter2"),
         (".bashrc", "mine"),
     ] {
         let path = ground.repo.beside("home").join(file);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
-    ground.repo.put(".env", "secret").put("ignored", "secret");
+    ground.repo.put(".env", "hunter2").put("ignored", "hunter2");
     let mut wrong = Vec::new();
     for command in CLOSED {
         let home = ground.repo.beside("home").display().to_string();
@@ -92,7 +92,7 @@ fn a_command_reaches_nothing_but_its_worktree() {
             .replace("PORT", &server.local_addr().unwrap().port().to_string());
         let before = ground.state();
         std::fs::write(ground.repo.beside("plan.md"), plan(&run(&command))).unwrap();
-        let keys = [("OPENAI_API_KEY", "secret"), ("MY_TOKEN", "secret")];
+        let keys = [("OPENAI_API_KEY", "hunter2"), ("MY_TOKEN", "hunter2")];
         let output = ground.teddy_with(
             &["execute", "../plan.md", "-y", "--no-replan", "--json"],
             &keys,
@@ -100,7 +100,7 @@ fn a_command_reaches_nothing_but_its_worktree() {
         let told = words(&output);
         if output.status.code() != Some(1)
             || ground.state() != before
-            || told.contains("secret")
+            || told.contains("hunter2")
             || server.accept().is_ok()
         {
             wrong.push(format!("{command}: {told}"));

@@ -92,7 +92,9 @@ impl User for Hasty<'_> {
     }
 
     fn tell(&mut self, event: Event<'_>) {
-        if let (Event::Started { .. }, Some(save)) = (event, self.save.take_if(|_| true)) {
+        if matches!(event, Event::Started { .. })
+            && let Some(save) = self.save.take()
+        {
             save();
         }
     }

@@ -13,7 +13,7 @@ mod tracked;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context as _;
 
@@ -185,7 +185,7 @@ fn alternates(user: &Repository) -> anyhow::Result<Vec<u8>> {
 }
 
 /// Returns a path as such a list has it: quoted as in C, so that a line is a path whatever is in it.
-fn quoted(path: &PathBuf) -> Vec<u8> {
+fn quoted(path: &Path) -> Vec<u8> {
     let mut text = vec![b'"'];
     for &byte in path.as_os_str().as_bytes() {
         match byte {
@@ -204,7 +204,7 @@ mod tests {
 
     #[track_caller]
     fn check(path: &str, expected: &str) {
-        assert_eq!(quoted(&PathBuf::from(path)), expected.as_bytes());
+        assert_eq!(quoted(Path::new(path)), expected.as_bytes());
     }
 
     #[test]

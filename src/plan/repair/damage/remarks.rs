@@ -92,7 +92,7 @@ fn action(dice: &mut Dice, ending: &str, info: &str) -> (String, Option<&'static
     if ending.is_empty() && info != "python" {
         return match dice.below(4) {
             0 => (
-                format!("## Memos\n"),
+                "## Memos\n".to_owned(),
                 Some("\n## Action Plan\n\n### `EXECUTE`\n- **Description:** d\n"),
             ),
             _ => (format!("{plan}### `EXECUTE`\n- **Description:** d\n"), None),
