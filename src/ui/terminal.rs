@@ -22,8 +22,8 @@ use rustix::termios::{QueueSelector, tcflush};
 
 use super::key::Key;
 use super::room::Room;
-use crate::host::interrupt;
 use crate::host::screen::{Screen, is_stderr};
+use crate::host::{fault, interrupt};
 
 /// How long a wait for a key goes on before the wish to end is looked at.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -35,6 +35,13 @@ const UNKNOWN: Room = Room {
     height: 24,
 };
 
+/// How long the event reader may need for what the terminal has sent.
+const READING_TAKES: Duration = Duration::from_secs(1);
+
+/// Whether the event reader is at work.
+static READING: AtomicBool = AtomicBool::new(false);
+/// Starts the watch over it once.
+static WATCH: Once = Once::new();
 /// Whether keys come one by one.
 static RAW: AtomicBool = AtomicBool::new(false);
 /// Whether the other screen is shown.
@@ -94,8 +101,8 @@ pub fn next_key() -> io::Result<Key> {
             enter_again(RAW.load(Ordering::SeqCst), FULL.load(Ordering::SeqCst))?;
             return Ok(Key::Continued);
         }
-        if event::poll(Duration::ZERO)?
-            && let Some(key) = Key::read(event::read()?)
+        if let Some(event) = reading(read_event)?
+            && let Some(key) = Key::read(event)
         {
             return Ok(key);
         }
@@ -103,12 +110,60 @@ pub fn next_key() -> io::Result<Key> {
     }
 }
 
+/// Returns what came, if anything did.
+fn read_event() -> io::Result<Option<event::Event>> {
+    match event::poll(Duration::ZERO)? {
+        true => event::read().map(Some),
+        false => Ok(None),
+    }
+}
+
+/// Uses the event reader.
+///
+/// It never returns from a terminal that closes just then, as it reads an empty terminal again and
+/// again. Then there is nobody left to be asked, nothing was begun yet, and the program ends here.
+fn reading<T>(work: impl FnOnce() -> T) -> T {
+    WATCH.call_once(|| {
+        // Without a thread for it the program spins in that case, as it would without this.
+        let _ = std::thread::Builder::new()
+            .name("terminal".to_owned())
+            .spawn(end_when_stuck);
+    });
+    READING.store(true, Ordering::SeqCst);
+    // Lets a test close the terminal here.
+    fault::emulated("before-reading");
+    let result = work();
+    READING.store(false, Ordering::SeqCst);
+    result
+}
+
+/// Ends the program if the event reader goes on when the terminal is gone.
+fn end_when_stuck() {
+    while !is_hung_up() {}
+    while {
+        std::thread::sleep(READING_TAKES);
+        !READING.load(Ordering::SeqCst)
+    } {}
+    std::process::exit(interrupt::EXIT_INTERRUPTED);
+}
+
+/// Waits until the terminal is gone; wakes up now and then.
+fn is_hung_up() -> bool {
+    let stdin = io::stdin();
+    let mut ends = [PollFd::new(&stdin, PollFlags::empty())];
+    let limit = Timespec {
+        tv_sec: 3600,
+        tv_nsec: 0,
+    };
+    rustix::event::poll(&mut ends, Some(&limit)).is_ok_and(|count| count > 0)
+}
+
 /// Waits so long for the next key or another size, and tells whether one has come.
 ///
 /// # Errors
 /// The terminal is gone.
 pub fn has_more(patience: Duration) -> io::Result<bool> {
-    Ok(!is_gone(Duration::ZERO) && event::poll(patience)?)
+    Ok(!is_gone(Duration::ZERO) && reading(|| event::poll(patience))?)
 }
 
 /// Waits for something to read, and returns whether the terminal was closed meanwhile.
@@ -128,7 +183,7 @@ pub fn forget_typed() -> io::Result<()> {
     let _raw = Raw::enter()?;
     tcflush(io::stdin(), QueueSelector::IFlush)?;
     while has_more(Duration::ZERO)? {
-        event::read()?;
+        reading(event::read)?;
     }
     Ok(())
 }

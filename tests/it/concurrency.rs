@@ -376,19 +376,18 @@ fn a_crowd_on_few_sessions_in_two_worktrees_beside_everything_loses_nothing() {
         [torn(&rig), fsck(&rig), lost(&rig, &saver.lock().unwrap())].concat(),
         [""; 0]
     );
-    let turns = |session: &str| {
-        rig.git(&[
-            "rev-list",
-            "--first-parent",
-            "--count",
-            &format!("teddy/sessions/{session}"),
-        ])
-    };
+    // A `git repack -ad` meanwhile may take away what nothing reached yet; then the turn is on
+    // record as interrupted, and the next attempt executes the plan.
     let logs = SESSIONS
         .map(|session| rig.git(&["reflog", "show", &format!("refs/teddy/sessions/{session}")]));
+    let executed = |log: &String| {
+        log.lines()
+            .filter(|line| line.ends_with(" executed"))
+            .count()
+    };
     assert_eq!(
-        SESSIONS.map(turns),
-        ["7", "6", "6"],
+        logs.each_ref().map(executed),
+        [6, 5, 5],
         "each process recorded its turn:\n{}",
         logs.join("\n\n")
     );

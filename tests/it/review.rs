@@ -68,11 +68,12 @@ fn what_is_switched_off_does_not_run() {
     }
 }
 
-#[test]
-fn a_review_whose_window_is_closed_ends_and_changes_nothing() {
+/// Closes the window of a review, and waits until the program has ended.
+fn close_window(variables: &[(&str, &str)]) {
     let repo = project();
     let plan = repo.beside("plan.md");
-    let (master, mut child) = start(&repo, (80, 24), (&["execute", plan.to_str().unwrap()], &[]));
+    let arguments = ["execute", plan.to_str().unwrap()];
+    let (master, mut child) = start(&repo, (80, 24), (&arguments, variables));
     let mut reader = master.try_clone_reader().unwrap();
     let (mut seen, mut buffer) = (String::new(), [0; 4096]);
     while !seen.contains("uit") {
@@ -87,6 +88,16 @@ fn a_review_whose_window_is_closed_ends_and_changes_nothing() {
         "it runs on without a terminal"
     );
     assert!(!repo.path().join("hello.txt").exists());
+}
+
+#[test]
+fn a_review_whose_window_is_closed_ends_and_changes_nothing() {
+    close_window(&[]);
+}
+
+#[test]
+fn a_review_whose_window_is_closed_while_keys_are_read_ends_too() {
+    close_window(&[("FAILPOINTS", "before-reading=sleep(400)")]);
 }
 
 #[test]

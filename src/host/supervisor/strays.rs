@@ -47,7 +47,11 @@ fn supervisors() -> std::sync::MutexGuard<'static, BTreeSet<u32>> {
 pub(super) fn end_all() -> Vec<String> {
     let deadline = Instant::now() + PATIENCE;
     loop {
-        let orphans = orphans();
+        let mut orphans = orphans(tree::children(getpid()));
+        if orphans.is_empty() {
+            // The kernel's list may leave one out when another leaves it meanwhile.
+            orphans = self::orphans(tree::scanned_children(getpid()));
+        }
         if orphans.is_empty() || Instant::now() >= deadline {
             return orphans
                 .iter()
@@ -67,12 +71,12 @@ pub(super) fn end_all() -> Vec<String> {
     }
 }
 
-/// Returns our children that we did not start.
-fn orphans() -> Vec<tree::Process> {
+/// Returns those of our children that we did not start.
+fn orphans(children: Vec<tree::Process>) -> Vec<tree::Process> {
     let own_session = getsid(None).ok();
     let known = supervisors().clone();
     let is_known = |pid: Pid| known.contains(&pid.as_raw_nonzero().get().unsigned_abs());
-    tree::children(getpid())
+    children
         .into_iter()
         .filter(|child| !child.ended && !is_known(child.pid))
         .filter(|child| child.session != own_session)

@@ -61,6 +61,13 @@ pub fn children(parent: Pid) -> Vec<Process> {
     found
 }
 
+/// Returns the children of a process as [`children`] does, but looks at every process for it.
+pub fn scanned_children(parent: Pid) -> Vec<Process> {
+    let mut found = scan();
+    found.retain(|process| process.parent == Some(parent));
+    found
+}
+
 /// Sends a signal to one of the processes that were found below this one. Who is gone already gets
 /// none, and nobody else who has the number now.
 pub fn signal(process: &Process, found: &[Process], signal: Signal) {
