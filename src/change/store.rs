@@ -48,8 +48,8 @@ pub struct Row {
     pub phase: String,
     /// The verdict, if it gave one.
     pub verdict: Option<String>,
-    /// When, seconds since 1970.
-    pub time: i64,
+    /// When, RFC 3339; nothing if the commit has a time that no calendar has.
+    pub time: Option<String>,
 }
 
 impl ChangeStore<'_> {
@@ -208,7 +208,7 @@ impl ChangeStore<'_> {
                 step: trailer("Step").unwrap_or_else(|| "edit".to_owned()),
                 phase: trailer("Phase").unwrap_or_default(),
                 verdict: trailer("Verdict"),
-                time: commit.seconds,
+                time: crate::host::clock::of_seconds(commit.seconds),
             });
             at = commit.parents.first().copied();
         }

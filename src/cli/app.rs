@@ -6,8 +6,9 @@ use std::time::Instant;
 
 use anyhow::Context as _;
 use clap::ValueHint;
+use serde_json::Value;
 
-use super::failure::{Malformed, judge, question};
+use super::failure::{Judged, Malformed, Unfinished, judge, question};
 use super::{complete, exit};
 use crate::host::{env, screen, stdout};
 use crate::session::name::SessionName;
@@ -293,10 +294,7 @@ impl App {
     /// # Errors
     /// As for [`App::print`].
     pub(super) fn print_json(&self, value: &impl serde::Serialize) -> anyhow::Result<()> {
-        self.print(format!(
-            "{}\n",
-            visible_json(&serde_json::to_string_pretty(value)?)
-        ))
+        self.print(json_text(value)?)
     }
 
     /// Says something on stderr, unless `-q`.
@@ -352,22 +350,51 @@ impl App {
         );
     }
 
-    /// Says why the program fails, with a hint, and returns its exit code.
-    pub(super) fn fail(&self, error: &anyhow::Error) -> ExitCode {
-        if crate::host::interrupt::requested() {
-            self.tell("interrupted");
-            return exit::INTERRUPTED.into();
+    /// Says why the program fails, with a hint, and returns its exit code; under `--json` on
+    /// standard output as well, for programs.
+    pub(super) fn fail(&self, error: anyhow::Error) -> ExitCode {
+        let (shown, error) = match error.downcast::<Unfinished>() {
+            Ok(Unfinished { shown, error }) => (shown, error),
+            Err(error) => (Value::Null, error),
+        };
+        let (message, judged) = if crate::host::interrupt::requested() {
+            ("interrupted".to_owned(), Judged::interrupted())
+        } else {
+            (format!("{error:#}"), judge(&error))
+        };
+        if self.global.json {
+            let shown = beside(shown, question(&error));
+            // Where stdout is gone the words are still on stderr.
+            let _ = self.print_json(&judged.to_json(&message, shown));
         }
-        self.tell(&format!("error: {error:#}"));
-        if let Some(question) = question(error) {
+        if judged.code == exit::INTERRUPTED {
+            self.tell(&message);
+            return judged.code.into();
+        }
+
+        self.tell(&format!("error: {message}"));
+        if let Some(question) = question(&error) {
             self.tell_lines(&markdown::quoted(question));
         }
-        let (hint, code) = judge(error);
-        if let Some(hint) = hint {
+        if let Some(hint) = judged.hint {
             self.tell(&format!("hint: {hint}"));
         }
-        code.into()
+        judged.code.into()
     }
+}
+
+/// Puts the question that waits beside what was shown.
+fn beside(shown: Value, question: Option<&str>) -> Value {
+    match question {
+        Some(question) if shown.is_null() => serde_json::json!({ "question": question }),
+        _ => shown,
+    }
+}
+
+/// Returns a value as JSON in lines, with nothing in it that a terminal would hide.
+pub(super) fn json_text(value: &impl serde::Serialize) -> anyhow::Result<String> {
+    let text = serde_json::to_string_pretty(value)?;
+    Ok(format!("{}\n", visible_json(&text)))
 }
 
 /// Says what a call works with.

@@ -71,7 +71,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     shell.write_registration(complete::VARIABLE, "teddy", "teddy", &program, &mut script)?;
     let script =
         String::from_utf8(script).context("the program has a path that no script can name")?;
-    app.print(match args.shell {
+    let script = match args.shell {
         Shell::Bash => {
             let quoted = shlex::try_quote(&program)
                 .context("the program has a path that no script can name")?;
@@ -93,7 +93,12 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             )
         }
         _ => script,
-    })?;
+    };
+    if app.global.json {
+        app.print_json(&serde_json::json!({ "script": script }))?;
+    } else {
+        app.print(script)?;
+    }
     Ok(exit::DONE.into())
 }
 

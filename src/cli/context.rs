@@ -139,8 +139,13 @@ fn edit(app: &App, project: &Project, scope: Scope) -> anyhow::Result<()> {
     let before = project.read_context(scope)?;
     let after =
         crate::ui::desk::edit(&before, project.repository.config("core.editor").as_deref())?;
+    let text = format!("{after}\n");
     let mut user = app.user(project, false);
-    project.write_context(scope, (&before, &format!("{after}\n")), user.as_mut())?;
+    project.write_context(scope, (&before, &text), user.as_mut())?;
+    if app.global.json {
+        let list = scope.title().to_lowercase();
+        return app.print_json(&serde_json::json!({ "list": list, "text": text }));
+    }
     app.say("Saved.");
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use super::app::App;
 use super::complete;
 use super::exit::{self, Code};
-use super::failure::ANSWER;
+use super::failure::{ANSWER, Unfinished};
 use super::plan::json as plan_json;
 use super::source;
 use crate::plan::run::{Ending, Interruption, Outcome};
@@ -52,10 +52,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         replan: !args.no_replan,
         model: args.model,
     };
-    let executed = match execute_or_plan(&mut project, &wish, user.as_mut()) {
-        Err(error) => return Err(unapproved(app, error)?),
-        Ok(executed) => executed,
-    };
+    let executed = execute_or_plan(&mut project, &wish, user.as_mut()).map_err(unapproved)?;
     drop(user);
     show(app, &executed)?;
     if executed.asked == Some(Asked::Answered) {
@@ -67,22 +64,19 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     Ok(code(&executed).into())
 }
 
-/// Prints what there is to decide on, where a program asked for it and nobody decided; returns the
-/// error as it came.
-fn unapproved(app: &App, error: anyhow::Error) -> anyhow::Result<anyhow::Error> {
-    if let Some(Unapproved { review }) = error
-        .downcast_ref::<Unapproved>()
-        .filter(|_| app.global.json)
-    {
-        app.print_json(&serde_json::json!({
-            "session": review["session"],
-            "turn": review["turn"],
-            "commit": null,
-            "status": "planned",
-            "review": review,
-        }))?;
-    }
-    Ok(error)
+/// Puts what there is to decide on beside the error that nobody decided.
+fn unapproved(error: anyhow::Error) -> anyhow::Error {
+    let Some(Unapproved { review }) = error.downcast_ref() else {
+        return error;
+    };
+    let shown = serde_json::json!({
+        "session": review["session"],
+        "turn": review["turn"],
+        "commit": null,
+        "status": "planned",
+        "review": review,
+    });
+    Unfinished { shown, error }.into()
 }
 
 /// Returns the exit code of a result.

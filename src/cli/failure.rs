@@ -1,32 +1,102 @@
-//! What a person is told about an error besides its words, and the exit code that it means.
+//! What is told about an error besides its words: its kind, what helps, and the exit code.
 
 use std::error::Error;
 
+use clap::error::ErrorKind;
+use serde_json::{Value, json};
+
 use super::exit::{self, Code};
+use super::kind::Kind;
 use crate::change::error::ChangeError;
 use crate::change::id::IdError;
 use crate::config::layer::ConfigError;
+use crate::git::reference::MoveError;
 use crate::git::repository::OpenError;
+use crate::git::snapshot::limits::OverBudget;
 use crate::host::lock::LockError;
 use crate::model::ModelError;
+use crate::model::prompt::UnknownAgent;
 use crate::session::name::NameError;
 use crate::session::store::StoreError;
+use crate::ui::quiet::Unapproved;
 use crate::workflow::execute::prepare::SetupFailed;
 use crate::workflow::execute::{ForeignPlan, NoPlan};
 use crate::workflow::models::NoModel;
-use crate::workflow::plan::{Left, Unanswered};
+use crate::workflow::plan::Unanswered;
 use crate::workflow::project::NoSession;
+use crate::workflow::user::NobodyToAsk;
 
 /// A setting for one call that is none.
 #[derive(Debug, thiserror::Error)]
 #[error("`-c {0}`: write `key=value`")]
 pub(super) struct Malformed(pub String);
 
+/// A command failed after it had something to show; under `--json` that stands beside the error,
+/// so that standard output has one value.
+#[derive(Debug, thiserror::Error)]
+#[error("{error:#}")]
+pub(super) struct Unfinished {
+    /// What it had to show, an object.
+    pub shown: Value,
+    /// Why it failed.
+    pub error: anyhow::Error,
+}
+
 /// How a question of the model is answered.
 pub(super) const ANSWER: &str = "`teddy resume -m '<answer>'` answers and goes on";
 
-/// A hint, and an exit code.
-type Judged = (Option<String>, Code);
+/// What an error means.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Judged {
+    /// What it is about.
+    pub kind: Kind,
+    /// What the user can do.
+    pub hint: Option<String>,
+    /// The exit code.
+    pub code: Code,
+}
+
+impl Judged {
+    /// Returns the meaning of an error that is told apart from others, and ends with 1.
+    fn of(kind: Kind, hint: Option<String>) -> Judged {
+        Judged {
+            kind,
+            hint,
+            code: exit::FAILED,
+        }
+    }
+
+    /// Returns the meaning of a wrong command line.
+    pub(super) fn usage(hint: Option<String>) -> Judged {
+        Judged {
+            code: exit::USAGE,
+            ..Judged::of(Kind::Usage, hint)
+        }
+    }
+
+    /// Returns what it means that the user stopped the program.
+    pub(super) fn interrupted() -> Judged {
+        Judged {
+            code: exit::INTERRUPTED,
+            ..Judged::of(Kind::Interrupted, None)
+        }
+    }
+
+    /// Returns the error as programs get it: the object `error`, beside what was shown.
+    pub(super) fn to_json(&self, message: &str, shown: Value) -> Value {
+        let mut value = match shown {
+            Value::Object(_) => shown,
+            _ => json!({}),
+        };
+        value["error"] = json!({
+            "kind": self.kind.name(),
+            "message": message,
+            "hint": self.hint,
+            "exit_code": self.code.0,
+        });
+        value
+    }
+}
 
 /// Returns the question of the model that an error is about, if it is.
 pub(super) fn question(error: &anyhow::Error) -> Option<&str> {
@@ -36,81 +106,193 @@ pub(super) fn question(error: &anyhow::Error) -> Option<&str> {
         .map(|Unanswered(question)| question.as_str())
 }
 
-/// Returns what the user can do about an error, and the exit code.
+/// Returns what an error means; one that nobody tells apart has failed, and that is all.
 pub(super) fn judge(error: &anyhow::Error) -> Judged {
     let judged = |cause| {
         usage(cause)
-            .or_else(|| known(cause))
-            .or_else(|| missing(cause))
+            .or_else(|| waits(cause))
+            .or_else(|| session(cause))
+            .or_else(|| repository(cause))
+            .or_else(|| model(cause))
+            .or_else(|| change(cause))
     };
     error
         .chain()
         .find_map(judged)
-        .unwrap_or((None, exit::FAILED))
+        .unwrap_or_else(|| Judged::of(Kind::Failed, None))
 }
 
 /// Judges what is wrong with the command line.
 fn usage(cause: &(dyn Error + 'static)) -> Option<Judged> {
     if let Some(NameError::Turn(turn)) = cause.downcast_ref() {
-        return Some((
-            Some(format!(
-                "`teddy branch {turn} <name>` starts a session at that turn"
-            )),
-            exit::USAGE,
-        ));
+        let hint = format!("`teddy branch {turn} <name>` starts a session at that turn");
+        return Some(Judged::usage(Some(hint)));
     }
     let is_usage = cause.is::<NameError>()
         || cause.is::<IdError>()
         || cause.is::<Malformed>()
         || cause.downcast_ref().is_some_and(ConfigError::is_of_call);
-    is_usage.then_some((None, exit::USAGE))
+    is_usage.then(|| Judged::usage(None))
 }
 
-/// Judges what knows best itself what helps.
-fn known(cause: &(dyn Error + 'static)) -> Option<Judged> {
+/// Judges what waits for somebody: another process, or a person.
+fn waits(cause: &(dyn Error + 'static)) -> Option<Judged> {
     if let Some(LockError::Busy { .. }) = cause.downcast_ref() {
-        return Some((None, exit::BUSY));
-    }
-    if cause.is::<Left>() {
-        return Some((None, exit::FAILED));
+        return Some(Judged {
+            code: exit::BUSY,
+            ..Judged::of(Kind::Busy, None)
+        });
     }
     if cause.is::<Unanswered>() {
-        return Some((Some(ANSWER.to_owned()), exit::WAITS));
+        return Some(Judged {
+            code: exit::WAITS,
+            ..Judged::of(Kind::Unanswered, Some(ANSWER.to_owned()))
+        });
     }
-    let hint = None
-        .or_else(|| cause.downcast_ref().map(OpenError::hint))
-        .or_else(|| cause.downcast_ref().map(ModelError::remedy))
-        .or_else(|| cause.downcast_ref().map(ChangeError::hint))
-        .or_else(|| cause.downcast_ref().and_then(SetupFailed::hint))
-        .or_else(|| {
-            cause
-                .downcast_ref()
-                .map(|missing: &NoModel| missing.hint().to_owned())
-        })?;
-    Some((Some(hint), exit::FAILED))
+    let kind = if cause.is::<Unapproved>() {
+        Kind::Unapproved
+    } else if cause.is::<NobodyToAsk>() {
+        Kind::NobodyToAsk
+    } else {
+        match cause.downcast_ref()? {
+            MoveError::Moved { .. } => Kind::Moved,
+            MoveError::Store(_) => return None,
+        }
+    };
+    Some(Judged::of(kind, None))
 }
 
 /// Judges what is not there, or is there already.
-fn missing(cause: &(dyn Error + 'static)) -> Option<Judged> {
-    let hint = if cause.is::<NoSession>() {
-        "`teddy new <name>` starts one, `teddy sessions` lists them, `-s <name>` names one"
-            .to_owned()
+fn session(cause: &(dyn Error + 'static)) -> Option<Judged> {
+    let (kind, hint) = if cause.is::<NoSession>() {
+        let hint =
+            "`teddy new <name>` starts one, `teddy sessions` lists them, `-s <name>` names one";
+        (Kind::NoSession, hint.to_owned())
     } else if cause.is::<NoPlan>() {
-        "`teddy plan -m <message>` makes one; `teddy execute <file>` takes one from elsewhere"
-            .to_owned()
+        let hint =
+            "`teddy plan -m <message>` makes one; `teddy execute <file>` takes one from elsewhere";
+        (Kind::NoPlan, hint.to_owned())
     } else if let Some(ForeignPlan(session)) = cause.downcast_ref() {
-        format!(
+        let hint = format!(
             "look at it with `git show {}:plan.md`; `teddy adopt {session}` accepts it",
             session.draft_reference()
-        )
+        );
+        (Kind::ForeignPlan, hint)
     } else {
         match cause.downcast_ref()? {
-            StoreError::NoSession(_) => "`teddy sessions` lists the sessions".to_owned(),
-            StoreError::Taken(name) => {
-                format!("`teddy switch {name}` goes on with it; or choose another name")
+            StoreError::NoSession(_) => (
+                Kind::SessionNotFound,
+                "`teddy sessions` lists the sessions".to_owned(),
+            ),
+            StoreError::Taken(name) => (
+                Kind::SessionTaken,
+                format!("`teddy switch {name}` goes on with it; or choose another name"),
+            ),
+            StoreError::NoTurn { .. } => {
+                (Kind::TurnNotFound, "`teddy log` lists the turns".to_owned())
             }
-            StoreError::NoTurn { .. } => "`teddy log` lists the turns".to_owned(),
         }
     };
-    Some((Some(hint), exit::FAILED))
+    Some(Judged::of(kind, Some(hint)))
+}
+
+/// Judges what is wrong with the repository, its settings and its files.
+fn repository(cause: &(dyn Error + 'static)) -> Option<Judged> {
+    if let Some(error) = cause.downcast_ref::<OpenError>() {
+        let kind = match error {
+            OpenError::None(_) => Kind::NoRepository,
+            OpenError::Foreign(_) => Kind::ForeignRepository,
+            OpenError::Damaged(..) => Kind::DamagedRepository,
+            _ => Kind::UnfitRepository,
+        };
+        return Some(Judged::of(kind, Some(error.hint())));
+    }
+    if let Some(error) = cause.downcast_ref::<SetupFailed>() {
+        return Some(Judged::of(Kind::SetupFailed, error.hint()));
+    }
+    let kind = if cause.is::<ConfigError>() {
+        Kind::Configuration
+    } else if cause.is::<OverBudget>() {
+        Kind::SnapshotTooLarge
+    } else if cause.is::<UnknownAgent>() {
+        Kind::AgentNotFound
+    } else {
+        return None;
+    };
+    Some(Judged::of(kind, None))
+}
+
+/// Judges why a model gave no answer.
+fn model(cause: &(dyn Error + 'static)) -> Option<Judged> {
+    if let Some(missing) = cause.downcast_ref::<NoModel>() {
+        return Some(Judged::of(Kind::NoModel, Some(missing.hint().to_owned())));
+    }
+    let error: &ModelError = cause.downcast_ref()?;
+    let kind = match error {
+        ModelError::Settings(_) | ModelError::Unknown(_) => Kind::ModelSettings,
+        ModelError::NoKey { .. } | ModelError::KeyCommand { .. } => Kind::NoKey,
+        ModelError::Unauthorized { .. } => Kind::KeyRefused,
+        ModelError::NotFound { .. } => Kind::ModelNotFound,
+        ModelError::Quota { .. } => Kind::RateLimited,
+        ModelError::Credit { .. } => Kind::NoCredit,
+        ModelError::Refused { .. } => Kind::RequestRefused,
+        ModelError::Server { .. } | ModelError::Connect { .. } | ModelError::Redirect { .. } => {
+            Kind::ModelUnavailable
+        }
+        ModelError::Idle { .. } | ModelError::Timeout { .. } => Kind::ModelTimeout,
+        ModelError::NotJson { .. }
+        | ModelError::Broken { .. }
+        | ModelError::Provider { .. }
+        | ModelError::Ended { .. }
+        | ModelError::TooLarge { .. }
+        | ModelError::Empty { .. }
+        | ModelError::Truncated { .. } => Kind::AnswerUnusable,
+        ModelError::CommandMissing { .. }
+        | ModelError::CommandFailed { .. }
+        | ModelError::CommandSilent { .. }
+        | ModelError::ReplayEnded { .. } => Kind::ModelCommand,
+        ModelError::CostLimit { .. } => Kind::CostLimit,
+        ModelError::Nobody { .. } => Kind::NobodyToAsk,
+        ModelError::Io { .. } | ModelError::Interrupted { .. } => Kind::Failed,
+    };
+    Some(Judged::of(kind, Some(error.remedy())))
+}
+
+/// Judges why a change does not go on.
+fn change(cause: &(dyn Error + 'static)) -> Option<Judged> {
+    let error: &ChangeError = cause.downcast_ref()?;
+    let kind = match error {
+        ChangeError::ChangeNotFound(_) => Kind::ChangeNotFound,
+        ChangeError::MissingDescription(_) => Kind::MissingDescription,
+        ChangeError::Rejected(_) => Kind::Rejected,
+        ChangeError::ChangeNotReady { .. } => Kind::ChangeNotReady,
+        ChangeError::ChangeNotComplete { .. } => Kind::ChangeNotComplete,
+        ChangeError::Invalid { .. } => Kind::Invalid,
+        ChangeError::OpenTasks { .. } => Kind::OpenTasks,
+    };
+    Some(Judged::of(kind, Some(error.hint())))
+}
+
+/// Returns the words and the meaning of a command line that clap cannot read.
+pub(super) fn misread(error: &clap::Error) -> (String, Judged) {
+    if matches!(
+        error.kind(),
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    ) {
+        let hint = "`teddy --help` lists the commands".to_owned();
+        return ("a command is missing".to_owned(), Judged::usage(Some(hint)));
+    }
+    let text = error.render().to_string();
+    let mut parts = text.trim().split("\n\n").map(|part| {
+        let words: Vec<&str> = part.split_whitespace().collect();
+        words.join(" ")
+    });
+    let first = parts.next().unwrap_or_default();
+    let message = first.strip_prefix("error: ").unwrap_or(&first).to_owned();
+    let rest: Vec<String> = parts
+        .filter(|part| !part.starts_with("For more information"))
+        .map(|part| part.trim_start_matches("tip: ").to_owned())
+        .collect();
+    let hint = (!rest.is_empty()).then(|| rest.join("; "));
+    (message, Judged::usage(hint))
 }

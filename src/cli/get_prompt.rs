@@ -27,7 +27,12 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         .project()
         .map_or_else(|_| Prompts::default(), |project| project.prompts());
     if let Some(name) = &args.name {
-        app.print_foreign(&prompts.find(name)?.text)?;
+        let prompt = prompts.find(name)?;
+        if app.global.json {
+            app.print_json(&serde_json::json!({ "name": prompt.name, "description": prompt.description, "text": prompt.text }))?;
+        } else {
+            app.print_foreign(&prompt.text)?;
+        }
         return Ok(exit::DONE.into());
     }
     let all = prompts.all();

@@ -33,7 +33,12 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut command = super::parser().disable_help_subcommand(true);
     command.build();
     let Some(folder) = args.out else {
-        app.print(page(&command)?)?;
+        let page = page(&command)?;
+        if app.global.json {
+            app.print_json(&serde_json::json!({ "page": String::from_utf8_lossy(&page) }))?;
+        } else {
+            app.print(page)?;
+        }
         return Ok(exit::DONE.into());
     };
     let folder = app.folder()?.join(folder);
@@ -49,7 +54,11 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         let path = folder.join(format!("{name}.1"));
         std::fs::write(&path, page).with_context(|| format!("writing `{}`", path.display()))?;
     }
-    app.say(&format!("Wrote the manual to {}.", folder.display()));
+    if app.global.json {
+        app.print_json(&serde_json::json!({ "folder": folder }))?;
+    } else {
+        app.say(&format!("Wrote the manual to {}.", folder.display()));
+    }
     Ok(exit::DONE.into())
 }
 

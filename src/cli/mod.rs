@@ -21,6 +21,7 @@ mod failure;
 mod gc;
 mod get_prompt;
 mod init;
+mod kind;
 mod log;
 mod man;
 mod new;
@@ -139,17 +140,10 @@ pub fn main() -> ExitCode {
     }
     complete::answer(project_of);
     let arguments = expand(crate::host::env::args());
+    let is_json = asks_for_json(&arguments);
     let cli = match parse(arguments) {
         Ok(cli) => cli,
-        Err(error) => {
-            // Where even stderr is gone there is nobody to tell.
-            let _ = error.print();
-            return if error.use_stderr() {
-                exit::USAGE.into()
-            } else {
-                ExitCode::SUCCESS
-            };
-        }
+        Err(error) => return explain(&error, is_json),
     };
     // Without handlers ctrl-c ends the program at once, which recovery covers.
     let _ = crate::host::interrupt::install();
@@ -161,8 +155,29 @@ pub fn main() -> ExitCode {
         // stop.
         Ok(_) if crate::host::interrupt::requested() => exit::INTERRUPTED.into(),
         Ok(code) => code,
-        Err(error) => app.fail(&error),
+        Err(error) => app.fail(error),
     }
+}
+
+/// Tells whether a command line that cannot be read asks for JSON.
+fn asks_for_json(arguments: &[OsString]) -> bool {
+    let options = arguments.iter().take_while(|argument| *argument != "--");
+    options.skip(1).any(|argument| argument == "--json")
+}
+
+/// Says what is wrong with the command line, or prints the help that was asked for.
+fn explain(error: &clap::Error, is_json: bool) -> ExitCode {
+    // Where even stderr is gone there is nobody to tell.
+    let _ = error.print();
+    if !error.use_stderr() {
+        return ExitCode::SUCCESS;
+    }
+    if is_json {
+        let (message, judged) = failure::misread(error);
+        let value = judged.to_json(&message, serde_json::Value::Null);
+        let _ = app::json_text(&value).map(crate::host::stdout::write);
+    }
+    exit::USAGE.into()
 }
 
 /// Lets `teddy session <command>` be what `teddy <command>` is, and takes `--session` behind

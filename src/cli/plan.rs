@@ -94,7 +94,7 @@ pub(super) fn show(app: &App, planned: &Planned) -> anyhow::Result<()> {
     planned
         .model
         .iter()
-        .filter(|used| used.tokens_in + used.tokens_out > 0)
+        .filter(|used| used.tokens().is_some())
         .for_each(|used| app.say(&usage(used)));
     if planned.diagnostics.is_empty() {
         app.say(&format!(
@@ -143,14 +143,15 @@ fn usage(used: &ModelUse) -> String {
 /// Returns the result as JSON.
 pub(super) fn json(planned: &Planned) -> serde_json::Value {
     let model = planned.model.as_ref();
+    let tokens = model.and_then(ModelUse::tokens);
     serde_json::json!({
         "session": planned.session,
         "turn": planned.turn,
         "title": planned.title,
         "model": model.map(|m| &m.asked),
         "answered_by": model.map(|m| &m.answered),
-        "tokens_in": model.map(|m| m.tokens_in),
-        "tokens_out": model.map(|m| m.tokens_out),
+        "tokens_in": tokens.map(|(read, _)| read),
+        "tokens_out": tokens.map(|(_, written)| written),
         "cost": model.and_then(|m| m.cost),
         "repair": planned.repair,
         "diagnostics": planned.diagnostics,

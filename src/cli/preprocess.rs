@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, anyhow};
 
 use super::app::App;
+use super::failure::Unfinished;
 use super::{exit, source};
 use crate::host::{clipboard, file};
 use crate::plan::repair::{Level, Repaired, repair};
@@ -55,9 +56,14 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 /// Prints the result.
 fn print(app: &App, repaired: &Repaired) -> anyhow::Result<()> {
     if app.global.json {
-        return app.print_json(&serde_json::json!({ "level": repaired.level, "notes": repaired.notes, "text": repaired.text }));
+        return app.print_json(&json(repaired));
     }
     app.print_foreign(&repaired.text)
+}
+
+/// Returns what programs get of a text that is no file.
+fn json(repaired: &Repaired) -> serde_json::Value {
+    serde_json::json!({ "level": repaired.level, "notes": repaired.notes, "text": repaired.text })
 }
 
 /// Repairs the clipboard.
@@ -68,10 +74,19 @@ fn from_clipboard(app: &App, no_copy: bool) -> anyhow::Result<Repaired> {
         "the clipboard is empty; name a file, or `-` for standard input"
     );
     let repaired = repair(&copied);
-    print(app, &repaired)?;
+    if !app.global.json {
+        app.print_foreign(&repaired.text)?;
+    }
     if !no_copy {
-        clipboard::copy(&repaired.text).context("writing the clipboard")?;
+        let copied = clipboard::copy(&repaired.text).context("writing the clipboard");
+        copied.map_err(|error| Unfinished {
+            shown: json(&repaired),
+            error,
+        })?;
         app.say("Output copied to clipboard.");
+    }
+    if app.global.json {
+        app.print_json(&json(&repaired))?;
     }
     Ok(repaired)
 }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use super::app::App;
 use super::execute::{code, json as execute_json, show, tell_conclusion, tell_question};
 use super::exit::{self, Code};
-use super::failure::ANSWER;
+use super::failure::{ANSWER, Unfinished};
 use super::plan::{Wanted, json as plan_json};
 use super::source;
 use crate::host::interrupt;
@@ -15,7 +15,7 @@ use crate::workflow::execute::Asked;
 use crate::workflow::models::NoModel;
 use crate::workflow::project::Project;
 use crate::workflow::resume::{Ended, Resumed, Wish, resume};
-use crate::workflow::user::{Question, User};
+use crate::workflow::user::{NobodyToAsk, Question, User};
 
 /// Go on with the session: execute the plan that waits, else ask for a message and plan, and so on
 ///
@@ -82,10 +82,10 @@ impl How {
 
     /// Makes sure that a new session has what its first plan takes.
     pub(super) fn check(&self, app: &App, project: &Project) -> anyhow::Result<()> {
-        anyhow::ensure!(
-            self.wanted.message.is_some() || app.is_attended(),
-            "nobody can be asked what to do: use `-m`"
-        );
+        if self.wanted.message.is_none() && !app.is_attended() {
+            let why = "nobody can be asked what to do: use `-m`";
+            return Err(NobodyToAsk(why.to_owned()).into());
+        }
         let usual = project
             .settings
             .pipeline
@@ -137,11 +137,13 @@ pub(super) fn go(app: &App, mut project: Project, how: How) -> anyhow::Result<Ex
         show(app, executed)
     });
     drop(user);
+    let resumed = resumed.map_err(|error| Unfinished {
+        shown: json(&turns, None),
+        error,
+    })?;
     if app.global.json {
-        app.print_json(&json(&turns, resumed.as_ref().ok()))?;
-    }
-    let resumed = resumed?;
-    if !app.global.json {
+        app.print_json(&json(&turns, Some(&resumed)))?;
+    } else {
         tell_end(app, &resumed);
     }
     Ok(code_of(&resumed, is_alone).into())

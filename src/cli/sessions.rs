@@ -30,7 +30,7 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             "{mark} {:width$}  {:>10}  {}  {}\n",
             row.name,
             counted(row.turns, "turn"),
-            &row.updated[..10.min(row.updated.len())],
+            row.updated.as_deref().map_or("", day),
             visible(&row.title)
         )
     };
@@ -39,4 +39,9 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         app.say("There is no session; `teddy new <name>` starts one.");
     }
     Ok(exit::DONE.into())
+}
+
+/// Returns the day of an RFC 3339 time.
+fn day(time: &str) -> &str {
+    time.split_once('T').map_or(time, |(day, _)| day)
 }

@@ -10,6 +10,7 @@ use crate::text::visible::visible;
 use crate::ui::choose::choose;
 use crate::workflow::branch::switch;
 use crate::workflow::project::Project;
+use crate::workflow::user::NobodyToAsk;
 
 /// Go on with another session
 ///
@@ -50,10 +51,10 @@ fn chosen(app: &App, project: &Project) -> anyhow::Result<Option<SessionName>> {
         !rows.is_empty(),
         "there is no session; `teddy new <name>` starts one"
     );
-    anyhow::ensure!(
-        app.is_attended(),
-        "nobody can be asked which session is meant: name it"
-    );
+    if !app.is_attended() {
+        let why = "nobody can be asked which session is meant: name it";
+        return Err(NobodyToAsk(why.to_owned()).into());
+    }
     let shown: Vec<String> = rows
         .iter()
         .map(|row| format!("{}: {}", row.name, visible(&row.title)))

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use super::app::App;
 use super::exit;
+use super::failure::Unfinished;
 use crate::workflow::project::Project;
 use crate::workflow::trust::{Seen, remember, see};
 
@@ -41,7 +42,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let is_settled = is_trusted || is_empty;
     if !app.global.json {
         app.print(&text)?;
-    } else if is_settled || !args.yes {
+    } else if is_settled {
         print_state(app, &project, &text)?;
     }
     if is_settled {
@@ -52,10 +53,15 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         });
         return Ok(exit::DONE.into());
     }
+    let mut user = app.user(&project, false);
+    let undecided = |error| Unfinished {
+        shown: state(false, &text),
+        error,
+    };
     if !args.yes
-        && !app
-            .user(&project, false)
-            .confirm("Trust exactly this?", "-y")?
+        && !user
+            .confirm("Trust exactly this?", "-y")
+            .map_err(undecided)?
     {
         app.say("Nothing was trusted.");
         return Ok(exit::FAILED.into());
@@ -73,5 +79,10 @@ fn print_state(app: &App, project: &Project, shown: &str) -> anyhow::Result<()> 
     if !app.global.json {
         return Ok(());
     }
-    app.print_json(&serde_json::json!({ "trusted": see(project)?.is_trusted, "shown": shown }))
+    app.print_json(&state(see(project)?.is_trusted, shown))
+}
+
+/// Returns what programs get.
+fn state(is_trusted: bool, shown: &str) -> serde_json::Value {
+    serde_json::json!({ "trusted": is_trusted, "shown": shown })
 }

@@ -24,6 +24,13 @@ pub fn stamp() -> String {
         .to_string()
 }
 
+/// Returns a time of git's, in seconds since 1970, as RFC 3339 in UTC; nothing if no calendar has
+/// it.
+pub fn of_seconds(seconds: i64) -> Option<String> {
+    let time = Timestamp::from_second(seconds).ok()?;
+    Some(time.to_string())
+}
+
 /// Reads an RFC 3339 time; the offset becomes the time zone.
 pub fn parse(text: &str) -> Option<Zoned> {
     let instant: Timestamp = text.trim().parse().ok()?;
@@ -54,6 +61,12 @@ mod tests {
             "2026-01-24T10:00:00Z",
             Some("2026-01-24T10:00:00+00:00[UTC]"),
         );
+    }
+
+    #[test]
+    fn promise_c3_a_time_that_no_calendar_has_is_unknown() {
+        assert_eq!(of_seconds(0).as_deref(), Some("1970-01-01T00:00:00Z"));
+        assert_eq!(of_seconds(i64::MAX), None);
     }
 
     #[test]

@@ -194,6 +194,12 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl ModelUse {
+    /// Returns the tokens read and written; nothing if the model did not tell them, as programs
+    /// don't.
+    pub fn tokens(&self) -> Option<(u64, u64)> {
+        (self.tokens_in > 0 || self.tokens_out > 0).then_some((self.tokens_in, self.tokens_out))
+    }
+
     /// Adds a later exchange of the same turn: the sums, and the names of the last one.
     #[must_use]
     pub fn then(self, next: ModelUse) -> ModelUse {

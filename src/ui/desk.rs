@@ -9,6 +9,7 @@ use super::editor::{self, Choices, Opened};
 use super::style::{Line, Paint, Tone};
 use crate::host::editor::Editor;
 use crate::host::screen;
+use crate::workflow::user::NobodyToAsk;
 
 /// The terminal in its ordinary mode, with the programs that can be chosen from.
 #[derive(Debug, Clone)]
@@ -85,13 +86,15 @@ impl Desk for Terminal {
 ///
 /// # Errors
 /// Where there is no terminal, or the editor fails.
-pub fn edit(text: &str, core_editor: Option<&str>) -> io::Result<String> {
+pub fn edit(text: &str, core_editor: Option<&str>) -> anyhow::Result<String> {
     if !screen::is_there() {
-        return Err(io::Error::other(
-            "there is no terminal for an editor; use `teddy context add` and `rm`",
-        ));
+        let why = "there is no terminal for an editor; use `teddy context add` and `rm`";
+        return Err(NobodyToAsk(why.to_owned()).into());
     }
-    edit_text(&crate::host::editor::editor(None, core_editor)?, text)
+    Ok(edit_text(
+        &crate::host::editor::editor(None, core_editor)?,
+        text,
+    )?)
 }
 
 /// Edits a text in a file of its own, in this editor.

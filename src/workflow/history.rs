@@ -3,9 +3,10 @@
 use serde::Serialize;
 
 use crate::git::object::{CommitId, TreeId};
+use crate::host::clock;
 use crate::plan;
 use crate::session::artifact;
-use crate::session::meta::{NotCaptured, Origin, Status};
+use crate::session::meta::{ModelUse, NotCaptured, Origin, Status};
 use crate::session::store::Draft;
 use crate::session::turn::Turn;
 use crate::workflow::project::Project;
@@ -43,8 +44,8 @@ pub struct Row {
     pub after: Option<CommitId>,
     /// The files that it changed.
     pub files: Vec<String>,
-    /// When it was recorded, seconds since 1970.
-    pub time: i64,
+    /// When it was recorded, RFC 3339; nothing if its commit has a time that no calendar has.
+    pub time: Option<String>,
 }
 
 /// A session, as `sessions` lists it.
@@ -61,8 +62,8 @@ pub struct SessionRow {
     pub turns: u64,
     /// The subject of the newest turn.
     pub title: String,
-    /// When it was recorded, RFC 3339.
-    pub updated: String,
+    /// When it was recorded, as in a row of `log`.
+    pub updated: Option<String>,
     /// Whether it is the one in use here.
     pub current: bool,
 }
@@ -147,6 +148,7 @@ impl Project {
     /// Where the repository cannot be read.
     pub fn row(&self, turn: &Turn) -> anyhow::Result<Row> {
         let (meta, model) = (&turn.meta, turn.meta.model.as_ref());
+        let tokens = model.and_then(ModelUse::tokens);
         let workspace = meta.workspace.as_ref();
         let files = match workspace {
             Some(w) => self
@@ -166,13 +168,13 @@ impl Project {
             agent: meta.agent.clone(),
             depth: self.nesting(turn)?,
             model: model.map(|m| m.asked.clone()),
-            tokens_in: model.map(|m| m.tokens_in),
-            tokens_out: model.map(|m| m.tokens_out),
+            tokens_in: tokens.map(|(read, _)| read),
+            tokens_out: tokens.map(|(_, written)| written),
             cost: model.and_then(|m| m.cost),
             before: workspace.map(|w| w.before),
             after: workspace.map(|w| w.after),
             files,
-            time: turn.seconds,
+            time: clock::of_seconds(turn.seconds),
         })
     }
 
@@ -210,7 +212,6 @@ impl Project {
             let Ok(turn) = Turn::read(&self.repository, &name, commit) else {
                 continue;
             };
-            let updated = jiff::Timestamp::from_second(turn.seconds).unwrap_or_default();
             rows.push((
                 turn.seconds,
                 SessionRow {
@@ -218,7 +219,7 @@ impl Project {
                     tip: commit,
                     turns: turn.number(),
                     title: turn.title.clone(),
-                    updated: updated.to_string(),
+                    updated: clock::of_seconds(turn.seconds),
                     current: current.as_ref() == Some(&name),
                     name: name.to_string(),
                 },

@@ -28,6 +28,7 @@ mod history;
 mod hostile;
 mod interrupted;
 mod invoke;
+mod json;
 mod kept;
 mod loops;
 mod merge;

@@ -95,14 +95,7 @@ fn words(standing: &Standing) -> String {
     if let Some(session) = &standing.session {
         text.push_str(&format!("Session {session}\n"));
     }
-    let usage = &standing.usage;
-    text.push_str(&format!(
-        "{}, {} tokens in, {} out, ${:.2}\n",
-        counted(usage.calls, "answer"),
-        usage.tokens_in,
-        usage.tokens_out,
-        usage.cost
-    ));
+    text.push_str(&format!("{}\n", standing.usage.words()));
     text
 }
 

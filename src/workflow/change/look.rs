@@ -12,6 +12,7 @@ use crate::change::store::Change;
 use crate::change::usage::Usage;
 use crate::change::{proposal, tasks};
 use crate::git::object::CommitId;
+use crate::text::counted;
 use crate::workflow::project::Project;
 
 /// A change, as `list` shows it.
@@ -59,11 +60,52 @@ pub struct Standing {
     /// How many mistakes the documents have.
     pub findings: usize,
     /// What the models took.
-    pub usage: Usage,
+    pub usage: Total,
     /// The session that implements it, if it has begun.
     pub session: Option<String>,
     /// What comes next.
     pub next: String,
+}
+
+/// What the models of a change took; what no call told is unknown.
+#[derive(Debug, Clone, Serialize)]
+pub struct Total {
+    /// How many answers there were.
+    pub calls: u64,
+    /// Tokens read.
+    pub tokens_in: Option<u64>,
+    /// Tokens written.
+    pub tokens_out: Option<u64>,
+    /// Dollars.
+    pub cost: Option<f64>,
+}
+
+impl Total {
+    /// Tells what is known of a sum to which unknown numbers were added as nothing.
+    fn of(usage: &Usage) -> Total {
+        let is_known = |is_more: bool| usage.calls == 0 || is_more;
+        Total {
+            calls: usage.calls,
+            tokens_in: is_known(usage.tokens_in > 0).then_some(usage.tokens_in),
+            tokens_out: is_known(usage.tokens_out > 0).then_some(usage.tokens_out),
+            cost: is_known(usage.cost > 0.0).then_some(usage.cost),
+        }
+    }
+
+    /// Returns it in words.
+    pub fn words(&self) -> String {
+        let calls = counted(usize::try_from(self.calls).unwrap_or(usize::MAX), "answer");
+        let tokens = self
+            .tokens_in
+            .zip(self.tokens_out)
+            .map(|(read, written)| format!(", {read} tokens in, {written} out"));
+        let cost = self.cost.map(|cost| format!(", ${cost:.2}"));
+        format!(
+            "{calls}{}{}",
+            tokens.unwrap_or_default(),
+            cost.unwrap_or_default()
+        )
+    }
 }
 
 impl Project {
@@ -118,7 +160,7 @@ impl Project {
             only_minor_issues: issues.only_minor(),
             stale: change.state.stale(&change.documents),
             findings: change.documents.check(id).len(),
-            usage: change.state.usage.clone(),
+            usage: Total::of(&change.state.usage),
             session: begun.then(|| session.to_string()),
             next: next_step(id, change.state.phase),
         })

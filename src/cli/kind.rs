@@ -1,0 +1,91 @@
+//! The kinds of errors that a program tells apart, listed in `docs/cli.md`.
+
+/// Makes the list of kinds; what each one means stands in the document.
+macro_rules! kinds {
+    ($($name:ident,)*) => {
+        /// What an error is about.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(super) enum Kind {
+            $($name,)*
+        }
+
+        impl Kind {
+            /// Every kind.
+            #[cfg(test)]
+            const ALL: &[Kind] = &[$(Kind::$name,)*];
+
+            /// Returns the name that programs rely on.
+            pub(super) fn name(self) -> &'static str {
+                match self {
+                    $(Kind::$name => stringify!($name),)*
+                }
+            }
+        }
+    };
+}
+
+kinds! {
+    Failed,
+    Usage,
+    Interrupted,
+    Busy,
+    Moved,
+    NobodyToAsk,
+    Unapproved,
+    Unanswered,
+    NoRepository,
+    UnfitRepository,
+    ForeignRepository,
+    DamagedRepository,
+    Configuration,
+    NoSession,
+    SessionNotFound,
+    SessionTaken,
+    TurnNotFound,
+    NoPlan,
+    ForeignPlan,
+    AgentNotFound,
+    SnapshotTooLarge,
+    SetupFailed,
+    NoModel,
+    ModelSettings,
+    NoKey,
+    KeyRefused,
+    ModelNotFound,
+    RateLimited,
+    NoCredit,
+    RequestRefused,
+    ModelUnavailable,
+    ModelTimeout,
+    AnswerUnusable,
+    ModelCommand,
+    CostLimit,
+    ChangeNotFound,
+    MissingDescription,
+    Rejected,
+    ChangeNotReady,
+    ChangeNotComplete,
+    Invalid,
+    OpenTasks,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn promise_c3_the_document_lists_the_kinds_that_the_code_has() {
+        let document = include_str!("../../docs/cli.md");
+        let table = document
+            .split_once("| kind | exit code | meaning |\n|---|---|---|\n")
+            .unwrap()
+            .1;
+        let listed: Vec<&str> = table
+            .lines()
+            .map_while(|line| line.strip_prefix("| `")?.split_once('`'))
+            .map(|(name, _)| name)
+            .collect();
+        let kinds: Vec<&str> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+        assert_eq!(listed, kinds);
+    }
+}
