@@ -127,6 +127,21 @@ fn promise_b1_kept_sides_and_single_paths_are_remembered() {
 }
 
 #[test]
+fn promise_b1_conflict_markers_are_brought_back_as_they_were_recorded() {
+    let repo = project();
+    repo.run_plan(&plan("One", &[edit("a.txt", "2", "two")]));
+    repo.write("a.txt", "1\nmine\n3\n4\n5\n");
+    repo.done(&["restore", "0", "--markers"]);
+    let marked = repo.read("a.txt");
+    assert!(marked.contains("<<<<<<< yours\nmine\n"), "{marked}");
+    repo.write("a.txt", "1\nsettled\n3\n4\n5\n");
+    repo.done(&["restore", "2", "--exact", "-y"]);
+    assert_eq!(repo.read("a.txt"), marked);
+    repo.done(&["undo"]);
+    assert_eq!(repo.read("a.txt"), "1\nsettled\n3\n4\n5\n");
+}
+
+#[test]
 fn promise_b1_where_a_file_is_kept_no_folder_takes_its_place() {
     let repo = project();
     repo.run_plan(&plan("One", &[create("x/y.txt", "1\n")]));

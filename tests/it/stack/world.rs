@@ -18,6 +18,7 @@ use teddy::workflow::user::{Approved, Decision, Event, Proposal, Question, User}
 use super::oracle::{
     Content, Expected, Files, Mode, Oracle, PATHS, SLOTS, Stacks, Turn, content, merge_all, put,
 };
+use super::texts::Texts;
 use crate::gale::Dice;
 use crate::plans;
 use crate::support::TestRepo;
@@ -124,41 +125,32 @@ pub struct World {
     checkouts: Vec<Checkout>,
     /// The turns that changed files, by the commit that says how.
     by_change: BTreeMap<String, usize>,
+    /// How contents look in files.
+    texts: Texts,
     /// The last number that was written.
     last: u32,
     /// What happened, for a person.
     pub story: Vec<String>,
 }
 
-/// Returns the text of a file.
-fn text(slots: [u32; SLOTS]) -> String {
-    let part = |(number, value): (usize, &u32)| {
-        let filler: String = (0..5)
-            .map(|line| format!("text {number}.{line}\n"))
-            .collect();
-        format!("{filler}slot {number} has {value}.\n{filler}")
-    };
-    slots.iter().enumerate().map(part).collect()
-}
-
-/// Returns the content of a text; nothing if it is none of ours.
-fn slots(found: &str) -> Option<[u32; SLOTS]> {
-    let mut slots = [0; SLOTS];
-    for (number, slot) in slots.iter_mut().enumerate() {
-        let start = format!("slot {number} has ");
-        let line = found.lines().find_map(|line| line.strip_prefix(&start))?;
-        *slot = line.strip_suffix('.')?.parse().ok()?;
+/// Makes a repository on a disk that nothing has to wait for, if there is one.
+fn in_memory() -> TestRepo {
+    let memory = Path::new("/dev/shm");
+    match tempfile::tempdir_in(memory) {
+        Ok(_) => TestRepo::below(memory),
+        Err(_) => TestRepo::new(),
     }
-    (text(slots) == found).then_some(slots)
 }
 
 impl World {
     /// Makes a repository with two checkouts and a session.
     pub fn new() -> World {
-        let repo = TestRepo::new();
-        let shared = [1; SLOTS];
+        let repo = in_memory();
+        // Who is confined has a memory of their own.
+        repo.configure("execute: {sandbox: off}\n");
+        let shared = Texts::default().text([1; SLOTS]);
         for path in ["a.txt", "dir/c.txt"] {
-            repo.write(path, text(shared));
+            repo.write(path, &shared);
         }
         repo.commit("init");
         repo.write(".git/info/exclude", ".teddy/\n");
@@ -190,6 +182,7 @@ impl World {
                 })
                 .into(),
             by_change: BTreeMap::new(),
+            texts: Texts::default(),
             last: 1,
             story: Vec::new(),
         };
@@ -213,7 +206,10 @@ impl World {
             Kind::Undo => self.undo(at, &mut dice)?,
             Kind::Redo => self.redo(at, &mut dice)?,
         }
-        self.check_stack(at)
+        match op.kind {
+            Kind::Edit => Ok(()),
+            _ => self.check_stack(at),
+        }
     }
 
     /// Opens the project of a checkout.
@@ -234,31 +230,31 @@ impl World {
         self.last
     }
 
-    /// Reads the files; one that is not ours is written anew by the user.
+    /// Reads the files.
     fn files(&mut self, at: usize) -> Files {
         let mut files = Files::new();
         for path in PATHS {
             let file = self.checkouts[at].folder.join(path);
-            let Ok(found) = std::fs::read_to_string(&file) else {
-                continue;
-            };
-            let known = slots(&found).unwrap_or_else(|| {
-                let new = [(); SLOTS].map(|()| self.fresh());
-                std::fs::write(&file, text(new)).unwrap();
-                new
-            });
-            files.insert(path, known);
+            if let Ok(found) = std::fs::read_to_string(&file) {
+                let last = &mut self.last;
+                let fresh = || {
+                    *last += 1;
+                    *last
+                };
+                files.insert(path, self.texts.slots(&found, fresh));
+            }
         }
         files
     }
 
-    /// Writes a file.
-    fn write(folder: &Path, path: &str, content: Content) {
-        let file = folder.join(path);
-        match content {
-            Some(slots) => {
+    /// Returns what writes a content to a file.
+    fn write(&self, at: usize, path: &str, content: Content) -> impl FnOnce() + use<> {
+        let file = self.checkouts[at].folder.join(path);
+        let text = content.map(|slots| self.texts.text(slots));
+        move || match text {
+            Some(text) => {
                 std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-                std::fs::write(file, text(slots)).unwrap();
+                std::fs::write(file, text).unwrap();
             }
             None => {
                 let _ = std::fs::remove_file(file);
@@ -291,26 +287,25 @@ impl World {
         for _ in 0..dice.below(4) {
             let path = World::path(dice);
             let old = content(before, path);
-            if content(&after, path) != old {
+            let is_marked =
+                |slots: [u32; SLOTS]| slots.iter().any(|slot| self.texts.is_marked(*slot));
+            if content(&after, path) != old || old.is_some_and(is_marked) {
                 continue;
             }
             let new = self.changed(old, 30, dice);
             actions.push(match (old, new) {
                 (Some(old), Some(new)) => {
-                    let line = |slots: [u32; SLOTS], slot: usize| {
-                        format!("slot {slot} has {}.", slots[slot])
-                    };
-                    let pairs: Vec<_> = (0..SLOTS)
-                        .filter(|slot| old[*slot] != new[*slot])
-                        .map(|slot| (line(old, slot), line(new, slot)))
+                    let changed = (0..SLOTS).filter(|slot| old[*slot] != new[*slot]);
+                    let pairs: Vec<[String; 2]> = changed
+                        .map(|slot| [old, new].map(|slots| self.texts.part(slot, slots[slot])))
                         .collect();
                     let pairs: Vec<_> = pairs
                         .iter()
-                        .map(|(old, new)| (old.as_str(), new.as_str()))
+                        .map(|[old, new]| (old.trim_end(), new.trim_end()))
                         .collect();
                     plans::edit_pairs(path, &pairs)
                 }
-                (None, Some(new)) => plans::create(path, &text(new)),
+                (None, Some(new)) => plans::create(path, &self.texts.text(new)),
                 (_, None) => plans::execute(&format!("rm {path}")),
             });
             put(&mut after, path, new);
@@ -330,16 +325,13 @@ impl World {
         plan: String,
         [before, late]: [&Files; 2],
     ) -> Result<(String, bool), String> {
-        let folder = self.checkouts[at].folder.clone();
-        let (saved, known) = (late.clone(), before.clone());
+        let saves: Vec<_> = PATHS
+            .into_iter()
+            .filter(|path| content(late, path) != content(before, path))
+            .map(|path| self.write(at, path, content(late, path)))
+            .collect();
         let mut user = Hasty {
-            save: Some(Box::new(move || {
-                for path in PATHS {
-                    if content(&saved, path) != content(&known, path) {
-                        World::write(&folder, path, content(&saved, path));
-                    }
-                }
-            })),
+            save: Some(Box::new(|| saves.into_iter().for_each(|save| save()))),
         };
         let wish = ExecuteWish {
             plan: Some(plan),
@@ -354,8 +346,8 @@ impl World {
         Ok((after.to_string(), done.synced))
     }
 
-    /// Executes a plan with commands. Who confines them starts the program anew, which is a test in
-    /// this process.
+    /// Executes a plan with commands. What supervises them is the program started anew, which is a
+    /// test in this process.
     fn execute_commands(&self, at: usize, plan: &str) -> Result<(String, bool), String> {
         let folder = self.checkouts[at].folder.to_str().unwrap();
         let args = ["-C", folder, "--json", "execute", "-", "-y"];
@@ -423,7 +415,7 @@ impl World {
             let new = self.changed(content(&files, path), 5, dice);
             self.story
                 .push(format!("the user writes {path}@{at}: {new:?}"));
-            World::write(&self.checkouts[at].folder, path, new);
+            self.write(at, path, new)();
         }
     }
 
@@ -452,8 +444,6 @@ impl World {
                 .output();
             output.unwrap();
         }
-        // Unmerged files would be half the user's; they are theirs to settle.
-        self.files(at);
         if dice.below(40) == 0 {
             self.repo.git(&["gc", "-q", "--prune=now"]);
         }

@@ -1,0 +1,89 @@
+//! How a content of the oracle looks in a file, and back: a merge by lines treats each of its slots
+//! alone.
+
+use std::collections::BTreeMap;
+
+use super::oracle::SLOTS;
+
+/// Texts of slots, and of whole files, that are not what the user or a turn writes: those with
+/// conflict markers. They have numbers like all others.
+#[derive(Debug, Default)]
+pub struct Texts {
+    /// Of slots.
+    parts: BTreeMap<u32, String>,
+    /// Of files.
+    wholes: BTreeMap<[u32; SLOTS], String>,
+}
+
+/// Returns what is around a slot.
+fn filler(number: usize) -> String {
+    (0..5)
+        .map(|line| format!("text {number}.{line}\n"))
+        .collect()
+}
+
+impl Texts {
+    /// Returns the text of a slot.
+    pub fn part(&self, number: usize, value: u32) -> String {
+        match self.parts.get(&value) {
+            Some(text) => text.clone(),
+            None => format!("slot {number} has {value}.\n"),
+        }
+    }
+
+    /// Returns whether a slot has conflict markers.
+    pub fn is_marked(&self, value: u32) -> bool {
+        self.parts.contains_key(&value) || self.wholes.keys().flatten().any(|own| *own == value)
+    }
+
+    /// Returns the text of a file.
+    pub fn text(&self, slots: [u32; SLOTS]) -> String {
+        if let Some(text) = self.wholes.get(&slots) {
+            return text.clone();
+        }
+        let part = |(number, value): (usize, &u32)| {
+            let filler = filler(number);
+            format!("{filler}{}{filler}", self.part(number, *value))
+        };
+        slots.iter().enumerate().map(part).collect()
+    }
+
+    /// Returns the content of a text; what has no number yet gets a fresh one.
+    pub fn slots(&mut self, found: &str, mut fresh: impl FnMut() -> u32) -> [u32; SLOTS] {
+        if let Some((slots, _)) = self.wholes.iter().find(|(_, text)| *text == found) {
+            return *slots;
+        }
+        let Some(parts) = parts(found) else {
+            let slots = [(); SLOTS].map(|()| fresh());
+            self.wholes.insert(slots, found.to_owned());
+            return slots;
+        };
+
+        let mut slots = [0; SLOTS];
+        for (number, part) in parts.into_iter().enumerate() {
+            let plain = part.strip_prefix(&format!("slot {number} has "));
+            let plain = plain.and_then(|rest| rest.strip_suffix(".\n")?.parse().ok());
+            let known = || self.parts.iter().find(|(_, text)| *text == part);
+            slots[number] = match plain.or_else(|| known().map(|(value, _)| *value)) {
+                Some(value) => value,
+                None => {
+                    let value = fresh();
+                    self.parts.insert(value, part.to_owned());
+                    value
+                }
+            };
+        }
+        slots
+    }
+}
+
+/// Returns the texts of the slots; nothing if what is around them is not as it was.
+fn parts(mut found: &str) -> Option<[&str; SLOTS]> {
+    let mut parts = [""; SLOTS];
+    for (number, part) in parts.iter_mut().enumerate() {
+        let filler = filler(number);
+        found = found.strip_prefix(&filler)?;
+        (*part, found) = found.split_once(&filler)?;
+    }
+    found.is_empty().then_some(parts)
+}
