@@ -10,12 +10,13 @@ use super::app::App;
 use super::failure::Unfinished;
 use super::{exit, source};
 use crate::host::{clipboard, file};
-use crate::plan::repair::{Level, Repaired, repair};
+use crate::plan::reading::preprocess;
+use crate::plan::repair::{Level, Repaired};
 
 /// Repair the code fences of a plan
 ///
-/// Only fences are rewritten, never a byte of content; a plan that reads as valid stays as it is,
-/// byte for byte.
+/// Only fences and the spelling of headings, labels and fields are rewritten, never a byte of
+/// content; a plan that reads as valid stays as it is, byte for byte.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy preprocess plan.md          in place\n  teddy preprocess - < plan.md      standard input to standard output\n  teddy preprocess                  the clipboard, to standard output and back"
@@ -34,7 +35,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let repaired = match args.file.as_deref() {
         None => from_clipboard(app, args.no_copy)?,
         Some(source::STDIN) => {
-            let repaired = repair(&source::read(app, source::STDIN)?);
+            let repaired = preprocess(&source::read(app, source::STDIN)?);
             print(app, &repaired)?;
             repaired
         }
@@ -43,8 +44,12 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     for note in &repaired.notes {
         app.say(&format!("line {}: {}", note.line, note.message));
     }
+    let spelled = repaired.notes.iter().any(|note| note.spelling);
     match repaired.level {
         Level::Clean => app.say("There is nothing to repair."),
+        Level::Refenced | Level::Repaired if spelled => {
+            app.say("The plan is in the format's spelling.");
+        }
         Level::Refenced | Level::Repaired => app.say("The fences are repaired."),
         Level::Doubtful => app.warn("another reading is about as likely; check the result"),
         Level::Hopeless => app.warn("where the blocks end cannot be told; the plan is as it was"),
@@ -73,7 +78,7 @@ fn from_clipboard(app: &App, no_copy: bool) -> anyhow::Result<Repaired> {
         !copied.trim().is_empty(),
         "the clipboard is empty; name a file, or `-` for standard input"
     );
-    let repaired = repair(&copied);
+    let repaired = preprocess(&copied);
     if !app.global.json {
         app.print_foreign(&repaired.text)?;
     }
@@ -105,7 +110,7 @@ fn in_place(app: &App, name: &str) -> anyhow::Result<Repaired> {
             error
         }
     })?;
-    let repaired = repair(&before);
+    let repaired = preprocess(&before);
     if repaired.text != before {
         write(&app.folder()?.join(name), repaired.text.as_bytes())
             .with_context(|| format!("writing `{name}`"))?;

@@ -14,6 +14,7 @@ pub mod repair;
 pub mod run;
 #[cfg(test)]
 pub mod samples;
+pub mod spelling;
 pub mod validate;
 
 use crate::text::path::RepoPath;

@@ -5,6 +5,8 @@
 //! is the parser's. What only the project shows is left to validation, which looks at nothing that
 //! the parser refuses.
 
+mod free;
+
 use std::borrow::Cow;
 
 use super::action::border::looks_like_border;
@@ -46,6 +48,29 @@ pub fn read(reply: &str) -> Reading {
             is_plan: true,
         };
     }
+    let exact = read_exactly(reply);
+    if exact.diagnostics.is_empty() && !free::is_misspelled(&exact, reply) {
+        return exact;
+    }
+    match free::read(reply) {
+        Some(freely) if freely.diagnostics.is_empty() || free::says_more(&freely, &exact) => freely,
+        _ => exact,
+    }
+}
+
+/// Returns the text of a reply as it is read, where that is a plan; else what repair alone makes of
+/// its fences.
+pub fn preprocess(reply: &str) -> Repaired {
+    let reading = read(reply);
+    if reading.diagnostics.is_empty() {
+        reading.repaired
+    } else {
+        repair(reply)
+    }
+}
+
+/// Reads a reply whose spelling is the format's.
+fn read_exactly(reply: &str) -> Reading {
     let repaired = repair(reply);
     let is_hopeless = repaired.level == Level::Hopeless;
     let spoken = if is_hopeless {

@@ -198,6 +198,10 @@ fn agree(text: String, destination: String) -> Result<String, LinkError> {
         .or_else(|| destination.strip_prefix("./"))
         .unwrap_or(&destination);
     let relative = forward(relative);
+    // Whether a path may begin with `/` is for its reader to say.
+    if destination == text {
+        return checked_scheme(text);
+    }
     if relative != text && percent_decoded(&relative).as_deref() != Some(text.as_str()) {
         return Err(LinkError::Mismatch { text, destination });
     }
@@ -299,6 +303,7 @@ mod tests {
             "the link's text `etc/passwd` and its destination `//etc/passwd` differ",
         );
         check("[/etc/passwd](//etc/passwd)", "/etc/passwd");
+        check("[/etc/passwd](/etc/passwd)", "/etc/passwd");
         check(
             "[README.md](https://evil.example/x)",
             "the link's text `README.md` and its destination `https://evil.example/x` differ",

@@ -5,9 +5,10 @@
 mod later;
 
 use crate::plan::action::{Action, Kind};
-use crate::plan::repair::{Level, Repaired};
+use crate::plan::repair::{Level, Note, Repaired};
 use crate::plan::validate::Step;
 use crate::text::path::is_deceptive;
+use crate::text::visible::visible;
 use crate::workflow::user::{Proposal, Search};
 
 /// Notes of a repair that are quoted; the rest is counted.
@@ -74,18 +75,32 @@ fn repair(repaired: &Repaired) -> Vec<String> {
     if repaired.level < Level::Repaired {
         return Vec::new();
     }
-    let noted = repaired
-        .notes
-        .iter()
-        .take(MAX_NOTES)
-        .map(|note| format!("line {}: {}", note.line, note.message));
-    let rest = repaired.notes.len().saturating_sub(MAX_NOTES);
-    let more = (rest > 0).then(|| format!("and {rest} more"));
-    let notes: Vec<String> = noted.chain(more).collect();
     vec![format!(
         "the plan had damaged code blocks and was repaired: {}",
-        notes.join("; ")
+        listed(repaired, false)
     )]
+}
+
+/// Returns what was read in another spelling, or left out: nothing to fear, but to know.
+pub fn spellings(repaired: &Repaired) -> Option<String> {
+    let noted = repaired.notes.iter().any(|note| note.spelling);
+    noted.then(|| format!("read in another spelling: {}", listed(repaired, true)))
+}
+
+/// Returns the first notes, on spelling or on fences, and how many there are more.
+fn listed(repaired: &Repaired, spelling: bool) -> String {
+    let notes: Vec<&Note> = repaired
+        .notes
+        .iter()
+        .filter(|note| note.spelling == spelling)
+        .collect();
+    let shown = notes
+        .iter()
+        .take(MAX_NOTES)
+        .map(|note| format!("line {}: {}", note.line, visible(&note.message)));
+    let rest = notes.len().saturating_sub(MAX_NOTES);
+    let more = (rest > 0).then(|| format!("and {rest} more"));
+    shown.chain(more).collect::<Vec<_>>().join("; ")
 }
 
 /// Says that commands run without confinement.
@@ -210,7 +225,6 @@ mod tests {
     use super::*;
     use crate::plan::action::create::Create;
     use crate::plan::action::execute::Execute;
-    use crate::plan::repair::Note;
     use crate::text::path::RepoPath;
 
     /// Returns an action of a kind.

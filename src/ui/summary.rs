@@ -353,12 +353,16 @@ pub fn command(execute: &Execute) -> Vec<Line> {
     lines
 }
 
-/// Returns what is risky.
+/// Returns what is risky, and what was read in another spelling.
 fn risks(proposal: &Proposal<'_>) -> Section {
     let risks = risk::risks(proposal);
     let listed: Vec<Line> = risks
         .iter()
         .map(|risk| Line::of(Tone::Warning, &format!("  ⚠ {}", risk.text)))
+        .chain(
+            risk::spellings(proposal.repair)
+                .map(|text| Line::of(Tone::Faint, &format!("  · {text}"))),
+        )
         .collect();
     let heading = (!listed.is_empty()).then(|| Line::of(Tone::Strong, " Look at:"));
     Section {

@@ -136,7 +136,7 @@ fn promise_a7_a_file_that_is_no_plan_is_refused_without_a_turn_and_a_model() {
 fn promise_a7_a_plan_with_mistakes_is_still_a_turn_and_goes_back_to_the_model() {
     for text in [
         "# T\n\n## Rationale\n````\nr\n````\n".to_owned(),
-        "### `READ`\n- **Resource:** [a.txt](/a.txt)\n".to_owned(),
+        "### `READ`\n- **Resource:** [a.txt](/../a.txt)\n".to_owned(),
         plan("Wrong", &[edit("a.txt", "nine", "9")]),
     ] {
         let repo = project();

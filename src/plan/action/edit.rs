@@ -2,7 +2,7 @@
 
 use super::body::{Body, Part};
 use super::heading::{Act, Label};
-use super::{Kind, Row, write_block};
+use super::{Kind, Row, foreign, write_block};
 use crate::plan::Field;
 use crate::text::link;
 use crate::text::path::RepoPath;
@@ -138,6 +138,22 @@ fn read(body: &mut Body<'_>) -> Option<Edit> {
                     replace: content,
                     ..pair
                 }));
+                State::Between
+            }
+            (
+                Part::Code {
+                    line,
+                    content,
+                    language,
+                },
+                State::Between,
+            ) if foreign::change(&content, &language).is_some() => {
+                let message = foreign::change(&content, &language).unwrap_or_default();
+                body.wrong(
+                    line,
+                    message,
+                    "copy FIND from the file, as it stands there now",
+                );
                 State::Between
             }
             (part, state) => {

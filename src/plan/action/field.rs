@@ -182,6 +182,13 @@ fn split_marker(line: &str) -> (usize, &str) {
     (columns(&line[..line.len() - text.len()]), text)
 }
 
+/// Splits an item's first line into key and value.
+pub fn split_item(line: &str) -> Option<(&str, &str)> {
+    let text = heading::unlisted(line);
+    let listed = text.len() < line.trim_start_matches([' ', '\t']).len();
+    if listed { split_key(text) } else { None }
+}
+
 /// Splits `**Key:** value` in each of its spellings: bold, italic, code or plain, colon inside or
 /// outside.
 fn split_key(text: &str) -> Option<(&str, &str)> {

@@ -8,6 +8,7 @@ pub mod create;
 pub mod edit;
 pub mod execute;
 pub mod field;
+pub mod foreign;
 pub mod heading;
 pub mod invoke;
 pub mod prune;
@@ -94,19 +95,24 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Returns which action it is.
+    pub fn act(&self) -> Act {
+        match self {
+            Kind::Create(_) => Act::Create,
+            Kind::Read(_) => Act::Read,
+            Kind::Edit(_) => Act::Edit,
+            Kind::Execute(_) => Act::Execute,
+            Kind::Research(_) => Act::Research,
+            Kind::ChatWithUser(_) => Act::Chat,
+            Kind::Invoke(_) => Act::Invoke,
+            Kind::Conclude(_) => Act::Conclude,
+            Kind::Prune(_) => Act::Prune,
+        }
+    }
+
     /// Returns the action's name as the format spells it.
     pub fn name(&self) -> &'static str {
-        match self {
-            Kind::Create(_) => "CREATE",
-            Kind::Read(_) => "READ",
-            Kind::Edit(_) => "EDIT",
-            Kind::Execute(_) => "EXECUTE",
-            Kind::Research(_) => "RESEARCH",
-            Kind::ChatWithUser(_) => "CHAT_WITH_USER",
-            Kind::Invoke(_) => "INVOKE",
-            Kind::Conclude(_) => "CONCLUDE",
-            Kind::Prune(_) => "PRUNE",
-        }
+        self.act().name()
     }
 
     /// Returns its fields that follow from its value, in the format's order; a `Description`
@@ -136,6 +142,16 @@ impl Kind {
         }
     }
 
+    /// Returns the same without the lines in which it stands.
+    #[must_use]
+    pub fn without_lines(&self) -> Kind {
+        let mut kind = self.clone();
+        if let Kind::Edit(edit) = &mut kind {
+            edit.pairs.iter_mut().for_each(|pair| pair.line = 0);
+        }
+        kind
+    }
+
     /// Returns its message.
     pub fn message(&self) -> Option<&str> {
         match self {
@@ -148,9 +164,7 @@ impl Kind {
 
     /// Returns the keys of its row of the table.
     pub fn keys(&self) -> &'static [&'static str] {
-        ROWS.iter()
-            .find(|row| row.name == self.name())
-            .map_or(&[], |row| row.keys)
+        self.act().row().keys
     }
 
     /// Returns what it acts on, in one line: a path, a URL, an agent, the first line of a command,

@@ -18,6 +18,7 @@ use super::Plan;
 use super::action::Action;
 use super::action::body::Body;
 use super::action::border::Border;
+use super::action::foreign;
 use super::action::heading::{self, Act, Section};
 use super::diagnostic::{Diagnostic, in_order, quote};
 use crate::text::lines::Lines;
@@ -54,6 +55,12 @@ pub fn parse(text: &str) -> (Plan, Vec<Diagnostic>) {
         .filter(|r| matches!(r.border, Some(Border::Action(_))))
         .count();
     if let Some(wrong) = limit.or(limit::actions(actions)) {
+        return (plan, vec![wrong]);
+    }
+    let known = |region: &Region| !matches!(region.border, None | Some(Border::Unknown));
+    if !regions.iter().any(known)
+        && let Some(wrong) = foreign::reply(&text)
+    {
         return (plan, vec![wrong]);
     }
     let mut reader = Reader {

@@ -2,6 +2,7 @@
 //!
 //! Whether it is that, or a line of some content, is decided by the pass.
 
+use super::{Spelling, free};
 use crate::plan::action::heading::{self, Act, Label, Section};
 use crate::text::fence;
 
@@ -38,6 +39,8 @@ pub(super) enum Kind {
     List,
     /// A thematic break.
     Rule,
+    /// A sentence, where spellings are free.
+    Sentence,
     /// Anything else.
     Text,
 }
@@ -69,7 +72,7 @@ pub(super) enum Info {
 }
 
 /// Returns the lines of a reply with their readings.
-pub(super) fn read(text: &str) -> Vec<Line<'_>> {
+pub(super) fn read(text: &str, spelling: Spelling) -> Vec<Line<'_>> {
     let read = |l: fence::Line<'_>| kind(l.text);
     let line = |l| (l, read(l));
     let mut lines = Vec::with_capacity(text.len() / 32 + 1);
@@ -79,6 +82,9 @@ pub(super) fn read(text: &str) -> Vec<Line<'_>> {
         kind,
     }));
     see_labels(&mut lines);
+    if spelling == Spelling::Free {
+        free::see(&mut lines);
+    }
     let thoughts = thoughts(&lines);
     lines[..thoughts]
         .iter_mut()

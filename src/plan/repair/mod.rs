@@ -16,6 +16,7 @@ mod doubt;
 #[cfg(test)]
 mod doubt_tests;
 mod emit;
+mod free;
 mod frontier;
 #[cfg(test)]
 mod law;
@@ -55,6 +56,15 @@ pub enum Level {
     Hopeless,
 }
 
+/// Which spellings of headings, labels and fields count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spelling {
+    /// Those that the parser reads.
+    Exact,
+    /// Those that [`super::spelling`] knows too.
+    Free,
+}
+
 /// One thing that was mended or is in doubt.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Note {
@@ -65,6 +75,9 @@ pub struct Note {
     /// Whether it is in doubt, and for the model to write again.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub doubt: bool,
+    /// Whether it is about spelling or words beside the plan, not about fences.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub spelling: bool,
 }
 
 impl Note {
@@ -74,6 +87,15 @@ impl Note {
             line,
             message: message.into(),
             doubt: false,
+            spelling: false,
+        }
+    }
+
+    /// Makes a note of a spelling.
+    pub fn of_spelling(line: usize, message: impl Into<String>) -> Note {
+        Note {
+            spelling: true,
+            ..Note::new(line, message)
         }
     }
 
@@ -105,11 +127,16 @@ pub struct Repaired {
 
 /// Repairs a reply. Pure; never fails: what cannot be repaired comes back as it was.
 pub fn repair(reply: &str) -> Repaired {
+    repair_as(reply, Spelling::Exact)
+}
+
+/// Repairs a reply, where headings and labels count in some spellings. They stay as they are.
+pub fn repair_as(reply: &str, spelling: Spelling) -> Repaired {
     let text = reply.strip_prefix('\u{feff}').unwrap_or(reply);
-    let mut repaired = segment(text);
+    let mut repaired = segment(text, spelling);
     if repaired.level < Level::Hopeless
         && repaired.text != text
-        && segment(&repaired.text).text != repaired.text
+        && segment(&repaired.text, spelling).text != repaired.text
     {
         repaired = hopeless(text, 0, "no repair of these fences is stable");
     }
@@ -130,12 +157,13 @@ pub fn repair(reply: &str) -> Repaired {
 
 /// Returns how many lines at the start of a reply hold what the model thought aloud.
 pub(super) fn thoughts(reply: &str) -> usize {
-    line::thoughts(&line::read(reply.strip_prefix('\u{feff}').unwrap_or(reply)))
+    let text = reply.strip_prefix('\u{feff}').unwrap_or(reply);
+    line::thoughts(&line::read(text, Spelling::Exact))
 }
 
 /// Returns the best reading of a text, written out.
-fn segment(text: &str) -> Repaired {
-    let lines = line::read(text);
+fn segment(text: &str, spelling: Spelling) -> Repaired {
+    let lines = line::read(text, spelling);
     if !lines.iter().any(|l| {
         matches!(
             l.kind,

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::cost::REPAIR;
 use super::emit::Span;
 use super::line::{Info, Kind, Line};
-use super::pass::{Best, Reading};
+use super::pass::{Best, Reading, Step};
 use super::step::{Event, How};
 use super::{Level, Note};
 use crate::plan::action::border::looks_like_action;
@@ -14,11 +14,12 @@ use crate::plan::action::heading::Section;
 /// Returns how sure the best reading is, which changes the text or not, and of which there are
 /// doubts or not.
 pub(super) fn level(best: &Best, doubts: &[Note], changed: bool) -> Level {
-    let costly = best.first.steps.iter().any(|step| step.cost >= REPAIR);
+    // Words beside the blocks stay where they are; they damage nothing.
+    let is_costly = |step: &Step| step.cost >= REPAIR && step.event != Event::Prose;
     match () {
         () if !doubts.is_empty() => Level::Doubtful,
         () if !changed => Level::Clean,
-        () if costly => Level::Repaired,
+        () if best.first.steps.iter().any(is_costly) => Level::Repaired,
         () => Level::Refenced,
     }
 }

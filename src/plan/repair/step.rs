@@ -126,7 +126,7 @@ pub(super) fn outside(state: State, token: &Token, emit: &mut impl FnMut(Move)) 
         TokenKind::Action(act) => emit(at_action(state, act)),
         TokenKind::Section(section) => emit(at_section(state, section)),
         TokenKind::Label(label, glued) => emit(at_label(state, label, glued)),
-        TokenKind::Title { spaced, late } => at_title(state, [spaced, late], emit),
+        TokenKind::Title { spaced, late, only } => at_title(state, [spaced, late, only], emit),
         TokenKind::End => emit(at_end(state)),
     }
 }
@@ -160,11 +160,18 @@ fn over_gap(state: State, gap: Gap) -> Move {
             };
             if gap.text {
                 prose(listed, price)
+            } else if gap.spoken {
+                prose(listed, cost::TRIFLE)
             } else {
                 Move::to(listed, 0)
             }
         }
-        _ => prose(state, cost::PROSE),
+        _ if gap.text || gap.list => prose(state, cost::PROSE),
+        // Behind a document a sentence may be its own.
+        Place::Tail(Act::Create | Act::Edit) if state.file != File::Code => {
+            prose(state, cost::PROSE)
+        }
+        _ => prose(state, cost::TRIFLE),
     }
 }
 
@@ -303,8 +310,9 @@ fn at_label(state: State, label: Label, glued: Glued) -> Move {
     }
 }
 
-/// Passes the steps at a title, which is `spaced` from its `#` or not, and the first words or not.
-fn at_title(state: State, [spaced, late]: [bool; 2], emit: &mut impl FnMut(Move)) {
+/// Passes the steps at a title, which is `spaced` from its `#` or not, the first words or not, and
+/// the only one or not.
+fn at_title(state: State, [spaced, late, only]: [bool; 3], emit: &mut impl FnMut(Move)) {
     match state.place {
         Place::Start | Place::Wrapped => {
             let preamble = if late && state.place == Place::Start {
@@ -318,7 +326,7 @@ fn at_title(state: State, [spaced, late]: [bool; 2], emit: &mut impl FnMut(Move)
                 state.at(Place::Title),
                 preamble + squeezed,
             ));
-            if state.place == Place::Start {
+            if state.place == Place::Start && !only {
                 emit(Move::to(
                     state,
                     if spaced { cost::TITLE_SKIPPED } else { 0 },

@@ -55,6 +55,8 @@ pub(super) enum TokenKind {
         spaced: bool,
         /// Something other than blank lines stands before it.
         late: bool,
+        /// No other line can be the title.
+        only: bool,
     },
     /// The end of the reply.
     End,
@@ -80,6 +82,8 @@ pub(super) struct Gap {
     pub list: bool,
     /// Text that is no part of a list.
     pub text: bool,
+    /// Sentences.
+    pub spoken: bool,
     /// The kind of file that a `File Path` names.
     pub file: File,
 }
@@ -110,7 +114,11 @@ pub(super) fn tokens(lines: &[Line<'_>]) -> Vec<Token> {
             Kind::Action(act) => Some(TokenKind::Action(act)),
             Kind::Section(section) => Some(TokenKind::Section(section)),
             Kind::Label(label) => Some(TokenKind::Label(label, glued(lines, at))),
-            Kind::Title { spaced } if preamble => Some(TokenKind::Title { spaced, late }),
+            Kind::Title { spaced } if preamble => Some(TokenKind::Title {
+                spaced,
+                late,
+                only: false,
+            }),
             _ => None,
         };
         late |= line.kind != Kind::Blank;
@@ -128,6 +136,7 @@ pub(super) fn tokens(lines: &[Line<'_>]) -> Vec<Token> {
     }
     tokens.extend(open.map(|(line, gap)| Token::new(line, TokenKind::Gap(gap))));
     tokens.push(Token::new(lines.len(), TokenKind::End));
+    judge_title(&mut tokens);
     judge(&mut tokens);
     tokens
 }
@@ -150,6 +159,19 @@ impl Token {
             self.kind,
             TokenKind::Gap(_) | TokenKind::Fence(_) | TokenKind::Title { .. }
         )
+    }
+}
+
+/// Marks the title of a reply that begins with it and has no other.
+fn judge_title(tokens: &mut [Token]) {
+    let mut titles = tokens.iter_mut().filter_map(|token| match &mut token.kind {
+        TokenKind::Title { late, only, .. } => Some((*late, only)),
+        _ => None,
+    });
+    let first = titles.next();
+    let alone = titles.next().is_none();
+    if let Some((false, only)) = first {
+        *only = alone;
     }
 }
 
@@ -205,6 +227,10 @@ fn extend(gap: &mut Gap, lines: &[Line<'_>], at: usize) {
     match lines[at].kind {
         Kind::Blank => return,
         Kind::Rule => {}
+        Kind::Sentence => {
+            gap.words = true;
+            gap.spoken |= !(gap.list && lines[at - 1].kind != Kind::Blank);
+        }
         Kind::List => {
             (gap.words, gap.list) = (true, true);
             if gap.file == File::Unknown {
@@ -224,7 +250,7 @@ fn glued(lines: &[Line<'_>], at: usize) -> Glued {
     let above = at.checked_sub(1).map(|before| lines[before].kind);
     let own = lines[at].text.trim_start();
     let apart = own.starts_with('#') || heading::unlisted(own) != own;
-    if !apart && matches!(above, Some(Kind::List | Kind::Text)) {
+    if !apart && matches!(above, Some(Kind::List | Kind::Text | Kind::Sentence)) {
         Glued::Yes
     } else {
         Glued::No

@@ -25,6 +25,7 @@ pub fn json(proposal: &Proposal<'_>) -> Value {
         "confinement": proposal.confinement,
         "memos": plan.memos.iter().map(|m| json!({ "verb": memo(m.verb), "text": m.text, "comment": m.comment })).collect::<Vec<_>>(),
         "actions": (0..plan.actions.len()).map(|index| action(proposal, index)).collect::<Vec<_>>(),
+        "spellings": proposal.repair.notes.iter().filter(|n| n.spelling).collect::<Vec<_>>(),
         "risks": risk::risks(proposal).iter().map(|r| json!({ "action": r.action, "text": r.text })).collect::<Vec<_>>(),
     })
 }

@@ -69,11 +69,6 @@ fn headings() -> Vec<Row> {
             "Markdown reads it as part of a list",
         ),
         (
-            "an action in HTML",
-            plan(&format!("<details>\n{}</details>\n", run("touch evil"))),
-            "Markdown reads it as part of HTML",
-        ),
-        (
             "an action in a comment",
             plan(&format!("<!--\n{}-->\n", run("touch evil"))),
             "Markdown reads it as part of HTML",
@@ -87,21 +82,6 @@ fn headings() -> Vec<Row> {
             "an action that is indented code",
             plan(&format!("    {}", run("touch evil"))),
             "",
-        ),
-        (
-            "an action without a blank",
-            plan(&run("touch evil").replace("### ", "###")),
-            "",
-        ),
-        (
-            "an action behind a no-break space",
-            plan(&run("touch evil").replace("### ", "###\u{a0}")),
-            "",
-        ),
-        (
-            "an action at level 2",
-            plan(&run("touch evil").replace("### ", "## ")),
-            "level 2",
         ),
         (
             "an action at level 7",
@@ -299,7 +279,7 @@ fn texts() -> Vec<Row> {
             "as many fields",
             plan(&format!(
                 "### `CREATE`\n{}```\nx\n```\n",
-                "- **File Path:** [a](/a)\n".repeat(1000)
+                "- **File Path:** [a](/a)\n- **File Path:** [b](/b)\n".repeat(500)
             )),
             "second time",
         ),
@@ -388,6 +368,23 @@ fn refused(rows: Vec<Row>) {
 #[test]
 fn a_heading_is_what_it_looks_like_or_a_mistake() {
     refused(headings());
+}
+
+#[test]
+fn promise_d10_a_heading_that_is_read_in_another_spelling_is_named_before_it_runs() {
+    let evil = run("touch evil");
+    for (name, text) in [
+        ("without a blank", evil.replace("### ", "###")),
+        ("a no-break space", evil.replace("### ", "###\u{a0}")),
+        ("level 2", evil.replace("### ", "## ")),
+        ("in tags", format!("<details>\n{evil}</details>\n")),
+    ] {
+        let ground = Ground::new();
+        let tried = ground.execute(plan(&text));
+        let said = tried.words.contains("read in another spelling")
+            && tried.words.contains("$ touch evil");
+        assert!(tried.code == 0 && said, "{name}: {}", tried.words);
+    }
 }
 
 #[test]

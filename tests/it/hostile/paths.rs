@@ -145,7 +145,6 @@ const DECEPTIVE: &[Row] = &[
     ("[a.txt](</a.txt> 'title')", ""),
     ("<a href=\"/a.txt\">a.txt</a>", ""),
     ("<a.txt>", "form"),
-    ("**a.txt**", "form"),
     ("[a\u{202e}txt.exe](/a\u{202e}txt.exe)", "U+202E"),
     ("[a\u{2066}x\u{2069}](/a\u{2066}x\u{2069})", "U+2066"),
     ("[a\u{200b}.txt](/a\u{200b}.txt)", "U+200B"),

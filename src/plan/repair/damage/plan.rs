@@ -209,6 +209,15 @@ impl Plan {
         self.action("READ", path, Vec::new());
     }
 
+    /// Changes the text around the blocks.
+    pub(super) fn respell(&mut self, mut spell: impl FnMut(&str) -> String) {
+        for part in &mut self.parts {
+            if let Part::Text(text) = part {
+                *text = spell(text);
+            }
+        }
+    }
+
     /// Returns the text.
     pub(super) fn text(&self) -> String {
         self.parts.iter().map(Part::text).collect()

@@ -1,0 +1,190 @@
+//! Changes in the forms of other tools: differences, blocks with conflict markers, calls of tools.
+//!
+//! They are named as what they are, with what the format has for them. They are never read: a
+//! difference has line numbers and a context that nobody has checked.
+
+use crate::plan::diagnostic::Diagnostic;
+use crate::text::fence::{fence_for, split_lines};
+
+/// The most lines of pairs that a message shows.
+const MAX_SHOWN: usize = 80;
+
+/// A change as FIND and REPLACE have it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct Change {
+    /// The lines before.
+    find: String,
+    /// The lines after.
+    replace: String,
+}
+
+/// Says what a code block without a label is, if it is the change of another tool.
+pub fn change(content: &str, language: &str) -> Option<String> {
+    let (what, changes) = match conflicts(content) {
+        Some(changes) => ("has conflict markers", changes),
+        None if is_diff(content, language) => ("is a diff", hunks(content)),
+        None => return None,
+    };
+    let language = if ["diff", "patch"].contains(&language) {
+        ""
+    } else {
+        language
+    };
+    let shown: String = changes
+        .iter()
+        .filter(|change| !change.find.is_empty())
+        .map(|change| pair(change, language))
+        .collect();
+    let message = format!("this code block {what}; EDIT takes pairs of FIND and REPLACE");
+    let lines = shown.lines().count();
+    if lines == 0 || lines > MAX_SHOWN {
+        return Some(message);
+    }
+    Some(format!("{message}, here:\n{}", shown.trim_end()))
+}
+
+/// Says what a text without anything of the format is, if it is meant for another program.
+pub fn reply(text: &str) -> Option<Diagnostic> {
+    let first = text.lines().find(|line| !line.trim().is_empty())?.trim();
+    let inner = match first.strip_prefix("```") {
+        Some(_) => {
+            let (_, inner) = text.split_once(first)?;
+            inner.trim_start()
+        }
+        None => text.trim_start(),
+    };
+    let tool = ["<tool", "<function", "<invoke", "<action"]
+        .iter()
+        .any(|tag| inner.starts_with(tag));
+    let what = match inner.chars().next()? {
+        '{' | '[' if inner.contains('"') => "JSON",
+        '<' if tool => "a call of a tool",
+        _ => return None,
+    };
+    let hint = "answer with `# Title`, `## Rationale` and its code block, then `## Action Plan` with ### `EDIT` and the other actions: a list with `- **File Path:** [src/a.rs](/src/a.rs)`, then `FIND:` and `REPLACE:` with a code block each";
+    let message = format!("the reply is {what}; a plan is a Markdown document");
+    Some(Diagnostic::new(1, message).hint(hint))
+}
+
+/// Returns whether a content is a difference of lines.
+fn is_diff(content: &str, language: &str) -> bool {
+    let named = ["diff", "patch"].contains(&language);
+    let mut lines = content.lines().filter(|line| !line.is_empty());
+    let hunked = content.lines().any(|line| line.starts_with("@@ "));
+    let marked = lines.clone().any(|line| line.starts_with('-'))
+        && lines.clone().any(|line| line.starts_with('+'))
+        && lines.all(|line| line.starts_with(['-', '+', ' ', '@', '\\']));
+    named || hunked || marked
+}
+
+/// Returns the changes of a difference, one for each hunk.
+fn hunks(content: &str) -> Vec<Change> {
+    let mut changes = vec![Change::default()];
+    for line in split_lines(content) {
+        let header = ["--- ", "+++ ", "diff ", "index ", "\\ "]
+            .iter()
+            .any(|start| line.text.starts_with(start));
+        if line.text.starts_with("@@") {
+            changes.push(Change::default());
+            continue;
+        }
+        if header {
+            continue;
+        }
+        let change = changes.last_mut().expect("there is one from the start");
+        let (mark, rest) = line
+            .text
+            .split_at(line.text.chars().next().map_or(0, |first| {
+                if matches!(first, '-' | '+' | ' ') {
+                    1
+                } else {
+                    0
+                }
+            }));
+        if mark != "+" {
+            change.find.push_str(&format!("{rest}\n"));
+        }
+        if mark != "-" {
+            change.replace.push_str(&format!("{rest}\n"));
+        }
+    }
+    changes
+}
+
+/// Returns the changes between conflict markers; `None` where there are none.
+fn conflicts(content: &str) -> Option<Vec<Change>> {
+    let (mut changes, mut open, mut behind) = (Vec::new(), None::<Change>, false);
+    for line in content.lines() {
+        match open.as_mut() {
+            None if line.starts_with("<<<<<<<") => {
+                (open, behind) = (Some(Change::default()), false)
+            }
+            Some(_) if line.starts_with("=======") => behind = true,
+            Some(_) if line.starts_with(">>>>>>>") => changes.extend(open.take()),
+            Some(change) if behind => change.replace.push_str(&format!("{line}\n")),
+            Some(change) => change.find.push_str(&format!("{line}\n")),
+            None => {}
+        }
+    }
+    (!changes.is_empty()).then_some(changes)
+}
+
+/// Returns a change as the format writes it.
+fn pair(change: &Change, language: &str) -> String {
+    let block = |text: &str| {
+        let fence = fence_for(text, 4);
+        format!("{fence}{language}\n{text}{fence}\n")
+    };
+    format!(
+        "`FIND:`\n{}`REPLACE:`\n{}",
+        block(&change.find),
+        block(&change.replace)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn p14_a_difference_is_shown_as_the_pairs_that_it_stands_for() {
+        let pairs = "`FIND:`\n````\na\nb\n````\n`REPLACE:`\n````\na\nc\n````\n`FIND:`\n````\nd\n````\n`REPLACE:`\n````\n````";
+        for (content, language) in [
+            ("@@ -1,2 +1,2 @@\n a\n-b\n+c\n@@ -9 +9,0 @@\n-d\n", ""),
+            (
+                "--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n@@ -9 +9,0 @@\n-d\n",
+                "diff",
+            ),
+        ] {
+            let message = change(content, language).unwrap_or_default();
+            assert_eq!(
+                message,
+                format!(
+                    "this code block is a diff; EDIT takes pairs of FIND and REPLACE, here:\n{pairs}"
+                )
+            );
+        }
+        let markers = "<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n";
+        assert_eq!(
+            change(markers, "py").unwrap_or_default(),
+            "this code block has conflict markers; EDIT takes pairs of FIND and REPLACE, here:\n`FIND:`\n````py\na\n````\n`REPLACE:`\n````py\nb\n````"
+        );
+        assert_eq!(change("fn a() {\n    - 1\n}\n", "rust"), None);
+    }
+
+    #[test]
+    fn p1_a_call_of_a_tool_is_named() {
+        let check = |text: &str, expected: Option<&str>| {
+            let found = reply(text).map(|wrong| wrong.message);
+            let expected =
+                expected.map(|what| format!("the reply is {what}; a plan is a Markdown document"));
+            assert_eq!(found, expected, "{text}");
+        };
+        check("```json\n{\"type\": \"EDIT\"}\n```\n", Some("JSON"));
+        check("[{\"type\": \"EDIT\"}]", Some("JSON"));
+        check("<tool_call>\n<name>edit</name>\n", Some("a call of a tool"));
+        check("[a](/a) is fine.", None);
+        check("Sorry.", None);
+        check("", None);
+    }
+}

@@ -1,0 +1,157 @@
+//! A reply that the parser refuses, read once more in any spelling that is clear.
+
+use std::borrow::Cow;
+
+use super::{Reading, read_exactly, unwrapped, without_thoughts};
+use crate::plan::action::field::{has_weight, is_fence};
+use crate::plan::action::{Action, Kind};
+use crate::plan::repair::{Level, Note, Repaired, Spelling, repair_as};
+use crate::plan::spelling::{self, Remark};
+use crate::text::fence::{Line, split_lines};
+
+/// Reads a reply in any spelling that is clear. Where its fences are right already, so is Markdown's
+/// own reading of them, unless words between them are left out: then repair must agree.
+pub(super) fn read(reply: &str) -> Option<Reading> {
+    let taken_out = spelling::unwrapped(reply);
+    let (whole, remark) = match taken_out {
+        Some((text, remark)) => (Cow::Owned(text), Some(remark)),
+        None => (Cow::Borrowed(reply), None),
+    };
+    let plain = unwrapped(&without_thoughts(&whole)).into_owned();
+    // What was taken off is repair's to take off, and to tell.
+    let whole_plan = plain == *whole;
+    let plain = Repaired {
+        text: plain,
+        level: Level::Clean,
+        notes: Vec::new(),
+    };
+    let as_it_is = Attempt::new(&whole, plain, remark.as_ref());
+    let is_right = whole_plan && as_it_is.is_sound(Level::Clean);
+    if is_right && !as_it_is.spoken {
+        return as_it_is.taken(reply);
+    }
+    let first = repair_as(&whole, Spelling::Free);
+    match first.level {
+        Level::Doubtful => None,
+        // What repair finds no reading of may lack a block that stands in a field; what cannot be
+        // run can be told all the same.
+        Level::Hopeless => {
+            let told = is_right || !as_it_is.reading.diagnostics.is_empty();
+            told.then(|| as_it_is.taken(reply)).flatten()
+        }
+        _ => {
+            let mended = Attempt::new(&whole, first, remark.as_ref());
+            let differs = is_right && !as_it_is.says_the_same(&mended);
+            let runs = mended.reading.diagnostics.is_empty();
+            if differs || (runs && !mended.is_sound(Level::Repaired)) {
+                return None;
+            }
+            mended.taken(reply)
+        }
+    }
+}
+
+/// A text in the format's spelling, read.
+struct Attempt {
+    /// What came of it.
+    reading: Reading,
+    /// Whether words beside the blocks were left out.
+    spoken: bool,
+}
+
+impl Attempt {
+    /// Respells a repaired text and reads it; its notes name the lines of the reply.
+    fn new(reply: &str, repaired: Repaired, remark: Option<&Remark>) -> Attempt {
+        let respelled = spelling::respell(&repaired.text);
+        let mut reading = read_exactly(&respelled.text);
+        let places = places(reply, &respelled.source);
+        let remarks = remark.into_iter().chain(&respelled.remarks);
+        let mut notes = repaired.notes;
+        notes.extend(remarks.map(|remark| {
+            let line = places.get(remark.line - 1).copied().unwrap_or(remark.line);
+            Note::of_spelling(line, remark.message.as_str())
+        }));
+        notes.sort_by_key(|note| note.line);
+        reading.repaired.notes = notes;
+        reading.repaired.level = reading.repaired.level.max(repaired.level);
+        Attempt {
+            reading,
+            spoken: respelled.spoken,
+        }
+    }
+
+    /// Returns whether it is a plan, with no more of its fences mended.
+    fn is_sound(&self, most: Level) -> bool {
+        self.reading.diagnostics.is_empty() && self.reading.repaired.level <= most
+    }
+
+    /// Returns whether another one does the same.
+    fn says_the_same(&self, other: &Attempt) -> bool {
+        let kinds = |attempt: &Attempt| -> Vec<Kind> {
+            let actions = attempt.reading.plan.actions.iter();
+            actions.map(|action| action.kind.without_lines()).collect()
+        };
+        kinds(self) == kinds(other)
+    }
+
+    /// Returns the reading, if anything was changed.
+    fn taken(mut self, reply: &str) -> Option<Reading> {
+        let repaired = &mut self.reading.repaired;
+        let changed = repaired.text != reply;
+        repaired.level = repaired.level.max(Level::Refenced);
+        changed.then_some(self.reading)
+    }
+}
+
+/// Returns for each line of a repaired text its number in the reply: fences apart, every line
+/// survives repair in order.
+fn places(reply: &str, text: &str) -> Vec<usize> {
+    let lines: Vec<&str> = split_lines(reply).map(|line| line.text.trim()).collect();
+    let mut next = 0;
+    let place = |line: Line<'_>| {
+        let wanted = line.text.trim();
+        // A fence may be new, and so may a blank line: neither is looked for farther down.
+        let free = wanted.is_empty() || is_fence(wanted);
+        let window = if free { 1 } else { lines.len() };
+        let rest = lines[next..].iter().take(window);
+        let same = |known: &&&str| **known == wanted || (is_fence(wanted) && is_fence(known));
+        if let Some(found) = rest.clone().position(|known| same(&known)) {
+            next += found + 1;
+        }
+        next.max(1)
+    };
+    split_lines(text).map(place).collect()
+}
+
+/// Returns whether a reading leaves less to say than another one, or something else: what it says
+/// is not about spelling any more.
+pub(super) fn says_more(free: &Reading, exact: &Reading) -> bool {
+    let said = |reading: &Reading| -> Vec<String> {
+        let wrong = reading.diagnostics.iter();
+        wrong.map(|wrong| wrong.message.clone()).collect()
+    };
+    let (free, exact) = (said(free), said(exact));
+    exact.is_empty() || free.len() < exact.len() || (free.len() == exact.len() && free != exact)
+}
+
+/// Returns whether a plan that the parser reads says something that it does not understand: a word
+/// for nothing as a value, another key for a setting of a command, quotes around a path, an action
+/// in a message, the end of a tag that was opened above the plan.
+pub(super) fn is_misspelled(reading: &Reading, reply: &str) -> bool {
+    let fields = |action: &Action| {
+        let act = action.kind.act();
+        let swallowed = action.kind.message().is_some_and(spelling::holds_action);
+        swallowed
+            || action.fields.iter().any(|field| {
+                let nothing = has_weight(&field.key) && spelling::is_nothing(&field.value);
+                nothing || spelling::is_misread(field, act)
+            })
+    };
+    let tail = reading.repaired.text.trim_end().rsplit('\n').next();
+    let closed = tail.and_then(|line| line.trim().strip_prefix("</"));
+    let tagged = closed.is_some_and(|name| {
+        let opener = format!("<{name}");
+        reply.contains(&opener) && !reading.repaired.text.contains(&opener)
+    });
+    tagged || reading.plan.actions.iter().any(fields)
+}

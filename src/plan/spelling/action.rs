@@ -1,0 +1,299 @@
+//! One action: its heading, its fields, its labels, and the words beside its blocks.
+
+mod field;
+
+use super::edits::{LineEdits, WORDS};
+use super::key::{self, KeyedLine};
+use super::name::{self, ActionHeading};
+use super::passage::{Passage, below};
+use super::prose::is_prose;
+use crate::plan::action::field::{canonical, is_fence};
+use crate::plan::action::heading::{self, Act, Label, unlisted};
+use crate::text::lines::Lines;
+use crate::text::link;
+use crate::text::markdown::{Block, Item, Node};
+
+/// An action whose spelling is changed.
+struct Speller<'a, 'b> {
+    /// The text.
+    lines: &'a Lines<'a>,
+    /// Which action.
+    act: Act,
+    /// The changes.
+    edits: &'b mut LineEdits<'a>,
+    /// The path or resource that a field names.
+    named: Option<String>,
+    /// Whether a field says which agent takes over.
+    agent: bool,
+    /// Texts that stand in fields and belong into blocks.
+    blocks: Vec<String>,
+    /// Whether it has code blocks.
+    fenced: bool,
+}
+
+/// Writes an action in the format's spelling.
+pub(super) fn respell<'a>(
+    lines: &'a Lines<'a>,
+    passage: &Passage,
+    (heading, blocks): (&ActionHeading, &[Block]),
+    edits: &mut LineEdits<'a>,
+) {
+    let mut speller = Speller {
+        lines,
+        act: heading.act,
+        edits,
+        named: None,
+        agent: false,
+        blocks: Vec::new(),
+        fenced: blocks.iter().any(is_code),
+    };
+    for (index, block) in blocks.iter().enumerate() {
+        let above = index.checked_sub(1).map(|above| &blocks[above]);
+        if above.is_some_and(|above| speller.nests(above, block)) {
+            continue;
+        }
+        let goes_on = speller.block(block);
+        if passage.is_message() && !goes_on {
+            break;
+        }
+    }
+    speller.heading(passage.line, heading);
+    speller.add_blocks(passage);
+}
+
+/// Returns whether a block is a fenced code block.
+fn is_code(block: &Block) -> bool {
+    matches!(&block.node, Node::Code(code) if code.fence_char.is_some())
+}
+
+impl Speller<'_, '_> {
+    /// Takes a block; returns whether a message may have further fields behind it.
+    fn block(&mut self, block: &Block) -> bool {
+        match &block.node {
+            Node::List { items, .. } => {
+                let fields = items.iter().all(|item| self.item(item));
+                if !self.act.is_message() {
+                    self.fields_in_items(block);
+                }
+                fields
+            }
+            Node::Paragraph => self.paragraph(block.first, block.last),
+            Node::Heading {
+                level,
+                setext: false,
+                text,
+            } if !self.act.is_message() => {
+                let read = *level > 3 && heading::label(text).is_some();
+                self.heading_below(block.first, read);
+                true
+            }
+            Node::Quote if !self.act.is_message() => {
+                self.quotation(block);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Puts a list into the field without a bullet that it belongs to; returns whether it does.
+    fn nests(&mut self, above: &Block, list: &Block) -> bool {
+        let line = above.last;
+        let field = key::field(self.lines.get(line), Some(self.act));
+        let open = field.is_some_and(|field| {
+            field.value.is_empty() && ["env", "Handoff Resources"].contains(&field.key)
+        });
+        let nests = open
+            && above.node == Node::Paragraph
+            && matches!(list.node, Node::List { .. })
+            && list.first == line + 1;
+        if nests {
+            for line in list.first..=list.last {
+                self.edits
+                    .replace(line, format!("    {}", self.lines.get(line)));
+            }
+        }
+        nests
+    }
+
+    /// Takes lines below an item that are fields of their own by their marks.
+    fn fields_in_items(&mut self, list: &Block) {
+        for line in list.first..=list.last {
+            if let Some(field) = key::unlisted_field(self.lines.get(line), self.act) {
+                self.field(line, field, None);
+            }
+        }
+    }
+
+    /// Takes an item: a field, or a label. Returns whether it is a field.
+    fn item(&mut self, item: &Item) -> bool {
+        let line = item.first;
+        let text = self.lines.get(line);
+        let first = item.blocks.first();
+        let last = first
+            .filter(|block| block.node == Node::Paragraph)
+            .map_or(line, |block| block.last);
+        if let Some(label) = self.label(line) {
+            if heading::label(unlisted(text)).is_none() {
+                let indent = &text[..text.len() - text.trim_start().len()];
+                self.write_label(line, &format!("{indent}- "), label);
+            }
+            return false;
+        }
+        let lists = item
+            .blocks
+            .iter()
+            .filter(|block| matches!(block.node, Node::List { .. }));
+        let nested: Vec<usize> = lists.flat_map(|block| block.first..=block.last).collect();
+        let Some(field) = key::field(text, Some(self.act)) else {
+            return self.unknown_item(line);
+        };
+        for more in line + 1..=last {
+            if let Some(label) = self.label(more) {
+                self.separate_label(more, label);
+            }
+        }
+        let alone = last == line && item.blocks.len() <= 1;
+        self.field(line, field, if alone { None } else { Some(&nested) });
+        true
+    }
+
+    /// Takes an item whose key the format does not know; the only link of an action without a path
+    /// is its path.
+    fn unknown_item(&mut self, line: usize) -> bool {
+        let text = self.lines.get(line);
+        let wanted = match self.act {
+            Act::Create | Act::Edit => "File Path",
+            Act::Read | Act::Prune => "Resource",
+            _ => return false,
+        };
+        let linked = key::split(text).filter(|(key, value)| {
+            canonical(key).is_none() && value.starts_with('[') && link::read(value).is_ok()
+        });
+        let Some((_, value)) = linked.filter(|_| self.named.is_none()) else {
+            return false;
+        };
+        let field = KeyedLine { key: wanted, value };
+        self.field(line, field, None);
+        true
+    }
+
+    /// Takes a paragraph: fields without bullets, labels, sentences. Returns whether all of it was
+    /// fields.
+    fn paragraph(&mut self, first: usize, last: usize) -> bool {
+        let keyed = |line: usize| key::field(self.lines.get(line), Some(self.act));
+        if keyed(first).is_some() {
+            let until = (first..=last)
+                .find(|&line| self.label(line).is_some() || is_fence(self.lines.get(line)))
+                .unwrap_or(last + 1);
+            for line in first..until {
+                match key::field(self.lines.get(line), Some(self.act)) {
+                    Some(field) => self.field(line, field, None),
+                    None if self.act.is_message() => {
+                        self.edits.insert(line, "");
+                        return false;
+                    }
+                    None => {
+                        let text = format!("  {}", self.lines.get(line).trim());
+                        self.edits.replace(line, text);
+                    }
+                }
+            }
+            if until <= last {
+                self.edits.insert(until, "");
+                self.words(until, last);
+            }
+            return until > last;
+        }
+        if !self.act.is_message() {
+            self.words(first, last);
+        }
+        false
+    }
+
+    /// Takes lines of text: labels, and sentences that are left out.
+    fn words(&mut self, first: usize, last: usize) {
+        let mut start = first;
+        for line in first..=last + 1 {
+            let label = (line <= last).then(|| self.label(line)).flatten();
+            if label.is_none() && line <= last {
+                continue;
+            }
+            let texts: Vec<&str> = (start..line).map(|number| self.lines.get(number)).collect();
+            if !texts.is_empty() && is_prose(&texts) {
+                self.edits.leave_out(start..=line - 1, WORDS);
+            }
+            if let Some(label) = label
+                && heading::label(self.lines.get(line)).is_none()
+            {
+                self.write_label(line, "", label);
+            }
+            start = line + 1;
+        }
+    }
+
+    /// Takes a heading below the action's own: a label, or a word above a block that says nothing.
+    fn heading_below(&mut self, line: usize, is_read: bool) {
+        match self.label(line) {
+            Some(_) if is_read => {}
+            Some(label) => self.write_label(line, "", label),
+            None if is_fence(below(self.lines, line)) || self.label_follows(line) => {
+                self.edits.leave_out(line..=line, "the heading");
+            }
+            None => {}
+        }
+    }
+
+    /// Leaves out a quotation that only says something to a person.
+    fn quotation(&mut self, block: &Block) {
+        let texts: Vec<&str> = (block.first..=block.last)
+            .map(|line| {
+                self.lines
+                    .get(line)
+                    .trim_start()
+                    .trim_start_matches(['>', ' '])
+            })
+            .collect();
+        if is_prose(&texts) {
+            self.edits.leave_out(block.first..=block.last, WORDS);
+        }
+    }
+
+    /// Reads a line as a label of this action.
+    fn label(&self, line: usize) -> Option<Label> {
+        if self.act != Act::Edit {
+            return None;
+        }
+        let text = self.lines.get(line);
+        let words = unlisted(text).trim_start_matches('#');
+        heading::label(words).or_else(|| name::label(text, below(self.lines, line)))
+    }
+
+    /// Returns whether a label stands below a line.
+    fn label_follows(&self, line: usize) -> bool {
+        let next =
+            (line + 1..=self.lines.len()).find(|&number| !self.lines.get(number).trim().is_empty());
+        next.is_some_and(|number| self.label(number).is_some())
+    }
+
+    /// Writes a label as the format does.
+    fn write_label(&mut self, line: usize, before: &str, label: Label) {
+        let name = if label == Label::Find {
+            "FIND"
+        } else {
+            "REPLACE"
+        };
+        let words = self.lines.get(line).trim();
+        self.edits.tell(line, format!("read `{words}` as {name}"));
+        let marks = if before.is_empty() { "`" } else { "" };
+        self.edits
+            .replace(line, format!("{before}{marks}{name}:{marks}"));
+    }
+
+    /// Takes a label out of the field above it.
+    fn separate_label(&mut self, line: usize, label: Label) {
+        if heading::label(self.lines.get(line).trim()).is_none() {
+            self.edits.insert(line, "");
+            self.write_label(line, "", label);
+        }
+    }
+}

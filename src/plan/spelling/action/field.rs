@@ -1,0 +1,213 @@
+//! The fields of one action, its heading, and the texts of fields that belong into blocks.
+
+use super::Speller;
+use crate::plan::action::field;
+use crate::plan::action::heading::{Act, unlisted};
+use crate::plan::spelling::key::{COMMAND, KeyedLine, QUERY};
+use crate::plan::spelling::name::ActionHeading;
+use crate::plan::spelling::passage::Passage;
+use crate::plan::spelling::value;
+use crate::text::fence::fence_for;
+use crate::text::link;
+use crate::text::resource::is_url;
+
+impl Speller<'_, '_> {
+    /// Takes a field; `below` has the lines of what stands nested in it, nothing where it is one
+    /// line alone.
+    pub(super) fn field(&mut self, line: usize, field: KeyedLine<'_>, below: Option<&[usize]>) {
+        let KeyedLine { key, value } = field;
+        match key {
+            COMMAND | QUERY => return self.text_in_field(line, field, below),
+            "File Path" | "Resource" => return self.path(line, field),
+            "Agent" => self.agent = true,
+            _ => {}
+        }
+        if below.is_none() && is_optional(key) && value::is_nothing(value) {
+            self.edits
+                .leave_out(line..=line, "the field without a value");
+            return;
+        }
+        if let Some(nested) = below
+            && key == "Handoff Resources"
+            && let [only] = nested
+            && value::is_nothing(unlisted(self.lines.get(*only)))
+        {
+            self.edits
+                .leave_out(*only..=*only, "the item without a value");
+        }
+        let wanted = self.value(field).filter(|_| below.is_none());
+        if wanted.as_deref() == Some("") {
+            self.edits.leave_out(line..=line, "the field");
+            return;
+        }
+        self.write_field(line, field, wanted.as_deref());
+    }
+
+    /// Returns a field's value as the parser reads it, where it does not as it stands; an empty one
+    /// for a field that says what holds without it.
+    fn value(&self, field: KeyedLine<'_>) -> Option<String> {
+        match field.key {
+            "Timeout" => value::seconds(field.value).map(|seconds| seconds.to_string()),
+            "cwd" if value::is_root(field.value) => Some(String::new()),
+            "cwd" => value::path(field.value)
+                .filter(|path| link::read(field.value).as_ref() != Ok(path))
+                .map(|path| link::write_path(&path)),
+            _ => None,
+        }
+    }
+
+    /// Takes a path; the same one twice is written once.
+    fn path(&mut self, line: usize, field: KeyedLine<'_>) {
+        let name = value::path(field.value).or_else(|| link::read(field.value).ok());
+        if name.is_some() && name == self.named {
+            self.edits
+                .leave_out(line..=line, "the second field of one path");
+            return;
+        }
+        let exact = link::read(field.value).ok() == name;
+        let spelled = name.as_deref().filter(|name| !exact && !is_url(name));
+        let wanted = spelled.map(link::write_path);
+        self.named = name;
+        self.write_field(line, field, wanted.as_deref());
+    }
+
+    /// Writes a field as the format does, unless it stands there as the parser reads it.
+    fn write_field(&mut self, line: usize, field: KeyedLine<'_>, wanted: Option<&str>) {
+        let text = self.lines.get(line);
+        let read = field::split_item(text);
+        let exact = read.is_some_and(|(key, value)| {
+            field::canonical(key) == Some(field.key) && value == field.value
+        });
+        // At the end of a line that is no item a backslash only breaks it.
+        let breaks = unlisted(text) == text.trim_start() && text.ends_with('\\');
+        let plain = match field.value.strip_suffix('\\') {
+            Some(plain) if breaks => plain.trim_end(),
+            _ => field.value,
+        };
+        let same = wanted.is_none_or(|wanted| wanted == field.value);
+        if exact && same {
+            return;
+        }
+        let value = wanted.unwrap_or(plain);
+        let blank = if value.is_empty() { "" } else { " " };
+        let indent = &text[..text.len() - text.trim_start_matches([' ', '\t']).len()];
+        let indent = if unlisted(text) == text.trim_start() {
+            ""
+        } else {
+            indent
+        };
+        let key = field.key;
+        self.edits
+            .replace(line, format!("{indent}- **{key}:**{blank}{value}"));
+        let words = text.trim();
+        let read = match () {
+            () if value != plain => format!("read `{words}` as `{key}: {value}`"),
+            () if words.contains(key) => format!("read `{words}` as a field"),
+            () => format!("read `{words}` as `{key}`"),
+        };
+        self.edits.tell(line, read);
+    }
+
+    /// Takes the text of a field that belongs into a block.
+    fn text_in_field(&mut self, line: usize, field: KeyedLine<'_>, below: Option<&[usize]>) {
+        if self.fenced {
+            return;
+        }
+        let nested = below.unwrap_or_default();
+        let items = nested.iter().map(|&line| unlisted(self.lines.get(line)));
+        let texts = std::iter::once(field.value).chain(items);
+        let texts: Vec<String> = texts
+            .map(|text| unquoted(text.trim()).to_owned())
+            .filter(|text| !text.is_empty())
+            .collect();
+        let one = field.key == QUERY || texts.len() == 1;
+        if !one || (below.is_some() && nested.is_empty()) {
+            return;
+        }
+        self.edits
+            .tell(line, format!("put `{}` into a code block", field.key));
+        self.edits.remove(line);
+        nested.iter().for_each(|&line| self.edits.remove(line));
+        self.blocks.extend(texts);
+    }
+
+    /// Adds the blocks of texts that stood in fields, behind everything else.
+    pub(super) fn add_blocks(&mut self, passage: &Passage) {
+        let language = if self.act == Act::Execute {
+            "shell"
+        } else {
+            "text"
+        };
+        for text in std::mem::take(&mut self.blocks) {
+            let fence = fence_for(&text, 4);
+            self.edits.insert(passage.end, "");
+            self.edits.insert(passage.end, format!("{fence}{language}"));
+            self.edits.insert(passage.end, text);
+            self.edits.insert(passage.end, fence);
+            self.edits.insert(passage.end, "");
+        }
+    }
+
+    /// Writes the heading as the format does, and what it says behind the name as a field. A
+    /// heading that names something else than the field below it stays as it is.
+    pub(super) fn heading(&mut self, line: usize, heading: &ActionHeading) {
+        if heading.exact {
+            return;
+        }
+        let target = heading.target();
+        let differs = match (&target, &self.named) {
+            (Some(target), Some(named)) => target != named,
+            _ => false,
+        };
+        if differs {
+            return;
+        }
+        let name = self.act.name();
+        let words = self.lines.get(line).trim();
+        self.edits
+            .tell(line, format!("read `{words}` as the action {name}"));
+        self.edits.replace(line, format!("### `{name}`"));
+        let field = match self.act {
+            Act::Create | Act::Edit if self.named.is_none() => "File Path",
+            Act::Read | Act::Prune if self.named.is_none() => "Resource",
+            Act::Invoke if !self.agent && !heading.rest.is_empty() => {
+                let agent = heading.rest.trim_matches(['`', '*', ' ']);
+                self.edits.insert(line + 1, format!("- **Agent:** {agent}"));
+                return;
+            }
+            Act::Chat if !heading.rest.is_empty() => {
+                self.edits.insert(line + 1, heading.rest.as_str());
+                self.edits.insert(line + 1, "");
+                return;
+            }
+            _ => return,
+        };
+        if let Some(target) = target {
+            let link = if is_url(&target) {
+                link::write_url(&target)
+            } else {
+                link::write_path(&target)
+            };
+            self.edits
+                .insert(line + 1, format!("- **{field}:** {link}"));
+        }
+    }
+}
+
+/// Returns whether a field may be left out.
+fn is_optional(key: &str) -> bool {
+    !matches!(
+        key,
+        "File Path" | "Resource" | "Agent" | "Description" | "Expected Outcome"
+    )
+}
+
+/// Returns a text without the backticks around it.
+fn unquoted(text: &str) -> &str {
+    let inner = text
+        .strip_prefix('`')
+        .and_then(|rest| rest.strip_suffix('`'));
+    inner
+        .filter(|inner| !inner.contains('`') && !inner.is_empty())
+        .unwrap_or(text)
+}

@@ -1,0 +1,117 @@
+//! Changes of single lines, collected and then written in one go.
+
+use std::collections::BTreeMap;
+
+use super::Remark;
+use crate::plan::diagnostic::quote;
+use crate::text::lines::Lines;
+
+/// What sentences are called.
+pub(super) const WORDS: &str = "the words";
+
+/// The changes of a text.
+pub(super) struct LineEdits<'a> {
+    /// The text as it came.
+    lines: &'a Lines<'a>,
+    /// What becomes of which line.
+    changed: BTreeMap<usize, LineEdit>,
+    /// What is told of it.
+    remarks: Vec<Remark>,
+    /// Whether words beside the blocks are left out.
+    pub spoken: bool,
+}
+
+/// What becomes of a line.
+#[derive(Default)]
+struct LineEdit {
+    /// Lines that come before it.
+    before: Vec<String>,
+    /// It is left out.
+    dropped: bool,
+    /// Its new text.
+    text: Option<String>,
+}
+
+impl<'a> LineEdits<'a> {
+    /// Starts with no change.
+    pub fn new(lines: &'a Lines<'a>) -> LineEdits<'a> {
+        LineEdits {
+            lines,
+            changed: BTreeMap::new(),
+            remarks: Vec::new(),
+            spoken: false,
+        }
+    }
+
+    /// Gives a line another text.
+    pub fn replace(&mut self, line: usize, text: impl Into<String>) {
+        self.changed.entry(line).or_default().text = Some(text.into());
+    }
+
+    /// Leaves a line out.
+    pub fn remove(&mut self, line: usize) {
+        self.changed.entry(line).or_default().dropped = true;
+    }
+
+    /// Puts a line before another one, or at the end.
+    pub fn insert(&mut self, line: usize, text: impl Into<String>) {
+        let edit = self.changed.entry(line).or_default();
+        edit.before.push(text.into());
+    }
+
+    /// Tells what was done at a line.
+    pub fn tell(&mut self, line: usize, message: impl Into<String>) {
+        self.remarks.push(Remark {
+            line,
+            message: message.into(),
+        });
+    }
+
+    /// Leaves lines out, and tells what they were.
+    pub fn leave_out(&mut self, lines: std::ops::RangeInclusive<usize>, what: &str) {
+        let first = *lines.start();
+        let words = quote(self.lines.get(first));
+        self.spoken |= what == WORDS;
+        self.tell(first, format!("left out {what} \"{words}\""));
+        // What is around it stays apart.
+        self.replace(first, "");
+        lines.skip(1).for_each(|line| self.remove(line));
+    }
+
+    /// Returns the new text and what is told.
+    pub fn finish(mut self) -> (String, Vec<Remark>) {
+        let usual = (1..=self.lines.len())
+            .map(|line| ending(self.lines.raw(line)))
+            .find(|end| !end.is_empty())
+            .unwrap_or("\n");
+        let mut text = String::new();
+        for line in 1..=self.lines.len() + 1 {
+            let edit = self.changed.remove(&line).unwrap_or_default();
+            for new in edit.before {
+                if !text.is_empty() && !text.ends_with(['\n', '\r']) {
+                    text.push_str(usual);
+                }
+                text.push_str(&new);
+                text.push_str(usual);
+            }
+            if edit.dropped || line > self.lines.len() {
+                continue;
+            }
+            let raw = self.lines.raw(line);
+            match edit.text {
+                Some(new) => {
+                    text.push_str(&new);
+                    text.push_str(ending(raw));
+                }
+                None => text.push_str(raw),
+            }
+        }
+        self.remarks.sort_by_key(|remark| remark.line);
+        (text, self.remarks)
+    }
+}
+
+/// Returns a line's end.
+fn ending(raw: &str) -> &str {
+    &raw[raw.trim_end_matches(['\n', '\r']).len()..]
+}

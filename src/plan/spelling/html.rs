@@ -1,0 +1,113 @@
+//! Tags and comments around the parts of a plan, which say nothing in it.
+
+use super::Remark;
+use super::edits::LineEdits;
+use super::passage::{Passage, cut};
+use crate::plan::action::border::looks_like_border;
+use crate::text::lines::Lines;
+use crate::text::markdown::{self, Block, Node};
+
+/// How often a text is read anew: a tag hides what is below it until the next blank line.
+const MAX_ROUNDS: usize = 4;
+/// The longest tag, in bytes.
+const MAX_TAG: usize = 80;
+/// Tags that hide what is in them from everybody who looks at the page.
+const HIDING: [&str; 5] = ["script", "style", "template", "textarea", "noscript"];
+
+/// Returns a text without the tags and comments outside of its messages and blocks.
+pub(super) fn without_tags(text: &str) -> (String, Vec<Remark>) {
+    let (mut text, mut remarks) = (text.to_owned(), Vec::new());
+    for _ in 0..MAX_ROUNDS {
+        let (next, more) = once(&text);
+        if more.is_empty() {
+            break;
+        }
+        text = next;
+        remarks.extend(more);
+    }
+    (text, remarks)
+}
+
+/// Takes out what Markdown reads as HTML now.
+fn once(text: &str) -> (String, Vec<Remark>) {
+    let lines = Lines::new(text);
+    let blocks = markdown::blocks(text);
+    let mut edits = LineEdits::new(&lines);
+    for passage in cut(&lines, &blocks) {
+        let own = &blocks[passage.blocks.clone()];
+        if passage.is_message() {
+            closing_tag(&lines, &passage, own, &mut edits);
+            continue;
+        }
+        for block in own.iter().filter(|block| block.node == Node::Html) {
+            take_out(&lines, block, &mut edits);
+        }
+        // In the middle of a paragraph a tag is text to Markdown.
+        let texts = own.iter().filter(|block| block.node == Node::Paragraph);
+        for line in texts.flat_map(|block| block.first..=block.last) {
+            if is_tag(lines.get(line)) {
+                blank(&lines, line, &mut edits);
+            }
+        }
+    }
+    edits.finish()
+}
+
+/// Takes the tags out of a block, or all of it if it is a comment.
+fn take_out(lines: &Lines<'_>, block: &Block, edits: &mut LineEdits<'_>) {
+    let first = lines.get(block.first).trim();
+    let hides = (block.first..=block.last).any(|line| looks_like_border(lines.get(line)));
+    let whole = first.starts_with("<!--") && lines.get(block.last).trim().ends_with("-->");
+    if whole && !hides {
+        edits.tell(block.first, "left out the comment");
+        (block.first..=block.last).for_each(|line| edits.replace(line, ""));
+        return;
+    }
+    for line in (block.first..=block.last).filter(|&line| is_tag(lines.get(line))) {
+        blank(lines, line, edits);
+    }
+}
+
+/// Takes out the tag at the end of a message that was opened above it.
+fn closing_tag(lines: &Lines<'_>, passage: &Passage, blocks: &[Block], edits: &mut LineEdits<'_>) {
+    let Some(block) = blocks.last().filter(|_| passage.end > lines.len()) else {
+        return;
+    };
+    let line = block.last;
+    let text = lines.get(line).trim();
+    let Some(name) = text
+        .strip_prefix("</")
+        .and_then(|rest| rest.strip_suffix('>'))
+    else {
+        return;
+    };
+    let html = matches!(block.node, Node::Html | Node::Paragraph);
+    let opens = |number: usize| lines.get(number).contains(&format!("<{name}"));
+    let own = (passage.line..line).any(opens);
+    if html && !own && is_tag(text) {
+        blank(lines, line, edits);
+    }
+}
+
+/// Empties a line with a tag, so that what is around it stays apart.
+fn blank(lines: &Lines<'_>, line: usize, edits: &mut LineEdits<'_>) {
+    edits.replace(line, "");
+    edits.tell(line, format!("left out `{}`", lines.get(line).trim()));
+}
+
+/// Returns whether a line is a tag alone, or a summary between its tags.
+fn is_tag(line: &str) -> bool {
+    let text = line.trim();
+    let inner = text
+        .strip_prefix('<')
+        .and_then(|rest| rest.strip_suffix('>'));
+    let Some(inner) = inner.filter(|_| text.len() <= MAX_TAG) else {
+        return false;
+    };
+    let summary = inner.starts_with("summary>") && inner.ends_with("</summary");
+    let name = inner.trim_start_matches('/');
+    let word = name.split(|c: char| !c.is_ascii_alphanumeric()).next();
+    let hides = word.is_some_and(|word| HIDING.iter().any(|tag| tag.eq_ignore_ascii_case(word)));
+    let named = name.starts_with(|c: char| c.is_ascii_alphabetic()) && !name.contains("://");
+    summary || (named && !hides && !inner.contains(['<', '>', '@']))
+}

@@ -1,0 +1,223 @@
+//! Fields as models spell them: without a bullet, numbered, with other keys for the same thing.
+
+use crate::plan::action::field::{canonical, has_weight};
+use crate::plan::action::heading::{Act, unlisted};
+
+/// The field that holds a command; no field of the format, its value stands for the block.
+pub const COMMAND: &str = "Command";
+/// The field that holds a query; no field of the format, its value stands for a block.
+pub const QUERY: &str = "Query";
+/// Keys of a path.
+const PATHS: [&str; 10] = [
+    "path",
+    "file",
+    "filename",
+    "target",
+    "targetfile",
+    "targetpath",
+    "location",
+    "resource",
+    "relativepath",
+    "fullpath",
+];
+/// Keys of what READ and PRUNE name.
+const RESOURCES: [&str; 9] = [
+    "path",
+    "file",
+    "filename",
+    "target",
+    "url",
+    "link",
+    "page",
+    "source",
+    "targetfile",
+];
+/// Other keys of EXECUTE.
+const EXECUTE: [(&str, &[&str]); 5] = [
+    (
+        "cwd",
+        &[
+            "workingdirectory",
+            "workingdir",
+            "workdir",
+            "directory",
+            "folder",
+        ],
+    ),
+    (
+        "env",
+        &[
+            "environment",
+            "environmentvariables",
+            "envvars",
+            "envvariables",
+            "variables",
+        ],
+    ),
+    (
+        "Timeout",
+        &[
+            "timelimit",
+            "timeoutseconds",
+            "timeoutinseconds",
+            "timeouts",
+        ],
+    ),
+    (
+        "Expected Outcome",
+        &["expected", "expectedresult", "expectedoutput", "outcome"],
+    ),
+    (COMMAND, &["command", "cmd", "shellcommand", "script"]),
+];
+/// Other keys of RESEARCH.
+const RESEARCH: [(&str, &[&str]); 1] = [(QUERY, &["query", "queries", "searchquery", "search"])];
+/// Other keys of INVOKE and CONCLUDE.
+const HAND_OVER: [(&str, &[&str]); 2] = [
+    ("Agent", &["targetagent", "agentname", "nextagent"]),
+    (
+        "Handoff Resources",
+        &["resources", "handofffiles", "handoff", "files"],
+    ),
+];
+/// The keys of the header.
+const HEADER: [&str; 3] = ["Status", "Plan Type", "Agent"];
+/// The longest key, in bytes.
+const MAX_KEY: usize = 40;
+/// The marks around a key.
+const MARKS: [char; 3] = ['*', '_', '`'];
+/// What separates a marked key from its value.
+const SEPARATORS: [char; 6] = [':', '=', '-', '–', '—', '→'];
+
+/// A line read as a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyedLine<'a> {
+    /// The key as the format spells it.
+    pub key: &'static str,
+    /// The text behind it.
+    pub value: &'a str,
+}
+
+/// Reads a line as a field that means something in an action, or in the header.
+pub fn field(line: &str, act: Option<Act>) -> Option<KeyedLine<'_>> {
+    let (key, value) = split(line)?;
+    let key = known(key, act)?;
+    Some(KeyedLine { key, value })
+}
+
+/// Returns the field that a line without a bullet is though Markdown reads it as more of the item
+/// above: one with marks, or one that changes what the action does.
+pub fn unlisted_field(line: &str, act: Act) -> Option<KeyedLine<'_>> {
+    if unlisted(line) != line {
+        return None;
+    }
+    let found = field(line, Some(act))?;
+    let own =
+        line.starts_with(MARKS) || (has_weight(found.key) && line.starts_with(char::is_alphabetic));
+    own.then_some(found)
+}
+
+/// Returns a line's key and the text behind it, whatever stands before the key.
+pub fn split(line: &str) -> Option<(&str, &str)> {
+    let text = unlisted(line);
+    let text = ["[x]", "[X]"]
+        .iter()
+        .find_map(|mark| text.strip_prefix(mark))
+        .unwrap_or(text);
+    let text = text.trim_start_matches(|c: char| !c.is_alphanumeric() && !MARKS.contains(&c));
+    let text = unnumbered(text);
+    let inner = text.trim_start_matches(MARKS);
+    let (key, value) = if inner.len() < text.len() {
+        let mark = text[..text.len() - inner.len()].chars().next_back()?;
+        let (key, rest) = inner.split_at(inner.find(mark)?);
+        let rest = rest.trim_start_matches(MARKS);
+        match key.trim_end().strip_suffix(':') {
+            Some(key) => (key, rest),
+            None => (key, rest.trim_start().strip_prefix(SEPARATORS)?),
+        }
+    } else {
+        inner.split_once(':')?
+    };
+    let key = key.trim();
+    let fits = !key.is_empty() && key.len() <= MAX_KEY && !value.starts_with("//");
+    fits.then(|| (key, value.trim_matches([' ', '\t', '\u{a0}'])))
+}
+
+/// Returns the key of the format that a key stands for in an action, or in the header.
+pub fn known(key: &str, act: Option<Act>) -> Option<&'static str> {
+    let own = canonical(key);
+    let Some(act) = act else {
+        return own.filter(|key| HEADER.contains(key));
+    };
+    if let Some(key) = own.filter(|key| act.row().keys.contains(key)) {
+        return Some(key);
+    }
+    let plain: String = key
+        .chars()
+        .filter(|c| c.is_alphanumeric())
+        .collect::<String>()
+        .to_lowercase();
+    let of = |table: &[(&'static str, &[&str])]| {
+        let row = table.iter().find(|(_, keys)| keys.contains(&&*plain));
+        row.map(|(key, _)| *key)
+    };
+    match act {
+        Act::Create | Act::Edit => PATHS.contains(&&*plain).then_some("File Path"),
+        Act::Read | Act::Prune => RESOURCES.contains(&&*plain).then_some("Resource"),
+        Act::Execute => of(&EXECUTE),
+        Act::Research => of(&RESEARCH),
+        Act::Invoke | Act::Conclude => of(&HAND_OVER).filter(|key| act.row().keys.contains(key)),
+        Act::Chat => None,
+    }
+}
+
+/// Removes a leading `1.` or `1)`.
+fn unnumbered(text: &str) -> &str {
+    let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let after = rest.strip_prefix(". ").or_else(|| rest.strip_prefix(") "));
+    after
+        .filter(|_| rest.len() < text.len())
+        .map_or(text, str::trim_start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Compares what a line of an EXECUTE is read as.
+    fn check(line: &str, expected: Option<(&str, &str)>) {
+        let found = field(line, Some(Act::Execute)).map(|found| (found.key, found.value));
+        assert_eq!(found, expected, "{line:?}");
+    }
+
+    #[test]
+    fn p31_a_field_is_known_without_its_bullet_and_by_other_names() {
+        for line in [
+            "- **cwd:** src",
+            "**cwd:** src",
+            "cwd: src",
+            "1. **CWD**: src",
+            "* `cwd`: src",
+            "- [ ] *cwd:* src",
+            "📁 **Working Directory** – src",
+            "**Working Directory** - src  ",
+        ] {
+            check(line, Some(("cwd", "src")));
+        }
+        check("- **Command:** `ls`", Some((COMMAND, "`ls`")));
+    }
+
+    #[test]
+    fn words_are_no_field() {
+        for line in [
+            "",
+            "Then we run it.",
+            "Note: it is late",
+            "https://example.com",
+            "- **File Path:** x",
+            "Working Directory - src",
+            "**bold**",
+        ] {
+            check(line, None);
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The spellings of models, written as the format spells them.
+//!
+//! The parser is strict, and what it reads stays as it is. A text that it refuses is tried once
+//! more here: headings, fields, labels, sections and values in other spellings get the format's
+//! own, and words beside the blocks are left out, each with a remark. What has two meanings stays
+//! as it is, for the parser to refuse. The rules P25 to P37 are those of `docs/formats/plan.md`.
+//!
+//! It looks at lines outside of code blocks alone, so it must be given a text whose fences are
+//! right already: that is repair's work, which asks [`name`] what a line may be.
+
+mod action;
+mod edits;
+mod html;
+mod key;
+pub mod name;
+mod passage;
+mod prose;
+mod section;
+#[cfg(test)]
+mod tests;
+mod unwrap;
+mod value;
+
+use crate::plan::Field;
+use crate::plan::action::field;
+use crate::plan::action::heading::Act;
+use crate::text::lines::Lines;
+use crate::text::markdown;
+use edits::LineEdits;
+pub use unwrap::unwrapped;
+
+/// The longest value in which a further field is looked for, in bytes.
+const MAX_VALUE: usize = 4096;
+
+/// Something that was read in another spelling, or left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remark {
+    /// The line in the text that was given, from 1.
+    pub line: usize,
+    /// What, as words without a full stop.
+    pub message: String,
+}
+
+/// A text in the format's spelling.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Respelled {
+    /// The text.
+    pub text: String,
+    /// The text that the lines of the remarks belong to: as it was given, some lines apart.
+    pub source: String,
+    /// What was changed.
+    pub remarks: Vec<Remark>,
+    /// Whether words beside the blocks were left out: then what is a block rests on the fences alone.
+    pub spoken: bool,
+}
+
+/// Writes a plan's text in the format's spelling, as far as its meaning is clear.
+pub fn respell(given: &str) -> Respelled {
+    let (text, mut remarks) = html::without_tags(&passage::apart(given));
+    let lines = Lines::new(&text);
+    let blocks = markdown::blocks(&text);
+    let mut passages = passage::cut(&lines, &blocks);
+    if !passage::is_plan(&lines, &passages) {
+        return Respelled {
+            text: given.to_owned(),
+            source: given.to_owned(),
+            remarks: Vec::new(),
+            spoken: false,
+        };
+    }
+    let mut edits = LineEdits::new(&lines);
+    section::name_all(&lines, &blocks, &mut passages, &mut edits);
+    for passage in &passages {
+        let own = &blocks[passage.blocks.clone()];
+        match &passage.role {
+            passage::PassageRole::Action(heading) => {
+                action::respell(&lines, passage, (heading, own), &mut edits);
+            }
+            _ => section::respell(&lines, passage, own, &mut edits),
+        }
+    }
+    let spoken = edits.spoken;
+    let (respelled, more) = edits.finish();
+    remarks.extend(more);
+    Respelled {
+        text: respelled,
+        source: text,
+        remarks,
+        spoken,
+    }
+}
+
+/// Returns whether a line is a field of an action, or of the header, with or without its bullet.
+pub fn is_field(line: &str, act: Option<Act>) -> bool {
+    key::field(line, act).is_some()
+}
+
+/// Returns whether the parser takes a field for something else than what it says: a setting of a
+/// command under another key, a path in quotes, a value that holds a further field.
+pub fn is_misread(field: &Field, act: Act) -> bool {
+    let texts = std::iter::once(&field.value).chain(&field.items);
+    if texts.into_iter().any(|text| holds_field(text, act)) {
+        return true;
+    }
+    let other = field::canonical(&field.key).is_none() && act == Act::Execute;
+    let known = key::known(&field.key, Some(act)).is_some_and(field::has_weight);
+    let path = matches!(field.key.as_str(), "File Path" | "Resource");
+    (other && known) || (path && field.value.starts_with(['"', '\'', '“']))
+}
+
+/// Returns whether a message holds the heading of an action with its fields, in another spelling.
+pub fn holds_action(message: &str) -> bool {
+    let lines = Lines::new(message);
+    let blocks = markdown::blocks(message);
+    let heads = blocks.iter().filter(|block| {
+        matches!(
+            block.node,
+            markdown::Node::Heading { .. } | markdown::Node::Paragraph
+        )
+    });
+    heads
+        .filter(|block| block.first == block.last)
+        .any(|block| passage::message_end(&lines, block).is_some())
+}
+
+/// Returns whether a value goes on with a field that changes what its action does; a longer one is
+/// not looked at, as every word of it could begin one.
+fn holds_field(value: &str, act: Act) -> bool {
+    value.len() <= MAX_VALUE
+        && value
+            .match_indices(' ')
+            .filter_map(|(at, _)| key::unlisted_field(&value[at + 1..], act))
+            .any(|found| field::has_weight(found.key))
+}
+
+/// Returns whether a line is a sentence.
+pub fn is_prose(line: &str) -> bool {
+    prose::is_prose(&[line])
+}
+
+/// Returns whether a field's value says that there is none.
+pub fn is_nothing(value: &str) -> bool {
+    value::is_nothing(value)
+}

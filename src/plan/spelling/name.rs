@@ -1,0 +1,300 @@
+//! Headings and labels as models spell them, beyond the spellings that the parser reads.
+//!
+//! Repair and the respelling both ask here. Many of these spellings are ordinary words too, so a
+//! line counts only if what stands below it fits: a field of the action, a fence.
+
+use super::key;
+use super::value;
+use crate::plan::action::field::is_fence;
+use crate::plan::action::heading::{self, Act, Label, Section, unlisted};
+use crate::plan::action::{ROWS, Row};
+use crate::text::link;
+use crate::text::markdown::heading_text;
+
+/// Other names of actions that mean one thing only.
+const OTHER_NAMES: [(Act, &[&str]); 6] = [
+    (
+        Act::Execute,
+        &["RUN", "EXEC", "SHELL", "BASH", "COMMAND", "TERMINAL"],
+    ),
+    (Act::Create, &["WRITE", "NEW_FILE"]),
+    (Act::Edit, &["MODIFY", "UPDATE", "CHANGE"]),
+    (Act::Read, &["OPEN", "VIEW"]),
+    (Act::Research, &["WEB_SEARCH", "SEARCH_WEB"]),
+    (
+        Act::Chat,
+        &["CHAT", "ASK_USER", "ASK", "MESSAGE", "REPLY", "RESPOND"],
+    ),
+];
+/// Words that stand between an action's name and what it acts on.
+const FILLERS: [&str; 9] = [
+    "file", "files", "action", "command", "resource", "the", "a", "an", "new",
+];
+/// Words in front of the number of an action.
+const COUNTED: [&str; 4] = ["action", "step", "task", "part"];
+/// What stands above the lines to find, in capitals.
+const FIND: [&str; 9] = [
+    "FIND",
+    "FIND THIS",
+    "SEARCH",
+    "SEARCH FOR",
+    "OLD",
+    "OLD CODE",
+    "BEFORE",
+    "ORIGINAL",
+    "REPLACE THIS",
+];
+/// What stands above the lines that replace them, in capitals.
+const REPLACE: [&str; 9] = [
+    "REPLACE",
+    "REPLACE WITH",
+    "REPLACE BY",
+    "REPLACEMENT",
+    "NEW",
+    "NEW CODE",
+    "AFTER",
+    "UPDATED",
+    "WITH THIS",
+];
+/// The longest label, in bytes.
+const MAX_LABEL: usize = 60;
+/// What separates a heading's name from the words behind it.
+const SEPARATORS: [char; 10] = [' ', '\t', '\u{a0}', ':', '-', '–', '—', '→', '|', '.'];
+
+/// The heading of an action.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ActionHeading {
+    /// Which action.
+    pub act: Act,
+    /// What the heading says behind the name.
+    pub rest: String,
+    /// Whether the parser reads it as it is.
+    pub exact: bool,
+    /// Whether the name alone says that it is one: the format's own, in capitals or backticks.
+    pub sure: bool,
+}
+
+impl ActionHeading {
+    /// Returns the path or the address that the heading names behind the action.
+    pub fn target(&self) -> Option<String> {
+        target(&self.rest)
+    }
+}
+
+/// Reads a line as the heading of an action; `below` is the next line that is not blank.
+pub fn action(line: &str, below: &str) -> Option<ActionHeading> {
+    let (level, text) = heading_of(line).filter(|(_, text)| !text.contains("<!--"))?;
+    if level == 3 && line.contains("### ") && heading::action(text).is_some() {
+        let act = heading::action(text)?;
+        return Some(ActionHeading {
+            act,
+            rest: String::new(),
+            exact: true,
+            sure: true,
+        });
+    }
+    let text = plain(text);
+    let found = named(without_ordinal(&text))?;
+    let alone = found.own && found.rest.is_empty() && level > 0;
+    let sure = alone && (found.loud || found.act == Act::Chat);
+    let heading = ActionHeading {
+        act: found.act,
+        rest: found.rest.to_owned(),
+        exact: false,
+        sure,
+    };
+    let fits = level != 1 && (sure || is_spoken(&found, level) || confirms(&heading, below));
+    fits.then_some(heading)
+}
+
+/// Reads a line as the heading of a section, whatever its level; also says that level, 0 for a
+/// bold line.
+pub fn section(line: &str) -> Option<(Section, usize)> {
+    let (level, text) = heading_of(line)?;
+    let text = plain(text);
+    let name = without_ordinal(&text)
+        .split('(')
+        .next()
+        .unwrap_or_default()
+        .trim_matches(|c: char| !c.is_alphanumeric());
+    let same = |known: &&Section| known.name().eq_ignore_ascii_case(name);
+    let found = [Section::Rationale, Section::Memos, Section::Plan]
+        .into_iter()
+        .find(|known| same(&known))
+        .or_else(|| name.eq_ignore_ascii_case("memo").then_some(Section::Memos))?;
+    Some((found, level))
+}
+
+/// Reads a line as a label of an EDIT; `below` is the next line that is not blank, and must be a
+/// fence.
+pub fn label(line: &str, below: &str) -> Option<Label> {
+    if line.len() > MAX_LABEL || !is_fence(below) {
+        return None;
+    }
+    let text = unlisted(line).trim_start_matches('#');
+    let text = plain(text);
+    let words = without_ordinal(&text);
+    let words = words.split('(').next().unwrap_or_default();
+    let words = words
+        .trim_end_matches(|c: char| !c.is_alphabetic())
+        .to_uppercase();
+    let words = words.trim();
+    if FIND.contains(&words) {
+        return Some(Label::Find);
+    }
+    REPLACE.contains(&words).then_some(Label::Replace)
+}
+
+/// Returns the level and the text of a heading's line; a line that is bold from end to end counts
+/// with level 0.
+pub fn heading_of(line: &str) -> Option<(usize, &str)> {
+    let text = line.trim_matches([' ', '\t', '\u{a0}', '\r', '\n']);
+    let indent = line.len() - line.trim_start_matches([' ', '\t']).len();
+    if indent > 3 {
+        return None;
+    }
+    let level = text.len() - text.trim_start_matches('#').len();
+    if level > 0 {
+        return (level <= 6).then(|| (level, heading_text(text).trim_matches('\u{a0}')));
+    }
+    let inner = text.trim_end_matches(':').strip_prefix("**")?;
+    let inner = inner.strip_suffix("**")?.trim();
+    (!inner.is_empty() && !inner.contains("**")).then_some((0, inner))
+}
+
+/// A name at the start of a heading's words.
+struct Found<'a> {
+    /// Whose name.
+    act: Act,
+    /// It is the format's own.
+    own: bool,
+    /// It is in capitals or in backticks.
+    loud: bool,
+    /// What follows.
+    rest: &'a str,
+}
+
+/// Reads the name of an action at the start of some words.
+fn named(text: &str) -> Option<Found<'_>> {
+    let own = |row: &'static Row| {
+        std::iter::once(row.name)
+            .chain(row.aliases.iter().copied())
+            .map(|name| (row.act, name, true))
+    };
+    let other = OTHER_NAMES
+        .iter()
+        .flat_map(|(act, names)| names.iter().map(|name| (*act, *name, false)));
+    let names = ROWS.iter().flat_map(own).chain(other);
+    let fits = names.filter_map(|(act, name, own)| Some((act, own, strip_name(text, name)?)));
+    let (act, own, rest) = fits.min_by_key(|(_, _, rest)| rest.len())?;
+    let name = &text[..text.len() - rest.len()];
+    let quoted = rest.starts_with('`');
+    Some(Found {
+        act,
+        own,
+        loud: quoted || !name.chars().any(char::is_lowercase),
+        rest: rest
+            .trim_start_matches(['`', '*', '_', ']', ')'])
+            .trim_start_matches(SEPARATORS)
+            .trim_end_matches(['*', '_', ' ', ':']),
+    })
+}
+
+/// Returns what follows the name of an action at the start of words, whatever its case and what
+/// joins its words.
+fn strip_name<'a>(words: &'a str, name: &str) -> Option<&'a str> {
+    let mut rest = words;
+    for wanted in name.chars() {
+        if wanted == '_' {
+            rest = rest.trim_start_matches(['_', '-', ' ']);
+            continue;
+        }
+        let next = rest.chars().next()?;
+        if !next.eq_ignore_ascii_case(&wanted) {
+            return None;
+        }
+        rest = &rest[next.len_utf8()..];
+    }
+    let ends = !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+    ends.then_some(rest)
+}
+
+/// Returns whether a heading begins a message to the user by its words alone.
+fn is_spoken(found: &Found<'_>, level: usize) -> bool {
+    let alone = found.rest.is_empty() && (found.own || found.loud);
+    found.act == Act::Chat && (2..=4).contains(&level) && (alone || (found.own && found.loud))
+}
+
+/// Returns whether the line below a heading fits its action.
+fn confirms(heading: &ActionHeading, below: &str) -> bool {
+    let field = key::field(below, Some(heading.act)).is_some();
+    let target = heading.target().is_some();
+    match heading.act {
+        Act::Create => field || (target && is_fence(below)),
+        Act::Edit => field || (target && (is_fence(below) || heading::label(below).is_some())),
+        Act::Read | Act::Prune => field || target,
+        Act::Execute | Act::Research => field || is_fence(below),
+        Act::Chat => false,
+        Act::Invoke | Act::Conclude => field,
+    }
+}
+
+/// Returns the path or the address that some words name, alone but for words like `file`.
+pub fn target(words: &str) -> Option<String> {
+    let mut rest = words.trim();
+    while let Some((word, after)) = rest.split_once(' ') {
+        let word = word.trim_end_matches(SEPARATORS).to_lowercase();
+        if !FILLERS.contains(&word.as_str()) {
+            break;
+        }
+        rest = after.trim_start_matches(SEPARATORS);
+    }
+    let inner = rest
+        .strip_prefix('(')
+        .and_then(|rest| rest.strip_suffix(')'))
+        .unwrap_or(rest);
+    let name = value::path(inner).or_else(|| link::read(inner).ok())?;
+    let marked = inner.starts_with(['`', '[', '<']);
+    (marked || name.contains('/') || name.contains('.')).then_some(name)
+}
+
+/// Returns words without what decorates them: backslash escapes, emoji and marks at the start.
+pub fn plain(text: &str) -> String {
+    let mut words = String::with_capacity(text.len());
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        let escapes = letter == '\\' && letters.peek().is_some_and(char::is_ascii_punctuation);
+        if !escapes {
+            words.push(letter);
+        }
+    }
+    words
+        .trim_start_matches(|c: char| !c.is_alphanumeric())
+        .trim_end()
+        .to_owned()
+}
+
+/// Removes the number of an action: `1.`, `2)`, `Step 3 -`, `Action:`.
+fn without_ordinal(text: &str) -> &str {
+    let counted = COUNTED.iter().find_map(|word| {
+        let head = text.get(..word.len())?;
+        let rest = &text[word.len()..];
+        (head.eq_ignore_ascii_case(word) && !rest.starts_with(char::is_alphanumeric))
+            .then_some(rest)
+    });
+    let after = counted.unwrap_or(text).trim_start_matches(['#', ' ', '\t']);
+    let digits = |c: char| c.is_ascii_digit() || matches!(c, '.' | '/');
+    let rest = if after.starts_with(|c: char| c.is_ascii_digit()) {
+        after.trim_start_matches(digits)
+    } else {
+        after
+    };
+    let numbered = rest.len() < after.len();
+    // `Action Plan` and `Task list` have no number, and no colon.
+    let named = counted.is_some() && after.starts_with([':', '-', '–', '—']);
+    if numbered || named {
+        rest.trim_start_matches(|c: char| !c.is_alphanumeric())
+    } else {
+        text
+    }
+}

@@ -1,0 +1,227 @@
+//! A plan cut at its headings, in whatever spelling.
+
+use std::ops::Range;
+
+use super::edits::LineEdits;
+use super::key;
+use super::name::{self, ActionHeading};
+use crate::plan::action::field::has_weight;
+use crate::plan::action::heading::{self, Act, Section};
+use crate::text::lines::Lines;
+use crate::text::markdown::{self, Block, Node};
+
+/// What stands between one heading and the next.
+#[derive(Debug)]
+pub(super) struct Passage {
+    /// What it is.
+    pub role: PassageRole,
+    /// The heading's line; 0 for what stands before the first one.
+    pub line: usize,
+    /// The line behind its last.
+    pub end: usize,
+    /// Its blocks, without the heading.
+    pub blocks: Range<usize>,
+}
+
+/// What a passage is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum PassageRole {
+    /// It stands before the first heading.
+    Start,
+    /// The title and what is below.
+    Title,
+    /// A section of the format.
+    Section(Section),
+    /// A heading that the format does not know, of this level.
+    Unknown(u8),
+    /// An action.
+    Action(ActionHeading),
+}
+
+impl Passage {
+    /// Returns whether it is an action with a message.
+    pub fn is_message(&self) -> bool {
+        matches!(&self.role, PassageRole::Action(heading) if heading.act.is_message())
+    }
+
+    /// Returns whether it is an EDIT.
+    fn is_edit(&self) -> bool {
+        matches!(&self.role, PassageRole::Action(heading) if heading.act == Act::Edit)
+    }
+
+    /// Returns whether it is an action.
+    pub fn is_action(&self) -> bool {
+        matches!(self.role, PassageRole::Action(_))
+    }
+
+    /// Returns whether it is a certain section.
+    pub fn is(&self, section: Section) -> bool {
+        self.role == PassageRole::Section(section)
+    }
+}
+
+/// Cuts a text.
+pub(super) fn cut(lines: &Lines<'_>, blocks: &[Block]) -> Vec<Passage> {
+    let mut passages = vec![Passage {
+        role: PassageRole::Start,
+        line: 0,
+        end: lines.len() + 1,
+        blocks: 0..0,
+    }];
+    let exact = exact_sections(blocks);
+    let mut titled = false;
+    for (index, block) in blocks.iter().enumerate() {
+        let open = passages.last_mut().expect("there is one from the start");
+        let Some(role) = role(lines, block, open, (titled, &exact)) else {
+            open.blocks.end = index + 1;
+            continue;
+        };
+        open.end = block.first;
+        titled |= role == PassageRole::Title;
+        passages.push(Passage {
+            role,
+            line: block.first,
+            end: lines.len() + 1,
+            blocks: index + 1..index + 1,
+        });
+    }
+    passages
+}
+
+/// Returns whether passages are a plan: with an action, and with a title, a section, or nothing else
+/// than actions. Words and then an action may be an explanation with an example.
+pub(super) fn is_plan(lines: &Lines<'_>, passages: &[Passage]) -> bool {
+    let Some(first) = passages.iter().find(|passage| passage.is_action()) else {
+        return false;
+    };
+    let is_part = |passage: &Passage| {
+        let part = matches!(
+            passage.role,
+            PassageRole::Title | PassageRole::Section(_) | PassageRole::Unknown(_)
+        );
+        part && passage.line < first.line
+    };
+    let is_blank = |line: usize| lines.get(line).trim().is_empty();
+    passages.iter().any(is_part) || (1..first.line).all(is_blank)
+}
+
+/// Returns a text in which every line that is a heading without its marks or its blank stands apart
+/// from the lines below.
+pub(super) fn apart(text: &str) -> String {
+    let lines = Lines::new(text);
+    let mut edits = LineEdits::new(&lines);
+    let longer = |block: &Block| block.node == Node::Paragraph && block.first < block.last;
+    for block in markdown::blocks(text).iter().filter(|block| longer(block)) {
+        let line = lines.get(block.first);
+        let below = lines.get(block.first + 1);
+        if name::action(line, below).is_some() || name::section(line).is_some() {
+            edits.insert(block.first + 1, "");
+        }
+    }
+    edits.finish().0
+}
+
+/// Returns the sections that stand there in a spelling that the parser reads.
+fn exact_sections(blocks: &[Block]) -> Vec<Section> {
+    let found: Vec<Section> = blocks
+        .iter()
+        .filter_map(|block| match &block.node {
+            Node::Heading {
+                level: 2,
+                setext: false,
+                text,
+            } => heading::section(text),
+            _ => None,
+        })
+        .collect();
+    // Each once, however often it stands there.
+    let all = [Section::Rationale, Section::Memos, Section::Plan];
+    all.into_iter()
+        .filter(|section| found.contains(section))
+        .collect()
+}
+
+/// Returns what a block begins, behind a passage; `exact` has the sections that need no other
+/// spelling.
+fn role(
+    lines: &Lines<'_>,
+    block: &Block,
+    open: &Passage,
+    (titled, exact): (bool, &[Section]),
+) -> Option<PassageRole> {
+    let line = lines.get(block.first);
+    let below = below(lines, block.last);
+    let section = |level: usize| {
+        let (found, _) = name::section(line)?;
+        let free = !exact.contains(&found) && (level != 1 || titled);
+        free.then_some(PassageRole::Section(found))
+    };
+    match &block.node {
+        Node::Heading {
+            level,
+            setext: false,
+            text,
+        } => {
+            let known = heading::section(text).filter(|_| *level == 2);
+            let level = usize::from(*level);
+            if let Some(known) = known {
+                return Some(PassageRole::Section(known));
+            }
+            if open.is_message() {
+                let action = message_end(lines, block).map(PassageRole::Action);
+                return action.or((level == 1).then_some(PassageRole::Unknown(1)));
+            }
+            if let Some(action) = name::action(line, below) {
+                return Some(PassageRole::Action(action));
+            }
+            match level {
+                _ if open.is_edit() && is_label(line, below) => None,
+                1 if !titled => Some(PassageRole::Title),
+                _ => section(level).or_else(|| unknown(level, open)),
+            }
+        }
+        Node::Heading { level, text, .. } if *level == 1 && !titled && !open.is_message() => {
+            (!text.is_empty()).then_some(PassageRole::Title)
+        }
+        Node::Paragraph if block.first == block.last && open.is_message() => {
+            message_end(lines, block).map(PassageRole::Action)
+        }
+        // A bold line, or marks of a heading without their blank.
+        Node::Paragraph if block.first == block.last => {
+            name::heading_of(line)?;
+            let action = || name::action(line, below).map(PassageRole::Action);
+            action().or_else(|| section(0))
+        }
+        _ => None,
+    }
+}
+
+/// Reads a block of a message as the heading of an action: one whose name leaves no doubt, or that
+/// has a field of the action below.
+pub(super) fn message_end(lines: &Lines<'_>, block: &Block) -> Option<ActionHeading> {
+    let below = below(lines, block.last);
+    let heading = name::action(lines.get(block.first), below)?;
+    let keyed = key::field(below, Some(heading.act))
+        .is_some_and(|field| has_weight(field.key) || field.key == "Description");
+    (heading.exact || heading.sure || keyed).then_some(heading)
+}
+
+/// Returns whether a heading is a label above its block.
+fn is_label(line: &str, below: &str) -> bool {
+    name::label(line, below).is_some()
+}
+
+/// Returns what a heading begins that the format does not know; a part of the rationale begins
+/// nothing.
+fn unknown(level: usize, open: &Passage) -> Option<PassageRole> {
+    let deepest = if open.is(Section::Rationale) { 2 } else { 3 };
+    (level <= deepest).then(|| PassageRole::Unknown(u8::try_from(level).unwrap_or(u8::MAX)))
+}
+
+/// Returns the first line behind another one that is not blank.
+pub(super) fn below<'a>(lines: &Lines<'a>, line: usize) -> &'a str {
+    (line + 1..=lines.len())
+        .map(|number| lines.get(number))
+        .find(|text| !text.trim().is_empty())
+        .unwrap_or_default()
+}

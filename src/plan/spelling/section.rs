@@ -1,0 +1,381 @@
+//! The title, the header and the sections: named, completed, and put into their blocks.
+
+use super::edits::{LineEdits, WORDS};
+use super::key;
+use super::name;
+use super::passage::{Passage, PassageRole};
+use super::prose::{is_prose, says_nothing};
+use crate::plan::action::field::{canonical, has_weight, is_fence};
+use crate::plan::action::heading::{self, Section, unlisted};
+use crate::text::fence::fence_for;
+use crate::text::lines::Lines;
+use crate::text::markdown::{Block, Node};
+
+/// Sections behind the actions that say something to a person only.
+const CLOSING: [&str; 14] = [
+    "summary",
+    "note",
+    "notes",
+    "next steps",
+    "next step",
+    "overview",
+    "conclusion",
+    "explanation",
+    "context",
+    "expected outcome",
+    "expected result",
+    "expected results",
+    "analysis",
+    "remarks",
+];
+/// What stands in a rationale that a plan has not.
+const NO_RATIONALE: &str = "The plan gives none.";
+
+/// Names the passages that stand for a part of the format, and adds the headings that are missing.
+pub(super) fn name_all(
+    lines: &Lines<'_>,
+    blocks: &[Block],
+    passages: &mut [Passage],
+    edits: &mut LineEdits<'_>,
+) {
+    let Some(first) = passages.iter().position(Passage::is_action) else {
+        return;
+    };
+    title(lines, passages, first, edits);
+    memos(lines, blocks, &mut passages[..first], edits);
+    let (_, before) = passages.split_at_mut(1);
+    let before = &mut before[..first - 1];
+    let planned = before.iter().any(|passage| passage.is(Section::Plan));
+    if !planned && let Some(last) = before.last_mut() {
+        let own = &blocks[last.blocks.clone()];
+        if matches!(last.role, PassageRole::Unknown(..=2)) && is_words(lines, own) {
+            rename(lines, last, Section::Plan, edits);
+        }
+    }
+    rationale(lines, before, edits);
+    respell_headings(lines, passages, edits);
+    add_missing(passages, first, edits);
+}
+
+/// Finds the title: a heading of another level, an underlined one, or a line that says so.
+fn title(lines: &Lines<'_>, passages: &mut [Passage], first: usize, edits: &mut LineEdits<'_>) {
+    if let Some(passage) = passages
+        .iter()
+        .find(|passage| passage.role == PassageRole::Title)
+    {
+        let line = passage.line;
+        if !lines.get(line).trim_start().starts_with('#') {
+            edits.replace(line, format!("# {}", lines.get(line).trim()));
+            edits.remove(line + 1);
+            edits.tell(line, "read the underlined line as the title");
+        }
+        return;
+    }
+    if let Some(passage) = passages[1..first]
+        .first_mut()
+        .filter(|passage| matches!(passage.role, PassageRole::Unknown(_)))
+    {
+        let text = name::heading_of(lines.get(passage.line)).map_or("", |(_, text)| text);
+        passage.role = PassageRole::Title;
+        edits.replace(passage.line, format!("# {text}"));
+        edits.tell(passage.line, "read the first heading as the title");
+        return;
+    }
+    let at = (1..passages[1].line).find(|&line| !lines.get(line).trim().is_empty());
+    let title = at.and_then(|line| Some((line, title_of(lines.get(line))?)));
+    if let Some((line, title)) = title {
+        edits.replace(line, format!("# {title}\n"));
+        edits.tell(line, "read the first line as the title");
+        return;
+    }
+    if let PassageRole::Action(action) = &passages[first].role {
+        edits.insert(
+            at.unwrap_or(1).min(passages[1].line),
+            format!("# {}\n", action.act.name()),
+        );
+        edits.tell(
+            1,
+            "the plan has no title; it is called after its first action",
+        );
+    }
+}
+
+/// Returns the title that a line gives: `#Title`, or `Title: ...`.
+fn title_of(line: &str) -> Option<&str> {
+    if let Some((1, text)) = name::heading_of(line) {
+        return (!text.is_empty()).then_some(text);
+    }
+    let (_, title) = key::split(line).filter(|(key, _)| key.eq_ignore_ascii_case("title"))?;
+    (!title.is_empty()).then_some(title)
+}
+
+/// Finds memos under another heading, by their marks.
+fn memos(lines: &Lines<'_>, blocks: &[Block], passages: &mut [Passage], edits: &mut LineEdits<'_>) {
+    if passages.iter().any(|passage| passage.is(Section::Memos)) {
+        return;
+    }
+    let found = passages.iter_mut().find(|passage| {
+        let own = &blocks[passage.blocks.clone()];
+        let solid: Vec<&str> = own
+            .iter()
+            .flat_map(|block| block.first..=block.last)
+            .map(|line| lines.get(line).trim())
+            .filter(|text| !text.is_empty() && !is_fence(text))
+            .collect();
+        let marked = |text: &&str| memo(text).is_some();
+        matches!(passage.role, PassageRole::Unknown(_))
+            && !solid.is_empty()
+            && solid.iter().all(marked)
+    });
+    if let Some(passage) = found {
+        rename(lines, passage, Section::Memos, edits);
+    }
+}
+
+/// Takes the sections that the format does not know, above the actions, for the rationale; what
+/// follows it is a part of it.
+fn rationale(lines: &Lines<'_>, passages: &mut [Passage], edits: &mut LineEdits<'_>) {
+    let unknown = |passage: &Passage| matches!(passage.role, PassageRole::Unknown(_));
+    if !passages
+        .iter()
+        .any(|passage| passage.is(Section::Rationale))
+        && let Some(passage) = passages.iter_mut().find(|passage| unknown(passage))
+    {
+        rename(lines, passage, Section::Rationale, edits);
+    }
+    let mut at = passages
+        .iter()
+        .position(|passage| passage.is(Section::Rationale))
+        .unwrap_or(passages.len());
+    let own = at;
+    while passages.get(at + 1).is_some_and(unknown) {
+        at += 1;
+        passages[own].end = passages[at].end;
+        // What is inside of the rationale's block begins nothing.
+        passages[own].blocks.end = passages[at].blocks.end;
+        passages[at].role = PassageRole::Start;
+        passages[at].blocks = 0..0;
+    }
+}
+
+/// Gives a passage the role and the heading of a section.
+fn rename(lines: &Lines<'_>, passage: &mut Passage, section: Section, edits: &mut LineEdits<'_>) {
+    let name = section.name();
+    edits.replace(passage.line, format!("## {name}"));
+    let words = lines.get(passage.line).trim();
+    edits.tell(passage.line, format!("read `{words}` as `## {name}`"));
+    passage.role = PassageRole::Section(section);
+}
+
+/// Writes the headings of sections as the format does.
+fn respell_headings(lines: &Lines<'_>, passages: &mut [Passage], edits: &mut LineEdits<'_>) {
+    for passage in passages {
+        let PassageRole::Section(section) = passage.role else {
+            continue;
+        };
+        let line = lines.get(passage.line);
+        let (level, text) = name::heading_of(line).unwrap_or_default();
+        let spaced = line.contains("## ");
+        let known = level == 2 && spaced && heading::section(text) == Some(section);
+        if !known && name::section(line).is_some_and(|(found, _)| found == section) {
+            rename(lines, passage, section, edits);
+        }
+    }
+}
+
+/// Adds the headings that are missing above the first action.
+fn add_missing(passages: &[Passage], first: usize, edits: &mut LineEdits<'_>) {
+    let before = &passages[..first];
+    let of = |section| before.iter().find(|passage| passage.is(section));
+    let plan = of(Section::Plan).map(|passage| passage.line);
+    let memos = of(Section::Memos).map(|passage| passage.line);
+    let later = passages[first..]
+        .iter()
+        .any(|passage| matches!(passage.role, PassageRole::Section(_)));
+    if later {
+        return;
+    }
+    let line = passages[first].line;
+    if of(Section::Rationale).is_none() {
+        let at = memos.or(plan).unwrap_or(line);
+        edits.insert(at, "## Rationale");
+        for text in ["````text", NO_RATIONALE, "````", ""] {
+            edits.insert(at, text);
+        }
+        edits.tell(at, "the plan gives no rationale");
+    }
+    if plan.is_none() {
+        edits.insert(line, "## Action Plan");
+        edits.insert(line, "");
+        edits.tell(line, "put `## Action Plan` above the first action");
+    }
+}
+
+/// Writes what stands below a heading that is no action's.
+pub(super) fn respell(
+    lines: &Lines<'_>,
+    passage: &Passage,
+    blocks: &[Block],
+    edits: &mut LineEdits<'_>,
+) {
+    match passage.role {
+        PassageRole::Section(Section::Rationale) => {
+            put_in_block(passage, blocks, edits, lines);
+        }
+        PassageRole::Section(Section::Memos) => respell_memos(lines, passage, blocks, edits),
+        PassageRole::Section(Section::Plan) => leave_out_words(lines, blocks, edits),
+        PassageRole::Title | PassageRole::Start => header(lines, blocks, edits),
+        PassageRole::Unknown(level) => closing(lines, passage, (level, blocks), edits),
+        PassageRole::Action(_) => {}
+    }
+}
+
+/// Puts the rationale into one code block.
+fn put_in_block(passage: &Passage, blocks: &[Block], edits: &mut LineEdits<'_>, lines: &Lines<'_>) {
+    let solid: Vec<&Block> = blocks
+        .iter()
+        .filter(|block| block.node != Node::Rule)
+        .collect();
+    let fenced =
+        |block: &Block| matches!(&block.node, Node::Code(code) if code.fence_char.is_some());
+    let (Some(first), Some(last)) = (blocks.first(), blocks.last()) else {
+        for text in ["````text", NO_RATIONALE, "````"] {
+            edits.insert(passage.line + 1, text);
+        }
+        edits.tell(passage.line, "the plan gives no rationale");
+        return;
+    };
+    if let [only] = solid[..]
+        && fenced(only)
+    {
+        return;
+    }
+    let fence = fence_for(lines.span(first.first..last.last + 1), 4);
+    edits.insert(first.first, format!("{fence}text"));
+    edits.insert(last.last + 1, fence);
+    edits.tell(first.first, "put the rationale into a code block");
+}
+
+/// Puts memos into one code block, without bullets.
+fn respell_memos(
+    lines: &Lines<'_>,
+    passage: &Passage,
+    blocks: &[Block],
+    edits: &mut LineEdits<'_>,
+) {
+    let (Some(first), Some(last)) = (blocks.first(), blocks.last()) else {
+        return;
+    };
+    let code = match blocks {
+        [only] => match &only.node {
+            Node::Code(code) if code.fence_char.is_some() => Some(code),
+            _ => None,
+        },
+        _ => None,
+    };
+    let range = code.map_or(first.first..last.last + 1, |code| code.content.clone());
+    let solid: Vec<usize> = range
+        .filter(|&line| !lines.get(line).trim().is_empty())
+        .collect();
+    let texts: Vec<&str> = solid.iter().map(|&line| lines.get(line).trim()).collect();
+    if says_nothing(&texts) {
+        edits.leave_out(first.first..=last.last, "the memos");
+        return;
+    }
+    let Some(memos) = texts
+        .iter()
+        .map(|text| memo(text))
+        .collect::<Option<Vec<String>>>()
+    else {
+        return;
+    };
+    for (line, memo) in solid.iter().zip(&memos) {
+        if lines.get(*line).trim() != memo {
+            edits.replace(*line, memo.as_str());
+            edits.tell(*line, "read the item as a memo");
+        }
+    }
+    if code.is_none() {
+        edits.insert(first.first, "````");
+        edits.insert(last.last + 1, "````");
+        edits.tell(passage.line, "put the memos into a code block");
+    }
+}
+
+/// Returns a line as a memo, without its bullet and the marks around `[+]`.
+fn memo(line: &str) -> Option<String> {
+    let text = unlisted(line).trim_start_matches(['*', '`', '_']);
+    let sign = text.get(..3).filter(|sign| ["[+]", "[-]"].contains(sign))?;
+    let rest = text[3..].trim_start_matches(['*', '`', '_', ':']).trim();
+    (!rest.is_empty()).then(|| format!("{sign} {}", rest.trim_end_matches('`')))
+}
+
+/// Leaves out the sentences between a heading and the first action.
+fn leave_out_words(lines: &Lines<'_>, blocks: &[Block], edits: &mut LineEdits<'_>) {
+    for block in blocks.iter().filter(|block| block.node == Node::Paragraph) {
+        let texts: Vec<&str> = (block.first..=block.last)
+            .map(|line| lines.get(line))
+            .collect();
+        if is_prose(&texts) {
+            edits.leave_out(block.first..=block.last, WORDS);
+        }
+    }
+}
+
+/// Writes the fields below the title as items, and leaves out the sentences.
+fn header(lines: &Lines<'_>, blocks: &[Block], edits: &mut LineEdits<'_>) {
+    for block in blocks.iter().filter(|block| block.node == Node::Paragraph) {
+        let range = block.first..=block.last;
+        let bold = |line: usize| lines.get(line).trim().starts_with("**");
+        let keyed = |line: usize| {
+            let text = lines.get(line);
+            key::field(text, None).is_some() || (bold(line) && key::split(text).is_some())
+        };
+        if title_of(lines.get(block.first)).is_some() {
+            continue;
+        }
+        if !range.clone().all(keyed) {
+            leave_out_words(lines, std::slice::from_ref(block), edits);
+            continue;
+        }
+        for line in range {
+            let (key, value) = key::split(lines.get(line)).unwrap_or_default();
+            let value = value.trim_end_matches('\\').trim_end();
+            edits.replace(line, format!("- **{key}:** {value}"));
+            edits.tell(line, format!("read the line as the field `{key}`"));
+        }
+    }
+}
+
+/// Leaves out a section behind the actions that only says something to a person.
+fn closing(
+    lines: &Lines<'_>,
+    passage: &Passage,
+    (level, blocks): (u8, &[Block]),
+    edits: &mut LineEdits<'_>,
+) {
+    let text = name::heading_of(lines.get(passage.line)).map_or("", |(_, text)| text);
+    let words = name::plain(text).to_lowercase();
+    let words = words.trim_matches(|c: char| !c.is_alphanumeric());
+    if level == 2 && CLOSING.contains(&words) && is_words(lines, blocks) {
+        edits.leave_out(passage.line..=passage.end - 1, "the section");
+    }
+}
+
+/// Returns whether blocks are text and lists alone, without a field of the format.
+fn is_words(lines: &Lines<'_>, blocks: &[Block]) -> bool {
+    let plain = |block: &Block| {
+        let text = matches!(
+            block.node,
+            Node::Paragraph | Node::List { .. } | Node::Rule | Node::Quote
+        );
+        text && !(block.first..=block.last).any(|line| {
+            let text = lines.get(line);
+            let keyed = key::split(text)
+                .and_then(|(key, _)| canonical(key))
+                .is_some_and(has_weight);
+            keyed || is_fence(text)
+        })
+    };
+    blocks.iter().all(plain)
+}

@@ -1,0 +1,64 @@
+//! A plan that is quoted or indented as a whole.
+
+use super::Remark;
+use crate::text::fence::split_lines;
+
+/// Returns a text without the quotation marks or the indentation that every line has; `None` where
+/// it has none. The lines keep their numbers.
+pub fn unwrapped(text: &str) -> Option<(String, Remark)> {
+    let (strip, message): (fn(&str) -> Option<&str>, _) = match () {
+        () if every_line(text, unquoted) => (unquoted, "took the plan out of its quotation"),
+        () if every_line(text, |line| line.strip_prefix("    ")) => (
+            |line| line.strip_prefix("    "),
+            "took the indentation off the plan",
+        ),
+        () if every_line(text, |line| line.strip_prefix('\t')) => (
+            |line| line.strip_prefix('\t'),
+            "took the indentation off the plan",
+        ),
+        () => return None,
+    };
+    let lines = split_lines(text).map(|line| {
+        [
+            strip(line.text).unwrap_or(line.text.trim_start()),
+            line.ending,
+        ]
+        .concat()
+    });
+    let remark = Remark {
+        line: 1,
+        message: message.to_owned(),
+    };
+    Some((lines.collect(), remark))
+}
+
+/// Returns whether every line that is not blank has a prefix, and there is one.
+fn every_line(text: &str, strip: fn(&str) -> Option<&str>) -> bool {
+    let mut solid = split_lines(text).filter(|line| !line.text.trim().is_empty());
+    let first = solid.next().is_some_and(|line| strip(line.text).is_some());
+    first && solid.all(|line| strip(line.text).is_some())
+}
+
+/// Returns a line without its quotation mark.
+fn unquoted(line: &str) -> Option<&str> {
+    let rest = line.strip_prefix('>')?;
+    Some(rest.strip_prefix(' ').unwrap_or(rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn p36_a_plan_that_is_quoted_or_indented_as_a_whole_is_taken_out() {
+        for (text, expected) in [
+            ("> # T\n>\n> - a\n>   b\n", Some("# T\n\n- a\n  b\n")),
+            ("    # T\n\n      x\n", Some("# T\n\n  x\n")),
+            ("\t# T\n", Some("# T\n")),
+            ("# T\n> x\n", None),
+            ("", None),
+        ] {
+            assert_eq!(unwrapped(text).map(|(text, _)| text).as_deref(), expected);
+        }
+    }
+}

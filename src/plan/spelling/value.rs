@@ -1,0 +1,233 @@
+//! Values of fields as models spell them: paths, times, and words for nothing.
+
+use crate::text::link;
+use crate::text::path::RepoPath;
+use crate::text::resource::{Resource, is_url};
+
+/// Words for nothing.
+const NOTHING: [&str; 14] = [
+    "none",
+    "n/a",
+    "na",
+    "null",
+    "nil",
+    "-",
+    "–",
+    "—",
+    "nothing",
+    "not applicable",
+    "not needed",
+    "not set",
+    "unset",
+    "default",
+];
+/// What a value stands for that means the project's root.
+const ROOTS: [&str; 6] = [
+    "project root",
+    "the project root",
+    "root of the project",
+    "repository root",
+    "the repository root",
+    "(project root)",
+];
+/// The folders of a file system's root: a path that begins with one of them is as likely meant
+/// there.
+const SYSTEM: [&str; 19] = [
+    "bin", "boot", "dev", "etc", "home", "lib", "lib64", "mnt", "opt", "private", "proc", "root",
+    "run", "sbin", "sys", "tmp", "usr", "var", "Users",
+];
+/// Units of time with their seconds, the longest spelling first.
+const UNITS: [(&str, u64); 14] = [
+    ("minutes", 60),
+    ("seconds", 1),
+    ("minute", 60),
+    ("second", 1),
+    ("hours", 3600),
+    ("mins", 60),
+    ("secs", 1),
+    ("hour", 3600),
+    ("min", 60),
+    ("sec", 1),
+    ("hrs", 3600),
+    ("m", 60),
+    ("s", 1),
+    ("h", 3600),
+];
+
+/// Returns whether a value says that there is none.
+pub fn is_nothing(value: &str) -> bool {
+    let words = value
+        .trim_matches(|c: char| " \t*_`\"'()[].".contains(c))
+        .to_lowercase();
+    NOTHING.contains(&&*words) || (words.is_empty() && !value.trim().is_empty())
+}
+
+/// Returns whether a value names the project's root in words.
+pub fn is_root(value: &str) -> bool {
+    let words = value.trim_matches(['`', '*', '.', ' ']).to_lowercase();
+    ROOTS.contains(&&*words)
+}
+
+/// Returns the path or the artifact that a value names, in the spellings that the parser reads and
+/// in others; `None` where it names none, or where nobody can tell which.
+pub fn path(value: &str) -> Option<String> {
+    let name = link::read(value).ok().filter(|name| is_path(name));
+    name.or_else(|| other_path(bare(value)))
+}
+
+/// Returns the path of a value that the parser does not read as it is meant.
+fn other_path(value: &str) -> Option<String> {
+    let name = match linked(value) {
+        Some((text, destination)) => {
+            let (text, destination) = (from_root(text)?, from_root(destination)?);
+            link::read(&format!("[{text}](</{destination}>)")).ok()?
+        }
+        // A viewer shows `<a.txt>` as nothing.
+        None if value.starts_with(['/', '<']) || value.contains("](") => return None,
+        None if value.contains([' ', '\t', '`']) && !is_quoted(value) => return None,
+        None => link::read(&format!("`{}`", from_root(value)?)).ok()?,
+    };
+    is_path(&name).then_some(name)
+}
+
+/// Returns whether a name is a path from the project's root, without what only decorates it.
+fn is_path(name: &str) -> bool {
+    let bare = !name.starts_with("./") && !name.starts_with(['"', '\'', '“']);
+    let known = RepoPath::parse(name).is_ok() || Resource::parse(name).is_ok();
+    bare && known && !name.starts_with('/') && !is_url(name)
+}
+
+/// Returns the seconds of a time with its unit.
+pub fn seconds(value: &str) -> Option<u64> {
+    let value = bare(value).trim_matches(['`', '(', ')']).to_lowercase();
+    let value = value.trim_start_matches(['~', '≈', ' ']);
+    let digits = value.len() - value.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let number: u64 = value[..digits].parse().ok()?;
+    let unit = value[digits..].trim_matches([' ', '(', ')', '.', '-']);
+    if unit.is_empty() {
+        return Some(number);
+    }
+    if matches!(unit, "ms" | "milliseconds") {
+        return (number.is_multiple_of(1000)).then_some(number / 1000);
+    }
+    let (_, seconds) = UNITS.iter().find(|(name, _)| *name == unit)?;
+    number.checked_mul(*seconds)
+}
+
+/// Returns a value without quotes, bold and what ends a line in Markdown.
+fn bare(value: &str) -> &str {
+    let value = value.trim_end_matches('\\').trim();
+    for mark in ["**", "__", "\"", "'", "“”"] {
+        let (open, close) = if mark == "“”" {
+            ("“", "”")
+        } else {
+            (mark, mark)
+        };
+        let inside = value
+            .strip_prefix(open)
+            .and_then(|rest| rest.strip_suffix(close));
+        if let Some(inside) = inside.filter(|inside| !inside.is_empty()) {
+            return inside.trim();
+        }
+    }
+    value
+}
+
+/// Returns whether a value stands in backticks.
+fn is_quoted(value: &str) -> bool {
+    let inner = value
+        .strip_prefix('`')
+        .and_then(|rest| rest.strip_suffix('`'));
+    inner.is_some_and(|inner| !inner.contains('`'))
+}
+
+/// Splits `[text](destination)`, in backticks or not.
+fn linked(value: &str) -> Option<(&str, &str)> {
+    let value = value.trim_matches('`');
+    let (text, destination) = value
+        .strip_prefix('[')?
+        .strip_suffix(')')?
+        .split_once("](")?;
+    (!destination.contains("](")).then_some((text, destination))
+}
+
+/// Returns a part of a link, or a plain path, without what stands before the project's root.
+fn from_root(text: &str) -> Option<&str> {
+    let text = text.trim();
+    let text = text
+        .strip_prefix('<')
+        .and_then(|rest| rest.strip_suffix('>'))
+        .unwrap_or(text)
+        .trim_matches('`');
+    let text = text.trim_start_matches("./");
+    let Some(rest) = text.strip_prefix('/') else {
+        return Some(text);
+    };
+    let first = rest.split('/').next().unwrap_or_default();
+    (!rest.starts_with('/') && !SYSTEM.contains(&first)).then_some(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn p32_a_path_is_read_in_the_spellings_of_models() {
+        for value in [
+            "./src/a.py",
+            "[/src/a.py](/src/a.py)",
+            "[./src/a.py](./src/a.py)",
+            "[`/src/a.py`](/src/a.py)",
+            "\"src/a.py\"",
+            "**src/a.py**",
+            "**[src/a.py](/src/a.py)**",
+            "`./src/a.py`",
+            "src/a.py\\",
+        ] {
+            assert_eq!(path(value).as_deref(), Some("src/a.py"), "{value}");
+        }
+    }
+
+    #[test]
+    fn p32_a_path_that_may_be_the_systems_or_another_is_none() {
+        for value in [
+            "/src/a.py",
+            "[/etc/hosts](/etc/hosts)",
+            "[a.py](/src/a.py)",
+            "[/src/a.py](//src/a.py)",
+            "../a.py",
+            "https://example.com/a.py",
+            "[a](/a) [b](/b)",
+            "",
+        ] {
+            assert_eq!(path(value), None, "{value}");
+        }
+    }
+
+    #[test]
+    fn p32_a_time_may_have_a_unit() {
+        for (value, expected) in [
+            ("2 minutes", Some(120)),
+            ("2m", Some(120)),
+            ("`90`", Some(90)),
+            ("120 (seconds)", Some(120)),
+            ("1 hour", Some(3600)),
+            ("30000 ms", Some(30)),
+            ("1500ms", None),
+            ("a while", None),
+            ("1-2 minutes", None),
+        ] {
+            assert_eq!(seconds(value), expected, "{value}");
+        }
+    }
+
+    #[test]
+    fn p32_words_for_nothing_are_known() {
+        for value in ["None", "`none`", "(none)", "N/A", "-", "null.", "*default*"] {
+            assert!(is_nothing(value), "{value}");
+        }
+        for value in ["", "0", "no", "src", "none of it"] {
+            assert!(!is_nothing(value), "{value}");
+        }
+    }
+}
