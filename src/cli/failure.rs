@@ -214,8 +214,10 @@ fn repository(cause: &(dyn Error + 'static)) -> Option<Judged> {
         Kind::Configuration
     } else if cause.is::<OverBudget>() {
         Kind::SnapshotTooLarge
-    } else if cause.is::<UnknownAgent>() {
-        Kind::AgentNotFound
+    } else if let Some(error) = cause.downcast_ref::<UnknownAgent>() {
+        let hint = matches!(error, UnknownAgent::Untrusted { .. })
+            .then(|| "`teddy trust` shows it and remembers it".to_owned());
+        return Some(Judged::of(Kind::AgentNotFound, hint));
     } else {
         return None;
     };

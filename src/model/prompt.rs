@@ -1,12 +1,19 @@
 //! Agents' prompts: those in the program, and those of the project that take their place.
 //!
-//! A prompt may hold two placeholders: `{{format}}` becomes the plan format that our parser reads,
-//! `{{agent}}` the agent's name.
+//! A prompt may hold placeholders: `{{format}}` becomes the plan format that our parser reads,
+//! `{{agent}}` the agent's name. Of `{{research}}a{{else}}b{{/research}}` the first part stays where
+//! the web can be searched, else the second.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The part on the plan format, which all prompts share.
 const FORMAT: &str = include_str!("../../prompts/format.xml");
+/// What begins a part for where the web can be searched.
+const OPEN: &str = "{{research}}";
+/// What begins the part for where it cannot.
+const ELSE: &str = "{{else}}";
+/// What ends both.
+const CLOSE: &str = "{{/research}}";
 /// The prompts in the program.
 const BUILT_IN: [(&str, &str); 6] = [
     ("architect", include_str!("../../prompts/architect.xml")),
@@ -39,14 +46,25 @@ pub enum Origin {
     Project,
 }
 
-/// No agent has this name.
+/// No agent has this name, or none that may be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no agent `{name}`; there are {available}")]
-pub struct UnknownAgent {
-    /// The name that was asked for.
-    pub name: String,
-    /// All names that there are.
-    pub available: String,
+pub enum UnknownAgent {
+    /// None has it.
+    #[error("there is no agent `{name}`; there are {available}")]
+    Missing {
+        /// The name that was asked for.
+        name: String,
+        /// All names that there are.
+        available: String,
+    },
+    /// Only the repository has it, which is not trusted.
+    #[error(
+        "the agent `{name}` is not trusted: only this repository has it, in `.teddy/prompts/{name}.xml`"
+    )]
+    Untrusted {
+        /// The name.
+        name: String,
+    },
 }
 
 /// All prompts of a project.
@@ -54,25 +72,54 @@ pub struct UnknownAgent {
 pub struct Prompts {
     /// The project's own, by name in lower case.
     project: BTreeMap<String, String>,
+    /// The names of the project's own while nobody trusts it, in lower case.
+    untrusted: BTreeSet<String>,
+    /// Whether the web can be searched.
+    searches: bool,
 }
 
 impl Prompts {
     /// Takes the project's own prompts: the name of each file without `.xml`, and its text. Whoever
-    /// calls has checked the trust.
-    pub fn new(project: impl IntoIterator<Item = (String, String)>) -> Prompts {
+    /// calls has checked the trust. `searches` says whether RESEARCH can work.
+    pub fn new(project: impl IntoIterator<Item = (String, String)>, searches: bool) -> Prompts {
         Prompts {
             project: project
                 .into_iter()
                 .map(|(name, text)| (name.to_lowercase(), text))
                 .collect(),
+            untrusted: BTreeSet::new(),
+            searches,
         }
+    }
+
+    /// Adds the names of prompts that the project has and that must not be used.
+    #[must_use]
+    pub fn without_trust(mut self, names: impl IntoIterator<Item = String>) -> Prompts {
+        self.untrusted
+            .extend(names.into_iter().map(|name| name.to_lowercase()));
+        self
+    }
+
+    /// Returns the names of agents that only the project has, which is not trusted.
+    pub fn untrusted(&self) -> BTreeSet<String> {
+        let known = self.names();
+        let names = self.untrusted.iter();
+        names
+            .filter(|name| !known.contains(&name.as_str()))
+            .cloned()
+            .collect()
     }
 
     /// Returns an agent's prompt; upper and lower case are the same. The project's own comes first.
     ///
     /// # Errors
-    /// [`UnknownAgent`], which lists the names.
+    /// [`UnknownAgent`], which lists the names, or says that trust is missing.
     pub fn find(&self, name: &str) -> Result<Prompt, UnknownAgent> {
+        self.fill_in(name, self.searches)
+    }
+
+    /// Returns an agent's prompt for a project that can search, or cannot.
+    fn fill_in(&self, name: &str, searches: bool) -> Result<Prompt, UnknownAgent> {
         let wanted = name.trim().to_lowercase();
         let project = self
             .project
@@ -85,12 +132,28 @@ impl Prompts {
                 .map(|(_, text)| (*text, Origin::BuiltIn))
         };
         match project.or_else(built_in) {
-            Some((text, origin)) => Ok(make(&wanted, text, origin)),
-            None => Err(UnknownAgent {
+            Some((text, origin)) => Ok(make(&wanted, &chosen(text, searches), origin)),
+            None if self.untrusted.contains(&wanted) => {
+                Err(UnknownAgent::Untrusted { name: wanted })
+            }
+            None => Err(UnknownAgent::Missing {
                 name: name.to_owned(),
                 available: self.names().join(", "),
             }),
         }
+    }
+
+    /// Returns the prompt that takes the place of one that a session keeps: the same agent's, made
+    /// when a search engine was set up and none is now, or the other way round. `None` where it
+    /// says what holds, and where it is not one of these.
+    pub fn brought_up_to_date(&self, kept: &str) -> Option<String> {
+        let is_kept = |name: &&&str| {
+            let other = self.fill_in(name, !self.searches);
+            other.is_ok_and(|prompt| prompt.text == kept)
+        };
+        let names = self.names();
+        let now = self.find(names.iter().find(is_kept)?).ok()?;
+        (now.text != kept).then_some(now.text)
     }
 
     /// Returns all prompts, by name.
@@ -117,9 +180,7 @@ impl Prompts {
 /// Fills a prompt in.
 fn make(name: &str, text: &str, origin: Origin) -> Prompt {
     let agent = title_case(name);
-    let text = text
-        .replace("{{format}}", FORMAT.trim_end())
-        .replace("{{agent}}", &agent);
+    let text = text.replace("{{agent}}", &agent);
     Prompt {
         name: name.to_owned(),
         description: element(&text, "title")
@@ -129,6 +190,22 @@ fn make(name: &str, text: &str, origin: Origin) -> Prompt {
         text,
         origin,
     }
+}
+
+/// Returns a text with the format in it, and of what depends on a search engine the part that
+/// holds.
+fn chosen(text: &str, searches: bool) -> String {
+    let text = text.replace("{{format}}", FORMAT.trim_end());
+    let (mut rest, mut chosen) = (text.as_str(), String::new());
+    while let Some((before, from)) = rest.split_once(OPEN)
+        && let Some((parts, after)) = from.split_once(CLOSE)
+    {
+        let (with, without) = parts.split_once(ELSE).unwrap_or((parts, ""));
+        chosen += before;
+        chosen += if searches { with } else { without };
+        rest = after;
+    }
+    chosen + rest
 }
 
 /// Returns the text of the first element of a name.
@@ -151,16 +228,55 @@ mod tests {
     use super::*;
 
     fn check(name: &str, expected: Result<(&str, Origin), &str>) {
-        let prompts = Prompts::new([
-            ("Assistant".into(), "<title> Ours </title>{{agent}}".into()),
-            ("poet".into(), "no title".into()),
-        ]);
+        let prompts = Prompts::new(
+            [
+                ("Assistant".into(), "<title> Ours </title>{{agent}}".into()),
+                ("poet".into(), "no title".into()),
+            ],
+            false,
+        );
         let found = prompts.find(name).map_err(|error| error.to_string());
         let found = found
             .as_ref()
             .map(|prompt| (prompt.description.as_str(), prompt.origin))
             .map_err(String::as_str);
         assert_eq!(found, expected);
+    }
+
+    /// Returns the built-in prompts, for projects that can search and for those that cannot.
+    fn with_and_without_search() -> Vec<Prompt> {
+        let all = |searches| Prompts::new([], searches).all();
+        [all(true), all(false)].concat()
+    }
+
+    #[test]
+    fn promise_a3_a_prompt_speaks_of_research_only_where_it_can_work() {
+        for (searches, expected) in [(true, true), (false, false)] {
+            for prompt in Prompts::new([], searches).all() {
+                let speaks = prompt.text.contains("RESEARCH");
+                assert_eq!(speaks, expected, "{}", prompt.name);
+            }
+        }
+    }
+
+    #[test]
+    fn promise_a3_a_kept_prompt_follows_the_search_engine() {
+        let own = || {
+            [(
+                "poet".to_owned(),
+                "{{research}}look{{else}}guess{{/research}} it".to_owned(),
+            )]
+        };
+        let check = |searches: bool, kept: &str, expected: Option<&str>| {
+            let found = Prompts::new(own(), searches).brought_up_to_date(kept);
+            assert_eq!(found.as_deref(), expected, "{kept}");
+        };
+        check(true, "guess it", Some("look it"));
+        check(false, "look it", Some("guess it"));
+        check(true, "look it", None);
+        check(true, "something else", None);
+        let developer = |searches| Prompts::new([], searches).find("developer").unwrap().text;
+        check(true, &developer(false), Some(&developer(true)));
     }
 
     #[test]
@@ -188,8 +304,20 @@ mod tests {
     }
 
     #[test]
+    fn promise_c4_an_agent_without_trust_is_named_as_such() {
+        let prompts =
+            Prompts::new([], false).without_trust(["Poet".to_owned(), "developer".to_owned()]);
+        let said = prompts.find("poet").map_err(|error| error.to_string());
+        let expected = "the agent `poet` is not trusted: only this repository has it, in `.teddy/prompts/poet.xml`";
+        assert_eq!(said, Err(expected.to_owned()));
+        assert_eq!(prompts.untrusted(), BTreeSet::from(["poet".to_owned()]));
+        let built_in = prompts.find("developer").map(|prompt| prompt.origin);
+        assert_eq!(built_in, Ok(Origin::BuiltIn));
+    }
+
+    #[test]
     fn every_prompt_has_a_description_and_no_placeholder_left() {
-        for prompt in Prompts::default().all() {
+        for prompt in with_and_without_search() {
             assert!(
                 !prompt.description.is_empty() && !prompt.description.contains('\n'),
                 "{}",
@@ -208,7 +336,7 @@ mod tests {
 
     #[test]
     fn every_prompt_has_the_parts_of_its_structure_in_order() {
-        for prompt in Prompts::default().all() {
+        for prompt in with_and_without_search() {
             let parts = [
                 "<role>",
                 "<instructions>",
@@ -232,7 +360,7 @@ mod tests {
     #[test]
     fn every_prompt_is_well_formed() {
         let tag = regex::Regex::new("<(/?)([a-z_]+)[^<>]*>").unwrap();
-        for prompt in Prompts::default().all() {
+        for prompt in with_and_without_search() {
             let mut open = Vec::new();
             for found in tag.captures_iter(&prompt.text) {
                 let name = found[2].to_owned();

@@ -9,7 +9,7 @@ use crate::plan::repair::{Level, Note, Repaired};
 use crate::plan::validate::Step;
 use crate::text::path::is_deceptive;
 use crate::text::visible::visible;
-use crate::workflow::user::{Proposal, Search};
+use crate::workflow::user::Proposal;
 
 /// Notes of a repair that are quoted; the rest is counted.
 const MAX_NOTES: usize = 3;
@@ -28,7 +28,6 @@ pub fn risks(proposal: &Proposal<'_>) -> Vec<Risk> {
     let whole = repair(proposal.repair)
         .into_iter()
         .chain(unconfined(proposal))
-        .chain(fruitless(proposal))
         .chain(hidden_in_header(proposal));
     let mut risks: Vec<Risk> = whole.map(|text| Risk { action: None, text }).collect();
     for (index, action) in proposal.plan.actions.iter().enumerate() {
@@ -118,17 +117,6 @@ fn unconfined(proposal: &Proposal<'_>) -> Option<String> {
         "commands run with all your rights"
     };
     (commands > 0 && free).then(|| format!("{what} ({})", proposal.confinement))
-}
-
-/// Says that a search will fail.
-fn fruitless(proposal: &Proposal<'_>) -> Option<String> {
-    let searches = proposal
-        .plan
-        .actions
-        .iter()
-        .any(|action| matches!(action.kind, Kind::Research(_)));
-    (searches && proposal.search == Search::Unset)
-        .then(|| "no search engine is configured (`research:`): RESEARCH will fail, and what comes after it is skipped".to_owned())
 }
 
 /// Says that the title, a header field or a memo hides something.
@@ -315,33 +303,6 @@ mod tests {
             &action(Kind::Execute(execute)),
             &Step::default(),
             &["a command sets LD_PRELOAD for itself"],
-        );
-    }
-
-    #[test]
-    fn a_search_that_nobody_can_answer_is_said() {
-        let head = "# Look it up\n- **Status:** Green 🟢\n- **Plan Type:** Research\n- **Agent:** Pathfinder\n\n## Rationale\n\n```text\nr\n```\n\n";
-        let search = "## Action Plan\n\n### `RESEARCH`\n- **Description:** d\n\n```text\nq\n```\n";
-        let sample = super::super::sample::Sample::new(&format!("{head}{search}"), &[]);
-        let check = |search: Search, expected: &[&str]| {
-            let found = risks(&Proposal {
-                search,
-                ..sample.proposal()
-            });
-            assert_eq!(
-                found
-                    .iter()
-                    .map(|risk| risk.text.as_str())
-                    .collect::<Vec<_>>(),
-                expected
-            );
-        };
-        check(Search::Set, &[]);
-        check(
-            Search::Unset,
-            &[
-                "no search engine is configured (`research:`): RESEARCH will fail, and what comes after it is skipped",
-            ],
         );
     }
 

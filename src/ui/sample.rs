@@ -13,7 +13,7 @@ use crate::plan::validate::{Entry, Facts, Simulation, validate};
 use crate::plan::{self, Plan};
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
-use crate::workflow::user::{Proposal, Search, Seen};
+use crate::workflow::user::{Proposal, Seen};
 
 /// A validation.
 type Revise = dyn Fn(&Plan) -> anyhow::Result<Simulation>;
@@ -88,7 +88,6 @@ impl Sample {
             repair: &self.repair,
             simulation: &self.simulation,
             confinement: "sandboxed, no network",
-            search: Search::Set,
             revise: &*self.revise,
             look: &*self.look,
             earlier: None,
@@ -129,6 +128,14 @@ impl Facts for Files {
 
     fn agents(&self) -> BTreeSet<String> {
         BTreeSet::new()
+    }
+
+    fn untrusted_agents(&self) -> BTreeSet<String> {
+        BTreeSet::new()
+    }
+
+    fn search_obstacle(&self) -> Option<String> {
+        None
     }
 
     fn has_artifact(&self, _resource: &Resource) -> bool {

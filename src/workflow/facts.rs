@@ -25,6 +25,10 @@ pub struct Snapshotted<'a> {
     pub memos: &'a [String],
     /// The agents.
     pub agents: BTreeSet<String>,
+    /// The agents that only the repository has, which is not trusted.
+    pub untrusted_agents: BTreeSet<String>,
+    /// Why RESEARCH cannot search.
+    pub search_obstacle: Option<String>,
     /// Tells whether an artifact of a turn exists.
     pub artifacts: &'a dyn Fn(&Resource) -> bool,
 }
@@ -103,6 +107,14 @@ impl Facts for Snapshotted<'_> {
 
     fn agents(&self) -> BTreeSet<String> {
         self.agents.clone()
+    }
+
+    fn untrusted_agents(&self) -> BTreeSet<String> {
+        self.untrusted_agents.clone()
+    }
+
+    fn search_obstacle(&self) -> Option<String> {
+        self.search_obstacle.clone()
     }
 
     fn has_artifact(&self, resource: &Resource) -> bool {

@@ -138,6 +138,8 @@ impl Project {
             lists: ground.lists,
             memos: &memos,
             agents: self.agents(),
+            untrusted_agents: self.prompts().untrusted(),
+            search_obstacle: self.search_obstacle(),
             artifacts: &artifacts,
         };
         run(&facts)

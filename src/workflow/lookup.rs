@@ -123,15 +123,24 @@ impl Project {
 
     /// Returns the prompts: the built-in ones, and the project's own once it is trusted.
     pub fn prompts(&self) -> Prompts {
-        let own = self
-            .proposed
-            .iter()
-            .filter(|_| self.trusted)
-            .filter_map(|(path, text)| {
-                let name = path.strip_prefix("prompts/")?.strip_suffix(".xml")?;
-                Some((name.to_owned(), text.clone()))
-            });
-        Prompts::new(own)
+        let own = self.proposed.iter().filter_map(|(path, text)| {
+            let name = path.strip_prefix("prompts/")?.strip_suffix(".xml")?;
+            Some((name.to_owned(), text.clone()))
+        });
+        let searches = self.search_obstacle().is_none();
+        if self.trusted {
+            Prompts::new(own, searches)
+        } else {
+            Prompts::new([], searches).without_trust(own.map(|(name, _)| name))
+        }
+    }
+
+    /// Makes the prompt of a turn say of RESEARCH what holds now, whenever its session began.
+    pub fn bring_prompt_up_to_date(&self, artifacts: &mut artifact::Artifacts) {
+        let kept = artifacts.text_or_empty(artifact::SYSTEM_PROMPT);
+        if let Some(text) = self.prompts().brought_up_to_date(&kept) {
+            artifacts.put(artifact::SYSTEM_PROMPT, text);
+        }
     }
 
     /// Returns the turn whose agent handed over to the agent of the turn after `tip`.

@@ -11,7 +11,6 @@ use crate::plan::run::found_line;
 use crate::session::artifact::{self, Artifacts};
 use crate::text::digest;
 use crate::workflow::project::Project;
-use crate::workflow::user::Search;
 
 /// Why a page or a search has nothing when a turn runs again.
 const NOT_THEN: &str = "there was nothing when the turn ran";
@@ -135,41 +134,55 @@ impl Project {
         }
     }
 
-    /// Returns whether RESEARCH can find something.
-    pub fn search(&self) -> Search {
-        if matches!(self.engine(), Engine::None) {
-            Search::Unset
-        } else {
-            Search::Set
-        }
+    /// Returns why RESEARCH cannot search, with what to set; `None` where it can.
+    pub fn search_obstacle(&self) -> Option<String> {
+        let research = &self.settings.research;
+        let why = match self.engine() {
+            Engine::None => "no search engine is set up; `research.engine` names one".to_owned(),
+            Engine::Searxng { base_url } if base_url.is_empty() => {
+                "`research.base_url` does not say where SearXNG is".to_owned()
+            }
+            Engine::Brave { key } | Engine::Tavily { key } if key.is_empty() => {
+                let usual = usual_key(research.engine).unwrap_or_default();
+                let name = research.api_key_env.as_deref().unwrap_or(usual);
+                format!("the search engine's key is missing; `{name}` is not set")
+            }
+            Engine::Command { run } if run.is_empty() => {
+                "`research.run` names no program".to_owned()
+            }
+            _ => return None,
+        };
+        Some(why)
     }
 
     /// Returns the configured search engine.
     fn engine(&self) -> Engine {
         let research = &self.settings.research;
-        let key = |usual: &str| {
-            research
-                .api_key_env
-                .as_deref()
-                .or(Some(usual))
-                .and_then(env::var)
-                .unwrap_or_default()
+        let named = research.api_key_env.as_deref();
+        let key = || {
+            let name = named.or(usual_key(research.engine));
+            name.and_then(env::var).unwrap_or_default()
         };
         match research.engine {
             Some(settings::Engine::Searxng) => Engine::Searxng {
                 base_url: research.base_url.clone().unwrap_or_default(),
             },
-            Some(settings::Engine::Brave) => Engine::Brave {
-                key: key("BRAVE_API_KEY"),
-            },
-            Some(settings::Engine::Tavily) => Engine::Tavily {
-                key: key("TAVILY_API_KEY"),
-            },
+            Some(settings::Engine::Brave) => Engine::Brave { key: key() },
+            Some(settings::Engine::Tavily) => Engine::Tavily { key: key() },
             Some(settings::Engine::Command) => Engine::Command {
                 run: research.run.clone(),
             },
             None => Engine::None,
         }
+    }
+}
+
+/// Returns the variable that usually holds the key of an engine.
+fn usual_key(engine: Option<settings::Engine>) -> Option<&'static str> {
+    match engine? {
+        settings::Engine::Brave => Some("BRAVE_API_KEY"),
+        settings::Engine::Tavily => Some("TAVILY_API_KEY"),
+        settings::Engine::Searxng | settings::Engine::Command => None,
     }
 }
 

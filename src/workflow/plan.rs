@@ -126,6 +126,7 @@ pub fn plan_turn(
     let lists = project.lists(&draft, recorded.tree)?;
     let requests = project.requests_but_for(tip, &draft, &message)?;
     begin(&mut draft, &message, origin);
+    project.bring_prompt_up_to_date(&mut draft.artifacts);
     draft.meta.work.clone_from(&wish.work);
     draft.artifacts.put(artifact::REQUESTS, requests.write());
     let mut pages = project.pages_of(tip, &draft)?;

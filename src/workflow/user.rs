@@ -75,23 +75,12 @@ pub struct Proposal<'a> {
     pub simulation: &'a Simulation,
     /// How commands will be confined, in a few words: `sandboxed, no network`, `not sandboxed`.
     pub confinement: &'a str,
-    /// Whether RESEARCH can find something.
-    pub search: Search,
     /// Validates a plan that the user changed, against the same snapshot.
     pub revise: &'a dyn Fn(&Plan) -> anyhow::Result<Simulation>,
     /// Returns what a resource has in the same snapshot.
     pub look: &'a dyn Fn(&Resource) -> anyhow::Result<Seen>,
     /// What the user had approved when their files changed under the review.
     pub earlier: Option<&'a Approved>,
-}
-
-/// Whether a search engine is configured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Search {
-    /// One is.
-    Set,
-    /// None is: RESEARCH fails.
-    Unset,
 }
 
 /// What a resource has, to be looked at.

@@ -52,3 +52,27 @@ fn an_unknown_agent_lists_those_that_there_are() {
         Some(0)
     );
 }
+
+#[test]
+fn promise_c4_an_agent_that_lacks_trust_is_named_as_such() {
+    let repo = TestRepo::new().file(".teddy/prompts/poet.xml", "<title>Ours</title>\n");
+    repo.commit("init");
+    let words = [
+        "the agent `poet` is not trusted: only this repository has it, in `.teddy/prompts/poet.xml`",
+        "hint: `teddy trust` shows it",
+    ];
+    repo.teddy(&["new", "x", "-a", "Poet"]).check(1, &words);
+    repo.teddy(&["get-prompt", "poet"]).check(1, &words);
+    repo.done(&["new", "x"]);
+    let text = crate::plans::plan(
+        "Go",
+        &["### `INVOKE`\n- **Agent:** Poet\n\nWrite.\n".to_owned()],
+    );
+    repo.teddy_reads(&["execute", "-", "-y"], &text).check(
+        3,
+        &["the agent `Poet` of this repository is not trusted; the user can trust it with `teddy trust`"],
+    );
+    repo.done(&["trust", "-y"]);
+    repo.done(&["new", "y", "-a", "poet"]);
+    repo.run_plan(&text);
+}

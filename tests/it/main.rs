@@ -47,6 +47,7 @@ mod publish;
 mod repairs;
 mod replan;
 mod replay;
+mod research;
 mod restore;
 mod retry;
 mod review;

@@ -32,7 +32,7 @@ fn read(name: &str, text: &str) -> Plan {
 
 #[test]
 fn every_example_of_a_prompt_is_a_plan_without_a_mistake() {
-    for prompt in Prompts::default().all() {
+    for prompt in Prompts::new([], true).all() {
         let examples = elements(&prompt.text, "example");
         let plans: Vec<Plan> = examples
             .iter()
@@ -63,7 +63,7 @@ fn every_example_of_a_prompt_is_a_plan_without_a_mistake() {
 
 #[test]
 fn every_format_of_a_prompt_is_the_action_it_describes() {
-    let prompt = Prompts::default()
+    let prompt = Prompts::new([], true)
         .find("developer")
         .expect("it is built in");
     let (head, _) = elements(&prompt.text, "example")[0]
@@ -107,7 +107,7 @@ fn every_format_of_a_prompt_is_the_action_it_describes() {
 
 #[test]
 fn what_a_prompt_calls_a_rule_of_the_format_is_one() {
-    let prompt = Prompts::default()
+    let prompt = Prompts::new([], true)
         .find("developer")
         .expect("it is built in");
     let (_, example) = elements(&prompt.text, "example")[0];
@@ -142,7 +142,7 @@ fn what_a_prompt_calls_a_rule_of_the_format_is_one() {
 
 #[test]
 fn every_agent_that_a_prompt_hands_over_to_is_there() {
-    let names = Prompts::default();
+    let names = Prompts::new([], true);
     let invoked = regex::Regex::new("INVOKE (?:the )?([A-Z][a-z]+)").expect("it is one");
     for prompt in names.all() {
         for found in invoked.captures_iter(&prompt.text) {

@@ -268,6 +268,7 @@ fn a_plan_that_runs_again_makes_the_same_tree() {
 #[test]
 fn what_could_not_be_had_then_cannot_be_had_when_it_runs_again() {
     let repo = project();
+    repo.configure("research: { engine: command, run: [sh, -c, 'exit 1'] }\n");
     let plan = plan("Look", &[research(&["how"]), create("x.txt", "x\n")]);
     repo.teddy_reads(&["execute", "-", "-y"], &plan)
         .check(1, &["no result for `how`"]);

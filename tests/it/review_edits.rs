@@ -11,6 +11,13 @@ const FILE: &str = "[tool]\nname = \"x\"\n\n[more]\na = 1\nb = 2\n";
 
 /// Returns a project whose session has a plan, with files in its context.
 fn project(plan: &str) -> TestRepo {
+    let repo = session();
+    wait_plan(&repo, plan);
+    repo
+}
+
+/// Returns a project with a session, with files in its context.
+fn session() -> TestRepo {
     let repo = TestRepo::new()
         .file("a.toml", FILE)
         .file("note.txt", "seen \u{202e}desrever\n");
@@ -18,7 +25,6 @@ fn project(plan: &str) -> TestRepo {
     repo.done(&["new", "demo"]);
     repo.done(&["context", "add", "a.toml"]);
     repo.done(&["context", "add", "--turn", "note.txt"]);
-    wait_plan(&repo, plan);
     repo
 }
 
@@ -116,19 +122,23 @@ fn r7_a_command_is_changed_in_the_editor() {
 
 #[test]
 fn r7_a_query_and_a_message_are_changed_at_the_prompt() {
-    let repo = project(&plan(
-        "Ask",
-        &[
-            research(&["first query", "second query"]),
-            chat("Is this right?"),
-        ],
-    ));
+    let repo = session();
     std::fs::write(
         repo.beside("hits"),
         r#"[{"title": "t", "url": "http://a.example/"}]"#,
     )
     .unwrap();
     repo.configure("research: { engine: command, run: [sh, -c, 'cat ../hits'] }\n");
+    wait_plan(
+        &repo,
+        &plan(
+            "Ask",
+            &[
+                research(&["first query", "second query"]),
+                chat("Is this right?"),
+            ],
+        ),
+    );
     let mut screen = tree(
         &repo,
         &[("GIT_EDITOR", "printf 'my query\\n\\nsecond query\\n' >")],

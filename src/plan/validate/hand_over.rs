@@ -23,7 +23,15 @@ pub(super) fn check_invoke(
             .iter()
             .map(|agent| format!("`{}`", visible(agent)))
             .collect();
-        let message = format!("there is no agent `{}`", visible(&invoke.agent));
+        let untrusted = judge.world.facts.untrusted_agents();
+        let name = visible(&invoke.agent);
+        let message = if untrusted.contains(&invoke.agent.to_lowercase()) {
+            format!(
+                "the agent `{name}` of this repository is not trusted; the user can trust it with `teddy trust`"
+            )
+        } else {
+            format!("there is no agent `{name}`")
+        };
         let hint = if known.is_empty() {
             "there are no agents".to_owned()
         } else {

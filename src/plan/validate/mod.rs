@@ -8,7 +8,7 @@
 //! folder or link is there, what it says, whether a name has a twin. Such an action is
 //! *provisional*, and judged again when it runs. Mistakes that no command can put right stay: a
 //! blank FIND, a REPLACE that equals it, a file of the snapshot that is in no context list, a
-//! forbidden variable, memos, agents, the order of the last action.
+//! forbidden variable, memos, agents, a search without an engine, the order of the last action.
 
 mod command;
 mod create;
@@ -16,6 +16,7 @@ pub(super) mod edit;
 mod hand_over;
 mod memo;
 mod nul;
+mod research;
 mod resource;
 mod twin;
 mod world;
@@ -74,6 +75,10 @@ pub trait Facts {
     fn memos(&self) -> &[String];
     /// The agents that INVOKE may name.
     fn agents(&self) -> BTreeSet<String>;
+    /// The agents that INVOKE could name if the user trusted the repository.
+    fn untrusted_agents(&self) -> BTreeSet<String>;
+    /// Why RESEARCH cannot search; `None` where it can.
+    fn search_obstacle(&self) -> Option<String>;
     /// Whether an artifact of a turn exists.
     fn has_artifact(&self, resource: &Resource) -> bool;
 }
@@ -235,7 +240,11 @@ impl<'a> Judge<'a> {
             Kind::Execute(execute) => command::check(self, action, execute),
             Kind::Invoke(invoke) => hand_over::check_invoke(self, action, invoke),
             Kind::Conclude(conclude) => hand_over::check_conclude(self, action, conclude),
-            Kind::Research(_) | Kind::ChatWithUser(_) => Ok(()),
+            Kind::Research(_) => {
+                research::check(self, action);
+                Ok(())
+            }
+            Kind::ChatWithUser(_) => Ok(()),
         }
     }
 

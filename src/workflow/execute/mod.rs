@@ -408,7 +408,6 @@ fn review(project: &Project, case: &Case<'_>, user: &mut dyn User) -> anyhow::Re
         repair: &case.judged.repaired,
         simulation: &case.judged.simulation,
         confinement: &project.confinement(),
-        search: project.search(),
         revise: &revise,
         look: &|resource| project.look(&place, resource),
         earlier: case.earlier.as_ref(),

@@ -15,6 +15,8 @@ struct Snapshot {
     entries: BTreeMap<&'static str, Entry>,
     /// The long-term memory.
     memos: Vec<String>,
+    /// Why RESEARCH cannot search.
+    search_obstacle: Option<&'static str>,
 }
 
 impl Facts for Snapshot {
@@ -49,6 +51,14 @@ impl Facts for Snapshot {
         ["architect", "developer"].map(str::to_owned).into()
     }
 
+    fn untrusted_agents(&self) -> BTreeSet<String> {
+        BTreeSet::from(["poet".to_owned()])
+    }
+
+    fn search_obstacle(&self) -> Option<String> {
+        self.search_obstacle.map(str::to_owned)
+    }
+
     fn has_artifact(&self, resource: &Resource) -> bool {
         resource.to_string() == ".teddy/demo/01/report.md"
     }
@@ -79,6 +89,7 @@ fn snapshot() -> Snapshot {
     Snapshot {
         entries: entries.into(),
         memos: vec!["Use pnpm.".to_owned()],
+        search_obstacle: None,
     }
 }
 

@@ -150,6 +150,10 @@ fn a_hand_over_has_someone_to_go_to() {
         "10 INVOKE Wizard: there is no agent `Wizard` (the agents are `architect`, `developer`)",
     );
     check(
+        vec![invoke("Poet", &[])],
+        "10 INVOKE Poet: the agent `Poet` of this repository is not trusted; the user can trust it with `teddy trust` (the agents are `architect`, `developer`)",
+    );
+    check(
         vec![invoke("developer", &["nope.md"])],
         "10 INVOKE developer: there is no file `nope.md` (the structure of the project in the input lists what there is)",
     );
@@ -258,4 +262,22 @@ fn nul_is_looked_for_in_a_plan_that_a_person_changed() {
             .iter()
             .all(|d| d.hint.as_deref() == Some(hint))
     );
+}
+
+#[test]
+fn promise_a3_a_search_needs_an_engine() {
+    let text =
+        "# T\n\n## Rationale\n````\nr\n````\n\n## Action Plan\n\n### `RESEARCH`\n````\nq\n````\n";
+    let (plan, _) = crate::plan::parse::parse(text);
+    let judged = |search_obstacle| {
+        let facts = Snapshot {
+            search_obstacle,
+            ..snapshot()
+        };
+        let found = validate(&plan, &facts).expect("the snapshot is in memory");
+        let wrong = found.diagnostics.iter();
+        wrong.map(|wrong| wrong.message.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(judged(None), Vec::<String>::new());
+    assert_eq!(judged(Some("why")), ["RESEARCH cannot search: why"]);
 }
