@@ -32,6 +32,8 @@ pub struct Draft {
     pub steps: Vec<Step>,
     /// What the person changed.
     pub edited: BTreeSet<Part>,
+    /// What no longer fits the files, since they changed under the review.
+    pub misfits: BTreeSet<Part>,
     /// Why things cannot run as they are, each with what it is about.
     pub mistakes: Vec<(Part, Diagnostic)>,
     /// What the resources have that were looked at.
@@ -48,6 +50,7 @@ impl Draft {
             proposed: proposal.plan.clone(),
             steps,
             edited: BTreeSet::new(),
+            misfits: BTreeSet::new(),
             mistakes: Vec::new(),
             seen: BTreeMap::new(),
         }

@@ -87,6 +87,23 @@ impl Modify {
         }
     }
 
+    /// Switches off what does not fit the files any more, and returns what that is. Only a plan
+    /// whose files changed under its review has such parts.
+    ///
+    /// # Errors
+    /// The repository cannot be read.
+    pub fn leave_out_misfits(&mut self, proposal: &Proposal<'_>) -> anyhow::Result<Vec<String>> {
+        if proposal.simulation.diagnostics.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.draft.leave_out_misfits(&mut self.list, proposal)
+    }
+
+    /// Returns what runs as it is switched now.
+    pub fn approved(&self) -> Approved {
+        self.draft.approved(&self.list)
+    }
+
     /// Tells whether the person has changed anything.
     pub fn is_changed(&self) -> bool {
         !self.draft.edited.is_empty() || !self.list.items.iter().all(Item::is_whole)
@@ -112,7 +129,7 @@ impl Modify {
             self.draw(&mut stage, proposal)?;
             let key = terminal::next_key()?;
             match self.take(&key, proposal)? {
-                Some(Act::Run) => return Ok(Some(self.draft.approved(&self.list))),
+                Some(Act::Run) => return Ok(Some(self.approved())),
                 Some(Act::Leave) => return Ok(None),
                 Some(Act::Edit(index)) => self.edit(index, &mut stage, proposal)?,
                 Some(Act::View) => self.view(&mut stage, proposal)?,

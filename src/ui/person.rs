@@ -24,6 +24,12 @@ use crate::workflow::user::{Approved, Choice, Decision, Event, Proposal, Questio
 /// What is said when the person comes back from changes that are not run yet.
 const KEPT: &str = "Your changes are kept in (m)odify; (a) runs the plan as it came.";
 
+/// What is said when some of the plan no longer fits.
+const REST_FITS: &str = "(a) runs the rest, switched as it was; (m)odify shows it.";
+/// What is said when nothing of the plan fits.
+const NOTHING_FITS: &str =
+    "Nothing is left to run: (s)kip the plan, or (q)uit, and it waits until it fits again.";
+
 /// What the person said beforehand.
 #[derive(Debug, Clone, Default)]
 pub struct Wishes {
@@ -59,13 +65,23 @@ impl Person {
     /// Shows the summary and asks until something is decided.
     fn decide(&mut self, proposal: &Proposal<'_>) -> anyhow::Result<Decision> {
         let mut modify = Modify::new(proposal);
+        let misfits = modify.leave_out_misfits(proposal)?;
         let _raw = Raw::enter()?;
         terminal::forget_typed()?;
         loop {
             if interrupt::requested() {
                 return Ok(Decision::Quit);
             }
-            match self.ask_what(proposal, modify.is_changed())? {
+            let fits = proposal.simulation.diagnostics.is_empty();
+            let kept = kept(&modify, (!fits).then_some(&misfits));
+            match self.ask_what(proposal, &kept)? {
+                // As it came it cannot run.
+                'a' if !fits => {
+                    let approved = modify.approved();
+                    if !approved.is_empty() {
+                        return Ok(Decision::Run(approved));
+                    }
+                }
                 'a' => return Ok(Decision::Run(Approved::all(proposal.plan))),
                 'r' => self.read("plan.md", proposal.text)?,
                 's' => return Ok(Decision::Skip(None)),
@@ -80,10 +96,10 @@ impl Person {
     }
 
     /// Shows the summary and returns the key that was pressed.
-    fn ask_what(&self, proposal: &Proposal<'_>, is_changed: bool) -> io::Result<char> {
+    fn ask_what(&self, proposal: &Proposal<'_>, kept: &[Line]) -> io::Result<char> {
         let about = |room: Room| {
             let mut lines = summary::lines(proposal, room);
-            lines.extend(is_changed.then(|| Line::of(Tone::Warning, KEPT)));
+            lines.extend_from_slice(kept);
             lines
         };
         let keys = &['a', 'r', 'm', 's', 'q'];
@@ -201,6 +217,30 @@ impl User for Person {
     fn tell(&mut self, event: Event<'_>) {
         self.progress.tell(&event);
     }
+}
+
+/// Returns what to know of changes that are not run yet, and of what no longer fits, where that is
+/// so.
+fn kept(modify: &Modify, misfits: Option<&Vec<String>>) -> Vec<Line> {
+    let Some(misfits) = misfits else {
+        let changed = modify.is_changed();
+        let kept = changed.then(|| Line::of(Tone::Warning, KEPT));
+        return kept.into_iter().collect();
+    };
+    let what_runs = if modify.approved().is_empty() {
+        NOTHING_FITS
+    } else {
+        REST_FITS
+    };
+    let heading = Line::of(
+        Tone::Warning,
+        "What no longer fits your files is switched off:",
+    );
+    let listed = misfits
+        .iter()
+        .flat_map(|misfit| block(Tone::Warning, misfit));
+    let end = Line::of(Tone::Warning, what_runs);
+    [heading].into_iter().chain(listed).chain([end]).collect()
 }
 
 /// Returns what is shown before a message is written.

@@ -40,6 +40,13 @@ pub(super) struct Sample {
 impl Sample {
     /// Returns the sample of a plan's text on files.
     pub fn new(text: &str, files: &[(&str, &str)]) -> Sample {
+        let sample = Sample::unfit(text, files);
+        assert_eq!(sample.simulation.diagnostics, []);
+        sample
+    }
+
+    /// Returns the sample of a plan's text on files that it may not fit.
+    pub fn unfit(text: &str, files: &[(&str, &str)]) -> Sample {
         let (plan, diagnostics) = plan::parse(text);
         assert_eq!(diagnostics, []);
         let files = Rc::new(Files(
@@ -49,7 +56,6 @@ impl Sample {
                 .collect(),
         ));
         let simulation = validate(&plan, &*files).unwrap();
-        assert_eq!(simulation.diagnostics, []);
         let repair = Repaired {
             text: text.to_owned(),
             level: Level::Clean,

@@ -537,15 +537,62 @@ fn files_that_change_under_the_review_are_noticed_before_anything_runs() {
 }
 
 #[test]
-fn files_that_make_the_plan_wrong_under_the_review_stop_it() {
+fn promise_a6_what_no_longer_fits_is_named_and_the_rest_can_run() {
     let repo = project();
-    let mut screen = tree(&repo, (80, 24));
+    repo.reply("never asked for");
+    let before = draft(&repo);
+    let mut screen = tree(&repo, (100, 30));
     look_around(&mut screen);
     repo.write("b.txt", "mine\n");
     screen.press("s");
-    assert_eq!(screen.end(), 3, "{}", screen.shown());
-    assert_eq!(repo.read("b.txt"), "mine\n");
-    assert!(repo.done(&["show", "1"]).contains("b.txt"));
+    screen.wait_for("it is validated again");
+    screen.wait_for("What no longer fits your files is switched off:");
+    screen.wait_for("CREATE b.txt:");
+    screen.wait_for("(a) runs the rest");
+    assert_eq!(draft(&repo), before, "no turn, and no model");
+    screen.press("a");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    assert_eq!(
+        (repo.read("b.txt").as_str(), repo.read("more.txt").as_str()),
+        ("mine\n", "more\n")
+    );
+    let report = repo.done(&["show", "1", "report.md"]);
+    assert!(
+        report.contains("2 Total / 1 Approved / 1 Skipped"),
+        "{report}"
+    );
+}
+
+#[test]
+fn promise_a6_a_plan_of_which_nothing_fits_waits_until_it_does() {
+    let repo = TestRepo::new().file("a.txt", "one\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    std::fs::write(
+        repo.beside("plan.md"),
+        plan("Make", &[create("b.txt", "b\n")]),
+    )
+    .unwrap();
+    repo.done(&["plan", "-m", "go", "--from", "../plan.md"]);
+    let before = draft(&repo);
+    let mut screen = Screen::open(&repo, (100, 30), &["execute"]);
+    screen.wait_for("(q)uit ›");
+    screen.press("m");
+    screen.wait_for("1 of 1 actions");
+    look_around(&mut screen);
+    repo.write("b.txt", "mine\n");
+    screen.press("s");
+    screen.wait_for("Nothing is left to run");
+    screen.press("a");
+    screen.press("q");
+    assert_eq!(screen.end(), 0, "{}", screen.shown());
+    assert_eq!(
+        (draft(&repo), repo.read("b.txt").as_str()),
+        (before, "mine\n")
+    );
+    repo.remove("b.txt");
+    repo.done(&["execute", "-y"]);
+    assert_eq!(repo.read("b.txt"), "b\n");
 }
 
 #[test]

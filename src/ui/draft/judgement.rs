@@ -4,7 +4,7 @@ use super::Draft;
 use crate::plan::Plan;
 use crate::plan::action::Kind;
 use crate::plan::diagnostic::Diagnostic;
-use crate::ui::checklist::{Checklist, Part};
+use crate::ui::checklist::{Checklist, Item, Part};
 use crate::workflow::user::{Approved, Proposal};
 
 impl Draft {
@@ -32,6 +32,35 @@ impl Draft {
             self.mark(list, *part, diagnostic);
         }
         Ok(())
+    }
+
+    /// Switches off what does not fit the files as they are now, and what depends on it; returns
+    /// what that was, with the reason.
+    ///
+    /// # Errors
+    /// The repository cannot be read.
+    pub fn leave_out_misfits(
+        &mut self,
+        list: &mut Checklist,
+        proposal: &Proposal<'_>,
+    ) -> anyhow::Result<Vec<String>> {
+        let mut told = Vec::new();
+        loop {
+            self.judge(list, proposal)?;
+            let mistakes = self.mistakes.clone();
+            // What is off already cannot be in the way, so this ends.
+            let found: Vec<&(Part, Diagnostic)> = mistakes
+                .iter()
+                .filter(|(part, _)| list.items.iter_mut().any(|item| switch_off(item, *part)))
+                .collect();
+            if found.is_empty() {
+                return Ok(told);
+            }
+            for (part, diagnostic) in found {
+                self.misfits.insert(*part);
+                told.push(misfit(diagnostic));
+            }
+        }
     }
 
     /// Returns what a mistake is about; the first action that runs if it is about none.
@@ -79,12 +108,33 @@ impl Draft {
         };
         let kind = &self.plan.actions[at].kind;
         let name = format!("{} {}", kind.name(), kind.target());
-        if self.edited.contains(&part) {
+        if self.edited.contains(&part) || self.misfits.contains(&part) {
             format!("{name}: {what}")
         } else {
             format!("{name} depends on what is switched off or changed: {what}")
         }
     }
+}
+
+/// Switches off what of an item a mistake is about: the pairs that are marked, or the whole item.
+/// Says whether it was on.
+fn switch_off(item: &mut Item, part: Part) -> bool {
+    if item.part != part || !item.on {
+        return false;
+    }
+    let marked = item.pairs.iter_mut().filter(|pair| pair.problem.is_some());
+    let pairs = marked.map(|pair| pair.on = false).count();
+    if item.problem.is_some() || pairs == 0 || item.pairs.iter().all(|pair| !pair.on) {
+        item.on = false;
+    }
+    true
+}
+
+/// Says what does not fit, and why, in one line.
+fn misfit(diagnostic: &Diagnostic) -> String {
+    let why = diagnostic.message.lines().next().unwrap_or_default();
+    let what = Some(diagnostic.action.as_str()).filter(|action| !action.is_empty());
+    format!("{}: {why}", what.unwrap_or("memos"))
 }
 
 /// Returns the plan without what is switched off, and for each action of it its index in the whole

@@ -1,6 +1,7 @@
 //! Keys and what they cost; the help and the page of the review.
 
 use super::*;
+use crate::plan::action::Kind;
 use crate::ui::sample;
 
 /// Returns what a preview beside the list says, `keys` after it was opened.
@@ -124,6 +125,52 @@ fn a_resource_that_the_plan_writes_is_shown_as_the_plan_leaves_it() {
     assert!(
         off.contains("it is not in the snapshot of your files"),
         "{off}"
+    );
+}
+
+#[test]
+fn promise_a6_what_fits_is_switched_as_it_was_and_what_does_not_is_named() {
+    let head = "# T\n\n## Rationale\n````\nr\n````\n\n## Action Plan\n\n";
+    let pair = |find: &str| format!("`FIND:`\n````\n{find}\n````\n`REPLACE:`\n````\nx\n````\n");
+    let edit = format!(
+        "### `EDIT`\n- **File Path:** [a](/a)\n- **Description:** d\n\n{}{}\n",
+        pair("one"),
+        pair("two")
+    );
+    let create = |path: &str| {
+        format!(
+            "### `CREATE`\n- **File Path:** [{path}](/{path})\n- **Description:** d\n````\nx\n````\n\n"
+        )
+    };
+    let text = [head, &edit, &create("b"), &create("c"), &create("d")].concat();
+    let before = sample::Sample::new(&text, &[("a", "one\ntwo\n")]);
+    let mut earlier = Approved::all(&before.plan);
+    earlier.actions[3] = false;
+
+    // Since then somebody changed `two`, and made `b`.
+    let sample = sample::Sample::unfit(&text, &[("a", "one\nthree\n"), ("b", "mine\n")]);
+    let proposal = Proposal {
+        earlier: Some(&earlier),
+        ..sample.proposal()
+    };
+    let mut modify = Modify::new(&proposal);
+    let misfits = modify.leave_out_misfits(&proposal).unwrap();
+    assert_eq!(
+        misfits,
+        [
+            "EDIT a: FIND 2 of 2 is not in `a`",
+            "CREATE b: `b` exists already",
+        ]
+    );
+    let approved = modify.approved();
+    assert_eq!(approved.actions, [true, false, true, false]);
+    let Kind::Edit(edit) = &approved.plan.actions[0].kind else {
+        panic!("{approved:?}");
+    };
+    assert_eq!(edit.pairs.len(), 1);
+    assert_eq!(
+        modify.leave_out_misfits(&proposal).unwrap(),
+        Vec::<String>::new()
     );
 }
 

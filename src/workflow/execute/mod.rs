@@ -254,11 +254,10 @@ fn go(
     user: &mut dyn User,
 ) -> anyhow::Result<Executed> {
     for review_number in 1.. {
-        if !case.judged.diagnostics().is_empty() {
-            user.tell(Event::Rejected {
-                diagnostics: case.judged.diagnostics(),
-            });
-            return reject::reject(project, case, wish, user);
+        // Where the files changed under the review, what no longer fits is the person's to leave
+        // out.
+        if case.earlier.is_none() && !case.judged.diagnostics().is_empty() {
+            return turn_down(project, case, wish, user);
         }
         let chosen = match review(project, &case, user)? {
             Decision::Quit => return Ok(left(&case)),
@@ -269,6 +268,10 @@ fn go(
             }
             Decision::Run(chosen) => chosen,
         };
+        // Nobody has looked at what no longer fits: it was approved beforehand.
+        if !case.judged.diagnostics().is_empty() && !fits(project, &case, &chosen)? {
+            return turn_down(project, case, wish, user);
+        }
         if case.recorded.is_fresh() {
             return record::run_and_record(project, case, chosen, user);
         }
@@ -295,6 +298,34 @@ fn go(
         )?;
     }
     unreachable!("the last review leads to a run")
+}
+
+/// Says what is wrong with a plan, and records that it was rejected.
+fn turn_down(
+    project: &Project,
+    case: Case<'_>,
+    wish: &Wish,
+    user: &mut dyn User,
+) -> anyhow::Result<Executed> {
+    user.tell(Event::Rejected {
+        diagnostics: case.judged.diagnostics(),
+    });
+    reject::reject(project, case, wish, user)
+}
+
+/// Returns whether what was chosen of a plan fits the user's files.
+fn fits(project: &Project, case: &Case<'_>, chosen: &Approved) -> anyhow::Result<bool> {
+    let plan = Plan {
+        actions: chosen.running().cloned().collect(),
+        memos: chosen.memos().cloned().collect(),
+        ..chosen.plan.clone()
+    };
+    let ground = Ground {
+        tip: case.tip,
+        tree: case.recorded.tree,
+        lists: &case.lists,
+    };
+    Ok(project.simulate(&plan, &ground)?.diagnostics.is_empty())
 }
 
 /// Records the user's files and judges the draft's plan on them.
