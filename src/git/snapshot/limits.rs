@@ -254,6 +254,8 @@ pub enum Reason {
     EmbeddedWithoutCommit,
     /// Git refuses its name.
     Name,
+    /// It is a folder whose path is longer than the system takes.
+    TooDeep,
 }
 
 impl fmt::Display for Reason {
@@ -266,6 +268,7 @@ impl fmt::Display for Reason {
             Reason::Special => f.write_str("neither file, folder nor link"),
             Reason::EmbeddedWithoutCommit => f.write_str("a repository without a commit"),
             Reason::Name => f.write_str("a name that git refuses"),
+            Reason::TooDeep => f.write_str("too deep in other folders"),
         }
     }
 }

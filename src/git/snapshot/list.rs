@@ -16,6 +16,11 @@ use super::rules::Rules;
 use super::stat::{Kind, Seen, look};
 use super::tracked::{Name, Tracked};
 
+/// The longest path that the system takes, with its final zero.
+const MAX_PATH: usize = 4096;
+/// The file of rules that is looked for in every folder.
+const RULES: &[u8] = b"/.gitignore";
+
 /// A folder being listed.
 pub(super) struct List<'a, 'r> {
     /// The snapshot.
@@ -208,6 +213,10 @@ impl<'a, 'r> List<'a, 'r> {
                 self.inherit(name, Some(file));
             }
         }
+        if self.is_too_deep(&path) {
+            self.leave(&path, Reason::TooDeep);
+            return Ok(());
+        }
         let wanted = !tracked.below.is_empty() || self.ground.forces_below(&path);
         if wanted || !self.rules.is_ignored(self.ground, &path, true)? {
             if is_name(name) {
@@ -217,6 +226,13 @@ impl<'a, 'r> List<'a, 'r> {
             }
         }
         Ok(())
+    }
+
+    /// Returns whether the rules in a folder have too long a path to be read, as all that git could
+    /// name in it has.
+    fn is_too_deep(&self, path: &[u8]) -> bool {
+        let top = self.ground.workdir.as_os_str().len();
+        top + path.len() + RULES.len() >= MAX_PATH
     }
 
     /// Takes a file, a link or something special.

@@ -14,6 +14,10 @@ use super::switch::Switch;
 use crate::git::During;
 use crate::git::place::{Missing, Place, Walk};
 
+/// What lies in so many folders below each other is removed unseen. No build goes that deep, and
+/// looking for what a rule ignores down there would take a time that grows with its square.
+const DEEPEST: usize = 128;
+
 impl Switch<'_> {
     /// Removes what an earlier turn left and nothing ignores; repositories of their own stay.
     pub(super) fn remove_leftovers(&self, new: &State) -> anyhow::Result<()> {
@@ -52,6 +56,11 @@ impl Switch<'_> {
                 folders.extend(parent(&path).map(<[u8]>::to_vec));
                 continue;
             }
+            if path.iter().filter(|&&byte| byte == b'/').count() >= DEEPEST && !is_known {
+                self.remove_whole(&path)?;
+                folders.extend(parent(&path).map(<[u8]>::to_vec));
+                continue;
+            }
             others.extend(self.without_pipes(self.inside(&path)?)?);
             folders.insert(path);
         }
@@ -75,6 +84,14 @@ impl Switch<'_> {
         });
         removed?;
         Ok(others)
+    }
+
+    /// Removes a folder with all that is in it.
+    fn remove_whole(&self, path: &[u8]) -> anyhow::Result<()> {
+        match self.top.walk(path, Missing::Stop)? {
+            Walk::Place(place) => Ok(place.remove_all()?),
+            _ => Ok(()),
+        }
     }
 
     /// Returns what is in a folder that is no repository of its own.
