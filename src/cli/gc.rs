@@ -9,20 +9,20 @@ use crate::session::name::SessionName;
 use crate::text::counted;
 use crate::workflow::gc::{Wish, gc};
 
-/// Give back room: worktrees that are idle, old undo data, loose objects
+/// Give back room: idle worktrees and caches, old undo data, loose objects
 ///
-/// A worktree is made anew when it is needed. Undo data are saves that were set aside and snapshots
+/// A worktree is made anew when it is needed, and so are the caches that commands fill. Undo data are saves that were set aside and snapshots
 /// of your files that no turn holds. Sessions stay, but for those that are named: they are
 /// forgotten with all that only they hold.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  teddy gc                      idle worktrees, old undo data, packing\n  teddy gc --idle-days 0        every worktree that is not in use\n  teddy gc old-session -y       forget a session"
+    after_help = "Examples:\n  teddy gc                      idle worktrees and caches, old undo data, packing\n  teddy gc --idle-days 0        every worktree that is not in use\n  teddy gc old-session -y       forget a session"
 )]
 pub(super) struct Args {
     /// Sessions to forget
     #[arg(value_name = "SESSION", add = complete::with(complete::sessions))]
     sessions: Vec<String>,
-    /// Remove worktrees that were not used for so many days
+    /// Remove worktrees and caches that were not used for so many days
     #[arg(long, value_name = "DAYS", default_value_t = 14)]
     idle_days: u32,
     /// Remove undo data that is older than so many days
@@ -70,6 +70,9 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     done.worktrees
         .iter()
         .for_each(|name| text.push_str(&format!("worktree {name}\n")));
+    if done.caches {
+        text.push_str("caches of commands\n");
+    }
     app.print(text)?;
     let removed = [
         (done.undo_files, "undo file"),

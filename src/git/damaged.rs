@@ -12,7 +12,7 @@ use anyhow::Context as _;
 use super::object::{Commit, CommitId};
 use super::repository::Repository;
 use crate::host::boot;
-use crate::host::file::{open_regular, read_regular_text, write_atomic};
+use crate::host::file::{make_folders, open_regular, read_regular_text, write_atomic};
 
 /// Holds, below `teddy/`, which start of the system was last looked at.
 const BOOT: &str = "boot";
@@ -41,8 +41,7 @@ impl Repository {
             return Ok(());
         };
         let folder = self.teddy_dir();
-        std::fs::create_dir_all(&folder)
-            .with_context(|| format!("cannot create `{}`", folder.display()))?;
+        make_folders(&folder).with_context(|| format!("cannot create `{}`", folder.display()))?;
         Ok(write_atomic(&folder.join(BOOT), now.as_bytes())?)
     }
 
@@ -116,8 +115,7 @@ impl Repository {
     /// Moves an object to where it can be looked at; false if it is gone.
     fn set_aside(&self, path: &Path, name: &str) -> anyhow::Result<bool> {
         let aside = self.teddy_dir().join("undo").join("objects");
-        std::fs::create_dir_all(&aside)
-            .with_context(|| format!("cannot create `{}`", aside.display()))?;
+        make_folders(&aside).with_context(|| format!("cannot create `{}`", aside.display()))?;
 
         match std::fs::rename(path, aside.join(name)) {
             // A `git gc` beside us was faster.

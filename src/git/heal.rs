@@ -12,7 +12,7 @@ use anyhow::Context as _;
 use super::object::CommitId;
 use super::reference::Expected;
 use super::repository::Repository;
-use crate::host::file::read_regular;
+use crate::host::file::{make_folders, read_regular};
 
 /// A ref is an id and a line end, or another ref's name.
 const MAX_REF: u64 = 8 << 10;
@@ -110,7 +110,7 @@ impl Repository {
     pub fn mend(&self, name: &str, commit: Option<CommitId>, aside: &Path) -> anyhow::Result<()> {
         let path = self.common_dir().join(name);
         if path.is_file() {
-            std::fs::create_dir_all(aside)?;
+            make_folders(aside)?;
             std::fs::copy(&path, aside.join(name.replace('/', "-")))
                 .with_context(|| format!("keeping what `{name}` was"))?;
         }
@@ -137,7 +137,7 @@ impl Repository {
             path.file_name().unwrap_or_default().to_string_lossy()
         ));
         if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder)?;
+            make_folders(folder)?;
         }
         let mut file = std::fs::OpenOptions::new()
             .write(true)
@@ -170,7 +170,7 @@ impl Repository {
         }
 
         let copy = aside.join(format!("{}.log", name.replace('/', "-")));
-        std::fs::create_dir_all(aside)?;
+        make_folders(aside)?;
         std::fs::copy(&path, copy).with_context(|| format!("keeping the log of `{name}`"))?;
         crate::host::file::write_atomic(&path, kept.as_bytes())
             .with_context(|| format!("writing the log of `{name}`"))

@@ -16,7 +16,7 @@ use super::During;
 use super::object::CommitId;
 use super::reference::{Expected, MoveError};
 use super::repository::Repository;
-use crate::host::file::{append_regular, read_regular_text};
+use crate::host::file::{append_regular, make_folders, read_regular_text};
 
 /// A ref is an id and a line end, or another ref's name.
 const MAX_REF: u64 = 8 << 10;
@@ -103,7 +103,7 @@ impl Repository {
         message: &str,
     ) -> std::io::Result<()> {
         let path = self.common_dir().join("logs").join(name);
-        std::fs::create_dir_all(path.parent().unwrap_or(&path))?;
+        make_folders(path.parent().unwrap_or(&path))?;
         let seconds = crate::host::clock::now().timestamp().as_second();
         let (_, who) = self.signatures(gix::date::Time { seconds, offset: 0 });
         let old = old.map_or_else(|| self.gix.object_hash().null(), Into::into);
@@ -206,7 +206,7 @@ fn remove_empty(folder: &Path) -> std::io::Result<()> {
 fn create(lock: &Path) -> std::io::Result<File> {
     let started = Instant::now();
     loop {
-        let made = lock.parent().map_or(Ok(()), std::fs::create_dir_all);
+        let made = lock.parent().map_or(Ok(()), make_folders);
         match made.and_then(|()| File::options().write(true).create_new(true).open(lock)) {
             // `git pack-refs` removes folders that have become empty.
             Err(error)

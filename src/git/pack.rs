@@ -22,6 +22,7 @@ use tempfile::NamedTempFile;
 
 use super::durable;
 use super::repository::Repository;
+use crate::host::file::make_folders;
 use index::Entry;
 pub(in crate::git) use keep::is_own;
 
@@ -87,7 +88,7 @@ pub(in crate::git) fn deflated(kind: Kind, data: &[u8]) -> anyhow::Result<Vec<u8
 impl Pack {
     /// Starts a pack; its number of objects is filled in at the end.
     pub(in crate::git) fn new(folder: &Path) -> anyhow::Result<Pack> {
-        std::fs::create_dir_all(folder).context("making the folder of packs")?;
+        make_folders(folder).context("making the folder of packs")?;
         let mut file = BufWriter::new(temporary(folder).context("starting a pack")?);
         file.write_all(HEADER).context("starting a pack")?;
         Ok(Pack {

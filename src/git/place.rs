@@ -17,6 +17,9 @@ use gix::bstr::BStr;
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, RawMode, RenameFlags};
 use rustix::io::Errno;
 
+/// A path with more folders than this is walked step by step.
+const DEEP: usize = 64;
+
 /// The top of a worktree, opened once.
 #[derive(Debug)]
 pub(in crate::git) struct Top {
@@ -132,7 +135,8 @@ impl Top {
         }))
     }
 
-    /// Walks to the folder of a path, if nothing is in the way.
+    /// Walks to the folder of a path, if nothing is in the way. Each folder on the way is looked up
+    /// from the top, so that a deep path is left to steps.
     fn walk_at_once(&self, path: &[u8]) -> Option<Walk> {
         let ends = || {
             path.iter()
@@ -141,6 +145,9 @@ impl Top {
                 .map(|(at, _)| at)
         };
         let last = ends().next_back()?;
+        if ends().count() > DEEP {
+            return None;
+        }
         let folder = open_at_once(&self.folder, &path[..last])?;
         for end in ends() {
             if exists(&self.folder, &[&path[..end], b"/.git"].concat()).ok()? {

@@ -15,6 +15,7 @@ use gix::zlib::Decompress;
 use gix::zlib::stream::inflate;
 
 use super::repository::Repository;
+use crate::host::file::make_folders;
 
 /// More bytes than this in one object are taken for a trap.
 const MAX_INFLATED: u64 = 4 << 30;
@@ -37,8 +38,7 @@ impl Repository {
     /// Where TeDDy's folder cannot be written.
     pub fn moment(&self) -> anyhow::Result<Moment> {
         let folder = self.teddy_dir();
-        std::fs::create_dir_all(&folder)
-            .with_context(|| format!("cannot make `{}`", folder.display()))?;
+        make_folders(&folder).with_context(|| format!("cannot make `{}`", folder.display()))?;
         let file = tempfile::Builder::new()
             .prefix("moment-")
             .tempfile_in(&folder);
@@ -88,8 +88,7 @@ impl Repository {
     /// Moves a false object to where it can be looked at; false where it is gone.
     fn set_object_aside(&self, path: &Path, name: &str) -> anyhow::Result<bool> {
         let aside = self.teddy_dir().join("undo").join("objects");
-        std::fs::create_dir_all(&aside)
-            .with_context(|| format!("cannot make `{}`", aside.display()))?;
+        make_folders(&aside).with_context(|| format!("cannot make `{}`", aside.display()))?;
         match std::fs::rename(path, aside.join(name)) {
             // A `git gc` beside us was faster.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use super::repository::Repository;
-use crate::host::file::open_regular;
+use crate::host::file::{make_folders, open_regular};
 
 impl Repository {
     /// Moves packs that are empty, and those made here that do not end as their names say, to
@@ -45,8 +45,7 @@ impl Repository {
     /// Moves the files of a pack aside, its index first.
     fn set_pack_aside(&self, pack: &Path) -> anyhow::Result<()> {
         let aside = self.teddy_dir().join("undo").join("packs");
-        std::fs::create_dir_all(&aside)
-            .with_context(|| format!("cannot make `{}`", aside.display()))?;
+        make_folders(&aside).with_context(|| format!("cannot make `{}`", aside.display()))?;
         for path in ["idx", "pack", "keep"].map(|ending| pack.with_extension(ending)) {
             match std::fs::rename(&path, aside.join(path.file_name().unwrap_or_default())) {
                 Err(error) if error.kind() != ErrorKind::NotFound => {

@@ -9,6 +9,7 @@ mod beneath;
 mod bounded;
 mod failure;
 mod folder;
+mod make;
 mod remove;
 mod state;
 mod swap;
@@ -24,6 +25,7 @@ use rustix::io::Errno;
 
 pub use bounded::{append_regular, open_regular, read_named, read_regular, read_regular_text};
 pub use failure::{failure, reason};
+pub use make::make_folders;
 pub use remove::remove_at;
 pub use state::{write_atomic, write_cache};
 

@@ -99,7 +99,7 @@ impl Lock {
     /// Opens the file and waits.
     fn wait(path: &Path, command: &str, patience: Duration) -> Result<Lock, Refusal> {
         if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder)?;
+            super::file::make_folders(folder)?;
         }
         let mut file = OpenOptions::new()
             .read(true)

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::name::SessionName;
 use crate::git::object::{CommitId, TreeId};
-use crate::host::file::{read_regular, read_regular_text, write_atomic};
+use crate::host::file::{make_folders, read_regular, read_regular_text, write_atomic};
 
 /// The version of the format that is written, and the newest that is understood.
 pub const SCHEMA: u32 = 1;
@@ -118,7 +118,7 @@ impl Journal {
                 "an interrupted turn is not finished yet",
             ));
         }
-        std::fs::create_dir_all(&self.folder)?;
+        make_folders(&self.folder)?;
         write_atomic(&self.pending(), &serde_json::to_vec_pretty(pending)?)
     }
 
@@ -141,7 +141,7 @@ impl Journal {
     /// Where the file cannot be written.
     pub fn keep_tip(&self, session: &SessionName, tip: CommitId) -> std::io::Result<()> {
         let path = self.tip_path(session.as_str());
-        std::fs::create_dir_all(path.parent().unwrap_or(&self.folder))?;
+        make_folders(path.parent().unwrap_or(&self.folder))?;
         write_atomic(&path, format!("{tip}\n").as_bytes())
     }
 
@@ -151,7 +151,7 @@ impl Journal {
     /// Where the file cannot be written.
     pub fn keep_draft(&self, session: &SessionName, draft: CommitId) -> std::io::Result<()> {
         let path = self.folder.join("drafts").join(session.as_str());
-        std::fs::create_dir_all(path.parent().unwrap_or(&self.folder))?;
+        make_folders(path.parent().unwrap_or(&self.folder))?;
         write_atomic(&path, format!("{draft}\n").as_bytes())
     }
 

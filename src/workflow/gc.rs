@@ -12,6 +12,7 @@ use crate::git::hold::Older;
 use crate::git::object::{CommitId, NewCommit};
 use crate::git::reference::{Expected, Reference};
 use crate::git::worktree::Listed;
+use crate::host::file::Root;
 use crate::host::{clock, fault};
 use crate::session::name::SessionName;
 use crate::workflow::project::Project;
@@ -51,6 +52,8 @@ pub struct Done {
     pub undo_files: usize,
     /// Snapshots of the workspace that no turn holds and that were forgotten.
     pub snapshots: usize,
+    /// Whether the caches that commands filled were removed; they fill anew.
+    pub caches: bool,
 }
 
 /// Gives back room.
@@ -71,12 +74,19 @@ pub fn gc(project: &Project, wish: &Wish, user: &mut dyn User) -> anyhow::Result
         done.sessions.push(session.to_string());
     }
     project.tidy_worktrees(user)?;
+    let mut is_in_use = false;
     for listed in project.repository.session_worktrees() {
-        if is_idle(project, &listed, wish)? && remove_worktree(project, &listed.session, user)? {
+        if !is_idle(project, &listed, wish)? {
+            continue;
+        }
+        if remove_worktree(project, &listed.session, user)? {
             done.worktrees.push(listed.session);
+        } else {
+            is_in_use = true;
         }
     }
-    done.undo_files = remove_old(project, wish.undo_days)?;
+    done.caches = !is_in_use && remove_caches(project, wish.idle_days)?;
+    done.undo_files = remove_old(project, wish.undo_days)? + remove_incoming(project)?;
     done.snapshots = forget_snapshots(project, wish.undo_days)?;
     pack(project)?;
     Ok(done)
@@ -159,6 +169,37 @@ fn remove_old(project: &Project, days: u32) -> anyhow::Result<usize> {
         removed += 1;
     }
     Ok(removed)
+}
+
+/// Removes the caches that this repository's commands filled, if none ran for some time; returns
+/// whether there were any.
+fn remove_caches(project: &Project, days: u32) -> anyhow::Result<bool> {
+    let caches = project.tool_caches();
+    if age(&caches).is_none_or(|age| age < DAY * days) {
+        return Ok(false);
+    }
+    // What commands wrote is in there: nothing of it is followed.
+    let (Some(folder), Some(name)) = (caches.parent(), caches.file_name()) else {
+        return Ok(false);
+    };
+    let folder = folder.canonicalize()?;
+    Root::open_strictly(&folder)?.remove(name)?;
+    Ok(true)
+}
+
+/// Removes what a killed process had taken in from a command's repository and not yet looked at;
+/// returns how many there were.
+fn remove_incoming(project: &Project) -> anyhow::Result<usize> {
+    let folder = project.repository.incoming_dir();
+    let Ok(root) = Root::open_strictly(&folder) else {
+        return Ok(0);
+    };
+    let names = root.names()?.into_iter();
+    let old: Vec<_> = names
+        .filter(|name| age(&folder.join(name)).is_some_and(|age| age >= DAY))
+        .collect();
+    old.iter().try_for_each(|name| root.remove(name))?;
+    Ok(old.len())
 }
 
 /// Returns temporary files of processes that were killed: state of ours, and loose objects, that

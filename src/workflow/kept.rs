@@ -15,7 +15,7 @@ use crate::git::object::{BlobId, Mode};
 use crate::git::publish::Published;
 use crate::git::repository::Repository;
 use crate::git::snapshot::limits::{Forced, Made};
-use crate::host::file::write_atomic;
+use crate::host::file::{make_folders, write_atomic};
 use crate::workflow::complete::Move;
 use crate::workflow::project::Project;
 
@@ -137,7 +137,7 @@ fn write(checkout: &Repository, kept: &Kept) -> anyhow::Result<()> {
         bytes.extend_from_slice(path);
         bytes.push(0);
     }
-    std::fs::create_dir_all(folder)
+    make_folders(folder)
         .and_then(|()| write_atomic(&path, &bytes))
         .with_context(|| format!("writing `{}`", path.display()))
 }

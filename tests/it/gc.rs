@@ -24,7 +24,7 @@ fn idle_worktrees_go_and_come_back() {
     assert_eq!(rig.must(&["gc"]), "", "nothing is idle yet");
     assert_eq!(
         rig.must(&["gc", "--idle-days", "0"]),
-        "worktree one\nworktree two"
+        "worktree one\nworktree two\ncaches of commands"
     );
     assert_eq!(worktrees(&rig), 0);
     rig.must(&["execute", &rig.plan("again", &[Rig::file(1)], None), "-y"]);
@@ -94,7 +94,7 @@ fn the_worktree_of_a_change_is_its_sessions() {
     lock.lock().unwrap();
     assert_eq!(
         rig.must(&["gc", "--idle-days", "0"]),
-        "worktree one\nworktree two",
+        "worktree one\nworktree two\ncaches of commands",
         "somebody works in it"
     );
     drop(lock);

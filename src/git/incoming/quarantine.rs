@@ -16,7 +16,7 @@ use super::store::MAX_OBJECT;
 use crate::git::object::CommitId;
 use crate::git::pack::Sealed;
 use crate::git::repository::Repository;
-use crate::host::file::Root;
+use crate::host::file::{Root, make_folders};
 
 /// The folder below `teddy/` that holds what is looked at.
 const FOLDER: &str = "incoming";
@@ -29,6 +29,14 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(5
 /// How much of git's words is read.
 const MAX_WORDS: u64 = 16 * 1024;
 
+impl Repository {
+    /// Returns the folder of what commands made and nobody has looked at yet. What lies in it while
+    /// no process of ours works is what a killed one left.
+    pub fn incoming_dir(&self) -> PathBuf {
+        self.teddy_dir().join(FOLDER)
+    }
+}
+
 /// A folder of objects that only we know of; removed when dropped.
 pub(super) struct Quarantine {
     /// The folder.
@@ -38,9 +46,9 @@ pub(super) struct Quarantine {
 impl Quarantine {
     /// Makes an empty one.
     pub(super) fn new(repository: &Repository) -> anyhow::Result<Quarantine> {
-        let all = repository.teddy_dir().join(FOLDER);
-        let made = std::fs::create_dir_all(&all)
-            .and_then(|()| tempfile::Builder::new().prefix("").tempdir_in(&all));
+        let all = repository.incoming_dir();
+        let made =
+            make_folders(&all).and_then(|()| tempfile::Builder::new().prefix("").tempdir_in(&all));
         let folder = made.with_context(|| format!("cannot write in `{}`", all.display()))?;
         for name in ["ours/pack", "theirs/pack"] {
             std::fs::create_dir_all(folder.path().join(name))?;

@@ -13,7 +13,7 @@ use anyhow::Context as _;
 
 use super::{LIST, TEMPORARY};
 use crate::git::repository::Repository;
-use crate::host::file::{append_regular, open_regular, read_regular_text};
+use crate::host::file::{append_regular, make_folders, open_regular, read_regular_text};
 
 /// The list names some dozen packs.
 const MAX_LIST: u64 = 16 << 20;
@@ -154,7 +154,7 @@ impl Repository {
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned();
-        std::fs::create_dir_all(self.teddy_dir())?;
+        make_folders(&self.teddy_dir())?;
         append_regular(&self.teddy_dir().join(LIST), format!("{name}\n").as_bytes())
     }
 

@@ -14,6 +14,7 @@ use super::{Publisher, Rescued};
 use crate::git::place::{Missing, Place, Top, Walk};
 use crate::git::repository::Repository;
 use crate::git::version::Mark;
+use crate::host::file::make_folders;
 
 /// How many bytes of a file's own name are part of the name under which it is put away.
 const MAX_NAME: usize = 120;
@@ -83,8 +84,7 @@ impl Publisher<'_> {
         };
         let folder = self.repository.displaced();
         if self.away == 0 {
-            std::fs::create_dir_all(&folder)
-                .with_context(|| format!("cannot make `{}`", folder.display()))?;
+            make_folders(&folder).with_context(|| format!("cannot make `{}`", folder.display()))?;
         }
         let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
         let name = &name[..name.len().min(MAX_NAME)];

@@ -15,6 +15,7 @@ use crate::git::object::{Mode, TreeId};
 use crate::git::place::{Missing, Place, Seen, Walk};
 use crate::git::repository::Repository;
 use crate::git::version::{Mark, Marked};
+use crate::host::file::make_folders;
 
 /// How every temporary file in the user's worktree begins.
 pub const TEMPORARY: &str = ".teddy-tmp-";
@@ -76,8 +77,7 @@ impl Repository {
     /// Moves a file to where bytes of unknown origin are kept, and returns where that is.
     pub(super) fn rescue(&self, file: &Place, path: &[u8]) -> anyhow::Result<PathBuf> {
         let folder = self.teddy_dir().join("undo").join("rescued");
-        std::fs::create_dir_all(&folder)
-            .with_context(|| format!("cannot make `{}`", folder.display()))?;
+        make_folders(&folder).with_context(|| format!("cannot make `{}`", folder.display()))?;
         keep(&folder, file, path)
     }
 }

@@ -33,6 +33,7 @@ use super::durable;
 use super::object::TreeId;
 use super::repository::Repository;
 use super::sink::Sink;
+use crate::host::file::make_folders;
 
 /// The user's files at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,7 +115,7 @@ impl Repository {
 /// Makes the file that becomes the private index. Its time is the file system's own, and older than
 /// whatever is seen from here on.
 fn beside(folder: &Path) -> anyhow::Result<tempfile::NamedTempFile> {
-    std::fs::create_dir_all(folder).with_context(|| format!("making `{}`", folder.display()))?;
+    make_folders(folder).with_context(|| format!("making `{}`", folder.display()))?;
     let file = tempfile::Builder::new()
         .prefix("tmp-index-")
         .tempfile_in(folder);

@@ -35,7 +35,7 @@ fn write(path: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {
         .filter(|parent| !parent.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
     let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-    std::fs::create_dir_all(parent)?;
+    super::make_folders(parent)?;
     let folder = rustix::fs::openat(
         CWD,
         parent,

@@ -8,7 +8,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::host::env;
+use crate::host::{clock, env};
 use crate::host::sandbox::Network;
 
 /// Caches that are not linked, because their tools fail or forget everything if they cannot write:
@@ -37,6 +37,8 @@ const OWN: [&str; 14] = [
 /// The folder cannot be made.
 pub(super) fn prepare(folder: &Path, opened: &[PathBuf]) -> io::Result<()> {
     std::fs::create_dir_all(folder)?;
+    // Says to `gc` when a command could last use it.
+    std::fs::File::open(folder)?.set_modified(clock::now().timestamp().into())?;
     let entries = env::cache_home()
         .and_then(|caches| std::fs::read_dir(caches).ok())
         .into_iter()

@@ -62,7 +62,7 @@ impl Project {
     }
 
     /// Returns the folder of the caches that this repository's commands write.
-    fn tool_caches(&self) -> PathBuf {
+    pub fn tool_caches(&self) -> PathBuf {
         let tools = self.places.cache.join("tools");
         tools.join(self.repository.identity())
     }

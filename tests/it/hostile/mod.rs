@@ -9,6 +9,7 @@ mod git;
 mod ground;
 mod markdown;
 mod objects;
+mod odd;
 mod paths;
 mod private;
 mod processes;
