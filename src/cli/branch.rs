@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use super::app::App;
 use super::complete;
 use super::exit;
+use super::switch::tell_files;
 use crate::session::name::SessionName;
 use crate::workflow::branch::branch;
 
@@ -32,13 +33,18 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut project = app.project()?;
     let mut user = app.user(&project, false);
     let commit = branch(&mut project, &args.turn, &name, user.as_mut())?;
+    let (tip, files) = project.changed()?;
     if app.global.json {
-        app.print_json(
-            &serde_json::json!({ "session": name, "ref": name.reference(), "commit": commit }),
-        )?;
+        app.print_json(&serde_json::json!({
+            "session": name,
+            "ref": name.reference(),
+            "commit": commit,
+            "workspace": files,
+        }))?;
     } else {
         app.print(format!("{}\n", name.reference()))?;
-        app.say(&format!("Session {name} is in use now. Your files stay as they are; `teddy restore @` brings them to its newest turn."));
+        app.say(&format!("Session {name} is in use now."));
+        tell_files(app, &files, tip.number());
     }
     Ok(exit::DONE.into())
 }

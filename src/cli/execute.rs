@@ -206,6 +206,7 @@ pub(super) fn json(executed: &Executed) -> serde_json::Value {
         "replanned": executed.replanned.as_ref().map(plan_json),
         "question": executed.unanswered(),
         "conclusion": executed.conclusion,
+        "workspace": executed.drift,
     })
 }
 

@@ -47,6 +47,10 @@ fn line(row: &Row) -> Line {
         .cost
         .map(|cost| format!(" ${cost:.2}"))
         .unwrap_or_default();
+    let not_brought = match row.not_brought.as_slice() {
+        [] => "",
+        _ => " (not in your files)",
+    };
     Line::of(Tone::Strong, &format!("{:>4} ", row.number))
         .with(Tone::Accent, &format!("{} ", &row.commit.to_string()[..8]))
         .with(tone, &format!("{:9}", format!("{} ", row.status.word())))
@@ -55,4 +59,5 @@ fn line(row: &Row) -> Line {
             &format!("{}{}", "  ".repeat(row.depth), row.title),
         )
         .with(Tone::Faint, &format!("{files}{cost}"))
+        .with(Tone::Warning, not_brought)
 }

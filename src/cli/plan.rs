@@ -155,5 +155,6 @@ pub(super) fn json(planned: &Planned) -> serde_json::Value {
         "cost": model.and_then(|m| m.cost),
         "repair": planned.repair,
         "diagnostics": planned.diagnostics,
+        "workspace": planned.drift,
     })
 }

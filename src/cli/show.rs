@@ -38,7 +38,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let turn = store.turn(&session, turn)?;
     let files = project.repository.files(turn.tree)?;
     if app.global.json {
-        let mut value = serde_json::to_value(project.row(&turn)?)?;
+        let mut value = serde_json::to_value(project.one_row(&turn)?)?;
         value["artifacts"] = serde_json::json!(files.keys().collect::<Vec<_>>());
         app.print_json(&value)?;
         return Ok(exit::DONE.into());

@@ -7,6 +7,8 @@ use super::exit;
 use crate::session::meta::NotCaptured;
 use crate::text::counted;
 use crate::text::visible::visible;
+use crate::ui::drift::lines;
+use crate::workflow::changed::Changed;
 use crate::workflow::history::Standing;
 
 /// Show where things stand: the session, its newest turn, the plan that waits, your changes since
@@ -73,7 +75,6 @@ fn text(standing: &Standing, session: &str, turn: u64) -> String {
     if let Some(failure) = &standing.failure {
         text.push_str(&format!("The model gave no plan: {}\n", visible(failure)));
     }
-    let changed = &standing.workspace.changed;
     if let Some(why) = &standing.workspace.unknown {
         text.push_str(&format!(
             "Your files cannot be compared: {}\n",
@@ -81,18 +82,27 @@ fn text(standing: &Standing, session: &str, turn: u64) -> String {
         ));
         return text;
     }
-    if changed.is_empty() {
+    text + &files(&standing.workspace, turn) + &left_out(&standing.workspace.not_captured)
+}
+
+/// Returns what the user's files are like in words.
+fn files(workspace: &Changed, turn: u64) -> String {
+    let Changed { changed, drift, .. } = workspace;
+    let mut text: String = lines(drift, turn)
+        .iter()
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let is_told = |path: &String| drift.missing.iter().any(|missing| missing.path == *path);
+    let open: Vec<&String> = changed.iter().filter(|path| !is_told(path)).collect();
+
+    if changed.is_empty() && drift.is_as_left() {
         text.push_str("Your files are as the newest turn left them\n");
-    } else {
-        text.push_str(&format!(
-            "{} changed since:\n",
-            counted(changed.len(), "file")
-        ));
-        changed
-            .iter()
+    } else if !open.is_empty() {
+        text.push_str(&format!("{} changed since:\n", counted(open.len(), "file")));
+        open.iter()
             .for_each(|path| text.push_str(&format!("  {}\n", visible(path))));
     }
-    text + &left_out(&standing.workspace.not_captured)
+    text
 }
 
 /// Returns the files that no snapshot has in words.

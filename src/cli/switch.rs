@@ -8,7 +8,9 @@ use super::exit;
 use crate::session::name::SessionName;
 use crate::text::visible::visible;
 use crate::ui::choose::choose;
+use crate::ui::drift::lines;
 use crate::workflow::branch::switch;
+use crate::workflow::changed::Changed;
 use crate::workflow::project::Project;
 use crate::workflow::user::NobodyToAsk;
 
@@ -36,12 +38,32 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         },
     };
     switch(&mut project, &name)?;
+    let (tip, files) = project.changed()?;
     if app.global.json {
-        app.print_json(&serde_json::json!({ "session": name, "ref": name.reference() }))?;
+        app.print_json(&serde_json::json!({
+            "session": name,
+            "ref": name.reference(),
+            "workspace": files,
+        }))?;
     } else {
-        app.say(&format!("Going on with session {name}. Your files stay as they are; `teddy restore @` brings them to its newest turn."));
+        app.say(&format!("Going on with session {name}."));
+        tell_files(app, &files, tip.number());
     }
     Ok(exit::DONE.into())
+}
+
+/// Says how far the files, which stay as they are, are from the newest turn of a session.
+pub(super) fn tell_files(app: &App, files: &Changed, turn: u64) {
+    let lines = lines(&files.drift, turn);
+    match files.drift.same_turns {
+        _ if !lines.is_empty() => {}
+        Some(true) => app.say(&format!("Your files are as after turn {turn}.")),
+        Some(false) | None if turn == 0 => app.say("Your files stay as they are."),
+        Some(false) | None => app.say(&format!(
+            "Your files stay as they are; `teddy restore @` brings them to turn {turn}."
+        )),
+    }
+    lines.iter().for_each(|line| app.say(line));
 }
 
 /// Lets the person choose a session; nothing where they leave.

@@ -26,6 +26,12 @@ fn line(missing: &Missing, named: &str) -> String {
     let how = format!("`teddy restore {named} --exact {path}` brings it back");
     match &missing.why {
         WhyMissing::Deleted => format!("{path}: deleted since by you; {how}"),
+        WhyMissing::NotOnBranch { branch } if branch == "HEAD" => {
+            format!("{path}: not in the commit that you are on; {how}")
+        }
+        WhyMissing::NotOnBranch { branch } => {
+            format!("{path}: not on your branch `{}`; {how}", visible(branch))
+        }
         WhyMissing::TakenBack { session, turn } => format!(
             "{path}: what turn {turn} of {} changed was taken back since; {how}",
             visible(session)

@@ -10,6 +10,7 @@ pub mod desk;
 pub mod diff;
 pub mod draft;
 pub mod draw;
+pub mod drift;
 pub mod editing;
 pub mod editor;
 pub mod input;

@@ -6,12 +6,12 @@ use crate::git::object::{CommitId, TreeId};
 use crate::host::clock;
 use crate::plan;
 use crate::session::artifact;
-use crate::session::meta::{ModelUse, NotCaptured, Origin, Status};
+use crate::session::meta::{ModelUse, Origin, Status};
 use crate::session::store::Draft;
 use crate::session::turn::Turn;
+use crate::workflow::changed::Changed;
 use crate::workflow::project::Project;
 use crate::workflow::restore::lossy;
-use crate::workflow::workspace::not_captured;
 
 /// A turn, as `log` lists it.
 #[derive(Debug, Clone, Serialize)]
@@ -44,6 +44,9 @@ pub struct Row {
     pub after: Option<CommitId>,
     /// The files that it changed.
     pub files: Vec<String>,
+    /// Those among them in which its result is not, as it could not be brought.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_brought: Vec<String>,
     /// When it was recorded, RFC 3339; nothing if its commit has a time that no calendar has.
     pub time: Option<String>,
 }
@@ -105,21 +108,6 @@ pub struct DraftRow {
     pub actions: usize,
 }
 
-/// What the user changed since the newest turn.
-#[derive(Debug, Clone, Default, Serialize)]
-pub struct Changed {
-    /// Paths, with what happened to them.
-    pub changed: Vec<String>,
-    /// Files that no snapshot has, and why.
-    pub not_captured: Vec<NotCaptured>,
-    /// Why that is not known: the git directory cannot be written.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub unknown: Option<String>,
-}
-
-/// How often the files are compared when `git gc` takes objects away meanwhile.
-const TRIES: usize = 3;
-
 /// Returns the user's words that wait for a plan.
 fn waiting(draft: &Draft) -> Option<String> {
     draft
@@ -135,18 +123,41 @@ impl Project {
     /// Where there is no session, or the repository cannot be read.
     pub fn log(&self, most: usize) -> anyhow::Result<Vec<Row>> {
         let tip = self.store().tip(&self.session()?)?;
-        self.store()
-            .history(tip)
+        let mut rows = self
+            .store()
+            .history(tip.clone())
             .take(most)
             .map(|turn| self.row(&turn?))
-            .collect()
+            .collect::<anyhow::Result<Vec<Row>>>()?;
+        self.mark_not_brought(&tip, &mut rows)?;
+        Ok(rows)
     }
 
-    /// Returns a turn as a row.
+    /// Returns a single turn as a row.
     ///
     /// # Errors
     /// Where the repository cannot be read.
-    pub fn row(&self, turn: &Turn) -> anyhow::Result<Row> {
+    pub fn one_row(&self, turn: &Turn) -> anyhow::Result<Row> {
+        let mut row = [self.row(turn)?];
+        self.mark_not_brought(&self.store().tip(&turn.session)?, &mut row)?;
+        let [row] = row;
+        Ok(row)
+    }
+
+    /// Says of the turn whose result could not be brought in which files it is not.
+    fn mark_not_brought(&self, tip: &Turn, rows: &mut [Row]) -> anyhow::Result<()> {
+        let stacks = self.stacks();
+        let now = || Ok(self.snapshot(&[])?.tree);
+        if let Some(found) = self.not_brought(&stacks, tip, &now)?
+            && let Some(row) = rows.iter_mut().find(|row| row.number == found.turn)
+        {
+            row.not_brought = found.files;
+        }
+        Ok(())
+    }
+
+    /// Returns a turn as a row.
+    fn row(&self, turn: &Turn) -> anyhow::Result<Row> {
         let (meta, model) = (&turn.meta, turn.meta.model.as_ref());
         let tokens = model.and_then(ModelUse::tokens);
         let workspace = meta.workspace.as_ref();
@@ -174,6 +185,7 @@ impl Project {
             before: workspace.map(|w| w.before),
             after: workspace.map(|w| w.after),
             files,
+            not_brought: Vec::new(),
             time: clock::of_seconds(turn.seconds),
         })
     }
@@ -264,35 +276,5 @@ impl Project {
             failure: draft.meta.failure.clone().filter(|_| !draft.is_planned()),
             workspace: self.changed_since(&tip),
         })
-    }
-
-    /// Compares the user's files with the newest turn; where that cannot be done, the rest is still
-    /// to be read.
-    fn changed_since(&self, tip: &Turn) -> Changed {
-        let compare = || {
-            let now = self.snapshot(&[])?;
-            let base = tip
-                .published()
-                .map_or_else(|| self.repository.head_tree(), |commit| self.tree(commit))?;
-            let changes = self.repository.changes(base, now.tree)?;
-            Ok::<_, anyhow::Error>(Changed {
-                changed: changes.iter().map(|change| lossy(&change.path)).collect(),
-                not_captured: not_captured(&now),
-                unknown: None,
-            })
-        };
-        let mut why = String::new();
-        for _ in 0..TRIES {
-            match compare() {
-                Ok(changed) => return changed,
-                Err(error) => why = format!("{error:#}"),
-            }
-            // It names objects that a `git gc` took.
-            let _ = std::fs::remove_file(self.index(&self.repository.worktree_name()));
-        }
-        Changed {
-            unknown: Some(why),
-            ..Changed::default()
-        }
     }
 }

@@ -7,10 +7,11 @@ use serde::Serialize;
 
 use crate::git::diff::Change;
 use crate::git::object::{CommitId, Entry};
-use crate::git::repository::Repository;
 use crate::session::publication::Stack;
+use crate::session::turn::Turn;
+use crate::workflow::project::Project;
 use crate::workflow::restore::lossy;
-use crate::workflow::stack::{PatchId, Stacks};
+use crate::workflow::stack::{Patch, PatchId, Stacks};
 
 /// How many turns are asked whether they changed a file.
 const MAX_ASKED: usize = 32;
@@ -31,6 +32,11 @@ pub struct Missing {
 pub enum WhyMissing {
     /// It is gone.
     Deleted,
+    /// It is not on the branch that the user changed to.
+    NotOnBranch {
+        /// The branch; `HEAD` without one.
+        branch: String,
+    },
     /// It is as it was before a turn.
     TakenBack {
         /// The session of the turn.
@@ -45,65 +51,95 @@ pub enum WhyMissing {
     },
 }
 
-/// Returns what is missing of the turns of a stack. `own` is what the user's files differ in from
-/// theirs.
-///
-/// # Errors
-/// If the repository cannot be read.
-pub fn missing(
-    repository: &Repository,
-    stacks: &Stacks<'_>,
-    stack: &Stack<PatchId>,
-    own: &[Change],
-) -> anyhow::Result<Vec<Missing>> {
-    let mut found: Vec<Missing> = Vec::new();
-    let mut open: BTreeMap<&[u8], &Entry> = BTreeMap::new();
-    for change in own {
-        match (&change.old, &change.new) {
-            (Some(_), None) => found.push(Missing {
-                path: lossy(&change.path),
-                why: WhyMissing::Deleted,
-            }),
-            (Some(_), Some(now)) => {
-                open.insert(&change.path, now);
+impl Project {
+    /// Returns what is missing of the turns of a stack. `own` is what the user's files differ in
+    /// from theirs; `tip` is the newest turn.
+    ///
+    /// # Errors
+    /// If the repository cannot be read.
+    pub fn missing(
+        &self,
+        tip: &Turn,
+        stacks: &Stacks<'_>,
+        (stack, own): (&Stack<PatchId>, &[Change]),
+    ) -> anyhow::Result<Vec<Missing>> {
+        let mut found: Vec<Missing> = Vec::new();
+        let mut open: BTreeMap<&[u8], &Entry> = BTreeMap::new();
+        for change in own {
+            match (&change.old, &change.new) {
+                (Some(_), None) => found.push(Missing {
+                    path: lossy(&change.path),
+                    why: self.why_gone(tip, &change.path)?,
+                }),
+                (Some(_), Some(now)) => {
+                    open.insert(&change.path, now);
+                }
+                (None, _) => {}
             }
-            (None, _) => {}
         }
+
+        let mut at = stack.top;
+        for _ in 0..MAX_ASKED {
+            let Some(id) = at.filter(|_| !open.is_empty()) else {
+                break;
+            };
+            let patch = stacks.patch(id)?;
+            for change in self.repository.changes(
+                self.tree(patch.change.before)?,
+                self.tree(patch.change.after)?,
+            )? {
+                let now = open.get(change.path.as_slice()).copied();
+                let Some(why) = now.map(|now| self.why(&patch, &change, now)).transpose()? else {
+                    continue;
+                };
+                if let Some(why) = why {
+                    open.remove(change.path.as_slice());
+                    found.push(Missing {
+                        path: lossy(&change.path),
+                        why,
+                    });
+                }
+            }
+            at = patch.below.top;
+        }
+        found.sort_by(|one, other| one.path.cmp(&other.path));
+        Ok(found)
     }
 
-    let head = repository.head()?;
-    let head_tree = repository.head_tree()?;
-    let mut at = stack.top;
-    for _ in 0..MAX_ASKED {
-        let Some(id) = at.filter(|_| !open.is_empty()) else {
-            break;
-        };
-        let patch = stacks.patch(id)?;
-        let tree = |id: CommitId| Ok::<_, anyhow::Error>(repository.commit(id)?.tree);
-        for change in repository.changes(tree(patch.change.before)?, tree(patch.change.after)?)? {
-            let Some(now) = open.get(change.path.as_slice()).copied() else {
-                continue;
-            };
-            let why = match head {
-                _ if change.old.as_ref() == Some(now) => WhyMissing::TakenBack {
-                    session: patch.session.clone(),
-                    turn: patch.turn,
-                },
-                Some(commit)
-                    if repository.entry(head_tree, &change.path)?.as_ref() == Some(now) =>
-                {
-                    WhyMissing::Committed { commit }
-                }
-                _ => continue,
-            };
-            open.remove(change.path.as_slice());
-            found.push(Missing {
-                path: lossy(&change.path),
-                why,
-            });
-        }
-        at = patch.below.top;
+    /// Returns why a file is gone.
+    fn why_gone(&self, tip: &Turn, path: &[u8]) -> anyhow::Result<WhyMissing> {
+        let is_committed = self
+            .repository
+            .entry(self.repository.head_tree()?, path)?
+            .is_some();
+        let other = self.other_branch(tip)?.filter(|_| !is_committed);
+        Ok(
+            other.map_or(WhyMissing::Deleted, |other| WhyMissing::NotOnBranch {
+                branch: other.now,
+            }),
+        )
     }
-    found.sort_by(|one, other| one.path.cmp(&other.path));
-    Ok(found)
+
+    /// Returns why a file is not as a turn left it, if that can be told from what it is `now`.
+    fn why(
+        &self,
+        patch: &Patch,
+        change: &Change,
+        now: &Entry,
+    ) -> anyhow::Result<Option<WhyMissing>> {
+        if change.old.as_ref() == Some(now) {
+            return Ok(Some(WhyMissing::TakenBack {
+                session: patch.session.clone(),
+                turn: patch.turn,
+            }));
+        }
+        let committed = self
+            .repository
+            .entry(self.repository.head_tree()?, &change.path)?;
+        let commit = self
+            .repository
+            .head()?
+            .filter(|_| committed.as_ref() == Some(now));
+        Ok(commit.map(|commit| WhyMissing::Committed { commit }))
+    }
 }

@@ -13,6 +13,7 @@ use crate::session::store::Draft;
 use crate::session::turn::Turn;
 use crate::text::redact::redact_values;
 use crate::workflow::asking::{Asking, ask};
+use crate::workflow::drift::Drift;
 use crate::workflow::gather::Sources;
 use crate::workflow::judge::{Ground, Judged};
 use crate::workflow::lists::Lists;
@@ -63,6 +64,8 @@ pub struct Planned {
     pub outline: Option<String>,
     /// The plan's text.
     pub text: String,
+    /// How far the user's files were from the turn before, if that was looked at.
+    pub drift: Option<Drift>,
 }
 
 /// The model waits for the answer to this question, and there is none.
@@ -123,6 +126,7 @@ pub fn plan_turn(
     let message = without_keys(message, user);
     let recorded = project.record_locked(tip, user)?;
     project.tell_captured(tip, &mut draft, &recorded, user)?;
+    let drift = project.tell_drift(tip, recorded.tree, user)?;
     let lists = project.lists(&draft, recorded.tree)?;
     let requests = project.requests_but_for(tip, &draft, &message)?;
     begin(&mut draft, &message, origin);
@@ -157,16 +161,16 @@ pub fn plan_turn(
         )?,
         (None, reply) => reply.clone().unwrap_or_default(),
     };
-    take_answer(
-        project,
-        Answered {
-            tip,
-            draft,
-            lists: &lists,
-            recorded: &recorded,
-        },
-        &reply,
-    )
+    let answered = Answered {
+        tip,
+        draft,
+        lists: &lists,
+        recorded: &recorded,
+    };
+    Ok(Planned {
+        drift: Some(drift),
+        ..take_answer(project, answered, &reply)?
+    })
 }
 
 /// A turn in progress whose model has answered.
@@ -215,6 +219,7 @@ pub fn take_answer(
         diagnostics: judged.simulation.diagnostics,
         outline: judged.outline,
         text: judged.repaired.text,
+        drift: None,
     })
 }
 

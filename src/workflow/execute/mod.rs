@@ -25,6 +25,7 @@ use crate::session::requests::Requests;
 use crate::session::store::Draft;
 use crate::session::transition::Caller;
 use crate::session::turn::Turn;
+use crate::workflow::drift::Drift;
 use crate::workflow::judge::{Ground, Judged};
 use crate::workflow::lists::Lists;
 use crate::workflow::look;
@@ -87,6 +88,8 @@ pub struct Executed {
     pub asked: Option<Asked>,
     /// What the model said when it called the work done.
     pub conclusion: Option<String>,
+    /// How far the user's files were from the turn before, if that was looked at.
+    pub drift: Option<Drift>,
 }
 
 impl Executed {
@@ -171,7 +174,9 @@ pub fn execute(
             open_case(project, start, None, user)?
         }
     };
+    let drift = project.tell_drift(&tip, case.recorded.tree, user)?;
     let mut executed = go(project, case, wish, user)?;
+    executed.drift = Some(drift);
     executed.asked = executed
         .asked
         .or(answer(project, &tip.session, &executed, user)?);

@@ -20,7 +20,8 @@ use crate::session::publication::Stack;
 use crate::session::turn::Turn;
 use crate::text::visible::visible;
 use crate::workflow::complete::{Completed, Move, Step, notes};
-use crate::workflow::missing::{Missing, missing};
+use crate::workflow::drift::no_record;
+use crate::workflow::missing::Missing;
 use crate::workflow::project::Project;
 use crate::workflow::stack::{PatchId, Stacks};
 use crate::workflow::user::User;
@@ -172,9 +173,16 @@ fn carry_out(project: &Project, tip: &Turn, aim: &Aim<'_>, wish: &Wish) -> anyho
         from: recorded.tree,
         to: brought.tree,
     };
+    // What turns did that nobody knows of counts as the user's: only a look at the files tells.
+    let is_known = aim.planner.stacks.are_known()? || files.to == target;
     done.same_turns = wish.on_overlap == OnOverlap::Exact
-        || brought.stopped.is_empty() && aim.way.ends_in(aim.planner.stacks, &aim.wanted, wish)?;
-    tell_changes(project, &mut done, &files, (target, aim))?;
+        || is_known
+            && brought.stopped.is_empty()
+            && aim.way.ends_in(aim.planner.stacks, &aim.wanted, wish)?;
+    if !is_known {
+        done.notes.push(no_record(&aim.planner.stacks.reference()));
+    }
+    tell_changes(project, (tip, aim), (&files, target), &mut done)?;
     if wish.dry_run {
         return Ok(done);
     }
@@ -200,7 +208,7 @@ fn carry_out(project: &Project, tip: &Turn, aim: &Aim<'_>, wish: &Wish) -> anyho
     };
     let Completed { commit, published } = project.complete(&tip.session, &step, Some(&files))?;
     done.overlaps = shown(&published.conflicts);
-    done.notes = notes(&published);
+    done.notes.extend(notes(&published));
     done.commit = Some(commit);
     Ok(done)
 }
@@ -229,9 +237,9 @@ fn check_paths(
 /// Says which files are written, deleted and kept, and where something of a turn is missing.
 fn tell_changes(
     project: &Project,
+    (tip, aim): (&Turn, &Aim<'_>),
+    (files, target): (&Move, TreeId),
     done: &mut Done,
-    files: &Move,
-    (target, aim): (TreeId, &Aim<'_>),
 ) -> anyhow::Result<()> {
     for change in project.repository.changes(files.from, files.to)? {
         let path = lossy(&change.path);
@@ -245,7 +253,7 @@ fn tell_changes(
     let own = project.repository.changes(target, files.to)?;
     done.kept = own.iter().map(|change| lossy(&change.path)).collect();
     if done.same_turns {
-        done.missing = missing(&project.repository, aim.planner.stacks, &aim.wanted, &own)?;
+        done.missing = project.missing(tip, aim.planner.stacks, (&aim.wanted, &own))?;
     }
     Ok(())
 }
@@ -259,7 +267,10 @@ fn wanted(project: &Project, stacks: &Stacks<'_>, turn: &Turn) -> anyhow::Result
 }
 
 /// Returns the files of a turn: what it left, or what the first turn found.
-fn files_of(project: &Project, turn: &Turn) -> anyhow::Result<TreeId> {
+///
+/// # Errors
+/// If the session has no turn yet, or the repository cannot be read.
+pub fn files_of(project: &Project, turn: &Turn) -> anyhow::Result<TreeId> {
     if let Some(workspace) = turn.workspace {
         return project.tree(workspace);
     }

@@ -9,6 +9,7 @@ use super::{Aim, Done, Wish, carry_out, wanted};
 use crate::session::meta::{By, Restored};
 use crate::session::publication::Stack;
 use crate::session::turn::Turn;
+use crate::workflow::drift::no_record;
 use crate::workflow::project::Project;
 use crate::workflow::stack::series::Part;
 use crate::workflow::stack::{PatchId, Stacks, is_patch};
@@ -38,6 +39,11 @@ pub enum WhyPassedOver {
     TakenBack,
 }
 
+/// Nobody knows which turns are in the user's files.
+#[derive(Debug, thiserror::Error)]
+#[error("there is nothing to undo: {}", no_record(.0))]
+pub struct NoRecord(String);
+
 /// Goes back over the last `steps` turns that changed files.
 ///
 /// # Errors
@@ -53,6 +59,9 @@ pub fn undo(
     let _lock = project.enter("undo", user)?;
     let tip = project.store().tip(&session)?;
     let (stacks, newest) = (Stacks::new(&project.repository), brought(project, &tip)?);
+    if !stacks.are_known()? {
+        return Err(NoRecord(stacks.reference()).into());
+    }
     let here = stacks.here(&tip)?;
     let mut walk = Walk {
         at: newest.position(),

@@ -79,6 +79,35 @@ impl<'a> Stacks<'a> {
         Ok(Publication::read(self.repository, id)?.map(|publication| (id, publication)))
     }
 
+    /// Returns whether what was brought to this checkout is known: the ref that says it can be gone,
+    /// or a session was fetched that ran in another clone, whose checkout has the same name.
+    ///
+    /// # Errors
+    /// If the repository cannot be read.
+    pub fn are_known(&self) -> anyhow::Result<bool> {
+        if self.repository.reference(&self.reference())?.is_some() {
+            return Ok(true);
+        }
+
+        let here = self.repository.worktree_name();
+        let store = Store {
+            repository: self.repository,
+        };
+        for (name, id) in store.sessions()? {
+            let Ok(tip) = Turn::read(self.repository, &name, id) else {
+                continue;
+            };
+            for turn in store.history(tip) {
+                let turn = turn?;
+                let workspace = turn.meta.workspace.as_ref();
+                if workspace.is_some_and(|ran| ran.worktree == here) && is_patch(&turn) {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
+    }
+
     /// Returns what is in the files of this checkout; `tip` is the newest turn of the session in
     /// use.
     ///

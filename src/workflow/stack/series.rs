@@ -36,6 +36,37 @@ pub struct Difference {
     pub added: Vec<PatchId>,
 }
 
+/// Returns the patches that only the first of two stacks has in some part of the files, newest
+/// first, and those that only the second one has, oldest first.
+///
+/// # Errors
+/// If a patch cannot be read.
+pub fn differences(
+    stacks: &Stacks<'_>,
+    one: &Stack<PatchId>,
+    other: &Stack<PatchId>,
+) -> anyhow::Result<[Vec<PatchId>; 2]> {
+    let (mut found, mut seen) = ([Vec::new(), Vec::new()], BTreeSet::new());
+    let mut waiting = vec![Vec::new()];
+    while let Some(path) = waiting.pop() {
+        let mut part = Part::new(stacks, &path);
+        let tops = [part.top(one), part.top(other)];
+        let Difference { removed, added, .. } = part.difference(tops[0], tops[1])?;
+        for (list, ids) in found.iter_mut().zip([removed, added]) {
+            let is_new = |id: &PatchId| !list.contains(id);
+            let new: Vec<PatchId> = ids.into_iter().filter(is_new).collect();
+            list.extend(new);
+        }
+
+        let apart = part.apart;
+        seen.insert(path);
+        waiting.extend(apart.into_iter().filter(|path| !seen.contains(path)));
+        waiting.sort();
+        waiting.dedup();
+    }
+    Ok(found)
+}
+
 /// One part of the files, and the stacks as they are there.
 pub struct Part<'a> {
     /// What reads patches.

@@ -8,7 +8,7 @@ use crate::plans::{chat, create, edit, plan};
 use crate::support::TestRepo;
 
 /// A project with a session in which every file can be edited.
-fn project() -> TestRepo {
+pub fn project() -> TestRepo {
     let repo = TestRepo::new()
         .file("a.txt", "1\n2\n3\n4\n5\n")
         .file(".gitignore", ".teddy/\n");
@@ -231,7 +231,7 @@ fn promise_b5_a_turn_that_was_not_brought_is_passed_over() {
 }
 
 /// Runs a turn that meets a save of the user's, and is not brought for that reason.
-fn overlapping_turn(repo: &TestRepo) {
+pub fn overlapping_turn(repo: &TestRepo) {
     let script = repo.beside("save");
     let save = format!("echo mine > {}\n", repo.path().join("a.txt").display());
     std::fs::write(&script, save).unwrap();

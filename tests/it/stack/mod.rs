@@ -5,6 +5,7 @@ mod cases;
 mod oracle;
 mod rules;
 mod texts;
+mod told;
 mod world;
 
 use std::collections::BTreeMap;

@@ -51,6 +51,8 @@ pub enum Kind {
     Undo,
     /// Turns are done again.
     Redo,
+    /// The ref that says what was brought to a checkout is lost.
+    Lose,
 }
 
 impl Op {
@@ -58,7 +60,8 @@ impl Op {
     pub fn throw(dice: &mut Dice) -> Op {
         let kind = match dice.below(100) {
             0..30 => Kind::Turn,
-            30..50 => Kind::Edit,
+            30..49 => Kind::Edit,
+            49 => Kind::Lose,
             50..62 => Kind::Git,
             62..67 => Kind::Session,
             67..73 => Kind::Switch,
@@ -109,6 +112,10 @@ struct Checkout {
     session: String,
     /// The turns that are in its files.
     here: Stacks,
+    /// Whether that is recorded.
+    is_recorded: bool,
+    /// The turns that ran there and changed files.
+    ran: Vec<usize>,
 }
 
 /// The repository.
@@ -179,6 +186,8 @@ impl World {
                     folder,
                     session: String::new(),
                     here: none.clone(),
+                    is_recorded: true,
+                    ran: Vec::new(),
                 })
                 .into(),
             by_change: BTreeMap::new(),
@@ -205,6 +214,7 @@ impl World {
             Kind::Restore => self.restore(at, &mut dice)?,
             Kind::Undo => self.undo(at, &mut dice)?,
             Kind::Redo => self.redo(at, &mut dice)?,
+            Kind::Lose => self.lose(at),
         }
         match op.kind {
             Kind::Edit => Ok(()),
@@ -393,6 +403,10 @@ impl World {
             "turn {index} in {session}@{at}: {before:?} -> {after:?}, meanwhile {late:?}, synced {synced}"
         ));
         self.checkouts[at].here = if synced { wanted.clone() } else { here.clone() };
+        self.checkouts[at].is_recorded = true;
+        if before != after {
+            self.checkouts[at].ran.push(index);
+        }
         self.oracle.turns.push(Turn {
             changed: before != after,
             before,
@@ -447,6 +461,16 @@ impl World {
         if dice.below(40) == 0 {
             self.repo.git(&["gc", "-q", "--prune=now"]);
         }
+    }
+
+    /// Forgets what was brought to a checkout: all that is in its files is the user's then.
+    fn lose(&mut self, at: usize) {
+        let name = ["main", "linked-second"][at];
+        self.repo
+            .git(&["update-ref", "-d", &format!("refs/teddy/published/{name}")]);
+        self.story.push(format!("lose @{at}"));
+        self.checkouts[at].here.values_mut().for_each(Vec::clear);
+        self.checkouts[at].is_recorded = false;
     }
 
     /// Begins a session.
@@ -616,29 +640,52 @@ impl World {
         restored.map_or_else(Vec::new, |(_, redo)| redo)
     }
 
+    /// Returns whether it is known which turns are in the files: the ref that says it is there, or
+    /// no turn ran there.
+    fn is_known(&self, at: usize) -> bool {
+        let Checkout {
+            is_recorded, ran, ..
+        } = &self.checkouts[at];
+        let there = self
+            .sessions
+            .iter()
+            .filter(|(name, _)| !self.forgotten.contains(*name));
+        let mut turns = there.flat_map(|(_, turns)| turns);
+        *is_recorded || !turns.any(|turn| ran.contains(turn))
+    }
+
+    /// Asks for an undo of which nothing can come.
+    fn undo_nothing(&mut self, at: usize, steps: usize, mode: Mode) -> Result<(), String> {
+        let now = self.files(at);
+        let undone = undo(
+            &self.project(at),
+            steps as u64,
+            &World::wish(mode),
+            &mut Hasty { save: None },
+        );
+        match undone {
+            Err(error) if error.to_string().contains("nothing to undo") => {
+                self.check_files(at, &now, "an undo")
+            }
+            other => Err(format!("there is nothing to undo, but {other:?}")),
+        }
+    }
+
     /// Takes turns back.
     fn undo(&mut self, at: usize, dice: &mut Dice) -> Result<(), String> {
         let turns = self.sessions[&self.checkouts[at].session].clone();
         let (now, here) = (self.files(at), self.checkouts[at].here.clone());
         let (steps, mode) = (1 + dice.below(2), World::mode(dice));
+        if !self.is_known(at) {
+            return self.undo_nothing(at, 1, mode);
+        }
         let mut redo = self.to_redo(&turns);
         let (mut position, mut over) = (self.position(&turns, turns.len()), Vec::new());
         for _ in 0..steps {
             redo.push(position as u64);
             loop {
                 if position == 0 {
-                    let undone = undo(
-                        &self.project(at),
-                        steps as u64,
-                        &World::wish(mode),
-                        &mut Hasty { save: None },
-                    );
-                    return match undone {
-                        Err(error) if error.to_string().contains("nothing to undo") => {
-                            self.check_files(at, &now, "an undo")
-                        }
-                        other => Err(format!("there is nothing to undo, but {other:?}")),
-                    };
+                    return self.undo_nothing(at, steps, mode);
                 }
                 let index = turns[position - 1];
                 position = self.position(&turns, position - 1);
@@ -752,6 +799,9 @@ impl World {
         }
         let session = self.checkouts[at].session.clone();
         let index = self.oracle.turns.len();
+        if now != expected.files {
+            self.checkouts[at].ran.push(index);
+        }
         self.oracle.turns.push(Turn {
             changed: now != expected.files,
             before: now,
@@ -764,6 +814,7 @@ impl World {
         });
         self.sessions.get_mut(&session).unwrap().push(index);
         self.checkouts[at].here = expected.stack;
+        self.checkouts[at].is_recorded = true;
         self.check_files(at, &expected.files, "a restore")
     }
 

@@ -1,0 +1,80 @@
+//! What the user changed since the newest turn, and how far their files are from it.
+
+use serde::Serialize;
+
+use crate::session::meta::NotCaptured;
+use crate::session::turn::Turn;
+use crate::workflow::drift::Drift;
+use crate::workflow::project::Project;
+use crate::workflow::restore::lossy;
+use crate::workflow::workspace::not_captured;
+
+/// What the user changed since the newest turn.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Changed {
+    /// Paths, with what happened to them.
+    pub changed: Vec<String>,
+    /// Files that no snapshot has, and why.
+    pub not_captured: Vec<NotCaptured>,
+    /// Why that is not known: the git directory cannot be written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unknown: Option<String>,
+    /// How far the files are from what that turn says.
+    #[serde(flatten)]
+    pub drift: Drift,
+}
+
+/// How often the files are compared when `git gc` takes objects away meanwhile.
+const TRIES: usize = 3;
+
+impl Project {
+    /// Compares the user's files with the newest turn of the session in use.
+    ///
+    /// # Errors
+    /// If there is no session.
+    pub fn changed(&self) -> anyhow::Result<(Turn, Changed)> {
+        let tip = self.store().tip(&self.session()?)?;
+        let changed = self.changed_since(&tip);
+        Ok((tip, changed))
+    }
+
+    /// Compares the user's files with the newest turn; where that cannot be done, the rest is still
+    /// to be read.
+    pub fn changed_since(&self, tip: &Turn) -> Changed {
+        let mut why = String::new();
+        for _ in 0..TRIES {
+            match self.compare_with(tip) {
+                Ok(changed) => return changed,
+                Err(error) => why = format!("{error:#}"),
+            }
+            // It names objects that a `git gc` took.
+            let _ = std::fs::remove_file(self.index(&self.repository.worktree_name()));
+        }
+        Changed {
+            unknown: Some(why),
+            ..Changed::default()
+        }
+    }
+
+    /// Compares the user's files with the newest turn; with what was last brought to them if that
+    /// was something else.
+    fn compare_with(&self, tip: &Turn) -> anyhow::Result<Changed> {
+        let now = self.snapshot(&[])?;
+        let drift = self.drift(tip, now.tree)?;
+        let last = match drift.same_turns {
+            Some(false) => self.stacks().last()?.map(|(id, _)| id),
+            _ => None,
+        };
+        let base = last
+            .or(tip.published())
+            .map_or_else(|| self.repository.head_tree(), |commit| self.tree(commit))?;
+
+        let changes = self.repository.changes(base, now.tree)?;
+        Ok(Changed {
+            changed: changes.iter().map(|change| lossy(&change.path)).collect(),
+            not_captured: not_captured(&now),
+            unknown: None,
+            drift,
+        })
+    }
+}

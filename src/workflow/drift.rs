@@ -1,0 +1,437 @@
+//! How far the user's files are from what the newest turn of the session in use says: which turns
+//! are in them, what git or the user took away since, and what was never brought.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::git::diff::Change;
+use crate::git::object::TreeId;
+use crate::session::meta::Status;
+use crate::session::publication::Stack;
+use crate::session::turn::Turn;
+use crate::text::visible::visible;
+use crate::workflow::marks::marked;
+use crate::workflow::missing::Missing;
+use crate::workflow::project::Project;
+use crate::workflow::restore::{files_of, lossy, shown};
+use crate::workflow::stack::series::{Part, differences};
+use crate::workflow::stack::{PatchId, Stacks, is_patch};
+use crate::workflow::user::{Event, User};
+
+/// How many turns back the last one that changed files, or ran here, is looked for.
+const MAX_BACK: usize = 32;
+/// How many turns or files a sentence names.
+const MAX_NAMED: usize = 4;
+
+/// A turn of any session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TurnName {
+    /// The session.
+    pub session: String,
+    /// Its number.
+    pub turn: u64,
+}
+
+/// A turn whose result is not in the user's files, because it overlapped with their own edits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NotBrought {
+    /// Its number.
+    pub turn: u64,
+    /// The files that are not as it left them.
+    pub files: Vec<String>,
+}
+
+/// A branch that is not the one of the last turn in this checkout.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct OtherBranch {
+    /// The number of that turn.
+    pub turn: u64,
+    /// The branch then; `HEAD` without one.
+    pub then: String,
+    /// The branch now.
+    pub now: String,
+}
+
+/// How far the user's files are from what the newest turn of the session in use says.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Drift {
+    /// Whether exactly the turns are in them that were in them after that turn; nothing if that is
+    /// not known, or before the first turn.
+    pub same_turns: Option<bool>,
+    /// Turns in them that were not in them after that turn.
+    pub extra: Vec<TurnName>,
+    /// Turns that were in them after that turn, and are not.
+    pub lacking: Vec<TurnName>,
+    /// Files in which something of a turn is missing, and why.
+    pub missing: Vec<Missing>,
+    /// The turn whose result overlapped and is not in them.
+    pub not_brought: Option<NotBrought>,
+    /// Files in which conflict markers stand.
+    pub marked: Vec<String>,
+    /// The branch, if it is another one than at the last turn.
+    pub branch: Option<OtherBranch>,
+    /// The ref that would say which turns are in them, if it is gone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_record: Option<String>,
+}
+
+impl Project {
+    /// Returns how far the user's files, whose tree is `now`, are from what the newest turn says.
+    ///
+    /// # Errors
+    /// If the repository cannot be read.
+    pub fn drift(&self, tip: &Turn, now: TreeId) -> anyhow::Result<Drift> {
+        let stacks = Stacks::new(&self.repository);
+        let mut drift = Drift {
+            not_brought: self.not_brought(&stacks, tip, &|| Ok(now))?,
+            branch: self.other_branch(tip)?,
+            ..Drift::default()
+        };
+        if let Some((_, last)) = stacks.last()? {
+            drift.marked = shown(&marked(&self.repository, now, &last.marked)?);
+        }
+        if !stacks.are_known()? {
+            drift.no_record = Some(stacks.reference());
+        } else if tip.workspace.is_some() {
+            self.compare(&stacks, tip, now, &mut drift)?;
+        }
+        Ok(drift)
+    }
+
+    /// Compares the turns that are in the files with those of the newest turn.
+    fn compare(
+        &self,
+        stacks: &Stacks<'_>,
+        tip: &Turn,
+        now: TreeId,
+        drift: &mut Drift,
+    ) -> anyhow::Result<()> {
+        let (here, wanted) = (stacks.here(tip)?, stacks.wanted(tip)?);
+        let [extra, lacking] = differences(stacks, &here, &wanted)?;
+        let name = |id: &PatchId| {
+            let patch = stacks.patch(*id)?;
+            Ok(TurnName {
+                session: patch.session.clone(),
+                turn: patch.turn,
+            })
+        };
+        drift.extra = extra.iter().map(name).collect::<anyhow::Result<_>>()?;
+        drift.lacking = lacking.iter().map(name).collect::<anyhow::Result<_>>()?;
+        drift.extra.dedup();
+        drift.lacking.dedup();
+
+        let is_same = extra.is_empty() && lacking.is_empty();
+        drift.same_turns = Some(is_same);
+        if is_same {
+            let own = self.repository.changes(files_of(self, tip)?, now)?;
+            drift.missing = self.missing(tip, stacks, (&wanted, &own))?;
+        }
+        Ok(())
+    }
+
+    /// Returns the turn whose result overlapped and is not in the user's files, as long as no other
+    /// turn changed them and no restore said what to do.
+    ///
+    /// # Errors
+    /// If the repository cannot be read.
+    pub fn not_brought(
+        &self,
+        stacks: &Stacks<'_>,
+        tip: &Turn,
+        now: &dyn Fn() -> anyhow::Result<TreeId>,
+    ) -> anyhow::Result<Option<NotBrought>> {
+        let store = self.store();
+        for turn in store.history(tip.clone()).take(MAX_BACK) {
+            let turn = turn?;
+            if turn.meta.restored.is_none() && !is_patch(&turn) {
+                continue;
+            }
+            let Some(files) = self.left_by(stacks, &turn, now)? else {
+                return Ok(None);
+            };
+            return Ok(Some(NotBrought {
+                turn: turn.number(),
+                files,
+            }));
+        }
+        Ok(None)
+    }
+
+    /// Returns the files to which a turn was not brought that are not as it left them.
+    fn left_by(
+        &self,
+        stacks: &Stacks<'_>,
+        turn: &Turn,
+        now: &dyn Fn() -> anyhow::Result<TreeId>,
+    ) -> anyhow::Result<Option<Vec<String>>> {
+        let is_here = |worktree: &str| worktree == self.repository.worktree_name();
+        let Some(workspace) = turn
+            .meta
+            .workspace
+            .as_ref()
+            .filter(|workspace| is_here(&workspace.worktree))
+        else {
+            return Ok(None);
+        };
+        let is_brought = match stacks.own(turn)? {
+            Some((_, own)) => own.applied && own.left.is_empty(),
+            None => workspace.synced && workspace.overlaps.is_empty(),
+        };
+        // The plan of an interrupted turn waits again: nothing of it was to be brought.
+        if is_brought || turn.meta.status == Status::Interrupted {
+            return Ok(None);
+        }
+
+        let (here, wanted) = (stacks.here(turn)?, stacks.wanted(turn)?);
+        let (mut there, now) = (Presence::new(stacks, turn)?, now()?);
+        let mut files = Vec::new();
+        for change in self
+            .repository
+            .changes(self.tree(workspace.before)?, self.tree(workspace.after)?)?
+        {
+            let differs = self.repository.entry(now, &change.path)? != change.new;
+            if differs && !there.has(&change, [&here, &wanted])? {
+                files.push(lossy(&change.path));
+            }
+        }
+        Ok((!files.is_empty()).then_some(files))
+    }
+
+    /// Returns the branch, if it is another one than at the last turn in this checkout.
+    ///
+    /// # Errors
+    /// If HEAD or a turn cannot be read.
+    pub fn other_branch(&self, tip: &Turn) -> anyhow::Result<Option<OtherBranch>> {
+        let here = self.repository.worktree_name();
+        for turn in self.store().history(tip.clone()).take(MAX_BACK) {
+            let turn = turn?;
+            let workspace = turn.meta.workspace.as_ref();
+            let Some(then) = workspace
+                .filter(|workspace| workspace.worktree == here)
+                .and_then(|workspace| workspace.branch.clone())
+            else {
+                continue;
+            };
+            let now = self.repository.branch_or_head()?;
+            return Ok((now != then).then(|| OtherBranch {
+                turn: turn.number(),
+                then,
+                now,
+            }));
+        }
+        Ok(None)
+    }
+
+    /// Tells the user before a turn what of the turns is not in their files.
+    ///
+    /// # Errors
+    /// If the repository cannot be read.
+    pub fn tell_drift(
+        &self,
+        tip: &Turn,
+        now: TreeId,
+        user: &mut dyn User,
+    ) -> anyhow::Result<Drift> {
+        let drift = self.drift(tip, now)?;
+        for sentence in drift.sentences(tip.number()) {
+            user.tell(Event::Warning(&sentence));
+        }
+        Ok(drift)
+    }
+}
+
+/// Says whether what a turn was to bring is in a file; each stack is looked through once.
+struct Presence<'a> {
+    /// What reads stacks.
+    stacks: &'a Stacks<'a>,
+    /// What the turn changed, unless it is a restore.
+    patch: Option<PatchId>,
+    /// What was found.
+    known: BTreeMap<[Option<PatchId>; 2], bool>,
+}
+
+impl<'a> Presence<'a> {
+    /// Has found nothing yet.
+    fn new(stacks: &'a Stacks<'a>, turn: &Turn) -> anyhow::Result<Presence<'a>> {
+        let patch = match turn.meta.restored {
+            Some(_) => None,
+            None => Some(stacks.id(turn)?),
+        };
+        Ok(Presence {
+            stacks,
+            patch,
+            known: BTreeMap::new(),
+        })
+    }
+
+    /// Returns whether it is in the file of a change.
+    fn has(
+        &mut self,
+        change: &Change,
+        [here, wanted]: [&Stack<PatchId>; 2],
+    ) -> anyhow::Result<bool> {
+        let tops = [here.at(&change.path), wanted.at(&change.path)];
+        if let Some(known) = self.known.get(&tops) {
+            return Ok(*known);
+        }
+
+        let mut part = Part::new(self.stacks, &change.path);
+        let is_there = match self.patch {
+            Some(id) => part.has(tops[0], self.stacks.patch(id)?.change.after)?,
+            None => part.are_same(tops[0], tops[1])?,
+        };
+        self.known.insert(tops, is_there);
+        Ok(is_there)
+    }
+}
+
+impl Drift {
+    /// Returns whether nothing speaks against the files being as the newest turn left them.
+    pub fn is_as_left(&self) -> bool {
+        self.same_turns != Some(false) && self.missing.is_empty() && self.no_record.is_none()
+    }
+
+    /// Returns what the user should know before they go on; `tip` is the number of the newest turn.
+    pub fn sentences(&self, tip: u64) -> Vec<String> {
+        let mut sentences = Vec::new();
+        if let Some(branch) = &self.branch {
+            let place = |name: &str| match name {
+                "HEAD" => "no branch".to_owned(),
+                name => format!("`{}`", visible(name)),
+            };
+            let [then, now] = [&branch.then, &branch.now].map(|name| place(name));
+            let turn = branch.turn;
+            sentences.push(format!(
+                "you were on {then} at turn {turn}, you are on {now} now"
+            ));
+        }
+        if let Some(reference) = &self.no_record {
+            sentences.push(no_record(reference));
+        }
+        sentences.extend(self.other_turns(tip));
+        if let Some(NotBrought { turn, files }) = &self.not_brought {
+            let files = named(files.iter().map(|file| format!("`{}`", visible(file))));
+            sentences.push(format!(
+                "the result of turn {turn} is not in your files ({files}); `teddy restore {turn} --theirs` takes it, `--markers` writes conflict markers, `--ours` keeps your side"
+            ));
+        }
+        if !self.marked.is_empty() {
+            let files = named(
+                self.marked
+                    .iter()
+                    .map(|file| format!("`{}`", visible(file))),
+            );
+            sentences.push(format!("conflict markers stand in {files}"));
+        }
+        sentences
+    }
+
+    /// Returns that other turns are in the files than after the newest one.
+    fn other_turns(&self, tip: u64) -> Option<String> {
+        let is_told = |lacking: &TurnName| {
+            let told = self.not_brought.as_ref();
+            told.is_some_and(|told| told.turn == lacking.turn && told.turn == tip)
+        };
+        let list = |turns: &[TurnName]| {
+            named(
+                turns
+                    .iter()
+                    .map(|turn| format!("turn {} of {}", turn.turn, visible(&turn.session))),
+            )
+        };
+
+        let what = match (self.extra.as_slice(), self.lacking.as_slice()) {
+            ([], []) => return None,
+            ([], [one]) if is_told(one) => return None,
+            ([], lacking) => format!("they lack {}", list(lacking)),
+            (extra, []) => format!("they have {}", list(extra)),
+            (extra, lacking) => format!("they have {} and lack {}", list(extra), list(lacking)),
+        };
+        Some(format!(
+            "your files are not as after turn {tip}: {what}; `teddy restore @` brings them there"
+        ))
+    }
+}
+
+/// Returns that nobody knows which turns are in the files.
+pub fn no_record(reference: &str) -> String {
+    format!(
+        "it is not known which turns are in your files, as `{reference}` is not there: all that is in them counts as yours"
+    )
+}
+
+/// Returns the first of some names, and how many more there are.
+fn named(names: impl ExactSizeIterator<Item = String>) -> String {
+    let more = names.len().saturating_sub(MAX_NAMED);
+    let mut text = names.take(MAX_NAMED).collect::<Vec<_>>().join(", ");
+    if more > 0 {
+        text.push_str(&format!(" and {more} more"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns turns of a session.
+    fn turns(session: &str, numbers: &[u64]) -> Vec<TurnName> {
+        let name = |turn: &u64| TurnName {
+            session: session.to_owned(),
+            turn: *turn,
+        };
+        numbers.iter().map(name).collect()
+    }
+
+    #[test]
+    fn files_that_are_as_after_the_turn_need_no_word() {
+        let drift = Drift {
+            same_turns: Some(true),
+            ..Drift::default()
+        };
+        assert_eq!(drift.sentences(3), [""; 0]);
+    }
+
+    #[test]
+    fn all_that_is_wrong_is_said() {
+        let drift = Drift {
+            lacking: turns("one", &[3]),
+            not_brought: Some(NotBrought {
+                turn: 3,
+                files: vec!["a\u{7}".to_owned()],
+            }),
+            marked: vec!["b".to_owned()],
+            branch: Some(OtherBranch {
+                turn: 3,
+                then: "feature".to_owned(),
+                now: "HEAD".to_owned(),
+            }),
+            no_record: Some("refs/teddy/published/main".to_owned()),
+            ..Drift::default()
+        };
+        assert_eq!(
+            drift.sentences(3),
+            [
+                "you were on `feature` at turn 3, you are on no branch now",
+                "it is not known which turns are in your files, as `refs/teddy/published/main` is not there: all that is in them counts as yours",
+                "the result of turn 3 is not in your files (`a\\u{7}`); `teddy restore 3 --theirs` takes it, `--markers` writes conflict markers, `--ours` keeps your side",
+                "conflict markers stand in `b`",
+            ]
+        );
+    }
+
+    #[test]
+    fn many_turns_are_counted() {
+        let drift = Drift {
+            extra: turns("two", &[6, 5, 4, 3, 2, 1]),
+            ..Drift::default()
+        };
+        assert_eq!(
+            drift.sentences(1),
+            [
+                "your files are not as after turn 1: they have turn 6 of two, turn 5 of two, turn 4 of two, turn 3 of two and 2 more; `teddy restore @` brings them there"
+            ]
+        );
+    }
+}

@@ -1,0 +1,324 @@
+//! What is said of the user's files is true: after git moved, after another session, and as long as
+//! a result is not in them.
+
+use serde_json::{Value, json};
+
+use super::cases::{overlapping_turn, project};
+use crate::plans::{chat, create, edit, plan};
+use crate::support::TestRepo;
+
+/// Returns what `status --json` says of the files.
+fn workspace(repo: &TestRepo) -> Value {
+    repo.json(&["status"], 0)["workspace"].clone()
+}
+
+/// Asserts that `status` says that the files are as the newest turn left them, or that it does not.
+fn check_as_left(repo: &TestRepo, expected: bool) {
+    let out = repo.teddy(&["status"]);
+    let found = out.stdout.contains("as the newest turn left them");
+    assert_eq!(found, expected, "{out}");
+}
+
+/// Runs a turn that makes a file and changes another one, both committed by the user.
+fn committed_turn() -> TestRepo {
+    let repo = project();
+    repo.git(&["switch", "-q", "-c", "feature"]);
+    repo.run_plan(&plan(
+        "One",
+        &[create("f1.txt", "1\n"), edit("a.txt", "2", "two")],
+    ));
+    repo.commit("turn 1");
+    repo
+}
+
+#[test]
+fn promise_b2_a_commit_takes_nothing_away() {
+    let repo = committed_turn();
+    check_as_left(&repo, true);
+    let files = workspace(&repo);
+    assert_eq!(
+        (&files["same_turns"], &files["missing"], &files["branch"]),
+        (&json!(true), &json!([]), &Value::Null)
+    );
+}
+
+#[test]
+fn promise_b2_a_reset_that_takes_a_turn_away_is_said() {
+    let repo = committed_turn();
+    repo.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    let told = [
+        "Your files are as after turn 1 except for 2 files:\n",
+        "  a.txt: what turn 1 of one changed was taken back since; `teddy restore 1 --exact a.txt` brings it back\n",
+        "  f1.txt: deleted since by you; `teddy restore 1 --exact f1.txt` brings it back\n",
+    ];
+    let out = repo.teddy(&["status"]);
+    assert!(told.iter().all(|line| out.stdout.contains(line)), "{out}");
+    check_as_left(&repo, false);
+    assert_eq!(
+        workspace(&repo)["missing"],
+        json!([
+            { "path": "a.txt", "why": "taken-back", "session": "one", "turn": 1 },
+            { "path": "f1.txt", "why": "deleted" },
+        ])
+    );
+
+    repo.done(&["restore", "1", "--exact", "-y"]);
+    check_as_left(&repo, true);
+}
+
+#[test]
+fn promise_b2_another_branch_is_named_until_a_turn_ran_on_it() {
+    let repo = committed_turn();
+    repo.git(&["switch", "-q", "main"]);
+    let moved = "you were on `feature` at turn 1, you are on `main` now";
+    repo.teddy(&["status"]).check(
+        0,
+        &[
+            "You were on `feature` at turn 1, you are on `main` now.",
+            "f1.txt: not on your branch `main`; `teddy restore 1 --exact f1.txt` brings it back",
+        ],
+    );
+    assert_eq!(
+        workspace(&repo)["branch"],
+        json!({ "turn": 1, "then": "feature", "now": "main" })
+    );
+
+    std::fs::write(
+        repo.beside("two.md"),
+        plan("Two", &[create("two.txt", "2\n")]),
+    )
+    .unwrap();
+    repo.teddy(&["plan", "--from", "../two.md", "-m", "more"])
+        .check(0, &[moved]);
+    repo.teddy(&["execute", "-y"]).check(0, &[moved]);
+    assert_eq!(workspace(&repo)["branch"], Value::Null);
+}
+
+#[test]
+fn promise_b2_no_branch_is_another_one_too() {
+    let repo = committed_turn();
+    repo.git(&["switch", "-q", "--detach"]);
+    repo.teddy(&["status"]).check(
+        0,
+        &["You were on `feature` at turn 1, you are on no branch now."],
+    );
+}
+
+#[test]
+fn promise_b2_a_stash_is_missed_until_it_is_popped() {
+    let repo = project();
+    repo.run_plan(&plan("One", &[edit("a.txt", "2", "two")]));
+    repo.git(&["stash", "-q"]);
+    repo.teddy(&["status"]).check(
+        0,
+        &["a.txt: what turn 1 of one changed was taken back since"],
+    );
+    repo.teddy(&["restore", "@", "-n"]).check(
+        0,
+        &["The workspace would be as after turn 1 except for 1 file"],
+    );
+    repo.git(&["stash", "pop", "-q"]);
+    check_as_left(&repo, true);
+}
+
+#[test]
+fn promise_b2_a_rebase_onto_other_changes_is_told_apart_from_the_turn() {
+    let repo = committed_turn();
+    repo.git(&["switch", "-q", "main"]);
+    repo.write("a.txt", "1\n2\n3\n4\nfive\n");
+    repo.commit("five");
+    repo.git(&["switch", "-q", "feature"]);
+    repo.git(&["rebase", "-q", "main"]);
+    let head = repo.git(&["rev-parse", "HEAD"]);
+    assert_eq!(
+        workspace(&repo)["missing"],
+        json!([{ "path": "a.txt", "why": "committed", "commit": head }])
+    );
+    repo.done(&["undo"]);
+    assert_eq!(repo.read("a.txt"), "1\n2\n3\n4\nfive\n");
+}
+
+#[test]
+fn promise_b2_switch_and_branch_say_which_turns_are_in_the_files() {
+    let repo = project();
+    repo.run_plan(&plan("One", &[create("one.txt", "1\n")]));
+    repo.done(&["new", "two"]);
+    repo.run_plan(&plan("Two", &[create("two.txt", "2\n")]));
+    repo.write("mine.txt", "mine\n");
+    let told = "your files are not as after turn 1: they have turn 1 of two; `teddy restore @` brings them there";
+    let name = json!([{ "session": "two", "turn": 1 }]);
+
+    let switched = repo.json(&["switch", "one"], 0);
+    assert_eq!(switched["workspace"]["extra"], name);
+    assert_eq!(switched["workspace"]["changed"], json!(["mine.txt"]));
+    repo.teddy(&["switch", "one"]).check(0, &["Y", &told[1..]]);
+    check_as_left(&repo, false);
+    repo.teddy(&["branch", "@", "alt"])
+        .check(0, &["Y", &told[1..]]);
+    std::fs::write(
+        repo.beside("three.md"),
+        plan("Three", &[create("three.txt", "3\n")]),
+    )
+    .unwrap();
+    repo.teddy(&["plan", "--from", "../three.md", "-m", "more"])
+        .check(0, &[told]);
+
+    repo.done(&["restore", "@"]);
+    repo.teddy(&["switch", "one"])
+        .check(0, &["Your files are as after turn 1."]);
+    repo.teddy(&["switch", "two"]).check(
+        0,
+        &["they lack turn 1 of two; `teddy restore @` brings them there"],
+    );
+    repo.done(&["restore", "@"]);
+    repo.write("mine.txt", "more\n");
+    repo.teddy(&["switch", "two"])
+        .check(0, &["Your files are as after turn 2."]);
+}
+
+#[test]
+fn promise_b1_without_a_record_all_files_count_as_the_users() {
+    let repo = project();
+    repo.run_plan(&plan("One", &[create("one.txt", "1\n")]));
+    repo.run_plan(&plan("Two", &[create("two.txt", "2\n")]));
+    repo.git(&["update-ref", "-d", "refs/teddy/published/main"]);
+    let gone = "t is not known which turns are in your files, as `refs/teddy/published/main` is not there: all that is in them counts as yours";
+    repo.teddy(&["status"]).check(0, &[gone]);
+    repo.teddy(&["undo"])
+        .check(1, &["there is nothing to undo: i", gone]);
+    let out = repo.teddy(&["restore", "1"]);
+    out.check(
+        0,
+        &[
+            "keep two.txt",
+            gone,
+            "as after turn 1 except where your side was kept",
+        ],
+    );
+    assert_eq!(repo.read("two.txt"), "2\n");
+
+    // From here on it is known again.
+    repo.done(&["restore", "2"]);
+    check_as_left(&repo, true);
+    repo.done(&["restore", "1"]);
+    assert!(!repo.path().join("two.txt").exists());
+}
+
+/// What is said of a result that is not in the files.
+const NOT_BROUGHT: &str = "he result of turn 1 is not in your files (`a.txt`, `new.txt`); `teddy restore 1 --theirs` takes it, `--markers` writes conflict markers, `--ours` keeps your side";
+
+/// Asserts that nothing is said of a result that is not in the files, whoever asks.
+fn check_silent(repo: &TestRepo) {
+    let out = repo.teddy(&["status"]);
+    assert!(!out.stdout.contains("he result of turn"), "{out}");
+    assert_eq!(workspace(repo)["not_brought"], Value::Null);
+    let rows = repo.json(&["log"], 0);
+    let marked = |row: &&Value| row.get("not_brought").is_some();
+    assert_eq!(rows.as_array().unwrap().iter().find(marked), None);
+}
+
+/// A project whose newest turn was not brought.
+fn overlapped() -> TestRepo {
+    let repo = project();
+    overlapping_turn(&repo);
+    repo
+}
+
+#[test]
+fn promise_b3_everyone_says_that_a_result_is_not_in_the_files() {
+    let repo = overlapped();
+    repo.teddy(&["status"]).check(0, &["T", NOT_BROUGHT]);
+    let files = json!(["a.txt", "new.txt"]);
+    assert_eq!(
+        workspace(&repo)["not_brought"],
+        json!({ "turn": 1, "files": files })
+    );
+    assert_eq!(repo.json(&["log"], 0)[0]["not_brought"], files);
+    assert_eq!(repo.json(&["show", "1"], 0)["not_brought"], files);
+    repo.teddy(&["log"])
+        .check(0, &["Meet (2 files) (not in your files)"]);
+
+    std::fs::write(repo.beside("ask.md"), plan("Ask", &[chat("Well?")])).unwrap();
+    repo.teddy(&["plan", "--from", "../ask.md", "-m", "more"])
+        .check(0, &["t", NOT_BROUGHT]);
+    repo.teddy(&["execute", "-y"]).check(5, &["t", NOT_BROUGHT]);
+    // A turn that changes no file takes no way out.
+    repo.teddy(&["status"]).check(0, &["T", NOT_BROUGHT]);
+}
+
+#[test]
+fn promise_b3_after_each_way_out_nothing_is_said() {
+    for (way, expected) in [("--theirs", "1\ntwo\n3\n4\n5\n"), ("--ours", "mine\n")] {
+        let repo = overlapped();
+        repo.done(&["restore", "1", way]);
+        assert_eq!(repo.read("a.txt"), expected, "{way}");
+        check_silent(&repo);
+        check_as_left(&repo, true);
+    }
+    let repo = overlapped();
+    repo.done(&["restore", "1", "--markers"]);
+    check_silent(&repo);
+    repo.teddy(&["status"])
+        .check(0, &["Conflict markers stand in `a.txt`."]);
+    assert_eq!(workspace(&repo)["marked"], json!(["a.txt"]));
+    repo.write("a.txt", "settled\n");
+    assert_eq!(workspace(&repo)["marked"], json!([]));
+}
+
+#[test]
+fn promise_b3_what_the_user_brings_by_hand_is_there() {
+    let repo = overlapped();
+    repo.write("new.txt", "n\n");
+    assert_eq!(workspace(&repo)["not_brought"]["files"], json!(["a.txt"]));
+    repo.write("a.txt", "1\ntwo\n3\n4\n5\n");
+    check_silent(&repo);
+}
+
+#[test]
+fn promise_b3_a_turn_that_changes_files_goes_on_without_the_result() {
+    let repo = overlapped();
+    repo.run_plan(&plan("On", &[create("on.txt", "o\n")]));
+    check_silent(&repo);
+    check_as_left(&repo, true);
+}
+
+#[test]
+fn promise_b3_a_branch_says_it_too_and_another_session_does_not() {
+    let repo = overlapped();
+    repo.done(&["branch", "@", "alt"]);
+    repo.teddy(&["status"]).check(0, &["T", NOT_BROUGHT]);
+    repo.done(&["new", "two"]);
+    check_silent(&repo);
+    repo.run_plan(&plan("Two", &[create("two.txt", "2\n")]));
+    check_silent(&repo);
+
+    // A restore of another session brings it, and that is known in this one.
+    repo.done(&["restore", "one:1", "--theirs"]);
+    repo.done(&["switch", "one"]);
+    check_silent(&repo);
+}
+
+#[test]
+fn promise_b3_another_checkout_lacks_the_turn_and_nothing_overlaps_there() {
+    let repo = overlapped();
+    let other = repo.beside("other");
+    let name = other.to_str().unwrap();
+    repo.git(&["worktree", "add", "-q", "-b", "other", name]);
+    repo.done(&["-C", name, "switch", "one"]);
+    let files = repo.json(&["-C", name, "status"], 0)["workspace"].clone();
+    assert_eq!(
+        (&files["not_brought"], &files["lacking"], &files["branch"]),
+        (
+            &Value::Null,
+            &json!([{ "session": "one", "turn": 1 }]),
+            &Value::Null
+        )
+    );
+    repo.done(&["-C", name, "restore", "@"]);
+    assert_eq!(
+        std::fs::read_to_string(other.join("new.txt")).unwrap(),
+        "n\n"
+    );
+    repo.teddy(&["-C", name, "status"])
+        .check(0, &["as the newest turn left them"]);
+}
