@@ -18,6 +18,12 @@ const EXTENDED: u8 = 0x40;
 /// An entry's length is a multiple of this, but in version 4.
 const ALIGNMENT: usize = 8;
 
+/// No path of git's is longer.
+const MAX_PATH: usize = 4096;
+/// More bytes than this are in no names of an index that is believed. Version 4 repeats what a path
+/// begins with: a small file may be made to stand for more than any memory has.
+const MAX_NAMES: usize = 128 << 20;
+
 /// Returns the paths in an index; nothing where it is not one.
 pub(super) fn paths(bytes: &[u8], hash: gix::hash::Kind) -> Option<BTreeSet<Vec<u8>>> {
     let number = |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
@@ -26,6 +32,7 @@ pub(super) fn paths(bytes: &[u8], hash: gix::hash::Kind) -> Option<BTreeSet<Vec<
     }
     let version = number(4).filter(|version| (2..=4).contains(version))?;
     let (mut at, mut paths, mut path) = (HEADER, BTreeSet::new(), Vec::new());
+    let mut names = 0;
     for _ in 0..number(8)? {
         let fixed = STAT + hash.len_in_bytes();
         let extended = bytes.get(at + fixed)? & EXTENDED != 0 && version > 2;
@@ -44,6 +51,10 @@ pub(super) fn paths(bytes: &[u8], hash: gix::hash::Kind) -> Option<BTreeSet<Vec<
         } else {
             at + (name + length - at + ALIGNMENT) / ALIGNMENT * ALIGNMENT
         };
+        names += path.len();
+        if path.len() > MAX_PATH || names > MAX_NAMES {
+            return None;
+        }
         paths.insert(path.clone());
     }
     Some(paths)
@@ -116,6 +127,15 @@ mod tests {
         let mut many = index(4, &["a"]);
         many[8..12].fill(0xff);
         assert_eq!(paths(&many, gix::hash::Kind::Sha1), None);
+        // Each path is the one before it and a letter.
+        let grown = |count: usize| {
+            let mut bytes = index(4, &vec!["a"; count]);
+            let entry = STAT + 20 + FLAGS + 3;
+            (0..count).for_each(|at| bytes[HEADER + at * entry + entry - 3] = 0);
+            paths(&bytes, gix::hash::Kind::Sha1).map(|paths| paths.len())
+        };
+        assert_eq!(grown(MAX_PATH), Some(MAX_PATH));
+        assert_eq!(grown(MAX_PATH + 1), None);
         // More is cut off from a path than it has.
         let mut cut = index(4, &["a"]);
         cut[HEADER + STAT + 20 + FLAGS] = 0x7f;
