@@ -16,6 +16,7 @@ use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Shells, Z
 use crate::host::env;
 use crate::session::input::Scope;
 use crate::session::name::SessionName;
+use crate::session::store::DRAFT;
 use crate::text::context_list;
 use crate::text::resource::is_url;
 use crate::text::visible::visible;
@@ -227,6 +228,17 @@ pub(super) fn turns(project: &Project, current: &str) -> anyhow::Result<Offers> 
         .collect())
 }
 
+/// Returns the turns, and the one in progress.
+pub(super) fn turns_and_draft(project: &Project, current: &str) -> anyhow::Result<Offers> {
+    let tip = project.store().tip(&project.session()?)?;
+    let draft = project.store().draft(&tip)?;
+    let waits = draft.commit.map(|_| {
+        let what = format!("turn {}, in progress", draft.meta.number);
+        (DRAFT.to_owned(), what)
+    });
+    Ok(waits.into_iter().chain(turns(project, current)?).collect())
+}
+
 /// Returns the files of the newest turn.
 pub(super) fn artifacts(project: &Project, _current: &str) -> anyhow::Result<Offers> {
     let tip = project.store().tip(&project.session()?)?;
@@ -240,7 +252,7 @@ pub(super) fn artifacts(project: &Project, _current: &str) -> anyhow::Result<Off
 
 /// Returns the turns, and the files of the newest one.
 pub(super) fn turns_and_artifacts(project: &Project, current: &str) -> anyhow::Result<Offers> {
-    Ok(turns(project, current)?
+    Ok(turns_and_draft(project, current)?
         .into_iter()
         .chain(artifacts(project, current)?)
         .collect())

@@ -6,18 +6,23 @@ use super::app::App;
 use super::complete;
 use super::exit;
 use crate::git::object::{BlobId, Entry, Mode, TreeId};
+use crate::text::counted;
 use crate::ui::diff::{Change, unified};
+use crate::ui::mistakes;
+use crate::workflow::dry_run::Rewrite;
 use crate::workflow::project::Project;
 use crate::workflow::restore::lossy;
 
 /// Show what a turn changed in the code, or what differs between two turns
+///
+/// Of the turn in progress (`draft`, or its number) it shows what the plan that waits would change.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  teddy diff                        what the newest turn changed\n  teddy diff 3                      what turn 3 changed\n  teddy diff 1 3                    from after turn 1 to after turn 3\n  git show teddy/sessions/add-auth^2"
+    after_help = "Examples:\n  teddy diff                        what the newest turn changed\n  teddy diff 3                      what turn 3 changed\n  teddy diff draft                  what the plan that waits would change\n  teddy diff 1 3                    from after turn 1 to after turn 3\n  git show teddy/sessions/add-auth^2"
 )]
 pub(super) struct Args {
     /// A turn, the newest one if left out
-    #[arg(add = complete::with(complete::turns))]
+    #[arg(add = complete::with(complete::turns_and_draft))]
     turn: Option<String>,
     /// Another turn
     #[arg(add = complete::with(complete::turns))]
@@ -27,9 +32,51 @@ pub(super) struct Args {
 /// Prints the differences.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
-    let sides = trees(&project, &args)?;
-    show(app, &project, sides, |_| true)?;
+    let (store, session) = (project.store(), project.session()?);
+    let name = args.turn.as_deref().unwrap_or("@");
+    if args.other.is_none() && store.turn_or_draft(&session, name)?.is_draft() {
+        show_draft(app, &project, name)?;
+    } else {
+        let sides = trees(&project, &args)?;
+        show(app, &project, sides, |_| true)?;
+    }
     Ok(exit::DONE.into())
+}
+
+/// Prints what the plan that waits would change.
+fn show_draft(app: &App, project: &Project, name: &str) -> anyhow::Result<()> {
+    let store = project.store();
+    let session = store.turn_or_draft(&project.session()?, name)?.session;
+    let tip = store.tip(&session)?;
+    let run = project.dry_run(&tip, &store.draft(&tip)?)?;
+    if !run.diagnostics.is_empty() {
+        app.tell_lines(&mistakes::rejected(&run.diagnostics));
+    }
+    if run.commands > 0 {
+        let commands = counted(run.commands, "command");
+        app.say(&format!(
+            "What {commands} of the plan would change shows when it ran."
+        ));
+    }
+    if app.global.json {
+        let row = |(path, file): (&String, &Rewrite)| {
+            let word = if file.before.is_some() {
+                "modified"
+            } else {
+                "added"
+            };
+            serde_json::json!({ "path": path, "change": word })
+        };
+        return app.print_json(&run.files.iter().map(row).collect::<Vec<_>>());
+    }
+    let lines = run.files.iter().flat_map(|(path, file)| {
+        unified(&Change {
+            path,
+            before: file.before.as_deref(),
+            after: Some(&file.after),
+        })
+    });
+    app.page(project, &lines.collect::<Vec<_>>())
 }
 
 /// Prints the difference of two trees, of those paths that are wanted.

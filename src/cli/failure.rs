@@ -191,6 +191,15 @@ fn session(cause: &(dyn Error + 'static)) -> Option<Judged> {
             StoreError::NoTurn { .. } => {
                 (Kind::TurnNotFound, "`teddy log` lists the turns".to_owned())
             }
+            StoreError::NoDraft(_) => (
+                Kind::TurnNotFound,
+                "`teddy plan -m <message>` begins one".to_owned(),
+            ),
+            StoreError::InProgress { .. } => (
+                Kind::TurnInProgress,
+                "`teddy show draft` and `teddy diff draft` show it; `teddy execute` runs it"
+                    .to_owned(),
+            ),
         }
     };
     Some(Judged::of(kind, Some(hint)))

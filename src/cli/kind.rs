@@ -42,6 +42,7 @@ kinds! {
     SessionNotFound,
     SessionTaken,
     TurnNotFound,
+    TurnInProgress,
     NoPlan,
     ForeignPlan,
     AgentNotFound,

@@ -5,18 +5,21 @@ use std::process::ExitCode;
 use super::app::App;
 use super::complete;
 use super::exit;
+use crate::plan;
 use crate::session::artifact;
 
 /// Show a turn: its report, or one of its files
+///
+/// The turn in progress is `draft`, and has its number: its plan is shown while it waits.
 ///
 /// The files of a turn: input.md, user_prompt.txt, system_prompt.xml, reply.md, plan.md, report.md,
 /// turn.context, session.context, meta.yaml, steps/, output/, next/.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  teddy show                        the newest turn's report\n  teddy show 3 plan.md\n  git show teddy/sessions/add-auth~2:report.md"
+    after_help = "Examples:\n  teddy show                        the newest turn's report\n  teddy show 3 plan.md\n  teddy show draft                  the plan that waits\n  git show teddy/sessions/add-auth~2:report.md"
 )]
 pub(super) struct Args {
-    /// The turn: a number, or anything `git rev-parse` takes; the newest one if left out
+    /// The turn: a number, `draft`, or anything `git rev-parse` takes; the newest one if left out
     #[arg(add = complete::with(complete::turns_and_artifacts))]
     turn: Option<String>,
     /// One of its files, `report.md` if left out
@@ -35,20 +38,21 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         (Some(word), None) if is_file(word) => ("@", Some(word)),
         (turn, file) => (turn.unwrap_or("@"), file),
     };
-    let turn = store.turn(&session, turn)?;
+    let turn = store.turn_or_draft(&session, turn)?;
     let files = project.repository.files(turn.tree)?;
     if app.global.json {
         let mut value = serde_json::to_value(project.one_row(&turn)?)?;
+        if let Some(plan) = files.get(artifact::PLAN).filter(|_| turn.is_draft()) {
+            let (plan, _) = plan::parse(&String::from_utf8_lossy(plan));
+            value["title"] = plan.title.into();
+        }
         value["artifacts"] = serde_json::json!(files.keys().collect::<Vec<_>>());
         app.print_json(&value)?;
         return Ok(exit::DONE.into());
     }
-    let default = if files.contains_key(artifact::REPORT) {
-        artifact::REPORT
-    } else {
-        artifact::META
-    };
-    let name = wanted.unwrap_or(default);
+    let defaults = [artifact::REPORT, artifact::PLAN, artifact::USER_PROMPT];
+    let default = defaults.into_iter().find(|name| files.contains_key(*name));
+    let name = wanted.or(default).unwrap_or(artifact::META);
     let Some(content) = files.get(name) else {
         let names: Vec<&str> = files.keys().map(String::as_str).collect();
         anyhow::bail!(

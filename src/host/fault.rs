@@ -5,7 +5,9 @@
 //! `2*off->return(kill)` does so at its third passing.
 
 /// Every point, in the order in which a turn passes them.
-pub const POINTS: [&str; 31] = [
+pub const POINTS: [&str; 33] = [
+    "after-answer",
+    "before-draft-ref",
     "after-lock",
     "recover-start",
     "recover-healed",

@@ -18,7 +18,7 @@ pub mod spelling;
 pub mod validate;
 
 use crate::text::path::RepoPath;
-use action::{Action, Kind};
+use action::Action;
 pub use outline::outline;
 pub use parse::parse;
 pub use render::render;
@@ -84,11 +84,7 @@ impl Plan {
 
     /// Returns the files that its actions write themselves, in order.
     pub fn targets(&self) -> impl Iterator<Item = &RepoPath> {
-        self.actions.iter().filter_map(|action| match &action.kind {
-            Kind::Create(create) => Some(&create.path),
-            Kind::Edit(edit) => Some(&edit.path),
-            _ => None,
-        })
+        self.actions.iter().filter_map(|action| action.kind.path())
     }
 
     /// Returns the status of the header, with or without its emoji.

@@ -34,6 +34,9 @@ pub const CONCLUSION: &str = "conclusion.md";
 pub const OUTPUT: &str = "output/";
 /// The folder of the pages that the turn shows or has read.
 pub const PAGES: &str = "pages/";
+/// The folder of the answers that never ran because something else took their place, a folder for
+/// each.
+pub const REPLACED: &str = "replaced/";
 /// The folder of a pipeline's steps.
 pub const STEPS: &str = "steps/";
 

@@ -16,6 +16,12 @@ const MAX_BYTES: u64 = 64 * 1024;
 /// An id and a line end.
 const MAX_ID: u64 = 1024;
 
+/// The folder of the notes which turns in progress were made here. It is not called `drafts`: git
+/// looks for `teddy/drafts/<session>` below its own folder before it looks for a ref.
+const OWN_DRAFTS: &str = "own-drafts";
+/// What that folder was called in earlier versions.
+const SHADOWING: &str = "drafts";
+
 /// The intent to move a ref and then bring the user's files along.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pending {
@@ -145,23 +151,56 @@ impl Journal {
         write_atomic(&path, format!("{tip}\n").as_bytes())
     }
 
-    /// Notes which turn in progress of a session this user made or accepted.
+    /// Notes which turn in progress of a session this user made or accepted. The one `before`,
+    /// whose place it takes, stays noted if it was: until the ref has moved it is the one that
+    /// waits, and a crash must not make it somebody else's.
     ///
     /// # Errors
     /// Where the file cannot be written.
-    pub fn keep_draft(&self, session: &SessionName, draft: CommitId) -> std::io::Result<()> {
-        let path = self.folder.join("drafts").join(session.as_str());
+    pub fn keep_draft(
+        &self,
+        session: &SessionName,
+        draft: CommitId,
+        before: Option<CommitId>,
+    ) -> std::io::Result<()> {
+        let path = self.folder.join(OWN_DRAFTS).join(session.as_str());
+        let before = before.filter(|id| self.own_drafts(session).contains(id));
+        let lines: String = [draft]
+            .into_iter()
+            .chain(before)
+            .map(|id| format!("{id}\n"))
+            .collect();
         make_folders(path.parent().unwrap_or(&self.folder))?;
-        write_atomic(&path, format!("{draft}\n").as_bytes())
+        write_atomic(&path, lines.as_bytes())
     }
 
-    /// Returns the turn in progress that this user made or accepted.
-    pub fn draft(&self, session: &SessionName) -> Option<CommitId> {
-        read_regular_text(&self.folder.join("drafts").join(session.as_str()), MAX_ID)
-            .ok()?
-            .trim()
-            .parse()
-            .ok()
+    /// Forgets which turn in progress of a session was made here, once it is over. What stays names
+    /// a commit that no ref leads to any more.
+    pub fn forget_draft(&self, session: &SessionName) {
+        let _ = std::fs::remove_file(self.folder.join(OWN_DRAFTS).join(session.as_str()));
+    }
+
+    /// Moves the notes about turns in progress from where earlier versions had them: there git
+    /// takes a file for the ref of the same name.
+    pub fn move_old_notes(&self) {
+        let (old, new) = (self.folder.join(SHADOWING), self.folder.join(OWN_DRAFTS));
+        if std::fs::rename(&old, &new).is_err() {
+            // A session that was used meanwhile has a newer note.
+            move_below(&old, &new);
+        }
+    }
+
+    /// Returns the turns in progress that this user made or accepted, the newest first.
+    pub fn own_drafts(&self, session: &SessionName) -> Vec<CommitId> {
+        let read = |folder: &str| {
+            read_regular_text(&self.folder.join(folder).join(session.as_str()), MAX_ID)
+        };
+        // Where nothing could be written yet the notes are where earlier versions had them.
+        let text = read(OWN_DRAFTS).or_else(|_| read(SHADOWING));
+        let text = text.unwrap_or_default();
+        text.lines()
+            .filter_map(|line| line.trim().parse().ok())
+            .collect()
     }
 
     /// Removes the second copy of a session's tip.
@@ -193,6 +232,22 @@ impl Journal {
     fn pending(&self) -> PathBuf {
         self.folder.join("pending.json")
     }
+}
+
+/// Moves the files below a folder to another one, unless they are there already, and removes it.
+fn move_below(old: &Path, new: &Path) {
+    for entry in std::fs::read_dir(old).into_iter().flatten().flatten() {
+        let (from, to) = (entry.path(), new.join(entry.file_name()));
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            let _ = std::fs::create_dir(&to);
+            move_below(&from, &to);
+        } else if to.symlink_metadata().is_ok() {
+            let _ = std::fs::remove_file(&from);
+        } else {
+            let _ = std::fs::rename(&from, &to);
+        }
+    }
+    let _ = std::fs::remove_dir(old);
 }
 
 #[cfg(test)]

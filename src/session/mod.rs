@@ -4,6 +4,7 @@
 //! `store` alone, and `journal` finishes what a crash left between the ref and the user's files.
 
 pub mod artifact;
+pub mod draft;
 pub mod feedback;
 pub mod input;
 pub mod journal;

@@ -6,16 +6,20 @@ use anyhow::Context as _;
 use uuid::Uuid;
 
 use super::artifact::{self, Artifacts};
+use super::draft::Draft;
 use super::journal::Journal;
 use super::message::Message;
-use super::meta::{self, Meta, Origin, Status, Workspace};
+use super::meta::{self, Meta, Status, Workspace};
 use super::name::{SESSIONS, SessionName};
 use super::turn::Turn;
 use crate::git::hold::Older;
 use crate::git::object::{CommitId, Entry, Mode, NewCommit};
 use crate::git::reference::Expected;
 use crate::git::repository::Repository;
-use crate::host::clock;
+use crate::host::{clock, fault};
+
+/// How a person names the turn in progress.
+pub const DRAFT: &str = "draft";
 
 /// The sessions of a repository.
 pub struct Store<'a> {
@@ -32,6 +36,17 @@ pub enum StoreError {
     /// A session has this name already.
     #[error("there is a session `{0}` already")]
     Taken(SessionName),
+    /// No turn of the session is in progress.
+    #[error("session `{0}` has no turn in progress")]
+    NoDraft(SessionName),
+    /// The turn has not run yet.
+    #[error("turn {turn} of session `{session}` is in progress: its plan has not run")]
+    InProgress {
+        /// The session.
+        session: SessionName,
+        /// The number of the turn.
+        turn: u64,
+    },
     /// The session has no turn of this name.
     #[error("session `{session}` has no turn `{turn}`; its turns are 0 to {last}")]
     NoTurn {
@@ -42,60 +57,6 @@ pub enum StoreError {
         /// The number of the newest turn.
         last: u64,
     },
-}
-
-/// The turn in progress.
-#[derive(Debug, Clone)]
-pub struct Draft {
-    /// What is there of it.
-    pub artifacts: Artifacts,
-    /// Facts about it.
-    pub meta: Meta,
-    /// The commit that holds it, if it was saved.
-    pub commit: Option<CommitId>,
-}
-
-impl Draft {
-    /// Returns whether a plan waits to be executed.
-    pub fn is_planned(&self) -> bool {
-        self.meta.status == Status::Planned
-    }
-
-    /// Makes the turn begin now, under an id that no other turn has: the same draft may stand
-    /// behind several refs.
-    pub fn begin(&mut self) {
-        self.meta.turn_id = Uuid::now_v7();
-        self.meta.started = Some(clock::stamp());
-    }
-
-    /// Returns its message, and whose words that are.
-    pub fn message(&self) -> Option<(String, Origin)> {
-        let message = self.artifacts.text_or_empty(artifact::USER_PROMPT);
-        (!message.trim().is_empty()).then_some((message, self.meta.origin))
-    }
-
-    /// Returns its message while no plan was made for it, and whose words that are.
-    pub fn waiting_message(&self) -> Option<(String, Origin)> {
-        self.message().filter(|_| !self.is_planned())
-    }
-
-    /// Returns whether it has a message, and the message is the user's own.
-    pub fn is_asked_by_user(&self) -> bool {
-        matches!(self.message(), Some((_, Origin::User))) && self.meta.work.is_none()
-    }
-
-    /// Returns what a turn that asks no model has of it: the instructions and the context lists.
-    pub fn standing(&self) -> Artifacts {
-        let mut standing = Artifacts::default();
-        for name in [
-            artifact::SYSTEM_PROMPT,
-            artifact::TURN_CONTEXT,
-            artifact::SESSION_CONTEXT,
-        ] {
-            standing.put(name, self.artifacts.text_or_empty(name));
-        }
-        standing
-    }
 }
 
 /// A turn to write.
@@ -166,14 +127,44 @@ impl<'a> Store<'a> {
     /// that `git rev-parse` takes.
     ///
     /// # Errors
-    /// [`StoreError`], or where the expression names no turn.
+    /// [`StoreError`], or where the expression names no turn, or one that has not run yet.
     pub fn turn(&self, session: &SessionName, name: &str) -> anyhow::Result<Turn> {
+        let turn = self.turn_or_draft(session, name)?;
+        if turn.is_draft() {
+            return Err(StoreError::InProgress {
+                session: turn.session.clone(),
+                turn: turn.number(),
+            }
+            .into());
+        }
+        Ok(turn)
+    }
+
+    /// Returns the turn that a person names to look at it: as for [`Store::turn`], and the one in
+    /// progress as `draft` or by its number.
+    ///
+    /// # Errors
+    /// [`StoreError`], or where the expression names no turn.
+    pub fn turn_or_draft(&self, session: &SessionName, name: &str) -> anyhow::Result<Turn> {
         if let Some((other, turn)) = name.split_once(':')
             && let Ok(other) = SessionName::from_ref(other)
         {
-            return self.turn(&other, turn);
+            return self.turn_or_draft(&other, turn);
         }
         let tip = self.tip(session)?;
+        let is_next = name.parse() == Ok(tip.number() + 1);
+        if name != DRAFT && !is_next {
+            return self.named(&tip, name);
+        }
+        match self.draft(&tip)?.commit {
+            Some(id) => Turn::read(self.repository, session, id),
+            None if is_next => Err(no_turn(&tip, name)),
+            None => Err(StoreError::NoDraft(session.clone()).into()),
+        }
+    }
+
+    /// Returns the turn of a name behind the session's.
+    fn named(&self, tip: &Turn, name: &str) -> anyhow::Result<Turn> {
         let back = match name.strip_prefix('@') {
             Some("") => Some(0),
             Some(rest) => rest.strip_prefix('~').and_then(|n| {
@@ -185,19 +176,19 @@ impl<'a> Store<'a> {
             }),
             None => match name.parse::<u64>() {
                 Ok(number) if number <= tip.number() => Some(tip.number() - number),
-                Ok(_) => return Err(no_turn(&tip, name)),
+                Ok(_) => return Err(no_turn(tip, name)),
                 Err(_) => None,
             },
         };
         let Some(back) = back else {
-            return self.turn_by_revision(&tip, name);
+            return self.turn_by_revision(tip, name);
         };
         if back > tip.number() {
-            return Err(no_turn(&tip, name));
+            return Err(no_turn(tip, name));
         }
         Turn::read(
             self.repository,
-            session,
+            &tip.session,
             self.repository.first_parent(tip.commit, back)?,
         )
     }
@@ -305,11 +296,12 @@ impl<'a> Store<'a> {
             (None, None) => Expected::Absent,
         };
         // Before the ref: a plan whose origin is not noted does not run.
-        Journal::new(&self.repository.teddy_dir()).keep_draft(&tip.session, commit)?;
+        Journal::new(&self.repository.teddy_dir()).keep_draft(&tip.session, commit, stale)?;
         let held = self
             .repository
             .hold(&[commit], &[tip.tree], Older::Stay)?
             .context("`git gc` removed objects of the draft; try again")?;
+        fault::point("before-draft-ref")?;
         self.repository
             .move_reference(&name, expected, commit, "teddy: draft")?;
         // An answer that was paid for must not go with a power cut.
@@ -337,6 +329,7 @@ impl<'a> Store<'a> {
                 }
                 _ => Ok(()),
             };
+            Journal::new(&self.repository.teddy_dir()).forget_draft(session);
         }
     }
 

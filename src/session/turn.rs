@@ -4,7 +4,7 @@ use anyhow::Context as _;
 use uuid::Uuid;
 
 use super::artifact::{self, Artifacts};
-use super::meta::{self, By, Meta, NextMeta, Restored, SCHEMA};
+use super::meta::{self, By, Meta, NextMeta, Restored, SCHEMA, Status};
 use super::name::SessionName;
 use crate::git::object::{Commit, CommitId, TreeId};
 use crate::git::repository::Repository;
@@ -83,6 +83,11 @@ impl Turn {
     /// Returns the turn's number.
     pub fn number(&self) -> u64 {
         self.meta.number
+    }
+
+    /// Returns whether it is in progress: its plan has not run.
+    pub fn is_draft(&self) -> bool {
+        matches!(self.meta.status, Status::Ready | Status::Planned)
     }
 
     /// Returns an artifact as text, or nothing where the turn has none of that name.

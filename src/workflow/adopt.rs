@@ -3,8 +3,8 @@
 //! its plan does not run.
 
 use crate::session::artifact;
+use crate::session::draft::Draft;
 use crate::session::name::SessionName;
-use crate::session::store::Draft;
 use crate::session::turn::Turn;
 use crate::workflow::project::Project;
 
@@ -22,7 +22,7 @@ impl Project {
     pub fn is_own_draft(&self, tip: &Turn, draft: &Draft) -> bool {
         draft
             .commit
-            .is_none_or(|commit| self.journal().draft(&tip.session) == Some(commit))
+            .is_none_or(|commit| self.journal().own_drafts(&tip.session).contains(&commit))
     }
 
     /// Returns whether this user made or accepted the newest turn.

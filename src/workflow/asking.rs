@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use crate::config::settings::Price;
+use crate::host::fault;
 use crate::model::pipeline::run::{self, Event as StepEvent, folder, run};
 use crate::model::{Answer, Finish, Model, ModelError, Request, Usage, price};
 use crate::session::artifact;
-use crate::session::meta::{self, ModelUse, SCHEMA, StepMeta};
-use crate::session::store::Draft;
+use crate::session::draft::Draft;
+use crate::session::meta::{self, ModelUse, SCHEMA, Status, StepMeta};
 use crate::session::turn::Turn;
 use crate::workflow::models::{Notes, Way};
 use crate::workflow::pipelines::Prepared;
@@ -69,9 +70,14 @@ pub fn ask(project: &Project, asking: Asking<'_>, user: &mut dyn User) -> anyhow
         max_tokens: None,
     };
     let purse = Purse::new(project.spent(tip, draft)?, project.settings.limits.cost);
+    let mut keeper = Keeper {
+        project,
+        tip,
+        draft,
+    };
     let answer = match way {
         Way::Model(chosen) => ask_model(
-            draft,
+            keeper.draft,
             &Metered {
                 chosen,
                 purse,
@@ -81,7 +87,7 @@ pub fn ask(project: &Project, asking: Asking<'_>, user: &mut dyn User) -> anyhow
             user,
         ),
         Way::Pipeline(prepared) => ask_steps(
-            draft,
+            &mut keeper,
             Steps {
                 prepared,
                 purse,
@@ -92,8 +98,37 @@ pub fn ask(project: &Project, asking: Asking<'_>, user: &mut dyn User) -> anyhow
         ),
     };
     match answer {
-        Ok(text) => Ok(text),
+        Ok(text) => {
+            keeper.keep_answer(&text)?;
+            fault::point("after-answer")?;
+            Ok(text)
+        }
         Err(failure) => Err(keep(project, (tip, draft), failure, user)?),
+    }
+}
+
+/// The turn in progress, and where it is saved.
+struct Keeper<'a> {
+    /// The project.
+    project: &'a Project,
+    /// The newest turn.
+    tip: &'a Turn,
+    /// The turn in progress.
+    draft: &'a mut Draft,
+}
+
+impl Keeper<'_> {
+    /// Saves the turn in progress.
+    fn save(&mut self) -> anyhow::Result<()> {
+        self.project.store().save_draft(self.tip, self.draft)
+    }
+
+    /// Saves a whole answer before anything is done with it: it is paid for. As it is it waits as
+    /// a plan, which whoever executes it repairs and judges.
+    fn keep_answer(&mut self, text: &str) -> anyhow::Result<()> {
+        self.draft.artifacts.put(artifact::PLAN, text);
+        self.draft.meta.status = Status::Planned;
+        self.save()
     }
 }
 
@@ -127,7 +162,7 @@ struct Steps {
 /// Asks the models of a pipeline step by step; each step's artifacts are put into the draft as it
 /// comes.
 fn ask_steps(
-    draft: &mut Draft,
+    keeper: &mut Keeper<'_>,
     steps: Steps,
     request: &Request,
     user: &mut dyn User,
@@ -141,7 +176,7 @@ fn ask_steps(
         purse,
         weight,
     } = steps;
-    draft.meta.pipeline = Some(name);
+    keeper.draft.meta.pipeline = Some(name);
     let notes: Vec<Notes> = models
         .values()
         .map(|chosen| Rc::clone(&chosen.notes))
@@ -171,10 +206,8 @@ fn ask_steps(
                 request,
             } => {
                 place = position;
-                draft.artifacts.put(
-                    &format!("{}/input.md", folder(position, &step.name)),
-                    request.whole_text(),
-                );
+                let input = format!("{}/input.md", folder(position, &step.name));
+                keeper.draft.artifacts.put(&input, request.whole_text());
                 user.tell(Event::Note(&format!(
                     "Step {} of {count}: {}",
                     position + 1,
@@ -186,8 +219,13 @@ fn ask_steps(
             StepEvent::Finished(ran) => {
                 user.tell(Event::Answered);
                 let model = model(pipeline.steps[place].model.as_deref());
-                keep_step(draft, place, ran, used(&model, &ran.answer));
-                note_use(draft, (&model, &ran.answer), user);
+                keep_step(keeper.draft, place, ran, used(&model, &ran.answer));
+                note_use(keeper.draft, (&model, &ran.answer), user);
+                // The last one's answer is saved as the plan; what cannot be saved now can fail
+                // to be saved then.
+                if place + 1 < count {
+                    let _ = keeper.save();
+                }
             }
         },
     );

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use crate::host::file::{Mode, Root};
 use crate::session::artifact;
+use crate::session::draft::Draft;
 use crate::session::input::{Material, Scope};
-use crate::session::store::Draft;
 use crate::session::turn::Turn;
 use crate::text::context_list::{self, Entry};
 use crate::text::path::RepoPath;

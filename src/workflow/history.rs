@@ -6,8 +6,8 @@ use crate::git::object::{CommitId, TreeId};
 use crate::host::clock;
 use crate::plan;
 use crate::session::artifact;
+use crate::session::draft::Draft;
 use crate::session::meta::{ModelUse, Origin, Status};
-use crate::session::store::Draft;
 use crate::session::turn::Turn;
 use crate::workflow::changed::Changed;
 use crate::workflow::project::Project;
@@ -38,6 +38,8 @@ pub struct Row {
     pub tokens_out: Option<u64>,
     /// Dollars.
     pub cost: Option<f64>,
+    /// Dollars that every call of the turn counts, answers that never ran included.
+    pub spent: Option<f64>,
     /// The workspace commit before.
     pub before: Option<CommitId>,
     /// The workspace commit after.
@@ -182,6 +184,7 @@ impl Project {
             tokens_in: tokens.map(|(read, _)| read),
             tokens_out: tokens.map(|(_, written)| written),
             cost: model.and_then(|m| m.cost),
+            spent: meta.spent,
             before: workspace.map(|w| w.before),
             after: workspace.map(|w| w.after),
             files,

@@ -13,6 +13,7 @@ pub mod confine;
 pub mod context;
 pub mod demo;
 pub mod drift;
+pub mod dry_run;
 pub mod du;
 pub mod execute;
 pub mod facts;

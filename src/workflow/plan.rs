@@ -6,10 +6,10 @@ use crate::host::fault;
 use crate::plan::diagnostic::Diagnostic;
 use crate::plan::repair::Level;
 use crate::session::artifact::{self, Artifacts};
+use crate::session::draft::Draft;
 use crate::session::input::{self, Body, Material};
 use crate::session::meta::{ModelUse, Origin, Status};
 use crate::session::requests::Requests;
-use crate::session::store::Draft;
 use crate::session::turn::Turn;
 use crate::text::redact::redact_values;
 use crate::workflow::asking::{Asking, ask};
@@ -329,6 +329,7 @@ pub fn without_keys(message: String, user: &mut dyn User) -> String {
 
 /// Puts a turn in progress back to its beginning.
 fn begin(draft: &mut Draft, message: &str, origin: Origin) {
+    draft.set_answer_aside();
     let is_stale = |name: &str| {
         [artifact::REPLY, artifact::PLAN, artifact::INPUT].contains(&name)
             || name.starts_with(artifact::STEPS)

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use crate::change::id::ChangeId;
 use crate::model::{Answer, Model, ModelError, Request, price};
-use crate::session::store::Draft;
+use crate::session::draft::Draft;
 use crate::session::turn::Turn;
 use crate::workflow::models::Chosen;
 use crate::workflow::project::Project;

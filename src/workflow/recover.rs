@@ -62,6 +62,7 @@ impl Project {
     /// Finishes what a crash interrupted.
     fn recover_to(&self, depth: Depth, user: &mut dyn User) -> anyhow::Result<bool> {
         fault::point("recover-start")?;
+        self.journal().move_old_notes();
         let was_down = self.repository.was_down();
         // Before anything that has git read its records: a pipe among them is waited at for ever.
         let mut found = self.take_over_worktrees(user)?;

@@ -3,9 +3,9 @@
 use uuid::Uuid;
 
 use crate::session::artifact;
+use crate::session::draft::Draft;
 use crate::session::meta::{Origin, Restored};
 use crate::session::requests::{Request, Requests, State};
-use crate::session::store::Draft;
 use crate::session::turn::{Turn, in_next};
 use crate::workflow::project::Project;
 

@@ -3,8 +3,8 @@
 use crate::model::ModelError;
 use crate::plan::action::Kind;
 use crate::plan::run::{Effect, Ending};
+use crate::session::draft::Draft;
 use crate::session::meta::{Origin, Status};
-use crate::session::store::Draft;
 use crate::session::turn::Turn;
 use crate::workflow::execute::{Asked, Executed, Wish as ExecuteWish, execute};
 use crate::workflow::plan::{Left, Planned, Unanswered, Wish as PlanWish, keep_message, plan};

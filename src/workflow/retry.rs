@@ -4,9 +4,9 @@
 use anyhow::Context as _;
 
 use crate::session::artifact;
+use crate::session::draft::Draft;
 use crate::session::meta::Origin;
 use crate::session::name::SessionName;
-use crate::session::store::Draft;
 use crate::session::turn::Turn;
 use crate::workflow::asking::{Asking, ask};
 use crate::workflow::branch::branch;

@@ -3,7 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::plans::{create, plan};
+use crate::fake::{Fake, stream};
+use crate::plans::{create, edit, execute, plan};
 use crate::support::TestRepo;
 
 /// A project with a session of one turn.
@@ -115,4 +116,329 @@ fn promise_b4_a_turn_names_the_turn_that_it_continues() {
     for (turn, before) in [("1", "0"), ("2", "1")] {
         assert_eq!(meta(turn, "parent_turn_id: "), meta(before, "turn_id: "));
     }
+}
+
+/// A project whose session has a turn and a plan that waits.
+fn waiting() -> TestRepo {
+    let repo = project();
+    repo.reply(&makes("2.txt"));
+    repo.done(&["plan", "-m", "make 2"]);
+    repo
+}
+
+/// Returns what git says about the draft's name: the ref that it stands for, and warnings.
+fn draft_for_git(repo: &TestRepo) -> (String, String) {
+    let output = repo
+        .command("git")
+        .current_dir(repo.path())
+        .args(["rev-parse", "--symbolic-full-name", "teddy/drafts/demo"])
+        .output()
+        .unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap().trim().to_owned();
+    (text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn t15_a_draft_means_one_thing_for_git() {
+    let repo = waiting();
+    let reference = ("refs/teddy/drafts/demo".to_owned(), String::new());
+    assert_eq!(draft_for_git(&repo), reference);
+    assert_eq!(
+        repo.git(&["show", "teddy/drafts/demo:user_prompt.txt"]),
+        "make 2"
+    );
+    repo.done(&["execute", "-y"]);
+    // It is gone, and no file of ours answers in its place.
+    let said = draft_for_git(&repo).1;
+    assert!(said.contains("unknown revision"), "{said}");
+}
+
+#[test]
+fn promise_b6_no_file_of_ours_shadows_a_ref_of_ours() {
+    let repo = waiting();
+    repo.done(&["undo"]);
+    repo.done(&["branch", "1", "alt"]);
+    let refs = repo.git(&["for-each-ref", "--format=%(refname)", "refs/teddy"]);
+    assert!(refs.lines().count() > 3, "{refs}");
+    for full in refs.lines() {
+        let short = full.strip_prefix("refs/").unwrap();
+        let file = repo.path().join(".git").join(short);
+        assert!(!file.exists(), "`{}` shadows `{full}`", file.display());
+        assert_eq!(
+            repo.git(&["rev-parse", "--symbolic-full-name", short]),
+            full
+        );
+    }
+}
+
+#[test]
+fn promise_b6_the_notes_of_an_older_version_are_taken_over() {
+    let repo = waiting();
+    let (old, new) = (
+        repo.path().join(".git/teddy/drafts"),
+        repo.path().join(".git/teddy/own-drafts"),
+    );
+    std::fs::rename(new, &old).unwrap();
+    repo.done(&["recover"]);
+    assert!(!old.exists());
+    assert_eq!(draft_for_git(&repo).1, "");
+    repo.teddy(&["execute", "-y"])
+        .check(0, &["turn 2 executed"]);
+}
+
+#[test]
+fn promise_b6_the_plan_that_waits_can_be_shown_and_compared() {
+    let repo = waiting();
+    let plan = repo.git(&["show", "refs/teddy/drafts/demo:plan.md"]);
+    for name in ["draft", "2", "demo:draft"] {
+        assert_eq!(repo.done(&["show", name]).trim_end(), plan, "{name}");
+        assert_eq!(repo.done(&["show", name, "user_prompt.txt"]), "make 2");
+        let shown = repo.json(&["show", name], 0);
+        assert_eq!(
+            (&shown["number"], &shown["status"], &shown["title"]),
+            (&2.into(), &"planned".into(), &"Make 2.txt".into())
+        );
+        assert_eq!(
+            repo.done(&["diff", name]),
+            "--- /dev/null\n+++ b/2.txt\n@@ -0,0 +1 @@\n+made\n"
+        );
+        assert_eq!(
+            repo.json(&["diff", name], 0),
+            serde_json::json!([{ "path": "2.txt", "change": "added" }])
+        );
+    }
+    assert!(!repo.path().join("2.txt").exists());
+    repo.done(&["execute", "-y"]);
+    for name in ["draft", "3"] {
+        repo.teddy(&["show", name])
+            .check(1, &["session `demo` has no"]);
+        repo.teddy(&["diff", name])
+            .check(1, &["session `demo` has no"]);
+    }
+}
+
+#[test]
+fn promise_b6_only_what_ran_can_be_gone_back_to() {
+    let repo = waiting();
+    for args in [
+        ["restore", "draft"].as_slice(),
+        &["restore", "2"],
+        &["restore", "teddy/drafts/demo"],
+        &["branch", "draft", "alt"],
+        &["branch", "teddy/drafts/demo", "alt"],
+        &["retry", "draft"],
+        &["replay", "2"],
+        &["diff", "1", "draft"],
+    ] {
+        let error = &repo.json(args, 1)["error"];
+        assert_eq!(
+            (error["kind"].as_str(), error["message"].as_str()),
+            (
+                Some("TurnInProgress"),
+                Some("turn 2 of session `demo` is in progress: its plan has not run")
+            ),
+            "{args:?}"
+        );
+    }
+    assert_eq!(repo.json(&["status"], 0)["state"], "planned");
+    assert_eq!(
+        repo.json(&["show", "3"], 1)["error"]["kind"],
+        "TurnNotFound"
+    );
+}
+
+#[test]
+fn promise_b6_what_a_waiting_plan_would_change_is_put_together() {
+    let repo = project();
+    let both = plan(
+        "Several",
+        &[
+            edit("a.txt", "one", "two"),
+            edit("a.txt", "two", "three"),
+            create("b/c.txt", "c\n"),
+            execute("touch d.txt"),
+        ],
+    );
+    std::fs::write(repo.beside("plan.md"), both).unwrap();
+    repo.done(&["context", "add", "a.txt"]);
+    repo.done(&["plan", "-m", "x", "--from", "../plan.md"]);
+    assert_eq!(
+        repo.json(&["diff", "draft"], 0),
+        serde_json::json!([
+            { "path": "a.txt", "change": "modified" },
+            { "path": "b/c.txt", "change": "added" },
+        ])
+    );
+    let out = repo.teddy(&["diff", "draft"]);
+    out.check(0, &["-one\n+three\n", "1 command of the plan"]);
+
+    // The files have changed so that the plan does not fit any more.
+    repo.write("a.txt", "four\n");
+    repo.teddy(&["diff", "draft"]).check(0, &["+c\n", "a.txt"]);
+    // A draft without a plan has nothing to compare.
+    repo.done(&["undo"]);
+    repo.done(&["context"]);
+    repo.teddy(&["diff", "draft"])
+        .check(1, &["has no plan yet"]);
+    repo.teddy(&["show", "draft", "input.md"]).check(0, &[]);
+}
+
+#[test]
+fn t14_a_plan_that_is_replaced_stays_on_record() {
+    for step in [
+        ["plan", "-m", "make 3", "--from", "../other.md"].as_slice(),
+        &["execute", "../other.md", "-y"],
+        &["undo"],
+        &["restore", "0", "-y"],
+    ] {
+        let repo = waiting();
+        let replaced = repo.git(&["show", "refs/teddy/drafts/demo:plan.md"]);
+        let input = repo.git(&["show", "refs/teddy/drafts/demo:input.md"]);
+        std::fs::write(repo.beside("other.md"), makes("3.txt")).unwrap();
+        repo.done(step);
+        if step[0] == "plan" {
+            repo.done(&["execute", "-y"]);
+        }
+        let read = |name: &str| repo.done(&["show", "2", &format!("replaced/01/{name}")]);
+        assert_eq!(read("plan.md").trim_end(), replaced, "{step:?}");
+        assert_eq!(read("user_prompt.txt"), "make 2");
+        assert_eq!(read("input.md").trim_end(), input);
+        let meta = read("meta.yaml");
+        assert!(
+            meta.contains("status: declined\n") && meta.contains("asked: replay:"),
+            "{meta}"
+        );
+        // The plan that ran was made by nobody that TeDDy knows.
+        assert!(repo.json(&["show", "2"], 0)["model"].is_null(), "{step:?}");
+    }
+}
+
+/// A model at a provider that answers so, at 10 dollars for a million tokens that it reads.
+fn paid(repo: &TestRepo, answers: &[String]) -> Fake {
+    let fake = Fake::answering(answers);
+    repo.configure(&format!(
+        "model: paid\nmodels:\n  paid: {{ kind: openai, id: x, base_url: \"{}/v1\", price: {{ input: 10, output: 0 }} }}\n",
+        fake.origin
+    ));
+    fake
+}
+
+#[test]
+fn promise_b6_what_a_replaced_plan_cost_stays_on_record() {
+    let repo = project();
+    let answer = |path: &str, tokens| stream(&makes(path), "stop", (tokens, 1));
+    let fake = paid(&repo, &[answer("2.txt", 1000), answer("3.txt", 2000)]);
+    repo.done(&["plan", "-m", "make 2"]);
+    repo.done(&["plan", "-m", "make 3"]);
+    // The third call fails, and the plan that waited is not lost to it.
+    drop(fake);
+    repo.teddy(&["plan", "-m", "make 4"])
+        .check(1, &["cannot reach"]);
+    let plans = |number: &str| {
+        let name = format!("replaced/{number}/plan.md");
+        repo.done(&["show", "draft", &name])
+    };
+    assert!(plans("01").contains("2.txt") && plans("02").contains("3.txt"));
+    let cost = |name: &str| {
+        let meta: serde_yaml::Value =
+            serde_yaml::from_str(&repo.done(&["show", "2", name])).unwrap();
+        (meta["model"]["cost"].as_f64(), meta["spent"].as_f64())
+    };
+    repo.done(&["undo"]);
+    assert_eq!(cost("replaced/01/meta.yaml"), (Some(0.01), Some(0.01)));
+    assert_eq!(cost("replaced/02/meta.yaml"), (Some(0.02), Some(0.03)));
+    assert_eq!(repo.json(&["show", "2"], 0)["spent"], 0.03);
+}
+
+#[test]
+fn promise_b6_what_arrived_of_an_answer_stays_on_record() {
+    let repo = project();
+    let _fake = paid(
+        &repo,
+        &[
+            stream("# Half", "length", (1000, 1)),
+            stream(&makes("2.txt"), "stop", (1000, 1)),
+        ],
+    );
+    repo.teddy(&["plan", "-m", "make 2"]).check(1, &["cut"]);
+    repo.done(&["plan"]);
+    repo.done(&["execute", "-y"]);
+    let read = |name: &str| repo.done(&["show", "2", &format!("replaced/01/{name}")]);
+    assert_eq!(read("reply.md").trim_end(), "# Half");
+    assert!(read("meta.yaml").contains("failure: the answer was cut"));
+}
+
+/// Runs teddy, which is killed at a point.
+fn killed(repo: &TestRepo, point: &str, args: &[&str]) {
+    let mut command = repo.teddy_command(args);
+    let out = crate::support::Output::of(
+        command
+            .current_dir(repo.path())
+            .env("FAILPOINTS", format!("{point}=return(kill)")),
+    );
+    assert_eq!(out.code, -1, "{point}: {out}");
+}
+
+#[test]
+fn promise_b6_a_crash_loses_no_answer_that_was_paid_for() {
+    // Behind the answer: it waits as the model gave it, and is repaired when it is executed.
+    let repo = project();
+    let reply = format!("Here you are.\n\n{}", makes("2.txt"));
+    let _fake = paid(&repo, &[stream(&reply, "stop", (1000, 1))]);
+    killed(&repo, "after-answer", &["plan", "-m", "make 2"]);
+    assert_eq!(repo.json(&["status"], 0)["state"], "planned");
+    repo.teddy(&["execute", "-y"])
+        .check(0, &["turn 2 executed"]);
+    let row = repo.json(&["show", "2"], 0);
+    assert_eq!(
+        (&row["cost"], &row["title"]),
+        (&0.01.into(), &"Make 2.txt".into())
+    );
+    assert!(
+        !repo
+            .done(&["show", "2", "plan.md"])
+            .contains("Here you are")
+    );
+
+    // While another one takes its place: the one that waits is still this user's.
+    let repo = waiting();
+    std::fs::write(repo.beside("other.md"), makes("3.txt")).unwrap();
+    for args in [
+        ["execute", "../other.md", "-y"].as_slice(),
+        &["plan", "-m", "x", "--from", "../other.md"],
+        &["context", "add", "a.txt"],
+    ] {
+        killed(&repo, "before-draft-ref", args);
+    }
+    repo.teddy(&["execute", "-y"])
+        .check(0, &["turn 2 executed"]);
+    assert_eq!(repo.read("2.txt"), "made\n");
+}
+
+#[test]
+fn promise_b6_a_waiting_plan_stays_with_its_session() {
+    let repo = waiting();
+    repo.done(&["branch", "1", "alt"]);
+    repo.teddy(&["show", "draft"])
+        .check(1, &["session `alt` has no turn in progress"]);
+    assert!(repo.done(&["show", "demo:draft"]).contains("Make 2.txt"));
+    repo.git(&["worktree", "add", "-q", "--detach", "../linked"]);
+    let linked = repo.beside("linked");
+    for args in [
+        ["-s", "demo", "show", "draft"].as_slice(),
+        &["-s", "demo", "diff", "draft"],
+    ] {
+        repo.teddy_in(&linked, args).check(0, &["2.txt"]);
+    }
+    let full = ["rev-parse", "--symbolic-full-name", "teddy/drafts/demo"];
+    assert_eq!(repo.git_in(&linked, &full), "refs/teddy/drafts/demo");
+    repo.teddy_in(&linked, &["-s", "demo", "execute", "-y"])
+        .check(0, &["turn 2 executed"]);
+
+    // What is noted about it goes with it.
+    repo.reply(&makes("5.txt"));
+    repo.done(&["-s", "alt", "plan", "-m", "x"]);
+    repo.done(&["gc", "alt", "-y"]);
+    let notes = repo.path().join(".git/teddy/own-drafts");
+    assert_eq!(std::fs::read_dir(notes).unwrap().count(), 0);
 }

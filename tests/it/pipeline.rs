@@ -108,6 +108,27 @@ fn a_step_that_fails_keeps_what_ran() {
 }
 
 #[test]
+fn promise_b6_a_crash_keeps_the_steps_that_were_paid_for() {
+    let repo = project();
+    let fake = Fake::answering(&[
+        stream("Mind the gap.", "stop", (1000, 0)),
+        stream(&make_b(), "stop", (1000, 0)),
+    ]);
+    configure(&repo, &fake);
+    // The first saving is before the first step, the second one behind it.
+    let mut command = repo.teddy_command(&["plan", "-m", "x", "--pipeline", "think"]);
+    let out = Output::of(
+        command
+            .current_dir(repo.path())
+            .env("FAILPOINTS", "before-draft-ref=2*off->return(kill)"),
+    );
+    assert_eq!(out.code, -1, "{out}");
+    let draft = |name: &str| repo.git(&["show", &format!("refs/teddy/drafts/demo:{name}")]);
+    assert_eq!(draft("steps/01-analysis/output.md"), "Mind the gap.");
+    assert!(draft("meta.yaml").contains("spent: 0.01"));
+}
+
+#[test]
 fn st14_the_limit_of_the_session_stands_before_each_step() {
     let repo = project();
     let fake = Fake::answering(&[

@@ -19,6 +19,7 @@ pub mod take;
 use super::Field;
 use crate::text::fence::fence_for;
 use crate::text::link;
+use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
 use body::Body;
 use heading::Act;
@@ -150,6 +151,15 @@ impl Kind {
             edit.pairs.iter_mut().for_each(|pair| pair.line = 0);
         }
         kind
+    }
+
+    /// Returns the file that it writes itself, if it writes one.
+    pub fn path(&self) -> Option<&RepoPath> {
+        match self {
+            Kind::Create(create) => Some(&create.path),
+            Kind::Edit(edit) => Some(&edit.path),
+            _ => None,
+        }
     }
 
     /// Returns its message.

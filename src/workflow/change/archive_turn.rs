@@ -37,6 +37,7 @@ pub(super) fn write(
         files,
     } = writing;
     let mut draft = project.store().draft(tip)?;
+    draft.set_answer_aside();
     draft.begin();
     let title = format!("Archive change {id}");
     let after = project.advance(
@@ -61,6 +62,7 @@ pub(super) fn write(
         ended: time,
         workspace: Some(workspace),
         not_captured: recorded.not_captured.clone(),
+        spent: draft.meta.spent,
         ..Meta::of(
             draft.meta.turn_id,
             draft.meta.number,

@@ -19,10 +19,10 @@ use crate::plan::diagnostic::Diagnostic;
 use crate::plan::reading;
 use crate::plan::run::{Interruption, Outcome};
 use crate::session::artifact;
+use crate::session::draft::Draft;
 use crate::session::meta::Status;
 use crate::session::name::SessionName;
 use crate::session::requests::Requests;
-use crate::session::store::Draft;
 use crate::session::transition::Caller;
 use crate::session::turn::Turn;
 use crate::workflow::drift::Drift;
@@ -244,6 +244,7 @@ fn adopt<'a>(
 ) -> anyhow::Result<Case<'a>> {
     let plan = reading::read(text).plan;
     let mut case = judged_case(project, start, Reading { text, plan: &plan }, user)?;
+    case.draft.set_answer_aside();
     case.draft.begin();
     case.draft.artifacts.remove(artifact::INPUT);
     keep_plan(&mut case.draft, text, &case.judged);
@@ -351,7 +352,7 @@ fn open_case<'a>(
         || crate::plan::parse(&written).0,
         |approved| approved.plan.clone(),
     );
-    let case = judged_case(
+    let mut case = judged_case(
         project,
         start,
         Reading {
@@ -360,6 +361,8 @@ fn open_case<'a>(
         },
         user,
     )?;
+    // What a crash kept was not repaired yet.
+    keep_plan(&mut case.draft, &text, &case.judged);
     Ok(Case {
         earlier: approved,
         ..case
@@ -414,7 +417,7 @@ fn judged_case<'a>(
 
 /// Returns the paths that must be in the snapshots although git may ignore them: what the plan
 /// writes, and the memos.
-fn forced(plan: &Plan) -> Vec<Vec<u8>> {
+pub(in crate::workflow) fn forced(plan: &Plan) -> Vec<Vec<u8>> {
     let targets = plan.targets().map(|path| path.as_str().as_bytes().to_vec());
     let mut paths: Vec<Vec<u8>> = targets.collect();
     if !plan.memos.is_empty() {

@@ -47,6 +47,7 @@ pub(super) fn write(
     let mut draft = project.store().draft(tip)?;
     let from = if wish.files_only { tip } else { aim.turn };
     let requests = project.requests_back_at((tip, &draft), from)?;
+    draft.set_answer_aside();
     draft.begin();
     let after = project.advance(
         recorded.commit,

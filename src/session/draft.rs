@@ -1,0 +1,264 @@
+//! The turn in progress: planned or about to be, complete when its plan has run or was declined.
+
+use uuid::Uuid;
+
+use super::artifact::{self, Artifacts};
+use super::meta::{self, Meta, Origin, Status};
+use crate::git::object::CommitId;
+use crate::host::clock;
+
+/// What of a turn in progress belongs to the model's answer.
+const OF_THE_ANSWER: [&str; 4] = [
+    artifact::INPUT,
+    artifact::USER_PROMPT,
+    artifact::REPLY,
+    artifact::PLAN,
+];
+
+/// The turn in progress.
+#[derive(Debug, Clone)]
+pub struct Draft {
+    /// What is there of it.
+    pub artifacts: Artifacts,
+    /// Facts about it.
+    pub meta: Meta,
+    /// The commit that holds it, if it was saved.
+    pub commit: Option<CommitId>,
+}
+
+impl Draft {
+    /// Returns whether a plan waits to be executed.
+    pub fn is_planned(&self) -> bool {
+        self.meta.status == Status::Planned
+    }
+
+    /// Makes the turn begin now, under an id that no other turn has: the same draft may stand
+    /// behind several refs.
+    pub fn begin(&mut self) {
+        self.meta.turn_id = Uuid::now_v7();
+        self.meta.started = Some(clock::stamp());
+    }
+
+    /// Returns its message, and whose words that are.
+    pub fn message(&self) -> Option<(String, Origin)> {
+        let message = self.artifacts.text_or_empty(artifact::USER_PROMPT);
+        (!message.trim().is_empty()).then_some((message, self.meta.origin))
+    }
+
+    /// Returns its message while no plan was made for it, and whose words that are.
+    pub fn waiting_message(&self) -> Option<(String, Origin)> {
+        self.message().filter(|_| !self.is_planned())
+    }
+
+    /// Returns whether it has a message, and the message is the user's own.
+    pub fn is_asked_by_user(&self) -> bool {
+        matches!(self.message(), Some((_, Origin::User))) && self.meta.work.is_none()
+    }
+
+    /// Returns what a turn that asks no model has of it: the instructions, the context lists, and
+    /// the answers that were set aside.
+    pub fn standing(&self) -> Artifacts {
+        let mut standing = Artifacts::default();
+        for name in [
+            artifact::SYSTEM_PROMPT,
+            artifact::TURN_CONTEXT,
+            artifact::SESSION_CONTEXT,
+        ] {
+            standing.put(name, self.artifacts.text_or_empty(name));
+        }
+        let files = self.artifacts.0.iter();
+        let aside = files.filter(|(name, _)| name.starts_with(artifact::REPLACED));
+        standing
+            .0
+            .extend(aside.map(|(name, content)| (name.clone(), content.clone())));
+        standing
+    }
+
+    /// Puts the answer of the model aside because something else takes its place: the plan that
+    /// waits, or what arrived before a call failed. What led to it and what it cost stay with it.
+    /// Without an answer, nothing happens.
+    pub fn set_answer_aside(&mut self) {
+        if !self.has_answer() {
+            return;
+        }
+        let folder = self.free_folder();
+        let is_of_it =
+            |name: &String| OF_THE_ANSWER.contains(&&**name) || name.starts_with(artifact::STEPS);
+        let names: Vec<String> = self
+            .artifacts
+            .0
+            .keys()
+            .filter(|n| is_of_it(n))
+            .cloned()
+            .collect();
+        for name in names {
+            // The message stays until another one takes its place: a plan from a file answers it.
+            let content = if name == artifact::USER_PROMPT {
+                self.artifacts.0.get(&name).cloned()
+            } else {
+                self.artifacts.0.remove(&name)
+            };
+            self.artifacts
+                .put(&format!("{folder}{name}"), content.unwrap_or_default());
+        }
+        let mut meta = self.meta.clone();
+        if self.is_planned() {
+            meta.status = Status::Declined;
+        }
+        meta.ended = Some(clock::stamp());
+        self.artifacts
+            .put(&format!("{folder}{}", artifact::META), meta::write(&meta));
+
+        let model = self.meta.model.take();
+        // Earlier versions noted no sum.
+        self.meta.spent = self.meta.spent.or(model.and_then(|model| model.cost));
+        self.meta.pipeline = None;
+        self.meta.repair = None;
+        self.meta.failure = None;
+        self.meta.status = Status::Ready;
+    }
+
+    /// Returns whether something of a model's answer is there.
+    fn has_answer(&self) -> bool {
+        let is_step = |name: &String| name.starts_with(artifact::STEPS);
+        self.is_planned()
+            || self.artifacts.0.contains_key(artifact::REPLY)
+            || self.artifacts.0.keys().any(is_step)
+    }
+
+    /// Returns the folder for one more answer that is set aside.
+    fn free_folder(&self) -> String {
+        let folder = |number: usize| format!("{}{number:02}/", artifact::REPLACED);
+        let is_free = |folder: &String| {
+            let mut names = self.artifacts.0.keys();
+            !names.any(|name| name.starts_with(folder))
+        };
+        (1..)
+            .map(folder)
+            .find(is_free)
+            .expect("a turn has a finite number of files")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::meta::ModelUse;
+
+    /// Returns a draft whose plan waits.
+    fn planned(plan: &str) -> Draft {
+        let model = ModelUse {
+            asked: "sonnet".to_owned(),
+            cost: Some(0.5),
+            ..ModelUse::default()
+        };
+        let mut artifacts = Artifacts::default();
+        for (name, content) in [
+            (artifact::TURN_CONTEXT, "a.txt\n"),
+            (artifact::USER_PROMPT, "go"),
+            (artifact::INPUT, "everything"),
+            (artifact::PLAN, plan),
+            ("steps/01-think/output.md", "hm"),
+        ] {
+            artifacts.put(name, content);
+        }
+        Draft {
+            artifacts,
+            meta: Meta {
+                model: Some(model),
+                ..Meta::of(Uuid::nil(), 3, Status::Planned, "dev")
+            },
+            commit: None,
+        }
+    }
+
+    /// Returns the names of a draft's files.
+    fn names(artifacts: &Artifacts) -> Vec<&str> {
+        artifacts.0.keys().map(String::as_str).collect()
+    }
+
+    #[test]
+    fn a_plan_that_is_set_aside_keeps_what_led_to_it_and_what_it_cost() {
+        let mut draft = planned("# One");
+        draft.set_answer_aside();
+        assert_eq!(
+            names(&draft.artifacts),
+            [
+                "replaced/01/input.md",
+                "replaced/01/meta.yaml",
+                "replaced/01/plan.md",
+                "replaced/01/steps/01-think/output.md",
+                "replaced/01/user_prompt.txt",
+                "turn.context",
+                "user_prompt.txt",
+            ]
+        );
+        let kept: Meta = meta::read(&draft.artifacts.text_or_empty("replaced/01/meta.yaml"))
+            .expect("our own text");
+        assert_eq!(
+            (kept.status, kept.model.and_then(|model| model.cost)),
+            (Status::Declined, Some(0.5))
+        );
+        assert_eq!(
+            (draft.meta.status, draft.meta.model, draft.meta.spent),
+            (Status::Ready, None, Some(0.5))
+        );
+    }
+
+    #[test]
+    fn several_plans_are_replaced_one_after_another() {
+        let mut draft = planned("# One");
+        draft.set_answer_aside();
+        draft.set_answer_aside();
+        draft.artifacts.put(artifact::PLAN, "# Two");
+        draft.meta.status = Status::Planned;
+        draft.set_answer_aside();
+        let plan = |number: &str| {
+            let name = format!("replaced/{number}/plan.md");
+            draft.artifacts.text(&name)
+        };
+        assert_eq!(
+            [plan("01"), plan("02"), plan("03")],
+            [Some("# One".to_owned()), Some("# Two".to_owned()), None]
+        );
+    }
+
+    #[test]
+    fn what_arrived_of_an_answer_is_set_aside_too() {
+        let mut draft = planned("# One");
+        draft.meta.status = Status::Ready;
+        draft.meta.failure = Some("the answer broke off".to_owned());
+        draft.artifacts.remove(artifact::PLAN);
+        draft.artifacts.put(artifact::REPLY, "# Hal");
+        draft.set_answer_aside();
+        let kept: Meta = meta::read(&draft.artifacts.text_or_empty("replaced/01/meta.yaml"))
+            .expect("our own text");
+        assert_eq!(
+            (kept.status, kept.failure.as_deref(), draft.meta.failure),
+            (Status::Ready, Some("the answer broke off"), None)
+        );
+        assert_eq!(
+            draft.artifacts.text("replaced/01/reply.md").as_deref(),
+            Some("# Hal")
+        );
+    }
+
+    #[test]
+    fn a_turn_that_asks_no_model_keeps_the_plan_that_it_replaces() {
+        let mut draft = planned("# One");
+        draft.set_answer_aside();
+        assert_eq!(
+            names(&draft.standing()),
+            [
+                "replaced/01/input.md",
+                "replaced/01/meta.yaml",
+                "replaced/01/plan.md",
+                "replaced/01/steps/01-think/output.md",
+                "replaced/01/user_prompt.txt",
+                "session.context",
+                "system_prompt.xml",
+                "turn.context",
+            ]
+        );
+    }
+}

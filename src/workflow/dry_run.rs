@@ -1,0 +1,89 @@
+//! What the plan that waits would change in the user's files as they are now; nothing runs.
+
+use std::collections::BTreeMap;
+
+use crate::plan::Plan;
+use crate::plan::action::Kind;
+use crate::plan::diagnostic::Diagnostic;
+use crate::session::artifact;
+use crate::session::draft::Draft;
+use crate::session::turn::Turn;
+use crate::workflow::execute::forced;
+use crate::workflow::judge::{Ground, Judged};
+use crate::workflow::project::Project;
+
+/// What a plan would do.
+#[derive(Debug, Clone)]
+pub struct DryRun {
+    /// The files that it would change itself, by path.
+    pub files: BTreeMap<String, Rewrite>,
+    /// How many commands it would run as well; what they change is known when they ran.
+    pub commands: usize,
+    /// Why it cannot run as things are.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// A file before a plan and after it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rewrite {
+    /// Its bytes now; nothing where there is none.
+    pub before: Option<Vec<u8>>,
+    /// Its bytes then.
+    pub after: Vec<u8>,
+}
+
+impl Project {
+    /// Returns what the plan of a turn in progress would do.
+    ///
+    /// # Errors
+    /// Where no plan waits, or the files cannot be looked at.
+    pub fn dry_run(&self, tip: &Turn, draft: &Draft) -> anyhow::Result<DryRun> {
+        anyhow::ensure!(
+            draft.is_planned(),
+            "turn {} has no plan yet",
+            draft.meta.number
+        );
+        let written = draft.artifacts.text_or_empty(artifact::PLAN);
+        let text = draft.artifacts.text(artifact::REPLY).unwrap_or(written);
+        let plan = crate::plan::reading::read(&text).plan;
+        let tree = self.snapshot(&forced(&plan))?.tree;
+        let lists = self.lists(draft, tree)?;
+        let ground = Ground {
+            tip,
+            tree,
+            lists: &lists,
+        };
+        Ok(collect(self.judge(&text, &ground)?))
+    }
+}
+
+/// Puts together what the actions of a plan do to each file.
+fn collect(judged: Judged) -> DryRun {
+    let Judged {
+        plan, simulation, ..
+    } = judged;
+    let mut files: BTreeMap<String, Rewrite> = BTreeMap::new();
+    for (action, step) in plan.actions.iter().zip(simulation.steps) {
+        let (Some(path), Some(after)) = (action.kind.path(), step.after) else {
+            continue;
+        };
+        let file = files.entry(path.to_string()).or_insert_with(|| Rewrite {
+            before: step.before,
+            after: Vec::new(),
+        });
+        file.after = after;
+    }
+    files.retain(|_, file| file.before.as_ref() != Some(&file.after));
+    DryRun {
+        files,
+        commands: commands(&plan),
+        diagnostics: simulation.diagnostics,
+    }
+}
+
+/// Counts the commands of a plan.
+fn commands(plan: &Plan) -> usize {
+    let is_command = |kind: &Kind| matches!(kind, Kind::Execute(_));
+    let kinds = plan.actions.iter().map(|action| &action.kind);
+    kinds.filter(|kind| is_command(kind)).count()
+}
