@@ -19,13 +19,19 @@ use super::meta::Meta;
 
 /// The version of the format that we write.
 const SCHEMA: u32 = 1;
-/// The largest file that is read, in bytes; more than any limit that makes sense.
+/// The largest file that is read, in bytes.
 const MAX_FILE: usize = 4 << 20;
+/// As many bytes the requests take at most, whatever the limit is: so that, with what YAML needs to
+/// write any byte, the file can always be read again.
+pub const MAX_SIZE: usize = 512 << 10;
 /// No request is cut to less than this part of the limit, so that the first one and the newest
 /// always stay.
 const SHARES: usize = 4;
 /// As many bytes the note takes at most that stands for words that are left out.
 const MAX_NOTE: usize = 256;
+/// What a request takes besides its words: a heading and fences. Without it a session of short
+/// answers would hand on thousands of them within any limit of words.
+const HEADING: usize = 64;
 
 /// The requests of a session, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -175,22 +181,26 @@ impl Requests {
         self
     }
 
-    /// Returns the requests in at most `limit` bytes of words: long ones are cut in the middle,
-    /// then the oldest ones behind the first are left out.
+    /// Returns the requests in at most `limit` bytes: long ones are cut in the middle, then the
+    /// oldest ones behind the first are left out.
     #[must_use]
     pub fn within(mut self, limit: usize) -> Requests {
+        let limit = limit.min(MAX_SIZE);
         let share = limit / SHARES;
-        while self.size() > limit {
+        let mut size = self.size();
+        while size > limit {
             let longest = self.requests.iter_mut().max_by_key(|r| r.longest());
-            match longest.filter(|request| request.longest() > share + MAX_NOTE) {
-                Some(request) => request.shorten(share),
-                None => break,
-            }
+            let Some(request) = longest.filter(|r| r.longest() > share + MAX_NOTE) else {
+                break;
+            };
+            size -= request.size();
+            request.shorten(share);
+            size += request.size();
         }
 
-        while self.size() > limit && self.requests.len() > 2 {
+        while size > limit && self.requests.len() > 2 {
             let oldest = usize::from(self.first() == 0);
-            self.requests.remove(oldest);
+            size -= self.requests.remove(oldest).size();
             self.left_out += 1;
         }
         self
@@ -204,7 +214,7 @@ impl Requests {
             .unwrap_or(0)
     }
 
-    /// Returns the bytes of all words.
+    /// Returns the bytes of all.
     fn size(&self) -> usize {
         self.requests.iter().map(Request::size).sum()
     }
@@ -222,9 +232,9 @@ impl Requests {
 }
 
 impl Request {
-    /// Returns the bytes of its words.
-    fn size(&self) -> usize {
-        self.text.len() + self.question.as_ref().map_or(0, String::len)
+    /// Returns the bytes that it takes.
+    pub fn size(&self) -> usize {
+        HEADING + self.text.len() + self.question.as_ref().map_or(0, String::len)
     }
 
     /// Returns the bytes of the longer of its texts.
@@ -373,16 +383,15 @@ mod tests {
 
     #[test]
     fn q6_the_oldest_ones_behind_the_first_are_left_out() {
-        assert_eq!(
-            shown(&list(&["a", "b", "c", "d"]).within(8)),
-            "1a 2b 3c 4d +0"
-        );
+        let four = 4 * (HEADING + 2);
+        let few = list(&["a", "b", "c", "d"]);
+        assert_eq!(shown(&few.within(four)), "1a 2b 3c 4d +0");
         let many: Vec<&str> = vec!["xx"; 9];
-        assert_eq!(shown(&list(&many).within(8)), "1xx 7xx 8xx 9xx +5");
+        assert_eq!(shown(&list(&many).within(four)), "1xx 7xx 8xx 9xx +5");
         let mut undone = list(&many);
         undone.requests[0].state = State::Undone;
         // The first that holds is the one that stays.
-        assert_eq!(shown(&undone.within(8)), "2xx 7xx 8xx 9xx +5");
+        assert_eq!(shown(&undone.within(four)), "2xx 7xx 8xx 9xx +5");
     }
 
     #[test]
@@ -413,6 +422,50 @@ mod tests {
             (cut.has_whole(&message(1)), cut.has_whole(&message(2))),
             (false, true)
         );
+    }
+
+    /// Hands the requests of a session on from turn to turn, as the turns do, and returns the bytes
+    /// that have been read and written after each turn.
+    fn handed_on(turns: u64, limit: usize, text: impl Fn(u64) -> String) -> Vec<usize> {
+        // What YAML puts around the words of a request.
+        let most = (limit / HEADING + 2) * 256 + 4 * limit;
+        let (mut file, mut sums) = (Requests::default().write(), vec![0]);
+        for turn in 1..=turns {
+            let mut requests = Requests::read(&file).unwrap();
+            requests.push(request(turn, &text(turn)));
+            let requests = requests.within(limit);
+            let kept = requests.requests.len() as u64;
+            assert!(requests.size() <= limit, "turn {turn}");
+            assert_eq!(kept + requests.left_out, turn, "none is lost uncounted");
+
+            let before = file.len();
+            file = requests.write();
+            assert!(file.len() <= most, "turn {turn}: {}", file.len());
+            sums.push(sums[sums.len() - 1] + before + file.len());
+        }
+        sums
+    }
+
+    #[test]
+    fn promise_c1_the_requests_of_two_thousand_turns_cost_bounded_linear_work() {
+        for text in [
+            |_: u64| "go on".to_owned(),
+            |turn: u64| "please\n".repeat(usize::try_from(turn % 40).unwrap()),
+        ] {
+            let sums = handed_on(2000, 1 << 10, text);
+            let (young, old) = (sums[1000] - sums[500], sums[2000] - sums[1500]);
+            assert!(old <= young + young / 10, "{young} {old}");
+        }
+    }
+
+    #[test]
+    fn promise_c1_whatever_the_limit_is_the_list_can_be_read_again() {
+        let mut requests = Requests::default();
+        for turn in 1..=40 {
+            requests.push(request(turn, &"\u{1}".repeat(64 << 10)));
+        }
+        let text = requests.within(usize::MAX).write();
+        assert!(Requests::read(&text).is_ok(), "{}", text.len());
     }
 
     #[test]

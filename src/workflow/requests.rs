@@ -5,7 +5,7 @@ use uuid::Uuid;
 use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::meta::{Origin, Restored};
-use crate::session::requests::{Request, Requests, State};
+use crate::session::requests::{MAX_SIZE, Request, Requests, State};
 use crate::session::turn::{Turn, in_next};
 use crate::workflow::project::Project;
 
@@ -47,7 +47,8 @@ impl Project {
                 ..replaced
             });
         }
-        Ok(requests)
+        // Nothing of a turn in progress is cut before it must be: it stands nowhere else.
+        Ok(requests.within(MAX_SIZE))
     }
 
     /// Returns the requests that a turn hands on which is recorded from a draft.
@@ -97,6 +98,7 @@ impl Project {
             text: said.clone(),
             cut: false,
         });
+        let requests = requests.within(MAX_SIZE);
         draft.artifacts.remove(artifact::USER_PROMPT);
         draft.artifacts.put(artifact::REQUESTS, requests.write());
         Ok(said)
@@ -143,7 +145,7 @@ impl Project {
                 undone_after = undone_after.min(*back);
             }
             if let Some(request) = self.request_of_turn(&turn, undone_after)? {
-                size += request.text.len();
+                size += request.size();
                 found.push(request);
             }
             if size > limit {

@@ -806,7 +806,7 @@ fn promise_c1_a_retry_sends_what_was_sent() {
 #[test]
 fn promise_c1_one_setting_limits_the_requests_and_the_first_stays() {
     let repo = project();
-    let setting = "context.max_requests_size=400";
+    let setting = "context.max_requests_size=700";
     for n in 1..=9 {
         repo.reply(&make(&format!("f{n}")));
         let message = format!("request {n} {}", "x".repeat(60));
