@@ -8,8 +8,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::host::{clock, env};
 use crate::host::sandbox::Network;
+use crate::host::{clock, env};
 
 /// Caches that are not linked, because their tools fail or forget everything if they cannot write:
 /// what compilers made, and what is fetched again.

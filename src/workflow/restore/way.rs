@@ -284,31 +284,29 @@ impl Way {
     }
 }
 
-/// Returns the files of turns on the way that are there although no snapshot takes them, because
-/// git ignores them: they are the turns', who wrote them, as far as they are as these left them.
-/// Secrets stay out.
+/// Returns the files that turns on the way changed or made and that are there although no snapshot
+/// takes them, because git ignores them. What a turn left there is the turn's; what the user has
+/// there is in the way of the turn's, and can only be replaced once a snapshot has it. Secrets stay
+/// out.
 pub(super) fn hidden(project: &Project, now: TreeId, way: &Way) -> anyhow::Result<Vec<Vec<u8>>> {
     let (repository, limits) = (&project.repository, project.limits());
     let mut hidden = BTreeSet::new();
     for leg in way.legs() {
-        let gone = repository
-            .changes(leg.from, now)?
-            .into_iter()
-            .filter(|change| change.new.is_none());
-        let gone: BTreeSet<Vec<u8>> = gone.map(|change| change.path).collect();
-        for change in repository
-            .changes(leg.from, leg.to)?
-            .into_iter()
-            .filter(|change| gone.contains(&change.path))
-        {
-            let file = repository
-                .workdir()
-                .join(std::ffi::OsStr::from_bytes(&change.path));
-            if !limits.is_secret(&change.path)
-                && file
-                    .symlink_metadata()
-                    .is_ok_and(|metadata| !metadata.is_dir())
-            {
+        let mut absent = BTreeSet::new();
+        for tree in [leg.from, leg.to] {
+            let gone = repository.changes(tree, now)?.into_iter();
+            absent.extend(
+                gone.filter(|change| change.new.is_none())
+                    .map(|change| change.path),
+            );
+        }
+        for change in repository.changes(leg.from, leg.to)? {
+            let is_there = || {
+                let path = std::ffi::OsStr::from_bytes(&change.path);
+                let file = repository.workdir().join(path).symlink_metadata();
+                file.is_ok_and(|metadata| !metadata.is_dir())
+            };
+            if absent.contains(&change.path) && !limits.is_secret(&change.path) && is_there() {
                 hidden.insert(change.path);
             }
         }

@@ -134,3 +134,29 @@ fn attack_11_gc_removes_what_killed_processes_took_in_and_caches_that_nobody_use
     assert!(!incoming.exists());
     assert!(ground.outside().join("canary").exists());
 }
+
+#[test]
+fn attack_11_an_ignored_file_that_overlaps_leaves_the_three_ways_out() {
+    for (way, expected) in [
+        ("--ours", "mine\n"),
+        ("--theirs", "plan\n"),
+        (
+            "--markers",
+            "<<<<<<< yours\nmine\n=======\nplan\n>>>>>>> turn\n",
+        ),
+    ] {
+        let ground = Ground::new();
+        ground.repo.put("ignored", "mine\n");
+        let command = "echo plan > ignored; git add -f ignored; git commit -qm it; echo x > x";
+        let tried = ground.execute(plan(&run(command)));
+        assert_eq!(tried.code, 4, "{}", tried.words);
+        assert_eq!(ground.repo.read("ignored"), "mine\n");
+
+        ground.ok(&["restore", "@", way, "-y"]);
+        assert_eq!(ground.repo.read("ignored"), expected, "{way}");
+        assert_eq!(ground.repo.read("x"), "x\n", "{way}");
+        ground.ok(&["undo", "-y"]);
+        assert_eq!(ground.repo.read("ignored"), "mine\n", "undo after {way}");
+        assert!(!ground.repo.path().join("x").exists(), "{way}");
+    }
+}
