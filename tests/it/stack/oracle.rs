@@ -81,6 +81,8 @@ pub struct Expected {
     pub overlaps: BTreeSet<&'static str>,
     /// What is in the files.
     pub stack: Stacks,
+    /// Whether edits meet only where conflict markers stand: there, lines decide, not slots.
+    pub is_open: bool,
 }
 
 /// Every turn there ever was.
@@ -88,6 +90,8 @@ pub struct Expected {
 pub struct Oracle {
     /// The turns, of all sessions.
     pub turns: Vec<Turn>,
+    /// The numbers of slots with conflict markers.
+    pub marked: BTreeSet<u32>,
 }
 
 /// Returns the content of a file.
@@ -171,6 +175,7 @@ impl Oracle {
             files: now.clone(),
             overlaps: BTreeSet::new(),
             stack: here.clone(),
+            is_open: false,
         };
         for path in paths {
             let (from, to) = (&here[path], &target.1[path]);
@@ -178,7 +183,7 @@ impl Oracle {
             if mode == Mode::Exact {
                 put(&mut expected.files, path, content(target.0, path));
             } else {
-                follow(path, &self.legs(from, to), mode, &mut expected);
+                self.follow(path, &self.legs(from, to), mode, &mut expected);
             }
         }
         if mode == Mode::Stop && !expected.overlaps.is_empty() {
@@ -200,6 +205,7 @@ impl Oracle {
             files: now.clone(),
             overlaps: BTreeSet::new(),
             stack: here.clone(),
+            is_open: false,
         };
         for path in PATHS {
             let (mut legs, mut at) = (Vec::new(), here[path].clone());
@@ -224,7 +230,7 @@ impl Oracle {
                 at = ends[1].clone();
             }
             expected.stack.insert(path, at);
-            follow(path, &legs, mode, &mut expected);
+            self.follow(path, &legs, mode, &mut expected);
         }
         if mode == Mode::Stop && !expected.overlaps.is_empty() {
             expected.files = now.clone();
@@ -246,27 +252,45 @@ fn push(legs: &mut Vec<Leg>, (from, to): (&Files, &Files), list: &[usize]) {
     }
 }
 
-/// Brings one file along.
-fn follow(path: &'static str, legs: &[Leg], mode: Mode, expected: &mut Expected) {
-    let mut now = content(&expected.files, path);
-    for leg in legs {
-        let (from, to) = (content(&leg.from, path), content(&leg.to, path));
-        if let Some(merged) = merge(from, now, to) {
-            now = merged;
-            continue;
-        }
-        expected.overlaps.insert(path);
-        match mode {
-            Mode::Theirs => now = to,
-            Mode::Markers => {
-                now = now.or(to);
-                break;
-            }
-            _ => {
-                expected.stack.insert(path, leg.list.clone());
-                break;
-            }
-        }
+impl Oracle {
+    /// Returns whether three sides of a file meet only where one of them has conflict markers.
+    fn is_open(&self, sides: [Content; 3]) -> bool {
+        let [Some(base), Some(ours), Some(theirs)] = sides else {
+            return false;
+        };
+        (0..SLOTS).all(|slot| {
+            let [base, ours, theirs] = [base[slot], ours[slot], theirs[slot]];
+            let meets = ours != base && theirs != base && ours != theirs;
+            !meets
+                || [base, ours, theirs]
+                    .iter()
+                    .any(|side| self.marked.contains(side))
+        })
     }
-    put(&mut expected.files, path, now);
+
+    /// Brings one file along.
+    fn follow(&self, path: &'static str, legs: &[Leg], mode: Mode, expected: &mut Expected) {
+        let mut now = content(&expected.files, path);
+        for leg in legs {
+            let (from, to) = (content(&leg.from, path), content(&leg.to, path));
+            if let Some(merged) = merge(from, now, to) {
+                now = merged;
+                continue;
+            }
+            expected.is_open |= self.is_open([from, now, to]);
+            expected.overlaps.insert(path);
+            match mode {
+                Mode::Theirs => now = to,
+                Mode::Markers => {
+                    now = now.or(to);
+                    break;
+                }
+                _ => {
+                    expected.stack.insert(path, leg.list.clone());
+                    break;
+                }
+            }
+        }
+        put(&mut expected.files, path, now);
+    }
 }

@@ -31,9 +31,10 @@ impl Texts {
         }
     }
 
-    /// Returns whether a slot has conflict markers.
-    pub fn is_marked(&self, value: u32) -> bool {
-        self.parts.contains_key(&value) || self.wholes.keys().flatten().any(|own| *own == value)
+    /// Returns the numbers of slots with conflict markers.
+    pub fn marked(&self) -> impl Iterator<Item = u32> {
+        let wholes = self.wholes.keys().flatten();
+        self.parts.keys().chain(wholes).copied()
     }
 
     /// Returns the text of a file.
