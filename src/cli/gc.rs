@@ -7,6 +7,7 @@ use super::complete;
 use super::exit;
 use crate::session::name::SessionName;
 use crate::text::counted;
+use crate::text::visible::visible;
 use crate::workflow::gc::{Wish, gc};
 
 /// Give back room: idle worktrees and caches, old undo data, loose objects
@@ -73,6 +74,9 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     if done.caches {
         text.push_str("caches of commands\n");
     }
+    done.checkouts
+        .iter()
+        .for_each(|name| text.push_str(&format!("checkout {}\n", visible(name))));
     app.print(text)?;
     let removed = [
         (done.undo_files, "undo file"),

@@ -27,6 +27,10 @@ const TEMPORARY: [&str; 4] = [
     "moment-",
     ".tmp",
 ];
+/// From which size on git stores a file by itself when it packs.
+const LARGE: &str = "core.bigFileThreshold=8m";
+/// How much memory each of its threads takes for the files that it compares.
+const WINDOW: &str = "pack.windowMemory=128m";
 /// A day.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -48,6 +52,8 @@ pub struct Done {
     pub sessions: Vec<String>,
     /// Sessions whose worktree was removed; it is made anew when it is needed.
     pub worktrees: Vec<String>,
+    /// Linked worktrees of git's that are gone, and what was known of their files with them.
+    pub checkouts: Vec<String>,
     /// Files of `teddy/undo`, damaged state and temporary files that were removed.
     pub undo_files: usize,
     /// Snapshots of the workspace that no turn holds and that were forgotten.
@@ -86,6 +92,7 @@ pub fn gc(project: &Project, wish: &Wish, user: &mut dyn User) -> anyhow::Result
         }
     }
     done.caches = !is_in_use && remove_caches(project, wish.idle_days)?;
+    done.checkouts = forget_checkouts(project)?;
     done.undo_files = remove_old(project, wish.undo_days)? + remove_incoming(project)?;
     done.snapshots = forget_snapshots(project, wish.undo_days)?;
     pack(project)?;
@@ -111,6 +118,21 @@ fn forget(project: &Project, session: &SessionName) -> anyhow::Result<()> {
     project.journal().forget_draft(session);
     project.journal().forget_tip(session)?;
     Ok(())
+}
+
+/// Forgets which turns were in the files of checkouts that are gone.
+fn forget_checkouts(project: &Project) -> anyhow::Result<Vec<String>> {
+    let (repository, mut forgotten) = (&project.repository, Vec::new());
+    let linked = repository.common_dir().join("worktrees");
+    for reference in repository.references("refs/teddy/published/")? {
+        let name = reference.name.strip_prefix("refs/teddy/published/linked-");
+        let Some(name) = name.filter(|name| !linked.join(name).exists()) else {
+            continue;
+        };
+        repository.delete_reference(&reference.name, Expected::At(reference.target))?;
+        forgotten.push(name.to_owned());
+    }
+    Ok(forgotten)
 }
 
 /// Returns whether a worktree was not used for some time, or its session is gone.
@@ -306,7 +328,8 @@ fn move_to(project: &Project, reference: &Reference, made: &[CommitId]) -> anyho
 /// gc`.
 fn pack(project: &Project) -> anyhow::Result<()> {
     let mut command = project.repository.git()?;
-    command.args(["repack", "-d", "-l", "-q"]);
+    // Git would look for minutes, and in gigabytes of memory, for what two large binaries share.
+    command.args(["-c", LARGE, "-c", WINDOW, "repack", "-d", "-l", "-q"]);
     // Git cannot do both: put packs together by size, and leave out what only the server has.
     if !project.repository.is_partial() {
         command.arg("--geometric=2");

@@ -102,6 +102,34 @@ fn promise_b1_a_session_whose_ref_is_gone_can_still_be_taken_out() {
 }
 
 #[test]
+fn promise_b1_a_checkout_that_is_gone_is_forgotten_by_gc() {
+    let repo = project();
+    let other = repo.beside("other");
+    let name = other.to_str().unwrap();
+    repo.git(&["worktree", "add", "-q", "--detach", name]);
+    for folder in [name, "."] {
+        repo.done(&["-C", folder, "switch", "one"]);
+        let written = plan("One", &[create("one.txt", "1\n")]);
+        let out = repo.teddy_reads(&["-C", folder, "execute", "-", "-y"], written);
+        assert_eq!(out.code, 0, "{out}");
+        repo.done(&["-C", folder, "undo"]);
+    }
+    let refs = [
+        "for-each-ref",
+        "--format=%(refname)",
+        "refs/teddy/published",
+    ];
+    assert_eq!(
+        repo.git(&refs),
+        "refs/teddy/published/linked-other\nrefs/teddy/published/main"
+    );
+    assert_eq!(repo.json(&["gc"], 0)["checkouts"], json!([]));
+    repo.git(&["worktree", "remove", "--force", name]);
+    assert_eq!(repo.json(&["gc"], 0)["checkouts"], json!(["other"]));
+    assert_eq!(repo.git(&refs), "refs/teddy/published/main");
+}
+
+#[test]
 fn promise_b1_kept_sides_and_single_paths_are_remembered() {
     let repo = project();
     repo.run_plan(&plan(
