@@ -15,9 +15,12 @@ use sha2::{Digest, Sha256};
 
 use super::During;
 use super::repository::Repository;
+use crate::host::file::read_regular;
 
 /// What TeDDy itself changes.
 const OURS: &str = "refs/teddy/";
+/// A file of git's that is larger cannot be told from another one.
+const MAX_FILE: u64 = 1 << 30;
 
 /// The fingerprint of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -139,13 +142,17 @@ impl Repository {
     /// Returns the digest of what the index says, whatever the times in it.
     fn index_digest(&self) -> anyhow::Result<Option<[u8; 32]>> {
         let path = self.git_dir().join("index");
+        if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+            // A pipe would be waited at.
+            return Ok(Some(digest(b"no file")));
+        }
         let Ok(index) = gix::index::File::at(
             &path,
             self.gix.object_hash(),
             true,
             gix::index::decode::Options::default(),
         ) else {
-            return match std::fs::read(&path) {
+            return match read_regular(&path, MAX_FILE) {
                 Ok(bytes) => Ok(Some(digest(&bytes))),
                 Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
                 Err(error) => Err(error.into()),
@@ -194,7 +201,7 @@ fn add(parts: &mut BTreeMap<String, [u8; 32]>, name: &str, path: &Path) -> anyho
             }
         }
         Ok(metadata) if metadata.is_file() => {
-            let mut bytes = std::fs::read(path)?;
+            let mut bytes = read_regular(path, MAX_FILE)?;
             bytes.push(u8::from(metadata.permissions().mode() & 0o111 != 0));
             parts.insert(name.to_owned(), digest(&bytes));
         }

@@ -283,6 +283,11 @@ impl Repository {
         if let Some(what) = too_wide(&workdir, home) {
             return Err(OpenError::TooWide(workdir, what));
         }
+        let index = gix.index_path();
+        if index.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+            let why = format!("`{}` is not a file", index.display());
+            return Err(OpenError::Damaged(git_dir, why));
+        }
         gix.object_cache_size_if_unset(CACHE);
         let read_only =
             rustix::fs::access(gix.objects.store_ref().path(), rustix::fs::Access::WRITE_OK)

@@ -14,6 +14,9 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use super::file::reason;
 use super::{env, interrupt, process, screen};
 
+/// More bytes than this nobody has typed.
+pub const MAX_EDITED: u64 = 64 << 20;
+
 /// Programs that open a window of their own.
 const WINDOWS: [&str; 30] = [
     "atom",

@@ -8,6 +8,8 @@ use super::editing::Desk;
 use super::editor::{self, Choices, Opened};
 use super::style::{Line, Paint, Tone};
 use crate::host::editor::Editor;
+use crate::host::editor::MAX_EDITED;
+use crate::host::file::read_regular_text;
 use crate::host::screen;
 use crate::workflow::user::NobodyToAsk;
 
@@ -112,5 +114,6 @@ pub fn edit_text(editor: &Editor, text: &str) -> io::Result<String> {
     {
         return Ok(text.to_owned());
     }
-    Ok(std::fs::read_to_string(file.path())?.trim_end().to_owned())
+    let text = read_regular_text(file.path(), MAX_EDITED)?;
+    Ok(text.trim_end().to_owned())
 }

@@ -13,6 +13,8 @@ use anyhow::Context;
 use super::editor::Opened;
 use super::style::{Line, Tone, block};
 use super::{preview, summary};
+use crate::host::editor::MAX_EDITED;
+use crate::host::file::read_regular_text;
 use crate::plan::action::create::Create;
 use crate::plan::action::edit::{Edit, Pair};
 use crate::plan::action::{Action, Kind};
@@ -335,7 +337,7 @@ impl Proposed {
                     continue;
                 }
             }
-            match std::fs::read_to_string(&self.path) {
+            match read_regular_text(&self.path, MAX_EDITED) {
                 Ok(content) => return Ok(Some(content)),
                 Err(error) => desk.show(&[Line::of(
                     Tone::Warning,

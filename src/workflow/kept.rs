@@ -15,9 +15,12 @@ use crate::git::object::{BlobId, Mode};
 use crate::git::publish::Published;
 use crate::git::repository::Repository;
 use crate::git::snapshot::limits::{Forced, Made};
-use crate::host::file::{make_folders, write_atomic};
+use crate::host::file::{make_folders, read_regular, write_atomic};
 use crate::workflow::complete::Move;
 use crate::workflow::project::Project;
+
+/// More bytes than this are in no note.
+const MAX_NOTE: u64 = 64 << 20;
 
 /// The files of a checkout.
 type Kept = BTreeMap<Vec<u8>, Made>;
@@ -117,7 +120,7 @@ fn place(checkout: &Repository) -> PathBuf {
 
 /// Reads the note of a checkout, as far as it can be read.
 fn read(checkout: &Repository) -> Kept {
-    let bytes = std::fs::read(place(checkout)).unwrap_or_default();
+    let bytes = read_regular(&place(checkout), MAX_NOTE).unwrap_or_default();
     let record = |record: &[u8]| {
         let mut parts = record.splitn(3, |&byte| byte == b' ');
         let mut number = || std::str::from_utf8(parts.next()?).ok();

@@ -309,6 +309,31 @@ fn a_heavy_crate_has_one_home() {
 }
 
 #[test]
+fn files_are_read_with_a_limit() {
+    let whole = Regex::new(r"\bfs::(read|read_to_string)\(").unwrap();
+    let broken: Vec<String> = files("src", ".rs")
+        .iter()
+        .filter(|file| !file.is_test())
+        .flat_map(|file| {
+            let lines = file.code().lines().map(str::trim);
+            lines
+                // What the kernel says is short, and nobody else can put a file there.
+                .filter(|line| {
+                    whole.is_match(line)
+                        && !line.contains("/proc/")
+                        && !file.path.ends_with("supervisor/tree.rs")
+                })
+                .map(|line| format!("{}: {line}", file.path))
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    none(
+        &broken,
+        "whatever others could have written is read by `host::file::read_regular`",
+    );
+}
+
+#[test]
 fn every_dependency_is_used_and_has_its_reason_written_down() {
     let manifest = text("Cargo.toml");
     let sources: String = ["src", "tests", "benches"]

@@ -16,10 +16,12 @@ use crate::git::During;
 use crate::git::diff::Change;
 use crate::git::object::{Mode, TreeId};
 use crate::git::repository::Repository;
-use crate::host::file::write_cache;
+use crate::host::file::{read_regular_text, write_cache};
 
 /// The file with the note, beside the index.
 const NOTE: &str = "tree";
+/// It is one line.
+const MAX_NOTE: u64 = 4 << 10;
 
 /// What is known of a worktree's files.
 pub(super) struct Known {
@@ -129,7 +131,7 @@ pub(super) fn write(repository: &Repository, mut index: State, tree: TreeId) -> 
 
 /// Returns the tree that the index was written for, if it is still the file that we wrote.
 fn noted(repository: &Repository) -> Option<TreeId> {
-    let text = std::fs::read_to_string(note(repository)).ok()?;
+    let text = read_regular_text(&note(repository), MAX_NOTE).ok()?;
     let (tree, known) = text.trim_end().split_once(' ')?;
     (identity(repository)? == known).then(|| tree.parse().ok())?
 }

@@ -97,6 +97,7 @@ impl Repository {
         // A git directory of a run that was cut short.
         root.remove_git_dir(session).with_context(during)?;
         root.worktree(session).with_context(during)?;
+        self.worktree_record(session).check_index();
         let mut worktree = SessionWorktree {
             repository: self.with_worktree(&path, &self.worktree_record(session).index())?,
             record: self.worktree_record(session),

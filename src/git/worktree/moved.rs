@@ -19,9 +19,14 @@ use crate::git::diff::Change;
 use crate::git::object::{Entry, TreeId};
 use crate::git::place::{Missing, Top, Walk};
 use crate::git::planted::Moment;
+use crate::host::file::{read_regular, read_regular_text};
 
 /// More names than this are not looked at.
 const MAX_NAMES: usize = 1_000_000;
+/// A file that says where a git directory is has no more bytes.
+const MAX_LINK: u64 = 64 << 10;
+/// A file in a repository within that is larger is not compared with what is gone elsewhere.
+const MAX_COMPARED: u64 = 256 << 20;
 
 /// Files that are gone from their places, by size and time.
 type Lost<'a> = BTreeMap<(u32, u32, u32), Vec<(&'a [u8], &'a Entry)>>;
@@ -145,7 +150,7 @@ impl SessionWorktree {
     fn moves_of(&self, path: &[u8]) -> Vec<Moment> {
         let top = self.place(path);
         let git = top.join(".git");
-        let elsewhere = std::fs::read_to_string(&git).ok();
+        let elsewhere = read_regular_text(&git, MAX_LINK).ok();
         let elsewhere = elsewhere.as_deref().and_then(|text| {
             let target = text.trim_end().strip_prefix("gitdir: ")?;
             Some(top.join(target))
@@ -164,7 +169,7 @@ impl SessionWorktree {
         found: &Found,
     ) -> anyhow::Result<bool> {
         if found.opaque {
-            let content = std::fs::read(self.place(&found.path));
+            let content = read_regular(&self.place(&found.path), MAX_COMPARED);
             let id = |bytes: Vec<u8>| self.repository.blob_id(&bytes).ok();
             return Ok(content.ok().and_then(id).is_some_and(|id| id.0 == entry.id));
         }

@@ -1,7 +1,7 @@
 //! What is remembered of a session's worktree: in `teddy/worktrees/<session>` of the git directory,
 //! where no confined command can write.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
@@ -49,6 +49,16 @@ impl Record {
     /// Returns where the index is.
     pub(super) fn index(&self) -> PathBuf {
         self.folder.join(INDEX)
+    }
+
+    /// Forgets the index if something else is in its place: a pipe would be waited at.
+    pub(super) fn check_index(&self) {
+        let index = self.index().symlink_metadata();
+        if index.is_ok_and(|metadata| !metadata.is_file())
+            && let Ok(folder) = Root::open(&self.folder)
+        {
+            let _ = folder.remove(OsStr::new(INDEX));
+        }
     }
 
     /// Returns the folder that holds the worktree.

@@ -22,7 +22,7 @@ use super::root::GIT;
 use crate::git::During;
 use crate::git::object::CommitId;
 use crate::git::repository::Repository;
-use crate::host::file::{Mode, Root};
+use crate::host::file::{Mode, Root, read_regular};
 
 /// What commands left in a worktree besides files.
 #[derive(Debug, Default)]
@@ -111,7 +111,7 @@ impl SessionWorktree {
     fn staged(&self, git: &Root, hash: gix::hash::Kind) -> BTreeSet<Vec<u8>> {
         let (Ok(theirs), Ok(ours)) = (
             git.read(Path::new("index"), MAX_INDEX),
-            std::fs::read(self.record.index()),
+            read_regular(&self.record.index(), MAX_INDEX),
         ) else {
             return BTreeSet::new();
         };
@@ -155,7 +155,7 @@ impl SessionWorktree {
                 put(name, &bytes)?;
             }
         }
-        match std::fs::read(self.record.index()) {
+        match read_regular(&self.record.index(), MAX_INDEX) {
             Ok(bytes) => put("index", &bytes)?,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => return Err(error.into()),
