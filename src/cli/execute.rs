@@ -51,6 +51,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         plan,
         replan: !args.no_replan,
         model: args.model,
+        yolo: false,
     };
     let executed = execute_or_plan(&mut project, &wish, user.as_mut()).map_err(unapproved)?;
     drop(user);

@@ -13,7 +13,7 @@ use crate::session::artifact;
 /// The turn in progress is `draft`, and has its number: its plan is shown while it waits.
 ///
 /// The files of a turn: input.md, user_prompt.txt, system_prompt.xml, reply.md, plan.md, report.md,
-/// turn.context, session.context, meta.yaml, steps/, output/, next/.
+/// turn.context, session.context, meta.yaml, steps/, output/, changes/, next/.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy show                        the newest turn's report\n  teddy show 3 plan.md\n  teddy show draft                  the plan that waits\n  git show teddy/sessions/add-auth~2:report.md"

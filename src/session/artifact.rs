@@ -32,6 +32,8 @@ pub const QUESTION: &str = "question.md";
 pub const CONCLUSION: &str = "conclusion.md";
 /// The folder of commands' full output.
 pub const OUTPUT: &str = "output/";
+/// The folder of what became of files, where the report shows a part of it.
+pub const CHANGES: &str = "changes/";
 /// The folder of the pages that the turn shows or has read.
 pub const PAGES: &str = "pages/";
 /// The folder of the answers that never ran because something else took their place, a folder for

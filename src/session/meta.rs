@@ -50,6 +50,7 @@ impl Meta {
             work: None,
             pipeline: None,
             spent: None,
+            approved_by: None,
             interruption: None,
             failure: None,
             repair: None,
@@ -94,6 +95,35 @@ pub enum Origin {
     Loop,
 }
 
+/// Who let a plan run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Approver {
+    /// A person, who looked at it.
+    #[serde(rename = "person")]
+    Person,
+    /// Whoever said so beforehand, for plans that they had not seen.
+    #[serde(rename = "-y")]
+    Yes,
+    /// The same, for one turn after the other.
+    #[serde(rename = "--yolo")]
+    Yolo,
+    /// Somebody whom only a later version knows.
+    #[serde(other, rename = "unknown")]
+    Unknown,
+}
+
+impl Approver {
+    /// Says who that is, as a report does.
+    pub fn words(self) -> &'static str {
+        match self {
+            Approver::Person => "the user, in the review",
+            Approver::Yes => "the user beforehand, with `-y`",
+            Approver::Yolo => "the user beforehand, with `--yolo`",
+            Approver::Unknown => "unknown",
+        }
+    }
+}
+
 /// The facts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Meta {
@@ -133,6 +163,9 @@ pub struct Meta {
     /// included; calls without a price don't.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spent: Option<f64>,
+    /// For a plan that ran: who approved it; turns of earlier versions do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approved_by: Option<Approver>,
     /// For an interrupted run: what cut it short.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interruption: Option<String>,

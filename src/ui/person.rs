@@ -183,6 +183,10 @@ impl User for Person {
         self.decide(proposal)
     }
 
+    fn approves_unseen(&self) -> bool {
+        self.wishes.approve_all
+    }
+
     fn ask(&mut self, question: &Question<'_>) -> anyhow::Result<Option<String>> {
         self.progress.clear();
         let _raw = Raw::enter()?;

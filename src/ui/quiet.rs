@@ -69,6 +69,10 @@ impl<W: Write> User for Quiet<W> {
         }
     }
 
+    fn approves_unseen(&self) -> bool {
+        self.approval == Approval::All
+    }
+
     fn ask(&mut self, question: &Question<'_>) -> anyhow::Result<Option<String>> {
         let why = match question {
             Question::NextTurn { session, turn } => {

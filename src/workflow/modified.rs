@@ -1,37 +1,65 @@
 //! What the user changed in a plan: as differences against the proposal, and as the plan that ran.
 
 use crate::plan::Plan;
+use crate::plan::action::{Action, Kind};
 use crate::plan::render;
+use crate::plan::run::difference;
+use crate::plan::validate::{Simulation, Step};
+use crate::session::report::Modification;
 use crate::text::diff::unified;
 use crate::workflow::user::Approved;
 
-/// Returns a difference for each action that runs otherwise than proposed, by its index.
-pub fn differences(proposed: &Plan, approved: &Approved) -> Vec<(usize, String)> {
+/// Returns for each action that runs otherwise than proposed, by its index, what the proposal was:
+/// of a CREATE or EDIT of the same file what it would have made of it, else the difference between
+/// both actions.
+pub fn modifications(
+    proposed: &Plan,
+    approved: &Approved,
+    simulation: &Simulation,
+) -> Vec<(usize, Modification)> {
     let pairs = proposed
         .actions
         .iter()
         .zip(&approved.plan.actions)
         .enumerate();
     let changed = pairs.filter(|(_, (before, after))| before != after);
-    let alone = |plan: &Plan, index: usize| {
-        render(&Plan {
-            actions: vec![plan.actions[index].clone()],
-            memos: Vec::new(),
-            ..plan.clone()
-        })
-    };
     changed
-        .map(|(index, _)| {
-            (
-                index,
-                unified(
-                    &alone(proposed, index),
-                    &alone(&approved.plan, index),
-                    ("proposed", "as run"),
-                ),
-            )
+        .map(|(index, (before, after))| {
+            let same_file = before.kind.target() == after.kind.target();
+            let file = proposed_file(&before.kind, simulation.step(index)).filter(|_| same_file);
+            let action = || Modification::Action(of_action(&proposed.actions, approved, index));
+            (index, file.map_or_else(action, Modification::File))
         })
         .collect()
+}
+
+/// Returns what an action would have made of its file; `None` where nobody knows.
+fn proposed_file(kind: &Kind, step: &Step) -> Option<String> {
+    let path = match kind {
+        Kind::Create(create) => &create.path,
+        Kind::Edit(edit) => &edit.path,
+        _ => return None,
+    };
+    let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
+    let (before, after) = (step.before.as_ref().map(text), text(step.after.as_ref()?));
+    let change = difference(path, before.as_deref(), &after);
+    (!step.provisional && !change.is_empty()).then_some(change)
+}
+
+/// Returns the difference between an action as proposed and as run.
+fn of_action(proposed: &[Action], approved: &Approved, index: usize) -> String {
+    let alone = |actions: &[Action]| {
+        render(&Plan {
+            actions: vec![actions[index].clone()],
+            memos: Vec::new(),
+            ..approved.plan.clone()
+        })
+    };
+    unified(
+        &alone(proposed),
+        &alone(&approved.plan.actions),
+        ("proposed", "as run"),
+    )
 }
 
 /// Returns the text of what runs, where that is not the whole plan as proposed.

@@ -222,6 +222,7 @@ impl Rounds<'_> {
             plan: None,
             replan: true,
             model: self.wish.model.clone(),
+            yolo: self.wish.yolo,
         };
         let executed = execute(self.project, &wanted, user)?;
         if executed.commit.is_none() {

@@ -21,6 +21,11 @@ pub trait User {
     /// Where nobody can be asked; the message names the flag that answers.
     fn review(&mut self, proposal: &Proposal<'_>) -> anyhow::Result<Decision>;
 
+    /// Tells whether plans are approved without a look at them, because that was said beforehand.
+    fn approves_unseen(&self) -> bool {
+        false
+    }
+
     /// Asks for a message; `None` is the wish to leave.
     ///
     /// # Errors

@@ -215,6 +215,7 @@ fn r1_the_head_has_status_plan_times_and_counts() {
     let repo = project();
     repo.run_plan(&plan("One", &[create("one.txt", "1\n"), read("a.txt")]));
     let expected = "# Execution Report: One\n- **Overall Status:** Completed 🟢\n\
+        - **Approved By:** the user beforehand, with `-y`\n\
         - **Original Plan:** [.teddy/demo/01/plan.md](/.teddy/demo/01/plan.md)\n\
         - **Start Time:** 2026-01-02T03:04:05Z\n- **End Time:** 2026-01-02T03:04:05Z\n\
         - **Actions:** 2 Total / 2 Approved / 0 Skipped\n- **Outcomes:** 2 Succeeded / 0 Failed\n";

@@ -47,6 +47,7 @@ mod publish;
 mod repairs;
 mod replan;
 mod replay;
+mod reports;
 mod research;
 mod restore;
 mod retry;

@@ -49,7 +49,7 @@ fn of_turn(repo: &TestRepo, name: &str) -> String {
 }
 
 #[test]
-fn r7_an_edit_changed_in_the_editor_is_what_the_file_becomes() {
+fn promise_a4_r7_an_edit_changed_in_the_editor_is_what_the_file_becomes() {
     let repo = project(&plan("Name it", &[edit("a.toml", "a = 1", "a = 2")]));
     let mut screen = tree(
         &repo,
@@ -84,10 +84,23 @@ fn r7_an_edit_changed_in_the_editor_is_what_the_file_becomes() {
         report.contains("#### `EDIT` (user modified)") && report.contains("+c = 4"),
         "{report}"
     );
+    let (ran, proposed) = report
+        .split_once("The user changed this action. As proposed it would have been:")
+        .unwrap();
+    let (_, ran) = ran.split_once("Change of the file:").unwrap();
     assert!(
-        !report.contains("\n+a = 2"),
+        ran.contains("\n-a = 1\n+a = 3\n b = 2\n+c = 4\n") && !ran.contains("\n+a = 2"),
         "what did not run is not there as if it had: {report}"
     );
+    assert!(
+        proposed.contains("--- a/a.toml\n+++ b/a.toml\n") && proposed.contains("\n+a = 2\n"),
+        "{report}"
+    );
+    assert!(
+        report.contains("- **Approved By:** the user, in the review\n"),
+        "{report}"
+    );
+    assert!(of_turn(&repo, "meta.yaml").contains("approved_by: person\n"));
 }
 
 #[test]
@@ -175,7 +188,7 @@ fn r7_a_query_and_a_message_are_changed_at_the_prompt() {
 }
 
 #[test]
-fn r7_a_memo_is_changed_and_the_report_has_both() {
+fn promise_a4_r7_a_memo_is_changed_and_the_report_has_both() {
     let repo = project(&with_memos(
         "Remember",
         "[+] Use npm. # why\n[+] Be kind.",
@@ -266,8 +279,8 @@ fn single_pairs_are_switched_off_and_what_needs_them_says_so() {
     assert_eq!(repo.read("a.toml"), FILE.replace("b = 2", "b = 4"));
     let report = of_turn(&repo, "report.md");
     assert!(
-        report.contains("-name = \"y\""),
-        "the report has the pairs that did not run: {report}"
+        report.contains("-name = \"x\"\n+name = \"z\"\n"),
+        "the report has what the pairs that did not run would have done: {report}"
     );
 }
 

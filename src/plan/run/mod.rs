@@ -22,6 +22,7 @@ use crate::text::edit::Place;
 use crate::text::path::RepoPath;
 use crate::text::resource::{Artifact, Resource};
 use error::ActionError;
+pub use write::difference;
 
 /// Where a plan runs, and what it runs with.
 pub struct Stage<'a> {
@@ -240,6 +241,9 @@ pub struct Outcome {
     pub lost_output: u64,
     /// EDIT: where each pair applied.
     pub places: Vec<Place>,
+    /// CREATE and EDIT: what became of the file, as a unified difference; empty where it is too
+    /// large to be compared.
+    pub difference: String,
     /// The files that it wrote itself; they are in the snapshot even where an ignore rule covers
     /// them.
     pub written: Vec<RepoPath>,
@@ -258,6 +262,7 @@ impl Outcome {
             output: Vec::new(),
             lost_output: 0,
             places: Vec::new(),
+            difference: String::new(),
             written: Vec::new(),
             effect: None,
         }

@@ -16,6 +16,8 @@ use crate::text::{counted, diff};
 
 /// The largest file that an EDIT changes, in bytes.
 const MAX_EDIT: u64 = 256 << 20;
+/// The largest texts whose difference is kept, in bytes: nobody reads more of them.
+const MAX_COMPARED: usize = 8 << 20;
 
 /// Makes a file.
 pub(super) fn create(root: &Root, create: &Create) -> Result<Outcome, ActionError> {
@@ -39,12 +41,23 @@ pub(super) fn create(root: &Root, create: &Create) -> Result<Outcome, ActionErro
         }
     };
 
+    let before = match there {
+        None => Some(None),
+        // What cannot be read as text is replaced without being compared.
+        Some(_) => root.read(path, MAX_COMPARED as u64).ok().and_then(|bytes| {
+            let text = String::from_utf8(bytes).ok()?;
+            Some(Some(text))
+        }),
+    };
     written(|| match there {
         None => root.create_new(path, bytes, Mode::Plain),
         Some(_) => root.replace(path, bytes),
     })?;
     let lines = counted(create.content.lines().count(), "line");
     Ok(Outcome {
+        difference: before.map_or_else(String::new, |before| {
+            difference(&create.path, before.as_deref(), &create.content)
+        }),
         written: vec![create.path.clone()],
         ..Outcome::of(Ending::Success, format!("{verb}, {lines}"))
     })
@@ -71,9 +84,23 @@ pub(super) fn edit(root: &Root, edit: &Edit) -> Result<Outcome, ActionError> {
     );
     Ok(Outcome {
         places,
+        difference: difference(&edit.path, Some(&before), &after),
         written: vec![edit.path.clone()],
         ..Outcome::of(Ending::Success, detail)
     })
+}
+
+/// Returns what becomes of a file, or of nothing, as git shows it; empty where it is too large.
+pub fn difference(path: &RepoPath, before: Option<&str>, after: &str) -> String {
+    let old = before.unwrap_or_default();
+    if old.len() + after.len() > MAX_COMPARED {
+        return String::new();
+    }
+    let name = match before {
+        Some(_) => format!("a/{path}"),
+        None => "/dev/null".to_owned(),
+    };
+    diff::unified(old, after, (&name, &format!("b/{path}")))
 }
 
 /// Writes a file between two fault points.

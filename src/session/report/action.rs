@@ -2,20 +2,24 @@
 
 use std::fmt::Write as _;
 
-use super::{block, item};
+use super::{Modification, block, item};
 use crate::plan::action::{Action, Kind};
 use crate::plan::run::{Effect, Ending, Outcome};
 use crate::text::edit::Tier;
+use crate::text::redact::redact;
 use crate::text::visible::{strip_ansi, visible};
+
+/// The characters of a line of a difference that are shown.
+const MAX_LINE: usize = 500;
 
 /// What there is to tell of an action.
 #[derive(Clone, Copy)]
 pub(super) struct Told<'a> {
     /// What it came to; nothing where the plan did not run.
     pub outcome: Option<&'a Outcome>,
-    /// The user's changes as a difference.
-    pub modification: Option<&'a str>,
-    /// Lines of output that are shown.
+    /// The user's changes.
+    pub modification: Option<&'a Modification>,
+    /// Lines of output, and of a difference, that are shown.
     pub limit: usize,
     /// Its position, from 0.
     pub index: usize,
@@ -52,10 +56,58 @@ pub(super) fn write(text: &mut String, action: &Action, told: Told<'_>) {
     if let Some(outcome) = told.outcome {
         details(text, action, outcome, told);
     }
-    if let Some(difference) = told.modification {
-        text.push_str("\nThe user changed this action:\n");
-        block(text, "diff", difference);
+    let (caption, change, name) = match told.modification {
+        Some(Modification::File(change)) => (
+            "The user changed this action. As proposed it would have been:",
+            change,
+            proposed_name(told.index),
+        ),
+        Some(Modification::Action(change)) => (
+            "The user changed this action:",
+            change,
+            proposed_name(told.index),
+        ),
+        None => return,
+    };
+    difference(text, caption, change, (&name, told.limit));
+}
+
+/// Writes a difference, or a part of one that is long and where the whole of it is.
+fn difference(text: &mut String, caption: &str, change: &str, (name, limit): (&str, usize)) {
+    writeln!(text, "\n{caption}").expect("writing to a string");
+    // Half a key, where a line is cut, would not be known as one.
+    let change = redact(change);
+    match bounded(&change, limit) {
+        None => block(text, "diff", &change),
+        Some(part) => {
+            block(text, "diff", &part);
+            writeln!(text, "\nThe whole difference is `{name}`.").expect("writing to a string");
+        }
     }
+}
+
+/// Returns head and tail of a difference that has more lines than the limit, or lines that are too
+/// long; `None` where it is shown whole.
+pub fn bounded(difference: &str, limit: usize) -> Option<String> {
+    let lines: Vec<&str> = difference.split_inclusive('\n').collect();
+    let is_long = |line: &&str| line.chars().nth(MAX_LINE).is_some();
+    if lines.len() <= limit && !lines.iter().any(is_long) {
+        return None;
+    }
+    let short = |line: &&str| {
+        if !is_long(line) {
+            return (*line).to_owned();
+        }
+        line.chars().take(MAX_LINE).chain("…\n".chars()).collect()
+    };
+    let (head, tail) = (limit / 2, limit - limit / 2);
+    if lines.len() <= limit {
+        return Some(lines.iter().map(short).collect());
+    }
+    let left = lines.len() - limit;
+    let first: String = lines[..head].iter().map(short).collect();
+    let last: String = lines[lines.len() - tail..].iter().map(short).collect();
+    Some(format!("{first}... {left} lines left out ...\n{last}"))
 }
 
 /// Writes the status, the result and how long it took.
@@ -103,6 +155,10 @@ fn details(text: &mut String, action: &Action, outcome: &Outcome, told: Told<'_>
             place.line
         )
         .expect("writing to a string");
+    }
+    if !outcome.difference.is_empty() {
+        let place = (&*difference_name(told.index), told.limit);
+        difference(text, "Change of the file:", &outcome.difference, place);
     }
     match &action.kind {
         Kind::Execute(execute) => {
@@ -168,6 +224,20 @@ fn output(text: &mut String, outcome: &Outcome, told: Told<'_>) {
 /// Returns the name of the artifact with an action's output.
 pub fn output_name(index: usize) -> String {
     format!("{}{:02}.txt", crate::session::artifact::OUTPUT, index + 1)
+}
+
+/// Returns the name of the artifact with what became of an action's file.
+pub fn difference_name(index: usize) -> String {
+    format!("{}{:02}.diff", crate::session::artifact::CHANGES, index + 1)
+}
+
+/// Returns the name of the artifact with an action's proposed change, where the user changed it.
+pub fn proposed_name(index: usize) -> String {
+    format!(
+        "{}{:02}.proposed.diff",
+        crate::session::artifact::CHANGES,
+        index + 1
+    )
 }
 
 /// Joins lines after making what is hidden in them visible.

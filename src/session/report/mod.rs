@@ -1,6 +1,6 @@
 //! `report.md`: what happened, every action once, in order (`docs/formats/report.md`).
 //!
-//! Pure. No file contents stand in it: they are in the next turn's input.
+//! Pure. Of files it shows what became of them; their contents are in the next turn's input.
 
 pub mod action;
 #[cfg(test)]
@@ -9,7 +9,7 @@ mod read;
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use super::meta::{NotCaptured, Status};
+use super::meta::{Approver, NotCaptured, Status};
 use crate::plan::Plan;
 use crate::plan::diagnostic::Diagnostic;
 use crate::plan::memo::{Change, Verb};
@@ -42,8 +42,10 @@ pub struct Report<'a> {
     pub memos: &'a [bool],
     /// The memos as they were proposed, where the user may have changed them.
     pub proposed_memos: &'a [Change],
-    /// The user's changes, one difference for each changed action, by its index.
-    pub modifications: &'a [(usize, String)],
+    /// The user's changes, for each changed action, by its index.
+    pub modifications: &'a [(usize, Modification)],
+    /// Who let the plan run.
+    pub approved_by: Option<Approver>,
     /// What cut the run short.
     pub interruption: Option<&'a str>,
     /// What repair did.
@@ -58,8 +60,18 @@ pub struct Report<'a> {
     pub not_captured: &'a [NotCaptured],
     /// The repository's own state that a command changed.
     pub repository_changes: &'a [String],
-    /// Lines of a command's output that are shown; the rest is cut out of the middle.
+    /// Lines of a command's output, and of a difference, that are shown; the rest is cut out of the
+    /// middle.
     pub output_limit: usize,
+}
+
+/// What the user changed in an action.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Modification {
+    /// What a CREATE or EDIT would have made of its file as it was proposed.
+    File(String),
+    /// The difference between the action as it was proposed and as it ran.
+    Action(String),
 }
 
 /// Returns a report without the message of its turn.
@@ -105,7 +117,7 @@ impl Report<'_> {
                 .modifications
                 .iter()
                 .find(|(at, _)| *at == index)
-                .map(|(_, diff)| diff.as_str());
+                .map(|(_, modification)| modification);
             action::write(
                 &mut text,
                 action,
@@ -140,6 +152,9 @@ impl Report<'_> {
                 "Interrupted",
                 &format!("{why}; nothing was brought to the user's files"),
             );
+        }
+        if let Some(who) = self.approved_by {
+            item(text, "Approved By", who.words());
         }
         item(
             text,

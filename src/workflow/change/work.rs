@@ -140,6 +140,7 @@ impl Project {
                 plan: None,
                 replan: true,
                 model: Some(model.clone()),
+                yolo: false,
             };
             last = execute::execute(self, &executing, user)?;
             if let Some(why) = self.stops(change, &last)? {

@@ -7,7 +7,7 @@ use super::turn::{Writing, finish};
 use crate::session::artifact;
 use crate::session::meta::{ModelUse, Status, Workspace};
 use crate::session::transition;
-use crate::workflow::modified::{as_run, differences};
+use crate::workflow::modified::{as_run, modifications};
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 
@@ -47,7 +47,7 @@ pub(super) fn record(
         outcomes: &left.ran.outcomes,
         memos: &[],
         interruption: left.ran.interruption.as_ref(),
-        modifications: &differences(&case.judged.plan, approved),
+        modifications: &modifications(&case.judged.plan, approved, &case.judged.simulation),
         next: transition::without_effects(&current(case, &context, &prompt)),
         workspace: Workspace {
             worktree: project.repository.worktree_name(),

@@ -6,10 +6,9 @@ mod interrupted;
 pub mod prepare;
 mod record;
 mod reject;
+mod review;
 pub(in crate::workflow) mod stage;
 mod turn;
-
-use std::time::Instant;
 
 use anyhow::Context as _;
 
@@ -28,15 +27,11 @@ use crate::session::turn::Turn;
 use crate::workflow::drift::Drift;
 use crate::workflow::judge::{Ground, Judged};
 use crate::workflow::lists::Lists;
-use crate::workflow::look;
 use crate::workflow::new::new;
 use crate::workflow::plan::{Planned, Start, keep_plan, without_keys};
 use crate::workflow::project::{NoSession, Project};
-use crate::workflow::user::{Approved, Decision, Event, Proposal, Question, User};
+use crate::workflow::user::{Approved, Event, Question, User};
 use crate::workflow::workspace::Recorded;
-
-/// How often a review is begun again because the user's files changed under it.
-const MAX_REVIEWS: u32 = 3;
 
 /// What is wanted of an execution.
 #[derive(Debug, Clone, Default)]
@@ -47,6 +42,8 @@ pub struct Wish {
     pub replan: bool,
     /// The model that is asked again.
     pub model: Option<String>,
+    /// Whether turns follow each other without a person.
+    pub yolo: bool,
 }
 
 /// What came of an execution.
@@ -175,7 +172,7 @@ pub fn execute(
         }
     };
     let drift = project.tell_drift(&tip, case.recorded.tree, user)?;
-    let mut executed = go(project, case, wish, user)?;
+    let mut executed = review::go(project, case, wish, user)?;
     executed.drift = Some(drift);
     executed.asked = executed
         .asked
@@ -250,88 +247,6 @@ fn adopt<'a>(
     keep_plan(&mut case.draft, text, &case.judged);
     project.store().save_draft(case.tip, &mut case.draft)?;
     Ok(case)
-}
-
-/// Takes a plan through its review and everything after it; the session is locked.
-fn go(
-    project: &Project,
-    mut case: Case<'_>,
-    wish: &Wish,
-    user: &mut dyn User,
-) -> anyhow::Result<Executed> {
-    for review_number in 1.. {
-        // Where the files changed under the review, what no longer fits is the person's to leave
-        // out.
-        if case.earlier.is_none() && !case.judged.diagnostics().is_empty() {
-            return turn_down(project, case, wish, user);
-        }
-        let chosen = match review(project, &case, user)? {
-            Decision::Quit => return Ok(left(&case)),
-            Decision::Skip(words) => return decline::decline(project, case, words, user),
-            // Nothing that runs is nothing that was wanted, and nobody has to say it twice.
-            Decision::Run(chosen) if chosen.is_empty() => {
-                return decline::decline(project, case, Some(String::new()), user);
-            }
-            Decision::Run(chosen) => chosen,
-        };
-        // Nobody has looked at what no longer fits: it was approved beforehand.
-        if !case.judged.diagnostics().is_empty() && !fits(project, &case, &chosen)? {
-            return turn_down(project, case, wish, user);
-        }
-        if case.recorded.is_fresh() {
-            return record::run_and_record(project, case, chosen, user);
-        }
-        let same = project.snapshot(&forced(&chosen.plan))?.tree == case.recorded.tree;
-        if same {
-            case.recorded.seen = Instant::now();
-        }
-        // The plan runs on what was reviewed in any case; an editor that saves all the time must
-        // not keep it from running, as its saves are brought together with the result afterwards.
-        if same || review_number == MAX_REVIEWS {
-            return record::run_and_record(project, case, chosen, user);
-        }
-        user.tell(Event::Warning(
-            "your files changed while the plan was reviewed; it is validated again",
-        ));
-        case = open_case(
-            project,
-            Start {
-                tip: case.tip,
-                draft: case.draft,
-            },
-            Some(chosen),
-            user,
-        )?;
-    }
-    unreachable!("the last review leads to a run")
-}
-
-/// Says what is wrong with a plan, and records that it was rejected.
-fn turn_down(
-    project: &Project,
-    case: Case<'_>,
-    wish: &Wish,
-    user: &mut dyn User,
-) -> anyhow::Result<Executed> {
-    user.tell(Event::Rejected {
-        diagnostics: case.judged.diagnostics(),
-    });
-    reject::reject(project, case, wish, user)
-}
-
-/// Returns whether what was chosen of a plan fits the user's files.
-fn fits(project: &Project, case: &Case<'_>, chosen: &Approved) -> anyhow::Result<bool> {
-    let plan = Plan {
-        actions: chosen.running().cloned().collect(),
-        memos: chosen.memos().cloned().collect(),
-        ..chosen.plan.clone()
-    };
-    let ground = Ground {
-        tip: case.tip,
-        tree: case.recorded.tree,
-        lists: &case.lists,
-    };
-    Ok(project.simulate(&plan, &ground)?.diagnostics.is_empty())
 }
 
 /// Records the user's files and judges the draft's plan on them.
@@ -424,44 +339,6 @@ pub(in crate::workflow) fn forced(plan: &Plan) -> Vec<Vec<u8>> {
         paths.push(crate::workflow::lookup::MEMOS.as_bytes().to_vec());
     }
     paths
-}
-
-/// Lets the user decide.
-fn review(project: &Project, case: &Case<'_>, user: &mut dyn User) -> anyhow::Result<Decision> {
-    let ground = Ground {
-        tip: case.tip,
-        tree: case.recorded.tree,
-        lists: &case.lists,
-    };
-    let revise = |plan: &Plan| project.simulate(plan, &ground);
-    let place = look::Ground {
-        tip: case.tip,
-        artifacts: &case.draft.artifacts,
-        tree: case.recorded.tree,
-    };
-    let proposal = Proposal {
-        session: case.tip.session.as_str(),
-        turn: case.draft.meta.number,
-        plan: &case.judged.plan,
-        text: &case.judged.repaired.text,
-        repair: &case.judged.repaired,
-        simulation: &case.judged.simulation,
-        confinement: &project.confinement(),
-        revise: &revise,
-        look: &|resource| project.look(&place, resource),
-        earlier: case.earlier.as_ref(),
-    };
-    user.review(&proposal)
-}
-
-/// Returns what is to say where the user leaves everything as it is.
-fn left(case: &Case<'_>) -> Executed {
-    Executed {
-        session: case.tip.session.to_string(),
-        turn: case.draft.meta.number,
-        plan: case.judged.plan.clone(),
-        ..Executed::default()
-    }
 }
 
 /// Asks the user for the answer that the plan waits for; it becomes the next turn's message.

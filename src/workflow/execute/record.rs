@@ -13,7 +13,7 @@ use crate::session::meta::{NotCaptured, Status, Workspace};
 use crate::session::transition::{self, Agent, Current, Next, Others};
 use crate::text::context_list;
 use crate::workflow::complete::Fit;
-use crate::workflow::modified::as_run;
+use crate::workflow::modified::{as_run, modifications};
 use crate::workflow::project::Project;
 use crate::workflow::restore::shown;
 use crate::workflow::user::{Approved, Event, User};
@@ -125,7 +125,7 @@ fn bring(project: &Project, run: &Run<'_>) -> anyhow::Result<Executed> {
         Fit::Overlap(paths, _) => (None, shown(&paths)),
     };
 
-    let modifications = crate::workflow::modified::differences(&case.judged.plan, approved);
+    let modifications = modifications(&case.judged.plan, approved, &case.judged.simulation);
     let writing = Writing {
         status: if left.ran.failed {
             Status::Failed

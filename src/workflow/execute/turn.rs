@@ -8,8 +8,8 @@ use crate::plan::Plan;
 use crate::plan::run::{Ending, Interruption, Outcome};
 use crate::session::artifact::{self, Artifacts};
 use crate::session::meta::{self, Meta, NextMeta, NotCaptured, SCHEMA, Status, Workspace};
-use crate::session::report::Report;
-use crate::session::report::action::output_name;
+use crate::session::report::action::{bounded, difference_name, output_name, proposed_name};
+use crate::session::report::{Modification, Report};
 use crate::session::store::NewTurn;
 use crate::session::transition::Next;
 use crate::text::context_list;
@@ -34,7 +34,7 @@ pub(super) struct Writing<'a> {
     /// What cut the run short.
     pub interruption: Option<&'a Interruption>,
     /// The user's changes.
-    pub modifications: &'a [(usize, String)],
+    pub modifications: &'a [(usize, Modification)],
     /// The first state of the next turn.
     pub next: Next,
     /// The workspace after it.
@@ -114,6 +114,11 @@ fn write(
     }
     artifacts.put(artifact::REPORT, report(project, case, writing, &meta));
     outputs(&mut artifacts, writing.outcomes);
+    changes(
+        &mut artifacts,
+        writing,
+        project.settings.execute.output_limit,
+    );
     next_artifacts(&mut artifacts, &writing.next);
     let done = summary(project, writing)?;
     let title = if writing.plan.title.is_empty() {
@@ -157,6 +162,7 @@ fn report(project: &Project, case: &Case<'_>, writing: &Writing<'_>, meta: &Meta
         memos: writing.memos,
         proposed_memos: &case.judged.plan.memos,
         modifications: writing.modifications,
+        approved_by: meta.approved_by,
         interruption: meta.interruption.as_deref(),
         repairs: &case.judged.repaired.notes,
         diagnostics: if rejected {
@@ -186,6 +192,22 @@ fn outputs(artifacts: &mut Artifacts, outcomes: &[Outcome]) {
             &output_name(index),
             crate::text::redact::redact(&text).into_owned(),
         );
+    }
+}
+
+/// Keeps the whole of each difference of which the report shows a part.
+fn changes(artifacts: &mut Artifacts, writing: &Writing<'_>, limit: usize) {
+    let ran = writing.outcomes.iter().enumerate();
+    let ran = ran.map(|(index, outcome)| (difference_name(index), &outcome.difference));
+    let proposed = writing.modifications.iter().map(|(index, changed)| {
+        let (Modification::File(change) | Modification::Action(change)) = changed;
+        (proposed_name(*index), change)
+    });
+    for (name, change) in ran.chain(proposed) {
+        let change = crate::text::redact::redact(change);
+        if bounded(&change, limit).is_some() {
+            artifacts.put(&name, change.into_owned());
+        }
     }
 }
 

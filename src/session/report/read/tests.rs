@@ -12,8 +12,8 @@ use crate::plan::repair::Note;
 use crate::plan::run::{Ending, Outcome};
 use crate::plan::samples;
 use crate::plan::{Plan, action};
-use crate::session::meta::Status;
-use crate::session::report::Report;
+use crate::session::meta::{Approver, Status};
+use crate::session::report::{Modification, Report};
 use crate::text::visible::{visible, visible_text};
 
 /// What a report is made of.
@@ -29,6 +29,17 @@ struct Turn {
     memos: Vec<bool>,
     /// The memos as they were proposed.
     proposed: Vec<Change>,
+}
+
+impl Turn {
+    /// Returns what the user changed in the first action: its file, or the action itself.
+    fn modification(&self) -> Modification {
+        if self.words.len().is_multiple_of(2) {
+            Modification::File(self.words.clone())
+        } else {
+            Modification::Action(self.words.clone())
+        }
+    }
 }
 
 /// Texts with what a block, a list or a screen could take for its own.
@@ -58,6 +69,7 @@ fn outcome() -> impl Strategy<Value = Outcome> {
     ];
     (ending, hostile(), hostile(), proptest::option::of(-1..256)).prop_map(
         |(ending, detail, output, exit_code)| Outcome {
+            difference: output.clone(),
             duration: Duration::from_millis(7),
             exit_code,
             output: output.into_bytes(),
@@ -114,7 +126,8 @@ fn written(turn: &Turn) -> String {
         outcomes: &turn.outcomes,
         memos: &turn.memos,
         proposed_memos: &turn.proposed,
-        modifications: &[(0, turn.words.clone())],
+        modifications: &[(0, turn.modification())],
+        approved_by: Some(Approver::Yes),
         interruption: Some(&turn.words),
         repairs: &[Note::new(1, turn.words.clone())],
         diagnostics: if turn.outcomes.is_empty() {
@@ -149,7 +162,10 @@ fn blocks(action: &action::Action, outcome: Option<&Outcome>) -> Vec<CodeBlock> 
     let Some(outcome) = outcome else {
         return Vec::new();
     };
-    let mut found = match &action.kind {
+    let changed = !outcome.difference.is_empty();
+    let change = || block("Change of the file:", "diff", &outcome.difference);
+    let mut found: Vec<CodeBlock> = changed.then(change).into_iter().collect();
+    found.extend(match &action.kind {
         Kind::Execute(execute) => vec![block("Command:", "shell", &execute.command)],
         Kind::Research(research) => research
             .queries
@@ -161,7 +177,7 @@ fn blocks(action: &action::Action, outcome: Option<&Outcome>) -> Vec<CodeBlock> 
             .map(|message| block("Message:", "markdown", message))
             .into_iter()
             .collect(),
-    };
+    });
     if matches!(action.kind, Kind::Execute(_) | Kind::Research(_)) && !outcome.output.is_empty() {
         let raw = String::from_utf8_lossy(&outcome.output);
         let shown: String = crate::text::visible::strip_ansi(&raw)
@@ -223,7 +239,11 @@ proptest! {
             };
             prop_assert_eq!(found.field("Status"), Some(status));
             let mut expected = blocks(action, outcome);
-            expected.extend((index == 0).then(|| block("The user changed this action:", "diff", &turn.words)));
+            let caption = match turn.modification() {
+                Modification::File(_) => "The user changed this action. As proposed it would have been:",
+                Modification::Action(_) => "The user changed this action:",
+            };
+            expected.extend((index == 0).then(|| block(caption, "diff", &turn.words)));
             prop_assert_eq!(&found.blocks, &expected, "{}", text);
         }
     }
