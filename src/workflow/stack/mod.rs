@@ -21,6 +21,9 @@ use crate::session::publication::{Delta, Publication, Stack};
 use crate::session::store::Store;
 use crate::session::turn::Turn;
 
+/// How many turns of each session are asked whether they ran in a checkout.
+const MAX_BACK: usize = 32;
+
 /// What says what a turn changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PatchId {
@@ -79,17 +82,19 @@ impl<'a> Stacks<'a> {
         Ok(Publication::read(self.repository, id)?.map(|publication| (id, publication)))
     }
 
-    /// Returns whether what was brought to this checkout is known: the ref that says it can be gone,
-    /// or a session was fetched that ran in another clone, whose checkout has the same name.
+    /// Returns whether what was brought to this checkout is known: the ref that says it can be gone.
+    /// It is not missed where no snapshot was ever taken, or no session ran lately.
     ///
     /// # Errors
     /// If the repository cannot be read.
     pub fn are_known(&self) -> anyhow::Result<bool> {
-        if self.repository.reference(&self.reference())?.is_some() {
+        let here = self.repository.worktree_name();
+        let is_there =
+            |name: &str| Ok::<_, anyhow::Error>(self.repository.reference(name)?.is_some());
+        if is_there(&self.reference())? || !is_there(&format!("refs/teddy/snapshots/{here}"))? {
             return Ok(true);
         }
 
-        let here = self.repository.worktree_name();
         let store = Store {
             repository: self.repository,
         };
@@ -97,7 +102,7 @@ impl<'a> Stacks<'a> {
             let Ok(tip) = Turn::read(self.repository, &name, id) else {
                 continue;
             };
-            for turn in store.history(tip) {
+            for turn in store.history(tip).take(MAX_BACK) {
                 let turn = turn?;
                 let workspace = turn.meta.workspace.as_ref();
                 if workspace.is_some_and(|ran| ran.worktree == here) && is_patch(&turn) {

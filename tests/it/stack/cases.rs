@@ -75,6 +75,13 @@ fn promise_b1_a_fetched_session_brings_what_its_turns_stand_on() {
     repo.git_in(&clone, &["fetch", "-q", "origin", sessions]);
     std::fs::write(clone.join("mine.txt"), "mine\n").unwrap();
 
+    // Nothing was brought to the files of the clone, and that is known.
+    repo.done(&["-C", clone_name, "switch", "two"]);
+    let files = repo.json(&["-C", clone_name, "status"], 0)["workspace"].clone();
+    assert_eq!(
+        (&files["same_turns"], &files["no_record"]),
+        (&json!(false), &json!(null))
+    );
     repo.done(&["-C", clone_name, "restore", "@"]);
     assert_eq!(
         std::fs::read_to_string(clone.join("one.txt")).unwrap(),
