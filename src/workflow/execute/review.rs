@@ -1,0 +1,150 @@
+//! The review of a plan: decided on, and begun again where the user's files change under it.
+
+use std::time::Instant;
+
+use super::{Case, Executed, Wish, decline, forced, open_case, record, reject};
+use crate::plan::Plan;
+use crate::session::meta::Approver;
+use crate::workflow::judge::Ground;
+use crate::workflow::look;
+use crate::workflow::plan::Start;
+use crate::workflow::project::Project;
+use crate::workflow::user::{Approved, Decision, Event, Proposal, User};
+
+/// How often a review is begun again because the user's files changed under it.
+const MAX_REVIEWS: u32 = 3;
+
+/// Takes a plan through its review and everything after it; the session is locked.
+pub(super) fn go(
+    project: &Project,
+    mut case: Case<'_>,
+    wish: &Wish,
+    user: &mut dyn User,
+) -> anyhow::Result<Executed> {
+    for review_number in 1.. {
+        // Where the files changed under the review, what no longer fits is the person's to leave
+        // out.
+        if case.earlier.is_none() && !case.judged.diagnostics().is_empty() {
+            return turn_down(project, case, wish, user);
+        }
+        let chosen = match review(project, &case, user)? {
+            Decision::Quit => return Ok(left(&case)),
+            Decision::Skip(words) => return decline::decline(project, case, words, user),
+            // Nothing that runs is nothing that was wanted, and nobody has to say it twice.
+            Decision::Run(chosen) if chosen.is_empty() => {
+                return decline::decline(project, case, Some(String::new()), user);
+            }
+            Decision::Run(chosen) => chosen,
+        };
+        // Nobody has looked at what no longer fits: it was approved beforehand.
+        if !case.judged.diagnostics().is_empty() && !fits(project, &case, &chosen)? {
+            return turn_down(project, case, wish, user);
+        }
+        // The plan runs on what was reviewed in any case; an editor that saves all the time must
+        // not keep it from running, as its saves are brought together with the result afterwards.
+        if is_still_so(project, &mut case, &chosen)? || review_number == MAX_REVIEWS {
+            case.draft.meta.approved_by = Some(approver(user, wish));
+            return record::run_and_record(project, case, chosen, user);
+        }
+        user.tell(Event::Warning(
+            "your files changed while the plan was reviewed; it is validated again",
+        ));
+        case = open_case(
+            project,
+            Start {
+                tip: case.tip,
+                draft: case.draft,
+            },
+            Some(chosen),
+            user,
+        )?;
+    }
+    unreachable!("the last review leads to a run")
+}
+
+/// Returns whether the user's files are as they were reviewed.
+fn is_still_so(project: &Project, case: &mut Case<'_>, chosen: &Approved) -> anyhow::Result<bool> {
+    if case.recorded.is_fresh() {
+        return Ok(true);
+    }
+    let same = project.snapshot(&forced(&chosen.plan))?.tree == case.recorded.tree;
+    if same {
+        case.recorded.seen = Instant::now();
+    }
+    Ok(same)
+}
+
+/// Returns who lets a plan run.
+fn approver(user: &dyn User, wish: &Wish) -> Approver {
+    match (user.approves_unseen(), wish.yolo) {
+        (false, _) => Approver::Person,
+        (true, false) => Approver::Yes,
+        (true, true) => Approver::Yolo,
+    }
+}
+
+/// Says what is wrong with a plan, and records that it was rejected.
+fn turn_down(
+    project: &Project,
+    case: Case<'_>,
+    wish: &Wish,
+    user: &mut dyn User,
+) -> anyhow::Result<Executed> {
+    user.tell(Event::Rejected {
+        diagnostics: case.judged.diagnostics(),
+    });
+    reject::reject(project, case, wish, user)
+}
+
+/// Returns whether what was chosen of a plan fits the user's files.
+fn fits(project: &Project, case: &Case<'_>, chosen: &Approved) -> anyhow::Result<bool> {
+    let plan = Plan {
+        actions: chosen.running().cloned().collect(),
+        memos: chosen.memos().cloned().collect(),
+        ..chosen.plan.clone()
+    };
+    let ground = Ground {
+        tip: case.tip,
+        tree: case.recorded.tree,
+        lists: &case.lists,
+    };
+    Ok(project.simulate(&plan, &ground)?.diagnostics.is_empty())
+}
+
+/// Lets the user decide.
+fn review(project: &Project, case: &Case<'_>, user: &mut dyn User) -> anyhow::Result<Decision> {
+    let ground = Ground {
+        tip: case.tip,
+        tree: case.recorded.tree,
+        lists: &case.lists,
+    };
+    let revise = |plan: &Plan| project.simulate(plan, &ground);
+    let place = look::Ground {
+        tip: case.tip,
+        artifacts: &case.draft.artifacts,
+        tree: case.recorded.tree,
+    };
+    let proposal = Proposal {
+        session: case.tip.session.as_str(),
+        turn: case.draft.meta.number,
+        plan: &case.judged.plan,
+        text: &case.judged.repaired.text,
+        repair: &case.judged.repaired,
+        simulation: &case.judged.simulation,
+        confinement: &project.confinement(),
+        revise: &revise,
+        look: &|resource| project.look(&place, resource),
+        earlier: case.earlier.as_ref(),
+    };
+    user.review(&proposal)
+}
+
+/// Returns what is to say where the user leaves everything as it is.
+fn left(case: &Case<'_>) -> Executed {
+    Executed {
+        session: case.tip.session.to_string(),
+        turn: case.draft.meta.number,
+        plan: case.judged.plan.clone(),
+        ..Executed::default()
+    }
+}
