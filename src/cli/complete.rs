@@ -204,10 +204,21 @@ pub(super) fn with(offer: Offer) -> ArgValueCompleter {
 
 /// Returns the sessions, the one that changed last first.
 pub(super) fn sessions(project: &Project, _current: &str) -> anyhow::Result<Offers> {
-    Ok(project
-        .session_rows()?
+    let mut found = Vec::new();
+    for (name, commit) in project.store().sessions()? {
+        // A ref that cannot be read must not hide the others.
+        if let Ok(commit) = project.repository.commit(commit) {
+            found.push((
+                commit.seconds,
+                name.to_string(),
+                commit.subject().to_owned(),
+            ));
+        }
+    }
+    found.sort_by_key(|(seconds, ..)| std::cmp::Reverse(*seconds));
+    Ok(found
         .into_iter()
-        .map(|row| (row.name, row.title))
+        .map(|(_, name, title)| (name, title))
         .collect())
 }
 
@@ -218,22 +229,17 @@ pub(super) fn turns(project: &Project, current: &str) -> anyhow::Result<Offers> 
         None => (project.session()?, String::new()),
     };
     let tip = project.store().tip(&session)?;
-    let turns = project
-        .store()
-        .history(tip)
-        .take(MAX_TURNS)
-        .filter_map(Result::ok);
+    let turns = tip.titles(&project.repository).take(MAX_TURNS);
     Ok(turns
-        .map(|turn| (format!("{before}{}", turn.number()), turn.title))
+        .map(|(number, title)| (format!("{before}{number}"), title))
         .collect())
 }
 
 /// Returns the turns, and the one in progress.
 pub(super) fn turns_and_draft(project: &Project, current: &str) -> anyhow::Result<Offers> {
     let tip = project.store().tip(&project.session()?)?;
-    let draft = project.store().draft(&tip)?;
-    let waits = draft.commit.map(|_| {
-        let what = format!("turn {}, in progress", draft.meta.number);
+    let waits = project.store().saved_draft(&tip)?.map(|_| {
+        let what = format!("turn {}, in progress", tip.number() + 1);
         (DRAFT.to_owned(), what)
     });
     Ok(waits.into_iter().chain(turns(project, current)?).collect())
@@ -242,10 +248,9 @@ pub(super) fn turns_and_draft(project: &Project, current: &str) -> anyhow::Resul
 /// Returns the files of the newest turn.
 pub(super) fn artifacts(project: &Project, _current: &str) -> anyhow::Result<Offers> {
     let tip = project.store().tip(&project.session()?)?;
-    Ok(project
-        .repository
-        .files(tip.tree)?
-        .into_keys()
+    let leaves = project.repository.leaves(tip.tree)?.into_iter();
+    Ok(leaves
+        .filter_map(|leaf| String::from_utf8(leaf.path).ok())
         .map(|name| (name, String::new()))
         .collect())
 }

@@ -7,7 +7,7 @@ use super::exit;
 use crate::session::meta::Status;
 use crate::text::counted;
 use crate::ui::style::{Line, Tone};
-use crate::workflow::history::Row;
+use crate::workflow::log::Row;
 
 /// List the turns of the session, newest first
 #[derive(clap::Args)]

@@ -113,6 +113,13 @@ pub struct Commit {
     pub seconds: i64,
 }
 
+impl Commit {
+    /// Returns the first line of the message.
+    pub fn subject(&self) -> &str {
+        self.message.lines().next().unwrap_or_default()
+    }
+}
+
 /// A commit to write.
 #[derive(Debug, Clone)]
 pub struct NewCommit<'a> {

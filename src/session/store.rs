@@ -13,7 +13,7 @@ use super::meta::{self, Meta, Status, Workspace};
 use super::name::{SESSIONS, SessionName};
 use super::turn::Turn;
 use crate::git::hold::Older;
-use crate::git::object::{CommitId, Entry, Mode, NewCommit};
+use crate::git::object::{Commit, CommitId, Entry, Mode, NewCommit};
 use crate::git::reference::Expected;
 use crate::git::repository::Repository;
 use crate::host::{clock, fault};
@@ -207,15 +207,24 @@ impl<'a> Store<'a> {
     /// # Errors
     /// Where the repository cannot be read.
     pub fn draft(&self, tip: &Turn) -> anyhow::Result<Draft> {
-        if let Some(id) = self.repository.reference(&tip.session.draft_reference())? {
-            let commit = self.repository.commit(id)?;
-            // A draft of an older turn is what a crash left behind its ref; it is done with. A turn
-            // has a second parent.
-            if commit.parents == [tip.commit] {
-                return self.read_draft(id, commit.tree);
-            }
+        match self.saved_draft(tip)? {
+            Some(commit) => self.read_draft(commit.id, commit.tree),
+            None => self.fresh_draft(tip),
         }
-        self.fresh_draft(tip)
+    }
+
+    /// Returns the commit of the turn in progress, if it was saved.
+    ///
+    /// # Errors
+    /// Where the repository cannot be read.
+    pub fn saved_draft(&self, tip: &Turn) -> anyhow::Result<Option<Commit>> {
+        let Some(id) = self.repository.reference(&tip.session.draft_reference())? else {
+            return Ok(None);
+        };
+        let commit = self.repository.commit(id)?;
+        // A draft of an older turn is what a crash left behind its ref; it is done with. A turn
+        // has a second parent.
+        Ok((commit.parents == [tip.commit]).then_some(commit))
     }
 
     /// Reads a saved draft.

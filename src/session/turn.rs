@@ -90,6 +90,18 @@ impl Turn {
         matches!(self.meta.status, Status::Ready | Status::Planned)
     }
 
+    /// Returns the numbers and titles of the turns from this one back to the start, as far as they
+    /// can be read: what their commits alone say.
+    pub fn titles(&self, repository: &Repository) -> impl Iterator<Item = (u64, String)> {
+        let mut next = Some((self.number(), self.commit));
+        std::iter::from_fn(move || {
+            let (number, id) = next.take()?;
+            let commit = repository.commit(id).ok()?;
+            next = number.checked_sub(1).zip(commit.parents.first().copied());
+            Some((number, commit.subject().to_owned()))
+        })
+    }
+
     /// Returns an artifact as text, or nothing where the turn has none of that name.
     ///
     /// # Errors

@@ -65,7 +65,8 @@ pub fn visible_bytes(bytes: &[u8]) -> String {
 /// same.
 pub fn visible_json(json: &str) -> Cow<'_, str> {
     let hidden = |c: char| c != '\n' && is_deceptive(c);
-    if !json.contains(hidden) {
+    let is_plain = |byte: u8| byte == b'\n' || (b' '..=b'~').contains(&byte);
+    if json.bytes().all(is_plain) || !json.contains(hidden) {
         return Cow::Borrowed(json);
     }
     let mut out = String::with_capacity(json.len());

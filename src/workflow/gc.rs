@@ -116,6 +116,7 @@ fn forget(project: &Project, session: &SessionName) -> anyhow::Result<()> {
             .delete_reference(&session.draft_reference(), Expected::Any)?;
     }
     project.journal().forget_draft(session);
+    project.forget_log(session);
     project.journal().forget_tip(session)?;
     Ok(())
 }
@@ -235,7 +236,7 @@ fn abandoned(project: &Project) -> impl Iterator<Item = PathBuf> {
     let files = files_below(&project.repository.teddy_dir())
         .into_iter()
         .chain(objects.map(|entry| entry.path()));
-    let of_sessions = ["tips", "own-drafts", "locks", "current"]
+    let of_sessions = ["tips", "own-drafts", "log", "locks", "current"]
         .map(|folder| project.repository.teddy_dir().join(folder));
     let is_temporary = move |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();

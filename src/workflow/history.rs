@@ -1,4 +1,4 @@
-//! What `log`, `sessions`, `status`, `show` and `diff` tell: read, never written, without a lock.
+//! What `sessions`, `status` and `diff` tell: read, never written, without a lock.
 
 use serde::Serialize;
 
@@ -7,51 +7,10 @@ use crate::host::clock;
 use crate::plan;
 use crate::session::artifact;
 use crate::session::draft::Draft;
-use crate::session::meta::{ModelUse, Origin, Status};
+use crate::session::meta::Origin;
 use crate::session::turn::Turn;
 use crate::workflow::changed::Changed;
 use crate::workflow::project::Project;
-use crate::workflow::restore::lossy;
-
-/// A turn, as `log` lists it.
-#[derive(Debug, Clone, Serialize)]
-pub struct Row {
-    /// Its number.
-    pub number: u64,
-    /// Its id.
-    pub turn_id: uuid::Uuid,
-    /// Its commit.
-    pub commit: CommitId,
-    /// How it ended.
-    pub status: Status,
-    /// The subject.
-    pub title: String,
-    /// The agent.
-    pub agent: String,
-    /// How many agents have handed over to this one.
-    pub depth: usize,
-    /// The model that was asked.
-    pub model: Option<String>,
-    /// Tokens read.
-    pub tokens_in: Option<u64>,
-    /// Tokens written.
-    pub tokens_out: Option<u64>,
-    /// Dollars.
-    pub cost: Option<f64>,
-    /// Dollars that every call of the turn counts, answers that never ran included.
-    pub spent: Option<f64>,
-    /// The workspace commit before.
-    pub before: Option<CommitId>,
-    /// The workspace commit after.
-    pub after: Option<CommitId>,
-    /// The files that it changed.
-    pub files: Vec<String>,
-    /// Those among them in which its result is not, as it could not be brought.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub not_brought: Vec<String>,
-    /// When it was recorded, RFC 3339; nothing if its commit has a time that no calendar has.
-    pub time: Option<String>,
-}
 
 /// A session, as `sessions` lists it.
 #[derive(Debug, Clone, Serialize)]
@@ -119,94 +78,6 @@ fn waiting(draft: &Draft) -> Option<String> {
 }
 
 impl Project {
-    /// Lists the turns of the session in use, newest first.
-    ///
-    /// # Errors
-    /// Where there is no session, or the repository cannot be read.
-    pub fn log(&self, most: usize) -> anyhow::Result<Vec<Row>> {
-        let tip = self.store().tip(&self.session()?)?;
-        let mut rows = self
-            .store()
-            .history(tip.clone())
-            .take(most)
-            .map(|turn| self.row(&turn?))
-            .collect::<anyhow::Result<Vec<Row>>>()?;
-        self.mark_not_brought(&tip, &mut rows)?;
-        Ok(rows)
-    }
-
-    /// Returns a single turn as a row.
-    ///
-    /// # Errors
-    /// Where the repository cannot be read.
-    pub fn one_row(&self, turn: &Turn) -> anyhow::Result<Row> {
-        let mut row = [self.row(turn)?];
-        self.mark_not_brought(&self.store().tip(&turn.session)?, &mut row)?;
-        let [row] = row;
-        Ok(row)
-    }
-
-    /// Says of the turn whose result could not be brought in which files it is not.
-    fn mark_not_brought(&self, tip: &Turn, rows: &mut [Row]) -> anyhow::Result<()> {
-        let stacks = self.stacks();
-        let now = || Ok(self.snapshot(&[])?.tree);
-        if let Some(found) = self.not_brought(&stacks, tip, &now)?
-            && let Some(row) = rows.iter_mut().find(|row| row.number == found.turn)
-        {
-            row.not_brought = found.files;
-        }
-        Ok(())
-    }
-
-    /// Returns a turn as a row.
-    fn row(&self, turn: &Turn) -> anyhow::Result<Row> {
-        let (meta, model) = (&turn.meta, turn.meta.model.as_ref());
-        let tokens = model.and_then(ModelUse::tokens);
-        let workspace = meta.workspace.as_ref();
-        let files = match workspace {
-            Some(w) => self
-                .repository
-                .changes(self.tree(w.before)?, self.tree(w.after)?)?
-                .iter()
-                .map(|c| lossy(&c.path))
-                .collect(),
-            None => Vec::new(),
-        };
-        Ok(Row {
-            number: meta.number,
-            turn_id: meta.turn_id,
-            commit: turn.commit,
-            status: meta.status,
-            title: turn.title.clone(),
-            agent: meta.agent.clone(),
-            depth: self.nesting(turn)?,
-            model: model.map(|m| m.asked.clone()),
-            tokens_in: tokens.map(|(read, _)| read),
-            tokens_out: tokens.map(|(_, written)| written),
-            cost: model.and_then(|m| m.cost),
-            spent: meta.spent,
-            before: workspace.map(|w| w.before),
-            after: workspace.map(|w| w.after),
-            files,
-            not_brought: Vec::new(),
-            time: clock::of_seconds(turn.seconds),
-        })
-    }
-
-    /// Returns how many agents have handed over to a turn's agent.
-    fn nesting(&self, turn: &Turn) -> anyhow::Result<usize> {
-        let (mut depth, mut caller) = (0, turn.meta.caller_turn_id);
-        // A turn from elsewhere may say that it called itself.
-        let mut seen = std::collections::BTreeSet::new();
-        while let Some(id) = caller.filter(|id| seen.insert(*id)) {
-            depth += 1;
-            caller = self
-                .caller(turn, Some(id))?
-                .and_then(|found| found.caller_turn_id);
-        }
-        Ok(depth)
-    }
-
     /// Returns the tree of a commit.
     ///
     /// # Errors

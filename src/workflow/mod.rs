@@ -23,6 +23,7 @@ pub mod history;
 pub mod judge;
 mod kept;
 pub mod lists;
+pub mod log;
 pub mod look;
 pub mod lookup;
 pub mod marks;

@@ -30,6 +30,7 @@ mod interrupted;
 mod invoke;
 mod json;
 mod kept;
+mod long;
 mod loops;
 mod merge;
 mod mistakes;

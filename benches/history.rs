@@ -1,0 +1,288 @@
+//! What looks back over a long session, as ratios against git over the same commits in one run.
+//!
+//! `cargo bench --bench history` makes a session of 2,000 turns, prints a table and fails where a
+//! ratio that must be reached is not. `log` remembers what it worked out of turns, so that the first
+//! one is a row of its own, which must reach nothing.
+#![allow(clippy::unwrap_used, reason = "a bench fails where it must")]
+
+mod support;
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use support::{Row, Workspace, head, median, time};
+
+/// How many turns the session has.
+const TURNS: usize = 2000;
+/// How many files the tree has.
+const FILES: usize = 200;
+/// How often each is measured.
+const SAMPLES: usize = 21;
+/// The plan of the first turn.
+const PLAN: &str = "# Change files\n\n## Rationale\n```text\nA bench.\n```\n\n## Action Plan\n\n### `CREATE`\n- **File Path:** [d0/new.rs](/d0/new.rs)\n- **Description:** Make it.\n\n````\nnew\n````\n";
+/// The ref of the session.
+const SESSION: &str = "refs/teddy/sessions/long";
+
+fn main() {
+    let bench = Bench::new();
+    let rows = [
+        bench.first_log(),
+        bench.log("log", &["log"]),
+        bench.log("log --json", &["log", "--json"]),
+        bench.completion("turns", &["teddy", "show", ""]),
+        bench.completion("sessions", &["teddy", "switch", ""]),
+    ];
+    head("git");
+    let missed = rows.into_iter().filter(|row| !row.print()).count();
+    assert_eq!(missed, 0, "ratios that must be reached were missed");
+}
+
+/// A tree with a long session.
+struct Bench {
+    /// The tree.
+    workspace: Workspace,
+    /// The home folder.
+    home: PathBuf,
+}
+
+impl Bench {
+    /// Makes the tree and the session: a turn of ours, and commits like it from `git fast-import`.
+    fn new() -> Bench {
+        let workspace = Workspace::new(FILES);
+        let home = workspace.beside("home");
+        let bench = Bench { workspace, home };
+        let plan = bench.workspace.beside("plan.md");
+        std::fs::write(&plan, PLAN).unwrap();
+        bench.teddy(&["new", "long"]);
+        bench.teddy(&["execute", plan.to_str().unwrap(), "-y"]);
+        bench.continue_session();
+        bench
+    }
+
+    /// Puts the other turns on top of the first one.
+    fn continue_session(&self) {
+        let first = self.read(&["rev-parse", SESSION]);
+        let [workspace, publication] =
+            [2, 3].map(|parent| self.read(&["rev-parse", &format!("{first}^{parent}")]));
+        let meta = self.read(&["show", &format!("{first}:meta.yaml")]);
+        let after = self.import_files(&workspace);
+
+        let mut stream = String::new();
+        for turn in 2..=TURNS {
+            let (before, after) = (&after[turn - 2], &after[turn - 1]);
+            let facts = facts(&meta, turn, [before, after]);
+            let from = if turn == 2 {
+                first.clone()
+            } else {
+                format!(":{}", turn - 1)
+            };
+            let message = format!(
+                "Change files {turn}\n\n> please change them\n\nCREATE d0/new.rs: done\n1 file changed\n\nTeddy-Session: long\nTeddy-Turn: {turn}\nTeddy-Status: executed\nTeddy-Agent: pathfinder\n"
+            );
+            stream += &commit(SESSION, turn, &message, &from);
+            write!(stream, "merge {after}\nmerge {publication}\n").unwrap();
+            stream += &file("meta.yaml", &facts);
+            stream += &file("plan.md", &format!("{PLAN}\n<!-- {turn} -->\n"));
+            stream += &file("report.md", &format!("# Report {turn}\n").repeat(20));
+        }
+        self.import(&stream);
+    }
+
+    /// Makes a workspace commit for each turn, and returns them, with the one of the first turn.
+    fn import_files(&self, first: &str) -> Vec<String> {
+        let mut stream = String::new();
+        for turn in 2..=TURNS {
+            let from = if turn == 2 {
+                first.to_owned()
+            } else {
+                format!(":{}", turn - 1)
+            };
+            let message =
+                format!("Change files {turn}\n\nTeddy-Session: long\nTeddy-Turn: {turn}\n");
+            stream += &commit("refs/heads/files", turn, &message, &from);
+            let path = format!("d{}/e{}/made_{}.rs", turn % 13, turn % 5, turn % 40);
+            stream += &file(&path, &format!("change {turn}\n"));
+        }
+        self.import(&stream);
+        let commits = self.read(&[
+            "rev-list",
+            "--reverse",
+            "--first-parent",
+            "files",
+            &format!("^{first}"),
+        ]);
+        self.workspace
+            .git(&["update-ref", "-d", "refs/heads/files"]);
+        let commits = commits.lines().map(str::to_owned);
+        [first.to_owned()].into_iter().chain(commits).collect()
+    }
+
+    /// Measures the first log of all, of which nothing is remembered.
+    fn first_log(&self) -> Row {
+        let remembered = self.workspace.path().join(".git/teddy/log");
+        let forget = || {
+            let _ = std::fs::remove_dir_all(&remembered);
+        };
+        let (mut ours, mut gits) = (Vec::new(), Vec::new());
+        for _ in 0..SAMPLES {
+            forget();
+            ours.push(time(|| self.teddy(&["log"])));
+            gits.push(self.git_log());
+        }
+        self.row(
+            "first log",
+            (median(ours), median(gits)),
+            (f64::INFINITY, 4.0),
+        )
+    }
+
+    /// Measures a log against git's own of the same turns.
+    fn log(&self, name: &str, args: &[&str]) -> Row {
+        self.teddy(args);
+        let (mut ours, mut gits) = (Vec::new(), Vec::new());
+        for _ in 0..SAMPLES {
+            ours.push(time(|| self.teddy(args)));
+            gits.push(self.git_log());
+        }
+        self.row(
+            &format!("{name} (git log --first-parent)"),
+            (median(ours), median(gits)),
+            (1.5, 1.5),
+        )
+    }
+
+    /// Measures what a shell waits for after the tab key, against `git status`.
+    fn completion(&self, name: &str, words: &[&str]) -> Row {
+        let (mut ours, mut gits) = (Vec::new(), Vec::new());
+        for _ in 0..SAMPLES {
+            ours.push(time(|| {
+                let index = (words.len() - 1).to_string();
+                let mut command = self.command(&[&["--"], words].concat());
+                command.env("TEDDY_COMPLETE", "bash");
+                command.env("_CLAP_COMPLETE_INDEX", &index);
+                command.env("_CLAP_IFS", "\n");
+                run(&mut command);
+            }));
+            gits.push(time(|| self.workspace.git(&["status", "--short"])));
+        }
+        self.row(
+            &format!("completion of {name} (git status)"),
+            (median(ours), median(gits)),
+            (1.5, 1.5),
+        )
+    }
+
+    /// Returns how long git's log takes.
+    fn git_log(&self) -> Duration {
+        time(|| self.workspace.git(&["log", "--first-parent", SESSION]))
+    }
+
+    /// Returns a line of the table.
+    fn row(
+        &self,
+        name: &str,
+        (ours, gits): (Duration, Duration),
+        (at_first, goal): (f64, f64),
+    ) -> Row {
+        Row {
+            name: format!("{TURNS} turns, {name}"),
+            ours,
+            gits,
+            at_first,
+            goal,
+        }
+    }
+
+    /// Runs TeDDy in the tree.
+    fn teddy(&self, args: &[&str]) {
+        run(&mut self.command(args));
+    }
+
+    /// Returns TeDDy in the tree, apart from the machine's settings.
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.apart(env!("CARGO_BIN_EXE_teddy"));
+        command
+            .args(args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null());
+        command
+    }
+
+    /// Returns what git prints.
+    fn read(&self, args: &[&str]) -> String {
+        let output = self.apart("git").args(args).output().unwrap();
+        assert!(output.status.success(), "git {args:?}");
+        String::from_utf8(output.stdout)
+            .unwrap()
+            .trim_end()
+            .to_owned()
+    }
+
+    /// Gives git commits to make.
+    fn import(&self, stream: &str) {
+        let path = self.workspace.beside("stream");
+        std::fs::write(&path, stream).unwrap();
+        let input = std::fs::File::open(&path).unwrap();
+        let mut command = self.apart("git");
+        command.args(["fast-import", "--quiet", "--force"]);
+        run(command.stdin(input));
+    }
+
+    /// Returns a program in the tree, apart from the machine's settings.
+    #[expect(clippy::disallowed_methods, reason = "a bench starts programs itself")]
+    fn apart(&self, program: impl AsRef<Path>) -> Command {
+        let mut command = Command::new(program.as_ref());
+        command
+            .current_dir(self.workspace.path())
+            .env("HOME", &self.home)
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_CONFIG_NOSYSTEM", "1");
+        for name in [
+            "XDG_CONFIG_HOME",
+            "XDG_CACHE_HOME",
+            "TEDDY_SESSION",
+            "TEDDY_CONFIG",
+        ] {
+            command.env_remove(name);
+        }
+        command
+    }
+}
+
+/// Runs a program, which must succeed.
+fn run(command: &mut Command) {
+    let output = command.stderr(Stdio::piped()).output().unwrap();
+    assert!(
+        output.status.success(),
+        "{command:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+/// Returns the head of a commit for `git fast-import`.
+fn commit(reference: &str, mark: usize, message: &str, from: &str) -> String {
+    format!(
+        "commit {reference}\nmark :{mark}\ncommitter TeDDy <teddy@localhost> {} +0000\ndata {}\n{message}\nfrom {from}\n",
+        1_790_000_000 + mark,
+        message.len()
+    )
+}
+
+/// Returns a file of a commit for `git fast-import`.
+fn file(path: &str, text: &str) -> String {
+    format!("M 100644 inline {path}\ndata {}\n{text}\n", text.len())
+}
+
+/// Returns the facts of a turn, made of those of the first one.
+fn facts(first: &str, turn: usize, [before, after]: [&str; 2]) -> String {
+    let line = |line: &str| match line.split_once(": ").map(|(key, _)| key) {
+        Some("turn_id") => format!("turn_id: 00000000-0000-7000-8000-{turn:012}\n"),
+        Some("number") => format!("number: {turn}\n"),
+        Some("  before") => format!("  before: {before}\n"),
+        Some("  after") => format!("  after: {after}\n"),
+        _ => format!("{line}\n"),
+    };
+    first.lines().map(line).collect()
+}
