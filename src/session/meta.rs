@@ -230,7 +230,9 @@ impl ModelUse {
     /// Returns the tokens read and written; nothing if the model did not tell them, as programs
     /// don't.
     pub fn tokens(&self) -> Option<(u64, u64)> {
-        (self.tokens_in > 0 || self.tokens_out > 0).then_some((self.tokens_in, self.tokens_out))
+        // Only who knows the tokens knows a cost: a turn that runs again has none of both.
+        let is_known = self.cost.is_some() || self.tokens_in > 0 || self.tokens_out > 0;
+        is_known.then_some((self.tokens_in, self.tokens_out))
     }
 
     /// Adds a later exchange of the same turn: the sums, and the names of the last one.

