@@ -16,7 +16,7 @@ mod privileges;
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
 mod system_calls;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -133,13 +133,30 @@ pub fn sweep(policy: &Policy) {
 /// The process is left halfway, and must not go on.
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
 pub fn hide(policy: &mut Policy, kernel: &Kernel) -> Result<(), String> {
-    let private = std::mem::take(&mut policy.private);
+    let (needed, private): (Vec<_>, Vec<_>) = std::mem::take(&mut policy.private)
+        .into_iter()
+        .partition(|folder| holds_what_is_opened(policy, folder));
+    // What lies in such a folder would be gone with it; the rest of it is closed instead.
+    policy.hidden.extend(needed);
     if kernel.namespaces && namespaces::hide(&private)? {
         policy.write.extend(private);
     } else {
         policy.hidden.extend(private);
     }
     Ok(())
+}
+
+/// Returns whether something that a policy opens lies in a folder: a project in `/dev/shm`, say.
+#[cfg(all(target_os = "linux", feature = "sandbox"))]
+fn holds_what_is_opened(policy: &Policy, folder: &Path) -> bool {
+    let Ok(folder) = folder.canonicalize() else {
+        return false;
+    };
+    let is_in = |path: &PathBuf| {
+        path.canonicalize()
+            .is_ok_and(|path| path.starts_with(&folder))
+    };
+    policy.write.iter().chain(&policy.read).any(is_in)
 }
 
 /// Makes signals of this thread, and of all that it starts from now on, stay among them. Returns

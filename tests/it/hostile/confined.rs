@@ -251,6 +251,26 @@ fn sandbox_shared_memory_of_others_is_out_of_reach() {
 }
 
 #[test]
+fn sandbox_a_project_in_shared_memory_runs_commands() {
+    let others = tempfile::tempdir_in("/dev/shm").unwrap();
+    std::fs::write(others.path().join("x"), "secret").unwrap();
+    let memory = tempfile::tempdir_in("/dev/shm").unwrap();
+    let variables = ["XDG_CACHE_HOME", "TMPDIR"].map(|name| {
+        let folder = memory.path().join(name);
+        std::fs::create_dir(&folder).unwrap();
+        (name, folder)
+    });
+    let variables = variables
+        .each_ref()
+        .map(|(name, folder)| (*name, folder.to_str().unwrap()));
+    let ground = Ground::new();
+    let command = format!("cat a.txt; cat {}/x; true", others.path().display());
+    let (code, said) = execute(&ground, &command, &variables);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("one") && !said.contains("secret\n"), "{said}");
+}
+
+#[test]
 fn sandbox_the_kernels_keys_are_out_of_reach() {
     if !is_there("python3") {
         return;
