@@ -9,7 +9,7 @@ mod index;
 mod keep;
 
 use std::fs::Permissions;
-use std::io::{BufWriter, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{BufWriter, Read as _, Seek as _, SeekFrom, Write};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -63,14 +63,23 @@ pub(in crate::git) struct Sealed {
 
 /// Returns an object as a pack stores it.
 pub(in crate::git) fn deflated(kind: Kind, data: &[u8]) -> anyhow::Result<Vec<u8>> {
+    let mut entry = Vec::with_capacity(data.len() / 2 + 16);
+    entry.extend(head(kind, data.len() as u64));
+    let mut zlib = deflate::Write::new(entry, Compression::BEST_SPEED);
+    zlib.write_all(data)?;
+    zlib.flush()?;
+    Ok(zlib.into_inner())
+}
+
+/// Returns what an entry of a pack begins with: the kind and the size of its object.
+fn head(kind: Kind, mut size: u64) -> Vec<u8> {
     let number: u8 = match kind {
         Kind::Commit => 1,
         Kind::Tree => 2,
         Kind::Blob => 3,
         Kind::Tag => 4,
     };
-    let mut entry = Vec::with_capacity(data.len() / 2 + 16);
-    let mut size = data.len() as u64;
+    let mut entry = Vec::new();
     let mut byte = (number << 4) | (size & 15) as u8;
     size >>= 4;
     while size != 0 {
@@ -79,10 +88,30 @@ pub(in crate::git) fn deflated(kind: Kind, data: &[u8]) -> anyhow::Result<Vec<u8
         size >>= 7;
     }
     entry.push(byte);
-    let mut zlib = deflate::Write::new(entry, Compression::BEST_SPEED);
-    zlib.write_all(data)?;
-    zlib.flush()?;
-    Ok(zlib.into_inner())
+    entry
+}
+
+/// Hands bytes on to a pack, and counts them.
+struct Counted<'a> {
+    /// The pack.
+    file: &'a mut BufWriter<NamedTempFile>,
+    /// Their checksum.
+    crc: crc32fast::Hasher,
+    /// Their number.
+    length: u64,
+}
+
+impl Write for Counted<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.crc.update(&bytes[..written]);
+        self.length += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 impl Pack {
@@ -108,6 +137,36 @@ impl Pack {
             offset: self.length,
         });
         self.length += entry.len() as u64;
+        Ok(())
+    }
+
+    /// Adds an object that it does not have yet, compressed on its way to the disk: what it becomes
+    /// is nowhere in memory as a whole.
+    pub(in crate::git) fn push_large(
+        &mut self,
+        id: ObjectId,
+        kind: Kind,
+        data: &[u8],
+    ) -> anyhow::Result<()> {
+        let mut out = Counted {
+            file: &mut self.file,
+            crc: crc32fast::Hasher::new(),
+            length: 0,
+        };
+        let mut write = || {
+            out.write_all(&head(kind, data.len() as u64))?;
+            let mut zlib = deflate::Write::new(&mut out, Compression::BEST_SPEED);
+            zlib.write_all(data)?;
+            zlib.flush()
+        };
+        write().context("writing a pack")?;
+        let (crc, length) = (out.crc.finalize(), out.length);
+        self.entries.push(Entry {
+            id,
+            crc,
+            offset: self.length,
+        });
+        self.length += length;
         Ok(())
     }
 

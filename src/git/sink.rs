@@ -15,6 +15,8 @@ use super::repository::Repository;
 
 /// More new objects than this do not wait in memory.
 const MANY: usize = 500;
+/// An object of more bytes does not wait in memory, and is compressed by one thread at a time.
+const LARGE: usize = 16 * 1024 * 1024;
 /// More bytes than this wait in memory for no longer.
 const MOST_BYTES: usize = 64 * 1024 * 1024;
 
@@ -74,6 +76,15 @@ impl Sink {
                     .expect("no thread panics with the lock")
                     .exists(&id))
         {
+            return Ok(id);
+        }
+        if data.len() > LARGE && !self.read_only {
+            let mut waiting = lock();
+            let pack = match &mut waiting.pack {
+                Some(pack) => pack,
+                none => none.insert(Pack::new(&self.objects.join("pack"))?),
+            };
+            pack.push_large(id, kind, &data)?;
             return Ok(id);
         }
         let packed = if lock().pack.is_some() {
@@ -136,5 +147,32 @@ impl Sink {
             pack.push(id, &deflated(kind, &data)?)?;
         }
         pack.finish(repository).map(Some)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::object::BlobId;
+
+    #[test]
+    fn a_large_object_is_written_as_any_other() {
+        let folder = tempfile::tempdir().unwrap();
+        gix::init(folder.path()).unwrap();
+        let repository = Repository::open(folder.path()).unwrap();
+        let large: Vec<u8> = (0..LARGE + 1).map(|at| (at / 7 % 251) as u8).collect();
+
+        let sink = Sink::new(&repository);
+        let add = |data: &[u8]| BlobId::of(sink.add(Kind::Blob, data.to_vec()).unwrap());
+        let ids = [&b"before"[..], &large, b"after", &large].map(add);
+        let keep = sink.finish(&repository).unwrap().unwrap();
+
+        let read = ids.map(|id| repository.blob(id).unwrap());
+        assert!(read == [&b"before"[..], &large, b"after", &large]);
+        // git itself reads the pack, and finds each entry's checksum in the index.
+        let mut git = repository.git().unwrap();
+        let pack = keep.with_extension("pack");
+        let verified = git.args(["verify-pack"]).arg(pack).output().unwrap();
+        assert!(verified.status.success(), "{verified:?}");
     }
 }
