@@ -225,6 +225,15 @@ impl Repository {
         })
     }
 
+    /// Returns the size of a blob, without reading it.
+    ///
+    /// # Errors
+    /// Where it is missing or damaged.
+    pub fn blob_size(&self, id: BlobId) -> anyhow::Result<u64> {
+        let header = self.gix.find_header(id.0);
+        Ok(header.during(format_args!("reading blob {id}"))?.size())
+    }
+
     /// Reads a blob.
     ///
     /// # Errors

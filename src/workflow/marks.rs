@@ -7,6 +7,9 @@ use crate::git::repository::Repository;
 /// a merge gives its sides.
 const MARKERS: [&[u8]; 2] = [b"<<<<<<< yours", b">>>>>>> turn"];
 
+/// A larger file is not looked through: every `status` would read it whole.
+const MAX_MARKED: u64 = 16 << 20;
+
 /// Returns those of the files that have conflict markers.
 ///
 /// # Errors
@@ -22,7 +25,10 @@ pub fn marked(
             continue;
         };
         let is_file = matches!(entry.mode, Mode::File | Mode::Executable);
-        if is_file && is_marked(&repository.blob(BlobId::of(entry.id))?) {
+        if !is_file || repository.blob_size(BlobId::of(entry.id))? > MAX_MARKED {
+            continue;
+        }
+        if is_marked(&repository.blob(BlobId::of(entry.id))?) {
             found.push(path.clone());
         }
     }

@@ -167,7 +167,7 @@ impl Walk {
         let at = self.at;
         anyhow::ensure!(
             at > 0,
-            "there is nothing to undo: no other turn of this session is in your files"
+            "there is nothing to undo: no turn of this session that changed files is in them"
         );
         let store = project.store();
         let turn = store.turn(&tip.session, &at.to_string())?;
