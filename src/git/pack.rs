@@ -51,8 +51,8 @@ pub(in crate::git) struct Pack {
 
 /// A pack that is written and indexed, and has no name yet.
 pub(in crate::git) struct Sealed {
-    /// The checksum of its objects.
-    sum: ObjectId,
+    /// Its name, which no other pack has.
+    name: ObjectId,
     /// Its objects.
     stream: NamedTempFile,
     /// Its index.
@@ -185,7 +185,7 @@ impl Pack {
             .write_all(&index::bytes(self.entries, sum, hash)?)
             .context("indexing a pack")?;
         Ok(Sealed {
-            sum,
+            name: unique(sum)?,
             stream: self.file.into_inner().context("finishing a pack")?,
             index,
             folder: self.folder,
@@ -217,7 +217,7 @@ impl Pack {
 impl Sealed {
     /// Returns what the pack's name will be, without beginning and ending.
     pub(in crate::git) fn name(&self) -> ObjectId {
-        self.sum
+        self.name
     }
 
     /// Returns the file with the objects.
@@ -232,7 +232,7 @@ impl Sealed {
 
     /// Gives the pack its name; returns the `.keep` file.
     pub(in crate::git) fn finish(self, repository: &Repository) -> anyhow::Result<PathBuf> {
-        let keep = self.folder.join(format!("pack-{}.keep", self.sum));
+        let keep = self.folder.join(format!("pack-{}.keep", self.name));
         keep::claim(&keep)?;
         if let Err(error) = named(self.stream, self.index, &keep) {
             let _ = repository.release(&keep);
@@ -256,13 +256,21 @@ fn temporary(folder: &Path) -> std::io::Result<NamedTempFile> {
     Ok(file)
 }
 
-/// Gives a pack and its index their names, beside their `.keep` file. Where a pack with just these
-/// objects is there already, it stays as it is.
+/// Returns a name for a pack that no other one has had.
+///
+/// Git names a pack by its checksum. One with the same objects may be there already, without a
+/// `.keep` file, and a `git repack` that has listed it removes it at its end, whatever is kept by
+/// then: a pack of ours that took its name would go with it.
+fn unique(sum: ObjectId) -> anyhow::Result<ObjectId> {
+    let mut hasher = gix::hash::hasher(sum.kind());
+    hasher.update(sum.as_slice());
+    hasher.update(uuid::Uuid::now_v7().as_bytes());
+    hasher.try_finalize().map_err(|e| anyhow::anyhow!("{e}"))
+}
+
+/// Gives a pack and its index their names, beside their `.keep` file.
 fn named(stream: NamedTempFile, index: NamedTempFile, keep: &Path) -> anyhow::Result<()> {
     let [pack, idx] = ["pack", "idx"].map(|ending| keep.with_extension(ending));
-    if pack.is_file() && idx.is_file() {
-        return Ok(());
-    }
     stream.persist(&pack).context("naming a pack")?;
     if let Err(error) = index.persist(&idx) {
         let _ = std::fs::remove_file(&pack);

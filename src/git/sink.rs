@@ -156,6 +156,30 @@ mod tests {
     use crate::git::object::BlobId;
 
     #[test]
+    fn a_pack_never_takes_the_name_of_one_that_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        gix::init(folder.path()).unwrap();
+        let repository = Repository::open(folder.path()).unwrap();
+        let write = || {
+            let sink = Sink::new(&Repository::open(folder.path()).unwrap());
+            let id = gix::objs::compute_hash(sink.hash, Kind::Blob, b"same").unwrap();
+            let same = (id, Kind::Blob, b"same".to_vec());
+            sink.waiting.lock().unwrap().new.push(same);
+            (id, sink.finish(&repository).unwrap().unwrap())
+        };
+        let (id, first) = write();
+        repository.release(&first).unwrap();
+        let (_, second) = write();
+        // A repack that began in between removes what it has listed.
+        for ending in ["pack", "idx"] {
+            std::fs::remove_file(first.with_extension(ending)).unwrap();
+        }
+        assert!(second.with_extension("pack").exists());
+        let anew = Repository::open(folder.path()).unwrap();
+        assert_eq!(anew.blob(BlobId::of(id)).unwrap(), b"same");
+    }
+
+    #[test]
     fn a_large_object_is_written_as_any_other() {
         let folder = tempfile::tempdir().unwrap();
         gix::init(folder.path()).unwrap();
