@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, WaitOptions, getpid, getsid, waitpid};
+use rustix::process::{Pid, Signal, WaitOptions, getpid, waitpid};
 
 use super::tree;
 
@@ -73,7 +73,7 @@ pub(super) fn end_all() -> Vec<String> {
 
 /// Returns those of our children that we did not start.
 fn orphans(children: Vec<tree::Process>) -> Vec<tree::Process> {
-    let own_session = getsid(None).ok();
+    let own_session = tree::own_session();
     let known = supervisors().clone();
     let is_known = |pid: Pid| known.contains(&pid.as_raw_nonzero().get().unsigned_abs());
     children

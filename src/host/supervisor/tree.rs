@@ -148,6 +148,12 @@ fn scan() -> Vec<Process> {
         .collect()
 }
 
+/// Returns our own session, as that of a [`Process`] is told. `getsid` is not asked: in a container
+/// whose first process got its session from outside it answers 0, which is the id of no process.
+pub(super) fn own_session() -> Option<Pid> {
+    look(rustix::process::getpid())?.session
+}
+
 /// Looks at a process; nothing if there is none.
 fn look(pid: Pid) -> Option<Process> {
     let line = std::fs::read(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;

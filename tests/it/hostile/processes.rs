@@ -257,6 +257,18 @@ fn attack_7_old_kernels_end_everything_too() {
     }
 }
 
+/// Runs the plan beside the project without a sandbox.
+const UNCONFINED: [&str; 8] = [
+    "execute",
+    "../plan.md",
+    "-y",
+    "--no-replan",
+    "-c",
+    "execute.sandbox=off",
+    "-c",
+    "execute.timeout=1",
+];
+
 #[test]
 fn attack_7_who_kills_or_stops_its_supervisor_is_ended_all_the_same() {
     for signal in ["KILL", "STOP"] {
@@ -267,19 +279,41 @@ fn attack_7_who_kills_or_stops_its_supervisor_is_ended_all_the_same() {
         );
         let text = plan(&run(&escape(ESCAPES[1].1, &token, &then)));
         std::fs::write(ground.repo.beside("plan.md"), text).unwrap();
-        let arguments = [
-            "execute",
-            "../plan.md",
-            "-y",
-            "--no-replan",
-            "-c",
-            "execute.sandbox=off",
-            "-c",
-            "execute.timeout=1",
-        ];
-        let output = ground.teddy_with(&arguments, &[]);
+        let output = ground.teddy_with(&UNCONFINED, &[]);
         let words = super::ground::words(&output);
         assert_eq!(output.status.code(), Some(1), "{words}");
         assert_eq!(token.living(), Vec::<i32>::new(), "{words}");
     }
+}
+
+/// In a container the session that a process got from outside has the number 0, which was taken for
+/// the number of a process once.
+#[test]
+fn attack_7_a_session_from_outside_the_container_is_none() {
+    let container = [
+        "--user",
+        "--map-root-user",
+        "--pid",
+        "--fork",
+        "--mount-proc",
+    ];
+    let ground = ground();
+    let text = plan(&run("kill -KILL $PPID"));
+    std::fs::write(ground.repo.beside("plan.md"), text).unwrap();
+    let run = |program: &[&str]| {
+        let mut command = ground.repo.command("unshare");
+        command.current_dir(ground.repo.path()).args(container);
+        command.args(program).output().unwrap()
+    };
+    if !run(&["true"]).status.success() {
+        // The system has no containers for everybody.
+        return;
+    }
+    let output = run(&[[env!("CARGO_BIN_EXE_teddy")].as_slice(), &UNCONFINED].concat());
+    assert_eq!(
+        output.status.code(),
+        Some(1),
+        "{}",
+        super::ground::words(&output)
+    );
 }
