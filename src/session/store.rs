@@ -18,6 +18,9 @@ use crate::git::reference::Expected;
 use crate::git::repository::Repository;
 use crate::host::{clock, fault};
 
+/// Git abbreviates ids to this many digits at least.
+const ABBREVIATED: usize = 7;
+
 /// How a person names the turn in progress.
 pub const DRAFT: &str = "draft";
 
@@ -176,8 +179,9 @@ impl<'a> Store<'a> {
             }),
             None => match name.parse::<u64>() {
                 Ok(number) if number <= tip.number() => Some(tip.number() - number),
-                Ok(_) => return Err(no_turn(tip, name)),
-                Err(_) => None,
+                // Nobody has as many turns; an abbreviated id may be all digits.
+                Ok(_) if name.len() < ABBREVIATED => return Err(no_turn(tip, name)),
+                _ => None,
             },
         };
         let Some(back) = back else {

@@ -309,6 +309,29 @@ fn any_expression_of_git_names_a_turn() {
 }
 
 #[test]
+fn an_abbreviated_id_of_digits_alone_names_its_turn() {
+    let repo = three_turns();
+    // The same turn at another time, until its id begins with digits alone.
+    let mut commit = repo.git(&["cat-file", "commit", "teddy/sessions/demo~2"]);
+    let id = loop {
+        std::fs::write(repo.beside("commit"), format!("{commit}\n")).unwrap();
+        let file = repo.beside("commit");
+        let id = repo.git(&["hash-object", "-t", "commit", "-w", file.to_str().unwrap()]);
+        if id[..7].bytes().all(|digit| digit.is_ascii_digit()) {
+            break id;
+        }
+        commit.push('.');
+    };
+    let report = repo.done(&["show", &id[..7]]);
+    assert!(
+        report.starts_with("# Execution Report: Change a"),
+        "{report}"
+    );
+    repo.teddy(&["show", "999999"])
+        .check(1, &["has no turn `999999`"]);
+}
+
+#[test]
 fn what_no_snapshot_has_is_neither_overwritten_nor_deleted() {
     let repo = three_turns();
     repo.write(".env", "KEY=1\n");
