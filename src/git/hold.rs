@@ -62,8 +62,11 @@ impl Repository {
             let Ok(Commit { tree, .. }) = self.commit(id) else {
                 return Ok(None);
             };
+            let Some(beyond) = self.beyond(tree, whole)? else {
+                return Ok(None);
+            };
             wanted.push(id.0);
-            wanted.extend(self.beyond(tree, whole)?);
+            wanted.extend(beyond);
         }
         let mut keeps = self.kept(&mut wanted);
         let mut entries = Vec::with_capacity(wanted.len());

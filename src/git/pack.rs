@@ -27,7 +27,7 @@ use index::Entry;
 pub(in crate::git) use keep::is_own;
 
 /// Names the packs that were made here, one in a line, below `teddy/`.
-pub(in crate::git) const LIST: &str = "packs";
+pub(in crate::git) const LIST: &str = "own-packs";
 /// What a pack begins with: its version, and no objects yet.
 const HEADER: &[u8; 12] = b"PACK\0\0\0\x02\0\0\0\0";
 /// How a file begins that has no name of its own yet; the number of the process and `-` follow.

@@ -2,8 +2,8 @@
 //! ever.
 //!
 //! A pack has its name before its bytes are on disk. A session's ref waits for them, but the name
-//! stays: `git gc` fails at it, and a pack with the same objects would be taken for written. One
-//! that is being written is never met here, because it gets its name when it is whole.
+//! stays: `git gc` fails at it, and what is in it would be taken for written. One that is being
+//! written is never met here, because it gets its name when it is whole.
 
 use std::collections::BTreeSet;
 use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
@@ -15,7 +15,7 @@ use super::repository::Repository;
 use crate::host::file::{make_folders, open_regular};
 
 impl Repository {
-    /// Moves packs that are empty, and those made here that do not end as their names say, to
+    /// Moves packs that are empty, and those made here that do not end as their indexes say, to
     /// `undo/packs`; returns their names. The caller holds the lock.
     ///
     /// # Errors
@@ -74,24 +74,34 @@ fn is_empty(path: &Path) -> bool {
             .is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0)
 }
 
-/// Returns whether a pack made here ends with the checksum that is its name, and its index names
-/// it, as far as they are there.
+/// Returns whether a pack made here ends with the checksum that its index names, as far as they are
+/// there. What power took reads as zeros, or is cut off.
 fn ends_rightly(pack: &Path) -> bool {
-    let Some(sum) = pack
+    let Some(length) = pack
         .file_name()
         .and_then(|name| from_hex(name.to_str()?.strip_prefix("pack-")?))
+        .map(|id| id.len())
     else {
         return true;
     };
-    let at = |ending: &str, back: usize| match bytes_at(
+    let end = |ending: &str, back: usize| match bytes_at(
         &pack.with_extension(ending),
-        back * sum.len(),
-        sum.len(),
+        back * length,
+        length,
     ) {
-        Ok(bytes) => bytes == sum,
-        Err(error) => error.kind() == ErrorKind::NotFound,
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        read => Some(read.unwrap_or_default()),
     };
-    at("pack", 1) && at("idx", 2)
+    // An index ends with the pack's checksum and its own.
+    let ends = [end("pack", 1), end("idx", 2), end("idx", 1)];
+    let is_lost = |sum: &Vec<u8>| sum.iter().all(|byte| *byte == 0);
+    if ends.iter().flatten().any(is_lost) {
+        return false;
+    }
+    match &ends {
+        [Some(pack), Some(named), _] => pack == named,
+        _ => true,
+    }
 }
 
 /// Reads bytes at a distance from a file's end.

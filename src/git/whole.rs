@@ -10,14 +10,14 @@ use super::object::TreeId;
 use super::repository::Repository;
 
 impl Repository {
-    /// Returns the objects of a tree that others, which are whole, do not have in its place;
-    /// nothing is looked for below a folder that is missing.
+    /// Returns the objects of a tree that others, which are whole, do not have in its place; nothing
+    /// where a folder is gone, because nobody knows what else would be missing below it.
     ///
     /// Commits of embedded repositories are not ours to have.
     ///
     /// # Errors
     /// Where a tree that is there cannot be read.
-    pub fn beyond(&self, tree: TreeId, whole: &[TreeId]) -> anyhow::Result<Vec<ObjectId>> {
+    pub fn beyond(&self, tree: TreeId, whole: &[TreeId]) -> anyhow::Result<Option<Vec<ObjectId>>> {
         let mut beyond = Vec::new();
         let mut pairs = vec![(tree.0, whole.iter().map(|tree| tree.0).collect::<Vec<_>>())];
         while let Some((tree, whole)) = pairs.pop() {
@@ -25,20 +25,20 @@ impl Repository {
                 continue;
             }
             beyond.push(tree);
-            if !self.has(tree) {
-                continue;
-            }
+            let Some(entries) = self.entries_of(tree)? else {
+                return Ok(None);
+            };
             // Of one that cannot be read, as in a clone without all trees, nothing is taken for
             // there.
             let known: Vec<_> = whole
                 .into_iter()
-                .filter_map(|whole| self.entries_of(whole).ok())
+                .filter_map(|whole| self.entries_of(whole).ok().flatten())
                 .collect();
             let known: Vec<HashMap<_, _>> = known
                 .iter()
                 .map(|known| known.iter().map(|entry| (&entry.filename, entry)).collect())
                 .collect();
-            for entry in self.entries_of(tree)? {
+            for entry in entries {
                 let before: Vec<_> = known
                     .iter()
                     .filter_map(|known| known.get(&entry.filename))
@@ -60,13 +60,16 @@ impl Repository {
                 }
             }
         }
-        Ok(beyond)
+        Ok(Some(beyond))
     }
 
-    /// Reads a tree's entries.
-    fn entries_of(&self, tree: ObjectId) -> anyhow::Result<Vec<gix::objs::tree::Entry>> {
-        let tree = self.gix.find_tree(tree).during("reading a tree")?;
+    /// Reads a tree's entries; nothing where it is gone.
+    fn entries_of(&self, tree: ObjectId) -> anyhow::Result<Option<Vec<gix::objs::tree::Entry>>> {
+        let found = self.gix.try_find_object(tree).during("reading a tree")?;
+        let Some(found) = found else { return Ok(None) };
+        let tree = found.try_into_tree().during("reading a tree")?;
         let decoded = tree.decode().during("reading a tree")?;
-        Ok(decoded.entries.iter().map(|&entry| entry.into()).collect())
+        let entries = decoded.entries.iter();
+        Ok(Some(entries.map(|&entry| entry.into()).collect()))
     }
 }

@@ -250,7 +250,7 @@ fn something_else_in_the_place_of_a_state_file_is_healed_or_named() {
         });
         files.sort();
         files.dedup();
-        files.retain(|file| !file.ends_with("teddy/packs"));
+        files.retain(|file| !file.ends_with("teddy/own-packs"));
         for file in files {
             let before = std::fs::read(&file).ok();
             if before.is_none() && file.exists() {

@@ -37,8 +37,7 @@ fn is_whole(repository: &Repository, id: CommitId) -> bool {
     repository
         .beyond(tree, &[])
         .unwrap()
-        .into_iter()
-        .all(|id| repository.has(id))
+        .is_some_and(|all| all.into_iter().all(|id| repository.has(id)))
 }
 
 /// Makes a repository.

@@ -17,6 +17,8 @@ use crate::host::file::{append_regular, make_folders, open_regular, read_regular
 
 /// The list names some dozen packs.
 const MAX_LIST: u64 = 16 << 20;
+/// The list of an earlier version, which takes a pack for torn whose name is not its checksum.
+const FORMER_LIST: &str = "packs";
 /// A `.keep` file of ours is one line; the user's may be longer, and stay.
 const MAX_KEEP: u64 = 4 << 10;
 
@@ -135,13 +137,16 @@ impl Repository {
     pub(in crate::git) fn listed_packs(&self) -> Vec<PathBuf> {
         let (folder, list) = (
             self.pack_folder(),
-            read_regular_text(&self.teddy_dir().join(LIST), MAX_LIST).unwrap_or_default(),
+            [FORMER_LIST, LIST].map(|list| {
+                read_regular_text(&self.teddy_dir().join(list), MAX_LIST).unwrap_or_default()
+            }),
         );
         let plain = |name: &&str| {
             name.strip_prefix("pack-")
                 .is_some_and(|id| !id.is_empty() && id.bytes().all(|b| b.is_ascii_hexdigit()))
         };
-        list.lines()
+        list.iter()
+            .flat_map(|list| list.lines())
             .filter(plain)
             .map(|name| folder.join(name))
             .collect()

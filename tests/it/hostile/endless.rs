@@ -44,6 +44,7 @@ fn project() -> TestRepo {
 fn attack_10_pipes_among_our_own_files_are_not_waited_at() {
     for name in [
         "teddy/packs",
+        "teddy/own-packs",
         "teddy/index/main",
         "teddy/tips/demo",
         "teddy/own-drafts/demo",
