@@ -10,6 +10,7 @@ use super::kind::Kind;
 use crate::change::error::ChangeError;
 use crate::change::id::IdError;
 use crate::config::layer::ConfigError;
+use crate::git::absent::MissingObject;
 use crate::git::reference::MoveError;
 use crate::git::repository::OpenError;
 use crate::git::snapshot::limits::OverBudget;
@@ -218,6 +219,9 @@ fn repository(cause: &(dyn Error + 'static)) -> Option<Judged> {
     }
     if let Some(error) = cause.downcast_ref::<SetupFailed>() {
         return Some(Judged::of(Kind::SetupFailed, error.hint()));
+    }
+    if let Some(missing) = cause.downcast_ref::<MissingObject>() {
+        return Some(Judged::of(Kind::Failed, Some(missing.hint())));
     }
     let kind = if cause.is::<ConfigError>() {
         Kind::Configuration

@@ -70,11 +70,15 @@ impl Repository {
         }
         let mut keeps = self.kept(&mut wanted);
         let mut entries = Vec::with_capacity(wanted.len());
+        let mut is_whole = true;
         for id in wanted {
-            let Ok(object) = self.gix.find_object(id) else {
-                return Ok(None);
-            };
-            entries.push((id, deflated(object.kind, &object.data)?));
+            match self.gix.find_object(id) {
+                Ok(object) => entries.push((id, deflated(object.kind, &object.data)?)),
+                Err(_) => is_whole = false,
+            }
+        }
+        if !is_whole && !self.lacks_only_promised(commits)? {
+            return Ok(None);
         }
         let size = entries
             .iter()
@@ -100,6 +104,20 @@ impl Repository {
             keeps.push(keep);
         }
         Ok(Some(Held { keeps, replaced }))
+    }
+
+    /// Returns whether what is missing below some commits is what a server promised to a partial
+    /// clone. `git gc` takes nothing of that away.
+    fn lacks_only_promised(&self, commits: &[CommitId]) -> anyhow::Result<bool> {
+        if !self.is_partial() {
+            return Ok(false);
+        }
+        for &id in commits {
+            if !self.is_complete(id)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Lets `git gc` have the packs, now that a ref reaches what is in them, and removes those that

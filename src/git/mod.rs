@@ -3,6 +3,7 @@
 //! Nothing here runs a hook, asks for a signing key, or writes the user's branch, HEAD, index,
 //! stash or config. Objects are written before the ref that reaches them.
 
+pub mod absent;
 pub mod batch;
 pub mod command;
 mod damaged;
@@ -32,6 +33,8 @@ pub(in crate::git) mod version;
 mod whole;
 pub mod worktree;
 
+use absent::MissingObject;
+
 /// Turns gix's errors into ours, with what was being done.
 pub(crate) trait During<T> {
     /// Says what was being done when it failed.
@@ -42,7 +45,11 @@ impl<T, E: Into<gix::Error>> During<T> for Result<T, E> {
     fn during(self, what: impl std::fmt::Display) -> anyhow::Result<T> {
         self.map_err(|error| {
             let error: gix::Error = error.into();
-            anyhow::anyhow!("{error:#}").context(what.to_string())
+            let text = format!("{error:#}");
+            let missing = MissingObject::named_in(&text).filter(|_| error.is_not_found());
+            missing
+                .map_or_else(|| anyhow::anyhow!("{text}"), anyhow::Error::new)
+                .context(what.to_string())
         })
     }
 }

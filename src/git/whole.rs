@@ -11,14 +11,15 @@ use super::repository::Repository;
 
 impl Repository {
     /// Returns the objects of a tree that others, which are whole, do not have in its place; nothing
-    /// where a folder is gone, because nobody knows what else would be missing below it.
+    /// where a folder is gone, because nobody knows what else would be missing below it. In a partial
+    /// clone such a folder is among the objects: git has to say whether the server has it.
     ///
     /// Commits of embedded repositories are not ours to have.
     ///
     /// # Errors
     /// Where a tree that is there cannot be read.
     pub fn beyond(&self, tree: TreeId, whole: &[TreeId]) -> anyhow::Result<Option<Vec<ObjectId>>> {
-        let mut beyond = Vec::new();
+        let (mut beyond, is_partial) = (Vec::new(), self.is_partial());
         let mut pairs = vec![(tree.0, whole.iter().map(|tree| tree.0).collect::<Vec<_>>())];
         while let Some((tree, whole)) = pairs.pop() {
             if whole.contains(&tree) {
@@ -26,6 +27,9 @@ impl Repository {
             }
             beyond.push(tree);
             let Some(entries) = self.entries_of(tree)? else {
+                if is_partial {
+                    continue;
+                }
                 return Ok(None);
             };
             // Of one that cannot be read, as in a clone without all trees, nothing is taken for

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::git::absent::MissingObject;
 use crate::session::meta::NotCaptured;
 use crate::session::turn::Turn;
 use crate::workflow::drift::Drift;
@@ -27,6 +28,15 @@ pub struct Changed {
 /// How often the files are compared when `git gc` takes objects away meanwhile.
 const TRIES: usize = 3;
 
+/// Returns an error in words, with what helps if an object is missing.
+fn explained(error: &anyhow::Error) -> String {
+    let missing: Option<&MissingObject> = error.chain().find_map(|cause| cause.downcast_ref());
+    match missing {
+        Some(missing) => format!("{error:#}; {}", missing.hint()),
+        None => format!("{error:#}"),
+    }
+}
+
 impl Project {
     /// Compares the user's files with the newest turn of the session in use.
     ///
@@ -45,7 +55,7 @@ impl Project {
         for _ in 0..TRIES {
             match self.compare_with(tip) {
                 Ok(changed) => return changed,
-                Err(error) => why = format!("{error:#}"),
+                Err(error) => why = explained(&error),
             }
             // It names objects that a `git gc` took.
             let _ = std::fs::remove_file(self.index(&self.repository.worktree_name()));

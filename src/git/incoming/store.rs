@@ -45,21 +45,21 @@ impl<'a> Store<'a> {
         }
     }
 
-    /// Reads an object, whose bytes are what its name says.
-    pub(super) fn read(&mut self, id: ObjectId) -> anyhow::Result<(Kind, Vec<u8>)> {
+    /// Reads an object, whose bytes are what its name says; nothing if it is not there.
+    pub(super) fn read(&mut self, id: ObjectId) -> anyhow::Result<Option<(Kind, Vec<u8>)>> {
         let found = match self.loose(id)? {
             Some(found) => Some(found),
             None => self.packed(id)?,
         };
         let Some((kind, data)) = found else {
-            anyhow::bail!(Unsound(format!("object {id} is missing")));
+            return Ok(None);
         };
         let named = gix::objs::compute_hash(self.repository.gix.object_hash(), kind, &data);
         anyhow::ensure!(
             named.is_ok_and(|named| named == id),
             Unsound(format!("object {id} is not what its name says"))
         );
-        Ok((kind, data))
+        Ok(Some((kind, data)))
     }
 
     /// Reads an object that is a file of its own.

@@ -17,5 +17,6 @@ mod repository;
 mod sandbox;
 mod size;
 mod trust;
+mod unusual;
 mod vandals;
 mod words;
