@@ -13,6 +13,7 @@ mod kernel;
 mod namespaces;
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
 mod privileges;
+mod probe;
 #[cfg(all(target_os = "linux", feature = "sandbox"))]
 mod system_calls;
 
