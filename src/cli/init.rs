@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use super::app::App;
 use super::exit;
-use crate::git::repository::{OpenError, Repository};
+use crate::git::open::OpenError;
+use crate::git::repository::Repository;
 use crate::host::file::{Mode, Root};
 
 /// Prepare a project: `.teddy/` with a commented configuration; `git init` where there is no

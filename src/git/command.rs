@@ -8,7 +8,6 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::git::repository::Repository;
 use crate::host::{env, process};
 
 /// What every command is told, whatever the configuration says.
@@ -25,22 +24,6 @@ const SETTINGS: [&str; 11] = [
     "protocol.allow=never",
     "core.sshCommand=false",
 ];
-
-impl Repository {
-    /// Returns a git command for this worktree; the caller adds the arguments.
-    ///
-    /// # Errors
-    /// Where git is not installed.
-    pub fn git(&self) -> anyhow::Result<Command> {
-        let mut command = git_in(self.workdir())?;
-        command
-            .arg("--git-dir")
-            .arg(self.git_dir())
-            .arg("--work-tree")
-            .arg(self.workdir());
-        Ok(command)
-    }
-}
 
 /// Makes an empty repository in a folder, on the branch that the user's git starts with.
 ///

@@ -18,6 +18,7 @@ mod incoming;
 pub mod loose;
 pub mod merge;
 pub mod object;
+pub mod open;
 pub mod pack;
 pub(in crate::git) mod place;
 pub mod planted;

@@ -1,312 +1,23 @@
-//! The repository: found, judged fit, and opened.
+//! The repository: its handle, its folders, its configuration, and git run in it.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use gix::bstr::BString;
-
-use super::During;
-use crate::host::env;
-use crate::host::file::read_regular_text;
-
-/// Git's configuration files are far smaller.
-const MAX_CONFIG: u64 = 16 << 20;
+use super::command::git_in;
 
 /// A repository with a worktree that TeDDy can work on.
 pub struct Repository {
     /// gix's handle.
     pub(in crate::git) gix: gix::Repository,
     /// The top of the worktree.
-    workdir: PathBuf,
+    pub(in crate::git) workdir: PathBuf,
     /// The git directory that all linked worktrees share, without links.
-    common: PathBuf,
+    pub(in crate::git) common: PathBuf,
     /// Whether nothing can be written: what readers need of new objects stays in memory then.
     pub(in crate::git) read_only: bool,
 }
 
-/// Settings that hold for our own handle, whatever the configuration says: a file that does not
-/// round-trip is recorded all the same, and a log line needs somebody who wrote it.
-const OVERRIDES: [&str; 6] = [
-    "core.safecrlf=false",
-    // What is brought back are the bytes that were recorded, not those that somebody shows in their
-    // place.
-    "core.useReplaceRefs=false",
-    "gitoxide.committer.nameFallback=TeDDy",
-    "gitoxide.committer.emailFallback=teddy@localhost",
-    // The user's own git may be packing refs; milliseconds.
-    "core.packedRefsTimeout=5000",
-    "core.filesRefLockTimeout=2000",
-];
-
-/// So many bytes of objects are kept in memory.
-const CACHE: usize = 4 * 1024 * 1024;
-
-/// As many packs have room at least; a busy `git fetch` makes a few while we run.
-const PACKS: usize = 1024;
-
-/// The extensions of a repository's format with which we can work.
-const EXTENSIONS: [&str; 8] = [
-    "noop",
-    "noop-v1",
-    "preciousobjects",
-    "partialclone",
-    "worktreeconfig",
-    "objectformat",
-    "refstorage",
-    "relativeworktrees",
-];
-
-/// Why a folder is not fit.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// There is none.
-    #[error("`{0}` is not in a git repository")]
-    None(PathBuf),
-    /// It has no worktree.
-    #[error("`{0}` is a bare repository: there are no files to work on")]
-    Bare(PathBuf),
-    /// It stores refs in a way that we cannot read.
-    #[error("`{0}` stores its refs as `{1}`, which TeDDy cannot read")]
-    RefFormat(PathBuf, String),
-    /// It says that who does not know something must not touch it, and we do not.
-    #[error("`{0}` needs the extension `{1}` of git, which TeDDy does not know")]
-    Extension(PathBuf, String),
-    /// The worktree is a home directory or a file system's root.
-    #[error("`{0}` is {1}: TeDDy does not record it as a project")]
-    TooWide(PathBuf, &'static str),
-    /// Its configuration says that its files are in a folder that knows nothing of it.
-    #[error("`{0}` has its files in `{1}` (`core.worktree`), and nothing there leads back to it")]
-    Elsewhere(PathBuf, PathBuf),
-    /// It belongs to somebody else.
-    #[error("`{0}` belongs to another user")]
-    Foreign(PathBuf),
-    /// It is damaged.
-    #[error("cannot open the repository at `{0}`: {1}")]
-    Damaged(PathBuf, String),
-}
-
-impl OpenError {
-    /// Returns what the user can do about it.
-    pub fn hint(&self) -> String {
-        match self {
-            OpenError::None(_) => {
-                "run `teddy init` to start one here, or `-C <dir>` to name another folder"
-                    .to_owned()
-            }
-            OpenError::Bare(_) => "use a clone with a worktree, or `git worktree add`".to_owned(),
-            OpenError::RefFormat(..) => {
-                "`git refs migrate --ref-format=files` converts it".to_owned()
-            }
-            OpenError::Extension(..) => "a newer TeDDy may know it".to_owned(),
-            OpenError::TooWide(..) => "make the project a folder of its own".to_owned(),
-            OpenError::Elsewhere(git_dir, _) => format!(
-                "`git --git-dir={} config --unset core.worktree`, or name the folder with `GIT_WORK_TREE`",
-                git_dir.display()
-            ),
-            OpenError::Foreign(path) => format!(
-                "if you trust it: `git config --global --add safe.directory {}`",
-                path.display()
-            ),
-            OpenError::Damaged(..) => "`git fsck` tells what is wrong".to_owned(),
-        }
-    }
-}
-
-/// Returns how repositories are opened. Packs that come while we run need room in gix's fixed
-/// table, or reading fails.
-fn options() -> gix::open::Options {
-    let slots = gix::odb::store::init::Slots::AsNeededByDiskState {
-        multiplier: 2.0,
-        minimum: PACKS,
-    };
-    gix::open::Options::default()
-        .config_overrides(OVERRIDES)
-        .object_store_slots(slots)
-}
-
-/// Returns an extension of the repository's format that we do not know; git itself stops at one in
-/// the newer format only.
-fn unknown_extension(gix: &gix::Repository) -> Option<String> {
-    let config = gix.config_snapshot();
-    if config
-        .integer("core.repositoryFormatVersion")
-        .unwrap_or_default()
-        < 1
-    {
-        return None;
-    }
-    let sections = config
-        .plumbing()
-        .sections_by_name("extensions")
-        .into_iter()
-        .flatten();
-    let names = sections.flat_map(|section| {
-        section
-            .body()
-            .value_names()
-            .map(|name| name.to_string())
-            .collect::<Vec<_>>()
-    });
-    names
-        .map(|name| name.to_ascii_lowercase())
-        .find(|name| !EXTENSIONS.contains(&name.as_str()))
-}
-
-/// Returns whether `core.worktree` leads to a folder whose `.git` does not lead back, as that of a
-/// submodule does. Whoever is in the repository would see other files change than those around them.
-fn is_elsewhere(gix: &gix::Repository, workdir: &Path) -> bool {
-    let is_set = gix.config_snapshot().string("core.worktree").is_some();
-    if !is_set || env::var_os("GIT_WORK_TREE").is_some() {
-        return false;
-    }
-
-    let link = workdir.join(".git");
-    let target = read_regular_text(&link, MAX_CONFIG)
-        .ok()
-        .and_then(|text| Some(workdir.join(text.trim_end().strip_prefix("gitdir: ")?)))
-        .unwrap_or(link);
-    let same = |a: &Path, b: &Path| Some(a.canonicalize().ok()? == b.canonicalize().ok()?);
-    same(&target, gix.git_dir()) != Some(true)
-}
-
-/// Returns what a folder is that is too much for a project.
-fn too_wide(top: &Path, home: Option<&Path>) -> Option<&'static str> {
-    if top.parent().is_none() {
-        return Some("the root of the file system");
-    }
-    let is_home = home.is_some_and(|home| home.canonicalize().is_ok_and(|home| home == top));
-    is_home.then_some("your home directory")
-}
-
 impl Repository {
-    /// Finds the repository of a folder as git does, `GIT_DIR` and `GIT_WORK_TREE` included.
-    ///
-    /// # Errors
-    /// [`OpenError`], each with a hint.
-    pub fn discover(start: &Path, home: Option<&Path>) -> Result<Repository, OpenError> {
-        let options = options();
-        let trust = gix::sec::trust::Mapping {
-            full: options.clone(),
-            reduced: options,
-        };
-        // A ceiling at or below the folder says nothing, as for git.
-        let upwards = gix::discover::upwards::Options {
-            match_ceiling_dir_or_error: false,
-            ..Default::default()
-        };
-        let found = gix::ThreadSafeRepository::discover_with_environment_overrides_opts(
-            start, upwards, trust,
-        );
-        let found = found.map(|found| found.to_thread_local()).and_then(plainly);
-        Repository::judge(found.map_err(|error| why_not(start, &error))?, home)
-    }
-
-    /// Makes a repository in a folder that has none, and opens it.
-    ///
-    /// # Errors
-    /// The folder is no project, and nothing is made; or git cannot make it.
-    pub fn init(folder: &Path, home: Option<&Path>) -> anyhow::Result<Repository> {
-        let top = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-        if let Some(what) = too_wide(&top, home) {
-            return Err(OpenError::TooWide(top, what).into());
-        }
-        super::command::init(folder)?;
-        Ok(Repository::discover(folder, home)?)
-    }
-
-    /// Opens the worktree whose top is this folder.
-    ///
-    /// # Errors
-    /// Where there is none.
-    pub fn open(top: &Path) -> anyhow::Result<Repository> {
-        let gix =
-            gix::open_opts(top, plain()).during(format_args!("opening `{}`", top.display()))?;
-        Ok(Repository::judge(gix, None)?)
-    }
-
-    /// Opens this repository with another folder as its worktree, and another file as the index of
-    /// that: settings, objects and rules are this one's.
-    pub(in crate::git) fn with_worktree(
-        &self,
-        top: &Path,
-        index: &Path,
-    ) -> anyhow::Result<Repository> {
-        let index = [
-            b"gitoxide.core.indexFile=",
-            index.as_os_str().as_encoded_bytes(),
-        ]
-        .concat();
-        let overrides = OVERRIDES.map(BString::from);
-        let overrides = overrides.into_iter().chain([BString::from(index)]);
-        let options = plain().config_overrides(overrides);
-        let opened = gix::open_opts(self.git_dir(), options);
-        let mut gix = opened.during(format_args!("opening `{}`", self.git_dir().display()))?;
-        gix.set_workdir(top.to_owned())
-            .during(format_args!("opening `{}`", top.display()))?;
-        gix.object_cache_size_if_unset(CACHE);
-        if self.read_only {
-            gix.objects.enable_object_memory();
-        }
-        Ok(Repository {
-            gix,
-            workdir: top.to_owned(),
-            common: self.common.clone(),
-            read_only: self.read_only,
-        })
-    }
-
-    /// Refuses what cannot be worked on.
-    fn judge(mut gix: gix::Repository, home: Option<&Path>) -> Result<Repository, OpenError> {
-        let git_dir = gix.git_dir().to_owned();
-        if gix.git_dir_trust() != gix::sec::Trust::Full {
-            // As git wants it named.
-            return Err(OpenError::Foreign(
-                gix.workdir().map_or(git_dir, Path::to_owned),
-            ));
-        }
-        if let Some(format) = gix
-            .config_snapshot()
-            .string("extensions.refStorage")
-            .filter(|f| f.as_slice() != b"files")
-        {
-            return Err(OpenError::RefFormat(git_dir, format.to_string()));
-        }
-        if let Some(name) = unknown_extension(&gix) {
-            return Err(OpenError::Extension(git_dir, name));
-        }
-        let Some(workdir) = gix.workdir().map(Path::to_owned) else {
-            return Err(OpenError::Bare(git_dir));
-        };
-        let workdir = workdir.canonicalize().unwrap_or(workdir);
-        if is_elsewhere(&gix, &workdir) {
-            return Err(OpenError::Elsewhere(git_dir, workdir));
-        }
-        if let Some(what) = too_wide(&workdir, home) {
-            return Err(OpenError::TooWide(workdir, what));
-        }
-        let index = gix.index_path();
-        if index.metadata().is_ok_and(|metadata| !metadata.is_file()) {
-            let why = format!("`{}` is not a file", index.display());
-            return Err(OpenError::Damaged(git_dir, why));
-        }
-        gix.object_cache_size_if_unset(CACHE);
-        let read_only =
-            rustix::fs::access(gix.objects.store_ref().path(), rustix::fs::Access::WRITE_OK)
-                .is_err();
-        if read_only {
-            gix.objects.enable_object_memory();
-        }
-        let common = gix
-            .common_dir()
-            .canonicalize()
-            .unwrap_or_else(|_| gix.common_dir().to_owned());
-        Ok(Repository {
-            gix,
-            workdir,
-            common,
-            read_only,
-        })
-    }
-
     /// Returns the top of the worktree, without links.
     pub fn workdir(&self) -> &Path {
         &self.workdir
@@ -360,6 +71,20 @@ impl Repository {
             Some(id) => format!("linked-{id}"),
             None => "main".to_owned(),
         }
+    }
+
+    /// Returns a git command for this worktree; the caller adds the arguments.
+    ///
+    /// # Errors
+    /// Where git is not installed.
+    pub fn git(&self) -> anyhow::Result<Command> {
+        let mut command = git_in(self.workdir())?;
+        command
+            .arg("--git-dir")
+            .arg(self.git_dir())
+            .arg("--work-tree")
+            .arg(self.workdir());
+        Ok(command)
     }
 
     /// Returns a value of git's configuration, such as `core.editor`.
@@ -422,55 +147,4 @@ impl Repository {
         };
         (author, teddy)
     }
-}
-
-/// Variables with which git's callers, such as its hooks, point it to another index, part of the
-/// refs or list of edges.
-const ELSEWHERE: [&str; 3] = ["GIT_INDEX_FILE", "GIT_NAMESPACE", "GIT_SHALLOW_FILE"];
-
-/// Returns how a repository is opened without regard to variables that name a part of it: they were
-/// meant for the user's own git, and a session's worktree must not write the user's index.
-pub(in crate::git) fn plain() -> gix::open::Options {
-    let mut permissions = gix::open::Permissions::all();
-    permissions.env.git_prefix = gix::sec::Permission::Deny;
-    options().permissions(permissions)
-}
-
-/// Opens a repository that was found anew, where variables name a part of it.
-fn plainly(found: gix::Repository) -> gix::error::Result<gix::Repository> {
-    if ELSEWHERE.iter().all(|name| env::var_os(name).is_none()) {
-        return Ok(found);
-    }
-    let worktree = found
-        .workdir()
-        .filter(|_| env::var_os("GIT_WORK_TREE").is_some())
-        .and_then(Path::to_str);
-    let overrides = OVERRIDES
-        .map(str::to_owned)
-        .into_iter()
-        .chain(worktree.map(|top| format!("core.worktree={top}")));
-    gix::open_opts(
-        found.git_dir(),
-        plain().config_overrides(overrides.map(BString::from)),
-    )
-}
-
-/// Finds out why nothing was opened.
-fn why_not(start: &Path, error: &gix::Error) -> OpenError {
-    let git_dir = start
-        .ancestors()
-        .map(|folder| folder.join(".git"))
-        .find(|git| git.exists());
-    let Some(git_dir) = git_dir else {
-        return OpenError::None(start.to_owned());
-    };
-    let config = read_regular_text(&git_dir.join("config"), MAX_CONFIG).unwrap_or_default();
-    if config
-        .to_lowercase()
-        .replace(' ', "")
-        .contains("refstorage=reftable")
-    {
-        return OpenError::RefFormat(git_dir, "reftable".to_owned());
-    }
-    OpenError::Damaged(git_dir, format!("{error:#}"))
 }

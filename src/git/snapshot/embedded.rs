@@ -6,7 +6,7 @@ use std::path::Path;
 use gix::ObjectId;
 
 use super::ground::Ground;
-use crate::git::repository::plain;
+use crate::git::open::plain;
 
 /// What a folder with a `.git` is.
 pub(super) enum Embedded {
