@@ -21,8 +21,8 @@ use rustix::fd::AsFd as _;
 use rustix::fs::OFlags;
 
 use super::cache::{Standing, mark};
+use super::context::ScanContext;
 use super::folder::{Listing, Scanned, join};
-use super::ground::Ground;
 use super::limits::{LeftOut, Reason, shown};
 use super::stat::{self, Kind, is_absent};
 use crate::git::During;
@@ -62,7 +62,7 @@ pub(super) enum Outcome {
 
 /// Reads every file whose id is not known and fills the ids in.
 pub(super) fn read_all(
-    ground: &Ground<'_>,
+    scan: &ScanContext<'_>,
     scanned: &mut [Scanned],
     sink: &Sink,
 ) -> anyhow::Result<()> {
@@ -83,16 +83,16 @@ pub(super) fn read_all(
             .filter(|(basis, _)| *basis == 0)
             .map(|(_, size)| (job.path.as_slice(), size))
     });
-    ground.limits.allow(new)?;
+    scan.limits.allow(new)?;
     let threads = std::thread::available_parallelism()
         .map_or(1, usize::from)
         .min(jobs.len().div_ceil(PER_THREAD));
     let part = jobs.len().div_ceil(threads);
     let run = |jobs: &[Job]| -> anyhow::Result<Vec<Outcome>> {
-        let mut repo = ground.shared.to_thread_local();
+        let mut repo = scan.shared.to_thread_local();
         // An object that is not found is new: looking for packs made meanwhile, each time, is slow.
         repo.objects.refresh_never();
-        let mut reader = Reader::new(ground, &repo, sink);
+        let mut reader = Reader::new(scan, &repo, sink);
         jobs.iter()
             .map(|job| reader.read(&job.path, job.kind, job.tracked))
             .collect()
@@ -114,7 +114,7 @@ pub(super) fn read_all(
     // From the last to the first, so that removing an entry moves none that is still to come.
     let outcomes: Vec<Outcome> = outcomes.into_iter().flatten().collect();
     for (job, outcome) in jobs.iter().zip(outcomes).rev() {
-        settle(ground, &mut scanned[job.folder], job, outcome)?;
+        settle(scan, &mut scanned[job.folder], job, outcome)?;
     }
     Ok(())
 }
@@ -144,7 +144,7 @@ fn jobs(scanned: &[Scanned]) -> Vec<Job> {
 
 /// Writes what came of reading into the scan.
 fn settle(
-    ground: &Ground<'_>,
+    scan: &ScanContext<'_>,
     folder: &mut Scanned,
     job: &Job,
     outcome: Outcome,
@@ -175,7 +175,7 @@ fn settle(
                 path: shown(&job.path),
                 reason: Reason::Unreadable(why),
             });
-            let tracked = ground.index()?.state.entry_by_path(job.path.as_bstr());
+            let tracked = scan.index()?.state.entry_by_path(job.path.as_bstr());
             match tracked
                 .and_then(|entry| Some((entry.mode.to_tree_entry_mode()?.kind(), entry.id)))
             {
@@ -193,7 +193,7 @@ fn settle(
 /// Reads files for one thread.
 pub(super) struct Reader<'g, 'r> {
     /// The snapshot.
-    ground: &'g Ground<'g>,
+    scan: &'g ScanContext<'g>,
     /// The thread's own handle.
     repo: &'r gix::Repository,
     /// Where objects go.
@@ -205,12 +205,12 @@ pub(super) struct Reader<'g, 'r> {
 impl<'g, 'r> Reader<'g, 'r> {
     /// Starts without filters.
     pub(super) fn new(
-        ground: &'g Ground<'g>,
+        scan: &'g ScanContext<'g>,
         repo: &'r gix::Repository,
         sink: &'g Sink,
     ) -> Reader<'g, 'r> {
         Reader {
-            ground,
+            scan,
             repo,
             sink,
             filters: None,
@@ -224,7 +224,7 @@ impl<'g, 'r> Reader<'g, 'r> {
         kind: EntryKind,
         tracked: bool,
     ) -> anyhow::Result<Outcome> {
-        let read = if kind == EntryKind::Link && self.ground.links {
+        let read = if kind == EntryKind::Link && self.scan.links {
             self.link(path)
         } else {
             self.file(path)
@@ -259,7 +259,7 @@ impl<'g, 'r> Reader<'g, 'r> {
 
     /// Returns why a file looks like a secret, if it does.
     fn secret(&self, path: &[u8], data: &[u8]) -> Option<Reason> {
-        let limits = self.ground.limits;
+        let limits = self.scan.limits;
         if limits.is_secret(path) {
             return Some(Reason::Secret);
         }
@@ -268,7 +268,7 @@ impl<'g, 'r> Reader<'g, 'r> {
 
     /// Returns whether a file is just what a turn made of it.
     fn is_made(&self, path: &[u8], data: &[u8]) -> bool {
-        let made = self.ground.forced(path).and_then(|forced| forced.made);
+        let made = self.scan.forced(path).and_then(|forced| forced.made);
         let id = gix::objs::compute_hash(self.repo.object_hash(), ObjectKind::Blob, data);
         made.is_some_and(|made| id.is_ok_and(|id| BlobId::of(id) == made.id))
     }
@@ -276,16 +276,14 @@ impl<'g, 'r> Reader<'g, 'r> {
     /// Reads a link's target.
     fn link(&self, path: &[u8]) -> std::io::Result<(Vec<u8>, Stat)> {
         let (folder, name) = path.rsplit_once_str(b"/").unwrap_or((b"", path));
-        let folder = self
-            .ground
-            .open(folder, OFlags::RDONLY | OFlags::DIRECTORY)?;
+        let folder = self.scan.open(folder, OFlags::RDONLY | OFlags::DIRECTORY)?;
         let target = rustix::fs::readlinkat(&folder, name, Vec::new())?;
         Ok((target.into_bytes(), stat::look(&folder, name)?.stat))
     }
 
     /// Reads a file until it stands still.
     fn file(&self, path: &[u8]) -> std::io::Result<(Vec<u8>, Stat)> {
-        let mut file = std::fs::File::from(self.ground.open(path, OFlags::RDONLY)?);
+        let mut file = std::fs::File::from(self.scan.open(path, OFlags::RDONLY)?);
         let mut data = Vec::new();
         for _ in 0..ATTEMPTS {
             let before = stat::look_at(file.as_fd())?;
@@ -305,7 +303,7 @@ impl<'g, 'r> Reader<'g, 'r> {
 
     /// Returns whether git's attributes give a file an encoding of its own.
     fn has_encoding(&self, path: &[u8]) -> anyhow::Result<bool> {
-        let index = self.ground.index()?;
+        let index = self.scan.index()?;
         let mut attributes = self
             .repo
             .attributes_only(&index.state, Source::WorktreeThenIdMapping)
@@ -324,7 +322,7 @@ impl<'g, 'r> Reader<'g, 'r> {
 
     /// Returns a file's bytes as git stores them.
     fn filtered(&mut self, path: &[u8], data: Vec<u8>) -> anyhow::Result<Vec<u8>> {
-        let index = self.ground.index()?;
+        let index = self.scan.index()?;
         let filters = match &mut self.filters {
             Some(filters) => filters,
             empty => {

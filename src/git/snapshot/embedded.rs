@@ -5,7 +5,7 @@ use std::path::Path;
 
 use gix::ObjectId;
 
-use super::ground::Ground;
+use super::context::ScanContext;
 use crate::git::open::plain;
 
 /// What a folder with a `.git` is.
@@ -19,8 +19,8 @@ pub(super) enum Embedded {
 }
 
 /// Returns what a folder with a `.git` is.
-pub(super) fn look(ground: &Ground<'_>, path: &[u8]) -> Embedded {
-    let top = ground
+pub(super) fn look(scan: &ScanContext<'_>, path: &[u8]) -> Embedded {
+    let top = scan
         .workdir
         .join(Path::new(std::ffi::OsStr::from_bytes(path)));
     let git = top.join(".git");
@@ -38,8 +38,8 @@ pub(super) fn look(ground: &Ground<'_>, path: &[u8]) -> Embedded {
 }
 
 /// Returns the commit that an embedded repository is at.
-pub(super) fn commit(ground: &Ground<'_>, path: &[u8]) -> Option<ObjectId> {
-    match look(ground, path) {
+pub(super) fn commit(scan: &ScanContext<'_>, path: &[u8]) -> Option<ObjectId> {
+    match look(scan, path) {
         Embedded::At(id) => Some(id),
         Embedded::Unborn | Embedded::None => None,
     }

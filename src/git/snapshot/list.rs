@@ -8,9 +8,10 @@ use rustix::fd::OwnedFd;
 use rustix::fs::Dir;
 
 use super::cache::{Entry, Folder, Standing, Times, mark};
+use super::context::ScanContext;
 use super::embedded::{self, Embedded};
-use super::folder::{Listing, Scanned, Task, basis, join, judge};
-use super::ground::Ground;
+use super::entry::{basis, judge};
+use super::folder::{Listing, Scanned, Task, join};
 use super::limits::{LeftOut, Reason, shown};
 use super::rules::Rules;
 use super::stat::{Kind, Seen, look};
@@ -24,7 +25,7 @@ const RULES: &[u8] = b"/.gitignore";
 /// A folder being listed.
 pub(super) struct List<'a, 'r> {
     /// The snapshot.
-    ground: &'a Ground<'a>,
+    scan: &'a ScanContext<'a>,
     /// The ignore rules.
     rules: &'a mut Rules<'r>,
     /// What was asked.
@@ -56,11 +57,11 @@ struct Met<'n> {
 impl<'a, 'r> List<'a, 'r> {
     /// Starts with what the index has in the folder.
     pub(super) fn new(
-        ground: &'a Ground<'a>,
+        scan: &'a ScanContext<'a>,
         rules: &'a mut Rules<'r>,
         task: Task,
     ) -> anyhow::Result<List<'a, 'r>> {
-        let index = ground.index()?;
+        let index = scan.index()?;
         let tracked = index.names(&task.path, index.below(&task.path));
         let scanned = Scanned {
             path: task.path.clone(),
@@ -70,12 +71,12 @@ impl<'a, 'r> List<'a, 'r> {
             link: None,
             left: Vec::new(),
         };
-        let cache = ground.cache.as_ref();
+        let cache = scan.cache.as_ref();
         let was = cache.and_then(|cache| {
             Some(cache.folder(task.known.or_else(|| cache.find_folder(&task.path))?))
         });
         Ok(List {
-            ground,
+            scan,
             rules,
             task,
             tracked,
@@ -97,7 +98,7 @@ impl<'a, 'r> List<'a, 'r> {
             && self.tracked.is_empty()
             && names.iter().any(|(name, _)| is_git(name))
         {
-            match embedded::look(self.ground, &self.task.path) {
+            match embedded::look(self.scan, &self.task.path) {
                 Embedded::At(id) => return Ok(self.embedded(id)),
                 Embedded::Unborn => {
                     self.leave(&self.task.path.clone(), Reason::EmbeddedWithoutCommit);
@@ -153,10 +154,10 @@ impl<'a, 'r> List<'a, 'r> {
             let was = self
                 .was
                 .as_ref()
-                .and_then(|was| self.ground.cache.as_ref()?.find_entry(was, rule));
+                .and_then(|was| self.scan.cache.as_ref()?.find_entry(was, rule));
             let same = match (&was, there) {
                 (Some(was), true) => {
-                    look(folder, rule).is_ok_and(|seen| self.ground.unchanged(was, &seen))
+                    look(folder, rule).is_ok_and(|seen| self.scan.unchanged(was, &seen))
                 }
                 (None, false) => true,
                 _ => false,
@@ -201,7 +202,7 @@ impl<'a, 'r> List<'a, 'r> {
     fn meet_folder(&mut self, name: &[u8], path: Vec<u8>, tracked: &Name) -> anyhow::Result<()> {
         if let Some(file) = &tracked.file {
             if file.mode == Mode::COMMIT {
-                let id = embedded::commit(self.ground, &path).unwrap_or(file.id);
+                let id = embedded::commit(self.scan, &path).unwrap_or(file.id);
                 let entry = Entry {
                     standing: Standing::Seen,
                     ..inherited(name, EntryKind::Commit, id)
@@ -217,8 +218,8 @@ impl<'a, 'r> List<'a, 'r> {
             self.leave(&path, Reason::TooDeep);
             return Ok(());
         }
-        let wanted = !tracked.below.is_empty() || self.ground.forces_below(&path);
-        if wanted || !self.rules.is_ignored(self.ground, &path, true)? {
+        let wanted = !tracked.below.is_empty() || self.scan.forces_below(&path);
+        if wanted || !self.rules.is_ignored(self.scan, &path, true)? {
             if is_name(name) {
                 self.descend(path, false);
             } else {
@@ -231,7 +232,7 @@ impl<'a, 'r> List<'a, 'r> {
     /// Returns whether the rules in a folder have too long a path to be read, as all that git could
     /// name in it has.
     fn is_too_deep(&self, path: &[u8]) -> bool {
-        let top = self.ground.workdir.as_os_str().len();
+        let top = self.scan.workdir.as_os_str().len();
         top + path.len() + RULES.len() >= MAX_PATH
     }
 
@@ -264,15 +265,15 @@ impl<'a, 'r> List<'a, 'r> {
 
     /// Takes an untracked file, if it is not ignored and within the limits.
     fn meet_untracked(&mut self, met: &Met<'_>) -> anyhow::Result<bool> {
-        let forced = self.ground.forced(&met.path);
-        if forced.is_none() && self.rules.is_ignored(self.ground, &met.path, false)? {
+        let forced = self.scan.forced(&met.path);
+        if forced.is_none() && self.rules.is_ignored(self.scan, &met.path, false)? {
             if matches!(met.name, b".gitignore" | b".gitattributes") {
                 let kind = if met.seen.kind == Kind::Link {
                     EntryKind::Link
                 } else {
                     EntryKind::Blob
                 };
-                let null = self.ground.basis.root.kind().null();
+                let null = self.scan.basis.root.kind().null();
                 let entry = inherited(met.name, kind, null);
                 self.entries.push(Entry {
                     stat: met.seen.stat,
@@ -282,7 +283,7 @@ impl<'a, 'r> List<'a, 'r> {
             }
             return Ok(false);
         }
-        let limits = self.ground.limits;
+        let limits = self.scan.limits;
         let made = forced.and_then(|forced| forced.made);
         let is_large = met.seen.kind == Kind::File
             && met.seen.size > limits.max_file_size
@@ -306,11 +307,11 @@ impl<'a, 'r> List<'a, 'r> {
 
     /// Takes a file into the snapshot.
     fn take(&mut self, met: &Met<'_>) -> anyhow::Result<bool> {
-        let trusted = self.ground.ids_stand() && !self.task.distrust;
+        let trusted = self.scan.ids_stand() && !self.task.distrust;
         let cached = self.was.as_ref().filter(|_| trusted);
-        let cached = cached.and_then(|was| self.ground.cache.as_ref()?.find_entry(was, met.name));
+        let cached = cached.and_then(|was| self.scan.cache.as_ref()?.find_entry(was, met.name));
         let entry = judge(
-            self.ground,
+            self.scan,
             met.name.to_vec(),
             &met.seen,
             (met.tracked.file.as_ref(), cached.as_ref()),
@@ -352,7 +353,7 @@ impl<'a, 'r> List<'a, 'r> {
     /// Notes a sub-folder that is not there, if the index still holds something of it.
     fn descend_absent(&mut self, path: Vec<u8>, tracked: &Name) -> anyhow::Result<()> {
         let below = tracked.below.clone();
-        if !below.is_empty() && (self.task.unreadable || self.ground.index()?.any_frozen(below)) {
+        if !below.is_empty() && (self.task.unreadable || self.scan.index()?.any_frozen(below)) {
             self.descend(path, true);
         }
         Ok(())

@@ -8,13 +8,15 @@
 mod bytes;
 mod cache;
 mod content;
+mod context;
 mod embedded;
+mod entry;
 mod folder;
-mod ground;
 pub mod limits;
 mod list;
 mod paths;
 mod rules;
+mod scan;
 mod stat;
 mod tracked;
 mod tree;
@@ -25,8 +27,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use self::cache::{Cache, Folder, Writer};
+use self::context::ScanContext;
 use self::folder::{Listing, Scanned};
-use self::ground::Ground;
 use self::limits::{Forced, LeftOut, Limits};
 use self::stat::Stamp;
 use super::durable;
@@ -77,23 +79,23 @@ impl Repository {
             .transpose()?
             .map(|seen| seen.stat.mtime);
         let cache = Cache::load(index, self.gix.object_hash()).filter(|cache| self.is_whole(cache));
-        let ground =
-            Ground::new(self, limits, force)?.with_cache(cache, Stamp(stamp.unwrap_or_default()));
+        let scan = ScanContext::new(self, limits, force)?
+            .with_cache(cache, Stamp(stamp.unwrap_or_default()));
 
-        let mut folders = walk::walk(&ground)?;
+        let mut folders = walk::walk(&scan)?;
         let sink = Sink::new(self);
-        content::read_all(&ground, &mut folders, &sink)?;
+        content::read_all(&scan, &mut folders, &sink)?;
         let mut gix = self.gix.clone();
         gix.objects.refresh_never();
-        let trees = tree::write(&ground, &gix, &folders, &sink)?;
+        let trees = tree::write(&scan, &gix, &folders, &sink)?;
         let keep = sink.finish(self)?;
         let root = *trees.first().context("the walk found no top folder")?;
-        let mut basis = ground.basis;
+        let mut basis = scan.basis;
         basis.root = root;
-        basis.tracking = ground.tracking()?;
-        if let Some(file) = file.filter(|_| !is_as_saved(&ground, &folders, basis.root)) {
+        basis.tracking = scan.tracking()?;
+        if let Some(file) = file.filter(|_| !is_as_saved(&scan, &folders, basis.root)) {
             // The private index only saves time: a full disk is no reason to fail.
-            let _ = save(&ground, &folders, &trees).save(&basis, file, index);
+            let _ = save(&scan, &folders, &trees).save(&basis, file, index);
         }
         let mut left_out: Vec<LeftOut> =
             folders.into_iter().flat_map(|folder| folder.left).collect();
@@ -123,22 +125,22 @@ fn beside(folder: &Path) -> anyhow::Result<tempfile::NamedTempFile> {
 }
 
 /// Returns whether the private index on disk says just this.
-fn is_as_saved(ground: &Ground<'_>, folders: &[Scanned], root: gix::ObjectId) -> bool {
-    let Some(cache) = &ground.cache else {
+fn is_as_saved(scan: &ScanContext<'_>, folders: &[Scanned], root: gix::ObjectId) -> bool {
+    let Some(cache) = &scan.cache else {
         return false;
     };
     let kept = folders
         .iter()
         .all(|folder| matches!(folder.listing, Listing::Kept(_)));
-    ground.names_stand()
-        && ground.index_stands()
+    scan.names_stand()
+        && scan.index_stands()
         && kept
         && cache.basis.root == root
         && folders.len() == cache.folder_count()
 }
 
 /// Returns the private index that goes with a walk.
-fn save(ground: &Ground<'_>, folders: &[Scanned], trees: &[gix::ObjectId]) -> Writer {
+fn save(scan: &ScanContext<'_>, folders: &[Scanned], trees: &[gix::ObjectId]) -> Writer {
     let mut writer = Writer::new();
     for (at, folder) in folders.iter().enumerate() {
         let record = Folder {
@@ -154,7 +156,7 @@ fn save(ground: &Ground<'_>, folders: &[Scanned], trees: &[gix::ObjectId]) -> Wr
             tree: trees[at],
         };
         let mut entries = Vec::new();
-        tree::each_entry(ground, folder, &mut |entry| entries.push(entry));
+        tree::each_entry(scan, folder, &mut |entry| entries.push(entry));
         writer.folder(&record, entries.into_iter());
     }
     writer

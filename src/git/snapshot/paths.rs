@@ -7,8 +7,8 @@ use gix::objs::{Kind as ObjectKind, TreeRef, WriteTo as _};
 use rustix::fs::OFlags;
 
 use super::content::{Outcome, Reader};
-use super::folder::kind_of;
-use super::ground::Ground;
+use super::context::ScanContext;
+use super::entry::kind_of;
 use super::limits::{Limits, shown};
 use super::stat::{self, Kind, is_absent};
 use super::{Snapshot, TreeId, embedded};
@@ -27,9 +27,9 @@ impl Repository {
     /// written.
     pub fn snapshot_paths(&self, base: TreeId, paths: &[Vec<u8>]) -> anyhow::Result<Snapshot> {
         let limits = Limits::none();
-        let ground = Ground::new(self, &limits, &[])?;
+        let scan = ScanContext::new(self, &limits, &[])?;
         let sink = Sink::new(self);
-        let mut reader = Reader::new(&ground, &self.gix, &sink);
+        let mut reader = Reader::new(&scan, &self.gix, &sink);
         let root = self.gix.find_tree(base.0).during("reading a tree")?;
         let root = TreeRef::from_bytes(&root.data, self.gix.object_hash())
             .during("reading a tree")?
@@ -41,7 +41,7 @@ impl Repository {
         let known = self.entries_at(base, &paths.iter().map(Vec::as_slice).collect())?;
         for path in paths {
             let before = known.get(path.as_slice());
-            match self.read_path(&mut reader, &ground, path, before)? {
+            match self.read_path(&mut reader, &scan, path, before)? {
                 Some(entry) => found.push((path, entry)),
                 None => drop(
                     editor
@@ -71,12 +71,12 @@ impl Repository {
     fn read_path(
         &self,
         reader: &mut Reader<'_, '_>,
-        ground: &Ground<'_>,
+        scan: &ScanContext<'_>,
         path: &[u8],
         before: Option<&Entry>,
     ) -> anyhow::Result<Option<(EntryKind, gix::ObjectId)>> {
         let (folder, name) = path.rsplit_once_str(b"/").unwrap_or((b"", path));
-        let seen = ground
+        let seen = scan
             .open(folder, OFlags::RDONLY | OFlags::DIRECTORY)
             .and_then(|folder| stat::look(folder, name));
         let seen = match seen {
@@ -85,7 +85,7 @@ impl Repository {
             Err(error) => anyhow::bail!("cannot read `{}`: {}", shown(path), error.kind()),
         };
         match seen.kind {
-            Kind::Folder => Ok(embedded::commit(ground, path).map(|id| (EntryKind::Commit, id))),
+            Kind::Folder => Ok(embedded::commit(scan, path).map(|id| (EntryKind::Commit, id))),
             Kind::Special => anyhow::bail!(
                 "cannot record `{}`: it is neither file, folder nor link",
                 shown(path)
@@ -96,7 +96,7 @@ impl Repository {
                     EntryMode::Link => Mode::SYMLINK,
                     _ => Mode::FILE,
                 });
-                let kind = kind_of(ground, &seen, before);
+                let kind = kind_of(scan, &seen, before);
                 match reader.read(path, kind, true)? {
                     Outcome::Read(id, _) => Ok(Some((kind, id))),
                     Outcome::Gone | Outcome::LeftOut(_) => Ok(None),

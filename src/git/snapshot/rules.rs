@@ -5,7 +5,7 @@ use gix::bstr::ByteSlice as _;
 use gix::index::entry::Mode;
 use gix::worktree::stack::state::ignore::Source;
 
-use super::ground::Ground;
+use super::context::ScanContext;
 use crate::git::During;
 
 /// Ignore rules: `.gitignore` files, `info/exclude`, the user's own file. Read when first asked.
@@ -25,7 +25,7 @@ impl<'r> Rules<'r> {
     /// Returns whether git ignores a path, or a folder above it, if it is not tracked.
     pub(super) fn is_ignored(
         &mut self,
-        ground: &Ground<'_>,
+        scan: &ScanContext<'_>,
         path: &[u8],
         folder: bool,
     ) -> anyhow::Result<bool> {
@@ -35,7 +35,7 @@ impl<'r> Rules<'r> {
                 let source = Source::WorktreeThenIdMappingIfNotSkipped;
                 empty.insert(
                     self.repo
-                        .excludes(&ground.index()?.state, None, source)
+                        .excludes(&scan.index()?.state, None, source)
                         .during("reading the ignore rules")?,
                 )
             }

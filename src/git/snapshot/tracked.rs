@@ -9,7 +9,7 @@ use gix::bstr::ByteSlice;
 use gix::index::entry::{Flags, Mode, Stage, Stat};
 use gix::index::{Entry, State};
 
-use super::ground::load_index;
+use crate::git::During;
 use crate::git::object::TreeId;
 use crate::git::repository::Repository;
 
@@ -49,7 +49,7 @@ impl Repository {
     /// # Errors
     /// Where the tree or git's index cannot be read.
     pub fn untracked(&self, tree: TreeId) -> anyhow::Result<usize> {
-        let index = load_index(&self.gix)?.state;
+        let index = Index::load(&self.gix)?.state;
         let leaves = self.leaves(tree)?;
         let untracked = leaves.iter().filter(|leaf| {
             let path = leaf.path.as_bstr();
@@ -60,6 +60,19 @@ impl Repository {
 }
 
 impl Index {
+    /// Decodes the user's index; an empty one where there is none.
+    pub(super) fn load(gix: &gix::Repository) -> anyhow::Result<Index> {
+        if !gix.index_path().exists() {
+            return Ok(Index {
+                state: gix::index::State::new(gix.object_hash()),
+            });
+        }
+        let file = gix.open_index().during("reading git's index")?;
+        Ok(Index {
+            state: file.into_parts().0,
+        })
+    }
+
     /// Returns the entries below a folder.
     pub(super) fn below(&self, folder: &[u8]) -> Range<usize> {
         if folder.is_empty() {

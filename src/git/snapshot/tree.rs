@@ -5,20 +5,20 @@ use gix::objs::tree::EntryKind;
 use gix::objs::{Kind, WriteTo as _};
 
 use super::cache::{Entry, Standing, mark};
+use super::context::ScanContext;
 use super::folder::{Listing, Scanned};
-use super::ground::Ground;
 use crate::git::sink::Sink;
 
 /// Writes the trees that are new; returns the tree of each folder, null where nothing is in it.
 /// The folders are in the order of their paths.
 pub(super) fn write(
-    ground: &Ground<'_>,
+    scan: &ScanContext<'_>,
     gix: &gix::Repository,
     folders: &[Scanned],
     sink: &Sink,
 ) -> anyhow::Result<Vec<ObjectId>> {
     let mut builder = Builder {
-        ground,
+        scan,
         folders,
         trees: vec![gix.object_hash().null(); folders.len()],
         same: vec![false; folders.len()],
@@ -47,7 +47,7 @@ pub(super) fn parent_of(folders: &[Scanned], at: usize) -> usize {
 /// The trees, as far as they are made.
 struct Builder<'a> {
     /// The snapshot.
-    ground: &'a Ground<'a>,
+    scan: &'a ScanContext<'a>,
     /// The folders.
     folders: &'a [Scanned],
     /// Their trees.
@@ -61,7 +61,7 @@ struct Builder<'a> {
 impl Builder<'_> {
     /// Returns whether a folder has what it had in the last snapshot.
     fn is_same(&self, at: usize) -> bool {
-        let (Listing::Kept(number), Some(cache)) = (&self.folders[at].listing, &self.ground.cache)
+        let (Listing::Kept(number), Some(cache)) = (&self.folders[at].listing, &self.scan.cache)
         else {
             return false;
         };
@@ -78,7 +78,7 @@ impl Builder<'_> {
         if let Some(link) = folder.link {
             return Ok(link);
         }
-        let known = match (&folder.listing, &self.ground.cache) {
+        let known = match (&folder.listing, &self.scan.cache) {
             (Listing::Kept(number), Some(cache)) => Some(cache.folder(*number).tree),
             (_, cache) => cache
                 .as_ref()
@@ -139,7 +139,7 @@ impl Builder<'_> {
                 });
             }
         };
-        each_entry(self.ground, &self.folders[at], &mut add);
+        each_entry(self.scan, &self.folders[at], &mut add);
         entries.sort();
         gix::objs::Tree { entries }
     }
@@ -147,11 +147,11 @@ impl Builder<'_> {
 
 /// Goes through the entries of a folder.
 pub(super) fn each_entry<'f>(
-    ground: &'f Ground<'_>,
+    scan: &'f ScanContext<'_>,
     folder: &'f Scanned,
     add: &mut impl FnMut(Entry<&'f [u8]>),
 ) {
-    match (&folder.listing, &ground.cache) {
+    match (&folder.listing, &scan.cache) {
         (Listing::Read(entries), _) => entries.iter().for_each(|entry| add(entry.borrowed())),
         (Listing::Kept(number), Some(cache)) if folder.marks & mark::EMBEDDED == 0 => {
             cache

@@ -2,9 +2,10 @@
 
 use std::sync::{Condvar, Mutex};
 
-use super::folder::{Scanned, Task, scan};
-use super::ground::Ground;
+use super::context::ScanContext;
+use super::folder::{Scanned, Task};
 use super::rules::Rules;
+use super::scan::scan_folder;
 
 /// How many folders make another thread worth its start.
 const SHARE: usize = 32;
@@ -32,7 +33,7 @@ struct State {
 }
 
 /// Looks at every folder of the worktree; the result is in the order of their paths.
-pub(super) fn walk(ground: &Ground<'_>) -> anyhow::Result<Vec<Scanned>> {
+pub(super) fn walk(scan: &ScanContext<'_>) -> anyhow::Result<Vec<Scanned>> {
     let state = State {
         tasks: vec![Task::default()],
         busy: 0,
@@ -42,13 +43,13 @@ pub(super) fn walk(ground: &Ground<'_>) -> anyhow::Result<Vec<Scanned>> {
         state: Mutex::new(state),
         wake: Condvar::new(),
     };
-    let threads = threads(ground);
+    let threads = threads(scan);
     let mut scanned: Vec<Scanned> = if threads == 1 {
-        work(ground, &queue)
+        work(scan, &queue)
     } else {
         std::thread::scope(|scope| {
             let started: Vec<_> = (0..threads)
-                .map(|_| scope.spawn(|| work(ground, &queue)))
+                .map(|_| scope.spawn(|| work(scan, &queue)))
                 .collect();
             started
                 .into_iter()
@@ -69,8 +70,8 @@ pub(super) fn walk(ground: &Ground<'_>) -> anyhow::Result<Vec<Scanned>> {
 }
 
 /// Returns how many threads are worth it.
-fn threads(ground: &Ground<'_>) -> usize {
-    let worth = ground
+fn threads(scan: &ScanContext<'_>) -> usize {
+    let worth = scan
         .cache
         .as_ref()
         .map_or(MOST_THREADS, |cache| cache.folder_count() / SHARE);
@@ -79,14 +80,14 @@ fn threads(ground: &Ground<'_>) -> usize {
 }
 
 /// Takes folders from the queue until there are none.
-fn work(ground: &Ground<'_>, queue: &Queue) -> Vec<Scanned> {
-    let repo = ground.shared.to_thread_local();
+fn work(scan: &ScanContext<'_>, queue: &Queue) -> Vec<Scanned> {
+    let repo = scan.shared.to_thread_local();
     let mut rules = Rules::new(&repo);
     let mut done = Vec::new();
     while let Some(batch) = queue.take() {
         let mut found = Vec::new();
         let result = batch.into_iter().try_for_each(|task| {
-            let (scanned, tasks) = scan(ground, &mut rules, task)?;
+            let (scanned, tasks) = scan_folder(scan, &mut rules, task)?;
             done.push(scanned);
             found.extend(tasks);
             Ok(())

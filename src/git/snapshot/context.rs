@@ -14,7 +14,6 @@ use super::cache::{Basis, Cache, Entry};
 use super::limits::{Forced, Limits};
 use super::stat::{self, Kind, Seen, Stamp};
 use super::tracked::Index;
-use crate::git::During;
 use crate::git::repository::Repository;
 use crate::host::file::read_regular;
 
@@ -22,7 +21,7 @@ use crate::host::file::read_regular;
 const MAX_RULES: u64 = 64 << 20;
 
 /// What one snapshot stands on.
-pub(super) struct Ground<'a> {
+pub(super) struct ScanContext<'a> {
     /// The repository, to be had once per thread.
     pub(super) shared: gix::ThreadSafeRepository,
     /// The top of the worktree, open.
@@ -49,13 +48,13 @@ pub(super) struct Ground<'a> {
     names: OnceLock<bool>,
 }
 
-impl<'a> Ground<'a> {
+impl<'a> ScanContext<'a> {
     /// Opens the worktree and loads the cache, if its objects are still there.
     pub(super) fn new(
         repository: &'a Repository,
         limits: &'a Limits,
         force: &'a [Forced],
-    ) -> anyhow::Result<Ground<'a>> {
+    ) -> anyhow::Result<ScanContext<'a>> {
         let gix = &repository.gix;
         let workdir = repository.workdir();
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -72,7 +71,7 @@ impl<'a> Ground<'a> {
             stamp: Stamp::default(),
             root: gix.object_hash().null(),
         };
-        Ok(Ground {
+        Ok(ScanContext {
             shared: gix.clone().into_sync(),
             top,
             workdir,
@@ -89,7 +88,7 @@ impl<'a> Ground<'a> {
     }
 
     /// Sets what the last snapshot saw.
-    pub(super) fn with_cache(mut self, cache: Option<Cache>, stamp: Stamp) -> Ground<'a> {
+    pub(super) fn with_cache(mut self, cache: Option<Cache>, stamp: Stamp) -> ScanContext<'a> {
         self.cache = cache;
         self.basis.stamp = stamp;
         self
@@ -99,7 +98,7 @@ impl<'a> Ground<'a> {
     pub(super) fn index(&self) -> anyhow::Result<&Index> {
         let loaded = self.index.get_or_init(|| {
             let gix = self.shared.to_thread_local();
-            load_index(&gix).map_err(|error| format!("{error:#}"))
+            Index::load(&gix).map_err(|error| format!("{error:#}"))
         });
         loaded.as_ref().map_err(|error| anyhow::anyhow!("{error}"))
     }
@@ -182,19 +181,6 @@ impl<'a> Ground<'a> {
     pub(super) fn open(&self, path: &[u8], flags: OFlags) -> std::io::Result<OwnedFd> {
         stat::open_below(self.top.as_fd(), path, flags)
     }
-}
-
-/// Decodes the user's index; an empty one where there is none.
-pub(super) fn load_index(gix: &gix::Repository) -> anyhow::Result<Index> {
-    if !gix.index_path().exists() {
-        return Ok(Index {
-            state: gix::index::State::new(gix.object_hash()),
-        });
-    }
-    let file = gix.open_index().during("reading git's index")?;
-    Ok(Index {
-        state: file.into_parts().0,
-    })
 }
 
 /// Returns the stat of a file, all zero where there is none.

@@ -1,0 +1,73 @@
+//! What a file or link on disk becomes in the tree, as far as that is known without reading it.
+
+use gix::ObjectId;
+use gix::index::entry::Mode;
+use gix::index::entry::stat::Options;
+use gix::objs::tree::EntryKind;
+
+use super::cache::{Entry, Standing};
+use super::context::ScanContext;
+use super::stat::{Kind, Seen};
+use super::tracked::Tracked;
+
+/// Returns what a file or link is in the tree; its id is null if it must be read.
+pub(super) fn judge(
+    scan: &ScanContext<'_>,
+    name: Vec<u8>,
+    seen: &Seen,
+    (tracked, cached): (Option<&Tracked>, Option<&Entry<&[u8]>>),
+) -> anyhow::Result<Entry> {
+    let kind = kind_of(scan, seen, tracked.map(|tracked| tracked.mode));
+    let basis = tracked.map_or(0, |tracked| basis(&tracked.id));
+    let mut entry = Entry {
+        name,
+        kind,
+        id: scan.basis.root.kind().null(),
+        stat: seen.stat,
+        basis,
+        standing: Standing::Seen,
+    };
+    // Git itself, as most build it, counts an index entry of the index's own second as racy.
+    if let Some(tracked) = tracked
+        && tracked.settled
+        && (tracked.mode == Mode::SYMLINK) == (kind == EntryKind::Link)
+        && tracked.stat.matches(&seen.stat, scan.options)
+        && !tracked.stat.is_racy(
+            scan.index()?.state.timestamp(),
+            Options {
+                use_nsec: false,
+                ..scan.options
+            },
+        )
+    {
+        entry.id = tracked.id;
+    } else if let Some(cached) = cached
+        && cached.basis == basis
+        && cached.standing == Standing::Seen
+        && (cached.kind == EntryKind::Link) == (kind == EntryKind::Link)
+        && cached.stat.matches(&seen.stat, scan.options)
+        && scan
+            .cache
+            .as_ref()
+            .is_some_and(|cache| !cache.basis.stamp.is_racy(&seen.stat))
+    {
+        entry.id = cached.id;
+    }
+    Ok(entry)
+}
+
+/// Returns what git would record a file or link as.
+pub(super) fn kind_of(scan: &ScanContext<'_>, seen: &Seen, before: Option<Mode>) -> EntryKind {
+    match (seen.kind, before) {
+        (Kind::Link, _) => EntryKind::Link,
+        (_, Some(Mode::SYMLINK)) if !scan.links => EntryKind::Link,
+        (_, Some(Mode::FILE_EXECUTABLE)) if !scan.file_mode => EntryKind::BlobExecutable,
+        _ if scan.file_mode && seen.executable => EntryKind::BlobExecutable,
+        _ => EntryKind::Blob,
+    }
+}
+
+/// Returns the start of an id.
+pub(super) fn basis(id: &ObjectId) -> u32 {
+    u32::from_le_bytes(id.as_slice()[..4].try_into().expect("an id has four bytes"))
+}

@@ -1,0 +1,206 @@
+//! The scan of one folder: its names as they were in the last snapshot, or listed anew.
+
+use gix::ObjectId;
+use gix::objs::tree::EntryKind;
+use rustix::fd::{AsFd as _, OwnedFd};
+use rustix::fs::OFlags;
+
+use super::cache::{Cache, Entry, Folder, Standing, Times, mark};
+use super::context::ScanContext;
+use super::embedded;
+use super::entry::judge;
+use super::folder::{Listing, Scanned, Task, join};
+use super::limits::{LeftOut, Reason, shown};
+use super::list::List;
+use super::rules::Rules;
+use super::stat::{Kind, Seen, is_absent, look, look_at};
+
+/// Looks at a folder; returns what is in it and the folders to look at next.
+pub(super) fn scan_folder(
+    scan: &ScanContext<'_>,
+    rules: &mut Rules<'_>,
+    mut task: Task,
+) -> anyhow::Result<(Scanned, Vec<Task>)> {
+    if task.absent {
+        return scan_absent(scan, rules, task);
+    }
+    let opened = scan.open(&task.path, OFlags::RDONLY | OFlags::DIRECTORY);
+    let opened = opened.and_then(|folder| Ok((look_at(folder.as_fd())?, folder)));
+    let (seen, folder) = match opened {
+        Ok(opened) => opened,
+        Err(error) => {
+            task.absent = true;
+            task.unreadable = !is_absent(&error);
+            let left = task.unreadable.then(|| LeftOut {
+                path: shown(&task.path),
+                reason: Reason::Unreadable(error.kind().to_string()),
+            });
+            let mut scanned = scan_absent(scan, rules, task)?;
+            scanned.0.marks |= mark::RELIST;
+            scanned.0.left.extend(left);
+            return Ok(scanned);
+        }
+    };
+    task.known = task
+        .known
+        .or_else(|| scan.cache.as_ref()?.find_folder(&task.path));
+    let times = Times::from(&seen.stat);
+    if let (Some(cache), Some(known), false) =
+        (&scan.cache, task.known, task.relist || task.distrust)
+        && scan.names_stand()
+        && let Some(kept) = keep(&Keep {
+            scan,
+            cache,
+            folder: &folder,
+            number: known,
+            times,
+        })?
+    {
+        return Ok(kept);
+    }
+    let mut list = List::new(scan, rules, task)?;
+    list.scanned.times = times;
+    list.read(&folder)
+}
+
+/// Takes from the index what it holds still of a folder that is not there.
+fn scan_absent(
+    scan: &ScanContext<'_>,
+    rules: &mut Rules<'_>,
+    task: Task,
+) -> anyhow::Result<(Scanned, Vec<Task>)> {
+    if let (Some(cache), Some(known), false) = (&scan.cache, task.known, task.unreadable)
+        && scan.names_stand()
+        && cache.folder(known).marks & (mark::VIRTUAL | mark::RELIST) == mark::VIRTUAL
+    {
+        return Ok(as_before(cache, known, None));
+    }
+    let mut list = List::new(scan, rules, task)?;
+    list.scanned.marks |= mark::VIRTUAL;
+    list.finish()
+}
+
+/// A folder whose names may be what they were.
+struct Keep<'a> {
+    /// The snapshot.
+    scan: &'a ScanContext<'a>,
+    /// What was.
+    cache: &'a Cache,
+    /// The folder.
+    folder: &'a OwnedFd,
+    /// Its number in the cache.
+    number: usize,
+    /// Its times now.
+    times: Times,
+}
+
+/// Returns the folder's names as they were, if they are; files that changed are to be read.
+fn keep(at: &Keep<'_>) -> anyhow::Result<Option<(Scanned, Vec<Task>)>> {
+    let was = at.cache.folder(at.number);
+    let racy = at.times.mtime >= at.cache.basis.stamp.0;
+    if racy || was.times != at.times || was.marks & (mark::RELIST | mark::VIRTUAL) != 0 {
+        return Ok(None);
+    }
+    if was.marks & mark::EMBEDDED != 0 {
+        let link = embedded::commit(at.scan, was.path);
+        return Ok(link.map(|link| as_before(at.cache, at.number, Some(link))));
+    }
+    let mut changed = Vec::new();
+    for n in was.entries.clone() {
+        let entry = at.cache.entry(n);
+        match (entry.standing, entry.kind) {
+            (Standing::Inherited, _) => {}
+            (_, EntryKind::Commit) => {
+                let path = join(was.path, entry.name);
+                match embedded::commit(at.scan, &path) {
+                    Some(id) if id == entry.id => {}
+                    _ => return Ok(None),
+                }
+            }
+            _ => {
+                let Ok(seen) = look(at.folder, entry.name) else {
+                    return Ok(None);
+                };
+                if at.scan.unchanged(&entry, &seen) {
+                    continue;
+                }
+                let rule = matches!(entry.name, b".gitignore" | b".gitattributes");
+                let other = matches!(seen.kind, Kind::Folder | Kind::Special)
+                    || seen.size > at.scan.limits.max_file_size;
+                if rule || other || entry.standing == Standing::Watched {
+                    return Ok(None);
+                }
+                changed.push((n - was.entries.start, seen));
+            }
+        }
+    }
+    let (mut scanned, tasks) = as_before(at.cache, at.number, None);
+    if !changed.is_empty() {
+        scanned.listing = Listing::Read(reread(at, &was, &changed)?);
+    }
+    Ok(Some((scanned, tasks)))
+}
+
+/// Returns a folder's names with those that changed to be read.
+fn reread(
+    at: &Keep<'_>,
+    was: &Folder<'_>,
+    changed: &[(usize, Seen)],
+) -> anyhow::Result<Vec<Entry>> {
+    let index = at.scan.index()?;
+    let tracked = index.names(was.path, index.below(was.path));
+    let mut entries: Vec<Entry> = was
+        .entries
+        .clone()
+        .map(|n| owned(&at.cache.entry(n)))
+        .collect();
+    for (n, seen) in changed {
+        let entry = &mut entries[*n];
+        let name = tracked.get(entry.name.as_slice());
+        *entry = judge(
+            at.scan,
+            std::mem::take(&mut entry.name),
+            seen,
+            (name.and_then(|name| name.file.as_ref()), None),
+        )?;
+    }
+    Ok(entries)
+}
+
+/// Returns a folder as it was, and its sub-folders to look at.
+fn as_before(cache: &Cache, number: usize, link: Option<ObjectId>) -> (Scanned, Vec<Task>) {
+    let was = cache.folder(number);
+    let scanned = Scanned {
+        path: was.path.to_vec(),
+        marks: was.marks,
+        times: was.times,
+        listing: Listing::Kept(number),
+        link,
+        left: Vec::new(),
+    };
+    let task = |&child: &u32| {
+        let folder = cache.folder(child as usize);
+        // One that could not be read may be there again, or still not be readable: it is tried
+        // anew.
+        let absent = folder.marks & (mark::VIRTUAL | mark::RELIST) == mark::VIRTUAL;
+        Task {
+            path: folder.path.to_vec(),
+            known: Some(child as usize),
+            absent,
+            ..Task::default()
+        }
+    };
+    (scanned, cache.children(number).iter().map(task).collect())
+}
+
+/// Returns an entry of the cache with a name of its own.
+fn owned(entry: &Entry<&[u8]>) -> Entry {
+    Entry {
+        name: entry.name.to_vec(),
+        kind: entry.kind,
+        id: entry.id,
+        stat: entry.stat,
+        basis: entry.basis,
+        standing: entry.standing,
+    }
+}
