@@ -10,8 +10,8 @@ use crate::text::counted;
 use crate::ui::diff::{Change, unified};
 use crate::ui::mistakes;
 use crate::workflow::dry_run::Rewrite;
+use crate::workflow::paths::lossy;
 use crate::workflow::project::Project;
-use crate::workflow::restore::lossy;
 
 /// Show what a turn changed in the code, or what differs between two turns
 ///

@@ -43,6 +43,23 @@ pub struct Settings {
     pub change: Change,
 }
 
+impl Settings {
+    /// Returns the variables that hold keys, besides those that everybody knows.
+    pub fn key_variables(&self) -> impl Iterator<Item = String> {
+        let models = self
+            .models
+            .values()
+            .filter_map(|model| model.api_key_env.clone());
+        // A search program is the one that its key is for.
+        let research = self
+            .research
+            .api_key_env
+            .clone()
+            .filter(|_| self.research.engine != Some(Engine::Command));
+        models.chain(research)
+    }
+}
+
 /// One model.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]

@@ -12,8 +12,9 @@ use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::meta::{self, ModelUse, SCHEMA, Status, StepMeta};
 use crate::session::turn::Turn;
-use crate::workflow::models::{Notes, Way};
+use crate::workflow::models::Notes;
 use crate::workflow::pipelines::Prepared;
+use crate::workflow::plan_source::PlanSource;
 use crate::workflow::project::Project;
 use crate::workflow::purse::{Metered, Purse, Weight};
 use crate::workflow::user::{Event, User};
@@ -25,7 +26,7 @@ pub struct Asking<'a> {
     /// The turn in progress, with its input, message and system prompt.
     pub draft: &'a mut Draft,
     /// Who is asked.
-    pub way: Way,
+    pub source: PlanSource,
     /// How much the input is.
     pub weight: Weight,
 }
@@ -52,7 +53,7 @@ pub fn ask(project: &Project, asking: Asking<'_>, user: &mut dyn User) -> anyhow
     let Asking {
         tip,
         draft,
-        way,
+        source,
         weight,
     } = asking;
     // Saved before the model is asked: whatever ends the wait, no word of the user's is lost.
@@ -75,8 +76,8 @@ pub fn ask(project: &Project, asking: Asking<'_>, user: &mut dyn User) -> anyhow
         tip,
         draft,
     };
-    let answer = match way {
-        Way::Model(chosen) => ask_model(
+    let answer = match source {
+        PlanSource::Model(chosen) => ask_model(
             keeper.draft,
             &Metered {
                 chosen,
@@ -86,7 +87,7 @@ pub fn ask(project: &Project, asking: Asking<'_>, user: &mut dyn User) -> anyhow
             &request,
             user,
         ),
-        Way::Pipeline(prepared) => ask_steps(
+        PlanSource::Pipeline(prepared) => ask_steps(
             &mut keeper,
             Steps {
                 prepared,

@@ -6,8 +6,8 @@ use crate::git::absent::MissingObject;
 use crate::session::meta::NotCaptured;
 use crate::session::turn::Turn;
 use crate::workflow::drift::Drift;
+use crate::workflow::paths::lossy;
 use crate::workflow::project::Project;
-use crate::workflow::restore::lossy;
 use crate::workflow::workspace::not_captured;
 
 /// What the user changed since the newest turn.

@@ -17,8 +17,8 @@ use crate::session::journal::{Pending, SCHEMA};
 use crate::session::meta::Workspace;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
+use crate::workflow::paths::shown;
 use crate::workflow::project::Project;
-use crate::workflow::restore::shown;
 use crate::workflow::stack::Stacks;
 use crate::workflow::stack::record::{Written, amend};
 

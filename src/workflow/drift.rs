@@ -13,10 +13,11 @@ use crate::session::turn::Turn;
 use crate::text::visible::visible;
 use crate::workflow::marks::marked;
 use crate::workflow::missing::Missing;
+use crate::workflow::paths::{lossy, shown};
 use crate::workflow::project::Project;
-use crate::workflow::restore::{files_of, lossy, shown};
 use crate::workflow::stack::series::{Part, differences};
 use crate::workflow::stack::{PatchId, Stacks, is_patch};
+use crate::workflow::turn_files::files_of;
 use crate::workflow::user::{Event, User};
 
 /// How many turns back the last one that changed files, or ran here, is looked for.

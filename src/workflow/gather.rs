@@ -16,8 +16,8 @@ use crate::session::requests::Requests;
 use crate::session::turn::Turn;
 use crate::text::resource::{Artifact, Resource};
 use crate::workflow::lists::{Entry, Lists};
-use crate::workflow::lookup::is_own_global;
 use crate::workflow::project::Project;
+use crate::workflow::teddy_files::is_own_global;
 
 /// Fetches a page as readable text.
 pub type Fetch<'a> = &'a mut dyn FnMut(&str) -> Result<String, String>;

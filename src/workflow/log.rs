@@ -13,8 +13,8 @@ use crate::host::clock;
 use crate::session::meta::{ModelUse, Status};
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
+use crate::workflow::paths::lossy;
 use crate::workflow::project::Project;
-use crate::workflow::restore::lossy;
 
 /// So few rows are worked out faster than they are remembered.
 const FEW: usize = 32;

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use anyhow::Context as _;
 
-use crate::git::repository::Repository;
 use crate::host::file::Root;
 use crate::model::prompt::Prompts;
 use crate::plan::memo;
@@ -16,13 +15,7 @@ use crate::session::turn::Turn;
 use crate::text::context_list;
 use crate::text::resource::Artifact;
 use crate::workflow::project::Project;
-
-/// Where the memos are in the workspace.
-pub const MEMOS: &str = ".teddy/memos.yaml";
-/// The list of every session.
-pub const GLOBAL: &str = ".teddy/global.context";
-/// The largest of these files that is read, in bytes.
-pub const MAX_FILE: u64 = 1 << 20;
+use crate::workflow::teddy_files::{GLOBAL, MAX_FILE, MEMOS};
 
 impl Project {
     /// Returns an artifact of a turn, by the name under which a context list has it.
@@ -167,12 +160,4 @@ impl Project {
         }
         Ok(None)
     }
-}
-
-/// Returns whether the list of every session is the user's own: git does not track it.
-pub fn is_own_global(repository: &Repository) -> bool {
-    let tree = repository.head_tree().ok();
-    tree.and_then(|tree| repository.entry(tree, GLOBAL.as_bytes()).ok())
-        .flatten()
-        .is_none()
 }

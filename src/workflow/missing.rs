@@ -9,8 +9,8 @@ use crate::git::diff::Change;
 use crate::git::object::{CommitId, Entry};
 use crate::session::publication::Stack;
 use crate::session::turn::Turn;
+use crate::workflow::paths::lossy;
 use crate::workflow::project::Project;
-use crate::workflow::restore::lossy;
 use crate::workflow::stack::{Patch, PatchId, Stacks};
 
 /// How many turns are asked whether they changed a file.

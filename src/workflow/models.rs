@@ -1,23 +1,19 @@
-//! Choosing the model of a turn, or the pipeline whose steps have models of their own.
+//! Choosing and opening the model of a turn.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use crate::change::id::ChangeId;
-use crate::config;
-use crate::config::settings::{Engine, Price};
+use crate::config::settings::Price;
 use crate::host::interrupt;
 use crate::model::Model;
 use crate::model::open::open;
 use crate::model::outside::Outside;
 use crate::model::settings::{Kind, Settings};
 use crate::session::artifact;
-use crate::session::meta::Origin;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
-use crate::workflow::pipelines::Prepared;
-use crate::workflow::plan::Wish;
 use crate::workflow::project::Project;
 
 /// What a model has to say besides its answer: that a request is tried again.
@@ -35,14 +31,6 @@ pub struct Chosen {
     pub is_free: bool,
     /// What it has to say.
     pub notes: Notes,
-}
-
-/// How a plan is had.
-pub enum Way {
-    /// From one model.
-    Model(Chosen),
-    /// In steps.
-    Pipeline(Prepared),
 }
 
 /// No model is configured, by what it is needed for.
@@ -69,42 +57,7 @@ impl NoModel {
     }
 }
 
-/// Returns the variables that hold keys, besides those that everybody knows.
-pub fn key_variables(settings: &config::settings::Settings) -> impl Iterator<Item = String> {
-    let models = settings
-        .models
-        .values()
-        .filter_map(|model| model.api_key_env.clone());
-    // A search program is the one that its key is for.
-    let research = settings
-        .research
-        .api_key_env
-        .clone()
-        .filter(|_| settings.research.engine != Some(Engine::Command));
-    models.chain(research)
-}
-
 impl Project {
-    /// Returns how a plan is had: through the pipeline of the wish or the configuration, else from
-    /// a model. A model that the wish names goes before the pipeline of the configuration, and a
-    /// rejected plan is corrected without one.
-    ///
-    /// # Errors
-    /// As for [`Project::choose`]; all mistakes of a pipeline.
-    pub fn way(&self, tip: &Turn, wish: &Wish, origin: Origin) -> anyhow::Result<Way> {
-        let usual = self
-            .settings
-            .pipeline
-            .as_ref()
-            .filter(|_| wish.model.is_none() && origin != Origin::Validation);
-        match wish.pipeline.as_ref().or(usual) {
-            Some(name) => self
-                .prepare_pipeline(tip, name, wish.model.as_deref())
-                .map(Way::Pipeline),
-            None => self.choose(tip, wish.model.as_deref()).map(Way::Model),
-        }
-    }
-
     /// Returns the model of this name, or the configured one.
     ///
     /// # Errors
@@ -186,7 +139,7 @@ impl Project {
             take: self.hands.take.clone(),
             ..Outside::default()
         };
-        outside.keys.extend(key_variables(&self.settings));
+        outside.keys.extend(self.settings.key_variables());
         if settings.kind == Kind::Replay {
             outside.replayed = answered;
             let recorded = self.recorded(settings)?;

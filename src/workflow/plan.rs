@@ -114,9 +114,14 @@ pub fn plan_turn(
     let said = said(wish, &draft, user);
     let origin = said.as_ref().map_or(Origin::User, |(_, origin)| *origin);
     // A model that cannot be had is found out before the user writes a word.
-    let way = match wish.from {
+    let source = match wish.from {
         Some(_) => None,
-        None => Some(project.way(tip, wish, origin)?),
+        None => Some(project.plan_source(
+            tip,
+            wish.model.as_deref(),
+            wish.pipeline.as_deref(),
+            origin,
+        )?),
     };
 
     let message = match said {
@@ -148,13 +153,13 @@ pub fn plan_turn(
     )?;
     pages.keep_in(&mut draft.artifacts);
     draft.artifacts.put(artifact::INPUT, made.text.as_str());
-    let reply = match (way, &wish.from) {
-        (Some(way), _) => ask(
+    let reply = match (source, &wish.from) {
+        (Some(source), _) => ask(
             project,
             Asking {
                 tip,
                 draft: &mut draft,
-                way,
+                source,
                 weight: made.weight,
             },
             user,

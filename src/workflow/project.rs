@@ -20,8 +20,7 @@ use crate::model::outside::Outside;
 use crate::session::journal::Journal;
 use crate::session::name::SessionName;
 use crate::session::store::Store;
-use crate::workflow::lookup::{GLOBAL, MAX_FILE, is_own_global};
-use crate::workflow::models::key_variables;
+use crate::workflow::teddy_files::{GLOBAL, MAX_FILE, is_own_global};
 
 /// A session's name and a line end.
 const MAX_NAME: u64 = 1024;
@@ -125,7 +124,7 @@ impl Project {
             Outside::default()
                 .keys
                 .into_iter()
-                .chain(key_variables(&settings)),
+                .chain(settings.key_variables()),
         );
         Ok(Project {
             repository,

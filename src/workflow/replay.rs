@@ -12,9 +12,10 @@ use crate::plan::action::Kind;
 use crate::session::artifact::{self, Artifacts};
 use crate::session::meta::{Status, Workspace};
 use crate::session::turn::Turn;
-use crate::workflow::execute::stage::{Reach, Scene, perform};
+use crate::workflow::execute::run_env::{Reach, RunEnv};
+use crate::workflow::execute::stage::perform;
+use crate::workflow::paths::shown;
 use crate::workflow::project::Project;
-use crate::workflow::restore::shown;
 use crate::workflow::user::{Approved, User};
 
 /// The name of the worktree, which no session can have.
@@ -115,14 +116,14 @@ fn run_again(
     let tip = Turn::read(&project.repository, &turn.session, previous)?;
     let tree = project.repository.commit(workspace.before)?.tree;
     let artifacts = Artifacts(project.repository.files(turn.tree)?);
-    let scene = Scene {
+    let env = RunEnv {
         name: WORKTREE,
         tip: &tip,
         before: workspace.before,
         tree,
         reach: Reach::Recorded(&artifacts),
     };
-    let left = perform(project, &scene, &Approved::all(plan), user)?;
+    let left = perform(project, &env, &Approved::all(plan), user)?;
     if let Some(why) = &left.ran.interruption {
         anyhow::bail!("interrupted: {why}");
     }

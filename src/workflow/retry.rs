@@ -10,8 +10,8 @@ use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::workflow::asking::{Asking, ask};
 use crate::workflow::branch::branch;
-use crate::workflow::models::Way;
-use crate::workflow::plan::{Answered, Planned, Wish as PlanWish, take_answer};
+use crate::workflow::plan::{Answered, Planned, take_answer};
+use crate::workflow::plan_source::PlanSource;
 use crate::workflow::project::Project;
 use crate::workflow::purse::Weight;
 use crate::workflow::user::{Event, User};
@@ -53,10 +53,10 @@ pub fn retry(project: &mut Project, wish: &Wish, user: &mut dyn User) -> anyhow:
         )
     })?;
     // A model that cannot be had is found out before there is a branch.
-    let way = way(project, &turn, wish.model.as_deref())?;
+    let source = plan_source(project, &turn, wish.model.as_deref())?;
     let name = free_name(project, &session)?;
     branch(project, &previous.to_string(), &name, user)?;
-    let planned = ask_again(project, &turn, (way, input.as_str()), user);
+    let planned = ask_again(project, &turn, (source, input.as_str()), user);
     if planned.is_err() {
         project.use_session(&session)?;
     }
@@ -64,26 +64,22 @@ pub fn retry(project: &mut Project, wish: &Wish, user: &mut dyn User) -> anyhow:
 }
 
 /// Returns who is asked.
-fn way(project: &Project, turn: &Turn, model: Option<&str>) -> anyhow::Result<Way> {
+fn plan_source(project: &Project, turn: &Turn, model: Option<&str>) -> anyhow::Result<PlanSource> {
     let asked = || {
         turn.meta
             .model
             .as_ref()
-            .map(|model| model.asked.clone())
+            .map(|model| model.asked.as_str())
             .filter(|_| turn.meta.pipeline.is_none())
     };
-    let wish = PlanWish {
-        model: model.map(str::to_owned).or_else(asked),
-        pipeline: turn.meta.pipeline.clone().filter(|_| model.is_none()),
-        ..PlanWish::default()
-    };
+    let pipeline = turn.meta.pipeline.as_deref().filter(|_| model.is_none());
     // A replay counts the answers before the turn, so that the same one comes again.
     let before = Turn::read(
         &project.repository,
         &turn.session,
         turn.previous.context("turn 0 has no input")?,
     )?;
-    project.way(&before, &wish, Origin::User)
+    project.plan_source(&before, model.or_else(asked), pipeline, Origin::User)
 }
 
 /// Returns the first name `<session>-retry-<n>` that is free.
@@ -103,7 +99,7 @@ fn free_name(project: &Project, session: &SessionName) -> anyhow::Result<Session
 fn ask_again(
     project: &Project,
     turn: &Turn,
-    (way, input): (Way, &str),
+    (source, input): (PlanSource, &str),
     user: &mut dyn User,
 ) -> anyhow::Result<Planned> {
     let name = project.session()?;
@@ -119,7 +115,7 @@ fn ask_again(
         Asking {
             tip: &tip,
             draft: &mut draft,
-            way,
+            source,
             weight,
         },
         user,

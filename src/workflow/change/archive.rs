@@ -19,8 +19,9 @@ use crate::change::store::{BASE, Change};
 use crate::git::object::{Entry, Mode, TreeId};
 use crate::session::turn::Turn;
 use crate::workflow::complete::{Fit, Move};
+use crate::workflow::paths::lossy;
 use crate::workflow::project::Project;
-use crate::workflow::restore::{OnOverlap, lossy};
+use crate::workflow::restore::OnOverlap;
 use crate::workflow::user::User;
 
 /// What an archive came to.

@@ -7,7 +7,7 @@ use super::review::{last_review, review_locked};
 use super::work::{Work, Worked};
 use super::{Step, Wish, allow, now};
 use crate::change::entry::Entry;
-use crate::change::error::{ChangeError, next_step};
+use crate::change::error::next_step;
 use crate::change::id::ChangeId;
 use crate::change::phase::{Event as Happened, Phase};
 use crate::change::review::Issues;
@@ -290,21 +290,5 @@ impl Implemented {
         self.phase = change.state.phase;
         self.next = next_step(&change.id, self.phase);
         self
-    }
-}
-
-/// Stops where tasks are open.
-pub(super) fn require_done(change: &Change) -> Result<(), ChangeError> {
-    let open = tasks::read(change.documents.text(tasks::FILE))
-        .iter()
-        .filter(|task| !task.done)
-        .count();
-    if open == 0 {
-        Ok(())
-    } else {
-        Err(ChangeError::OpenTasks {
-            id: change.id.clone(),
-            open,
-        })
     }
 }

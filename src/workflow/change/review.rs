@@ -3,8 +3,8 @@
 
 use super::ask::{Desk, Question, Role};
 use super::challenge::{Judgement, block, read, titles};
-use super::implement::require_done;
 use super::material::block as fenced;
+use super::work::require_done;
 use super::{Step, Wish, allow, now};
 use crate::change::document::REVIEW;
 use crate::change::entry::Entry;

@@ -7,8 +7,9 @@
 use super::Wish;
 use super::ask::{Role, fill};
 use super::material::agreed;
+use crate::change::error::ChangeError;
 use crate::change::store::Change;
-use crate::change::tasks::Task;
+use crate::change::tasks::{self, Task};
 use crate::change::usage::Taken;
 use crate::plan::action::Kind;
 use crate::session::artifact;
@@ -332,5 +333,21 @@ fn answer_to(tip: &Turn, project: &Project, user: &mut dyn User) -> anyhow::Resu
     match tip.question(&project.repository)? {
         Some(question) => plan::ask_for_answer(question, user).map(Some),
         None => Ok(None),
+    }
+}
+
+/// Stops where tasks are open.
+pub(super) fn require_done(change: &Change) -> Result<(), ChangeError> {
+    let open = tasks::read(change.documents.text(tasks::FILE))
+        .iter()
+        .filter(|task| !task.done)
+        .count();
+    if open == 0 {
+        Ok(())
+    } else {
+        Err(ChangeError::OpenTasks {
+            id: change.id.clone(),
+            open,
+        })
     }
 }

@@ -16,7 +16,7 @@ use crate::git::worktree::SessionWorktree;
 use crate::git::worktree::moved::{Before, Moved};
 use crate::session::meta::NotCaptured;
 use crate::text::visible::visible;
-use crate::workflow::execute::stage::Scene;
+use crate::workflow::execute::run_env::RunEnv;
 use crate::workflow::project::Project;
 use crate::workflow::workspace::not_captured;
 
@@ -51,10 +51,10 @@ type Edits = BTreeMap<Vec<u8>, Option<Entry>>;
 /// Records the files of the worktree, without the links that were brought.
 pub(super) fn capture(
     project: &Project,
-    scene: &Scene<'_>,
+    env: &RunEnv<'_>,
     opened: &Opened<'_>,
 ) -> anyhow::Result<Captured> {
-    let index = project.index(&format!("session-{}", scene.name));
+    let index = project.index(&format!("session-{}", env.name));
     let repository = &opened.worktree.repository;
     let written: Vec<Forced> = opened.written.iter().cloned().map(Forced::new).collect();
     let mut snapshot = repository.snapshot(&index, &project.limits(), &written)?;
@@ -64,9 +64,9 @@ pub(super) fn capture(
         not_captured: not_captured(&snapshot),
         tree: snapshot.tree,
     };
-    leave_links(repository, scene, opened, &mut captured)?;
-    leave_repositories(repository, scene, opened, &mut captured)?;
-    take_moved(repository, scene, opened, &mut captured)?;
+    leave_links(repository, env, opened, &mut captured)?;
+    leave_repositories(repository, env, opened, &mut captured)?;
+    take_moved(repository, env, opened, &mut captured)?;
     Ok(captured)
 }
 
@@ -95,14 +95,14 @@ fn add_written(
 /// Takes the links out that lead to the user's folder.
 fn leave_links(
     repository: &Repository,
-    scene: &Scene<'_>,
+    env: &RunEnv<'_>,
     opened: &Opened<'_>,
     captured: &mut Captured,
 ) -> anyhow::Result<()> {
     let mut edits = Edits::new();
     for path in opened.linked {
         if repository.entry(captured.tree, path)?.is_some() {
-            edits.insert(path.clone(), repository.entry(scene.tree, path)?);
+            edits.insert(path.clone(), repository.entry(env.tree, path)?);
         }
     }
     captured.edit(repository, &edits)
@@ -111,7 +111,7 @@ fn leave_links(
 /// Leaves repositories within as they were, and says in which of them the plan worked.
 fn leave_repositories(
     repository: &Repository,
-    scene: &Scene<'_>,
+    env: &RunEnv<'_>,
     opened: &Opened<'_>,
     captured: &mut Captured,
 ) -> anyhow::Result<()> {
@@ -119,7 +119,7 @@ fn leave_repositories(
         let entry = entry.as_ref();
         entry.is_some_and(|entry| entry.mode == Mode::Gitlink)
     };
-    let mut changed = repository.changes(scene.tree, captured.tree)?;
+    let mut changed = repository.changes(env.tree, captured.tree)?;
     changed.retain(|change| is_link(&change.old) || is_link(&change.new));
 
     let mut edits = Edits::new();
@@ -147,13 +147,13 @@ fn leave_repositories(
 /// Takes what a command moved out of sight; what cannot be taken stays where it was.
 fn take_moved(
     repository: &Repository,
-    scene: &Scene<'_>,
+    env: &RunEnv<'_>,
     opened: &Opened<'_>,
     captured: &mut Captured,
 ) -> anyhow::Result<()> {
-    let mut gone = repository.changes(scene.tree, captured.tree)?;
+    let mut gone = repository.changes(env.tree, captured.tree)?;
     gone.retain(|change| change.new.is_none());
-    let trees = (scene.tree, captured.tree);
+    let trees = (env.tree, captured.tree);
     let moved = opened.worktree.moved(opened.before, &gone, trees)?;
     let (lost, taken): (Vec<Moved>, Vec<Moved>) = moved.into_iter().partition(|moved| moved.opaque);
 
@@ -167,7 +167,7 @@ fn take_moved(
     let mut edits = Edits::new();
     for Moved { from, to, .. } in lost {
         if repository.entry(captured.tree, &from)?.is_none() {
-            edits.insert(from.clone(), repository.entry(scene.tree, &from)?);
+            edits.insert(from.clone(), repository.entry(env.tree, &from)?);
             let from = shown(&from);
             let why = format!(
                 "moved into a repository of its own; `{}` stays",

@@ -2,7 +2,7 @@
 //! plan waits again.
 
 use super::Executed;
-use super::record::{Run, current, prompt_of};
+use super::run::Run;
 use super::turn::{Writing, finish};
 use crate::session::artifact;
 use crate::session::meta::{ModelUse, Status, Workspace};
@@ -39,7 +39,7 @@ pub(super) fn record(
         approved,
         left,
     } = &run;
-    let (context, prompt) = (case.lists.turn(), prompt_of(case));
+    let (context, prompt) = (case.lists.turn(), case.prompt());
     let writing = Writing {
         status: Status::Interrupted,
         plan: &approved.plan,
@@ -48,7 +48,7 @@ pub(super) fn record(
         memos: &[],
         interruption: left.ran.interruption.as_ref(),
         modifications: &modifications(&case.judged.plan, approved, &case.judged.simulation),
-        next: transition::without_effects(&current(case, &context, &prompt)),
+        next: transition::without_effects(&case.current(&context, &prompt)),
         workspace: Workspace {
             worktree: project.repository.worktree_name(),
             branch: project.repository.branch_or_head().ok(),

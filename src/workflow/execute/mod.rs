@@ -1,37 +1,35 @@
 //! Executing a plan: validated, reviewed, run elsewhere, recorded, brought to the user's files.
 
 mod capture;
+mod case;
 pub mod decline;
 mod interrupted;
 pub mod prepare;
 mod record;
 mod reject;
 mod review;
+mod run;
+pub(in crate::workflow) mod run_env;
 pub(in crate::workflow) mod stage;
 mod turn;
 
 use anyhow::Context as _;
 
+use self::case::Case;
 use crate::git::object::CommitId;
 use crate::plan::Plan;
 use crate::plan::diagnostic::Diagnostic;
 use crate::plan::reading;
 use crate::plan::run::{Interruption, Outcome};
 use crate::session::artifact;
-use crate::session::draft::Draft;
 use crate::session::meta::Status;
 use crate::session::name::SessionName;
-use crate::session::requests::Requests;
-use crate::session::transition::Caller;
-use crate::session::turn::Turn;
 use crate::workflow::drift::Drift;
-use crate::workflow::judge::{Ground, Judged};
-use crate::workflow::lists::Lists;
+use crate::workflow::judge::Ground;
 use crate::workflow::new::new;
 use crate::workflow::plan::{Planned, Start, keep_plan, without_keys};
 use crate::workflow::project::{NoSession, Project};
 use crate::workflow::user::{Approved, Event, Question, User};
-use crate::workflow::workspace::Recorded;
 
 /// What is wanted of an execution.
 #[derive(Debug, Clone, Default)]
@@ -106,28 +104,6 @@ pub enum Asked {
     Left,
     /// Nobody could be asked.
     Nobody,
-}
-
-/// A turn on its way through an execution.
-struct Case<'a> {
-    /// The newest turn.
-    tip: &'a Turn,
-    /// The turn in progress.
-    draft: Draft,
-    /// The user's files.
-    recorded: Recorded,
-    /// The context lists.
-    lists: Lists,
-    /// Who handed over.
-    caller: Option<Caller>,
-    /// What the model had asked before it.
-    question: Option<String>,
-    /// What the user asked for in the session, in this turn too.
-    requests: Requests,
-    /// The plan.
-    judged: Judged,
-    /// What the user had approved when their files changed.
-    earlier: Option<Approved>,
 }
 
 /// Executes a plan in the session in use; without one, a session is begun that is named after the
@@ -336,7 +312,7 @@ pub(in crate::workflow) fn forced(plan: &Plan) -> Vec<Vec<u8>> {
     let targets = plan.targets().map(|path| path.as_str().as_bytes().to_vec());
     let mut paths: Vec<Vec<u8>> = targets.collect();
     if !plan.memos.is_empty() {
-        paths.push(crate::workflow::lookup::MEMOS.as_bytes().to_vec());
+        paths.push(crate::workflow::teddy_files::MEMOS.as_bytes().to_vec());
     }
     paths
 }

@@ -3,7 +3,7 @@
 
 use anyhow::Context as _;
 
-use super::stage::Scene;
+use super::run_env::RunEnv;
 use crate::git::worktree::bring::{Bring, Brought};
 use crate::git::worktree::{Extent, SessionWorktree};
 use crate::host::sandbox::Network;
@@ -43,13 +43,12 @@ impl SetupFailed {
 /// Opens the worktree at the user's files. Only commands need more than these.
 pub(super) fn prepare(
     project: &Project,
-    scene: &Scene<'_>,
+    env: &RunEnv<'_>,
     extent: Extent<'_>,
     user: &mut dyn User,
 ) -> anyhow::Result<Prepared> {
     let repository = &project.repository;
-    let opened =
-        repository.session_worktree(&project.worktrees(), scene.name, scene.before, extent);
+    let opened = repository.session_worktree(&project.worktrees(), env.name, env.before, extent);
     let mut worktree = opened.context("the session's worktree cannot be made; nothing was run")?;
     if let Extent::Paths(_) = extent {
         return Ok(Prepared {
@@ -57,9 +56,9 @@ pub(super) fn prepare(
             linked: Vec::new(),
         });
     }
-    set_up(project, scene, &mut worktree, user)?;
+    set_up(project, env, &mut worktree, user)?;
     let brought = bring(project, &worktree)?;
-    worktree.make_git_dir(repository, scene.before)?;
+    worktree.make_git_dir(repository, env.before)?;
     Ok(Prepared {
         worktree,
         linked: brought.linked,
@@ -70,7 +69,7 @@ pub(super) fn prepare(
 /// wrote and nobody looked at.
 fn set_up(
     project: &Project,
-    scene: &Scene<'_>,
+    env: &RunEnv<'_>,
     worktree: &mut SessionWorktree,
     user: &mut dyn User,
 ) -> anyhow::Result<()> {
@@ -83,15 +82,15 @@ fn set_up(
         return Ok(());
     };
     if !worktree.fresh {
-        worktree.make_anew(&project.repository, scene.before)?;
+        worktree.make_anew(&project.repository, env.before)?;
     }
     bring(project, worktree)?;
-    worktree.make_git_dir(&project.repository, scene.before)?;
+    worktree.make_git_dir(&project.repository, env.before)?;
     user.tell(Event::Note(&format!("preparing the worktree: {setup}")));
-    let ended = run_setup(project, scene, setup, worktree, user)?;
+    let ended = run_setup(project, env, setup, worktree, user)?;
     worktree.remove_git_dir()?;
     if ended != End::Exited(0) {
-        project.repository.remove_session_worktree(scene.name)?;
+        project.repository.remove_session_worktree(env.name)?;
         return Err(SetupFailed {
             code: ended.code(),
             offline: !settings.network,
@@ -99,14 +98,14 @@ fn set_up(
         .into());
     }
     // What it changed besides ignored files is no part of the user's files.
-    worktree.put_right(&project.repository, scene.before)?;
+    worktree.put_right(&project.repository, env.before)?;
     worktree.keep_setup(setup)
 }
 
 /// Runs the set-up, confined as commands are, with the network as its own setting says.
 fn run_setup(
     project: &Project,
-    scene: &Scene<'_>,
+    env: &RunEnv<'_>,
     setup: &str,
     worktree: &SessionWorktree,
     user: &mut dyn User,
@@ -121,7 +120,7 @@ fn run_setup(
     }
     let launcher = Launcher::new(policy)
         .context("starting `worktree.setup`")?
-        .holding(project.commands_lock(scene.name));
+        .holding(project.commands_lock(env.name));
     let confined = launcher.policy.as_ref();
     let script = Script {
         env: confined

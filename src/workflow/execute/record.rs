@@ -1,53 +1,26 @@
 //! Recording a turn whose plan ran, or was declined.
 
-use super::stage::{Left, Reach, Scene, perform, runs_commands};
+use super::case::Case;
+use super::run::Run;
+use super::run_env::{Reach, RunEnv};
+use super::stage::{perform, runs_commands};
 use super::turn::{Writing, finish};
-use super::{Case, Executed, interrupted};
+use super::{Executed, interrupted};
 use crate::config::settings::OnFailure;
-use crate::git::object::{CommitId, TreeId};
 use crate::host::interrupt;
 use crate::host::lock::{Lock, LockError};
 use crate::plan::run::{Effect, Ending, Interruption, Outcome};
-use crate::session::artifact;
 use crate::session::meta::{NotCaptured, Status, Workspace};
-use crate::session::transition::{self, Agent, Current, Next, Others};
-use crate::text::context_list;
+use crate::session::transition::{self, Agent, Next, Others};
 use crate::workflow::complete::Fit;
 use crate::workflow::modified::{as_run, modifications};
+use crate::workflow::paths::shown;
 use crate::workflow::project::Project;
-use crate::workflow::restore::shown;
 use crate::workflow::user::{Approved, Event, User};
 use crate::workflow::workspace::left_out;
 
 /// How often the lock is waited for again once a plan has run.
 const MAX_WAITS: u32 = 20;
-
-/// A plan that has run, before its turn is recorded.
-pub(super) struct Run<'a> {
-    /// The turn.
-    pub case: Case<'a>,
-    /// What was to run.
-    pub approved: Approved,
-    /// What it left.
-    pub left: Left,
-}
-
-impl Run<'_> {
-    /// Returns the workspace commit with what the plan did.
-    pub(super) fn commit(
-        &self,
-        project: &Project,
-        base: CommitId,
-        tree: TreeId,
-    ) -> anyhow::Result<CommitId> {
-        let title = crate::session::message::subject(&self.approved.plan.title);
-        let message = format!(
-            "{title}\n\nTeddy-Session: {}\nTeddy-Turn: {}\n",
-            self.case.tip.session, self.case.draft.meta.number
-        );
-        project.advance(base, tree, &message)
-    }
-}
 
 /// Runs what was approved and records the turn.
 ///
@@ -64,14 +37,14 @@ pub(super) fn run_and_record(
         "interrupted before anything was run"
     );
     let folder = case.tip.session.folder();
-    let scene = Scene {
+    let env = RunEnv {
         name: &folder,
         tip: case.tip,
         before: case.recorded.commit,
         tree: case.recorded.tree,
         reach: Reach::AsConfigured,
     };
-    let left = perform(project, &scene, &approved, user)?;
+    let left = perform(project, &env, &approved, user)?;
     left.pages.keep_in(&mut case.draft.artifacts);
     let mut run = Run {
         case,
@@ -190,7 +163,7 @@ pub(super) fn record_declined(
     words: &str,
     user: &mut dyn User,
 ) -> anyhow::Result<Executed> {
-    let next = transition::without_effects(&current(&case, &case.lists.turn(), &prompt_of(&case)));
+    let next = transition::without_effects(&case.current(&case.lists.turn(), &case.prompt()));
     let _lock = project.enter("execute", user)?;
     if !words.trim().is_empty() {
         case.draft.artifacts.put("declined.txt", words);
@@ -210,7 +183,7 @@ pub(super) fn record_declined(
         interruption: None,
         modifications: &[],
         next,
-        workspace: still(project, &case),
+        workspace: case.still(project),
         repository_changes: Vec::new(),
         not_captured: case.recorded.not_captured.clone(),
     };
@@ -227,45 +200,6 @@ fn union(before: &[NotCaptured], after: &[NotCaptured]) -> Vec<NotCaptured> {
     before.iter().chain(new).cloned().collect()
 }
 
-/// Returns the workspace of a turn that changed nothing.
-pub(super) fn still(project: &Project, case: &Case<'_>) -> Workspace {
-    let here = case.recorded.commit;
-    Workspace {
-        worktree: project.repository.worktree_name(),
-        branch: project.repository.branch_or_head().ok(),
-        before: here,
-        after: here,
-        synced: true,
-        overlaps: Vec::new(),
-    }
-}
-
-/// Returns the turn that ends, as the transition sees it.
-pub(super) fn current<'a>(
-    case: &'a Case<'_>,
-    context: &'a [context_list::Entry],
-    prompt: &'a str,
-) -> Current<'a> {
-    Current {
-        session: &case.tip.session,
-        number: case.draft.meta.number,
-        turn_id: case.draft.meta.turn_id,
-        caller_turn_id: case.draft.meta.caller_turn_id,
-        agent: &case.draft.meta.agent,
-        system_prompt: prompt,
-        context,
-        // A piece of work goes to the model only with the answer to what it asked before.
-        is_asked: case.draft.is_asked_by_user() || case.draft.meta.work.is_some(),
-        question: case.question.as_deref(),
-        requests: &case.requests,
-    }
-}
-
-/// Returns the instructions of the turn that ends.
-pub(super) fn prompt_of(case: &Case<'_>) -> String {
-    case.draft.artifacts.text_or_empty(artifact::SYSTEM_PROMPT)
-}
-
 /// Returns the state after the run.
 fn next_state(project: &Project, case: &Case<'_>, outcomes: &[Outcome]) -> anyhow::Result<Next> {
     let effects: Vec<Effect> = outcomes
@@ -280,9 +214,9 @@ fn next_state(project: &Project, case: &Case<'_>, outcomes: &[Outcome]) -> anyho
         }
     });
     let invoked: Option<Agent> = invoked.map(|name| project.agent(name)).transpose()?;
-    let (context, prompt) = (case.lists.turn(), prompt_of(case));
+    let (context, prompt) = (case.lists.turn(), case.prompt());
     Ok(transition::after_run(
-        &current(case, &context, &prompt),
+        &case.current(&context, &prompt),
         &effects,
         &Others {
             invoked,

@@ -1,8 +1,8 @@
 //! A plan that is wrong: recorded as rejected, and sent back to the model.
 
-use super::record::{current, prompt_of, still};
+use super::case::Case;
 use super::turn::{Writing, finish};
-use super::{Case, Executed, Wish};
+use super::{Executed, Wish};
 use crate::session::artifact;
 use crate::session::feedback;
 use crate::session::meta::{Origin, Status};
@@ -64,9 +64,9 @@ struct Again<'a> {
 
 /// Records the turn as rejected.
 fn record(project: &Project, case: &Case<'_>, user: &mut dyn User) -> anyhow::Result<Executed> {
-    let (context, prompt) = (case.lists.turn(), prompt_of(case));
+    let (context, prompt) = (case.lists.turn(), case.prompt());
     let next =
-        transition::after_rejection(&current(case, &context, &prompt), &case.judged.mistaken());
+        transition::after_rejection(&case.current(&context, &prompt), &case.judged.mistaken());
     let _lock = project.enter("execute", user)?;
     let writing = Writing {
         status: Status::Rejected,
@@ -77,7 +77,7 @@ fn record(project: &Project, case: &Case<'_>, user: &mut dyn User) -> anyhow::Re
         interruption: None,
         modifications: &[],
         next,
-        workspace: still(project, case),
+        workspace: case.still(project),
         repository_changes: Vec::new(),
         not_captured: case.recorded.not_captured.clone(),
     };

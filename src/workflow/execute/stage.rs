@@ -7,6 +7,7 @@ use anyhow::Context as _;
 
 use super::capture::{Captured, Opened, capture};
 use super::prepare::{Prepared, prepare};
+use super::run_env::{Reach, RunEnv};
 use crate::git::fingerprint::Fingerprint;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::planted::Moment;
@@ -21,40 +22,14 @@ use crate::plan::action::Kind;
 use crate::plan::action::read::Read;
 use crate::plan::memo::{self, Change};
 use crate::plan::run::{Ran, Stage, run};
-use crate::session::artifact::Artifacts;
 use crate::session::meta::NotCaptured;
-use crate::session::turn::Turn;
 use crate::text::resource::{Artifact, Resource};
-use crate::workflow::lookup::MEMOS;
 use crate::workflow::pages::Pages;
 use crate::workflow::project::Project;
+use crate::workflow::teddy_files::MEMOS;
 use crate::workflow::tools::Equipment;
 use crate::workflow::user::{Approved, User};
 use crate::workflow::workspace::not_captured;
-
-/// Where a plan runs.
-pub(in crate::workflow) struct Scene<'a> {
-    /// The name of the worktree: mostly the session's.
-    pub name: &'a str,
-    /// The turn before.
-    pub tip: &'a Turn,
-    /// The files at the start, as a commit.
-    pub before: CommitId,
-    /// Their tree.
-    pub tree: TreeId,
-    /// What is in reach.
-    pub reach: Reach<'a>,
-}
-
-/// What is in reach of a plan besides the files.
-#[derive(Clone, Copy)]
-pub(in crate::workflow) enum Reach<'a> {
-    /// What the settings allow.
-    AsConfigured,
-    /// The pages and searches that a turn has recorded, and no network for commands that can be
-    /// confined.
-    Recorded(&'a Artifacts),
-}
 
 /// What a run left.
 pub(in crate::workflow) struct Left {
@@ -80,10 +55,10 @@ pub(in crate::workflow) struct Taken {
 
 impl Taken {
     /// Returns what is known of a worktree that cannot be read: how it began.
-    fn nothing(scene: &Scene<'_>) -> Taken {
+    fn nothing(env: &RunEnv<'_>) -> Taken {
         Taken {
-            tree: scene.tree,
-            base: scene.before,
+            tree: env.tree,
+            base: env.before,
             repository_changes: Vec::new(),
             not_captured: Vec::new(),
         }
@@ -96,7 +71,7 @@ impl Taken {
 /// Where nothing could be run. What fails after that interrupts the run: what ran is told.
 pub(in crate::workflow) fn perform(
     project: &Project,
-    scene: &Scene<'_>,
+    env: &RunEnv<'_>,
     approved: &Approved,
     user: &mut dyn User,
 ) -> anyhow::Result<Left> {
@@ -107,14 +82,14 @@ pub(in crate::workflow) fn perform(
     } else {
         Extent::Paths(&targets)
     };
-    let prepared = prepare(project, scene, extent, user)?;
+    let prepared = prepare(project, env, extent, user)?;
     fault::point("after-worktree")?;
     let began = match extent {
         Extent::Whole => Some(Began::look(project, &prepared)?),
         Extent::Paths(_) => None,
     };
 
-    let (mut ran, pages, outlived) = run_in(project, scene, &prepared, approved, user)?;
+    let (mut ran, pages, outlived) = run_in(project, env, &prepared, approved, user)?;
     if let Err(error) = finish_memos(&prepared, approved, &ran) {
         ran.cut_short(&error);
     }
@@ -122,12 +97,12 @@ pub(in crate::workflow) fn perform(
         Some(error) => Err(error),
         None => {
             let written = written(&ran, approved);
-            take(project, scene, &prepared, began.as_ref(), written)
+            take(project, env, &prepared, began.as_ref(), written)
         }
     };
     let taken = taken.unwrap_or_else(|error| {
         ran.cut_short(&error);
-        Taken::nothing(scene)
+        Taken::nothing(env)
     });
     if began.is_some() {
         // What commands made of it is taken by now, or never.
@@ -140,19 +115,14 @@ pub(in crate::workflow) fn perform(
 /// worktree unfit to be read, if something does.
 fn run_in(
     project: &Project,
-    scene: &Scene<'_>,
+    env: &RunEnv<'_>,
     prepared: &Prepared,
     approved: &Approved,
     user: &mut dyn User,
 ) -> anyhow::Result<(Ran, Pages, Option<anyhow::Error>)> {
-    let artifacts = |artifact: &Artifact| {
-        project
-            .artifact(scene.tip, artifact)
-            .ok()
-            .flatten()
-            .is_some()
-    };
-    let (pages, offline) = match scene.reach {
+    let artifacts =
+        |artifact: &Artifact| project.artifact(env.tip, artifact).ok().flatten().is_some();
+    let (pages, offline) = match env.reach {
         Reach::AsConfigured => (project.pages(), false),
         Reach::Recorded(turn) => (project.pages().offline(turn), true),
     };
@@ -164,7 +134,7 @@ fn run_in(
         .for_each(|policy| policy.network = Network::Off);
     let launcher = Launcher::new(policy)
         .context("starting the commands of the plan")?
-        .holding(project.commands_lock(scene.name));
+        .holding(project.commands_lock(env.name));
     let confined = launcher.policy.as_ref();
     let variables = confined.map(|policy| project.cache_variables(policy));
     let mut tools = Equipment {
@@ -208,7 +178,7 @@ fn finish_memos(prepared: &Prepared, approved: &Approved, ran: &Ran) -> anyhow::
 /// Takes what a run left: its files, the commit that they stand on, and what else it changed.
 fn take(
     project: &Project,
-    scene: &Scene<'_>,
+    env: &RunEnv<'_>,
     prepared: &Prepared,
     began: Option<&Began>,
     mut written: Vec<Vec<u8>>,
@@ -217,12 +187,12 @@ fn take(
     let Some(began) = began else {
         let snapshot = worktree
             .repository
-            .snapshot_paths(scene.tree, &written)
+            .snapshot_paths(env.tree, &written)
             .context("recording what the plan did")?;
         fault::point("after-run-snapshot")?;
         return Ok(Taken {
             tree: snapshot.tree,
-            base: scene.before,
+            base: env.before,
             repository_changes: Vec::new(),
             not_captured: not_captured(&snapshot),
         });
@@ -233,7 +203,7 @@ fn take(
         commit,
         tracked,
         remarks,
-    } = worktree.take_back(&project.repository, scene.before)?;
+    } = worktree.take_back(&project.repository, env.before)?;
     written.extend(tracked);
     let opened = Opened {
         worktree,
@@ -243,14 +213,14 @@ fn take(
         began: began.moment,
     };
     let Captured { tree, not_captured } =
-        capture(project, scene, &opened).context("recording what the plan did")?;
+        capture(project, env, &opened).context("recording what the plan did")?;
     fault::point("after-run-snapshot")?;
 
     repository_changes.extend(began.changes(project)?);
     repository_changes.extend(remarks);
     Ok(Taken {
         tree,
-        base: commit.unwrap_or(scene.before),
+        base: commit.unwrap_or(env.before),
         repository_changes,
         not_captured,
     })

@@ -15,8 +15,8 @@ use crate::session::transition::Next;
 use crate::text::context_list;
 use crate::text::resource::Artifact;
 use crate::workflow::complete::{Completed, Move, Step, notes};
+use crate::workflow::paths::shown;
 use crate::workflow::project::Project;
-use crate::workflow::restore::shown;
 use crate::workflow::stack::record::publish_turn;
 
 /// Everything that a turn is written from.

@@ -22,8 +22,10 @@ use crate::text::visible::visible;
 use crate::workflow::complete::{Completed, Move, Step, notes};
 use crate::workflow::drift::no_record;
 use crate::workflow::missing::Missing;
+use crate::workflow::paths::{lossy, shown};
 use crate::workflow::project::Project;
 use crate::workflow::stack::{PatchId, Stacks};
+use crate::workflow::turn_files::{files_of, first_after};
 use crate::workflow::user::User;
 
 /// What to do where the user's own edits and the turn's meet.
@@ -264,49 +266,6 @@ fn wanted(project: &Project, stacks: &Stacks<'_>, turn: &Turn) -> anyhow::Result
         Some(next) => stacks.below(&next),
         None => stacks.wanted(turn),
     }
-}
-
-/// Returns the files of a turn: what it left, or what the first turn found.
-///
-/// # Errors
-/// If the session has no turn yet, or the repository cannot be read.
-pub fn files_of(project: &Project, turn: &Turn) -> anyhow::Result<TreeId> {
-    if let Some(workspace) = turn.workspace {
-        return project.tree(workspace);
-    }
-    let Some(next) = first_after(project, turn)? else {
-        anyhow::bail!(
-            "session `{}` has no turn yet, so that there is nothing to go back to",
-            turn.session
-        );
-    };
-    match next.meta.workspace {
-        Some(workspace) => project.tree(workspace.before),
-        None => anyhow::bail!(
-            "turn {} does not say what your files were before it",
-            next.number()
-        ),
-    }
-}
-
-/// Returns the turn after one that says nothing of the files: a session's start.
-fn first_after(project: &Project, turn: &Turn) -> anyhow::Result<Option<Turn>> {
-    let store = project.store();
-    if turn.workspace.is_some() || store.tip(&turn.session)?.number() <= turn.number() {
-        return Ok(None);
-    }
-    let next = (turn.number() + 1).to_string();
-    store.turn(&turn.session, &next).map(Some)
-}
-
-/// Returns paths for a person.
-pub fn shown(paths: &[Vec<u8>]) -> Vec<String> {
-    paths.iter().map(|path| lossy(path)).collect()
-}
-
-/// Returns a path for a person.
-pub fn lossy(path: &[u8]) -> String {
-    String::from_utf8_lossy(path).into_owned()
 }
 
 impl Project {

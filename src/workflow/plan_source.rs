@@ -1,0 +1,43 @@
+//! Where a plan comes from: one model, or a pipeline whose steps have models of their own.
+
+use crate::session::meta::Origin;
+use crate::session::turn::Turn;
+use crate::workflow::models::Chosen;
+use crate::workflow::pipelines::Prepared;
+use crate::workflow::project::Project;
+
+/// Where a plan comes from.
+pub enum PlanSource {
+    /// From one model.
+    Model(Chosen),
+    /// In steps.
+    Pipeline(Prepared),
+}
+
+impl Project {
+    /// Returns where a plan comes from: the wanted pipeline or the configured one, else a model. A
+    /// model that is named goes before the pipeline of the configuration, and a rejected plan is
+    /// corrected without one.
+    ///
+    /// # Errors
+    /// As for [`Project::choose`]; all mistakes of a pipeline.
+    pub fn plan_source(
+        &self,
+        tip: &Turn,
+        model: Option<&str>,
+        pipeline: Option<&str>,
+        origin: Origin,
+    ) -> anyhow::Result<PlanSource> {
+        let usual = self
+            .settings
+            .pipeline
+            .as_deref()
+            .filter(|_| model.is_none() && origin != Origin::Validation);
+        match pipeline.or(usual) {
+            Some(name) => self
+                .prepare_pipeline(tip, name, model)
+                .map(PlanSource::Pipeline),
+            None => self.choose(tip, model).map(PlanSource::Model),
+        }
+    }
+}

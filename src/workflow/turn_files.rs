@@ -1,0 +1,38 @@
+//! The user's files as a turn left them.
+
+use crate::git::object::TreeId;
+use crate::session::turn::Turn;
+use crate::workflow::project::Project;
+
+/// Returns the files of a turn: what it left, or what the first turn found.
+///
+/// # Errors
+/// If the session has no turn yet, or the repository cannot be read.
+pub fn files_of(project: &Project, turn: &Turn) -> anyhow::Result<TreeId> {
+    if let Some(workspace) = turn.workspace {
+        return project.tree(workspace);
+    }
+    let Some(next) = first_after(project, turn)? else {
+        anyhow::bail!(
+            "session `{}` has no turn yet, so that there is nothing to go back to",
+            turn.session
+        );
+    };
+    match next.meta.workspace {
+        Some(workspace) => project.tree(workspace.before),
+        None => anyhow::bail!(
+            "turn {} does not say what your files were before it",
+            next.number()
+        ),
+    }
+}
+
+/// Returns the turn after one that says nothing of the files: a session's start.
+pub(super) fn first_after(project: &Project, turn: &Turn) -> anyhow::Result<Option<Turn>> {
+    let store = project.store();
+    if turn.workspace.is_some() || store.tip(&turn.session)?.number() <= turn.number() {
+        return Ok(None);
+    }
+    let next = (turn.number() + 1).to_string();
+    store.turn(&turn.session, &next).map(Some)
+}
