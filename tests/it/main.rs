@@ -70,5 +70,6 @@ mod storm;
 mod support;
 mod theirs;
 mod tidy;
+mod tidy_circles;
 mod tools;
 mod worktree;

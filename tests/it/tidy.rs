@@ -1,7 +1,7 @@
 //! The rules of the house that a compiler does not know: who may use whom, what every file has,
 //! where a crate lives.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use regex::Regex;
@@ -37,16 +37,16 @@ const SECTIONS: [&str; 7] = [
 ];
 
 /// A file of the project.
-struct File {
+pub(crate) struct File {
     /// Its path from the project's root, with `/`.
-    path: String,
+    pub(crate) path: String,
     /// Its text.
-    text: String,
+    pub(crate) text: String,
 }
 
 impl File {
     /// Returns the text without inline tests, which stand last.
-    fn code(&self) -> &str {
+    pub(crate) fn code(&self) -> &str {
         let tests =
             Regex::new(r"(?m)^#\[cfg\((all\()?test\b.*\)\]\nmod \w+ \{").expect("a good pattern");
         tests
@@ -55,7 +55,7 @@ impl File {
     }
 
     /// Returns whether the whole file is tests.
-    fn is_test(&self) -> bool {
+    pub(crate) fn is_test(&self) -> bool {
         let name = self.path.rsplit('/').next().unwrap_or_default();
         self.path.contains("/tests/")
             || [
@@ -71,7 +71,7 @@ impl File {
     }
 
     /// Returns the floor that the file is on.
-    fn floor(&self) -> Option<&str> {
+    pub(crate) fn floor(&self) -> Option<&str> {
         let below = self.path.strip_prefix("src/")?;
         below
             .split('/')
@@ -87,7 +87,7 @@ fn root() -> PathBuf {
 }
 
 /// Returns the files below a folder whose names end like this, sorted by path.
-fn files(folder: &str, ending: &str) -> Vec<File> {
+pub(crate) fn files(folder: &str, ending: &str) -> Vec<File> {
     let mut found = Vec::new();
     collect(&root().join(folder), ending, &mut found);
     found.sort_by(|a, b| a.path.cmp(&b.path));
@@ -188,66 +188,6 @@ fn a_module_uses_only_those_declared_above_it() {
     none(
         &broken,
         "a module uses only modules that lib.rs declares above it",
-    );
-}
-
-/// Returns the modules of the own floor that a file uses, and its own.
-fn neighbours(floor: &str, file: &File) -> (String, BTreeSet<String>) {
-    let path = file
-        .path
-        .strip_prefix(&format!("src/{floor}/"))
-        .unwrap()
-        .trim_end_matches(".rs");
-    let depth = path.matches('/').count() + 1;
-    let words = |text: &str| {
-        all(r"\b([a-z_]\w*)", text)
-            .into_iter()
-            .map(str::to_owned)
-            .collect::<Vec<_>>()
-    };
-    let mut used: BTreeSet<String> = all(&format!(r"\bcrate::{floor}::(\w+)"), file.code())
-        .into_iter()
-        .map(str::to_owned)
-        .collect();
-    for found in Regex::new(r"((?:super::)+)(\{[^}]*\}|\w+)")
-        .unwrap()
-        .captures_iter(file.code())
-    {
-        if found[1].matches("super").count() == depth {
-            used.extend(words(&found[2]));
-        }
-    }
-    (path.split('/').next().unwrap().to_owned(), used)
-}
-
-#[test]
-fn the_modules_of_a_floor_do_not_go_in_circles() {
-    let mut broken = Vec::new();
-    for floor in [
-        "text", "host", "config", "model", "session", "change", "ui", "cli",
-    ] {
-        let mut uses: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        for file in files(&format!("src/{floor}"), ".rs")
-            .iter()
-            .filter(|file| !file.is_test())
-        {
-            let (own, used) = neighbours(floor, file);
-            uses.entry(own).or_default().extend(used);
-        }
-        // Who uses nobody that is left goes; who is left then goes in a circle, or uses one that
-        // does.
-        loop {
-            let names: BTreeSet<String> = uses.keys().cloned().collect();
-            uses.retain(|own, used| used.iter().any(|name| name != own && names.contains(name)));
-            if uses.len() == names.len() {
-                break;
-            }
-        }
-        broken.extend(uses.keys().map(|name| format!("{floor}::{name}")));
-    }
-    none(
-        &broken,
-        "modules of a floor use each other in one direction",
     );
 }
 
