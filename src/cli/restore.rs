@@ -1,5 +1,6 @@
 //! `teddy restore`
 
+use std::collections::HashSet;
 use std::process::ExitCode;
 
 use super::app::App;
@@ -192,11 +193,20 @@ fn show(app: &App, (done, name): (&Done, &str), wish: &Wish) -> anyhow::Result<E
 /// Returns a line for each file.
 fn changes(done: &Done) -> String {
     let mut text = String::new();
-    let is_merged = |path: &String| done.written.contains(path) && done.kept.contains(path);
-    let is_gone = |path: &String| {
-        let gone = |missing: &Missing| missing.path == *path && missing.why == WhyMissing::Deleted;
-        done.missing.iter().any(gone)
-    };
+    let kept: HashSet<&String> = done.kept.iter().collect();
+    let merged: HashSet<&String> = done
+        .written
+        .iter()
+        .filter(|path| kept.contains(path))
+        .collect();
+    let is_merged = |path: &String| merged.contains(path);
+    let is_deleted = |missing: &&Missing| missing.why == WhyMissing::Deleted;
+    let gone: HashSet<&String> = done
+        .missing
+        .iter()
+        .filter(is_deleted)
+        .map(|missing| &missing.path)
+        .collect();
     for (word, paths) in [
         ("write", &done.written),
         ("delete", &done.deleted),
@@ -205,7 +215,7 @@ fn changes(done: &Done) -> String {
     ] {
         for path in paths
             .iter()
-            .filter(|path| word != "keep" || !(is_merged(path) || is_gone(path)))
+            .filter(|path| word != "keep" || !(is_merged(path) || gone.contains(path)))
         {
             let word = if is_merged(path) { "merge" } else { word };
             text.push_str(&format!("{word} {}\n", visible(path)));

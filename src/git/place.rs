@@ -12,6 +12,7 @@ use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use std::sync::Arc;
 
 use gix::bstr::BStr;
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, RawMode, RenameFlags};
@@ -56,8 +57,8 @@ pub(in crate::git) enum Missing {
 /// A name in an open folder.
 #[derive(Debug)]
 pub(in crate::git) struct Place {
-    /// The folder.
-    folder: OwnedFd,
+    /// The folder, shared by the names in it.
+    folder: Arc<OwnedFd>,
     /// The name.
     name: Vec<u8>,
 }
@@ -130,7 +131,7 @@ impl Top {
             start = end + 1;
         }
         Ok(Walk::Place(Place {
-            folder,
+            folder: Arc::new(folder),
             name: path[start..].to_vec(),
         }))
     }
@@ -155,7 +156,7 @@ impl Top {
             }
         }
         Some(Walk::Place(Place {
-            folder,
+            folder: Arc::new(folder),
             name: path[last + 1..].to_vec(),
         }))
     }
@@ -168,11 +169,11 @@ impl Place {
     }
 
     /// Returns another name in the same folder.
-    pub(in crate::git) fn sibling(&self, name: &[u8]) -> io::Result<Place> {
-        Ok(Place {
-            folder: rustix::io::dup(&self.folder)?,
+    pub(in crate::git) fn sibling(&self, name: &[u8]) -> Place {
+        Place {
+            folder: Arc::clone(&self.folder),
             name: name.to_vec(),
-        })
+        }
     }
 
     /// Returns a name in the folder of this name, if it is a folder and no repository of its own.
@@ -180,7 +181,7 @@ impl Place {
         match step(&self.folder, &self.name, Missing::Stop) {
             Ok(folder) if exists(&folder, b".git")? => Ok(None),
             Ok(folder) => Ok(Some(Place {
-                folder,
+                folder: Arc::new(folder),
                 name: name.to_vec(),
             })),
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Ok(None),
@@ -200,15 +201,13 @@ impl Place {
         Ok(names)
     }
 
-    /// Makes something new here; what is here already stays and is an error.
-    pub(in crate::git) fn create(&self, content: &Content) -> io::Result<()> {
+    /// Makes something new here, and returns whether it can be executed; what is here already stays
+    /// and is an error.
+    pub(in crate::git) fn create(&self, content: &Content) -> io::Result<bool> {
         let (bytes, permissions, executable) = match content {
             Content::Link(target) => {
-                return Ok(rustix::fs::symlinkat(
-                    target.as_slice(),
-                    &self.folder,
-                    self.name.as_slice(),
-                )?);
+                rustix::fs::symlinkat(target.as_slice(), &self.folder, self.name.as_slice())?;
+                return Ok(false);
             }
             Content::File {
                 bytes,
@@ -230,12 +229,12 @@ impl Place {
             flags,
             mode,
         )?);
-        let written = file.write_all(bytes).and_then(|()| match permissions {
-            Some(permissions) => Ok(rustix::fs::fchmod(
-                &file,
-                Mode::from_raw_mode(*permissions),
-            )?),
-            None => Ok(()),
+        let written = file.write_all(bytes).and_then(|()| {
+            if let Some(permissions) = permissions {
+                rustix::fs::fchmod(&file, Mode::from_raw_mode(*permissions))?;
+            }
+            // Not what was asked for: the file system may keep no such bit.
+            Ok(Mode::from_raw_mode(rustix::fs::fstat(&file)?.st_mode).contains(Mode::XUSR))
         });
         if written.is_err() {
             let _ = self.remove();

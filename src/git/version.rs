@@ -87,6 +87,17 @@ impl Repository {
         Ok(Marked { seen, mark })
     }
 
+    /// Returns what something is recognised by that was just made.
+    ///
+    /// # Errors
+    /// Where the hash function refuses its bytes.
+    pub(in crate::git) fn mark(&self, content: &Content, executable: bool) -> anyhow::Result<Mark> {
+        Ok(match content {
+            Content::File { bytes, .. } => Mark::File(self.blob_id(bytes)?.0, executable),
+            Content::Link(target) => Mark::Link(self.blob_id(target)?.0),
+        })
+    }
+
     /// Returns what the file system of the worktree can hold.
     pub(in crate::git) fn abilities(&self) -> Abilities {
         let settings = self.gix.config_snapshot();

@@ -5,7 +5,7 @@
 //! One small file in the git directory for each checkout, written when files are brought to it.
 //! Where it is lost, these files are passed over from then on, as any other that git ignores.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
@@ -63,8 +63,9 @@ impl Project {
         let before = read(checkout);
         let mut kept = before.clone();
         let mut brought = Vec::new();
+        let conflicts: BTreeSet<&Vec<u8>> = published.conflicts.iter().collect();
         for change in checkout.changes(files.from, files.to)? {
-            if published.conflicts.contains(&change.path) {
+            if conflicts.contains(&change.path) {
                 continue;
             }
             kept.remove(&change.path);

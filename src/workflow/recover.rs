@@ -3,6 +3,8 @@
 //! Runs at the start of every command that changes something, under the lock. Running it twice,
 //! or being killed in the middle of it, comes to the same.
 
+use std::collections::HashSet;
+
 use anyhow::Context as _;
 
 use crate::git::heal::ForeignLock;
@@ -312,9 +314,12 @@ impl Project {
             "finished an interrupted turn of `{session}`: {} files",
             published.written.len() + published.deleted.len()
         )));
-        let told =
-            |path: &Vec<u8>| published.busy.contains(path) || published.closed.contains(path);
-        for path in published.conflicts.iter().filter(|path| !told(path)) {
+        let told: HashSet<_> = published.busy.iter().chain(&published.closed).collect();
+        for path in published
+            .conflicts
+            .iter()
+            .filter(|path| !told.contains(path))
+        {
             user.tell(Event::Warning(&format!(
                 "`{}` was changed meanwhile and is left as it is",
                 String::from_utf8_lossy(path)
@@ -370,8 +375,8 @@ impl Project {
     ) -> anyhow::Result<Vec<Vec<u8>>> {
         let now = repository.snapshot_paths(files.to, conflicts)?.tree;
         let (back, overlaps) = match self.fit(files.to, now, files.from)? {
-            Fit::Clean(back) => (back.to, Vec::new()),
-            Fit::Overlap(paths, ways) => (ways.ours, paths),
+            Fit::Clean(back) => (back.to, HashSet::new()),
+            Fit::Overlap(paths, ways) => (ways.ours, paths.into_iter().collect()),
         };
         let mut left = Vec::new();
         for path in conflicts {

@@ -1,6 +1,7 @@
 //! The user's files as commits: what they are before a turn, on which commit that stands, and how
 //! a turn's result becomes the next one.
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use crate::git::hold::Older;
@@ -69,8 +70,10 @@ pub fn not_captured(snapshot: &Snapshot) -> Vec<NotCaptured> {
 
 /// Says which files are left out that are not told already.
 pub fn left_out(told: &[&Vec<NotCaptured>], left: &[NotCaptured], how: &str) -> Vec<String> {
-    let is_told = |file: &NotCaptured| told.iter().any(|known| known.contains(file));
-    let new: Vec<&NotCaptured> = left.iter().filter(|file| !is_told(file)).collect();
+    let known = |file: &NotCaptured| (file.path.clone(), file.reason.clone());
+    let told: HashSet<_> = told.iter().copied().flatten().map(known).collect();
+    let is_new = |file: &&NotCaptured| !told.contains(&known(file));
+    let new: Vec<&NotCaptured> = left.iter().filter(is_new).collect();
     let line = |file: &&NotCaptured| {
         let (path, why) = (visible(&file.path), &file.reason);
         format!("`{path}` {how}: {why}")

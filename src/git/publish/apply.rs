@@ -1,6 +1,6 @@
 //! The writing: each path is exchanged in one step, and what was there is looked at once more.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::rc::Rc;
@@ -132,11 +132,11 @@ impl Publisher<'_> {
                 return Ok(None);
             }
         };
-        let temporary = self
+        let (temporary, executable) = self
             .lay(&place, &content)
             .with_context(|| cannot_write(&step.change.path))?;
-        let lies = place.sibling(&temporary)?;
-        let ours = self.repository.look(&lies)?.mark;
+        let lies = place.sibling(&temporary);
+        let ours = self.repository.mark(&content, executable)?;
         let lies = (prepared.len() < MOST_OPEN).then(|| Rc::new(lies));
         prepared.push(Prepared {
             step,
@@ -147,12 +147,12 @@ impl Publisher<'_> {
         Ok(None)
     }
 
-    /// Writes a temporary file and returns its name.
-    fn lay(&mut self, place: &Place, content: &Content) -> std::io::Result<Vec<u8>> {
+    /// Writes a temporary file and returns its name, and whether it can be executed.
+    fn lay(&mut self, place: &Place, content: &Content) -> std::io::Result<(Vec<u8>, bool)> {
         loop {
             let temporary = self.temporary();
-            match place.sibling(&temporary)?.create(content) {
-                Ok(()) => return Ok(temporary),
+            match place.sibling(&temporary).create(content) {
+                Ok(executable) => return Ok((temporary, executable)),
                 // Left by a run that was interrupted.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
@@ -168,7 +168,7 @@ impl Publisher<'_> {
             self.conflict(&path);
             return self.fetch_back(&ready);
         };
-        let temporary = place.sibling(&ready.temporary)?;
+        let temporary = place.sibling(&ready.temporary);
         let written = match ready.step.was {
             Mark::Absent => self.write_new(&place, &temporary, &ready)?,
             _ => self.write_over(&place, &temporary, &ready)?,
@@ -301,7 +301,7 @@ impl Publisher<'_> {
         fault::point("publish-before-delete")?;
         let name = loop {
             let name = self.temporary();
-            match place.move_to(&place.sibling(&name)?) {
+            match place.move_to(&place.sibling(&name)) {
                 Ok(()) => break name,
                 // Left by a run that was interrupted.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
@@ -317,7 +317,7 @@ impl Publisher<'_> {
         fault::point("publish-after-delete")?;
         self.done.deleted.push(path.clone());
         let lies = if self.held.len() < MOST_OPEN {
-            Some(Rc::new(place.sibling(&name)?))
+            Some(Rc::new(place.sibling(&name)))
         } else {
             None
         };
@@ -333,6 +333,7 @@ impl Publisher<'_> {
 
     /// Puts away what was moved aside, if nobody wrote or writes to it; else it gets its name back.
     fn settle(&mut self) -> anyhow::Result<()> {
+        let mut undone = HashSet::new();
         for held in std::mem::take(&mut self.held) {
             let Walk::Place(place) = self.top.walk(&held.path, Missing::Stop)? else {
                 // Its folder was moved away with it.
@@ -341,7 +342,7 @@ impl Publisher<'_> {
                     .map_or(Ok(()), |lies| self.let_go(lies, &held.was, &held.path))?;
                 continue;
             };
-            let temporary = place.sibling(&held.temporary)?;
+            let temporary = place.sibling(&held.temporary);
             let writers = temporary.writers()?;
             if self.repository.look(&temporary)?.mark == held.was {
                 if !writers.are_there() {
@@ -351,13 +352,11 @@ impl Publisher<'_> {
                 self.done.busy.push(held.path.clone());
             }
             self.give_back(&place, &temporary, &held)?;
-            let undone = if held.ours == Mark::Absent {
-                &mut self.done.deleted
-            } else {
-                &mut self.done.written
-            };
-            undone.retain(|path| *path != held.path);
             self.conflict(&held.path);
+            undone.insert(held.path);
+        }
+        for done in [&mut self.done.deleted, &mut self.done.written] {
+            done.retain(|path| !undone.contains(path));
         }
         Ok(())
     }
@@ -384,10 +383,9 @@ impl Publisher<'_> {
             // What cannot be removed is swept by the next run.
             let _ = match (&ready.lies, self.top.walk(path, Missing::Stop)) {
                 (Some(lies), _) => self.let_go(lies, &ready.ours, path),
-                (None, Ok(Walk::Place(place))) => place
-                    .sibling(&ready.temporary)
-                    .map_err(Into::into)
-                    .and_then(|temporary| self.let_go(&temporary, &ready.ours, path)),
+                (None, Ok(Walk::Place(place))) => {
+                    self.let_go(&place.sibling(&ready.temporary), &ready.ours, path)
+                }
                 _ => Ok(()),
             };
         }

@@ -44,7 +44,7 @@ impl Repository {
             return Ok(rescued);
         };
         for name in inside.siblings()? {
-            let place = inside.sibling(&name)?;
+            let place = inside.sibling(&name);
             let writers = place.writers()?;
             if writers.are_there() {
                 continue;

@@ -167,14 +167,14 @@ impl Publisher<'_> {
         path: &[u8],
         leaving: &BTreeSet<Vec<u8>>,
     ) -> anyhow::Result<bool> {
-        let mut folders = vec![(place.sibling(place.name())?, path.to_vec())];
+        let mut folders = vec![(place.sibling(place.name()), path.to_vec())];
         while let Some((folder, path)) = folders.pop() {
             let Some(inside) = folder.child(b".")? else {
                 return Ok(false);
             };
             for name in inside.siblings()? {
                 let path = [path.as_slice(), b"/", &name].concat();
-                let child = inside.sibling(&name)?;
+                let child = inside.sibling(&name);
                 if child.look_kind()? == Some(rustix::fs::FileType::Directory) {
                     folders.push((child, path));
                 } else if !leaving.contains(&path) {

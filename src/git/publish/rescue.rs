@@ -60,7 +60,7 @@ impl Repository {
                 .collect();
             for name in &names {
                 publisher.sweep(
-                    &inside.sibling(name)?,
+                    &inside.sibling(name),
                     &[folder.as_slice(), name].concat(),
                     &changes,
                     &known,

@@ -248,7 +248,9 @@ impl Walker<'_> {
             return Ok(());
         };
         match place.look()? {
-            Seen::Absent => place.create(&Content::Link(target))?,
+            Seen::Absent => {
+                place.create(&Content::Link(target))?;
+            }
             Seen::Link(there) if there == target => {}
             _ => {
                 self.done.in_the_way.push(path.to_vec());

@@ -102,7 +102,7 @@ impl Switch<'_> {
         let mut others = Vec::new();
         for name in inside.siblings()? {
             let folder = inside
-                .sibling(&name)?
+                .sibling(&name)
                 .look_kind()?
                 .is_some_and(rustix::fs::FileType::is_dir);
             others.push(Other {

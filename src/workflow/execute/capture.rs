@@ -4,7 +4,7 @@
 //! was done in them is not brought, so it is not recorded either, and it is said. What went where
 //! nothing can be recorded stays where it was.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use crate::git::diff::Change;
 use crate::git::object::{Entry, Mode, TreeId};
@@ -77,12 +77,12 @@ fn add_written(
     snapshot: &mut Snapshot,
     written: &[Vec<u8>],
 ) -> anyhow::Result<()> {
-    let is_written = |left: &LeftOut| written.iter().any(|path| shown(path) == left.path);
+    let names: HashSet<String> = written.iter().map(|path| shown(path)).collect();
     let is_secret = |left: &LeftOut| matches!(left.reason, Reason::Secret | Reason::Key(_));
     let secret = snapshot
         .left_out
-        .extract_if(.., |left| is_secret(left) && is_written(left));
-    let secret: Vec<String> = secret.map(|left| left.path).collect();
+        .extract_if(.., |left| is_secret(left) && names.contains(&left.path));
+    let secret: HashSet<String> = secret.map(|left| left.path).collect();
     if secret.is_empty() {
         return Ok(());
     }
@@ -160,8 +160,10 @@ fn take_moved(
     let paths: Vec<Vec<u8>> = taken.into_iter().map(|moved| moved.to).collect();
     if !paths.is_empty() {
         captured.tree = repository.snapshot_paths(captured.tree, &paths)?.tree;
-        let is_taken = |left: &NotCaptured| paths.iter().any(|path| shown(path) == left.path);
-        captured.not_captured.retain(|left| !is_taken(left));
+        let names: HashSet<String> = paths.iter().map(|path| shown(path)).collect();
+        captured
+            .not_captured
+            .retain(|left| !names.contains(&left.path));
     }
 
     let mut edits = Edits::new();

@@ -184,7 +184,7 @@ impl Carrier<'_> {
                 .collect();
             let (stay, go): (Edits, Edits) = edits
                 .into_iter()
-                .partition(|(path, _)| !wrong.iter().any(|wrong| are_in_line(path, wrong)));
+                .partition(|(path, _)| !is_in_line(path, &wrong));
             anyhow::ensure!(!go.is_empty(), "parts of the files do not fit together");
             for path in go.into_keys().chain(wrong) {
                 let series = self.way.start(&path);
@@ -196,11 +196,36 @@ impl Carrier<'_> {
     }
 }
 
-/// Returns whether two paths are the same, or one leads through the other.
-fn are_in_line(one: &[u8], other: &[u8]) -> bool {
-    let leads_through = |path: &[u8], folder: &[u8]| {
-        path.strip_prefix(folder)
-            .is_some_and(|rest| rest.is_empty() || rest[0] == b'/')
-    };
-    leads_through(one, other) || leads_through(other, one)
+/// Returns whether a path is one of others, leads through one, or one leads through it.
+fn is_in_line(path: &[u8], others: &BTreeSet<Vec<u8>>) -> bool {
+    let folder = [path, b"/"].concat();
+    let is_below = |other: &Vec<u8>| other.starts_with(&folder);
+    let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
+    let mut above = ends.map(|(end, _)| &path[..end]);
+
+    others.contains(path)
+        || above.any(|folder| others.contains(folder))
+        || others.range(folder.clone()..).next().is_some_and(is_below)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_in_line_with_what_leads_through_them() {
+        let others: BTreeSet<Vec<u8>> = ["a/b", "c-d", "c/e/f"].map(|path| path.into()).into();
+        let check = |path: &str, expected| {
+            assert_eq!(is_in_line(path.as_bytes(), &others), expected, "{path}");
+        };
+        check("a/b", true);
+        check("a/b/c", true);
+        check("a", true);
+        check("a/bc", false);
+        check("c", true);
+        check("c/e", true);
+        check("c/e/g", false);
+        check("c/d", false);
+        check("d", false);
+    }
 }

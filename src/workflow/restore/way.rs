@@ -1,7 +1,7 @@
 //! The way from what is in the user's files to what shall be: patches backwards and forwards,
 //! between the user's own edits, part by part.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::os::unix::ffi::OsStrExt as _;
 
 use super::Wish;
@@ -67,7 +67,7 @@ struct Step {
     /// away, too.
     trees: Option<[TreeId; 2]>,
     /// Where it was not brought.
-    left: Vec<Vec<u8>>,
+    left: HashSet<Vec<u8>>,
 }
 
 /// Makes ways.
@@ -116,10 +116,7 @@ impl Planner<'_> {
             for step in &steps {
                 let [begin, end] = [part.top(&step.stacks[0]), part.top(&step.stacks[1])];
                 self.go(part, &mut way, begin)?;
-                match step
-                    .trees
-                    .filter(|_| !step.left.iter().any(|left| left == path))
-                {
+                match step.trees.filter(|_| !step.left.contains(path)) {
                     Some([from, to]) => {
                         push(&mut way.legs, [from, to], &Series::below(begin));
                         way.end = end;
@@ -198,7 +195,9 @@ impl Planner<'_> {
         Ok(Step {
             stacks: direction.order([self.stacks.below(turn)?, self.stacks.after(turn)?]),
             trees,
-            left: own.map_or_else(Vec::new, |publication| publication.left),
+            left: own.map_or_else(HashSet::new, |publication| {
+                publication.left.into_iter().collect()
+            }),
         })
     }
 }
