@@ -41,6 +41,9 @@ pub enum LinkError {
     /// Another scheme than `http` and `https`.
     #[error("only `http` and `https` addresses are read")]
     Scheme,
+    /// Quotes around a name.
+    #[error("the path stands in quotes")]
+    Quotes,
     /// A plain value with a blank in it.
     #[error("a path with a blank must be a link or stand in backticks")]
     Blank,
@@ -78,7 +81,17 @@ pub fn read(value: &str) -> Result<String, LinkError> {
         };
     }
     let quoted = inner.len() < value.len();
-    if !quoted && inner.contains([' ', '\t']) {
+    // What stands in two pairs of backticks is two names, and quotes are no part of one.
+    if inner.contains('`') || inner.starts_with("~~") {
+        return Err(LinkError::Beside);
+    }
+    let in_quotes = [("\"", "\""), ("'", "'"), ("“", "”"), ("‘", "’")]
+        .iter()
+        .any(|(open, close)| inner.len() > 1 && inner.starts_with(open) && inner.ends_with(close));
+    if in_quotes {
+        return Err(LinkError::Quotes);
+    }
+    if !quoted && inner.contains(char::is_whitespace) {
         return Err(LinkError::Blank);
     }
     if !quoted && inner.starts_with('*') && inner.ends_with('*') && inner.len() > 1 {

@@ -260,10 +260,11 @@ impl<'a> Body<'a> {
         let mut seen = BTreeSet::new();
         for found in &self.fields {
             let key = found.key.as_str();
-            if !field::has_weight(key) {
+            let condition = field::is_condition(key) && !self.row.message;
+            if !field::has_weight(key) && !condition {
                 continue;
             }
-            if field::is_unsupported(key) || !self.row.keys.contains(&key) {
+            if condition || field::is_unsupported(key) || !self.row.keys.contains(&key) {
                 let keys: Vec<String> = self.row.keys.iter().map(|k| format!("`{k}`")).collect();
                 let message = format!("`{key}` has no meaning in {name}");
                 self.found.push(

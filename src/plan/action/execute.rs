@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::body::Body;
 use super::heading::Act;
+use super::script;
 use super::take::without_optional;
 use super::{Kind, Row, write_block};
 use crate::plan::Field;
@@ -105,6 +106,7 @@ fn read(body: &mut Body<'_>) -> Option<Execute> {
         .map(|f| f.value.clone())
         .unwrap_or_default();
     let (command, language) = body.one_block()?;
+    script::check(body, &command, &language);
     Some(Execute {
         command,
         language,

@@ -25,6 +25,23 @@ const KEYS: [&str; 15] = [
 ];
 /// Keys that other versions of the format give a meaning which this one does not.
 const UNSUPPORTED: [&str; 4] = ["Match All", "Lines", "Background", "Tail"];
+/// Keys that would say when or whether an action is done; in this format every one is.
+const CONDITIONS: [&str; 14] = [
+    "condition",
+    "conditional",
+    "runif",
+    "onlyif",
+    "if",
+    "unless",
+    "when",
+    "skip",
+    "skipif",
+    "skipped",
+    "optional",
+    "dryrun",
+    "enabled",
+    "disabled",
+];
 /// Keys that say something to a reader only; one too many does no harm.
 const WORDS: [&str; 4] = ["Status", "Plan Type", "Description", "Expected Outcome"];
 /// The longest key, in bytes.
@@ -66,6 +83,13 @@ pub fn has_weight(key: &str) -> bool {
 /// Returns whether a key belongs to another version of the format.
 pub fn is_unsupported(key: &str) -> bool {
     UNSUPPORTED.contains(&key)
+}
+
+/// Returns whether a key would say when or whether an action is done.
+pub fn is_condition(key: &str) -> bool {
+    let letters = key.chars().filter(|c| c.is_alphanumeric());
+    let plain: String = letters.flat_map(char::to_lowercase).collect();
+    CONDITIONS.contains(&&*plain)
 }
 
 /// Reads an item. `own` says whether an unindented line that follows the item's text still belongs

@@ -14,7 +14,8 @@ pub mod invoke;
 pub mod prune;
 pub mod read;
 pub mod research;
-pub mod take;
+mod script;
+mod take;
 
 use super::Field;
 use crate::text::fence::fence_for;

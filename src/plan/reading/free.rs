@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::{Reading, read_exactly, unwrapped, without_thoughts};
 use crate::plan::action::field::{has_weight, is_fence};
 use crate::plan::action::{Action, Kind};
-use crate::plan::repair::{Level, Note, Repaired, Spelling, repair_as};
+use crate::plan::repair::{Level, Note, Repaired, Spelling, is_cut_off, repair_as};
 use crate::plan::spelling::{self, Remark};
 use crate::text::fence::{Line, split_lines};
 
@@ -17,6 +17,10 @@ pub(super) fn read(reply: &str) -> Option<Reading> {
         Some((text, remark)) => (Cow::Owned(text), Some(remark)),
         None => (Cow::Borrowed(reply), None),
     };
+    // What is left out must not be what shows that the answer was cut off.
+    if is_cut_off(&whole) {
+        return None;
+    }
     let plain = unwrapped(&without_thoughts(&whole)).into_owned();
     // What was taken off is repair's to take off, and to tell.
     let whole_plan = plain == *whole;

@@ -13,7 +13,10 @@ use super::pass::Step;
 use super::step::{Event, How};
 use crate::plan::action::ROWS;
 use crate::plan::action::heading::{Act, Section};
+use crate::plan::spelling;
 
+/// How many lines above a plan are looked at.
+const MAX_TAGS: usize = 100;
 /// What is said in front of everything.
 pub(super) const CUT: &str = "the answer was cut off";
 /// Says that a text which is no plan ends inside of a block; one that holds more of a plan lacks its
@@ -69,7 +72,41 @@ pub(super) fn doubts(view: &View<'_>) -> Option<Note> {
     ends.and_then(opened)
         .map(open_block)
         .or_else(|| wrapper.map(|step| open_block(step.line)))
-        .or_else(|| last_line(lines))
+        .or_else(|| end_of_text(lines))
+}
+
+/// Says that a text ends without the tag that it announces, or in the middle of a line.
+pub(super) fn end_of_text(lines: &[Line<'_>]) -> Option<Note> {
+    open_tag(lines).or_else(|| last_line(lines))
+}
+
+/// Says that a tag above the plan is never closed: what it holds, be it the plan or what is thought
+/// aloud, goes on.
+fn open_tag(lines: &[Line<'_>]) -> Option<Note> {
+    let begins = |line: &Line<'_>| {
+        matches!(
+            line.kind,
+            Kind::Title { .. } | Kind::Section(_) | Kind::Action(_)
+        )
+    };
+    let above = lines.iter().position(begins).unwrap_or(lines.len());
+    let name = |line: &Line<'_>| {
+        let (name, _) = line.text.trim().strip_prefix('<')?.split_once('>')?;
+        let named = name.starts_with(|c: char| c.is_ascii_alphabetic());
+        let plain = name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
+        (named && plain && !matches!(name, "br" | "hr" | "p")).then(|| format!("</{name}>"))
+    };
+    let closes = |closer: &str| lines.iter().any(|line| line.text.contains(closer));
+    let mut tags = lines[..above].iter().enumerate().take(MAX_TAGS);
+    let open = tags.find(|(_, line)| name(line).is_some_and(|closer| !closes(&closer)));
+    open.map(|(at, _)| {
+        note(
+            at,
+            &format!("{CUT}: the tag that opens here is never closed"),
+        )
+    })
 }
 
 /// Says that the last line of a plan is the beginning of a line that the grammar knows.
@@ -83,7 +120,8 @@ pub(super) fn last_line(lines: &[Line<'_>]) -> Option<Note> {
     let cut = is_part_of_heading(text)
         || is_part_of_label(text, act)
         || matches!(text, "`" | "``" | "~" | "~~")
-        || !act.is_some_and(Act::is_message) && is_part_of_item(text);
+        || !act.is_some_and(Act::is_message) && is_part_of_item(text)
+        || lines[last].ending.is_empty() && act.is_some_and(|act| is_open_setting(text, act));
     cut.then(|| note(last, &format!("{CUT}: its last line is not complete")))
 }
 
@@ -133,6 +171,12 @@ fn is_part_of_label(text: &str, act: Option<Act>) -> bool {
                 && ["FIND", "REPLACE"]
                     .iter()
                     .any(|label| label.starts_with(name)))
+}
+
+/// Returns whether a line is a setting of an action that writes or runs something, and could go on:
+/// half of a folder's name is another folder.
+fn is_open_setting(text: &str, act: Act) -> bool {
+    matches!(act, Act::Create | Act::Edit | Act::Execute) && spelling::is_open_setting(text, act)
 }
 
 /// Returns whether a line is the beginning of a field.

@@ -125,6 +125,11 @@ pub struct Repaired {
     pub notes: Vec<Note>,
 }
 
+/// Returns whether a reply ends before its end, whatever its fences are.
+pub fn is_cut_off(reply: &str) -> bool {
+    cut::end_of_text(&line::read(reply, Spelling::Free)).is_some()
+}
+
 /// Repairs a reply. Pure; never fails: what cannot be repaired comes back as it was.
 pub fn repair(reply: &str) -> Repaired {
     repair_as(reply, Spelling::Exact)
@@ -225,7 +230,7 @@ fn unchanged(text: &str, lines: &[line::Line<'_>], contents: &[Range<usize>]) ->
         contents
             .iter()
             .find_map(|content| doubt::longer(lines, content)),
-        cut::last_line(lines),
+        cut::end_of_text(lines),
     ];
     doubts.into_iter().fold(repaired, Repaired::doubted)
 }

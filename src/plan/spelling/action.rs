@@ -2,11 +2,13 @@
 
 mod field;
 
-use super::edits::{LineEdits, WORDS};
-use super::key::{self, KeyedLine};
+use super::condition::{is_aside, is_output};
+use super::edits::LineEdits;
+use super::key::{self, COMMAND, KeyedLine};
 use super::name::{self, ActionHeading};
 use super::passage::{Passage, below};
-use super::prose::is_prose;
+use std::ops::Range;
+
 use crate::plan::action::field::{canonical, is_fence};
 use crate::plan::action::heading::{self, Act, Label, unlisted};
 use crate::text::lines::Lines;
@@ -27,17 +29,36 @@ struct Speller<'a, 'b> {
     agent: bool,
     /// Texts that stand in fields and belong into blocks.
     blocks: Vec<String>,
-    /// Whether it has code blocks.
-    fenced: bool,
+    /// Where its code blocks are.
+    fenced: Vec<Range<usize>>,
+    /// Whether it has labels in the format's own words: then other words are none.
+    labelled: [bool; 2],
+    /// Whether a message above announces it: what is said behind its blocks may belong there.
+    proposed: bool,
+}
+
+/// Where an action stands.
+pub(super) struct Place<'a> {
+    /// Its heading.
+    pub heading: &'a ActionHeading,
+    /// Its blocks.
+    pub blocks: &'a [Block],
+    /// Whether a message above announces it.
+    pub proposed: bool,
 }
 
 /// Writes an action in the format's spelling.
 pub(super) fn respell<'a>(
     lines: &'a Lines<'a>,
     passage: &Passage,
-    (heading, blocks): (&ActionHeading, &[Block]),
+    place: Place<'_>,
     edits: &mut LineEdits<'a>,
 ) {
+    let Place {
+        heading,
+        blocks,
+        proposed,
+    } = place;
     let mut speller = Speller {
         lines,
         act: heading.act,
@@ -45,7 +66,9 @@ pub(super) fn respell<'a>(
         named: None,
         agent: false,
         blocks: Vec::new(),
-        fenced: blocks.iter().any(is_code),
+        fenced: blocks.iter().filter_map(code_of).collect(),
+        labelled: own_labels(lines, blocks),
+        proposed,
     };
     for (index, block) in blocks.iter().enumerate() {
         let above = index.checked_sub(1).map(|above| &blocks[above]);
@@ -61,9 +84,22 @@ pub(super) fn respell<'a>(
     speller.add_blocks(passage);
 }
 
-/// Returns whether a block is a fenced code block.
-fn is_code(block: &Block) -> bool {
-    matches!(&block.node, Node::Code(code) if code.fence_char.is_some())
+/// Returns the lines of a fenced code block.
+fn code_of(block: &Block) -> Option<Range<usize>> {
+    match &block.node {
+        Node::Code(code) if code.fence_char.is_some() => Some(code.content.clone()),
+        _ => None,
+    }
+}
+
+/// Returns whether blocks have a FIND, and whether they have a REPLACE, in the format's own words.
+fn own_labels(lines: &Lines<'_>, blocks: &[Block]) -> [bool; 2] {
+    let words = blocks.iter().filter(|block| code_of(block).is_none());
+    let labels: Vec<Label> = words
+        .flat_map(|block| block.first..=block.last)
+        .filter_map(|line| name::own_label(lines.get(line)))
+        .collect();
+    [Label::Find, Label::Replace].map(|label| labels.contains(&label))
 }
 
 impl Speller<'_, '_> {
@@ -180,13 +216,19 @@ impl Speller<'_, '_> {
     /// Takes a paragraph: fields without bullets, labels, sentences. Returns whether all of it was
     /// fields.
     fn paragraph(&mut self, first: usize, last: usize) -> bool {
-        let keyed = |line: usize| key::field(self.lines.get(line), Some(self.act));
+        let (lines, act) = (self.lines, self.act);
+        let keyed = |line: usize| key::field(lines.get(line), Some(act));
         if keyed(first).is_some() {
             let until = (first..=last)
                 .find(|&line| self.label(line).is_some() || is_fence(self.lines.get(line)))
                 .unwrap_or(last + 1);
             for line in first..until {
-                match key::field(self.lines.get(line), Some(self.act)) {
+                match keyed(line) {
+                    // More of the command may stand in the line below.
+                    Some(field)
+                        if field.key == COMMAND
+                            && line + 1 < until
+                            && keyed(line + 1).is_none() => {}
                     Some(field) => self.field(line, field, None),
                     None if self.act.is_message() => {
                         self.edits.insert(line, "");
@@ -218,9 +260,8 @@ impl Speller<'_, '_> {
             if label.is_none() && line <= last {
                 continue;
             }
-            let texts: Vec<&str> = (start..line).map(|number| self.lines.get(number)).collect();
-            if !texts.is_empty() && is_prose(&texts) {
-                self.edits.leave_out(start..=line - 1, WORDS);
+            if start < line {
+                self.leave_out_words(start, line - 1);
             }
             if let Some(label) = label
                 && heading::label(self.lines.get(line)).is_none()
@@ -231,11 +272,23 @@ impl Speller<'_, '_> {
         }
     }
 
+    /// Leaves sentences out. Above the block of a command they may say that it is none, behind an
+    /// action that a message announces they may be the message's.
+    fn leave_out_words(&mut self, first: usize, last: usize) {
+        let texts: Vec<&str> = (first..=last).map(|line| self.lines.get(line)).collect();
+        let behind = self.fenced.iter().all(|block| block.start < first);
+        let shown = self.act == Act::Execute && !behind && is_output(&texts.join(" "));
+        if !(shown || (behind && self.proposed)) {
+            self.edits.leave_out_words(first..=last, &texts);
+        }
+    }
+
     /// Takes a heading below the action's own: a label, or a word above a block that says nothing.
     fn heading_below(&mut self, line: usize, is_read: bool) {
         match self.label(line) {
             Some(_) if is_read => {}
             Some(label) => self.write_label(line, "", label),
+            None if is_aside(self.lines.get(line)) || is_output(self.lines.get(line)) => {}
             None if is_fence(below(self.lines, line)) || self.label_follows(line) => {
                 self.edits.leave_out(line..=line, "the heading");
             }
@@ -253,9 +306,7 @@ impl Speller<'_, '_> {
                     .trim_start_matches(['>', ' '])
             })
             .collect();
-        if is_prose(&texts) {
-            self.edits.leave_out(block.first..=block.last, WORDS);
-        }
+        self.edits.leave_out_words(block.first..=block.last, &texts);
     }
 
     /// Reads a line as a label of this action.
@@ -265,7 +316,12 @@ impl Speller<'_, '_> {
         }
         let text = self.lines.get(line);
         let words = unlisted(text).trim_start_matches('#');
-        heading::label(words).or_else(|| name::label(text, below(self.lines, line)))
+        let other = || {
+            let label = name::label(text, below(self.lines, line))?;
+            let named = self.labelled[usize::from(label == Label::Replace)];
+            (!named || name::own_label(text).is_some()).then_some(label)
+        };
+        heading::label(words).or_else(other)
     }
 
     /// Returns whether a label stands below a line.

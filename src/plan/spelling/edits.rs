@@ -3,11 +3,15 @@
 use std::collections::BTreeMap;
 
 use super::Remark;
+use super::condition;
+use super::name;
+use super::prose::{is_ended, is_prose};
+use crate::plan::action::field::is_fence;
 use crate::plan::diagnostic::quote;
 use crate::text::lines::Lines;
 
 /// What sentences are called.
-pub(super) const WORDS: &str = "the words";
+const WORDS: &str = "the words";
 
 /// The changes of a text.
 pub(super) struct LineEdits<'a> {
@@ -19,6 +23,8 @@ pub(super) struct LineEdits<'a> {
     remarks: Vec<Remark>,
     /// Whether words beside the blocks are left out.
     pub spoken: bool,
+    /// The last line that is a heading or a fence: words below it stand above nothing.
+    last_part: usize,
 }
 
 /// What becomes of a line.
@@ -35,11 +41,16 @@ struct LineEdit {
 impl<'a> LineEdits<'a> {
     /// Starts with no change.
     pub fn new(lines: &'a Lines<'a>) -> LineEdits<'a> {
+        let is_part = |line: &usize| {
+            let text = lines.get(*line);
+            is_fence(text) || name::heading_of(text).is_some()
+        };
         LineEdits {
             lines,
             changed: BTreeMap::new(),
             remarks: Vec::new(),
             spoken: false,
+            last_part: (1..=lines.len()).rev().find(is_part).unwrap_or_default(),
         }
     }
 
@@ -65,6 +76,17 @@ impl<'a> LineEdits<'a> {
             line,
             message: message.into(),
         });
+    }
+
+    /// Leaves lines out that are sentences, unless they say that something is not to be done, or
+    /// not in any case; `texts` has them without their marks.
+    pub fn leave_out_words(&mut self, lines: std::ops::RangeInclusive<usize>, texts: &[&str]) {
+        let goes_on = *lines.end() < self.last_part;
+        let is_last = *lines.end() == self.lines.len();
+        let cut = is_last && ending(self.lines.raw(*lines.end())).is_empty() && !is_ended(texts);
+        if is_prose(texts) && !cut && condition::says_nothing_of_it(&texts.join(" "), goes_on) {
+            self.leave_out(lines, WORDS);
+        }
     }
 
     /// Leaves lines out, and tells what they were.

@@ -1,6 +1,7 @@
 //! Tags and comments around the parts of a plan, which say nothing in it.
 
 use super::Remark;
+use super::condition::is_aside;
 use super::edits::LineEdits;
 use super::passage::{Passage, cut};
 use crate::plan::action::border::looks_like_border;
@@ -11,8 +12,39 @@ use crate::text::markdown::{self, Block, Node};
 const MAX_ROUNDS: usize = 4;
 /// The longest tag, in bytes.
 const MAX_TAG: usize = 80;
-/// Tags that hide what is in them from everybody who looks at the page.
-const HIDING: [&str; 5] = ["script", "style", "template", "textarea", "noscript"];
+/// The words that names of tags are made of which only hold what is in them. Any other says what it
+/// is: an example, a draft, something struck out.
+const HOLDING: [&str; 29] = [
+    "action",
+    "actions",
+    "answer",
+    "article",
+    "artifact",
+    "body",
+    "br",
+    "center",
+    "content",
+    "details",
+    "div",
+    "document",
+    "final",
+    "html",
+    "main",
+    "markdown",
+    "memos",
+    "message",
+    "output",
+    "p",
+    "plan",
+    "rationale",
+    "reply",
+    "response",
+    "result",
+    "section",
+    "span",
+    "steps",
+    "summary",
+];
 
 /// Returns a text without the tags and comments outside of its messages and blocks.
 pub(super) fn without_tags(text: &str) -> (String, Vec<Remark>) {
@@ -57,7 +89,10 @@ fn once(text: &str) -> (String, Vec<Remark>) {
 fn take_out(lines: &Lines<'_>, block: &Block, edits: &mut LineEdits<'_>) {
     let first = lines.get(block.first).trim();
     let hides = (block.first..=block.last).any(|line| looks_like_border(lines.get(line)));
-    let whole = first.starts_with("<!--") && lines.get(block.last).trim().ends_with("-->");
+    let last = lines.get(block.last).trim();
+    let ends = (block.first..=block.last).filter(|&line| lines.get(line).contains("-->"));
+    let one = ends.count() == 1 && last.matches("-->").count() == 1;
+    let whole = first.starts_with("<!--") && last.ends_with("-->") && one;
     if whole && !hides {
         edits.tell(block.first, "left out the comment");
         (block.first..=block.last).for_each(|line| edits.replace(line, ""));
@@ -106,8 +141,14 @@ fn is_tag(line: &str) -> bool {
     };
     let summary = inner.starts_with("summary>") && inner.ends_with("</summary");
     let name = inner.trim_start_matches('/');
-    let word = name.split(|c: char| !c.is_ascii_alphanumeric()).next();
-    let hides = word.is_some_and(|word| HIDING.iter().any(|tag| tag.eq_ignore_ascii_case(word)));
-    let named = name.starts_with(|c: char| c.is_ascii_alphabetic()) && !name.contains("://");
-    summary || (named && !hides && !inner.contains(['<', '>', '@']))
+    let (word, attributes) = name
+        .split_once(|c: char| c.is_whitespace() || c == '/')
+        .unwrap_or((name, ""));
+    let holds = word
+        .to_lowercase()
+        .split(['_', '-'])
+        .all(|part| HOLDING.contains(&part) || part == "teddy");
+    let shown = !attributes.contains("hidden") && !attributes.contains("style");
+    let plain = holds && shown && !inner.contains(['<', '>', '@']);
+    (summary || plain) && !is_aside(inner)
 }

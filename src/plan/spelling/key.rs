@@ -1,5 +1,6 @@
 //! Fields as models spell them: without a bullet, numbered, with other keys for the same thing.
 
+use super::condition::is_crossed_out;
 use crate::plan::action::field::{canonical, has_weight};
 use crate::plan::action::heading::{Act, unlisted};
 
@@ -101,6 +102,12 @@ pub struct KeyedLine<'a> {
 pub fn field(line: &str, act: Option<Act>) -> Option<KeyedLine<'_>> {
     let (key, value) = split(line)?;
     let key = known(key, act)?;
+    // A box that is not ticked says as much as `false`.
+    let unticked =
+        unlisted(line).starts_with("[ ]") && matches!(key, "Overwrite" | "Allow Failure");
+    if unticked {
+        return None;
+    }
     Some(KeyedLine { key, value })
 }
 
@@ -119,11 +126,16 @@ pub fn unlisted_field(line: &str, act: Act) -> Option<KeyedLine<'_>> {
 /// Returns a line's key and the text behind it, whatever stands before the key.
 pub fn split(line: &str) -> Option<(&str, &str)> {
     let text = unlisted(line);
-    let text = ["[x]", "[X]"]
+    if is_crossed_out(line) {
+        return None;
+    }
+    let text = ["[x]", "[X]", "[ ]"]
         .iter()
         .find_map(|mark| text.strip_prefix(mark))
         .unwrap_or(text);
-    let text = text.trim_start_matches(|c: char| !c.is_alphanumeric() && !MARKS.contains(&c));
+    // Emoji and other bullets; `//` and `!` in front of a field say that it is none.
+    let text =
+        text.trim_start_matches(|c: char| c == ' ' || (!c.is_ascii() && !c.is_alphanumeric()));
     let text = unnumbered(text);
     let inner = text.trim_start_matches(MARKS);
     let (key, value) = if inner.len() < text.len() {

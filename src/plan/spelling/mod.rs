@@ -9,12 +9,15 @@
 //! right already: that is repair's work, which asks [`name`] what a line may be.
 
 mod action;
+mod condition;
 mod edits;
 mod html;
 mod key;
 pub mod name;
 mod passage;
 mod prose;
+#[cfg(test)]
+mod refused_tests;
 mod section;
 #[cfg(test)]
 mod tests;
@@ -70,11 +73,18 @@ pub fn respell(given: &str) -> Respelled {
     }
     let mut edits = LineEdits::new(&lines);
     section::name_all(&lines, &blocks, &mut passages, &mut edits);
+    let mut proposed = false;
     for passage in &passages {
         let own = &blocks[passage.blocks.clone()];
         match &passage.role {
             passage::PassageRole::Action(heading) => {
-                action::respell(&lines, passage, (heading, own), &mut edits);
+                let place = action::Place {
+                    heading,
+                    blocks: own,
+                    proposed,
+                };
+                action::respell(&lines, passage, place, &mut edits);
+                proposed |= passage.is_message() && passage::is_proposed(&lines, passage.end);
             }
             _ => section::respell(&lines, passage, own, &mut edits),
         }
@@ -93,6 +103,12 @@ pub fn respell(given: &str) -> Respelled {
 /// Returns whether a line is a field of an action, or of the header, with or without its bullet.
 pub fn is_field(line: &str, act: Option<Act>) -> bool {
     key::field(line, act).is_some()
+}
+
+/// Returns whether a line is a field that changes what an action does, and could go on.
+pub fn is_open_setting(line: &str, act: Act) -> bool {
+    let found = key::field(line, Some(act)).filter(|found| field::has_weight(found.key));
+    found.is_some_and(|found| !found.value.ends_with([')', '`', '"', '>']))
 }
 
 /// Returns whether the parser takes a field for something else than what it says: a setting of a

@@ -3,6 +3,7 @@
 //! Repair and the respelling both ask here. Many of these spellings are ordinary words too, so a
 //! line counts only if what stands below it fits: a field of the action, a fence.
 
+use super::condition::{is_aside, is_condition, is_crossed_out, is_output};
 use super::key;
 use super::value;
 use crate::plan::action::field::is_fence;
@@ -56,8 +57,12 @@ const REPLACE: [&str; 9] = [
     "UPDATED",
     "WITH THIS",
 ];
+/// What the blocks of commands say that they are.
+const SHELLS: [&str; 6] = ["sh", "bash", "shell", "zsh", "console", "terminal"];
 /// The longest label, in bytes.
 const MAX_LABEL: usize = 60;
+/// What stands before a name beside emoji; `!`, `//` and parentheses make it none.
+const DECORATION: [char; 10] = [' ', '\t', '*', '_', '`', '[', '#', '-', ':', '.'];
 /// What separates a heading's name from the words behind it.
 const SEPARATORS: [char; 10] = [' ', '\t', '\u{a0}', ':', '-', '–', '—', '→', '|', '.'];
 
@@ -95,6 +100,9 @@ pub fn action(line: &str, below: &str) -> Option<ActionHeading> {
     }
     let text = plain(text);
     let found = named(without_ordinal(&text))?;
+    if is_crossed_out(line) || is_condition(found.rest) {
+        return None;
+    }
     let alone = found.own && found.rest.is_empty() && level > 0;
     let sure = alone && (found.loud || found.act == Act::Chat);
     let heading = ActionHeading {
@@ -110,7 +118,7 @@ pub fn action(line: &str, below: &str) -> Option<ActionHeading> {
 /// Reads a line as the heading of a section, whatever its level; also says that level, 0 for a
 /// bold line.
 pub fn section(line: &str) -> Option<(Section, usize)> {
-    let (level, text) = heading_of(line)?;
+    let (level, text) = heading_of(line).filter(|_| !is_crossed_out(line))?;
     let text = plain(text);
     let name = without_ordinal(&text)
         .split('(')
@@ -131,10 +139,29 @@ pub fn label(line: &str, below: &str) -> Option<Label> {
     if line.len() > MAX_LABEL || !is_fence(below) {
         return None;
     }
+    named_label(line)
+}
+
+/// Reads a line as a label whose name is the format's.
+pub fn own_label(line: &str) -> Option<Label> {
+    let own = ["find", "replace"];
+    let text = line.to_lowercase();
+    let named = line.len() <= MAX_LABEL && own.iter().any(|name| text.contains(name));
+    named.then(|| named_label(line)).flatten()
+}
+
+/// Reads the words of a label.
+fn named_label(line: &str) -> Option<Label> {
+    if line.contains("~~") {
+        return None;
+    }
     let text = unlisted(line).trim_start_matches('#');
     let text = plain(text);
     let words = without_ordinal(&text);
-    let words = words.split('(').next().unwrap_or_default();
+    let (words, place) = words.split_once('(').unwrap_or((words, ""));
+    if is_aside(place) || changes_the_search(place) {
+        return None;
+    }
     let words = words
         .trim_end_matches(|c: char| !c.is_alphabetic())
         .to_uppercase();
@@ -143,6 +170,31 @@ pub fn label(line: &str, below: &str) -> Option<Label> {
         return Some(Label::Find);
     }
     REPLACE.contains(&words).then_some(Label::Replace)
+}
+
+/// Returns whether words behind a label ask for another search than the format's.
+fn changes_the_search(words: &str) -> bool {
+    let words = words.to_lowercase();
+    let kinds = [
+        "all",
+        "every",
+        "each",
+        "any",
+        "regex",
+        "pattern",
+        "global",
+        "case",
+        "occurrence",
+        "times",
+    ];
+    let mut words = words.split(|c: char| !c.is_alphanumeric());
+    words.any(|word| kinds.contains(&word.trim_end_matches('s')) || kinds.contains(&word))
+}
+
+/// Returns whether a line is bold from end to end and begins with the name of an action.
+pub fn is_bold_action(line: &str) -> bool {
+    let bold = heading_of(line).filter(|(level, _)| *level == 0);
+    bold.is_some_and(|(_, text)| named(without_ordinal(&plain(text))).is_some())
 }
 
 /// Returns the level and the text of a heading's line; a line that is bold from end to end counts
@@ -233,10 +285,22 @@ fn confirms(heading: &ActionHeading, below: &str) -> bool {
         Act::Create => field || (target && is_fence(below)),
         Act::Edit => field || (target && (is_fence(below) || heading::label(below).is_some())),
         Act::Read | Act::Prune => field || target,
-        Act::Execute | Act::Research => field || is_fence(below),
+        Act::Research => field || (is_fence(below) && !is_output(&heading.rest)),
+        Act::Execute => field || is_command(&heading.rest, below),
         Act::Chat => false,
         Act::Invoke | Act::Conclude => field,
     }
+}
+
+/// Returns whether the block below a heading is a command by its fence: one whose language is a
+/// shell's, or none; below words that name what a command says it is that.
+fn is_command(words: &str, below: &str) -> bool {
+    let language = below.trim().trim_start_matches(['`', '~']).trim();
+    let shell = language
+        .split_whitespace()
+        .next()
+        .is_none_or(|word| SHELLS.contains(&&*word.to_lowercase()));
+    is_fence(below) && shell && !is_output(words)
 }
 
 /// Returns the path or the address that some words name, alone but for words like `file`.
@@ -269,7 +333,9 @@ pub fn plain(text: &str) -> String {
         }
     }
     words
-        .trim_start_matches(|c: char| !c.is_alphanumeric())
+        .trim_start_matches(|c: char| {
+            !c.is_alphanumeric() && (!c.is_ascii() || DECORATION.contains(&c))
+        })
         .trim_end()
         .to_owned()
 }

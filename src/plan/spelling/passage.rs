@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::condition::is_condition;
 use super::edits::LineEdits;
 use super::key;
 use super::name::{self, ActionHeading};
@@ -171,7 +172,13 @@ fn role(
                 let action = message_end(lines, block).map(PassageRole::Action);
                 return action.or((level == 1).then_some(PassageRole::Unknown(1)));
             }
-            if let Some(action) = name::action(line, below) {
+            // Below a part of the rationale a block shows something.
+            let keyed = |action: &ActionHeading| {
+                let sure = action.exact || action.sure;
+                sure || !open.is(Section::Rationale)
+                    || key::field(below, Some(action.act)).is_some()
+            };
+            if let Some(action) = name::action(line, below).filter(keyed) {
                 return Some(PassageRole::Action(action));
             }
             match level {
@@ -203,7 +210,17 @@ pub(super) fn message_end(lines: &Lines<'_>, block: &Block) -> Option<ActionHead
     let heading = name::action(lines.get(block.first), below)?;
     let keyed = key::field(below, Some(heading.act))
         .is_some_and(|field| has_weight(field.key) || field.key == "Description");
-    (heading.exact || heading.sure || keyed).then_some(heading)
+    let sure = heading.sure || keyed;
+    (heading.exact || (sure && !is_proposed(lines, block.first))).then_some(heading)
+}
+
+/// Returns whether the words above a line announce it, or say what would be done: in a message that
+/// may be a proposal.
+pub(super) fn is_proposed(lines: &Lines<'_>, line: usize) -> bool {
+    let mut above = (1..line).rev().map(|line| lines.get(line));
+    let words = above.find(|text| !text.trim().is_empty());
+    let words = words.filter(|text| name::heading_of(text).is_none());
+    words.is_some_and(|text| text.trim_end().ends_with(':') || is_condition(text))
 }
 
 /// Returns whether a heading is a label above its block.

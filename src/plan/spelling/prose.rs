@@ -2,6 +2,7 @@
 //! done, and mean nothing to a program.
 
 use super::key;
+use super::name;
 use super::value;
 use crate::plan::action::heading;
 
@@ -29,7 +30,8 @@ fn is_structure(line: &str) -> bool {
     let fenced = line.contains("```") || line.contains("~~~");
     let labelled = heading::label(line).is_some() || fenced;
     let marked = line.starts_with(['#', '>', '+', '$', '@']) || line.ends_with([';', ',', '{']);
-    listed || labelled || marked || key::split(line).is_some_and(|(key, _)| is_key(key))
+    let named = name::is_bold_action(line);
+    named || listed || labelled || marked || key::split(line).is_some_and(|(key, _)| is_key(key))
 }
 
 /// Returns whether a key means something anywhere in the format.
@@ -52,6 +54,12 @@ fn ends(text: &str) -> bool {
     let words = text.split_whitespace().count();
     let spaced = words >= 2 || !text.is_ascii();
     (last.ends_with(ENDS) && spaced) || words >= MIN_WORDS
+}
+
+/// Returns whether lines end as a sentence does, or with a sign behind it.
+pub fn is_ended(lines: &[&str]) -> bool {
+    let text = lines.last().map_or("", |line| line.trim_end());
+    !text.ends_with(|c: char| c.is_alphanumeric() || matches!(c, ',' | '-' | '(' | '/'))
 }
 
 /// Returns words without what stands in backticks.

@@ -1,10 +1,11 @@
 //! The title, the header and the sections: named, completed, and put into their blocks.
 
-use super::edits::{LineEdits, WORDS};
+use super::condition::is_aside;
+use super::edits::LineEdits;
 use super::key;
 use super::name;
 use super::passage::{Passage, PassageRole};
-use super::prose::{is_prose, says_nothing};
+use super::prose::says_nothing;
 use crate::plan::action::field::{canonical, has_weight, is_fence};
 use crate::plan::action::heading::{self, Section, unlisted};
 use crate::text::fence::fence_for;
@@ -48,7 +49,13 @@ pub(super) fn name_all(
     let planned = before.iter().any(|passage| passage.is(Section::Plan));
     if !planned && let Some(last) = before.last_mut() {
         let own = &blocks[last.blocks.clone()];
-        if matches!(last.role, PassageRole::Unknown(..=2)) && is_words(lines, own) {
+        let title = name::heading_of(lines.get(last.line)).map_or("", |(_, text)| text);
+        let unknown = matches!(last.role, PassageRole::Unknown(..=2));
+        // An example, or a choice that was rejected, is no plan under any heading.
+        if unknown && is_aside(title) {
+            return;
+        }
+        if unknown && is_words(lines, own) {
             rename(lines, last, Section::Plan, edits);
         }
     }
@@ -316,9 +323,7 @@ fn leave_out_words(lines: &Lines<'_>, blocks: &[Block], edits: &mut LineEdits<'_
         let texts: Vec<&str> = (block.first..=block.last)
             .map(|line| lines.get(line))
             .collect();
-        if is_prose(&texts) {
-            edits.leave_out(block.first..=block.last, WORDS);
-        }
+        edits.leave_out_words(block.first..=block.last, &texts);
     }
 }
 

@@ -425,21 +425,22 @@ fn body(kind: &Kind, choices: &mut Choices, out: &mut String) {
     out.push('\n');
     match kind {
         Kind::Edit(edit) => {
+            // Beside a FIND other words only show something, so all pairs have the same ones.
+            let [find, replace] = [
+                ["`FIND:`", "`REPLACE:`"],
+                ["**Find:**", "**Replace:**"],
+                ["FIND", "REPLACE"],
+                ["#### Find", "#### Replace"],
+                ["### FIND", "### REPLACE"],
+                ["- FIND:", "- REPLACE:"],
+                ["**Search:**", "**Replace with:**"],
+                ["🔍 Old:", "✅ New:"],
+                ["`FIND 1`", "`REPLACE 1`"],
+            ][choices
+                .of(&["0", "1", "2", "3", "4", "5", "6", "7", "8"])
+                .parse::<usize>()
+                .unwrap()];
             for pair in &edit.pairs {
-                let [find, replace] = [
-                    ["`FIND:`", "`REPLACE:`"],
-                    ["**Find:**", "**Replace:**"],
-                    ["FIND", "REPLACE"],
-                    ["#### Find", "#### Replace"],
-                    ["### FIND", "### REPLACE"],
-                    ["- FIND:", "- REPLACE:"],
-                    ["**Search:**", "**Replace with:**"],
-                    ["🔍 Old:", "✅ New:"],
-                    ["`FIND 1`", "`REPLACE 1`"],
-                ][choices
-                    .of(&["0", "1", "2", "3", "4", "5", "6", "7", "8"])
-                    .parse::<usize>()
-                    .unwrap()];
                 out.push_str(&format!("{find}\n"));
                 write_block(&pair.find, &pair.language, out);
                 let between = ["", "\n", "\nIt becomes this.\n\n"];

@@ -32,9 +32,34 @@ const ROOTS: [&str; 6] = [
 ];
 /// The folders of a file system's root: a path that begins with one of them is as likely meant
 /// there.
-const SYSTEM: [&str; 19] = [
-    "bin", "boot", "dev", "etc", "home", "lib", "lib64", "mnt", "opt", "private", "proc", "root",
-    "run", "sbin", "sys", "tmp", "usr", "var", "Users",
+const SYSTEM: [&str; 26] = [
+    "bin",
+    "boot",
+    "dev",
+    "etc",
+    "home",
+    "lib",
+    "lib64",
+    "media",
+    "mnt",
+    "opt",
+    "private",
+    "proc",
+    "root",
+    "run",
+    "sbin",
+    "srv",
+    "sys",
+    "tmp",
+    "usr",
+    "var",
+    "Applications",
+    "Users",
+    "Volumes",
+    // Where the containers of coding tools have the project.
+    "repo",
+    "workspace",
+    "workspaces",
 ];
 /// Units of time with their seconds, the longest spelling first.
 const UNITS: [(&str, u64); 14] = [
@@ -59,7 +84,22 @@ pub fn is_nothing(value: &str) -> bool {
     let words = value
         .trim_matches(|c: char| " \t*_`\"'()[].".contains(c))
         .to_lowercase();
-    NOTHING.contains(&&*words) || (words.is_empty() && !value.trim().is_empty())
+    let marks = words.is_empty() && !value.trim().is_empty() && !value.contains("..");
+    NOTHING.contains(&&*words) || marks
+}
+
+/// Returns whether the value of a certain field says that there is none. `Final Newline: none` says
+/// something else, and a folder can be called `default`.
+pub fn is_nothing_for(key: &str, value: &str) -> bool {
+    let own = match key {
+        "Final Newline" => ["none", "nothing", "null", "nil"]
+            .iter()
+            .any(|word| value.to_lowercase().contains(word)),
+        "cwd" => value.starts_with('`') && value.contains(char::is_alphabetic),
+        _ => false,
+    };
+    let none = ["`none`", "`null`", "`n/a`"].contains(&&*value.to_lowercase());
+    is_nothing(value) && (!own || (key == "cwd" && none))
 }
 
 /// Returns whether a value names the project's root in words.
@@ -117,7 +157,7 @@ pub fn seconds(value: &str) -> Option<u64> {
 /// Returns a value without quotes, bold and what ends a line in Markdown.
 fn bare(value: &str) -> &str {
     let value = value.trim_end_matches('\\').trim();
-    for mark in ["**", "__", "\"", "'", "“”"] {
+    for mark in ["***", "**", "__", "*", "\"", "'", "“”"] {
         let (open, close) = if mark == "“”" {
             ("“", "”")
         } else {

@@ -1,11 +1,11 @@
 //! The fields of one action, its heading, and the texts of fields that belong into blocks.
 
 use super::Speller;
-use crate::plan::action::field;
+use crate::plan::action::field::{self, is_fence};
 use crate::plan::action::heading::{Act, unlisted};
 use crate::plan::spelling::key::{COMMAND, KeyedLine, QUERY};
 use crate::plan::spelling::name::ActionHeading;
-use crate::plan::spelling::passage::Passage;
+use crate::plan::spelling::passage::{self, Passage};
 use crate::plan::spelling::value;
 use crate::text::fence::fence_for;
 use crate::text::link;
@@ -22,7 +22,11 @@ impl Speller<'_, '_> {
             "Agent" => self.agent = true,
             _ => {}
         }
-        if below.is_none() && is_optional(key) && value::is_nothing(value) {
+        let shows = key == "Expected Outcome" && value.is_empty() && below.is_none();
+        if shows && is_fence(passage::below(self.lines, line)) {
+            return;
+        }
+        if below.is_none() && is_optional(key) && value::is_nothing_for(key, value) {
             self.edits
                 .leave_out(line..=line, "the field without a value");
             return;
@@ -110,24 +114,29 @@ impl Speller<'_, '_> {
 
     /// Takes the text of a field that belongs into a block.
     fn text_in_field(&mut self, line: usize, field: KeyedLine<'_>, below: Option<&[usize]>) {
-        if self.fenced {
+        if !self.fenced.is_empty() {
             return;
         }
         let nested = below.unwrap_or_default();
         let items = nested.iter().map(|&line| unlisted(self.lines.get(line)));
         let texts = std::iter::once(field.value).chain(items);
-        let texts: Vec<String> = texts
-            .map(|text| unquoted(text.trim()).to_owned())
+        let texts: Vec<&str> = texts
+            .map(str::trim)
             .filter(|text| !text.is_empty())
             .collect();
-        let one = field.key == QUERY || texts.len() == 1;
-        if !one || (below.is_some() && nested.is_empty()) {
+        // Without its backticks a command cannot be told from words about one.
+        let clear = match texts[..] {
+            [only] => field.key == QUERY || unquoted(only) != only,
+            _ => field.key == QUERY,
+        };
+        if !clear || (below.is_some() && nested.is_empty()) {
             return;
         }
         self.edits
             .tell(line, format!("put `{}` into a code block", field.key));
         self.edits.remove(line);
         nested.iter().for_each(|&line| self.edits.remove(line));
+        let texts = texts.iter().map(|text| unquoted(text).to_owned());
         self.blocks.extend(texts);
     }
 
@@ -148,6 +157,18 @@ impl Speller<'_, '_> {
         }
     }
 
+    /// Returns whether the heading of a command shows one that its block does not have.
+    fn names_another_command(&self, heading: &ActionHeading) -> bool {
+        let shown = heading.rest.split('`').skip(1).step_by(2);
+        let is_run = |command: &str| {
+            let blocks = self.fenced.iter().cloned();
+            let mut texts = blocks.map(|lines| self.lines.span(lines));
+            texts.any(|text| text.contains(command))
+                || self.blocks.iter().any(|text| text.contains(command))
+        };
+        self.act == Act::Execute && !shown.into_iter().all(is_run)
+    }
+
     /// Writes the heading as the format does, and what it says behind the name as a field. A
     /// heading that names something else than the field below it stays as it is.
     pub(super) fn heading(&mut self, line: usize, heading: &ActionHeading) {
@@ -159,7 +180,7 @@ impl Speller<'_, '_> {
             (Some(target), Some(named)) => target != named,
             _ => false,
         };
-        if differs {
+        if differs || self.names_another_command(heading) {
             return;
         }
         let name = self.act.name();

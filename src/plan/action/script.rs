@@ -1,0 +1,121 @@
+//! Scripts that `sh` would read as something else: a session with its prompts, another language.
+
+use super::body::Body;
+use crate::plan::diagnostic::quote;
+
+/// Languages that `sh` does not run, in small letters.
+const OTHERS: [&str; 34] = [
+    "python",
+    "py",
+    "python3",
+    "javascript",
+    "js",
+    "typescript",
+    "ts",
+    "json",
+    "yaml",
+    "yml",
+    "toml",
+    "diff",
+    "patch",
+    "rust",
+    "rs",
+    "go",
+    "java",
+    "c",
+    "cpp",
+    "csharp",
+    "cs",
+    "ruby",
+    "rb",
+    "perl",
+    "php",
+    "sql",
+    "html",
+    "css",
+    "xml",
+    "powershell",
+    "ps1",
+    "pwsh",
+    "bat",
+    "output",
+];
+/// What stands in front of a command in a terminal, and is none itself.
+const PROMPTS: [&str; 3] = ["$ ", ">>> ", "PS C:\\"];
+/// Other keys of the script.
+const COMMANDS: [&str; 3] = ["command", "cmd", "shellcommand"];
+
+/// Says why a block is no script for `sh`.
+pub(super) fn check(body: &mut Body<'_>, script: &str, language: &str) {
+    let first = script.lines().find(|line| !line.trim().is_empty());
+    let first = first.unwrap_or_default().trim_start();
+    let language = language.to_lowercase();
+    if PROMPTS.iter().any(|prompt| first.starts_with(prompt)) {
+        let message = format!("the script begins with a prompt: \"{}\"", quote(first));
+        let hint = "write the commands alone, without prompts and without what they print";
+        body.wrong(body.line, message, hint);
+    } else if OTHERS.contains(&&*language) && !first.starts_with("#!") {
+        let message = format!("the code block is {language}, and EXECUTE runs a shell script");
+        let hint = "write the shell command that does it, such as `python script.py`";
+        body.wrong(body.line, message, hint);
+    }
+    let other = body.fields.iter().find(|field| {
+        let key: String = field.key.chars().filter(|c| c.is_alphanumeric()).collect();
+        let value = field.value.trim_matches(['`', ' ']);
+        let shown = field.value.starts_with('`') && COMMANDS.contains(&&*key.to_lowercase());
+        shown && !script.contains(value)
+    });
+    if let Some(line) = other.map(|field| field.line) {
+        let message = "the field and the code block give different commands";
+        body.wrong(line, message, "leave the field out; the code block is run");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::plan::reading::read;
+
+    /// Compares what is wrong with an EXECUTE that has this below its heading.
+    fn check(below: &str, expected: &[&str]) {
+        let reply = format!(
+            "# T\n\n## Rationale\n```\nr\n```\n\n## Action Plan\n\n### `EXECUTE`\n- **Description:** d\n{below}"
+        );
+        let found: Vec<String> = read(&reply)
+            .diagnostics
+            .into_iter()
+            .map(|wrong| wrong.message)
+            .collect();
+        assert_eq!(found, expected, "{below}");
+    }
+
+    #[test]
+    fn p15_a_session_and_another_language_are_no_script() {
+        check(
+            "```console\n$ ls\na b\n```\n",
+            &["the script begins with a prompt: \"$ ls\""],
+        );
+        check(
+            "```python\nimport os\n```\n",
+            &["the code block is python, and EXECUTE runs a shell script"],
+        );
+        check("```python\n#!/usr/bin/env python3\nimport os\n```\n", &[]);
+        check("```text\n$HOME/bin/x\n```\n", &[]);
+    }
+
+    #[test]
+    fn p15_a_field_with_another_command_than_the_block_is_a_mistake() {
+        check(
+            "- **Command:** `make test`\n```sh\nmake clean\n```\n",
+            &["the field and the code block give different commands"],
+        );
+        check("- **Command:** `make`\n```sh\nmake\n```\n", &[]);
+    }
+
+    #[test]
+    fn p20_a_field_that_would_say_whether_an_action_is_done_is_a_mistake() {
+        check(
+            "- **Run If:** the tests fail\n```sh\nmake\n```\n",
+            &["`Run If` has no meaning in EXECUTE"],
+        );
+    }
+}

@@ -1,0 +1,263 @@
+//! Words that make what stands near them anything but a step of the plan: a condition, another
+//! choice, an example, something that was done already, struck out or taken back.
+//!
+//! Words that are left out must not be the ones that say "only if the tests fail". What is found
+//! here has two meanings, so it stays as it is, for the parser to refuse. The lists are English.
+
+/// Phrases that rule out or take back what stands above or below them.
+const AGAINST: [&str; 27] = [
+    "do not run",
+    "dont run",
+    "do not execute",
+    "dont execute",
+    "do not apply",
+    "dont apply",
+    "do not do",
+    "dont do",
+    "do not use",
+    "dont use",
+    "not to do",
+    "never run",
+    "not run",
+    "not yet",
+    "scratch that",
+    "second thought",
+    "second thoughts",
+    "ignore the above",
+    "ignore that",
+    "ignore this",
+    "disregard",
+    "let me redo",
+    "redo this",
+    "skip this",
+    "skip that",
+    "skip it",
+    "for reference",
+];
+/// What a sentence begins with that takes back what stands above.
+const TAKING_BACK: [&str; 4] = ["wait", "oops", "actually", "correction"];
+/// Phrases that make what stands below them a choice, a proposal or an example.
+const DEPENDING: [&str; 33] = [
+    "unless",
+    "otherwise",
+    "alternatively",
+    "alternative",
+    "alternatives",
+    "either",
+    "optional",
+    "optionally",
+    "in case",
+    "only when",
+    "as needed",
+    "when needed",
+    "depending",
+    "skip",
+    "skipped",
+    "manually",
+    "by hand",
+    "yourself",
+    "undo",
+    "roll back",
+    "rollback",
+    "to revert",
+    "rejected",
+    "deprecated",
+    "last time",
+    "previous plan",
+    "previously",
+    "could",
+    "i would",
+    "we would",
+    "would be",
+    "for example",
+    "example of",
+];
+/// Words in a title that say that what stands below is no step.
+const ASIDE: [&str; 21] = [
+    "no", "not", "nothing", "none", "never", "done", "later", "example", "examples", "previous",
+    "old", "draft", "history", "appendix", "future", "backlog", "archive", "archived", "or",
+    "failed", "aborted",
+];
+/// Words above a block that show what a command says, not what it is.
+const OUTPUT: [&str; 19] = [
+    "output",
+    "outputs",
+    "prints",
+    "printed",
+    "result",
+    "results",
+    "log",
+    "logs",
+    "error",
+    "errors",
+    "session",
+    "reference",
+    "notes",
+    "version",
+    "expected",
+    "see",
+    "shows",
+    "print",
+    "show",
+];
+/// What stands before an `if` that is no condition.
+const ASKING: [&str; 10] = [
+    "check",
+    "checks",
+    "see",
+    "verify",
+    "confirm",
+    "know",
+    "determine",
+    "test",
+    "ask",
+    "sure",
+];
+/// Signs in front of what is not wanted.
+const CROSSES: [char; 8] = ['❌', '🚫', '⛔', '✗', '✘', '✖', '❎', '🛑'];
+
+/// Returns whether words may be left out: they neither take anything back nor, where the plan goes
+/// on below them, make that depend on something.
+pub fn says_nothing_of_it(words: &str, goes_on: bool) -> bool {
+    let words = spaced(words);
+    let ruled_out = is_against(&words) || (goes_on && is_depending(&words));
+    !ruled_out
+}
+
+/// Returns whether the words beside the name of an action say that it is not simply to be done.
+pub fn is_condition(words: &str) -> bool {
+    let words = spaced(words);
+    let first = words.split_whitespace().next().unwrap_or_default();
+    is_against(&words) || is_depending(&words) || ASIDE.contains(&first)
+}
+
+/// Returns whether a title says that what stands below it is no step of the plan.
+pub fn is_aside(title: &str) -> bool {
+    let words = spaced(title);
+    let aside = words.split_whitespace().any(|word| ASIDE.contains(&word));
+    aside || is_against(&words) || is_depending(&words)
+}
+
+/// Returns whether words stand above what a command says, not above the command.
+pub fn is_output(words: &str) -> bool {
+    spaced(words)
+        .split_whitespace()
+        .any(|word| OUTPUT.contains(&word))
+}
+
+/// Returns whether a heading or a field is struck out, or marked as not wanted.
+pub fn is_crossed_out(line: &str) -> bool {
+    line.contains("~~") || line.contains(CROSSES)
+}
+
+/// Returns whether words rule out or take back what stands near them.
+fn is_against(words: &str) -> bool {
+    let first = words.split_whitespace().next().unwrap_or_default();
+    TAKING_BACK.contains(&first) || has_any(words, &AGAINST)
+}
+
+/// Returns whether words make what stands below them depend on something.
+fn is_depending(words: &str) -> bool {
+    let all: Vec<&str> = words.split_whitespace().collect();
+    let word = |at: usize| all.get(at).copied().unwrap_or_default();
+    let asked = |at: usize| at > 0 && ASKING.contains(&word(at - 1));
+    let depends = |at: usize| match word(at) {
+        "if" => !asked(at),
+        "instead" => word(at + 1) != "of",
+        "option" | "variant" | "approach" => {
+            matches!(word(at + 1), "a" | "b" | "c" | "d" | "1" | "2" | "3" | "4")
+        }
+        "example" | "or" => at == 0,
+        _ => false,
+    };
+    has_any(words, &DEPENDING) || (0..all.len()).any(depends)
+}
+
+/// Returns whether one of some phrases stands among words.
+fn has_any(words: &str, phrases: &[&str]) -> bool {
+    phrases.iter().any(|phrase| {
+        words
+            .match_indices(phrase)
+            .any(|(at, _)| is_whole(words, at, at + phrase.len()))
+    })
+}
+
+/// Returns whether a part of words begins and ends where words do.
+fn is_whole(words: &str, start: usize, end: usize) -> bool {
+    words[..start].ends_with(' ') && words[end..].starts_with(' ')
+}
+
+/// Returns a text as words in small letters, each between blanks.
+fn spaced(text: &str) -> String {
+    let mut words = String::with_capacity(text.len() + 2);
+    words.push(' ');
+    for letter in text.chars().filter(|letter| !matches!(letter, '\'' | '’')) {
+        if letter.is_alphanumeric() {
+            words.extend(letter.to_lowercase());
+        } else if !words.ends_with(' ') {
+            words.push(' ');
+        }
+    }
+    if !words.ends_with(' ') {
+        words.push(' ');
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn p35_words_that_condition_what_follows_are_kept() {
+        for words in [
+            "Only if the tests fail, run this instead:",
+            "Otherwise, revert everything.",
+            "**Option A: minimal change**",
+            "Alternatively, we could do this:",
+            "If you prefer, use this instead.",
+            "For example:",
+            "You can undo it like this:",
+        ] {
+            assert!(!says_nothing_of_it(words, true), "{words}");
+            assert!(says_nothing_of_it(words, false), "{words}");
+        }
+        for words in [
+            "Don’t run this yet.",
+            "Wait, that deletes too much.",
+            "Please ignore the above.",
+        ] {
+            assert!(!says_nothing_of_it(words, false), "{words}");
+        }
+        for words in [
+            "First we check if the tests pass.",
+            "This returns `Hello` instead of `hi`.",
+            "We add the option `--x`.",
+            "The notification is sent.",
+        ] {
+            assert!(says_nothing_of_it(words, true), "{words}");
+        }
+    }
+
+    #[test]
+    fn p26_words_that_make_an_action_none_are_told_from_others() {
+        for words in [
+            "(optional)",
+            "later, if needed",
+            "[SKIPPED]",
+            "✅ (done)",
+            "nothing",
+        ] {
+            assert!(is_condition(words), "{words}");
+        }
+        for words in [
+            "the tests",
+            "src/old.rs",
+            "a note",
+            "noto.py",
+            "`if` in `a.rs`",
+        ] {
+            assert_eq!(is_condition(words), words.contains("if"), "{words}");
+        }
+    }
+}

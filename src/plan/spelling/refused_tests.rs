@@ -1,0 +1,247 @@
+//! Plans whose words condition, strike out or only show an action: none of it is run or written.
+
+use crate::plan::reading::read;
+use crate::plan::samples::say;
+
+/// What stands above the actions.
+const HEAD: &str = "# T\n\n## Rationale\n```text\nr\n```\n\n## Action Plan\n\n";
+/// A plain action.
+const PLAIN: &str = "### `EXECUTE`\n- **Description:** d\n```sh\nls\n```\n\n";
+
+/// Returns what a plan does, one action a line; `None` where it is refused.
+fn done(actions: &str) -> Option<Vec<String>> {
+    let found = read(&format!("{HEAD}{actions}"));
+    let says = || {
+        let actions = found.plan.actions.iter();
+        actions.map(|action| say(&action.kind)).collect()
+    };
+    found.diagnostics.is_empty().then(says)
+}
+
+/// Checks that plans are refused.
+fn check_refused<'a>(plans: impl IntoIterator<Item = &'a str>, wrap: impl Fn(&str) -> String) {
+    for part in plans {
+        let plan = wrap(part);
+        assert_eq!(done(&plan), None, "{plan}");
+    }
+}
+
+#[test]
+fn p26_a_heading_that_is_struck_out_or_has_a_condition_is_no_action() {
+    let heads = [
+        "### ~~EXECUTE~~",
+        "### ~~`EXECUTE`~~",
+        "**~~EXECUTE~~**",
+        "### ❌ EXECUTE",
+        "### !EXECUTE",
+        "### // EXECUTE",
+        "### (EXECUTE)",
+        "### EXECUTE (optional)",
+        "### EXECUTE - only if the tests fail",
+        "### EXECUTE (do not run yet)",
+        "### EXECUTE [SKIPPED]",
+        "### EXECUTE ✅ (done)",
+        "### Run manually",
+        "### Run this only if needed",
+        "### `EXECUTE` (example)",
+    ];
+    check_refused(heads, |head| {
+        format!("{PLAIN}{head}\n- **Description:** d\n```sh\nrm x\n```\n")
+    });
+}
+
+#[test]
+fn p26_a_block_that_shows_what_a_command_says_is_no_command() {
+    let heads = [
+        "### Command output",
+        "### Run output",
+        "### Run-time errors",
+        "**Terminal output:**",
+        "### Run `make test`",
+        "### Run (expected output)",
+        "### Research notes",
+    ];
+    check_refused(heads, |head| format!("{PLAIN}{head}\n```\nrm x\n```\n"));
+    check_refused(["text", "json", "output"], |language| {
+        format!("{PLAIN}### Run the tests\n```{language}\nok\n```\n")
+    });
+    let run = "### Run `make test`\n```sh\nmake test -j4\n```\n";
+    assert_eq!(done(run), Some(vec!["EXECUTE \"make test -j4\\n\"".into()]));
+    let shown = "- **Command:** `make`\n\n#### Expected output\n```\nok\n```\n";
+    assert_eq!(done(&format!("### Execute\n{shown}")), None);
+}
+
+#[test]
+fn p26_a_block_in_the_rationale_is_no_command() {
+    let text = "# T\n\n## Rationale\nWe saw this:\n\n### Run\n```\nrm x\n```\n\n### Execute\n- **Description:** d\n```sh\nls\n```\n";
+    let found = read(text);
+    let kinds: Vec<String> = found.plan.actions.iter().map(|a| say(&a.kind)).collect();
+    assert_eq!(kinds, ["EXECUTE \"ls\\n\""]);
+}
+
+#[test]
+fn p26_an_action_that_a_message_proposes_is_not_run() {
+    for head in [
+        "### Execute",
+        "#### Execute",
+        "**Run**",
+        "#### `EXECUTE`",
+        "### `EXECUTE`",
+    ] {
+        let plan = format!(
+            "### `CHAT_WITH_USER`\nI would do this next:\n\n{head}\n- **Description:** d\n```sh\nrm x\n```\n\nShall I go ahead?\n"
+        );
+        let runs = done(&plan).is_some_and(|all| all.iter().any(|one| one.starts_with("EXEC")));
+        assert!(!runs, "{plan}");
+    }
+}
+
+#[test]
+fn p27_a_section_of_examples_or_rejected_actions_is_no_plan() {
+    for title in [
+        "Example",
+        "Rollback",
+        "Rejected alternatives",
+        "Previous plan",
+    ] {
+        let text = format!("# T\n\n## Rationale\n```\nr\n```\n\n## {title}\n\n{PLAIN}");
+        assert!(!read(&text).diagnostics.is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn p31_a_field_that_is_struck_out_or_not_ticked_is_none() {
+    let fields = [
+        "- ~~**Overwrite:** true~~",
+        "- ❌ **Overwrite:** true",
+        "- [ ] **Overwrite:** true",
+        "// Overwrite: true",
+        "<!-- a --> - **Overwrite:** true <!-- b -->",
+        "- **Final Newline:** None",
+    ];
+    check_refused(fields, |field| {
+        format!("### Create\n- **File Path:** a.txt\n{field}\n```\nx\n```\n")
+    });
+    check_refused(["- ~~**cwd:** src~~", "- **cwd:** .."], |field| {
+        format!("### Execute\n- **Description:** d\n{field}\n```sh\nls\n```\n")
+    });
+    let folder = PLAIN.replace("```sh", "- **cwd:** `default`\n```sh");
+    assert_eq!(
+        done(&folder),
+        Some(vec!["EXECUTE \"ls\\n\" in default".into()])
+    );
+}
+
+#[test]
+fn p32_a_path_is_never_two_and_never_has_its_quotes() {
+    let paths = [
+        "`a.py` and `b.py`",
+        "~~a.py~~",
+        "\"/a.py\"",
+        "[/workspace/a.py](/workspace/a.py)",
+    ];
+    check_refused(paths, |path| {
+        format!("### `CREATE`\n- **File Path:** {path}\n```\nx\n```\n")
+    });
+    for path in ["*src/a.py*", "***src/a.py***", "`\"src/a.py\"`"] {
+        let plan = format!("### `READ`\n- **Resource:** {path}\n");
+        let expected = (!path.starts_with('`')).then(|| vec!["READ src/a.py".to_owned()]);
+        assert_eq!(done(&plan), expected, "{path}");
+    }
+}
+
+#[test]
+fn p33_words_about_a_command_are_none() {
+    let fields = [
+        "- **Command:** run `make test` and check",
+        "- **Command:** Run the test suite",
+        "- **Command:** None",
+        "- **Command:** `rm -rf ./",
+        "- **Command:** rm -rf ./",
+        "- **Command:** `a` or `b`",
+        "- **Command:** see above",
+        "Command: make &&\nmake test",
+        "Command: `make`\n&& make test",
+    ];
+    check_refused(fields, |field| {
+        format!("### Execute\n{field}\n- **Description:** d\n")
+    });
+    check_refused(fields, |field| {
+        format!("### EXECUTE\n- **Description:** d\n\n{field}\n")
+    });
+}
+
+#[test]
+fn p34_a_label_that_shows_something_or_asks_for_another_search_is_none() {
+    let pair = "`FIND:`\n```\na\n```\n`REPLACE:`\n```\nb\n```\n\n";
+    let shown = |find: &str, replace: &str| {
+        format!(
+            "### `EDIT`\n- **File Path:** a.py\n\n{pair}{find}\n```\nhi\n```\n{replace}\n```\nHello\n```\n"
+        )
+    };
+    for (find, replace) in [
+        ("**Before:**", "**After:**"),
+        ("#### Old output", "#### New output"),
+        ("~~FIND~~", "~~REPLACE~~"),
+        ("FIND (all occurrences):", "REPLACE:"),
+        ("FIND (regex)", "REPLACE"),
+        ("Find (example):", "Replace (do not apply):"),
+    ] {
+        let plan = shown(find, replace);
+        assert_eq!(done(&plan), None, "{plan}");
+    }
+}
+
+#[test]
+fn promise_a2_a_plan_in_any_spelling_that_was_cut_off_is_not_run() {
+    let command = "### Run\n- **Command:** `rm -rf build`\n";
+    for rest in [
+        "- **cwd:",
+        "- **cwd:**",
+        "- **cwd:** su",
+        "cwd: sub/d",
+        "- Timeout: 1",
+    ] {
+        assert_eq!(done(&format!("{command}{rest}")), None, "{rest}");
+    }
+    let whole = format!("{command}- **cwd:** `sub/dir`");
+    assert_eq!(
+        done(&whole),
+        Some(vec!["EXECUTE \"rm -rf build\\n\" in sub/dir".into()])
+    );
+    assert_eq!(done(&format!("{PLAIN}Now we chan")), None);
+    for tag in ["plan", "response", "think"] {
+        let opened = read(&format!("<{tag}>\n{HEAD}{PLAIN}"));
+        assert!(!opened.diagnostics.is_empty(), "{opened:?}");
+        let closed = read(&format!("<{tag}>\n{HEAD}{PLAIN}</{tag}>\n"));
+        assert_eq!(closed.diagnostics.is_empty(), tag != "think", "{closed:?}");
+    }
+}
+
+#[test]
+fn p35_words_that_say_when_an_action_is_done_are_not_left_out() {
+    let words = [
+        "Only if the above fails, run this instead:",
+        "Do not run this one:",
+        "**Option A: minimal change**",
+        "Alternatively, we could do this:",
+        "Otherwise, revert everything.",
+        "Here is an example of what not to do:",
+        "> Note: the next action is optional.",
+        "Wait, that would delete too much. Let me redo this.",
+        "**Ask user**\nI would do this next:",
+        "<del>",
+        "<example>",
+        "<rejected_plan>",
+        "<div hidden>",
+        "<details>\n<summary>Rejected alternative</summary>",
+    ];
+    check_refused(words, |words| format!("{PLAIN}{words}\n\n{PLAIN}"));
+    check_refused(["This should print:", "Expected output:"], |words| {
+        format!("### `EXECUTE`\n- **Description:** d\n\n{words}\n\n```sh\nls\n```\n")
+    });
+    check_refused(
+        ["Please don't run this yet.", "Wait, that is wrong."],
+        |words| format!("{PLAIN}{words}\n"),
+    );
+}
