@@ -57,20 +57,19 @@ impl Repository {
         whole: &[TreeId],
         older: Older,
     ) -> anyhow::Result<Option<Held>> {
-        let mut wanted = Vec::new();
+        let (mut wanted, mut gone) = (Vec::new(), Vec::new());
         for &id in commits {
             let Ok(Commit { tree, .. }) = self.commit(id) else {
                 return Ok(None);
             };
-            let Some(beyond) = self.beyond(tree, whole)? else {
-                return Ok(None);
-            };
+            let beyond = self.beyond(tree, whole)?;
             wanted.push(id.0);
-            wanted.extend(beyond);
+            wanted.extend(beyond.there);
+            gone.extend(beyond.gone);
         }
         let mut keeps = self.kept(&mut wanted);
         let mut entries = Vec::with_capacity(wanted.len());
-        let mut is_whole = true;
+        let mut is_whole = gone.is_empty();
         for id in wanted {
             match self.gix.find_object(id) {
                 Ok(object) => entries.push((id, deflated(object.kind, &object.data)?)),
@@ -78,6 +77,10 @@ impl Repository {
             }
         }
         if !is_whole && !self.lacks_only_promised(commits)? {
+            return Ok(None);
+        }
+        // Beside a repack a folder can be gone for a moment only, and what is below it was not held.
+        if gone.iter().any(|&tree| self.has(tree)) {
             return Ok(None);
         }
         let size = entries

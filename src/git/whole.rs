@@ -9,29 +9,34 @@ use super::During;
 use super::object::TreeId;
 use super::repository::Repository;
 
+/// What a tree holds beyond others.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Beyond {
+    /// Trees that can be read, and what else they name.
+    pub there: Vec<ObjectId>,
+    /// Trees that are gone; nobody knows what they name.
+    pub gone: Vec<ObjectId>,
+}
+
 impl Repository {
-    /// Returns the objects of a tree that others, which are whole, do not have in its place; nothing
-    /// where a folder is gone, because nobody knows what else would be missing below it. In a partial
-    /// clone such a folder is among the objects: git has to say whether the server has it.
+    /// Returns the objects of a tree that others, which are whole, do not have in its place.
     ///
     /// Commits of embedded repositories are not ours to have.
     ///
     /// # Errors
     /// Where a tree that is there cannot be read.
-    pub fn beyond(&self, tree: TreeId, whole: &[TreeId]) -> anyhow::Result<Option<Vec<ObjectId>>> {
-        let (mut beyond, is_partial) = (Vec::new(), self.is_partial());
+    pub fn beyond(&self, tree: TreeId, whole: &[TreeId]) -> anyhow::Result<Beyond> {
+        let mut beyond = Beyond::default();
         let mut pairs = vec![(tree.0, whole.iter().map(|tree| tree.0).collect::<Vec<_>>())];
         while let Some((tree, whole)) = pairs.pop() {
             if whole.contains(&tree) {
                 continue;
             }
-            beyond.push(tree);
             let Some(entries) = self.entries_of(tree)? else {
-                if is_partial {
-                    continue;
-                }
-                return Ok(None);
+                beyond.gone.push(tree);
+                continue;
             };
+            beyond.there.push(tree);
             // Of one that cannot be read, as in a clone without all trees, nothing is taken for
             // there.
             let known: Vec<_> = whole
@@ -60,11 +65,11 @@ impl Repository {
                             .collect(),
                     ));
                 } else {
-                    beyond.push(entry.oid);
+                    beyond.there.push(entry.oid);
                 }
             }
         }
-        Ok(Some(beyond))
+        Ok(beyond)
     }
 
     /// Reads a tree's entries; nothing where it is gone.

@@ -34,10 +34,9 @@ fn commit(repository: &Repository, content: &str) -> CommitId {
 /// Returns whether all of a commit's files are there.
 fn is_whole(repository: &Repository, id: CommitId) -> bool {
     let tree = repository.commit(id).unwrap().tree;
-    repository
-        .beyond(tree, &[])
-        .unwrap()
-        .is_some_and(|all| all.into_iter().all(|id| repository.has(id)))
+    let beyond = repository.beyond(tree, &[]).unwrap();
+    let is_there = |&id: &ObjectId| repository.has(id);
+    beyond.gone.is_empty() && beyond.there.iter().all(is_there)
 }
 
 /// Makes a repository.
