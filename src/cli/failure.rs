@@ -22,8 +22,8 @@ use crate::session::store::StoreError;
 use crate::ui::quiet::Unapproved;
 use crate::workflow::execute::prepare::SetupFailed;
 use crate::workflow::execute::{ForeignPlan, NoPlan};
+use crate::workflow::message::Unanswered;
 use crate::workflow::models::NoModel;
-use crate::workflow::plan::Unanswered;
 use crate::workflow::project::NoSession;
 use crate::workflow::user::NobodyToAsk;
 

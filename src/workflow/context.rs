@@ -12,9 +12,9 @@ use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
 use crate::text::visible::visible;
 use crate::workflow::gather::Sources;
-use crate::workflow::plan::{Making, make_input};
 use crate::workflow::project::Project;
 use crate::workflow::teddy_files::GLOBAL;
+use crate::workflow::turn_input::{Making, make_input};
 use crate::workflow::user::User;
 
 /// An entry that a list was to have, or not to have.

@@ -7,24 +7,18 @@ use crate::plan::diagnostic::Diagnostic;
 use crate::plan::repair::Level;
 use crate::session::artifact::{self, Artifacts};
 use crate::session::draft::Draft;
-use crate::session::input::{self, Body, Material};
 use crate::session::meta::{ModelUse, Origin, Status};
-use crate::session::requests::Requests;
 use crate::session::turn::Turn;
-use crate::text::redact::redact_values;
 use crate::workflow::asking::{Asking, ask};
 use crate::workflow::drift::Drift;
-use crate::workflow::gather::Sources;
 use crate::workflow::judge::{Ground, Judged};
 use crate::workflow::lists::Lists;
+use crate::workflow::message::{ask_for_message, said, without_keys};
 use crate::workflow::pages::Pages;
 use crate::workflow::project::Project;
-use crate::workflow::purse::Weight;
-use crate::workflow::user::{Event, NobodyToAsk, Question, User};
+use crate::workflow::turn_input::{Making, make_input};
+use crate::workflow::user::User;
 use crate::workflow::workspace::Recorded;
-
-/// How much of a message is named, in characters.
-const MAX_NAMED: usize = 80;
 
 /// What is wanted of a plan.
 #[derive(Debug, Clone, Default)]
@@ -68,16 +62,6 @@ pub struct Planned {
     pub drift: Option<Drift>,
 }
 
-/// The model waits for the answer to this question, and there is none.
-#[derive(Debug, thiserror::Error)]
-#[error("the model waits for your answer")]
-pub struct Unanswered(pub String);
-
-/// The wish to leave instead of writing a message.
-#[derive(Debug, thiserror::Error)]
-#[error("nothing was planned")]
-pub struct Left;
-
 /// Plans the next turn of the session in use and saves it as the draft.
 ///
 /// # Errors
@@ -111,7 +95,9 @@ pub fn plan_turn(
     user: &mut dyn User,
 ) -> anyhow::Result<Planned> {
     let Start { tip, mut draft } = start;
-    let said = said(wish, &draft, user);
+    let said = said(wish.message.as_deref(), wish.origin, &draft, user)
+        // An answer from elsewhere needs no message.
+        .or_else(|| wish.from.is_some().then(|| (String::new(), Origin::User)));
     let origin = said.as_ref().map_or(Origin::User, |(_, origin)| *origin);
     // A model that cannot be had is found out before the user writes a word.
     let source = match wish.from {
@@ -228,110 +214,6 @@ pub fn take_answer(
     })
 }
 
-/// Returns the message that is there already, and whose words it has: the wish's, or the one that
-/// waits in the draft. An answer from elsewhere needs none.
-fn said(wish: &Wish, draft: &Draft, user: &mut dyn User) -> Option<(String, Origin)> {
-    if let Some(message) = &wish.message {
-        return Some((message.clone(), wish.origin));
-    }
-    if let Some((waiting, origin)) = draft.waiting_message() {
-        let first = waiting.trim().lines().next().unwrap_or_default();
-        user.tell(Event::Note(&format!(
-            "The message that waits is used: {}",
-            cut(first)
-        )));
-        return Some((waiting, origin));
-    }
-    wish.from.is_some().then(|| (String::new(), Origin::User))
-}
-
-/// Asks the user for the message: the answer to what the model asked, or what shall be done.
-fn ask_for_message(
-    draft: &Draft,
-    tip: &Turn,
-    question: Option<String>,
-    user: &mut dyn User,
-) -> anyhow::Result<String> {
-    if let Some(question) = question {
-        return ask_for_answer(question, user);
-    }
-    let question = Question::NextTurn {
-        session: tip.session.as_str(),
-        turn: draft.meta.number,
-    };
-    user.ask(&question)?
-        .filter(|message| !message.trim().is_empty())
-        .ok_or_else(|| Left.into())
-}
-
-/// Asks the user for the answer to what the model asked.
-///
-/// # Errors
-/// [`Unanswered`], or where the terminal is gone.
-pub fn ask_for_answer(question: String, user: &mut dyn User) -> anyhow::Result<String> {
-    match user.ask(&Question::Answer { message: &question }) {
-        Ok(answer) => answer
-            .filter(|answer| !answer.trim().is_empty())
-            .ok_or_else(|| Unanswered(question).into()),
-        Err(error) if error.is::<NobodyToAsk>() => Err(Unanswered(question).into()),
-        Err(error) => Err(error),
-    }
-}
-
-/// Keeps a message that no turn has used yet for the next one, unless a plan stands before it.
-///
-/// # Errors
-/// Where the draft cannot be read or written.
-pub fn keep_message(
-    project: &Project,
-    message: Option<String>,
-    user: &mut dyn User,
-) -> anyhow::Result<()> {
-    let Some(message) = message.filter(|message| !message.trim().is_empty()) else {
-        return Ok(());
-    };
-    let session = project.session()?;
-    let _session_lock = project.lock_session(&session, "resume")?;
-    let tip = project.store().tip(&session)?;
-    let mut draft = project.store().draft(&tip)?;
-    if draft.is_planned() {
-        user.tell(Event::Warning(
-            "your message was not used, because a plan waits before it",
-        ));
-        return Ok(());
-    }
-    let message = without_keys(message, user);
-    // An answer that waits is not lost to later words.
-    let message = match draft.waiting_message() {
-        Some((earlier, Origin::User)) => format!("{}\n\n{message}", earlier.trim_end()),
-        _ => message,
-    };
-    draft.meta.origin = Origin::User;
-    draft.artifacts.put(artifact::USER_PROMPT, message);
-    project.store().save_draft(&tip, &mut draft)?;
-    user.tell(Event::Note("your message is kept for the next turn"));
-    Ok(())
-}
-
-/// Returns a line that is short enough to be named.
-fn cut(line: &str) -> String {
-    match line.char_indices().nth(MAX_NAMED) {
-        Some((end, _)) => format!("{}...", &line[..end]),
-        None => line.to_owned(),
-    }
-}
-
-/// Returns the user's words without what has the shape of a key: it would be recorded, and sent.
-pub fn without_keys(message: String, user: &mut dyn User) -> String {
-    let clean = redact_values(&message, &[]);
-    if clean.count > 0 {
-        user.tell(Event::Warning(
-            "what looks like a key was taken out of the message; it is neither recorded nor sent",
-        ));
-    }
-    clean.text.into_owned()
-}
-
 /// Puts a turn in progress back to its beginning.
 fn begin(draft: &mut Draft, message: &str, origin: Origin) {
     draft.set_answer_aside();
@@ -348,92 +230,6 @@ fn begin(draft: &mut Draft, message: &str, origin: Origin) {
     draft.meta.failure = None;
     draft.meta.repair = None;
     draft.begin();
-}
-
-/// What an input is made of.
-pub struct Making<'a> {
-    /// The newest turn.
-    pub tip: &'a Turn,
-    /// The context lists.
-    pub lists: &'a Lists,
-    /// The user's files.
-    pub recorded: &'a Recorded,
-    /// What the user asked for before.
-    pub requests: Requests,
-    /// How many turns before the previous one are shown.
-    pub depth: u64,
-}
-
-/// An input, and how much it is.
-pub struct Made {
-    /// The text.
-    pub text: String,
-    /// Its tokens.
-    pub weight: Weight,
-}
-
-/// Writes the input of the next turn, and warns where it is large.
-///
-/// # Errors
-/// Where the repository cannot be read.
-pub fn make_input(
-    project: &Project,
-    making: Making<'_>,
-    pages: &mut Pages,
-    user: &mut dyn User,
-) -> anyhow::Result<Made> {
-    let Making {
-        tip,
-        lists,
-        recorded,
-        requests,
-        depth,
-    } = making;
-    let material = project.gather(
-        Sources {
-            tree: recorded.tree,
-            tip,
-            lists,
-            requests: requests.within(project.max_requests_size()),
-            depth,
-        },
-        &mut |url| pages.get(url),
-    )?;
-    let (bytes, tokens) = material
-        .resources
-        .iter()
-        .fold((0, 0), |(bytes, tokens), shown| {
-            let length = if let Body::Text(text) = &shown.body {
-                text.len()
-            } else {
-                0
-            };
-            (bytes + length, tokens + shown.tokens)
-        });
-    if tokens > project.settings.context.budget {
-        let budget = project.settings.context.budget;
-        let largest = largest(&material);
-        user.tell(Event::Warning(&format!("the context has {tokens} tokens, over the budget of {budget}; the largest are {largest}")));
-    }
-    let text = redact_values(&input::render(&material), &[])
-        .text
-        .into_owned();
-    Ok(Made {
-        weight: Weight::of_input(&text, (bytes, tokens)),
-        text,
-    })
-}
-
-/// Names the largest resources.
-fn largest(material: &Material) -> String {
-    let mut resources: Vec<_> = material.resources.iter().collect();
-    resources.sort_by_key(|shown| std::cmp::Reverse(shown.tokens));
-    let names: Vec<String> = resources
-        .iter()
-        .take(3)
-        .map(|shown| format!("{} ({})", shown.resource, shown.tokens))
-        .collect();
-    names.join(", ")
 }
 
 /// Puts the plan into the draft.

@@ -7,7 +7,8 @@ use crate::session::draft::Draft;
 use crate::session::meta::{Origin, Status};
 use crate::session::turn::Turn;
 use crate::workflow::execute::{Asked, Executed, Wish as ExecuteWish, execute};
-use crate::workflow::plan::{Left, Planned, Unanswered, Wish as PlanWish, keep_message, plan};
+use crate::workflow::message::{Left, Unanswered, keep_message};
+use crate::workflow::plan::{Planned, Wish as PlanWish, plan};
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 

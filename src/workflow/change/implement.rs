@@ -16,7 +16,7 @@ use crate::change::tasks;
 use crate::change::usage::Taken;
 use crate::change::verdict::Verdict;
 use crate::workflow::execute::Executed;
-use crate::workflow::plan::keep_message;
+use crate::workflow::message::keep_message;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 

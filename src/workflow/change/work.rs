@@ -18,8 +18,9 @@ use crate::session::turn::Turn;
 use crate::text::context_list;
 use crate::text::resource::Resource;
 use crate::workflow::execute::{self, Executed};
+use crate::workflow::message::{Left, Unanswered, ask_for_answer};
 use crate::workflow::new::start;
-use crate::workflow::plan::{self, Left, Start, Unanswered};
+use crate::workflow::plan::{self, Start};
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
@@ -331,7 +332,7 @@ fn asks(change: &Change) -> String {
 /// Returns the user's answer to what the model asked in the newest turn, if it did.
 fn answer_to(tip: &Turn, project: &Project, user: &mut dyn User) -> anyhow::Result<Option<String>> {
     match tip.question(&project.repository)? {
-        Some(question) => plan::ask_for_answer(question, user).map(Some),
+        Some(question) => ask_for_answer(question, user).map(Some),
         None => Ok(None),
     }
 }

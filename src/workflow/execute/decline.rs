@@ -3,7 +3,8 @@
 use super::{Asked, Case, Executed, Wish, execute, record};
 use crate::host::interrupt;
 use crate::session::artifact;
-use crate::workflow::plan::{self, plan, without_keys};
+use crate::workflow::message::without_keys;
+use crate::workflow::plan::{self, plan};
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, Question, User};
 

@@ -26,8 +26,9 @@ use crate::session::meta::Status;
 use crate::session::name::SessionName;
 use crate::workflow::drift::Drift;
 use crate::workflow::judge::Ground;
+use crate::workflow::message::without_keys;
 use crate::workflow::new::new;
-use crate::workflow::plan::{Planned, Start, keep_plan, without_keys};
+use crate::workflow::plan::{Planned, Start, keep_plan};
 use crate::workflow::project::{NoSession, Project};
 use crate::workflow::user::{Approved, Event, Question, User};
 

@@ -1,0 +1,129 @@
+//! The user's message for a turn: given, waiting in the draft, or asked for.
+
+use crate::session::artifact;
+use crate::session::draft::Draft;
+use crate::session::meta::Origin;
+use crate::session::turn::Turn;
+use crate::text::redact::redact_values;
+use crate::workflow::project::Project;
+use crate::workflow::user::{Event, NobodyToAsk, Question, User};
+
+/// How much of a message is named, in characters.
+const MAX_NAMED: usize = 80;
+
+/// The model waits for the answer to this question, and there is none.
+#[derive(Debug, thiserror::Error)]
+#[error("the model waits for your answer")]
+pub struct Unanswered(pub String);
+
+/// The wish to leave instead of writing a message.
+#[derive(Debug, thiserror::Error)]
+#[error("nothing was planned")]
+pub struct Left;
+
+/// Returns the message that is there already, and whose words it has: the wanted one, or the one
+/// that waits in the draft.
+pub(super) fn said(
+    message: Option<&str>,
+    origin: Origin,
+    draft: &Draft,
+    user: &mut dyn User,
+) -> Option<(String, Origin)> {
+    if let Some(message) = message {
+        return Some((message.to_owned(), origin));
+    }
+    let (waiting, origin) = draft.waiting_message()?;
+    let first = waiting.trim().lines().next().unwrap_or_default();
+    user.tell(Event::Note(&format!(
+        "The message that waits is used: {}",
+        cut(first)
+    )));
+    Some((waiting, origin))
+}
+
+/// Asks the user for the message: the answer to what the model asked, or what shall be done.
+pub(super) fn ask_for_message(
+    draft: &Draft,
+    tip: &Turn,
+    question: Option<String>,
+    user: &mut dyn User,
+) -> anyhow::Result<String> {
+    if let Some(question) = question {
+        return ask_for_answer(question, user);
+    }
+    let question = Question::NextTurn {
+        session: tip.session.as_str(),
+        turn: draft.meta.number,
+    };
+    user.ask(&question)?
+        .filter(|message| !message.trim().is_empty())
+        .ok_or_else(|| Left.into())
+}
+
+/// Asks the user for the answer to what the model asked.
+///
+/// # Errors
+/// [`Unanswered`], or where the terminal is gone.
+pub fn ask_for_answer(question: String, user: &mut dyn User) -> anyhow::Result<String> {
+    match user.ask(&Question::Answer { message: &question }) {
+        Ok(answer) => answer
+            .filter(|answer| !answer.trim().is_empty())
+            .ok_or_else(|| Unanswered(question).into()),
+        Err(error) if error.is::<NobodyToAsk>() => Err(Unanswered(question).into()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Keeps a message that no turn has used yet for the next one, unless a plan stands before it.
+///
+/// # Errors
+/// Where the draft cannot be read or written.
+pub fn keep_message(
+    project: &Project,
+    message: Option<String>,
+    user: &mut dyn User,
+) -> anyhow::Result<()> {
+    let Some(message) = message.filter(|message| !message.trim().is_empty()) else {
+        return Ok(());
+    };
+    let session = project.session()?;
+    let _session_lock = project.lock_session(&session, "resume")?;
+    let tip = project.store().tip(&session)?;
+    let mut draft = project.store().draft(&tip)?;
+    if draft.is_planned() {
+        user.tell(Event::Warning(
+            "your message was not used, because a plan waits before it",
+        ));
+        return Ok(());
+    }
+    let message = without_keys(message, user);
+    // An answer that waits is not lost to later words.
+    let message = match draft.waiting_message() {
+        Some((earlier, Origin::User)) => format!("{}\n\n{message}", earlier.trim_end()),
+        _ => message,
+    };
+    draft.meta.origin = Origin::User;
+    draft.artifacts.put(artifact::USER_PROMPT, message);
+    project.store().save_draft(&tip, &mut draft)?;
+    user.tell(Event::Note("your message is kept for the next turn"));
+    Ok(())
+}
+
+/// Returns a line that is short enough to be named.
+fn cut(line: &str) -> String {
+    match line.char_indices().nth(MAX_NAMED) {
+        Some((end, _)) => format!("{}...", &line[..end]),
+        None => line.to_owned(),
+    }
+}
+
+/// Returns the user's words without what has the shape of a key: it would be recorded, and sent.
+pub fn without_keys(message: String, user: &mut dyn User) -> String {
+    let clean = redact_values(&message, &[]);
+    if clean.count > 0 {
+        user.tell(Event::Warning(
+            "what looks like a key was taken out of the message; it is neither recorded nor sent",
+        ));
+    }
+    clean.text.into_owned()
+}

@@ -1,0 +1,99 @@
+//! The input of a turn: what the model is shown, weighed, with a warning if it is large.
+
+use crate::session::input::{self, Body, Material};
+use crate::session::requests::Requests;
+use crate::session::turn::Turn;
+use crate::text::redact::redact_values;
+use crate::workflow::gather::Sources;
+use crate::workflow::lists::Lists;
+use crate::workflow::pages::Pages;
+use crate::workflow::project::Project;
+use crate::workflow::purse::Weight;
+use crate::workflow::user::{Event, User};
+use crate::workflow::workspace::Recorded;
+
+/// What an input is made of.
+pub struct Making<'a> {
+    /// The newest turn.
+    pub tip: &'a Turn,
+    /// The context lists.
+    pub lists: &'a Lists,
+    /// The user's files.
+    pub recorded: &'a Recorded,
+    /// What the user asked for before.
+    pub requests: Requests,
+    /// How many turns before the previous one are shown.
+    pub depth: u64,
+}
+
+/// An input, and how much it is.
+pub struct Made {
+    /// The text.
+    pub text: String,
+    /// Its tokens.
+    pub weight: Weight,
+}
+
+/// Writes the input of the next turn, and warns where it is large.
+///
+/// # Errors
+/// Where the repository cannot be read.
+pub fn make_input(
+    project: &Project,
+    making: Making<'_>,
+    pages: &mut Pages,
+    user: &mut dyn User,
+) -> anyhow::Result<Made> {
+    let Making {
+        tip,
+        lists,
+        recorded,
+        requests,
+        depth,
+    } = making;
+    let material = project.gather(
+        Sources {
+            tree: recorded.tree,
+            tip,
+            lists,
+            requests: requests.within(project.max_requests_size()),
+            depth,
+        },
+        &mut |url| pages.get(url),
+    )?;
+    let (bytes, tokens) = material
+        .resources
+        .iter()
+        .fold((0, 0), |(bytes, tokens), shown| {
+            let length = if let Body::Text(text) = &shown.body {
+                text.len()
+            } else {
+                0
+            };
+            (bytes + length, tokens + shown.tokens)
+        });
+    if tokens > project.settings.context.budget {
+        let budget = project.settings.context.budget;
+        let largest = largest(&material);
+        user.tell(Event::Warning(&format!("the context has {tokens} tokens, over the budget of {budget}; the largest are {largest}")));
+    }
+    let text = redact_values(&input::render(&material), &[])
+        .text
+        .into_owned();
+    Ok(Made {
+        weight: Weight::of_input(&text, (bytes, tokens)),
+        text,
+    })
+}
+
+/// Names the largest resources.
+fn largest(material: &Material) -> String {
+    let mut resources: Vec<_> = material.resources.iter().collect();
+    resources.sort_by_key(|shown| std::cmp::Reverse(shown.tokens));
+    let names: Vec<String> = resources
+        .iter()
+        .take(3)
+        .map(|shown| format!("{} ({})", shown.resource, shown.tokens))
+        .collect();
+    names.join(", ")
+}
