@@ -5,7 +5,8 @@ use uuid::Uuid;
 use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::meta::{Origin, Restored};
-use crate::session::requests::{MAX_SIZE, Request, Requests, State};
+use crate::session::requests::limit::MAX_SIZE;
+use crate::session::requests::{Request, Requests, State};
 use crate::session::turn::{Turn, in_next};
 use crate::workflow::project::Project;
 
