@@ -207,13 +207,10 @@ fn ask_steps(
                 request,
             } => {
                 place = position;
+                let at = format!("Step {} of {count}: {}", position + 1, step.name);
+                user.tell(Event::Note(&at));
                 let input = format!("{}/input.md", folder(position, &step.name));
                 keeper.draft.artifacts.put(&input, request.whole_text());
-                user.tell(Event::Note(&format!(
-                    "Step {} of {count}: {}",
-                    position + 1,
-                    step.name
-                )));
                 announce(&model(step.model.as_deref()), request, user);
             }
             StepEvent::Received { text } => hear(&notes, text, user),

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::way::{Direction, Planner};
 use super::{Aim, Done, Wish, carry_out, wanted};
+use crate::host::lock::Lock;
 use crate::session::meta::{By, Restored};
 use crate::session::publication::Stack;
 use crate::session::turn::Turn;
@@ -54,42 +55,23 @@ pub fn undo(
     wish: &Wish,
     user: &mut dyn User,
 ) -> anyhow::Result<Done> {
-    let session = project.session()?;
-    let _session_lock = project.lock_session(&session, "undo")?;
-    let _lock = project.enter("undo", user)?;
-    let tip = project.store().tip(&session)?;
-    let (stacks, newest) = (Stacks::new(&project.repository), brought(project, &tip)?);
-    if !stacks.are_known()? {
-        return Err(NoRecord(stacks.reference()).into());
+    let session = LockedSession::enter(project, "undo", user)?;
+    if !session.stacks.are_known()? {
+        return Err(NoRecord(session.stacks.reference()).into());
     }
-    let here = stacks.here(&tip)?;
-    let mut walk = Walk {
-        at: newest.position(),
-        over: Vec::new(),
-        passed: Vec::new(),
-    };
-    let mut redo = to_redo(&newest);
+    let here = session.stacks.here(&session.tip)?;
+    let mut walk = Walk::from(session.newest.position(), Direction::Back);
+    let mut redo = to_redo(&session.newest);
 
+    let why_not = |turn: &Turn| why_passed(&session.stacks, &here, turn);
     for _ in 0..steps {
         redo.push(walk.at);
-        while !walk.back(project, &tip, &|turn| why_passed(&stacks, &here, turn))? {}
+        while !walk.back(project, &session.tip, &why_not)? {}
     }
-    let turn = project.store().turn(&session, &walk.at.to_string())?;
-    let planner = Planner {
-        repository: &project.repository,
-        stacks: &stacks,
-        here: &here,
-    };
 
-    let aim = Aim {
-        title: title("Undo", &walk.over),
-        way: planner.over(&walk.over, Direction::Back)?,
-        restored: restored(&turn, redo, &walk.over),
-        wanted: wanted(project, &stacks, &turn)?,
-        planner,
-        turn: &turn,
-    };
-    let done = carry_out(project, &tip, &aim, wish)?;
+    let turn = session.turn(walk.at)?;
+    let aim = session.aim(&walk, &here, &turn, redo)?;
+    let done = carry_out(project, &session.tip, &aim, wish)?;
     Ok(Done {
         passed_over: walk.passed,
         ..done
@@ -106,48 +88,101 @@ pub fn redo(
     wish: &Wish,
     user: &mut dyn User,
 ) -> anyhow::Result<Done> {
-    let session = project.session()?;
-    let _session_lock = project.lock_session(&session, "redo")?;
-    let _lock = project.enter("redo", user)?;
-    let tip = project.store().tip(&session)?;
-    let (stacks, newest) = (Stacks::new(&project.repository), brought(project, &tip)?);
-    let here = stacks.here(&tip)?;
-    let mut redo = to_redo(&newest);
+    let session = LockedSession::enter(project, "redo", user)?;
+    let here = session.stacks.here(&session.tip)?;
+    let mut redo = to_redo(&session.newest);
     let mut to = None;
 
     for _ in 0..steps {
         to = redo.pop();
         anyhow::ensure!(to.is_some(), "there is nothing to redo");
     }
-    let mut walk = Walk {
-        at: to.context("there is nothing to redo")?,
-        over: Vec::new(),
-        passed: Vec::new(),
-    };
-    let turn = project.store().turn(&session, &walk.at.to_string())?;
-    while walk.at > newest.position() {
-        walk.back(project, &tip, &why_never_there)?;
+    let mut walk = Walk::from(to.context("there is nothing to redo")?, Direction::Forward);
+    let turn = session.turn(walk.at)?;
+    while walk.at > session.newest.position() {
+        walk.back(project, &session.tip, &why_never_there)?;
     }
     walk.over.reverse();
 
-    let planner = Planner {
-        repository: &project.repository,
-        stacks: &stacks,
-        here: &here,
-    };
-    let aim = Aim {
-        title: title("Redo", &walk.over),
-        way: planner.over(&walk.over, Direction::Forward)?,
-        restored: restored(&turn, redo, &walk.over),
-        wanted: wanted(project, &stacks, &turn)?,
-        planner,
-        turn: &turn,
-    };
-    carry_out(project, &tip, &aim, wish)
+    let aim = session.aim(&walk, &here, &turn, redo)?;
+    carry_out(project, &session.tip, &aim, wish)
 }
 
-/// Turns on the way back.
+/// The session in use, in which nobody else records a turn.
+struct LockedSession<'a> {
+    /// The project.
+    project: &'a Project,
+    /// The newest turn.
+    tip: Turn,
+    /// The newest turn that is in the user's files.
+    newest: Turn,
+    /// What is in the files.
+    stacks: Stacks<'a>,
+    /// The lock under which refs move; given back before the session's.
+    _refs: Lock,
+    /// The session's lock.
+    _session: Lock,
+}
+
+impl<'a> LockedSession<'a> {
+    /// Locks the session in use, and finishes what a crash interrupted.
+    fn enter(
+        project: &'a Project,
+        command: &str,
+        user: &mut dyn User,
+    ) -> anyhow::Result<LockedSession<'a>> {
+        let session = project.session()?;
+        let session_lock = project.lock_session(&session, command)?;
+        let refs_lock = project.enter(command, user)?;
+        let tip = project.store().tip(&session)?;
+        Ok(LockedSession {
+            project,
+            newest: brought(project, &tip)?,
+            stacks: Stacks::new(&project.repository),
+            tip,
+            _refs: refs_lock,
+            _session: session_lock,
+        })
+    }
+
+    /// Returns a turn by its number.
+    fn turn(&self, number: u64) -> anyhow::Result<Turn> {
+        let store = self.project.store();
+        store.turn(&self.tip.session, &number.to_string())
+    }
+
+    /// Returns where a walk leads: to a turn, whose redo goes through others.
+    fn aim<'b>(
+        &'b self,
+        walk: &Walk,
+        here: &'b Stack<PatchId>,
+        turn: &'b Turn,
+        redo: Vec<u64>,
+    ) -> anyhow::Result<Aim<'b>> {
+        let planner = Planner {
+            repository: &self.project.repository,
+            stacks: &self.stacks,
+            here,
+        };
+        let verb = match walk.direction {
+            Direction::Back => "Undo",
+            Direction::Forward => "Redo",
+        };
+        Ok(Aim {
+            title: title(verb, &walk.over),
+            way: planner.over(&walk.over, walk.direction)?,
+            restored: restored(turn, redo, &walk.over),
+            wanted: wanted(self.project, &self.stacks, turn)?,
+            planner,
+            turn,
+        })
+    }
+}
+
+/// Turns that are gone over, found on the way back.
 struct Walk {
+    /// Which way they are gone over.
+    direction: Direction,
     /// The turn whose state the session has.
     at: u64,
     /// The turns that were gone over.
@@ -157,6 +192,16 @@ struct Walk {
 }
 
 impl Walk {
+    /// Starts at a turn.
+    fn from(at: u64, direction: Direction) -> Walk {
+        Walk {
+            direction,
+            at,
+            over: Vec::new(),
+            passed: Vec::new(),
+        }
+    }
+
     /// Goes one turn back; says whether it counts.
     fn back(
         &mut self,
