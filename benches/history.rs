@@ -8,11 +8,11 @@
 mod support;
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
+use std::process::Command;
 use std::time::Duration;
 
-use support::{Row, Workspace, head, median, time};
+use support::{Row, Workspace, apart, head, median, run, sample, teddy, time};
 
 /// How many turns the session has.
 const TURNS: usize = 2000;
@@ -129,54 +129,39 @@ impl Bench {
         for _ in 0..SAMPLES {
             forget();
             ours.push(time(|| self.teddy(&["log"])));
-            gits.push(self.git_log());
+            gits.push(time(|| self.git_log()));
         }
-        self.row(
-            "first log",
-            (median(ours), median(gits)),
-            (f64::INFINITY, 4.0),
-        )
+        let times = (median(ours), median(gits));
+        self.row("first log", times, (f64::INFINITY, 4.0))
     }
 
     /// Measures a log against git's own of the same turns.
     fn log(&self, name: &str, args: &[&str]) -> Row {
         self.teddy(args);
-        let (mut ours, mut gits) = (Vec::new(), Vec::new());
-        for _ in 0..SAMPLES {
-            ours.push(time(|| self.teddy(args)));
-            gits.push(self.git_log());
-        }
-        self.row(
-            &format!("{name} (git log --first-parent)"),
-            (median(ours), median(gits)),
-            (1.5, 1.5),
-        )
+        let times = sample(SAMPLES, || self.teddy(args), || self.git_log());
+        let name = format!("{name} (git log --first-parent)");
+        self.row(&name, times, (1.5, 1.5))
     }
 
     /// Measures what a shell waits for after the tab key, against `git status`.
     fn completion(&self, name: &str, words: &[&str]) -> Row {
-        let (mut ours, mut gits) = (Vec::new(), Vec::new());
-        for _ in 0..SAMPLES {
-            ours.push(time(|| {
-                let index = (words.len() - 1).to_string();
-                let mut command = self.command(&[&["--"], words].concat());
-                command.env("TEDDY_COMPLETE", "bash");
-                command.env("_CLAP_COMPLETE_INDEX", &index);
-                command.env("_CLAP_IFS", "\n");
-                run(&mut command);
-            }));
-            gits.push(time(|| self.workspace.git(&["status", "--short"])));
-        }
-        self.row(
-            &format!("completion of {name} (git status)"),
-            (median(ours), median(gits)),
-            (1.5, 1.5),
-        )
+        let index = (words.len() - 1).to_string();
+        let ours = || {
+            let mut command = self.command(&[&["--"], words].concat());
+            command
+                .env("TEDDY_COMPLETE", "bash")
+                .env("_CLAP_COMPLETE_INDEX", &index)
+                .env("_CLAP_IFS", "\n");
+            run(&mut command);
+        };
+        let times = sample(SAMPLES, ours, || self.workspace.git(&["status", "--short"]));
+        let name = format!("completion of {name} (git status)");
+        self.row(&name, times, (1.5, 1.5))
     }
 
-    /// Returns how long git's log takes.
-    fn git_log(&self) -> Duration {
-        time(|| self.workspace.git(&["log", "--first-parent", SESSION]))
+    /// Runs git's log of the session.
+    fn git_log(&self) {
+        self.workspace.git(&["log", "--first-parent", SESSION]);
     }
 
     /// Returns a line of the table.
@@ -200,19 +185,19 @@ impl Bench {
         run(&mut self.command(args));
     }
 
-    /// Returns TeDDy in the tree, apart from the machine's settings.
+    /// Returns TeDDy in the tree.
     fn command(&self, args: &[&str]) -> Command {
-        let mut command = self.apart(env!("CARGO_BIN_EXE_teddy"));
-        command
-            .args(args)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null());
-        command
+        teddy(&self.workspace.path(), &self.home, args)
+    }
+
+    /// Returns git in the tree.
+    fn git(&self) -> Command {
+        apart(&self.workspace.path(), &self.home, "git")
     }
 
     /// Returns what git prints.
     fn read(&self, args: &[&str]) -> String {
-        let output = self.apart("git").args(args).output().unwrap();
+        let output = self.git().args(args).output().unwrap();
         assert!(output.status.success(), "git {args:?}");
         String::from_utf8(output.stdout)
             .unwrap()
@@ -225,40 +210,10 @@ impl Bench {
         let path = self.workspace.beside("stream");
         std::fs::write(&path, stream).unwrap();
         let input = std::fs::File::open(&path).unwrap();
-        let mut command = self.apart("git");
+        let mut command = self.git();
         command.args(["fast-import", "--quiet", "--force"]);
         run(command.stdin(input));
     }
-
-    /// Returns a program in the tree, apart from the machine's settings.
-    #[expect(clippy::disallowed_methods, reason = "a bench starts programs itself")]
-    fn apart(&self, program: impl AsRef<Path>) -> Command {
-        let mut command = Command::new(program.as_ref());
-        command
-            .current_dir(self.workspace.path())
-            .env("HOME", &self.home)
-            .env("GIT_CONFIG_GLOBAL", "/dev/null")
-            .env("GIT_CONFIG_NOSYSTEM", "1");
-        for name in [
-            "XDG_CONFIG_HOME",
-            "XDG_CACHE_HOME",
-            "TEDDY_SESSION",
-            "TEDDY_CONFIG",
-        ] {
-            command.env_remove(name);
-        }
-        command
-    }
-}
-
-/// Runs a program, which must succeed.
-fn run(command: &mut Command) {
-    let output = command.stderr(Stdio::piped()).output().unwrap();
-    assert!(
-        output.status.success(),
-        "{command:?}: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
 }
 
 /// Returns the head of a commit for `git fast-import`.

@@ -7,11 +7,10 @@
 
 mod support;
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use support::{Row, Workspace, git_in, head, median, sizes, time};
+use support::{Row, Workspace, git_in, head, median, run, sample, sizes, teddy, time};
 use teddy::git::object::CommitId;
 use teddy::git::publish::Guard;
 use teddy::git::repository::Repository;
@@ -51,8 +50,10 @@ fn main() {
 /// Measures the start of the program.
 fn start_up() -> Row {
     let home = tempfile::tempdir().unwrap();
-    let ours = || teddy(home.path(), home.path(), &["--version"]);
-    let (ours, gits) = sample(ours, || git_in(home.path(), home.path(), &["--version"]));
+    let ours = || run(&mut teddy(home.path(), home.path(), &["--version"]));
+    let (ours, gits) = sample(SAMPLES, ours, || {
+        git_in(home.path(), home.path(), &["--version"])
+    });
     Row {
         name: "start-up (git --version)".to_owned(),
         ours,
@@ -88,7 +89,7 @@ impl Bench {
 
     /// Runs TeDDy in the tree.
     fn teddy(&self, args: &[&str]) {
-        teddy(&self.workspace.path(), &self.home, args);
+        run(&mut teddy(&self.workspace.path(), &self.home, args));
     }
 
     /// Returns a line of the table.
@@ -179,7 +180,7 @@ impl Bench {
             n += 1;
             self.teddy(&[if n % 2 == 1 { "undo" } else { "redo" }]);
         };
-        let times = sample(ours, || self.workspace.git(&["status", "--short"]));
+        let times = sample(SAMPLES, ours, || self.workspace.git(&["status", "--short"]));
         self.row(
             "restore of 20 (git status)",
             times,
@@ -230,7 +231,7 @@ impl Bench {
                 .unwrap();
             n += 1;
         };
-        let times = sample(ours, || self.workspace.git(&["status", "--short"]));
+        let times = sample(SAMPLES, ours, || self.workspace.git(&["status", "--short"]));
         self.workspace.git(&["reset", "-q", "--hard"]);
         // Twenty files cost what they cost: over few files git has little else to do.
         let goals = if self.workspace.files < 10_000 {
@@ -267,6 +268,7 @@ impl Bench {
         );
         self.teddy(&["context"]);
         let times = sample(
+            SAMPLES,
             || self.teddy(&["context"]),
             || self.workspace.git(&["status", "--short"]),
         );
@@ -309,7 +311,7 @@ impl Bench {
             }
             teddy::host::sync::sync(&folder, &[]).unwrap();
         };
-        let times = sample(ours, || self.workspace.git(&["status", "--short"]));
+        let times = sample(SAMPLES, ours, || self.workspace.git(&["status", "--short"]));
         self.row(
             "ten objects made durable (git status)",
             times,
@@ -323,45 +325,4 @@ fn overwrite(path: &str) -> String {
     format!(
         "### `CREATE`\n- **File Path:** [{path}](/{path})\n- **Description:** Replace it.\n- **Overwrite:** true\n\n````\nfn new() {{}}\n````\n\n"
     )
-}
-
-/// Returns the middle of our and git's times, taken in turns.
-fn sample(mut ours: impl FnMut(), mut gits: impl FnMut()) -> (Duration, Duration) {
-    let (mut our_times, mut git_times) = (Vec::new(), Vec::new());
-    for _ in 0..SAMPLES {
-        our_times.push(time(&mut ours));
-        git_times.push(time(&mut gits));
-    }
-    (median(our_times), median(git_times))
-}
-
-/// Runs TeDDy somewhere, apart from the machine's settings.
-#[expect(clippy::disallowed_methods, reason = "a bench starts programs itself")]
-fn teddy(folder: &Path, home: &Path, args: &[&str]) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_teddy"));
-    command
-        .current_dir(folder)
-        .env("HOME", home)
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_CONFIG_NOSYSTEM", "1");
-    for name in [
-        "XDG_CONFIG_HOME",
-        "XDG_CACHE_HOME",
-        "TEDDY_SESSION",
-        "TEDDY_CONFIG",
-    ] {
-        command.env_remove(name);
-    }
-    let done = command
-        .args(args)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .output()
-        .unwrap();
-    assert!(
-        done.status.success(),
-        "teddy {args:?}: {}",
-        String::from_utf8_lossy(&done.stderr)
-    );
 }

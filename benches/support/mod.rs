@@ -102,29 +102,53 @@ impl Workspace {
     }
 }
 
-/// Runs git somewhere, apart from the machine's settings.
-#[expect(clippy::disallowed_methods, reason = "a bench starts git itself")]
-pub fn git_in(folder: &Path, home: &Path, args: &[&str]) {
-    let mut command = Command::new("git");
+/// Returns a program in a folder, apart from the machine's settings.
+#[expect(clippy::disallowed_methods, reason = "a bench starts programs itself")]
+pub fn apart(folder: &Path, home: &Path, program: &str) -> Command {
+    let mut command = Command::new(program);
     command
         .current_dir(folder)
         .env("HOME", home)
         .env("GIT_CONFIG_GLOBAL", "/dev/null")
         .env("GIT_CONFIG_NOSYSTEM", "1");
+    for name in [
+        "XDG_CONFIG_HOME",
+        "XDG_CACHE_HOME",
+        "TEDDY_SESSION",
+        "TEDDY_CONFIG",
+    ] {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// Runs a program, which must succeed, and drops what it prints.
+pub fn run(command: &mut Command) {
+    let done = command.stdout(Stdio::null()).stderr(Stdio::piped());
+    let done = done.output().unwrap();
+    assert!(
+        done.status.success(),
+        "{command:?}: {}",
+        String::from_utf8_lossy(&done.stderr)
+    );
+}
+
+/// Runs git somewhere, as somebody who can commit.
+pub fn git_in(folder: &Path, home: &Path, args: &[&str]) {
+    let mut command = apart(folder, home, "git");
     for role in ["AUTHOR", "COMMITTER"] {
         command
             .env(format!("GIT_{role}_NAME"), "Bench")
             .env(format!("GIT_{role}_EMAIL"), "bench@localhost");
     }
-    assert!(
-        command
-            .args(args)
-            .stdout(Stdio::null())
-            .status()
-            .unwrap()
-            .success(),
-        "git {args:?}"
-    );
+    run(command.args(args));
+}
+
+/// Returns TeDDy with arguments, and nobody to ask.
+pub fn teddy(folder: &Path, home: &Path, args: &[&str]) -> Command {
+    let mut command = apart(folder, home, env!("CARGO_BIN_EXE_teddy"));
+    command.args(args).stdin(Stdio::null());
+    command
 }
 
 /// Returns how long something takes.
@@ -138,6 +162,20 @@ pub fn time(run: impl FnOnce()) -> Duration {
 pub fn median(mut times: Vec<Duration>) -> Duration {
     times.sort();
     times[times.len() / 2]
+}
+
+/// Returns the middle of our and git's times, taken in turns.
+pub fn sample(
+    samples: usize,
+    mut ours: impl FnMut(),
+    mut gits: impl FnMut(),
+) -> (Duration, Duration) {
+    let (mut our_times, mut git_times) = (Vec::new(), Vec::new());
+    for _ in 0..samples {
+        our_times.push(time(&mut ours));
+        git_times.push(time(&mut gits));
+    }
+    (median(our_times), median(git_times))
 }
 
 /// A line of the table: ours against git's, and what is allowed.
