@@ -153,6 +153,7 @@ fn rp5_among_equals_the_reading_with_fewer_inner_fences_wins() {
 }
 
 #[test]
+#[allow(clippy::too_many_lines, reason = "a table")]
 fn rp5_the_prices_of_the_document_are_those_of_the_code() {
     use super::cost;
     let page = include_str!("../../../docs/formats/repair.md");

@@ -52,6 +52,7 @@ fn prepare(ground: &Ground) {
 }
 
 /// Plans that meet what lies there: a name, the actions, what must come of them.
+#[allow(clippy::too_many_lines, reason = "a table")]
 fn rows() -> Vec<(&'static str, String, End)> {
     let link = |path: &str| format!("[{path}](/{path})");
     let (c, e, r) = (

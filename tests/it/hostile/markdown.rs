@@ -215,6 +215,7 @@ fn fields() -> Vec<Row> {
 }
 
 /// Texts that a reader must get through.
+#[allow(clippy::too_many_lines, reason = "a table")]
 fn texts() -> Vec<Row> {
     let many = 20_000;
     let nested: String = (3..500).map(|n| format!("{}\n", "`".repeat(n))).collect();

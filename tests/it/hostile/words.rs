@@ -29,6 +29,7 @@ fn raw(text: &str) -> Vec<char> {
 }
 
 /// Plans with the piece somewhere; each is executed, and everything that lists it is printed.
+#[allow(clippy::too_many_lines, reason = "a table")]
 fn rows() -> Vec<(&'static str, String)> {
     let evil = plan(&run("true"));
     let message = |text: &str| plan(&format!("### `CHAT_WITH_USER`\n\n{text}\n"));
