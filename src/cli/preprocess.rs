@@ -22,7 +22,7 @@ use crate::plan::repair::{Level, Repaired};
     after_help = "Examples:\n  teddy preprocess plan.md          in place\n  teddy preprocess - < plan.md      standard input to standard output\n  teddy preprocess                  the clipboard, to standard output and back"
 )]
 pub(super) struct Args {
-    /// The plan; `-` for standard input, the clipboard if left out
+    /// The plan, which is rewritten; `-` for standard input, the clipboard if left out
     #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     file: Option<String>,
     /// Leave the clipboard as it is
@@ -126,6 +126,11 @@ fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     // A link is followed: the user named the file that it leads to.
     let path = path.canonicalize()?;
     let permissions = path.metadata()?.permissions();
+    // The rename would replace a protected file all the same.
+    anyhow::ensure!(
+        !permissions.readonly(),
+        "the file is read-only; `teddy preprocess - < FILE` prints the repaired plan instead"
+    );
     file::write_atomic(&path, bytes)?;
     Ok(std::fs::set_permissions(&path, permissions)?)
 }

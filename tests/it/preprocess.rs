@@ -188,6 +188,19 @@ fn pc9_a_file_is_exchanged_as_a_whole_and_keeps_its_permissions() {
 }
 
 #[test]
+fn pc9_a_file_that_is_read_only_stays_as_it_is_even_for_root() {
+    let repo = TestRepo::new().file("plan.md", wrong());
+    let path = repo.path().join("plan.md");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o444)).unwrap();
+    repo.teddy(&["preprocess", "plan.md"]).check(
+        1,
+        &["writing `plan.md`: the file is read-only", "preprocess - <"],
+    );
+    assert_eq!(repo.read("plan.md"), wrong());
+    assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o444);
+}
+
+#[test]
 fn p5_a_text_without_a_plan_comes_back_as_it_is_and_is_told() {
     let repo = TestRepo::new();
     let out = repo.teddy_reads(&["preprocess", "-"], "no plan at all\n");
