@@ -18,6 +18,7 @@ use super::step::{Event, How, Scope};
 use super::token::{Token, TokenKind};
 use super::{Note, check};
 use crate::plan::action::heading::Label;
+use crate::plan::spelling;
 
 /// A reply with its best reading.
 #[derive(Clone, Copy)]
@@ -75,6 +76,7 @@ impl View<'_> {
             .or_else(|| longer(self.lines, &(span.content.start..span.close?)))
             .or_else(|| self.stray_fence(span))
             .or_else(|| self.closer(span))
+            .or_else(|| self.words(span))
             .or_else(|| self.blanks(span))
             .or_else(|| self.opener(span))
     }
@@ -170,6 +172,25 @@ impl View<'_> {
                 ))
             }
         }
+    }
+
+    /// Says that the last lines of a code block whose closer is missing are a sentence, which can
+    /// stand behind the block.
+    fn words(&self, span: &Span) -> Option<Note> {
+        if span.close.is_some() || span.nesting == Nesting::Anywhere {
+            return None;
+        }
+        let blank = |at: &usize| self.lines[*at].kind == Kind::Blank;
+        let last = span.content.clone().rev().find(|at| !blank(at))?;
+        let above = (span.content.start..last).rev().find(|at| blank(at))?;
+        let text = self.lines[above + 1].text;
+        let opened = span.open + 1;
+        (text.starts_with(char::is_alphabetic) && spelling::is_prose(text)).then(|| {
+            note(
+                above + 1,
+                &format!("these words can belong to the block that opens at line {opened}, whose closing fence is missing"),
+            )
+        })
     }
 
     /// Says that more blank lines than usual stand in front of what follows a block whose closer is

@@ -219,6 +219,18 @@ fn promise_a2_a_plan_in_any_spelling_that_was_cut_off_is_not_run() {
 }
 
 #[test]
+fn rp16_a_sentence_in_front_of_a_missing_closer_is_not_written_into_code() {
+    for head in ["### Create a.py", "### `CREATE`\n- **File Path:** a.py"] {
+        let open = format!("{head}\n```python\nx = 1\n");
+        assert_eq!(
+            done(&format!("{open}\nNow we run the tests.\n\n{PLAIN}")),
+            None
+        );
+        assert!(done(&format!("{open}\ny = 2\n\n{PLAIN}")).is_some());
+    }
+}
+
+#[test]
 fn p35_words_that_say_when_an_action_is_done_are_not_left_out() {
     let words = [
         "Only if the above fails, run this instead:",

@@ -6,7 +6,7 @@ use crate::plan::action::heading::{Act, unlisted};
 use crate::plan::spelling::key::{COMMAND, KeyedLine, QUERY};
 use crate::plan::spelling::name::ActionHeading;
 use crate::plan::spelling::passage::{self, Passage};
-use crate::plan::spelling::value;
+use crate::plan::spelling::{MAX_VALUE, value};
 use crate::text::fence::fence_for;
 use crate::text::link;
 use crate::text::resource::is_url;
@@ -159,6 +159,9 @@ impl Speller<'_, '_> {
 
     /// Returns whether the heading of a command shows one that its block does not have.
     fn names_another_command(&self, heading: &ActionHeading) -> bool {
+        if heading.rest.len() > MAX_VALUE {
+            return true;
+        }
         let shown = heading.rest.split('`').skip(1).step_by(2);
         let is_run = |command: &str| {
             let blocks = self.fenced.iter().cloned();
