@@ -12,11 +12,11 @@ use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::meta::{self, ModelUse, SCHEMA, Status, StepMeta};
 use crate::session::turn::Turn;
+use crate::workflow::cost_budget::{CostBudget, MeteredModel, TokenEstimate};
 use crate::workflow::models::Notes;
 use crate::workflow::pipelines::Prepared;
 use crate::workflow::plan_source::PlanSource;
 use crate::workflow::project::Project;
-use crate::workflow::purse::{Metered, Purse, Weight};
 use crate::workflow::user::{Event, User};
 
 /// What is asked, and where what comes of it is kept.
@@ -28,7 +28,7 @@ pub struct Asking<'a> {
     /// Who is asked.
     pub source: PlanSource,
     /// How much the input is.
-    pub weight: Weight,
+    pub weight: TokenEstimate,
 }
 
 /// Why there is no answer.
@@ -70,7 +70,7 @@ pub fn ask(project: &Project, asking: Asking<'_>, user: &mut dyn User) -> anyhow
         message,
         max_tokens: None,
     };
-    let purse = Purse::new(project.spent(tip, draft)?, project.settings.limits.cost);
+    let budget = CostBudget::new(project.spent(tip, draft)?, project.settings.limits.cost);
     let mut keeper = Keeper {
         project,
         tip,
@@ -79,9 +79,9 @@ pub fn ask(project: &Project, asking: Asking<'_>, user: &mut dyn User) -> anyhow
     let answer = match source {
         PlanSource::Model(chosen) => ask_model(
             keeper.draft,
-            &Metered {
+            &MeteredModel {
                 chosen,
-                purse,
+                budget,
                 weight,
             },
             &request,
@@ -91,7 +91,7 @@ pub fn ask(project: &Project, asking: Asking<'_>, user: &mut dyn User) -> anyhow
             &mut keeper,
             Steps {
                 prepared,
-                purse,
+                budget,
                 weight,
             },
             &request,
@@ -136,7 +136,7 @@ impl Keeper<'_> {
 /// Asks one model.
 fn ask_model(
     draft: &mut Draft,
-    model: &Metered,
+    model: &MeteredModel,
     request: &Request,
     user: &mut dyn User,
 ) -> Result<String, Failure> {
@@ -155,9 +155,9 @@ struct Steps {
     /// The steps and their models.
     prepared: Prepared,
     /// What they are paid from.
-    purse: Rc<Purse>,
+    budget: Rc<CostBudget>,
     /// How their requests are weighed.
-    weight: Weight,
+    weight: TokenEstimate,
 }
 
 /// Asks the models of a pipeline step by step; each step's artifacts are put into the draft as it
@@ -174,7 +174,7 @@ fn ask_steps(
             pipeline,
             models,
         },
-        purse,
+        budget,
         weight,
     } = steps;
     keeper.draft.meta.pipeline = Some(name);
@@ -183,9 +183,9 @@ fn ask_steps(
         .map(|chosen| Rc::clone(&chosen.notes))
         .collect();
     let metered = |chosen| {
-        Rc::new(Metered {
+        Rc::new(MeteredModel {
             chosen,
-            purse: Rc::clone(&purse),
+            budget: Rc::clone(&budget),
             weight,
         })
     };
@@ -257,7 +257,7 @@ fn keep_step(draft: &mut Draft, position: usize, ran: &run::Ran, model: ModelUse
 }
 
 /// Says who is asked, and what it will cost.
-pub fn announce(model: &Metered, request: &Request, user: &mut dyn User) {
+pub fn announce(model: &MeteredModel, request: &Request, user: &mut dyn User) {
     let (tokens, estimate) = (model.weight.of(request), model.estimate(request));
     user.tell(Event::Asking {
         model: model.name(),
@@ -290,7 +290,7 @@ fn whole(answer: Answer) -> Result<String, ModelError> {
 }
 
 /// Returns what an answer took.
-fn used(model: &Metered, answer: &Answer) -> ModelUse {
+fn used(model: &MeteredModel, answer: &Answer) -> ModelUse {
     let Usage {
         input,
         output,
@@ -309,7 +309,7 @@ fn used(model: &Metered, answer: &Answer) -> ModelUse {
 }
 
 /// Notes what an answer took, besides what was noted before.
-fn note_use(draft: &mut Draft, (model, answer): (&Metered, &Answer), user: &mut dyn User) {
+fn note_use(draft: &mut Draft, (model, answer): (&MeteredModel, &Answer), user: &mut dyn User) {
     let price = model.chosen.price.as_ref();
     if price.is_some() && answer.usage.is_known() {
         draft.meta.spent =

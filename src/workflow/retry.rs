@@ -10,10 +10,10 @@ use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::workflow::asking::{Asking, ask};
 use crate::workflow::branch::branch;
+use crate::workflow::cost_budget::TokenEstimate;
 use crate::workflow::plan::{Answered, Planned, take_answer};
 use crate::workflow::plan_source::PlanSource;
 use crate::workflow::project::Project;
-use crate::workflow::purse::Weight;
 use crate::workflow::user::{Event, User};
 
 /// What of a turn is sent, and what the plan is judged by.
@@ -109,7 +109,7 @@ fn ask_again(
     take_over(project, turn, &mut draft)?;
     let recorded = project.record_locked(&tip, user)?;
     let lists = project.lists(&draft, recorded.tree)?;
-    let weight = Weight::of_input(input, (0, 0));
+    let weight = TokenEstimate::of_input(input, (0, 0));
     let reply = ask(
         project,
         Asking {

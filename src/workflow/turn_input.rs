@@ -4,11 +4,11 @@ use crate::session::input::{self, Body, Material};
 use crate::session::requests::Requests;
 use crate::session::turn::Turn;
 use crate::text::redact::redact_values;
+use crate::workflow::cost_budget::TokenEstimate;
 use crate::workflow::gather::Sources;
 use crate::workflow::lists::Lists;
 use crate::workflow::pages::Pages;
 use crate::workflow::project::Project;
-use crate::workflow::purse::Weight;
 use crate::workflow::user::{Event, User};
 use crate::workflow::workspace::Recorded;
 
@@ -31,7 +31,7 @@ pub struct Made {
     /// The text.
     pub text: String,
     /// Its tokens.
-    pub weight: Weight,
+    pub weight: TokenEstimate,
 }
 
 /// Writes the input of the next turn, and warns where it is large.
@@ -81,7 +81,7 @@ pub fn make_input(
         .text
         .into_owned();
     Ok(Made {
-        weight: Weight::of_input(&text, (bytes, tokens)),
+        weight: TokenEstimate::of_input(&text, (bytes, tokens)),
         text,
     })
 }

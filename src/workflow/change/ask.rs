@@ -9,9 +9,9 @@ use crate::model::{Answer, Finish, Model as _, Request, price};
 use crate::text::redact::redact;
 use crate::workflow::asking::{announce, hear, tell_unknown};
 use crate::workflow::change::Wish;
+use crate::workflow::cost_budget::{CostBudget, MeteredModel, TokenEstimate};
 use crate::workflow::models::NoModel;
 use crate::workflow::project::Project;
-use crate::workflow::purse::{Metered, Purse, Weight};
 use crate::workflow::user::{Event, User};
 
 /// How often a role is asked for one thing.
@@ -103,14 +103,14 @@ impl Desk<'_> {
         let name = self.project.role_model(question.role, self.wish)?;
         let answered = self.project.answers_in_change(self.id, &name)?;
         let chosen = self.project.model_after(&name, answered)?;
-        let purse = Purse::new(
+        let budget = CostBudget::new(
             self.project.spent_on_change(self.id)?,
             self.project.settings.limits.cost,
         );
-        let model = Metered {
+        let model = MeteredModel {
             chosen,
-            purse,
-            weight: Weight::default(),
+            budget,
+            weight: TokenEstimate::default(),
         };
         self.user.tell(Event::Note(&format!(
             "{}: {}",
@@ -149,7 +149,7 @@ impl Desk<'_> {
     /// Asks once.
     fn answer(
         &mut self,
-        model: &Metered,
+        model: &MeteredModel,
         request: &Request,
         taken: &mut Taken,
     ) -> anyhow::Result<Answer> {

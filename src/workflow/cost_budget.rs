@@ -17,17 +17,17 @@ const BYTES_PER_TOKEN: usize = 4;
 /// How many tokens a request has: exact where its input was counted by resources, about right for
 /// the rest. Loads no vocabulary.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Weight {
+pub struct TokenEstimate {
     /// The length of the input that was counted, in bytes.
     pub bytes: usize,
     /// Its tokens.
     pub tokens: usize,
 }
 
-impl Weight {
+impl TokenEstimate {
     /// Returns the weight of an input whose resources have so many bytes and tokens.
-    pub fn of_input(input: &str, (bytes, tokens): (usize, usize)) -> Weight {
-        Weight {
+    pub fn of_input(input: &str, (bytes, tokens): (usize, usize)) -> TokenEstimate {
+        TokenEstimate {
             bytes: input.len(),
             tokens: tokens + input.len().saturating_sub(bytes) / BYTES_PER_TOKEN,
         }
@@ -47,17 +47,17 @@ impl Weight {
 
 /// The dollars of a session.
 #[derive(Debug)]
-pub struct Purse {
+pub struct CostBudget {
     /// What it has cost.
     spent: Cell<f64>,
     /// What it may cost.
     limit: f64,
 }
 
-impl Purse {
-    /// Returns the purse of a session.
-    pub fn new(spent: f64, limit: f64) -> Rc<Purse> {
-        Rc::new(Purse {
+impl CostBudget {
+    /// Returns the budget of a session.
+    pub fn new(spent: f64, limit: f64) -> Rc<CostBudget> {
+        Rc::new(CostBudget {
             spent: Cell::new(spent),
             limit,
         })
@@ -105,13 +105,13 @@ impl Project {
 }
 
 /// A model that is asked only as long as the session's limit allows it.
-pub struct Metered {
+pub struct MeteredModel {
     /// The model.
     pub chosen: Chosen,
     /// What it is paid from.
-    pub purse: Rc<Purse>,
+    pub budget: Rc<CostBudget>,
     /// How requests are weighed.
-    pub weight: Weight,
+    pub weight: TokenEstimate,
 }
 
 impl Chosen {
@@ -125,20 +125,20 @@ impl Chosen {
     }
 }
 
-impl Metered {
+impl MeteredModel {
     /// Returns what a request will cost.
     pub fn estimate(&self, request: &Request) -> Estimate {
         self.chosen.estimate(self.weight.of(request))
     }
 }
 
-impl Model for Metered {
+impl Model for MeteredModel {
     fn name(&self) -> &str {
         self.chosen.model.name()
     }
 
     fn answer(&self, request: &Request, watch: &mut dyn FnMut(&str)) -> Result<Answer, ModelError> {
-        let Purse { spent, limit } = &*self.purse;
+        let CostBudget { spent, limit } = &*self.budget;
         if let Estimate::Dollars(estimate, _) = self.estimate(request)
             && spent.get() + estimate > *limit
         {
@@ -155,7 +155,7 @@ impl Model for Metered {
 }
 
 /// A model that a pipeline's steps share.
-impl Model for Rc<Metered> {
+impl Model for Rc<MeteredModel> {
     fn name(&self) -> &str {
         (**self).name()
     }
@@ -188,10 +188,10 @@ mod tests {
             is_free: false,
             notes: Notes::default(),
         };
-        let metered = Metered {
+        let metered = MeteredModel {
             chosen,
-            purse: Purse::new(spent, 5.0),
-            weight: Weight::of_input("abcd", (0, 0)),
+            budget: CostBudget::new(spent, 5.0),
+            weight: TokenEstimate::of_input("abcd", (0, 0)),
         };
         let request = Request {
             input: "abcd".to_owned(),
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn an_input_weighs_what_its_resources_do_and_a_token_for_four_bytes_of_the_rest() {
-        let weight = Weight::of_input("12345678rest", (8, 3));
+        let weight = TokenEstimate::of_input("12345678rest", (8, 3));
         let request = Request {
             input: "12345678rest".to_owned(),
             message: "abcdefgh".to_owned(),
