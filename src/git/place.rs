@@ -202,8 +202,8 @@ impl Place {
     }
 
     /// Makes something new here, and returns whether it can be executed; what is here already stays
-    /// and is an error.
-    pub(in crate::git) fn create(&self, content: &Content) -> io::Result<bool> {
+    /// and is an error. The bytes of a durable file are on the disk afterwards; its name need not be.
+    pub(in crate::git) fn create(&self, content: &Content, durable: bool) -> io::Result<bool> {
         let (bytes, permissions, executable) = match content {
             Content::Link(target) => {
                 rustix::fs::symlinkat(target.as_slice(), &self.folder, self.name.as_slice())?;
@@ -235,6 +235,12 @@ impl Place {
             }
             // Not what was asked for: the file system may keep no such bit.
             Ok(Mode::from_raw_mode(rustix::fs::fstat(&file)?.st_mode).contains(Mode::XUSR))
+        });
+        let written = written.and_then(|executable| {
+            if durable {
+                file.sync_all()?;
+            }
+            Ok(executable)
         });
         if written.is_err() {
             let _ = self.remove();

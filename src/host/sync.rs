@@ -2,7 +2,10 @@
 
 use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 
 /// Makes everything durable that was written on the file system of `inside`.
 ///
@@ -17,6 +20,25 @@ pub fn sync(inside: &Path, written: &[&Path]) -> io::Result<()> {
     } else {
         each(written)
     }
+}
+
+/// Makes the names in folders durable; what is no folder any more is passed over. False if one of
+/// them cannot be opened, as its permissions let nobody read it.
+///
+/// # Errors
+/// As for [`sync`].
+pub fn sync_folders(folders: &[PathBuf]) -> io::Result<bool> {
+    for folder in folders {
+        // A pipe that has taken the place of a folder would be waited at.
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        match rustix::fs::open(folder, flags, Mode::empty()) {
+            Ok(folder) => rustix::fs::fsync(folder)?,
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
+            Err(Errno::ACCESS) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(true)
 }
 
 /// Makes a whole file system durable; false where there is no such call.
@@ -60,6 +82,15 @@ mod tests {
         std::fs::write(&file, "x").unwrap();
         sync(folder.path(), &[&file]).unwrap();
         each(&[&file, &folder.path().join("gone")]).unwrap();
+    }
+
+    #[test]
+    fn what_is_no_folder_any_more_has_no_names_to_be_made_durable() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a");
+        std::fs::write(&file, "x").unwrap();
+        let all = [folder.path().to_owned(), file, folder.path().join("gone")];
+        assert!(sync_folders(&all).unwrap());
     }
 
     #[test]

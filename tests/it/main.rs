@@ -20,6 +20,7 @@ mod execute;
 mod fake;
 mod faults;
 mod fingerprint;
+mod flushes;
 mod formats;
 #[path = "../storm/gale.rs"]
 mod gale;

@@ -63,7 +63,11 @@ impl Disk {
     fn cut(&mut self, repo: &TestRepo) {
         let elsewhere = std::fs::File::create(self.mount_point().join("elsewhere")).unwrap();
         elsewhere.sync_all().unwrap();
+        self.cut_at_once(repo);
+    }
 
+    /// As [`Disk::cut`], with nobody's `fsync` before it: names that nobody made durable are gone.
+    fn cut_at_once(&mut self, repo: &TestRepo) {
         let before = self.image();
         self.cuts += 1;
         let copied = run(
@@ -196,6 +200,33 @@ fn a_cut_after_execute_keeps_the_turn_and_the_files() {
         assert_eq!(repo.read("second.txt"), "2\n");
         assert_eq!(repo.read("b.txt"), "2\n");
     });
+}
+
+#[test]
+fn a_cut_right_after_a_turn_of_few_files_or_many_keeps_all_of_them() {
+    for count in [1, 3, 8, 9, 30] {
+        let Some(mut disk) = Disk::new() else { return };
+        let repo = project(&disk);
+        let path = |number| format!("d{}/e/{number}.txt", number % 3);
+        let mut actions = vec![edit("b.txt", "two", "2")];
+        actions.extend((1..count).map(|number| create(&path(number), "new\n")));
+        std::fs::write(repo.beside("plan.md"), plan("Second", &actions)).unwrap();
+        let is_there = |repo: &TestRepo| {
+            assert_eq!(repo.json(&["status"], 0)["turn"], 2, "{count}");
+            assert_eq!(repo.read("b.txt"), "2\n", "{count}");
+            (1..count).for_each(|number| assert_eq!(repo.read(&path(number)), "new\n"));
+            assert_eq!(repo.git(&["status", "--short", "--", "a.txt"]), "");
+        };
+        repo.done(&["execute", "../plan.md", "-y"]);
+        disk.cut_at_once(&repo);
+        is_there(&repo);
+
+        repo.done(&["undo"]);
+        disk.cut_at_once(&repo);
+        assert_eq!(repo.read("b.txt"), "two\n", "{count}");
+        assert!((0..3).all(|folder| !repo.path().join(format!("d{folder}")).exists()));
+        works(&repo, &format!("{count} files"));
+    }
 }
 
 #[test]

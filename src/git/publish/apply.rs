@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::io::ErrorKind;
-use std::os::unix::ffi::OsStrExt;
 use std::rc::Rc;
 
 use anyhow::Context;
 use gix::bstr::ByteSlice as _;
 
+use super::durable::Flush;
 use super::judge::Step;
 use super::{Overlap, Publisher};
 use crate::git::place::{Content, Missing, Place, Seen, Walk};
@@ -57,10 +57,7 @@ impl Publisher<'_> {
         }
         self.settle()?;
         outcome?;
-        if self.guard.durable {
-            self.sync()?;
-        }
-        Ok(())
+        self.flush_names()
     }
 
     /// Does the work of [`Publisher::apply`]; `prepared` holds what lies ready and is not used yet.
@@ -71,6 +68,7 @@ impl Publisher<'_> {
         prepared: &mut Vec<Prepared>,
     ) -> anyhow::Result<()> {
         let mut late = Vec::new();
+        self.flush = self.flush_of(writes.len());
         for step in writes {
             if let Some(step) = self.prepare(step, prepared)? {
                 late.push(step);
@@ -81,10 +79,7 @@ impl Publisher<'_> {
             prepared.clear();
             return Ok(());
         }
-        // A power cut after an exchange must not find empty files.
-        if self.guard.durable {
-            self.sync()?;
-        }
+        self.flush_prepared()?;
         fault::point("publish-prepared")?;
         for step in &deletions {
             self.delete(step)?;
@@ -99,7 +94,9 @@ impl Publisher<'_> {
         for folder in emptied.into_iter().rev() {
             self.remove_empty_folders(&[folder, b"/x"].concat())?;
         }
-        // These had to wait until a file left the name that their folder takes.
+        // These had to wait until a file left the name that their folder takes, and come after the
+        // flush of the others.
+        self.flush = self.flush_of(0);
         for step in late {
             if let Some(step) = self.prepare(step, prepared)? {
                 self.conflict(&step.change.path);
@@ -151,7 +148,8 @@ impl Publisher<'_> {
     fn lay(&mut self, place: &Place, content: &Content) -> std::io::Result<(Vec<u8>, bool)> {
         loop {
             let temporary = self.temporary();
-            match place.sibling(&temporary).create(content) {
+            let durable = self.flush == Flush::Each;
+            match place.sibling(&temporary).create(content, durable) {
                 Ok(executable) => return Ok((temporary, executable)),
                 // Left by a run that was interrupted.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
@@ -389,19 +387,6 @@ impl Publisher<'_> {
                 _ => Ok(()),
             };
         }
-    }
-
-    /// Makes what was written survive a power cut.
-    fn sync(&self) -> anyhow::Result<()> {
-        let top = self.repository.workdir();
-        let written: Vec<_> = self
-            .done
-            .written
-            .iter()
-            .map(|path| top.join(std::ffi::OsStr::from_bytes(path)))
-            .collect();
-        let written: Vec<_> = written.iter().map(std::path::PathBuf::as_path).collect();
-        crate::host::sync::sync(top, &written).context("making the files durable")
     }
 }
 

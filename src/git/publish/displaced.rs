@@ -21,7 +21,7 @@ const MAX_NAME: usize = 120;
 
 impl Repository {
     /// Returns the folder of what was put away.
-    fn displaced(&self) -> PathBuf {
+    pub(super) fn displaced(&self) -> PathBuf {
         self.teddy_dir().join("undo").join("displaced")
     }
 

@@ -10,6 +10,7 @@
 
 mod apply;
 mod displaced;
+mod durable;
 mod judge;
 mod rescue;
 
@@ -22,6 +23,7 @@ use super::place::Top;
 use super::repository::Repository;
 use super::version::Version;
 use apply::Held;
+use durable::Flush;
 
 /// What a publication must respect.
 #[derive(Debug, Clone, Default)]
@@ -87,6 +89,10 @@ struct Publisher<'repo> {
     new: Version<'repo>,
     /// What to respect.
     guard: &'repo Guard,
+    /// The folders in which names may change, relative to the top; nothing if they are many.
+    folders: Option<BTreeSet<PathBuf>>,
+    /// How the new versions become durable.
+    flush: Flush,
     /// What was moved aside and is not yet given up.
     held: Vec<Held>,
     /// How many temporary names were given out.
@@ -139,6 +145,8 @@ impl Repository {
             old: self.version(from, paths())?,
             new: self.version(to, paths())?,
             guard,
+            folders: durable::folders_of(paths()),
+            flush: Flush::None,
             held: Vec::new(),
             names: 0,
             away: 0,

@@ -230,9 +230,8 @@ impl Walker<'_> {
             place.remove()?;
         }
         if metadata.is_symlink() {
-            place.create(&Content::Link(
-                std::fs::read_link(&source)?.into_os_string().into_vec(),
-            ))?;
+            let target = std::fs::read_link(&source)?.into_os_string().into_vec();
+            place.create(&Content::Link(target), false)?;
         } else {
             place.copy_from(&mut std::fs::File::open(&source)?)?;
         }
@@ -249,7 +248,7 @@ impl Walker<'_> {
         };
         match place.look()? {
             Seen::Absent => {
-                place.create(&Content::Link(target))?;
+                place.create(&Content::Link(target), false)?;
             }
             Seen::Link(there) if there == target => {}
             _ => {
