@@ -23,7 +23,8 @@ pub fn sync(inside: &Path, written: &[&Path]) -> io::Result<()> {
 }
 
 /// Makes the names in folders durable; what is no folder any more is passed over. False if one of
-/// them cannot be opened, as its permissions let nobody read it.
+/// them cannot be opened, as its permissions let nobody read it, or if the file system flushes no
+/// single folder, as shared folders of virtual machines.
 ///
 /// # Errors
 /// As for [`sync`].
@@ -32,7 +33,10 @@ pub fn sync_folders(folders: &[PathBuf]) -> io::Result<bool> {
         // A pipe that has taken the place of a folder would be waited at.
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         match rustix::fs::open(folder, flags, Mode::empty()) {
-            Ok(folder) => rustix::fs::fsync(folder)?,
+            Ok(folder) => match rustix::fs::fsync(folder) {
+                Err(Errno::INVAL) => return Ok(false),
+                flushed => flushed?,
+            },
             Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
             Err(Errno::ACCESS) => return Ok(false),
             Err(error) => return Err(error.into()),

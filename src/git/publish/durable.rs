@@ -58,12 +58,13 @@ impl Publisher<'_> {
         }
         let top = self.repository.workdir();
         let displaced = self.repository.displaced();
-        sync_folders(&[displaced]).context(WORDS)?;
+        let mut is_durable = sync_folders(&[displaced]).context(WORDS)?;
         if let Some(folders) = &self.folders {
             let folders: Vec<_> = folders.iter().map(|folder| top.join(folder)).collect();
-            if sync_folders(&folders).context(WORDS)? {
-                return Ok(());
-            }
+            is_durable = is_durable && sync_folders(&folders).context(WORDS)?;
+        }
+        if is_durable && self.folders.is_some() {
+            return Ok(());
         }
         sync(top, &[]).context(WORDS)
     }
