@@ -21,7 +21,7 @@ impl MissingObject {
     /// Returns what the user can do about it.
     pub fn hint(&self) -> String {
         format!(
-            "`git cat-file -e {}` fetches it in a partial clone; otherwise `git fsck` shows what is missing",
+            "try again if `git gc` or `git repack` ran meanwhile; `git cat-file -e {}` fetches it in a partial clone, and `git fsck` shows what is missing",
             self.0
         )
     }

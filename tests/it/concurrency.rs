@@ -63,9 +63,7 @@ fn sessions_beside(rig: &Rig, beside: &(dyn Fn(usize) + Sync)) -> Vec<String> {
                                 rig.run(&["-s", session, "execute", plan, "-y", "--no-replan"]);
                             // What `git gc --prune=now` takes away under a turn is an honest
                             // failure, and trying again is all it needs.
-                            let again = ["try again", "could not be found"]
-                                .iter()
-                                .any(|words| said(&output).contains(words));
+                            let again = said(&output).contains("try again");
                             if !output.status.success() && !again {
                                 wrong
                                     .lock()
@@ -273,10 +271,7 @@ fn insist(rig: &Rig, folder: &std::path::Path, args: &[&str]) -> Option<String> 
         if output.status.success() || output.status.code() == Some(4) {
             return None;
         }
-        if !["try again", "could not be found"]
-            .iter()
-            .any(|words| said(&output).contains(words))
-        {
+        if !said(&output).contains("try again") {
             return Some(said(&output));
         }
     }

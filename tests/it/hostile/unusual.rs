@@ -80,7 +80,9 @@ fn with_large_files(process: bool) -> Ground {
     if process {
         let server = repo.beside("home/server.sh");
         std::fs::write(&server, LFS_PROCESS.replace("LFS", text)).unwrap();
-        let setting = format!("TMPDIR=${{TMPDIR:-/tmp}} sh {}", server.display());
+        // Commands may write to their own folder for this alone; elsewhere it is this test's.
+        let (home, server) = (repo.beside("home"), server.display());
+        let setting = format!("TMPDIR=${{TMPDIR:-{}}} sh {server}", home.display());
         repo.git(&["config", "filter.lfs.process", &setting]);
     } else {
         for way in ["clean", "smudge"] {
