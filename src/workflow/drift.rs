@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::git::diff::Change;
 use crate::git::object::TreeId;
 use crate::session::meta::Status;
+use crate::session::name::SessionName;
 use crate::session::publication::Stack;
 use crate::session::turn::Turn;
 use crate::text::visible::visible;
@@ -110,17 +111,8 @@ impl Project {
     ) -> anyhow::Result<()> {
         let (here, wanted) = (stacks.here(tip)?, stacks.wanted(tip)?);
         let [extra, lacking] = differences(stacks, &here, &wanted)?;
-        let name = |id: &PatchId| {
-            let patch = stacks.patch(*id)?;
-            Ok(TurnName {
-                session: patch.session.clone(),
-                turn: patch.turn,
-            })
-        };
-        drift.extra = extra.iter().map(name).collect::<anyhow::Result<_>>()?;
-        drift.lacking = lacking.iter().map(name).collect::<anyhow::Result<_>>()?;
-        drift.extra.dedup();
-        drift.lacking.dedup();
+        drift.extra = turns_of(stacks, &extra)?;
+        drift.lacking = turns_of(stacks, &lacking)?;
 
         let is_same = extra.is_empty() && lacking.is_empty();
         drift.same_turns = Some(is_same);
@@ -334,25 +326,61 @@ impl Drift {
             let told = self.not_brought.as_ref();
             told.is_some_and(|told| told.turn == lacking.turn && told.turn == tip)
         };
-        let list = |turns: &[TurnName]| {
-            named(
-                turns
-                    .iter()
-                    .map(|turn| format!("turn {} of {}", turn.turn, visible(&turn.session))),
-            )
-        };
-
         let what = match (self.extra.as_slice(), self.lacking.as_slice()) {
             ([], []) => return None,
             ([], [one]) if is_told(one) => return None,
-            ([], lacking) => format!("they lack {}", list(lacking)),
-            (extra, []) => format!("they have {}", list(extra)),
-            (extra, lacking) => format!("they have {} and lack {}", list(extra), list(lacking)),
+            ([], lacking) => format!("they lack {}", list_of(lacking)),
+            (extra, []) => format!("they have {}", list_of(extra)),
+            (extra, lacking) => {
+                format!("they have {} and lack {}", list_of(extra), list_of(lacking))
+            }
         };
         Some(format!(
             "your files are not as after turn {tip}: {what}; `teddy restore @` brings them there"
         ))
     }
+}
+
+/// Says which turns of other sessions a restore of this one took out of the files. That a turn is
+/// gone from a file in which both had worked surprises whoever undoes only their own.
+///
+/// # Errors
+/// If a patch cannot be read.
+pub fn taken_from_others(
+    stacks: &Stacks<'_>,
+    session: &SessionName,
+    [before, after]: [&Stack<PatchId>; 2],
+) -> anyhow::Result<Option<String>> {
+    let [removed, _] = differences(stacks, before, after)?;
+    let mut turns = turns_of(stacks, &removed)?;
+    turns.retain(|turn| turn.session != session.as_str());
+    let Some(first) = turns.first() else {
+        return Ok(None);
+    };
+    let (what, other) = (list_of(&turns), visible(&first.session));
+    Ok(Some(format!(
+        "this took {what} out of your files as well; `teddy switch {other}` and `teddy restore @` bring it back"
+    )))
+}
+
+/// Returns the turns of some patches, each once.
+fn turns_of(stacks: &Stacks<'_>, ids: &[PatchId]) -> anyhow::Result<Vec<TurnName>> {
+    let name = |id: &PatchId| {
+        let patch = stacks.patch(*id)?;
+        Ok(TurnName {
+            session: patch.session.clone(),
+            turn: patch.turn,
+        })
+    };
+    let mut turns: Vec<TurnName> = ids.iter().map(name).collect::<anyhow::Result<_>>()?;
+    turns.dedup();
+    Ok(turns)
+}
+
+/// Returns some turns as a sentence names them.
+fn list_of(turns: &[TurnName]) -> String {
+    let name = |turn: &TurnName| format!("turn {} of {}", turn.turn, visible(&turn.session));
+    named(turns.iter().map(name))
 }
 
 /// Returns that nobody knows which turns are in the files.

@@ -16,11 +16,12 @@ use crate::git::object::{CommitId, TreeId};
 use crate::git::reference::Expected;
 use crate::host::interrupt;
 use crate::session::meta::{By, Restored};
+use crate::session::name::SessionName;
 use crate::session::publication::Stack;
 use crate::session::turn::Turn;
 use crate::text::visible::visible;
 use crate::workflow::complete::{Completed, Move, Step, notes};
-use crate::workflow::drift::no_record;
+use crate::workflow::drift::{no_record, taken_from_others};
 use crate::workflow::missing::Missing;
 use crate::workflow::paths::{lossy, shown};
 use crate::workflow::project::Project;
@@ -212,7 +213,21 @@ fn carry_out(project: &Project, tip: &Turn, aim: &Aim<'_>, wish: &Wish) -> anyho
     done.overlaps = shown(&published.conflicts);
     done.notes.extend(notes(&published));
     done.commit = Some(commit);
+    // The files are there: what cannot be told is no failure of theirs.
+    let taken = taken(project, &tip.session, aim.planner.here);
+    done.notes.extend(taken.ok().flatten());
     Ok(done)
+}
+
+/// Says which turns of other sessions went with those of this one.
+fn taken(
+    project: &Project,
+    session: &SessionName,
+    before: &Stack<PatchId>,
+) -> anyhow::Result<Option<String>> {
+    let stacks = Stacks::new(&project.repository);
+    let now = stacks.wanted(&project.store().tip(session)?)?;
+    taken_from_others(&stacks, session, [before, &now])
 }
 
 /// Refuses paths that are nowhere.

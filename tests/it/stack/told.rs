@@ -322,3 +322,26 @@ fn promise_b3_another_checkout_lacks_the_turn_and_nothing_overlaps_there() {
     repo.teddy(&["-C", name, "status"])
         .check(0, &["as the newest turn left them"]);
 }
+
+#[test]
+fn promise_b3_an_undo_names_the_turns_of_others_that_go_with_it() {
+    let repo = project();
+    repo.run_plan(&plan("One", &[edit("a.txt", "2", "two")]));
+    repo.done(&["new", "other"]);
+    repo.done(&["context", "add", "a.txt"]);
+    repo.run_plan(&plan("Other", &[edit("a.txt", "3", "three")]));
+    let told = "this took turn 1 of other out of your files as well; `teddy switch other` and `teddy restore @` bring it back";
+
+    repo.teddy(&["-s", "one", "undo"]).check(0, &[told]);
+    repo.done(&["switch", "other"]);
+    repo.done(&["restore", "@"]);
+    let lines = repo.read("a.txt");
+    assert!(lines.contains("two") && lines.contains("three"), "{lines}");
+    // What takes nothing of others out says nothing.
+    repo.run_plan(&plan("More", &[edit("a.txt", "4", "four")]));
+    let out = repo.teddy(&["undo"]);
+    assert!(
+        out.code == 0 && !out.to_string().contains("as well"),
+        "{out}"
+    );
+}
