@@ -32,6 +32,11 @@ use crate::workflow::user::NobodyToAsk;
 #[error("`-c {0}`: write `key=value`")]
 pub(super) struct Malformed(pub String);
 
+/// A file that is to be rewritten is protected.
+#[derive(Debug, thiserror::Error)]
+#[error("the file is read-only")]
+pub(super) struct ReadOnly;
+
 /// A command failed after it had something to show; under `--json` that stands beside the error,
 /// so that standard output has one value.
 #[derive(Debug, thiserror::Error)]
@@ -219,6 +224,10 @@ fn repository(cause: &(dyn Error + 'static)) -> Option<Judged> {
     }
     if let Some(error) = cause.downcast_ref::<SetupFailed>() {
         return Some(Judged::of(Kind::SetupFailed, error.hint()));
+    }
+    if cause.is::<ReadOnly>() {
+        let hint = "`teddy preprocess - < <file>` prints the repaired plan";
+        return Some(Judged::of(Kind::Failed, Some(hint.to_owned())));
     }
     if let Some(missing) = cause.downcast_ref::<MissingObject>() {
         return Some(Judged::of(Kind::Failed, Some(missing.hint())));

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, anyhow};
 
 use super::app::App;
-use super::failure::Unfinished;
+use super::failure::{ReadOnly, Unfinished};
 use super::{exit, source};
 use crate::host::{clipboard, file};
 use crate::plan::reading::preprocess;
@@ -127,10 +127,7 @@ fn write(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let path = path.canonicalize()?;
     let permissions = path.metadata()?.permissions();
     // The rename would replace a protected file all the same.
-    anyhow::ensure!(
-        !permissions.readonly(),
-        "the file is read-only; `teddy preprocess - < FILE` prints the repaired plan instead"
-    );
+    anyhow::ensure!(!permissions.readonly(), ReadOnly);
     file::write_atomic(&path, bytes)?;
     Ok(std::fs::set_permissions(&path, permissions)?)
 }

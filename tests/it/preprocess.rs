@@ -194,7 +194,10 @@ fn pc9_a_file_that_is_read_only_stays_as_it_is_even_for_root() {
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o444)).unwrap();
     repo.teddy(&["preprocess", "plan.md"]).check(
         1,
-        &["writing `plan.md`: the file is read-only", "preprocess - <"],
+        &[
+            "error: writing `plan.md`: the file is read-only",
+            "hint: `teddy preprocess - < <file>`",
+        ],
     );
     assert_eq!(repo.read("plan.md"), wrong());
     assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o444);
