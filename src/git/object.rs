@@ -444,30 +444,4 @@ impl From<BlobId> for gix::ObjectId {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_are_looked_up_together_as_they_are_one_by_one() {
-        let folder = tempfile::tempdir().unwrap();
-        gix::init(folder.path()).unwrap();
-        let repository = Repository::open(folder.path()).unwrap();
-        let batch = repository.batch();
-        let files = ["a", "b/x", "b.c", "b-d/x", "d/e/f", "d/e.f", "z"]
-            .map(|path| (path.to_owned(), batch.blob(path.as_bytes()).unwrap()));
-        let tree = batch.tree_of(&files).unwrap();
-        batch.finish().unwrap();
-
-        let asked = [
-            "a", "a/x", "b", "b/x", "b/y", "b.c", "b-d", "b-d/x", "d/e", "d/e/f", "d/e/f/g",
-            "d/e.f", "none", "z",
-        ];
-        let paths: BTreeSet<&[u8]> = asked.iter().map(|path| path.as_bytes()).collect();
-        let together = repository.entries_at(tree, &paths).unwrap();
-        for path in asked {
-            let path = path.as_bytes();
-            let alone = repository.entry(tree, path).unwrap();
-            assert_eq!(together.get(path), alone.as_ref(), "{}", path.as_bstr());
-        }
-    }
-}
+mod tests;

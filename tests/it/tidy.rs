@@ -8,12 +8,6 @@ use regex::Regex;
 
 /// The most lines of a source file, inline tests left out.
 const MAX_LINES: usize = 450;
-/// Longer files that are known and are to be split: nothing may join them.
-const LONG: [(&str, usize); 2] = [
-    ("src/plan/repair/rules.rs", 520),
-    ("src/plan/repair/step.rs", 520),
-];
-
 /// The crates that have one home: where it is, below `src/`.
 const HOMES: [(&str, &[&str]); 12] = [
     ("gix", &["git/"]),
@@ -212,9 +206,7 @@ fn every_file_says_what_it_is_for() {
 fn files_are_short_enough_to_be_read() {
     let long = |file: &File| {
         let lines = file.code().lines().count();
-        let known = LONG.iter().find(|(path, _)| *path == file.path);
-        let most = known.map_or(MAX_LINES, |(_, lines)| *lines);
-        (lines > most).then(|| format!("{}: {lines} lines", file.path))
+        (lines > MAX_LINES).then(|| format!("{}: {lines} lines", file.path))
     };
     let broken: Vec<String> = files("src", ".rs")
         .iter()

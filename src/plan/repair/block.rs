@@ -1,9 +1,10 @@
 //! One step inside a block: content, an inner fence, or the block's end.
 
 use super::cost::{self, Cost};
+use super::event::{Event, How};
 use super::line::{Fence, Info};
 use super::state::{Block, Nesting, Place, State};
-use super::step::{Event, How, Move, outside, scope};
+use super::step::{Move, outside, scope};
 use super::token::{Glued, Token, TokenKind};
 use crate::plan::action::heading::{Act, Label, Section};
 

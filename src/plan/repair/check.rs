@@ -5,9 +5,10 @@
 
 use std::ops::Range;
 
+use super::event::Event;
 use super::line::{Info, Kind, Line};
 use super::state::{Block, Place, State};
-use super::step::{Event, Move, outside};
+use super::step::{Move, outside};
 use super::token::{Token, TokenKind};
 
 /// Returns the contents of all blocks if the reply needs no repair.

@@ -6,11 +6,11 @@
 
 use super::Note;
 use super::doubt::View;
+use super::event::{Event, How};
 use super::line::{Kind, Line};
 use super::near;
 use super::note::note;
 use super::pass::Step;
-use super::step::{Event, How};
 use crate::plan::action::ROWS;
 use crate::plan::action::heading::{Act, Section};
 use crate::plan::spelling;

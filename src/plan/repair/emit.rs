@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use super::check::{indent_of, is_indented};
+use super::event::{Event, How, Scope};
 use super::line::{Kind, Line};
 use super::pass::Step;
 use super::state::Nesting;
-use super::step::{Event, How, Scope};
 use crate::text::fence;
 
 /// A block of a reading.

@@ -16,6 +16,7 @@ mod doubt;
 #[cfg(test)]
 mod doubt_tests;
 mod emit;
+mod event;
 mod free;
 mod frontier;
 #[cfg(test)]
@@ -26,6 +27,8 @@ mod note;
 #[cfg(test)]
 mod outcomes;
 mod pass;
+#[cfg(test)]
+mod price_tests;
 #[cfg(test)]
 mod rules;
 mod spanned;
@@ -192,7 +195,7 @@ fn segment(text: &str, spelling: Spelling) -> Repaired {
         .first
         .steps
         .iter()
-        .find(|step| step.event == step::Event::Broken)
+        .find(|step| step.event == event::Event::Broken)
     {
         let at = step.line.min(lines.len() - 1);
         let why = "what the grammar asks for before this line is missing";

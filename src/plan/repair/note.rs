@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use super::cost::REPAIR;
 use super::emit::Span;
+use super::event::{Event, How};
 use super::line::{Info, Kind, Line};
 use super::pass::{Best, Reading, Step};
-use super::step::{Event, How};
 use super::{Level, Note};
 use crate::plan::action::border::looks_like_action;
 use crate::plan::action::heading::Section;

@@ -5,9 +5,10 @@
 
 use super::block::inside;
 use super::cost::Cost;
+use super::event::{Event, Scope};
 use super::frontier::Frontier;
 use super::state::State;
-use super::step::{Event, Move, Scope, outside};
+use super::step::{Move, outside};
 use super::token::{Token, TokenKind};
 
 /// No step before this one.

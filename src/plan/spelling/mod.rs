@@ -17,6 +17,8 @@ pub mod name;
 mod passage;
 mod prose;
 #[cfg(test)]
+mod random_tests;
+#[cfg(test)]
 mod refused_tests;
 mod section;
 #[cfg(test)]

@@ -40,6 +40,7 @@ const EDIT: &str = "### `EDIT`\n- **File Path:** [a](/a)\n- **Description:** d\n
 
 mod actions;
 mod cases;
+mod edits;
 mod limits;
 
 #[test]

@@ -1,0 +1,209 @@
+//! The states of a change.
+
+use super::*;
+use crate::change::verdict::Verdict;
+
+/// A state with little in it.
+const SMALL: &str = "change_id: greet\nphase: proposed\n";
+
+/// Returns a step.
+fn entry(step: &str) -> Entry {
+    Entry::of(step, "2026-01-02T03:04:05Z")
+}
+
+#[test]
+fn c1_id_and_phase_are_enough() {
+    let state = read(SMALL).unwrap();
+    assert_eq!(
+        (
+            state.schema_version,
+            state.iteration,
+            state.phase,
+            state.history.len()
+        ),
+        (SCHEMA, 1, Phase::Proposed, 0)
+    );
+    assert_eq!(read(&write(&state)).unwrap(), state);
+    assert!(read("phase: proposed\n").is_err() && read("change_id: greet\n").is_err());
+    assert!(read("change_id: ../x\nphase: proposed\n").is_err());
+}
+
+#[test]
+fn c2_a_newer_schema_is_refused_by_its_number() {
+    let error = read(&format!("schema_version: 9\n{SMALL}")).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "it has schema_version 9, and this teddy reads up to 1: it was written by a newer one"
+    );
+}
+
+#[test]
+fn c3_a23_an_unknown_phase_is_an_error() {
+    for word in ["Proposed", "proposing", "''", "~"] {
+        let error = format!(
+            "{:#}",
+            read(&format!("change_id: greet\nphase: {word}\n")).unwrap_err()
+        );
+        assert!(error.contains("phase"), "{word}: {error}");
+    }
+}
+
+#[test]
+fn c4_a22_unknown_fields_are_kept() {
+    let text = format!(
+        "{SMALL}session_id: abc\nusage:\n  calls: 1\n  extra: [1, 2]\nhistory:\n- step: proposal\n  phase: proposed\n  mood: good\n"
+    );
+    let mut state = read(&text).unwrap();
+    state
+        .take(Event::Challenge(Verdict::NeedsRevision), entry("challenge"))
+        .unwrap();
+    let again = write(&read(&write(&state)).unwrap());
+    for kept in ["session_id: abc", "extra:", "mood: good"] {
+        assert!(again.contains(kept), "{kept}: {again}");
+    }
+}
+
+#[test]
+fn c5_a26_each_reproposal_adds_an_iteration() {
+    let mut state = read(SMALL).unwrap();
+    for expected in 2..=4 {
+        state
+            .take(Event::Challenge(Verdict::NeedsRevision), entry("challenge"))
+            .unwrap();
+        state.take(Event::Repropose, entry("reproposal")).unwrap();
+        assert_eq!(state.iteration, expected);
+    }
+    assert_eq!(state.last_action.as_deref(), Some("reproposal"));
+}
+
+#[test]
+fn c6_a_step_that_the_phase_does_not_allow_changes_nothing() {
+    let mut state = read(SMALL).unwrap();
+    let before = state.clone();
+    assert_eq!(
+        state.take(Event::Archive, entry("archive")),
+        Err(Illegal {
+            phase: Some(Phase::Proposed),
+            event: Event::Archive
+        })
+    );
+    assert_eq!(state, before);
+}
+
+#[test]
+fn c7_a27_a_document_that_was_edited_since_is_stale() {
+    let mut state = read(SMALL).unwrap();
+    let mut documents = Documents::default();
+    documents.put("proposal.md", "one");
+    documents.put("specs/a.md", "a");
+    assert_eq!(state.stale(&documents), Vec::<String>::new());
+    state.seal(&documents, "now");
+    assert_eq!(state.stale(&documents), Vec::<String>::new());
+    documents.put("proposal.md", "two");
+    documents.put("tasks.md", "new");
+    documents.0.remove("specs/a.md");
+    assert_eq!(
+        state.stale(&documents),
+        ["proposal.md", "tasks.md", "specs/a.md"]
+    );
+}
+
+#[test]
+fn c8_what_the_models_took_is_added_up() {
+    let mut state = read(SMALL).unwrap();
+    let taken = |model: &str, calls| Taken {
+        model: model.to_owned(),
+        calls,
+        tokens_in: 10,
+        tokens_out: 2,
+        cost: Some(0.25),
+        spent: None,
+    };
+    state
+        .take(
+            Event::Propose,
+            Entry {
+                usage: Some(taken("a", 2)),
+                ..entry("proposal")
+            },
+        )
+        .unwrap();
+    state
+        .take(
+            Event::Challenge(Verdict::Approved),
+            Entry {
+                usage: Some(taken("b", 1)),
+                ..entry("challenge")
+            },
+        )
+        .unwrap();
+    state
+        .take(
+            Event::Implement,
+            Entry {
+                usage: Some(taken("a", 1)),
+                turn: Some(1),
+                ..entry("task")
+            },
+        )
+        .unwrap();
+    assert_eq!(
+        (state.usage.calls, state.usage.tokens_in, state.usage.cost),
+        (4, 30, 0.75)
+    );
+    assert_eq!(
+        (
+            state.answers_of("a"),
+            state.answers_of("b"),
+            state.answers_of("c")
+        ),
+        (2, 1, 0)
+    );
+}
+
+#[test]
+fn c9_the_limit_counts_what_is_known_in_part_and_leaves_the_turns_to_their_session() {
+    let mut state = read(SMALL).unwrap();
+    let taken = |cost, spent| {
+        Some(Taken {
+            cost,
+            spent,
+            ..Taken::default()
+        })
+    };
+    state
+        .take(
+            Event::Propose,
+            Entry {
+                usage: taken(Some(0.25), Some(0.5)),
+                ..entry("proposal")
+            },
+        )
+        .unwrap();
+    state
+        .take(
+            Event::Challenge(Verdict::Approved),
+            Entry {
+                usage: taken(None, None),
+                ..entry("challenge")
+            },
+        )
+        .unwrap();
+    state
+        .take(
+            Event::Implement,
+            Entry {
+                usage: taken(Some(4.0), None),
+                turn: Some(1),
+                ..entry("task")
+            },
+        )
+        .unwrap();
+    assert_eq!((state.spent_on_documents(), state.usage.cost), (0.75, 4.25));
+    assert!(write(&state).contains("spent: 0.5"));
+}
+
+#[test]
+fn a_deep_file_is_refused_before_it_is_read() {
+    assert!(read(&format!("{SMALL}x: {}", "[".repeat(200_000))).is_err());
+}

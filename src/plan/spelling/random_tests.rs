@@ -1,0 +1,403 @@
+//! Random plans in random spellings.
+
+use proptest::prelude::*;
+
+use crate::plan::action::heading::Act;
+use crate::plan::action::{Action, Kind, border, write_block};
+use crate::plan::reading::read;
+use crate::plan::render;
+use crate::plan::repair::{Level, repair};
+use crate::plan::samples::plan;
+use crate::plan::{Field, Plan, memo};
+use crate::text::link;
+use crate::text::resource::Resource;
+
+/// Choices, one after another, again and again.
+struct Choices {
+    /// The choices.
+    all: Vec<usize>,
+    /// Whether words may stand beside the blocks.
+    words: bool,
+    /// How many were made.
+    made: usize,
+}
+
+impl Choices {
+    /// Returns one of some spellings.
+    fn of<'a>(&mut self, spellings: &[&'a str]) -> &'a str {
+        self.made += 1;
+        spellings[self.all[self.made % self.all.len()] % spellings.len()]
+    }
+}
+
+/// Returns the headings that mean an action, where fields or a block follow.
+fn headings(act: Act) -> &'static [&'static str] {
+    match act {
+        Act::Create => &[
+            "### `CREATE`",
+            "### Create",
+            "### Step 2 - CREATE",
+            "#### 📄 CREATE",
+            "**CREATE**",
+            "## CREATE",
+            "### Create file",
+        ],
+        Act::Read => &[
+            "### `READ`",
+            "### Read",
+            "### 1. READ",
+            "### Action 3: Read",
+            "### [READ]",
+            "##### READ",
+        ],
+        Act::Edit => &[
+            "### `EDIT`",
+            "### Edit",
+            "### Action 1: EDIT",
+            "### ✏️ `EDIT`",
+            "**Edit:**",
+            "### EDIT - change it",
+            "###EDIT",
+        ],
+        Act::Execute => &[
+            "### `EXECUTE`",
+            "### Execute",
+            "### RUN",
+            "### Step 4 — EXECUTE",
+            "### Run the tests",
+            "### ▶️ Execute command",
+        ],
+        Act::Research => &[
+            "### `RESEARCH`",
+            "### Research",
+            "### 5) RESEARCH",
+            "### RESEARCH: how others do it",
+        ],
+        Act::Chat => &[
+            "### `CHAT_WITH_USER`",
+            "### CHAT\\_WITH\\_USER",
+            "### Chat with user",
+            "### PROMPT",
+            "#### CHAT_WITH_USER",
+        ],
+        Act::Invoke => &[
+            "### `INVOKE`",
+            "### INVOKE",
+            "### Step 9: INVOKE",
+            "### Invoke",
+        ],
+        Act::Conclude => &[
+            "### `CONCLUDE`",
+            "### RETURN",
+            "### **CONCLUDE**",
+            "#### CONCLUDE",
+        ],
+        Act::Prune => &["### `PRUNE`", "### Prune", "### 7. Prune", "### 🧹 PRUNE"],
+    }
+}
+
+/// Writes a field; a value with items keeps its bullet.
+fn field(key: &str, value: &str, way: &str, out: &mut String) {
+    // There a backslash would break the line.
+    let way = if value.ends_with('\\') { "list" } else { way };
+    let line = match way {
+        "bold" => format!("**{key}:** {value}  \n"),
+        "plain" => format!("{key}: {value}\n"),
+        "numbered" => format!("1. **{key}:** {value}\n"),
+        "star" => format!("* *{key}*: {value}\n"),
+        "box" => format!("- [x] **{key}:** {value}\n"),
+        _ => format!("- **{key}:** {value}\n"),
+    };
+    out.push_str(&line);
+}
+
+/// Returns a path in another spelling; one with anything odd in it keeps its link.
+fn path(path: &str, choices: &mut Choices) -> String {
+    let plain = path
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c))
+        && !path.starts_with(['.', '_', '-']);
+    let system = [
+        "bin", "dev", "etc", "home", "lib", "opt", "run", "sys", "tmp", "usr", "var", "mnt",
+        "proc", "root", "sbin",
+    ];
+    let link = link::write_path(path);
+    if !plain || system.contains(&path.split('/').next().unwrap_or_default()) {
+        return link;
+    }
+    match choices.of(&[
+        "link", "plain", "dot", "absolute", "quotes", "bold", "code", "dots",
+    ]) {
+        "plain" => path.to_owned(),
+        "dot" => format!("./{path}"),
+        "absolute" => format!("[/{path}](/{path})"),
+        "quotes" => format!("\"{path}\""),
+        "bold" => format!("**{path}**"),
+        "code" => format!("`./{path}`"),
+        "dots" => format!("[./{path}](./{path})"),
+        _ => link,
+    }
+}
+
+/// Returns a resource in another spelling.
+fn resource(resource: &Resource, choices: &mut Choices) -> String {
+    match resource {
+        Resource::File(file) => path(file.as_str(), choices),
+        Resource::Url(url) => link::write_url(url),
+        Resource::Artifact(artifact) => link::write_path(&artifact.to_string()),
+    }
+}
+
+/// Writes an action.
+fn action(action: &Action, choices: &mut Choices, out: &mut String) {
+    let kind = &action.kind;
+    let way = choices.of(&["list", "bold", "plain", "numbered", "star", "box"]);
+    out.push_str(choices.of(headings(kind.act())));
+    out.push('\n');
+    let key = match kind {
+        Kind::Create(create) => Some((
+            choices.of(&["File Path", "Path", "File", "file_path"]),
+            path(create.path.as_str(), choices),
+        )),
+        Kind::Edit(edit) => Some((
+            choices.of(&["File Path", "Path", "Filename"]),
+            path(edit.path.as_str(), choices),
+        )),
+        Kind::Read(read) => Some((
+            choices.of(&["Resource", "File", "File Path"]),
+            resource(&read.resource, choices),
+        )),
+        Kind::Prune(prune) => Some((
+            choices.of(&["Resource", "Path"]),
+            resource(&prune.resource, choices),
+        )),
+        _ => None,
+    };
+    if let Some((key, value)) = &key {
+        field(key, value, way, out);
+    }
+    for own in kind.fields() {
+        match own.key.as_str() {
+            "File Path" | "Resource" => {}
+            "Description" if kind.message().is_some() => {}
+            "Description" => field("Description", "What it does.", way, out),
+            "Timeout" => field(
+                "Timeout",
+                &format!("{} {}", own.value, choices.of(&["", "s", "seconds"])),
+                way,
+                out,
+            ),
+            "env" | "Handoff Resources" => nested(&own, out),
+            key => field(key, &own.value, way, out),
+        }
+    }
+    if let Kind::Execute(execute) = kind
+        && execute.cwd.is_none()
+    {
+        field(
+            "cwd",
+            choices.of(&["None", "n/a", "project root"]),
+            way,
+            out,
+        );
+    }
+    if choices.of(&["no", "yes"]) == "yes" && choices.words && kind.message().is_none() {
+        out.push_str("\nThis is how it goes:\n\n");
+    }
+    body(kind, choices, out);
+}
+
+/// Writes a field with items.
+fn nested(field: &Field, out: &mut String) {
+    out.push_str(&format!("- **{}:**\n", field.key));
+    for item in &field.items {
+        out.push_str(&format!("  - {item}\n"));
+    }
+}
+
+/// Writes what stands below the fields.
+fn body(kind: &Kind, choices: &mut Choices, out: &mut String) {
+    out.push('\n');
+    match kind {
+        Kind::Edit(edit) => {
+            // Beside a FIND other words only show something, so all pairs have the same ones.
+            let [find, replace] = [
+                ["`FIND:`", "`REPLACE:`"],
+                ["**Find:**", "**Replace:**"],
+                ["FIND", "REPLACE"],
+                ["#### Find", "#### Replace"],
+                ["### FIND", "### REPLACE"],
+                ["- FIND:", "- REPLACE:"],
+                ["**Search:**", "**Replace with:**"],
+                ["🔍 Old:", "✅ New:"],
+                ["`FIND 1`", "`REPLACE 1`"],
+            ][choices
+                .of(&["0", "1", "2", "3", "4", "5", "6", "7", "8"])
+                .parse::<usize>()
+                .unwrap()];
+            for pair in &edit.pairs {
+                out.push_str(&format!("{find}\n"));
+                write_block(&pair.find, &pair.language, out);
+                let between = ["", "\n", "\nIt becomes this.\n\n"];
+                out.push_str(choices.of(&between[..2 + usize::from(choices.words)]));
+                out.push_str(&format!("{replace}\n"));
+                write_block(&pair.replace, &pair.language, out);
+                out.push('\n');
+            }
+        }
+        other => match other.message() {
+            Some(message) => border::write_message(message, out),
+            None => other.write(out),
+        },
+    }
+}
+
+/// Writes a plan in some spelling.
+fn spell(plan: &Plan, choices: &mut Choices) -> String {
+    let closed = if plan.title.ends_with('#') { " #" } else { "" };
+    let mut out = format!("# {}{closed}\n", plan.title);
+    let way = choices.of(&["list", "bold"]);
+    if way == "bold" {
+        out.push('\n');
+    }
+    for own in &plan.fields {
+        field(&own.key, &own.value, way, &mut out);
+    }
+    out.push_str(&format!(
+        "\n{}\n",
+        choices.of(&[
+            "## Rationale",
+            "## 🧠 Rationale",
+            "## Begründung",
+            "**Rationale**",
+            "### Rationale",
+            "## 1. Rationale",
+            "## Reasoning"
+        ])
+    ));
+    write_block(&plan.rationale, "text", &mut out);
+    if !plan.memos.is_empty() {
+        out.push_str("\n## Memos\n");
+        let mut lines = String::new();
+        plan.memos
+            .iter()
+            .for_each(|change| memo::write(change, &mut lines));
+        match choices.of(&["block", "list", "lines"]) {
+            "list" => lines
+                .lines()
+                .for_each(|line| out.push_str(&format!("- {line}\n"))),
+            "lines" => out.push_str(&lines),
+            _ => write_block(&lines, "", &mut out),
+        }
+    }
+    out.push_str(&format!(
+        "\n{}\n\n",
+        choices.of(&[
+            "## Action Plan",
+            "## 🎯 Action Plan",
+            "## Aktionsplan",
+            "**Action Plan**",
+            "## Steps",
+            "### ACTION PLAN"
+        ])
+    ));
+    let mut spoken = false;
+    for each in &plan.actions {
+        if !spoken && choices.words {
+            out.push_str(choices.of(&[
+                "",
+                "",
+                "Then we do this.\n\n",
+                "<!-- next -->\n\n",
+                "---\n\n",
+            ]));
+        }
+        action(each, choices, &mut out);
+        out.push('\n');
+        spoken = each.kind.message().is_some();
+    }
+    match choices.of(&["", "words", "plan", "quote"]) {
+        "words" if !spoken && choices.words => {
+            format!("{out}\nThat is all. Tell me what you think!\n")
+        }
+        "plan" if choices.words => format!("<plan>\n{out}</plan>\n"),
+        _ => out,
+    }
+}
+
+/// Returns what a plan does, whatever its lines are.
+fn meaning(plan: &Plan) -> (Vec<Kind>, Vec<(bool, String)>, String, String) {
+    let memo = |memo: &memo::Change| (memo.verb == memo::Verb::Add, memo.text.clone());
+    (
+        plan.actions
+            .iter()
+            .map(|action| action.kind.without_lines())
+            .collect(),
+        plan.memos.iter().map(memo).collect(),
+        plan.title.clone(),
+        plan.rationale.clone(),
+    )
+}
+
+/// Returns a plan whose contents hold nothing that could be taken for a part of a plan.
+fn tame(mut plan: Plan) -> Plan {
+    let words = |text: &str| format!("{} words\n", text.len());
+    plan.rationale = words(&plan.rationale);
+    for action in &mut plan.actions {
+        match &mut action.kind {
+            Kind::Create(create) => create.content = words(&create.content),
+            Kind::Edit(edit) => edit.pairs.iter_mut().for_each(|pair| {
+                pair.find = words(&pair.find);
+                pair.replace = format!("new {}", words(&pair.replace));
+            }),
+            Kind::Execute(execute) => execute.command = words(&execute.command),
+            Kind::Research(research) => research
+                .queries
+                .iter_mut()
+                .for_each(|query| *query = words(query).trim_end().to_owned()),
+            Kind::ChatWithUser(chat) => chat.message = quiet(&chat.message),
+            Kind::Invoke(invoke) => invoke.message = quiet(&invoke.message),
+            Kind::Conclude(conclude) => conclude.message = quiet(&conclude.message),
+            _ => {}
+        }
+    }
+    plan
+}
+
+/// Returns a message without code: a heading in it is never trusted, and its fences may be taken for
+/// those of the blocks around.
+fn quiet(message: &str) -> String {
+    message
+        .replace("### `READ`", "make")
+        .replace("# x", "x")
+        .replace("```sh", "words")
+        .replace(['`', '~'], "")
+}
+
+/// Returns choices.
+fn choices() -> impl Strategy<Value = Vec<usize>> {
+    proptest::collection::vec(0_usize..1000, 40)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn promise_d10_a_plan_is_the_same_in_every_spelling(plan in plan().prop_map(tame), all in choices()) {
+        let text = spell(&plan, &mut Choices { all, words: true, made: 0 });
+        let found = read(&text);
+        prop_assert_eq!(&found.diagnostics, &vec![], "{}", text);
+        prop_assert_eq!(meaning(&found.plan), meaning(&plan), "{}", text);
+    }
+
+    #[test]
+    fn promise_d10_no_spelling_of_a_hostile_plan_is_misread(plan in plan(), all in choices()) {
+        // Where repair doubts or mends the format's own spelling, its fences are at fault.
+        prop_assume!(repair(&render(&plan)).level == Level::Clean);
+        let text = spell(&plan, &mut Choices { all, words: false, made: 0 });
+        let found = read(&text);
+        if found.diagnostics.is_empty() {
+            prop_assert_eq!(meaning(&found.plan), meaning(&plan), "{}", text);
+        }
+    }
+}
