@@ -159,8 +159,8 @@ fn attack_3_no_object_of_the_users_can_be_emptied() {
     everything_works(&ground, "objects that were to be emptied");
 }
 
-/// Commits that are not sound, as the command that makes one and prints its name.
-fn unsound_commits() -> Vec<(&'static str, String)> {
+/// Commits that are not sound: why, and the command that makes one and prints its name.
+fn unsound_commits() -> Vec<(&'static str, &'static str, String)> {
     let commit = |tree: &str, parents: &str| {
         format!(
             "printf 'tree %s\\n{parents}author a <a@b> 1 +0000\\ncommitter a <a@b> 1 +0000\\n\\nx\\n' {tree} | git hash-object --literally -t commit -w --stdin"
@@ -172,28 +172,41 @@ fn unsound_commits() -> Vec<(&'static str, String)> {
     let entry = |mode: &str, kind: &str, name: &str| {
         format!("$(printf '{mode} {kind} {gone}\\t{name}\\n' | git mktree --missing)")
     };
-    let raw = |bytes: &str| {
-        format!("$(printf '{bytes}' | git hash-object --literally -t tree -w --stdin)")
+    // The bytes of a blob's name that is there, for `printf`: `sh` need not know `\x`.
+    let bytes =
+        "for x in $(git rev-parse HEAD:a.txt | sed 's/../0x& /g'); do printf '\\\\%03o' $x; done";
+    let blob = "${b}";
+    let raw = |tree: &str| {
+        let tree = tree.replace("\\0", "\\000");
+        format!(
+            "$(b=$({bytes}); printf \"{tree}\" | git hash-object --literally -t tree -w --stdin)"
+        )
     };
-    // The bytes of a blob's name that is there.
-    let blob = "$(git rev-parse HEAD:a.txt | sed 's/../\\\\x&/g')";
     vec![
-        ("no tree", commit(gone, before)),
+        ("no tree", "is missing", commit(gone, before)),
         (
             "no parent",
+            "is missing",
             commit(tree, &format!("{before}parent {gone}\\n")),
         ),
-        ("no blob", commit(&entry("100644", "blob", "a.txt"), before)),
+        (
+            "no blob",
+            "is missing",
+            commit(&entry("100644", "blob", "a.txt"), before),
+        ),
         (
             "no tree below",
+            "is missing",
             commit(&entry("040000", "tree", "src"), before),
         ),
         (
             "a tree that is a blob",
+            "expected type tree, found blob",
             commit("$(git rev-parse HEAD:a.txt)", before),
         ),
         (
             "a parent that is a tree",
+            "is a tree, not a commit",
             commit(
                 tree,
                 &format!("{before}parent '$(git rev-parse HEAD^{{tree}})'\\n"),
@@ -201,27 +214,37 @@ fn unsound_commits() -> Vec<(&'static str, String)> {
         ),
         (
             "a tree without order",
+            "treeNotSorted",
             commit(&raw(&format!("100644 b\\0{blob}100644 a\\0{blob}")), before),
         ),
         (
             "a name twice",
+            "duplicateEntries",
             commit(&raw(&format!("100644 a\\0{blob}100644 a\\0{blob}")), before),
         ),
         (
             "a name with a slash",
+            "fullPathname",
             commit(&raw(&format!("100644 a/b\\0{blob}")), before),
         ),
         (
             "a name that is .git",
+            "hasDotgit",
             commit(&raw(&format!("100644 .git\\0{blob}")), before),
         ),
         (
             "a name that is ..",
+            "hasDotdot",
             commit(&raw(&format!("100644 ..\\0{blob}")), before),
         ),
-        ("a tree cut off", commit(&raw("100644 a\\0abc"), before)),
+        (
+            "a tree cut off",
+            "is malformed",
+            commit(&raw("100644 a\\0abc"), before),
+        ),
         (
             "no author",
+            "is malformed",
             format!(
                 "printf 'tree %s\\n{before}committer a <a@b> 1 +0000\\n\\nx\\n' {tree} | git hash-object --literally -t commit -w --stdin"
             ),
@@ -231,12 +254,16 @@ fn unsound_commits() -> Vec<(&'static str, String)> {
 
 #[test]
 fn attack_5_a_commit_that_is_not_sound_is_not_taken() {
-    for (name, made) in unsound_commits() {
+    for (name, why, made) in unsound_commits() {
         let ground = Ground::new();
         let command =
             format!("c=$({made}) && mkdir -p $g/refs/heads && echo $c > $g/HEAD && echo 2 > a.txt");
         let report = execute(&ground, &command);
-        assert!(report.contains("not taken"), "{name}: {report}");
+        let told = report.lines().find(|line| line.contains("was not taken: "));
+        assert!(
+            told.is_some_and(|line| line.contains(why)),
+            "{name}: {report}"
+        );
         assert_eq!(ground.repo.read("a.txt"), "2\n", "{name}");
         everything_works(&ground, name);
     }
