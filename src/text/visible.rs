@@ -22,6 +22,11 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     show(text, Shape::Line)
 }
 
+/// Returns the text for one line: as [`visible`], but tabs stay, so that the line can be copied.
+pub fn visible_tabbed(text: &str) -> String {
+    text.split('\t').map(visible).collect::<Vec<_>>().join("\t")
+}
+
 /// Returns the text for several lines: as [`visible`], but newlines stay.
 pub fn visible_block(text: &str) -> Cow<'_, str> {
     show(text, Shape::Block)

@@ -19,6 +19,8 @@ use store::Store;
 
 /// How many refs are named one by one.
 const MAX_NAMED: usize = 5;
+/// No object may be larger, packed or not.
+const MAX_OBJECT: u64 = 512 << 20;
 
 /// What of the commands' commits was taken.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -11,8 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 
-use super::Unsound;
-use super::store::MAX_OBJECT;
+use super::{MAX_OBJECT, Unsound};
 use crate::git::object::CommitId;
 use crate::git::pack::Sealed;
 use crate::git::repository::Repository;

@@ -8,13 +8,11 @@ use gix::objs::{Find as _, FindHeader as _, Kind};
 use gix::zlib::Decompress;
 use gix::zlib::stream::inflate;
 
-use super::Unsound;
 use super::quarantine::Quarantine;
+use super::{MAX_OBJECT, Unsound};
 use crate::git::repository::Repository;
 use crate::host::file::Root;
 
-/// No object may be larger, packed or not.
-pub(super) const MAX_OBJECT: u64 = 512 << 20;
 /// The longest head of an object: its kind, its size in decimal digits, a zero.
 const MAX_HEAD: usize = 32;
 

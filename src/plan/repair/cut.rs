@@ -5,12 +5,12 @@
 //! at the end of a text could have had more lines, and more actions behind it.
 
 use super::Note;
-use super::doubt::View;
 use super::event::{Event, How};
 use super::line::{Kind, Line};
 use super::near;
 use super::note::note;
 use super::pass::Step;
+use super::view::View;
 use crate::plan::action::ROWS;
 use crate::plan::action::heading::{Act, Section};
 use crate::plan::spelling;

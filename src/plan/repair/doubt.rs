@@ -13,25 +13,12 @@ use super::event::{Event, How, Scope};
 use super::line::{self, Fence, Info, Kind, Line};
 use super::near::{self, nearly_fence};
 use super::note::{self, note};
-use super::pass::Best;
 use super::state::Nesting;
 use super::token::{Token, TokenKind};
+use super::view::View;
 use super::{Note, check};
 use crate::plan::action::heading::Label;
 use crate::plan::spelling;
-
-/// A reply with its best reading.
-#[derive(Clone, Copy)]
-pub(super) struct View<'a> {
-    /// Its lines.
-    pub lines: &'a [Line<'a>],
-    /// Its tokens.
-    pub tokens: &'a [Token],
-    /// Its best readings.
-    pub best: &'a Best,
-    /// The blocks of the best one.
-    pub spans: &'a [Span],
-}
 
 impl View<'_> {
     /// Returns everything that is in doubt, each line once.

@@ -1,7 +1,7 @@
 //! The states that a token leads to: each once, the cheapest of them kept.
 
 use super::cost::{self, Cost};
-use super::pass::{Entry, Path};
+use super::prefix::{Prefix, Reached};
 use super::state::{Key, State};
 
 /// How many states are kept after each token; in case of equal costs twice as many.
@@ -13,7 +13,7 @@ const SLOTS: usize = 512;
 /// the mark of the token. The beam bounds the table, so nobody can flood it.
 pub(super) struct Frontier {
     /// The states.
-    entries: Vec<Entry>,
+    entries: Vec<Reached>,
     /// Where they stand.
     slots: Vec<Slot>,
     /// The mark of this token.
@@ -61,7 +61,7 @@ impl Frontier {
     }
 
     /// Adds the readings that end in a state.
-    pub(super) fn add(&mut self, state: State, best: Path, next: Option<Path>) {
+    pub(super) fn add(&mut self, state: State, best: Prefix, next: Option<Prefix>) {
         self.cheapest = self.cheapest.min(best.cost);
         let key = state.key();
         let slot = self.slot(key);
@@ -78,7 +78,7 @@ impl Frontier {
             mark: self.mark,
             index,
         };
-        self.entries.push(Entry { state, best, next });
+        self.entries.push(Reached { state, best, next });
         if self.entries.len() * 2 > self.slots.len() {
             self.grow();
         }
@@ -109,7 +109,7 @@ impl Frontier {
     }
 
     /// Gives away the cheapest states in exchange for a list to fill again, and is empty.
-    pub(super) fn take(&mut self, others: &mut Vec<Entry>) {
+    pub(super) fn take(&mut self, others: &mut Vec<Reached>) {
         self.trim();
         std::mem::swap(&mut self.entries, others);
         self.entries.clear();

@@ -108,7 +108,7 @@ fn actions(text: &str, outside: bool) -> Vec<&str> {
         }
         matches!(l.kind, Kind::Action(_)) && (open.is_none() || !outside)
     };
-    line::read(text, super::Spelling::Exact)
+    super::lines::read(text, super::Spelling::Exact)
         .iter()
         .filter(|l| visible(l))
         .map(|l| l.text)

@@ -2,7 +2,6 @@
 //!
 //! Whether it is that, or a line of some content, is decided by the pass.
 
-use super::{Spelling, free};
 use crate::plan::action::heading::{self, Act, Label, Section};
 use crate::text::fence;
 
@@ -69,65 +68,6 @@ pub(super) enum Info {
     Code,
     /// No language is spelled so: more likely words behind a closer.
     Odd,
-}
-
-/// Returns the lines of a reply with their readings.
-pub(super) fn read(text: &str, spelling: Spelling) -> Vec<Line<'_>> {
-    let read = |l: fence::Line<'_>| kind(l.text);
-    let line = |l| (l, read(l));
-    let mut lines = Vec::with_capacity(text.len() / 32 + 1);
-    lines.extend(fence::split_lines(text).map(line).map(|(l, kind)| Line {
-        text: l.text,
-        ending: l.ending,
-        kind,
-    }));
-    see_labels(&mut lines);
-    if spelling == Spelling::Free {
-        free::see(&mut lines);
-    }
-    let thoughts = thoughts(&lines);
-    lines[..thoughts]
-        .iter_mut()
-        .for_each(|line| line.kind = Kind::Text);
-    lines
-}
-
-/// Reads as labels also those lines that only the fence below shows to be ones: `Find`, `- FIND:`.
-/// Without it they are words as good as any.
-fn see_labels(lines: &mut [Line<'_>]) {
-    for fence in 1..lines.len() {
-        if !matches!(lines[fence].kind, Kind::Fence(_)) {
-            continue;
-        }
-        let above = lines[..fence]
-            .iter_mut()
-            .rev()
-            .find(|line| line.kind != Kind::Blank);
-        let Some(line) = above.filter(|line| matches!(line.kind, Kind::Text | Kind::List)) else {
-            continue;
-        };
-        let (indent, text) = fence::split_indent(line.text);
-        // Farther in it is code, or an item of an item.
-        if let Some(label) = heading::label(heading::unlisted(text)).filter(|_| indent < 4) {
-            line.kind = Kind::Label(label);
-        }
-    }
-}
-
-/// Returns how many lines at the start of a reply the model thought aloud, in `<think>` tags.
-pub(super) fn thoughts(lines: &[Line<'_>]) -> usize {
-    let Some(first) = lines.iter().find(|line| !line.text.trim().is_empty()) else {
-        return 0;
-    };
-    let close = match first.text.trim_start() {
-        text if text.starts_with("<think>") => "</think>",
-        text if text.starts_with("<thinking>") => "</thinking>",
-        _ => return 0,
-    };
-    lines
-        .iter()
-        .position(|line| line.text.contains(close))
-        .map_or(0, |last| last + 1)
 }
 
 /// Reads one line.

@@ -22,11 +22,13 @@ mod frontier;
 #[cfg(test)]
 mod law;
 mod line;
+mod lines;
 mod near;
 mod note;
 #[cfg(test)]
 mod outcomes;
 mod pass;
+mod prefix;
 #[cfg(test)]
 mod price_tests;
 #[cfg(test)]
@@ -37,6 +39,7 @@ mod step;
 #[cfg(test)]
 mod strict;
 mod token;
+mod view;
 mod whole;
 
 use std::ops::Range;
@@ -130,7 +133,7 @@ pub struct Repaired {
 
 /// Returns whether a reply ends before its end, whatever its fences are.
 pub fn is_cut_off(reply: &str) -> bool {
-    cut::end_of_text(&line::read(reply, Spelling::Free)).is_some()
+    cut::end_of_text(&lines::read(reply, Spelling::Free)).is_some()
 }
 
 /// Repairs a reply. Pure; never fails: what cannot be repaired comes back as it was.
@@ -166,12 +169,12 @@ pub fn repair_as(reply: &str, spelling: Spelling) -> Repaired {
 /// Returns how many lines at the start of a reply hold what the model thought aloud.
 pub(super) fn thoughts(reply: &str) -> usize {
     let text = reply.strip_prefix('\u{feff}').unwrap_or(reply);
-    line::thoughts(&line::read(text, Spelling::Exact))
+    lines::thoughts(&lines::read(text, Spelling::Exact))
 }
 
 /// Returns the best reading of a text, written out.
 fn segment(text: &str, spelling: Spelling) -> Repaired {
-    let lines = line::read(text, spelling);
+    let lines = lines::read(text, spelling);
     if !lines.iter().any(|l| {
         matches!(
             l.kind,
@@ -203,7 +206,7 @@ fn segment(text: &str, spelling: Spelling) -> Repaired {
     }
     let spans = emit::spans(&lines, &best.first.steps);
     let repaired = emit::emit(&lines, &best.first.steps, &spans);
-    let view = doubt::View {
+    let view = view::View {
         lines: &lines,
         tokens: &tokens,
         best: &best,

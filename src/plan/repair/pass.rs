@@ -5,14 +5,13 @@
 
 use super::block::inside;
 use super::cost::Cost;
-use super::event::{Event, Scope};
+use super::event::Event;
 use super::frontier::Frontier;
+use super::prefix::{Prefix, ROOT, Reached};
 use super::state::State;
 use super::step::{Move, outside};
 use super::token::{Token, TokenKind};
 
-/// No step before this one.
-const ROOT: u32 = u32::MAX;
 /// So many steps are kept before those that no reading uses any more are dropped.
 const FULL: usize = 1 << 21;
 
@@ -44,19 +43,6 @@ pub(super) struct Best {
     pub second: Option<Reading>,
 }
 
-/// A reading so far.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Path {
-    /// What it cost.
-    pub cost: Cost,
-    /// Equal for readings that do the same.
-    print: u64,
-    /// Its last stored step.
-    node: u32,
-    /// What it does at this token, not stored yet.
-    event: Option<Event>,
-}
-
 /// A stored step.
 #[derive(Debug, Clone, Copy)]
 struct Node {
@@ -70,27 +56,11 @@ struct Node {
     event: Event,
 }
 
-/// The two cheapest readings that end in one state.
-pub(super) struct Entry {
-    /// The state.
-    pub state: State,
-    /// The cheapest.
-    pub best: Path,
-    /// The cheapest that does something else.
-    pub next: Option<Path>,
-}
-
 /// Returns the best readings; `None` if no reading reaches the end.
 pub(super) fn best(tokens: &[Token]) -> Option<Best> {
-    let root = Path {
-        cost: 0,
-        print: 0,
-        node: ROOT,
-        event: None,
-    };
-    let mut from = vec![Entry {
+    let mut from = vec![Reached {
         state: State::start(),
-        best: root,
+        best: Prefix::start(),
         next: None,
     }];
     let (mut frontier, mut nodes) = (Frontier::new(), Vec::new());
@@ -112,7 +82,7 @@ pub(super) fn best(tokens: &[Token]) -> Option<Best> {
         }
     }
     let end = from.first()?;
-    let reading = |path: Path| trace(path, &nodes);
+    let reading = |path: Prefix| trace(path, &nodes);
     Some(Best {
         first: reading(end.best),
         second: end.next.map(reading),
@@ -121,7 +91,7 @@ pub(super) fn best(tokens: &[Token]) -> Option<Best> {
 
 /// Takes the one step over a gap, in place. It makes equal states of few; the next token joins
 /// them.
-fn cross(entry: &mut Entry, token: &Token) {
+fn cross(entry: &mut Reached, token: &Token) {
     let (state, mut taken) = (entry.state, None);
     steps(state, token, &mut |step| taken = Some(step));
     if let Some(step) = taken {
@@ -133,7 +103,7 @@ fn cross(entry: &mut Entry, token: &Token) {
 }
 
 /// Adds every step from one state.
-fn advance(entry: &Entry, token: &Token, frontier: &mut Frontier) {
+fn advance(entry: &Reached, token: &Token, frontier: &mut Frontier) {
     steps(entry.state, token, &mut |step| {
         if frontier.admits(entry.best.cost + step.cost) {
             let best = entry.best.then(step, token.line);
@@ -155,72 +125,8 @@ fn steps(state: State, token: &Token, emit: &mut impl FnMut(Move)) {
     }
 }
 
-impl Path {
-    /// Returns the reading with one step more.
-    fn then(self, step: Move, line: usize) -> Self {
-        let print = step
-            .event
-            .and_then(print_of)
-            .map_or(self.print, |event| mix(self.print, event, line));
-        Path {
-            cost: self.cost + step.cost,
-            print,
-            node: self.node,
-            event: step.event,
-        }
-    }
-}
-
-impl Entry {
-    /// Returns the readings.
-    fn paths(&mut self) -> impl Iterator<Item = &mut Path> {
-        std::iter::once(&mut self.best).chain(self.next.as_mut())
-    }
-
-    /// Takes over a reading that ends in the same state.
-    pub(super) fn join(&mut self, path: Path) {
-        if path.print == self.best.print {
-            if path.cost < self.best.cost {
-                self.best = path;
-            }
-        } else if path.cost < self.best.cost {
-            self.next = Some(std::mem::replace(&mut self.best, path));
-        } else if self.next.is_none_or(|next| path.cost < next.cost) {
-            self.next = Some(path);
-        }
-    }
-}
-
-/// Returns what tells readings apart: not how a closer looks, nor the fences
-/// of a message or of the rationale, which decide nothing but where it ends.
-fn print_of(event: Event) -> Option<u64> {
-    match event {
-        Event::Title => Some(1),
-        Event::Wrap => Some(2),
-        Event::Unwrap => Some(3),
-        Event::Action => Some(4),
-        Event::Open(Scope::Content, _) => Some(5),
-        Event::Close(Scope::Content, _) => Some(6),
-        Event::Forgotten(Scope::Content | Scope::Message) => Some(7),
-        Event::Surplus => Some(8),
-        Event::SecondPlan => Some(9),
-        Event::Open(..)
-        | Event::Close(..)
-        | Event::Forgotten(_)
-        | Event::Glued
-        | Event::Prose
-        | Event::Broken => None,
-    }
-}
-
-/// Returns the print of a reading that does one thing more.
-fn mix(print: u64, event: u64, line: usize) -> u64 {
-    let word = (line as u64) << 4 | event;
-    (print.rotate_left(5) ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15)
-}
-
 /// Stores what a reading does at a token.
-fn store(path: &mut Path, token: &Token, nodes: &mut Vec<Node>) {
+fn store(path: &mut Prefix, token: &Token, nodes: &mut Vec<Node>) {
     let Some(event) = path.event.take() else {
         return;
     };
@@ -236,9 +142,9 @@ fn store(path: &mut Path, token: &Token, nodes: &mut Vec<Node>) {
 }
 
 /// Drops the stored steps that no reading uses.
-fn compact(nodes: &mut Vec<Node>, entries: &mut [Entry]) {
+fn compact(nodes: &mut Vec<Node>, entries: &mut [Reached]) {
     let mut used = vec![false; nodes.len()];
-    for path in entries.iter_mut().flat_map(Entry::paths) {
+    for path in entries.iter_mut().flat_map(Reached::paths) {
         let mut at = path.node;
         while at != ROOT && !std::mem::replace(&mut used[at as usize], true) {
             at = nodes[at as usize].parent;
@@ -262,7 +168,7 @@ fn compact(nodes: &mut Vec<Node>, entries: &mut [Entry]) {
     nodes.truncate(kept as usize);
     for path in entries
         .iter_mut()
-        .flat_map(Entry::paths)
+        .flat_map(Reached::paths)
         .filter(|path| path.node != ROOT)
     {
         path.node = moved[path.node as usize];
@@ -270,7 +176,7 @@ fn compact(nodes: &mut Vec<Node>, entries: &mut [Entry]) {
 }
 
 /// Returns the steps that led to a reading's end.
-fn trace(path: Path, nodes: &[Node]) -> Reading {
+fn trace(path: Prefix, nodes: &[Node]) -> Reading {
     let mut steps = Vec::new();
     let mut at = path.node;
     while at != ROOT {

@@ -324,14 +324,25 @@ fn key(line: &str) -> u64 {
             .filter(|b| !b.is_ascii_whitespace())
             .for_each(|b| add(u32::from(b.to_ascii_lowercase())));
     } else {
-        let plain = line
-            .chars()
-            .flat_map(|c| super::clue::plain(c).to_lowercase());
+        let plain = line.chars().flat_map(|c| plain(c).to_lowercase());
         plain
             .filter(|c| !c.is_whitespace())
             .for_each(|c| add(c as u32));
     }
     hash
+}
+
+/// Returns the character that a look-alike is usually meant to be.
+pub(super) fn plain(c: char) -> char {
+    match c {
+        '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => {
+            ' '
+        }
+        '\u{2018}'..='\u{201b}' | '\u{2032}' | '\u{b4}' | '\u{2bc}' | '\u{ff07}' => '\'',
+        '\u{201c}'..='\u{201f}' | '\u{2033}' | '\u{ff02}' => '"',
+        '\u{2010}'..='\u{2015}' | '\u{2212}' | '\u{ad}' | '\u{ff0d}' => '-',
+        _ => c,
+    }
 }
 
 #[cfg(test)]

@@ -3,8 +3,9 @@
 
 use unicode_normalization::UnicodeNormalization;
 
-use super::explain::shown;
+use super::closest::plain;
 use crate::text::fence;
+use crate::text::visible::visible_tabbed;
 
 /// The characters of a difference that are quoted.
 const QUOTED: usize = 40;
@@ -68,7 +69,7 @@ fn characters(find: &str, file: &str) -> Option<String> {
     let at = common(find, file);
     let points = |line: &str| {
         line[at..].chars().next().map_or("nothing".to_owned(), |c| {
-            format!("`{}` (U+{:04X})", shown(&c.to_string()), c as u32)
+            format!("`{}` (U+{:04X})", visible_tabbed(&c.to_string()), c as u32)
         })
     };
     let both = || {
@@ -85,7 +86,7 @@ fn characters(find: &str, file: &str) -> Option<String> {
     if find.nfc().eq(file.nfc()) {
         return Some(format!("letters composed in another way: {}", both()));
     }
-    let word = |line: &str| shown(&line[at..].chars().take(2).collect::<String>());
+    let word = |line: &str| visible_tabbed(&line[at..].chars().take(2).collect::<String>());
     if unescape(find) == file || unescape(file) == find {
         return Some(format!(
             "escaping: the file has `{}`, FIND has `{}`, at column {}",
@@ -124,10 +125,10 @@ fn content(find: &str, file: &str) -> String {
         .sum::<usize>();
     let quoted = |text: &str| match text.chars().count() {
         0 => "nothing".to_owned(),
-        n if n <= QUOTED => format!("`{}`", shown(text)),
+        n if n <= QUOTED => format!("`{}`", visible_tabbed(text)),
         _ => format!(
             "`{}…`",
-            shown(&text.chars().take(QUOTED).collect::<String>())
+            visible_tabbed(&text.chars().take(QUOTED).collect::<String>())
         ),
     };
     let middle = |text: &str| quoted(&text[..text.len() - tail]);
@@ -258,19 +259,6 @@ fn unescape(text: &str) -> String {
         }
     }
     out
-}
-
-/// Returns the character that a look-alike is usually meant to be.
-pub(super) fn plain(c: char) -> char {
-    match c {
-        '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => {
-            ' '
-        }
-        '\u{2018}'..='\u{201b}' | '\u{2032}' | '\u{b4}' | '\u{2bc}' | '\u{ff07}' => '\'',
-        '\u{201c}'..='\u{201f}' | '\u{2033}' | '\u{ff02}' => '"',
-        '\u{2010}'..='\u{2015}' | '\u{2212}' | '\u{ad}' | '\u{ff0d}' => '-',
-        _ => c,
-    }
 }
 
 /// What counts as blank in a line; anything else that is invisible is named by its code point.

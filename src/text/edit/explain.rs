@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::closest::{Closest, closest};
 use super::{MatchError, Place, Tier, clue, find};
-use crate::text::visible::visible;
+use crate::text::visible::visible_tabbed;
 
 /// The places of an ambiguous FIND that are listed.
 const MAX_LISTED: usize = 20;
@@ -55,7 +55,10 @@ pub fn explain(case: &Case<'_>, error: &MatchError) -> Explanation {
     let which = case.which();
     match error {
         MatchError::Blank if case.text.is_empty() => said(
-            format!("{which} is blank, and so is `{}`", shown(case.path)),
+            format!(
+                "{which} is blank, and so is `{}`",
+                visible_tabbed(case.path)
+            ),
             "an empty file gets its content from CREATE",
         ),
         MatchError::Blank => said(
@@ -111,7 +114,7 @@ fn several(case: &Case<'_>, places: &[Place]) -> String {
         "{} stands in {many}{} places in `{}`{inside}: lines {}{more}",
         case.which(),
         places.len(),
-        shown(case.path),
+        visible_tabbed(case.path),
         numbers.join(", ")
     );
     for place in places.iter().take(MAX_SHOWN) {
@@ -129,7 +132,11 @@ fn several(case: &Case<'_>, places: &[Place]) -> String {
 
 /// Says where the text of a FIND probably is that is not in the file.
 fn absent(case: &Case<'_>) -> Explanation {
-    let mut lines = vec![format!("{} is not in `{}`", case.which(), shown(case.path))];
+    let mut lines = vec![format!(
+        "{} is not in `{}`",
+        case.which(),
+        visible_tabbed(case.path)
+    )];
     let mut hint = "copy the lines to change from the file as they are, blanks included";
     let there = already(case);
     if let Some(line) = there {
@@ -161,7 +168,10 @@ fn absent(case: &Case<'_>) -> Explanation {
         .filter(|(name, _)| name != case.path)
         .find_map(|(name, text)| Some((name, at(text, case.find)?)))
     {
-        lines.push(format!("the text is in `{}`, at line {line}", shown(name)));
+        lines.push(format!(
+            "the text is in `{}`, at line {line}",
+            visible_tabbed(name)
+        ));
         hint = "name the file that the text is in, if that is the one to change";
     }
     Explanation {
@@ -380,15 +390,9 @@ fn cut(line: &str, at: usize) -> (String, String) {
         ""
     };
     let before: String = line[..at].chars().skip(skipped).collect();
-    let fill = format!("{start}{}", shown(&before))
+    let fill = format!("{start}{}", visible_tabbed(&before))
         .chars()
         .map(|c| if c == '\t' { c } else { ' ' })
         .collect();
-    (format!("{start}{}{end}", shown(&text)), fill)
-}
-
-/// Returns text for one line of a message: what could deceive is spelled out, tabs stay, so that
-/// the line can be copied.
-pub(super) fn shown(text: &str) -> String {
-    text.split('\t').map(visible).collect::<Vec<_>>().join("\t")
+    (format!("{start}{}{end}", visible_tabbed(&text)), fill)
 }
