@@ -309,7 +309,7 @@ impl Bench {
                 n += 1;
                 repository.write_blob(format!("{n}").as_bytes()).unwrap();
             }
-            teddy::host::sync::sync(&folder, &[]).unwrap();
+            assert!(teddy::host::sync::sync_whole(&folder).unwrap());
         };
         let times = sample(SAMPLES, ours, || self.workspace.git(&["status", "--short"]));
         self.row(

@@ -4,17 +4,21 @@
 //! objects behind it would dangle after a power cut, and stop the user's own `git gc`, `git fetch`
 //! and `git log --all`. So a ref moves only after one flush of the file system that has the objects.
 //! One flush covers everything written before it; a second one without new objects costs nothing.
+//! If the system has no such flush, the objects are made durable file by file.
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::Context as _;
 
+use super::During as _;
+use super::fresh;
 use super::repository::Repository;
-use crate::host::sync::sync;
+use crate::host::sync::sync_whole;
 
 /// Counts what was written. It begins with what other programs wrote before this one started: HEAD's
 /// own objects may be seconds old, and git does not flush loose ones.
@@ -52,11 +56,30 @@ impl Repository {
             return Ok(());
         }
 
-        sync(folder, &[]).context("making objects durable")?;
+        let during = "making objects durable";
+        if sync_whole(folder).context(during)? {
+            fresh::note_flushed(folder);
+        } else {
+            self.flush_each().context(during)?;
+        }
 
         let mut all = FLUSHED.lock().expect("nothing panics with the lock");
         let known = all.entry(device).or_default();
         *known = written.max(*known);
+        Ok(())
+    }
+
+    /// Makes objects durable file by file, those included that this repository borrows.
+    fn flush_each(&self) -> anyhow::Result<()> {
+        let store = self.gix.objects.store_ref();
+        fresh::flush(store.path())?;
+        for folder in store.alternate_db_paths().during("reading alternates")? {
+            match fresh::flush(&folder) {
+                // What is not there has no objects.
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                flushed => flushed?,
+            }
+        }
         Ok(())
     }
 

@@ -11,6 +11,7 @@ pub mod diff;
 mod durable;
 pub(in crate::git) mod filter;
 pub mod fingerprint;
+mod fresh;
 pub mod heal;
 pub mod hold;
 pub mod ignore;

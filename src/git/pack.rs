@@ -21,6 +21,7 @@ use gix::zlib::stream::deflate;
 use tempfile::NamedTempFile;
 
 use super::durable;
+use super::fresh;
 use super::repository::Repository;
 use crate::host::file::make_folders;
 use index::Entry;
@@ -238,6 +239,7 @@ impl Sealed {
             let _ = repository.release(&keep);
             return Err(error);
         }
+        fresh::note_pack(&keep);
         // A pack that is not on the list is only never taken in.
         let _ = repository.list_pack(&keep);
         Ok(keep)

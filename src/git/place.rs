@@ -18,6 +18,8 @@ use gix::bstr::BStr;
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, RawMode, RenameFlags};
 use rustix::io::Errno;
 
+use crate::host::sync::sync_folder;
+
 /// A path with more folders than this is walked step by step.
 const DEEP: usize = 64;
 
@@ -296,6 +298,32 @@ impl Place {
             Err(Errno::XDEV | Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Ok(false),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Makes the bytes of the file here durable; of a link there are none but its name.
+    pub(in crate::git) fn sync(&self) -> io::Result<()> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let opened = match self.open_as(flags) {
+            // Its permissions need not let us read it.
+            Err(Errno::ACCESS) => self.open_as(flags | OFlags::WRONLY),
+            opened => opened,
+        };
+        match opened {
+            Ok(file) => Ok(rustix::fs::fsync(file)?),
+            Err(Errno::LOOP | Errno::NOENT) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Makes the names in the folder durable that this name is in; false if its file system flushes
+    /// no single folder.
+    pub(in crate::git) fn sync_folder(&self) -> io::Result<bool> {
+        sync_folder(&self.folder)
+    }
+
+    /// Opens what is here.
+    fn open_as(&self, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+        rustix::fs::openat(&self.folder, self.name.as_slice(), flags, Mode::empty())
     }
 
     /// Renames with a flag; false where the file system does not know it.

@@ -79,7 +79,11 @@ impl Publisher<'_> {
             prepared.clear();
             return Ok(());
         }
-        self.flush_prepared()?;
+        self.flush_prepared(
+            prepared
+                .iter()
+                .map(|ready| (&*ready.step.change.path, &*ready.temporary)),
+        )?;
         fault::point("publish-prepared")?;
         for step in &deletions {
             self.delete(step)?;

@@ -7,13 +7,15 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
 use super::Publisher;
-use crate::host::sync::{sync, sync_folders};
+use crate::git::place::{Missing, Top, Walk};
+use crate::host::sync::sync_whole;
 
 /// How new versions become durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,22 +34,28 @@ const FEW: usize = 8;
 impl Publisher<'_> {
     /// Returns how so many new versions become durable.
     pub(super) fn flush_of(&self, count: usize) -> Flush {
-        // Other systems cannot flush all of them at once.
-        let at_once = cfg!(target_os = "linux") && count > FEW;
-        match (self.guard.durable, at_once) {
+        match (self.guard.durable, count > FEW) {
             (false, _) => Flush::None,
             (true, false) => Flush::Each,
             (true, true) => Flush::Whole,
         }
     }
 
-    /// Makes the bytes durable that lie ready: a power cut after an exchange must not find empty
-    /// files.
-    pub(super) fn flush_prepared(&self) -> anyhow::Result<()> {
-        match self.flush {
-            Flush::None | Flush::Each => Ok(()),
-            Flush::Whole => sync(self.repository.workdir(), &[]).context(WORDS),
+    /// Makes the bytes durable that lie ready, each by a path and the temporary name beside it: a
+    /// power cut after an exchange must not find empty files.
+    pub(super) fn flush_prepared<'p>(
+        &self,
+        prepared: impl Iterator<Item = (&'p [u8], &'p [u8])>,
+    ) -> anyhow::Result<()> {
+        if self.flush != Flush::Whole || sync_whole(self.repository.workdir()).context(WORDS)? {
+            return Ok(());
         }
+        for (path, temporary) in prepared {
+            if let Walk::Place(place) = self.top.walk(path, Missing::Stop)? {
+                place.sibling(temporary).sync().context(WORDS)?;
+            }
+        }
+        Ok(())
     }
 
     /// Makes the names durable that changed, those included that an earlier run changed and a crash
@@ -56,17 +64,52 @@ impl Publisher<'_> {
         if !self.guard.durable {
             return Ok(());
         }
-        let top = self.repository.workdir();
-        let displaced = self.repository.displaced();
-        let mut is_durable = sync_folders(&[displaced]).context(WORDS)?;
-        if let Some(folders) = &self.folders {
-            let folders: Vec<_> = folders.iter().map(|folder| top.join(folder)).collect();
-            is_durable = is_durable && sync_folders(&folders).context(WORDS)?;
-        }
-        if is_durable && self.folders.is_some() {
+        let is_away = self.flush_displaced().context(WORDS)?;
+        if let Some(folders) = &self.folders
+            && self.flush_folders(folders).context(WORDS)?
+            && is_away
+        {
             return Ok(());
         }
-        sync(top, &[]).context(WORDS)
+        if sync_whole(self.repository.workdir()).context(WORDS)? || self.folders.is_some() {
+            return Ok(());
+        }
+        let changes = self.repository.changes(self.from, self.to)?;
+        let paths = changes.iter().map(|change| change.path.as_slice());
+        self.flush_folders(&all_folders_of(paths)).context(WORDS)?;
+        Ok(())
+    }
+
+    /// Makes the names of what was put away durable; false as for [`Publisher::flush_folders`].
+    fn flush_displaced(&self) -> io::Result<bool> {
+        match Top::open(&self.repository.teddy_dir()) {
+            Ok(top) => flush_folder(&top, b"undo/displaced/"),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Makes the names in folders durable; false if one of them could not be reached, as a link has
+    /// taken its place or its permissions let nobody read it, or cannot be flushed alone.
+    fn flush_folders(&self, folders: &BTreeSet<PathBuf>) -> io::Result<bool> {
+        let mut is_durable = true;
+        for folder in folders {
+            let mut inside = folder.as_os_str().as_bytes().to_vec();
+            if !inside.is_empty() {
+                inside.push(b'/');
+            }
+            is_durable &= flush_folder(&self.top, &inside)?;
+        }
+        Ok(is_durable)
+    }
+}
+
+/// Makes the names in a folder below a top durable, through no link; one that is gone has none.
+fn flush_folder(top: &Top, folder: &[u8]) -> io::Result<bool> {
+    match top.walk(&[folder, b"x"].concat(), Missing::Stop)? {
+        Walk::Place(place) => place.sync_folder(),
+        Walk::Missing => Ok(true),
+        Walk::Blocked(_) | Walk::Closed | Walk::Boundary | Walk::Refused => Ok(false),
     }
 }
 
@@ -78,13 +121,23 @@ const WORDS: &str = "making the files durable";
 pub(super) fn folders_of<'p>(paths: impl Iterator<Item = &'p [u8]>) -> Option<BTreeSet<PathBuf>> {
     let mut folders = BTreeSet::new();
     for path in paths {
-        let above = Path::new(OsStr::from_bytes(path)).ancestors().skip(1);
-        folders.extend(above.map(Path::to_owned));
+        folders.extend(above(path));
         if folders.len() > FEW {
             return None;
         }
     }
     Some(folders)
+}
+
+/// Returns the folders above some paths, however many.
+fn all_folders_of<'p>(paths: impl Iterator<Item = &'p [u8]>) -> BTreeSet<PathBuf> {
+    paths.flat_map(above).collect()
+}
+
+/// Returns the folders above a path, up to the top.
+fn above(path: &[u8]) -> impl Iterator<Item = PathBuf> {
+    let above = Path::new(OsStr::from_bytes(path)).ancestors().skip(1);
+    above.map(Path::to_owned)
 }
 
 #[cfg(test)]
@@ -103,6 +156,25 @@ mod tests {
         check(&[], &[]);
         check(&["a"], &[""]);
         check(&["a/b/c", "a/d"], &["", "a", "a/b"]);
+    }
+
+    #[test]
+    fn a_folder_is_flushed_through_no_link() {
+        let outer = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(outer.path().join("top/a/b")).unwrap();
+        std::fs::create_dir(outer.path().join("outside")).unwrap();
+        std::os::unix::fs::symlink("../outside", outer.path().join("top/link")).unwrap();
+        let top = Top::open(&outer.path().join("top")).unwrap();
+        for (folder, expected) in [
+            ("", true),
+            ("a/", true),
+            ("a/b/", true),
+            ("gone/", true),
+            ("link/", false),
+        ] {
+            let found = flush_folder(&top, folder.as_bytes()).unwrap();
+            assert_eq!(found, expected, "`{folder}`");
+        }
     }
 
     #[test]

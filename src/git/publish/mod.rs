@@ -83,6 +83,10 @@ struct Publisher<'repo> {
     repository: &'repo Repository,
     /// Its top.
     top: Top,
+    /// The tree that the files are brought from.
+    from: TreeId,
+    /// The tree that they are brought to.
+    to: TreeId,
     /// How the old tree's files look on disk.
     old: Version<'repo>,
     /// How the new tree's files look on disk.
@@ -142,6 +146,8 @@ impl Repository {
         let publisher = Publisher {
             repository: self,
             top: Top::open(self.workdir())?,
+            from,
+            to,
             old: self.version(from, paths())?,
             new: self.version(to, paths())?,
             guard,

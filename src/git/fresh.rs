@@ -1,0 +1,159 @@
+//! Objects that may not be on the disk yet, made durable one by one: for systems without a flush of
+//! a whole file system.
+//!
+//! What this process wrote is known. What stands below it can be as young, and another program's:
+//! git does not flush the loose objects of a commit.
+
+use std::collections::BTreeSet;
+use std::fs::{File, Metadata};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, SystemTime};
+
+use crate::host::sync::{sync_file, sync_folder};
+
+/// Every system writes by itself what has waited for longer.
+const SETTLED: Duration = Duration::from_secs(10 * 60);
+/// The folder of packs.
+const PACKS: &str = "pack";
+
+/// What this process has to do with objects that are young.
+#[derive(Default)]
+struct Fresh {
+    /// The packs that it wrote and has not flushed, without their endings.
+    own: BTreeSet<PathBuf>,
+    /// The files of others that it has flushed, and when they were last changed.
+    flushed: BTreeSet<(PathBuf, SystemTime)>,
+}
+
+/// What this process has to do with objects that are young.
+static FRESH: Mutex<Fresh> = Mutex::new(Fresh {
+    own: BTreeSet::new(),
+    flushed: BTreeSet::new(),
+});
+
+/// Notes that this process wrote a pack, given by the path of any of its files.
+pub(in crate::git) fn note_pack(file: &Path) {
+    fresh().own.insert(file.with_extension(""));
+}
+
+/// Notes that everything in a folder of objects is durable.
+pub(in crate::git) fn note_flushed(objects: &Path) {
+    fresh().own.retain(|pack| !pack.starts_with(objects));
+}
+
+/// Makes the objects of a folder durable that may not be.
+pub(in crate::git) fn flush(objects: &Path) -> io::Result<()> {
+    let own: Vec<_> = fresh().own.iter().cloned().collect();
+    for pack in own.iter().filter(|pack| pack.starts_with(objects)) {
+        for ending in ["pack", "idx"] {
+            sync_file(&pack.with_extension(ending))?;
+        }
+    }
+
+    for folder in folders_of(objects)? {
+        if folder.ends_with(PACKS) || is_young(&folder.metadata()?) {
+            flush_others(&folder)?;
+            sync_folder(File::open(folder)?)?;
+        }
+    }
+    sync_folder(File::open(objects)?)?;
+    note_flushed(objects);
+    Ok(())
+}
+
+/// Makes the young files of a folder durable, but for those that have no name of their own yet.
+fn flush_others(folder: &Path) -> io::Result<()> {
+    for entry in folder.read_dir()? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let is_temporary = ["tmp_", "."]
+            .iter()
+            .any(|start| name.as_encoded_bytes().starts_with(start.as_bytes()));
+        let metadata = match entry.metadata() {
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            metadata => metadata?,
+        };
+        if is_temporary || !metadata.is_file() || !is_young(&metadata) {
+            continue;
+        }
+
+        let file = (entry.path(), changed(&metadata));
+        if fresh().flushed.contains(&file) {
+            continue;
+        }
+        match sync_file(&file.0) {
+            // Nobody of ours reads it, so that nothing of ours stands on it.
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => {}
+            synced => synced?,
+        }
+        fresh().flushed.insert(file);
+    }
+    Ok(())
+}
+
+/// Returns the folders below a folder of objects that hold some.
+fn folders_of(objects: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut folders = Vec::new();
+    for entry in objects.read_dir()? {
+        let (path, name) = entry.map(|entry| (entry.path(), entry.file_name()))?;
+        let name = name.as_encoded_bytes();
+        let is_loose = name.len() == 2 && name.iter().all(u8::is_ascii_hexdigit);
+        if (is_loose || name == PACKS.as_bytes()) && path.is_dir() {
+            folders.push(path);
+        }
+    }
+    Ok(folders)
+}
+
+/// Returns whether something may still wait to be written. The time of a file's bytes says nothing:
+/// a copy has that of its original.
+fn is_young(metadata: &Metadata) -> bool {
+    !changed(metadata).elapsed().is_ok_and(|age| age > SETTLED)
+}
+
+/// Returns when something was last changed, its name or permissions included.
+fn changed(metadata: &Metadata) -> SystemTime {
+    let seconds = Duration::from_secs(metadata.ctime().try_into().unwrap_or_default());
+    let rest = Duration::from_nanos(metadata.ctime_nsec().try_into().unwrap_or_default());
+    SystemTime::UNIX_EPOCH + seconds + rest
+}
+
+/// Returns what this process has to do with objects that are young.
+fn fresh() -> MutexGuard<'static, Fresh> {
+    FRESH.lock().expect("nothing panics with the lock")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_copied_or_written_now_is_young_whatever_its_bytes_date_from() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(1);
+        file.as_file().set_modified(long_ago).unwrap();
+        assert!(is_young(&file.as_file().metadata().unwrap()));
+    }
+
+    #[test]
+    fn a_pack_of_ours_is_known_until_it_is_flushed() {
+        let folder = tempfile::tempdir().unwrap();
+        let pack = folder.path().join("pack/pack-1.pack");
+        std::fs::create_dir_all(folder.path().join("pack")).unwrap();
+        std::fs::create_dir_all(folder.path().join("ab")).unwrap();
+        std::fs::write(folder.path().join("ab/cd"), "x").unwrap();
+        std::fs::write(&pack, "x").unwrap();
+        note_pack(&pack);
+        flush(folder.path()).unwrap();
+
+        let known = fresh();
+        let is_here = |path: &PathBuf| path.starts_with(folder.path());
+        assert!(!known.own.iter().any(is_here));
+        let mut flushed: Vec<_> = known.flushed.iter().map(|file| &file.0).collect();
+        flushed.retain(|path| is_here(path));
+        assert_eq!(flushed, [&folder.path().join("ab/cd"), &pack]);
+    }
+}
