@@ -59,6 +59,16 @@ fn measure(files: usize) -> Vec<Row> {
             bench.publish(),
             (1.5, 0.9),
         ),
+        row(
+            "git directory for commands (3 ms)",
+            bench.private(),
+            (1.0, 1.0),
+        ),
+        row(
+            "the same (git clone --shared -n)",
+            bench.private_or_clone(),
+            (0.5, 0.2),
+        ),
     ]
 }
 
@@ -119,6 +129,44 @@ impl Bench {
             }));
         }
         (median(ours), median(gits))
+    }
+
+    /// Makes git directories for commands, which do nothing, and takes them back; against what a
+    /// turn may pay for one.
+    fn private(&self) -> (Duration, Duration) {
+        let times = (0..SAMPLES).map(|_| self.private_once()).collect();
+        (median(times), Duration::from_millis(3))
+    }
+
+    /// As [`Bench::private`], against git's own way to a repository that borrows objects.
+    fn private_or_clone(&self) -> (Duration, Duration) {
+        let clone = self.workspace.beside("clone");
+        let path = clone.display().to_string();
+        let (mut ours, mut gits) = (Vec::new(), Vec::new());
+        for _ in 0..SAMPLES {
+            ours.push(self.private_once());
+            gits.push(time(|| {
+                self.workspace
+                    .git(&["clone", "-q", "--shared", "-n", ".", &path])
+            }));
+            std::fs::remove_dir_all(&clone).expect("it was made");
+        }
+        (median(ours), median(gits))
+    }
+
+    /// Returns what a git directory costs in a worktree that is there already.
+    fn private_once(&self) -> Duration {
+        let (user, root) = (self.open(), self.workspace.beside("worktrees"));
+        let at = self.commits[0];
+        let worktree = user
+            .session_worktree(&root, "private", at, Extent::Whole)
+            .expect("a worktree can be made");
+        time(|| {
+            worktree.make_git_dir(&user, at).expect("there is room");
+            let left = worktree.take_back(&user, at).expect("nothing was done");
+            assert!(left.commit.is_none() && left.tracked.is_empty());
+            worktree.remove_git_dir().expect("nothing is in the way");
+        })
     }
 
     /// Publishes to and fro.

@@ -4,6 +4,7 @@
 //! the way, every step opens one component. A folder that is a repository of its own is refused,
 //! too. What is open stays what it was, whatever happens to its name meanwhile.
 
+mod durable;
 mod look;
 
 use std::ffi::OsStr;
@@ -18,7 +19,7 @@ use gix::bstr::BStr;
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, RawMode, RenameFlags};
 use rustix::io::Errno;
 
-use crate::host::sync::sync_folder;
+use crate::host::file::open_here;
 
 /// A path with more folders than this is walked step by step.
 const DEEP: usize = 64;
@@ -28,6 +29,18 @@ const DEEP: usize = 64;
 pub(in crate::git) struct Top {
     /// The folder.
     folder: OwnedFd,
+    /// How far the folders below belong to it.
+    mounts: Mounts,
+}
+
+/// What the walk does about other file systems that are mounted below the top.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mounts {
+    /// They are entered: a person may keep part of a project elsewhere.
+    Entered,
+    /// They are an error: nobody has a reason to mount something in a folder of ours, and what is
+    /// mounted there is not ours to change.
+    Refused,
 }
 
 /// What the walk to a path came to.
@@ -105,7 +118,18 @@ impl Top {
     /// Opens the top of a worktree.
     pub(in crate::git) fn open(path: &Path) -> io::Result<Top> {
         let folder = rustix::fs::open(path, folder_flags(), Mode::empty())?;
-        Ok(Top { folder })
+        Ok(Top {
+            folder,
+            mounts: Mounts::Entered,
+        })
+    }
+
+    /// Opens the top of a worktree of ours; a walk to what is mounted below it is an error.
+    pub(in crate::git) fn open_own(path: &Path) -> io::Result<Top> {
+        Ok(Top {
+            mounts: Mounts::Refused,
+            ..Top::open(path)?
+        })
     }
 
     /// Walks to the folder of a path.
@@ -120,7 +144,12 @@ impl Top {
         let mut start = 0;
         while let Some(length) = path[start..].iter().position(|&byte| byte == b'/') {
             let end = start + length;
-            folder = match step(&folder, &path[start..end], missing) {
+            let name = &path[start..end];
+            let next = step(&folder, name, missing);
+            if self.mounts == Mounts::Refused && next.is_ok() {
+                open_here(&folder, OsStr::from_bytes(name), folder_flags())?;
+            }
+            folder = match next {
                 Ok(next) => next,
                 Err(Errno::NOENT) => return Ok(Walk::Missing),
                 Err(Errno::NOTDIR | Errno::LOOP) => return Ok(Walk::Blocked(end)),
@@ -151,7 +180,7 @@ impl Top {
         if ends().count() > DEEP {
             return None;
         }
-        let folder = open_at_once(&self.folder, &path[..last])?;
+        let folder = open_at_once(&self.folder, &path[..last], self.mounts)?;
         for end in ends() {
             if exists(&self.folder, &[&path[..end], b"/.git"].concat()).ok()? {
                 return Some(Walk::Boundary);
@@ -300,32 +329,6 @@ impl Place {
         }
     }
 
-    /// Makes the bytes of the file here durable; of a link there are none but its name.
-    pub(in crate::git) fn sync(&self) -> io::Result<()> {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let opened = match self.open_as(flags) {
-            // Its permissions need not let us read it.
-            Err(Errno::ACCESS) => self.open_as(flags | OFlags::WRONLY),
-            opened => opened,
-        };
-        match opened {
-            Ok(file) => Ok(rustix::fs::fsync(file)?),
-            Err(Errno::LOOP | Errno::NOENT) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// Makes the names in the folder durable that this name is in; false if its file system flushes
-    /// no single folder.
-    pub(in crate::git) fn sync_folder(&self) -> io::Result<bool> {
-        sync_folder(&self.folder)
-    }
-
-    /// Opens what is here.
-    fn open_as(&self, flags: OFlags) -> rustix::io::Result<OwnedFd> {
-        rustix::fs::openat(&self.folder, self.name.as_slice(), flags, Mode::empty())
-    }
-
     /// Renames with a flag; false where the file system does not know it.
     fn rename(&self, other: &Place, flags: RenameFlags) -> io::Result<bool> {
         let (from, to) = (self.name.as_slice(), other.name.as_slice());
@@ -398,15 +401,16 @@ fn step(folder: &OwnedFd, name: &[u8], missing: Missing) -> Result<OwnedFd, Errn
 /// Opens a folder with one call; nothing where the system has no such call, or something is in the
 /// way.
 #[cfg(target_os = "linux")]
-fn open_at_once(top: &OwnedFd, path: &[u8]) -> Option<OwnedFd> {
+fn open_at_once(top: &OwnedFd, path: &[u8], mounts: Mounts) -> Option<OwnedFd> {
     use rustix::fs::ResolveFlags;
-    let rules = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let mut rules = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    rules.set(ResolveFlags::NO_XDEV, mounts == Mounts::Refused);
     rustix::fs::openat2(top, path, folder_flags(), Mode::empty(), rules).ok()
 }
 
 /// Returns nothing: there is no such call.
 #[cfg(not(target_os = "linux"))]
-fn open_at_once(_top: &OwnedFd, _path: &[u8]) -> Option<OwnedFd> {
+fn open_at_once(_top: &OwnedFd, _path: &[u8], _mounts: Mounts) -> Option<OwnedFd> {
     None
 }
 

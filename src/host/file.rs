@@ -26,7 +26,7 @@ use rustix::io::Errno;
 pub use bounded::{append_regular, open_regular, read_named, read_regular, read_regular_text};
 pub use failure::{failure, reason};
 pub use make::make_folders;
-pub use remove::remove_at;
+pub use remove::{open_here, remove_at};
 pub use state::{write_atomic, write_cache};
 
 /// A folder that is opened once, and everything below it.

@@ -420,3 +420,48 @@ fn a_limit_on_the_size_of_files_is_an_error() {
     }
     rig.must(&["execute", &plan, "-y"]);
 }
+
+#[test]
+fn a_mount_in_a_worktree_is_not_emptied_and_stops_nobody() {
+    let rig = rig();
+    let docs = rig.beside("docs");
+    std::fs::create_dir_all(&docs).unwrap();
+    std::fs::write(docs.join("mine"), "mine\n").unwrap();
+    let usage: serde_json::Value =
+        serde_json::from_slice(&rig.run(&["du", "--json"]).stdout).unwrap();
+    let worktree = PathBuf::from(usage["worktrees"][0]["path"].as_str().unwrap());
+    let point = worktree.join("mounted");
+    std::fs::create_dir_all(&point).unwrap();
+    let from = docs.to_str().unwrap();
+    let args = ["--bind", from, point.to_str().unwrap()];
+    let Some(mount) = Mount::run(&rig, &args, &point) else {
+        return;
+    };
+
+    let is_there = || std::fs::read_to_string(docs.join("mine")).is_ok_and(|text| text == "mine\n");
+    let turn = |tag: &str| {
+        let plan = rig.plan(tag, &[Rig::file(3)], Some("true"));
+        rig.run(&["execute", &plan, "-y"])
+    };
+    type Step<'a> = &'a dyn Fn() -> std::process::Output;
+    let steps: [(&str, Step<'_>); 8] = [
+        ("a turn", &|| turn("2")),
+        ("recover", &|| rig.run(&["recover"])),
+        ("gc", &|| rig.run(&["gc", "--idle-days", "0", "-y"])),
+        ("another session", &|| rig.run(&["new", "other"])),
+        ("its turn", &|| turn("3")),
+        ("switch", &|| rig.run(&["switch", "storm"])),
+        ("a later turn", &|| turn("4")),
+        ("recover at the end", &|| rig.run(&["recover"])),
+    ];
+    for (name, step) in steps {
+        let output = step();
+        assert!(output.status.success(), "{name}: {}", said(&output));
+        assert!(is_there(), "{name} removed what is mounted");
+    }
+    drop(mount);
+    assert_eq!(
+        verdict(&rig, &Saver::default(), &rig.users_state()),
+        [""; 0]
+    );
+}

@@ -278,6 +278,31 @@ fn a_cut_after_gc_keeps_every_turn() {
 }
 
 #[test]
+fn a_cut_after_a_step_of_a_change_keeps_its_documents() {
+    let answers = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/change");
+    let model = format!("recorded: {{ kind: replay, path: {answers} }}");
+    let models = [
+        "-c",
+        "model=recorded",
+        "-c",
+        &format!("models={{ {model} }}"),
+    ];
+    let id = "greet-by-name";
+    check(
+        &[&models[..], &["change", "plan", id, "Greet people by name"]].concat(),
+        |repo| {
+            let status = repo.json(&["change", "status", id], 0);
+            assert_eq!(status["phase"], "challenged", "{status}");
+            repo.git(&[
+                "cat-file",
+                "-e",
+                &format!("refs/teddy/changes/{id}:proposal.md"),
+            ]);
+        },
+    );
+}
+
+#[test]
 fn a_cut_at_any_point_of_a_turn_is_recovered_from() {
     for point in [
         "after-snapshot-ref",

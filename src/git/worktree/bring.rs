@@ -97,7 +97,7 @@ impl SessionWorktree {
         }
         let mut walker = Walker {
             from: workspace.workdir(),
-            to: Top::open(&self.path)?,
+            to: Top::open_own(&self.path)?,
             copy: Patterns::parse(&[included, what.copy.join("\n").into_bytes()].join(&b'\n')),
             link: Patterns::parse(what.link.join("\n").as_bytes()),
             done: Brought::default(),

@@ -22,6 +22,7 @@ mod sparse;
 mod survey;
 mod switch;
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -138,9 +139,13 @@ impl Repository {
         // to remove.
         let root = self.own_root(&path).filter(|root| root.is_ours(session));
         if let Some(root) = root {
-            root.remove_worktree(session)
-                .and_then(|()| root.forget(session))
-                .with_context(|| format!("removing `{}`", root.place(session).display()))?;
+            let during = || format!("removing `{}`", root.place(session).display());
+            root.remove_worktree(session).with_context(during)?;
+            match root.forget(session) {
+                // What is mounted in it is not ours to remove, and stops nobody: tried again later.
+                Err(error) if error.kind() == ErrorKind::CrossesDevices => return Ok(true),
+                forgotten => forgotten.with_context(during)?,
+            }
         }
         record.remove()?;
         Ok(true)

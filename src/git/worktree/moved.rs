@@ -173,7 +173,8 @@ impl SessionWorktree {
             let id = |bytes: Vec<u8>| self.repository.blob_id(&bytes).ok();
             return Ok(content.ok().and_then(id).is_some_and(|id| id.0 == entry.id));
         }
-        let Walk::Place(place) = Top::open(&self.path)?.walk(&found.path, Missing::Stop)? else {
+        let Walk::Place(place) = Top::open_own(&self.path)?.walk(&found.path, Missing::Stop)?
+        else {
             return Ok(false);
         };
         let mut version = self.repository.version(old, std::iter::once(from))?;

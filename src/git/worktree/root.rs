@@ -154,8 +154,8 @@ impl WorktreeRoot {
     }
 
     /// Forgets a session whose worktree is gone.
-    pub(super) fn forget(&self, session: &str) -> anyhow::Result<()> {
-        Ok(self.own.remove(OsStr::new(session))?)
+    pub(super) fn forget(&self, session: &str) -> std::io::Result<()> {
+        self.own.remove(OsStr::new(session))
     }
 }
 

@@ -68,7 +68,7 @@ pub(super) fn switch(
         index: old,
         changes,
     } = index::known(repository, tree)?;
-    let top = Top::open(repository.workdir())?;
+    let top = Top::open_own(repository.workdir())?;
     let survey = match (extent, &changes) {
         (Extent::Paths(paths), Some(changes)) => {
             let paths = paths
@@ -350,7 +350,7 @@ fn is_hidden(entry: &IndexEntry) -> bool {
 
 /// Makes the empty folders that stand for repositories within, as git does.
 fn make_gitlink_folders(repository: &Repository, index: &State) -> anyhow::Result<()> {
-    let top = Top::open(repository.workdir())?;
+    let top = Top::open_own(repository.workdir())?;
     for entry in index
         .entries()
         .iter()

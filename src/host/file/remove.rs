@@ -167,8 +167,11 @@ fn give_rights(folder: &OwnedFd) -> Result<(), Errno> {
 }
 
 /// Opens a folder of a name, on the same file system.
+///
+/// # Errors
+/// The system's; `XDEV` if something is mounted there.
 #[cfg(target_os = "linux")]
-fn open_here(folder: &OwnedFd, name: &OsStr, flags: OFlags) -> Result<OwnedFd, Errno> {
+pub fn open_here(folder: &OwnedFd, name: &OsStr, flags: OFlags) -> Result<OwnedFd, Errno> {
     use rustix::fs::ResolveFlags;
     let rules = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
     loop {
@@ -181,8 +184,11 @@ fn open_here(folder: &OwnedFd, name: &OsStr, flags: OFlags) -> Result<OwnedFd, E
 }
 
 /// Opens a folder of a name, on the same file system.
+///
+/// # Errors
+/// The system's; `XDEV` if something is mounted there.
 #[cfg(not(target_os = "linux"))]
-fn open_here(folder: &OwnedFd, name: &OsStr, flags: OFlags) -> Result<OwnedFd, Errno> {
+pub fn open_here(folder: &OwnedFd, name: &OsStr, flags: OFlags) -> Result<OwnedFd, Errno> {
     open_on_the_same_device(folder, name, flags)
 }
 

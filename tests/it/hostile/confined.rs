@@ -8,23 +8,32 @@ use teddy::host::shell::Script;
 
 use super::ground::{Ground, plan, run, words};
 
-/// Files below the home folder that hold keys of agents, tools and registries.
-const KEYS: &[&str] = &[
-    ".claude/.credentials.json",
-    ".claude.json",
-    ".codex/auth.json",
-    ".config/github-copilot/hosts.json",
-    ".config/io.datasette.llm/keys.json",
-    ".config/pip/pip.conf",
-    ".copilot/config.json",
-    ".gemini/oauth_creds.json",
-    ".local/share/opencode/auth.json",
-    ".npmrc",
-    ".ollama/id_ed25519",
-    ".pypirc",
-    ".qwen/oauth_creds.json",
-    ".yarnrc.yml",
-];
+/// Files below the home folder that hold keys, credentials, what was typed, and what agents remember.
+const KEYS: &str = "
+    .ssh/key .authinfo .authinfo.gpg .gnupg/key .password-store/key .1password/key
+    .local/share/keyrings/key .local/share/kwalletd/key .subversion/auth/key .pki/key
+    .git-credentials .netrc .vault-token .aws/key .azure/key .boto .databrickscfg .docker/key
+    .fly/key .kube/key .my.cnf .oci/key .pgpass .s3cfg .terraform.d/credentials.tfrc.json
+    .bundle/config .cargo/credentials .cargo/credentials.toml .composer/auth.json
+    .gem/credentials .ivy2/.credentials .m2/settings-security.xml .m2/settings.xml .npmrc
+    .pip/pip.conf .pypirc .sbt/.credentials .yarnrc.yml .aider/key .aider.conf.yml .anthropic/key
+    .claude/key .claude.json .codeium/key .codex/key .continue/key .copilot/key .cursor/key
+    .factory/key .gemini/key .huggingface/key .kiro/key .llm/key .local/share/amp/key
+    .local/share/crush/key .local/share/goose/key .local/share/opencode/key .ollama/key
+    .openai/key .qwen/key .mozilla/key .thunderbird/key .bash_history .lesshst
+    .local/share/atuin/key .local/share/fish/fish_history .mysql_history .node_repl_history
+    .psql_history .python_history .sqlite_history .viminfo .zsh_history .config/age/key
+    .config/gh/key .config/git/credentials .config/glab-cli/key .config/hub/key .config/op/key
+    .config/sops/key .config/composer/auth.json .config/containers/key .config/doctl/key
+    .config/gcloud/key .config/hcloud/key .config/helm/key .config/pip/key
+    .config/pypoetry/auth.toml .config/rclone/key .config/stripe/key .config/Claude/key
+    .config/Cursor/key .config/aichat/key .config/amp/key .config/claude/key .config/crush/key
+    .config/cursor/key .config/github-copilot/key .config/goose/key .config/io.datasette.llm/key
+    .config/openai/key .config/opencode/key .config/BraveSoftware/key .config/chromium/key
+    .config/google-chrome/key .cache/BraveSoftware/key .cache/chromium/key
+    .cache/google-chrome/key .cache/huggingface/stored_tokens .cache/huggingface/token
+    .cache/mozilla/key .cache/thunderbird/key
+";
 
 /// Files below the home folder that run later: caches, stores, environments.
 const RUN_LATER: &[&str] = &[
@@ -102,14 +111,14 @@ fn sandbox_keys_of_agents_and_tools_are_not_read() {
     }
     let ground = Ground::new();
     let files: Vec<_> = KEYS
-        .iter()
+        .split_whitespace()
         .map(|name| in_home(&ground, name, "secret"))
         .collect();
     let each = files.iter().map(|file| format!("cat {}; ", file.display()));
     let (_, said) = execute(&ground, &each.collect::<String>(), &[]);
     assert_eq!(
         said.matches("Permission denied").count(),
-        KEYS.len(),
+        files.len(),
         "{said}"
     );
     assert!(!said.contains("secret"), "{said}");

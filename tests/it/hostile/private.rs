@@ -3,6 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{FileType, Mode};
+
 use super::ground::{Ground, create, plan, run};
 
 /// Sets `$g` to the git directory of the worktree, as a command finds it.
@@ -470,7 +472,7 @@ type Vandalism = fn(&Path, &Path, &Path);
 
 #[test]
 fn attack_9_a_worktree_of_the_version_before_is_taken_over_or_removed() {
-    let vandalism: [(&str, Vandalism); 9] = [
+    let vandalism: [(&str, Vandalism); 10] = [
         ("nothing", |_, _, _| ()),
         ("gitdir names documents", |record, _, docs| {
             std::fs::write(
@@ -484,14 +486,18 @@ fn attack_9_a_worktree_of_the_version_before_is_taken_over_or_removed() {
         }),
         ("gitdir is a pipe", |record, _, _| {
             std::fs::remove_file(record.join("gitdir")).unwrap();
-            rustix::fs::mknodat(
-                rustix::fs::CWD,
-                record.join("gitdir"),
-                rustix::fs::FileType::Fifo,
-                rustix::fs::Mode::from_raw_mode(0o600),
-                0,
-            )
-            .unwrap();
+            let (kind, mode) = (FileType::Fifo, Mode::from_raw_mode(0o600));
+            let path = record.join("gitdir");
+            rustix::fs::mknodat(rustix::fs::CWD, path, kind, mode, 0).unwrap();
+        }),
+        ("pipes are logs and the index", |record, _, _| {
+            std::fs::create_dir_all(record.join("logs")).unwrap();
+            for name in ["logs/HEAD", "index", "commondir"] {
+                let path = record.join(name);
+                let _ = std::fs::remove_file(&path);
+                let (kind, mode) = (FileType::Fifo, Mode::from_raw_mode(0o600));
+                rustix::fs::mknodat(rustix::fs::CWD, path, kind, mode, 0).unwrap();
+            }
         }),
         ("the index is none", |record, _, _| {
             std::fs::write(record.join("index"), "x").unwrap();
