@@ -58,9 +58,12 @@ fn parser() -> Command {
         .get(at)
         .is_some_and(|word| word.as_encoded_bytes().starts_with(b"-"));
     // Of a command and its other name the engine offers one alone.
-    let parser = super::parser().mut_subcommand("resume", |resume| {
-        resume.visible_alias(None).alias("continue")
-    });
+    let one_name = |command: Command| match command.get_name() {
+        "resume" => command.visible_alias(None).alias("continue"),
+        _ => command,
+    };
+    let before = words.get(..at).unwrap_or_default();
+    let parser = super::parser_of(before).mut_subcommands(one_name);
     if is_option {
         parser
     } else {

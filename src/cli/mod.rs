@@ -46,7 +46,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Args as _, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use app::{App, Global};
 
@@ -58,12 +58,11 @@ use crate::workflow::project::Project;
 /// plan, the report, and the code before and after. Plans run in a worktree of their own; your
 /// files move from one recorded state to the next, or not at all.
 #[derive(Parser)]
-#[command(name = "teddy", version, max_term_width = 100, after_help = EXAMPLES, arg_required_else_help = true)]
+#[command(name = "teddy", version, max_term_width = 100, after_help = EXAMPLES)]
+#[command(subcommand_required = true, arg_required_else_help = true)]
 struct Cli {
     #[command(flatten)]
     global: Global,
-    #[command(subcommand)]
-    command: Command,
 }
 
 /// What a beginner types.
@@ -76,16 +75,25 @@ Examples:
   teddy undo                          take the last turn back
   git log --first-parent teddy/sessions/add-auth";
 
-/// Makes the list of commands: a variant and a match arm for each row.
+/// Makes the list of commands: a variant and its match arms for each row.
 macro_rules! commands {
-    ($($(#[$attribute:meta])* $variant:ident => $module:ident,)*) => {
+    ($($(#[$attribute:meta])* $name:literal $variant:ident => $module:ident,)*) => {
         /// A command.
         #[derive(Subcommand)]
         enum Command {
-            $($(#[$attribute])* $variant($module::Args),)*
+            $(#[command(name = $name)] $(#[$attribute])* $variant($module::Args),)*
         }
 
         impl Command {
+            /// Puts one command alone below the program; nothing if none has this very name.
+            fn alone(program: clap::Command, name: &str) -> Option<clap::Command> {
+                let command = match name {
+                    $($name => $module::Args::augment_args(clap::Command::new($name)),)*
+                    _ => return None,
+                };
+                Some(program.subcommand(command))
+            }
+
             /// Runs it.
             fn run(self, app: &mut App) -> anyhow::Result<ExitCode> {
                 match self {
@@ -97,38 +105,38 @@ macro_rules! commands {
 }
 
 commands! {
-    Init => init,
-    New => new,
-    Start => start,
-    Plan => plan,
-    Execute => execute,
+    "init" Init => init,
+    "new" New => new,
+    "start" Start => start,
+    "plan" Plan => plan,
+    "execute" Execute => execute,
     #[command(visible_alias = "continue")]
-    Resume => resume,
-    Context => context,
-    Status => status,
-    Log => log,
-    Show => show,
-    Diff => diff,
-    Restore => restore,
-    Undo => undo,
-    Redo => redo,
-    Retry => retry,
-    Replay => replay,
-    Branch => branch,
-    Switch => switch,
-    Sessions => sessions,
-    Export => export,
-    Preprocess => preprocess,
-    GetPrompt => get_prompt,
-    Change => change,
-    Trust => trust,
-    Adopt => adopt,
-    Recover => recover,
-    Gc => gc,
-    Du => du,
-    Demo => demo,
-    Completions => completions,
-    Man => man,
+    "resume" Resume => resume,
+    "context" Context => context,
+    "status" Status => status,
+    "log" Log => log,
+    "show" Show => show,
+    "diff" Diff => diff,
+    "restore" Restore => restore,
+    "undo" Undo => undo,
+    "redo" Redo => redo,
+    "retry" Retry => retry,
+    "replay" Replay => replay,
+    "branch" Branch => branch,
+    "switch" Switch => switch,
+    "sessions" Sessions => sessions,
+    "export" Export => export,
+    "preprocess" Preprocess => preprocess,
+    "get-prompt" GetPrompt => get_prompt,
+    "change" Change => change,
+    "trust" Trust => trust,
+    "adopt" Adopt => adopt,
+    "recover" Recover => recover,
+    "gc" Gc => gc,
+    "du" Du => du,
+    "demo" Demo => demo,
+    "completions" Completions => completions,
+    "man" Man => man,
 }
 
 /// Runs the program and returns its exit code.
@@ -141,14 +149,14 @@ pub fn main() -> ExitCode {
     complete::answer(project_of);
     let arguments = expand(crate::host::env::args());
     let is_json = asks_for_json(&arguments);
-    let cli = match parse(arguments) {
-        Ok(cli) => cli,
+    let (global, command) = match parse(arguments) {
+        Ok(parsed) => parsed,
         Err(error) => return explain(&error, is_json),
     };
     // Without handlers ctrl-c ends the program at once, which recovery covers.
     let _ = crate::host::interrupt::install();
-    let mut app = App::new(cli.global);
-    let done = cli.command.run(&mut app);
+    let mut app = App::new(global);
+    let done = command.run(&mut app);
     app.say_time();
     match done {
         // What was asked for is done to its end, and the exit code says that the user wanted to
@@ -205,22 +213,23 @@ fn expand(mut arguments: Vec<OsString>) -> Vec<OsString> {
 }
 
 /// Parses the command line; behind git, usage and hints have the words that were typed.
-fn parse(arguments: Vec<OsString>) -> Result<Cli, clap::Error> {
+fn parse(arguments: Vec<OsString>) -> Result<(Global, Command), clap::Error> {
     let is_git = arguments
         .first()
         .is_some_and(|program| Path::new(program).file_name() == Some(OsStr::new("git-teddy")));
-    let mut command = if is_git {
-        parser().bin_name("git teddy")
-    } else {
-        parser()
-    };
-    let matches = command.try_get_matches_from_mut(arguments)?;
-    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+    let mut parser = parser_of(&arguments);
+    if is_git {
+        parser = parser.bin_name("git teddy");
+    }
+    let matches = parser.try_get_matches_from_mut(arguments)?;
+    let parsed = Global::from_arg_matches(&matches)
+        .and_then(|global| Ok((global, Command::from_arg_matches(&matches)?)));
+    parsed.map_err(|error| error.format(&mut parser))
 }
 
 /// Opens the project that an unfinished command line is about.
 fn project_of(line: Vec<OsString>) -> Option<Project> {
-    let matches = parser()
+    let matches = parser_of(&line)
         .ignore_errors(true)
         .try_get_matches_from(line)
         .ok()?;
@@ -231,7 +240,15 @@ fn project_of(line: Vec<OsString>) -> Option<Project> {
 
 /// Returns the parser, for completions and the manual.
 fn parser() -> clap::Command {
-    Cli::command()
+    Command::augment_subcommands(Cli::command())
+}
+
+/// Returns the parser for a command line. What a line that begins with a command needs is that
+/// command: to make all of them takes longer than anything else that a short call does.
+fn parser_of(line: &[OsString]) -> clap::Command {
+    let name = line.get(1).and_then(|name| name.to_str());
+    name.and_then(|name| Command::alone(Cli::command(), name))
+        .unwrap_or_else(parser)
 }
 
 #[cfg(test)]
@@ -313,5 +330,28 @@ mod tests {
     #[test]
     fn the_parser_is_consistent() {
         parser().debug_assert();
+    }
+
+    /// Returns what a parser says to a command line.
+    fn said(parser: clap::Command, line: &[OsString]) -> String {
+        let error = parser.try_get_matches_from(line).unwrap_err();
+        error.render().to_string()
+    }
+
+    #[test]
+    fn promise_d6_a_command_is_the_same_without_the_others() {
+        for command in parser().get_subcommands() {
+            let name = command.get_name();
+            for word in ["--help", "-h", "--no-such", "-s"] {
+                let line = ["teddy", name, word].map(OsString::from);
+                let alone = parser_of(&line);
+                let names: Vec<&str> = alone
+                    .get_subcommands()
+                    .map(clap::Command::get_name)
+                    .collect();
+                assert_eq!(names, [name]);
+                assert_eq!(said(alone, &line), said(parser(), &line), "{line:?}");
+            }
+        }
     }
 }

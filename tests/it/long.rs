@@ -159,3 +159,35 @@ fn promise_d6_a_turn_leaves_no_loose_object() {
     repo.done(&["status"]);
     assert_eq!(loose(), "0 objects, 0 kilobytes");
 }
+
+#[test]
+fn promise_d6_turns_of_every_kind_leave_no_loose_object() {
+    let repo = TestRepo::new().file("a.txt", "one\n");
+    repo.commit("init");
+    repo.git(&["gc", "-q"]);
+    let file = repo.beside("plan.md");
+    let write = |turn: usize| {
+        let made = create(&format!("{turn}.txt"), &format!("{turn}\n"));
+        plan(&format!("Turn {turn}"), &[made])
+    };
+    let path = file.to_str().unwrap();
+
+    std::fs::write(&file, write(0)).unwrap();
+    repo.configure(&format!(
+        "model: m\nmodels:\n  m: {{ kind: command, run: [cat, '{path}'] }}\n"
+    ));
+    repo.done(&["start", "demo", "-m", "make 0", "-y"]);
+    for turn in 1..20 {
+        std::fs::write(&file, write(turn)).unwrap();
+        match turn % 3 {
+            0 => repo.done(&["plan", "-m", "make it"]),
+            1 => repo.done(&["plan", "--from", path]),
+            _ => repo.done(&["execute", path, "-y"]),
+        };
+        if turn % 3 != 2 {
+            repo.done(&["execute", "-y"]);
+        }
+    }
+    assert_eq!(numbers(&repo.json(&["log"], 0)).len(), 21);
+    assert_eq!(repo.git(&["count-objects"]), "0 objects, 0 kilobytes");
+}
