@@ -19,6 +19,12 @@ use super::During;
 use super::object::{Entry, Mode, TreeId};
 use super::repository::Repository;
 
+/// How a blob becomes a file.
+const AT_ONCE: Options = Options {
+    can_delay: Delay::Forbid,
+    unknown_encoding: UnknownEncoding::Ignore,
+};
+
 /// The filters that hold for some paths of a tree.
 pub(in crate::git) struct Filter<'repo> {
     /// gix's filters.
@@ -106,20 +112,32 @@ impl Filter<'_> {
         )
     }
 
+    /// Returns whether a checkout writes a blob as it is.
+    ///
+    /// # Errors
+    /// Where a filter fails.
+    pub(in crate::git) fn writes_as_is(
+        &mut self,
+        path: &[u8],
+        blob: &[u8],
+    ) -> anyhow::Result<bool> {
+        let written = self
+            .pipeline
+            .convert_to_worktree(blob, BStr::new(path), AT_ONCE)
+            .during(format_args!("filtering `{}`", path.to_str_lossy()))?;
+        Ok(matches!(written, ToWorktreeOutcome::Unchanged(_)))
+    }
+
     /// Returns the bytes that a checkout writes for a blob.
     ///
     /// # Errors
     /// Where a filter fails.
     pub(in crate::git) fn smudge(&mut self, path: &[u8], blob: Vec<u8>) -> anyhow::Result<Vec<u8>> {
         let during = || format!("filtering `{}`", path.to_str_lossy());
-        let options = Options {
-            can_delay: Delay::Forbid,
-            unknown_encoding: UnknownEncoding::Ignore,
-        };
         let mut smudged = Vec::new();
         match self
             .pipeline
-            .convert_to_worktree(&blob, BStr::new(path), options)
+            .convert_to_worktree(&blob, BStr::new(path), AT_ONCE)
             .during(during())?
         {
             ToWorktreeOutcome::Unchanged(_) => {}

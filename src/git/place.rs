@@ -6,6 +6,7 @@
 
 mod durable;
 mod look;
+mod share;
 
 use std::ffi::OsStr;
 use std::fs::File;

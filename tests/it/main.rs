@@ -4,6 +4,7 @@
 mod agents;
 mod approval;
 mod bad_answers;
+mod blocks;
 mod change;
 mod command;
 mod completions;

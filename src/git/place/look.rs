@@ -113,7 +113,7 @@ impl Place {
     }
 
     /// Opens what is here to be read; a link is not followed, a pipe not waited for.
-    fn open(&self) -> Result<File, Errno> {
+    pub(super) fn open(&self) -> Result<File, Errno> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         rustix::fs::openat(&self.folder, self.name.as_slice(), flags, Mode::empty()).map(File::from)
     }

@@ -18,6 +18,7 @@ mod path;
 pub mod private;
 mod record;
 mod root;
+mod share;
 mod sparse;
 mod survey;
 mod switch;

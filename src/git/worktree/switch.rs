@@ -36,8 +36,10 @@ pub(super) struct Switch<'a> {
     pub(super) repository: &'a Repository,
     /// Its top.
     pub(super) top: Top,
+    /// The user's own files.
+    pub(super) user: &'a Repository,
     /// The tree to switch to.
-    tree: TreeId,
+    pub(super) tree: TreeId,
     /// What the index said.
     old: State,
     /// What is in the worktree.
@@ -84,6 +86,7 @@ pub(super) fn switch(
     let switch = Switch {
         repository,
         top,
+        user,
         tree,
         old,
         survey,
@@ -95,7 +98,7 @@ pub(super) fn switch(
         switch.already_right(&mut new, &differing)?
     };
     switch.delete(&new)?;
-    switch.write(&mut new, &to_write)?;
+    switch.make(&mut new, &to_write)?;
     switch.remove_leftovers(&new)?;
     make_gitlink_folders(repository, &new)?;
     if !unchanged || !differing.is_empty() || hidden {
@@ -215,15 +218,21 @@ impl Switch<'_> {
         self.remove_empty_folders(folders)
     }
 
+    /// Makes files, of the blocks of the user's where that can be done.
+    fn make(&self, new: &mut State, files: &[usize]) -> anyhow::Result<()> {
+        for &at in files.iter().filter(|_| !self.is_empty()) {
+            self.clear(new.entry(at).path(new))?;
+        }
+        let to_write = self.share(new, files)?;
+        self.write(new, &to_write)
+    }
+
     /// Writes files as a checkout does, with all processors.
     fn write(&self, new: &mut State, to_write: &[usize]) -> anyhow::Result<()> {
         if to_write.is_empty() {
             return Ok(());
         }
         let mut partial = self.partial(new, to_write);
-        for &at in to_write.iter().filter(|_| !self.is_empty()) {
-            self.clear(new.entry(at).path(new))?;
-        }
         let mut options = self
             .repository
             .gix

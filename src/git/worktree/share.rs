@@ -1,0 +1,129 @@
+//! Files of a session's worktree that need no second copy: the user has them with the very same
+//! bytes, and the file system can share blocks.
+//!
+//! That the user's file is the right one is asked of the new file once it has the blocks: what the
+//! user writes from then on is not in it.
+
+use anyhow::Context as _;
+use gix::index::State;
+use gix::index::entry::Mode as IndexMode;
+use gix::index::entry::Stat;
+
+use super::survey::as_in_index;
+use super::switch::Switch;
+use crate::git::filter::Filter;
+use crate::git::place::{Missing, Place, Seen, Top, Walk};
+
+/// Smaller files are written as fast as they are compared, and fill a block or a few.
+const LARGE: u64 = 16 << 10;
+
+/// What came of an attempt.
+enum Attempt {
+    /// The file is there; its bytes are still to be compared.
+    Made(Place),
+    /// It has to be written.
+    Write,
+    /// So have all others: the file system does not share.
+    Stop,
+}
+
+impl Switch<'_> {
+    /// Makes files from the blocks of the user's, as far as these are the same, and returns the
+    /// others. Nothing may be where they are to be.
+    pub(super) fn share(&self, new: &mut State, to_write: &[usize]) -> anyhow::Result<Vec<usize>> {
+        let Some(user) = self.may_share() else {
+            return Ok(to_write.to_vec());
+        };
+        let (mut filter, mut left) = (None, Vec::new());
+        for (nth, &at) in to_write.iter().enumerate() {
+            let place = match self.attempt(&user, new, at)? {
+                Attempt::Made(place) => place,
+                Attempt::Write => {
+                    left.push(at);
+                    continue;
+                }
+                Attempt::Stop => {
+                    left.extend(&to_write[nth..]);
+                    break;
+                }
+            };
+            let filter = match &mut filter {
+                Some(filter) => filter,
+                none => none.insert(self.filter_of(new, to_write)?),
+            };
+            match self.compare(filter, new, at, &place)? {
+                Some(stat) => new.entries_mut()[at].stat = stat,
+                None => {
+                    place.remove()?;
+                    left.push(at);
+                }
+            }
+        }
+        Ok(left)
+    }
+
+    /// Returns the top of the user's files, if those of the worktree could share their blocks.
+    fn may_share(&self) -> Option<Top> {
+        let may = self.top.may_share_blocks();
+        may.then(|| Top::open(self.user.workdir()).ok()).flatten()
+    }
+
+    /// Tries to make the file of an entry from the user's of the same size.
+    fn attempt(&self, user: &Top, new: &State, at: usize) -> anyhow::Result<Attempt> {
+        let (entry, path) = (new.entry(at), new.entry(at).path(new));
+        let is_executable = entry.mode == IndexMode::FILE_EXECUTABLE;
+        if !is_executable && entry.mode != IndexMode::FILE {
+            return Ok(Attempt::Write);
+        }
+        // What cannot be read here a checkout says.
+        let size = self.repository.gix.find_header(entry.id);
+        let size = size.map(|header| header.size()).unwrap_or_default();
+        if size < LARGE {
+            return Ok(Attempt::Write);
+        }
+        let source = match user.walk(path, Missing::Stop) {
+            Ok(Walk::Place(place)) => place.open_sized(size),
+            _ => None,
+        };
+        let Some(source) = source else {
+            return Ok(Attempt::Write);
+        };
+
+        let Walk::Place(place) = self.top.walk(path, Missing::Make)? else {
+            return Ok(Attempt::Write);
+        };
+        let keeps_bit = self.repository.abilities().executable;
+        Ok(
+            match place.share_from(&source, is_executable && keeps_bit) {
+                Ok(()) => Attempt::Made(place),
+                Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Attempt::Write,
+                Err(_) => Attempt::Stop,
+            },
+        )
+    }
+
+    /// Returns the filters of the files to write.
+    fn filter_of(&self, new: &State, to_write: &[usize]) -> anyhow::Result<Filter<'_>> {
+        let paths = to_write.iter().map(|&at| new.entry(at).path(new).as_ref());
+        self.repository.filter(self.tree, paths)
+    }
+
+    /// Returns the times and numbers of a new file, if it has just what a checkout writes.
+    fn compare(
+        &self,
+        filter: &mut Filter<'_>,
+        new: &State,
+        at: usize,
+        place: &Place,
+    ) -> anyhow::Result<Option<Stat>> {
+        let (entry, path) = (new.entry(at), new.entry(at).path(new));
+        // The time is taken before the file is read: a later write shows.
+        let stat = place.stat()?.context("a new file is gone")?;
+        let Seen::File { bytes, .. } = place.look()? else {
+            return Ok(None);
+        };
+        let is_same =
+            self.repository.blob_id(&bytes)?.0 == entry.id && filter.writes_as_is(path, &bytes)?;
+        Ok(is_same.then(|| as_in_index(&stat)))
+    }
+}

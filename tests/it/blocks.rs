@@ -1,0 +1,185 @@
+//! Session worktrees on file systems whose files can share blocks: no second copy of what the user
+//! has, and nothing of the user's in it that does not belong there.
+//!
+//! Such a file system is made in a file and mounted. Where that is not allowed, or the tools for it
+//! are missing, the tests say so and pass.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use teddy::git::worktree::Extent;
+
+use crate::support::TestRepo;
+
+/// How large the large file is.
+const LARGE: usize = 32 << 20;
+
+/// A mounted file system.
+struct Disk {
+    /// Holds the image and the mount point.
+    folder: tempfile::TempDir,
+}
+
+impl Disk {
+    /// Makes a file system with `mkfs.<kind>` and mounts it; nothing if that cannot be done here.
+    #[expect(
+        clippy::print_stdout,
+        reason = "a test that cannot be tried here says so"
+    )]
+    fn new(kind: &str) -> Option<Disk> {
+        let disk = Disk {
+            folder: tempfile::tempdir().unwrap(),
+        };
+        std::fs::create_dir(disk.mount_point()).unwrap();
+        let image = disk.folder.path().join("image");
+        std::fs::File::create(&image)
+            .unwrap()
+            .set_len(320 << 20)
+            .unwrap();
+        let (image, point) = (image.to_str().unwrap(), disk.mount_point());
+        let made = run(&format!("mkfs.{kind}"), &["-q", image])
+            && run("mount", &["-o", "loop", image, point.to_str().unwrap()]);
+        if !made {
+            println!("skipped: no {kind} can be made and mounted here");
+        }
+        made.then_some(disk)
+    }
+
+    /// Returns how much is in use, with everything written.
+    fn used(&self) -> u64 {
+        assert!(run("sync", &["-f", self.mount_point().to_str().unwrap()]));
+        let told = rustix::fs::statvfs(self.mount_point()).unwrap();
+        (told.f_blocks - told.f_bfree) * told.f_frsize
+    }
+
+    /// Returns where it is mounted.
+    fn mount_point(&self) -> PathBuf {
+        self.folder.path().join("mount")
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        run("umount", &["-l", self.mount_point().to_str().unwrap()]);
+    }
+}
+
+/// Runs a program; tells whether it succeeded.
+#[expect(clippy::disallowed_methods, reason = "a test starts programs itself")]
+fn run(program: &str, args: &[&str]) -> bool {
+    let output = Command::new(program).args(args).output();
+    output.is_ok_and(|output| output.status.success())
+}
+
+/// Makes the session's worktree at a commit, and returns where it is.
+fn worktree(repo: &TestRepo, at: &str) -> PathBuf {
+    let (user, commit) = (repo.open(), at.parse().unwrap());
+    let root = repo.beside("worktrees");
+    let made = user.session_worktree(&root, "demo", commit, Extent::Whole);
+    let made = made.and_then(|made| made.make_git_dir(&user, commit));
+    made.unwrap_or_else(|error| panic!("{error:#}"));
+    root.join("demo")
+}
+
+/// Returns so many bytes of lines with a letter; git packs them small, the disk does not.
+fn lines(letter: char, bytes: usize) -> String {
+    let line: String = std::iter::repeat_n(letter, 63).chain(['\n']).collect();
+    line.repeat(bytes / line.len())
+}
+
+/// Reads a file.
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap()
+}
+
+/// Checks what a worktree costs on a file system, and that writing to it reaches nobody.
+fn check_costs_no_second_copy(kind: &str) {
+    let Some(disk) = Disk::new(kind) else {
+        return;
+    };
+    let repo = TestRepo::below(&disk.mount_point());
+    repo.write("large.txt", lines('a', LARGE));
+    repo.write("d/small.txt", "1\n");
+    let one = repo.commit("one");
+    let before = disk.used();
+    let place = worktree(&repo, &one);
+    let cost = disk.used() - before;
+    assert!(cost < (LARGE / 8) as u64, "{kind}: {cost} bytes");
+    assert_eq!(
+        repo.tree_in(&place),
+        repo.git(&["rev-parse", "HEAD^{tree}"])
+    );
+
+    let large = place.join("large.txt");
+    let mut changed = read(&large);
+    changed.replace_range(..1, "b");
+    std::fs::write(&large, &changed).unwrap();
+    assert!(read(&repo.path().join("large.txt")) == lines('a', LARGE));
+
+    // What is brought back is shared, too, and what the user changed since is not taken.
+    repo.write("large.txt", lines('c', LARGE));
+    assert!(read(&worktree(&repo, &one).join("large.txt")) == lines('a', LARGE));
+    assert!(read(&repo.path().join("large.txt")) == lines('c', LARGE));
+    let two = repo.commit("two");
+    let before = disk.used();
+    assert!(read(&worktree(&repo, &two).join("large.txt")) == lines('c', LARGE));
+    assert!(
+        disk.used() <= before,
+        "{kind}: the old file is gone, the new one is shared"
+    );
+}
+
+/// Checks that a file is what a checkout writes, whatever the user's file of the same size is.
+fn check_what_a_checkout_writes(kind: &str) {
+    let Some(disk) = Disk::new(kind) else {
+        return;
+    };
+    let repo = TestRepo::below(&disk.mount_point());
+    let text = lines('a', 64 << 10);
+    for name in ["run", "plain", "link", "crlf.txt", "folder"] {
+        repo.write(name, &text);
+    }
+    repo.write(".gitattributes", "*.txt text eol=crlf\n");
+    let is_executable = |path: &Path, set: Option<bool>| {
+        use std::os::unix::fs::PermissionsExt as _;
+        if let Some(set) = set {
+            let mode = std::fs::Permissions::from_mode(if set { 0o755 } else { 0o644 });
+            std::fs::set_permissions(path, mode).unwrap();
+        }
+        std::fs::metadata(path).unwrap().permissions().mode() & 0o111 != 0
+    };
+    is_executable(&repo.path().join("run"), Some(true));
+    let one = repo.commit("one");
+
+    // The user's bytes are the same, and neither permissions nor links of theirs count.
+    is_executable(&repo.path().join("run"), Some(false));
+    is_executable(&repo.path().join("plain"), Some(true));
+    repo.remove("link");
+    std::fs::write(repo.beside("elsewhere"), lines('b', 64 << 10)).unwrap();
+    std::os::unix::fs::symlink(repo.beside("elsewhere"), repo.path().join("link")).unwrap();
+    repo.remove("folder");
+    std::fs::create_dir(repo.path().join("folder")).unwrap();
+
+    let place = worktree(&repo, &one);
+    let tree = repo.git(&["rev-parse", &format!("{one}^{{tree}}")]);
+    assert_eq!(repo.tree_in(&place), tree, "{kind}");
+    assert!(read(&place.join("crlf.txt")) == text.replace('\n', "\r\n"));
+    assert!(is_executable(&place.join("run"), None));
+    assert!(!is_executable(&place.join("plain"), None));
+}
+
+#[test]
+fn promise_d8_a_worktree_on_btrfs_costs_no_second_copy() {
+    check_costs_no_second_copy("btrfs");
+}
+
+#[test]
+fn promise_d8_a_worktree_on_xfs_costs_no_second_copy() {
+    check_costs_no_second_copy("xfs");
+}
+
+#[test]
+fn promise_d8_a_shared_file_is_what_a_checkout_writes() {
+    check_what_a_checkout_writes("btrfs");
+    check_what_a_checkout_writes("xfs");
+}
