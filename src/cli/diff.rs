@@ -92,10 +92,6 @@ pub(super) fn show(
         if !wanted(&path) {
             continue;
         }
-        let (before, after) = (
-            content(project, change.old.as_ref())?,
-            content(project, change.new.as_ref())?,
-        );
         if app.global.json {
             let word = match (&change.old, &change.new) {
                 (None, _) => "added",
@@ -105,6 +101,10 @@ pub(super) fn show(
             rows.push(serde_json::json!({ "path": path, "change": word }));
             continue;
         }
+        let (before, after) = (
+            content(project, change.old.as_ref())?,
+            content(project, change.new.as_ref())?,
+        );
         let shown = Change {
             path: &path,
             before: before.as_deref(),
@@ -158,7 +158,13 @@ fn content(project: &Project, entry: Option<&Entry>) -> anyhow::Result<Option<Ve
         Some(Entry {
             mode: Mode::File | Mode::Executable | Mode::Link,
             id,
-        }) => project.repository.blob(BlobId::of(*id)).map(Some),
+        }) => {
+            let bytes = project.repository.small_blob(BlobId::of(*id))?;
+            // What is too large to be compared by lines is shown as what has none.
+            Ok(Some(
+                bytes.unwrap_or_else(|| format!("\0{id}").into_bytes()),
+            ))
+        }
         Some(Entry {
             mode: Mode::Tree, ..
         })

@@ -3,11 +3,13 @@
 //! The attributes come from the tree whose files are meant and never from the worktree, so that a
 //! change to `.gitattributes` and to the files that it governs can be made in any order.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::io::Read;
 
 use anyhow::Context as _;
+use gix::ObjectId;
+use gix::attrs::StateRef;
 use gix::bstr::{BStr, ByteSlice};
 use gix::filter::plumbing::driver::apply::{Delay, MaybeDelayed};
 use gix::filter::plumbing::pipeline::convert::to_worktree::{Options, UnknownEncoding};
@@ -16,6 +18,7 @@ use gix::index::entry::{Flags, Stat};
 use gix::worktree::stack::state::attributes::Source;
 
 use super::During;
+use super::large::{From, Hashed};
 use super::object::{Entry, Mode, TreeId};
 use super::repository::Repository;
 
@@ -25,8 +28,13 @@ const AT_ONCE: Options = Options {
     unknown_encoding: UnknownEncoding::Ignore,
 };
 
+/// The attributes that choose a filter.
+const FILTERS: [&str; 3] = ["filter", "ident", "working-tree-encoding"];
+
 /// The filters that hold for some paths of a tree.
 pub(in crate::git) struct Filter<'repo> {
+    /// The repository.
+    repository: &'repo gix::Repository,
     /// gix's filters.
     pipeline: gix::filter::Pipeline<'repo>,
     /// The attribute files and the files themselves, as far as they matter.
@@ -79,20 +87,24 @@ impl Repository {
             .detach();
         let pipeline =
             gix::filter::Pipeline::new(&self.gix, attributes).during("preparing filters")?;
-        Ok(Filter { pipeline, index })
+        Ok(Filter {
+            repository: &self.gix,
+            pipeline,
+            index,
+        })
     }
 }
 
 impl Filter<'_> {
-    /// Returns the bytes that git stores for a file's bytes; borrowed where no filter changes them.
+    /// Returns the bytes that git stores for a file's bytes; nothing where no filter changes them.
     ///
     /// # Errors
     /// Where a filter fails.
-    pub(in crate::git) fn clean<'a>(
+    pub(in crate::git) fn clean(
         &mut self,
         path: &[u8],
-        bytes: &'a [u8],
-    ) -> anyhow::Result<Cow<'a, [u8]>> {
+        bytes: impl Read,
+    ) -> anyhow::Result<Option<Vec<u8>>> {
         let during = || format!("filtering `{}`", path.to_str_lossy());
         let native = gix::path::from_bstr(BStr::new(path)).during(during())?;
         Ok(
@@ -101,12 +113,12 @@ impl Filter<'_> {
                 .convert_to_git(bytes, &native, &self.index)
                 .during(during())?
             {
-                ToGitOutcome::Unchanged(_) => Cow::Borrowed(bytes),
-                ToGitOutcome::Buffer(buffer) => Cow::Owned(buffer.to_vec()),
+                ToGitOutcome::Unchanged(_) => None,
+                ToGitOutcome::Buffer(buffer) => Some(buffer.to_vec()),
                 ToGitOutcome::Process(mut output) => {
                     let mut cleaned = Vec::new();
                     output.read_to_end(&mut cleaned).with_context(during)?;
-                    Cow::Owned(cleaned)
+                    Some(cleaned)
                 }
             },
         )
@@ -126,6 +138,52 @@ impl Filter<'_> {
             .convert_to_worktree(blob, BStr::new(path), AT_ONCE)
             .during(format_args!("filtering `{}`", path.to_str_lossy()))?;
         Ok(matches!(written, ToWorktreeOutcome::Unchanged(_)))
+    }
+
+    /// Returns the bytes that git stores for a large file with this id and size; nothing where no
+    /// filter changes them, or they are others by now.
+    ///
+    /// # Errors
+    /// Where it cannot be read or a filter fails.
+    pub(in crate::git) fn clean_large(
+        &mut self,
+        path: &[u8],
+        file: &File,
+        (id, size): (ObjectId, u64),
+    ) -> anyhow::Result<Option<Vec<u8>>> {
+        let mut read = Hashed::new(From::start(file), id.kind(), size);
+        let cleaned = self.clean(path, &mut read)?;
+        // A filter may leave a part.
+        read.drain()?;
+        Ok(cleaned.filter(|_| read.id().is_ok_and(|now| now == id)))
+    }
+
+    /// Returns whether a checkout writes any blob for a path as it is.
+    ///
+    /// # Errors
+    /// Where attributes cannot be read.
+    pub(in crate::git) fn keeps(&mut self, path: &[u8]) -> anyhow::Result<bool> {
+        let during = "reading attributes";
+        let mut attributes = self
+            .repository
+            .attributes_only(&self.index, Source::IdMapping)
+            .during(during)?;
+        let mut chosen = attributes.selected_attribute_matches(FILTERS);
+        attributes
+            .at_entry(BStr::new(path), None)
+            .during(during)?
+            .matching_attributes(&mut chosen);
+        let is_chosen = |state| matches!(state, StateRef::Set | StateRef::Value(_));
+        if chosen
+            .iter_selected()
+            .any(|attribute| is_chosen(attribute.assignment.state))
+        {
+            return Ok(false);
+        }
+
+        // Line ends are all that is left: whether they change, one tells.
+        let line = b"\n".to_vec();
+        Ok(self.smudge(path, line.clone())? == line)
     }
 
     /// Returns the bytes that a checkout writes for a blob.

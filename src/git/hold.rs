@@ -14,6 +14,7 @@ use anyhow::Context as _;
 use gix::ObjectId;
 use gix_pack::index::File as Index;
 
+use super::large::Stored;
 use super::object::{Commit, CommitId, TreeId};
 use super::pack::{LIST, Pack, deflated, is_own};
 use super::repository::Repository;
@@ -70,7 +71,12 @@ impl Repository {
         let mut keeps = self.kept(&mut wanted);
         let mut entries = Vec::with_capacity(wanted.len());
         let mut is_whole = gone.is_empty();
+        let mut large = Vec::new();
         for id in wanted {
+            if let Some(stored) = self.large(id) {
+                large.push(stored);
+                continue;
+            }
             match self.gix.find_object(id) {
                 Ok(object) => entries.push((id, deflated(object.kind, &object.data)?)),
                 Err(_) => is_whole = false,
@@ -87,21 +93,28 @@ impl Repository {
             .iter()
             .map(|(_, entry)| entry.len() as u64)
             .sum::<u64>()
+            + large.iter().map(|stored| stored.size).sum::<u64>()
             + keeps.iter().map(|keep| size_of(keep)).sum::<u64>();
-        let is_alone = entries.is_empty();
+        let is_alone = entries.is_empty() && large.is_empty();
         let mut replaced = match older {
             Older::Stay => Vec::new(),
-            Older::Join => self.take_in(&mut entries, size),
+            Older::Join => self.take_in(&mut entries, &large, size),
         };
         if is_alone && replaced.len() == 1 {
             // One pack would become itself.
             (entries, replaced) = (Vec::new(), Vec::new());
         }
-        if !entries.is_empty() {
+        if !entries.is_empty() || !large.is_empty() {
             let mut pack = Pack::new(&self.pack_folder())?;
             entries
                 .iter()
                 .try_for_each(|(id, entry)| pack.push(*id, entry))?;
+            for stored in large {
+                // It is not kept if it is damaged: it is as good as gone.
+                if !pack.push_blob(stored.id, stored.size, &mut stored.reader())? {
+                    return Ok(None);
+                }
+            }
             let keep = pack.finish(self)?;
             replaced.retain(|old| *old != keep.with_extension(""));
             keeps.push(keep);
@@ -163,7 +176,12 @@ impl Repository {
 
     /// Adds what small packs of ours hold, from the smallest, while each is at most twice the size
     /// so far; returns them.
-    fn take_in(&self, entries: &mut Vec<(ObjectId, Vec<u8>)>, mut size: u64) -> Vec<PathBuf> {
+    fn take_in(
+        &self,
+        entries: &mut Vec<(ObjectId, Vec<u8>)>,
+        large: &[Stored],
+        mut size: u64,
+    ) -> Vec<PathBuf> {
         let mut small: Vec<_> = self
             .small_packs()
             .into_iter()
@@ -178,6 +196,7 @@ impl Repository {
         }
         small.sort();
         let mut inside: HashSet<ObjectId> = entries.iter().map(|(id, _)| *id).collect();
+        inside.extend(large.iter().map(|stored| stored.id));
         let mut taken = Vec::new();
         for (length, old) in small {
             if length > 2 * size {

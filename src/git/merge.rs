@@ -17,6 +17,9 @@ use super::object::{Entry, Mode, TreeId};
 use super::repository::Repository;
 use super::sink::Sink;
 
+/// The largest file whose lines are merged. Three versions of one are in memory at once.
+const MAX_MERGED: u64 = 32 << 20;
+
 /// What a merge came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Merged {
@@ -108,11 +111,7 @@ impl Repository {
                 (Some(o), Some(t)) if is_file(o) && is_file(t) => {
                     let platform = match &mut platform {
                         Some(platform) => platform,
-                        none => none.insert(
-                            self.gix
-                                .merge_resource_cache(Default::default())
-                                .during("preparing a merge")?,
-                        ),
+                        none => none.insert(self.platform()?),
                     };
                     self.meet_files(
                         sink,
@@ -134,6 +133,22 @@ impl Repository {
             met.push((path.clone(), result));
         }
         Ok(met)
+    }
+
+    /// Prepares to merge lines; a file that is too large has none.
+    fn platform(&self) -> anyhow::Result<Platform> {
+        let mut platform = self
+            .gix
+            .merge_resource_cache(Default::default())
+            .during("preparing a merge")?;
+        let limit = &mut platform.filter.options.large_file_threshold_bytes;
+        // Zero stands for no limit.
+        *limit = if *limit == 0 {
+            MAX_MERGED
+        } else {
+            MAX_MERGED.min(*limit)
+        };
+        Ok(platform)
     }
 
     /// Merges content and mode of one file; the versions are base, ours, theirs.

@@ -16,6 +16,7 @@ pub mod heal;
 pub mod hold;
 pub mod ignore;
 mod incoming;
+mod large;
 pub mod loose;
 pub mod merge;
 pub mod object;

@@ -9,7 +9,7 @@ mod index;
 mod keep;
 
 use std::fs::Permissions;
-use std::io::{BufWriter, Read as _, Seek as _, SeekFrom, Write};
+use std::io::{BufWriter, Read, Seek as _, SeekFrom, Write};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -22,6 +22,7 @@ use tempfile::NamedTempFile;
 
 use super::durable;
 use super::fresh;
+use super::large::Hashed;
 use super::repository::Repository;
 use crate::host::file::make_folders;
 use index::Entry;
@@ -115,6 +116,22 @@ impl Write for Counted<'_> {
     }
 }
 
+/// Copies block by block; returns how many bytes. What cannot be read any more ends there.
+fn copy(source: &mut dyn Read, out: &mut dyn Write) -> std::io::Result<u64> {
+    let (mut block, mut length) = (vec![0; 1 << 16], 0);
+    loop {
+        match source.read(&mut block) {
+            Ok(0) => return Ok(length),
+            Ok(read) => {
+                out.write_all(&block[..read])?;
+                length += read as u64;
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(_) => return Ok(length),
+        }
+    }
+}
+
 impl Pack {
     /// Starts a pack; its number of objects is filled in at the end.
     pub(in crate::git) fn new(folder: &Path) -> anyhow::Result<Pack> {
@@ -149,18 +166,48 @@ impl Pack {
         kind: Kind,
         data: &[u8],
     ) -> anyhow::Result<()> {
+        let size = data.len() as u64;
+        let added = self.stream((id, kind), size, &mut &*data);
+        anyhow::ensure!(added.context("writing a pack")?, "object {id} changed");
+        Ok(())
+    }
+
+    /// Adds a blob that it does not have yet, read block by block; false if what was read is
+    /// something else, and the pack is as it was.
+    pub(in crate::git) fn push_blob(
+        &mut self,
+        id: ObjectId,
+        size: u64,
+        source: &mut dyn Read,
+    ) -> anyhow::Result<bool> {
+        let mut hashed = Hashed::new(source, id.kind(), size);
+        let whole = self
+            .stream((id, Kind::Blob), size, &mut hashed)
+            .context("writing a pack")?;
+        let is_same = whole && hashed.id().is_ok_and(|found| found == id);
+        if !is_same {
+            self.take_back(id).context("writing a pack")?;
+        }
+        Ok(is_same)
+    }
+
+    /// Writes an entry; returns whether there were as many bytes as it says.
+    fn stream(
+        &mut self,
+        (id, kind): (ObjectId, Kind),
+        size: u64,
+        source: &mut dyn Read,
+    ) -> std::io::Result<bool> {
         let mut out = Counted {
             file: &mut self.file,
             crc: crc32fast::Hasher::new(),
             length: 0,
         };
-        let mut write = || {
-            out.write_all(&head(kind, data.len() as u64))?;
-            let mut zlib = deflate::Write::new(&mut out, Compression::BEST_SPEED);
-            zlib.write_all(data)?;
-            zlib.flush()
-        };
-        write().context("writing a pack")?;
+        out.write_all(&head(kind, size))?;
+        let mut zlib = deflate::Write::new(&mut out, Compression::BEST_SPEED);
+        let copied = copy(source, &mut zlib)?;
+        zlib.flush()?;
+        drop(zlib);
         let (crc, length) = (out.crc.finalize(), out.length);
         self.entries.push(Entry {
             id,
@@ -168,6 +215,17 @@ impl Pack {
             offset: self.length,
         });
         self.length += length;
+        Ok(copied == size)
+    }
+
+    /// Removes the last entry.
+    fn take_back(&mut self, id: ObjectId) -> std::io::Result<()> {
+        if let Some(entry) = self.entries.pop_if(|entry| entry.id == id) {
+            self.length = entry.offset;
+            self.file.flush()?;
+            self.file.get_mut().as_file().set_len(self.length)?;
+            self.file.seek(SeekFrom::Start(self.length))?;
+        }
         Ok(())
     }
 

@@ -4,23 +4,25 @@
 //! the way, every step opens one component. A folder that is a repository of its own is refused,
 //! too. What is open stays what it was, whatever happens to its name meanwhile.
 
+mod content;
 mod durable;
 mod look;
 mod share;
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
 use gix::bstr::BStr;
-use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, RawMode, RenameFlags};
+use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 use crate::host::file::open_here;
+pub(in crate::git) use content::{Body, Content, Seen, Source};
 
 /// A path with more folders than this is walked step by step.
 const DEEP: usize = 64;
@@ -77,42 +79,6 @@ pub(in crate::git) struct Place {
     folder: Arc<OwnedFd>,
     /// The name.
     name: Vec<u8>,
-}
-
-/// What is on disk at a name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::git) enum Seen {
-    /// Nothing.
-    Absent,
-    /// A regular file.
-    File {
-        /// Its bytes.
-        bytes: Vec<u8>,
-        /// Its permissions.
-        permissions: RawMode,
-    },
-    /// A link and its target.
-    Link(Vec<u8>),
-    /// A folder.
-    Folder,
-    /// A device, a pipe, or a file that is too large or may not be read.
-    Other,
-}
-
-/// What to write.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::git) enum Content {
-    /// A regular file.
-    File {
-        /// Its bytes.
-        bytes: Vec<u8>,
-        /// Its permissions; nothing for those that a new file gets.
-        permissions: Option<RawMode>,
-        /// Whether a new file can be executed.
-        executable: bool,
-    },
-    /// A link and its target.
-    Link(Vec<u8>),
 }
 
 impl Top {
@@ -236,16 +202,16 @@ impl Place {
     /// Makes something new here, and returns whether it can be executed; what is here already stays
     /// and is an error. The bytes of a durable file are on the disk afterwards; its name need not be.
     pub(in crate::git) fn create(&self, content: &Content, durable: bool) -> io::Result<bool> {
-        let (bytes, permissions, executable) = match content {
+        let (source, permissions, executable) = match content {
             Content::Link(target) => {
                 rustix::fs::symlinkat(target.as_slice(), &self.folder, self.name.as_slice())?;
                 return Ok(false);
             }
             Content::File {
-                bytes,
+                source,
                 permissions,
                 executable,
-            } => (bytes, permissions, executable),
+            } => (source, permissions, executable),
         };
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -261,7 +227,7 @@ impl Place {
             flags,
             mode,
         )?);
-        let written = file.write_all(bytes).and_then(|()| {
+        let written = source.write_to(&mut file).and_then(|()| {
             if let Some(permissions) = permissions {
                 rustix::fs::fchmod(&file, Mode::from_raw_mode(*permissions))?;
             }

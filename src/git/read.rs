@@ -1,9 +1,21 @@
-//! Reading a file of a tree as a checkout would have it.
+//! Reading a file of a tree to show it, or as a checkout would have it.
 
-use super::object::TreeId;
+use super::large::LARGE;
+use super::object::{BlobId, TreeId};
 use super::repository::Repository;
 
 impl Repository {
+    /// Reads a blob to be shown or compared by lines; nothing if it is too large for that.
+    ///
+    /// # Errors
+    /// It is missing, damaged or not a blob.
+    pub fn small_blob(&self, id: BlobId) -> anyhow::Result<Option<Vec<u8>>> {
+        if self.blob_size(id)? > LARGE {
+            return Ok(None);
+        }
+        self.blob(id).map(Some)
+    }
+
     /// Returns the bytes that a checkout of a tree has at a path, line ends and filters included;
     /// empty where there is no file.
     ///

@@ -4,19 +4,20 @@
 //! ref reaches yet goes with the next `git gc --prune=now`.
 
 use std::collections::HashSet;
+use std::io::Read;
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 
+use anyhow::Context as _;
 use gix::ObjectId;
 use gix::objs::{Exists as _, Kind};
 
+use super::large::{Hashed, LARGE};
 use super::pack::{Pack, deflated};
 use super::repository::Repository;
 
 /// More new objects than this do not wait in memory.
 const MANY: usize = 500;
-/// An object of more bytes does not wait in memory, and is compressed by one thread at a time.
-const LARGE: usize = 16 * 1024 * 1024;
 /// More bytes than this wait in memory for no longer.
 const MOST_BYTES: usize = 64 * 1024 * 1024;
 
@@ -67,24 +68,14 @@ impl Sink {
     pub(in crate::git) fn add(&self, kind: Kind, data: Vec<u8>) -> anyhow::Result<ObjectId> {
         let id = gix::objs::compute_hash(self.hash, kind, &data)
             .map_err(|e| anyhow::anyhow!("{e}").context("hashing"))?;
-        let lock = || self.waiting.lock().expect("no thread panics with the lock");
-        if !lock().seen.insert(id)
-            || (!self.is_loose(&id)
-                && self
-                    .packed
-                    .lock()
-                    .expect("no thread panics with the lock")
-                    .exists(&id))
-        {
+        let lock = || self.waiting();
+        if !lock().seen.insert(id) || self.is_packed(&id) {
             return Ok(id);
         }
-        if data.len() > LARGE && !self.read_only {
+        // It does not wait in memory, and is compressed by one thread at a time.
+        if data.len() as u64 > LARGE && !self.read_only {
             let mut waiting = lock();
-            let pack = match &mut waiting.pack {
-                Some(pack) => pack,
-                none => none.insert(Pack::new(&self.objects.join("pack"))?),
-            };
-            pack.push_large(id, kind, &data)?;
+            self.pack_of(&mut waiting)?.push_large(id, kind, &data)?;
             return Ok(id);
         }
         let packed = if lock().pack.is_some() {
@@ -103,6 +94,61 @@ impl Sink {
             self.spill(&mut waiting)?;
         }
         Ok(id)
+    }
+
+    /// Takes a large blob, which is read twice and is in no memory as a whole; returns its id, or
+    /// nothing if it did not stay the same, or has not as many bytes as was said.
+    pub(in crate::git) fn add_large<R: Read>(
+        &self,
+        size: u64,
+        open: impl Fn() -> R,
+    ) -> anyhow::Result<Option<ObjectId>> {
+        let mut first = Hashed::new(open(), self.hash, size);
+        // Whoever asked finds out why it cannot be read.
+        let Ok(length) = first.drain() else {
+            return Ok(None);
+        };
+        if length != size {
+            return Ok(None);
+        }
+        let id = first.id().context("hashing")?;
+
+        // Compressed by one thread at a time.
+        let mut waiting = self.waiting();
+        if waiting.seen.contains(&id) || self.is_packed(&id) {
+            return Ok(Some(id));
+        }
+        let added = self
+            .pack_of(&mut waiting)?
+            .push_blob(id, size, &mut open())?;
+        if added {
+            waiting.seen.insert(id);
+        }
+        Ok(added.then_some(id))
+    }
+
+    /// Returns what waits.
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().expect("no thread panics with the lock")
+    }
+
+    /// Returns the pack, which is begun if need be.
+    fn pack_of<'w>(&self, waiting: &'w mut Waiting) -> anyhow::Result<&'w mut Pack> {
+        match &mut waiting.pack {
+            Some(pack) => Ok(pack),
+            none => Ok(none.insert(Pack::new(&self.objects.join("pack"))?)),
+        }
+    }
+
+    /// Returns whether an object is in a pack and nowhere else.
+    fn is_packed(&self, id: &ObjectId) -> bool {
+        let packed = || self.packed.lock().expect("no thread panics with the lock");
+        !self.is_loose(id) && packed().exists(id)
+    }
+
+    /// Returns whether everything stays in memory, because nothing can be written.
+    pub(in crate::git) fn is_read_only(&self) -> bool {
+        self.read_only
     }
 
     /// Returns whether an object is loose, be it empty because power was lost before its bytes were
@@ -184,7 +230,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         gix::init(folder.path()).unwrap();
         let repository = Repository::open(folder.path()).unwrap();
-        let large: Vec<u8> = (0..LARGE + 1).map(|at| (at / 7 % 251) as u8).collect();
+        let large: Vec<u8> = (0..LARGE as usize + 1)
+            .map(|at| (at / 7 % 251) as u8)
+            .collect();
 
         let sink = Sink::new(&repository);
         let add = |data: &[u8]| BlobId::of(sink.add(Kind::Blob, data.to_vec()).unwrap());

@@ -1,13 +1,12 @@
 //! How the files of one tree look on disk: whether what is there is what the tree says, and what
 //! to write so that it is.
 
-use std::borrow::Cow;
-
 use rustix::fs::RawMode;
 
 use super::filter::Filter;
+use super::large::Stored;
 use super::object::{BlobId, Entry, Mode, TreeId};
-use super::place::{Content, Place, Seen};
+use super::place::{Body, Content, Place, Seen, Source};
 use super::repository::Repository;
 
 /// The files of a tree, as a checkout would write them.
@@ -78,13 +77,22 @@ impl Repository {
         let seen = place.look()?;
         let mark = match &seen {
             Seen::Absent | Seen::Folder => Mark::Absent,
-            Seen::File { bytes, permissions } => {
-                Mark::File(self.blob_id(bytes)?.0, is_executable(*permissions))
-            }
+            Seen::File { body, permissions } => match self.body_id(body)? {
+                Some(id) => Mark::File(id, is_executable(*permissions)),
+                None => Mark::Other,
+            },
             Seen::Link(target) => Mark::Link(self.blob_id(target)?.0),
             Seen::Other => Mark::Other,
         };
         Ok(Marked { seen, mark })
+    }
+
+    /// Returns the id of what is in a file; nothing if that changes while it is read.
+    pub(in crate::git) fn body_id(&self, body: &Body) -> anyhow::Result<Option<gix::ObjectId>> {
+        match body {
+            Body::Bytes(bytes) => Ok(Some(self.blob_id(bytes)?.0)),
+            Body::Large { file, size } => Ok(self.id_of(file, *size)?),
+        }
     }
 
     /// Returns what something is recognised by that was just made.
@@ -93,7 +101,11 @@ impl Repository {
     /// Where the hash function refuses its bytes.
     pub(in crate::git) fn mark(&self, content: &Content, executable: bool) -> anyhow::Result<Mark> {
         Ok(match content {
-            Content::File { bytes, .. } => Mark::File(self.blob_id(bytes)?.0, executable),
+            Content::File { source, .. } => match source {
+                Source::Bytes(bytes) => Mark::File(self.blob_id(bytes)?.0, executable),
+                // Its bytes were hashed when they were written.
+                Source::Stored(stored) => Mark::File(stored.id, executable),
+            },
             Content::Link(target) => Mark::Link(self.blob_id(target)?.0),
         })
     }
@@ -133,10 +145,18 @@ impl Version<'_> {
             }
             (Mark::File(_, executable), _) if !self.is_mode(entry.mode, *executable) => Ok(false),
             (Mark::File(id, _), _) if *id == entry.id => Ok(true),
-            (Mark::File(..), Seen::File { bytes, .. }) => match self.filter.clean(path, bytes)? {
-                Cow::Borrowed(_) => Ok(false),
-                Cow::Owned(cleaned) => Ok(self.repository.blob_id(&cleaned)?.0 == entry.id),
-            },
+            (Mark::File(id, _), Seen::File { body, .. }) => {
+                let cleaned = match body {
+                    Body::Bytes(bytes) => self.filter.clean(path, bytes.as_slice())?,
+                    Body::Large { file, size } => {
+                        self.filter.clean_large(path, file, (*id, *size))?
+                    }
+                };
+                match cleaned {
+                    Some(cleaned) => Ok(self.repository.blob_id(&cleaned)?.0 == entry.id),
+                    None => Ok(false),
+                }
+            }
             _ => Ok(false),
         }
     }
@@ -157,14 +177,19 @@ impl Version<'_> {
             "{}: it is no file",
             during()
         );
-        let blob = self.repository.blob(BlobId(entry.id))?;
-        if entry.mode == Mode::Link && self.abilities.links {
-            return Ok(Content::Link(blob));
-        }
-        let bytes = if entry.mode == Mode::Link {
-            blob
-        } else {
-            self.filter.smudge(path, blob)?
+        let source = match self.stored(path, entry)? {
+            Some(stored) => Source::Stored(stored),
+            None => {
+                let blob = self.repository.blob(BlobId(entry.id))?;
+                if entry.mode == Mode::Link && self.abilities.links {
+                    return Ok(Content::Link(blob));
+                }
+                Source::Bytes(if entry.mode == Mode::Link {
+                    blob
+                } else {
+                    self.filter.smudge(path, blob)?
+                })
+            }
         };
         let executable = entry.mode == Mode::Executable;
         let permissions = match old {
@@ -172,10 +197,21 @@ impl Version<'_> {
             old => old,
         };
         Ok(Content::File {
-            bytes,
+            source,
             permissions,
             executable,
         })
+    }
+
+    /// Finds a large blob that a checkout writes as it is.
+    fn stored(&mut self, path: &[u8], entry: &Entry) -> anyhow::Result<Option<Stored>> {
+        if entry.mode == Mode::Link {
+            return Ok(None);
+        }
+        match self.repository.large(entry.id) {
+            Some(stored) if self.filter.keeps(path)? => Ok(Some(stored)),
+            _ => Ok(None),
+        }
     }
 
     /// Returns whether a file has the executable bit of a mode, as far as the file system keeps it.

@@ -266,7 +266,11 @@ impl Gatherer<'_, '_> {
         }
         let body = match leaf.mode {
             Mode::File | Mode::Executable => {
-                self.body(&self.project.repository.blob(BlobId::of(leaf.id))?)
+                let (repository, id) = (&self.project.repository, BlobId::of(leaf.id));
+                match repository.blob_size(id)? {
+                    bytes if bytes > self.limit() => Body::TooLarge { bytes },
+                    _ => self.body(&repository.blob(id)?),
+                }
             }
             Mode::Link => Body::Failed("a symbolic link".to_owned()),
             Mode::Gitlink | Mode::Tree => Body::Failed("a repository of its own".to_owned()),
@@ -306,7 +310,12 @@ impl Gatherer<'_, '_> {
 
     /// Judges bytes: text, binary, or too large.
     fn body(&self, bytes: &[u8]) -> Body {
-        Body::of(bytes, self.project.settings.context.max_resource_size.0)
+        Body::of(bytes, self.limit())
+    }
+
+    /// Returns how many bytes of a resource are shown at most.
+    fn limit(&self) -> u64 {
+        self.project.settings.context.max_resource_size.0
     }
 
     /// Shows a resource once.

@@ -1,12 +1,15 @@
 //! Looking at a resource before it is read: from the snapshot that is reviewed, nothing fetched.
 
-use crate::git::object::{Mode, TreeId};
+use crate::git::object::{BlobId, Entry, Mode, TreeId};
 use crate::session::artifact::{self, Artifacts};
 use crate::session::turn::Turn;
 use crate::text::digest;
 use crate::text::resource::Resource;
 use crate::workflow::project::Project;
 use crate::workflow::user::Seen;
+
+/// The largest file that is shown.
+const MAX_SHOWN: u64 = 16 << 20;
 
 /// Where a resource is looked for.
 pub struct Ground<'a> {
@@ -36,32 +39,36 @@ impl Project {
 
     /// Returns the content of a file, or the files of a folder.
     fn look_at_file(&self, tree: TreeId, path: &str) -> anyhow::Result<Seen> {
-        Ok(
-            match self
-                .repository
-                .entry(tree, path.as_bytes())?
-                .map(|entry| entry.mode)
-            {
-                Some(Mode::File | Mode::Executable) => {
-                    Seen::Content(self.repository.checked_out(tree, path)?)
+        let entry = self.repository.entry(tree, path.as_bytes())?;
+        Ok(match entry.as_ref().map(|entry| entry.mode) {
+            Some(Mode::File | Mode::Executable) => {
+                if self.is_large(entry.as_ref())? {
+                    return Ok(Seen::Nothing("it is too large to be shown"));
                 }
-                Some(Mode::Tree) => {
-                    let below = format!("{path}/");
-                    let leaves = self.repository.leaves(tree)?;
-                    let inside = leaves
-                        .iter()
-                        .filter(|leaf| leaf.path.starts_with(below.as_bytes()));
-                    Seen::Folder(
-                        inside
-                            .map(|leaf| String::from_utf8_lossy(&leaf.path).into_owned())
-                            .collect(),
-                    )
-                }
-                Some(Mode::Link) => Seen::Nothing("it is a link"),
-                Some(Mode::Gitlink) => Seen::Nothing("it is a repository of its own"),
-                None => Seen::Nothing("it is not in the snapshot of your files"),
-            },
-        )
+                Seen::Content(self.repository.checked_out(tree, path)?)
+            }
+            Some(Mode::Tree) => {
+                let below = format!("{path}/");
+                let leaves = self.repository.leaves(tree)?;
+                let inside = leaves
+                    .iter()
+                    .filter(|leaf| leaf.path.starts_with(below.as_bytes()));
+                Seen::Folder(
+                    inside
+                        .map(|leaf| String::from_utf8_lossy(&leaf.path).into_owned())
+                        .collect(),
+                )
+            }
+            Some(Mode::Link) => Seen::Nothing("it is a link"),
+            Some(Mode::Gitlink) => Seen::Nothing("it is a repository of its own"),
+            None => Seen::Nothing("it is not in the snapshot of your files"),
+        })
+    }
+
+    /// Returns whether a file is too large to be shown.
+    fn is_large(&self, entry: Option<&Entry>) -> anyhow::Result<bool> {
+        let size = entry.map(|entry| self.repository.blob_size(BlobId::of(entry.id)));
+        Ok(size.transpose()?.is_some_and(|size| size > MAX_SHOWN))
     }
 
     /// Returns a page as it was fetched earlier.

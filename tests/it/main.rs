@@ -32,6 +32,7 @@ mod interrupted;
 mod invoke;
 mod json;
 mod kept;
+mod large;
 mod long;
 mod loops;
 mod merge;

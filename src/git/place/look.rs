@@ -2,11 +2,13 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::sync::Arc;
 
 use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use super::{Place, Seen};
+use super::{Body, Place, Seen};
+use crate::git::large::LARGE;
 use crate::host::lease::Writers;
 
 /// The largest file that is compared; a larger one counts as something else than what git holds.
@@ -33,7 +35,7 @@ impl Place {
         }
     }
 
-    /// Reads what is here.
+    /// Reads what is here; a large file is only opened.
     pub(in crate::git) fn look(&self) -> io::Result<Seen> {
         // It may become something else between the two calls: then it is looked at once more.
         for _ in 0..8 {
@@ -134,12 +136,17 @@ impl Place {
         if size > MAX_COMPARED {
             return Ok(Some(Seen::Other));
         }
+        let permissions = stat.st_mode & 0o7777;
+        if size > LARGE {
+            let file = Arc::new(file);
+            let body = Body::Large { file, size };
+            return Ok(Some(Seen::File { body, permissions }));
+        }
+
         let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
         file.take(MAX_COMPARED).read_to_end(&mut bytes)?;
-        Ok(Some(Seen::File {
-            bytes,
-            permissions: stat.st_mode & 0o7777,
-        }))
+        let body = Body::Bytes(bytes);
+        Ok(Some(Seen::File { body, permissions }))
     }
 
     /// Asks who has the regular file here open for writing.

@@ -10,7 +10,7 @@ use gix::bstr::ByteSlice as _;
 use super::durable::Flush;
 use super::judge::Step;
 use super::{Overlap, Publisher};
-use crate::git::place::{Content, Missing, Place, Seen, Walk};
+use crate::git::place::{Content, Missing, Place, Walk};
 use crate::git::version::Mark;
 use crate::host::fault;
 
@@ -371,7 +371,7 @@ impl Publisher<'_> {
             let Walk::Place(folder) = self.top.walk(path, Missing::Stop)? else {
                 break;
             };
-            if !folder.remove_empty_folder()? && folder.look()? != Seen::Absent {
+            if !folder.remove_empty_folder()? && !folder.look()?.is_absent() {
                 break;
             }
         }

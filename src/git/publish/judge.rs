@@ -128,7 +128,7 @@ impl Publisher<'_> {
         leaving: &BTreeSet<Vec<u8>>,
     ) -> anyhow::Result<Verdict> {
         let found = self.repository.look(place)?;
-        if found.seen == Seen::Folder
+        if found.seen.is_folder()
             && change.new.is_some()
             && !self.leaves_whole(place, &change.path, leaving)?
         {
@@ -140,7 +140,7 @@ impl Publisher<'_> {
         if !self.old.is(&change.path, change.old.as_ref(), &found)? {
             return Ok(Verdict::Conflict);
         }
-        if found.seen == Seen::Absent
+        if found.seen.is_absent()
             && self.repository.abilities().ignores_case
             && has_twin(place, &change.path, leaving)?
         {

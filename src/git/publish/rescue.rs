@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::{OsStr, OsString};
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -11,8 +11,9 @@ use anyhow::Context;
 
 use super::{Guard, Publisher, Rescued};
 use crate::git::diff::Change;
+use crate::git::large::From;
 use crate::git::object::{Mode, TreeId};
-use crate::git::place::{Missing, Place, Seen, Walk};
+use crate::git::place::{Body, Missing, Place, Seen, Walk};
 use crate::git::repository::Repository;
 use crate::git::version::{Mark, Marked};
 use crate::host::file::make_folders;
@@ -131,7 +132,13 @@ impl Publisher<'_> {
     ) -> anyhow::Result<()> {
         let found = self.repository.look(temporary)?;
         let mut known = match (&found.seen, &found.mark) {
-            (Seen::File { bytes, .. }, _) if bytes.is_empty() => true,
+            (
+                Seen::File {
+                    body: Body::Bytes(bytes),
+                    ..
+                },
+                _,
+            ) if bytes.is_empty() => true,
             (_, Mark::File(id, _) | Mark::Link(id)) => ids.contains(id),
             _ => false,
         };
@@ -193,20 +200,23 @@ fn keep(folder: &Path, temporary: &Place, path: &[u8]) -> anyhow::Result<PathBuf
 fn copy_out(temporary: &Place, kept: &Path) -> std::io::Result<()> {
     match temporary.look()? {
         Seen::Link(target) => std::os::unix::fs::symlink(OsStr::from_bytes(&target), kept)?,
-        Seen::File { bytes, .. } => write_private(kept, &bytes)?,
+        Seen::File { body, .. } => match body {
+            Body::Bytes(bytes) => write_private(kept, &mut bytes.as_slice())?,
+            Body::Large { file, .. } => write_private(kept, &mut From::start(&file))?,
+        },
         Seen::Absent | Seen::Folder | Seen::Other => return Err(ErrorKind::Unsupported.into()),
     }
     temporary.remove()
 }
 
 /// Writes a new file that only the user can read.
-fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+fn write_private(path: &Path, bytes: &mut dyn Read) -> std::io::Result<()> {
     let mut file = std::fs::OpenOptions::new()
         .write(true)
         .create_new(true)
         .mode(0o600)
         .open(path)?;
-    file.write_all(bytes)?;
+    std::io::copy(bytes, &mut file)?;
     file.sync_all()
 }
 

@@ -3,7 +3,8 @@
 //! Filters run as the user's own configuration says; `.gitattributes` only chooses among them.
 
 use std::ffi::OsStr;
-use std::io::Read as _;
+use std::fs::File;
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
@@ -26,11 +27,12 @@ use super::folder::{Listing, Scanned, join};
 use super::limits::{LeftOut, Reason, shown};
 use super::stat::{self, Kind, is_absent};
 use crate::git::During;
+use crate::git::large::LARGE;
 use crate::git::object::BlobId;
 use crate::git::sink::Sink;
 
 /// How often a file that changes while it is read is read again.
-const ATTEMPTS: usize = 3;
+pub(super) const ATTEMPTS: usize = 3;
 /// As many files are worth a thread.
 const PER_THREAD: usize = 16;
 
@@ -58,6 +60,22 @@ pub(super) enum Outcome {
     Unreadable(String),
     /// It is not taken.
     LeftOut(Reason),
+}
+
+/// What is at a path.
+enum Found {
+    /// These bytes.
+    Bytes(Vec<u8>, Stat),
+    /// A large file, open.
+    Large(File),
+}
+
+/// What filters make of a file.
+pub(super) enum Filtered {
+    /// What it is.
+    Unchanged,
+    /// These bytes.
+    Bytes(Vec<u8>),
 }
 
 /// Reads every file whose id is not known and fills the ids in.
@@ -193,11 +211,11 @@ fn settle(
 /// Reads files for one thread.
 pub(super) struct Reader<'g, 'r> {
     /// The snapshot.
-    scan: &'g ScanContext<'g>,
+    pub(super) scan: &'g ScanContext<'g>,
     /// The thread's own handle.
-    repo: &'r gix::Repository,
+    pub(super) repo: &'r gix::Repository,
     /// Where objects go.
-    sink: &'g Sink,
+    pub(super) sink: &'g Sink,
     /// The filters, once a file needed them.
     filters: Option<Pipeline<'r>>,
 }
@@ -226,35 +244,53 @@ impl<'g, 'r> Reader<'g, 'r> {
     ) -> anyhow::Result<Outcome> {
         let read = if kind == EntryKind::Link && self.scan.links {
             self.link(path)
+                .map(|(target, stat)| Found::Bytes(target, stat))
         } else {
             self.file(path)
         };
         let (data, stat) = match read {
-            Ok(read) => read,
-            Err(error) if is_absent(&error) => return Ok(Outcome::Gone),
-            Err(error) => return Ok(Outcome::Unreadable(error.kind().to_string())),
+            Ok(Found::Bytes(data, stat)) => (data, stat),
+            Ok(Found::Large(file)) => return self.large(path, &file, tracked),
+            Err(error) => return Ok(failed(&error)),
         };
         if kind == EntryKind::Link {
             return Ok(Outcome::Read(self.sink.add(ObjectKind::Blob, data)?, stat));
         }
+        self.take(path, data, stat, tracked)
+    }
+
+    /// Takes a file's bytes.
+    pub(super) fn take(
+        &mut self,
+        path: &[u8],
+        data: Vec<u8>,
+        stat: Stat,
+        tracked: bool,
+    ) -> anyhow::Result<Outcome> {
         let secret = if tracked {
             None
         } else {
             self.secret(path, &data)
         };
-        let data = match self.filtered(path, data) {
-            Ok(data) => data,
-            // Git refuses to add it; that is no reason to refuse every turn.
-            Err(_) if self.has_encoding(path)? => {
-                let why = "its content is not in its `working-tree-encoding`";
-                return Ok(Outcome::Unreadable(why.to_owned()));
-            }
-            Err(error) => return Err(error),
+        let data = match self.filtered(path, data.as_slice()) {
+            Ok(Filtered::Unchanged) => data,
+            Ok(Filtered::Bytes(data)) => data,
+            Err(error) => return self.unfiltered(path, error),
         };
         if let Some(reason) = secret.filter(|_| !self.is_made(path, &data)) {
             return Ok(Outcome::LeftOut(reason));
         }
         Ok(Outcome::Read(self.sink.add(ObjectKind::Blob, data)?, stat))
+    }
+
+    /// Returns what comes of a file whose filter failed.
+    pub(super) fn unfiltered(&self, path: &[u8], error: anyhow::Error) -> anyhow::Result<Outcome> {
+        // Git refuses to add it; that is no reason to refuse every turn.
+        if self.has_encoding(path)? {
+            let why = "its content is not in its `working-tree-encoding`";
+            return Ok(Outcome::Unreadable(why.to_owned()));
+        }
+        Err(error)
     }
 
     /// Returns why a file looks like a secret, if it does.
@@ -267,10 +303,15 @@ impl<'g, 'r> Reader<'g, 'r> {
     }
 
     /// Returns whether a file is just what a turn made of it.
-    fn is_made(&self, path: &[u8], data: &[u8]) -> bool {
-        let made = self.scan.forced(path).and_then(|forced| forced.made);
+    pub(super) fn is_made(&self, path: &[u8], data: &[u8]) -> bool {
         let id = gix::objs::compute_hash(self.repo.object_hash(), ObjectKind::Blob, data);
-        made.is_some_and(|made| id.is_ok_and(|id| BlobId::of(id) == made.id))
+        id.is_ok_and(|id| self.is_made_as(path, id))
+    }
+
+    /// Returns whether a turn made a file with this content.
+    pub(super) fn is_made_as(&self, path: &[u8], id: ObjectId) -> bool {
+        let made = self.scan.forced(path).and_then(|forced| forced.made);
+        made.is_some_and(|made| BlobId::of(id) == made.id)
     }
 
     /// Reads a link's target.
@@ -281,24 +322,14 @@ impl<'g, 'r> Reader<'g, 'r> {
         Ok((target.into_bytes(), stat::look(&folder, name)?.stat))
     }
 
-    /// Reads a file until it stands still.
-    fn file(&self, path: &[u8]) -> std::io::Result<(Vec<u8>, Stat)> {
-        let mut file = std::fs::File::from(self.scan.open(path, OFlags::RDONLY)?);
-        let mut data = Vec::new();
-        for _ in 0..ATTEMPTS {
-            let before = stat::look_at(file.as_fd())?;
-            if before.kind != Kind::File {
-                return Err(std::io::ErrorKind::NotFound.into());
-            }
-            data.clear();
-            data.reserve_exact(usize::try_from(before.size).unwrap_or_default() + 1);
-            std::io::Seek::rewind(&mut file)?;
-            file.read_to_end(&mut data)?;
-            if stat::look_at(file.as_fd())?.stat == before.stat {
-                return Ok((data, before.stat));
-            }
+    /// Reads a file, or opens it if it is large.
+    fn file(&self, path: &[u8]) -> std::io::Result<Found> {
+        let file = File::from(self.scan.open(path, OFlags::RDONLY)?);
+        let seen = stat::look_at(file.as_fd())?;
+        if seen.kind == Kind::File && seen.size > LARGE && !self.sink.is_read_only() {
+            return Ok(Found::Large(file));
         }
-        Ok((data, Stat::default()))
+        read_still(&file).map(|(data, stat)| Found::Bytes(data, stat))
     }
 
     /// Returns whether git's attributes give a file an encoding of its own.
@@ -320,8 +351,8 @@ impl<'g, 'r> Reader<'g, 'r> {
             .any(|attribute| is_value(attribute.assignment.state)))
     }
 
-    /// Returns a file's bytes as git stores them.
-    fn filtered(&mut self, path: &[u8], data: Vec<u8>) -> anyhow::Result<Vec<u8>> {
+    /// Returns a file's bytes as git stores them, where a filter changes them.
+    pub(super) fn filtered(&mut self, path: &[u8], data: impl Read) -> anyhow::Result<Filtered> {
         let index = self.scan.index()?;
         let filters = match &mut self.filters {
             Some(filters) => filters,
@@ -340,15 +371,43 @@ impl<'g, 'r> Reader<'g, 'r> {
         let failed = || format!("cannot record `{}`: its filter failed", shown(path));
         let mut converted = Vec::new();
         match filters
-            .convert_to_git(data.as_slice(), name, &index.state)
+            .convert_to_git(data, name, &index.state)
             .during(failed())?
         {
-            ToGitOutcome::Unchanged(_) => return Ok(data),
+            ToGitOutcome::Unchanged(_) => return Ok(Filtered::Unchanged),
             ToGitOutcome::Buffer(buffer) => converted.extend_from_slice(buffer),
             ToGitOutcome::Process(mut process) => {
                 process.read_to_end(&mut converted).with_context(failed)?;
             }
         }
-        Ok(converted)
+        Ok(Filtered::Bytes(converted))
     }
+}
+
+/// Returns what comes of a file that cannot be read.
+pub(super) fn failed(error: &std::io::Error) -> Outcome {
+    if is_absent(error) {
+        Outcome::Gone
+    } else {
+        Outcome::Unreadable(error.kind().to_string())
+    }
+}
+
+/// Reads a file until it stands still.
+pub(super) fn read_still(mut file: &File) -> std::io::Result<(Vec<u8>, Stat)> {
+    let mut data = Vec::new();
+    for _ in 0..ATTEMPTS {
+        let before = stat::look_at(file.as_fd())?;
+        if before.kind != Kind::File {
+            return Err(std::io::ErrorKind::NotFound.into());
+        }
+        data.clear();
+        data.reserve_exact(usize::try_from(before.size).unwrap_or_default() + 1);
+        std::io::Seek::rewind(&mut file)?;
+        file.read_to_end(&mut data)?;
+        if stat::look_at(file.as_fd())?.stat == before.stat {
+            return Ok((data, before.stat));
+        }
+    }
+    Ok((data, Stat::default()))
 }

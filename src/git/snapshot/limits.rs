@@ -1,10 +1,11 @@
 //! Limits: what a snapshot leaves out although git would take it, and why.
 
+mod keys;
+
 use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::git::object::BlobId;
-use crate::text::secret;
 
 /// What is left out of a snapshot; tracked files and what the plan wrote are always taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -97,23 +98,11 @@ impl Limits {
         (key || custom) && !self.is_included(path)
     }
 
-    /// Returns what looks like a key in a file, by its kind.
-    pub fn key_in(&self, path: &[u8], bytes: &[u8]) -> Option<&'static str> {
-        let is_binary = || memchr::memchr(0, &bytes[..bytes.len().min(BINARY)]).is_some();
-        if !self.leave_secrets || is_binary() || self.is_included(path) {
-            return None;
-        }
-        secret::find(&String::from_utf8_lossy(bytes))
-    }
-
     /// Returns whether the user wants a file in snapshots whatever it looks like.
     fn is_included(&self, path: &[u8]) -> bool {
         self.include.iter().any(|pattern| fits(pattern, path))
     }
 }
-
-/// So many bytes tell text from anything else, as in git.
-const BINARY: usize = 8000;
 
 /// Returns whether a file fits a pattern of the configuration: the path, where it has a slash, else
 /// the name.

@@ -12,6 +12,7 @@ mod context;
 mod embedded;
 mod entry;
 mod folder;
+mod large;
 pub mod limits;
 mod list;
 mod paths;

@@ -19,14 +19,12 @@ use crate::git::diff::Change;
 use crate::git::object::{Entry, TreeId};
 use crate::git::place::{Missing, Top, Walk};
 use crate::git::planted::Moment;
-use crate::host::file::{read_regular, read_regular_text};
+use crate::host::file::{open_regular, read_regular_text};
 
 /// More names than this are not looked at.
 const MAX_NAMES: usize = 1_000_000;
 /// A file that says where a git directory is has no more bytes.
 const MAX_LINK: u64 = 64 << 10;
-/// A file in a repository within that is larger is not compared with what is gone elsewhere.
-const MAX_COMPARED: u64 = 256 << 20;
 
 /// Files that are gone from their places, by size and time.
 type Lost<'a> = BTreeMap<(u32, u32, u32), Vec<(&'a [u8], &'a Entry)>>;
@@ -169,9 +167,12 @@ impl SessionWorktree {
         found: &Found,
     ) -> anyhow::Result<bool> {
         if found.opaque {
-            let content = read_regular(&self.place(&found.path), MAX_COMPARED);
-            let id = |bytes: Vec<u8>| self.repository.blob_id(&bytes).ok();
-            return Ok(content.ok().and_then(id).is_some_and(|id| id.0 == entry.id));
+            let Ok(file) = open_regular(&self.place(&found.path)) else {
+                return Ok(false);
+            };
+            let size = file.metadata()?.len();
+            let id = self.repository.id_of(&file, size);
+            return Ok(id.is_ok_and(|id| id == Some(entry.id)));
         }
         let Walk::Place(place) = Top::open_own(&self.path)?.walk(&found.path, Missing::Stop)?
         else {

@@ -12,7 +12,7 @@ use gix::index::entry::Stat;
 use super::survey::as_in_index;
 use super::switch::Switch;
 use crate::git::filter::Filter;
-use crate::git::place::{Missing, Place, Seen, Top, Walk};
+use crate::git::place::{Body, Missing, Place, Seen, Top, Walk};
 
 /// Smaller files are written as fast as they are compared, and fill a block or a few.
 const LARGE: u64 = 16 << 10;
@@ -119,11 +119,14 @@ impl Switch<'_> {
         let (entry, path) = (new.entry(at), new.entry(at).path(new));
         // The time is taken before the file is read: a later write shows.
         let stat = place.stat()?.context("a new file is gone")?;
-        let Seen::File { bytes, .. } = place.look()? else {
+        let Seen::File { body, .. } = place.look()? else {
             return Ok(None);
         };
-        let is_same =
-            self.repository.blob_id(&bytes)?.0 == entry.id && filter.writes_as_is(path, &bytes)?;
+        let is_same = self.repository.body_id(&body)? == Some(entry.id)
+            && match body {
+                Body::Bytes(bytes) => filter.writes_as_is(path, &bytes)?,
+                Body::Large { .. } => filter.keeps(path)?,
+            };
         Ok(is_same.then(|| as_in_index(&stat)))
     }
 }

@@ -24,7 +24,7 @@ use super::survey::{Survey, as_in_index, survey};
 use super::{Extent, SessionWorktree, index};
 use crate::git::During;
 use crate::git::object::{CommitId, Entry, Mode, TreeId};
-use crate::git::place::{Missing, Place, Seen, Top, Walk};
+use crate::git::place::{Missing, Place, Top, Walk};
 use crate::git::repository::Repository;
 
 /// So few files are written faster by one thread than by several that have to be started.
@@ -185,15 +185,11 @@ impl Switch<'_> {
         if known.is_some_and(|known| self.survey.same[known]) {
             return Ok(None);
         }
-        let entry = new.entry(at);
-        let mode = match entry.mode {
-            IndexMode::FILE => Mode::File,
-            IndexMode::FILE_EXECUTABLE => Mode::Executable,
-            IndexMode::SYMLINK => Mode::Link,
-            _ => return Ok(None),
+        let Some(entry) = entry_of(new.entry(at)) else {
+            return Ok(None);
         };
         match self.top.walk(path, Missing::Stop)? {
-            Walk::Place(place) => Ok(Some((place, Entry { mode, id: entry.id }))),
+            Walk::Place(place) => Ok(Some((place, entry))),
             Walk::Boundary => {
                 anyhow::bail!("`{}` is in a repository of its own", path.to_str_lossy())
             }
@@ -227,8 +223,45 @@ impl Switch<'_> {
         self.write(new, &to_write)
     }
 
-    /// Writes files as a checkout does, with all processors.
+    /// Writes files; the large ones not with gix, which has each in memory as a whole.
     fn write(&self, new: &mut State, to_write: &[usize]) -> anyhow::Result<()> {
+        let (large, others): (Vec<usize>, Vec<usize>) = to_write
+            .iter()
+            .partition(|&&at| self.repository.large(new.entry(at).id).is_some());
+        self.check_out(new, &others)?;
+        self.write_large(new, &large)
+    }
+
+    /// Writes large files one after another, each block by block if no filter changes it.
+    fn write_large(&self, new: &mut State, large: &[usize]) -> anyhow::Result<()> {
+        let paths: Vec<_> = large
+            .iter()
+            .map(|&at| new.entry(at).path(new).to_vec())
+            .collect();
+        let mut version = match paths.is_empty() {
+            true => return Ok(()),
+            false => self
+                .repository
+                .version(self.tree, paths.iter().map(Vec::as_slice))?,
+        };
+        for (&at, path) in large.iter().zip(&paths) {
+            let during = || format!("cannot write `{}`", path.to_str_lossy());
+            let Some(entry) = entry_of(new.entry(at)) else {
+                continue;
+            };
+            let Walk::Place(place) = self.top.walk(path, Missing::Make)? else {
+                anyhow::bail!("{}: its folder is not there", during());
+            };
+            let content = version.content(path, &entry, None)?;
+            place.create(&content, false).with_context(during)?;
+            let stat = place.stat()?.with_context(during)?;
+            new.entries_mut()[at].stat = as_in_index(&stat);
+        }
+        Ok(())
+    }
+
+    /// Writes files as a checkout does, with all processors.
+    fn check_out(&self, new: &mut State, to_write: &[usize]) -> anyhow::Result<()> {
         if to_write.is_empty() {
             return Ok(());
         }
@@ -342,7 +375,7 @@ impl Switch<'_> {
                 let Walk::Place(place) = self.top.walk(folder, Missing::Stop)? else {
                     break;
                 };
-                if !place.remove_empty_folder()? && place.look()? != Seen::Absent {
+                if !place.remove_empty_folder()? && !place.look()?.is_absent() {
                     break;
                 }
                 path = parent(folder);
@@ -350,6 +383,17 @@ impl Switch<'_> {
         }
         Ok(())
     }
+}
+
+/// Returns the file or link of an index's entry.
+fn entry_of(entry: &IndexEntry) -> Option<Entry> {
+    let mode = match entry.mode {
+        IndexMode::FILE => Mode::File,
+        IndexMode::FILE_EXECUTABLE => Mode::Executable,
+        IndexMode::SYMLINK => Mode::Link,
+        _ => return None,
+    };
+    Some(Entry { mode, id: entry.id })
 }
 
 /// Returns whether a sparse checkout leaves an entry out.

@@ -173,7 +173,7 @@ impl Project {
                     &new,
                     (&format!("a/{shown}"), &format!("b/{shown}")),
                 )),
-                _ => text.push_str(&format!("(`{shown}` is no text, and changed)\n")),
+                _ => text.push_str(&format!("(`{shown}` is large or not text, and changed)\n")),
             }
         }
         Ok(if text.is_empty() {
@@ -184,14 +184,17 @@ impl Project {
     }
 
     /// Returns the text of one side of a difference: empty where there is no file, nothing where it
-    /// is no text.
+    /// is no text, or too much of it.
     fn text_of(&self, leaf: Option<&Leaf>) -> anyhow::Result<Option<String>> {
         match leaf {
             None => Ok(Some(String::new())),
             Some(Leaf {
                 mode: Mode::File | Mode::Executable | Mode::Link,
                 id,
-            }) => Ok(String::from_utf8(self.repository.blob(BlobId::of(*id))?).ok()),
+            }) => {
+                let bytes = self.repository.small_blob(BlobId::of(*id))?;
+                Ok(bytes.and_then(|bytes| String::from_utf8(bytes).ok()))
+            }
             Some(_) => Ok(None),
         }
     }

@@ -1,0 +1,346 @@
+//! Large contents, read block by block: what is in no memory as a whole cannot fill it.
+//!
+//! gix has a blob in memory as a whole, beside the pack that it reads it from. A large one is found
+//! here in the file of its own or in the pack where git put it, and inflated as it is read. One that
+//! is stored as the difference from another one is left to gix, as are smaller ones.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use gix::ObjectId;
+use gix::hash::Hasher;
+use gix::objs::{Kind, encode};
+use gix::prelude::HeaderExt as _;
+use gix::zlib::{Decompress, FlushDecompress, Status};
+use gix_pack::data::entry::Header;
+
+use super::repository::Repository;
+use crate::host::file::open_regular;
+
+/// A content of more bytes is not held in memory.
+pub(in crate::git) const LARGE: u64 = 16 << 20;
+/// So much is read at once.
+const BLOCK: usize = 64 << 10;
+/// The longest head of a loose object or of an entry of a pack.
+const MAX_HEAD: usize = 64;
+
+/// A large blob, and where it is stored.
+#[derive(Debug, Clone)]
+pub(in crate::git) struct Stored {
+    /// The blob.
+    pub(in crate::git) id: ObjectId,
+    /// Its size.
+    pub(in crate::git) size: u64,
+    /// The loose object, or the pack; open, so that a repack does not take it away.
+    file: Arc<File>,
+    /// Where its compressed bytes begin.
+    at: u64,
+    /// As many bytes come before its own when they are inflated.
+    head: usize,
+}
+
+impl Repository {
+    /// Finds a large blob; nothing if it is not large, or cannot be read block by block.
+    pub(in crate::git) fn large(&self, id: ObjectId) -> Option<Stored> {
+        let header = self.gix.objects.header(id).ok()?;
+        if header.kind() != Kind::Blob || header.size() <= LARGE {
+            return None;
+        }
+
+        let store = self.gix.objects.store_ref();
+        let mut folders = vec![store.path().to_owned()];
+        folders.extend(store.alternate_db_paths().unwrap_or_default());
+        let found = folders
+            .iter()
+            .find_map(|folder| loose(folder, id).or_else(|| packed(folder, id)))?;
+        (found.size == header.size()).then_some(found)
+    }
+
+    /// Returns the id that a file's bytes have as a blob; nothing if they are not as many as its
+    /// size says.
+    ///
+    /// # Errors
+    /// It cannot be read, or the hash function refuses the bytes as a known attack.
+    pub(in crate::git) fn id_of(&self, file: &File, size: u64) -> io::Result<Option<ObjectId>> {
+        hash_of(self.gix.object_hash(), From::start(file), size)
+    }
+}
+
+/// Returns the id that so many bytes have as a blob; nothing if there are fewer or more.
+pub(in crate::git) fn hash_of(
+    hash: gix::hash::Kind,
+    source: impl Read,
+    size: u64,
+) -> io::Result<Option<ObjectId>> {
+    let mut hashed = Hashed::new(source, hash, size);
+    let length = hashed.drain()?;
+    let id = hashed.id()?;
+    Ok((length == size).then_some(id))
+}
+
+/// Finds a blob that is a file of its own.
+fn loose(folder: &Path, id: ObjectId) -> Option<Stored> {
+    let hex = id.to_hex().to_string();
+    let file = open_regular(&folder.join(&hex[..2]).join(&hex[2..])).ok()?;
+
+    let (mut head, mut packed) = ([0; MAX_HEAD], [0; MAX_HEAD]);
+    let read = file.read_at(&mut packed, 0).ok()?;
+    let mut inflate = Decompress::new();
+    inflate
+        .decompress(&packed[..read], &mut head, FlushDecompress::None)
+        .ok()?;
+    let end = head.iter().position(|&byte| byte == 0)?;
+    let size = str::from_utf8(&head[..end]).ok()?.strip_prefix("blob ")?;
+    Some(Stored {
+        id,
+        size: size.parse().ok()?,
+        file: Arc::new(file),
+        at: 0,
+        head: end + 1,
+    })
+}
+
+/// Finds a blob that is whole in a pack.
+fn packed(folder: &Path, id: ObjectId) -> Option<Stored> {
+    let names = std::fs::read_dir(folder.join("pack")).ok()?;
+    let indexes = names
+        .filter_map(|name| Some(name.ok()?.path()))
+        .filter(|path: &PathBuf| path.extension().is_some_and(|ending| ending == "idx"));
+    for path in indexes {
+        // One that a repack removed just now is not needed: the blob is in another one then.
+        let Ok(index) = gix_pack::index::File::at(&path, id.kind()) else {
+            continue;
+        };
+        let Some(number) = index.lookup(id) else {
+            continue;
+        };
+        let found = entry(&path, index.pack_offset_at_index(number), id);
+        if found.is_some() {
+            return found;
+        }
+    }
+    None
+}
+
+/// Returns the blob that begins at an offset of a pack, if it is no difference from another one.
+fn entry(index: &Path, offset: u64, id: ObjectId) -> Option<Stored> {
+    let file = open_regular(&index.with_extension("pack")).ok()?;
+    let mut head = [0; MAX_HEAD];
+    let read = file.read_at(&mut head, offset).ok()?;
+    let entry = gix_pack::data::Entry::from_bytes(&head[..read], offset, id.kind()).ok()?;
+    matches!(entry.header, Header::Blob).then(|| Stored {
+        id,
+        size: entry.decompressed_size,
+        file: Arc::new(file),
+        at: entry.data_offset,
+        head: 0,
+    })
+}
+
+impl Stored {
+    /// Starts to read.
+    pub(in crate::git) fn reader(&self) -> Reader<'_> {
+        Reader {
+            stored: self,
+            source: From {
+                file: &self.file,
+                at: self.at,
+            },
+            block: vec![0; BLOCK],
+            unread: 0..0,
+            inflate: Decompress::new(),
+            hasher: hasher(self.id.kind(), self.size),
+            left: self.size,
+            is_checked: false,
+        }
+    }
+
+    /// Writes the bytes.
+    ///
+    /// # Errors
+    /// They cannot be read or written, or are not what the blob's id says.
+    pub(in crate::git) fn copy_to(&self, out: &mut dyn Write) -> io::Result<()> {
+        let (mut reader, mut block) = (self.reader(), vec![0; BLOCK]);
+        loop {
+            match reader.read(&mut block)? {
+                0 => return Ok(()),
+                read => out.write_all(&block[..read])?,
+            }
+        }
+    }
+}
+
+/// Reads a large blob; whoever reads up to its end knows that the bytes are what its id says.
+pub(in crate::git) struct Reader<'a> {
+    /// The blob.
+    stored: &'a Stored,
+    /// The compressed bytes.
+    source: From<'a>,
+    /// A block of these.
+    block: Vec<u8>,
+    /// The part of the block that is not inflated yet.
+    unread: std::ops::Range<usize>,
+    /// Inflates.
+    inflate: Decompress,
+    /// Hashes.
+    hasher: Hasher,
+    /// As many bytes are still to come.
+    left: u64,
+    /// Whether the bytes were found to be what the id says.
+    is_checked: bool,
+}
+
+impl Reader<'_> {
+    /// Inflates some bytes; none at the end.
+    fn inflate(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        loop {
+            if self.unread.is_empty() {
+                let read = self.source.read(&mut self.block)?;
+                self.unread = 0..read;
+            }
+            let is_end = self.unread.is_empty();
+            let (taken, made) = (self.inflate.total_in(), self.inflate.total_out());
+            let input = &self.block[self.unread.clone()];
+            let status = self.inflate.decompress(input, out, FlushDecompress::None);
+            let status = status.map_err(|_| self.damaged())?;
+            self.unread.start += (self.inflate.total_in() - taken) as usize;
+            let made = (self.inflate.total_out() - made) as usize;
+            if made > 0 || status == Status::StreamEnd || is_end {
+                return Ok(made);
+            }
+        }
+    }
+
+    /// Checks what was read once nothing is to come.
+    fn check(&mut self) -> io::Result<()> {
+        if self.is_checked {
+            return Ok(());
+        }
+        let hasher = std::mem::replace(&mut self.hasher, hasher(self.stored.id.kind(), 0));
+        let is_same = hasher.try_finalize().is_ok_and(|id| id == self.stored.id);
+        self.is_checked = is_same;
+        if is_same { Ok(()) } else { Err(self.damaged()) }
+    }
+
+    /// Returns the error that tells of a damaged blob.
+    fn damaged(&self) -> io::Error {
+        let words = format!("blob {} is damaged", self.stored.id);
+        io::Error::new(io::ErrorKind::InvalidData, words)
+    }
+}
+
+impl Read for Reader<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        if self.inflate.total_out() == 0 && self.stored.head > 0 {
+            let mut head = [0; MAX_HEAD];
+            let mut got = 0;
+            while got < self.stored.head {
+                match self.inflate(&mut head[got..self.stored.head])? {
+                    0 => return Err(self.damaged()),
+                    made => got += made,
+                }
+            }
+        }
+        let room = usize::try_from(self.left).map_or(out.len(), |left| left.min(out.len()));
+        if room == 0 {
+            return if self.left == 0 {
+                self.check().map(|()| 0)
+            } else {
+                Ok(0)
+            };
+        }
+        match self.inflate(&mut out[..room])? {
+            0 => Err(self.damaged()),
+            made => {
+                self.hasher.update(&out[..made]);
+                self.left -= made as u64;
+                Ok(made)
+            }
+        }
+    }
+}
+
+/// Reads a file from an offset on, wherever others who have it open are in it.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::git) struct From<'a> {
+    /// The file.
+    file: &'a File,
+    /// Where.
+    at: u64,
+}
+
+impl<'a> From<'a> {
+    /// Reads from the start.
+    pub(in crate::git) fn start(file: &'a File) -> From<'a> {
+        From { file, at: 0 }
+    }
+}
+
+impl Read for From<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read_at(out, self.at)?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
+/// Hands on what it reads, and hashes it as a blob.
+pub(in crate::git) struct Hashed<R> {
+    /// What it reads.
+    source: R,
+    /// Hashes.
+    hasher: Hasher,
+    /// As many bytes are hashed at most: a file that grows has no end.
+    left: u64,
+}
+
+impl<R: Read> Hashed<R> {
+    /// Starts to read what should have so many bytes.
+    pub(in crate::git) fn new(source: R, hash: gix::hash::Kind, size: u64) -> Hashed<R> {
+        Hashed {
+            source,
+            hasher: hasher(hash, size),
+            // One more tells that there are more.
+            left: size.saturating_add(1),
+        }
+    }
+
+    /// Reads what nobody read; returns how many bytes that was.
+    pub(in crate::git) fn drain(&mut self) -> io::Result<u64> {
+        let (mut block, mut length) = (vec![0; BLOCK], 0);
+        loop {
+            match self.read(&mut block)? {
+                0 => return Ok(length),
+                read => length += read as u64,
+            }
+        }
+    }
+
+    /// Returns the id of what was read.
+    pub(in crate::git) fn id(self) -> io::Result<ObjectId> {
+        self.hasher.try_finalize().map_err(io::Error::other)
+    }
+}
+
+impl<R: Read> Read for Hashed<R> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let room = usize::try_from(self.left).map_or(out.len(), |left| left.min(out.len()));
+        let read = match self.source.read(&mut out[..room]) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Err(error),
+            read => read?,
+        };
+        self.hasher.update(&out[..read]);
+        self.left -= read as u64;
+        Ok(read)
+    }
+}
+
+/// Starts to hash a blob of so many bytes.
+fn hasher(hash: gix::hash::Kind, size: u64) -> Hasher {
+    let mut hasher = gix::hash::hasher(hash);
+    hasher.update(&encode::loose_header(Kind::Blob, size));
+    hasher
+}

@@ -1,0 +1,86 @@
+//! Large files, taken block by block: hashed, then compressed on their way into a pack.
+//!
+//! git holds a file in memory as a whole up to `core.bigFileThreshold`; the id is the same.
+
+use std::fs::File;
+
+use gix::objs::Kind as ObjectKind;
+use rustix::fd::AsFd as _;
+
+use super::content::{ATTEMPTS, Filtered, Outcome, Reader, failed, read_still};
+use super::limits::Reason;
+use super::stat::{self, Seen};
+use crate::git::large::{From, hash_of};
+
+impl Reader<'_, '_> {
+    /// Takes a large file, block by block.
+    pub(super) fn large(
+        &mut self,
+        path: &[u8],
+        file: &File,
+        tracked: bool,
+    ) -> anyhow::Result<Outcome> {
+        for _ in 0..ATTEMPTS {
+            let before = match stat::look_at(file.as_fd()) {
+                Ok(before) => before,
+                Err(error) => return Ok(failed(&error)),
+            };
+            let outcome = self.large_once(path, file, tracked, &before)?;
+            let is_same = stat::look_at(file.as_fd()).is_ok_and(|now| now.stat == before.stat);
+            if let Some(outcome) = outcome.filter(|_| is_same) {
+                return Ok(outcome);
+            }
+        }
+        // It will not stand still, or cannot be read.
+        match read_still(file) {
+            Ok((data, stat)) => self.take(path, data, stat, tracked),
+            Err(error) => Ok(failed(&error)),
+        }
+    }
+
+    /// Takes a large file, unless it changes meanwhile.
+    fn large_once(
+        &mut self,
+        path: &[u8],
+        file: &File,
+        tracked: bool,
+        seen: &Seen,
+    ) -> anyhow::Result<Option<Outcome>> {
+        let secret = if tracked {
+            None
+        } else {
+            match self.secret_in(path, file) {
+                Ok(secret) => secret,
+                Err(_) => return Ok(None),
+            }
+        };
+        let id = match self.filtered(path, From::start(file)) {
+            Ok(Filtered::Unchanged) => {
+                let read = || From::start(file);
+                if let Some(reason) = secret {
+                    let id = hash_of(self.repo.object_hash(), read(), seen.size).ok();
+                    if !id.flatten().is_some_and(|id| self.is_made_as(path, id)) {
+                        return Ok(Some(Outcome::LeftOut(reason)));
+                    }
+                }
+                self.sink.add_large(seen.size, read)?
+            }
+            Ok(Filtered::Bytes(data)) => match secret.filter(|_| !self.is_made(path, &data)) {
+                Some(reason) => return Ok(Some(Outcome::LeftOut(reason))),
+                None => Some(self.sink.add(ObjectKind::Blob, data)?),
+            },
+            Err(error) => return self.unfiltered(path, error).map(Some),
+        };
+        Ok(id.map(|id| Outcome::Read(id, seen.stat)))
+    }
+
+    /// Returns why a large file looks like a secret, if it does.
+    fn secret_in(&self, path: &[u8], file: &File) -> std::io::Result<Option<Reason>> {
+        let limits = self.scan.limits;
+        if limits.is_secret(path) {
+            return Ok(Some(Reason::Secret));
+        }
+        let found = limits.key_in_parts(path, &mut From::start(file))?;
+        Ok(found.map(Reason::Key))
+    }
+}

@@ -1,0 +1,93 @@
+//! Keys in the text of files.
+
+use std::io::{self, Read};
+
+use super::Limits;
+use crate::text::secret;
+
+/// So many bytes tell text from anything else, as in git.
+const BINARY: usize = 8000;
+
+/// As much of a large file is looked through at once.
+const PART: usize = 4 << 20;
+
+/// As much is looked at in two parts: no key is longer.
+const OVERLAP: usize = 64 << 10;
+
+impl Limits {
+    /// Returns what looks like a key in a file, by its kind.
+    pub fn key_in(&self, path: &[u8], bytes: &[u8]) -> Option<&'static str> {
+        if !self.looks_for_keys(path, bytes) {
+            return None;
+        }
+        secret::find(&String::from_utf8_lossy(bytes))
+    }
+
+    /// Returns what looks like a key in a large file, by its kind.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(in crate::git::snapshot) fn key_in_parts(
+        &self,
+        path: &[u8],
+        source: &mut dyn Read,
+    ) -> io::Result<Option<&'static str>> {
+        let (mut part, mut is_first) = (Vec::new(), true);
+        loop {
+            let known = part.len();
+            let room = (PART - known) as u64;
+            let read = Read::take(&mut *source, room).read_to_end(&mut part)?;
+            if is_first && !self.looks_for_keys(path, &part) {
+                return Ok(None);
+            }
+            is_first = false;
+            if let Some(kind) = secret::find(&String::from_utf8_lossy(&part)) {
+                return Ok(Some(kind));
+            }
+            if (read as u64) < room {
+                return Ok(None);
+            }
+            // What begins in one part may end in the next.
+            part.drain(..part.len() - OVERLAP);
+        }
+    }
+
+    /// Returns whether keys in a file that begins with these bytes matter.
+    fn looks_for_keys(&self, path: &[u8], start: &[u8]) -> bool {
+        let is_binary = || memchr::memchr(0, &start[..start.len().min(BINARY)]).is_some();
+        self.leave_secrets && !is_binary() && !self.is_included(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Finds a key behind so many bytes of text.
+    fn found_behind(length: usize) -> Option<&'static str> {
+        let mut text = b"plain words\n".repeat(length / 12 + 1);
+        text.truncate(length);
+        let key = format!("\nkey = \"ghp_{}\"\n", "a9Zk3Qx7Lm2Vt8Rb5Nw4".repeat(2));
+        text.extend(key.as_bytes());
+        text.extend(b"more words\n".repeat(PART / 11));
+        let mut source = text.as_slice();
+        Limits::default()
+            .key_in_parts(b"a.txt", &mut source)
+            .unwrap()
+    }
+
+    #[test]
+    fn promise_d5_a_key_is_found_wherever_it_is_in_a_large_file() {
+        let key = Some("github token");
+        for length in [0, PART - OVERLAP, PART - 20, PART, 2 * PART - OVERLAP - 20] {
+            assert_eq!(found_behind(length), key, "behind {length} bytes");
+        }
+    }
+
+    #[test]
+    fn no_key_is_looked_for_in_a_large_file_that_is_not_text() {
+        let text = format!("\0key = \"ghp_{}\"\n", "a9Zk3Qx7Lm2Vt8Rb5Nw4".repeat(2));
+        let found = Limits::default().key_in_parts(b"a.txt", &mut text.as_bytes());
+        assert_eq!(found.unwrap(), None);
+    }
+}
