@@ -17,7 +17,7 @@ pub enum ChangeError {
     #[error("the proposal of `{0}` is rejected")]
     Rejected(ChangeId),
     /// It cannot be implemented, or its step cannot be taken, in this phase.
-    #[error("the change `{id}` is {}, so that `{wanted}` cannot be done", phase.word())]
+    #[error("the change `{id}` is {}, so `{wanted}` is not possible", phase.word())]
     ChangeNotReady {
         /// The change.
         id: ChangeId,
@@ -106,7 +106,7 @@ pub fn next_step(id: &ChangeId, phase: Phase) -> String {
         }
         Phase::Rejected => {
             format!(
-                "`teddy change show {id} review` has the reasons; mend the proposal and run `teddy change challenge {id}`"
+                "`teddy change show {id} review` has the reasons; fix the proposal and run `teddy change challenge {id}`"
             )
         }
         Phase::Implementing => format!("`teddy change impl {id}` goes on with it"),
@@ -135,7 +135,7 @@ mod tests {
         );
         assert_eq!(
             error.to_string(),
-            "the change `add-auth` is proposed, so that `impl` cannot be done"
+            "the change `add-auth` is proposed, so `impl` is not possible"
         );
         assert!(
             error.hint().contains("`teddy change plan add-auth`"),

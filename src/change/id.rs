@@ -16,7 +16,9 @@ pub struct ChangeId(String);
 
 /// A text that is no id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no change id: lower-case letters, digits and single hyphens, such as `add-auth`")]
+#[error(
+    "`{0}` is not a valid change id: use lower-case letters, digits and single hyphens, such as `add-auth`"
+)]
 pub struct IdError(String);
 
 impl ChangeId {

@@ -107,14 +107,14 @@ fn specs(impact: &Section, findings: &mut Findings<'_>) {
     let Some((line, names)) = names(impact, "affected specs") else {
         return findings.high(
             impact.line,
-            "`## Impact` has no `- **Affected specs:**`; say `none` where there are none",
+            "`## Impact` has no `- **Affected specs:**`; write `none` if there are none",
         );
     };
     for name in names.iter().filter(|name| !is_id(name)) {
         findings.high(
             line,
             format!(
-                "`{}` is no spec id: lower-case letters, digits and single hyphens",
+                "`{}` is not a valid spec id: use lower-case letters, digits and single hyphens",
                 crate::text::visible::visible(name)
             ),
         );
@@ -284,10 +284,10 @@ mod tests {
         check(
             &GOOD.replace("`names`", "`../names`"),
             &[
-                "proposal.md:13: error: `../names` is no spec id: lower-case letters, digits and single hyphens",
+                "proposal.md:13: error: `../names` is not a valid spec id: use lower-case letters, digits and single hyphens",
             ],
         );
-        let line = "proposal.md:12: error: `## Impact` has no `- **Affected specs:**`; say `none` where there are none";
+        let line = "proposal.md:12: error: `## Impact` has no `- **Affected specs:**`; write `none` if there are none";
         check(
             &GOOD.replace("- **Affected specs:** `greeting`, `names`\n", ""),
             &[line],

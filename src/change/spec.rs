@@ -73,7 +73,7 @@ fn requirements(sections: &[Section], findings: &mut Findings<'_>) {
             None => findings.high(
                 section.line,
                 format!(
-                    "`### {}` is no requirement: write `### R1: Title`",
+                    "`### {}` is not a requirement: write `### R1: Title`",
                     section.title
                 ),
             ),
@@ -122,7 +122,7 @@ fn scenarios(sections: &[Section], findings: &mut Findings<'_>) {
             findings.high(
                 section.line,
                 format!(
-                    "`### {}` is no scenario: write `### Scenario: Name`",
+                    "`### {}` is not a scenario: write `### Scenario: Name`",
                     section.title
                 ),
             );
@@ -198,7 +198,9 @@ mod tests {
     fn s2_a_requirement_has_a_number_of_its_own_and_a_title() {
         check(
             &GOOD.replace("### R2: World", "### World"),
-            &["specs/greeting.md:11: error: `### World` is no requirement: write `### R1: Title`"],
+            &[
+                "specs/greeting.md:11: error: `### World` is not a requirement: write `### R1: Title`",
+            ],
         );
         check(
             &GOOD.replace("R2: World", "R1: World"),

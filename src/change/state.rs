@@ -228,7 +228,7 @@ fn hash(text: &str) -> String {
 /// version.
 pub fn read(text: &str) -> anyhow::Result<State> {
     yaml::guard(text, MAX_FILE)?;
-    let version: Version = serde_yaml::from_str(text).context("it is no state of a change")?;
+    let version: Version = serde_yaml::from_str(text).context("it is not the state of a change")?;
     anyhow::ensure!(
         version.schema_version <= SCHEMA,
         "it has schema_version {}, and this teddy reads up to {SCHEMA}: it was written by a newer one",

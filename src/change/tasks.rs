@@ -166,7 +166,7 @@ pub fn check(text: &str) -> Vec<Finding> {
             findings.high(
                 task.line,
                 format!(
-                    "task {} depends on {name}, which is no task before it",
+                    "task {} depends on {name}, which is not an earlier task",
                     task.number
                 ),
             );
@@ -189,7 +189,7 @@ fn number(task: &Task, findings: &mut Findings<'_>) {
         return findings.high(
             task.line,
             format!(
-                "`{}` is no number of a task, such as `1.2`",
+                "`{}` is not a task number, such as `1.2`",
                 crate::text::visible::visible(&task.number)
             ),
         );
@@ -312,7 +312,7 @@ mod tests {
         );
         check(
             &GOOD.replace("2.1 Take", "Take"),
-            &["tasks.md:9: error: `Take` is no number of a task, such as `1.2`"],
+            &["tasks.md:9: error: `Take` is not a task number, such as `1.2`"],
         );
     }
 
@@ -335,8 +335,8 @@ mod tests {
         check(
             &GOOD.replace("Depends: 1.1", "Depends: 2.1, 3.1"),
             &[
-                "tasks.md:9: error: task 2.1 depends on 2.1, which is no task before it",
-                "tasks.md:9: error: task 2.1 depends on 3.1, which is no task before it",
+                "tasks.md:9: error: task 2.1 depends on 2.1, which is not an earlier task",
+                "tasks.md:9: error: task 2.1 depends on 3.1, which is not an earlier task",
             ],
         );
         check(&GOOD.replace("Depends: 1.1", "Depends: none"), &[]);

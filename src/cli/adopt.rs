@@ -8,14 +8,14 @@ use super::exit;
 use crate::session::name::SessionName;
 use crate::text::counted;
 
-/// Accept a session that came from elsewhere, the plan that waits in it too
+/// Accept a fetched session, including the plan that waits in it
 ///
-/// A plan that somebody else made and that came with fetched or copied refs does not run before
-/// this. The plan is printed, and the session is the one in use.
+/// A plan from somebody else that came with fetched or copied refs does not run until you accept
+/// it. The plan is printed, and teddy switches to the session.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  teddy adopt add-auth")]
 pub(super) struct Args {
-    /// The session, the one in use if left out
+    /// The session; the current one if omitted
     #[arg(add = complete::with(complete::sessions))]
     name: Option<String>,
 }
@@ -35,12 +35,12 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     }
     app.print_foreign(adopted.plan.as_deref().unwrap_or_default())?;
     let waits = if adopted.plan.is_some() {
-        "; its plan waits: read it above before `teddy execute`"
+        "; its plan is waiting: read it above before you run `teddy execute`"
     } else {
         ""
     };
     app.say(&format!(
-        "Session {session} with {} is yours, and the one in use{waits}.",
+        "Session {session} with {} is now yours and in use{waits}.",
         counted(adopted.turns, "turn")
     ));
     Ok(exit::DONE.into())

@@ -27,22 +27,22 @@ use crate::workflow::user::User;
 #[derive(clap::Args)]
 #[command(next_help_heading = "Options of every command")]
 pub(super) struct Global {
-    /// Run as if started in this folder
+    /// Run as if started in this directory
     #[arg(short = 'C', global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
     directory: Option<PathBuf>,
-    /// The session to work on, in place of the one last used here
+    /// The session to work on, instead of the one last used here
     #[arg(short, long, global = true, env = "TEDDY_SESSION", hide_env_values = true, value_name = "NAME", add = complete::with(complete::sessions))]
     session: Option<String>,
-    /// A setting for this call, such as `-c replan.max=0`
+    /// Override a setting for this call, such as `-c replan.max=0`
     #[arg(short = 'c', global = true, value_name = "KEY=VALUE")]
     setting: Vec<String>,
     /// Print the result as JSON on standard output
     #[arg(long, global = true)]
     pub(super) json: bool,
-    /// Say nothing but errors and warnings
+    /// Print only errors and warnings
     #[arg(short, long, global = true)]
     quiet: bool,
-    /// Say more: the project, session, model and settings in use, and how long it took
+    /// Also print the project, session, model and settings in use, and how long it took
     #[arg(short, long, global = true)]
     verbose: bool,
     /// When to use colours
@@ -116,10 +116,10 @@ impl App {
     /// # Errors
     /// Where it is gone.
     pub(super) fn folder(&self) -> anyhow::Result<PathBuf> {
-        let here = env::current_dir().context("the current folder is gone")?;
+        let here = env::current_dir().context("the current directory no longer exists")?;
         match &self.global.directory {
             Some(folder) if folder.is_dir() => Ok(here.join(folder)),
-            Some(folder) => anyhow::bail!("`{}` is no folder", folder.display()),
+            Some(folder) => anyhow::bail!("`{}` is not a directory", folder.display()),
             None => Ok(here),
         }
     }

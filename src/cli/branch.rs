@@ -9,17 +9,17 @@ use super::switch::tell_files;
 use crate::session::name::SessionName;
 use crate::workflow::branch::branch;
 
-/// Start a session at an old turn
+/// Start a new session at an earlier turn
 ///
 /// The new session shares all turns up to that one. Your files stay as they are; `teddy restore @`
-/// brings them along.
+/// updates them.
 #[derive(clap::Args)]
 #[command(
     allow_missing_positional = true,
     after_help = "Examples:\n  teddy branch other-way            at the newest turn\n  teddy branch 2 other-way          at turn 2"
 )]
 pub(super) struct Args {
-    /// The turn: a number, or anything `git rev-parse` takes
+    /// The turn: a number, or anything that `git rev-parse` accepts
     #[arg(default_value = "@", add = complete::with(complete::turns))]
     turn: String,
     /// The new session's name

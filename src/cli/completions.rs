@@ -10,11 +10,11 @@ use super::app::App;
 use super::{complete, exit};
 use crate::host::env;
 
-/// Print the completion script of a shell
+/// Print the completion script for a shell
 ///
-/// It completes commands, options, sessions, turns, agents, models and files, and asks this program
-/// for them each time: print it anew at each start of the shell. `git teddy <TAB>` works too, where
-/// git's own completion is loaded.
+/// Completes commands, options, sessions, turns, agents, models and files. The script asks this
+/// program for them, so load it each time a shell starts. `git teddy <TAB>` works too if git's own
+/// completion is loaded.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples, for the file that the shell reads at its start:\n  source <(teddy completions bash)\n  source <(teddy completions zsh)          behind compinit\n  teddy completions fish | source"

@@ -11,11 +11,11 @@ use crate::workflow::context::Edit;
 use crate::workflow::paths;
 use crate::workflow::project::Project;
 
-/// Make and show the next input of the model, or change what it shows
+/// Show the model's next input, or change what it includes
 ///
-/// Three lists name what the model sees: the turn's own (which the model manages with READ and
-/// PRUNE), the session's, and `.teddy/global.context` of every session. An entry is a file, a
-/// folder, a pattern or a URL.
+/// Three lists name what the model sees: the turn's (which the model manages with READ and PRUNE),
+/// the session's, and `.teddy/global.context` for every session. An entry is a file, a directory, a
+/// pattern or a URL.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy context                          the next input.md\n  teddy context add src/ README.md       for this session\n  teddy context add --turn src/main.rs   for the next turn\n  teddy context rm README.md\n  teddy context list"
@@ -23,7 +23,7 @@ use crate::workflow::project::Project;
 pub(super) struct Args {
     #[command(subcommand)]
     command: Option<Command>,
-    /// Show this many turns before the previous one
+    /// Also show this many turns before the previous one
     #[arg(long, value_name = "N", default_value_t = 0)]
     context_depth: u64,
 }
@@ -31,18 +31,18 @@ pub(super) struct Args {
 /// What to do with the lists.
 #[derive(clap::Subcommand)]
 enum Command {
-    /// Add files, folders, patterns or URLs
+    /// Add files, directories, patterns or URLs
     #[command(
         after_help = "Examples:\n  teddy context add src/ README.md\n  teddy context add --turn 'tests/*.py'\n  teddy context add --global docs/style.md https://example.org/api"
     )]
     Add(Entries),
-    /// Take them out again
+    /// Remove them
     #[command(mut_arg("resources", |arg| arg.add(complete::with(complete::entries))), after_help = "Examples:\n  teddy context rm README.md\n  teddy context rm --global docs/style.md")]
     Rm(Entries),
     /// Edit a list in your editor
     #[command(after_help = "Examples:\n  teddy context edit\n  teddy context edit --global")]
     Edit(Where),
-    /// List what the model will see, with tokens
+    /// List what the model will see, with token counts
     #[command(after_help = "Examples:\n  teddy context list\n  teddy context list --json")]
     List,
 }

@@ -13,13 +13,13 @@ use crate::ui::style::{self, Line, Tone};
 use crate::ui::terminal::room;
 use crate::workflow::demo::{Stage, demo};
 
-/// Run a whole session on recorded answers, in a scratch repository: no key, no network
+/// Play a complete session with recorded answers in a scratch repository: no API key, no network
 ///
-/// Each step is shown with the command that does it. The folder stays, so that you can look around.
+/// Prints the command for each step. The directory is kept, so you can look around.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  teddy demo\n  teddy demo /tmp/look")]
 pub(super) struct Args {
-    /// The folder; a new temporary one if left out
+    /// The directory; a new temporary one if omitted
     #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     folder: Option<PathBuf>,
 }

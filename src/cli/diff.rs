@@ -13,15 +13,15 @@ use crate::workflow::dry_run::Rewrite;
 use crate::workflow::paths::lossy;
 use crate::workflow::project::Project;
 
-/// Show what a turn changed in the code, or what differs between two turns
+/// Show what a turn changed, or how two turns differ
 ///
-/// Of the turn in progress (`draft`, or its number) it shows what the plan that waits would change.
+/// For the turn in progress (`draft`, or its number), shows what the waiting plan would change.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy diff                        what the newest turn changed\n  teddy diff 3                      what turn 3 changed\n  teddy diff draft                  what the plan that waits would change\n  teddy diff 1 3                    from after turn 1 to after turn 3\n  git show teddy/sessions/add-auth^2"
 )]
 pub(super) struct Args {
-    /// A turn, the newest one if left out
+    /// A turn; the newest one if omitted
     #[arg(add = complete::with(complete::turns_and_draft))]
     turn: Option<String>,
     /// Another turn

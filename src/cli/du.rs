@@ -7,7 +7,7 @@ use super::exit;
 use crate::text::visible::visible;
 use crate::workflow::du::du;
 
-/// Show where the room goes that TeDDy takes
+/// Show the disk space that TeDDy uses
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  teddy du\n  teddy du --json")]
 pub(super) struct Args {}

@@ -15,16 +15,17 @@ use crate::ui::{markdown, mistakes};
 use crate::workflow::execute::decline::execute_or_plan;
 use crate::workflow::execute::{Asked, Executed, Wish};
 
-/// Validate, review and run the plan; record the turn; bring the result to your files
+/// Check, review and run the plan; record the turn; update your files
 ///
-/// Runs in a worktree of its own. Your own edits made meanwhile stay; where they overlap with the
-/// result, nothing is written, the result stays in the turn, and the exit code is 4.
+/// The plan runs in an isolated worktree. Edits that you make in the meantime are kept; if they
+/// overlap with the result, your files are not updated, the result stays in the turn, and the exit
+/// code is 4.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  teddy execute                 review the draft's plan\n  teddy execute -y              approve all of it\n  teddy execute plan.md -y      run a plan from elsewhere; starts a session if there is none\n\nExit codes: 0 done, 1 an action failed, 3 plan rejected, 4 recorded but not brought to your files, 5 the model waits for your answer"
+    after_help = "Examples:\n  teddy execute                 review the draft's plan\n  teddy execute -y              approve all of it\n  teddy execute plan.md -y      run a plan from elsewhere; starts a session if there is none\n\nExit codes: 0 done, 1 an action failed, 3 plan rejected, 4 recorded, but your files were not updated, 5 the model waits for your answer"
 )]
 pub(super) struct Args {
-    /// A plan from this file (or `-`) in place of the draft's
+    /// Run the plan in this file (or `-`) instead of the draft
     #[arg(value_name = "PLAN", value_hint = clap::ValueHint::FilePath)]
     plan: Option<String>,
     /// Approve everything
@@ -114,10 +115,10 @@ pub(super) fn show(app: &App, executed: &Executed) -> anyhow::Result<()> {
     executed.notes.iter().for_each(|note| app.warn(note));
     if let Some(why) = &executed.interruption {
         app.warn(&format!(
-            "the plan was interrupted: {why}; nothing was brought to your files"
+            "the plan was interrupted: {why}; your files are unchanged"
         ));
         app.say(&format!(
-            "`teddy execute` runs it again, `teddy diff {0}` shows what it did, `teddy restore {0}` brings that.",
+            "`teddy execute` runs it again, `teddy diff {0}` shows what it did, `teddy restore {0}` applies that.",
             executed.turn
         ));
     }
@@ -127,7 +128,7 @@ pub(super) fn show(app: &App, executed: &Executed) -> anyhow::Result<()> {
     if let Some(planned) = &executed.replanned {
         app.say(&match planned.title.as_str() {
             "" => format!(
-                "The model answered for turn {}, and that is no plan. Next: teddy execute",
+                "The model answered for turn {}, but that is not a plan. Next: teddy execute",
                 planned.turn
             ),
             title => format!(
@@ -151,7 +152,7 @@ pub(super) fn show(app: &App, executed: &Executed) -> anyhow::Result<()> {
 fn show_unrecorded(app: &App, executed: &Executed) {
     if executed.status != Some(Status::Rejected) {
         app.say(&format!(
-            "Nothing was run; the plan of turn {} waits.",
+            "Nothing was run; the plan of turn {} is waiting.",
             executed.turn
         ));
         return;
@@ -160,7 +161,7 @@ fn show_unrecorded(app: &App, executed: &Executed) {
     app.warn(if executed.session.is_empty() {
         "the plan is rejected and no session was started"
     } else {
-        "this is not a plan; nothing was recorded, and no model was asked"
+        "this is not a plan; nothing was recorded and no model was asked"
     });
 }
 

@@ -8,13 +8,13 @@ use anyhow::Context as _;
 use super::app::App;
 use super::exit;
 
-/// Write the session's turns as folders `NN/`, one file for each artifact
+/// Write the session's turns to directories `NN/`, one file per artifact
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy export                      into ./<session>/\n  teddy export /tmp/review"
 )]
 pub(super) struct Args {
-    /// The folder; made if it is not there
+    /// The directory; created if it does not exist
     #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     folder: Option<PathBuf>,
 }
@@ -38,7 +38,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         let folder = target.join(format!("{:0width$}", turn.number()));
         anyhow::ensure!(
             !folder.exists(),
-            "`{}` is there already; name another folder",
+            "`{}` already exists; name another directory",
             folder.display()
         );
         for (name, content) in project.repository.files(turn.tree)? {

@@ -10,26 +10,26 @@ use crate::text::counted;
 use crate::text::visible::visible;
 use crate::workflow::gc::{Wish, gc};
 
-/// Give back room: idle worktrees and caches, old undo data, loose objects
+/// Free disk space: idle worktrees and caches, old undo data, loose objects
 ///
-/// A worktree is made anew when it is needed, and so are the caches that commands fill. Undo data are saves that were set aside and snapshots
-/// of your files that no turn holds. Sessions stay, but for those that are named: they are
-/// forgotten with all that only they hold.
+/// Worktrees, and the caches that commands fill, are recreated when they are needed. Undo data is
+/// what was set aside when files were overwritten, and snapshots of your files that belong to no
+/// turn. A session is deleted only if you name it, along with everything that only it refers to.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  teddy gc                      idle worktrees and caches, old undo data, packing\n  teddy gc --idle-days 0        every worktree that is not in use\n  teddy gc old-session -y       forget a session"
+    after_help = "Examples:\n  teddy gc                      idle worktrees and caches, old undo data, packing\n  teddy gc --idle-days 0        every worktree that is not in use\n  teddy gc old-session -y       delete a session"
 )]
 pub(super) struct Args {
-    /// Sessions to forget
+    /// Sessions to delete
     #[arg(value_name = "SESSION", add = complete::with(complete::sessions))]
     sessions: Vec<String>,
-    /// Remove worktrees and caches that were not used for so many days
+    /// Remove worktrees and caches not used for this many days
     #[arg(long, value_name = "DAYS", default_value_t = 14)]
     idle_days: u32,
-    /// Remove undo data that is older than so many days
+    /// Remove undo data older than this many days
     #[arg(long, value_name = "DAYS", default_value_t = 30)]
     undo_days: u32,
-    /// Don't ask before a session is forgotten
+    /// Don't ask before deleting a session
     #[arg(short, long)]
     yes: bool,
 }

@@ -9,7 +9,7 @@ use crate::model::prompt::Prompts;
 
 /// Print an agent's system prompt; without a name, list the agents
 ///
-/// `.teddy/prompts/<name>.xml` overrides a built-in prompt once the repository is trusted.
+/// `.teddy/prompts/<name>.xml` overrides a built-in prompt once you trust the repository.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy get-prompt\n  teddy get-prompt architect > .teddy/prompts/architect.xml"

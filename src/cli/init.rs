@@ -9,10 +9,9 @@ use crate::git::open::OpenError;
 use crate::git::repository::Repository;
 use crate::host::file::{Mode, Root};
 
-/// Prepare a project: `.teddy/` with a commented configuration; `git init` where there is no
-/// repository
+/// Create `.teddy/` with a commented configuration; run `git init` if there is no repository
 ///
-/// Nothing that exists is changed.
+/// Existing files are never changed.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  teddy init")]
 pub(super) struct Args {}

@@ -78,7 +78,7 @@ mod tests {
     fn promise_c3_the_document_lists_the_kinds_that_the_code_has() {
         let document = include_str!("../../docs/cli.md");
         let table = document
-            .split_once("| kind | exit code | meaning |\n|---|---|---|\n")
+            .split_once("| Kind | Exit code | Meaning |\n|---|---|---|\n")
             .unwrap()
             .1;
         let listed: Vec<&str> = table

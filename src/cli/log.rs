@@ -15,7 +15,7 @@ use crate::workflow::log::Row;
     after_help = "Examples:\n  teddy log\n  teddy log -n 5 --json\n  git log --first-parent teddy/sessions/add-auth"
 )]
 pub(super) struct Args {
-    /// At most this many
+    /// Show at most this many turns
     #[arg(short = 'n', long, value_name = "N")]
     max_count: Option<usize>,
 }

@@ -10,17 +10,17 @@ use clap_mangen::Man;
 use super::app::App;
 use super::exit;
 
-/// Print the manual page, or write one for each command
+/// Print the manual page, or write one page per command
 ///
-/// git shows `git-teddy.1` for `git teddy --help` once `man` finds it, which looks in
-/// `share/man/man1` beside each `bin` of PATH.
+/// `git teddy --help` shows `git-teddy.1` once `man` can find it; `man` searches `share/man/man1`
+/// beside each `bin` directory of PATH.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy man | man -l -\n  teddy man --out ~/.cargo/share/man/man1\n  man teddy-restore"
 )]
 pub(super) struct Args {
-    /// Write `teddy.1`, `git-teddy.1` and `teddy-<command>.1` into this folder, made if it is not
-    /// there
+    /// Write `teddy.1`, `git-teddy.1` and `teddy-<command>.1` to this directory, created if it does
+    /// not exist
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     out: Option<PathBuf>,
 }

@@ -54,9 +54,9 @@ use crate::workflow::project::Project;
 
 /// Git-native sessions for AI-assisted coding
 ///
-/// A session is a chain of turns, and a turn is a commit: what the model got, what it answered, the
-/// plan, the report, and the code before and after. Plans run in a worktree of their own; your
-/// files move from one recorded state to the next, or not at all.
+/// A session is a chain of turns, and each turn is a commit: the model's input and answer, the
+/// plan, the report, and the code before and after. Plans run in an isolated worktree; your files
+/// move from one recorded state to the next, or not at all.
 #[derive(Parser)]
 #[command(name = "teddy", version, max_term_width = 100, after_help = EXAMPLES)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
@@ -68,11 +68,11 @@ struct Cli {
 /// What a beginner types.
 const EXAMPLES: &str = "\
 Examples:
-  teddy demo                          a whole session on recorded answers, in a scratch repository
+  teddy demo                          a complete session with recorded answers, in a scratch repository
   teddy new add-auth                  start a session
   teddy plan -m 'add a login form'    ask the model for a plan
   teddy execute                       review it, run it, record it
-  teddy undo                          take the last turn back
+  teddy undo                          undo the last turn
   git log --first-parent teddy/sessions/add-auth";
 
 /// Makes the list of commands: a variant and its match arms for each row.

@@ -10,7 +10,8 @@ use crate::workflow;
 
 /// Start a session
 ///
-/// The name is kebab-case, such as `add-auth`. The session becomes the one in use in this worktree.
+/// The name is kebab-case, such as `add-auth`. Later commands in this worktree use this session by
+/// default.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  teddy new add-auth\n  teddy new fix-login -a debugger")]
 pub(super) struct Args {

@@ -12,10 +12,10 @@ use crate::ui::mistakes;
 use crate::ui::progress::grouped;
 use crate::workflow::plan::{Planned, Wish, plan};
 
-/// Ask the model for a plan, and keep it as the session's draft
+/// Ask the model for a plan and save it as the session's draft
 ///
-/// Makes `input.md`, asks, repairs the fences of the answer and checks it. Nothing runs before
-/// `teddy execute`.
+/// Builds `input.md`, asks the model, repairs the code fences of its answer and checks the plan.
+/// Nothing runs until `teddy execute`.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy plan -m 'add a --version flag'\n  teddy plan -m - < request.txt\n  teddy plan --from answer.md          take an answer from a chat window\n  teddy plan --model 'command:claude -p' -m 'fix the test'"
@@ -23,7 +23,7 @@ use crate::workflow::plan::{Planned, Wish, plan};
 pub(super) struct Args {
     #[command(flatten)]
     wanted: Wanted,
-    /// Take this file (or `-`) as the model's raw answer
+    /// Read the model's raw answer from this file (or `-`)
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     from: Option<String>,
 }
@@ -34,13 +34,13 @@ pub(super) struct Wanted {
     /// What you want; `-` reads standard input
     #[arg(short, long, value_name = "TEXT")]
     pub(super) message: Option<String>,
-    /// The model: a name of the configuration, or `kind:id`
+    /// The model: a name from the configuration, or `kind:id`
     #[arg(long, value_name = "MODEL", add = complete::with(complete::models))]
     pub(super) model: Option<String>,
-    /// The pipeline that makes the plan
+    /// The pipeline that produces the plan
     #[arg(long, value_name = "NAME", add = complete::with(complete::pipelines))]
     pub(super) pipeline: Option<String>,
-    /// Show the model this many turns before the previous one
+    /// Also show the model this many turns before the previous one
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(super) context_depth: u64,
 }
@@ -105,7 +105,10 @@ pub(super) fn show(app: &App, planned: &Planned) -> anyhow::Result<()> {
     }
     let count = counted(planned.diagnostics.len(), "mistake");
     app.warn(&match planned.title.as_str() {
-        "" => format!("the answer of turn {} is no plan; {count}:", planned.turn),
+        "" => format!(
+            "the answer of turn {} is not a plan; {count}:",
+            planned.turn
+        ),
         _ => format!("the plan of turn {} has {count}:", planned.turn),
     });
     app.tell_lines(&mistakes::listed(&planned.diagnostics));

@@ -15,17 +15,17 @@ use crate::plan::repair::{Level, Repaired};
 
 /// Repair the code fences of a plan
 ///
-/// Only fences and the spelling of headings, labels and fields are rewritten, never a byte of
-/// content; a plan that reads as valid stays as it is, byte for byte.
+/// Rewrites only code fences and the spelling of headings, labels and fields, never the content; a
+/// plan that is already valid stays the same, byte for byte.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy preprocess plan.md          in place\n  teddy preprocess - < plan.md      standard input to standard output\n  teddy preprocess                  the clipboard, to standard output and back"
 )]
 pub(super) struct Args {
-    /// The plan, which is rewritten; `-` for standard input, the clipboard if left out
+    /// The plan, rewritten in place; `-` for standard input; the clipboard if omitted
     #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     file: Option<String>,
-    /// Leave the clipboard as it is
+    /// Don't write the result to the clipboard
     #[arg(long)]
     no_copy: bool,
 }
@@ -52,7 +52,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         }
         Level::Refenced | Level::Repaired => app.say("The fences are repaired."),
         Level::Doubtful => app.warn("another reading is about as likely; check the result"),
-        Level::Hopeless => app.warn("where the blocks end cannot be told; the plan is as it was"),
+        Level::Hopeless => app.warn("it is unclear where the blocks end; the plan is unchanged"),
     }
     let unsure = repaired.level >= Level::Doubtful;
     Ok(if unsure { exit::REJECTED } else { exit::DONE }.into())

@@ -7,8 +7,7 @@ use super::exit;
 
 /// Finish what a crash interrupted
 ///
-/// Every command that changes something does this first by itself; running it twice changes
-/// nothing.
+/// Every command that changes something does this first; running it twice is harmless.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  teddy recover")]
 pub(super) struct Args {}

@@ -6,9 +6,9 @@ use super::app::App;
 use super::restore::Steps;
 use crate::workflow::restore::steps::redo;
 
-/// Go forward again over turns that were undone
+/// Redo turns that were undone
 ///
-/// Any other new turn ends what can be redone.
+/// Once you record another turn, there is nothing left to redo.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  teddy redo\n  teddy redo 3\n  teddy redo -n")]
 pub(super) struct Args {

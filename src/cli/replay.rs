@@ -8,19 +8,19 @@ use super::exit;
 use crate::text::visible::visible;
 use crate::workflow::replay::replay;
 
-/// Run a recorded plan again and compare what comes out
+/// Run a recorded plan again and compare the result
 ///
-/// Runs in a worktree that is thrown away, without network, from the files that the turn began
-/// with. Your files and the session stay as they are. Exit code 0: the same tree; 1: another one.
+/// Runs offline in a temporary worktree, on the files that the turn started with. Your files and
+/// the session are unchanged. Exit code 0: the same tree; 1: a different one.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy replay 3\n  teddy replay @~1 -y               also where commands cannot be confined"
 )]
 pub(super) struct Args {
-    /// The turn: a number, or anything `git rev-parse` takes
+    /// The turn: a number, or anything that `git rev-parse` accepts
     #[arg(add = complete::with(complete::turns))]
     turn: String,
-    /// Run its commands even where they cannot be confined
+    /// Run its commands even if they cannot be sandboxed
     #[arg(short, long)]
     yes: bool,
 }

@@ -15,24 +15,24 @@ use crate::workflow::restore::steps::{PassedOver, WhyPassedOver};
 use crate::workflow::restore::{Done, OnOverlap, Wish, restore};
 use crate::workflow::user::User;
 
-/// Bring the workspace back to the state it had after a turn
+/// Take your files back to the state they had after a turn
 ///
-/// Undoes what later turns did and keeps your own later edits. The restore is a turn of its own, so
-/// that it can be undone. Ignored files are never touched.
+/// Undoes what later turns did and keeps your own later edits. The restore is itself a turn, so it
+/// can be undone. Ignored files are never touched.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy restore 2\n  teddy restore 2 src/           only what is below src/\n  teddy restore 2 -n             show what would change\n  teddy restore 2 --exact        make the files equal to the snapshot"
 )]
 pub(super) struct Args {
-    /// The turn: a number, `@`, `@~1`, `<session>:<turn>`, or anything `git rev-parse` takes
+    /// The turn: a number, `@`, `@~1`, `<session>:<turn>`, or anything that `git rev-parse` accepts
     #[arg(add = complete::with(complete::turns))]
     turn: String,
-    /// Files and folders to restrict it to
+    /// Restore only these files and directories
     #[arg(value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
     paths: Vec<String>,
     #[command(flatten)]
     how: How,
-    /// Leave the context as it is
+    /// Leave the context lists as they are
     #[arg(long)]
     files_only: bool,
 }
@@ -40,23 +40,23 @@ pub(super) struct Args {
 /// How a restore, an undo and a redo go about it.
 #[derive(clap::Args)]
 pub(super) struct How {
-    /// Show what would change, and change nothing
+    /// Show what would change without changing anything
     #[arg(short = 'n', long)]
     dry_run: bool,
-    /// Make the files equal to the snapshot, your own later edits included (they are recorded
+    /// Make the files identical to the snapshot, discarding your own later edits (they are recorded
     /// first)
     #[arg(long, group = "overlap")]
     exact: bool,
-    /// Where edits overlap, keep yours
+    /// If edits overlap, keep yours
     #[arg(long, group = "overlap")]
     ours: bool,
-    /// Where edits overlap, take the turn's
+    /// If edits overlap, take the turn's
     #[arg(long, group = "overlap")]
     theirs: bool,
-    /// Where edits overlap, write conflict markers
+    /// If edits overlap, write conflict markers
     #[arg(long, group = "overlap")]
     markers: bool,
-    /// Don't ask before `--exact` takes your own edits away
+    /// Don't ask before `--exact` discards your own edits
     #[arg(short, long)]
     yes: bool,
 }
@@ -82,7 +82,7 @@ impl How {
 /// How far an undo or a redo goes, and how.
 #[derive(clap::Args)]
 pub(super) struct Steps {
-    /// How many
+    /// How many turns
     #[arg(value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     turns: u64,
     #[command(flatten)]
@@ -278,7 +278,7 @@ fn outcome(done: &Done, name: &str, wish: &Wish) -> String {
 fn passed_over(passed: &PassedOver) -> String {
     let why = match passed.why {
         WhyPassedOver::Unchanged => "it changed no file",
-        WhyPassedOver::NotBrought => "its result was never brought to your files",
+        WhyPassedOver::NotBrought => "its result never reached your files",
         WhyPassedOver::TakenBack => "its changes are not in your files any more",
     };
     format!("Turn {} was passed over: {why}.", passed.turn)

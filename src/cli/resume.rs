@@ -17,14 +17,14 @@ use crate::workflow::project::Project;
 use crate::workflow::resume::{Ended, Resumed, Wish, resume};
 use crate::workflow::user::{NobodyToAsk, Question, User};
 
-/// Go on with the session: execute the plan that waits, else ask for a message and plan, and so on
+/// Continue the session: run the waiting plan, or ask for a message and plan the next one
 ///
-/// Ends when you leave (ctrl-d), and when the model says that the work is done. With --yolo it runs
-/// without approval and stops at a question of the model that you don't answer, a limit, or a second
-/// rejected correction in a row.
+/// Ends when you leave (ctrl-d) or when the model says that the work is done. With --yolo it runs
+/// without approval, and stops at a question from the model, at a limit, or at the second corrected
+/// plan in a row that is rejected.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  teddy resume\n  teddy resume -m 'now the tests'\n  teddy resume --yolo --max-turns 5 --max-cost 1 -m 'make the tests pass'\n\nExit codes: 0 done, 1 an action failed, 3 plan rejected, 4 recorded but not brought to your files,\n5 the model waits for your answer, or the work is not finished and nobody goes on"
+    after_help = "Examples:\n  teddy resume\n  teddy resume -m 'now the tests'\n  teddy resume --yolo --max-turns 5 --max-cost 1 -m 'make the tests pass'\n\nExit codes: 0 done, 1 an action failed, 3 plan rejected, 4 recorded, but your files were not updated,\n5 the model waits for your answer, or the work is not finished and nobody goes on"
 )]
 pub(super) struct Args {
     #[command(flatten)]
@@ -39,13 +39,13 @@ pub(super) struct How {
     /// Approve every plan
     #[arg(short, long)]
     yes: bool,
-    /// Go on without a person
+    /// Run unattended: approve every plan and keep going
     #[arg(long)]
     yolo: bool,
     /// Stop after this many turns
     #[arg(long, value_name = "N")]
     max_turns: Option<u32>,
-    /// Stop before the session costs more than this, in place of `limits.cost`
+    /// Stop before the session costs more than this; overrides `limits.cost`
     #[arg(long, value_name = "USD")]
     max_cost: Option<f64>,
 }
@@ -83,7 +83,7 @@ impl How {
     /// Makes sure that a new session has what its first plan takes.
     pub(super) fn check(&self, app: &App, project: &Project) -> anyhow::Result<()> {
         if self.wanted.message.is_none() && !app.is_attended() {
-            let why = "nobody can be asked what to do: use `-m`";
+            let why = "stdin is not a terminal; say what to do with `-m`";
             return Err(NobodyToAsk(why.to_owned()).into());
         }
         let usual = project
@@ -171,16 +171,16 @@ fn stopped(ended: &Ended) -> Option<String> {
     Some(match ended {
         Ended::Left | Ended::Complete(_) => return None,
         Ended::Question(_) => "stopped: the model asks you something".to_owned(),
-        Ended::Undecided(turn) => format!("Nothing was run; the plan of turn {turn} waits."),
+        Ended::Undecided(turn) => format!("Nothing was run; the plan of turn {turn} is waiting."),
         Ended::Overlap => "stopped: the result overlaps with your own edits".to_owned(),
-        Ended::Rejected => "stopped: the plan was rejected, and no other one waits".to_owned(),
+        Ended::Rejected => "stopped: the plan was rejected, and no other plan is waiting".to_owned(),
         Ended::Turns(turns) => format!("stopped after {}", counted(*turns as usize, "turn")),
         Ended::Cost { spent, limit } => {
             format!("stopped: the session has cost ${spent:.2}, and the limit is ${limit:.2}")
         }
         Ended::NextCall(why) => format!("stopped: {why}"),
         Ended::Unfinished => {
-            "stopped after one turn, because nobody is there, and the work is not finished; `teddy resume --yolo` goes on alone".to_owned()
+            "stopped after one turn: stdin is not a terminal and the work is not finished; `teddy resume --yolo` continues unattended".to_owned()
         }
     })
 }

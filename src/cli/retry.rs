@@ -9,17 +9,17 @@ use crate::workflow::retry::{Wish, retry};
 
 /// Send a turn's recorded input again, byte for byte, and keep the answer on a branch
 ///
-/// The model gets what it got then. Its plan waits as the draft of a new session,
-/// `<session>-retry-<n>`, which shares the turns before; the old session stays as it is.
+/// The model gets exactly the same input. Its plan becomes the draft of a new session,
+/// `<session>-retry-<n>`, which shares the earlier turns; the old session is unchanged.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy retry                       the newest turn, the same model\n  teddy retry 3 --model openai:gpt-5\n  teddy switch add-auth             go back to the old session"
 )]
 pub(super) struct Args {
-    /// The turn: a number, or anything `git rev-parse` takes
+    /// The turn: a number, or anything that `git rev-parse` accepts
     #[arg(default_value = "@", add = complete::with(complete::turns))]
     turn: String,
-    /// The model: a name of the configuration, or `kind:id`
+    /// The model: a name from the configuration, or `kind:id`
     #[arg(long, value_name = "MODEL", add = complete::with(complete::models))]
     model: Option<String>,
 }

@@ -8,7 +8,7 @@ use crate::text::counted;
 use crate::text::visible::visible;
 use crate::workflow::history::SessionRow;
 
-/// List the sessions, the one that changed last first
+/// List the sessions, most recently changed first
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy sessions\n  teddy sessions --json\n  git for-each-ref refs/teddy/sessions"
@@ -36,7 +36,7 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     };
     app.print(rows.iter().map(line).collect::<String>())?;
     if rows.is_empty() {
-        app.say("There is no session; `teddy new <name>` starts one.");
+        app.say("There are no sessions; `teddy new <name>` starts one.");
     }
     Ok(exit::DONE.into())
 }

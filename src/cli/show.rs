@@ -10,7 +10,7 @@ use crate::session::artifact;
 
 /// Show a turn: its report, or one of its files
 ///
-/// The turn in progress is `draft`, and has its number: its plan is shown while it waits.
+/// The turn in progress is called `draft`, or goes by its number; its plan is shown while it waits.
 ///
 /// The files of a turn: input.md, user_prompt.txt, system_prompt.xml, reply.md, plan.md, report.md,
 /// turn.context, session.context, meta.yaml, steps/, output/, changes/, next/.
@@ -19,10 +19,11 @@ use crate::session::artifact;
     after_help = "Examples:\n  teddy show                        the newest turn's report\n  teddy show 3 plan.md\n  teddy show draft                  the plan that waits\n  git show teddy/sessions/add-auth~2:report.md"
 )]
 pub(super) struct Args {
-    /// The turn: a number, `draft`, or anything `git rev-parse` takes; the newest one if left out
+    /// The turn: a number, `draft`, or anything that `git rev-parse` accepts; the newest one if
+    /// omitted
     #[arg(add = complete::with(complete::turns_and_artifacts))]
     turn: Option<String>,
-    /// One of its files, `report.md` if left out
+    /// One of its files; `report.md` if omitted
     #[arg(add = complete::with(complete::artifacts))]
     artifact: Option<String>,
 }

@@ -8,13 +8,13 @@ use super::{complete, exit};
 use crate::session::name::SessionName;
 use crate::workflow;
 
-/// Start a session and go on with it: `new`, then the loop of `resume`
+/// Start a session and run it: `new` followed by the loop of `resume`
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy start add-auth -m 'add a login form'\n  teddy start -m 'fix the build' --yolo"
 )]
 pub(super) struct Args {
-    /// The session's name; made of the message if left out
+    /// The session's name; derived from the message if omitted
     name: Option<String>,
     /// The agent that plans
     #[arg(short, long, value_name = "AGENT", add = complete::with(complete::agents))]

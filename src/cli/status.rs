@@ -11,7 +11,7 @@ use crate::ui::drift::lines;
 use crate::workflow::changed::Changed;
 use crate::workflow::history::Standing;
 
-/// Show where things stand: the session, its newest turn, the plan that waits, your changes since
+/// Show the session, its newest turn, the waiting plan and your changes since
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  teddy status\n  teddy status --json")]
 pub(super) struct Args {}
@@ -47,11 +47,11 @@ fn text(standing: &Standing, session: &str, turn: u64) -> String {
     let mut text = format!("Session {session}, turn {turn}\n");
     match &standing.draft {
         Some(draft) if draft.title.is_empty() => text.push_str(&format!(
-            "An answer that is no plan waits for turn {}\n",
+            "An answer that is not a plan is waiting for turn {}\n",
             turn + 1
         )),
         Some(draft) => text.push_str(&format!(
-            "A plan waits for turn {}: {} ({})\n",
+            "A plan is waiting for turn {}: {} ({})\n",
             turn + 1,
             visible(&draft.title),
             counted(draft.actions, "action")
@@ -60,7 +60,7 @@ fn text(standing: &Standing, session: &str, turn: u64) -> String {
     }
     if let Some(message) = &standing.message {
         text.push_str(&format!(
-            "Your message waits: {}\n",
+            "Your message is waiting: {}\n",
             visible(message.trim().lines().next().unwrap_or_default())
         ));
     }

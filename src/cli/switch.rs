@@ -14,15 +14,15 @@ use crate::workflow::changed::Changed;
 use crate::workflow::project::Project;
 use crate::workflow::user::NobodyToAsk;
 
-/// Go on with another session
+/// Switch to another session
 ///
-/// Your files stay as they are; `teddy restore @` brings them to its newest turn.
+/// Your files stay as they are; `teddy restore @` updates them to its newest turn.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy switch add-auth\n  teddy switch             choose one from the list"
 )]
 pub(super) struct Args {
-    /// The session's name; at a terminal you can choose one if it is left out
+    /// The session's name; if omitted, choose one from a list
     #[arg(add = complete::with(complete::sessions))]
     name: Option<String>,
 }
@@ -60,7 +60,7 @@ pub(super) fn tell_files(app: &App, files: &Changed, turn: u64) {
         Some(true) => app.say(&format!("Your files are as after turn {turn}.")),
         Some(false) | None if turn == 0 => app.say("Your files stay as they are."),
         Some(false) | None => app.say(&format!(
-            "Your files stay as they are; `teddy restore @` brings them to turn {turn}."
+            "Your files stay as they are; `teddy restore @` updates them to turn {turn}."
         )),
     }
     lines.iter().for_each(|line| app.say(line));
@@ -71,10 +71,10 @@ fn chosen(app: &App, project: &Project) -> anyhow::Result<Option<SessionName>> {
     let rows = project.session_rows()?;
     anyhow::ensure!(
         !rows.is_empty(),
-        "there is no session; `teddy new <name>` starts one"
+        "there are no sessions; `teddy new <name>` starts one"
     );
     if !app.is_attended() {
-        let why = "nobody can be asked which session is meant: name it";
+        let why = "stdin is not a terminal; name the session to switch to";
         return Err(NobodyToAsk(why.to_owned()).into());
     }
     let shown: Vec<String> = rows

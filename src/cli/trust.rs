@@ -8,19 +8,19 @@ use super::failure::Unfinished;
 use crate::workflow::project::Project;
 use crate::workflow::trust::{Seen, remember, see};
 
-/// Show what this repository's `.teddy/` would decide, and trust it as it is now
+/// Show what this repository's `.teddy/` sets, and trust it as it is now
 ///
-/// Trust is bound to the content: with any changed byte it ends, and the next `teddy trust` shows
-/// the difference.
+/// Trust applies to the exact content: any change revokes it, and the next `teddy trust` shows the
+/// difference.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy trust                       look, then decide\n  teddy trust -y\n  teddy trust --revoke"
 )]
 pub(super) struct Args {
-    /// Trust without a question
+    /// Trust without asking
     #[arg(short, long)]
     yes: bool,
-    /// Trust it no longer
+    /// Revoke the trust
     #[arg(long, conflicts_with = "yes")]
     revoke: bool,
 }

@@ -6,10 +6,10 @@ use super::app::App;
 use super::restore::Steps;
 use crate::workflow::restore::steps::undo;
 
-/// Go back over the last turns
+/// Undo the last turns
 ///
-/// Files and context are as before them; your own later edits stay. `teddy redo` goes forward
-/// again.
+/// Files and context return to what they were before; your own later edits are kept. `teddy redo`
+/// goes forward again.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  teddy undo\n  teddy undo 3\n  teddy undo -n")]
 pub(super) struct Args {

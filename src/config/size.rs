@@ -9,7 +9,7 @@ pub struct Size(pub u64);
 
 /// A text that is no size.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no size; write bytes or `512KiB`, `10MiB`, `1GiB`")]
+#[error("`{0}` is not a valid size; write bytes or `512KiB`, `10MiB`, `1GiB`")]
 pub struct SizeError(String);
 
 /// Units and their shift; the first of each is how it is shown.
@@ -86,11 +86,11 @@ mod tests {
     fn other_texts_are_refused() {
         check(
             "many",
-            "`many` is no size; write bytes or `512KiB`, `10MiB`, `1GiB`",
+            "`many` is not a valid size; write bytes or `512KiB`, `10MiB`, `1GiB`",
         );
         check(
             "99999999999999g",
-            "`99999999999999g` is no size; write bytes or `512KiB`, `10MiB`, `1GiB`",
+            "`99999999999999g` is not a valid size; write bytes or `512KiB`, `10MiB`, `1GiB`",
         );
     }
 }

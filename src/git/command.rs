@@ -46,7 +46,7 @@ pub fn init(folder: &Path) -> anyhow::Result<()> {
 pub fn git_in(folder: &Path) -> anyhow::Result<Command> {
     let current = env::current_dir().unwrap_or_else(|_| folder.to_owned());
     let Some(program) = process::find_outside("git", &[folder, &current]) else {
-        anyhow::bail!("git is not installed: no folder of PATH has it");
+        anyhow::bail!("git is not installed: it is in no directory of PATH");
     };
     let mut command = process::command(program);
     command.current_dir(folder).stdin(Stdio::null());

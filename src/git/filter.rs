@@ -205,7 +205,7 @@ impl Filter<'_> {
                 return Ok(smudged);
             }
             ToWorktreeOutcome::Process(MaybeDelayed::Delayed(_)) => {
-                anyhow::bail!("{}: the filter put its answer off", during())
+                anyhow::bail!("{}: the filter delayed its answer", during())
             }
         }
         Ok(blob)

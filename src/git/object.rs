@@ -30,7 +30,7 @@ macro_rules! object_id {
             fn from_str(text: &str) -> anyhow::Result<$name> {
                 gix::ObjectId::from_hex(text.as_bytes())
                     .map($name)
-                    .map_err(|_| anyhow::anyhow!("`{text}` is no object id"))
+                    .map_err(|_| anyhow::anyhow!("`{text}` is not an object id"))
             }
         }
 

@@ -55,7 +55,7 @@ pub enum OpenError {
     #[error("`{0}` is not in a git repository")]
     None(PathBuf),
     /// It has no worktree.
-    #[error("`{0}` is a bare repository: there are no files to work on")]
+    #[error("`{0}` is a bare repository: it has no files to work on")]
     Bare(PathBuf),
     /// It stores refs in a way that we cannot read.
     #[error("`{0}` stores its refs as `{1}`, which TeDDy cannot read")]
@@ -82,7 +82,7 @@ impl OpenError {
     pub fn hint(&self) -> String {
         match self {
             OpenError::None(_) => {
-                "run `teddy init` to start one here, or `-C <dir>` to name another folder"
+                "run `teddy init` to start one here, or use `-C <dir>` to name another directory"
                     .to_owned()
             }
             OpenError::Bare(_) => "use a clone with a worktree, or `git worktree add`".to_owned(),
@@ -90,9 +90,9 @@ impl OpenError {
                 "`git refs migrate --ref-format=files` converts it".to_owned()
             }
             OpenError::Extension(..) => "a newer TeDDy may know it".to_owned(),
-            OpenError::TooWide(..) => "make the project a folder of its own".to_owned(),
+            OpenError::TooWide(..) => "give the project a directory of its own".to_owned(),
             OpenError::Elsewhere(git_dir, _) => format!(
-                "`git --git-dir={} config --unset core.worktree`, or name the folder with `GIT_WORK_TREE`",
+                "`git --git-dir={} config --unset core.worktree`, or set `GIT_WORK_TREE` to the directory",
                 git_dir.display()
             ),
             OpenError::Foreign(path) => format!(

@@ -17,7 +17,7 @@ impl Repository {
         let object = id.object().during(format_args!("reading `{expression}`"))?;
         let commit = object
             .peel_to_commit()
-            .during(format_args!("`{expression}` is no commit"))?;
+            .during(format_args!("`{expression}` is not a commit"))?;
         Ok(CommitId(commit.id))
     }
 

@@ -174,7 +174,7 @@ impl Version<'_> {
         let during = || format!("reading `{}`", String::from_utf8_lossy(path));
         anyhow::ensure!(
             !matches!(entry.mode, Mode::Tree | Mode::Gitlink),
-            "{}: it is no file",
+            "{}: it is not a file",
             during()
         );
         let source = match self.stored(path, entry)? {

@@ -94,7 +94,7 @@ pub fn paste() -> io::Result<String> {
             && answer.status.success()
         {
             return String::from_utf8(answer.stdout).map_err(|_| {
-                io::Error::new(io::ErrorKind::InvalidData, "the clipboard holds no text")
+                io::Error::new(io::ErrorKind::InvalidData, "the clipboard contains no text")
             });
         }
     }

@@ -107,7 +107,7 @@ fn split(command: &str) -> io::Result<Editor> {
     let bad = || {
         io::Error::new(
             io::ErrorKind::InvalidInput,
-            format!("`{command}` is no command: quotes must close"),
+            format!("`{command}` is not a valid command: an opening quote is not closed"),
         )
     };
     let words = shlex::split(command)
@@ -242,7 +242,7 @@ mod tests {
     fn an_open_quote_is_an_error() {
         assert_eq!(
             split("a 'b").unwrap_err().to_string(),
-            "`a 'b` is no command: quotes must close"
+            "`a 'b` is not a valid command: an opening quote is not closed"
         );
         assert!(split("").is_err());
     }

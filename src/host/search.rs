@@ -142,7 +142,7 @@ fn address(base: &str, path: &str, query: &[(&str, &str)]) -> Result<Url, Search
     } else {
         Url::parse_with_params(&text, query)
     };
-    parsed.map_err(|_| SearchError::Unreachable(format!("`{base}` is no web address")))
+    parsed.map_err(|_| SearchError::Unreachable(format!("`{base}` is not a web address")))
 }
 
 /// Sends a request and returns the body of the answer.

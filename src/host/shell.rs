@@ -154,7 +154,7 @@ pub fn run_until(
     if !script.cwd.is_dir() {
         let folder = script.cwd.display();
         return Ok(Finished::not_started(format!(
-            "the folder `{folder}` does not exist"
+            "the directory `{folder}` does not exist"
         )));
     }
     let launcher = match &script.launcher {

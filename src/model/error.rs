@@ -39,7 +39,7 @@ impl fmt::Display for ModelError {
             ),
             ModelError::NotJson { address, sample } => write!(
                 f,
-                "{address} answered something that is no model's answer: `{sample}`"
+                "{address} returned something that is not a model response: `{sample}`"
             ),
             ModelError::Connect { origin, detail } => {
                 write!(f, "cannot reach {origin}{}", colon(detail))
@@ -113,7 +113,7 @@ impl ModelError {
             ModelError::Io { action, detail } => write!(f, "{action}: {detail}"),
             ModelError::Nobody { detail } => write!(
                 f,
-                "a person must bring the answer, and nobody is at a terminal{}",
+                "someone must fetch the answer, but stdin is not a terminal{}",
                 colon(detail)
             ),
             _ => write!(f, "interrupted"),
@@ -140,12 +140,12 @@ impl ModelError {
     /// Returns what the user can do about it: a sentence without a full stop.
     pub fn remedy(&self) -> String {
         match self {
-            ModelError::Unknown(_) => "correct `--model`, or the name where the configuration or a pipeline has it".into(),
+            ModelError::Unknown(_) => "correct `--model`, or the name in the configuration or pipeline".into(),
             ModelError::Settings(_) => "correct the model's entry under `models:` in the configuration".into(),
             ModelError::NoKey { variable, .. } => {
                 format!("set {variable}, or give the model `api_key_env` or `api_key_command` in your own configuration")
             }
-            ModelError::KeyCommand { .. } => "run the words of `api_key_command` by hand; they must print the key and nothing else".into(),
+            ModelError::KeyCommand { .. } => "run the `api_key_command` by hand; it must print the key and nothing else".into(),
             ModelError::Unauthorized { .. } => "check that the key is current and belongs to this address; `api_key_env` names its variable".into(),
             ModelError::NotFound { .. } => "check the model's `id`, and that `base_url` ends where the API begins (mostly `/v1`)".into(),
             ModelError::Quota { .. } => "wait a while, raise the limit at the provider, or use another model with `--model`".into(),
@@ -156,7 +156,7 @@ impl ModelError {
             ModelError::Server { .. } => "try again later, or use another model with `--model`".into(),
             ModelError::NotJson { .. } => "check `base_url`: it seems to be a web page and not an API, or a proxy stands between".into(),
             ModelError::Connect { .. } => "check `base_url`, the network and the proxy; for a local model, that its server runs".into(),
-            ModelError::Redirect { .. } => "put the address of the API itself into `base_url`; a key is never sent on to another address".into(),
+            ModelError::Redirect { .. } => "set `base_url` to the address of the API itself; a key is never forwarded to another address".into(),
             ModelError::CostLimit { .. } => {
                 "raise `limits.cost` (`-c limits.cost=10` for one call), take resources out of the context, or use another model".into()
             }
@@ -171,10 +171,10 @@ impl ModelError {
                 "run `teddy plan` again, or use another model with `--model`".into()
             }
             ModelError::Broken { .. } | ModelError::Provider { .. } => "run `teddy plan` again; what arrived is kept and was not executed".into(),
-            ModelError::Ended { .. } => "say it in other words, or use another model with `--model`".into(),
+            ModelError::Ended { .. } => "rephrase the request, or use another model with `--model`".into(),
             ModelError::Idle { .. } => "run `teddy plan` again, or raise the model's `idle_timeout` and `first_byte_timeout`".into(),
             ModelError::Timeout { .. } => "raise the model's `timeout`, or ask for a smaller step".into(),
-            ModelError::TooLarge { .. } => "ask for a smaller step; an answer of this size is no plan".into(),
+            ModelError::TooLarge { .. } => "ask for a smaller step; an answer of this size is not a plan".into(),
             ModelError::Empty { .. } => "run `teddy plan` again, or raise the model's `max_tokens` if it reasons before it answers".into(),
             ModelError::Truncated { .. } => "raise the model's `max_tokens`, or ask for a smaller step".into(),
             ModelError::CommandMissing { .. } => "install it, or correct `run` in the model's entry".into(),

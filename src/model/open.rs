@@ -106,7 +106,7 @@ mod tests {
         check(
             "manual",
             &Outside::default(),
-            "handing the input over: there is nobody to hand it to",
+            "handing the input over: there is no terminal to hand it over at",
         );
     }
 

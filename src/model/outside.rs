@@ -40,7 +40,11 @@ impl Default for Outside {
             variable: Rc::new(crate::host::env::var),
             stopped: Rc::new(|| false),
             note: Rc::new(|_| ()),
-            give: Rc::new(|_| Err(std::io::Error::other("there is nobody to hand it to"))),
+            give: Rc::new(|_| {
+                Err(std::io::Error::other(
+                    "there is no terminal to hand it over at",
+                ))
+            }),
             take: Rc::new(|| Ok(None)),
             recorded: Rc::new(|_| None),
             replayed: 0,

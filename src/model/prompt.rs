@@ -50,7 +50,7 @@ pub enum Origin {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnknownAgent {
     /// None has it.
-    #[error("there is no agent `{name}`; there are {available}")]
+    #[error("there is no agent `{name}`; available: {available}")]
     Missing {
         /// The name that was asked for.
         name: String,
@@ -298,7 +298,7 @@ mod tests {
         check(
             "../poet",
             Err(&format!(
-                "there is no agent `../poet`; there are {available}"
+                "there is no agent `../poet`; available: {available}"
             )),
         );
     }

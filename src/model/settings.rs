@@ -115,7 +115,7 @@ impl Settings {
         Ok(Settings {
             kind: Kind::parse(&entry.kind).ok_or_else(|| {
                 wrong(format!(
-                    "`{}` is no kind: it is one of {}",
+                    "`{}` is not a valid kind; use one of {}",
                     entry.kind,
                     Kind::names()
                 ))
@@ -196,7 +196,7 @@ fn words(line: &str) -> Result<Vec<String>, ModelError> {
 /// Says that a name is no model and what one looks like.
 fn unknown(spec: &str) -> ModelError {
     ModelError::Unknown(format!(
-        "`{spec}` is no model: give a name from `models:`, or `openai:<id>`, `anthropic:<id>`, `command:<program>`, `replay:<path>`, `manual`"
+        "`{spec}` is not a known model: use a name from `models:`, or `openai:<id>`, `anthropic:<id>`, `command:<program>`, `replay:<path>`, `manual`"
     ))
 }
 
@@ -230,14 +230,18 @@ mod tests {
 
     #[test]
     fn an_entry_that_makes_no_model_is_explained() {
-        let kinds = "it is one of `openai`, `anthropic`, `command`, `replay`, `manual`";
+        let kinds = "`openai`, `anthropic`, `command`, `replay`, `manual`";
         assert_eq!(
             parse("{ kind: gemini }"),
-            Err(format!("model `m`: `gemini` is no kind: {kinds}"))
+            Err(format!(
+                "model `m`: `gemini` is not a valid kind; use one of {kinds}"
+            ))
         );
         assert_eq!(
             parse("{ id: x }"),
-            Err(format!("model `m`: `` is no kind: {kinds}"))
+            Err(format!(
+                "model `m`: `` is not a valid kind; use one of {kinds}"
+            ))
         );
         assert_eq!(
             parse("{ kind: command, timeout: 0 }"),
@@ -269,7 +273,7 @@ mod tests {
     fn a_spec_that_is_none_lists_the_kinds() {
         let error = Settings::from_spec("sonet").unwrap_err().to_string();
         assert!(
-            error.starts_with("`sonet` is no model: ") && error.contains("anthropic:<id>"),
+            error.starts_with("`sonet` is not a known model: ") && error.contains("anthropic:<id>"),
             "{error}"
         );
         assert!(Settings::from_spec("openai:").is_err());

@@ -15,12 +15,12 @@ pub struct SessionName(String);
 pub enum NameError {
     /// It is not kebab-case, too long, or `change`, which is a folder of refs.
     #[error(
-        "`{0}` is no session name: lower-case letters, digits and single hyphens, such as `add-auth`"
+        "`{0}` is not a valid session name: use lower-case letters, digits and single hyphens, such as `add-auth`"
     )]
     Form(String),
     /// It is what a turn is called by.
     #[error(
-        "`{0}` is no name for a session, because it reads as a turn: a number, or the start of a commit's id"
+        "`{0}` cannot be a session name, because it could be a turn: a number, or an abbreviated commit id"
     )]
     Turn(String),
 }

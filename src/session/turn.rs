@@ -48,7 +48,7 @@ impl Turn {
         let commit = repository.commit(id)?;
         let text = repository
             .file(commit.tree, artifact::META)?
-            .with_context(|| format!("commit {id} is no turn of a session"))?;
+            .with_context(|| format!("commit {id} is not a turn of a session"))?;
         let meta: Meta = meta::read(&String::from_utf8_lossy(&text))
             .with_context(|| format!("`{}` of turn {id}", artifact::META))?;
         anyhow::ensure!(

@@ -1,4 +1,4 @@
-//! Where a FIND stands in a file: exact, unique, in three tiers; and the file with its REPLACE.
+//! Where a FIND occurs in a file: exact, unique, in three tiers; and the file with its REPLACE.
 //!
 //! 1. Whole lines, byte for byte; the end of the file ends a line as well.
 //! 2. The same, where the file has CRLF and the plan LF.
@@ -61,7 +61,7 @@ pub enum MatchError {
     #[error("the FIND is not in the file")]
     Absent,
     /// It is in several places.
-    #[error("the FIND stands in {} places", places.len())]
+    #[error("FIND occurs in {} places", places.len())]
     Ambiguous {
         /// Every place, or as many as are counted.
         places: Vec<Place>,

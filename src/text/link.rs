@@ -42,10 +42,10 @@ pub enum LinkError {
     #[error("only `http` and `https` addresses are read")]
     Scheme,
     /// Quotes around a name.
-    #[error("the path stands in quotes")]
+    #[error("the path is in quotes")]
     Quotes,
     /// A plain value with a blank in it.
-    #[error("a path with a blank must be a link or stand in backticks")]
+    #[error("a path with a space must be a link or in backticks")]
     Blank,
 }
 
@@ -296,7 +296,7 @@ mod tests {
         check("`my file.md`", "my file.md");
         check(
             "my file.md",
-            "a path with a blank must be a link or stand in backticks",
+            "a path with a space must be a link or in backticks",
         );
         check("[a[.md](/a[.md)", "a[.md");
         check(

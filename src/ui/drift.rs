@@ -50,7 +50,7 @@ mod tests {
         assert_eq!(
             lines(&drift, 2),
             [
-                "Conflict markers stand in `a`.",
+                "Conflict markers are in `a`.",
                 "Your files are as after turn 2 except for 1 file:",
                 "  b: deleted since by you; `teddy restore 2 --exact b` brings it back",
             ]

@@ -28,7 +28,7 @@ const KEPT: &str = "Your changes are kept in (m)odify; (a) runs the plan as it c
 const REST_FITS: &str = "(a) runs the rest, switched as it was; (m)odify shows it.";
 /// What is said when nothing of the plan fits.
 const NOTHING_FITS: &str =
-    "Nothing is left to run: (s)kip the plan, or (q)uit, and it waits until it fits again.";
+    "Nothing is left to run: (s)kip the plan, or (q)uit and keep it until it fits again.";
 
 /// What the person said beforehand.
 #[derive(Debug, Clone, Default)]
@@ -238,7 +238,7 @@ fn kept(modify: &Modify, misfits: Option<&Vec<String>>) -> Vec<Line> {
     };
     let heading = Line::of(
         Tone::Warning,
-        "What no longer fits your files is switched off:",
+        "Switched off, because it no longer fits your files:",
     );
     let listed = misfits
         .iter()
@@ -251,16 +251,16 @@ fn kept(modify: &Modify, misfits: Option<&Vec<String>>) -> Vec<Line> {
 fn asked(question: &Question<'_>) -> Vec<Line> {
     match question {
         Question::NextTurn { session, turn } => {
-            vec![
-                Line::of(Tone::Strong, session)
-                    .with(Tone::Plain, &format!(" · turn {turn}: what shall be done?")),
-            ]
+            vec![Line::of(Tone::Strong, session).with(
+                Tone::Plain,
+                &format!(" · turn {turn}: what should be done?"),
+            )]
         }
         Question::Instead { title } => {
             vec![
                 Line::plain("Skipped ")
                     .with(Tone::Strong, title)
-                    .with(Tone::Plain, ". What shall be done instead?"),
+                    .with(Tone::Plain, ". What should be done instead?"),
             ]
         }
         Question::Reason { change } => {

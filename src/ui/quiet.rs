@@ -21,7 +21,7 @@ pub enum Approval {
 
 /// A plan was shown, and nobody could be asked.
 #[derive(Debug, thiserror::Error)]
-#[error("nobody can be asked to approve this plan: use `-y` to approve it")]
+#[error("stdin is not a terminal, so nobody can approve this plan; pass `-y` to approve it")]
 pub struct Unapproved {
     /// What there is to decide on, for a program that decides.
     pub review: serde_json::Value,
@@ -85,7 +85,7 @@ impl<W: Write> User for Quiet<W> {
                 format!("why `{change}` is approved is not said: use `--reason`")
             }
             Question::Answer { .. } => {
-                "the model waits for an answer: give it with `teddy resume -m`".to_owned()
+                "the model waits for your answer; pass it with `teddy resume -m`".to_owned()
             }
         };
         Err(NobodyToAsk(why).into())
@@ -94,9 +94,10 @@ impl<W: Write> User for Quiet<W> {
     fn confirm(&mut self, question: &str, flag: &str) -> anyhow::Result<bool> {
         match self.approval {
             Approval::All if flag == APPROVE_ALL => Ok(true),
-            Approval::All | Approval::Ask => {
-                Err(NobodyToAsk(format!("nobody can be asked: {question} Use `{flag}`")).into())
-            }
+            Approval::All | Approval::Ask => Err(NobodyToAsk(format!(
+                "stdin is not a terminal, so nobody can answer: {question} Use `{flag}`"
+            ))
+            .into()),
         }
     }
 
@@ -155,7 +156,7 @@ mod tests {
         let error = user.review(&sample.proposal()).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "nobody can be asked to approve this plan: use `-y` to approve it"
+            "stdin is not a terminal, so nobody can approve this plan; pass `-y` to approve it"
         );
         let review = &error.downcast_ref::<Unapproved>().unwrap().review;
         assert_eq!(
@@ -180,7 +181,7 @@ mod tests {
         );
         assert_eq!(
             error(Question::Answer { message: "?" }),
-            "the model waits for an answer: give it with `teddy resume -m`"
+            "the model waits for your answer; pass it with `teddy resume -m`"
         );
     }
 
@@ -192,7 +193,7 @@ mod tests {
             .to_string();
         assert_eq!(
             error,
-            "nobody can be asked: Overwrite 3 files? Use `--exact`"
+            "stdin is not a terminal, so nobody can answer: Overwrite 3 files? Use `--exact`"
         );
         assert!(user(Approval::All).confirm("Run it?", "-y").unwrap());
         assert!(user(Approval::Ask).confirm("Run it?", "-y").is_err());

@@ -165,7 +165,7 @@ impl Project {
         let done = self.after_the_ref(session, turn, &held, needed);
         done.with_context(|| {
             format!(
-                "the turn is recorded as {}; `teddy recover` brings it to your files",
+                "the turn is recorded as {}; `teddy recover` applies it to your files",
                 turn.new
             )
         })
@@ -402,15 +402,15 @@ pub(super) fn notes(published: &Published) -> Vec<String> {
     let busy = published.busy.iter().map(|path| {
         let path = String::from_utf8_lossy(path);
         format!(
-            "`{path}` is open for writing in another program; when that has closed it, `teddy restore @ --theirs` brings the turn's version"
+            "`{path}` is open for writing in another program; once that has closed it, `teddy restore @ --theirs` writes the turn's version"
         )
     });
     let closed = published.closed.iter().map(|path| {
         let path = String::from_utf8_lossy(path);
-        format!("`{path}` or its folder may not be written to; when it may, `teddy restore @ --theirs` brings the turn's version")
+        format!("`{path}` or its directory is read-only; once it is writable, `teddy restore @ --theirs` writes the turn's version")
     });
     let failed = published.failed.iter().map(|why| {
-        format!("{why}; when that works, `teddy restore @ --theirs` brings the turn's version")
+        format!("{why}; once that works, `teddy restore @ --theirs` writes the turn's version")
     });
     let rescued = published.rescued.iter().map(|rescued| {
         let (path, kept) = (

@@ -315,7 +315,7 @@ impl Drift {
                     .iter()
                     .map(|file| format!("`{}`", visible(file))),
             );
-            sentences.push(format!("conflict markers stand in {files}"));
+            sentences.push(format!("conflict markers are in {files}"));
         }
         sentences
     }
@@ -336,7 +336,7 @@ impl Drift {
             }
         };
         Some(format!(
-            "your files are not as after turn {tip}: {what}; `teddy restore @` brings them there"
+            "your files are not as after turn {tip}: {what}; `teddy restore @` takes them there"
         ))
     }
 }
@@ -445,7 +445,7 @@ mod tests {
                 "you were on `feature` at turn 3, you are on no branch now",
                 "it is not known which turns are in your files, as `refs/teddy/published/main` is not there: all that is in them counts as yours",
                 "the result of turn 3 is not in your files (`a\\u{7}`); `teddy restore 3 --theirs` takes it, `--markers` writes conflict markers, `--ours` keeps your side",
-                "conflict markers stand in `b`",
+                "conflict markers are in `b`",
             ]
         );
     }
@@ -459,7 +459,7 @@ mod tests {
         assert_eq!(
             drift.sentences(1),
             [
-                "your files are not as after turn 1: they have turn 6 of two, turn 5 of two, turn 4 of two, turn 3 of two and 2 more; `teddy restore @` brings them there"
+                "your files are not as after turn 1: they have turn 6 of two, turn 5 of two, turn 4 of two, turn 3 of two and 2 more; `teddy restore @` takes them there"
             ]
         );
     }

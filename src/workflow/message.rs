@@ -35,7 +35,7 @@ pub(super) fn said(
     let (waiting, origin) = draft.waiting_message()?;
     let first = waiting.trim().lines().next().unwrap_or_default();
     user.tell(Event::Note(&format!(
-        "The message that waits is used: {}",
+        "Using the waiting message: {}",
         cut(first)
     )));
     Some((waiting, origin))
@@ -92,7 +92,7 @@ pub fn keep_message(
     let mut draft = project.store().draft(&tip)?;
     if draft.is_planned() {
         user.tell(Event::Warning(
-            "your message was not used, because a plan waits before it",
+            "your message was not used, because a plan is waiting",
         ));
         return Ok(());
     }

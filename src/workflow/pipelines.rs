@@ -91,7 +91,7 @@ impl Project {
         let shown = crate::text::visible::visible(name);
         anyhow::ensure!(
             !name.contains(['/', '\\']) && !name.starts_with('.'),
-            "`{shown}` is no name of a pipeline"
+            "`{shown}` is not a valid pipeline name"
         );
         let file = format!("{name}.yaml");
         let (theirs, own) = (

@@ -87,7 +87,7 @@ pub struct Project {
 
 /// No session is in use.
 #[derive(Debug, thiserror::Error)]
-#[error("there is no session in use here")]
+#[error("no session is in use here")]
 pub struct NoSession;
 
 impl Project {

@@ -288,13 +288,13 @@ impl Project {
         let Some(elsewhere) = self.checkout(pending)? else {
             let gone = pending.workspace.display();
             user.tell(Event::Warning(&format!(
-                "`{gone}` is gone, so that a turn of `{session}` cannot be brought to it"
+                "`{gone}` is gone, so a turn of `{session}` cannot be applied there"
             )));
             return Ok(false);
         };
         let repository = elsewhere.as_deref().unwrap_or(&self.repository);
         if !self.repository.has(pending.from) || !self.repository.has(pending.to) {
-            user.tell(Event::Warning(&format!("objects of the interrupted turn of `{session}` are gone; `teddy restore @` brings it")));
+            user.tell(Event::Warning(&format!("objects of the interrupted turn of `{session}` are gone; `teddy restore @` applies it")));
             return Ok(false);
         }
         let files = Move {

@@ -128,7 +128,7 @@ fn ask_again(
         .map(|workspace| project.repository.commit(workspace.before))
         .transpose()?;
     if before.is_some_and(|before| before.tree != recorded.tree) {
-        let words = "your files are not as they were before the turn; the plan is checked against those of now. `teddy restore @` brings them back";
+        let words = "your files are not as they were before the turn; the plan is checked against those of now. `teddy restore @` takes them back";
         user.tell(Event::Note(words));
     }
     take_answer(

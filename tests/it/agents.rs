@@ -40,7 +40,7 @@ fn a_prompt_of_the_repository_takes_trust() {
 fn an_unknown_agent_lists_those_that_there_are() {
     let repo = project();
     let words = [
-        "there is no agent `poet`; there are architect, assistant, debugger, developer, pathfinder, prototyper",
+        "there is no agent `poet`; available: architect, assistant, debugger, developer, pathfinder, prototyper",
     ];
     repo.teddy(&["new", "x", "-a", "poet"]).check(1, &words);
     repo.teddy(&[

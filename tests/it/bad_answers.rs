@@ -378,7 +378,7 @@ fn table(cases: &[Case]) -> String {
             .iter()
             .map(|case| said(&repo, case, protocol))
             .collect();
-        teddy(&repo, &["execute", "-y"]).check(1, &["no plan waits"]);
+        teddy(&repo, &["execute", "-y"]).check(1, &["no plan is waiting"]);
         assert_eq!(repo.git(&["status", "--porcelain"]), "");
         said.join("\n")
     };
@@ -415,10 +415,10 @@ fn a_refusal_has_its_words_and_a_remedy() {
       try again later, or use another model with `--model`
     502 page: the provider failed with status 502: an HTML page
       try again later, or use another model with `--model`
-    a web page: http://fake/v1/... answered something that is no model's answer: `<html> <title>Log in</title>`
+    a web page: http://fake/v1/... returned something that is not a model response: `<html> <title>Log in</title>`
       check `base_url`: it seems to be a web page and not an API, or a proxy stands between
     a redirect: http://fake redirects to http://elsewhere.invalid/[redacted key], which is not followed
-      put the address of the API itself into `base_url`; a key is never sent on to another address
+      set `base_url` to the address of the API itself; a key is never forwarded to another address
     ");
 }
 
@@ -438,9 +438,9 @@ fn an_answer_that_breaks_off_has_its_words_and_is_kept() {
     a slow drip: the answer was not complete after 1 s
       raise the model's `timeout`, or ask for a smaller step [kept]
     100 MB: the answer is larger than 32 MB
-      ask for a smaller step; an answer of this size is no plan [kept]
+      ask for a smaller step; an answer of this size is not a plan [kept]
     an event without end: the answer is larger than 8 MB
-      ask for a smaller step; an answer of this size is no plan
+      ask for a smaller step; an answer of this size is not a plan
     an error in the stream: the provider stopped in the middle of its answer: overloaded, [redacted key]
       run `teddy plan` again; what arrived is kept and was not executed [kept]
     ");
@@ -458,9 +458,9 @@ fn an_answer_that_is_no_plan_has_its_words_and_is_never_executed() {
     only reasoning: the answer is empty: the limit of tokens was reached before any text
       run `teddy plan` again, or raise the model's `max_tokens` if it reasons before it answers
     filtered: the model ended its answer before it was done: `content_filter`
-      say it in other words, or use another model with `--model` [kept]
+      rephrase the request, or use another model with `--model` [kept]
     a tool call: the model ended its answer before it was done: `tool_calls`
-      say it in other words, or use another model with `--model` [kept]
+      rephrase the request, or use another model with `--model` [kept]
     an error as an answer: the provider answered with an error: no credit
       run `teddy plan` again, or use another model with `--model`
     ");

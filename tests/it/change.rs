@@ -349,7 +349,7 @@ fn implementation_not_ready() {
     for phase in ["proposed", "rejected", "complete", "archived"] {
         put(&repo, phase, phase);
         // A12: nothing is written.
-        let message = format!("the change `{phase}` is {phase}, so that `impl` cannot be done");
+        let message = format!("the change `{phase}` is {phase}, so `impl` is not possible");
         refused(&repo, phase, &["change", "impl", phase, "-y"], 1).check(1, &[&message, "hint: "]);
     }
     assert_eq!(repo.git(&["for-each-ref", "refs/teddy/sessions"]), "");
@@ -747,7 +747,7 @@ fn a24_a_wrong_id_is_refused() {
     let repo = recorded();
     for id in ["Add Auth", "../x", "a_b", "a--b", ""] {
         repo.teddy(&["change", "plan", id, "x"])
-            .check(2, &["is no change id"]);
+            .check(2, &["is not a valid change id"]);
     }
     assert_eq!(repo.git(&["for-each-ref", "refs/teddy"]), "");
 }
@@ -1403,7 +1403,7 @@ fn a34_a_plan_that_waits_is_not_asked_for_again() {
     ]);
     put(&repo, ID, "challenged");
     repo.teddy(&["change", "impl", ID])
-        .check(1, &["use `-y` to approve it"]);
+        .check(1, &["pass `-y` to approve it"]);
     assert!(!repo.path().join("a.txt").exists());
     assert_eq!(
         repo.json(&["change", "impl", ID, "-y"], 0)["phase"],

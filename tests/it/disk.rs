@@ -374,7 +374,7 @@ fn what_cannot_be_written_stops_the_publication_before_its_first_file_and_nothin
         let output = rig.run(&["execute", &plan, "-y"]);
         let text = said(&output);
         assert!(
-            output.status.code() == Some(4) && text.contains("may not be written to"),
+            output.status.code() == Some(4) && text.contains("is read-only"),
             "{text}"
         );
         assert_eq!(tree(&rig), before, "{text}");

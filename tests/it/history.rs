@@ -235,7 +235,7 @@ fn export_writes_a_folder_for_each_turn() {
         "make b"
     );
     repo.teddy(&["export", target.to_str().unwrap()])
-        .check(1, &["is there already"]);
+        .check(1, &["already exists"]);
 }
 
 #[test]

@@ -206,10 +206,10 @@ fn without_a_person_the_flag_that_answers_is_named() {
     let repo = project();
     repo.reply(&make("b"));
     repo.teddy(&["resume"]).check(1, &["`-m`"]);
-    repo.teddy(&["resume", "-m", "go"]).check(1, &["use `-y`"]);
+    repo.teddy(&["resume", "-m", "go"]).check(1, &["pass `-y`"]);
     assert_eq!(repo.json(&["status"], 0)["state"], "planned");
     // Nothing is begun that cannot go on.
-    repo.teddy(&["start", "more"]).check(1, &["use `-m`"]);
+    repo.teddy(&["start", "more"]).check(1, &["`-m`"]);
     repo.configure("");
     repo.teddy(&["start", "more", "-m", "go"])
         .check(1, &["no model is configured"]);
@@ -226,11 +226,11 @@ fn a_person_is_asked_again_and_again_and_leaves_with_ctrl_d() {
         .reply(&plan("Ask", &[chat("Red or blue?")]))
         .reply(&make("blue"));
     let mut screen = Screen::open(&repo, (100, 40), &["resume"]);
-    asked(&mut screen, "turn 1: what shall be done?");
+    asked(&mut screen, "turn 1: what should be done?");
     screen.press("make b\r");
     screen.wait_for("(q)uit ›");
     screen.press("a");
-    asked(&mut screen, "turn 2: what shall be done?");
+    asked(&mut screen, "turn 2: what should be done?");
     screen.press("paint it\r");
     reviewed(&mut screen, "Ask");
     screen.press("a");
@@ -238,7 +238,7 @@ fn a_person_is_asked_again_and_again_and_leaves_with_ctrl_d() {
     screen.press("blue\r");
     reviewed(&mut screen, "Make blue");
     screen.press("a");
-    asked(&mut screen, "turn 4: what shall be done?");
+    asked(&mut screen, "turn 4: what should be done?");
     screen.press("\x04");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
     assert_eq!(turns(&repo), "Make blue, Ask, Make b, Start session demo");
@@ -256,7 +256,7 @@ fn a_skipped_plan_is_made_again_with_the_persons_words() {
     let mut screen = Screen::open(&repo, (100, 40), &["resume", "-m", "make b"]);
     screen.wait_for("(q)uit ›");
     screen.press("s");
-    asked(&mut screen, "Skipped Make b. What shall be done instead?");
+    asked(&mut screen, "Skipped Make b. What should be done instead?");
     screen.press("rather c\r");
     reviewed(&mut screen, "Make c");
     screen.press("q");
@@ -278,7 +278,7 @@ fn ctrl_c_leaves_with_130_wherever_the_person_is() {
     let repo = project();
     repo.reply(&make("b"));
     let mut screen = Screen::open(&repo, (100, 40), &["resume"]);
-    asked(&mut screen, "turn 1: what shall be done?");
+    asked(&mut screen, "turn 1: what should be done?");
     screen.press("\x03");
     assert_eq!(screen.end(), 130, "{}", screen.shown());
     let mut screen = Screen::open(&repo, (100, 40), &["resume", "-m", "go"]);
@@ -302,7 +302,7 @@ fn ctrl_c_while_the_model_writes_leaves_the_loop_and_keeps_what_arrived() {
     let mut screen = Screen::open(&repo, (100, 40), &["resume", "-m", "make b"]);
     reviewed(&mut screen, "Make b");
     screen.press("a");
-    asked(&mut screen, "turn 2: what shall be done?");
+    asked(&mut screen, "turn 2: what should be done?");
     screen.press("make c\r");
     screen.wait_for("Half a plan");
     screen.press("\x03");
@@ -314,10 +314,8 @@ fn ctrl_c_while_the_model_writes_leaves_the_loop_and_keeps_what_arrived() {
     );
     // The words are not lost: the next call goes on with them.
     repo.reply(&make("never")).reply(&make("c"));
-    repo.teddy(&["resume", "-y"]).check(
-        0,
-        &["The message that waits is used: make c", "turn 2 executed"],
-    );
+    repo.teddy(&["resume", "-y"])
+        .check(0, &["Using the waiting message: make c", "turn 2 executed"]);
 }
 
 #[test]

@@ -104,7 +104,7 @@ fn without_a_session_the_way_to_one_is_said() {
         &["execute"],
     ] {
         repo.teddy(args)
-            .check(1, &["no session in use", "teddy new <name>"]);
+            .check(1, &["no session is in use", "teddy new <name>"]);
     }
     repo.teddy(&["-s", "other", "log"])
         .check(1, &["there is no session `other`", "teddy sessions"]);
@@ -113,9 +113,10 @@ fn without_a_session_the_way_to_one_is_said() {
 
 #[test]
 fn without_a_plan_the_way_to_one_is_said() {
-    project()
-        .teddy(&["execute", "-y"])
-        .check(1, &["no plan waits in session `demo`", "teddy plan -m"]);
+    project().teddy(&["execute", "-y"]).check(
+        1,
+        &["no plan is waiting in session `demo`", "teddy plan -m"],
+    );
 }
 
 #[test]
@@ -164,7 +165,7 @@ fn a_servers_refusal_is_explained() {
         ),
         (
             "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 13\r\n\r\n<html></html>",
-            "no model's answer",
+            "not a model response",
         ),
     ];
     for (answer, words) in cases {

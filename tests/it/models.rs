@@ -182,7 +182,11 @@ fn no_model_at_all_names_the_ways_to_one() {
     );
     repo.teddy(&["plan", "-m", "x", "--model", "sonet"]).check(
         1,
-        &["`sonet` is no model", "openai:<id>", "correct `--model`"],
+        &[
+            "`sonet` is not a known model",
+            "openai:<id>",
+            "correct `--model`",
+        ],
     );
 }
 
@@ -222,19 +226,19 @@ fn a_cut_answer_is_kept_and_never_executed() {
     assert!(
         draft(&repo, "meta.yaml").contains("failure: the answer was cut at the limit of tokens")
     );
-    teddy(&repo, &["execute", "-y"]).check(1, &["no plan waits"]);
+    teddy(&repo, &["execute", "-y"]).check(1, &["no plan is waiting"]);
     assert!(!repo.path().join("b.txt").exists());
     let failure = "the answer was cut at the limit of tokens";
     assert_eq!(repo.json(&["status"], 0)["failure"], failure);
     let words = [
-        "Your message waits: make b\n",
+        "Your message is waiting: make b\n",
         &format!("The model gave no plan: {failure}\n"),
         "Next: teddy plan\n",
     ];
     repo.teddy(&["status"]).check(0, &words);
     repo.reply(&cut);
     repo.teddy(&["plan"])
-        .check(0, &["The message that waits is used: make b\n"]);
+        .check(0, &["Using the waiting message: make b\n"]);
     assert_eq!(
         repo.json(&["status"], 0)["failure"],
         serde_json::Value::Null
@@ -250,7 +254,7 @@ fn half_a_stream_is_kept_and_never_executed() {
         (1, &["the answer broke off", "hint: run `teddy plan` again"]),
     );
     assert_eq!(draft(&repo, "reply.md") + "\n", half);
-    teddy(&repo, &["execute", "-y"]).check(1, &["no plan waits"]);
+    teddy(&repo, &["execute", "-y"]).check(1, &["no plan is waiting"]);
 }
 
 #[test]
@@ -264,7 +268,7 @@ fn an_answer_without_a_plan_is_rejected_and_execute_asks_again() {
     teddy(&repo, &["plan", "-m", "x"]).check(
         3,
         &[
-            "the answer of turn 1 is no plan",
+            "the answer of turn 1 is not a plan",
             "records it as rejected and asks the model again",
         ],
     );
@@ -395,7 +399,7 @@ fn a_manual_model_without_a_terminal_leaves_the_input_and_names_the_flag() {
     out.check(
         1,
         &[
-            "nobody is at a terminal",
+            "stdin is not a terminal",
             ".git/teddy/manual/input.md",
             "teddy plan --from",
         ],
@@ -446,7 +450,7 @@ fn a_recorded_session_is_a_model_by_its_name() {
         "--model",
         "replay:demo",
     ])
-    .check(3, &["`c.txt` exists already"]);
+    .check(3, &["`c.txt` already exists"]);
     assert_eq!(
         repo.json(&["-s", "fork", "status"], 0)["draft"]["title"],
         "Make c"
@@ -454,7 +458,7 @@ fn a_recorded_session_is_a_model_by_its_name() {
     repo.configure("model: old\nmodels: { old: { kind: replay, path: fork } }\n");
     repo.done(&["new", "third"]);
     repo.teddy(&["plan", "-m", "once more"])
-        .check(3, &["`b.txt` exists already"]);
+        .check(3, &["`b.txt` already exists"]);
     assert_eq!(repo.json(&["status"], 0)["draft"]["title"], "Make b");
     repo.teddy(&["plan", "-m", "x", "--model", "replay:none-such"])
         .check(1, &["none-such"]);

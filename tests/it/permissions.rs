@@ -156,10 +156,8 @@ fn nothing_is_changed_beside_a_file_that_may_not_be() {
         let Some(repo) = project() else { return };
         let before = tree(&repo);
         chmod(&repo.path().join("dir"), mode);
-        run_plan(&repo, &plan("Change", actions)).check(
-            4,
-            &["or its folder may not be written to", "restore @ --theirs"],
-        );
+        run_plan(&repo, &plan("Change", actions))
+            .check(4, &["or its directory is read-only", "restore @ --theirs"]);
         run(&repo, &["new", "other"]).unwrap().check(0, &[]);
         chmod(&repo.path().join("dir"), 0o755);
         assert_eq!(tree(&repo), before);

@@ -104,7 +104,8 @@ fn a_step_that_fails_keeps_what_ran() {
         meta.contains("failure: 'step `plan`: ") && meta.contains("spent: 0.01"),
         "{meta}"
     );
-    repo.teddy(&["execute", "-y"]).check(1, &["no plan waits"]);
+    repo.teddy(&["execute", "-y"])
+        .check(1, &["no plan is waiting"]);
 }
 
 #[test]
@@ -168,7 +169,7 @@ fn all_mistakes_are_said_before_anything_is_sent() {
     let words = [
         "pipeline `bad`",
         "`name` must be lower-case",
-        "`nobody` is no model",
+        "`nobody` is not a known model",
         "cannot read `gone.md`",
     ];
     repo.teddy(&["plan", "-m", "x", "--pipeline", "bad"])
@@ -177,7 +178,7 @@ fn all_mistakes_are_said_before_anything_is_sent() {
     repo.teddy(&["start", "more", "-m", "x", "--pipeline", "bad"])
         .check(1, &words);
     repo.teddy(&["start", "more", "-m", "x", "--model", "sonet"])
-        .check(1, &["`sonet` is no model"]);
+        .check(1, &["`sonet` is not a known model"]);
     assert_eq!(
         repo.json(&["sessions"], 0).as_array().map(Vec::len),
         Some(1)
@@ -185,7 +186,7 @@ fn all_mistakes_are_said_before_anything_is_sent() {
     repo.teddy(&["plan", "-m", "x", "--pipeline", "none"])
         .check(1, &["there is no pipeline `none`", "there are bad, think"]);
     repo.teddy(&["plan", "-m", "x", "--pipeline", "../think"])
-        .check(1, &["is no name of a pipeline"]);
+        .check(1, &["is not a valid pipeline name"]);
     assert!(fake.requests().is_empty());
 }
 
@@ -247,7 +248,7 @@ fn st16_the_configured_pipeline_is_the_usual_way_and_its_recording_a_model() {
         "--model",
         "replay:demo",
     ])
-    .check(3, &["`b.txt` exists already"]);
+    .check(3, &["`b.txt` already exists"]);
     assert_eq!(
         repo.git(&["show", "refs/teddy/drafts/again:steps/01-think/output.md"]),
         "First."

@@ -160,7 +160,7 @@ fn in_another_folder_by_option_and_by_variables() {
     assert_eq!(out.code, 0, "{out}");
     assert_eq!(repo.json(&["sessions"], 0).as_array().unwrap().len(), 2);
     repo.teddy(&["-C", "nowhere", "status"])
-        .check(1, &["`nowhere` is no folder"]);
+        .check(1, &["`nowhere` is not a directory"]);
 }
 
 #[test]

@@ -226,7 +226,7 @@ fn a_question_of_the_model_is_answered_by_the_next_message() {
 fn every_command_tells_a_mistake_in_one_form() {
     let repo = project();
     let wrong = plan("Wrong", &[crate::plans::edit("none.txt", "x", "y")]);
-    let expected = "plan.md:13: EDIT none.txt: there is no file `none.txt`\n    hint: a new file is made with CREATE\n";
+    let expected = "plan.md:13: EDIT none.txt: there is no file `none.txt`\n    hint: use CREATE for a new file\n";
     std::fs::write(repo.beside("answer.md"), &wrong).unwrap();
     repo.teddy(&["plan", "--from", "../answer.md", "-m", "x"])
         .check(3, &["warning: the plan of turn 1 has 1 mistake:", expected]);

@@ -207,6 +207,6 @@ fn pc9_a_file_that_is_read_only_stays_as_it_is_even_for_root() {
 fn p5_a_text_without_a_plan_comes_back_as_it_is_and_is_told() {
     let repo = TestRepo::new();
     let out = repo.teddy_reads(&["preprocess", "-"], "no plan at all\n");
-    out.check(3, &["cannot be told"]);
+    out.check(3, &["unclear where the blocks end"]);
     assert_eq!(out.stdout, "no plan at all\n");
 }

@@ -34,7 +34,7 @@ fn a_repaired_plan_says_so_in_the_review_and_in_the_report() {
     repo.teddy(&["execute", "-y"]).check(0, &["repaired"]);
     let report = repo.done(&["show", "1"]);
     assert!(
-        report.contains("## Repairs\n\n- line 3: dropped the words before the title\n- line "),
+        report.contains("## Repairs\n\n- line 3: dropped the text before the title\n- line "),
         "{report}"
     );
     assert!(

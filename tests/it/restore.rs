@@ -243,7 +243,7 @@ fn an_undo_that_takes_edits_away_asks_as_a_restore_does() {
     repo.write("own.txt", "mine\n");
     repo.teddy(&["undo", "--exact"]).check(
         1,
-        &["nobody can be asked: Make 2 files equal to turn 2? Use `-y`"],
+        &["stdin is not a terminal, so nobody can answer: Make 2 files equal to turn 2? Use `-y`"],
     );
     assert_eq!(repo.read("own.txt"), "mine\n");
     repo.done(&["undo", "--exact", "-y"]);
@@ -426,7 +426,7 @@ fn a_filter_that_fails_leaves_everything_as_it_is_and_holds_nothing_up() {
     std::fs::write(&far, "").unwrap();
     repo.teddy(&["undo"]).check(
         4,
-        &["filtering `a.big`", "`teddy restore @ --theirs` brings"],
+        &["filtering `a.big`", "`teddy restore @ --theirs` writes"],
     );
     assert_eq!(
         (repo.read("a.big").as_str(), repo.read("b.txt").as_str()),

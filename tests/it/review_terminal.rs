@@ -384,7 +384,7 @@ fn leaving_keeps_the_draft_byte_for_byte() {
         assert!(
             screen
                 .shown()
-                .contains("Nothing was run; the plan of turn 1 waits."),
+                .contains("Nothing was run; the plan of turn 1 is waiting."),
             "{}",
             screen.shown()
         );
@@ -397,7 +397,7 @@ fn leaving_keeps_the_draft_byte_for_byte() {
     assert!(
         screen
             .shown()
-            .contains("Nothing was run; the plan of turn 1 waits."),
+            .contains("Nothing was run; the plan of turn 1 is waiting."),
         "{}",
         screen.shown()
     );
@@ -414,11 +414,11 @@ fn skipping_records_the_words_and_plans_with_them() {
     let mut screen = Screen::open(&repo, (80, 24), &["resume"]);
     screen.wait_for("(q)uit ›");
     screen.press("s");
-    screen.wait_for("Skipped Make it. What shall be done instead?");
+    screen.wait_for("Skipped Make it. What should be done instead?");
     screen.press("rather c,\\\rplease\r");
     screen.wait_for("Reviewing Plan: \"Make another\"");
     screen.press("a");
-    screen.wait_for("what shall be done?");
+    screen.wait_for("what should be done?");
     screen.press("\x04");
     screen.end();
     assert_eq!(
@@ -448,7 +448,7 @@ fn a_session_without_a_name_is_called_by_what_is_asked_of_it() {
     repo.commit("init");
     repo.reply(&plan("Make it", &[create("b.txt", "b\n")]));
     let mut screen = Screen::open(&repo, (80, 24), &["start"]);
-    screen.wait_for("new session · turn 1: what shall be done?");
+    screen.wait_for("new session · turn 1: what should be done?");
     screen.press("\x04");
     assert_eq!(screen.end(), 0, "{}", screen.shown());
     assert_eq!(
@@ -546,7 +546,7 @@ fn promise_a6_what_no_longer_fits_is_named_and_the_rest_can_run() {
     repo.write("b.txt", "mine\n");
     screen.press("s");
     screen.wait_for("it is validated again");
-    screen.wait_for("What no longer fits your files is switched off:");
+    screen.wait_for("Switched off, because it no longer fits your files:");
     screen.wait_for("CREATE b.txt:");
     screen.wait_for("(a) runs the rest");
     assert_eq!(draft(&repo), before, "no turn, and no model");
@@ -618,7 +618,7 @@ fn a_program_that_decides_gets_the_review_as_a_value() {
     );
     repo.teddy(&["--json", "execute"]).check(
         1,
-        &["nobody can be asked to approve this plan: use `-y` to approve it"],
+        &["stdin is not a terminal, so nobody can approve this plan; pass `-y` to approve it"],
     );
     assert_eq!(draft(&repo), before);
     assert_eq!(repo.json(&["execute", "-y"], 0)["status"], "executed");
@@ -634,7 +634,8 @@ fn a_quiet_approval_says_nothing() {
     let mut screen = Screen::open(&repo, (80, 24), &["-q", "execute", "-y"]);
     assert_eq!(screen.end(), 0);
     assert_eq!(screen.shown().lines().count(), 1, "{}", screen.shown());
-    repo.teddy(&["-q", "execute"]).check(1, &["no plan waits"]);
+    repo.teddy(&["-q", "execute"])
+        .check(1, &["no plan is waiting"]);
 }
 
 #[test]

@@ -52,7 +52,8 @@ fn a_name_that_is_not_kebab_case_is_refused_with_the_rule() {
         let out = repo.teddy(&["new", "--", name]);
         assert_eq!(out.code, 2, "{name}: {out}");
         assert!(
-            out.stderr.contains("no session name") || out.stderr.contains("session's name"),
+            out.stderr.contains("not a valid session name")
+                || out.stderr.contains("session's name"),
             "{name}: {out}"
         );
     }
@@ -66,7 +67,7 @@ fn a_name_that_reads_as_a_turn_is_refused_and_a_session_that_has_one_is_reached(
     repo.teddy(&["branch", "1"]).check(
         2,
         &[
-            "`1` is no name for a session",
+            "`1` cannot be a session name",
             "`teddy branch 1 <name>` starts a session at that turn",
         ],
     );
@@ -76,7 +77,7 @@ fn a_name_that_reads_as_a_turn_is_refused_and_a_session_that_has_one_is_reached(
         &["branch", "1", "3ae29549"],
     ] {
         repo.teddy(args)
-            .check(2, &["is no name for a session, because it reads as a turn"]);
+            .check(2, &["cannot be a session name, because it could be a turn"]);
     }
     assert_eq!(repo.git(&["for-each-ref"]), before);
     // What an earlier version made.
@@ -171,7 +172,7 @@ fn switch_and_the_option_and_the_variable_choose_the_session() {
     );
     repo.teddy(&["-s", "", "status"]).check(2, &["name"]);
     repo.teddy(&["switch"])
-        .check(1, &["nobody can be asked", "name it"]);
+        .check(1, &["stdin is not a terminal", "name the session"]);
     repo.teddy(&["switch", "third"])
         .check(1, &["there is no session `third`", "teddy sessions"]);
 }
@@ -245,10 +246,7 @@ fn promise_d7_an_adopted_session_is_the_one_in_use() {
     let repo = two_turns();
     repo.done(&["new", "other"]);
     let adopted = repo.teddy(&["adopt", "first"]);
-    adopted.check(
-        0,
-        &["Session first with 2 turns is yours, and the one in use."],
-    );
+    adopted.check(0, &["Session first with 2 turns is now yours and in use."]);
     assert_eq!(repo.json(&["status"], 0)["session"], "first");
     repo.teddy(&["adopt", "nobody"])
         .check(1, &["no session `nobody`"]);

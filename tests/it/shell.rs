@@ -167,7 +167,7 @@ fn a_missing_folder_or_shell_is_said() {
     let (finished, _) = run_with("true", |s| s.cwd = "/no/such".into());
     assert_eq!(
         finished.end,
-        End::NotStarted("the folder `/no/such` does not exist".to_owned())
+        End::NotStarted("the directory `/no/such` does not exist".to_owned())
     );
     let (finished, _) = run_with("true", |s| s.shell = vec!["no-such-shell".to_owned()]);
     assert_eq!(

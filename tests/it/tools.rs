@@ -46,7 +46,7 @@ fn init_makes_nothing_where_no_project_may_be() {
         1,
         &[
             "is your home directory",
-            "hint: make the project a folder of its own",
+            "hint: give the project a directory of its own",
         ],
     );
     assert!(!home.join(".git").exists());

@@ -411,7 +411,7 @@ fn something_else_in_the_way_is_an_error() {
     assert_eq!(
         error,
         format!(
-            "`{path}` is in the way: it is no worktree of this repository; move it away, or set `worktree.root`"
+            "`{path}` is in the way: it is not a worktree of this repository; move it away, or set `worktree.root`"
         )
     );
     assert_eq!(read(&repo, "mine"), "x");

@@ -8,7 +8,7 @@ use super::steps::said;
 use crate::change::id::ChangeId;
 use crate::workflow::change::approve::approve;
 
-/// Approve a change against its challenge or its review; the reason is recorded
+/// Approve a change despite its challenge or review; the reason is recorded
 ///
 /// A proposed or rejected change can be implemented then; one whose tasks are done is complete.
 #[derive(clap::Args)]

@@ -11,7 +11,7 @@ use super::log::step;
 use crate::change::document::Documents;
 use crate::change::id::ChangeId;
 
-/// Show what a change did to the code, or what differs between two steps of its documents
+/// Show what a change did to the code, or how its documents differ between two steps
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy change diff add-auth          what implementing it changed in the code\n  teddy change diff add-auth 3        its documents from step 3 to now\n  teddy change diff add-auth 3 5      from step 3 to step 5"

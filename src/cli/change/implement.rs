@@ -17,7 +17,7 @@ use crate::workflow::change::implement::{
 };
 use crate::workflow::execute::Executed;
 
-/// Implement a change: each open task as turns of its session, then reviews and fixes
+/// Implement a change: run the open tasks as turns of its session, then review and fix
 ///
 /// Goes on where it stopped. Each plan is shown for approval as in `teddy execute`.
 #[derive(clap::Args)]

@@ -21,7 +21,7 @@ pub(super) struct Args {
     /// The change
     #[arg(add = complete::with(complete::changes))]
     id: String,
-    /// At most this many
+    /// Show at most this many turns
     #[arg(short = 'n', long, value_name = "N")]
     max_count: Option<usize>,
 }

@@ -18,13 +18,12 @@ use super::app::App;
 use super::complete;
 use crate::workflow::change::Wish;
 
-/// Plan a change in documents, have them challenged, implement it, have it reviewed, archive its
-/// specs
+/// Take a change through its documents: plan, challenge, implement, review, archive
 ///
-/// A change is the ref refs/teddy/changes/<id>, each step a commit: STATE.yaml, proposal.md,
-/// specs/*.md, tasks.md. `plan`, `impl` and `archive` do whatever its phase asks for; the other
-/// commands are their steps. The models of the roles author, challenger, implementer and reviewer
-/// are set in `change.roles`.
+/// A change lives at the ref refs/teddy/changes/<id>; each step is a commit with STATE.yaml,
+/// proposal.md, specs/*.md and tasks.md. `plan`, `impl` and `archive` run whatever step the phase
+/// calls for; the other commands are the individual steps. `change.roles` sets the models of the
+/// author, challenger, implementer and reviewer.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy change plan add-auth 'People log in with a password'\n  teddy change impl add-auth -y\n  teddy change archive add-auth\n  git log refs/teddy/changes/add-auth"
@@ -43,7 +42,7 @@ enum Command {
     Proposal(steps::Proposal),
     Challenge(steps::Challenge),
     Reproposal(steps::Reproposal),
-    /// Do the open tasks of a change, and what its last review wants mended
+    /// Work on the open tasks of a change and on the findings of its last review
     #[command(
         after_help = "Examples:\n  teddy change implement add-auth\n  teddy change implement add-auth -y"
     )]

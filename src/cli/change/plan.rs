@@ -18,7 +18,8 @@ use crate::workflow::change::reproposal::reproposal;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Choice, Question, User};
 
-/// Plan a change: write proposal, specs and tasks, then challenge and revise them until they pass
+/// Plan a change: write the proposal, specs and tasks, then challenge and revise them until they
+/// pass
 ///
 /// Goes on where the change stands. After `change.planning_iterations` reproposals the decision is
 /// yours: on a terminal you are asked, otherwise `teddy change approve` records it.

@@ -11,7 +11,7 @@ use crate::text::counted;
 use crate::text::visible::visible;
 use crate::workflow::change::look::{Row, Standing};
 
-/// Show where a change stands
+/// Show the state of a change
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy change status add-auth\n  teddy change status add-auth --json"
@@ -33,7 +33,7 @@ pub(super) struct List {
     archived: bool,
 }
 
-/// Check the documents of a change; every mistake with its line
+/// Check the documents of a change; report every mistake with its line
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  teddy change validate add-auth")]
 pub(super) struct Validate {
@@ -128,7 +128,7 @@ pub(super) fn list(args: List, app: &mut App) -> anyhow::Result<ExitCode> {
     if rows.is_empty() && !args.archived && !project.change_rows(true)?.0.is_empty() {
         app.say("All changes are archived; `teddy change list --archived` lists them.");
     } else if rows.is_empty() {
-        app.say("There is no change; `teddy change plan <id> '<description>'` starts one.");
+        app.say("There are no changes; `teddy change plan <id> '<description>'` starts one.");
     }
     Ok(exit::DONE.into())
 }

@@ -20,7 +20,7 @@ use crate::workflow::change::{
     challenge as challenging, proposal as proposing, reproposal as revising, review as reviewing,
 };
 
-/// Write the documents of a change that are missing: proposal.md, specs/*.md, tasks.md
+/// Write the missing documents of a change: proposal.md, specs/*.md, tasks.md
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy change proposal add-auth 'People log in with a password'"
@@ -48,7 +48,7 @@ pub(super) struct Challenge {
     how: How,
 }
 
-/// Have the documents of a change revised, or put better ones in their place
+/// Have the documents of a change revised, or replace them with your own
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy change reproposal add-auth -m 'without passwords'\n  teddy change show add-auth proposal.md > proposal.md; $EDITOR proposal.md\n  teddy change reproposal add-auth --from proposal.md"
@@ -68,7 +68,7 @@ pub(super) struct Reproposal {
     how: How,
 }
 
-/// Have the implementation of a change reviewed; an approval completes it
+/// Have the implementation of a change reviewed; approval completes it
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  teddy change review add-auth")]
 pub(super) struct Review {

@@ -254,7 +254,7 @@ impl fmt::Display for Reason {
             Reason::Secret => f.write_str("untracked and named like a secret"),
             Reason::Key(kind) => write!(f, "untracked, and looks as if it held a key ({kind})"),
             Reason::Unreadable(why) => write!(f, "unreadable: {why}"),
-            Reason::Special => f.write_str("neither file, folder nor link"),
+            Reason::Special => f.write_str("not a file, directory or link"),
             Reason::EmbeddedWithoutCommit => f.write_str("a repository without a commit"),
             Reason::Name => f.write_str("a name that git refuses"),
             Reason::TooDeep => f.write_str("too deep in other folders"),

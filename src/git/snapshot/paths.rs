@@ -87,7 +87,7 @@ impl Repository {
         match seen.kind {
             Kind::Folder => Ok(embedded::commit(scan, path).map(|id| (EntryKind::Commit, id))),
             Kind::Special => anyhow::bail!(
-                "cannot record `{}`: it is neither file, folder nor link",
+                "cannot record `{}`: it is not a file, directory or link",
                 shown(path)
             ),
             Kind::File | Kind::Link => {

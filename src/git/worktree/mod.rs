@@ -200,8 +200,8 @@ fn make_room(root: &WorktreeRoot, session: &str) -> anyhow::Result<Found> {
         Some(Kind::Folder) if root.worktree(session)?.names()?.is_empty() => {
             return Ok(Found::Nothing);
         }
-        Some(Kind::Folder) => "it is no worktree of this repository",
-        Some(_) => "it is no folder",
+        Some(Kind::Folder) => "it is not a worktree of this repository",
+        Some(_) => "it is not a directory",
     };
     anyhow::bail!(
         "`{}` is in the way: {foreign}; move it away, or set `worktree.root`",

@@ -347,9 +347,9 @@ impl Switch<'_> {
             Walk::Boundary => {
                 anyhow::bail!("`{}` is in a repository of its own", path.to_str_lossy())
             }
-            Walk::Refused => anyhow::bail!("`{}` is no name for a file", path.to_str_lossy()),
+            Walk::Refused => anyhow::bail!("`{}` is not a valid file name", path.to_str_lossy()),
             Walk::Closed => anyhow::bail!(
-                "`{}` is in a folder that may not be entered",
+                "`{}` is in a directory that cannot be entered",
                 path.to_str_lossy()
             ),
             Walk::Missing => Ok(()),

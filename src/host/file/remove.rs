@@ -41,7 +41,7 @@ impl Root {
     }
 
     /// Gives the owner back the rights to list, change and enter the folder of a name, which it
-    /// takes to move it; nothing where it is no folder.
+    /// takes to move it; nothing where it is not a directory.
     pub fn open_up(&self, name: &OsStr) {
         if is_folder(&self.folder, name) {
             let _ = enter(&self.folder, name);

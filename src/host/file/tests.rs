@@ -197,7 +197,7 @@ fn state_files_are_replaced_whole() {
     assert_eq!(fs::read(&path).unwrap(), b"2");
     assert_eq!(fs::read_dir(s.path("deep")).unwrap().count(), 1);
     let error =
-        write_atomic(Path::new("/proc/no/state"), b"").expect_err("there is no such folder");
+        write_atomic(Path::new("/proc/no/state"), b"").expect_err("there is no such directory");
     assert!(
         error
             .to_string()

@@ -10,11 +10,11 @@ use reqwest::Url;
 /// Why an address is not fetched.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
-    /// The text is no address of the web.
-    #[error("`{0}` is no web address (http or https)")]
+    /// The text is not a valid address of the web.
+    #[error("`{0}` is not a web address (http or https)")]
     NotWeb(String),
     /// It has a user name or password in it.
-    #[error("an address must not hold a user name or password")]
+    #[error("a URL must not contain a user name or password")]
     Credentials,
     /// It leads to a machine that is not public.
     #[error(
@@ -144,16 +144,16 @@ mod tests {
         check_parse("https://example.com/a?b", "https://example.com/a?b");
         check_parse(
             "file:///etc/passwd",
-            "`file:///etc/passwd` is no web address (http or https)",
+            "`file:///etc/passwd` is not a web address (http or https)",
         );
         check_parse(
             "gopher://x",
-            "`gopher://x` is no web address (http or https)",
+            "`gopher://x` is not a web address (http or https)",
         );
-        check_parse("http://", "`http://` is no web address (http or https)");
+        check_parse("http://", "`http://` is not a web address (http or https)");
         check_parse(
             "https://user:pw@example.com/",
-            "an address must not hold a user name or password",
+            "a URL must not contain a user name or password",
         );
     }
 

@@ -39,12 +39,12 @@ pub(super) fn read(body: &[u8], content_type: Option<&str>, url: &str) -> Result
         "" if html().starts_with("<!doctype html") || html().starts_with("<html") => {
             convert(decode(body, charset), url)
         }
-        "" if body.contains(&0) => Err("it is no text".to_owned()),
+        "" if body.contains(&0) => Err("it is not text".to_owned()),
         media if is_text(media) => Ok(Text {
             title: None,
             text: decode(body, charset),
         }),
-        media => Err(format!("`{media}` is no text")),
+        media => Err(format!("`{media}` is not text")),
     }
 }
 
@@ -290,12 +290,12 @@ mod tests {
     fn what_is_no_text_is_refused() {
         assert_eq!(
             read(b"\x89PNG", Some("image/png"), ""),
-            Err("`image/png` is no text".to_owned())
+            Err("`image/png` is not text".to_owned())
         );
-        assert_eq!(read(b"a\0b", None, ""), Err("it is no text".to_owned()));
+        assert_eq!(read(b"a\0b", None, ""), Err("it is not text".to_owned()));
         assert_eq!(
             read(b"", Some("application/pdf"), ""),
-            Err("`application/pdf` is no text".to_owned())
+            Err("`application/pdf` is not text".to_owned())
         );
     }
 

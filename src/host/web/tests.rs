@@ -89,7 +89,7 @@ fn a_redirect_is_followed_and_judged_again() {
     check(
         vec![answer("302 Found\r\nLocation: file:///etc/passwd", b"")],
         &rules(),
-        "`file:///etc/passwd` is no web address (http or https)",
+        "`file:///etc/passwd` is not a web address (http or https)",
     );
     check(vec![here; 6], &rules(), "it redirects more than 5 times");
 }

@@ -224,7 +224,7 @@ impl Reader<'_> {
         for key in mapping.keys() {
             if !key.as_str().is_some_and(|key| known.contains(&key)) {
                 let key = key.as_str().map_or_else(
-                    || "a key that is no text".to_owned(),
+                    || "a key that is not text".to_owned(),
                     |key| format!("`{key}`"),
                 );
                 self.wrong(format_args!(

@@ -244,7 +244,8 @@ impl Protocol {
 fn parse_url(name: &str, text: &str) -> Result<Url, ModelError> {
     let wrong =
         |detail: &str| ModelError::Settings(format!("the `base_url` of model `{name}` {detail}"));
-    let url = Url::parse(text).map_err(|error| wrong(&format!("is no address: {error}")))?;
+    let url =
+        Url::parse(text).map_err(|error| wrong(&format!("is not a valid address: {error}")))?;
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
         return Err(wrong("must begin with https:// or http://"));
     }

@@ -207,7 +207,7 @@ impl<'a> Body<'a> {
                 None if said => {}
                 None => {
                     let kind = if field::is_fence(text) {
-                        "line that is no fence to Markdown"
+                        "line that is not a fence in Markdown"
                     } else {
                         "text"
                     };
@@ -273,11 +273,8 @@ impl<'a> Body<'a> {
                 );
             } else if !seen.insert(key) {
                 self.found.push(
-                    Diagnostic::new(
-                        found.line,
-                        format!("`{key}` stands here for the second time"),
-                    )
-                    .hint("keep one of them"),
+                    Diagnostic::new(found.line, format!("`{key}` appears twice"))
+                        .hint("keep one of them"),
                 );
             }
         }

@@ -112,7 +112,7 @@ fn read(body: &mut Body<'_>) -> Option<Edit> {
             ) => {
                 body.wrong(
                     line,
-                    "FIND where a REPLACE must stand: the FIND above has none",
+                    "FIND where a REPLACE is expected: the FIND above has none",
                     "FIND and REPLACE alternate, FIND first",
                 );
                 pending = None;

@@ -167,7 +167,7 @@ fn env(body: &mut Body<'_>) -> Vec<(String, String)> {
             Some(found) => variables.push(found),
             None => body.wrong(
                 field.line,
-                format!("this is no variable: \"{}\"", quote(item)),
+                format!("this is not a variable: \"{}\"", quote(item)),
                 hint,
             ),
         }
@@ -215,7 +215,7 @@ fn timeout(body: &mut Body<'_>) -> Option<Duration> {
         Ok(seconds @ 1..=MAX_TIMEOUT) => Some(Duration::from_secs(seconds)),
         _ => {
             let message = format!(
-                "`Timeout` is no number of seconds from 1 to {MAX_TIMEOUT}: \"{}\"",
+                "`Timeout` is not a number of seconds from 1 to {MAX_TIMEOUT}: \"{}\"",
                 quote(&field.value)
             );
             body.wrong(field.line, message, "write `- **Timeout:** 30`");

@@ -268,7 +268,7 @@ impl Body<'_> {
 /// Reads a name as a file of the project.
 fn path(name: &str) -> Result<RepoPath, String> {
     if is_url(name) {
-        Err("an address is no file of the project".to_owned())
+        Err("a URL is not a file of the project".to_owned())
     } else {
         RepoPath::parse(name).map_err(|e| e.to_string())
     }

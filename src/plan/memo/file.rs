@@ -20,10 +20,10 @@ pub enum MemoError {
     #[error("cannot read the memos: {0}")]
     Syntax(#[from] serde_yaml::Error),
     /// It is YAML of another shape.
-    #[error("the memos are no list of texts, one `- memo` for each line")]
+    #[error("the memos are not a list of texts, one `- memo` per line")]
     Shape,
     /// An entry is no text.
-    #[error("memo {0} is no text on one line")]
+    #[error("memo {0} is not a single line of text")]
     Entry(usize),
 }
 
@@ -188,11 +188,11 @@ mod tests {
         );
         assert_eq!(
             read("a: b\n").unwrap_err().to_string(),
-            "the memos are no list of texts, one `- memo` for each line"
+            "the memos are not a list of texts, one `- memo` per line"
         );
         assert_eq!(
             read("- a\n- [b]\n").unwrap_err().to_string(),
-            "memo 2 is no text on one line"
+            "memo 2 is not a single line of text"
         );
         assert!(
             read("- 'a\n")

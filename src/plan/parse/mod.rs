@@ -176,7 +176,7 @@ impl Reader<'_> {
             self.wrong(
                 region.line,
                 format!("{name}{OUTSIDE}"),
-                "put all actions below `## Action Plan`",
+                "put all actions under `## Action Plan`",
             );
         }
         let blocks = &self.blocks[region.blocks.clone()];

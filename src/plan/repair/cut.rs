@@ -129,7 +129,7 @@ pub(super) fn last_line(lines: &[Line<'_>]) -> Option<Note> {
 fn open_block(at: usize) -> Note {
     note(
         at,
-        &format!("{CUT}: it ends inside of the block that opens here"),
+        &format!("{CUT}: it ends inside the block that starts here"),
     )
 }
 

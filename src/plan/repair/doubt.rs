@@ -175,7 +175,7 @@ impl View<'_> {
         (text.starts_with(char::is_alphabetic) && spelling::is_prose(text)).then(|| {
             note(
                 above + 1,
-                &format!("these words can belong to the block that opens at line {opened}, whose closing fence is missing"),
+                &format!("this text may belong to the block that opens at line {opened}, whose closing fence is missing"),
             )
         })
     }

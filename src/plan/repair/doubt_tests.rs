@@ -80,7 +80,7 @@ fn rp16_what_could_be_the_closer_is_told_by_its_line() {
 
 #[test]
 fn rp17_where_an_answer_ends_shows_that_it_was_cut_off() {
-    let inside = "the answer was cut off: it ends inside of the block that opens here";
+    let inside = "the answer was cut off: it ends inside the block that starts here";
     let partial = "the answer was cut off: its last line is not complete";
     let at = |line: usize, what: &str| format!("{line}: {what}");
     check_doubts("{head}{execute}```sh\nls", &[&at(15, inside)]);

@@ -139,7 +139,7 @@ proptest! {
     fn rp3_nothing_but_a_preamble_and_a_tail_is_dropped(reply in replies()) {
         let repaired = repair(&reply);
         let told = |what: &str| repaired.notes.iter().any(|note| note.message.starts_with(what));
-        if repaired.level < Level::Hopeless && !told("dropped the words") && !told("took the whole plan") && !told("put a blank behind") {
+        if repaired.level < Level::Hopeless && !told("dropped the text") && !told("took the whole plan") && !told("add a space after") {
             prop_assert_eq!(kept(&repaired.text), kept(&reply));
         }
         let mut known = actions(&reply, false).into_iter();

@@ -63,21 +63,21 @@ pub(super) fn note(at: usize, message: &str) -> Note {
 fn step_note(lines: &[Line<'_>], at: usize, event: Event) -> Option<Note> {
     let message = match event {
         Event::Title if !lines[at].text[1..].starts_with([' ', '\t']) => {
-            "put a blank behind the `#` of the title"
+            "add a space after the `#` of the title"
         }
         Event::Title
             if lines[..at]
                 .iter()
                 .any(|l| !matches!(l.kind, Kind::Blank | Kind::Fence(_))) =>
         {
-            "dropped the words before the title"
+            "dropped the text before the title"
         }
         Event::Wrap => "took the whole plan out of its fence",
         Event::Unwrap if lines[at + 1..].iter().any(|l| l.kind != Kind::Blank) => {
-            "dropped the words behind the plan's fence"
+            "dropped the text after the plan's fence"
         }
         Event::Surplus => "dropped a fence that closes nothing",
-        Event::Glued => "put a blank line before the label, which the list would swallow",
+        Event::Glued => "add a blank line before the label, which the list would swallow",
         _ => return None,
     };
     Some(note(at, message))
@@ -199,7 +199,7 @@ fn hidden_note(lines: &[Line<'_>], at: usize, content: &Range<usize>) -> Note {
     note(
         at,
         &format!(
-            "the content that starts at line {} holds this {what}",
+            "the content that starts at line {} contains this {what}",
             content.start + 1
         ),
     )

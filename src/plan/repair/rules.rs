@@ -86,7 +86,7 @@ fn notes_say_what_was_done_at_which_line() {
     );
     check_notes(
         "Words.\n\n#Add a greeting\n{meta}\n## Rationale\n```\nr\n```\n## Action Plan\n{read}",
-        &["3: put a blank behind the `#` of the title"],
+        &["3: add a space after the `#` of the title"],
     );
     check_notes(
         "{head}{create}```md\nbegin with\n```\nend so\n```\n",
@@ -100,7 +100,7 @@ fn notes_say_what_was_done_at_which_line() {
 #[test]
 fn rp9_a_content_that_hides_an_action_is_told() {
     let hidden =
-        "18: the content that starts at line 17 holds this action's heading; it is not run";
+        "18: the content that starts at line 17 contains this action's heading; it is not run";
     check_notes("{head}{create}````md\nx\n{read}````\n", &[hidden]);
     check_notes("{head}{create}````md\n```md\n{read}```\n````\n", &[]);
 }
@@ -134,7 +134,7 @@ fn rp9_new_fences_hide_no_pair_without_a_word() {
         (found.level, said),
         (
             Doubtful,
-            vec!["the content that starts at line 23 holds this label and its block"]
+            vec!["the content that starts at line 23 contains this label and its block"]
         )
     );
 }

@@ -35,7 +35,11 @@ fn is_folder(root: &Root, cwd: &RepoPath) -> Result<(), ActionError> {
     let kind = root.kind(Path::new(cwd.as_str()));
     match kind.map_err(ActionError::reading)? {
         Some(Kind::Folder) => Ok(()),
-        _ => Err(format!("there is no folder `{}` to run in", visible(cwd.as_str())).into()),
+        _ => Err(format!(
+            "there is no directory `{}` to run in",
+            visible(cwd.as_str())
+        )
+        .into()),
     }
 }
 

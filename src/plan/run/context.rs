@@ -45,7 +45,7 @@ fn file(root: &Root, path: &RepoPath) -> Result<(), ActionError> {
             _ => Ok(()),
         },
         Some(Kind::Link) => Err(format!("`{shown}` is a symbolic link").into()),
-        Some(Kind::Other) => Err(format!("`{shown}` is no regular file").into()),
+        Some(Kind::Other) => Err(format!("`{shown}` is not a regular file").into()),
         None => Err(format!("there is no file `{shown}`").into()),
     }
 }

@@ -30,11 +30,11 @@ pub(super) fn create(root: &Root, create: &Create) -> Result<Outcome, ActionErro
         Some((Kind::File(_), 0)) => "filled the empty file",
         Some((Kind::File(_), _)) if create.overwrite => "replaced as a whole",
         Some((Kind::File(_), _)) => {
-            return Err(format!("`{}` exists already", visible(create.path.as_str())).into());
+            return Err(format!("`{}` already exists", visible(create.path.as_str())).into());
         }
         Some(_) => {
             return Err(format!(
-                "`{}` exists already and is no file",
+                "`{}` already exists and is not a file",
                 visible(create.path.as_str())
             )
             .into());

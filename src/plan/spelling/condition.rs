@@ -150,6 +150,13 @@ pub fn is_crossed_out(line: &str) -> bool {
     line.contains("~~") || line.contains(CROSSES)
 }
 
+/// Returns whether a field's value is struck out: from its beginning, by a pair of tildes.
+pub fn is_struck_out(value: &str) -> bool {
+    value
+        .strip_prefix("~~")
+        .is_some_and(|struck| struck.contains("~~"))
+}
+
 /// Returns whether words rule out or take back what stands near them.
 fn is_against(words: &str) -> bool {
     let first = words.split_whitespace().next().unwrap_or_default();

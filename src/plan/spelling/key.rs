@@ -1,6 +1,6 @@
 //! Fields as models spell them: without a bullet, numbered, with other keys for the same thing.
 
-use super::condition::is_crossed_out;
+use super::condition::{is_crossed_out, is_struck_out};
 use crate::plan::action::field::{canonical, has_weight};
 use crate::plan::action::heading::{Act, unlisted};
 
@@ -126,9 +126,6 @@ pub fn unlisted_field(line: &str, act: Act) -> Option<KeyedLine<'_>> {
 /// Returns a line's key and the text behind it, whatever stands before the key.
 pub fn split(line: &str) -> Option<(&str, &str)> {
     let text = unlisted(line);
-    if is_crossed_out(line) {
-        return None;
-    }
     let text = ["[x]", "[X]", "[ ]"]
         .iter()
         .find_map(|mark| text.strip_prefix(mark))
@@ -149,9 +146,10 @@ pub fn split(line: &str) -> Option<(&str, &str)> {
     } else {
         inner.split_once(':')?
     };
-    let key = key.trim();
+    let before = &line[..line.len() - value.len()];
+    let (key, value) = (key.trim(), value.trim_matches([' ', '\t', '\u{a0}']));
     let fits = !key.is_empty() && key.len() <= MAX_KEY && !value.starts_with("//");
-    fits.then(|| (key, value.trim_matches([' ', '\t', '\u{a0}'])))
+    (fits && !is_crossed_out(before) && !is_struck_out(value)).then_some((key, value))
 }
 
 /// Returns the key of the format that a key stands for in an action, or in the header.

@@ -1,5 +1,6 @@
 //! Plans whose words condition, strike out or only show an action: none of it is run or written.
 
+use crate::plan::action::Kind;
 use crate::plan::reading::read;
 use crate::plan::samples::say;
 
@@ -125,11 +126,29 @@ fn p31_a_field_that_is_struck_out_or_not_ticked_is_none() {
     check_refused(["- ~~**cwd:** src~~", "- **cwd:** .."], |field| {
         format!("### Execute\n- **Description:** d\n{field}\n```sh\nls\n```\n")
     });
+    check_refused(["- **cwd:** ~~src~~", "- ~~**cwd:**~~ src"], |field| {
+        format!("### Execute\n- **Description:** d\n{field}\n```sh\nls\n```\n")
+    });
     let folder = PLAIN.replace("```sh", "- **cwd:** `default`\n```sh");
     assert_eq!(
         done(&folder),
         Some(vec!["EXECUTE \"ls\\n\" in default".into()])
     );
+}
+
+#[test]
+fn p31_tildes_and_crosses_in_the_text_of_a_field_strike_nothing_out() {
+    for value in ["A~~", "from ~~1~~ to 2", "the page shows ❌"] {
+        let text = format!(
+            "{HEAD}### `EXECUTE`\n**Description:** What it does.\n**Expected Outcome:** {value}\n\n```sh\nls\n```\n"
+        );
+        let found = read(&text);
+        assert_eq!(found.diagnostics, vec![], "{text}");
+        let Kind::Execute(execute) = &found.plan.actions[0].kind else {
+            panic!("{text}");
+        };
+        assert_eq!(execute.expected_outcome, value);
+    }
 }
 
 #[test]

@@ -62,16 +62,16 @@ fn no_folder(judge: &Judge<'_>, cwd: &RepoPath) -> anyhow::Result<Option<Mistake
     Ok(match found {
         Found::Folder => None,
         Found::Absent => Some(Mistake::new(
-            format!("there is no folder `{shown}` to run in"),
+            format!("there is no directory `{shown}` to run in"),
             "`cwd` is relative to the project's root",
         )),
         Found::File(_) => Some(Mistake::new(
-            format!("`{shown}` is a file, and no folder to run in"),
-            "name the folder that it is in",
+            format!("`{shown}` is a file, not a directory to run in"),
+            "name its directory",
         )),
         other => Some(Mistake::new(
             format!("`{shown}` {}", other.obstacle().unwrap_or_default()),
-            "run in a folder of the project",
+            "run in a directory of the project",
         )),
     })
 }
@@ -83,7 +83,7 @@ fn wrong_variable(name: &str) -> Option<Mistake> {
         && !name.starts_with(|c: char| c.is_ascii_digit());
     if name.is_empty() || !plain {
         return Some(Mistake::new(
-            format!("`{shown}` is no name for a variable"),
+            format!("`{shown}` is not a valid variable name"),
             "use letters, digits and `_`",
         ));
     }

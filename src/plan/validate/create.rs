@@ -22,7 +22,7 @@ pub(super) fn check(judge: &mut Judge<'_>, action: &Action, create: &Create) -> 
         let hint = if create.path.as_str() == name {
             "choose another name"
         } else {
-            "spell the folder as it is"
+            "spell the directory as it is"
         };
         judge.miss(action, action.line, Mistake::new(message, hint));
     }
@@ -63,7 +63,7 @@ fn in_the_way(judge: &Judge<'_>, create: &Create, found: &Found) -> Option<Mista
             "keep one CREATE; change the new file in it, or with an EDIT",
         )),
         Found::File(bytes) if !bytes.is_empty() => Some(Mistake::new(
-            format!("`{path}` exists already"),
+            format!("`{path}` already exists"),
             "change it with EDIT, or say `- **Overwrite:** true` to replace it as a whole",
         )),
         _ => None,

@@ -74,7 +74,7 @@ fn missing(judge: &Judge<'_>, edit: &Edit) -> anyhow::Result<Mistake> {
         .map(|name| format!("`{}`", visible(name)))
         .collect();
     let hint = if names.is_empty() {
-        "a new file is made with CREATE".to_owned()
+        "use CREATE for a new file".to_owned()
     } else {
         format!("there is {}", names.join(" and "))
     };

@@ -23,14 +23,14 @@ pub(super) fn check(judge: &mut Judge<'_>) {
                     "the memo is added and removed, first at line {}",
                     first.line
                 ),
-                "keep the line that says what shall be",
+                "keep only the line that you want",
             )),
             (None, Verb::Add) if there => {
                 Some(("the memo is there already".to_owned(), "leave the line out"))
             }
             (None, Verb::Remove) if !there => Some((
                 "there is no such memo".to_owned(),
-                "copy the memo to remove word for word",
+                "copy the memo that you want to remove word for word",
             )),
             (None, _) => None,
         };

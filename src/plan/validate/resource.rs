@@ -8,7 +8,7 @@ use crate::text::resource::Resource;
 use crate::text::visible::visible;
 
 /// What is said where nothing is named like what is missing.
-const UNKNOWN: &str = "the structure of the project in the input lists what there is";
+const UNKNOWN: &str = "the project structure in the input lists what exists";
 
 /// Judges that a resource is there. Whether a page can be fetched shows when it is.
 pub(super) fn check_there(
@@ -29,10 +29,7 @@ pub(super) fn check_there(
             judge.refuse(
                 action,
                 action.line,
-                Mistake::new(
-                    message,
-                    "name a turn that was executed and a file that it has",
-                ),
+                Mistake::new(message, "name an executed turn and one of its files"),
             );
         }
     }

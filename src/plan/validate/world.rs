@@ -183,7 +183,7 @@ impl Found {
     pub fn obstacle(&self) -> Option<String> {
         match self {
             Found::Absent | Found::File(_) => None,
-            Found::Folder => Some("is a folder".to_owned()),
+            Found::Folder => Some("is a directory".to_owned()),
             Found::Other(what) => Some(format!("is {what}")),
             Found::Below(above, what) => Some(format!("is below `{above}`, which is {what}")),
         }

@@ -150,7 +150,7 @@ impl Report<'_> {
             item(
                 text,
                 "Interrupted",
-                &format!("{why}; nothing was brought to the user's files"),
+                &format!("{why}; the user's files are unchanged"),
             );
         }
         if let Some(who) = self.approved_by {

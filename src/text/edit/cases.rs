@@ -12,7 +12,7 @@ const ROWS: &[Row<'_>] = &[
     ("M1: the first of two pairs", "line 1\nline 2\nline 3", ("line 1\n", "LINE ONE\n"), "LINE ONE\nline 2\nline 3"),
     ("M1: the second of them", "LINE ONE\nline 2\nline 3", ("line 3\n", "LINE THREE\n"), "LINE ONE\nline 2\nLINE THREE"),
     ("M2: nowhere", "a\n", ("missing\n", "x\n"), "error: the FIND is not in the file"),
-    ("M3: twice", "duplicate\nduplicate\n", ("duplicate\n", "x\n"), "error: the FIND stands in 2 places"),
+    ("M3: twice", "duplicate\nduplicate\n", ("duplicate\n", "x\n"), "error: FIND occurs in 2 places"),
     ("M4: deleted, and no blank line left", "Line 1\nLine 2\nLine 3\n", ("Line 2\n", ""), "Line 1\nLine 3\n"),
     ("M6: a file with CRLF", "Line 1\r\nLine 2\r\nLine 3\r\n", ("Line 2\n", "REPLACED\n"), "Line 1\r\nREPLACED\r\nLine 3\r\n"),
     ("M7: the same with LF", "Line 1\nLine 2\nLine 3\n", ("Line 2\n", "REPLACED\n"), "Line 1\nREPLACED\nLine 3\n"),

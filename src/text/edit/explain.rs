@@ -67,7 +67,7 @@ pub fn explain(case: &Case<'_>, error: &MatchError) -> Explanation {
         ),
         MatchError::Same => said(
             format!("{which} and its REPLACE are equal"),
-            "leave the pair out, or say in REPLACE what shall be there",
+            "leave the pair out, or write what should be there into REPLACE",
         ),
         MatchError::Ambiguous { places } => said(
             several(case, places),
@@ -111,7 +111,7 @@ fn several(case: &Case<'_>, places: &[Place]) -> String {
         ""
     };
     let mut message = format!(
-        "{} stands in {many}{} places in `{}`{inside}: lines {}{more}",
+        "{} occurs in {many}{} places in `{}`{inside}: lines {}{more}",
         case.which(),
         places.len(),
         visible_tabbed(case.path),
@@ -137,7 +137,7 @@ fn absent(case: &Case<'_>) -> Explanation {
         case.which(),
         visible_tabbed(case.path)
     )];
-    let mut hint = "copy the lines to change from the file as they are, blanks included";
+    let mut hint = "copy the lines to change from the file as they are, including spaces";
     let there = already(case);
     if let Some(line) = there {
         lines.push(format!("the REPLACE is already there, at line {line}"));
@@ -150,7 +150,7 @@ fn absent(case: &Case<'_>) -> Explanation {
         lines.push(format!(
             "FIND has {name}; without them it stands at line {line}"
         ));
-        hint = "write the lines into FIND as they stand in the file, with nothing added";
+        hint = "write the lines into FIND exactly as they are in the file";
     } else if case.text.is_empty() {
         lines.push("the file is empty".to_owned());
         hint = "an empty file gets its content from CREATE";

@@ -179,14 +179,14 @@ fn several_places_are_told_apart() {
     check(
         FILE,
         ("    one();\n", "x\n"),
-        "FIND 2 of 3 stands in 2 places in `src/a.rs`: lines 2, 11
+        "FIND 2 of 3 occurs in 2 places in `src/a.rs`: lines 2, 11
   line 2 is below `fn a() {`
   line 11 is below `fn c() {`",
     );
     check(
         "block1\nblock2\n",
         ("block\n", "x\n"),
-        "FIND 2 of 3 stands in 2 places in `src/a.rs`, inside a line: lines 1, 2
+        "FIND 2 of 3 occurs in 2 places in `src/a.rs`, inside a line: lines 1, 2
   line 1 is the first
   line 2 is below `block1`",
     );
@@ -207,7 +207,7 @@ fn a_very_frequent_find_lists_a_few_lines() {
     };
     let message = explain(&case, &error).message;
     assert!(
-        message.starts_with("FIND stands in at least 1001 places in `a`: lines 1, 2, 3"),
+        message.starts_with("FIND occurs in at least 1001 places in `a`: lines 1, 2, 3"),
         "{message}"
     );
     assert!(message.len() < 500, "{message}");

@@ -159,7 +159,7 @@ fn promise_a6_what_fits_is_switched_as_it_was_and_what_does_not_is_named() {
         misfits,
         [
             "EDIT a: FIND 2 of 2 is not in `a`",
-            "CREATE b: `b` exists already",
+            "CREATE b: `b` already exists",
         ]
     );
     let approved = modify.approved();

@@ -67,7 +67,7 @@ const RULES: &[Rule] = &[
             ".zshrc",
             ".bash_profile",
         ],
-        when: "the shell runs it on entering the folder or at login",
+        when: "the shell runs it when you enter the directory or log in",
     },
     Rule {
         paths: &[
@@ -81,7 +81,7 @@ const RULES: &[Rule] = &[
             ".nvim.lua",
             ".dir-locals.el",
         ],
-        when: "the editor obeys it on opening the folder",
+        when: "the editor obeys it when it opens the directory",
     },
     Rule {
         paths: &[
@@ -215,11 +215,11 @@ mod tests {
         );
         check(
             "sub/.envrc",
-            Some("the shell runs it on entering the folder or at login"),
+            Some("the shell runs it when you enter the directory or log in"),
         );
         check(
             ".vscode/tasks.json",
-            Some("the editor obeys it on opening the folder"),
+            Some("the editor obeys it when it opens the directory"),
         );
         check(".husky/pre-commit", Some("git hooks run it"));
         check(

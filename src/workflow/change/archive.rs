@@ -146,7 +146,7 @@ fn sides(project: &Project, change: &Change, now: TreeId) -> anyhow::Result<(Tre
     if let Some(entry) = repository.entry(now, b"specs")? {
         anyhow::ensure!(
             entry.mode == Mode::Tree,
-            "`specs` is no folder, so that the specs have no place"
+            "`specs` is not a directory, so the specs cannot be written"
         );
     }
     let mut old: BTreeMap<Vec<u8>, Option<Entry>> = BTreeMap::new();

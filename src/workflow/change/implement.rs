@@ -75,7 +75,7 @@ pub fn implement_and_review(
         if due_fix(&change).is_some() {
             if result.fixes >= most && result.reviews > 0 {
                 result.stopped = Some(format!(
-                    "the review still wants something mended after {most} rounds"
+                    "the review still finds problems after {most} rounds"
                 ));
                 break;
             }
@@ -191,7 +191,7 @@ fn tasks_and_fix(
     let Some((number, body)) = due_fix(change) else {
         return Ok(Progress::Ready);
     };
-    user.tell(Event::Note(&format!("mending what review {number} found")));
+    user.tell(Event::Note(&format!("fixing what review {number} found")));
     match project.work(change, &Work::fix(change, number, &body), (wish, user))? {
         Worked::Done(turn, usage) => {
             let entry = Entry {

@@ -102,7 +102,7 @@ fn read(id: &ChangeId, text: &str) -> Result<Vec<(String, String)>, Vec<String>>
     for (path, text) in files {
         if !can_be_revised(&path) {
             mistakes.push(format!(
-                "`{}` is no document of a change",
+                "`{}` is not a document of a change",
                 crate::text::visible::visible(&path)
             ));
             continue;
@@ -169,7 +169,7 @@ pub fn edit(
     for (path, text) in files {
         anyhow::ensure!(
             can_be_revised(&path),
-            "`{path}` is no document of a change: it is proposal.md, tasks.md or specs/<id>.md"
+            "`{path}` is not a document of a change: use proposal.md, tasks.md or specs/<id>.md"
         );
         let text = read_document(id, &path, &text)
             .map_err(|mistakes| anyhow::anyhow!("nothing was changed:\n{}", mistakes.join("\n")))?;
@@ -233,7 +233,10 @@ mod tests {
             "src/main.rs",
         ] {
             let mistakes = read(&id, &answer(path)).unwrap_err();
-            assert_eq!(mistakes, [format!("`{path}` is no document of a change")]);
+            assert_eq!(
+                mistakes,
+                [format!("`{path}` is not a document of a change")]
+            );
         }
         assert_eq!(
             read(&id, "I would rather not.").unwrap_err(),

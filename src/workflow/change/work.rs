@@ -69,7 +69,7 @@ impl Work {
         let tasks = crate::change::tasks::read(change.documents.text(crate::change::tasks::FILE));
         Work {
             key: format!("Fix review {number} of change {}", change.id),
-            words: format!("## Review {number}: mend its issues\n\n{}", review.trim()),
+            words: format!("## Review {number}: fix its issues\n\n{}", review.trim()),
             files: tasks
                 .into_iter()
                 .filter_map(|task| task.file)
@@ -305,7 +305,7 @@ impl Project {
             return why(&format!("interrupted: {interruption}"));
         }
         if executed.commit.is_none() {
-            return why("nothing was run; the plan waits");
+            return why("nothing was run; the plan is waiting");
         }
         if !executed.overlaps.is_empty() {
             return Ok(Some(format!(

@@ -33,7 +33,7 @@ pub fn demo(folder: &Path, stage: &mut dyn Stage) -> anyhow::Result<PathBuf> {
     let in_use = std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
     anyhow::ensure!(
         !in_use,
-        "`{}` is not empty; name another folder",
+        "`{}` is not empty; name another directory",
         folder.display()
     );
     let project = folder.join("greet");

@@ -30,7 +30,7 @@ pub fn execute_or_plan(
     match plan(project, &wanted, user) {
         Ok(planned) => executed.replanned = Some(planned),
         Err(error) => user.tell(Event::Warning(&format!(
-            "no other plan was made: {error:#}; your words wait for `teddy plan`"
+            "no other plan was made: {error:#}; your message is kept for `teddy plan`"
         ))),
     }
     Ok(executed)
@@ -52,7 +52,7 @@ pub(super) fn decline(
     };
     anyhow::ensure!(
         !interrupt::requested(),
-        "interrupted before the plan was declined; it waits"
+        "interrupted before the plan was declined; it is still waiting"
     );
     let words = words.map(|words| without_keys(words, user));
     let session = case.tip.session.clone();

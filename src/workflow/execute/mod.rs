@@ -159,12 +159,12 @@ pub fn execute(
 
 /// No plan waits.
 #[derive(Debug, thiserror::Error)]
-#[error("no plan waits in session `{0}`")]
+#[error("no plan is waiting in session `{0}`")]
 pub struct NoPlan(SessionName);
 
 /// The plan that waits came with somebody else's refs.
 #[derive(Debug, thiserror::Error)]
-#[error("the plan that waits in session `{0}` was not made here")]
+#[error("the plan waiting in session `{0}` was not made here")]
 pub struct ForeignPlan(pub SessionName);
 
 /// Returns what is wrong with a text that is not a plan at all. Nothing of it is recorded and no

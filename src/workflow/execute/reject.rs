@@ -126,9 +126,7 @@ fn replan(
     match plan_turn(project, &wish, Start { tip, draft }, user) {
         Ok(planned) => Ok(Some(planned)),
         Err(error) if error.is::<NoModel>() => {
-            user.tell(Event::Note(
-                "no model is configured that could correct the plan",
-            ));
+            user.tell(Event::Note("no model is configured to correct the plan"));
             Ok(None)
         }
         Err(error) => {

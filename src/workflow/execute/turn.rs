@@ -258,7 +258,7 @@ fn summary(project: &Project, writing: &Writing<'_>) -> anyhow::Result<Vec<Strin
         ));
     }
     if let Some(why) = writing.interruption {
-        lines.push(format!("not brought to the workspace: {why}"));
+        lines.push(format!("your files were not updated: {why}"));
     } else if !writing.workspace.synced {
         lines
             .push("not brought to the workspace: it overlaps with the user's own edits".to_owned());

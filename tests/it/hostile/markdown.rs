@@ -114,12 +114,12 @@ fn fields() -> Vec<Row> {
         (
             "a second path behind blank lines",
             field("\n\n\n- **File Path:** [b.txt](/b.txt)"),
-            "second time",
+            "appears twice",
         ),
         (
             "a second path in other letters",
             field("- **file_path**: `b.txt`"),
-            "second time",
+            "appears twice",
         ),
         (
             "a path in a nested list",
@@ -148,22 +148,22 @@ fn fields() -> Vec<Row> {
             plan(
                 &run("true").replace("** d", &format!("** d\n- **Timeout:** {}", "9".repeat(500))),
             ),
-            "`Timeout` is no number",
+            "`Timeout` is not a number",
         ),
         (
             "a number below zero",
             plan(&run("true").replace("** d", "** d\n- **Timeout:** -1")),
-            "`Timeout` is no number",
+            "`Timeout` is not a number",
         ),
         (
             "a number with a sign of another alphabet",
             plan(&run("true").replace("** d", "** d\n- **Timeout:** \u{663}\u{660}")),
-            "`Timeout` is no number",
+            "`Timeout` is not a number",
         ),
         (
             "a number that is none",
             plan(&run("true").replace("** d", "** d\n- **Timeout:** NaN")),
-            "`Timeout` is no number",
+            "`Timeout` is not a number",
         ),
         (
             "a yes that is none",
@@ -282,7 +282,7 @@ fn texts() -> Vec<Row> {
                 "### `CREATE`\n{}```\nx\n```\n",
                 "- **File Path:** [a](/a)\n- **File Path:** [b](/b)\n".repeat(500)
             )),
-            "second time",
+            "appears twice",
         ),
         (
             "as many variables",

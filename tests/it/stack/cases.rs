@@ -259,7 +259,7 @@ fn promise_b5_a_turn_that_was_not_brought_is_passed_over() {
         0,
         &[
             "delete one.txt",
-            "Turn 2 was passed over: its result was never brought to your files.",
+            "Turn 2 was passed over: its result never reached your files.",
         ],
     );
     assert_eq!(repo.read("a.txt"), "mine\n");

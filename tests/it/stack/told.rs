@@ -145,7 +145,7 @@ fn promise_b2_switch_and_branch_say_which_turns_are_in_the_files() {
     repo.done(&["new", "two"]);
     repo.run_plan(&plan("Two", &[create("two.txt", "2\n")]));
     repo.write("mine.txt", "mine\n");
-    let told = "your files are not as after turn 1: they have turn 1 of two; `teddy restore @` brings them there";
+    let told = "your files are not as after turn 1: they have turn 1 of two; `teddy restore @` takes them there";
     let name = json!([{ "session": "two", "turn": 1 }]);
 
     let switched = repo.json(&["switch", "one"], 0);
@@ -168,7 +168,7 @@ fn promise_b2_switch_and_branch_say_which_turns_are_in_the_files() {
         .check(0, &["Your files are as after turn 1."]);
     repo.teddy(&["switch", "two"]).check(
         0,
-        &["they lack turn 1 of two; `teddy restore @` brings them there"],
+        &["they lack turn 1 of two; `teddy restore @` takes them there"],
     );
     repo.done(&["restore", "@"]);
     repo.write("mine.txt", "more\n");
@@ -259,7 +259,7 @@ fn promise_b3_after_each_way_out_nothing_is_said() {
     repo.done(&["restore", "1", "--markers"]);
     check_silent(&repo);
     repo.teddy(&["status"])
-        .check(0, &["Conflict markers stand in `a.txt`."]);
+        .check(0, &["Conflict markers are in `a.txt`."]);
     assert_eq!(workspace(&repo)["marked"], json!(["a.txt"]));
     repo.write("a.txt", "settled\n");
     assert_eq!(workspace(&repo)["marked"], json!([]));

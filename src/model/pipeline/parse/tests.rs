@@ -14,7 +14,7 @@ fn read(text: &str) -> Result<Pipeline, Mistakes> {
         if name == "fast" {
             Ok(())
         } else {
-            Err(format!("`{name}` is no model"))
+            Err(format!("`{name}` is not a known model"))
         }
     };
     parse(
@@ -147,7 +147,7 @@ fn st6_a_model_is_one_that_there_is() {
     );
     check(
         "steps: [{name: a, prompt: x, model: slow}]",
-        &["step 1 `a`: `slow` is no model"],
+        &["step 1 `a`: `slow` is not a known model"],
     );
 }
 
@@ -205,7 +205,7 @@ fn st11_all_mistakes_are_said_at_once() {
         "steps: [{name: A, prompt: '{{b}}', model: m}, {name: b}]",
         &[
             "step 1 `A`: `name` must be lower-case letters, digits and dashes, and begin with a letter",
-            "step 1 `A`: `m` is no model",
+            "step 1 `A`: `m` is not a known model",
             "step 1 `A`: `{{b}}` is not among the step's inputs",
             "step 2 `b`: give either `prompt` or `prompt_file`",
         ],

@@ -46,11 +46,11 @@ fn a_web_page_is_no_answer() {
             "content-type: text/html\r\n",
             "<!doctype html>\n<title>Login</title>",
         ),
-        "http://fake/v1/chat/completions answered something that is no model's answer: `<!doctype html> <title>Login</title>`",
+        "http://fake/v1/chat/completions returned something that is not a model response: `<!doctype html> <title>Login</title>`",
     );
     check(
         response("200 OK", "content-type: text/event-stream\r\n", "<html>"),
-        "http://fake/v1/chat/completions answered something that is no model's answer: `<html>`",
+        "http://fake/v1/chat/completions returned something that is not a model response: `<html>`",
     );
     check(
         response("502 Bad Gateway", "", "<html>nginx</html>"),

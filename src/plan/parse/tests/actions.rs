@@ -100,7 +100,7 @@ fn p10_a_name_that_deceives_or_leaves_the_project_is_refused() {
     );
     one(
         "https://example.com",
-        "an address is no file of the project: \"https://example.com\"",
+        "a URL is not a file of the project: \"https://example.com\"",
     );
 }
 
@@ -219,7 +219,7 @@ fn p15_execute_runs_its_block() {
         ),
         &[
             "EXECUTE \"ls\\n\" in sub/dir VAR1=value1 VAR2=a:b=c 30s may fail",
-            "5 [EXECUTE ls] this is no variable: \"'X: y'\"",
+            "5 [EXECUTE ls] this is not a variable: \"'X: y'\"",
         ],
     );
     check(
@@ -256,7 +256,7 @@ fn p15_a_command_runs_inside_the_project() {
         "### EXECUTE\n- Timeout: soon\n```\nls\n```\n",
         &[
             "EXECUTE \"ls\\n\"",
-            "2 [EXECUTE ls] `Timeout` is no number of seconds from 1 to 86400: \"soon\"",
+            "2 [EXECUTE ls] `Timeout` is not a number of seconds from 1 to 86400: \"soon\"",
         ],
     );
 }

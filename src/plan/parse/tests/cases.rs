@@ -85,7 +85,7 @@ const ACTIONS: &[Row<'_>] = &[
     ("PP32: a title in a fence is none", "### CREATE\n- File Path: a.md\n```md\n# Another\n```\n", &["CREATE a.md \"# Another\\n\" md"]),
     ("PP34: a path with blanks in angle brackets", "### READ\n- **Resource:** [my file.md](</my file.md>)\n", &["READ my file.md"]),
     ("PP35 differs: text and destination must agree", "### READ\n- **Resource:** [a.md](/b.md)\n", &["2 the link's text `a.md` and its destination `/b.md` differ: \"[a.md](/b.md)\""]),
-    ("PP37: a key twice", "### CREATE\n- **File Path:** [a](/a)\n- **File Path:** [b](/b)\n```\nx\n```\n", &["CREATE a \"x\\n\" ", "3 `File Path` stands here for the second time"]),
+    ("PP37: a key twice", "### CREATE\n- **File Path:** [a](/a)\n- **File Path:** [b](/b)\n```\nx\n```\n", &["CREATE a \"x\\n\" ", "3 `File Path` appears twice"]),
     ("PP37: a key's name inside of a value", "### READ\n- **Resource:** [Description: a.md](</Description: a.md>)\n- **Description:** File Path: b\n", &["READ Description: a.md"]),
     ("PP39: a name of another format", "### MESSAGE\nHello.\n", &["CHAT \"Hello.\""]),
     ("PP39: a part of the rationale", "### SYNTHESIS\nHello.\n", &["1 unknown action `SYNTHESIS`"]),

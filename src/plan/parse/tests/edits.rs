@@ -69,7 +69,7 @@ fn p14_an_edit_that_does_not_alternate_is_wrong() {
         &format!("{EDIT}\n`FIND:`\n{block}`FIND:`\n{block}`REPLACE:`\n{block}"),
         &[
             "EDIT a [(\"a\\n\", \"a\\n\")]",
-            "9 [EDIT a] FIND where a REPLACE must stand: the FIND above has none",
+            "9 [EDIT a] FIND where a REPLACE is expected: the FIND above has none",
         ],
     );
     check(

@@ -17,7 +17,7 @@ fn p18_a_swallowed_heading_is_found() {
         &[
             "READ a",
             "4 [READ a] \"### READ\" looks like a heading, but Markdown reads it as part of a list",
-            "5 [READ a] `Resource` stands here for the second time",
+            "5 [READ a] `Resource` appears twice",
         ],
     );
     check(
@@ -43,7 +43,7 @@ fn p19_an_open_fence_is_wrong_and_says_what_it_swallows() {
         &orphan,
         &[
             "CREATE a \"\" ",
-            "4 [CREATE a] unexpected line that is no fence to Markdown \"```md `x`\"",
+            "4 [CREATE a] unexpected line that is not a fence in Markdown \"```md `x`\"",
             "6 [CREATE a] the code block that opens here is never closed",
         ],
     );
@@ -55,7 +55,7 @@ fn p20_fields_of_weight_stand_once_and_where_they_mean_something() {
         &format!("{CREATE}- **File Path:** [b](/b)\n```\nx\n```\n"),
         &[
             "CREATE a \"x\\n\" ",
-            "4 [CREATE a] `File Path` stands here for the second time",
+            "4 [CREATE a] `File Path` appears twice",
         ],
     );
     check(
@@ -76,7 +76,7 @@ fn p20_fields_of_weight_stand_once_and_where_they_mean_something() {
     check(
         "### READ\n- Resource: a Description: x\n",
         &[
-            "2 [READ a Description: x] a path with a blank must be a link or stand in backticks: \"a Description: x\"",
+            "2 [READ a Description: x] a path with a space must be a link or in backticks: \"a Description: x\"",
         ],
     );
     check(

@@ -36,11 +36,11 @@ fn a_file_is_made_only_where_none_is() {
     let mut world = World::new();
     world.check(
         vec![Kind::Create(create("src/a.rs", "x\n"))],
-        &["Failure: `src/a.rs` exists already"],
+        &["Failure: `src/a.rs` already exists"],
     );
     world.check(
         vec![Kind::Create(create("src", "x\n"))],
-        &["Failure: `src` exists already and is no file"],
+        &["Failure: `src` already exists and is not a file"],
     );
     assert_eq!(world.get("src/a.rs").as_deref(), Some("one\ntwo\nthree\n"));
     world.check(
@@ -156,7 +156,7 @@ fn no_action_goes_through_a_link_or_into_another_repository() {
     });
     world.check(
         vec![in_out],
-        &["Failure: there is no folder `out` to run in"],
+        &["Failure: there is no directory `out` to run in"],
     );
     assert_eq!(
         fs::read_dir(outside.path())

@@ -80,7 +80,7 @@ fn a_command_that_cannot_run_is_a_failure() {
     world.check(vec![run_in("src")], &["Success: the command succeeded"]);
     world.check(
         vec![run_in("nope")],
-        &["Failure: there is no folder `nope` to run in"],
+        &["Failure: there is no directory `nope` to run in"],
     );
     let with_env = Kind::Execute(Execute {
         env: vec![("LD_PRELOAD".to_owned(), "x".to_owned())],

@@ -13,11 +13,11 @@ fn a_file_is_created_where_nothing_is() {
     );
     check(
         vec![create("README.md", "x\n")],
-        "10 CREATE README.md: `README.md` exists already (change it with EDIT, or say `- **Overwrite:** true` to replace it as a whole)",
+        "10 CREATE README.md: `README.md` already exists (change it with EDIT, or say `- **Overwrite:** true` to replace it as a whole)",
     );
     check(
         vec![create("src", "x\n")],
-        "10 CREATE src: `src` is a folder (choose another path)",
+        "10 CREATE src: `src` is a directory (choose another path)",
     );
     check(
         vec![create("README.md/x", "x\n")],
@@ -69,7 +69,7 @@ fn one_path_is_created_once() {
     );
     check(
         vec![create("d/e", "x\n"), create("d", "y\n")],
-        "20 CREATE d: `d` is a folder (choose another path)",
+        "20 CREATE d: `d` is a directory (choose another path)",
     );
 }
 
@@ -81,7 +81,7 @@ fn names_that_differ_in_case_alone_are_one_name() {
     );
     check(
         vec![create("SRC/new.rs", "x\n")],
-        "10 CREATE SRC/new.rs: `SRC` is the same name as `src` for some file systems (spell the folder as it is)",
+        "10 CREATE SRC/new.rs: `SRC` is the same name as `src` for some file systems (spell the directory as it is)",
     );
     check(
         vec![create("caf\u{e9}", "x\n"), create("cafe\u{301}", "x\n")],
@@ -97,7 +97,7 @@ fn names_that_differ_in_case_alone_are_one_name() {
 fn an_edit_needs_a_text_file_of_the_context() {
     check(
         vec![edit("nope.rs", &[("a\n", "b\n")])],
-        "10 EDIT nope.rs: there is no file `nope.rs` (a new file is made with CREATE)",
+        "10 EDIT nope.rs: there is no file `nope.rs` (use CREATE for a new file)",
     );
     check(
         vec![edit("lib/A.rs", &[("a\n", "b\n")])],
@@ -105,7 +105,7 @@ fn an_edit_needs_a_text_file_of_the_context() {
     );
     check(
         vec![edit("src", &[("a\n", "b\n")])],
-        "10 EDIT src: `src` is a folder (EDIT changes text files of the project only)",
+        "10 EDIT src: `src` is a directory (EDIT changes text files of the project only)",
     );
     check(
         vec![edit("link", &[("a\n", "b\n")])],
@@ -134,9 +134,9 @@ fn every_wrong_pair_is_reported_and_the_right_ones_are_named() {
     check(
         vec![edit("src/a.rs", &[("one\n", "1\n"), ("Bad1\n", "x\n"), ("three\n", "3\n"), ("Bad2\n", "x\n")])],
         "2 EDIT src/a.rs: FIND 2 of 4 is not in `src/a.rs`
-no place in the file is like it (copy the lines to change from the file as they are, blanks included; pairs 1 and 3 of 4 fit, repeat them as they are)
+no place in the file is like it (copy the lines to change from the file as they are, including spaces; pairs 1 and 3 of 4 fit, repeat them as they are)
 4 EDIT src/a.rs: FIND 4 of 4 is not in `src/a.rs`
-no place in the file is like it (copy the lines to change from the file as they are, blanks included)",
+no place in the file is like it (copy the lines to change from the file as they are, including spaces)",
     );
 }
 
@@ -151,7 +151,7 @@ fn a_find_sees_what_the_pairs_above_it_did() {
     );
     check(
         vec![edit("src/a.rs", &[("one\n", "two\n"), ("two\n", "x\n")])],
-        "2 EDIT src/a.rs: FIND 2 of 2 stands in 2 places in `src/a.rs`: lines 1, 2
+        "2 EDIT src/a.rs: FIND 2 of 2 occurs in 2 places in `src/a.rs`: lines 1, 2
   line 1 is the first
   line 2 is below `two` (repeat enough of the lines around the right place in FIND and REPLACE that only this place has them; pair 1 of 2 fits, repeat it as it is)",
     );
@@ -169,7 +169,7 @@ fn a_pair_that_rests_on_a_failed_one_is_no_mistake_of_its_own() {
     check(
         vec![edit("src/a.rs", &[("missing entirely\n", "new text\nmore\n"), ("new text\n", "x\n")])],
         "1 EDIT src/a.rs: FIND 1 of 2 is not in `src/a.rs`
-no place in the file is like it (copy the lines to change from the file as they are, blanks included)",
+no place in the file is like it (copy the lines to change from the file as they are, including spaces)",
     );
 }
 
@@ -201,11 +201,11 @@ fn blank_and_equal_pairs_are_mistakes_even_without_the_file() {
     check(
         vec![edit("src/a.rs", &[("\n", "x\n"), ("one\n", "one\n")])],
         "1 EDIT src/a.rs: FIND 1 of 2 is blank (FIND names the lines to change; to add lines, repeat a line next to them in FIND and in REPLACE)
-2 EDIT src/a.rs: FIND 2 of 2 and its REPLACE are equal (leave the pair out, or say in REPLACE what shall be there)",
+2 EDIT src/a.rs: FIND 2 of 2 and its REPLACE are equal (leave the pair out, or write what should be there into REPLACE)",
     );
     check(
         vec![Kind::Execute(execute("make gen")), edit("gen.rs", &[("a\n", "a\n")])],
-        "1 EDIT gen.rs: FIND and its REPLACE are equal (leave the pair out, or say in REPLACE what shall be there)
+        "1 EDIT gen.rs: FIND and its REPLACE are equal (leave the pair out, or write what should be there into REPLACE)
 action 2 is provisional and wrong",
     );
 }

@@ -17,7 +17,7 @@ fn a_file_that_the_plan_creates_can_be_edited_and_read() {
             edit("later.rs", &[("a\n", "b\n")]),
             create("later.rs", "a\n"),
         ],
-        "10 EDIT later.rs: there is no file `later.rs` (a new file is made with CREATE)",
+        "10 EDIT later.rs: there is no file `later.rs` (use CREATE for a new file)",
     );
 }
 
@@ -61,15 +61,15 @@ fn a_command_needs_text_and_a_folder() {
     check(vec![create("new/x", "x\n"), run_in("new")], "");
     check(
         vec![run_in("nope")],
-        "10 EXECUTE ls: there is no folder `nope` to run in (`cwd` is relative to the project's root)",
+        "10 EXECUTE ls: there is no directory `nope` to run in (`cwd` is relative to the project's root)",
     );
     check(
         vec![run_in("README.md")],
-        "10 EXECUTE ls: `README.md` is a file, and no folder to run in (name the folder that it is in)",
+        "10 EXECUTE ls: `README.md` is a file, not a directory to run in (name its directory)",
     );
     check(
         vec![run_in("link")],
-        "10 EXECUTE ls: `link` is a symbolic link (run in a folder of the project)",
+        "10 EXECUTE ls: `link` is a symbolic link (run in a directory of the project)",
     );
     check(
         vec![Kind::Execute(execute("mkdir out")), run_in("out")],
@@ -91,7 +91,7 @@ fn variables_that_decide_what_runs_are_refused() {
     check(
         vec![with(&[("LD_PRELOAD", "x"), ("A B", "x"), ("CI", "1"), ("CI", "2")])],
         "10 EXECUTE ls: a plan may not set `LD_PRELOAD` (it decides which programs and services a command reaches; leave it as the user has it)
-10 EXECUTE ls: `A B` is no name for a variable (use letters, digits and `_`)
+10 EXECUTE ls: `A B` is not a valid variable name (use letters, digits and `_`)
 10 EXECUTE ls: `CI` is set twice (keep one value)",
     );
 }
@@ -109,7 +109,7 @@ fn a_read_names_something_that_is_there() {
     );
     check(
         vec![read("nope.md")],
-        "10 READ nope.md: there is no file `nope.md` (the structure of the project in the input lists what there is)",
+        "10 READ nope.md: there is no file `nope.md` (the project structure in the input lists what exists)",
     );
     check(
         vec![read("docs/readme.md")],
@@ -121,7 +121,7 @@ fn a_read_names_something_that_is_there() {
     );
     check(
         vec![read(".teddy/demo/09/report.md")],
-        "10 READ .teddy/demo/09/report.md: there is no artifact `.teddy/demo/09/report.md` (name a turn that was executed and a file that it has)",
+        "10 READ .teddy/demo/09/report.md: there is no artifact `.teddy/demo/09/report.md` (name an executed turn and one of its files)",
     );
 }
 
@@ -155,7 +155,7 @@ fn a_hand_over_has_someone_to_go_to() {
     );
     check(
         vec![invoke("developer", &["nope.md"])],
-        "10 INVOKE developer: there is no file `nope.md` (the structure of the project in the input lists what there is)",
+        "10 INVOKE developer: there is no file `nope.md` (the project structure in the input lists what exists)",
     );
     check(
         vec![
@@ -209,9 +209,9 @@ fn memos_come_new_and_go_once() {
             &snapshot()
         ),
         "2 : the memo is there already: `Use pnpm.` (leave the line out)
-3 : there is no such memo: `Never was.` (copy the memo to remove word for word)
+3 : there is no such memo: `Never was.` (copy the memo that you want to remove word for word)
 4 : the memo is named twice, first at line 1: `New.` (keep one line)
-5 : the memo is added and removed, first at line 1: `New.` (keep the line that says what shall be)"
+5 : the memo is added and removed, first at line 1: `New.` (keep only the line that you want)"
     );
 }
 
