@@ -19,6 +19,8 @@ pub mod session;
 
 pub mod change;
 
+pub mod workspace;
+
 pub mod workflow;
 
 pub mod ui;

@@ -7,6 +7,7 @@ use super::complete;
 use super::exit;
 use crate::session::name::SessionName;
 use crate::text::counted;
+use crate::workflow::adopt::adopt;
 
 /// Accept a fetched session, including the plan that waits in it
 ///
@@ -27,7 +28,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         Some(name) => SessionName::from_ref(name)?,
         None => project.session()?,
     };
-    let adopted = project.adopt(&session)?;
+    let adopted = adopt(&project, &session)?;
     project.use_session(&session)?;
     if app.global.json {
         app.print_json(&serde_json::json!({ "session": session.as_str(), "turns": adopted.turns, "plan": adopted.plan }))?;

@@ -8,6 +8,7 @@ use super::exit;
 use super::switch::tell_files;
 use crate::session::name::SessionName;
 use crate::workflow::branch::branch;
+use crate::workflow::history::changed;
 
 /// Start a new session at an earlier turn
 ///
@@ -33,7 +34,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let mut project = app.project()?;
     let mut user = app.user(&project, false);
     let commit = branch(&mut project, &args.turn, &name, user.as_mut())?;
-    let (tip, files) = project.changed()?;
+    let (tip, files) = changed(&project)?;
     if app.global.json {
         app.print_json(&serde_json::json!({
             "session": name,

@@ -20,6 +20,10 @@ use crate::session::store::DRAFT;
 use crate::text::context_list;
 use crate::text::resource::is_url;
 use crate::text::visible::visible;
+use crate::workflow::change::look;
+use crate::workflow::context;
+use crate::workflow::lookup;
+use crate::workflow::pipelines as known_pipelines;
 use crate::workflow::project::Project;
 
 /// The variable in which a completion script says which shell asks.
@@ -268,8 +272,7 @@ pub(super) fn turns_and_artifacts(project: &Project, current: &str) -> anyhow::R
 
 /// Returns the agents.
 pub(super) fn agents(project: &Project, _current: &str) -> anyhow::Result<Offers> {
-    Ok(project
-        .prompts()
+    Ok(lookup::prompts(project)
         .all()
         .into_iter()
         .map(|prompt| (prompt.name, prompt.description))
@@ -288,8 +291,7 @@ pub(super) fn models(project: &Project, _current: &str) -> anyhow::Result<Offers
 
 /// Returns the pipelines.
 pub(super) fn pipelines(project: &Project, _current: &str) -> anyhow::Result<Offers> {
-    Ok(project
-        .pipelines()
+    Ok(known_pipelines::pipelines(project)
         .into_iter()
         .map(|name| (name, String::new()))
         .collect())
@@ -297,8 +299,7 @@ pub(super) fn pipelines(project: &Project, _current: &str) -> anyhow::Result<Off
 
 /// Returns the changes, archived ones too.
 pub(super) fn changes(project: &Project, _current: &str) -> anyhow::Result<Offers> {
-    Ok(project
-        .change_rows(true)?
+    Ok(look::change_rows(project, true)?
         .0
         .into_iter()
         .map(|row| (row.change.to_string(), row.title))
@@ -319,7 +320,7 @@ pub(super) fn entries(project: &Project, _current: &str) -> anyhow::Result<Offer
                 format!("/{}", entry.trim_start_matches('/'))
             }
         };
-        let list = project.read_context(scope).unwrap_or_default();
+        let list = context::read_context(project, scope).unwrap_or_default();
         let entries = context_list::read(&list).entries;
         offers.extend(
             entries

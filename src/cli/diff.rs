@@ -7,10 +7,11 @@ use super::complete;
 use super::exit;
 use crate::git::object::{BlobId, Entry, Mode, TreeId};
 use crate::text::counted;
+use crate::text::path::lossy;
 use crate::ui::diff::{Change, unified};
 use crate::ui::mistakes;
 use crate::workflow::dry_run::Rewrite;
-use crate::workflow::paths::lossy;
+use crate::workflow::dry_run::dry_run;
 use crate::workflow::project::Project;
 
 /// Show what a turn changed, or how two turns differ
@@ -48,7 +49,7 @@ fn show_draft(app: &App, project: &Project, name: &str) -> anyhow::Result<()> {
     let store = project.store();
     let session = store.turn_or_draft(&project.session()?, name)?.session;
     let tip = store.tip(&session)?;
-    let run = project.dry_run(&tip, &store.draft(&tip)?)?;
+    let run = dry_run(project, &tip, &store.draft(&tip)?)?;
     if !run.diagnostics.is_empty() {
         app.tell_lines(&mistakes::rejected(&run.diagnostics));
     }
@@ -125,7 +126,7 @@ fn trees(project: &Project, args: &Args) -> anyhow::Result<(TreeId, TreeId)> {
     let after = |name: &str| -> anyhow::Result<TreeId> {
         let turn = store.turn(&session, name)?;
         match turn.workspace {
-            Some(commit) => project.tree(commit),
+            Some(commit) => project.repository.commit(commit).map(|commit| commit.tree),
             None => anyhow::bail!(
                 "turn {} has no code: it is the session's start",
                 turn.number()
@@ -138,8 +139,8 @@ fn trees(project: &Project, args: &Args) -> anyhow::Result<(TreeId, TreeId)> {
     let turn = store.turn(&session, args.turn.as_deref().unwrap_or("@"))?;
     match &turn.meta.workspace {
         Some(workspace) => Ok((
-            project.tree(workspace.before)?,
-            project.tree(workspace.after)?,
+            project.repository.commit(workspace.before)?.tree,
+            project.repository.commit(workspace.after)?.tree,
         )),
         None => anyhow::bail!(
             "turn {} changed no code: it is the session's start",

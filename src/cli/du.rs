@@ -14,7 +14,7 @@ pub(super) struct Args {}
 
 /// Measures and prints.
 pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
-    let usage = du(&app.project()?)?;
+    let usage = du(&app.project()?.repository)?;
     if app.global.json {
         app.print_json(&usage)?;
         return Ok(exit::DONE.into());

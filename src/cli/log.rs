@@ -8,6 +8,7 @@ use crate::session::meta::Status;
 use crate::text::counted;
 use crate::ui::style::{Line, Tone};
 use crate::workflow::log::Row;
+use crate::workflow::log::log;
 
 /// List the turns of the session, newest first
 #[derive(clap::Args)]
@@ -23,7 +24,7 @@ pub(super) struct Args {
 /// Prints the list.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
-    let rows = project.log(args.max_count.unwrap_or(usize::MAX))?;
+    let rows = log(&project, args.max_count.unwrap_or(usize::MAX))?;
     if app.global.json {
         app.print_json(&rows)?;
         return Ok(exit::DONE.into());

@@ -7,6 +7,7 @@ use super::complete;
 use super::exit;
 use crate::session::name::SessionName;
 use crate::workflow;
+use crate::workflow::lookup;
 
 /// Start a session
 ///
@@ -26,7 +27,10 @@ pub(super) struct Args {
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let name = SessionName::parse(&args.name)?;
     let mut project = app.project()?;
-    let agent = project.agent(&args.agent.unwrap_or_else(|| project.settings.agent.clone()))?;
+    let agent = lookup::agent(
+        &project,
+        &args.agent.unwrap_or_else(|| project.settings.agent.clone()),
+    )?;
     let mut user = app.user(&project, false);
     let lock = project.enter("new", user.as_mut())?;
     let commit = workflow::new::new(&mut project, &name, &agent)?;

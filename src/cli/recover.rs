@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use super::app::App;
 use super::exit;
+use crate::workspace::recover;
 
 /// Finish what a crash interrupted
 ///
@@ -17,8 +18,8 @@ pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
     let mut user = app.user(&project, false);
     crate::host::shell::end_orphans();
-    let found = project.recover_everything(user.as_mut())?;
-    let locks = project.foreign_locks();
+    let found = project.recover_thoroughly(user.as_mut())?;
+    let locks = recover::foreign_locks(&project.repository);
     for lock in &locks {
         let (path, seconds) = (lock.path.display(), lock.seconds);
         app.warn(&format!(

@@ -9,11 +9,11 @@ use super::exit;
 use crate::text::counted;
 use crate::text::visible::visible;
 use crate::ui::missing::lines;
-use crate::workflow::missing::{Missing, WhyMissing};
 use crate::workflow::project::Project;
 use crate::workflow::restore::steps::{PassedOver, WhyPassedOver};
 use crate::workflow::restore::{Done, OnOverlap, Wish, restore};
 use crate::workflow::user::User;
+use crate::workspace::missing::{Missing, WhyMissing};
 
 /// Take your files back to the state they had after a turn
 ///

@@ -12,7 +12,9 @@ use crate::host::interrupt;
 use crate::session::name::SessionName;
 use crate::text::counted;
 use crate::workflow::execute::Asked;
+use crate::workflow::models;
 use crate::workflow::models::NoModel;
+use crate::workflow::pipelines;
 use crate::workflow::project::Project;
 use crate::workflow::resume::{Ended, Resumed, Wish, resume};
 use crate::workflow::user::{NobodyToAsk, Question, User};
@@ -92,7 +94,7 @@ impl How {
             .as_ref()
             .filter(|_| self.wanted.model.is_none());
         if let Some(pipeline) = self.wanted.pipeline.as_ref().or(usual) {
-            project.read_pipeline(pipeline)?;
+            pipelines::read_pipeline(project, pipeline)?;
             return Ok(());
         }
         let model = self
@@ -101,7 +103,7 @@ impl How {
             .as_ref()
             .or(project.settings.model.as_ref())
             .ok_or(NoModel::Plan)?;
-        project.model_settings(model)?;
+        models::model_settings(project, model)?;
         Ok(())
     }
 }

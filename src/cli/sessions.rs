@@ -6,6 +6,7 @@ use super::app::App;
 use super::exit;
 use crate::text::counted;
 use crate::text::visible::visible;
+use crate::workflow::history;
 use crate::workflow::history::SessionRow;
 
 /// List the sessions, most recently changed first
@@ -18,7 +19,7 @@ pub(super) struct Args {}
 /// Prints the list.
 pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
-    let rows = project.session_rows()?;
+    let rows = history::session_rows(&project)?;
     if app.global.json {
         app.print_json(&rows)?;
         return Ok(exit::DONE.into());

@@ -7,6 +7,7 @@ use super::complete;
 use super::exit;
 use crate::plan;
 use crate::session::artifact;
+use crate::workflow::log;
 
 /// Show a turn: its report, or one of its files
 ///
@@ -42,7 +43,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let turn = store.turn_or_draft(&session, turn)?;
     let files = project.repository.files(turn.tree)?;
     if app.global.json {
-        let mut value = serde_json::to_value(project.one_row(&turn)?)?;
+        let mut value = serde_json::to_value(log::one_row(&project, &turn)?)?;
         if let Some(plan) = files.get(artifact::PLAN).filter(|_| turn.is_draft()) {
             let (plan, _) = plan::parse(&String::from_utf8_lossy(plan));
             value["title"] = plan.title.into();

@@ -7,6 +7,7 @@ use super::resume::{How, go};
 use super::{complete, exit};
 use crate::session::name::SessionName;
 use crate::workflow;
+use crate::workflow::lookup;
 
 /// Start a session and run it: `new` followed by the loop of `resume`
 #[derive(clap::Args)]
@@ -37,7 +38,10 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         Some(name) => SessionName::parse(name)?,
         None => how.session_name(&project)?,
     };
-    let agent = project.agent(&args.agent.unwrap_or_else(|| project.settings.agent.clone()))?;
+    let agent = lookup::agent(
+        &project,
+        &args.agent.unwrap_or_else(|| project.settings.agent.clone()),
+    )?;
     {
         let mut user = app.user(&project, false);
         let _lock = project.enter("start", user.as_mut())?;

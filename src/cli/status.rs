@@ -8,8 +8,9 @@ use crate::session::meta::NotCaptured;
 use crate::text::counted;
 use crate::text::visible::visible;
 use crate::ui::drift::lines;
-use crate::workflow::changed::Changed;
+use crate::workflow::history;
 use crate::workflow::history::Standing;
+use crate::workspace::changed::Changed;
 
 /// Show the session, its newest turn, the waiting plan and your changes since
 #[derive(clap::Args)]
@@ -22,7 +23,7 @@ const MAX_LEFT_OUT: usize = 10;
 /// Prints the state.
 pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
-    let standing = project.standing()?;
+    let standing = history::standing(&project)?;
     if app.global.json {
         app.print_json(&standing)?;
         return Ok(exit::DONE.into());

@@ -10,9 +10,11 @@ use crate::text::visible::visible;
 use crate::ui::choose::choose;
 use crate::ui::drift::lines;
 use crate::workflow::branch::switch;
-use crate::workflow::changed::Changed;
+use crate::workflow::history;
+use crate::workflow::history::changed;
 use crate::workflow::project::Project;
 use crate::workflow::user::NobodyToAsk;
+use crate::workspace::changed::Changed;
 
 /// Switch to another session
 ///
@@ -38,7 +40,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         },
     };
     switch(&mut project, &name)?;
-    let (tip, files) = project.changed()?;
+    let (tip, files) = changed(&project)?;
     if app.global.json {
         app.print_json(&serde_json::json!({
             "session": name,
@@ -68,7 +70,7 @@ pub(super) fn tell_files(app: &App, files: &Changed, turn: u64) {
 
 /// Lets the person choose a session; nothing where they leave.
 fn chosen(app: &App, project: &Project) -> anyhow::Result<Option<SessionName>> {
-    let rows = project.session_rows()?;
+    let rows = history::session_rows(project)?;
     anyhow::ensure!(
         !rows.is_empty(),
         "there are no sessions; `teddy new <name>` starts one"

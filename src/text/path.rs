@@ -200,6 +200,16 @@ impl std::str::FromStr for RepoPath {
     }
 }
 
+/// Returns paths as they are shown to a person.
+pub fn shown(paths: &[Vec<u8>]) -> Vec<String> {
+    paths.iter().map(|path| lossy(path)).collect()
+}
+
+/// Returns a path as it is shown to a person.
+pub fn lossy(path: &[u8]) -> String {
+    String::from_utf8_lossy(path).into_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,7 +2,7 @@
 
 use crate::text::counted;
 use crate::ui::missing;
-use crate::workflow::drift::Drift;
+use crate::workspace::drift::Drift;
 
 /// Returns the sentences that say it; `tip` is the number of the newest turn. What was taken away
 /// is indented.
@@ -34,7 +34,7 @@ fn sentence(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workflow::missing::{Missing, WhyMissing};
+    use crate::workspace::missing::{Missing, WhyMissing};
 
     #[test]
     fn what_is_missing_is_listed_behind_the_rest() {

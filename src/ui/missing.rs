@@ -1,7 +1,7 @@
 //! Files that are not as the turns left them, in words.
 
 use crate::text::visible::visible;
-use crate::workflow::missing::{Missing, WhyMissing};
+use crate::workspace::missing::{Missing, WhyMissing};
 
 /// How many files are named one by one.
 const MAX_NAMED: usize = 10;

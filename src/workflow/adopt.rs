@@ -17,39 +17,37 @@ pub struct Adopted {
     pub plan: Option<String>,
 }
 
-impl Project {
-    /// Returns whether this user made or accepted the turn in progress.
-    pub fn is_own_draft(&self, tip: &Turn, draft: &Draft) -> bool {
-        draft
-            .commit
-            .is_none_or(|commit| self.journal().own_drafts(&tip.session).contains(&commit))
-    }
+/// Returns whether this user made or accepted the turn in progress.
+pub fn is_own_draft(project: &Project, tip: &Turn, draft: &Draft) -> bool {
+    draft
+        .commit
+        .is_none_or(|commit| project.journal().own_drafts(&tip.session).contains(&commit))
+}
 
-    /// Returns whether this user made or accepted the newest turn.
-    pub fn is_own_tip(&self, tip: &Turn) -> bool {
-        self.journal().tip(tip.session.as_str()) == Some(tip.commit)
-    }
+/// Returns whether this user made or accepted the newest turn.
+pub fn is_own_tip(project: &Project, tip: &Turn) -> bool {
+    project.journal().tip(tip.session.as_str()) == Some(tip.commit)
+}
 
-    /// Accepts a session as it is now, the plan that waits in it too.
-    ///
-    /// # Errors
-    /// Where there is no such session, or the git directory cannot be written.
-    pub fn adopt(&self, session: &SessionName) -> anyhow::Result<Adopted> {
-        let _session_lock = self.lock_session(session, "adopt")?;
-        let tip = self.store().tip(session)?;
-        let mut draft = self.store().draft(&tip)?;
-        self.journal().keep_tip(session, tip.commit)?;
-        if draft.commit.is_some() {
-            // Whoever made it, or the session that it was copied from, runs it under its old id.
-            draft.begin();
-            self.store().save_draft(&tip, &mut draft)?;
-        }
-        let plan = draft
-            .is_planned()
-            .then(|| draft.artifacts.text_or_empty(artifact::PLAN));
-        Ok(Adopted {
-            turns: tip.number(),
-            plan,
-        })
+/// Accepts a session as it is now, the plan that waits in it too.
+///
+/// # Errors
+/// Where there is no such session, or the git directory cannot be written.
+pub fn adopt(project: &Project, session: &SessionName) -> anyhow::Result<Adopted> {
+    let _session_lock = project.lock_session(session, "adopt")?;
+    let tip = project.store().tip(session)?;
+    let mut draft = project.store().draft(&tip)?;
+    project.journal().keep_tip(session, tip.commit)?;
+    if draft.commit.is_some() {
+        // Whoever made it, or the session that it was copied from, runs it under its old id.
+        draft.begin();
+        project.store().save_draft(&tip, &mut draft)?;
     }
+    let plan = draft
+        .is_planned()
+        .then(|| draft.artifacts.text_or_empty(artifact::PLAN));
+    Ok(Adopted {
+        turns: tip.number(),
+        plan,
+    })
 }

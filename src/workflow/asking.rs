@@ -12,6 +12,7 @@ use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::meta::{self, ModelUse, SCHEMA, Status, StepMeta};
 use crate::session::turn::Turn;
+use crate::workflow::cost_budget;
 use crate::workflow::cost_budget::{CostBudget, MeteredModel, TokenEstimate};
 use crate::workflow::models::Notes;
 use crate::workflow::pipelines::Prepared;
@@ -70,7 +71,10 @@ pub fn ask(project: &Project, asking: Asking<'_>, user: &mut dyn User) -> anyhow
         message,
         max_tokens: None,
     };
-    let budget = CostBudget::new(project.spent(tip, draft)?, project.settings.limits.cost);
+    let budget = CostBudget::new(
+        cost_budget::spent(project, tip, draft)?,
+        project.settings.limits.cost,
+    );
     let mut keeper = Keeper {
         project,
         tip,

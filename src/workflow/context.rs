@@ -12,10 +12,18 @@ use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
 use crate::text::visible::visible;
 use crate::workflow::gather::Sources;
+use crate::workflow::gather::gather;
+use crate::workflow::lists;
+use crate::workflow::lists::lists;
+use crate::workflow::lookup;
+use crate::workflow::pages;
+use crate::workflow::plan;
 use crate::workflow::project::Project;
+use crate::workflow::requests::requests;
 use crate::workflow::teddy_files::GLOBAL;
 use crate::workflow::turn_input::{Making, make_input};
-use crate::workflow::user::User;
+use crate::workflow::user::{User, telling};
+use crate::workspace::snapshot;
 
 /// An entry that a list was to have, or not to have.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,164 +45,172 @@ pub enum Edit {
     Remove,
 }
 
-impl Project {
-    /// Makes the next input and keeps it in the draft.
-    ///
-    /// # Errors
-    /// Where there is no session, or the repository cannot be read or written.
-    pub fn make_context(&self, depth: u64, user: &mut dyn User) -> anyhow::Result<String> {
-        let session = self.session()?;
-        let _session_lock = self.lock_session(&session, "context")?;
-        self.recover_now(user)?;
-        let tip = self.store().tip(&session)?;
-        let mut draft = self.store().draft(&tip)?;
-        let recorded = self.record_locked(&tip, user)?;
-        self.tell_captured(&tip, &mut draft, &recorded, user)?;
-        let lists = self.lists(&draft, recorded.tree)?;
-        let mut pages = self.pages_of(&tip, &draft)?;
-        let text = make_input(
-            self,
-            Making {
-                tip: &tip,
-                lists: &lists,
-                recorded: &recorded,
-                requests: self.requests(&tip, &draft)?.before(&draft.meta),
-                depth,
-            },
-            &mut pages,
-            user,
-        )?
-        .text;
-        if !draft.is_planned() {
-            pages.keep_in(&mut draft.artifacts);
-            draft.artifacts.put(artifact::INPUT, text.as_str());
-            self.store().save_draft(&tip, &mut draft)?;
-        }
-        Ok(text)
+/// Makes the next input and keeps it in the draft.
+///
+/// # Errors
+/// Where there is no session, or the repository cannot be read or written.
+pub fn make_context(project: &Project, depth: u64, user: &mut dyn User) -> anyhow::Result<String> {
+    let session = project.session()?;
+    let _session_lock = project.lock_session(&session, "context")?;
+    project.recover(user)?;
+    let tip = project.store().tip(&session)?;
+    let mut draft = project.store().draft(&tip)?;
+    let recorded = plan::record_locked(project, &tip, user)?;
+    snapshot::tell_captured(
+        &project.repository,
+        &tip,
+        &mut draft,
+        &recorded,
+        &mut telling(user),
+    )?;
+    let lists = lists(&project.repository, &draft, recorded.tree)?;
+    let mut pages = pages::pages_of(project, &tip, &draft)?;
+    let text = make_input(
+        project,
+        Making {
+            tip: &tip,
+            lists: &lists,
+            recorded: &recorded,
+            requests: requests(project, &tip, &draft)?.before(&draft.meta),
+            depth,
+        },
+        &mut pages,
+        user,
+    )?
+    .text;
+    if !draft.is_planned() {
+        pages.keep_in(&mut draft.artifacts);
+        draft.artifacts.put(artifact::INPUT, text.as_str());
+        project.store().save_draft(&tip, &mut draft)?;
     }
+    Ok(text)
+}
 
-    /// Returns what the next input would show, with tokens.
-    ///
-    /// # Errors
-    /// As for [`Project::make_context`].
-    pub fn list_context(&self, depth: u64) -> anyhow::Result<Material> {
-        let tip = self.store().tip(&self.session()?)?;
-        let draft = self.store().draft(&tip)?;
-        let tree = self.snapshot(&[])?.tree;
-        let lists = self.lists(&draft, tree)?;
-        let mut pages = self.pages_of(&tip, &draft)?;
-        self.gather(
-            Sources {
-                tree,
-                tip: &tip,
-                lists: &lists,
-                requests: self.requests(&tip, &draft)?.before(&draft.meta),
-                depth,
-            },
-            &mut |url| pages.get(url),
-        )
-    }
+/// Returns what the next input would show, with tokens.
+///
+/// # Errors
+/// As for [`Project::make_context`].
+pub fn list_context(project: &Project, depth: u64) -> anyhow::Result<Material> {
+    let tip = project.store().tip(&project.session()?)?;
+    let draft = project.store().draft(&tip)?;
+    let tree = snapshot::snapshot(&project.checkout(), &[])?.tree;
+    let lists = lists(&project.repository, &draft, tree)?;
+    let mut pages = pages::pages_of(project, &tip, &draft)?;
+    gather(
+        project,
+        Sources {
+            tree,
+            tip: &tip,
+            lists: &lists,
+            requests: requests(project, &tip, &draft)?.before(&draft.meta),
+            depth,
+        },
+        &mut |url| pages.get(url),
+    )
+}
 
-    /// Adds entries to a list, or takes them out.
-    ///
-    /// # Errors
-    /// Where an entry is no resource, or the list cannot be written.
-    pub fn edit_context(
-        &self,
-        scope: Scope,
-        edit: Edit,
-        entries: &[String],
-        user: &mut dyn User,
-    ) -> anyhow::Result<Vec<Edited>> {
-        let root = Root::open(self.repository.workdir())?;
-        let tree = self.repository.head_tree()?;
-        let exists = |path: &RepoPath| self.exists(&root, tree, path);
+/// Adds entries to a list, or takes them out.
+///
+/// # Errors
+/// Where an entry is no resource, or the list cannot be written.
+pub fn edit_context(
+    project: &Project,
+    scope: Scope,
+    edit: Edit,
+    entries: &[String],
+    user: &mut dyn User,
+) -> anyhow::Result<Vec<Edited>> {
+    let root = Root::open(project.repository.workdir())?;
+    let tree = project.repository.head_tree()?;
+    let exists = |path: &RepoPath| lists::exists(&project.repository, &root, tree, path);
 
-        let mut wanted: Vec<Entry> = Vec::new();
-        for text in entries {
-            let entry = Entry::read(text.trim()).map_err(|why| {
-                anyhow::anyhow!("`{}` cannot be in a context list: {why}", visible(text))
-            })?;
-            let entry = entry.among(&exists);
-            if !wanted.contains(&entry) {
-                wanted.push(entry);
-            }
-        }
-
-        let mut edited = Vec::new();
-        self.change_list(scope, user, &mut |text| {
-            let (after, changed) = apply(text, edit, &wanted, &exists);
-            let with_facts = |(entry, changed): (&Entry, bool)| Edited {
-                name: entry.name(),
-                changed,
-                is_missing: matches!(entry, Entry::Resource(Resource::File(path)) if !exists(path)),
-            };
-            edited = wanted.iter().zip(changed).map(with_facts).collect();
-            Ok(after)
+    let mut wanted: Vec<Entry> = Vec::new();
+    for text in entries {
+        let entry = Entry::read(text.trim()).map_err(|why| {
+            anyhow::anyhow!("`{}` cannot be in a context list: {why}", visible(text))
         })?;
-        Ok(edited)
-    }
-
-    /// Replaces the text of a list, `before` until now.
-    ///
-    /// # Errors
-    /// Where somebody has changed the list meanwhile, or it cannot be written.
-    pub fn write_context(
-        &self,
-        scope: Scope,
-        (before, text): (&str, &str),
-        user: &mut dyn User,
-    ) -> anyhow::Result<()> {
-        self.change_list(scope, user, &mut |now| {
-            anyhow::ensure!(now == before, "the list was changed by somebody else meanwhile, and is left as it is; your text was:\n{text}");
-            Ok(text.to_owned())
-        })
-    }
-
-    /// Returns the text of a list.
-    ///
-    /// # Errors
-    /// Where the repository cannot be read.
-    pub fn read_context(&self, scope: Scope) -> anyhow::Result<String> {
-        if scope == Scope::Global {
-            return self.whole_global_context(&Root::open(self.repository.workdir())?);
+        let entry = entry.among(&exists);
+        if !wanted.contains(&entry) {
+            wanted.push(entry);
         }
-        let tip = self.store().tip(&self.session()?)?;
-        Ok(self
-            .store()
-            .draft(&tip)?
-            .artifacts
-            .text_or_empty(file(scope)))
     }
 
-    /// Changes a list where it is kept: the draft, or the workspace for the one of every session.
-    fn change_list(
-        &self,
-        scope: Scope,
-        user: &mut dyn User,
-        change: &mut dyn FnMut(&str) -> anyhow::Result<String>,
-    ) -> anyhow::Result<()> {
-        if scope == Scope::Global {
-            let root = Root::open(self.repository.workdir())?;
-            let (path, after) = (
-                Path::new(GLOBAL),
-                change(&self.whole_global_context(&root)?)?,
-            );
-            match root.kind(path)? {
-                None => root.create_new(path, after.as_bytes(), Mode::Plain)?,
-                Some(_) => root.replace(path, after.as_bytes())?,
-            }
-            return Ok(());
-        }
-        let session = self.session()?;
-        let _session_lock = self.lock_session(&session, "context")?;
-        self.recover_now(user)?;
-        let tip: Turn = self.store().tip(&session)?;
-        let mut draft: Draft = self.store().draft(&tip)?;
-        let after = change(&draft.artifacts.text_or_empty(file(scope)))?;
-        draft.artifacts.put(file(scope), after);
-        self.store().save_draft(&tip, &mut draft)
+    let mut edited = Vec::new();
+    change_list(project, scope, user, &mut |text| {
+        let (after, changed) = apply(text, edit, &wanted, &exists);
+        let with_facts = |(entry, changed): (&Entry, bool)| Edited {
+            name: entry.name(),
+            changed,
+            is_missing: matches!(entry, Entry::Resource(Resource::File(path)) if !exists(path)),
+        };
+        edited = wanted.iter().zip(changed).map(with_facts).collect();
+        Ok(after)
+    })?;
+    Ok(edited)
+}
+
+/// Replaces the text of a list, `before` until now.
+///
+/// # Errors
+/// Where somebody has changed the list meanwhile, or it cannot be written.
+pub fn write_context(
+    project: &Project,
+    scope: Scope,
+    (before, text): (&str, &str),
+    user: &mut dyn User,
+) -> anyhow::Result<()> {
+    change_list(project, scope, user, &mut |now| {
+        anyhow::ensure!(
+            now == before,
+            "the list was changed by somebody else meanwhile, and is left as it is; your text was:\n{text}"
+        );
+        Ok(text.to_owned())
+    })
+}
+
+/// Returns the text of a list.
+///
+/// # Errors
+/// Where the repository cannot be read.
+pub fn read_context(project: &Project, scope: Scope) -> anyhow::Result<String> {
+    if scope == Scope::Global {
+        return lookup::whole_global_context(&Root::open(project.repository.workdir())?);
     }
+    let tip = project.store().tip(&project.session()?)?;
+    Ok(project
+        .store()
+        .draft(&tip)?
+        .artifacts
+        .text_or_empty(file(scope)))
+}
+
+/// Changes a list where it is kept: the draft, or the workspace for the one of every session.
+fn change_list(
+    project: &Project,
+    scope: Scope,
+    user: &mut dyn User,
+    change: &mut dyn FnMut(&str) -> anyhow::Result<String>,
+) -> anyhow::Result<()> {
+    if scope == Scope::Global {
+        let root = Root::open(project.repository.workdir())?;
+        let (path, after) = (
+            Path::new(GLOBAL),
+            change(&lookup::whole_global_context(&root)?)?,
+        );
+        match root.kind(path)? {
+            None => root.create_new(path, after.as_bytes(), Mode::Plain)?,
+            Some(_) => root.replace(path, after.as_bytes())?,
+        }
+        return Ok(());
+    }
+    let session = project.session()?;
+    let _session_lock = project.lock_session(&session, "context")?;
+    project.recover(user)?;
+    let tip: Turn = project.store().tip(&session)?;
+    let mut draft: Draft = project.store().draft(&tip)?;
+    let after = change(&draft.artifacts.text_or_empty(file(scope)))?;
+    draft.artifacts.put(file(scope), after);
+    project.store().save_draft(&tip, &mut draft)
 }
 
 /// Returns the artifact of a list.

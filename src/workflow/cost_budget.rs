@@ -7,6 +7,7 @@ use crate::change::id::ChangeId;
 use crate::model::{Answer, Model, ModelError, Request, price};
 use crate::session::draft::Draft;
 use crate::session::turn::Turn;
+use crate::workflow::change::change;
 use crate::workflow::models::Chosen;
 use crate::workflow::project::Project;
 use crate::workflow::user::Estimate;
@@ -64,44 +65,46 @@ impl CostBudget {
     }
 }
 
-impl Project {
-    /// Returns what a session counts against the limit up to its turn in progress, in dollars; for
-    /// the session of a change with what its documents took. Calls without a known price count as
-    /// nothing.
-    ///
-    /// # Errors
-    /// Where the repository cannot be read.
-    pub fn spent(&self, tip: &Turn, draft: &Draft) -> anyhow::Result<f64> {
-        let mut sum = draft.meta.spent.unwrap_or(0.0);
-        for turn in self.store().history(tip.clone()) {
-            let meta = turn?.meta;
-            sum += meta.spent.or_else(|| meta.model?.cost).unwrap_or(0.0);
-        }
-        Ok(sum
-            + ChangeId::of_session(&tip.session)
-                .map_or(Ok(0.0), |id| self.spent_on_documents(&id))?)
+/// Returns what a session counts against the limit up to its turn in progress, in dollars; for
+/// the session of a change with what its documents took. Calls without a known price count as
+/// nothing.
+///
+/// # Errors
+/// Where the repository cannot be read.
+pub fn spent(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Result<f64> {
+    let mut sum = draft.meta.spent.unwrap_or(0.0);
+    for turn in project.store().history(tip.clone()) {
+        let meta = turn?.meta;
+        sum += meta.spent.or_else(|| meta.model?.cost).unwrap_or(0.0);
     }
+    Ok(sum
+        + ChangeId::of_session(&tip.session)
+            .map_or(Ok(0.0), |id| spent_on_documents(project, &id))?)
+}
 
-    /// Returns what a change counts against the limit: its documents and its session.
-    ///
-    /// # Errors
-    /// Where the repository cannot be read.
-    pub fn spent_on_change(&self, id: &ChangeId) -> anyhow::Result<f64> {
-        let session = id.session();
-        if self.repository.reference(&session.reference())?.is_none() {
-            return self.spent_on_documents(id);
-        }
-        let tip = self.store().tip(&session)?;
-        self.spent(&tip, &self.store().draft(&tip)?)
+/// Returns what a change counts against the limit: its documents and its session.
+///
+/// # Errors
+/// Where the repository cannot be read.
+pub fn spent_on_change(project: &Project, id: &ChangeId) -> anyhow::Result<f64> {
+    let session = id.session();
+    if project
+        .repository
+        .reference(&session.reference())?
+        .is_none()
+    {
+        return spent_on_documents(project, id);
     }
+    let tip = project.store().tip(&session)?;
+    spent(project, &tip, &project.store().draft(&tip)?)
+}
 
-    /// Returns what the documents of a change count against the limit.
-    fn spent_on_documents(&self, id: &ChangeId) -> anyhow::Result<f64> {
-        Ok(match self.repository.reference(&id.reference())? {
-            Some(_) => self.change(id)?.state.spent_on_documents(),
-            None => 0.0,
-        })
-    }
+/// Returns what the documents of a change count against the limit.
+fn spent_on_documents(project: &Project, id: &ChangeId) -> anyhow::Result<f64> {
+    Ok(match project.repository.reference(&id.reference())? {
+        Some(_) => change(project, id)?.state.spent_on_documents(),
+        None => 0.0,
+    })
 }
 
 /// A model that is asked only as long as the session's limit allows it.

@@ -9,8 +9,11 @@ use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::turn::Turn;
 use crate::workflow::execute::forced;
+use crate::workflow::judge::judge;
 use crate::workflow::judge::{Ground, Judged};
+use crate::workflow::lists::lists;
 use crate::workflow::project::Project;
+use crate::workspace::snapshot;
 
 /// What a plan would do.
 #[derive(Debug, Clone)]
@@ -32,29 +35,27 @@ pub struct Rewrite {
     pub after: Vec<u8>,
 }
 
-impl Project {
-    /// Returns what the plan of a turn in progress would do.
-    ///
-    /// # Errors
-    /// Where no plan waits, or the files cannot be looked at.
-    pub fn dry_run(&self, tip: &Turn, draft: &Draft) -> anyhow::Result<DryRun> {
-        anyhow::ensure!(
-            draft.is_planned(),
-            "turn {} has no plan yet",
-            draft.meta.number
-        );
-        let written = draft.artifacts.text_or_empty(artifact::PLAN);
-        let text = draft.artifacts.text(artifact::REPLY).unwrap_or(written);
-        let plan = crate::plan::reading::read(&text).plan;
-        let tree = self.snapshot(&forced(&plan))?.tree;
-        let lists = self.lists(draft, tree)?;
-        let ground = Ground {
-            tip,
-            tree,
-            lists: &lists,
-        };
-        Ok(collect(self.judge(&text, &ground)?))
-    }
+/// Returns what the plan of a turn in progress would do.
+///
+/// # Errors
+/// Where no plan waits, or the files cannot be looked at.
+pub fn dry_run(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Result<DryRun> {
+    anyhow::ensure!(
+        draft.is_planned(),
+        "turn {} has no plan yet",
+        draft.meta.number
+    );
+    let written = draft.artifacts.text_or_empty(artifact::PLAN);
+    let text = draft.artifacts.text(artifact::REPLY).unwrap_or(written);
+    let plan = crate::plan::reading::read(&text).plan;
+    let tree = snapshot::snapshot(&project.checkout(), &forced(&plan))?.tree;
+    let lists = lists(&project.repository, draft, tree)?;
+    let ground = Ground {
+        tip,
+        tree,
+        lists: &lists,
+    };
+    Ok(collect(judge(project, &text, &ground)?))
 }
 
 /// Puts together what the actions of a plan do to each file.

@@ -5,8 +5,8 @@ use std::path::Path;
 use anyhow::Context as _;
 use serde::Serialize;
 
+use crate::git::repository::Repository;
 use crate::workflow::gc::files_below;
-use crate::workflow::project::Project;
 
 /// What TeDDy keeps.
 #[derive(Debug, Clone, Serialize)]
@@ -38,8 +38,7 @@ pub struct WorktreeUsage {
 ///
 /// # Errors
 /// Where git is not installed, or the worktrees cannot be listed.
-pub fn du(project: &Project) -> anyhow::Result<Usage> {
-    let repository = &project.repository;
+pub fn du(repository: &Repository) -> anyhow::Result<Usage> {
     let undo = repository.teddy_dir().join("undo");
     let all = size(&repository.teddy_dir());
     let worktree = |listed: crate::git::worktree::Listed| WorktreeUsage {
@@ -48,7 +47,7 @@ pub fn du(project: &Project) -> anyhow::Result<Usage> {
         path: listed.path.display().to_string(),
     };
     Ok(Usage {
-        objects: objects(project)?,
+        objects: objects(repository)?,
         worktrees: repository
             .session_worktrees()
             .into_iter()
@@ -64,8 +63,8 @@ pub fn du(project: &Project) -> anyhow::Result<Usage> {
 }
 
 /// Returns the bytes of the objects that nothing but our refs reaches.
-fn objects(project: &Project) -> anyhow::Result<u64> {
-    let mut command = project.repository.git()?;
+fn objects(repository: &Repository) -> anyhow::Result<u64> {
+    let mut command = repository.git()?;
     command.args([
         "rev-list",
         "--disk-usage",

@@ -15,7 +15,9 @@ use crate::session::report::without_prompt;
 use crate::session::requests::Requests;
 use crate::session::turn::Turn;
 use crate::text::resource::{Artifact, Resource};
+use crate::workflow::adopt;
 use crate::workflow::lists::{Entry, Lists};
+use crate::workflow::lookup;
 use crate::workflow::project::Project;
 use crate::workflow::teddy_files::is_own_global;
 
@@ -60,101 +62,103 @@ struct Gatherer<'a, 'f> {
     shown: Vec<Shown>,
 }
 
-impl Project {
-    /// Gathers the material of the next input.
-    ///
-    /// # Errors
-    /// Where the repository cannot be read; a missing resource is shown as missing.
-    pub fn gather(&self, sources: Sources<'_>, fetch: Fetch<'_>) -> anyhow::Result<Material> {
-        let leaves = self.repository.leaves(sources.tree)?;
-        let root = Root::open(self.repository.workdir())?;
-        let tokens = TokenCache::open(&self.repository.teddy_dir().join("tokens"));
-        let mut gatherer = Gatherer {
-            project: self,
-            leaves: &leaves,
-            tip: sources.tip,
-            root: &root,
-            requests: &sources.requests,
-            own_global: is_own_global(&self.repository),
-            tokens,
-            fetch,
-            seen: BTreeSet::new(),
-            shown: Vec::new(),
-        };
-        for (scope, entry) in &sources.lists.entries {
-            gatherer.entry(*scope, entry)?;
-        }
-        gatherer.history(sources.depth)?;
-        let Gatherer {
-            shown, mut tokens, ..
-        } = gatherer;
-        // A cache that cannot be written only costs time.
-        let _ = tokens.save();
-        Ok(Material {
-            cwd: self.repository.workdir().display().to_string(),
-            os: system(),
-            shell: self.settings.execute.shell.clone(),
-            paths: self.structure(&leaves, &root)?,
-            memos: self.memos_text(&root),
-            resources: shown,
-            status: self.status_text(sources.tree)?,
-            session: sources.tip.session.to_string(),
-            requests: sources.requests,
-        })
+/// Gathers the material of the next input.
+///
+/// # Errors
+/// Where the repository cannot be read; a missing resource is shown as missing.
+pub fn gather(
+    project: &Project,
+    sources: Sources<'_>,
+    fetch: Fetch<'_>,
+) -> anyhow::Result<Material> {
+    let leaves = project.repository.leaves(sources.tree)?;
+    let root = Root::open(project.repository.workdir())?;
+    let tokens = TokenCache::open(&project.repository.teddy_dir().join("tokens"));
+    let mut gatherer = Gatherer {
+        project,
+        leaves: &leaves,
+        tip: sources.tip,
+        root: &root,
+        requests: &sources.requests,
+        own_global: is_own_global(&project.repository),
+        tokens,
+        fetch,
+        seen: BTreeSet::new(),
+        shown: Vec::new(),
+    };
+    for (scope, entry) in &sources.lists.entries {
+        gatherer.entry(*scope, entry)?;
     }
+    gatherer.history(sources.depth)?;
+    let Gatherer {
+        shown, mut tokens, ..
+    } = gatherer;
+    // A cache that cannot be written only costs time.
+    let _ = tokens.save();
+    Ok(Material {
+        cwd: project.repository.workdir().display().to_string(),
+        os: system(),
+        shell: project.settings.execute.shell.clone(),
+        paths: structure(&leaves, &root)?,
+        memos: lookup::memos_text(&root),
+        resources: shown,
+        status: status_text(project, sources.tree)?,
+        session: sources.tip.session.to_string(),
+        requests: sources.requests,
+    })
+}
 
-    /// Returns the paths of the project's structure: git's ignore rules, then `.teddyignore`.
-    fn structure(&self, leaves: &[Leaf], root: &Root) -> anyhow::Result<Vec<String>> {
-        let rules = root
-            .read(Path::new(".teddyignore"), 1 << 20)
-            .unwrap_or_default();
-        let ignore = crate::git::ignore::Rules::parse(&rules);
-        let mut paths: BTreeSet<String> = leaves
-            .iter()
-            .filter(|leaf| !leaf.path.starts_with(b".teddy/") && !ignore.excludes(&leaf.path))
-            .map(|leaf| String::from_utf8_lossy(&leaf.path).into_owned())
-            .collect();
-        for name in ignore.included_names() {
-            if matches!(
-                root.kind(Path::new(name)),
-                Ok(Some(crate::host::file::Kind::File(_)))
-            ) {
-                paths.insert(name.to_owned());
-            }
+/// Returns the paths of the project's structure: git's ignore rules, then `.teddyignore`.
+fn structure(leaves: &[Leaf], root: &Root) -> anyhow::Result<Vec<String>> {
+    let rules = root
+        .read(Path::new(".teddyignore"), 1 << 20)
+        .unwrap_or_default();
+    let ignore = crate::git::ignore::Rules::parse(&rules);
+    let mut paths: BTreeSet<String> = leaves
+        .iter()
+        .filter(|leaf| !leaf.path.starts_with(b".teddy/") && !ignore.excludes(&leaf.path))
+        .map(|leaf| String::from_utf8_lossy(&leaf.path).into_owned())
+        .collect();
+    for name in ignore.included_names() {
+        if matches!(
+            root.kind(Path::new(name)),
+            Ok(Some(crate::host::file::Kind::File(_)))
+        ) {
+            paths.insert(name.to_owned());
         }
-        Ok(paths.into_iter().collect())
     }
+    Ok(paths.into_iter().collect())
+}
 
-    /// Returns the branch and what differs from its commit.
-    fn status_text(&self, tree: TreeId) -> anyhow::Result<String> {
-        let branch = self.repository.branch()?;
-        let mut text = match (branch, self.repository.head()?) {
-            (Some(branch), Some(_)) => format!("On branch {branch}\n"),
-            (Some(branch), None) => format!("On branch {branch}, no commits yet\n"),
-            (None, head) => format!(
-                "HEAD detached at {}\n",
-                head.map(|id| id.to_string()).unwrap_or_default()
-            ),
-        };
-        let changes = self
-            .repository
-            .changes(self.repository.head_tree()?, tree)?;
-        if changes.is_empty() {
-            text.push_str("nothing to commit, working tree clean\n");
-        }
-        for change in changes {
-            let letter = match (&change.old, &change.new) {
-                (None, _) => 'A',
-                (_, None) => 'D',
-                _ => 'M',
-            };
-            text.push_str(&format!(
-                "{letter} {}\n",
-                crate::text::visible::visible(&String::from_utf8_lossy(&change.path))
-            ));
-        }
-        Ok(text)
+/// Returns the branch and what differs from its commit.
+fn status_text(project: &Project, tree: TreeId) -> anyhow::Result<String> {
+    let branch = project.repository.branch()?;
+    let mut text = match (branch, project.repository.head()?) {
+        (Some(branch), Some(_)) => format!("On branch {branch}\n"),
+        (Some(branch), None) => format!("On branch {branch}, no commits yet\n"),
+        (None, head) => format!(
+            "HEAD detached at {}\n",
+            head.map(|id| id.to_string()).unwrap_or_default()
+        ),
+    };
+    let changes = project
+        .repository
+        .changes(project.repository.head_tree()?, tree)?;
+    if changes.is_empty() {
+        text.push_str("nothing to commit, working tree clean\n");
     }
+    for change in changes {
+        let letter = match (&change.old, &change.new) {
+            (None, _) => 'A',
+            (_, None) => 'D',
+            _ => 'M',
+        };
+        text.push_str(&format!(
+            "{letter} {}\n",
+            crate::text::visible::visible(&String::from_utf8_lossy(&change.path))
+        ));
+    }
+    Ok(text)
 }
 
 impl Gatherer<'_, '_> {
@@ -192,7 +196,7 @@ impl Gatherer<'_, '_> {
         if self.requests.has_whole(artifact) {
             return Ok(Body::Request);
         }
-        let Some(turn) = self.project.turn_of(self.tip, artifact)? else {
+        let Some(turn) = lookup::turn_of(self.project, self.tip, artifact)? else {
             return Ok(Body::Missing);
         };
         if artifact.name == USER_PROMPT && turn.meta.origin == Origin::Validation {
@@ -232,7 +236,7 @@ impl Gatherer<'_, '_> {
     fn outside_the_snapshot(&mut self, scope: Scope, path: &str) -> Body {
         let own = match scope {
             Scope::Turn => false,
-            Scope::Session => self.project.is_own_tip(self.tip),
+            Scope::Session => adopt::is_own_tip(self.project, self.tip),
             Scope::Global => self.own_global,
         };
         if !own {
@@ -297,9 +301,9 @@ impl Gatherer<'_, '_> {
                     turn: number - back,
                     name: name.to_owned(),
                 };
-                let turn = self.project.turn_of(self.tip, &artifact)?;
+                let turn = lookup::turn_of(self.project, self.tip, &artifact)?;
                 let said = turn.is_some_and(|turn| turn.meta.origin == Origin::User);
-                let is_there = self.project.artifact(self.tip, &artifact)?.is_some();
+                let is_there = lookup::artifact(self.project, self.tip, &artifact)?.is_some();
                 if is_there && (said || name != USER_PROMPT) {
                     self.entry(Scope::Turn, &Entry::Resource(Resource::Artifact(artifact)))?;
                 }

@@ -11,13 +11,17 @@ use serde::Serialize;
 use crate::git::hold::Older;
 use crate::git::object::{CommitId, NewCommit};
 use crate::git::reference::{Expected, Reference};
+use crate::git::repository::Repository;
 use crate::git::worktree::Listed;
 use crate::host::file::Root;
 use crate::host::{clock, fault};
 use crate::session::name::SessionName;
+use crate::workflow::confine;
+use crate::workflow::log;
 use crate::workflow::project::Project;
-use crate::workflow::user::{Event, User};
-use crate::workflow::workspace::KEEPER;
+use crate::workflow::user::{Event, User, telling};
+use crate::workspace::snapshot::KEEPER;
+use crate::workspace::worktrees;
 
 /// How the names of temporary files begin: of state files, indexes, clocks, and of gix's loose
 /// objects.
@@ -79,7 +83,7 @@ pub fn gc(project: &Project, wish: &Wish, user: &mut dyn User) -> anyhow::Result
         forget(project, session)?;
         done.sessions.push(session.to_string());
     }
-    project.tidy_worktrees(user)?;
+    worktrees::tidy_worktrees(&project.checkout(), &mut telling(user))?;
     let mut is_in_use = false;
     for listed in project.repository.session_worktrees() {
         if !is_idle(project, &listed, wish)? {
@@ -93,9 +97,10 @@ pub fn gc(project: &Project, wish: &Wish, user: &mut dyn User) -> anyhow::Result
     }
     done.caches = !is_in_use && remove_caches(project, wish.idle_days)?;
     done.checkouts = forget_checkouts(project)?;
-    done.undo_files = remove_old(project, wish.undo_days)? + remove_incoming(project)?;
-    done.snapshots = forget_snapshots(project, wish.undo_days)?;
-    pack(project)?;
+    done.undo_files =
+        remove_old(&project.repository, wish.undo_days)? + remove_incoming(&project.repository)?;
+    done.snapshots = forget_snapshots(&project.repository, wish.undo_days)?;
+    pack(&project.repository)?;
     Ok(done)
 }
 
@@ -116,7 +121,7 @@ fn forget(project: &Project, session: &SessionName) -> anyhow::Result<()> {
             .delete_reference(&session.draft_reference(), Expected::Any)?;
     }
     project.journal().forget_draft(session);
-    project.forget_log(session);
+    log::forget_log(&project.repository, session);
     project.journal().forget_tip(session)?;
     Ok(())
 }
@@ -152,7 +157,8 @@ fn is_idle(project: &Project, listed: &Listed, wish: &Wish) -> anyhow::Result<bo
 
 /// Removes the worktree of a session that no process works on; false where one does.
 fn remove_worktree(project: &Project, session: &str, user: &mut dyn User) -> anyhow::Result<bool> {
-    let Some(_session_lock) = project.try_lock_worktree(session, "gc") else {
+    let Some(_session_lock) = worktrees::try_lock_worktree(&project.checkout(), session, "gc")
+    else {
         user.tell(Event::Note(&format!(
             "session `{session}` is in use; its worktree stays"
         )));
@@ -169,8 +175,8 @@ fn remove_files(project: &Project, folder: &str) -> anyhow::Result<bool> {
 }
 
 /// Removes files below `teddy/undo`, and damaged state that was put aside, once they are old.
-fn remove_old(project: &Project, days: u32) -> anyhow::Result<usize> {
-    let teddy = project.repository.teddy_dir();
+fn remove_old(repository: &Repository, days: u32) -> anyhow::Result<usize> {
+    let teddy = repository.teddy_dir();
     let mut files = files_below(&teddy.join("undo"));
     let aside = |path: &PathBuf| {
         path.file_name()
@@ -188,7 +194,7 @@ fn remove_old(project: &Project, days: u32) -> anyhow::Result<usize> {
         .into_iter()
         .filter(|path| age(path).is_some_and(|age| age >= DAY * days));
     let mut removed = 0;
-    for path in old.chain(abandoned(project)) {
+    for path in old.chain(abandoned(repository)) {
         std::fs::remove_file(&path).with_context(|| format!("removing `{}`", path.display()))?;
         removed += 1;
     }
@@ -198,7 +204,7 @@ fn remove_old(project: &Project, days: u32) -> anyhow::Result<usize> {
 /// Removes the caches that this repository's commands filled, if none ran for some time; returns
 /// whether there were any.
 fn remove_caches(project: &Project, days: u32) -> anyhow::Result<bool> {
-    let caches = project.tool_caches();
+    let caches = confine::tool_caches(project);
     if age(&caches).is_none_or(|age| age < DAY * days) {
         return Ok(false);
     }
@@ -213,8 +219,8 @@ fn remove_caches(project: &Project, days: u32) -> anyhow::Result<bool> {
 
 /// Removes what a killed process had taken in from a command's repository and not yet looked at;
 /// returns how many there were.
-fn remove_incoming(project: &Project) -> anyhow::Result<usize> {
-    let folder = project.repository.incoming_dir();
+fn remove_incoming(repository: &Repository) -> anyhow::Result<usize> {
+    let folder = repository.incoming_dir();
     let Ok(root) = Root::open_strictly(&folder) else {
         return Ok(0);
     };
@@ -228,16 +234,16 @@ fn remove_incoming(project: &Project) -> anyhow::Result<usize> {
 
 /// Returns temporary files of processes that were killed: state of ours, and loose objects, that
 /// never got their names.
-fn abandoned(project: &Project) -> impl Iterator<Item = PathBuf> {
-    let objects = std::fs::read_dir(project.repository.common_dir().join("objects"))
+fn abandoned(repository: &Repository) -> impl Iterator<Item = PathBuf> {
+    let objects = std::fs::read_dir(repository.common_dir().join("objects"))
         .into_iter()
         .flatten()
         .flatten();
-    let files = files_below(&project.repository.teddy_dir())
+    let files = files_below(&repository.teddy_dir())
         .into_iter()
         .chain(objects.map(|entry| entry.path()));
     let of_sessions = ["tips", "own-drafts", "log", "locks", "current"]
-        .map(|folder| project.repository.teddy_dir().join(folder));
+        .map(|folder| repository.teddy_dir().join(folder));
     let is_temporary = move |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         // A session may be called as one of ours begins, but for the first.
@@ -252,8 +258,7 @@ fn abandoned(project: &Project) -> impl Iterator<Item = PathBuf> {
 }
 
 /// Forgets the old ones of the snapshots that are kept beside the sessions.
-fn forget_snapshots(project: &Project, days: u32) -> anyhow::Result<usize> {
-    let repository = &project.repository;
+fn forget_snapshots(repository: &Repository, days: u32) -> anyhow::Result<usize> {
     let oldest = clock::now().timestamp().as_second() - i64::from(days) * 24 * 60 * 60;
     let mut forgotten = 0;
     for reference in repository.references("refs/teddy/snapshots/")? {
@@ -276,7 +281,7 @@ fn forget_snapshots(project: &Project, days: u32) -> anyhow::Result<usize> {
             at = commit.parents.get(1).copied().filter(|_| keeper);
         }
         if old > 0 {
-            move_to(project, &reference, &chain(project, &kept)?)?;
+            move_to(repository, &reference, &chain(repository, &kept)?)?;
             forgotten += old;
         }
     }
@@ -284,13 +289,13 @@ fn forget_snapshots(project: &Project, days: u32) -> anyhow::Result<usize> {
 }
 
 /// Makes commits of which the last one reaches all of these, given newest first.
-fn chain(project: &Project, kept: &[CommitId]) -> anyhow::Result<Vec<CommitId>> {
+fn chain(repository: &Repository, kept: &[CommitId]) -> anyhow::Result<Vec<CommitId>> {
     let (mut kept, message) = (kept.iter().rev(), format!("{KEEPER}\n"));
     let mut tip = *kept.next().context("the newest snapshot is always kept")?;
     let mut made = vec![tip];
     for &commit in kept {
-        let tree = project.repository.commit(commit)?.tree;
-        tip = project.repository.write_commit(&NewCommit {
+        let tree = repository.commit(commit)?.tree;
+        tip = repository.write_commit(&NewCommit {
             tree,
             parents: &[commit, tip],
             message: &message,
@@ -302,8 +307,11 @@ fn chain(project: &Project, kept: &[CommitId]) -> anyhow::Result<Vec<CommitId>> 
 }
 
 /// Moves a ref to the last of these commits, whose trees it reaches already.
-fn move_to(project: &Project, reference: &Reference, made: &[CommitId]) -> anyhow::Result<()> {
-    let repository = &project.repository;
+fn move_to(
+    repository: &Repository,
+    reference: &Reference,
+    made: &[CommitId],
+) -> anyhow::Result<()> {
     let trees = made
         .iter()
         .map(|&commit| Ok(repository.commit(commit)?.tree))
@@ -327,12 +335,12 @@ fn move_to(project: &Project, reference: &Reference, made: &[CommitId]) -> anyho
 
 /// Puts loose objects and small packs together; what no ref reaches is left to the user's own `git
 /// gc`.
-fn pack(project: &Project) -> anyhow::Result<()> {
-    let mut command = project.repository.git()?;
+fn pack(repository: &Repository) -> anyhow::Result<()> {
+    let mut command = repository.git()?;
     // Git would look for minutes, and in gigabytes of memory, for what two large binaries share.
     command.args(["-c", LARGE, "-c", WINDOW, "repack", "-d", "-l", "-q"]);
     // Git cannot do both: put packs together by size, and leave out what only the server has.
-    if !project.repository.is_partial() {
+    if !repository.is_partial() {
         command.arg("--geometric=2");
     }
     let output = command.output().context("starting git repack")?;

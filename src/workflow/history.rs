@@ -2,15 +2,15 @@
 
 use serde::Serialize;
 
-use crate::git::object::{CommitId, TreeId};
+use crate::git::object::CommitId;
 use crate::host::clock;
 use crate::plan;
 use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::meta::Origin;
 use crate::session::turn::Turn;
-use crate::workflow::changed::Changed;
 use crate::workflow::project::Project;
+use crate::workspace::changed::{Changed, changed_since};
 
 /// A session, as `sessions` lists it.
 #[derive(Debug, Clone, Serialize)]
@@ -77,78 +77,78 @@ fn waiting(draft: &Draft) -> Option<String> {
         .map(|(message, _)| message)
 }
 
-impl Project {
-    /// Returns the tree of a commit.
-    ///
-    /// # Errors
-    /// Where it cannot be read.
-    pub fn tree(&self, commit: CommitId) -> anyhow::Result<TreeId> {
-        Ok(self.repository.commit(commit)?.tree)
-    }
+/// Compares the user's files with the newest turn of the session in use.
+///
+/// # Errors
+/// If there is no session.
+pub fn changed(project: &Project) -> anyhow::Result<(Turn, Changed)> {
+    let tip = project.store().tip(&project.session()?)?;
+    let changed = changed_since(&project.checkout(), &tip);
+    Ok((tip, changed))
+}
 
-    /// Lists the sessions, the one that changed last first.
-    ///
-    /// # Errors
-    /// Where the repository cannot be read.
-    pub fn session_rows(&self) -> anyhow::Result<Vec<SessionRow>> {
-        let current = self.session().ok();
-        let mut rows = Vec::new();
-        for (name, commit) in self.store().sessions()? {
-            // A ref of ours that holds no turn comes from elsewhere; it must not hide the others.
-            let Ok(turn) = Turn::read(&self.repository, &name, commit) else {
-                continue;
-            };
-            rows.push((
-                turn.seconds,
-                SessionRow {
-                    reference: name.reference(),
-                    tip: commit,
-                    turns: turn.number(),
-                    title: turn.title.clone(),
-                    updated: clock::of_seconds(turn.seconds),
-                    current: current.as_ref() == Some(&name),
-                    name: name.to_string(),
-                },
-            ));
-        }
-        rows.sort_by_key(|(seconds, _)| std::cmp::Reverse(*seconds));
-        Ok(rows.into_iter().map(|(_, row)| row).collect())
-    }
-
-    /// Returns where things stand.
-    ///
-    /// # Errors
-    /// Where the repository or the files cannot be read.
-    pub fn standing(&self) -> anyhow::Result<Standing> {
-        let Ok(session) = self.session() else {
-            return Ok(Standing {
-                state: "none",
-                ..Standing::default()
-            });
+/// Lists the sessions, the one that changed last first.
+///
+/// # Errors
+/// Where the repository cannot be read.
+pub fn session_rows(project: &Project) -> anyhow::Result<Vec<SessionRow>> {
+    let current = project.session().ok();
+    let mut rows = Vec::new();
+    for (name, commit) in project.store().sessions()? {
+        // A ref of ours that holds no turn comes from elsewhere; it must not hide the others.
+        let Ok(turn) = Turn::read(&project.repository, &name, commit) else {
+            continue;
         };
-        let tip = self.store().tip(&session)?;
-        let draft = self.store().draft(&tip)?;
-        let (plan, _) = plan::parse(&draft.artifacts.text_or_empty(artifact::PLAN));
-        let is_open = !draft.is_planned() && !draft.is_asked_by_user();
-        Ok(Standing {
-            session: Some(session.to_string()),
-            reference: Some(session.reference()),
-            tip: Some(tip.commit),
-            turn: Some(tip.number()),
-            state: if draft.is_planned() {
-                "planned"
-            } else {
-                "ready"
+        rows.push((
+            turn.seconds,
+            SessionRow {
+                reference: name.reference(),
+                tip: commit,
+                turns: turn.number(),
+                title: turn.title.clone(),
+                updated: clock::of_seconds(turn.seconds),
+                current: current.as_ref() == Some(&name),
+                name: name.to_string(),
             },
-            draft: draft.is_planned().then(|| DraftRow {
-                title: plan.title.clone(),
-                actions: plan.actions.len(),
-            }),
-            message: waiting(&draft),
-            question: tip.question(&self.repository)?.filter(|_| is_open),
-            conclusion: tip.conclusion(&self.repository)?.filter(|_| is_open),
-            failure: draft.meta.failure.clone().filter(|_| !draft.is_planned()),
-            workspace: self.changed_since(&tip),
-        })
+        ));
     }
+    rows.sort_by_key(|(seconds, _)| std::cmp::Reverse(*seconds));
+    Ok(rows.into_iter().map(|(_, row)| row).collect())
+}
+
+/// Returns where things stand.
+///
+/// # Errors
+/// Where the repository or the files cannot be read.
+pub fn standing(project: &Project) -> anyhow::Result<Standing> {
+    let Ok(session) = project.session() else {
+        return Ok(Standing {
+            state: "none",
+            ..Standing::default()
+        });
+    };
+    let tip = project.store().tip(&session)?;
+    let draft = project.store().draft(&tip)?;
+    let (plan, _) = plan::parse(&draft.artifacts.text_or_empty(artifact::PLAN));
+    let is_open = !draft.is_planned() && !draft.is_asked_by_user();
+    Ok(Standing {
+        session: Some(session.to_string()),
+        reference: Some(session.reference()),
+        tip: Some(tip.commit),
+        turn: Some(tip.number()),
+        state: if draft.is_planned() {
+            "planned"
+        } else {
+            "ready"
+        },
+        draft: draft.is_planned().then(|| DraftRow {
+            title: plan.title.clone(),
+            actions: plan.actions.len(),
+        }),
+        message: waiting(&draft),
+        question: tip.question(&project.repository)?.filter(|_| is_open),
+        conclusion: tip.conclusion(&project.repository)?.filter(|_| is_open),
+        failure: draft.meta.failure.clone().filter(|_| !draft.is_planned()),
+        workspace: changed_since(&project.checkout(), &tip),
+    })
 }

@@ -12,6 +12,8 @@ use crate::session::turn::Turn;
 use crate::text::resource::Resource;
 use crate::workflow::facts::Snapshotted;
 use crate::workflow::lists::Lists;
+use crate::workflow::lookup;
+use crate::workflow::pages;
 use crate::workflow::project::Project;
 
 /// A plan, judged.
@@ -85,63 +87,62 @@ impl Judged {
     }
 }
 
-impl Project {
-    /// Judges the text of a reply or plan.
-    ///
-    /// # Errors
-    /// Where the repository cannot be read.
-    pub fn judge(&self, text: &str, ground: &Ground<'_>) -> anyhow::Result<Judged> {
-        let Reading {
-            repaired,
-            plan,
-            mut diagnostics,
-            outline,
-            is_plan: _,
-        } = reading::read(text);
-        let mut simulation = self.with_facts(ground, &mut |facts| validate(&plan, facts))?;
-        simulation.diagnostics.append(&mut diagnostics);
-        simulation.diagnostics.sort_by_key(|d| d.line);
-        Ok(Judged {
-            repaired,
-            plan,
-            simulation,
-            outline,
-        })
-    }
+/// Judges the text of a reply or plan.
+///
+/// # Errors
+/// Where the repository cannot be read.
+pub fn judge(project: &Project, text: &str, ground: &Ground<'_>) -> anyhow::Result<Judged> {
+    let Reading {
+        repaired,
+        plan,
+        mut diagnostics,
+        outline,
+        is_plan: _,
+    } = reading::read(text);
+    let mut simulation = with_facts(project, ground, &mut |facts| validate(&plan, facts))?;
+    simulation.diagnostics.append(&mut diagnostics);
+    simulation.diagnostics.sort_by_key(|d| d.line);
+    Ok(Judged {
+        repaired,
+        plan,
+        simulation,
+        outline,
+    })
+}
 
-    /// Runs a plan in the mind that the user changed in the review.
-    ///
-    /// # Errors
-    /// As for [`Project::judge`].
-    pub fn simulate(&self, plan: &Plan, ground: &Ground<'_>) -> anyhow::Result<Simulation> {
-        self.with_facts(ground, &mut |facts| validate_changed(plan, facts))
-    }
+/// Runs a plan in the mind that the user changed in the review.
+///
+/// # Errors
+/// As for [`Project::judge`].
+pub fn simulate(project: &Project, plan: &Plan, ground: &Ground<'_>) -> anyhow::Result<Simulation> {
+    with_facts(project, ground, &mut |facts| validate_changed(plan, facts))
+}
 
-    /// Gives what validation must know to `run`.
-    fn with_facts(
-        &self,
-        ground: &Ground<'_>,
-        run: &mut dyn FnMut(&dyn Facts) -> anyhow::Result<Simulation>,
-    ) -> anyhow::Result<Simulation> {
-        let root = Root::open(self.repository.workdir())?;
-        let memos = self.memos(&root)?;
-        let artifacts = |resource: &Resource| match resource {
-            Resource::Artifact(artifact) => {
-                self.artifact(ground.tip, artifact).ok().flatten().is_some()
-            }
-            _ => false,
-        };
-        let facts = Snapshotted {
-            repository: &self.repository,
-            tree: ground.tree,
-            workspace: &root,
-            lists: ground.lists,
-            memos: &memos,
-            agents: self.agents(),
-            untrusted_agents: self.prompts().untrusted(),
-            search_obstacle: self.search_obstacle(),
-            artifacts: &artifacts,
-        };
-        run(&facts)
-    }
+/// Gives what validation must know to `run`.
+fn with_facts(
+    project: &Project,
+    ground: &Ground<'_>,
+    run: &mut dyn FnMut(&dyn Facts) -> anyhow::Result<Simulation>,
+) -> anyhow::Result<Simulation> {
+    let root = Root::open(project.repository.workdir())?;
+    let memos = lookup::memos(&root)?;
+    let artifacts = |resource: &Resource| match resource {
+        Resource::Artifact(artifact) => lookup::artifact(project, ground.tip, artifact)
+            .ok()
+            .flatten()
+            .is_some(),
+        _ => false,
+    };
+    let facts = Snapshotted {
+        repository: &project.repository,
+        tree: ground.tree,
+        workspace: &root,
+        lists: ground.lists,
+        memos: &memos,
+        agents: lookup::agents(project),
+        untrusted_agents: lookup::prompts(project).untrusted(),
+        search_obstacle: pages::search_obstacle(project),
+        artifacts: &artifacts,
+    };
+    run(&facts)
 }

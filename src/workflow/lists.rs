@@ -3,6 +3,7 @@
 use globset::GlobMatcher;
 
 use crate::git::object::TreeId;
+use crate::git::repository::Repository;
 use crate::host::file::Root;
 use crate::session::artifact::{self, Artifacts};
 use crate::session::draft::Draft;
@@ -10,7 +11,7 @@ use crate::session::input::Scope;
 use crate::text::context_list::{self, BadLine, Listed, Pattern};
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
-use crate::workflow::project::Project;
+use crate::workflow::lookup;
 
 /// The lists.
 #[derive(Debug, Clone, Default)]
@@ -30,26 +31,24 @@ pub enum Entry {
     Wrong(String, String),
 }
 
-impl Project {
-    /// Reads the context lists of a turn in progress, where a snapshot of the user's files is this
-    /// tree.
-    ///
-    /// # Errors
-    /// Where the project's folder cannot be opened.
-    pub fn lists(&self, draft: &Draft, tree: TreeId) -> anyhow::Result<Lists> {
-        let root = Root::open(self.repository.workdir())?;
-        let global = self.global_context(&root);
-        let exists = |path: &RepoPath| self.exists(&root, tree, path);
-        Ok(Lists::read(&draft.artifacts, &global, &exists))
-    }
+/// Reads the context lists of a turn in progress, where a snapshot of the user's files is this
+/// tree.
+///
+/// # Errors
+/// Where the project's folder cannot be opened.
+pub fn lists(repository: &Repository, draft: &Draft, tree: TreeId) -> anyhow::Result<Lists> {
+    let root = Root::open(repository.workdir())?;
+    let global = lookup::global_context(&root);
+    let exists = |path: &RepoPath| exists(repository, &root, tree, path);
+    Ok(Lists::read(&draft.artifacts, &global, &exists))
+}
 
-    /// Returns whether there is something at a path: in a tree, or in the user's folder where git
-    /// ignores it.
-    pub(super) fn exists(&self, root: &Root, tree: TreeId, path: &RepoPath) -> bool {
-        let entry = self.repository.entry(tree, path.as_str().as_bytes());
-        let on_disk = || root.kind(std::path::Path::new(path.as_str()));
-        matches!(entry, Ok(Some(_))) || matches!(on_disk(), Ok(Some(_)))
-    }
+/// Returns whether there is something at a path: in a tree, or in the user's folder where git
+/// ignores it.
+pub(super) fn exists(repository: &Repository, root: &Root, tree: TreeId, path: &RepoPath) -> bool {
+    let entry = repository.entry(tree, path.as_str().as_bytes());
+    let on_disk = || root.kind(std::path::Path::new(path.as_str()));
+    matches!(entry, Ok(Some(_))) || matches!(on_disk(), Ok(Some(_)))
 }
 
 impl Lists {

@@ -1,10 +1,12 @@
 //! Looking at a resource before it is read: from the snapshot that is reviewed, nothing fetched.
 
 use crate::git::object::{BlobId, Entry, Mode, TreeId};
+use crate::git::repository::Repository;
 use crate::session::artifact::{self, Artifacts};
 use crate::session::turn::Turn;
 use crate::text::digest;
 use crate::text::resource::Resource;
+use crate::workflow::lookup;
 use crate::workflow::project::Project;
 use crate::workflow::user::Seen;
 
@@ -21,70 +23,68 @@ pub struct Ground<'a> {
     pub tree: TreeId,
 }
 
-impl Project {
-    /// Returns what a resource has.
-    ///
-    /// # Errors
-    /// Where the repository cannot be read.
-    pub fn look(&self, ground: &Ground<'_>, resource: &Resource) -> anyhow::Result<Seen> {
-        match resource {
-            Resource::File(path) => self.look_at_file(ground.tree, path.as_str()),
-            Resource::Url(url) => self.look_at_page(ground, url),
-            Resource::Artifact(artifact) => {
-                let content = self.artifact(ground.tip, artifact)?;
-                Ok(content.map_or(Seen::Nothing("no turn has it"), Seen::Content))
-            }
+/// Returns what a resource has.
+///
+/// # Errors
+/// Where the repository cannot be read.
+pub fn look(project: &Project, ground: &Ground<'_>, resource: &Resource) -> anyhow::Result<Seen> {
+    match resource {
+        Resource::File(path) => look_at_file(project, ground.tree, path.as_str()),
+        Resource::Url(url) => look_at_page(project, ground, url),
+        Resource::Artifact(artifact) => {
+            let content = lookup::artifact(project, ground.tip, artifact)?;
+            Ok(content.map_or(Seen::Nothing("no turn has it"), Seen::Content))
         }
     }
+}
 
-    /// Returns the content of a file, or the files of a folder.
-    fn look_at_file(&self, tree: TreeId, path: &str) -> anyhow::Result<Seen> {
-        let entry = self.repository.entry(tree, path.as_bytes())?;
-        Ok(match entry.as_ref().map(|entry| entry.mode) {
-            Some(Mode::File | Mode::Executable) => {
-                if self.is_large(entry.as_ref())? {
-                    return Ok(Seen::Nothing("it is too large to be shown"));
-                }
-                Seen::Content(self.repository.checked_out(tree, path)?)
+/// Returns the content of a file, or the files of a folder.
+fn look_at_file(project: &Project, tree: TreeId, path: &str) -> anyhow::Result<Seen> {
+    let entry = project.repository.entry(tree, path.as_bytes())?;
+    Ok(match entry.as_ref().map(|entry| entry.mode) {
+        Some(Mode::File | Mode::Executable) => {
+            if is_large(&project.repository, entry.as_ref())? {
+                return Ok(Seen::Nothing("it is too large to be shown"));
             }
-            Some(Mode::Tree) => {
-                let below = format!("{path}/");
-                let leaves = self.repository.leaves(tree)?;
-                let inside = leaves
-                    .iter()
-                    .filter(|leaf| leaf.path.starts_with(below.as_bytes()));
-                Seen::Folder(
-                    inside
-                        .map(|leaf| String::from_utf8_lossy(&leaf.path).into_owned())
-                        .collect(),
-                )
-            }
-            Some(Mode::Link) => Seen::Nothing("it is a link"),
-            Some(Mode::Gitlink) => Seen::Nothing("it is a repository of its own"),
-            None => Seen::Nothing("it is not in the snapshot of your files"),
-        })
-    }
+            Seen::Content(project.repository.checked_out(tree, path)?)
+        }
+        Some(Mode::Tree) => {
+            let below = format!("{path}/");
+            let leaves = project.repository.leaves(tree)?;
+            let inside = leaves
+                .iter()
+                .filter(|leaf| leaf.path.starts_with(below.as_bytes()));
+            Seen::Folder(
+                inside
+                    .map(|leaf| String::from_utf8_lossy(&leaf.path).into_owned())
+                    .collect(),
+            )
+        }
+        Some(Mode::Link) => Seen::Nothing("it is a link"),
+        Some(Mode::Gitlink) => Seen::Nothing("it is a repository of its own"),
+        None => Seen::Nothing("it is not in the snapshot of your files"),
+    })
+}
 
-    /// Returns whether a file is too large to be shown.
-    fn is_large(&self, entry: Option<&Entry>) -> anyhow::Result<bool> {
-        let size = entry.map(|entry| self.repository.blob_size(BlobId::of(entry.id)));
-        Ok(size.transpose()?.is_some_and(|size| size > MAX_SHOWN))
-    }
+/// Returns whether a file is too large to be shown.
+fn is_large(repository: &Repository, entry: Option<&Entry>) -> anyhow::Result<bool> {
+    let size = entry.map(|entry| repository.blob_size(BlobId::of(entry.id)));
+    Ok(size.transpose()?.is_some_and(|size| size > MAX_SHOWN))
+}
 
-    /// Returns a page as it was fetched earlier.
-    fn look_at_page(&self, ground: &Ground<'_>, url: &str) -> anyhow::Result<Seen> {
-        let name = format!("{}{}.md", artifact::PAGES, digest(url));
-        let kept = match ground.artifacts.text(&name) {
-            Some(text) => Some(text),
-            None => self
-                .repository
-                .file(ground.tip.tree, &name)?
-                .map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
-        };
-        let page = kept.as_deref().and_then(|text| text.split_once("\n\n"));
-        Ok(page.map_or(
-            Seen::Nothing("it is fetched when the plan runs"),
-            |(_, page)| Seen::Content(page.as_bytes().to_vec()),
-        ))
-    }
+/// Returns a page as it was fetched earlier.
+fn look_at_page(project: &Project, ground: &Ground<'_>, url: &str) -> anyhow::Result<Seen> {
+    let name = format!("{}{}.md", artifact::PAGES, digest(url));
+    let kept = match ground.artifacts.text(&name) {
+        Some(text) => Some(text),
+        None => project
+            .repository
+            .file(ground.tip.tree, &name)?
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned()),
+    };
+    let page = kept.as_deref().and_then(|text| text.split_once("\n\n"));
+    Ok(page.map_or(
+        Seen::Nothing("it is fetched when the plan runs"),
+        |(_, page)| Seen::Content(page.as_bytes().to_vec()),
+    ))
 }

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use crate::change::id::ChangeId;
 use crate::config::settings::Price;
+use crate::git::repository::Repository;
 use crate::host::interrupt;
 use crate::model::Model;
 use crate::model::open::open;
@@ -14,6 +15,7 @@ use crate::model::settings::{Kind, Settings};
 use crate::session::artifact;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
+use crate::workflow::change;
 use crate::workflow::project::Project;
 
 /// What a model has to say besides its answer: that a request is tried again.
@@ -57,171 +59,173 @@ impl NoModel {
     }
 }
 
-impl Project {
-    /// Returns the model of this name, or the configured one.
-    ///
-    /// # Errors
-    /// [`NoModel`], or where it lacks a key or a setting.
-    pub fn choose(&self, tip: &Turn, name: Option<&str>) -> anyhow::Result<Chosen> {
-        self.model(
-            tip,
-            name.or(self.settings.model.as_deref())
-                .ok_or(NoModel::Plan)?,
-        )
-    }
+/// Returns the model of this name, or the configured one.
+///
+/// # Errors
+/// [`NoModel`], or where it lacks a key or a setting.
+pub fn choose(project: &Project, tip: &Turn, name: Option<&str>) -> anyhow::Result<Chosen> {
+    model(
+        project,
+        tip,
+        name.or(project.settings.model.as_deref())
+            .ok_or(NoModel::Plan)?,
+    )
+}
 
-    /// Opens a model by its name in the configuration, or by `kind:id`.
-    ///
-    /// # Errors
-    /// As for [`Project::choose`].
-    pub fn model(&self, tip: &Turn, name: &str) -> anyhow::Result<Chosen> {
-        let settings = self.model_settings(name)?;
-        let answered = if settings.kind == Kind::Replay {
-            self.answers(tip, name)?
-        } else {
-            0
-        };
-        self.open_model(name, settings, answered)
-    }
+/// Opens a model by its name in the configuration, or by `kind:id`.
+///
+/// # Errors
+/// As for [`Project::choose`].
+pub fn model(project: &Project, tip: &Turn, name: &str) -> anyhow::Result<Chosen> {
+    let settings = model_settings(project, name)?;
+    let answered = if settings.kind == Kind::Replay {
+        answers(project, tip, name)?
+    } else {
+        0
+    };
+    open_model(project, name, settings, answered)
+}
 
-    /// Opens a model outside of a session: by its name in the configuration, or by `kind:id`;
-    /// `answered` counts the answers that it gave before, so that a replay goes on where it was.
-    ///
-    /// # Errors
-    /// As for [`Project::choose`].
-    pub fn model_after(&self, name: &str, answered: usize) -> anyhow::Result<Chosen> {
-        let settings = self.model_settings(name)?;
-        self.open_model(name, settings, answered)
-    }
+/// Opens a model outside of a session: by its name in the configuration, or by `kind:id`;
+/// `answered` counts the answers that it gave before, so that a replay goes on where it was.
+///
+/// # Errors
+/// As for [`Project::choose`].
+pub fn model_after(project: &Project, name: &str, answered: usize) -> anyhow::Result<Chosen> {
+    let settings = model_settings(project, name)?;
+    open_model(project, name, settings, answered)
+}
 
-    /// Returns the settings behind a model's name.
-    ///
-    /// # Errors
-    /// Where it is neither a name of the configuration nor `kind:id`.
-    pub fn model_settings(&self, name: &str) -> anyhow::Result<Settings> {
-        Ok(match self.settings.models.get(name) {
-            Some(entry) => Settings::from_config(name, entry)?,
-            None => Settings::from_spec(name)?,
-        })
-    }
+/// Returns the settings behind a model's name.
+///
+/// # Errors
+/// Where it is neither a name of the configuration nor `kind:id`.
+pub fn model_settings(project: &Project, name: &str) -> anyhow::Result<Settings> {
+    Ok(match project.settings.models.get(name) {
+        Some(entry) => Settings::from_config(name, entry)?,
+        None => Settings::from_spec(name)?,
+    })
+}
 
-    /// Opens the model that settings describe.
-    fn open_model(
-        &self,
-        name: &str,
-        mut settings: Settings,
-        answered: usize,
-    ) -> anyhow::Result<Chosen> {
-        settings.path = settings.path.as_deref().map(|path| self.answers_path(path));
-        let notes = Notes::default();
-        let outside = self.outside(&settings, answered, &notes)?;
-        Ok(Chosen {
-            price: settings.price,
-            max_tokens: settings.max_tokens,
-            is_free: matches!(settings.kind, Kind::Replay | Kind::Manual),
-            model: open(name, &settings, &outside)?,
-            notes,
-        })
-    }
+/// Opens the model that settings describe.
+fn open_model(
+    project: &Project,
+    name: &str,
+    mut settings: Settings,
+    answered: usize,
+) -> anyhow::Result<Chosen> {
+    settings.path = settings
+        .path
+        .as_deref()
+        .map(|path| answers_path(&project.repository, path));
+    let notes = Notes::default();
+    let outside = outside(project, &settings, answered, &notes)?;
+    Ok(Chosen {
+        price: settings.price,
+        max_tokens: settings.max_tokens,
+        is_free: matches!(settings.kind, Kind::Replay | Kind::Manual),
+        model: open(name, &settings, &outside)?,
+        notes,
+    })
+}
 
-    /// Returns what models need of the world.
-    fn outside(
-        &self,
-        settings: &Settings,
-        answered: usize,
-        notes: &Notes,
-    ) -> anyhow::Result<Outside> {
-        let notes = Rc::clone(notes);
-        let mut outside = Outside {
-            stopped: Rc::new(interrupt::requested),
-            note: Rc::new(move |note| notes.borrow_mut().push(note.to_owned())),
-            give: self.hands.give.clone(),
-            take: self.hands.take.clone(),
-            ..Outside::default()
-        };
-        outside.keys.extend(self.settings.key_variables());
-        if settings.kind == Kind::Replay {
-            outside.replayed = answered;
-            let recorded = self.recorded(settings)?;
-            outside.recorded = Rc::new(move |_| recorded.clone());
-        }
-        Ok(outside)
+/// Returns what models need of the world.
+fn outside(
+    project: &Project,
+    settings: &Settings,
+    answered: usize,
+    notes: &Notes,
+) -> anyhow::Result<Outside> {
+    let notes = Rc::clone(notes);
+    let mut outside = Outside {
+        stopped: Rc::new(interrupt::requested),
+        note: Rc::new(move |note| notes.borrow_mut().push(note.to_owned())),
+        give: project.hands.give.clone(),
+        take: project.hands.take.clone(),
+        ..Outside::default()
+    };
+    outside.keys.extend(project.settings.key_variables());
+    if settings.kind == Kind::Replay {
+        outside.replayed = answered;
+        let recorded = recorded(project, settings)?;
+        outside.recorded = Rc::new(move |_| recorded.clone());
     }
+    Ok(outside)
+}
 
-    /// Returns where recorded answers are: seen from the folder in use, else from the project's
-    /// root.
-    fn answers_path(&self, path: &Path) -> PathBuf {
-        let at_root = self.repository.workdir().join(path);
-        if !path.exists() && at_root.exists() {
-            at_root
-        } else {
-            path.to_owned()
-        }
+/// Returns where recorded answers are: seen from the folder in use, else from the project's
+/// root.
+fn answers_path(repository: &Repository, path: &Path) -> PathBuf {
+    let at_root = repository.workdir().join(path);
+    if !path.exists() && at_root.exists() {
+        at_root
+    } else {
+        path.to_owned()
     }
+}
 
-    /// Returns how many answers the session has had, so that a replay goes on where it was; a
-    /// change's session goes on behind the answers that the model gave for its documents.
-    fn answers(&self, tip: &Turn, name: &str) -> anyhow::Result<usize> {
-        if let Some(id) = ChangeId::of_session(&tip.session) {
-            return self.answers_in_change(&id, name);
-        }
-        let mut count = 0;
-        for turn in self.store().history(tip.clone()) {
-            let turn = turn?;
-            if turn.meta.model.is_some() {
-                count += self.outputs(&turn)?.len().max(1);
-            }
-        }
-        Ok(count)
+/// Returns how many answers the session has had, so that a replay goes on where it was; a
+/// change's session goes on behind the answers that the model gave for its documents.
+fn answers(project: &Project, tip: &Turn, name: &str) -> anyhow::Result<usize> {
+    if let Some(id) = ChangeId::of_session(&tip.session) {
+        return change::answers_in_change(project, &id, name);
     }
-
-    /// Returns the answers of the session that a replay names, if its path is the name of one.
-    fn recorded(&self, settings: &Settings) -> anyhow::Result<Option<Vec<String>>> {
-        let Some(path) = settings.path.as_ref().filter(|path| !path.exists()) else {
-            return Ok(None);
-        };
-        let Some(name) = path
-            .to_str()
-            .and_then(|name| SessionName::from_ref(name).ok())
-        else {
-            return Ok(None);
-        };
-        match self.repository.reference(&name.reference())? {
-            Some(_) => self.answers_of(&name).map(Some),
-            None => Ok(None),
+    let mut count = 0;
+    for turn in project.store().history(tip.clone()) {
+        let turn = turn?;
+        if turn.meta.model.is_some() {
+            count += outputs(&project.repository, &turn)?.len().max(1);
         }
     }
+    Ok(count)
+}
 
-    /// Returns the answers of a recorded session, oldest first; those of a pipeline's steps one by
-    /// one.
-    fn answers_of(&self, session: &SessionName) -> anyhow::Result<Vec<String>> {
-        let mut texts = Vec::new();
-        for turn in self.store().history(self.store().tip(session)?) {
-            let turn = turn?;
-            let mut answers = self.outputs(&turn)?;
-            if answers.is_empty() {
-                answers.extend(match turn.text(&self.repository, artifact::REPLY)? {
-                    Some(reply) => Some(reply),
-                    None => turn.text(&self.repository, artifact::PLAN)?,
-                });
-            }
-            texts.extend(answers.into_iter().rev());
-        }
-        texts.reverse();
-        Ok(texts)
+/// Returns the answers of the session that a replay names, if its path is the name of one.
+fn recorded(project: &Project, settings: &Settings) -> anyhow::Result<Option<Vec<String>>> {
+    let Some(path) = settings.path.as_ref().filter(|path| !path.exists()) else {
+        return Ok(None);
+    };
+    let Some(name) = path
+        .to_str()
+        .and_then(|name| SessionName::from_ref(name).ok())
+    else {
+        return Ok(None);
+    };
+    match project.repository.reference(&name.reference())? {
+        Some(_) => answers_of(project, &name).map(Some),
+        None => Ok(None),
     }
+}
 
-    /// Returns the outputs of a turn's pipeline, in the order of its steps.
-    fn outputs(&self, turn: &Turn) -> anyhow::Result<Vec<String>> {
-        if turn.meta.pipeline.is_none() {
-            return Ok(Vec::new());
+/// Returns the answers of a recorded session, oldest first; those of a pipeline's steps one by
+/// one.
+fn answers_of(project: &Project, session: &SessionName) -> anyhow::Result<Vec<String>> {
+    let mut texts = Vec::new();
+    for turn in project.store().history(project.store().tip(session)?) {
+        let turn = turn?;
+        let mut answers = outputs(&project.repository, &turn)?;
+        if answers.is_empty() {
+            answers.extend(match turn.text(&project.repository, artifact::REPLY)? {
+                Some(reply) => Some(reply),
+                None => turn.text(&project.repository, artifact::PLAN)?,
+            });
         }
-        let files = self.repository.files(turn.tree)?;
-        let outputs = files
-            .into_iter()
-            .filter(|(name, _)| name.starts_with(artifact::STEPS) && name.ends_with("/output.md"));
-        Ok(outputs
-            .map(|(_, bytes)| String::from_utf8_lossy(&bytes).into_owned())
-            .collect())
+        texts.extend(answers.into_iter().rev());
     }
+    texts.reverse();
+    Ok(texts)
+}
+
+/// Returns the outputs of a turn's pipeline, in the order of its steps.
+fn outputs(repository: &Repository, turn: &Turn) -> anyhow::Result<Vec<String>> {
+    if turn.meta.pipeline.is_none() {
+        return Ok(Vec::new());
+    }
+    let files = repository.files(turn.tree)?;
+    let outputs = files
+        .into_iter()
+        .filter(|(name, _)| name.starts_with(artifact::STEPS) && name.ends_with("/output.md"));
+    Ok(outputs
+        .map(|(_, bytes)| String::from_utf8_lossy(&bytes).into_owned())
+        .collect())
 }

@@ -10,9 +10,10 @@ use crate::session::meta::{self, Meta, NextMeta, SCHEMA, Status};
 use crate::session::name::SessionName;
 use crate::session::store::{NewTurn, StoreError};
 use crate::session::transition::Agent;
-use crate::workflow::complete::Step;
 use crate::workflow::project::Project;
-use crate::workflow::stack::record::Written;
+use crate::workspace::complete::Step;
+use crate::workspace::complete::complete;
+use crate::workspace::stack::record::Written;
 
 /// What `session.context` says at first.
 const SESSION_CONTEXT: &str =
@@ -45,7 +46,7 @@ pub fn start(project: &Project, name: &SessionName, agent: &Agent) -> anyhow::Re
         log: "teddy: start".to_owned(),
         anyway: false,
     };
-    project.complete(name, &step, None).map_err(|error| {
+    complete(&project.checkout(), name, &step, None).map_err(|error| {
         match error.downcast_ref::<MoveError>() {
             Some(MoveError::Moved { .. }) => StoreError::Taken(name.clone()).into(),
             _ => error,

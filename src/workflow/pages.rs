@@ -9,6 +9,8 @@ use crate::host::search::{Engine, search};
 use crate::host::web::{Rules, fetch};
 use crate::plan::run::found_line;
 use crate::session::artifact::{self, Artifacts};
+use crate::session::draft::Draft;
+use crate::session::turn::Turn;
 use crate::text::digest;
 use crate::workflow::project::Project;
 
@@ -118,62 +120,58 @@ impl Pages {
     }
 }
 
-impl Project {
-    /// Returns the pages of a new turn, none fetched yet.
-    pub fn pages(&self) -> Pages {
-        let rules = Rules {
-            allowed_hosts: self.settings.web.allow_hosts.clone(),
-            ..Rules::default()
-        };
-        Pages {
-            rules,
-            engine: self.engine(),
-            known: BTreeMap::new(),
-            seen: BTreeMap::new(),
-            recorded: None,
-        }
+/// Returns the pages of a new turn, none fetched yet.
+pub fn pages(project: &Project) -> Pages {
+    let rules = Rules {
+        allowed_hosts: project.settings.web.allow_hosts.clone(),
+        ..Rules::default()
+    };
+    Pages {
+        rules,
+        engine: engine(project),
+        known: BTreeMap::new(),
+        seen: BTreeMap::new(),
+        recorded: None,
     }
+}
 
-    /// Returns why RESEARCH cannot search, with what to set; `None` where it can.
-    pub fn search_obstacle(&self) -> Option<String> {
-        let research = &self.settings.research;
-        let why = match self.engine() {
-            Engine::None => "no search engine is set up; `research.engine` names one".to_owned(),
-            Engine::Searxng { base_url } if base_url.is_empty() => {
-                "`research.base_url` does not say where SearXNG is".to_owned()
-            }
-            Engine::Brave { key } | Engine::Tavily { key } if key.is_empty() => {
-                let usual = usual_key(research.engine).unwrap_or_default();
-                let name = research.api_key_env.as_deref().unwrap_or(usual);
-                format!("the search engine's key is missing; `{name}` is not set")
-            }
-            Engine::Command { run } if run.is_empty() => {
-                "`research.run` names no program".to_owned()
-            }
-            _ => return None,
-        };
-        Some(why)
-    }
-
-    /// Returns the configured search engine.
-    fn engine(&self) -> Engine {
-        let research = &self.settings.research;
-        let named = research.api_key_env.as_deref();
-        let key = || {
-            let name = named.or(usual_key(research.engine));
-            name.and_then(env::var).unwrap_or_default()
-        };
-        match research.engine {
-            Some(settings::Engine::Searxng) => Engine::Searxng {
-                base_url: research.base_url.clone().unwrap_or_default(),
-            },
-            Some(settings::Engine::Brave) => Engine::Brave { key: key() },
-            Some(settings::Engine::Tavily) => Engine::Tavily { key: key() },
-            Some(settings::Engine::Command) => Engine::Command {
-                run: research.run.clone(),
-            },
-            None => Engine::None,
+/// Returns why RESEARCH cannot search, with what to set; `None` where it can.
+pub fn search_obstacle(project: &Project) -> Option<String> {
+    let research = &project.settings.research;
+    let why = match engine(project) {
+        Engine::None => "no search engine is set up; `research.engine` names one".to_owned(),
+        Engine::Searxng { base_url } if base_url.is_empty() => {
+            "`research.base_url` does not say where SearXNG is".to_owned()
         }
+        Engine::Brave { key } | Engine::Tavily { key } if key.is_empty() => {
+            let usual = usual_key(research.engine).unwrap_or_default();
+            let name = research.api_key_env.as_deref().unwrap_or(usual);
+            format!("the search engine's key is missing; `{name}` is not set")
+        }
+        Engine::Command { run } if run.is_empty() => "`research.run` names no program".to_owned(),
+        _ => return None,
+    };
+    Some(why)
+}
+
+/// Returns the configured search engine.
+fn engine(project: &Project) -> Engine {
+    let research = &project.settings.research;
+    let named = research.api_key_env.as_deref();
+    let key = || {
+        let name = named.or(usual_key(research.engine));
+        name.and_then(env::var).unwrap_or_default()
+    };
+    match research.engine {
+        Some(settings::Engine::Searxng) => Engine::Searxng {
+            base_url: research.base_url.clone().unwrap_or_default(),
+        },
+        Some(settings::Engine::Brave) => Engine::Brave { key: key() },
+        Some(settings::Engine::Tavily) => Engine::Tavily { key: key() },
+        Some(settings::Engine::Command) => Engine::Command {
+            run: research.run.clone(),
+        },
+        None => Engine::None,
     }
 }
 
@@ -184,6 +182,17 @@ fn usual_key(engine: Option<settings::Engine>) -> Option<&'static str> {
         settings::Engine::Tavily => Some("TAVILY_API_KEY"),
         settings::Engine::Searxng | settings::Engine::Command => None,
     }
+}
+
+/// Returns the pages of a turn, with those that it and the turn before it keep already fetched.
+///
+/// # Errors
+/// Where the repository cannot be read.
+pub fn pages_of(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Result<Pages> {
+    let mut pages = pages(project);
+    pages.know(&Artifacts(project.repository.files(tip.tree)?));
+    pages.know(&draft.artifacts);
+    Ok(pages)
 }
 
 #[cfg(test)]

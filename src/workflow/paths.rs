@@ -100,16 +100,6 @@ fn relative(root: &Path, prefix: &Path, path: &Path) -> Option<String> {
     Some(clean.to_str()?.to_owned())
 }
 
-/// Returns paths as they are shown to a person.
-pub fn shown(paths: &[Vec<u8>]) -> Vec<String> {
-    paths.iter().map(|path| lossy(path)).collect()
-}
-
-/// Returns a path as it is shown to a person.
-pub fn lossy(path: &[u8]) -> String {
-    String::from_utf8_lossy(path).into_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

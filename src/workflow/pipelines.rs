@@ -9,6 +9,7 @@ use crate::config::trust;
 use crate::model::pipeline::Pipeline;
 use crate::model::pipeline::parse::{Known, parse};
 use crate::session::turn::Turn;
+use crate::workflow::models;
 use crate::workflow::models::Chosen;
 use crate::workflow::project::Project;
 
@@ -28,122 +29,123 @@ pub struct Prepared {
 /// The files of a pipelines' folder, by name.
 type Files = BTreeMap<String, String>;
 
-impl Project {
-    /// Finds, checks and opens a pipeline; `model` is for the steps that name none.
-    ///
-    /// # Errors
-    /// Where there is none of this name, the repository is not trusted, or the pipeline has
-    /// mistakes: all of them.
-    pub fn prepare_pipeline(
-        &self,
-        tip: &Turn,
-        name: &str,
-        model: Option<&str>,
-    ) -> anyhow::Result<Prepared> {
-        let pipeline = self.read_pipeline(name)?;
-        let mut models = HashMap::new();
-        for step in &pipeline.steps {
-            if !models.contains_key(&step.model) {
-                let wanted = step.model.as_deref().or(model);
-                let chosen = self
-                    .choose(tip, wanted)
-                    .with_context(|| format!("step `{}` of pipeline `{name}`", step.name))?;
-                models.insert(step.model.clone(), chosen);
-            }
+/// Finds, checks and opens a pipeline; `model` is for the steps that name none.
+///
+/// # Errors
+/// Where there is none of this name, the repository is not trusted, or the pipeline has
+/// mistakes: all of them.
+pub fn prepare_pipeline(
+    project: &Project,
+    tip: &Turn,
+    name: &str,
+    model: Option<&str>,
+) -> anyhow::Result<Prepared> {
+    let pipeline = read_pipeline(project, name)?;
+    let mut models = HashMap::new();
+    for step in &pipeline.steps {
+        if !models.contains_key(&step.model) {
+            let wanted = step.model.as_deref().or(model);
+            let chosen = models::choose(project, tip, wanted)
+                .with_context(|| format!("step `{}` of pipeline `{name}`", step.name))?;
+            models.insert(step.model.clone(), chosen);
         }
-        Ok(Prepared {
-            name: name.to_owned(),
-            pipeline,
-            models,
-        })
     }
+    Ok(Prepared {
+        name: name.to_owned(),
+        pipeline,
+        models,
+    })
+}
 
-    /// Finds and checks a pipeline.
-    ///
-    /// # Errors
-    /// As for [`Project::prepare_pipeline`], but for the models' keys.
-    pub fn read_pipeline(&self, name: &str) -> anyhow::Result<Pipeline> {
-        let (text, files) = self.pipeline(name)?;
-        let file = |wanted: &str| {
-            files
-                .get(wanted)
-                .cloned()
-                .ok_or_else(|| "it is not there, or no .md, .txt or .xml file".to_owned())
-        };
-        let known = |name: &str| {
-            self.model_settings(name)
-                .map(drop)
-                .map_err(|error| error.to_string())
-        };
-        parse(
-            &text,
-            &Known {
-                file: &file,
-                model: &known,
-            },
-        )
-        .with_context(|| format!("pipeline `{name}`"))
-    }
-
-    /// Returns the text of a pipeline and the files beside it: the repository's where that is
-    /// trusted, else the user's own.
-    fn pipeline(&self, name: &str) -> anyhow::Result<(String, Files)> {
-        let shown = crate::text::visible::visible(name);
-        anyhow::ensure!(
-            !name.contains(['/', '\\']) && !name.starts_with('.'),
-            "`{shown}` is not a valid pipeline name"
-        );
-        let file = format!("{name}.yaml");
-        let (theirs, own) = (
-            self.their_pipelines(),
-            trust::folder(&self.places.config, FOLDER),
-        );
-        for files in [&theirs].into_iter().filter(|_| self.trusted).chain([&own]) {
-            if let Some(text) = files.get(&file) {
-                return Ok((text.clone(), files.clone()));
-            }
-        }
-        anyhow::ensure!(
-            !theirs.contains_key(&file),
-            "pipeline `{shown}` of this repository is not trusted; `teddy trust` shows it and remembers it"
-        );
-        let names = self.pipelines();
-        let known = if names.is_empty() {
-            "there is none".to_owned()
-        } else {
-            format!("there are {}", names.join(", "))
-        };
-        anyhow::bail!(
-            "there is no pipeline `{shown}` in `.teddy/{FOLDER}/` or `{}`; {known}",
-            self.own_folder().display()
-        )
-    }
-
-    /// Returns the names of the pipelines: the repository's where that is trusted, and the user's
-    /// own.
-    pub fn pipelines(&self) -> Vec<String> {
-        let (theirs, own) = (
-            self.their_pipelines(),
-            trust::folder(&self.places.config, FOLDER),
-        );
-        let files = theirs.keys().filter(|_| self.trusted).chain(own.keys());
+/// Finds and checks a pipeline.
+///
+/// # Errors
+/// As for [`Project::prepare_pipeline`], but for the models' keys.
+pub fn read_pipeline(project: &Project, name: &str) -> anyhow::Result<Pipeline> {
+    let (text, files) = pipeline(project, name)?;
+    let file = |wanted: &str| {
         files
-            .filter_map(|file| file.strip_suffix(".yaml"))
-            .map(str::to_owned)
-            .collect()
-    }
+            .get(wanted)
+            .cloned()
+            .ok_or_else(|| "it is not there, or no .md, .txt or .xml file".to_owned())
+    };
+    let known = |name: &str| {
+        models::model_settings(project, name)
+            .map(drop)
+            .map_err(|error| error.to_string())
+    };
+    parse(
+        &text,
+        &Known {
+            file: &file,
+            model: &known,
+        },
+    )
+    .with_context(|| format!("pipeline `{name}`"))
+}
 
-    /// Returns the folder of the user's own pipelines.
-    fn own_folder(&self) -> std::path::PathBuf {
-        self.places.config.join(FOLDER)
+/// Returns the text of a pipeline and the files beside it: the repository's where that is
+/// trusted, else the user's own.
+fn pipeline(project: &Project, name: &str) -> anyhow::Result<(String, Files)> {
+    let shown = crate::text::visible::visible(name);
+    anyhow::ensure!(
+        !name.contains(['/', '\\']) && !name.starts_with('.'),
+        "`{shown}` is not a valid pipeline name"
+    );
+    let file = format!("{name}.yaml");
+    let (theirs, own) = (
+        their_pipelines(project),
+        trust::folder(&project.places.config, FOLDER),
+    );
+    for files in [&theirs]
+        .into_iter()
+        .filter(|_| project.trusted)
+        .chain([&own])
+    {
+        if let Some(text) = files.get(&file) {
+            return Ok((text.clone(), files.clone()));
+        }
     }
+    anyhow::ensure!(
+        !theirs.contains_key(&file),
+        "pipeline `{shown}` of this repository is not trusted; `teddy trust` shows it and remembers it"
+    );
+    let names = pipelines(project);
+    let known = if names.is_empty() {
+        "there is none".to_owned()
+    } else {
+        format!("there are {}", names.join(", "))
+    };
+    anyhow::bail!(
+        "there is no pipeline `{shown}` in `.teddy/{FOLDER}/` or `{}`; {known}",
+        own_folder(project).display()
+    )
+}
 
-    /// Returns the repository's pipelines, with the bytes on which trust was decided.
-    fn their_pipelines(&self) -> Files {
-        let inside = |(path, text): (&String, &String)| {
-            let name = Path::new(path).strip_prefix(FOLDER).ok()?.to_str()?;
-            Some((name.to_owned(), text.clone()))
-        };
-        self.proposed.iter().filter_map(inside).collect()
-    }
+/// Returns the names of the pipelines: the repository's where that is trusted, and the user's
+/// own.
+pub fn pipelines(project: &Project) -> Vec<String> {
+    let (theirs, own) = (
+        their_pipelines(project),
+        trust::folder(&project.places.config, FOLDER),
+    );
+    let files = theirs.keys().filter(|_| project.trusted).chain(own.keys());
+    files
+        .filter_map(|file| file.strip_suffix(".yaml"))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Returns the folder of the user's own pipelines.
+fn own_folder(project: &Project) -> std::path::PathBuf {
+    project.places.config.join(FOLDER)
+}
+
+/// Returns the repository's pipelines, with the bytes on which trust was decided.
+fn their_pipelines(project: &Project) -> Files {
+    let inside = |(path, text): (&String, &String)| {
+        let name = Path::new(path).strip_prefix(FOLDER).ok()?.to_str()?;
+        Some((name.to_owned(), text.clone()))
+    };
+    project.proposed.iter().filter_map(inside).collect()
 }

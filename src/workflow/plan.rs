@@ -2,23 +2,29 @@
 
 use anyhow::Context as _;
 
-use crate::host::fault;
 use crate::plan::diagnostic::Diagnostic;
 use crate::plan::repair::Level;
-use crate::session::artifact::{self, Artifacts};
+use crate::session::artifact::{self};
 use crate::session::draft::Draft;
 use crate::session::meta::{ModelUse, Origin, Status};
 use crate::session::turn::Turn;
 use crate::workflow::asking::{Asking, ask};
-use crate::workflow::drift::Drift;
+use crate::workflow::judge::judge;
 use crate::workflow::judge::{Ground, Judged};
 use crate::workflow::lists::Lists;
+use crate::workflow::lists::lists;
+use crate::workflow::lookup;
 use crate::workflow::message::{ask_for_message, said, without_keys};
-use crate::workflow::pages::Pages;
+use crate::workflow::pages;
+use crate::workflow::plan_source::plan_source;
 use crate::workflow::project::Project;
+use crate::workflow::requests;
 use crate::workflow::turn_input::{Making, make_input};
-use crate::workflow::user::User;
-use crate::workflow::workspace::Recorded;
+use crate::workflow::user::{User, telling};
+use crate::workspace::drift;
+use crate::workspace::drift::Drift;
+use crate::workspace::snapshot;
+use crate::workspace::snapshot::Recorded;
 
 /// What is wanted of a plan.
 #[derive(Debug, Clone, Default)]
@@ -70,7 +76,7 @@ pub struct Planned {
 pub fn plan(project: &Project, wish: &Wish, user: &mut dyn User) -> anyhow::Result<Planned> {
     let session = project.session()?;
     let _session_lock = project.lock_session(&session, "plan")?;
-    project.recover_now(user)?;
+    project.recover(user)?;
     let tip = project.store().tip(&session)?;
     let draft = project.store().draft(&tip)?;
     plan_turn(project, wish, Start { tip: &tip, draft }, user)
@@ -102,7 +108,8 @@ pub fn plan_turn(
     // A model that cannot be had is found out before the user writes a word.
     let source = match wish.from {
         Some(_) => None,
-        None => Some(project.plan_source(
+        None => Some(plan_source(
+            project,
             tip,
             wish.model.as_deref(),
             wish.pipeline.as_deref(),
@@ -115,16 +122,22 @@ pub fn plan_turn(
         None => ask_for_message(&draft, tip, tip.question(&project.repository)?, user)?,
     };
     let message = without_keys(message, user);
-    let recorded = project.record_locked(tip, user)?;
-    project.tell_captured(tip, &mut draft, &recorded, user)?;
-    let drift = project.tell_drift(tip, recorded.tree, user)?;
-    let lists = project.lists(&draft, recorded.tree)?;
-    let requests = project.requests_but_for(tip, &draft, &message)?;
+    let recorded = record_locked(project, tip, user)?;
+    snapshot::tell_captured(
+        &project.repository,
+        tip,
+        &mut draft,
+        &recorded,
+        &mut telling(user),
+    )?;
+    let drift = drift::tell_drift(&project.checkout(), tip, recorded.tree, &mut telling(user))?;
+    let lists = lists(&project.repository, &draft, recorded.tree)?;
+    let requests = requests::requests_but_for(project, tip, &draft, &message)?;
     begin(&mut draft, &message, origin);
-    project.bring_prompt_up_to_date(&mut draft.artifacts);
+    lookup::bring_prompt_up_to_date(project, &mut draft.artifacts);
     draft.meta.work.clone_from(&wish.work);
     draft.artifacts.put(artifact::REQUESTS, requests.write());
-    let mut pages = project.pages_of(tip, &draft)?;
+    let mut pages = pages::pages_of(project, tip, &draft)?;
     let made = make_input(
         project,
         Making {
@@ -191,7 +204,8 @@ pub fn take_answer(
         lists,
         recorded,
     } = answered;
-    let judged = project.judge(
+    let judged = judge(
+        project,
         reply,
         &Ground {
             tip,
@@ -246,44 +260,15 @@ pub fn keep_plan(draft: &mut Draft, reply: &str, judged: &Judged) {
     draft.meta.status = Status::Planned;
 }
 
-impl Project {
-    /// Records the user's files under the lock.
-    ///
-    /// # Errors
-    /// Where another process holds it for too long, or the files cannot be recorded.
-    pub fn record_locked(&self, tip: &Turn, user: &mut dyn User) -> anyhow::Result<Recorded> {
-        let _lock = self.enter("snapshot", user)?;
-        self.record(tip, &[]).context("recording your files")
-    }
-
-    /// Returns the pages of a turn, with those that it and the turn before it keep already fetched.
-    ///
-    /// # Errors
-    /// Where the repository cannot be read.
-    pub fn pages_of(&self, tip: &Turn, draft: &Draft) -> anyhow::Result<Pages> {
-        let mut pages = self.pages();
-        pages.know(&Artifacts(self.repository.files(tip.tree)?));
-        pages.know(&draft.artifacts);
-        Ok(pages)
-    }
-
-    /// Finishes what a crash interrupted, under the lock.
-    ///
-    /// # Errors
-    /// As for [`Project::recover`].
-    pub fn recover_now(&self, user: &mut dyn User) -> anyhow::Result<bool> {
-        let lock = self.lock("recover")?;
-        fault::point("after-lock")?;
-        Ok(self.recover(user)? | lock.abandoned)
-    }
-
-    /// Takes the lock, finishes what a crash interrupted, and looks at everything that the refs reach.
-    ///
-    /// # Errors
-    /// As for [`Project::recover_now`].
-    pub fn recover_everything(&self, user: &mut dyn User) -> anyhow::Result<bool> {
-        let lock = self.lock("recover")?;
-        fault::point("after-lock")?;
-        Ok(self.recover_thoroughly(user)? | lock.abandoned)
-    }
+/// Records the user's files under the lock.
+///
+/// # Errors
+/// Where another process holds it for too long, or the files cannot be recorded.
+pub fn record_locked(
+    project: &Project,
+    tip: &Turn,
+    user: &mut dyn User,
+) -> anyhow::Result<Recorded> {
+    let _lock = project.enter("snapshot", user)?;
+    snapshot::record(&project.checkout(), tip, &[]).context("recording your files")
 }

@@ -2,7 +2,9 @@
 
 use crate::session::meta::Origin;
 use crate::session::turn::Turn;
+use crate::workflow::models;
 use crate::workflow::models::Chosen;
+use crate::workflow::pipelines;
 use crate::workflow::pipelines::Prepared;
 use crate::workflow::project::Project;
 
@@ -14,30 +16,28 @@ pub enum PlanSource {
     Pipeline(Prepared),
 }
 
-impl Project {
-    /// Returns where a plan comes from: the wanted pipeline or the configured one, else a model. A
-    /// model that is named goes before the pipeline of the configuration, and a rejected plan is
-    /// corrected without one.
-    ///
-    /// # Errors
-    /// As for [`Project::choose`]; all mistakes of a pipeline.
-    pub fn plan_source(
-        &self,
-        tip: &Turn,
-        model: Option<&str>,
-        pipeline: Option<&str>,
-        origin: Origin,
-    ) -> anyhow::Result<PlanSource> {
-        let usual = self
-            .settings
-            .pipeline
-            .as_deref()
-            .filter(|_| model.is_none() && origin != Origin::Validation);
-        match pipeline.or(usual) {
-            Some(name) => self
-                .prepare_pipeline(tip, name, model)
-                .map(PlanSource::Pipeline),
-            None => self.choose(tip, model).map(PlanSource::Model),
+/// Returns where a plan comes from: the wanted pipeline or the configured one, else a model. A
+/// model that is named goes before the pipeline of the configuration, and a rejected plan is
+/// corrected without one.
+///
+/// # Errors
+/// As for [`Project::choose`]; all mistakes of a pipeline.
+pub fn plan_source(
+    project: &Project,
+    tip: &Turn,
+    model: Option<&str>,
+    pipeline: Option<&str>,
+    origin: Origin,
+) -> anyhow::Result<PlanSource> {
+    let usual = project
+        .settings
+        .pipeline
+        .as_deref()
+        .filter(|_| model.is_none() && origin != Origin::Validation);
+    match pipeline.or(usual) {
+        Some(name) => {
+            pipelines::prepare_pipeline(project, tip, name, model).map(PlanSource::Pipeline)
         }
+        None => models::choose(project, tip, model).map(PlanSource::Model),
     }
 }

@@ -12,6 +12,7 @@ use crate::config::settings::Settings;
 use crate::config::trust::{self, Trust};
 use crate::git::repository::Repository;
 use crate::git::snapshot::limits::Limits;
+use crate::host::fault;
 use crate::host::file::{Root, read_regular_text, write_atomic};
 use crate::host::lock::{Lock, LockError, patience};
 use crate::host::process;
@@ -21,6 +22,8 @@ use crate::session::journal::Journal;
 use crate::session::name::SessionName;
 use crate::session::store::Store;
 use crate::workflow::teddy_files::{GLOBAL, MAX_FILE, is_own_global};
+use crate::workflow::user::{User, telling};
+use crate::workspace::{Checkout, recover};
 
 /// A session's name and a line end.
 const MAX_NAME: u64 = 1024;
@@ -136,6 +139,44 @@ impl Project {
             hands: Hands::default(),
             wanted: wanted.session,
         })
+    }
+
+    /// Returns the user's files.
+    pub fn checkout(&self) -> Checkout<'_> {
+        Checkout {
+            repository: &self.repository,
+            limits: self.limits(),
+            worktrees: self.worktrees(),
+        }
+    }
+
+    /// Takes the lock under which refs and the user's files change, and recovers first.
+    ///
+    /// # Errors
+    /// If another process holds it for too long, or what a crash left cannot be finished.
+    pub fn enter(&self, command: &str, user: &mut dyn User) -> anyhow::Result<Lock> {
+        recover::enter(&self.checkout(), command, &mut telling(user))
+    }
+
+    /// Finishes what a crash interrupted, under the lock. Returns whether there was anything to do.
+    ///
+    /// # Errors
+    /// As for [`Project::enter`].
+    pub fn recover(&self, user: &mut dyn User) -> anyhow::Result<bool> {
+        let lock = self.lock("recover")?;
+        fault::point("after-lock")?;
+        Ok(recover::recover(&self.checkout(), &mut telling(user))? | lock.abandoned)
+    }
+
+    /// Finishes what a crash interrupted, under the lock, and looks at everything that the refs
+    /// reach.
+    ///
+    /// # Errors
+    /// As for [`Project::enter`].
+    pub fn recover_thoroughly(&self, user: &mut dyn User) -> anyhow::Result<bool> {
+        let lock = self.lock("recover")?;
+        fault::point("after-lock")?;
+        Ok(recover::recover_thoroughly(&self.checkout(), &mut telling(user))? | lock.abandoned)
     }
 
     /// Returns the sessions.

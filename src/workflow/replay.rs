@@ -5,6 +5,7 @@ use anyhow::Context as _;
 
 use crate::config::settings::{OnFailure, Sandbox};
 use crate::git::object::TreeId;
+use crate::git::repository::Repository;
 use crate::host::lock::{Lock, patience};
 use crate::host::sandbox::{Availability, availability};
 use crate::plan::Plan;
@@ -12,9 +13,9 @@ use crate::plan::action::Kind;
 use crate::session::artifact::{self, Artifacts};
 use crate::session::meta::{Status, Workspace};
 use crate::session::turn::Turn;
+use crate::text::path::shown;
 use crate::workflow::execute::run_env::{Reach, RunEnv};
 use crate::workflow::execute::stage::perform;
-use crate::workflow::paths::shown;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Approved, User};
 
@@ -41,7 +42,7 @@ pub struct Replayed {
 /// them run.
 pub fn replay(project: &Project, turn: &str, user: &mut dyn User) -> anyhow::Result<Replayed> {
     let turn = project.store().turn(&project.session()?, turn)?;
-    let (plan, workspace) = recorded(project, &turn)?;
+    let (plan, workspace) = recorded(&project.repository, &turn)?;
     let runs = plan
         .actions
         .iter()
@@ -74,14 +75,14 @@ pub fn replay(project: &Project, turn: &str, user: &mut dyn User) -> anyhow::Res
 }
 
 /// Returns the plan as it ran, and the files around it.
-fn recorded(project: &Project, turn: &Turn) -> anyhow::Result<(Plan, Workspace)> {
+fn recorded(repository: &Repository, turn: &Turn) -> anyhow::Result<(Plan, Workspace)> {
     let (number, status) = (turn.number(), turn.meta.status);
     anyhow::ensure!(
         matches!(status, Status::Executed | Status::Failed),
         "no plan ran in turn {number}: it is `{}`",
         status.word()
     );
-    let text = |name: &str| turn.text(&project.repository, name);
+    let text = |name: &str| turn.text(repository, name);
     let text = match text(artifact::APPROVED)? {
         Some(approved) => approved,
         None => text(artifact::PLAN)?

@@ -6,6 +6,7 @@ use crate::plan::run::{Effect, Ending};
 use crate::session::draft::Draft;
 use crate::session::meta::{Origin, Status};
 use crate::session::turn::Turn;
+use crate::workflow::cost_budget;
 use crate::workflow::execute::{Asked, Executed, Wish as ExecuteWish, execute};
 use crate::workflow::message::{Left, Unanswered, keep_message};
 use crate::workflow::plan::{Planned, Wish as PlanWish, plan};
@@ -283,7 +284,7 @@ impl Rounds<'_> {
         }
         let (tip, draft) = in_progress(self.project)?;
         let (spent, limit) = (
-            self.project.spent(&tip, &draft)?,
+            cost_budget::spent(self.project, &tip, &draft)?,
             self.project.settings.limits.cost,
         );
         Ok((spent >= limit).then_some(Ended::Cost { spent, limit }))

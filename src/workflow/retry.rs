@@ -3,6 +3,7 @@
 
 use anyhow::Context as _;
 
+use crate::git::repository::Repository;
 use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::meta::Origin;
@@ -11,8 +12,11 @@ use crate::session::turn::Turn;
 use crate::workflow::asking::{Asking, ask};
 use crate::workflow::branch::branch;
 use crate::workflow::cost_budget::TokenEstimate;
+use crate::workflow::lists::lists;
+use crate::workflow::plan;
 use crate::workflow::plan::{Answered, Planned, take_answer};
 use crate::workflow::plan_source::PlanSource;
+use crate::workflow::plan_source::plan_source;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 
@@ -53,8 +57,8 @@ pub fn retry(project: &mut Project, wish: &Wish, user: &mut dyn User) -> anyhow:
         )
     })?;
     // A model that cannot be had is found out before there is a branch.
-    let source = plan_source(project, &turn, wish.model.as_deref())?;
-    let name = free_name(project, &session)?;
+    let source = source_of(project, &turn, wish.model.as_deref())?;
+    let name = free_name(&project.repository, &session)?;
     branch(project, &previous.to_string(), &name, user)?;
     let planned = ask_again(project, &turn, (source, input.as_str()), user);
     if planned.is_err() {
@@ -64,7 +68,7 @@ pub fn retry(project: &mut Project, wish: &Wish, user: &mut dyn User) -> anyhow:
 }
 
 /// Returns who is asked.
-fn plan_source(project: &Project, turn: &Turn, model: Option<&str>) -> anyhow::Result<PlanSource> {
+fn source_of(project: &Project, turn: &Turn, model: Option<&str>) -> anyhow::Result<PlanSource> {
     let asked = || {
         turn.meta
             .model
@@ -79,16 +83,22 @@ fn plan_source(project: &Project, turn: &Turn, model: Option<&str>) -> anyhow::R
         &turn.session,
         turn.previous.context("turn 0 has no input")?,
     )?;
-    project.plan_source(&before, model.or_else(asked), pipeline, Origin::User)
+    plan_source(
+        project,
+        &before,
+        model.or_else(asked),
+        pipeline,
+        Origin::User,
+    )
 }
 
 /// Returns the first name `<session>-retry-<n>` that is free.
-fn free_name(project: &Project, session: &SessionName) -> anyhow::Result<SessionName> {
+fn free_name(repository: &Repository, session: &SessionName) -> anyhow::Result<SessionName> {
     let base = session.as_str().replace('/', "-");
     let mut number = 1;
     loop {
         let name = SessionName::parse(&format!("{base}-retry-{number}"))?;
-        if project.repository.reference(&name.reference())?.is_none() {
+        if repository.reference(&name.reference())?.is_none() {
             return Ok(name);
         }
         number += 1;
@@ -106,9 +116,9 @@ fn ask_again(
     let _session_lock = project.lock_session(&name, "retry")?;
     let tip = project.store().tip(&name)?;
     let mut draft = project.store().draft(&tip)?;
-    take_over(project, turn, &mut draft)?;
-    let recorded = project.record_locked(&tip, user)?;
-    let lists = project.lists(&draft, recorded.tree)?;
+    take_over(&project.repository, turn, &mut draft)?;
+    let recorded = plan::record_locked(project, &tip, user)?;
+    let lists = lists(&project.repository, &draft, recorded.tree)?;
     let weight = TokenEstimate::of_input(input, (0, 0));
     let reply = ask(
         project,
@@ -120,7 +130,7 @@ fn ask_again(
         },
         user,
     )?;
-    tell_other_steps(project, turn, &draft, user)?;
+    tell_other_steps(&project.repository, turn, &draft, user)?;
     let before = turn
         .meta
         .workspace
@@ -146,7 +156,7 @@ fn ask_again(
 /// Says where the first step of a pipeline was sent something else than it was in the turn; what
 /// later ones are sent hangs on its answer.
 fn tell_other_steps(
-    project: &Project,
+    repository: &Repository,
     turn: &Turn,
     draft: &Draft,
     user: &mut dyn User,
@@ -158,7 +168,7 @@ fn tell_other_steps(
     let Some(sent) = draft.artifacts.0.keys().find(first) else {
         return Ok(());
     };
-    if turn.text(&project.repository, sent)? != draft.artifacts.text(sent) {
+    if turn.text(repository, sent)? != draft.artifacts.text(sent) {
         let step = sent
             .trim_start_matches("steps/01-")
             .trim_end_matches("/input.md");
@@ -170,8 +180,8 @@ fn tell_other_steps(
 }
 
 /// Makes a draft what the turn was before its answer.
-fn take_over(project: &Project, turn: &Turn, draft: &mut Draft) -> anyhow::Result<()> {
-    let files = project.repository.files(turn.tree)?;
+fn take_over(repository: &Repository, turn: &Turn, draft: &mut Draft) -> anyhow::Result<()> {
+    let files = repository.files(turn.tree)?;
     for name in RECORDED {
         match files.get(name) {
             Some(bytes) => draft.artifacts.put(name, bytes.clone()),

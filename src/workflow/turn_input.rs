@@ -6,11 +6,13 @@ use crate::session::turn::Turn;
 use crate::text::redact::redact_values;
 use crate::workflow::cost_budget::TokenEstimate;
 use crate::workflow::gather::Sources;
+use crate::workflow::gather::gather;
 use crate::workflow::lists::Lists;
 use crate::workflow::pages::Pages;
 use crate::workflow::project::Project;
+use crate::workflow::requests;
 use crate::workflow::user::{Event, User};
-use crate::workflow::workspace::Recorded;
+use crate::workspace::snapshot::Recorded;
 
 /// What an input is made of.
 pub struct Making<'a> {
@@ -51,12 +53,13 @@ pub fn make_input(
         requests,
         depth,
     } = making;
-    let material = project.gather(
+    let material = gather(
+        project,
         Sources {
             tree: recorded.tree,
             tip,
             lists,
-            requests: requests.within(project.max_requests_size()),
+            requests: requests.within(requests::max_requests_size(project)),
             depth,
         },
         &mut |url| pages.get(url),

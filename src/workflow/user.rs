@@ -7,6 +7,7 @@ use crate::plan::memo;
 use crate::plan::repair::Repaired;
 use crate::plan::validate::Simulation;
 use crate::text::resource::Resource;
+use crate::workspace::Notice;
 
 /// There is no person to ask.
 #[derive(Debug, thiserror::Error)]
@@ -240,4 +241,18 @@ pub enum Event<'a> {
     Note(&'a str),
     /// A sentence that the user should not miss.
     Warning(&'a str),
+}
+
+impl<'a> From<&'a Notice> for Event<'a> {
+    fn from(notice: &'a Notice) -> Event<'a> {
+        match notice {
+            Notice::Note(text) => Event::Note(text),
+            Notice::Warning(text) => Event::Warning(text),
+        }
+    }
+}
+
+/// Returns what passes notices on to the user.
+pub fn telling<'a>(user: &'a mut dyn User) -> impl FnMut(Notice) + 'a {
+    |notice| user.tell(Event::from(&notice))
 }

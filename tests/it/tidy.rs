@@ -162,7 +162,7 @@ fn a_module_uses_only_those_declared_above_it() {
     let floors = all(r"(?m)^pub mod (\w+);", &lib);
     assert_eq!(
         floors.join(" "),
-        "text host git config model plan session change workflow ui cli"
+        "text host git config model plan session change workspace workflow ui cli"
     );
     let height = |name: &str| floors.iter().position(|floor| *floor == name);
     let mut broken = Vec::new();

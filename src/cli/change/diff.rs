@@ -10,6 +10,8 @@ use super::super::{diff, exit};
 use super::log::step;
 use crate::change::document::Documents;
 use crate::change::id::ChangeId;
+use crate::workflow::change::change;
+use crate::workflow::change::review;
 
 /// Show what a change did to the code, or how its documents differ between two steps
 #[derive(clap::Args)]
@@ -30,14 +32,13 @@ pub(super) struct Args {
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let id = ChangeId::parse(&args.id)?;
     let project = app.project()?;
-    let change = project.change(&id)?;
+    let change = change(&project, &id)?;
     let sides = match &args.from {
-        None => project
-            .span_of(&id)?
+        None => review::span_of(&project, &id)?
             .with_context(|| format!("nothing of `{id}` is implemented yet; `teddy change diff {id} 1` compares its documents"))?,
         Some(from) => {
-            let old = project.tree(step(&project, &id, from)?)?;
-            let new = args.to.as_ref().map(|to| project.tree(step(&project, &id, to)?)).transpose()?;
+            let old = project.repository.commit(step(&project, &id, from)?)?.tree;
+            let new = args.to.as_ref().map(|to| project.repository.commit(step(&project, &id, to)?).map(|commit| commit.tree)).transpose()?;
             (old, new.unwrap_or(change.tree))
         }
     };

@@ -10,6 +10,8 @@ use super::super::exit;
 use crate::change::id::ChangeId;
 use crate::git::object::CommitId;
 use crate::ui::style::{Line, Tone};
+use crate::workflow::change;
+use crate::workflow::change::change;
 use crate::workflow::project::Project;
 
 /// List the steps of a change, newest first
@@ -29,10 +31,10 @@ pub(super) struct Args {
 /// Prints the list.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
-    let change = project.change(&ChangeId::parse(&args.id)?)?;
+    let change = change(&project, &ChangeId::parse(&args.id)?)?;
     let mut rows = change
         .commit
-        .map(|commit| project.changes().steps(commit))
+        .map(|commit| change::changes(&project).steps(commit))
         .transpose()?
         .unwrap_or_default();
     let all = rows.len();
@@ -59,11 +61,10 @@ pub(super) fn step(project: &Project, id: &ChangeId, name: &str) -> anyhow::Resu
     let Ok(number) = name.parse::<usize>() else {
         return project.repository.rev_parse(name);
     };
-    let newest = project
-        .change(id)?
+    let newest = change(project, id)?
         .commit
         .context("the change has no step")?;
-    let rows = project.changes().steps(newest)?;
+    let rows = change::changes(project).steps(newest)?;
     let row = rows
         .len()
         .checked_sub(number)

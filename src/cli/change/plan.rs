@@ -11,6 +11,7 @@ use crate::change::phase::Phase;
 use crate::text::counted;
 use crate::workflow::change::Wish;
 use crate::workflow::change::approve::approve;
+use crate::workflow::change::change;
 use crate::workflow::change::implement::implement_and_review;
 use crate::workflow::change::plan::{Planned, plan};
 use crate::workflow::change::proposal::Idea;
@@ -58,9 +59,10 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
             break;
         }
         match next(&planned, user.as_mut())? {
-            Some('v') => {
-                app.page_markdown(&project, show::everything(&project.change(&id)?).as_bytes())?
-            }
+            Some('v') => app.page_markdown(
+                &project,
+                show::everything(&change(&project, &id)?).as_bytes(),
+            )?,
             Some('i') => return carry_out(app, &mut project, (&planned, &wish), user.as_mut()),
             Some(_) => {
                 reproposal(&project, &id, None, (&wish, user.as_mut()))?;

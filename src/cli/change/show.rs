@@ -12,6 +12,8 @@ use crate::change::document::REVIEW;
 use crate::change::id::ChangeId;
 use crate::change::store::Change;
 use crate::change::{proposal, review, state};
+use crate::workflow::change;
+use crate::workflow::change::change;
 
 /// Show the documents of a change
 #[derive(clap::Args)]
@@ -35,9 +37,9 @@ pub(super) struct Args {
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let id = ChangeId::parse(&args.id)?;
     let project = app.project()?;
-    let mut change = project.change(&id)?;
+    let mut change = change(&project, &id)?;
     if let Some(at) = &args.at {
-        change = project.changes().at(&id, step(&project, &id, at)?)?;
+        change = change::changes(&project).at(&id, step(&project, &id, at)?)?;
     }
     if app.global.json {
         app.print_json(&serde_json::json!({ "change": id, "state": change.state, "documents": change.documents.0 }))?;

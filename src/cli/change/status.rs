@@ -9,6 +9,7 @@ use crate::change::finding::is_usable;
 use crate::change::id::ChangeId;
 use crate::text::counted;
 use crate::text::visible::visible;
+use crate::workflow::change::look;
 use crate::workflow::change::look::{Row, Standing};
 
 /// Show the state of a change
@@ -44,9 +45,7 @@ pub(super) struct Validate {
 
 /// Prints where it stands.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
-    let standing = app
-        .project()?
-        .change_standing(&ChangeId::parse(&args.id)?)?;
+    let standing = look::change_standing(&app.project()?, &ChangeId::parse(&args.id)?)?;
     if app.global.json {
         app.print_json(&standing)?;
         return Ok(exit::DONE.into());
@@ -102,7 +101,7 @@ fn words(standing: &Standing) -> String {
 /// Prints the list.
 pub(super) fn list(args: List, app: &mut App) -> anyhow::Result<ExitCode> {
     let project = app.project()?;
-    let (rows, damaged) = project.change_rows(args.archived)?;
+    let (rows, damaged) = look::change_rows(&project, args.archived)?;
     damaged
         .iter()
         .for_each(|change| app.warn(&format!("cannot be read: {change}")));
@@ -125,7 +124,7 @@ pub(super) fn list(args: List, app: &mut App) -> anyhow::Result<ExitCode> {
         )
     };
     app.print(rows.iter().map(line).collect::<String>())?;
-    if rows.is_empty() && !args.archived && !project.change_rows(true)?.0.is_empty() {
+    if rows.is_empty() && !args.archived && !look::change_rows(&project, true)?.0.is_empty() {
         app.say("All changes are archived; `teddy change list --archived` lists them.");
     } else if rows.is_empty() {
         app.say("There are no changes; `teddy change plan <id> '<description>'` starts one.");
@@ -135,9 +134,7 @@ pub(super) fn list(args: List, app: &mut App) -> anyhow::Result<ExitCode> {
 
 /// Prints the mistakes.
 pub(super) fn validate(args: Validate, app: &mut App) -> anyhow::Result<ExitCode> {
-    let findings = app
-        .project()?
-        .validate_change(&ChangeId::parse(&args.id)?)?;
+    let findings = look::validate_change(&app.project()?, &ChangeId::parse(&args.id)?)?;
     if app.global.json {
         app.print_json(&findings)?;
     } else {

@@ -8,6 +8,8 @@ use crate::change::id::ChangeId;
 use crate::change::phase::{Event as Happened, Phase};
 use crate::change::store::Change;
 use crate::change::tasks;
+use crate::workflow::change;
+use crate::workflow::change::change;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
@@ -23,9 +25,9 @@ pub fn approve(
     user: &mut dyn User,
 ) -> anyhow::Result<Change> {
     let reason = reason.trim();
-    let _lock = project.lock_change(id, "approve")?;
-    project.recover_now(user)?;
-    let mut change = project.change(id)?;
+    let _lock = change::lock_change(project, id, "approve")?;
+    project.recover(user)?;
+    let mut change = change(project, id)?;
     allow(&change, Happened::Approve, "approve")?;
     anyhow::ensure!(
         !reason.is_empty(),
@@ -62,7 +64,8 @@ pub fn approve(
         "Approve in place of the {about}: {}",
         reason.lines().next().unwrap_or_default()
     );
-    project.save(
+    change::save(
+        project,
         &mut change,
         Step {
             event: Happened::Approve,

@@ -17,12 +17,20 @@ use crate::change::phase::{Event as Happened, Phase};
 use crate::change::spec::FOLDER;
 use crate::change::store::{BASE, Change};
 use crate::git::object::{Entry, Mode, TreeId};
+use crate::git::repository::Repository;
 use crate::session::turn::Turn;
-use crate::workflow::complete::{Fit, Move};
-use crate::workflow::paths::lossy;
+use crate::text::path::lossy;
+use crate::workflow::change;
+use crate::workflow::change::change;
+use crate::workflow::change::work;
 use crate::workflow::project::Project;
 use crate::workflow::restore::OnOverlap;
 use crate::workflow::user::User;
+use crate::workspace::complete;
+use crate::workspace::complete::Fit;
+use crate::workspace::complete::complete;
+use crate::workspace::file_move::Move;
+use crate::workspace::snapshot;
 
 /// What an archive came to.
 #[derive(Debug, Clone, Serialize)]
@@ -48,9 +56,9 @@ pub fn archive(
     on_overlap: OnOverlap,
     user: &mut dyn User,
 ) -> anyhow::Result<Archived> {
-    let _change_lock = project.lock_change(id, "archive")?;
-    project.recover_now(user)?;
-    let mut change = project.change(id)?;
+    let _change_lock = change::lock_change(project, id, "archive")?;
+    project.recover(user)?;
+    let mut change = change(project, id)?;
     if change.state.phase != Phase::Complete {
         return Err(ChangeError::ChangeNotComplete {
             id: id.clone(),
@@ -59,7 +67,7 @@ pub fn archive(
         .into());
     }
     require_usable(id, &change.documents, user)?;
-    project.open_work(&change, user)?;
+    work::open_work(project, &change, user)?;
     let _session_lock = project.lock_session(&id.session(), "archive")?;
     // Who held the session may have crashed while this call waited for it.
     let _lock = project.enter("archive", user)?;
@@ -96,9 +104,9 @@ fn merge(
         .specs()
         .map(|(path, _)| path.as_bytes().to_vec())
         .collect();
-    let recorded = project.record(tip, &forced)?;
-    let (base, target) = sides(project, change, recorded.tree)?;
-    let files = match project.fit(base, recorded.tree, target)? {
+    let recorded = snapshot::record(&project.checkout(), tip, &forced)?;
+    let (base, target) = sides(&project.repository, change, recorded.tree)?;
+    let files = match complete::fit(&project.repository, base, recorded.tree, target)? {
         Fit::Clean(files) => files,
         Fit::Overlap(paths, ways) => {
             let to = match on_overlap {
@@ -125,9 +133,7 @@ fn merge(
             files: &files,
         },
     )?;
-    let published = project
-        .complete(&tip.session, &step, Some(&files))?
-        .published;
+    let published = complete(&project.checkout(), &tip.session, &step, Some(&files))?.published;
     if published.conflicts.is_empty() {
         Ok(Ok(done))
     } else {
@@ -141,8 +147,11 @@ fn merge(
 
 /// Returns two trees that are the user's files but for the specs: those of when the change began,
 /// and those with the change.
-fn sides(project: &Project, change: &Change, now: TreeId) -> anyhow::Result<(TreeId, TreeId)> {
-    let repository = &project.repository;
+fn sides(
+    repository: &Repository,
+    change: &Change,
+    now: TreeId,
+) -> anyhow::Result<(TreeId, TreeId)> {
     if let Some(entry) = repository.entry(now, b"specs")? {
         anyhow::ensure!(
             entry.mode == Mode::Tree,
@@ -198,7 +207,8 @@ fn record(project: &Project, change: &mut Change, done: &[String]) -> anyhow::Re
         ..Noted::of("archive", &now())
     };
     let title = format!("Archive: {about}");
-    project.save_locked(
+    change::save_locked(
+        project,
         change,
         Step {
             event: Happened::Archive,

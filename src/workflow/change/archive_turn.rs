@@ -8,10 +8,12 @@ use crate::session::artifact;
 use crate::session::meta::{Meta, Status, Workspace};
 use crate::session::store::NewTurn;
 use crate::session::turn::Turn;
-use crate::workflow::complete::{Move, Step};
 use crate::workflow::project::Project;
-use crate::workflow::stack::record::{Written, publish_turn};
-use crate::workflow::workspace::Recorded;
+use crate::workspace::complete::Step;
+use crate::workspace::file_move::Move;
+use crate::workspace::snapshot;
+use crate::workspace::snapshot::Recorded;
+use crate::workspace::stack::record::{Written, publish_turn};
 
 /// What the turn is written from.
 pub(super) struct Writing<'a> {
@@ -40,7 +42,8 @@ pub(super) fn write(
     draft.set_answer_aside();
     draft.begin();
     let title = format!("Archive change {id}");
-    let after = project.advance(
+    let after = snapshot::advance(
+        &project.repository,
         recorded.commit,
         files.to,
         &format!("{title}\n\nTeddy-Session: {}\n", tip.session),

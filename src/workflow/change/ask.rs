@@ -8,8 +8,11 @@ use crate::host::file::write_atomic;
 use crate::model::{Answer, Finish, Model as _, Request, price};
 use crate::text::redact::redact;
 use crate::workflow::asking::{announce, hear, tell_unknown};
+use crate::workflow::change;
 use crate::workflow::change::Wish;
+use crate::workflow::cost_budget;
 use crate::workflow::cost_budget::{CostBudget, MeteredModel, TokenEstimate};
+use crate::workflow::models;
 use crate::workflow::models::NoModel;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
@@ -59,26 +62,25 @@ pub(super) struct Question<'a> {
 /// Reads an answer, or says what is wrong with it, a line each.
 pub(super) type Read<'a, T> = &'a dyn Fn(&str) -> Result<T, Vec<String>>;
 
-impl Project {
-    /// Returns the name of a role's model.
-    ///
-    /// # Errors
-    /// [`NoModel`].
-    pub(super) fn role_model(&self, role: Role, wish: &Wish) -> anyhow::Result<String> {
-        let configured = || {
-            self.settings
-                .change
-                .roles
-                .get(role.word())
-                .or(self.settings.model.as_ref())
-                .cloned()
-        };
-        Ok(wish
-            .model
-            .clone()
-            .or_else(configured)
-            .ok_or(NoModel::Document)?)
-    }
+/// Returns the name of a role's model.
+///
+/// # Errors
+/// [`NoModel`].
+pub(super) fn role_model(project: &Project, role: Role, wish: &Wish) -> anyhow::Result<String> {
+    let configured = || {
+        project
+            .settings
+            .change
+            .roles
+            .get(role.word())
+            .or(project.settings.model.as_ref())
+            .cloned()
+    };
+    Ok(wish
+        .model
+        .clone()
+        .or_else(configured)
+        .ok_or(NoModel::Document)?)
 }
 
 /// Someone who asks for a change.
@@ -100,11 +102,11 @@ impl Desk<'_> {
         question: Question<'_>,
         read: Read<'_, T>,
     ) -> anyhow::Result<(T, Taken)> {
-        let name = self.project.role_model(question.role, self.wish)?;
-        let answered = self.project.answers_in_change(self.id, &name)?;
-        let chosen = self.project.model_after(&name, answered)?;
+        let name = role_model(self.project, question.role, self.wish)?;
+        let answered = change::answers_in_change(self.project, self.id, &name)?;
+        let chosen = models::model_after(self.project, &name, answered)?;
         let budget = CostBudget::new(
-            self.project.spent_on_change(self.id)?,
+            cost_budget::spent_on_change(self.project, self.id)?,
             self.project.settings.limits.cost,
         );
         let model = MeteredModel {

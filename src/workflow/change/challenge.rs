@@ -14,6 +14,9 @@ use crate::change::review::{self, Issues, Review};
 use crate::change::store::Change;
 use crate::change::verdict::{self, Verdict};
 use crate::change::{answer, proposal, section};
+use crate::workflow::change;
+use crate::workflow::change::change;
+use crate::workflow::change::material::material;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 
@@ -47,9 +50,9 @@ pub fn challenge(
     wish: &Wish,
     user: &mut dyn User,
 ) -> anyhow::Result<Judgement> {
-    let _lock = project.lock_change(id, "challenge")?;
-    project.recover_now(user)?;
-    let mut change = project.change(id)?;
+    let _lock = change::lock_change(project, id, "challenge")?;
+    project.recover(user)?;
+    let mut change = change(project, id)?;
     judge(
         &mut Desk {
             project,
@@ -67,7 +70,11 @@ pub(super) fn judge(desk: &mut Desk<'_>, change: &mut Change) -> anyhow::Result<
     allow(change, Happened::Challenge(Verdict::Approved), "challenge")?;
     require_usable(&change.id, &change.documents, desk.user)?;
     let iteration = change.state.iteration;
-    let input = desk.project.material(change, desk.project.files_now()?)?;
+    let input = material(
+        &desk.project.repository,
+        change,
+        change::files_now(desk.project)?,
+    )?;
     let message = format!(
         "Challenge iteration {iteration} of the change `{}` now.",
         change.id
@@ -104,7 +111,7 @@ pub(super) fn judge(desk: &mut Desk<'_>, change: &mut Change) -> anyhow::Result<
         title,
         lines: titles(&body),
     };
-    desk.project.save(change, step)?;
+    change::save(desk.project, change, step)?;
     Ok(Judgement {
         change: change.id.clone(),
         phase: change.state.phase,

@@ -15,6 +15,10 @@ use crate::change::store::Change;
 use crate::change::tasks;
 use crate::change::usage::Taken;
 use crate::change::verdict::Verdict;
+use crate::workflow::change;
+use crate::workflow::change::change;
+use crate::workflow::change::work;
+use crate::workflow::change::work::work;
 use crate::workflow::execute::Executed;
 use crate::workflow::message::keep_message;
 use crate::workflow::project::Project;
@@ -66,7 +70,7 @@ pub fn implement_and_review(
     wish: &Wish,
     user: &mut dyn User,
 ) -> anyhow::Result<Implemented> {
-    let _lock = project.lock_change(id, "impl")?;
+    let _lock = change::lock_change(project, id, "impl")?;
     let mut change = begin(project, id, "impl", user)?;
     keep_message(project, wish.message.clone(), user)?;
     let mut result = Implemented::of(&change);
@@ -112,7 +116,7 @@ pub fn implement(
     wish: &Wish,
     user: &mut dyn User,
 ) -> anyhow::Result<Implemented> {
-    let _lock = project.lock_change(id, "implement")?;
+    let _lock = change::lock_change(project, id, "implement")?;
     let mut change = begin(project, id, "implement", user)?;
     keep_message(project, wish.message.clone(), user)?;
     let mut result = Implemented::of(&change);
@@ -131,8 +135,8 @@ fn begin(
     wanted: &'static str,
     user: &mut dyn User,
 ) -> anyhow::Result<Change> {
-    project.recover_now(user)?;
-    let mut change = project.change(id)?;
+    project.recover(user)?;
+    let mut change = change(project, id)?;
     allow(&change, Happened::Implement, wanted)?;
     require_usable(id, &change.documents, user)?;
     let stale = change.state.stale(&change.documents);
@@ -148,7 +152,8 @@ fn begin(
             "Its turns are in refs/teddy/sessions/{}.",
             id.session()
         )];
-        project.save(
+        change::save(
+            project,
             &mut change,
             Step {
                 event: Happened::Implement,
@@ -159,7 +164,7 @@ fn begin(
             },
         )?;
     }
-    project.open_work(&change, user)?;
+    work::open_work(project, &change, user)?;
     Ok(change)
 }
 
@@ -178,7 +183,12 @@ fn tasks_and_fix(
             "task {}: {}",
             task.number, task.title
         )));
-        match project.work(change, &Work::task(change, &task), (wish, &mut *user))? {
+        match work(
+            project,
+            change,
+            &Work::task(change, &task),
+            (wish, &mut *user),
+        )? {
             Worked::Done(turn, taken) => tick(project, change, &task, (turn, taken))?,
             Worked::Stopped(why, at) => {
                 return Ok(Progress::Stopped(
@@ -192,7 +202,12 @@ fn tasks_and_fix(
         return Ok(Progress::Ready);
     };
     user.tell(Event::Note(&format!("fixing what review {number} found")));
-    match project.work(change, &Work::fix(change, number, &body), (wish, user))? {
+    match work(
+        project,
+        change,
+        &Work::fix(change, number, &body),
+        (wish, user),
+    )? {
         Worked::Done(turn, usage) => {
             let entry = Entry {
                 about: Some(format!("review {number}")),
@@ -201,7 +216,8 @@ fn tasks_and_fix(
                 ..Entry::of("fix", &now())
             };
             let title = format!("Mend what review {number} found (turn {turn})");
-            project.save(
+            change::save(
+                project,
                 change,
                 Step {
                     event: Happened::Implement,
@@ -241,7 +257,8 @@ fn tick(
         ..Entry::of("task", &now())
     };
     let title = format!("Do {}: {} (turn {turn})", task.number, task.title);
-    project.save(
+    change::save(
+        project,
         change,
         Step {
             event: Happened::Implement,

@@ -13,6 +13,8 @@ use crate::change::usage::Usage;
 use crate::change::{proposal, tasks};
 use crate::git::object::CommitId;
 use crate::text::counted;
+use crate::workflow::change;
+use crate::workflow::change::change;
 use crate::workflow::project::Project;
 
 /// A change, as `list` shows it.
@@ -108,71 +110,72 @@ impl Total {
     }
 }
 
-impl Project {
-    /// Lists the changes, archived ones too if that is wanted; one that cannot be read is returned
-    /// with its error.
-    ///
-    /// # Errors
-    /// Where the refs cannot be read.
-    pub fn change_rows(&self, archived: bool) -> anyhow::Result<(Vec<Row>, Vec<String>)> {
-        let (mut rows, mut damaged) = (Vec::new(), Vec::new());
-        for (id, commit) in self.changes().ids()? {
-            match self.changes().at(&id, commit) {
-                Ok(change) if archived || change.state.phase != Phase::Archived => {
-                    rows.push(row(&change, commit))
-                }
-                Ok(_) => {}
-                Err(error) => damaged.push(format!("`{id}`: {error:#}")),
+/// Lists the changes, archived ones too if that is wanted; one that cannot be read is returned
+/// with its error.
+///
+/// # Errors
+/// Where the refs cannot be read.
+pub fn change_rows(project: &Project, archived: bool) -> anyhow::Result<(Vec<Row>, Vec<String>)> {
+    let (mut rows, mut damaged) = (Vec::new(), Vec::new());
+    for (id, commit) in change::changes(project).ids()? {
+        match change::changes(project).at(&id, commit) {
+            Ok(change) if archived || change.state.phase != Phase::Archived => {
+                rows.push(row(&change, commit))
             }
+            Ok(_) => {}
+            Err(error) => damaged.push(format!("`{id}`: {error:#}")),
         }
-        Ok((rows, damaged))
     }
+    Ok((rows, damaged))
+}
 
-    /// Returns where a change stands.
-    ///
-    /// # Errors
-    /// [`crate::change::error::ChangeError::ChangeNotFound`], or where it cannot be read.
-    pub fn change_standing(&self, id: &ChangeId) -> anyhow::Result<Standing> {
-        let change = self.change(id)?;
-        let commit = change
-            .commit
-            .ok_or_else(|| anyhow::anyhow!("the change `{id}` has no commit"))?;
-        let implementing = matches!(
-            change.state.phase,
-            Phase::Implementing | Phase::Complete | Phase::Archived
+/// Returns where a change stands.
+///
+/// # Errors
+/// [`crate::change::error::ChangeError::ChangeNotFound`], or where it cannot be read.
+pub fn change_standing(project: &Project, id: &ChangeId) -> anyhow::Result<Standing> {
+    let change = change(project, id)?;
+    let commit = change
+        .commit
+        .ok_or_else(|| anyhow::anyhow!("the change `{id}` has no commit"))?;
+    let implementing = matches!(
+        change.state.phase,
+        Phase::Implementing | Phase::Complete | Phase::Archived
+    );
+    let reviews =
+        review::read(
+            change
+                .documents
+                .text(if implementing { REVIEW } else { proposal::FILE }),
         );
-        let reviews =
-            review::read(
-                change
-                    .documents
-                    .text(if implementing { REVIEW } else { proposal::FILE }),
-            );
-        let latest = review::latest(&reviews);
-        let issues = latest.map(review::Review::issues).unwrap_or_default();
-        let session = id.session();
-        let begun = self.repository.reference(&session.reference())?.is_some();
-        Ok(Standing {
-            row: row(&change, commit),
-            description: change.state.description.clone(),
-            last_action: change.state.last_action.clone(),
-            verdict: latest.map(|review| review.status.clone()),
-            issues,
-            only_minor_issues: issues.only_minor(),
-            stale: change.state.stale(&change.documents),
-            findings: change.documents.check(id).len(),
-            usage: Total::of(&change.state.usage),
-            session: begun.then(|| session.to_string()),
-            next: next_step(id, change.state.phase),
-        })
-    }
+    let latest = review::latest(&reviews);
+    let issues = latest.map(review::Review::issues).unwrap_or_default();
+    let session = id.session();
+    let begun = project
+        .repository
+        .reference(&session.reference())?
+        .is_some();
+    Ok(Standing {
+        row: row(&change, commit),
+        description: change.state.description.clone(),
+        last_action: change.state.last_action.clone(),
+        verdict: latest.map(|review| review.status.clone()),
+        issues,
+        only_minor_issues: issues.only_minor(),
+        stale: change.state.stale(&change.documents),
+        findings: change.documents.check(id).len(),
+        usage: Total::of(&change.state.usage),
+        session: begun.then(|| session.to_string()),
+        next: next_step(id, change.state.phase),
+    })
+}
 
-    /// Returns every mistake of a change's documents.
-    ///
-    /// # Errors
-    /// As for [`Project::change_standing`].
-    pub fn validate_change(&self, id: &ChangeId) -> anyhow::Result<Vec<Finding>> {
-        Ok(self.change(id)?.documents.check(id))
-    }
+/// Returns every mistake of a change's documents.
+///
+/// # Errors
+/// As for [`Project::change_standing`].
+pub fn validate_change(project: &Project, id: &ChangeId) -> anyhow::Result<Vec<Finding>> {
+    Ok(change(project, id)?.documents.check(id))
 }
 
 /// Returns a change as a row.

@@ -6,61 +6,63 @@ use crate::change::review;
 use crate::change::spec;
 use crate::change::store::Change;
 use crate::git::object::{BlobId, Mode, TreeId};
+use crate::git::repository::Repository;
 use crate::session::input::{language, structure};
 use crate::text::fence::fence_for;
 use crate::text::redact::redact;
 use crate::text::visible::visible;
-use crate::workflow::project::Project;
 
 /// The largest file of the project that is shown, in bytes.
 const MAX_FILE: usize = 64 * 1024;
 /// The most that all files of the project may take, in bytes.
 const MAX_FILES: usize = 400 * 1024;
 
-impl Project {
-    /// Returns what a role is shown of a change.
-    ///
-    /// # Errors
-    /// Where the repository cannot be read.
-    pub(super) fn material(&self, change: &Change, tree: TreeId) -> anyhow::Result<String> {
-        let leaves = self.repository.leaves(tree)?;
-        let paths: Vec<String> = leaves
-            .iter()
-            .filter_map(|leaf| String::from_utf8(leaf.path.clone()).ok())
-            .collect();
-        let mut text = format!("# Change `{}`\n\n## 1. Description\n\n", change.id);
-        text.push_str(
-            change
-                .state
-                .description
-                .as_deref()
-                .unwrap_or("(none)")
-                .trim(),
-        );
-        text.push_str("\n\n## 2. Project Structure\n");
-        block(&mut text, "", &structure(&paths));
-        text.push_str("\n## 3. Files of the Project\n\n");
-        let wanted = wanted(&change.documents, &paths);
-        let mut room = MAX_FILES;
-        for leaf in leaves
-            .iter()
-            .filter(|leaf| matches!(leaf.mode, Mode::File | Mode::Executable))
-        {
-            let Some(path) = std::str::from_utf8(&leaf.path)
-                .ok()
-                .filter(|path| wanted.iter().any(|wanted| wanted == path))
-            else {
-                continue;
-            };
-            let bytes = self.repository.blob(BlobId::of(leaf.id))?;
-            file(&mut text, path, &bytes, &mut room);
-        }
-        text.push_str("## 4. Documents of the Change\n\n");
-        for (path, content) in &change.documents.0 {
-            document(&mut text, path, content);
-        }
-        Ok(redact(&text).into_owned())
+/// Returns what a role is shown of a change.
+///
+/// # Errors
+/// Where the repository cannot be read.
+pub(super) fn material(
+    repository: &Repository,
+    change: &Change,
+    tree: TreeId,
+) -> anyhow::Result<String> {
+    let leaves = repository.leaves(tree)?;
+    let paths: Vec<String> = leaves
+        .iter()
+        .filter_map(|leaf| String::from_utf8(leaf.path.clone()).ok())
+        .collect();
+    let mut text = format!("# Change `{}`\n\n## 1. Description\n\n", change.id);
+    text.push_str(
+        change
+            .state
+            .description
+            .as_deref()
+            .unwrap_or("(none)")
+            .trim(),
+    );
+    text.push_str("\n\n## 2. Project Structure\n");
+    block(&mut text, "", &structure(&paths));
+    text.push_str("\n## 3. Files of the Project\n\n");
+    let wanted = wanted(&change.documents, &paths);
+    let mut room = MAX_FILES;
+    for leaf in leaves
+        .iter()
+        .filter(|leaf| matches!(leaf.mode, Mode::File | Mode::Executable))
+    {
+        let Some(path) = std::str::from_utf8(&leaf.path)
+            .ok()
+            .filter(|path| wanted.iter().any(|wanted| wanted == path))
+        else {
+            continue;
+        };
+        let bytes = repository.blob(BlobId::of(leaf.id))?;
+        file(&mut text, path, &bytes, &mut room);
     }
+    text.push_str("## 4. Documents of the Change\n\n");
+    for (path, content) in &change.documents.0 {
+        document(&mut text, path, content);
+    }
+    Ok(redact(&text).into_owned())
 }
 
 /// Returns the paths of the files that are shown: the project's specs, its readme, and what the

@@ -32,6 +32,7 @@ use crate::git::reference::{Expected, MoveError};
 use crate::host::clock;
 use crate::host::lock::{Lock, LockError, PATIENCE};
 use crate::workflow::project::Project;
+use crate::workspace::snapshot;
 
 /// What is wanted of every step.
 #[derive(Debug, Clone, Default)]
@@ -61,110 +62,115 @@ fn now() -> String {
     clock::now().timestamp().to_string()
 }
 
-impl Project {
-    /// Returns the changes.
-    pub fn changes(&self) -> ChangeStore<'_> {
-        ChangeStore {
-            repository: &self.repository,
-        }
+/// Returns the changes.
+pub fn changes(project: &Project) -> ChangeStore<'_> {
+    ChangeStore {
+        repository: &project.repository,
     }
+}
 
-    /// Reads a change.
-    ///
-    /// # Errors
-    /// [`ChangeError::ChangeNotFound`], or where its state cannot be read.
-    pub fn change(&self, id: &ChangeId) -> anyhow::Result<Change> {
-        self.changes().read(id)
-    }
+/// Reads a change.
+///
+/// # Errors
+/// [`ChangeError::ChangeNotFound`], or where its state cannot be read.
+pub fn change(project: &Project, id: &ChangeId) -> anyhow::Result<Change> {
+    changes(project).read(id)
+}
 
-    /// Takes the lock under which one process works on a change.
-    ///
-    /// # Errors
-    /// Where another process holds it for too long.
-    fn lock_change(&self, id: &ChangeId, command: &str) -> Result<Lock, LockError> {
-        Lock::take(
-            &self
-                .repository
-                .teddy_dir()
-                .join("changes")
-                .join(id.as_str()),
-            command,
-            PATIENCE,
-        )
-    }
-
-    /// Returns the user's files as they are.
-    fn files_now(&self) -> anyhow::Result<TreeId> {
-        let _lock = self.lock("change")?;
-        Ok(self.snapshot(&[]).context("recording your files")?.tree)
-    }
-
-    /// Records a step, if the phase allows it. Takes the lock under which refs move.
-    fn save(&self, change: &mut Change, step: Step) -> anyhow::Result<()> {
-        let _lock = self.lock("change")?;
-        self.save_locked(change, step)
-    }
-
-    /// Records a step, if the phase allows it. The caller holds the lock under which refs move.
-    fn save_locked(&self, change: &mut Change, step: Step) -> anyhow::Result<()> {
-        let mut after = change.clone();
-        let Step {
-            event,
-            wanted,
-            entry,
-            title,
-            lines,
-        } = step;
-        after
-            .state
-            .take(event, entry)
-            .map_err(|illegal| ChangeError::of(&change.id, wanted, illegal))?;
-        let message = message::render(&title, &lines, &after.state);
-        let (commit, tree) = self.changes().write(&after, &message)?;
-        let before = change.commit.map(|_| change.tree);
-        let held = self
+/// Takes the lock under which one process works on a change.
+///
+/// # Errors
+/// Where another process holds it for too long.
+fn lock_change(project: &Project, id: &ChangeId, command: &str) -> Result<Lock, LockError> {
+    Lock::take(
+        &project
             .repository
-            .hold(&[commit], before.as_slice(), Older::Join)?;
-        let held = held.context("`git gc` removed objects of the step while it was recorded; nothing was changed, try again")?;
-        let expected = change.commit.map_or(Expected::Absent, Expected::At);
-        let log = format!("teddy: change {wanted}");
-        // The ref moves last: a crash before this line leaves only unreachable objects.
-        self.repository
-            .move_reference(&change.id.reference(), expected, commit, &log)
-            .map_err(|error| match error {
-                MoveError::Moved { .. } => anyhow::anyhow!(
-                    "change `{}` got another step meanwhile; nothing was changed",
-                    change.id
-                ),
-                MoveError::Store(error) => error,
-            })?;
-        self.repository.sync_reference(&change.id.reference())?;
-        self.repository.settle(&held)?;
-        *change = Change {
-            commit: Some(commit),
-            tree,
-            ..after
-        };
-        Ok(())
-    }
+            .teddy_dir()
+            .join("changes")
+            .join(id.as_str()),
+        command,
+        PATIENCE,
+    )
+}
 
-    /// Returns how many answers a model gave for a change: for its documents, and in its session.
-    ///
-    /// # Errors
-    /// Where the repository cannot be read.
-    pub fn answers_in_change(&self, id: &ChangeId, model: &str) -> anyhow::Result<usize> {
-        let mut count = match self.repository.reference(&id.reference())? {
-            Some(_) => self.change(id)?.state.answers_of(model),
-            None => 0,
-        };
-        let session = id.session();
-        if self.repository.reference(&session.reference())?.is_some() {
-            for turn in self.store().history(self.store().tip(&session)?) {
-                count += usize::from(turn?.meta.model.is_some_and(|used| used.asked == model));
-            }
+/// Returns the user's files as they are.
+fn files_now(project: &Project) -> anyhow::Result<TreeId> {
+    let _lock = project.lock("change")?;
+    Ok(snapshot::snapshot(&project.checkout(), &[])
+        .context("recording your files")?
+        .tree)
+}
+
+/// Records a step, if the phase allows it. Takes the lock under which refs move.
+fn save(project: &Project, change: &mut Change, step: Step) -> anyhow::Result<()> {
+    let _lock = project.lock("change")?;
+    save_locked(project, change, step)
+}
+
+/// Records a step, if the phase allows it. The caller holds the lock under which refs move.
+fn save_locked(project: &Project, change: &mut Change, step: Step) -> anyhow::Result<()> {
+    let mut after = change.clone();
+    let Step {
+        event,
+        wanted,
+        entry,
+        title,
+        lines,
+    } = step;
+    after
+        .state
+        .take(event, entry)
+        .map_err(|illegal| ChangeError::of(&change.id, wanted, illegal))?;
+    let message = message::render(&title, &lines, &after.state);
+    let (commit, tree) = changes(project).write(&after, &message)?;
+    let before = change.commit.map(|_| change.tree);
+    let held = project
+        .repository
+        .hold(&[commit], before.as_slice(), Older::Join)?;
+    let held = held.context("`git gc` removed objects of the step while it was recorded; nothing was changed, try again")?;
+    let expected = change.commit.map_or(Expected::Absent, Expected::At);
+    let log = format!("teddy: change {wanted}");
+    // The ref moves last: a crash before this line leaves only unreachable objects.
+    project
+        .repository
+        .move_reference(&change.id.reference(), expected, commit, &log)
+        .map_err(|error| match error {
+            MoveError::Moved { .. } => anyhow::anyhow!(
+                "change `{}` got another step meanwhile; nothing was changed",
+                change.id
+            ),
+            MoveError::Store(error) => error,
+        })?;
+    project.repository.sync_reference(&change.id.reference())?;
+    project.repository.settle(&held)?;
+    *change = Change {
+        commit: Some(commit),
+        tree,
+        ..after
+    };
+    Ok(())
+}
+
+/// Returns how many answers a model gave for a change: for its documents, and in its session.
+///
+/// # Errors
+/// Where the repository cannot be read.
+pub fn answers_in_change(project: &Project, id: &ChangeId, model: &str) -> anyhow::Result<usize> {
+    let mut count = match project.repository.reference(&id.reference())? {
+        Some(_) => change(project, id)?.state.answers_of(model),
+        None => 0,
+    };
+    let session = id.session();
+    if project
+        .repository
+        .reference(&session.reference())?
+        .is_some()
+    {
+        for turn in project.store().history(project.store().tip(&session)?) {
+            count += usize::from(turn?.meta.model.is_some_and(|used| used.asked == model));
         }
-        Ok(count)
     }
+    Ok(count)
 }
 
 /// Finds out whether a phase allows a step, before anybody is asked for anything.

@@ -12,6 +12,8 @@ use crate::change::id::ChangeId;
 use crate::change::phase::Phase;
 use crate::change::review::Issues;
 use crate::change::verdict::Verdict;
+use crate::workflow::change;
+use crate::workflow::change::change;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
@@ -66,8 +68,8 @@ pub fn plan(
     user: &mut dyn User,
 ) -> anyhow::Result<Planned> {
     let id = idea.id;
-    let _lock = project.lock_change(id, "plan")?;
-    project.recover_now(user)?;
+    let _lock = change::lock_change(project, id, "plan")?;
+    project.recover(user)?;
     let mut planned = Planned {
         change: id.clone(),
         action: Action::Planned,
@@ -84,7 +86,7 @@ pub fn plan(
     let known = project
         .repository
         .reference(&id.reference())?
-        .map(|_| project.change(id))
+        .map(|_| change(project, id))
         .transpose()?;
     match known.map(|change| (change.state.phase, change.state.iteration)) {
         None | Some((Phase::Proposed, _)) => cycle(

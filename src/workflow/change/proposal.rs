@@ -15,6 +15,9 @@ use crate::change::phase::Event as Happened;
 use crate::change::state::{Base, State};
 use crate::change::store::Change;
 use crate::change::{answer, proposal, review, spec, tasks};
+use crate::workflow::change;
+use crate::workflow::change::change;
+use crate::workflow::change::material::material;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
@@ -47,8 +50,8 @@ pub fn proposal(
     wish: &Wish,
     user: &mut dyn User,
 ) -> anyhow::Result<(Change, usize)> {
-    let _lock = project.lock_change(idea.id, "proposal")?;
-    project.recover_now(user)?;
+    let _lock = change::lock_change(project, idea.id, "proposal")?;
+    project.recover(user)?;
     propose(
         &mut Desk {
             project,
@@ -86,11 +89,11 @@ pub(super) fn complete(desk: &mut Desk<'_>, change: &mut Change) -> anyhow::Resu
 /// Reads a change, or begins it with a description.
 fn open(project: &Project, id: &ChangeId, description: Option<&str>) -> anyhow::Result<Change> {
     if project.repository.reference(&id.reference())?.is_some() {
-        return project.change(id);
+        return change(project, id);
     }
     let description = description.map(str::trim).filter(|text| !text.is_empty());
     let description = description.ok_or_else(|| ChangeError::MissingDescription(id.clone()))?;
-    let (tree, specs) = project.changes().beginning(project.files_now()?)?;
+    let (tree, specs) = change::changes(project).beginning(change::files_now(project)?)?;
     let base = Base {
         commit: project.repository.head()?,
         specs,
@@ -114,7 +117,11 @@ fn write(desk: &mut Desk<'_>, change: &mut Change, missing: &Missing) -> anyhow:
         Missing::Spec(name) => (spec::path(name), fill(SPEC, id, name)),
         Missing::Tasks => (tasks::FILE.to_owned(), fill(TASKS, id, "")),
     };
-    let input = desk.project.material(change, desk.project.files_now()?)?;
+    let input = material(
+        &desk.project.repository,
+        change,
+        change::files_now(desk.project)?,
+    )?;
     let message = format!("Write `{path}` of the change `{id}` now.");
     let question = Question {
         role: Role::Author,
@@ -131,7 +138,8 @@ fn write(desk: &mut Desk<'_>, change: &mut Change, missing: &Missing) -> anyhow:
         ..Entry::of("proposal", &now())
     };
     let (title, lines) = words(change, missing);
-    desk.project.save(
+    change::save(
+        desk.project,
         change,
         Step {
             event: Happened::Propose,

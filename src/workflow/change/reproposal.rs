@@ -10,6 +10,9 @@ use crate::change::id::ChangeId;
 use crate::change::phase::Event as Happened;
 use crate::change::store::Change;
 use crate::change::{answer, proposal, review, spec, tasks};
+use crate::workflow::change;
+use crate::workflow::change::change;
+use crate::workflow::change::material::material;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
@@ -28,9 +31,9 @@ pub fn reproposal(
     desk: (&Wish, &mut dyn User),
 ) -> anyhow::Result<Change> {
     let (wish, user) = desk;
-    let _lock = project.lock_change(id, "reproposal")?;
-    project.recover_now(user)?;
-    let mut change = project.change(id)?;
+    let _lock = change::lock_change(project, id, "reproposal")?;
+    project.recover(user)?;
+    let mut change = change(project, id)?;
     revise(
         &mut Desk {
             project,
@@ -52,7 +55,11 @@ pub(super) fn revise(
 ) -> anyhow::Result<()> {
     allow(change, Happened::Repropose, "reproposal")?;
     let id = desk.id;
-    let input = desk.project.material(change, desk.project.files_now()?)?;
+    let input = material(
+        &desk.project.repository,
+        change,
+        change::files_now(desk.project)?,
+    )?;
     let wanted = message
         .map(|text| format!("\n\nThe user says:\n{}", text.trim()))
         .unwrap_or_default();
@@ -78,7 +85,8 @@ pub(super) fn revise(
         change.state.iteration + 1,
         names.join(", ")
     );
-    desk.project.save(
+    change::save(
+        desk.project,
         change,
         Step {
             event: Happened::Repropose,
@@ -161,9 +169,9 @@ pub fn edit(
     files: Vec<(String, String)>,
     user: &mut dyn User,
 ) -> anyhow::Result<Change> {
-    let _lock = project.lock_change(id, "reproposal")?;
-    project.recover_now(user)?;
-    let mut change = project.change(id)?;
+    let _lock = change::lock_change(project, id, "reproposal")?;
+    project.recover(user)?;
+    let mut change = change(project, id)?;
     allow(&change, Happened::Edit, "reproposal")?;
     let mut good = Vec::new();
     for (path, text) in files {
@@ -182,7 +190,8 @@ pub fn edit(
         ..Entry::of("edit", &now())
     };
     let title = format!("Edit by hand: {}", names.join(", "));
-    project.save(
+    change::save(
+        project,
         &mut change,
         Step {
             event: Happened::Edit,

@@ -14,8 +14,12 @@ use crate::change::review;
 use crate::change::store::Change;
 use crate::change::verdict::Verdict;
 use crate::git::object::{BlobId, Entry as Leaf, Mode, TreeId};
+use crate::git::repository::Repository;
 use crate::text::diff::unified;
 use crate::text::visible::visible;
+use crate::workflow::change;
+use crate::workflow::change::change;
+use crate::workflow::change::material::material;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
@@ -35,9 +39,9 @@ pub fn review(
     wish: &Wish,
     user: &mut dyn User,
 ) -> anyhow::Result<Judgement> {
-    let _lock = project.lock_change(id, "review")?;
-    project.recover_now(user)?;
-    let mut change = project.change(id)?;
+    let _lock = change::lock_change(project, id, "review")?;
+    project.recover(user)?;
+    let mut change = change(project, id)?;
     review_locked(project, &mut change, (wish, user))
 }
 
@@ -54,12 +58,12 @@ pub(super) fn review_locked(
     let id = change.id.clone();
     let number =
         u32::try_from(review::read(change.documents.text(REVIEW)).len() + 1).unwrap_or(u32::MAX);
-    let mut input = project.material(change, project.files_now()?)?;
+    let mut input = material(&project.repository, change, change::files_now(project)?)?;
     input.push_str("## 5. What Was Done\n");
     fenced(
         &mut input,
         "diff",
-        &crate::text::redact::redact(&project.done_so_far(&id)?),
+        &crate::text::redact::redact(&done_so_far(project, &id)?),
     );
     let message =
         format!("Review the implementation of the change `{id}` now; this is review {number}.");
@@ -94,7 +98,8 @@ pub(super) fn review_locked(
         verdict.word().to_lowercase()
     };
     let title = format!("Review {number}: {word} ({})", issues.words());
-    project.save(
+    change::save(
+        project,
         change,
         Step {
             event: Happened::Review(verdict),
@@ -124,78 +129,83 @@ pub(super) fn last_review(change: &Change) -> Option<(usize, String)> {
     ))
 }
 
-impl Project {
-    /// Returns the trees before the first turn of a change's session and after its newest one;
-    /// nothing where no turn ran.
-    ///
-    /// # Errors
-    /// Where the repository cannot be read.
-    pub fn span_of(&self, id: &ChangeId) -> anyhow::Result<Option<(TreeId, TreeId)>> {
-        let session = id.session();
-        if self.repository.reference(&session.reference())?.is_none() {
-            return Ok(None);
-        }
-        let tip = self.store().tip(&session)?;
-        let Some(after) = tip.workspace else {
-            return Ok(None);
-        };
-        let mut before = after;
-        for turn in self.store().history(tip) {
-            if let Some(workspace) = turn?.meta.workspace {
-                before = workspace.before;
-            }
-        }
-        Ok(Some((self.tree(before)?, self.tree(after)?)))
+/// Returns the trees before the first turn of a change's session and after its newest one;
+/// nothing where no turn ran.
+///
+/// # Errors
+/// Where the repository cannot be read.
+pub fn span_of(project: &Project, id: &ChangeId) -> anyhow::Result<Option<(TreeId, TreeId)>> {
+    let session = id.session();
+    if project
+        .repository
+        .reference(&session.reference())?
+        .is_none()
+    {
+        return Ok(None);
     }
-
-    /// Returns what a change's session did to the code, as a unified diff.
-    fn done_so_far(&self, id: &ChangeId) -> anyhow::Result<String> {
-        let Some((before, after)) = self.span_of(id)? else {
-            return Ok("(nothing)\n".to_owned());
-        };
-        let mut text = String::new();
-        for change in self.repository.changes(before, after)? {
-            let path = String::from_utf8_lossy(&change.path).into_owned();
-            let shown = visible(&path);
-            if text.len() > MAX_DIFF {
-                text.push_str(&format!(
-                    "(`{shown}` changed too; the difference is too large to be shown)\n"
-                ));
-                continue;
-            }
-            let (old, new) = (
-                self.text_of(change.old.as_ref())?,
-                self.text_of(change.new.as_ref())?,
-            );
-            match (old, new) {
-                (Some(old), Some(new)) => text.push_str(&unified(
-                    &old,
-                    &new,
-                    (&format!("a/{shown}"), &format!("b/{shown}")),
-                )),
-                _ => text.push_str(&format!("(`{shown}` is large or not text, and changed)\n")),
-            }
+    let tip = project.store().tip(&session)?;
+    let Some(after) = tip.workspace else {
+        return Ok(None);
+    };
+    let mut before = after;
+    for turn in project.store().history(tip) {
+        if let Some(workspace) = turn?.meta.workspace {
+            before = workspace.before;
         }
-        Ok(if text.is_empty() {
-            "(nothing)\n".to_owned()
-        } else {
-            text
-        })
     }
+    Ok(Some((
+        project.repository.commit(before)?.tree,
+        project.repository.commit(after)?.tree,
+    )))
+}
 
-    /// Returns the text of one side of a difference: empty where there is no file, nothing where it
-    /// is no text, or too much of it.
-    fn text_of(&self, leaf: Option<&Leaf>) -> anyhow::Result<Option<String>> {
-        match leaf {
-            None => Ok(Some(String::new())),
-            Some(Leaf {
-                mode: Mode::File | Mode::Executable | Mode::Link,
-                id,
-            }) => {
-                let bytes = self.repository.small_blob(BlobId::of(*id))?;
-                Ok(bytes.and_then(|bytes| String::from_utf8(bytes).ok()))
-            }
-            Some(_) => Ok(None),
+/// Returns what a change's session did to the code, as a unified diff.
+fn done_so_far(project: &Project, id: &ChangeId) -> anyhow::Result<String> {
+    let Some((before, after)) = span_of(project, id)? else {
+        return Ok("(nothing)\n".to_owned());
+    };
+    let mut text = String::new();
+    for change in project.repository.changes(before, after)? {
+        let path = String::from_utf8_lossy(&change.path).into_owned();
+        let shown = visible(&path);
+        if text.len() > MAX_DIFF {
+            text.push_str(&format!(
+                "(`{shown}` changed too; the difference is too large to be shown)\n"
+            ));
+            continue;
         }
+        let (old, new) = (
+            text_of(&project.repository, change.old.as_ref())?,
+            text_of(&project.repository, change.new.as_ref())?,
+        );
+        match (old, new) {
+            (Some(old), Some(new)) => text.push_str(&unified(
+                &old,
+                &new,
+                (&format!("a/{shown}"), &format!("b/{shown}")),
+            )),
+            _ => text.push_str(&format!("(`{shown}` is large or not text, and changed)\n")),
+        }
+    }
+    Ok(if text.is_empty() {
+        "(nothing)\n".to_owned()
+    } else {
+        text
+    })
+}
+
+/// Returns the text of one side of a difference: empty where there is no file, nothing where it
+/// is no text, or too much of it.
+fn text_of(repository: &Repository, leaf: Option<&Leaf>) -> anyhow::Result<Option<String>> {
+    match leaf {
+        None => Ok(Some(String::new())),
+        Some(Leaf {
+            mode: Mode::File | Mode::Executable | Mode::Link,
+            id,
+        }) => {
+            let bytes = repository.small_blob(BlobId::of(*id))?;
+            Ok(bytes.and_then(|bytes| String::from_utf8(bytes).ok()))
+        }
+        Some(_) => Ok(None),
     }
 }

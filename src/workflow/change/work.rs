@@ -11,17 +11,21 @@ use crate::change::error::ChangeError;
 use crate::change::store::Change;
 use crate::change::tasks::{self, Task};
 use crate::change::usage::Taken;
+use crate::git::repository::Repository;
 use crate::plan::action::Kind;
 use crate::session::artifact;
 use crate::session::meta::{Origin, Status};
 use crate::session::turn::Turn;
 use crate::text::context_list;
 use crate::text::resource::Resource;
+use crate::workflow::change::ask;
 use crate::workflow::execute::{self, Executed};
+use crate::workflow::lookup;
 use crate::workflow::message::{Left, Unanswered, ask_for_answer};
 use crate::workflow::new::start;
 use crate::workflow::plan::{self, Start};
 use crate::workflow::project::Project;
+use crate::workflow::requests;
 use crate::workflow::user::User;
 
 /// What the implementer is told.
@@ -94,230 +98,234 @@ impl Work {
     }
 }
 
-impl Project {
-    /// Makes the change's session the one of this call, and starts it where there is none.
-    pub(super) fn open_work(&mut self, change: &Change, user: &mut dyn User) -> anyhow::Result<()> {
-        let session = change.id.session();
-        if self.repository.reference(&session.reference())?.is_none() {
-            let agent = self.agent(AGENT)?;
-            let _lock = self.enter("change", user)?;
-            start(self, &session, &agent)?;
-        }
-        self.work_on(&session);
-        Ok(())
+/// Makes the change's session the one of this call, and starts it where there is none.
+pub(super) fn open_work(
+    project: &mut Project,
+    change: &Change,
+    user: &mut dyn User,
+) -> anyhow::Result<()> {
+    let session = change.id.session();
+    if project
+        .repository
+        .reference(&session.reference())?
+        .is_none()
+    {
+        let agent = lookup::agent(project, AGENT)?;
+        let _lock = project.enter("change", user)?;
+        start(project, &session, &agent)?;
     }
+    project.work_on(&session);
+    Ok(())
+}
 
-    /// Does a piece of work, turn after turn, until it is done or something stops it.
-    pub(super) fn work(
-        &mut self,
-        change: &Change,
-        work: &Work,
-        doing: (&Wish, &mut dyn User),
-    ) -> anyhow::Result<Worked> {
-        let (wish, user) = doing;
-        let model = self.role_model(Role::Implementer, wish)?;
-        let mut said: Option<String> = None;
-        let mut last = Executed::default();
-        for _ in 0..MAX_TURNS {
-            if let Some((turn, taken)) = self.settled(change, work)? {
-                return Ok(Worked::Done(turn, taken));
+/// Does a piece of work, turn after turn, until it is done or something stops it.
+pub(super) fn work(
+    project: &mut Project,
+    change: &Change,
+    work: &Work,
+    doing: (&Wish, &mut dyn User),
+) -> anyhow::Result<Worked> {
+    let (wish, user) = doing;
+    let model = ask::role_model(project, Role::Implementer, wish)?;
+    let mut said: Option<String> = None;
+    let mut last = Executed::default();
+    for _ in 0..MAX_TURNS {
+        if let Some((turn, taken)) = settled(project, change, work)? {
+            return Ok(Worked::Done(turn, taken));
+        }
+        match prepare(project, (change, work), (&model, said.take()), user) {
+            Err(error) if error.is::<Left>() => {
+                return Ok(Worked::Stopped(
+                    "nothing was planned".to_owned(),
+                    Box::new(last),
+                ));
             }
-            match self.prepare((change, work), (&model, said.take()), user) {
-                Err(error) if error.is::<Left>() => {
-                    return Ok(Worked::Stopped(
-                        "nothing was planned".to_owned(),
-                        Box::new(last),
-                    ));
+            Err(error) => match error.downcast() {
+                Ok(Unanswered(question)) => {
+                    last.question = Some(question);
+                    return Ok(Worked::Stopped(asks(change), Box::new(last)));
                 }
-                Err(error) => match error.downcast() {
-                    Ok(Unanswered(question)) => {
-                        last.question = Some(question);
-                        return Ok(Worked::Stopped(asks(change), Box::new(last)));
-                    }
-                    Err(error) => return Err(error),
-                },
-                Ok(()) => {}
-            }
-            let executing = execute::Wish {
-                plan: None,
-                replan: true,
-                model: Some(model.clone()),
-                yolo: false,
-            };
-            last = execute::execute(self, &executing, user)?;
-            if let Some(why) = self.stops(change, &last)? {
-                return Ok(Worked::Stopped(why, Box::new(last)));
-            }
-            said = last.instead.clone();
-        }
-        match self.settled(change, work)? {
-            Some((turn, taken)) => Ok(Worked::Done(turn, taken)),
-            None => Ok(Worked::Stopped(
-                format!("{MAX_TURNS} turns did not finish it"),
-                Box::new(last),
-            )),
-        }
-    }
-
-    /// Plans the next turn, unless a plan waits.
-    fn prepare(
-        &self,
-        on: (&Change, &Work),
-        asking: (&str, Option<String>),
-        user: &mut dyn User,
-    ) -> anyhow::Result<()> {
-        let ((change, work), (model, said)) = (on, asking);
-        let session = change.id.session();
-        let _lock = self.lock_session(&session, "change")?;
-        self.recover_now(user)?;
-        let tip = self.store().tip(&session)?;
-        let mut draft = self.store().draft(&tip)?;
-        if draft.is_planned() {
-            return Ok(());
-        }
-        let mut list = draft.artifacts.text_or_empty(artifact::TURN_CONTEXT);
-        for resource in work
-            .files
-            .iter()
-            .filter_map(|path| Resource::parse(path).ok())
-        {
-            list = context_list::add(&list, &context_list::Entry::Resource(resource));
-        }
-        draft.artifacts.put(artifact::TURN_CONTEXT, list);
-        // The answer to a question of the model waits in the draft; a message that was cut short
-        // says its work anew.
-        let is_own = draft.is_asked_by_user() && !draft.is_planned();
-        let waiting = draft.message().filter(|_| is_own).map(|(text, _)| text);
-        let waiting = waiting.filter(|text| !text.starts_with(&work.key));
-        let said = match said.or(waiting) {
-            Some(said) => Some(self.keep_said(&tip, &mut draft, said)?),
-            None => match self.said(&tip, &draft)? {
-                Some(said) => Some(said),
-                None => answer_to(&tip, self, user)?
-                    .map(|said| self.keep_said(&tip, &mut draft, said))
-                    .transpose()?,
+                Err(error) => return Err(error),
             },
+            Ok(()) => {}
+        }
+        let executing = execute::Wish {
+            plan: None,
+            replan: true,
+            model: Some(model.clone()),
+            yolo: false,
         };
-        let message = work.message(change, said.as_deref());
-        let wish = plan::Wish {
-            message: Some(message),
-            model: Some(model.to_owned()),
-            work: Some(work.key.clone()),
-            ..plan::Wish::default()
+        last = execute::execute(project, &executing, user)?;
+        if let Some(why) = stops(change, &last)? {
+            return Ok(Worked::Stopped(why, Box::new(last)));
+        }
+        said = last.instead.clone();
+    }
+    match settled(project, change, work)? {
+        Some((turn, taken)) => Ok(Worked::Done(turn, taken)),
+        None => Ok(Worked::Stopped(
+            format!("{MAX_TURNS} turns did not finish it"),
+            Box::new(last),
+        )),
+    }
+}
+
+/// Plans the next turn, unless a plan waits.
+fn prepare(
+    project: &Project,
+    on: (&Change, &Work),
+    asking: (&str, Option<String>),
+    user: &mut dyn User,
+) -> anyhow::Result<()> {
+    let ((change, work), (model, said)) = (on, asking);
+    let session = change.id.session();
+    let _lock = project.lock_session(&session, "change")?;
+    project.recover(user)?;
+    let tip = project.store().tip(&session)?;
+    let mut draft = project.store().draft(&tip)?;
+    if draft.is_planned() {
+        return Ok(());
+    }
+    let mut list = draft.artifacts.text_or_empty(artifact::TURN_CONTEXT);
+    for resource in work
+        .files
+        .iter()
+        .filter_map(|path| Resource::parse(path).ok())
+    {
+        list = context_list::add(&list, &context_list::Entry::Resource(resource));
+    }
+    draft.artifacts.put(artifact::TURN_CONTEXT, list);
+    // The answer to a question of the model waits in the draft; a message that was cut short
+    // says its work anew.
+    let is_own = draft.is_asked_by_user() && !draft.is_planned();
+    let waiting = draft.message().filter(|_| is_own).map(|(text, _)| text);
+    let waiting = waiting.filter(|text| !text.starts_with(&work.key));
+    let said = match said.or(waiting) {
+        Some(said) => Some(requests::keep_said(project, &tip, &mut draft, said)?),
+        None => match requests::said(project, &tip, &draft)? {
+            Some(said) => Some(said),
+            None => answer_to(&tip, &project.repository, user)?
+                .map(|said| requests::keep_said(project, &tip, &mut draft, said))
+                .transpose()?,
+        },
+    };
+    let message = work.message(change, said.as_deref());
+    let wish = plan::Wish {
+        message: Some(message),
+        model: Some(model.to_owned()),
+        work: Some(work.key.clone()),
+        ..plan::Wish::default()
+    };
+    plan::plan_turn(project, &wish, Start { tip: &tip, draft }, user).map(|_| ())
+}
+
+/// Returns the turn since the last note that finished a piece of work, and what all turns up to
+/// it took.
+fn settled(
+    project: &Project,
+    change: &Change,
+    work: &Work,
+) -> anyhow::Result<Option<(u64, Option<Taken>)>> {
+    let tip = project.store().tip(&change.id.session())?;
+    let noted = change
+        .state
+        .history
+        .iter()
+        .filter_map(|entry| entry.turn)
+        .max()
+        .unwrap_or(0);
+    for turn in project.store().history(tip) {
+        let turn = turn?;
+        // What was undone since is not done.
+        if turn.number() <= noted || turn.meta.status == Status::Restored {
+            return Ok(None);
+        }
+        let about_it = words_of(project, &turn)?.lines().next() == Some(work.key.as_str());
+        if turn.meta.status == Status::Executed && about_it && worked(&project.repository, &turn)? {
+            return Ok(Some((turn.number(), taken_since(project, &turn, noted)?)));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns whether a turn ended the work: the model said so, or its plan did something and left
+/// no question.
+fn worked(repository: &Repository, turn: &Turn) -> anyhow::Result<bool> {
+    if turn.conclusion(repository)?.is_some() {
+        return Ok(true);
+    }
+    let text = turn.text(repository, artifact::PLAN)?.unwrap_or_default();
+    let (plan, _) = crate::plan::parse(&text);
+    let does = |kind: &Kind| matches!(kind, Kind::Create(_) | Kind::Edit(_) | Kind::Execute(_));
+    let hands_over = |kind: &Kind| {
+        matches!(
+            kind,
+            Kind::ChatWithUser(_) | Kind::Invoke(_) | Kind::Conclude(_)
+        )
+    };
+    Ok(plan.actions.iter().any(|action| does(&action.kind))
+        && !plan.actions.iter().any(|action| hands_over(&action.kind)))
+}
+
+/// Returns the user's words that led to a turn: those of the turn itself, or of the one whose
+/// plan it corrects.
+fn words_of(project: &Project, turn: &Turn) -> anyhow::Result<String> {
+    for turn in project.store().history(turn.clone()) {
+        let turn = turn?;
+        if turn.meta.origin == Origin::User {
+            return Ok(turn
+                .text(&project.repository, artifact::USER_PROMPT)?
+                .unwrap_or_default());
+        }
+    }
+    Ok(String::new())
+}
+
+/// Adds up what the turns after one took.
+fn taken_since(project: &Project, tip: &Turn, noted: u64) -> anyhow::Result<Option<Taken>> {
+    let mut sum: Option<Taken> = None;
+    for turn in project.store().history(tip.clone()) {
+        let turn = turn?;
+        if turn.number() <= noted {
+            break;
+        }
+        let Some(used) = turn.meta.model else {
+            continue;
         };
-        plan::plan_turn(self, &wish, Start { tip: &tip, draft }, user).map(|_| ())
+        let sum = sum.get_or_insert_with(|| Taken {
+            model: used.asked.clone(),
+            ..Taken::default()
+        });
+        sum.calls += 1;
+        sum.tokens_in += used.tokens_in;
+        sum.tokens_out += used.tokens_out;
+        if let Some(cost) = used.cost {
+            sum.cost = Some(sum.cost.unwrap_or_default() + cost);
+        }
     }
+    Ok(sum)
+}
 
-    /// Returns the turn since the last note that finished a piece of work, and what all turns up to
-    /// it took.
-    fn settled(
-        &self,
-        change: &Change,
-        work: &Work,
-    ) -> anyhow::Result<Option<(u64, Option<Taken>)>> {
-        let tip = self.store().tip(&change.id.session())?;
-        let noted = change
-            .state
-            .history
-            .iter()
-            .filter_map(|entry| entry.turn)
-            .max()
-            .unwrap_or(0);
-        for turn in self.store().history(tip) {
-            let turn = turn?;
-            // What was undone since is not done.
-            if turn.number() <= noted || turn.meta.status == Status::Restored {
-                return Ok(None);
-            }
-            let about_it = self.words_of(&turn)?.lines().next() == Some(work.key.as_str());
-            if turn.meta.status == Status::Executed && about_it && self.worked(&turn)? {
-                return Ok(Some((turn.number(), self.taken_since(&turn, noted)?)));
-            }
-        }
-        Ok(None)
+/// Returns why the work stops after a turn, if it does.
+fn stops(change: &Change, executed: &Executed) -> anyhow::Result<Option<String>> {
+    let session = change.id.session();
+    let why = |text: &str| Ok(Some(text.to_owned()));
+    if let Some(interruption) = &executed.interruption {
+        return why(&format!("interrupted: {interruption}"));
     }
-
-    /// Returns whether a turn ended the work: the model said so, or its plan did something and left
-    /// no question.
-    fn worked(&self, turn: &Turn) -> anyhow::Result<bool> {
-        if turn.conclusion(&self.repository)?.is_some() {
-            return Ok(true);
-        }
-        let text = turn
-            .text(&self.repository, artifact::PLAN)?
-            .unwrap_or_default();
-        let (plan, _) = crate::plan::parse(&text);
-        let does = |kind: &Kind| matches!(kind, Kind::Create(_) | Kind::Edit(_) | Kind::Execute(_));
-        let hands_over = |kind: &Kind| {
-            matches!(
-                kind,
-                Kind::ChatWithUser(_) | Kind::Invoke(_) | Kind::Conclude(_)
-            )
-        };
-        Ok(plan.actions.iter().any(|action| does(&action.kind))
-            && !plan.actions.iter().any(|action| hands_over(&action.kind)))
+    if executed.commit.is_none() {
+        return why("nothing was run; the plan is waiting");
     }
-
-    /// Returns the user's words that led to a turn: those of the turn itself, or of the one whose
-    /// plan it corrects.
-    fn words_of(&self, turn: &Turn) -> anyhow::Result<String> {
-        for turn in self.store().history(turn.clone()) {
-            let turn = turn?;
-            if turn.meta.origin == Origin::User {
-                return Ok(turn
-                    .text(&self.repository, artifact::USER_PROMPT)?
-                    .unwrap_or_default());
-            }
-        }
-        Ok(String::new())
+    if !executed.overlaps.is_empty() {
+        return Ok(Some(format!(
+            "the result overlaps with your own edits; `teddy -s {session} restore @ --theirs` takes it, `--ours` keeps your side"
+        )));
     }
-
-    /// Adds up what the turns after one took.
-    fn taken_since(&self, tip: &Turn, noted: u64) -> anyhow::Result<Option<Taken>> {
-        let mut sum: Option<Taken> = None;
-        for turn in self.store().history(tip.clone()) {
-            let turn = turn?;
-            if turn.number() <= noted {
-                break;
-            }
-            let Some(used) = turn.meta.model else {
-                continue;
-            };
-            let sum = sum.get_or_insert_with(|| Taken {
-                model: used.asked.clone(),
-                ..Taken::default()
-            });
-            sum.calls += 1;
-            sum.tokens_in += used.tokens_in;
-            sum.tokens_out += used.tokens_out;
-            if let Some(cost) = used.cost {
-                sum.cost = Some(sum.cost.unwrap_or_default() + cost);
-            }
-        }
-        Ok(sum)
-    }
-
-    /// Returns why the work stops after a turn, if it does.
-    fn stops(&self, change: &Change, executed: &Executed) -> anyhow::Result<Option<String>> {
-        let session = change.id.session();
-        let why = |text: &str| Ok(Some(text.to_owned()));
-        if let Some(interruption) = &executed.interruption {
-            return why(&format!("interrupted: {interruption}"));
-        }
-        if executed.commit.is_none() {
-            return why("nothing was run; the plan is waiting");
-        }
-        if !executed.overlaps.is_empty() {
-            return Ok(Some(format!(
-                "the result overlaps with your own edits; `teddy -s {session} restore @ --theirs` takes it, `--ours` keeps your side"
-            )));
-        }
-        match executed.status {
-            Some(Status::Rejected) if executed.replanned.is_none() => why("the plan was rejected"),
-            Some(Status::Declined) if executed.instead.is_none() => why("you declined the plan"),
-            _ if executed.unanswered().is_some() => Ok(Some(asks(change))),
-            _ => Ok(None),
-        }
+    match executed.status {
+        Some(Status::Rejected) if executed.replanned.is_none() => why("the plan was rejected"),
+        Some(Status::Declined) if executed.instead.is_none() => why("you declined the plan"),
+        _ if executed.unanswered().is_some() => Ok(Some(asks(change))),
+        _ => Ok(None),
     }
 }
 
@@ -330,8 +338,12 @@ fn asks(change: &Change) -> String {
 }
 
 /// Returns the user's answer to what the model asked in the newest turn, if it did.
-fn answer_to(tip: &Turn, project: &Project, user: &mut dyn User) -> anyhow::Result<Option<String>> {
-    match tip.question(&project.repository)? {
+fn answer_to(
+    tip: &Turn,
+    repository: &Repository,
+    user: &mut dyn User,
+) -> anyhow::Result<Option<String>> {
+    match tip.question(repository)? {
         Some(question) => ask_for_answer(question, user).map(Some),
         None => Ok(None),
     }

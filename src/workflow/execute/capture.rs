@@ -18,7 +18,7 @@ use crate::session::meta::NotCaptured;
 use crate::text::visible::visible;
 use crate::workflow::execute::run_env::RunEnv;
 use crate::workflow::project::Project;
-use crate::workflow::workspace::not_captured;
+use crate::workspace::snapshot::not_captured;
 
 /// Why what was done in a repository within is not there.
 const OPAQUE: &str = "a repository of its own, in which the plan worked";

@@ -11,7 +11,7 @@ use crate::workflow::judge::Judged;
 use crate::workflow::lists::Lists;
 use crate::workflow::project::Project;
 use crate::workflow::user::Approved;
-use crate::workflow::workspace::Recorded;
+use crate::workspace::snapshot::Recorded;
 
 /// A turn on its way through an execution.
 pub(super) struct Case<'a> {

@@ -24,13 +24,20 @@ use crate::plan::run::{Interruption, Outcome};
 use crate::session::artifact;
 use crate::session::meta::Status;
 use crate::session::name::SessionName;
-use crate::workflow::drift::Drift;
+use crate::workflow::adopt;
 use crate::workflow::judge::Ground;
+use crate::workflow::judge::judge;
+use crate::workflow::lists::lists;
+use crate::workflow::lookup;
 use crate::workflow::message::without_keys;
 use crate::workflow::new::new;
 use crate::workflow::plan::{Planned, Start, keep_plan};
 use crate::workflow::project::{NoSession, Project};
-use crate::workflow::user::{Approved, Event, Question, User};
+use crate::workflow::requests;
+use crate::workflow::user::{Approved, Event, Question, User, telling};
+use crate::workspace::drift;
+use crate::workspace::drift::Drift;
+use crate::workspace::snapshot;
 
 /// What is wanted of an execution.
 #[derive(Debug, Clone, Default)]
@@ -131,7 +138,7 @@ pub fn execute(
         });
     }
     let _session_lock = project.lock_session(&session, "execute")?;
-    project.recover_now(user)?;
+    project.recover(user)?;
     let tip = project.store().tip(&session)?;
     let start = Start {
         tip: &tip,
@@ -142,13 +149,18 @@ pub fn execute(
         None => {
             anyhow::ensure!(start.draft.is_planned(), NoPlan(session));
             anyhow::ensure!(
-                project.is_own_draft(&tip, &start.draft),
+                adopt::is_own_draft(project, &tip, &start.draft),
                 ForeignPlan(session)
             );
             open_case(project, start, None, user)?
         }
     };
-    let drift = project.tell_drift(&tip, case.recorded.tree, user)?;
+    let drift = drift::tell_drift(
+        &project.checkout(),
+        &tip,
+        case.recorded.tree,
+        &mut telling(user),
+    )?;
     let mut executed = review::go(project, case, wish, user)?;
     executed.drift = Some(drift);
     executed.asked = executed
@@ -201,7 +213,7 @@ fn begin(
             ..Executed::default()
         })));
     }
-    let agent = project.agent(&project.settings.agent.clone())?;
+    let agent = lookup::agent(project, &project.settings.agent.clone())?;
     let _lock = project.enter("new", user)?;
     let name = project.free_name(SessionName::from_title(&plan.title))?;
     new(project, &name, &agent)?;
@@ -279,14 +291,20 @@ fn judged_case<'a>(
     let Start { tip, mut draft } = start;
     let recorded = {
         let _lock = project.enter("execute", user)?;
-        project
-            .record(tip, &forced(reading.plan))
+        snapshot::record(&project.checkout(), tip, &forced(reading.plan))
             .context("recording your files")?
     };
-    project.tell_captured(tip, &mut draft, &recorded, user)?;
-    let lists = project.lists(&draft, recorded.tree)?;
-    let caller = project.caller(tip, draft.meta.caller_turn_id)?;
-    let judged = project.judge(
+    snapshot::tell_captured(
+        &project.repository,
+        tip,
+        &mut draft,
+        &recorded,
+        &mut telling(user),
+    )?;
+    let lists = lists(&project.repository, &draft, recorded.tree)?;
+    let caller = lookup::caller(project, tip, draft.meta.caller_turn_id)?;
+    let judged = judge(
+        project,
         reading.text,
         &Ground {
             tip,
@@ -296,7 +314,7 @@ fn judged_case<'a>(
     )?;
     Ok(Case {
         question: tip.question(&project.repository)?,
-        requests: project.requests_with(tip, &draft)?,
+        requests: requests::requests_with(project, tip, &draft)?,
         tip,
         draft,
         recorded,

@@ -9,6 +9,7 @@ use crate::git::worktree::{Extent, SessionWorktree};
 use crate::host::sandbox::Network;
 use crate::host::shell::{End, Script, run};
 use crate::host::supervisor::Launcher;
+use crate::workflow::confine;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 
@@ -110,7 +111,7 @@ fn run_setup(
     worktree: &SessionWorktree,
     user: &mut dyn User,
 ) -> anyhow::Result<End> {
-    let mut policy = project.policy(worktree)?;
+    let mut policy = confine::policy(project, worktree)?;
     if let Some(policy) = &mut policy {
         policy.network = if project.settings.worktree.network {
             Network::On
@@ -124,7 +125,7 @@ fn run_setup(
     let confined = launcher.policy.as_ref();
     let script = Script {
         env: confined
-            .map(|policy| project.cache_variables(policy))
+            .map(|policy| confine::cache_variables(project, policy))
             .unwrap_or_default(),
         timeout: Some(project.settings.execute.timeout()),
         launcher: Some(launcher),

@@ -12,12 +12,15 @@ use crate::host::lock::{Lock, LockError};
 use crate::plan::run::{Effect, Ending, Interruption, Outcome};
 use crate::session::meta::{NotCaptured, Status, Workspace};
 use crate::session::transition::{self, Agent, Next, Others};
-use crate::workflow::complete::Fit;
+use crate::text::path::shown;
+use crate::workflow::lookup;
 use crate::workflow::modified::{as_run, modifications};
-use crate::workflow::paths::shown;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Approved, Event, User};
-use crate::workflow::workspace::left_out;
+use crate::workspace::complete;
+use crate::workspace::complete::Fit;
+use crate::workspace::snapshot;
+use crate::workspace::snapshot::left_out;
 
 /// How often the lock is waited for again once a plan has run.
 const MAX_WAITS: u32 = 20;
@@ -91,12 +94,17 @@ fn bring(project: &Project, run: &Run<'_>) -> anyhow::Result<Executed> {
     let now = if case.recorded.is_fresh() && !runs_commands(approved) {
         case.recorded.clone()
     } else {
-        project.record(case.tip, &super::forced(&approved.plan))?
+        snapshot::record(
+            &project.checkout(),
+            case.tip,
+            &super::forced(&approved.plan),
+        )?
     };
-    let (files, overlaps) = match project.fit(case.recorded.tree, now.tree, tree)? {
-        Fit::Clean(files) => (Some(files), Vec::new()),
-        Fit::Overlap(paths, _) => (None, shown(&paths)),
-    };
+    let (files, overlaps) =
+        match complete::fit(&project.repository, case.recorded.tree, now.tree, tree)? {
+            Fit::Clean(files) => (Some(files), Vec::new()),
+            Fit::Overlap(paths, _) => (None, shown(&paths)),
+        };
 
     let modifications = modifications(&case.judged.plan, approved, &case.judged.simulation);
     let writing = Writing {
@@ -213,7 +221,9 @@ fn next_state(project: &Project, case: &Case<'_>, outcomes: &[Outcome]) -> anyho
             None
         }
     });
-    let invoked: Option<Agent> = invoked.map(|name| project.agent(name)).transpose()?;
+    let invoked: Option<Agent> = invoked
+        .map(|name| lookup::agent(project, name))
+        .transpose()?;
     let (context, prompt) = (case.lists.turn(), case.prompt());
     Ok(transition::after_run(
         &case.current(&context, &prompt),

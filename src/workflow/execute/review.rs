@@ -5,11 +5,15 @@ use std::time::Instant;
 use super::{Case, Executed, Wish, decline, forced, open_case, record, reject};
 use crate::plan::Plan;
 use crate::session::meta::Approver;
+use crate::workflow::confine;
+use crate::workflow::judge;
 use crate::workflow::judge::Ground;
 use crate::workflow::look;
+use crate::workflow::look::look;
 use crate::workflow::plan::Start;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Approved, Decision, Event, Proposal, User};
+use crate::workspace::snapshot;
 
 /// How often a review is begun again because the user's files changed under it.
 const MAX_REVIEWS: u32 = 3;
@@ -67,7 +71,8 @@ fn is_still_so(project: &Project, case: &mut Case<'_>, chosen: &Approved) -> any
     if case.recorded.is_fresh() {
         return Ok(true);
     }
-    let same = project.snapshot(&forced(&chosen.plan))?.tree == case.recorded.tree;
+    let same =
+        snapshot::snapshot(&project.checkout(), &forced(&chosen.plan))?.tree == case.recorded.tree;
     if same {
         case.recorded.seen = Instant::now();
     }
@@ -108,7 +113,9 @@ fn fits(project: &Project, case: &Case<'_>, chosen: &Approved) -> anyhow::Result
         tree: case.recorded.tree,
         lists: &case.lists,
     };
-    Ok(project.simulate(&plan, &ground)?.diagnostics.is_empty())
+    Ok(judge::simulate(project, &plan, &ground)?
+        .diagnostics
+        .is_empty())
 }
 
 /// Lets the user decide.
@@ -118,7 +125,7 @@ fn review(project: &Project, case: &Case<'_>, user: &mut dyn User) -> anyhow::Re
         tree: case.recorded.tree,
         lists: &case.lists,
     };
-    let revise = |plan: &Plan| project.simulate(plan, &ground);
+    let revise = |plan: &Plan| judge::simulate(project, plan, &ground);
     let place = look::Ground {
         tip: case.tip,
         artifacts: &case.draft.artifacts,
@@ -131,9 +138,9 @@ fn review(project: &Project, case: &Case<'_>, user: &mut dyn User) -> anyhow::Re
         text: &case.judged.repaired.text,
         repair: &case.judged.repaired,
         simulation: &case.judged.simulation,
-        confinement: &project.confinement(),
+        confinement: &confine::confinement(project),
         revise: &revise,
-        look: &|resource| project.look(&place, resource),
+        look: &|resource| look(project, &place, resource),
         earlier: case.earlier.as_ref(),
     };
     user.review(&proposal)

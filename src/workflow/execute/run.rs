@@ -6,6 +6,7 @@ use crate::git::object::{CommitId, TreeId};
 use crate::session::message;
 use crate::workflow::project::Project;
 use crate::workflow::user::Approved;
+use crate::workspace::snapshot;
 
 /// A plan that has run, before its turn is recorded.
 pub(super) struct Run<'a> {
@@ -30,6 +31,6 @@ impl Run<'_> {
             "{title}\n\nTeddy-Session: {}\nTeddy-Turn: {}\n",
             self.case.tip.session, self.case.draft.meta.number
         );
-        project.advance(base, tree, &text)
+        snapshot::advance(&project.repository, base, tree, &text)
     }
 }

@@ -24,12 +24,15 @@ use crate::plan::memo::{self, Change};
 use crate::plan::run::{Ran, Stage, run};
 use crate::session::meta::NotCaptured;
 use crate::text::resource::{Artifact, Resource};
+use crate::workflow::confine;
+use crate::workflow::lookup;
 use crate::workflow::pages::Pages;
+use crate::workflow::pages::pages;
 use crate::workflow::project::Project;
 use crate::workflow::teddy_files::MEMOS;
 use crate::workflow::tools::Equipment;
 use crate::workflow::user::{Approved, User};
-use crate::workflow::workspace::not_captured;
+use crate::workspace::snapshot::not_captured;
 
 /// What a run left.
 pub(in crate::workflow) struct Left {
@@ -120,14 +123,18 @@ fn run_in(
     approved: &Approved,
     user: &mut dyn User,
 ) -> anyhow::Result<(Ran, Pages, Option<anyhow::Error>)> {
-    let artifacts =
-        |artifact: &Artifact| project.artifact(env.tip, artifact).ok().flatten().is_some();
+    let artifacts = |artifact: &Artifact| {
+        lookup::artifact(project, env.tip, artifact)
+            .ok()
+            .flatten()
+            .is_some()
+    };
     let (pages, offline) = match env.reach {
-        Reach::AsConfigured => (project.pages(), false),
-        Reach::Recorded(turn) => (project.pages().offline(turn), true),
+        Reach::AsConfigured => (pages(project), false),
+        Reach::Recorded(turn) => (pages(project).offline(turn), true),
     };
     let root = Root::open(&prepared.worktree.path)?;
-    let mut policy = project.policy(&prepared.worktree)?;
+    let mut policy = confine::policy(project, &prepared.worktree)?;
     policy
         .iter_mut()
         .filter(|_| offline)
@@ -136,7 +143,7 @@ fn run_in(
         .context("starting the commands of the plan")?
         .holding(project.commands_lock(env.name));
     let confined = launcher.policy.as_ref();
-    let variables = confined.map(|policy| project.cache_variables(policy));
+    let variables = confined.map(|policy| confine::cache_variables(project, policy));
     let mut tools = Equipment {
         worktree: &prepared.worktree.path,
         settings: &project.settings.execute,
@@ -240,7 +247,7 @@ impl Began {
     /// Looks at everything that has to be compared afterwards.
     fn look(project: &Project, prepared: &Prepared) -> anyhow::Result<Began> {
         let repository = &project.repository;
-        let launcher = Launcher::new(project.policy(&prepared.worktree)?)?;
+        let launcher = Launcher::new(confine::policy(project, &prepared.worktree)?)?;
         let is_confined = launcher.policy.is_some();
         let unconfined = if is_confined {
             None

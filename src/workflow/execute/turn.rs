@@ -3,6 +3,7 @@
 use super::{Case, Executed};
 use crate::git::object::{CommitId, TreeId};
 use crate::git::reference::Expected;
+use crate::git::repository::Repository;
 use crate::host::clock;
 use crate::plan::Plan;
 use crate::plan::run::{Ending, Interruption, Outcome};
@@ -13,11 +14,13 @@ use crate::session::report::{Modification, Report};
 use crate::session::store::NewTurn;
 use crate::session::transition::Next;
 use crate::text::context_list;
+use crate::text::path::shown;
 use crate::text::resource::Artifact;
-use crate::workflow::complete::{Completed, Move, Step, notes};
-use crate::workflow::paths::shown;
 use crate::workflow::project::Project;
-use crate::workflow::stack::record::publish_turn;
+use crate::workspace::complete::complete;
+use crate::workspace::complete::{Completed, Step, notes};
+use crate::workspace::file_move::Move;
+use crate::workspace::stack::record::publish_turn;
 
 /// Everything that a turn is written from.
 pub(super) struct Writing<'a> {
@@ -67,7 +70,7 @@ pub(super) fn finish(
     let Completed {
         commit,
         published: done,
-    } = project.complete(&case.tip.session, &step, files)?;
+    } = complete(&project.checkout(), &case.tip.session, &step, files)?;
     let mut overlaps = writing.workspace.overlaps.clone();
     overlaps.extend(shown(&done.conflicts));
     Ok(Executed {
@@ -120,7 +123,7 @@ fn write(
         project.settings.execute.output_limit,
     );
     next_artifacts(&mut artifacts, &writing.next);
-    let done = summary(project, writing)?;
+    let done = summary(&project.repository, writing)?;
     let title = if writing.plan.title.is_empty() {
         "(no title)"
     } else {
@@ -234,7 +237,7 @@ fn next_artifacts(artifacts: &mut Artifacts, next: &Next) {
 }
 
 /// Says what was done, a line for each action and file.
-fn summary(project: &Project, writing: &Writing<'_>) -> anyhow::Result<Vec<String>> {
+fn summary(repository: &Repository, writing: &Writing<'_>) -> anyhow::Result<Vec<String>> {
     let actions = writing.plan.actions.iter().zip(writing.outcomes);
     let mut lines: Vec<String> = actions
         .map(|(action, outcome)| {
@@ -246,8 +249,8 @@ fn summary(project: &Project, writing: &Writing<'_>) -> anyhow::Result<Vec<Strin
             format!("{} {}: {ending}", action.kind.name(), action.kind.target())
         })
         .collect();
-    let tree = |id: CommitId| -> anyhow::Result<TreeId> { Ok(project.repository.commit(id)?.tree) };
-    let changes = project.repository.changes(
+    let tree = |id: CommitId| -> anyhow::Result<TreeId> { Ok(repository.commit(id)?.tree) };
+    let changes = repository.changes(
         tree(writing.workspace.before)?,
         tree(writing.workspace.after)?,
     )?;

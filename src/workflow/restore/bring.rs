@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::OnOverlap;
 use super::way::{Leg, Way};
 use crate::git::object::{Entry, TreeId};
-use crate::workflow::complete::Fit;
 use crate::workflow::project::Project;
-use crate::workflow::stack::series::Series;
+use crate::workspace::complete;
+use crate::workspace::complete::Fit;
+use crate::workspace::stack::series::Series;
 
 /// Where the user's files come to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,7 +83,7 @@ impl Carrier<'_> {
     fn follow(&mut self, now: TreeId, legs: &[Leg]) -> anyhow::Result<TreeId> {
         let (mut tree, mut frozen) = (now, Edits::new());
         for leg in legs {
-            let next = match self.project.fit(leg.from, tree, leg.to)? {
+            let next = match complete::fit(&self.project.repository, leg.from, tree, leg.to)? {
                 Fit::Clean(files) => files.to,
                 Fit::Overlap(paths, ways) => {
                     for path in paths {

@@ -14,20 +14,25 @@ use self::steps::PassedOver;
 use self::way::{Planner, Way, hidden, is_below};
 use crate::git::object::{CommitId, TreeId};
 use crate::git::reference::Expected;
+use crate::git::repository::Repository;
 use crate::host::interrupt;
 use crate::session::meta::{By, Restored};
 use crate::session::name::SessionName;
 use crate::session::publication::Stack;
 use crate::session::turn::Turn;
+use crate::text::path::{lossy, shown};
 use crate::text::visible::visible;
-use crate::workflow::complete::{Completed, Move, Step, notes};
-use crate::workflow::drift::{no_record, taken_from_others};
-use crate::workflow::missing::Missing;
-use crate::workflow::paths::{lossy, shown};
 use crate::workflow::project::Project;
-use crate::workflow::stack::{PatchId, Stacks};
-use crate::workflow::turn_files::{files_of, first_after};
 use crate::workflow::user::User;
+use crate::workspace::complete::complete;
+use crate::workspace::complete::{Completed, Step, notes};
+use crate::workspace::drift::{no_record, taken_from_others};
+use crate::workspace::file_move::Move;
+use crate::workspace::missing::Missing;
+use crate::workspace::missing::missing;
+use crate::workspace::snapshot;
+use crate::workspace::stack::{PatchId, Stacks};
+use crate::workspace::turn_files::{files_of, first_after};
 
 /// What to do where the user's own edits and the turn's meet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -145,13 +150,13 @@ struct Aim<'a> {
 
 /// Fits what lies on the way into the user's files, writes them and records it.
 fn carry_out(project: &Project, tip: &Turn, aim: &Aim<'_>, wish: &Wish) -> anyhow::Result<Done> {
-    let target = files_of(project, aim.turn)?;
-    let mut recorded = project.record(tip, &[])?;
+    let target = files_of(&project.checkout(), aim.turn)?;
+    let mut recorded = snapshot::record(&project.checkout(), tip, &[])?;
     let hidden = hidden(project, recorded.tree, &aim.way)?;
     if !hidden.is_empty() {
-        recorded = project.record(tip, &hidden)?;
+        recorded = snapshot::record(&project.checkout(), tip, &hidden)?;
     }
-    check_paths(project, aim.turn, wish, [target, recorded.tree])?;
+    check_paths(&project.repository, aim.turn, wish, [target, recorded.tree])?;
     let mut done = Done {
         turn: aim.turn.number(),
         over: aim.restored.over.clone(),
@@ -163,7 +168,7 @@ fn carry_out(project: &Project, tip: &Turn, aim: &Aim<'_>, wish: &Wish) -> anyho
         ..Done::default()
     };
 
-    let target = project.restrict(recorded.tree, target, &wish.paths)?;
+    let target = restrict(&project.repository, recorded.tree, target, &wish.paths)?;
     let brought = match wish.on_overlap {
         OnOverlap::Exact => Brought::exactly(target),
         on_overlap => bring(project, recorded.tree, &aim.way, on_overlap)?,
@@ -209,7 +214,8 @@ fn carry_out(project: &Project, tip: &Turn, aim: &Aim<'_>, wish: &Wish) -> anyho
         log: format!("teddy: restore turn {}", aim.turn.number()),
         anyway: false,
     };
-    let Completed { commit, published } = project.complete(&tip.session, &step, Some(&files))?;
+    let Completed { commit, published } =
+        complete(&project.checkout(), &tip.session, &step, Some(&files))?;
     done.overlaps = shown(&published.conflicts);
     done.notes.extend(notes(&published));
     done.commit = Some(commit);
@@ -232,7 +238,7 @@ fn taken(
 
 /// Refuses paths that are nowhere.
 fn check_paths(
-    project: &Project,
+    repository: &Repository,
     turn: &Turn,
     wish: &Wish,
     trees: [TreeId; 2],
@@ -240,7 +246,7 @@ fn check_paths(
     for path in &wish.paths {
         let mut is_there = false;
         for tree in trees {
-            is_there |= project.repository.entry(tree, path.as_bytes())?.is_some();
+            is_there |= repository.entry(tree, path.as_bytes())?.is_some();
         }
         let (name, number) = (visible(path), turn.number());
         anyhow::ensure!(
@@ -270,36 +276,39 @@ fn tell_changes(
     let own = project.repository.changes(target, files.to)?;
     done.kept = own.iter().map(|change| lossy(&change.path)).collect();
     if done.same_turns {
-        done.missing = project.missing(tip, aim.planner.stacks, (&aim.wanted, &own))?;
+        done.missing = missing(
+            &project.checkout(),
+            tip,
+            aim.planner.stacks,
+            (&aim.wanted, &own),
+        )?;
     }
     Ok(())
 }
 
 /// Returns what is in the user's files in the state of a turn.
 fn wanted(project: &Project, stacks: &Stacks<'_>, turn: &Turn) -> anyhow::Result<Stack<PatchId>> {
-    match first_after(project, turn)? {
+    match first_after(&project.checkout(), turn)? {
         Some(next) => stacks.below(&next),
         None => stacks.wanted(turn),
     }
 }
 
-impl Project {
-    /// Returns `tree` as far as the paths go, and `elsewhere` for all others.
-    fn restrict(
-        &self,
-        elsewhere: TreeId,
-        tree: TreeId,
-        paths: &[String],
-    ) -> anyhow::Result<TreeId> {
-        if paths.is_empty() {
-            return Ok(tree);
-        }
-        let changes = self.repository.changes(elsewhere, tree)?;
-        let edits = changes
-            .into_iter()
-            .filter(|change| is_below(&change.path, paths))
-            .map(|change| (change.path, change.new))
-            .collect();
-        self.repository.tree_with(elsewhere, &edits)
+/// Returns `tree` as far as the paths go, and `elsewhere` for all others.
+fn restrict(
+    repository: &Repository,
+    elsewhere: TreeId,
+    tree: TreeId,
+    paths: &[String],
+) -> anyhow::Result<TreeId> {
+    if paths.is_empty() {
+        return Ok(tree);
     }
+    let changes = repository.changes(elsewhere, tree)?;
+    let edits = changes
+        .into_iter()
+        .filter(|change| is_below(&change.path, paths))
+        .map(|change| (change.path, change.new))
+        .collect();
+    repository.tree_with(elsewhere, &edits)
 }

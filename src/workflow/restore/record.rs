@@ -10,11 +10,13 @@ use crate::session::meta::{Meta, Status, Workspace};
 use crate::session::publication::{Publication, Stack};
 use crate::session::store::NewTurn;
 use crate::session::turn::{Turn, in_next};
-use crate::workflow::complete::Move;
-use crate::workflow::marks::marked;
 use crate::workflow::project::Project;
-use crate::workflow::stack::record::{Author, Recorder, Written};
-use crate::workflow::workspace::Recorded;
+use crate::workflow::requests;
+use crate::workspace::file_move::Move;
+use crate::workspace::marks::marked;
+use crate::workspace::snapshot;
+use crate::workspace::snapshot::Recorded;
+use crate::workspace::stack::record::{Author, Recorder, Written};
 
 /// What the turn of a restore is written from.
 pub(super) struct Writing<'a> {
@@ -46,10 +48,11 @@ pub(super) fn write(
     let repository = &project.repository;
     let mut draft = project.store().draft(tip)?;
     let from = if wish.files_only { tip } else { aim.turn };
-    let requests = project.requests_back_at((tip, &draft), from)?;
+    let requests = requests::requests_back_at(project, (tip, &draft), from)?;
     draft.set_answer_aside();
     draft.begin();
-    let after = project.advance(
+    let after = snapshot::advance(
+        &project.repository,
         recorded.commit,
         files.to,
         &format!(

@@ -10,11 +10,11 @@ use crate::host::lock::Lock;
 use crate::session::meta::{By, Restored};
 use crate::session::publication::Stack;
 use crate::session::turn::Turn;
-use crate::workflow::drift::no_record;
 use crate::workflow::project::Project;
-use crate::workflow::stack::series::Part;
-use crate::workflow::stack::{PatchId, Stacks, is_patch};
 use crate::workflow::user::User;
+use crate::workspace::drift::no_record;
+use crate::workspace::stack::series::Part;
+use crate::workspace::stack::{PatchId, Stacks, is_patch};
 
 /// The turns that a title names one by one.
 const MAX_NAMED: usize = 4;

@@ -10,8 +10,8 @@ use crate::git::repository::Repository;
 use crate::session::publication::Stack;
 use crate::session::turn::Turn;
 use crate::workflow::project::Project;
-use crate::workflow::stack::series::{Part, Series};
-use crate::workflow::stack::{PatchId, Stacks};
+use crate::workspace::stack::series::{Part, Series};
+use crate::workspace::stack::{PatchId, Stacks};
 
 /// What some turns did to the files, one after another and with nobody's edits between them.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,12 +8,13 @@ use teddy::session::meta::Status;
 use teddy::session::name::SessionName;
 use teddy::workflow::branch::{branch, switch};
 use teddy::workflow::execute::{Wish as ExecuteWish, execute};
+use teddy::workflow::lookup;
 use teddy::workflow::new::new;
 use teddy::workflow::project::{Places, Project, Wanted};
 use teddy::workflow::restore::steps::{redo, undo};
 use teddy::workflow::restore::{Done, OnOverlap, Wish, restore};
-use teddy::workflow::stack::Stacks as Reader;
 use teddy::workflow::user::{Approved, Decision, Event, Proposal, Question, User};
+use teddy::workspace::stack::Stacks as Reader;
 
 use super::oracle::{
     Content, Expected, Files, Mode, Oracle, PATHS, SLOTS, Stacks, Turn, content, merge_all, put,
@@ -478,7 +479,7 @@ impl World {
     fn begin(&mut self, at: usize) {
         let name = format!("s{}", self.sessions.len());
         let mut project = self.project(at);
-        let agent = project.agent("pathfinder").unwrap();
+        let agent = lookup::agent(&project, "pathfinder").unwrap();
         new(&mut project, &SessionName::parse(&name).unwrap(), &agent).unwrap();
         self.story.push(format!("new {name}@{at}"));
         self.sessions.insert(name.clone(), Vec::new());

@@ -11,15 +11,17 @@ use crate::session::meta::Status;
 use crate::session::name::SessionName;
 use crate::session::publication::Stack;
 use crate::session::turn::Turn;
+use crate::text::path::{lossy, shown};
 use crate::text::visible::visible;
-use crate::workflow::marks::marked;
-use crate::workflow::missing::Missing;
-use crate::workflow::paths::{lossy, shown};
-use crate::workflow::project::Project;
-use crate::workflow::stack::series::{Part, differences};
-use crate::workflow::stack::{PatchId, Stacks, is_patch};
-use crate::workflow::turn_files::files_of;
-use crate::workflow::user::{Event, User};
+use crate::workspace::Checkout;
+use crate::workspace::branch::{OtherBranch, other_branch};
+use crate::workspace::marks::marked;
+use crate::workspace::missing::Missing;
+use crate::workspace::missing::missing;
+use crate::workspace::stack::series::{Part, differences};
+use crate::workspace::stack::{PatchId, Stacks, is_patch};
+use crate::workspace::turn_files::files_of;
+use crate::workspace::{Notice, Tell};
 
 /// How many turns back the last one that changed files, or ran here, is looked for.
 const MAX_BACK: usize = 32;
@@ -42,17 +44,6 @@ pub struct NotBrought {
     pub turn: u64,
     /// The files that are not as it left them.
     pub files: Vec<String>,
-}
-
-/// A branch that is not the one of the last turn in this checkout.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct OtherBranch {
-    /// The number of that turn.
-    pub turn: u64,
-    /// The branch then; `HEAD` without one.
-    pub then: String,
-    /// The branch now.
-    pub now: String,
 }
 
 /// How far the user's files are from what the newest turn of the session in use says.
@@ -78,160 +69,133 @@ pub struct Drift {
     pub no_record: Option<String>,
 }
 
-impl Project {
-    /// Returns how far the user's files, whose tree is `now`, are from what the newest turn says.
-    ///
-    /// # Errors
-    /// If the repository cannot be read.
-    pub fn drift(&self, tip: &Turn, now: TreeId) -> anyhow::Result<Drift> {
-        let stacks = Stacks::new(&self.repository);
-        let mut drift = Drift {
-            not_brought: self.not_brought(&stacks, tip, &|| Ok(now))?,
-            branch: self.other_branch(tip)?,
-            ..Drift::default()
-        };
-        if let Some((_, last)) = stacks.last()? {
-            drift.marked = shown(&marked(&self.repository, now, &last.marked)?);
-        }
-        if !stacks.are_known()? {
-            drift.no_record = Some(stacks.reference());
-        } else if tip.workspace.is_some() {
-            self.compare(&stacks, tip, now, &mut drift)?;
-        }
-        Ok(drift)
+/// Returns how far the user's files, whose tree is `now`, are from what the newest turn says.
+///
+/// # Errors
+/// If the repository cannot be read.
+pub fn drift(checkout: &Checkout<'_>, tip: &Turn, now: TreeId) -> anyhow::Result<Drift> {
+    let stacks = Stacks::new(checkout.repository);
+    let mut drift = Drift {
+        not_brought: not_brought(checkout, &stacks, tip, &|| Ok(now))?,
+        branch: other_branch(checkout, tip)?,
+        ..Drift::default()
+    };
+    if let Some((_, last)) = stacks.last()? {
+        drift.marked = shown(&marked(checkout.repository, now, &last.marked)?);
     }
-
-    /// Compares the turns that are in the files with those of the newest turn.
-    fn compare(
-        &self,
-        stacks: &Stacks<'_>,
-        tip: &Turn,
-        now: TreeId,
-        drift: &mut Drift,
-    ) -> anyhow::Result<()> {
-        let (here, wanted) = (stacks.here(tip)?, stacks.wanted(tip)?);
-        let [extra, lacking] = differences(stacks, &here, &wanted)?;
-        drift.extra = turns_of(stacks, &extra)?;
-        drift.lacking = turns_of(stacks, &lacking)?;
-
-        let is_same = extra.is_empty() && lacking.is_empty();
-        drift.same_turns = Some(is_same);
-        if is_same {
-            let own = self.repository.changes(files_of(self, tip)?, now)?;
-            drift.missing = self.missing(tip, stacks, (&wanted, &own))?;
-        }
-        Ok(())
+    if !stacks.are_known()? {
+        drift.no_record = Some(stacks.reference());
+    } else if tip.workspace.is_some() {
+        compare(checkout, &stacks, tip, now, &mut drift)?;
     }
+    Ok(drift)
+}
 
-    /// Returns the turn whose result overlapped and is not in the user's files, as long as no other
-    /// turn changed them and no restore said what to do.
-    ///
-    /// # Errors
-    /// If the repository cannot be read.
-    pub fn not_brought(
-        &self,
-        stacks: &Stacks<'_>,
-        tip: &Turn,
-        now: &dyn Fn() -> anyhow::Result<TreeId>,
-    ) -> anyhow::Result<Option<NotBrought>> {
-        let store = self.store();
-        for turn in store.history(tip.clone()).take(MAX_BACK) {
-            let turn = turn?;
-            if turn.meta.restored.is_none() && !is_patch(&turn) {
-                continue;
-            }
-            let Some(files) = self.left_by(stacks, &turn, now)? else {
-                return Ok(None);
-            };
-            return Ok(Some(NotBrought {
-                turn: turn.number(),
-                files,
-            }));
-        }
-        Ok(None)
+/// Compares the turns that are in the files with those of the newest turn.
+fn compare(
+    checkout: &Checkout<'_>,
+    stacks: &Stacks<'_>,
+    tip: &Turn,
+    now: TreeId,
+    drift: &mut Drift,
+) -> anyhow::Result<()> {
+    let (here, wanted) = (stacks.here(tip)?, stacks.wanted(tip)?);
+    let [extra, lacking] = differences(stacks, &here, &wanted)?;
+    drift.extra = turns_of(stacks, &extra)?;
+    drift.lacking = turns_of(stacks, &lacking)?;
+
+    let is_same = extra.is_empty() && lacking.is_empty();
+    drift.same_turns = Some(is_same);
+    if is_same {
+        let own = checkout.repository.changes(files_of(checkout, tip)?, now)?;
+        drift.missing = missing(checkout, tip, stacks, (&wanted, &own))?;
     }
+    Ok(())
+}
 
-    /// Returns the files to which a turn was not brought that are not as it left them.
-    fn left_by(
-        &self,
-        stacks: &Stacks<'_>,
-        turn: &Turn,
-        now: &dyn Fn() -> anyhow::Result<TreeId>,
-    ) -> anyhow::Result<Option<Vec<String>>> {
-        let is_here = |worktree: &str| worktree == self.repository.worktree_name();
-        let Some(workspace) = turn
-            .meta
-            .workspace
-            .as_ref()
-            .filter(|workspace| is_here(&workspace.worktree))
-        else {
+/// Returns the turn whose result overlapped and is not in the user's files, as long as no other
+/// turn changed them and no restore said what to do.
+///
+/// # Errors
+/// If the repository cannot be read.
+pub fn not_brought(
+    checkout: &Checkout<'_>,
+    stacks: &Stacks<'_>,
+    tip: &Turn,
+    now: &dyn Fn() -> anyhow::Result<TreeId>,
+) -> anyhow::Result<Option<NotBrought>> {
+    let store = checkout.store();
+    for turn in store.history(tip.clone()).take(MAX_BACK) {
+        let turn = turn?;
+        if turn.meta.restored.is_none() && !is_patch(&turn) {
+            continue;
+        }
+        let Some(files) = left_by(checkout, stacks, &turn, now)? else {
             return Ok(None);
         };
-        let is_brought = match stacks.own(turn)? {
-            Some((_, own)) => own.applied && own.left.is_empty(),
-            None => workspace.synced && workspace.overlaps.is_empty(),
-        };
-        // The plan of an interrupted turn waits again: nothing of it was to be brought.
-        if is_brought || turn.meta.status == Status::Interrupted {
-            return Ok(None);
-        }
+        return Ok(Some(NotBrought {
+            turn: turn.number(),
+            files,
+        }));
+    }
+    Ok(None)
+}
 
-        let (here, wanted) = (stacks.here(turn)?, stacks.wanted(turn)?);
-        let (mut there, now) = (Presence::new(stacks, turn)?, now()?);
-        let mut files = Vec::new();
-        for change in self
-            .repository
-            .changes(self.tree(workspace.before)?, self.tree(workspace.after)?)?
-        {
-            let differs = self.repository.entry(now, &change.path)? != change.new;
-            if differs && !there.has(&change, [&here, &wanted])? {
-                files.push(lossy(&change.path));
-            }
-        }
-        Ok((!files.is_empty()).then_some(files))
+/// Returns the files to which a turn was not brought that are not as it left them.
+fn left_by(
+    checkout: &Checkout<'_>,
+    stacks: &Stacks<'_>,
+    turn: &Turn,
+    now: &dyn Fn() -> anyhow::Result<TreeId>,
+) -> anyhow::Result<Option<Vec<String>>> {
+    let is_here = |worktree: &str| worktree == checkout.repository.worktree_name();
+    let Some(workspace) = turn
+        .meta
+        .workspace
+        .as_ref()
+        .filter(|workspace| is_here(&workspace.worktree))
+    else {
+        return Ok(None);
+    };
+    let is_brought = match stacks.own(turn)? {
+        Some((_, own)) => own.applied && own.left.is_empty(),
+        None => workspace.synced && workspace.overlaps.is_empty(),
+    };
+    // The plan of an interrupted turn waits again: nothing of it was to be brought.
+    if is_brought || turn.meta.status == Status::Interrupted {
+        return Ok(None);
     }
 
-    /// Returns the branch, if it is another one than at the last turn in this checkout.
-    ///
-    /// # Errors
-    /// If HEAD or a turn cannot be read.
-    pub fn other_branch(&self, tip: &Turn) -> anyhow::Result<Option<OtherBranch>> {
-        let here = self.repository.worktree_name();
-        for turn in self.store().history(tip.clone()).take(MAX_BACK) {
-            let turn = turn?;
-            let workspace = turn.meta.workspace.as_ref();
-            let Some(then) = workspace
-                .filter(|workspace| workspace.worktree == here)
-                .and_then(|workspace| workspace.branch.clone())
-            else {
-                continue;
-            };
-            let now = self.repository.branch_or_head()?;
-            return Ok((now != then).then(|| OtherBranch {
-                turn: turn.number(),
-                then,
-                now,
-            }));
+    let (here, wanted) = (stacks.here(turn)?, stacks.wanted(turn)?);
+    let (mut there, now) = (Presence::new(stacks, turn)?, now()?);
+    let mut files = Vec::new();
+    for change in checkout.repository.changes(
+        checkout.repository.commit(workspace.before)?.tree,
+        checkout.repository.commit(workspace.after)?.tree,
+    )? {
+        let differs = checkout.repository.entry(now, &change.path)? != change.new;
+        if differs && !there.has(&change, [&here, &wanted])? {
+            files.push(lossy(&change.path));
         }
-        Ok(None)
     }
+    Ok((!files.is_empty()).then_some(files))
+}
 
-    /// Tells the user before a turn what of the turns is not in their files.
-    ///
-    /// # Errors
-    /// If the repository cannot be read.
-    pub fn tell_drift(
-        &self,
-        tip: &Turn,
-        now: TreeId,
-        user: &mut dyn User,
-    ) -> anyhow::Result<Drift> {
-        let drift = self.drift(tip, now)?;
-        for sentence in drift.sentences(tip.number()) {
-            user.tell(Event::Warning(&sentence));
-        }
-        Ok(drift)
+/// Tells the user before a turn what of the turns is not in their files.
+///
+/// # Errors
+/// If the repository cannot be read.
+pub fn tell_drift(
+    checkout: &Checkout<'_>,
+    tip: &Turn,
+    now: TreeId,
+    tell: &mut Tell<'_>,
+) -> anyhow::Result<Drift> {
+    let drift = drift(checkout, tip, now)?;
+    for sentence in drift.sentences(tip.number()) {
+        tell(Notice::Warning(sentence));
     }
+    Ok(drift)
 }
 
 /// Says whether what a turn was to bring is in a file; each stack is looked through once.

@@ -2,24 +2,30 @@
 
 use crate::git::object::TreeId;
 use crate::session::turn::Turn;
-use crate::workflow::project::Project;
+use crate::workspace::Checkout;
 
 /// Returns the files of a turn: what it left, or what the first turn found.
 ///
 /// # Errors
 /// If the session has no turn yet, or the repository cannot be read.
-pub fn files_of(project: &Project, turn: &Turn) -> anyhow::Result<TreeId> {
+pub fn files_of(checkout: &Checkout<'_>, turn: &Turn) -> anyhow::Result<TreeId> {
     if let Some(workspace) = turn.workspace {
-        return project.tree(workspace);
+        return checkout
+            .repository
+            .commit(workspace)
+            .map(|commit| commit.tree);
     }
-    let Some(next) = first_after(project, turn)? else {
+    let Some(next) = first_after(checkout, turn)? else {
         anyhow::bail!(
             "session `{}` has no turn yet, so that there is nothing to go back to",
             turn.session
         );
     };
     match next.meta.workspace {
-        Some(workspace) => project.tree(workspace.before),
+        Some(workspace) => checkout
+            .repository
+            .commit(workspace.before)
+            .map(|commit| commit.tree),
         None => anyhow::bail!(
             "turn {} does not say what your files were before it",
             next.number()
@@ -28,8 +34,8 @@ pub fn files_of(project: &Project, turn: &Turn) -> anyhow::Result<TreeId> {
 }
 
 /// Returns the turn after one that says nothing of the files: a session's start.
-pub(super) fn first_after(project: &Project, turn: &Turn) -> anyhow::Result<Option<Turn>> {
-    let store = project.store();
+pub fn first_after(checkout: &Checkout<'_>, turn: &Turn) -> anyhow::Result<Option<Turn>> {
+    let store = checkout.store();
     if turn.workspace.is_some() || store.tip(&turn.session)?.number() <= turn.number() {
         return Ok(None);
     }

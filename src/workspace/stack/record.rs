@@ -12,7 +12,7 @@ use crate::host::clock;
 use crate::session::meta::Workspace;
 use crate::session::publication::{Delta, Publication, SCHEMA, Stack};
 use crate::session::turn::Turn;
-use crate::workflow::marks::marked;
+use crate::workspace::marks::marked;
 
 /// A publication that was written.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

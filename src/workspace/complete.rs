@@ -1,0 +1,430 @@
+//! Completing a turn: objects, intent, the session's ref, the user's files, in this order.
+//!
+//! The ref is the one commit point. Before it, nothing that anyone sees has changed; after it,
+//! the journal makes the next call finish what this one could not.
+
+use anyhow::Context as _;
+
+use crate::git::hold::{Held, Older};
+use crate::git::merge::Merged;
+use crate::git::object::{CommitId, TreeId};
+use crate::git::publish::{Guard, Overlap, Published};
+use crate::git::reference::{Expected, MoveError};
+use crate::git::repository::Repository;
+use crate::host::{fault, interrupt};
+use crate::session::journal::{Pending, SCHEMA};
+use crate::session::meta::Workspace;
+use crate::session::name::SessionName;
+use crate::session::turn::Turn;
+use crate::text::path::shown;
+use crate::workspace::Checkout;
+use crate::workspace::file_move::Move;
+use crate::workspace::kept;
+use crate::workspace::snapshot;
+use crate::workspace::stack::Stacks;
+use crate::workspace::stack::record::{Written, amend};
+
+/// How the user's files and a result fit together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fit {
+    /// They do: this is to be done.
+    Clean(Move),
+    /// They meet at these paths; nothing is to be done.
+    Overlap(Vec<Vec<u8>>, Box<WaysOut>),
+}
+
+/// A turn that is recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Completed {
+    /// The session's newest commit.
+    pub commit: CommitId,
+    /// What became of the user's files.
+    pub published: Published,
+}
+
+/// What could be done about an overlap.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaysOut {
+    /// The user's files now.
+    pub from: TreeId,
+    /// The user's side where they meet.
+    pub ours: TreeId,
+    /// The result's side where they meet.
+    pub theirs: TreeId,
+    /// Conflict markers where they meet.
+    pub markers: TreeId,
+}
+
+/// Fits a result into the user's files as they are now.
+///
+/// # Errors
+/// Where the repository cannot be read or written.
+pub fn fit(
+    repository: &Repository,
+    base: TreeId,
+    now: TreeId,
+    target: TreeId,
+) -> anyhow::Result<Fit> {
+    Ok(match repository.merge(base, now, target)? {
+        Merged::Clean(to) => Fit::Clean(Move { from: now, to }),
+        Merged::Overlap {
+            paths,
+            ours,
+            theirs,
+            markers,
+        } => Fit::Overlap(
+            paths,
+            Box::new(WaysOut {
+                from: now,
+                ours,
+                theirs,
+                markers,
+            }),
+        ),
+    })
+}
+
+/// Moves a session's ref to a written turn and brings the user's files along. The caller holds
+/// the lock and has recovered.
+///
+/// # Errors
+/// Before the ref moved: nothing has changed. After it: the message says that the next call
+/// finishes.
+pub fn complete(
+    checkout: &Checkout<'_>,
+    session: &SessionName,
+    turn: &Step,
+    files: Option<&Move>,
+) -> anyhow::Result<Completed> {
+    let journal = checkout.journal();
+    let needed = to_publish(checkout.repository, turn, files)?;
+    let tip = checkout
+        .repository
+        .reference(&session.reference())?
+        .map(|tip| checkout.repository.commit(tip))
+        .transpose()?;
+    let reached = snapshot::reached(
+        checkout.repository,
+        tip.as_ref().and_then(|tip| tip.parents.get(1).copied()),
+    );
+    let held = hold_turn(
+        checkout,
+        session,
+        turn,
+        [reached, tip.map(|tip| tip.tree).into_iter().collect()].concat(),
+    )?;
+    fault::point("before-objects-sync")?;
+    checkout.repository.flush()?;
+    if let Some(files) = needed {
+        fault::point("before-intent")?;
+        journal
+            .begin(&pending(checkout.repository, session, turn, files))
+            .context("writing the journal")?;
+    }
+    let moved = fault::point("after-intent")
+        .and_then(|()| turn.heed_interrupt())
+        .map_err(MoveError::Store);
+    let moved = moved.and_then(|()| {
+        checkout
+            .repository
+            .move_reference(&session.reference(), turn.expected, turn.new, &turn.log)
+    });
+    if let Err(error) = moved {
+        // The log of a ref can fail to be written after the ref itself.
+        if checkout
+            .repository
+            .reference(&session.reference())
+            .ok()
+            .flatten()
+            != Some(turn.new)
+        {
+            journal.finish()?;
+            return Err(not_moved(session, error));
+        }
+    }
+    let done = after_the_ref(checkout, session, turn, &held, needed);
+    done.with_context(|| {
+        format!(
+            "the turn is recorded as {}; `teddy recover` applies it to your files",
+            turn.new
+        )
+    })
+}
+
+/// Returns what is to be done to the user's files, or to what is said of them.
+fn to_publish<'f>(
+    repository: &Repository,
+    turn: &Step,
+    files: Option<&'f Move>,
+) -> anyhow::Result<Option<&'f Move>> {
+    let last = repository.reference(&stacks(repository).reference())?;
+    let is_new = turn.published.id.is_some() && turn.published.id != last;
+    Ok(files.filter(|files| is_new || files.from != files.to))
+}
+
+/// Does what comes after the commit point; all of it can be done again.
+fn after_the_ref(
+    checkout: &Checkout<'_>,
+    session: &SessionName,
+    turn: &Step,
+    held: &Held,
+    files: Option<&Move>,
+) -> anyhow::Result<Completed> {
+    let (journal, mut tip) = (checkout.journal(), turn.new);
+    fault::point("after-ref-before-sync")?;
+    checkout.repository.sync_reference(&session.reference())?;
+    journal.keep_tip(session, tip)?;
+    checkout.repository.settle(held)?;
+    fault::point("after-ref")?;
+    let published = match files {
+        Some(files) => publish(
+            checkout.repository,
+            files,
+            &guard(&operation(tip), Overlap::Stop),
+        )?,
+        None => Published::default(),
+    };
+    if let Some(files) = files {
+        kept::note_brought(&checkout.limits, checkout.repository, files, &published)?;
+    }
+    fault::point("after-publish")?;
+    let mut publication = turn.published.id;
+    if !published.conflicts.is_empty() {
+        // What was brought in part is there to be undone.
+        let is_there = !(published.written.is_empty() && published.deleted.is_empty());
+        (tip, publication) = tell_overlaps(checkout, (session, tip), &published, is_there)?;
+    }
+    note_publication(
+        checkout.repository,
+        checkout.repository,
+        publication,
+        &turn.log,
+    )?;
+    fault::point("before-draft")?;
+    checkout.store().discard_draft(session);
+    fault::point("before-clear")?;
+    // Where no intent of this turn was begun, there is none: the caller has recovered.
+    journal.finish()?;
+    fault::point("after-clear")?;
+    Ok(Completed {
+        commit: tip,
+        published,
+    })
+}
+
+/// Says in a session's newest turn, and in its publication, where its files were not brought to
+/// the user's after all, so that a restore knows what is left to bring; returns both.
+pub fn tell_overlaps(
+    checkout: &Checkout<'_>,
+    (session, tip): (&SessionName, CommitId),
+    published: &Published,
+    synced: bool,
+) -> anyhow::Result<(CommitId, Option<CommitId>)> {
+    let turn = Turn::read(checkout.repository, session, tip)?;
+    let Some(workspace) = turn.meta.workspace.clone() else {
+        return Ok((tip, turn.publication));
+    };
+    let workspace = Workspace {
+        synced,
+        overlaps: shown(&published.conflicts),
+        ..workspace
+    };
+    let stacks = stacks(checkout.repository);
+    let publication = match stacks.own(&turn)? {
+        Some((id, _)) => Some(amend(&stacks, id, synced, &published.conflicts)?),
+        None => turn.publication,
+    };
+    let amended = checkout
+        .store()
+        .with_workspace(&turn, workspace, publication)?;
+
+    let new: Vec<CommitId> = [amended].into_iter().chain(publication).collect();
+    let reached = publication
+        .map(|id| checkout.repository.commit(id).map(|commit| commit.tree))
+        .transpose()?;
+    let whole: Vec<TreeId> = [turn.tree].into_iter().chain(reached).collect();
+    let held = checkout.repository.hold(&new, &whole, Older::Stay)?;
+    let held = held.context("`git gc` removed objects of the turn while it was recorded")?;
+    checkout.repository.flush()?;
+    // Before the ref: where only one of them is written, recovery finds the turn as it was and
+    // says it again.
+    checkout.journal().keep_tip(session, amended)?;
+    checkout.repository.move_reference(
+        &session.reference(),
+        Expected::At(tip),
+        amended,
+        "teddy: overlaps",
+    )?;
+    checkout.repository.sync_reference(&session.reference())?;
+    checkout.repository.settle(&held)?;
+    Ok((amended, publication))
+}
+
+/// Notes what was last published to a checkout, this one or another.
+pub fn note_publication(
+    repository: &Repository,
+    checkout: &Repository,
+    publication: Option<CommitId>,
+    log: &str,
+) -> anyhow::Result<()> {
+    let name = Stacks::new(checkout).reference();
+    let Some(id) = publication else { return Ok(()) };
+    if repository.reference(&name)? != Some(id) {
+        repository.move_reference(&name, Expected::Any, id, log)?;
+    }
+    Ok(())
+}
+
+/// Returns what reads the stacks of turns.
+pub fn stacks(repository: &Repository) -> Stacks<'_> {
+    Stacks::new(repository)
+}
+
+/// Keeps the objects of a turn, as far as no ref reaches them, from whatever `git gc` does from
+/// here on.
+fn hold_turn(
+    checkout: &Checkout<'_>,
+    session: &SessionName,
+    turn: &Step,
+    mut known: Vec<TreeId>,
+) -> anyhow::Result<Held> {
+    let repository = checkout.repository;
+    known.extend(
+        repository
+            .reference(&session.draft_reference())?
+            .map(|commit| checkout.repository.commit(commit).map(|commit| commit.tree))
+            .transpose()?,
+    );
+    let workspace = repository
+        .commit(turn.new)
+        .ok()
+        .and_then(|commit| commit.parents.get(1).copied());
+    let unreached = workspace.filter(|&id| repository.head().is_ok_and(|head| head != Some(id)));
+    let commits: Vec<_> = [turn.new]
+        .into_iter()
+        .chain(unreached)
+        .chain(turn.published.id)
+        .chain(turn.published.others.iter().copied())
+        .collect();
+    // They have the trees of turns that are recorded already.
+    for &other in &turn.published.others {
+        known.push(checkout.repository.commit(other)?.tree);
+    }
+    known.push(snapshot::kept_tree(checkout.repository)?);
+    if let Some(held) = repository.hold(&commits, &known, Older::Join)? {
+        return Ok(held);
+    }
+    // They name what is gone.
+    for index in [
+        repository.worktree_name(),
+        format!("session-{}", session.folder()),
+    ] {
+        let _ = std::fs::remove_file(checkout.index(&index));
+    }
+    anyhow::bail!(
+        "`git gc` removed objects of the turn while it was recorded; nothing was changed, try again"
+    )
+}
+
+/// Returns the intent to complete a turn.
+fn pending(repository: &Repository, session: &SessionName, turn: &Step, files: &Move) -> Pending {
+    Pending {
+        schema: SCHEMA,
+        operation: operation(turn.new),
+        session: session.to_string(),
+        commit: turn.new,
+        workspace: repository.workdir().to_owned(),
+        worktree: repository.worktree_name(),
+        published: turn.published.id,
+        from: files.from,
+        to: files.to,
+    }
+}
+
+/// The move of a session's ref.
+pub struct Step {
+    /// Where it must be.
+    pub expected: Expected,
+    /// Where it goes.
+    pub new: CommitId,
+    /// What is in the user's files afterwards.
+    pub published: Written,
+    /// The line in its log.
+    pub log: String,
+    /// Whether it is made although the user asked to stop, because it records just that.
+    pub anyway: bool,
+}
+
+impl Step {
+    /// Makes sure that the user has not asked to stop. It is the last look: from here on the turn
+    /// is finished, whatever is asked.
+    fn heed_interrupt(&self) -> anyhow::Result<()> {
+        anyhow::ensure!(
+            self.anyway || !interrupt::requested(),
+            "interrupted before anything was changed"
+        );
+        Ok(())
+    }
+}
+
+/// Brings the files along, durably. What was set aside because nobody knows its bytes counts as a
+/// conflict.
+pub fn publish(repository: &Repository, files: &Move, guard: &Guard) -> anyhow::Result<Published> {
+    let mut published = repository.publish(files.from, files.to, guard)?;
+    published
+        .conflicts
+        .extend(published.rescued.iter().map(|rescued| rescued.path.clone()));
+    published.conflicts.sort();
+    published.conflicts.dedup();
+    Ok(published)
+}
+
+/// Says what a publication found in its way, other than an overlap.
+pub fn notes(published: &Published) -> Vec<String> {
+    let busy = published.busy.iter().map(|path| {
+        let path = String::from_utf8_lossy(path);
+        format!(
+            "`{path}` is open for writing in another program; once that has closed it, `teddy restore @ --theirs` writes the turn's version"
+        )
+    });
+    let closed = published.closed.iter().map(|path| {
+        let path = String::from_utf8_lossy(path);
+        format!("`{path}` or its directory is read-only; once it is writable, `teddy restore @ --theirs` writes the turn's version")
+    });
+    let failed = published.failed.iter().map(|why| {
+        format!("{why}; once that works, `teddy restore @ --theirs` writes the turn's version")
+    });
+    let rescued = published.rescued.iter().map(|rescued| {
+        let (path, kept) = (
+            String::from_utf8_lossy(&rescued.path),
+            rescued.kept.display(),
+        );
+        format!("bytes of yours that were saved to `{path}` meanwhile are in `{kept}`")
+    });
+    busy.chain(closed).chain(failed).chain(rescued).collect()
+}
+
+/// Returns what a publication respects.
+pub fn guard(operation: &str, overlap: Overlap) -> Guard {
+    Guard {
+        operation: operation.to_owned(),
+        overlap,
+        durable: true,
+        ..Guard::default()
+    }
+}
+
+/// Returns the name of an operation.
+fn operation(commit: CommitId) -> String {
+    commit.to_string()[..12].to_owned()
+}
+
+/// Says why a session's ref did not move.
+fn not_moved(session: &SessionName, error: MoveError) -> anyhow::Error {
+    match error {
+        MoveError::Moved { .. } => anyhow::Error::new(error).context(format!(
+            "session `{session}` got another turn meanwhile; nothing was changed"
+        )),
+        MoveError::Store(error) => error,
+    }
+}

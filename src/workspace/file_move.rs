@@ -1,0 +1,36 @@
+//! From which tree to which one the user's files are brought.
+
+use crate::git::diff::Change;
+use crate::git::object::TreeId;
+use crate::git::repository::Repository;
+
+/// What the user's files are brought to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Move {
+    /// Their tree before; reachable.
+    pub from: TreeId,
+    /// Their tree after.
+    pub to: TreeId,
+}
+
+impl Move {
+    /// Returns a line for each file that is written or deleted.
+    ///
+    /// # Errors
+    /// Where a tree cannot be read.
+    pub fn lines(&self, repository: &Repository) -> anyhow::Result<Vec<String>> {
+        let line = |change: &Change| {
+            let what = if change.new.is_some() {
+                "write"
+            } else {
+                "delete"
+            };
+            format!("{what} {}", String::from_utf8_lossy(&change.path))
+        };
+        Ok(repository
+            .changes(self.from, self.to)?
+            .iter()
+            .map(line)
+            .collect())
+    }
+}

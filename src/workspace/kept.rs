@@ -1,0 +1,143 @@
+//! What turns made of files that a snapshot would pass over, because git ignores them or because
+//! they look like a secret: snapshots of the checkout take them along until a turn or the user
+//! removes them, so that nothing seems to be deleted that nobody deleted.
+//!
+//! One small file in the git directory for each checkout, written when files are brought to it.
+//! Where it is lost, these files are passed over from then on, as any other that git ignores.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+
+use crate::git::object::{BlobId, Mode};
+use crate::git::publish::Published;
+use crate::git::repository::Repository;
+use crate::git::snapshot::limits::{Forced, Limits, Made};
+use crate::host::file::{make_folders, read_regular, write_atomic};
+use crate::workspace::file_move::Move;
+
+/// More bytes than this are in no note.
+const MAX_NOTE: u64 = 64 << 20;
+
+/// The files of a checkout.
+type Kept = BTreeMap<Vec<u8>, Made>;
+
+/// Returns what snapshots of this checkout take although they would pass it over.
+pub fn kept(repository: &Repository) -> Vec<Forced> {
+    let kept = read(repository).into_iter();
+    kept.map(|(path, made)| Forced {
+        path,
+        made: Some(made),
+    })
+    .collect()
+}
+
+/// Forgets what is there no longer: a file that the user makes anew under its name is theirs.
+///
+/// # Errors
+/// Where the note cannot be written.
+pub fn forget_removed(repository: &Repository) -> anyhow::Result<()> {
+    let mut kept = read(repository);
+    let before = kept.len();
+    kept.retain(|path, _| on_disk(repository, path).is_some());
+    if kept.len() < before {
+        write(repository, &kept)?;
+    }
+    Ok(())
+}
+
+/// Notes what was brought to a checkout and a snapshot of it would pass over.
+///
+/// # Errors
+/// Where the trees cannot be read, or the note cannot be written.
+pub fn note_brought(
+    limits: &Limits,
+    checkout: &Repository,
+    files: &Move,
+    published: &Published,
+) -> anyhow::Result<()> {
+    let before = read(checkout);
+    let mut kept = before.clone();
+    let mut brought = Vec::new();
+    let conflicts: BTreeSet<&Vec<u8>> = published.conflicts.iter().collect();
+    for change in checkout.changes(files.from, files.to)? {
+        if conflicts.contains(&change.path) {
+            continue;
+        }
+        kept.remove(&change.path);
+        let is_file = |mode: Mode| matches!(mode, Mode::File | Mode::Executable | Mode::Link);
+        let Some(entry) = change.new.filter(|entry| is_file(entry.mode)) else {
+            continue;
+        };
+        if let Some(size) = on_disk(checkout, &change.path) {
+            let id = BlobId::of(entry.id);
+            brought.push((change.path, Made { id, size }));
+        }
+    }
+
+    let paths: Vec<&[u8]> = brought.iter().map(|(path, _)| path.as_slice()).collect();
+    let standing = checkout.standing(&paths)?;
+    for ((path, made), standing) in brought.into_iter().zip(standing) {
+        if !standing.tracked && (standing.ignored || is_passed_over(limits, checkout, &path, made))
+        {
+            kept.insert(path, made);
+        }
+    }
+    if kept != before {
+        write(checkout, &kept)?;
+    }
+    Ok(())
+}
+
+/// Returns whether a snapshot passes over an untracked file that git does not ignore.
+fn is_passed_over(limits: &Limits, checkout: &Repository, path: &[u8], made: Made) -> bool {
+    let has_key = || {
+        let content = checkout.blob(made.id);
+        content.is_ok_and(|content| limits.key_in(path, &content).is_some())
+    };
+    made.size > limits.max_file_size || limits.is_secret(path) || has_key()
+}
+
+/// Returns the size of a file or link of a checkout; nothing where there is none.
+fn on_disk(checkout: &Repository, path: &[u8]) -> Option<u64> {
+    let path = checkout.workdir().join(std::ffi::OsStr::from_bytes(path));
+    let metadata = path.symlink_metadata().ok()?;
+    (!metadata.is_dir()).then_some(metadata.len())
+}
+
+/// Returns where the note of a checkout is.
+fn place(checkout: &Repository) -> PathBuf {
+    checkout
+        .teddy_dir()
+        .join("kept")
+        .join(checkout.worktree_name())
+}
+
+/// Reads the note of a checkout, as far as it can be read.
+fn read(checkout: &Repository) -> Kept {
+    let bytes = read_regular(&place(checkout), MAX_NOTE).unwrap_or_default();
+    let record = |record: &[u8]| {
+        let mut parts = record.splitn(3, |&byte| byte == b' ');
+        let mut number = || std::str::from_utf8(parts.next()?).ok();
+        let (id, size) = (number()?.parse().ok()?, number()?.parse().ok()?);
+        Some((parts.next()?.to_vec(), Made { id, size }))
+    };
+    bytes.split(|&byte| byte == 0).filter_map(record).collect()
+}
+
+/// Writes the note of a checkout.
+fn write(checkout: &Repository, kept: &Kept) -> anyhow::Result<()> {
+    let path = place(checkout);
+    let folder = path.parent().expect("the note has a folder");
+    let mut bytes = Vec::new();
+    for (path, made) in kept {
+        bytes.extend_from_slice(format!("{} {} ", made.id, made.size).as_bytes());
+        bytes.extend_from_slice(path);
+        bytes.push(0);
+    }
+    make_folders(folder)
+        .and_then(|()| write_atomic(&path, &bytes))
+        .with_context(|| format!("writing `{}`", path.display()))
+}

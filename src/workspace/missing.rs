@@ -1,0 +1,147 @@
+//! What is missing in the user's files of what turns did that are said to be in them: git or the
+//! user took it away.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::git::diff::Change;
+use crate::git::object::{CommitId, Entry};
+use crate::session::publication::Stack;
+use crate::session::turn::Turn;
+use crate::text::path::lossy;
+use crate::workspace::Checkout;
+use crate::workspace::branch::other_branch;
+use crate::workspace::stack::{Patch, PatchId, Stacks};
+
+/// How many turns are asked whether they changed a file.
+const MAX_ASKED: usize = 32;
+
+/// A file that is not as the turns left it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Missing {
+    /// The file.
+    pub path: String,
+    /// Why.
+    #[serde(flatten)]
+    pub why: WhyMissing,
+}
+
+/// Why a file is not as the turns left it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "why", rename_all = "kebab-case")]
+pub enum WhyMissing {
+    /// It is gone.
+    Deleted,
+    /// It is not on the branch that the user changed to.
+    NotOnBranch {
+        /// The branch; `HEAD` without one.
+        branch: String,
+    },
+    /// It is as it was before a turn.
+    TakenBack {
+        /// The session of the turn.
+        session: String,
+        /// Its number.
+        turn: u64,
+    },
+    /// It is as in the user's newest commit.
+    Committed {
+        /// The commit.
+        commit: CommitId,
+    },
+}
+
+/// Returns what is missing of the turns of a stack. `own` is what the user's files differ in
+/// from theirs; `tip` is the newest turn.
+///
+/// # Errors
+/// If the repository cannot be read.
+pub fn missing(
+    checkout: &Checkout<'_>,
+    tip: &Turn,
+    stacks: &Stacks<'_>,
+    (stack, own): (&Stack<PatchId>, &[Change]),
+) -> anyhow::Result<Vec<Missing>> {
+    let mut found: Vec<Missing> = Vec::new();
+    let mut open: BTreeMap<&[u8], &Entry> = BTreeMap::new();
+    for change in own {
+        match (&change.old, &change.new) {
+            (Some(_), None) => found.push(Missing {
+                path: lossy(&change.path),
+                why: why_gone(checkout, tip, &change.path)?,
+            }),
+            (Some(_), Some(now)) => {
+                open.insert(&change.path, now);
+            }
+            (None, _) => {}
+        }
+    }
+
+    let mut at = stack.top;
+    for _ in 0..MAX_ASKED {
+        let Some(id) = at.filter(|_| !open.is_empty()) else {
+            break;
+        };
+        let patch = stacks.patch(id)?;
+        for change in checkout.repository.changes(
+            checkout.repository.commit(patch.change.before)?.tree,
+            checkout.repository.commit(patch.change.after)?.tree,
+        )? {
+            let now = open.get(change.path.as_slice()).copied();
+            let Some(why) = now
+                .map(|now| why(checkout, &patch, &change, now))
+                .transpose()?
+            else {
+                continue;
+            };
+            if let Some(why) = why {
+                open.remove(change.path.as_slice());
+                found.push(Missing {
+                    path: lossy(&change.path),
+                    why,
+                });
+            }
+        }
+        at = patch.below.top;
+    }
+    found.sort_by(|one, other| one.path.cmp(&other.path));
+    Ok(found)
+}
+
+/// Returns why a file is gone.
+fn why_gone(checkout: &Checkout<'_>, tip: &Turn, path: &[u8]) -> anyhow::Result<WhyMissing> {
+    let is_committed = checkout
+        .repository
+        .entry(checkout.repository.head_tree()?, path)?
+        .is_some();
+    let other = other_branch(checkout, tip)?.filter(|_| !is_committed);
+    Ok(
+        other.map_or(WhyMissing::Deleted, |other| WhyMissing::NotOnBranch {
+            branch: other.now,
+        }),
+    )
+}
+
+/// Returns why a file is not as a turn left it, if that can be told from what it is `now`.
+fn why(
+    checkout: &Checkout<'_>,
+    patch: &Patch,
+    change: &Change,
+    now: &Entry,
+) -> anyhow::Result<Option<WhyMissing>> {
+    if change.old.as_ref() == Some(now) {
+        return Ok(Some(WhyMissing::TakenBack {
+            session: patch.session.clone(),
+            turn: patch.turn,
+        }));
+    }
+    let committed = checkout
+        .repository
+        .entry(checkout.repository.head_tree()?, &change.path)?;
+    let commit = checkout
+        .repository
+        .head()?
+        .filter(|_| committed.as_ref() == Some(now));
+    Ok(commit.map(|commit| WhyMissing::Committed { commit }))
+}

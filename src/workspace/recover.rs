@@ -1,0 +1,429 @@
+//! Recovery: what a crash left is finished or undone, and damaged state is put right or named.
+//!
+//! Runs at the start of every command that changes something, under the lock. Running it twice,
+//! or being killed in the middle of it, comes to the same.
+
+use std::collections::HashSet;
+
+use anyhow::Context as _;
+
+use crate::git::heal::ForeignLock;
+use crate::git::object::CommitId;
+use crate::git::publish::{Guard, Overlap, Published};
+use crate::git::repository::Repository;
+use crate::host::fault;
+use crate::host::lock::{Lock, holder_of};
+use crate::session::journal::{Entry, Pending, SCHEMA};
+use crate::session::name::{DRAFTS, SESSIONS, SessionName};
+use crate::session::publication::Publication;
+use crate::session::turn::Turn;
+use crate::workspace::Checkout;
+use crate::workspace::complete;
+use crate::workspace::complete::{Fit, guard, notes, publish};
+use crate::workspace::file_move::Move;
+use crate::workspace::kept;
+use crate::workspace::stack::record::amend;
+use crate::workspace::worktrees;
+use crate::workspace::{Notice, Tell};
+
+/// How far what the refs reach is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Depth {
+    /// The commits that they name.
+    Tips,
+    /// Every object.
+    Everything,
+}
+
+/// Takes the lock under which refs and the user's files change, and recovers first.
+///
+/// # Errors
+/// Where another process holds it for too long, or what a crash left cannot be finished.
+pub fn enter(checkout: &Checkout<'_>, command: &str, tell: &mut Tell<'_>) -> anyhow::Result<Lock> {
+    let lock = checkout.lock(command)?;
+    fault::point("after-lock")?;
+    recover(checkout, tell)?;
+    Ok(lock)
+}
+
+/// Finishes what a crash interrupted. The caller holds the lock. Returns whether there was
+/// anything to do.
+///
+/// # Errors
+/// Where the files cannot be brought along even now.
+pub fn recover(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
+    recover_to(checkout, Depth::Tips, tell)
+}
+
+/// Finishes what a crash interrupted, and looks at everything that the refs reach: what a power
+/// cut or a failing disk took shows nowhere else before it is needed. The caller holds the lock.
+///
+/// # Errors
+/// As for [`Project::recover`].
+pub fn recover_thoroughly(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
+    recover_to(checkout, Depth::Everything, tell)
+}
+
+/// Finishes what a crash interrupted.
+fn recover_to(checkout: &Checkout<'_>, depth: Depth, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
+    fault::point("recover-start")?;
+    checkout.journal().move_old_notes();
+    let was_down = checkout.repository.was_down();
+    // Before anything that has git read its records: a pipe among them is waited at for ever.
+    let mut found = worktrees::take_over_worktrees(checkout, tell)?;
+    found |= set_torn_packs_aside(checkout.repository, tell)?;
+    if was_down || depth == Depth::Everything {
+        found |= set_damaged_objects_aside(checkout.repository, tell)?;
+    }
+    found |= remove_stale_locks(checkout, tell)?;
+    found |= mend_references(checkout, depth, tell)?;
+    if was_down {
+        checkout.repository.note_start()?;
+    }
+    fault::point("recover-healed")?;
+    found |= finish_pending(checkout, tell)?;
+    found |= clear_displaced(checkout.repository, tell)?;
+    if depth == Depth::Everything {
+        found |= worktrees::tidy_worktrees(checkout, tell)?;
+    }
+    checkout.repository.release_all()?;
+    Ok(found)
+}
+
+/// Puts packs aside whose bytes a power cut took; before refs are looked at, so that no object
+/// is found in one.
+fn set_torn_packs_aside(repository: &Repository, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
+    let torn = repository.set_torn_packs_aside()?;
+    for name in &torn {
+        tell(Notice::Note(format!(
+            "moved `{name}`, which a power cut left without its bytes, to `.git/teddy/undo/packs`"
+        )));
+    }
+    Ok(!torn.is_empty())
+}
+
+/// Puts objects aside that a power cut left without their bytes: they count as missing, so that
+/// whatever needs them writes them again.
+fn set_damaged_objects_aside(repository: &Repository, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
+    let damaged = repository.set_damaged_objects_aside()?;
+    if damaged.is_empty() {
+        return Ok(false);
+    }
+
+    // They take objects for written that are gone.
+    let indexes = repository.teddy_dir().join("index");
+    for index in std::fs::read_dir(indexes).into_iter().flatten().flatten() {
+        let _ = std::fs::remove_file(index.path());
+    }
+
+    let count = damaged.len();
+    let objects = if count == 1 { "object" } else { "objects" };
+    tell(Notice::Warning(format!(
+        "moved {count} damaged {objects} to `.git/teddy/undo/objects`: a power cut or the disk \
+         took the content"
+    )));
+    Ok(true)
+}
+
+/// Removes what earlier commands replaced, and names what somebody has written to since.
+fn clear_displaced(repository: &Repository, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
+    let published = Published {
+        rescued: repository.clear_displaced()?,
+        ..Published::default()
+    };
+    notes(&published)
+        .into_iter()
+        .for_each(|note| tell(Notice::Warning(note)));
+    Ok(!published.rescued.is_empty())
+}
+
+/// Returns the locks of git's own that are there; they are never removed.
+pub fn foreign_locks(repository: &Repository) -> Vec<ForeignLock> {
+    repository.foreign_locks()
+}
+
+/// Removes the lock files of our refs that a crash left.
+fn remove_stale_locks(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
+    let removed = checkout
+        .repository
+        .remove_stale_locks(&|name| is_in_use(checkout.repository, name))?;
+    for name in &removed {
+        tell(Notice::Note(format!(
+            "removed the lock of `{name}` that a crash left"
+        )));
+    }
+    Ok(!removed.is_empty())
+}
+
+/// Returns whether a living process may be about to move a ref: drafts move under their
+/// session's lock.
+fn is_in_use(repository: &Repository, name: &str) -> bool {
+    let Some(session) = name.strip_prefix(DRAFTS) else {
+        return false;
+    };
+    let holder = holder_of(&repository.teddy_dir().join("locks").join(session));
+    holder.is_some_and(|holder| {
+        holder != std::process::id() && crate::host::process::is_alive(holder)
+    })
+}
+
+/// Gives refs of ours that name nothing sound the newest commit that is known for them.
+fn mend_references(
+    checkout: &Checkout<'_>,
+    depth: Depth,
+    tell: &mut Tell<'_>,
+) -> anyhow::Result<bool> {
+    let broken = match depth {
+        Depth::Tips => checkout.repository.broken_references()?,
+        Depth::Everything => incomplete_references(checkout.repository)?,
+    };
+    let aside = checkout.repository.teddy_dir().join("undo").join("refs");
+    for name in &broken {
+        let known = last_known(checkout, name);
+        let whole = known
+            .iter()
+            .find_map(|&commit| match checkout.repository.is_complete(commit) {
+                Ok(false) => None,
+                whole => Some(whole.map(|_| commit)),
+            })
+            .transpose()?;
+        // A commit that can be read is better than none, as much as is left of it.
+        let commit = whole.or(known.first().copied());
+        if checkout.repository.reference(name).ok().flatten() == commit && commit.is_some() {
+            tell(Notice::Warning(format!(
+                "some of what `{name}` reaches is gone, and no earlier state of it is whole"
+            )));
+            continue;
+        }
+        checkout
+            .repository
+            .mend(name, commit, &aside)
+            .with_context(|| format!("`{name}` is damaged"))?;
+        let now = commit.map_or_else(
+            || "was taken away: no commit of it is left".to_owned(),
+            |commit| match number_of(checkout.repository, name, commit) {
+                Some(number) => {
+                    format!("is at turn {number} ({commit}) again; what came after it is lost")
+                }
+                None => format!("is at {commit} again"),
+            },
+        );
+        tell(Notice::Warning(format!("`{name}` was damaged and {now}")));
+    }
+    Ok(!broken.is_empty())
+}
+
+/// Returns the refs that do not reach all that they should, sorted.
+fn incomplete_references(repository: &Repository) -> anyhow::Result<Vec<String>> {
+    let mut broken = repository.broken_references()?;
+
+    for reference in repository.references("refs/teddy/")? {
+        if !broken.contains(&reference.name) && !repository.is_complete(reference.target)? {
+            broken.push(reference.name);
+        }
+    }
+    broken.sort();
+    Ok(broken)
+}
+
+/// Returns the commits that a ref is known to have had and that can be read, newest first.
+fn last_known(checkout: &Checkout<'_>, name: &str) -> Vec<CommitId> {
+    let logged = checkout.repository.logged(name);
+    let Some(session) = session_of(name) else {
+        return logged;
+    };
+
+    let copy = checkout.journal().tip(session.as_str());
+    copy.into_iter()
+        .chain(logged)
+        .filter(|&commit| Turn::read(checkout.repository, &session, commit).is_ok())
+        .collect()
+}
+
+/// Returns the number of the turn that a session's ref points at.
+fn number_of(repository: &Repository, name: &str, commit: CommitId) -> Option<u64> {
+    let turn = Turn::read(repository, &session_of(name)?, commit).ok()?;
+    Some(turn.number())
+}
+
+/// Carries out the intent of a turn whose ref moved; forgets one whose ref did not.
+fn finish_pending(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
+    let journal = checkout.journal();
+    let pending = match journal.read().context("reading the journal")? {
+        Entry::None => return Ok(false),
+        Entry::Damaged(aside) => {
+            let aside = aside.display();
+            tell(Notice::Warning(format!(
+                "the journal was damaged and is now `{aside}`; `teddy status` shows where things stand"
+            )));
+            return Ok(true);
+        }
+        Entry::Pending(pending) => pending,
+    };
+    anyhow::ensure!(
+        pending.schema <= SCHEMA,
+        "a newer TeDDy was interrupted in this repository; use that one to finish its turn"
+    );
+    let session = SessionName::from_ref(&pending.session)?;
+    let committed = match checkout.repository.reference(&session.reference())? {
+        Some(tip) => {
+            checkout.repository.has(pending.commit)
+                && checkout.repository.is_ancestor(pending.commit, tip)?
+        }
+        None => false,
+    };
+    if committed && !resume_publishing(checkout, &session, &pending, tell)? {
+        let aside = journal.put_aside()?;
+        tell(Notice::Warning(format!(
+            "what was left to do is in `{}`",
+            aside.display()
+        )));
+        return Ok(true);
+    }
+    fault::point("before-clear")?;
+    journal.finish()?;
+    Ok(true)
+}
+
+/// Brings the files along that an interrupted call left behind; false where that can never be
+/// done.
+fn resume_publishing(
+    checkout: &Checkout<'_>,
+    session: &SessionName,
+    pending: &Pending,
+    tell: &mut Tell<'_>,
+) -> anyhow::Result<bool> {
+    let Some(elsewhere) = checkout_of(checkout.repository, pending)? else {
+        let gone = pending.workspace.display();
+        tell(Notice::Warning(format!(
+            "`{gone}` is gone, so a turn of `{session}` cannot be applied there"
+        )));
+        return Ok(false);
+    };
+    let repository = elsewhere.as_deref().unwrap_or(checkout.repository);
+    if !checkout.repository.has(pending.from) || !checkout.repository.has(pending.to) {
+        tell(Notice::Warning(format!(
+            "objects of the interrupted turn of `{session}` are gone; `teddy restore @` applies it"
+        )));
+        return Ok(false);
+    }
+    let files = Move {
+        from: pending.from,
+        to: pending.to,
+    };
+    let how: Guard = guard(&pending.operation, Overlap::PassOver);
+    fault::point("recover-before-publish")?;
+    let mut published = publish(repository, &files, &how)?;
+    fault::point("recover-published")?;
+    published
+        .rescued
+        .extend(repository.sweep_temporaries(files.from, files.to, &how)?);
+    kept::note_brought(&checkout.limits, repository, &files, &published)?;
+    fault::point("recover-swept")?;
+    tell(Notice::Note(format!(
+        "finished an interrupted turn of `{session}`: {} files",
+        published.written.len() + published.deleted.len()
+    )));
+    let told: HashSet<_> = published.busy.iter().chain(&published.closed).collect();
+    for path in published
+        .conflicts
+        .iter()
+        .filter(|path| !told.contains(path))
+    {
+        tell(Notice::Warning(format!(
+            "`{}` was changed meanwhile and is left as it is",
+            String::from_utf8_lossy(path)
+        )));
+    }
+    notes(&published)
+        .into_iter()
+        .for_each(|note| tell(Notice::Warning(note)));
+    checkout.journal().keep_tip(session, pending.commit)?;
+    // A path that cannot be looked at holds nothing up.
+    let left = left(checkout, repository, &files, &published.conflicts)
+        .unwrap_or_else(|_| published.conflicts.clone());
+    let publication = tell_late_overlaps(checkout, (session, pending), left)?;
+    complete::note_publication(
+        checkout.repository,
+        repository,
+        publication,
+        "teddy: recovered",
+    )?;
+    checkout.store().discard_draft(session);
+    Ok(true)
+}
+
+/// Says where an interrupted turn was not brought, and returns what is in the files.
+fn tell_late_overlaps(
+    checkout: &Checkout<'_>,
+    (session, pending): (&SessionName, &Pending),
+    left: Vec<Vec<u8>>,
+) -> anyhow::Result<Option<CommitId>> {
+    let published = Published {
+        conflicts: left,
+        ..Published::default()
+    };
+    if published.conflicts.is_empty() {
+        return Ok(pending.published);
+    }
+    if checkout.repository.reference(&session.reference())? == Some(pending.commit) {
+        let told = complete::tell_overlaps(checkout, (session, pending.commit), &published, true)?;
+        return Ok(told.1);
+    }
+    match pending.published {
+        Some(id) if Publication::read(checkout.repository, id)?.is_some() => amend(
+            &complete::stacks(checkout.repository),
+            id,
+            true,
+            &published.conflicts,
+        )
+        .map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// Returns those of the paths in conflict to which an interrupted call had not come. What was
+/// brought before the crash can have been edited since: then it can be taken back, and an undo
+/// must look at it.
+fn left(
+    checkout: &Checkout<'_>,
+    repository: &Repository,
+    files: &Move,
+    conflicts: &[Vec<u8>],
+) -> anyhow::Result<Vec<Vec<u8>>> {
+    let now = repository.snapshot_paths(files.to, conflicts)?.tree;
+    let (back, overlaps) = match complete::fit(checkout.repository, files.to, now, files.from)? {
+        Fit::Clean(back) => (back.to, HashSet::new()),
+        Fit::Overlap(paths, ways) => (ways.ours, paths.into_iter().collect()),
+    };
+    let mut left = Vec::new();
+    for path in conflicts {
+        let is_as_before = repository.entry(back, path)? == repository.entry(now, path)?;
+        if is_as_before || overlaps.contains(path) {
+            left.push(path.clone());
+        }
+    }
+    Ok(left)
+}
+
+/// Returns the checkout of an intent where it is another one than this; nothing where it is
+/// gone.
+fn checkout_of(
+    repository: &Repository,
+    pending: &Pending,
+) -> anyhow::Result<Option<Option<Box<Repository>>>> {
+    let here = repository;
+    if pending.workspace == here.workdir() || pending.worktree == here.worktree_name() {
+        return Ok(Some(None));
+    }
+    if !pending.workspace.exists() {
+        return Ok(None);
+    }
+    let other = Repository::open(&pending.workspace)?;
+    Ok((other.common_dir() == here.common_dir()).then(|| Some(Box::new(other))))
+}
+
+/// Returns the session whose tip a ref is.
+fn session_of(name: &str) -> Option<SessionName> {
+    SessionName::from_ref(name.strip_prefix(SESSIONS)?).ok()
+}

@@ -1,0 +1,296 @@
+//! The user's files as commits: what they are before a turn, on which commit that stands, and how
+//! a turn's result becomes the next one.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use crate::git::hold::Older;
+use crate::git::object::{Commit, CommitId, NewCommit, TreeId};
+use crate::git::reference::Expected;
+use crate::git::repository::Repository;
+use crate::git::snapshot::Snapshot;
+use crate::git::snapshot::limits::Forced;
+use crate::host::{clock, fault};
+use crate::session::draft::Draft;
+use crate::session::meta::NotCaptured;
+use crate::session::turn::Turn;
+use crate::text::counted;
+use crate::text::visible::visible;
+use crate::workspace::Checkout;
+use crate::workspace::kept;
+use crate::workspace::kept::kept;
+use crate::workspace::{Notice, Tell};
+
+/// How often the files are recorded anew because objects were pruned meanwhile.
+const MAX_RECORDS: u32 = 4;
+/// How many workspace commits of a session are compared with a new one: the last turn's own, the
+/// one before it, and the one that this one began with.
+const MAX_REACHED: usize = 3;
+/// The subject of the commits that keep workspace commits.
+pub const KEEPER: &str = "Snapshots of the workspace";
+
+/// The files left out of a snapshot that are named one by one.
+const MAX_LEFT_OUT: usize = 5;
+
+/// The user's files, recorded.
+#[derive(Debug, Clone)]
+pub struct Recorded {
+    /// The workspace commit, reachable from a ref.
+    pub commit: CommitId,
+    /// Its tree.
+    pub tree: TreeId,
+    /// What the snapshot does not have.
+    pub not_captured: Vec<NotCaptured>,
+    /// When the files were last seen to be so.
+    pub seen: Instant,
+    /// How long the look at them took.
+    pub took: Duration,
+}
+
+/// Files that were looked at no longer ago than the look took, within these limits, are not looked
+/// at again: as much can change while they are looked at. What is written over is compared path by
+/// path in any case.
+const BLINK: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(1)];
+
+impl Recorded {
+    /// Returns whether the files were looked at just now.
+    pub fn is_fresh(&self) -> bool {
+        self.seen.elapsed() < self.took.clamp(BLINK[0], BLINK[1])
+    }
+}
+
+/// Returns what a snapshot does not have.
+pub fn not_captured(snapshot: &Snapshot) -> Vec<NotCaptured> {
+    snapshot
+        .left_out
+        .iter()
+        .map(|left| NotCaptured {
+            path: left.path.clone(),
+            reason: left.reason.to_string(),
+        })
+        .collect()
+}
+
+/// Says which files are left out that are not told already.
+pub fn left_out(told: &[&Vec<NotCaptured>], left: &[NotCaptured], how: &str) -> Vec<String> {
+    let known = |file: &NotCaptured| (file.path.clone(), file.reason.clone());
+    let told: HashSet<_> = told.iter().copied().flatten().map(known).collect();
+    let is_new = |file: &&NotCaptured| !told.contains(&known(file));
+    let new: Vec<&NotCaptured> = left.iter().filter(is_new).collect();
+    let line = |file: &&NotCaptured| {
+        let (path, why) = (visible(&file.path), &file.reason);
+        format!("`{path}` {how}: {why}")
+    };
+    let more = new.len().saturating_sub(MAX_LEFT_OUT);
+    let more =
+        (more > 0).then(|| format!("{} more; `teddy status` names all", counted(more, "file")));
+    new.iter()
+        .take(MAX_LEFT_OUT)
+        .map(line)
+        .chain(more)
+        .collect()
+}
+
+/// Takes a snapshot of the user's files.
+///
+/// # Errors
+/// Where a file changes all the time or the repository cannot be written.
+pub fn snapshot(checkout: &Checkout<'_>, force: &[Vec<u8>]) -> anyhow::Result<Snapshot> {
+    let name = checkout.repository.worktree_name();
+    let mut force: Vec<Forced> = force.iter().cloned().map(Forced::new).collect();
+    force.extend(kept(checkout.repository));
+    checkout
+        .repository
+        .snapshot(&checkout.index(&name), &checkout.limits, &force)
+}
+
+/// Says what a snapshot takes along or leaves out that the user might not expect: once in a
+/// session how many files git does not track, and each file that is left out when it first is.
+///
+/// # Errors
+/// Where git's index cannot be read.
+pub fn tell_captured(
+    repository: &Repository,
+    tip: &Turn,
+    draft: &mut Draft,
+    recorded: &Recorded,
+    tell: &mut Tell<'_>,
+) -> anyhow::Result<()> {
+    if tip.number() == 0 && draft.commit.is_none() {
+        let untracked = repository.untracked(recorded.tree)?;
+        if untracked > 0 {
+            tell(Notice::Note(format!(
+                "snapshots of your files take {} along that git does not track; `.gitignore` or `snapshot.exclude` leaves some out",
+                counted(untracked, "file")
+            )));
+        }
+    }
+    let known = [&tip.meta.not_captured, &draft.meta.not_captured];
+    let notes = left_out(&known, &recorded.not_captured, "is in no snapshot");
+    notes.into_iter().for_each(|note| tell(Notice::Note(note)));
+    draft.meta.not_captured.clone_from(&recorded.not_captured);
+    Ok(())
+}
+
+/// Records the user's files as a workspace commit and makes it reachable.
+///
+/// # Errors
+/// As for [`Project::snapshot`].
+pub fn record(checkout: &Checkout<'_>, tip: &Turn, force: &[Vec<u8>]) -> anyhow::Result<Recorded> {
+    fault::point("before-record")?;
+    kept::forget_removed(checkout.repository)?;
+    for _ in 0..MAX_RECORDS {
+        let began = Instant::now();
+        let snapshot = snapshot(checkout, force)?;
+        let took = began.elapsed();
+        let commit = place(checkout.repository, snapshot.tree, tip)?;
+        fault::point("before-snapshot-ref")?;
+        if keep(
+            checkout,
+            commit,
+            &reached(checkout.repository, tip.workspace),
+        )? {
+            fault::point("after-snapshot-ref")?;
+            let not_captured = not_captured(&snapshot);
+            snapshot
+                .keep
+                .map_or(Ok(()), |keep| checkout.repository.release(&keep))?;
+            return Ok(Recorded {
+                commit,
+                tree: snapshot.tree,
+                not_captured,
+                seen: began + took,
+                took,
+            });
+        }
+        // `git gc` pruned what was found to exist before the ref reached it: everything is read
+        // anew.
+        let _ = std::fs::remove_file(checkout.index(&checkout.repository.worktree_name()));
+    }
+    anyhow::bail!(
+        "`git gc` removes objects as fast as they are written; try again when it has ended"
+    )
+}
+
+/// Returns a commit with this tree: HEAD, the newest workspace commit, or a new one on them.
+fn place(repository: &Repository, tree: TreeId, tip: &Turn) -> anyhow::Result<CommitId> {
+    let (head, last) = (repository.head()?, tip.workspace);
+    for known in [head, last].into_iter().flatten() {
+        if repository.commit(known)?.tree == tree {
+            return Ok(known);
+        }
+    }
+    let parents = match (head, last) {
+        (Some(head), Some(last)) if repository.is_ancestor(head, last)? => vec![last],
+        (head, last) => head.into_iter().chain(last).collect(),
+    };
+    let message = format!(
+        "Workspace before turn {} of {}\n",
+        tip.number() + 1,
+        tip.session
+    );
+    repository.write_commit(&NewCommit {
+        tree,
+        parents: &parents,
+        message: &message,
+        time: &clock::now(),
+    })
+}
+
+/// Keeps a workspace commit reachable, and all that were kept before it: what was in a file and
+/// is overwritten later stays to be had. `teddy gc` forgets the old ones. What `reached` has
+/// need not be held meanwhile. False where `git gc` took an object.
+///
+/// # Errors
+/// Where the ref cannot be written.
+pub fn keep(checkout: &Checkout<'_>, commit: CommitId, reached: &[TreeId]) -> anyhow::Result<bool> {
+    let (name, repository) = (kept_reference(checkout.repository), checkout.repository);
+    let old = repository.reference(&name)?;
+    let new = match old {
+        Some(old) if old == commit || repository.commit(old)?.parents.first() == Some(&commit) => {
+            return Ok(true);
+        }
+        Some(old) => {
+            let Ok(Commit { tree, .. }) = repository.commit(commit) else {
+                return Ok(false);
+            };
+            let message = format!("{KEEPER}\n");
+            repository.write_commit(&NewCommit {
+                tree,
+                parents: &[commit, old],
+                message: &message,
+                time: &clock::now(),
+            })?
+        }
+        None => commit,
+    };
+    let head = repository.head()?;
+    let unreached: Vec<_> = [commit, new]
+        .into_iter()
+        .filter(|id| Some(*id) != head)
+        .collect();
+    let whole = [
+        reached,
+        &[kept_tree(checkout.repository)?, repository.head_tree()?],
+    ]
+    .concat();
+    let Some(held) = repository.hold(&unreached, &whole, Older::Stay)? else {
+        return Ok(false);
+    };
+    let expected = old.map_or(Expected::Absent, Expected::At);
+    repository.move_reference(&name, expected, new, "teddy: snapshot")?;
+    repository.settle(&held)?;
+    Ok(true)
+}
+
+/// Returns the trees of a workspace commit that a session's ref reaches, and of those before
+/// it: an undo goes back to one.
+pub fn reached(repository: &Repository, workspace: Option<CommitId>) -> Vec<TreeId> {
+    let read = |id: CommitId| repository.commit(id).ok();
+    let commits = std::iter::successors(workspace.and_then(read), |commit| {
+        read(*commit.parents.first()?)
+    });
+    commits
+        .take(MAX_REACHED)
+        .map(|commit| commit.tree)
+        .collect()
+}
+
+/// Returns the ref that keeps the workspace commits of this checkout.
+pub fn kept_reference(repository: &Repository) -> String {
+    format!("refs/teddy/snapshots/{}", repository.worktree_name())
+}
+
+/// Returns the newest tree that is kept, HEAD's where there is none.
+pub fn kept_tree(repository: &Repository) -> anyhow::Result<TreeId> {
+    match repository.reference(&kept_reference(repository))? {
+        Some(commit) => repository.commit(commit).map(|commit| commit.tree),
+        None => repository.head_tree(),
+    }
+}
+
+/// Returns the workspace commit that holds a turn's result: `base` itself where nothing
+/// changed.
+///
+/// # Errors
+/// Where the repository cannot be written.
+pub fn advance(
+    repository: &Repository,
+    base: CommitId,
+    tree: TreeId,
+    message: &str,
+) -> anyhow::Result<CommitId> {
+    if repository.commit(base)?.tree == tree {
+        return Ok(base);
+    }
+    // In a kept pack: no ref reaches it before the turn's does.
+    let batch = repository.batch();
+    let commit = batch.commit(&NewCommit {
+        tree,
+        parents: &[base],
+        message,
+        time: &clock::now(),
+    })?;
+    batch.finish()?;
+    Ok(commit)
+}

@@ -1,0 +1,67 @@
+//! The worktrees of sessions that nobody uses: put right, taken over, removed.
+
+use std::time::Duration;
+
+use crate::host::lock::Lock;
+use crate::session::name::SessionName;
+use crate::workspace::Checkout;
+use crate::workspace::{Notice, Tell};
+
+/// Takes over the worktrees that a version before this one registered with git, where commands
+/// could write in git's record of them and stop the user's own git. Returns whether there were
+/// any.
+///
+/// # Errors
+/// Where a record cannot be removed.
+pub fn take_over_worktrees(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
+    let (root, mut any) = (&checkout.worktrees, false);
+    for session in checkout.repository.former_worktrees(root) {
+        let Some(_lock) = try_lock_worktree(checkout, &session, "recover") else {
+            continue;
+        };
+        checkout.repository.take_over_worktree(root, &session)?;
+        tell(Notice::Note(format!(
+            "git no longer lists the worktree of session `{session}`: an earlier TeDDy had registered it"
+        )));
+        any = true;
+    }
+    Ok(any)
+}
+
+/// Removes what commands or a crash left in the worktrees that no process uses. Returns whether
+/// there was anything.
+///
+/// # Errors
+/// Where something cannot be moved out of the way.
+pub fn tidy_worktrees(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
+    let mut any = false;
+    for listed in checkout.repository.session_worktrees() {
+        let Some(_lock) = try_lock_worktree(checkout, &listed.session, "recover") else {
+            continue;
+        };
+        if checkout.repository.tidy_session_worktree(&listed.session)? {
+            let session = &listed.session;
+            tell(Notice::Note(format!(
+                "removed what a run that was cut short left in the worktree of session `{session}`"
+            )));
+            any = true;
+        }
+    }
+    Ok(any)
+}
+
+/// Takes the lock of the session whose worktree has a name; nothing where a process works on it.
+pub fn try_lock_worktree(checkout: &Checkout<'_>, name: &str, command: &str) -> Option<Lock> {
+    let session =
+        SessionName::from_folder(name).map_or_else(|| name.to_owned(), |name| name.to_string());
+    let folder = checkout.repository.teddy_dir().join("locks").join(&session);
+    let lock = Lock::take(&folder, command, Duration::ZERO).ok()?;
+    // Commands can outlive their TeDDy for a moment.
+    for name in [name, &session] {
+        Lock::outlast(&checkout.commands_lock(name), Duration::ZERO).ok()?;
+    }
+    if lock.abandoned {
+        crate::host::shell::end_orphans();
+    }
+    Some(lock)
+}
