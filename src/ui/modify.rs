@@ -31,11 +31,11 @@ const HELP: [(&str, &str); 19] = [
         "show or hide the pairs of an EDIT, to switch single ones",
     ),
     ("p", "preview and edit the memo or action"),
-    ("u", "take the memo or action back to what was proposed"),
+    ("u", "reset the memo or action to what was proposed"),
     ("v", "the preview on the whole screen"),
     ("J K", "scroll the preview"),
     ("/", "search; n and N go to the next and the one before"),
-    ("s", "run what is switched on, in its order"),
+    ("s", "run what is switched on, in order"),
     (
         "q, esc",
         "back to the summary; the switches are kept for (m)odify",
@@ -47,7 +47,7 @@ const HELP: [(&str, &str); 19] = [
     ("[ ]", "does not run"),
     (
         "✗",
-        "cannot run as things are switched: the line above the keys says why",
+        "cannot run with these switches: the line above the keys says why",
     ),
 ];
 

@@ -178,7 +178,7 @@ fn promise_a6_what_fits_is_switched_as_it_was_and_what_does_not_is_named() {
 fn the_help_and_the_page_of_the_review_name_the_same_keys() {
     let page = include_str!("../../../docs/review.md");
     let table = page
-        .split("## Every key")
+        .split("## All keys")
         .nth(1)
         .and_then(|rest| rest.split("\n## ").next())
         .unwrap();
