@@ -5,7 +5,7 @@
 //! `2*off->return(kill)` does so at its third passing.
 
 /// Every point, in the order in which a turn passes them.
-pub const POINTS: [&str; 33] = [
+pub const POINTS: [&str; 36] = [
     "after-answer",
     "before-draft-ref",
     "after-lock",
@@ -18,6 +18,9 @@ pub const POINTS: [&str; 33] = [
     "before-snapshot-ref",
     "after-snapshot-ref",
     "before-worktree",
+    "before-part",
+    "after-part",
+    "after-whole",
     "after-worktree",
     "before-action",
     "before-write",

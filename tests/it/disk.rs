@@ -6,8 +6,11 @@ use std::process::Output;
 
 use crate::rig::{Rig, Saver, said, verdict};
 
-/// A mount, gone when this is dropped.
-struct Mount(PathBuf);
+/// A mount below a rig's folder, gone when this is dropped.
+struct Mount {
+    /// The rig's folder.
+    below: PathBuf,
+}
 
 impl Mount {
     /// Mounts a small file system in memory; nothing where that is not allowed.
@@ -23,7 +26,6 @@ impl Mount {
                 "tmpfs",
                 at.to_str().unwrap(),
             ],
-            at,
         )
     }
 
@@ -32,7 +34,7 @@ impl Mount {
         clippy::print_stdout,
         reason = "a test that cannot be tried here says so"
     )]
-    fn run(rig: &Rig, args: &[&str], at: &Path) -> Option<Mount> {
+    fn run(rig: &Rig, args: &[&str]) -> Option<Mount> {
         let output = rig.command("mount").args(args).output().ok()?;
         if !output.status.success() {
             println!(
@@ -41,17 +43,22 @@ impl Mount {
             );
             return None;
         }
-        Some(Mount(at.to_owned()))
+        let below = rig.beside("").components().collect();
+        Some(Mount { below })
     }
 }
 
 impl Drop for Mount {
     #[expect(clippy::disallowed_methods, reason = "a test starts programs itself")]
     fn drop(&mut self) {
-        let _ = std::process::Command::new("umount")
-            .arg("-l")
-            .arg(&self.0)
-            .status();
+        // A folder that is moved takes along what is mounted in it.
+        let mounts = std::fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+        let points = mounts.lines().filter_map(|line| line.split(' ').nth(1));
+        for point in points.filter(|point| Path::new(point).starts_with(&self.below)) {
+            let _ = std::process::Command::new("umount")
+                .args(["-l", point])
+                .status();
+        }
     }
 }
 
@@ -328,7 +335,7 @@ fn a_repository_that_cannot_be_written_is_an_error() {
     let rig = rig();
     let path = rig.path();
     let top = path.to_str().unwrap();
-    let Some(mount) = Mount::run(&rig, &["--bind", top, top], &path) else {
+    let Some(mount) = Mount::run(&rig, &["--bind", top, top]) else {
         return;
     };
     assert!(
@@ -434,7 +441,7 @@ fn a_mount_in_a_worktree_is_not_emptied_and_stops_nobody() {
     std::fs::create_dir_all(&point).unwrap();
     let from = docs.to_str().unwrap();
     let args = ["--bind", from, point.to_str().unwrap()];
-    let Some(mount) = Mount::run(&rig, &args, &point) else {
+    let Some(mount) = Mount::run(&rig, &args) else {
         return;
     };
 

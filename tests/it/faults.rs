@@ -16,6 +16,9 @@ use crate::rig::{Rig, Saver, body, said, tag_of, verdict};
 /// The file that plans write and the user saves.
 const CONTESTED: &str = "d00/f00.txt";
 
+/// The plans of turns that are cut short have numbers from here on.
+const CRASHED: usize = 10_000;
+
 /// What happens at a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fault {
@@ -28,6 +31,7 @@ enum Fault {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Under {
     Execute,
+    Part,
     Restore,
     New,
     Recover,
@@ -46,7 +50,7 @@ impl Case<'_> {
         let name = format!("new-{}", self.number);
         let plan = self.plan(self.number);
         let args: Vec<&str> = match self.under {
-            Under::Execute => vec!["execute", &plan, "-y", "-s", "storm"],
+            Under::Execute | Under::Part => vec!["execute", &plan, "-y", "-s", "storm"],
             Under::Restore => vec!["restore", "1", "-s", "storm", "--theirs", "-y"],
             Under::New => vec!["new", &name],
             Under::Recover => vec!["recover"],
@@ -58,7 +62,7 @@ impl Case<'_> {
             .unwrap()
     }
 
-    /// Writes a plan that creates, overwrites and deletes.
+    /// Writes a plan that creates, overwrites and deletes; without a command it deletes nothing.
     fn plan(&self, number: usize) -> String {
         let files = [
             CONTESTED.to_owned(),
@@ -66,12 +70,24 @@ impl Case<'_> {
             format!("made/{number}.txt"),
         ];
         let command = format!("find made -name '*.txt' ! -name {number}.txt -delete");
-        self.rig.plan(&format!("{number}"), &files, Some(&command))
+        let runs = self.under != Under::Part || number >= CRASHED;
+        let command = runs.then_some(command.as_str());
+        self.rig.plan(&format!("{number}"), &files, command)
+    }
+
+    /// Returns what is wrong if a command does not find every file.
+    fn find_all(&self) -> Option<String> {
+        let command =
+            "for n in 10 11 12 13 14 15 16 17 18 19; do test -s d00/f$n.txt || exit 1; done";
+        let plan = self.rig.plan("find", &[], Some(command));
+        let output = self.rig.run(&["execute", &plan, "-y", "-s", "storm"]);
+        let failed = !output.status.success();
+        failed.then(|| format!("a command finds a part: {}", said(&output)))
     }
 
     /// Makes something to recover: a publication that is half done, or has its deletions before it.
     fn crash(&self, point: &str) {
-        let plan = self.plan(self.number + 10_000);
+        let plan = self.plan(self.number + CRASHED);
         let at = if point.contains("delete") {
             "publish-prepared"
         } else {
@@ -120,6 +136,9 @@ impl Case<'_> {
     /// then.
     fn check(&self, point: &str, fault: Fault) -> (bool, Vec<String>) {
         let mut saver = Saver::default();
+        if self.under == Under::Part {
+            self.rig.must(&["gc", "--idle-days", "0"]);
+        }
         if self.under == Under::Recover || point.starts_with("recover-") {
             self.crash(point);
         }
@@ -185,6 +204,7 @@ impl Case<'_> {
         if !output.status.success() {
             wrong.push(format!("G8 the next command: {}", said(&output)));
         }
+        wrong.extend(self.find_all().filter(|_| self.under == Under::Part));
         (true, wrong)
     }
 }
@@ -279,11 +299,17 @@ fn check_all_but(under: Under, passed_by: &[&str]) {
 /// What only a model's answer comes by.
 const OF_AN_ANSWER: [&str; 1] = ["after-answer"];
 
+/// What only a plan comes by that runs no command.
+const OF_A_PART: [&str; 2] = ["before-part", "after-part"];
+
 /// What only a turn that asks for a plan or runs one comes by.
-const OF_A_RUN: [&str; 10] = [
+const OF_A_RUN: [&str; 13] = [
     "after-answer",
     "before-draft-ref",
     "before-worktree",
+    "before-part",
+    "after-part",
+    "after-whole",
     "after-worktree",
     "before-action",
     "before-write",
@@ -295,7 +321,18 @@ const OF_A_RUN: [&str; 10] = [
 
 #[test]
 fn an_execution_survives_every_fault() {
-    check_all_but(Under::Execute, &OF_AN_ANSWER);
+    let missed = [&OF_AN_ANSWER[..], &OF_A_PART].concat();
+    check_all_but(Under::Execute, &missed);
+}
+
+#[test]
+fn a_part_of_a_worktree_survives_every_fault_and_is_never_taken_for_whole() {
+    let of_commands = [
+        "after-whole",
+        "publish-before-delete",
+        "publish-after-delete",
+    ];
+    check_all_but(Under::Part, &[&OF_AN_ANSWER[..], &of_commands].concat());
 }
 
 #[test]

@@ -38,6 +38,8 @@ mod loops;
 mod merge;
 mod mistakes;
 mod models;
+mod parts;
+mod parts_random;
 mod permissions;
 mod pipeline;
 mod places;

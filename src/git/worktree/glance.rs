@@ -12,7 +12,7 @@ use gix::index::State;
 use gix::index::entry::{Stage, Stat, stat::Options};
 use rustix::fs::FileType;
 
-use super::path::parent;
+use super::path::{folders_above, parent};
 use super::survey::{Known, Other, Survey};
 use crate::git::place::{Missing, Top, Walk};
 
@@ -38,7 +38,7 @@ pub(super) fn glance<'a>(
         same: believed.collect(),
         others: Vec::new(),
     };
-    for path in with_rules(paths) {
+    for path in with_blocking(index, with_rules(paths)) {
         look(top, &known, &path, &mut survey)?;
     }
     survey.others.sort_by(|a, b| a.path.cmp(&b.path));
@@ -47,7 +47,7 @@ pub(super) fn glance<'a>(
 }
 
 /// Adds the files with rules for these paths.
-fn with_rules<'a>(paths: impl Iterator<Item = &'a Vec<u8>>) -> BTreeSet<Vec<u8>> {
+pub(super) fn with_rules<'a>(paths: impl Iterator<Item = &'a Vec<u8>>) -> BTreeSet<Vec<u8>> {
     let (mut all, mut folders) = (BTreeSet::new(), BTreeSet::new());
     for path in paths {
         all.insert(path.clone());
@@ -60,6 +60,15 @@ fn with_rules<'a>(paths: impl Iterator<Item = &'a Vec<u8>>) -> BTreeSet<Vec<u8>>
     all.extend(folders.iter().flat_map(below));
     all.extend(RULES.map(<[u8]>::to_vec));
     all
+}
+
+/// Adds the files and links that the index has in the place of a folder above these paths.
+fn with_blocking(index: &State, mut paths: BTreeSet<Vec<u8>>) -> BTreeSet<Vec<u8>> {
+    let above = paths.iter().flat_map(|path| folders_above(path));
+    let blocking = above.filter(|folder| index.entry_by_path(folder.as_bstr()).is_some());
+    let blocking: Vec<_> = blocking.map(<[u8]>::to_vec).collect();
+    paths.extend(blocking);
+    paths
 }
 
 /// Looks at one path.

@@ -1,7 +1,7 @@
 //! The index of a session's worktree, and a note of the tree that it was written for.
 //!
-//! With the note a switch reads only the trees that differ. It holds for the very file that was
-//! written with it. Both lie where no command can write; what a power cut took of them counts for
+//! With the note a switch reads only the trees that differ, and it alone says that all of the tree
+//! is there. It holds for the very file that was written with it. Both lie where no command can write; what a power cut took of them counts for
 //! nothing, and every file is compared.
 
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ use crate::git::repository::Repository;
 use crate::host::file::{read_regular_text, write_cache};
 
 /// The file with the note, beside the index.
-const NOTE: &str = "tree";
+pub(super) const NOTE: &str = "tree";
 /// It is one line.
 const MAX_NOTE: u64 = 4 << 10;
 
@@ -87,12 +87,8 @@ pub(super) fn for_tree(
     index.remove_entries(|_, path, _| gone.contains(path));
     for change in changes {
         let Some(entry) = &change.new else { continue };
-        let mode = match entry.mode {
-            Mode::File => IndexMode::FILE,
-            Mode::Executable => IndexMode::FILE_EXECUTABLE,
-            Mode::Link => IndexMode::SYMLINK,
-            Mode::Gitlink => IndexMode::COMMIT,
-            Mode::Tree => continue,
+        let Some(mode) = mode(entry.mode) else {
+            continue;
         };
         index.dangerously_push_entry(
             Stat::default(),
@@ -106,8 +102,29 @@ pub(super) fn for_tree(
     Ok(index)
 }
 
-/// Writes the index of a worktree, and notes its tree.
-pub(super) fn write(repository: &Repository, mut index: State, tree: TreeId) -> anyhow::Result<()> {
+/// Returns what an index says of an entry of a tree; nothing of a folder.
+pub(super) fn mode(mode: Mode) -> Option<IndexMode> {
+    match mode {
+        Mode::File => Some(IndexMode::FILE),
+        Mode::Executable => Some(IndexMode::FILE_EXECUTABLE),
+        Mode::Link => Some(IndexMode::SYMLINK),
+        Mode::Gitlink => Some(IndexMode::COMMIT),
+        Mode::Tree => None,
+    }
+}
+
+/// Writes the index of a whole worktree, and notes its tree.
+pub(super) fn write(repository: &Repository, index: State, tree: TreeId) -> anyhow::Result<()> {
+    write_part(repository, index)?;
+    let Some(identity) = identity(repository) else {
+        return Ok(());
+    };
+    let text = format!("{tree} {identity}\n");
+    Ok(write_cache(&note(repository), text.as_bytes())?)
+}
+
+/// Writes the index of a worktree of which a part is there: no note says otherwise.
+pub(super) fn write_part(repository: &Repository, mut index: State) -> anyhow::Result<()> {
     index.remove_tree();
     let (file, mut bytes) = (
         File::from_state(index, repository.gix.index_path()),
@@ -121,12 +138,13 @@ pub(super) fn write(repository: &Repository, mut index: State, tree: TreeId) -> 
     };
     file.write_to(&mut bytes, options)
         .during("writing the index of the worktree")?;
-    write_cache(&repository.gix.index_path(), &bytes)?;
-    let Some(identity) = identity(repository) else {
-        return Ok(());
-    };
-    let text = format!("{tree} {identity}\n");
-    Ok(write_cache(&note(repository), text.as_bytes())?)
+    Ok(write_cache(&repository.gix.index_path(), &bytes)?)
+}
+
+/// Forgets that everything of a tree is there, if that was noted.
+pub(super) fn forget_tree(repository: &Repository) {
+    // One that stays holds for an index that is no more.
+    let _ = std::fs::remove_file(note(repository));
 }
 
 /// Returns the tree that the index was written for, if it is still the file that we wrote.

@@ -1,7 +1,8 @@
 //! Session worktrees: folders in which plans run, apart from the user's files.
 //!
 //! One per session, outside the repository, kept between turns: a switch writes only what differs,
-//! and what is ignored (a build's caches) stays. One that is lost or damaged is made anew. Where
+//! and what is ignored (a build's caches) stays. Until a command needs it, it has only a part of the
+//! files. One that is lost or damaged is made anew. Where
 //! none can be made that is an error, and never a reason to run in the user's files.
 //!
 //! git does not know them: what is remembered of one lies in `.git/teddy/worktrees`, where no
@@ -14,6 +15,7 @@ mod glance;
 mod index;
 mod leftovers;
 pub mod moved;
+mod part;
 mod path;
 pub mod private;
 mod record;
@@ -22,6 +24,7 @@ mod share;
 mod sparse;
 mod survey;
 mod switch;
+mod to_commit;
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -39,7 +42,8 @@ use crate::host::file::Kind;
 pub enum Extent<'a> {
     /// Everything: a command sees every file.
     Whole,
-    /// These paths, and what differs from the commit before: nothing else is looked at.
+    /// These paths: nothing else is looked at, and nothing else is brought to a worktree that is
+    /// not whole. One that is stays so: what differs from the commit before is brought.
     Paths(&'a [Vec<u8>]),
 }
 
@@ -220,11 +224,11 @@ impl SessionWorktree {
         self.keep_record()?;
         if self.fresh {
             self.record.forget_files();
-            return switch::switch(self, user, at, Extent::Whole);
+            return to_commit::switch(self, user, at, extent);
         }
-        match switch::switch(self, user, at, extent) {
+        match to_commit::switch(self, user, at, extent) {
             Ok(()) => Ok(()),
-            Err(_) => self.make_anew(user, at),
+            Err(_) => self.make_anew(user, at, extent),
         }
     }
 
@@ -232,13 +236,18 @@ impl SessionWorktree {
     ///
     /// # Errors
     /// Where a file cannot be written, or what there is cannot be moved away.
-    pub fn make_anew(&mut self, user: &Repository, at: CommitId) -> anyhow::Result<()> {
+    pub fn make_anew(
+        &mut self,
+        user: &Repository,
+        at: CommitId,
+        extent: Extent<'_>,
+    ) -> anyhow::Result<()> {
         self.root.remove_worktree(&self.session)?;
         self.record.forget_files();
         self.root.worktree(&self.session)?;
         self.keep_record()?;
         self.fresh = true;
-        switch::switch(self, user, at, Extent::Whole)
+        to_commit::switch(self, user, at, extent)
     }
 
     /// Puts the files right that a set-up changed.
@@ -246,7 +255,7 @@ impl SessionWorktree {
     /// # Errors
     /// Where a file cannot be read or written.
     pub fn put_right(&self, user: &Repository, at: CommitId) -> anyhow::Result<()> {
-        switch::switch(self, user, at, Extent::Whole)
+        to_commit::switch(self, user, at, Extent::Whole)
     }
 
     /// Returns whether a set-up has run in it.

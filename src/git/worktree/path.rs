@@ -11,3 +11,8 @@ pub(super) fn parent(path: &[u8]) -> Option<&[u8]> {
         .rposition(|&byte| byte == b'/')
         .map(|at| &path[..at])
 }
+
+/// Returns the folders above a path, the nearest first.
+pub(super) fn folders_above(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::successors(parent(path), |folder| parent(folder))
+}

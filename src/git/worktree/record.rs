@@ -98,7 +98,7 @@ impl Record {
 
     /// Forgets what is known of the files, and which set-up has run.
     pub(super) fn forget_files(&self) {
-        for name in [SETUP, INDEX] {
+        for name in [super::index::NOTE, SETUP, INDEX] {
             let _ = std::fs::remove_file(self.folder.join(name));
         }
     }

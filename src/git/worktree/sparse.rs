@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use gix::bstr::{BStr, ByteSlice};
-use gix::index::State;
 use gix::index::entry::Flags;
+use gix::index::{Entry, State};
 
 use crate::git::During;
 use crate::git::repository::Repository;
@@ -12,11 +12,7 @@ use crate::git::repository::Repository;
 /// Marks the entries that the user's index has and their worktree has not; returns whether any mark
 /// changed.
 pub(super) fn hide(user: &Repository, index: &mut State) -> anyhow::Result<bool> {
-    let hidden = if user.gix.config_snapshot().boolean("core.sparseCheckout") == Some(true) {
-        left_out(user)?
-    } else {
-        HashSet::new()
-    };
+    let hidden = left_out(user)?;
     let mut changed = false;
     for (entry, path) in index.entries_mut_with_paths() {
         let hide = !hidden.is_empty() && is_below(path, &hidden);
@@ -30,8 +26,31 @@ pub(super) fn hide(user: &Repository, index: &mut State) -> anyhow::Result<bool>
     Ok(changed)
 }
 
+/// Returns those of some folders of which the user's worktree has something.
+pub(super) fn without_hidden(
+    user: &Repository,
+    mut folders: Vec<Vec<u8>>,
+) -> anyhow::Result<Vec<Vec<u8>>> {
+    let hidden = left_out(user)?;
+    if hidden.is_empty() {
+        return Ok(folders);
+    }
+    let index = user.gix.index_or_empty().during("reading the index")?;
+    folders.retain(|folder| {
+        let folder = [folder, b"/".as_slice()].concat();
+        let below = index.prefixed_entries(folder.as_bstr());
+        let is_hidden = |entry: &Entry| entry.flags.contains(Flags::SKIP_WORKTREE);
+        let all_hidden = below.is_some_and(|below| below.iter().all(is_hidden));
+        !all_hidden && !is_below(folder.as_bstr(), &hidden)
+    });
+    Ok(folders)
+}
+
 /// Returns the paths of files, and of whole folders with a final `/`, that the worktree has not.
 fn left_out(user: &Repository) -> anyhow::Result<HashSet<Vec<u8>>> {
+    if user.gix.config_snapshot().boolean("core.sparseCheckout") != Some(true) {
+        return Ok(HashSet::new());
+    }
     let index = user.gix.index_or_empty().during("reading the index")?;
     let hidden = index
         .entries()

@@ -11,19 +11,14 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
 use gix::bstr::ByteSlice;
-use gix::index::entry::stat::Options as StatOptions;
 use gix::index::entry::{Flags, Mode as IndexMode, Stage, Stat};
 use gix::index::{Entry as IndexEntry, State};
 use gix::worktree::stack::state::attributes;
 
-use super::glance::glance;
-use super::index::Known;
 use super::path::parent;
-use super::sparse::hide;
-use super::survey::{Survey, as_in_index, survey};
-use super::{Extent, SessionWorktree, index};
+use super::survey::{Survey, as_in_index};
 use crate::git::During;
-use crate::git::object::{CommitId, Entry, Mode, TreeId};
+use crate::git::object::{Entry, Mode, TreeId};
 use crate::git::place::{Missing, Place, Top, Walk};
 use crate::git::repository::Repository;
 
@@ -41,73 +36,25 @@ pub(super) struct Switch<'a> {
     /// The tree to switch to.
     pub(super) tree: TreeId,
     /// What the index said.
-    old: State,
+    pub(super) old: State,
     /// What is in the worktree.
     pub(super) survey: Survey,
 }
 
-/// Brings a worktree to a commit: files and index.
-///
-/// # Errors
-/// Where a file cannot be read or written; then another switch finishes it.
-pub(super) fn switch(
-    worktree: &SessionWorktree,
-    user: &Repository,
-    at: CommitId,
-    extent: Extent<'_>,
-) -> anyhow::Result<()> {
-    let repository = &worktree.repository;
-    let tree = repository.commit(at)?.tree;
-    let options = StatOptions {
-        // It is our own folder: nobody has a reason to change times, and a command could.
-        trust_ctime: true,
-        ..repository
-            .gix
-            .stat_options()
-            .during("reading the configuration")?
-    };
-    let Known {
-        index: old,
-        changes,
-    } = index::known(repository, tree)?;
-    let top = Top::open_own(repository.workdir())?;
-    let survey = match (extent, &changes) {
-        (Extent::Paths(paths), Some(changes)) => {
-            let paths = paths
-                .iter()
-                .chain(changes.iter().map(|change| &change.path));
-            glance(&top, &old, options, paths)?
-        }
-        _ => survey(repository.workdir(), &old, options)?,
-    };
-    let mut new = index::for_tree(repository, &old, tree, changes.as_deref())?;
-    let hidden = hide(user, &mut new)?;
-    let unchanged = changes.is_some_and(|changes| changes.is_empty());
-    let switch = Switch {
-        repository,
-        top,
-        user,
-        tree,
-        old,
-        survey,
-    };
-    let differing = switch.take_over(&mut new);
-    let to_write = if switch.is_empty() {
-        differing.clone()
-    } else {
-        switch.already_right(&mut new, &differing)?
-    };
-    switch.delete(&new)?;
-    switch.make(&mut new, &to_write)?;
-    switch.remove_leftovers(&new)?;
-    make_gitlink_folders(repository, &new)?;
-    if !unchanged || !differing.is_empty() || hidden {
-        index::write(repository, new, tree)?;
-    }
-    Ok(())
-}
-
 impl Switch<'_> {
+    /// Puts the files right that differ, and removes what neither the tree nor a rule knows.
+    pub(super) fn put(&self, new: &mut State, differing: &[usize]) -> anyhow::Result<()> {
+        let to_write = if self.is_empty() {
+            differing.to_vec()
+        } else {
+            self.already_right(new, differing)?
+        };
+        self.delete(new)?;
+        self.make(new, &to_write)?;
+        self.remove_leftovers(new)?;
+        make_gitlink_folders(self.repository, new)
+    }
+
     /// Returns whether nothing is there yet.
     fn is_empty(&self) -> bool {
         self.old.entries().is_empty() && self.survey.others.is_empty()
@@ -115,7 +62,7 @@ impl Switch<'_> {
 
     /// Takes over what the index knows of files that stay as they are, and returns the other
     /// entries.
-    fn take_over(&self, new: &mut State) -> Vec<usize> {
+    pub(super) fn take_over(&self, new: &mut State) -> Vec<usize> {
         let (mut at, old) = (0, self.old.entries());
         let mut differing = Vec::new();
         for (position, (entry, path)) in new.entries_mut_with_paths().enumerate() {
@@ -137,6 +84,16 @@ impl Switch<'_> {
             }
         }
         differing
+    }
+
+    /// Returns whether another index has the same files as the one that there was.
+    pub(super) fn has_same_files(&self, new: &State) -> bool {
+        let files = |state: &State| -> Vec<_> {
+            let entries = state.entries().iter();
+            let file = |entry: &IndexEntry| (entry.path(state).to_owned(), entry.id, entry.mode);
+            entries.map(file).collect()
+        };
+        files(&self.old) == files(new)
     }
 
     /// Finds the files that are what the new tree says already, and returns the others.

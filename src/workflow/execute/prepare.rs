@@ -83,7 +83,7 @@ fn set_up(
         return Ok(());
     };
     if !worktree.fresh {
-        worktree.make_anew(&project.repository, env.before)?;
+        worktree.make_anew(&project.repository, env.before, Extent::Whole)?;
     }
     bring(project, worktree)?;
     worktree.make_git_dir(&project.repository, env.before)?;

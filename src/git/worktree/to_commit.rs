@@ -1,0 +1,100 @@
+//! The way of a worktree to a commit, with all of its files or a part of them.
+
+use gix::index::entry::stat::Options as StatOptions;
+
+use super::glance::glance;
+use super::index::Known;
+use super::part::Part;
+use super::sparse::hide;
+use super::survey::survey;
+use super::switch::Switch;
+use super::{Extent, SessionWorktree, index};
+use crate::git::During;
+use crate::git::diff::Change;
+use crate::git::object::CommitId;
+use crate::git::place::Top;
+use crate::git::repository::Repository;
+use crate::host::fault;
+
+/// Brings a worktree to a commit: files and index.
+///
+/// # Errors
+/// Where a file cannot be read or written; then another switch finishes it.
+pub(super) fn switch(
+    worktree: &SessionWorktree,
+    user: &Repository,
+    at: CommitId,
+    extent: Extent<'_>,
+) -> anyhow::Result<()> {
+    let repository = &worktree.repository;
+    let tree = repository.commit(at)?.tree;
+    let options = StatOptions {
+        // It is our own folder: nobody has a reason to change times, and a command could.
+        trust_ctime: true,
+        ..repository
+            .gix
+            .stat_options()
+            .during("reading the configuration")?
+    };
+    let Known {
+        index: old,
+        changes,
+    } = index::known(repository, tree)?;
+    let top = Top::open_own(repository.workdir())?;
+    let extent = reach(repository, extent);
+    let mut part = None;
+    let survey = match (extent, &changes) {
+        (Extent::Whole, _) => survey(repository.workdir(), &old, options)?,
+        (Extent::Paths(paths), Some(changes)) => {
+            let paths = paths
+                .iter()
+                .chain(changes.iter().map(|change| &change.path));
+            glance(&top, &old, options, paths)?
+        }
+        (Extent::Paths(paths), None) => {
+            let part = part.insert(Part::of(repository, tree, &old, paths)?);
+            part.look(&top, &old, options)?
+        }
+    };
+
+    let switch = Switch {
+        repository,
+        top,
+        user,
+        tree,
+        old,
+        survey,
+    };
+    match part {
+        Some(part) => switch.bring_part(part),
+        None => switch.bring_whole(changes.as_deref()),
+    }
+}
+
+/// Returns how much is brought: on a file system that takes one name for another all of it, as a
+/// plan meets files there that it does not name.
+fn reach<'a>(repository: &Repository, extent: Extent<'a>) -> Extent<'a> {
+    let is_wanted = fault::emulated("whole-worktree").is_some();
+    if is_wanted || repository.abilities().ignores_case {
+        Extent::Whole
+    } else {
+        extent
+    }
+}
+
+impl Switch<'_> {
+    /// Brings everything; `changes` are what the tree changes in the one that was there, if that is
+    /// known.
+    fn bring_whole(&self, changes: Option<&[Change]>) -> anyhow::Result<()> {
+        let mut new = index::for_tree(self.repository, &self.old, self.tree, changes)?;
+        let hidden = hide(self.user, &mut new)?;
+        let unchanged = changes.is_some_and(<[Change]>::is_empty);
+        let differing = self.take_over(&mut new);
+        self.put(&mut new, &differing)?;
+        fault::point("after-whole")?;
+        if !unchanged || !differing.is_empty() || hidden {
+            index::write(self.repository, new, self.tree)?;
+        }
+        Ok(())
+    }
+}
