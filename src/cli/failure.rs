@@ -217,7 +217,7 @@ fn repository(cause: &(dyn Error + 'static)) -> Option<Judged> {
         let kind = match error {
             OpenError::None(_) => Kind::NoRepository,
             OpenError::Foreign(_) => Kind::ForeignRepository,
-            OpenError::Damaged(..) => Kind::DamagedRepository,
+            OpenError::Damaged(..) | OpenError::Irregular(_) => Kind::DamagedRepository,
             _ => Kind::UnfitRepository,
         };
         return Some(Judged::of(kind, Some(error.hint())));

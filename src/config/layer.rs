@@ -1,11 +1,11 @@
 //! Layers: where a setting may come from, and how they become one.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_yaml::{Mapping, Value};
 
 use super::settings::Settings;
-use crate::host::file::read_named;
+use crate::host::file::{is_null_device, read_regular_text};
 use crate::text::yaml::guard;
 
 /// The parser refuses far less.
@@ -42,13 +42,8 @@ const TRUSTED: [&str; 8] = [
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file cannot be read.
-    #[error("cannot read `{path}`: {error}")]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        error: std::io::Error,
-    },
+    #[error(transparent)]
+    Read(std::io::Error),
     /// The text is wrong.
     #[error("{origin}: {message}")]
     Wrong {
@@ -81,12 +76,10 @@ impl Layer {
     /// # Errors
     /// Where it cannot be read, is too large, is no YAML, or no mapping.
     pub fn read(path: &Path) -> Result<Layer, ConfigError> {
-        // A pipe or `/dev/null` is the user's choice; a device without an end is a mistake.
-        let read = read_named(path, MAX_BYTES).and_then(|bytes| {
-            String::from_utf8(bytes)
-                .map_err(|error| std::io::Error::new(std::io::ErrorKind::InvalidData, error))
-        });
-        match read {
+        if is_null_device(path) {
+            return Layer::parse(&path.display().to_string(), "");
+        }
+        match read_regular_text(path, MAX_BYTES) {
             Ok(text) => Layer::parse(&path.display().to_string(), &text),
             Err(error)
                 if matches!(
@@ -99,10 +92,7 @@ impl Layer {
                     values: Mapping::new(),
                 })
             }
-            Err(error) => Err(ConfigError::Read {
-                path: path.to_owned(),
-                error,
-            }),
+            Err(error) => Err(ConfigError::Read(error)),
         }
     }
 

@@ -1,5 +1,8 @@
 //! Ignore rules in git's syntax: git's own, and those of a text of ours, `.teddyignore` say.
 
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use gix::bstr::BStr;
@@ -10,6 +13,7 @@ use gix::index::entry::Mode;
 use gix::worktree::stack::state::ignore::Source;
 
 use super::During;
+use super::irregular::{self, Irregular};
 use super::repository::Repository;
 
 /// How git sees a file.
@@ -30,6 +34,7 @@ impl Repository {
         if paths.is_empty() {
             return Ok(Vec::new());
         }
+        self.check_rules(paths)?;
         let index = self.gix.index_or_empty().during("reading git's index")?;
         let source = Source::WorktreeThenIdMappingIfNotSkipped;
         let excludes = self.gix.excludes(&index, None, source);
@@ -47,6 +52,18 @@ impl Repository {
             });
         }
         Ok(standing)
+    }
+
+    /// Refuses files of rules above these paths that must not be opened.
+    fn check_rules(&self, paths: &[&[u8]]) -> Result<(), Irregular> {
+        let paths = paths.iter().map(|path| Path::new(OsStr::from_bytes(path)));
+        let folders: BTreeSet<&Path> = paths.flat_map(|path| path.ancestors().skip(1)).collect();
+        folders
+            .into_iter()
+            .map(|folder| self.workdir().join(folder).join(".gitignore"))
+            // git does not follow a link here.
+            .filter(|path| !path.is_symlink())
+            .try_for_each(|path| irregular::rules(&path))
     }
 }
 

@@ -16,6 +16,7 @@ pub mod heal;
 pub mod hold;
 pub mod ignore;
 mod incoming;
+pub mod irregular;
 mod large;
 pub mod loose;
 pub mod merge;

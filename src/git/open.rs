@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use gix::bstr::BString;
 
+use super::irregular::{self, Irregular};
 use super::repository::Repository;
 use super::{During, command};
 use crate::host::env;
@@ -69,6 +70,9 @@ pub enum OpenError {
     /// Its configuration says that its files are in a folder that knows nothing of it.
     #[error("`{0}` has its files in `{1}` (`core.worktree`), and nothing there leads back to it")]
     Elsewhere(PathBuf, PathBuf),
+    /// One of git's files is none.
+    #[error(transparent)]
+    Irregular(#[from] Irregular),
     /// It belongs to somebody else.
     #[error("`{0}` belongs to another user")]
     Foreign(PathBuf),
@@ -95,6 +99,9 @@ impl OpenError {
                 "`git --git-dir={} config --unset core.worktree`, or set `GIT_WORK_TREE` to the directory",
                 git_dir.display()
             ),
+            OpenError::Irregular(found) => {
+                format!("`ls -lL {}` shows what it is", found.path.display())
+            }
             OpenError::Foreign(path) => format!(
                 "if you trust it: `git config --global --add safe.directory {}`",
                 path.display()
@@ -110,6 +117,7 @@ impl Repository {
     /// # Errors
     /// [`OpenError`], each with a hint.
     pub fn discover(start: &Path, home: Option<&Path>) -> Result<Repository, OpenError> {
+        irregular::before_opening(start)?;
         let options = options();
         let trust = gix::sec::trust::Mapping {
             full: options.clone(),
@@ -124,7 +132,15 @@ impl Repository {
             start, upwards, trust,
         );
         let found = found.map(|found| found.to_thread_local()).and_then(plainly);
-        Repository::judge(found.map_err(|error| why_not(start, &error))?, home)
+        let found = found.map_err(|error| why_not(start, &error))?;
+        let repository = Repository::judge(found, home)?;
+        for (key, name) in [
+            ("core.excludesFile", "ignore"),
+            ("core.attributesFile", "attributes"),
+        ] {
+            irregular::rules(&repository.global_file(key, name))?;
+        }
+        Ok(repository)
     }
 
     /// Makes a repository in a folder that has none, and opens it.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::command::git_in;
+use crate::host::env;
 
 /// A repository with a worktree that TeDDy can work on.
 pub struct Repository {
@@ -73,17 +74,19 @@ impl Repository {
         }
     }
 
-    /// Returns a git command for this worktree; the caller adds the arguments.
+    /// Returns a git command for this repository; the caller adds the arguments. It has no part in
+    /// the files, among which git would look for attributes, and wait for ever at a pipe.
     ///
     /// # Errors
     /// Where git is not installed.
     pub fn git(&self) -> anyhow::Result<Command> {
         let mut command = git_in(self.workdir())?;
         command
+            .current_dir(self.git_dir())
             .arg("--git-dir")
             .arg(self.git_dir())
             .arg("--work-tree")
-            .arg(self.workdir());
+            .arg(self.git_dir());
         Ok(command)
     }
 
@@ -93,6 +96,18 @@ impl Repository {
             .config_snapshot()
             .string(key)
             .map(|value| value.to_string())
+    }
+
+    /// Returns the file of rules for all of the user's repositories: the one that a setting names,
+    /// or the one of this name in git's own folder.
+    pub(in crate::git) fn global_file(&self, key: &str, name: &str) -> PathBuf {
+        match self.gix.config_snapshot().trusted_path(key) {
+            Ok(Some(path)) => path,
+            _ => env::config_home()
+                .unwrap_or_default()
+                .join("git")
+                .join(name),
+        }
     }
 
     /// Returns every setting of a section, `teddy` say, as `(subkey, value)`, later ones last.

@@ -23,7 +23,8 @@ use std::path::{Component, Path};
 use rustix::fs::{AtFlags, FileType, Mode as Bits, OFlags, Stat};
 use rustix::io::Errno;
 
-pub use bounded::{append_regular, open_regular, read_named, read_regular, read_regular_text};
+pub use bounded::{append_regular, is_null_device, open_regular};
+pub use bounded::{read_named, read_regular, read_regular_text};
 pub use failure::{failure, reason};
 pub use make::make_folders;
 pub use remove::{open_here, remove_at};

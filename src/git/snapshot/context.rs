@@ -1,7 +1,7 @@
 //! What every part of one snapshot shares: the repository, the user's index, the cache, settings.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::OnceLock;
 
 use anyhow::Context as _;
@@ -205,7 +205,7 @@ fn settings(repository: &Repository, limits: &Limits) -> u64 {
     add_file(&mut hash, &repository.common_dir().join("info/attributes"));
     add_file(
         &mut hash,
-        &global_file(repository, "core.attributesFile", "attributes"),
+        &repository.global_file("core.attributesFile", "attributes"),
     );
     hash.finish()
 }
@@ -223,20 +223,9 @@ fn choice(repository: &Repository, limits: &Limits, force: &[&Forced]) -> u64 {
     add_file(&mut hash, &repository.common_dir().join("info/exclude"));
     add_file(
         &mut hash,
-        &global_file(repository, "core.excludesFile", "ignore"),
+        &repository.global_file("core.excludesFile", "ignore"),
     );
     hash.finish()
-}
-
-/// Returns the file of rules for all of the user's repositories.
-fn global_file(repository: &Repository, key: &str, name: &str) -> PathBuf {
-    match repository.gix.config_snapshot().trusted_path(key) {
-        Ok(Some(path)) => path,
-        _ => crate::host::env::config_home()
-            .unwrap_or_default()
-            .join("git")
-            .join(name),
-    }
 }
 
 /// Hashes a small file's content: its times would miss two changes within one tick.

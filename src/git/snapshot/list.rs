@@ -13,7 +13,7 @@ use super::embedded::{self, Embedded};
 use super::entry::{basis, judge};
 use super::folder::{Listing, Scanned, Task, join};
 use super::limits::{LeftOut, Reason, shown};
-use super::rules::Rules;
+use super::rules::{self, Rules};
 use super::stat::{Kind, Seen, look};
 use super::tracked::{Name, Tracked};
 
@@ -136,8 +136,6 @@ impl<'a, 'r> List<'a, 'r> {
     }
 
     /// Finds out whether the folder's own rules are still what they were.
-    ///
-    /// Nothing that is no file may have their names: reading a pipe would wait for ever.
     fn compare_rules(&mut self, folder: &OwnedFd, names: &[(Vec<u8>, Kind)]) -> anyhow::Result<()> {
         for rule in [b".gitignore".as_slice(), b".gitattributes"] {
             let kind = names
@@ -145,11 +143,8 @@ impl<'a, 'r> List<'a, 'r> {
                 .find(|(name, _)| name == rule)
                 .map(|(_, kind)| *kind);
             let there = kind.is_some();
-            if kind == Some(Kind::Special) {
-                anyhow::bail!(
-                    "`{}` is a pipe or a device, and git's rules cannot be read; remove it",
-                    shown(&join(&self.task.path, rule))
-                );
+            if let Some(kind) = kind {
+                rules::check(folder, &join(&self.task.path, rule), kind)?;
             }
             let was = self
                 .was

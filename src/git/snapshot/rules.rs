@@ -5,8 +5,15 @@ use gix::bstr::ByteSlice as _;
 use gix::index::entry::Mode;
 use gix::worktree::stack::state::ignore::Source;
 
+use rustix::fd::OwnedFd;
+
 use super::context::ScanContext;
+use super::limits::shown;
+use super::stat::{Kind, look};
 use crate::git::During;
+
+/// git itself refuses larger files of attributes; those of rules are far smaller.
+const MAX_RULES: u64 = 64 << 20;
 
 /// Ignore rules: `.gitignore` files, `info/exclude`, the user's own file. Read when first asked.
 pub(super) struct Rules<'r> {
@@ -46,4 +53,21 @@ impl<'r> Rules<'r> {
             .during("reading the ignore rules")?;
         Ok(platform.is_excluded())
     }
+}
+
+/// Refuses what has the name of a file of rules, in an open folder, and must not be opened by it:
+/// reading a pipe would wait for ever, and a large file fills the memory.
+pub(super) fn check(folder: &OwnedFd, path: &[u8], kind: Kind) -> anyhow::Result<()> {
+    let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
+    let why = match kind {
+        Kind::Special => "is a pipe or a device".to_owned(),
+        Kind::File if look(folder, name).is_ok_and(|seen| seen.size > MAX_RULES) => {
+            format!("is larger than {} MiB", MAX_RULES >> 20)
+        }
+        _ => return Ok(()),
+    };
+    anyhow::bail!(
+        "`{}` {why}, and git's rules cannot be read; remove it",
+        shown(path)
+    )
 }

@@ -47,6 +47,12 @@ pub fn read_named(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     take(File::open(path)?, limit)
 }
 
+/// Returns whether a path leads to the null device, with which people say "nothing".
+pub fn is_null_device(path: &Path) -> bool {
+    path.canonicalize()
+        .is_ok_and(|path| path == Path::new("/dev/null"))
+}
+
 /// Opens a regular file for reading. Links are followed.
 ///
 /// # Errors

@@ -1,0 +1,167 @@
+//! What has the name of one of git's files and is not a regular file of a sensible size.
+//!
+//! gix and git open these files by name: at a pipe they wait for ever, and a device or a sparse
+//! file of some gigabytes fills the memory. So they are looked at before, once for each command;
+//! only what the user runs outside of the sandbox can put them there.
+
+use std::fs::{self, FileType};
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::host::env;
+use crate::host::file::{is_null_device, read_regular_text};
+
+/// Lists of settings and rules, in bytes.
+const TEXT: u64 = 64 << 20;
+/// Files of one line.
+const LINE: u64 = 64 << 10;
+/// Repositories with millions of refs or files have some hundred megabytes.
+const LARGE: u64 = 2 << 30;
+
+/// What belongs to one worktree.
+const OWN: [(&str, u64); 7] = [
+    ("HEAD", LINE),
+    ("commondir", LINE),
+    ("gitdir", LINE),
+    ("index", LARGE),
+    ("config.worktree", TEXT),
+    ("info/sparse-checkout", TEXT),
+    ("logs/HEAD", LARGE),
+];
+/// What worktrees share.
+const COMMON: [(&str, u64); 8] = [
+    ("config", TEXT),
+    ("packed-refs", LARGE),
+    ("shallow", TEXT),
+    ("info/exclude", TEXT),
+    ("info/attributes", TEXT),
+    ("info/grafts", TEXT),
+    ("objects/info/alternates", TEXT),
+    ("objects/info/commit-graph", LARGE),
+];
+
+/// A file that must not be opened.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("cannot read `{path}`: {why}")]
+pub struct Irregular {
+    /// The file.
+    pub path: PathBuf,
+    /// Why.
+    pub why: &'static str,
+}
+
+/// Looks at what git and gix open when they find and open the repository of a folder.
+///
+/// # Errors
+/// The first file that is irregular.
+pub(super) fn before_opening(start: &Path) -> Result<(), Irregular> {
+    user_settings()
+        .iter()
+        .try_for_each(|path| file(path, TEXT))?;
+    let Some(git_dir) = git_dir(start)? else {
+        return Ok(());
+    };
+
+    let look = |folder: &Path, (name, most): (&str, u64)| file(&folder.join(name), most);
+    OWN.into_iter()
+        .try_for_each(|entry| look(&git_dir, entry))?;
+    let common = read_regular_text(&git_dir.join("commondir"), LINE)
+        .map_or_else(|_| git_dir.clone(), |text| git_dir.join(text.trim_end()));
+    COMMON
+        .into_iter()
+        .try_for_each(|entry| look(&common, entry))?;
+    refs(common.join("refs"))
+}
+
+/// Looks at one file, which need not be there. Links are followed, and the null device is an empty
+/// file.
+///
+/// # Errors
+/// It is not a regular file, or larger than `most` bytes.
+pub(super) fn file(path: &Path, most: u64) -> Result<(), Irregular> {
+    let Ok(metadata) = path.metadata() else {
+        return Ok(());
+    };
+    let why = if !metadata.is_file() && !is_null_device(path) {
+        "it is not a regular file"
+    } else if metadata.len() > most {
+        "it is too large to be one of git's files"
+    } else {
+        return Ok(());
+    };
+    Err(Irregular {
+        path: path.to_owned(),
+        why,
+    })
+}
+
+/// Looks at a file of rules, at most as large as others of git's.
+///
+/// # Errors
+/// As for [`file`].
+pub(super) fn rules(path: &Path) -> Result<(), Irregular> {
+    file(path, TEXT)
+}
+
+/// Returns the files of git's settings for all of the user's repositories.
+fn user_settings() -> Vec<PathBuf> {
+    let named = |name: &str| env::var_os(name).map(PathBuf::from);
+    let mut files = match named("GIT_CONFIG_GLOBAL") {
+        Some(path) => vec![path],
+        None => {
+            let home = env::home().map(|home| home.join(".gitconfig"));
+            let folder = env::config_home().map(|folder| folder.join("git/config"));
+            home.into_iter().chain(folder).collect()
+        }
+    };
+    files.push(named("GIT_CONFIG_SYSTEM").unwrap_or_else(|| "/etc/gitconfig".into()));
+    files
+}
+
+/// Returns the git directory that discovery would find from a folder, if there is one.
+fn git_dir(start: &Path) -> Result<Option<PathBuf>, Irregular> {
+    if let Some(named) = env::var_os("GIT_DIR") {
+        return Ok(Some(start.join(named)));
+    }
+    let mut places = start.ancestors().map(|folder| folder.join(".git"));
+    let Some(found) = places.find(|place| place.symlink_metadata().is_ok()) else {
+        return Ok(None);
+    };
+    if found.is_dir() {
+        return Ok(Some(found));
+    }
+    file(&found, LINE)?;
+    let text = read_regular_text(&found, LINE).unwrap_or_default();
+    let target = text.trim_end().strip_prefix("gitdir: ");
+    Ok(target.map(|target| found.with_file_name(target)))
+}
+
+/// Looks at the loose refs: what the listing of their folders tells, without a look at each.
+fn refs(top: PathBuf) -> Result<(), Irregular> {
+    let is_odd = |kind: FileType| {
+        kind.is_fifo() || kind.is_socket() || kind.is_char_device() || kind.is_block_device()
+    };
+    let mut folders = vec![top];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let Ok(kind) = entry.file_type() else {
+                continue;
+            };
+            let is_link_to_odd = || {
+                entry
+                    .path()
+                    .metadata()
+                    .is_ok_and(|to| is_odd(to.file_type()))
+            };
+            if kind.is_dir() {
+                folders.push(entry.path());
+            } else if is_odd(kind) || (kind.is_symlink() && is_link_to_odd()) {
+                return Err(Irregular {
+                    path: entry.path(),
+                    why: "it is not a regular file",
+                });
+            }
+        }
+    }
+    Ok(())
+}
