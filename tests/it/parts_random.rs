@@ -230,6 +230,13 @@ fn any_plan(dice: &mut Dice) -> String {
 fn live_as_twins(seed: u64) -> usize {
     let (twins, mut dice) = (Twins::new(), Dice(seed));
     twins.run(&["new", "first"], "");
+    let first = plan("Work", &[create("first", "1\n")]);
+    twins.run(&["execute", "../plan.md", "-y"], &first);
+    let sizes = twins.0.each_ref().map(|repo| {
+        let worktrees = repo.open().session_worktrees();
+        names(&worktrees[0].path).len()
+    });
+    assert_eq!(sizes, [2, 17], "one is a part, the other one is whole");
     let (mut story, mut well) = (Vec::new(), 0);
     for step in 0..14 {
         let name = format!("s{step}");
