@@ -1,8 +1,11 @@
 //! What is odd in a repository, or made so by a command, and must neither stop TeDDy nor cost
 //! anybody a byte.
 
+use std::path::Path;
+
 use super::ground::{Ground, create, plan, run};
 use super::private::everything_works;
+use crate::support::TestRepo;
 
 /// Makes folders in each other until no path reaches the last one, faster than `mkdir -p` refuses.
 const NEST: &str =
@@ -32,6 +35,66 @@ fn attack_11_folders_below_each_other_do_not_slow_the_next_turn() {
         assert_eq!(tried.code, 0, "{command}: {}", tried.words);
         ground.ok(&["restore", "0", "-y"]);
     }
+}
+
+#[test]
+fn attack_11_thirty_thousand_folders_below_each_other_cost_in_proportion() {
+    // A disk can take a millisecond for each folder that goes, whoever removes it.
+    let memory = Path::new("/dev/shm");
+    let repo = if memory.is_dir() {
+        TestRepo::below(memory)
+    } else {
+        TestRepo::new()
+    };
+    let ground = Ground {
+        repo: repo.file("a.txt", "one\n"),
+    };
+    ground.repo.commit("one");
+    ground.ok(&["new", "s"]);
+
+    // With Landlock the kernel looks at all folders above for each new one, which the command pays.
+    let free = ["-c", "execute.sandbox=off"];
+    let deep = "python3 -c 'import os; [(os.mkdir(\"d\"), os.chdir(\"d\")) for _ in range(30000)]'";
+    let tried = ground.execute_with(plan(&(run(deep) + &create("made.txt"))), &free);
+    assert_eq!(tried.code, 0, "{}", tried.words);
+    assert!(tried.words.contains("too deep in other folders"));
+    let next = ground.execute_with(plan(&run("test ! -e d && test -f made.txt")), &free);
+    assert_eq!(next.code, 0, "{}", next.words);
+}
+
+#[test]
+fn a_turn_with_a_command_runs_in_a_project_whose_path_has_4000_bytes() {
+    let top = tempfile::tempdir().unwrap();
+    let mut folder = top.path().canonicalize().unwrap();
+    let home = folder.join("home");
+    std::fs::create_dir(&home).unwrap();
+    // A repository of a test adds a folder with ten letters, and `repo` in it.
+    let most = 4_000 - 16;
+    while folder.as_os_str().len() < most - 1 {
+        let room = most - 1 - folder.as_os_str().len();
+        folder.push("x".repeat(room.min(200)));
+    }
+    std::fs::create_dir_all(&folder).unwrap();
+    let ground = Ground {
+        repo: TestRepo::below(&folder).file("a.txt", "one\n"),
+    };
+    assert_eq!(ground.repo.path().as_os_str().len(), 4_000);
+    ground.repo.commit("one");
+
+    let file = ground.repo.beside("plan.md");
+    std::fs::write(&file, plan(&(create("made.txt") + &run("echo x > x")))).unwrap();
+    for args in [
+        &["new", "s"][..],
+        &["execute", "../plan.md", "-y", "--no-replan"],
+        &["undo", "-y"],
+        &["redo", "-y"],
+    ] {
+        let output = ground.teddy_with(args, &[("HOME", home.to_str().unwrap())]);
+        let words = super::ground::words(&output);
+        assert_eq!(output.status.code(), Some(0), "{args:?}: {words}");
+    }
+    assert_eq!(ground.repo.read("x"), "x\n");
+    assert!(ground.repo.path().join("made.txt").exists());
 }
 
 #[test]
