@@ -32,9 +32,9 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         &args.agent.unwrap_or_else(|| project.settings.agent.clone()),
     )?;
     let mut user = app.user(&project, false);
-    let lock = project.enter("new", user.as_mut())?;
-    let commit = workflow::new::new(&mut project, &name, &agent)?;
-    drop(lock);
+    let transaction = project.enter("new", user.as_mut())?;
+    let commit = workflow::new::new(&transaction, &mut project, &name, &agent)?;
+    drop(transaction);
     if app.global.json {
         app.print_json(&serde_json::json!({ "session": name, "ref": name.reference(), "commit": commit, "agent": agent.name }))?;
     } else {

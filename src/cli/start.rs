@@ -44,8 +44,8 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     )?;
     {
         let mut user = app.user(&project, false);
-        let _lock = project.enter("start", user.as_mut())?;
-        workflow::new::new(&mut project, &name, &agent)?;
+        let transaction = project.enter("start", user.as_mut())?;
+        workflow::new::new(&transaction, &mut project, &name, &agent)?;
     }
     app.say(&format!("Started session {name}."));
     go(app, project, how)

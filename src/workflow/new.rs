@@ -12,29 +12,38 @@ use crate::session::store::{NewTurn, StoreError};
 use crate::session::transition::Agent;
 use crate::workflow::project::Project;
 use crate::workspace::complete::Step;
-use crate::workspace::complete::complete;
 use crate::workspace::stack::record::Written;
+use crate::workspace::transaction::Transaction;
 
 /// What `session.context` says at first.
 const SESSION_CONTEXT: &str =
     "# Files, folders, patterns and pages that every turn of this session shows, one a line.\n";
 
-/// Starts a session with an agent, makes it the one in use, and returns its first commit. The
-/// caller holds the lock.
+/// Starts a session with an agent, makes it the one in use, and returns its first commit.
 ///
 /// # Errors
 /// [`StoreError::Taken`], or where the repository cannot be written.
-pub fn new(project: &mut Project, name: &SessionName, agent: &Agent) -> anyhow::Result<CommitId> {
-    let commit = start(project, name, agent)?;
+pub fn new(
+    transaction: &Transaction,
+    project: &mut Project,
+    name: &SessionName,
+    agent: &Agent,
+) -> anyhow::Result<CommitId> {
+    let commit = start(transaction, project, name, agent)?;
     project.use_session(name)?;
     Ok(commit)
 }
 
-/// Starts a session with an agent; the one in use stays the one in use. The caller holds the lock.
+/// Starts a session with an agent; the one in use stays the one in use.
 ///
 /// # Errors
 /// As for [`new`].
-pub fn start(project: &Project, name: &SessionName, agent: &Agent) -> anyhow::Result<CommitId> {
+pub fn start(
+    transaction: &Transaction,
+    project: &Project,
+    name: &SessionName,
+    agent: &Agent,
+) -> anyhow::Result<CommitId> {
     if project.repository.reference(&name.reference())?.is_some() {
         return Err(StoreError::Taken(name.clone()).into());
     }
@@ -46,11 +55,10 @@ pub fn start(project: &Project, name: &SessionName, agent: &Agent) -> anyhow::Re
         log: "teddy: start".to_owned(),
         anyway: false,
     };
-    complete(&project.checkout(), name, &step, None).map_err(|error| {
-        match error.downcast_ref::<MoveError>() {
-            Some(MoveError::Moved { .. }) => StoreError::Taken(name.clone()).into(),
-            _ => error,
-        }
+    let completed = transaction.complete(&project.checkout(), name, &step, None);
+    completed.map_err(|error| match error.downcast_ref::<MoveError>() {
+        Some(MoveError::Moved { .. }) => StoreError::Taken(name.clone()).into(),
+        _ => error,
     })?;
     Ok(commit)
 }

@@ -269,6 +269,8 @@ pub fn record_locked(
     tip: &Turn,
     user: &mut dyn User,
 ) -> anyhow::Result<Recorded> {
-    let _lock = project.enter("snapshot", user)?;
-    snapshot::record(&project.checkout(), tip, &[]).context("recording your files")
+    let transaction = project.enter("snapshot", user)?;
+    transaction
+        .record(&project.checkout(), tip, &[])
+        .context("recording your files")
 }

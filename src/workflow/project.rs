@@ -23,6 +23,7 @@ use crate::session::name::SessionName;
 use crate::session::store::Store;
 use crate::workflow::teddy_files::{GLOBAL, MAX_FILE, is_own_global};
 use crate::workflow::user::{User, telling};
+use crate::workspace::transaction::Transaction;
 use crate::workspace::{Checkout, recover};
 
 /// A session's name and a line end.
@@ -154,8 +155,8 @@ impl Project {
     ///
     /// # Errors
     /// If another process holds it for too long, or what a crash left cannot be finished.
-    pub fn enter(&self, command: &str, user: &mut dyn User) -> anyhow::Result<Lock> {
-        recover::enter(&self.checkout(), command, &mut telling(user))
+    pub fn enter(&self, command: &str, user: &mut dyn User) -> anyhow::Result<Transaction> {
+        Transaction::enter(&self.checkout(), command, &mut telling(user))
     }
 
     /// Finishes what a crash interrupted, under the lock. Returns whether there was anything to do.

@@ -84,13 +84,12 @@ pub fn fit(
     })
 }
 
-/// Moves a session's ref to a written turn and brings the user's files along. The caller holds
-/// the lock and has recovered.
+/// Moves a session's ref to a written turn and brings the user's files along, in a transaction.
 ///
 /// # Errors
 /// Before the ref moved: nothing has changed. After it: the message says that the next call
 /// finishes.
-pub fn complete(
+pub(super) fn complete(
     checkout: &Checkout<'_>,
     session: &SessionName,
     turn: &Step,

@@ -15,6 +15,7 @@ pub mod missing;
 pub mod recover;
 pub mod snapshot;
 pub mod stack;
+pub mod transaction;
 pub mod turn_files;
 pub mod worktrees;
 

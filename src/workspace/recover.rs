@@ -12,7 +12,7 @@ use crate::git::object::CommitId;
 use crate::git::publish::{Guard, Overlap, Published};
 use crate::git::repository::Repository;
 use crate::host::fault;
-use crate::host::lock::{Lock, holder_of};
+use crate::host::lock::holder_of;
 use crate::session::journal::{Entry, Pending, SCHEMA};
 use crate::session::name::{DRAFTS, SESSIONS, SessionName};
 use crate::session::publication::Publication;
@@ -35,17 +35,6 @@ enum Depth {
     Everything,
 }
 
-/// Takes the lock under which refs and the user's files change, and recovers first.
-///
-/// # Errors
-/// Where another process holds it for too long, or what a crash left cannot be finished.
-pub fn enter(checkout: &Checkout<'_>, command: &str, tell: &mut Tell<'_>) -> anyhow::Result<Lock> {
-    let lock = checkout.lock(command)?;
-    fault::point("after-lock")?;
-    recover(checkout, tell)?;
-    Ok(lock)
-}
-
 /// Finishes what a crash interrupted. The caller holds the lock. Returns whether there was
 /// anything to do.
 ///
@@ -59,7 +48,7 @@ pub fn recover(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::Result<b
 /// cut or a failing disk took shows nowhere else before it is needed. The caller holds the lock.
 ///
 /// # Errors
-/// As for [`Project::recover`].
+/// As for [`recover`].
 pub fn recover_thoroughly(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
     recover_to(checkout, Depth::Everything, tell)
 }

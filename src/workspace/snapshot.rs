@@ -135,8 +135,12 @@ pub fn tell_captured(
 /// Records the user's files as a workspace commit and makes it reachable.
 ///
 /// # Errors
-/// As for [`Project::snapshot`].
-pub fn record(checkout: &Checkout<'_>, tip: &Turn, force: &[Vec<u8>]) -> anyhow::Result<Recorded> {
+/// As for [`snapshot`].
+pub(super) fn record(
+    checkout: &Checkout<'_>,
+    tip: &Turn,
+    force: &[Vec<u8>],
+) -> anyhow::Result<Recorded> {
     fault::point("before-record")?;
     kept::forget_removed(checkout.repository)?;
     for _ in 0..MAX_RECORDS {

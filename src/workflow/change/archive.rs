@@ -28,9 +28,8 @@ use crate::workflow::restore::OnOverlap;
 use crate::workflow::user::User;
 use crate::workspace::complete;
 use crate::workspace::complete::Fit;
-use crate::workspace::complete::complete;
 use crate::workspace::file_move::Move;
-use crate::workspace::snapshot;
+use crate::workspace::transaction::Transaction;
 
 /// What an archive came to.
 #[derive(Debug, Clone, Serialize)]
@@ -70,9 +69,9 @@ pub fn archive(
     work::open_work(project, &change, user)?;
     let _session_lock = project.lock_session(&id.session(), "archive")?;
     // Who held the session may have crashed while this call waited for it.
-    let _lock = project.enter("archive", user)?;
+    let transaction = project.enter("archive", user)?;
     let tip = project.store().tip(&id.session())?;
-    match merge(project, &change, &tip, on_overlap)? {
+    match merge(&transaction, project, &change, &tip, on_overlap)? {
         Err(conflicts) => Ok(Archived {
             change: id.clone(),
             phase: change.state.phase,
@@ -94,6 +93,7 @@ pub fn archive(
 /// Merges the specs and brings them to the user's files; returns the conflicts where nothing was
 /// written.
 fn merge(
+    transaction: &Transaction,
     project: &Project,
     change: &Change,
     tip: &Turn,
@@ -104,7 +104,7 @@ fn merge(
         .specs()
         .map(|(path, _)| path.as_bytes().to_vec())
         .collect();
-    let recorded = snapshot::record(&project.checkout(), tip, &forced)?;
+    let recorded = transaction.record(&project.checkout(), tip, &forced)?;
     let (base, target) = sides(&project.repository, change, recorded.tree)?;
     let files = match complete::fit(&project.repository, base, recorded.tree, target)? {
         Fit::Clean(files) => files,
@@ -133,7 +133,9 @@ fn merge(
             files: &files,
         },
     )?;
-    let published = complete(&project.checkout(), &tip.session, &step, Some(&files))?.published;
+    let published = transaction
+        .complete(&project.checkout(), &tip.session, &step, Some(&files))?
+        .published;
     if published.conflicts.is_empty() {
         Ok(Ok(done))
     } else {

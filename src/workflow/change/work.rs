@@ -111,8 +111,8 @@ pub(super) fn open_work(
         .is_none()
     {
         let agent = lookup::agent(project, AGENT)?;
-        let _lock = project.enter("change", user)?;
-        start(project, &session, &agent)?;
+        let transaction = project.enter("change", user)?;
+        start(&transaction, project, &session, &agent)?;
     }
     project.work_on(&session);
     Ok(())

@@ -10,6 +10,7 @@ use crate::session::transition;
 use crate::workflow::modified::{as_run, modifications};
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
+use crate::workspace::transaction::Transaction;
 
 /// What of a turn in progress the next one takes over, so that its plan can run again.
 const KEPT: [&str; 4] = [
@@ -19,11 +20,12 @@ const KEPT: [&str; 4] = [
     artifact::PLAN,
 ];
 
-/// Records an interrupted run. The caller holds the lock.
+/// Records an interrupted run.
 ///
 /// # Errors
 /// Where the turn cannot be recorded: nothing has changed then, and the plan waits.
 pub(super) fn record(
+    transaction: &Transaction,
     project: &Project,
     mut run: Run<'_>,
     user: &mut dyn User,
@@ -60,7 +62,7 @@ pub(super) fn record(
         repository_changes: left.taken.repository_changes.clone(),
         not_captured: case.recorded.not_captured.clone(),
     };
-    let mut executed = finish(project, case, &writing, None)?;
+    let mut executed = finish(transaction, project, case, &writing, None)?;
     executed.outcomes.clone_from(&left.ran.outcomes);
     executed.interruption.clone_from(&left.ran.interruption);
 

@@ -214,9 +214,9 @@ fn begin(
         })));
     }
     let agent = lookup::agent(project, &project.settings.agent.clone())?;
-    let _lock = project.enter("new", user)?;
+    let transaction = project.enter("new", user)?;
     let name = project.free_name(SessionName::from_title(&plan.title))?;
-    new(project, &name, &agent)?;
+    new(&transaction, project, &name, &agent)?;
     user.tell(Event::Note(&format!("Started session {name}.")));
     Ok(Ok(name))
 }
@@ -290,8 +290,9 @@ fn judged_case<'a>(
 ) -> anyhow::Result<Case<'a>> {
     let Start { tip, mut draft } = start;
     let recorded = {
-        let _lock = project.enter("execute", user)?;
-        snapshot::record(&project.checkout(), tip, &forced(reading.plan))
+        let transaction = project.enter("execute", user)?;
+        transaction
+            .record(&project.checkout(), tip, &forced(reading.plan))
             .context("recording your files")?
     };
     snapshot::tell_captured(

@@ -8,7 +8,7 @@ use super::turn::{Writing, finish};
 use super::{Executed, interrupted};
 use crate::config::settings::OnFailure;
 use crate::host::interrupt;
-use crate::host::lock::{Lock, LockError};
+use crate::host::lock::LockError;
 use crate::plan::run::{Effect, Ending, Interruption, Outcome};
 use crate::session::meta::{NotCaptured, Status, Workspace};
 use crate::session::transition::{self, Agent, Next, Others};
@@ -19,8 +19,8 @@ use crate::workflow::project::Project;
 use crate::workflow::user::{Approved, Event, User};
 use crate::workspace::complete;
 use crate::workspace::complete::Fit;
-use crate::workspace::snapshot;
 use crate::workspace::snapshot::left_out;
+use crate::workspace::transaction::Transaction;
 
 /// How often the lock is waited for again once a plan has run.
 const MAX_WAITS: u32 = 20;
@@ -55,9 +55,9 @@ pub(super) fn run_and_record(
         left,
     };
 
-    let _lock = enter_at_last(project, user)?;
+    let transaction = enter_at_last(project, user)?;
     if run.left.ran.interruption.is_none() && !interrupt::requested() {
-        match bring(project, &run) {
+        match bring(&transaction, project, &run) {
             Err(error) if !is_recorded(project, &run.case)? => run.left.ran.cut_short(&error),
             done => return done,
         }
@@ -65,7 +65,7 @@ pub(super) fn run_and_record(
     if interrupt::requested() {
         run.left.ran.interruption = Some(Interruption::User);
     }
-    interrupted::record(project, run, user)
+    interrupted::record(&transaction, project, run, user)
 }
 
 /// Returns whether the session has gone on from the turn that the case began at.
@@ -76,8 +76,8 @@ fn is_recorded(project: &Project, case: &Case<'_>) -> anyhow::Result<bool> {
     Ok(tip != Some(case.tip.commit))
 }
 
-/// Records what a plan did and brings it to the user's files. The caller holds the lock.
-fn bring(project: &Project, run: &Run<'_>) -> anyhow::Result<Executed> {
+/// Records what a plan did and brings it to the user's files.
+fn bring(transaction: &Transaction, project: &Project, run: &Run<'_>) -> anyhow::Result<Executed> {
     let Run {
         case,
         approved,
@@ -94,7 +94,7 @@ fn bring(project: &Project, run: &Run<'_>) -> anyhow::Result<Executed> {
     let now = if case.recorded.is_fresh() && !runs_commands(approved) {
         case.recorded.clone()
     } else {
-        snapshot::record(
+        transaction.record(
             &project.checkout(),
             case.tip,
             &super::forced(&approved.plan),
@@ -135,7 +135,7 @@ fn bring(project: &Project, run: &Run<'_>) -> anyhow::Result<Executed> {
         repository_changes: left.taken.repository_changes.clone(),
         not_captured: union(&case.recorded.not_captured, &left.taken.not_captured),
     };
-    let mut executed = finish(project, case, &writing, files.as_ref())?;
+    let mut executed = finish(transaction, project, case, &writing, files.as_ref())?;
     executed.conclusion = writing.next.conclusion;
     executed.notes.extend(left_out(
         &[&case.recorded.not_captured, &case.tip.meta.not_captured],
@@ -147,7 +147,7 @@ fn bring(project: &Project, run: &Run<'_>) -> anyhow::Result<Executed> {
 }
 
 /// Takes the lock to record what a plan did, which is worth a longer wait than a command is.
-fn enter_at_last(project: &Project, user: &mut dyn User) -> anyhow::Result<Lock> {
+fn enter_at_last(project: &Project, user: &mut dyn User) -> anyhow::Result<Transaction> {
     for _ in 0..MAX_WAITS {
         match project.enter("execute", user) {
             Err(error)
@@ -172,7 +172,7 @@ pub(super) fn record_declined(
     user: &mut dyn User,
 ) -> anyhow::Result<Executed> {
     let next = transition::without_effects(&case.current(&case.lists.turn(), &case.prompt()));
-    let _lock = project.enter("execute", user)?;
+    let transaction = project.enter("execute", user)?;
     if !words.trim().is_empty() {
         case.draft.artifacts.put("declined.txt", words);
     }
@@ -195,7 +195,7 @@ pub(super) fn record_declined(
         repository_changes: Vec::new(),
         not_captured: case.recorded.not_captured.clone(),
     };
-    let mut executed = finish(project, &case, &writing, None)?;
+    let mut executed = finish(&transaction, project, &case, &writing, None)?;
     executed.outcomes = outcomes;
     Ok(executed)
 }

@@ -67,7 +67,7 @@ fn record(project: &Project, case: &Case<'_>, user: &mut dyn User) -> anyhow::Re
     let (context, prompt) = (case.lists.turn(), case.prompt());
     let next =
         transition::after_rejection(&case.current(&context, &prompt), &case.judged.mistaken());
-    let _lock = project.enter("execute", user)?;
+    let transaction = project.enter("execute", user)?;
     let writing = Writing {
         status: Status::Rejected,
         plan: &case.judged.plan,
@@ -81,7 +81,7 @@ fn record(project: &Project, case: &Case<'_>, user: &mut dyn User) -> anyhow::Re
         repository_changes: Vec::new(),
         not_captured: case.recorded.not_captured.clone(),
     };
-    finish(project, case, &writing, None)
+    finish(&transaction, project, case, &writing, None)
 }
 
 /// Returns why asking again is of no use, if it is not.

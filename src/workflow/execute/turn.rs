@@ -17,10 +17,10 @@ use crate::text::context_list;
 use crate::text::path::shown;
 use crate::text::resource::Artifact;
 use crate::workflow::project::Project;
-use crate::workspace::complete::complete;
 use crate::workspace::complete::{Completed, Step, notes};
 use crate::workspace::file_move::Move;
 use crate::workspace::stack::record::publish_turn;
+use crate::workspace::transaction::Transaction;
 
 /// Everything that a turn is written from.
 pub(super) struct Writing<'a> {
@@ -48,8 +48,9 @@ pub(super) struct Writing<'a> {
     pub not_captured: Vec<NotCaptured>,
 }
 
-/// Writes the turn and completes it. The caller holds the lock.
+/// Writes the turn and completes it.
 pub(super) fn finish(
+    transaction: &Transaction,
     project: &Project,
     case: &Case<'_>,
     writing: &Writing<'_>,
@@ -70,7 +71,7 @@ pub(super) fn finish(
     let Completed {
         commit,
         published: done,
-    } = complete(&project.checkout(), &case.tip.session, &step, files)?;
+    } = transaction.complete(&project.checkout(), &case.tip.session, &step, files)?;
     let mut overlaps = writing.workspace.overlaps.clone();
     overlaps.extend(shown(&done.conflicts));
     Ok(Executed {

@@ -24,14 +24,13 @@ use crate::text::path::{lossy, shown};
 use crate::text::visible::visible;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
-use crate::workspace::complete::complete;
 use crate::workspace::complete::{Completed, Step, notes};
 use crate::workspace::drift::{no_record, taken_from_others};
 use crate::workspace::file_move::Move;
 use crate::workspace::missing::Missing;
 use crate::workspace::missing::missing;
-use crate::workspace::snapshot;
 use crate::workspace::stack::{PatchId, Stacks};
+use crate::workspace::transaction::Transaction;
 use crate::workspace::turn_files::{files_of, first_after};
 
 /// What to do where the user's own edits and the turn's meet.
@@ -104,7 +103,7 @@ pub fn restore(
 ) -> anyhow::Result<Done> {
     let session = project.session()?;
     let _session_lock = project.lock_session(&session, "restore")?;
-    let _lock = project.enter("restore", user)?;
+    let transaction = project.enter("restore", user)?;
     let tip = project.store().tip(&session)?;
     let turn = project.store().turn(&session, name)?;
     let stacks = Stacks::new(&project.repository);
@@ -129,7 +128,7 @@ pub fn restore(
         planner,
         wanted,
     };
-    carry_out(project, &tip, &aim, wish)
+    carry_out(&transaction, project, &tip, &aim, wish)
 }
 
 /// Where a restore goes, and how.
@@ -149,12 +148,18 @@ struct Aim<'a> {
 }
 
 /// Fits what lies on the way into the user's files, writes them and records it.
-fn carry_out(project: &Project, tip: &Turn, aim: &Aim<'_>, wish: &Wish) -> anyhow::Result<Done> {
+fn carry_out(
+    transaction: &Transaction,
+    project: &Project,
+    tip: &Turn,
+    aim: &Aim<'_>,
+    wish: &Wish,
+) -> anyhow::Result<Done> {
     let target = files_of(&project.checkout(), aim.turn)?;
-    let mut recorded = snapshot::record(&project.checkout(), tip, &[])?;
+    let mut recorded = transaction.record(&project.checkout(), tip, &[])?;
     let hidden = hidden(project, recorded.tree, &aim.way)?;
     if !hidden.is_empty() {
-        recorded = snapshot::record(&project.checkout(), tip, &hidden)?;
+        recorded = transaction.record(&project.checkout(), tip, &hidden)?;
     }
     check_paths(&project.repository, aim.turn, wish, [target, recorded.tree])?;
     let mut done = Done {
@@ -215,7 +220,7 @@ fn carry_out(project: &Project, tip: &Turn, aim: &Aim<'_>, wish: &Wish) -> anyho
         anyway: false,
     };
     let Completed { commit, published } =
-        complete(&project.checkout(), &tip.session, &step, Some(&files))?;
+        transaction.complete(&project.checkout(), &tip.session, &step, Some(&files))?;
     done.overlaps = shown(&published.conflicts);
     done.notes.extend(notes(&published));
     done.commit = Some(commit);

@@ -15,6 +15,7 @@ use crate::workflow::user::User;
 use crate::workspace::drift::no_record;
 use crate::workspace::stack::series::Part;
 use crate::workspace::stack::{PatchId, Stacks, is_patch};
+use crate::workspace::transaction::Transaction;
 
 /// The turns that a title names one by one.
 const MAX_NAMED: usize = 4;
@@ -71,7 +72,7 @@ pub fn undo(
 
     let turn = session.turn(walk.at)?;
     let aim = session.aim(&walk, &here, &turn, redo)?;
-    let done = carry_out(project, &session.tip, &aim, wish)?;
+    let done = carry_out(&session.transaction, project, &session.tip, &aim, wish)?;
     Ok(Done {
         passed_over: walk.passed,
         ..done
@@ -105,7 +106,7 @@ pub fn redo(
     walk.over.reverse();
 
     let aim = session.aim(&walk, &here, &turn, redo)?;
-    carry_out(project, &session.tip, &aim, wish)
+    carry_out(&session.transaction, project, &session.tip, &aim, wish)
 }
 
 /// The session in use, in which nobody else records a turn.
@@ -118,8 +119,8 @@ struct LockedSession<'a> {
     newest: Turn,
     /// What is in the files.
     stacks: Stacks<'a>,
-    /// The lock under which refs move; given back before the session's.
-    _refs: Lock,
+    /// What moves refs and files; ended before the session's lock is given back.
+    transaction: Transaction,
     /// The session's lock.
     _session: Lock,
 }
@@ -133,14 +134,14 @@ impl<'a> LockedSession<'a> {
     ) -> anyhow::Result<LockedSession<'a>> {
         let session = project.session()?;
         let session_lock = project.lock_session(&session, command)?;
-        let refs_lock = project.enter(command, user)?;
+        let transaction = project.enter(command, user)?;
         let tip = project.store().tip(&session)?;
         Ok(LockedSession {
             project,
             newest: brought(project, &tip)?,
             stacks: Stacks::new(&project.repository),
             tip,
-            _refs: refs_lock,
+            transaction,
             _session: session_lock,
         })
     }

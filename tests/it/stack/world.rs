@@ -480,7 +480,9 @@ impl World {
         let name = format!("s{}", self.sessions.len());
         let mut project = self.project(at);
         let agent = lookup::agent(&project, "pathfinder").unwrap();
-        new(&mut project, &SessionName::parse(&name).unwrap(), &agent).unwrap();
+        let transaction = project.enter("new", &mut Hasty { save: None }).unwrap();
+        let session = SessionName::parse(&name).unwrap();
+        new(&transaction, &mut project, &session, &agent).unwrap();
         self.story.push(format!("new {name}@{at}"));
         self.sessions.insert(name.clone(), Vec::new());
         self.checkouts[at].session = name;

@@ -1,0 +1,63 @@
+//! The right to move refs and the user's files: the lock is held, and what a crash left is put right.
+
+use crate::host::fault;
+use crate::host::lock::Lock;
+use crate::session::name::SessionName;
+use crate::session::turn::Turn;
+use crate::workspace::complete::{self, Completed, Step};
+use crate::workspace::file_move::Move;
+use crate::workspace::snapshot::{self, Recorded};
+use crate::workspace::{Checkout, Tell, recover};
+
+/// The lock under which refs and the user's files change, held by whoever has recovered first.
+/// Whatever needs both takes one.
+#[must_use = "the lock is given back at once"]
+pub struct Transaction {
+    /// Held until the end.
+    _lock: Lock,
+}
+
+impl Transaction {
+    /// Takes the lock, and finishes what a crash left.
+    ///
+    /// # Errors
+    /// If another process holds the lock for too long, or what a crash left cannot be finished.
+    pub fn enter(
+        checkout: &Checkout<'_>,
+        command: &str,
+        tell: &mut Tell<'_>,
+    ) -> anyhow::Result<Transaction> {
+        let lock = checkout.lock(command)?;
+        fault::point("after-lock")?;
+        recover::recover(checkout, tell)?;
+        Ok(Transaction { _lock: lock })
+    }
+
+    /// Records the user's files as a workspace commit and makes it reachable.
+    ///
+    /// # Errors
+    /// If a file changes all the time or the repository cannot be written.
+    pub fn record(
+        &self,
+        checkout: &Checkout<'_>,
+        tip: &Turn,
+        force: &[Vec<u8>],
+    ) -> anyhow::Result<Recorded> {
+        snapshot::record(checkout, tip, force)
+    }
+
+    /// Moves a session's ref to a written turn and brings the user's files along.
+    ///
+    /// # Errors
+    /// Before the ref moved: nothing has changed. After it: the message says that the next call
+    /// finishes.
+    pub fn complete(
+        &self,
+        checkout: &Checkout<'_>,
+        session: &SessionName,
+        turn: &Step,
+        files: Option<&Move>,
+    ) -> anyhow::Result<Completed> {
+        complete::complete(checkout, session, turn, files)
+    }
+}
