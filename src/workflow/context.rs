@@ -89,7 +89,7 @@ pub fn make_context(project: &Project, depth: u64, user: &mut dyn User) -> anyho
 /// Returns what the next input would show, with tokens.
 ///
 /// # Errors
-/// As for [`Project::make_context`].
+/// As for [`make_context`].
 pub fn list_context(project: &Project, depth: u64) -> anyhow::Result<Material> {
     let tip = project.store().tip(&project.session()?)?;
     let draft = project.store().draft(&tip)?;

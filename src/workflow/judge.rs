@@ -113,7 +113,7 @@ pub fn judge(project: &Project, text: &str, ground: &Ground<'_>) -> anyhow::Resu
 /// Runs a plan in the mind that the user changed in the review.
 ///
 /// # Errors
-/// As for [`Project::judge`].
+/// As for [`judge`].
 pub fn simulate(project: &Project, plan: &Plan, ground: &Ground<'_>) -> anyhow::Result<Simulation> {
     with_facts(project, ground, &mut |facts| validate_changed(plan, facts))
 }

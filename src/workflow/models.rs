@@ -75,7 +75,7 @@ pub fn choose(project: &Project, tip: &Turn, name: Option<&str>) -> anyhow::Resu
 /// Opens a model by its name in the configuration, or by `kind:id`.
 ///
 /// # Errors
-/// As for [`Project::choose`].
+/// As for [`choose`].
 pub fn model(project: &Project, tip: &Turn, name: &str) -> anyhow::Result<Chosen> {
     let settings = model_settings(project, name)?;
     let answered = if settings.kind == Kind::Replay {
@@ -90,7 +90,7 @@ pub fn model(project: &Project, tip: &Turn, name: &str) -> anyhow::Result<Chosen
 /// `answered` counts the answers that it gave before, so that a replay goes on where it was.
 ///
 /// # Errors
-/// As for [`Project::choose`].
+/// As for [`choose`].
 pub fn model_after(project: &Project, name: &str, answered: usize) -> anyhow::Result<Chosen> {
     let settings = model_settings(project, name)?;
     open_model(project, name, settings, answered)

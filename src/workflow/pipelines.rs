@@ -60,7 +60,7 @@ pub fn prepare_pipeline(
 /// Finds and checks a pipeline.
 ///
 /// # Errors
-/// As for [`Project::prepare_pipeline`], but for the models' keys.
+/// As for [`prepare_pipeline`], but for the models' keys.
 pub fn read_pipeline(project: &Project, name: &str) -> anyhow::Result<Pipeline> {
     let (text, files) = pipeline(project, name)?;
     let file = |wanted: &str| {

@@ -21,7 +21,7 @@ pub enum PlanSource {
 /// corrected without one.
 ///
 /// # Errors
-/// As for [`Project::choose`]; all mistakes of a pipeline.
+/// As for [`models::choose`]; all mistakes of a pipeline.
 pub fn plan_source(
     project: &Project,
     tip: &Turn,

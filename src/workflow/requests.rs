@@ -31,7 +31,7 @@ pub fn requests(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Result<
 /// message that waited, or whose plan did, is one of them.
 ///
 /// # Errors
-/// As for [`Project::requests`].
+/// As for [`requests`].
 pub fn requests_but_for(
     project: &Project,
     tip: &Turn,
@@ -55,7 +55,7 @@ pub fn requests_but_for(
 /// Returns the requests that a turn hands on which is recorded from a draft.
 ///
 /// # Errors
-/// As for [`Project::requests`].
+/// As for [`requests`].
 pub fn requests_with(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Result<Requests> {
     let mut requests = requests(project, tip, draft)?;
     if let Some(request) = request_of(tip, draft) {
@@ -70,7 +70,7 @@ pub fn requests_with(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Re
 /// Returns the requests after the session went back to a turn: those after it are undone.
 ///
 /// # Errors
-/// As for [`Project::requests`].
+/// As for [`requests`].
 pub fn requests_back_at(
     project: &Project,
     (tip, draft): (&Turn, &Draft),
@@ -86,7 +86,7 @@ pub fn requests_back_at(
 /// Keeps what the user says besides the work that a turn's message describes, and returns it.
 ///
 /// # Errors
-/// As for [`Project::requests`].
+/// As for [`requests`].
 pub fn keep_said(
     project: &Project,
     tip: &Turn,
@@ -113,7 +113,7 @@ pub fn keep_said(
 /// Returns what the user said for the turn in progress in a call that made no plan.
 ///
 /// # Errors
-/// As for [`Project::requests`].
+/// As for [`requests`].
 pub fn said(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Result<Option<String>> {
     let requests = requests(project, tip, draft)?.requests.into_iter();
     let now = requests

@@ -173,7 +173,7 @@ pub fn change_standing(project: &Project, id: &ChangeId) -> anyhow::Result<Stand
 /// Returns every mistake of a change's documents.
 ///
 /// # Errors
-/// As for [`Project::change_standing`].
+/// As for [`change_standing`].
 pub fn validate_change(project: &Project, id: &ChangeId) -> anyhow::Result<Vec<Finding>> {
     Ok(change(project, id)?.documents.check(id))
 }
