@@ -7,12 +7,13 @@
 mod content;
 mod durable;
 mod look;
+mod recent;
 mod share;
 
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -23,6 +24,8 @@ use rustix::io::Errno;
 
 use crate::host::file::open_here;
 pub(in crate::git) use content::{Body, Content, Seen, Source};
+pub(in crate::git) use look::{Found, Trace};
+pub(in crate::git) use recent::Recent;
 
 /// A path with more folders than this is walked step by step.
 const DEEP: usize = 64;
@@ -96,6 +99,14 @@ impl Top {
         Ok(Top {
             mounts: Mounts::Refused,
             ..Top::open(path)?
+        })
+    }
+
+    /// Returns a name in the top itself.
+    pub(in crate::git) fn place(&self, name: &[u8]) -> io::Result<Place> {
+        Ok(Place {
+            folder: Arc::new(rustix::io::dup(&self.folder)?),
+            name: name.to_vec(),
         })
     }
 
@@ -282,14 +293,18 @@ impl Place {
     /// Moves what is here to a path outside that must be free; false where that is on another file
     /// system.
     pub(in crate::git) fn move_out(&self, free: &Path) -> io::Result<bool> {
-        let moved = rustix::fs::renameat_with(
-            &self.folder,
-            self.name.as_slice(),
-            CWD,
-            free,
-            RenameFlags::NOREPLACE,
-        );
-        match moved {
+        self.move_to_folder(CWD, free.as_os_str().as_bytes())
+    }
+
+    /// Moves what is here to a place in another folder, as [`Place::move_out`] does.
+    pub(in crate::git) fn move_over(&self, free: &Place) -> io::Result<bool> {
+        self.move_to_folder(free.folder.as_fd(), &free.name)
+    }
+
+    /// Moves what is here to a path below a folder that must be free; false as above.
+    fn move_to_folder(&self, folder: BorrowedFd<'_>, free: &[u8]) -> io::Result<bool> {
+        let from = self.name.as_slice();
+        match rustix::fs::renameat_with(&self.folder, from, folder, free, RenameFlags::NOREPLACE) {
             Ok(()) => Ok(true),
             Err(Errno::XDEV | Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Ok(false),
             Err(error) => Err(error.into()),

@@ -6,7 +6,7 @@ use rustix::fs::RawMode;
 use super::filter::Filter;
 use super::large::Stored;
 use super::object::{BlobId, Entry, Mode, TreeId};
-use super::place::{Body, Content, Place, Seen, Source};
+use super::place::{Body, Content, Found, Place, Seen, Source};
 use super::repository::Repository;
 
 /// The files of a tree, as a checkout would write them.
@@ -74,7 +74,15 @@ impl Repository {
     /// # Errors
     /// Where it cannot be read.
     pub(in crate::git) fn look(&self, place: &Place) -> anyhow::Result<Marked> {
-        let seen = place.look()?;
+        self.look_at(&place.find()?)
+    }
+
+    /// Looks at what was found at a place, as [`Repository::look`] does.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(in crate::git) fn look_at(&self, found: &Found) -> anyhow::Result<Marked> {
+        let seen = found.read()?;
         let mark = match &seen {
             Seen::Absent | Seen::Folder => Mark::Absent,
             Seen::File { body, permissions } => match self.body_id(body)? {

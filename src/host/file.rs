@@ -24,7 +24,7 @@ use rustix::fs::{AtFlags, FileType, Mode as Bits, OFlags, Stat};
 use rustix::io::Errno;
 
 pub use bounded::{append_regular, is_null_device, open_regular};
-pub use bounded::{read_named, read_regular, read_regular_text};
+pub use bounded::{read_named, read_regular, read_regular_text, read_sized};
 pub use failure::{failure, reason};
 pub use make::make_folders;
 pub use remove::{open_here, remove_at};

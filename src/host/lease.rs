@@ -5,6 +5,7 @@
 //! a file with unsafe code, as `descriptors` is (docs/decisions/0017-late-writes.md).
 
 use std::fs::File;
+use std::sync::Arc;
 
 /// Whether a program has a file open for writing.
 #[derive(Debug)]
@@ -21,12 +22,12 @@ pub enum Writers {
 #[derive(Debug)]
 pub struct Lease {
     /// The file.
-    file: File,
+    file: Arc<File>,
 }
 
 impl Writers {
     /// Asks about an open file; the answer keeps it open.
-    pub fn of(file: File) -> Writers {
+    pub fn of(file: Arc<File>) -> Writers {
         match system::take(&file) {
             Ok(true) => Writers::Nobody(Lease { file }),
             Ok(false) => Writers::Somebody,
@@ -118,11 +119,11 @@ mod tests {
         let path = folder.path().join("a");
         let writer = File::create(&path).unwrap();
         assert!(matches!(
-            Writers::of(File::open(&path).unwrap()),
+            Writers::of(Arc::new(File::open(&path).unwrap())),
             Writers::Somebody
         ));
         drop(writer);
-        let quiet = Writers::of(File::open(&path).unwrap());
+        let quiet = Writers::of(Arc::new(File::open(&path).unwrap()));
         assert!(matches!(quiet, Writers::Nobody(_)) && !quiet.are_there());
     }
 
@@ -131,7 +132,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         std::fs::write(&path, "x").unwrap();
-        let quiet = Writers::of(File::open(&path).unwrap());
+        let quiet = Writers::of(Arc::new(File::open(&path).unwrap()));
         std::thread::scope(|scope| {
             let writer = scope.spawn(|| OpenOptions::new().append(true).open(&path));
             while !quiet.are_there() {

@@ -426,6 +426,33 @@ fn who_opens_a_file_while_it_is_exchanged_keeps_it() {
 }
 
 #[test]
+fn promise_d5_a_save_of_the_same_size_and_time_is_given_back() {
+    let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 20);
+    rig.must(&["new", "storm"]);
+    let target = rig.path().join(CONTESTED);
+    let saved = vec![b'x'; std::fs::read(&target).unwrap().len()];
+    let (bytes, script) = (rig.beside("saved"), rig.beside("save.sh"));
+    std::fs::write(&bytes, &saved).unwrap();
+    let lines = format!(
+        "touch -r {0} {1}.time\ncat {1} > {0}\ntouch -r {1}.time {0}\n",
+        target.display(),
+        bytes.display()
+    );
+    std::fs::write(&script, lines).unwrap();
+    let plan = rig.plan("0", &[CONTESTED.to_owned()], None);
+    let output = rig
+        .teddy(&["execute", &plan, "-y", "-s", "storm"])
+        .env(
+            "FAILPOINTS",
+            format!("publish-before-exchange=1*return(sh:{})", script.display()),
+        )
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(4), "{}", said(&output));
+    assert_eq!(std::fs::read(&target).unwrap(), saved);
+}
+
+#[test]
 fn a_folder_that_is_moved_away_meanwhile_takes_nothing_of_ours_with_it() {
     let rig = Rig::new(env!("CARGO_BIN_EXE_teddy").as_ref(), 20);
     rig.must(&["new", "storm"]);

@@ -1,7 +1,7 @@
 //! Looking at a place: what is there, and who writes to it.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::sync::Arc;
 
 use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags, Stat};
@@ -9,6 +9,7 @@ use rustix::io::Errno;
 
 use super::{Body, Place, Seen};
 use crate::git::large::LARGE;
+use crate::host::file::read_sized;
 use crate::host::lease::Writers;
 
 /// The largest file that is compared; a larger one counts as something else than what git holds.
@@ -37,55 +38,70 @@ impl Place {
 
     /// Reads what is here; a large file is only opened.
     pub(in crate::git) fn look(&self) -> io::Result<Seen> {
+        self.find()?.read()
+    }
+
+    /// Finds out what is here, and opens it if it is a regular file.
+    pub(in crate::git) fn find(&self) -> io::Result<Found> {
         // It may become something else between the two calls: then it is looked at once more.
         for _ in 0..8 {
             match self.look_kind()? {
-                None => return Ok(Seen::Absent),
-                Some(FileType::Directory) => return Ok(Seen::Folder),
+                None => return Ok(Found::Absent),
+                Some(FileType::Directory) => return Ok(Found::Folder),
                 Some(FileType::RegularFile) => {
-                    if let Some(seen) = self.read_file()? {
-                        return Ok(seen);
+                    if let Some(found) = self.find_file()? {
+                        return Ok(found);
                     }
                 }
                 Some(FileType::Symlink) => {
                     match rustix::fs::readlinkat(&self.folder, self.name.as_slice(), Vec::new()) {
-                        Ok(target) => return Ok(Seen::Link(target.into_bytes())),
+                        Ok(target) => return Ok(Found::Link(target.into_bytes())),
                         Err(Errno::NOENT | Errno::INVAL) => {}
                         Err(error) => return Err(error.into()),
                     }
                 }
-                Some(_) => return Ok(Seen::Other),
+                Some(_) => return Ok(Found::Other),
             }
         }
-        Ok(Seen::Other)
+        Ok(Found::Other)
     }
 
     /// Returns whether what is here may be exchanged, moved or made: the folder can be written to,
     /// and nothing holds a file in its place.
     pub(in crate::git) fn is_free(&self) -> io::Result<bool> {
-        match rustix::fs::accessat(
-            &self.folder,
-            ".",
-            Access::WRITE_OK | Access::EXEC_OK,
-            AtFlags::empty(),
-        ) {
-            Ok(()) => Ok(!self.is_others_in_shared_folder()? && !self.is_fixed()?),
-            Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) => Ok(false),
-            Err(error) => Err(error.into()),
+        self.is_free_in(self.room()?)
+    }
+
+    /// Returns what [`Place::is_free`] does, if this is known of the folder.
+    pub(super) fn is_free_in(&self, room: Room) -> io::Result<bool> {
+        match room {
+            Room::Closed => Ok(false),
+            Room::Shared if self.is_others()? => Ok(false),
+            Room::Open | Room::Shared => Ok(!self.is_fixed()?),
         }
     }
 
-    /// Returns whether this is somebody else's in a folder such as `/tmp`, where everyone may only
-    /// move their own.
-    fn is_others_in_shared_folder(&self) -> io::Result<bool> {
-        let (folder, own) = (rustix::fs::fstat(&self.folder)?, rustix::process::geteuid());
-        if !Mode::from_raw_mode(folder.st_mode).contains(Mode::SVTX)
-            || own.is_root()
-            || folder.st_uid == own.as_raw()
-        {
-            return Ok(false);
+    /// Returns what may be changed in the folder.
+    pub(super) fn room(&self) -> io::Result<Room> {
+        let access = Access::WRITE_OK | Access::EXEC_OK;
+        match rustix::fs::accessat(&self.folder, ".", access, AtFlags::empty()) {
+            Ok(()) => {}
+            Err(Errno::ACCESS | Errno::PERM | Errno::ROFS) => return Ok(Room::Closed),
+            Err(error) => return Err(error.into()),
         }
-        Ok(self.stat()?.is_some_and(|stat| stat.st_uid != own.as_raw()))
+        let (folder, own) = (rustix::fs::fstat(&self.folder)?, rustix::process::geteuid());
+        let is_sticky = Mode::from_raw_mode(folder.st_mode).contains(Mode::SVTX);
+        if is_sticky && !own.is_root() && folder.st_uid != own.as_raw() {
+            Ok(Room::Shared)
+        } else {
+            Ok(Room::Open)
+        }
+    }
+
+    /// Returns whether this is somebody else's.
+    fn is_others(&self) -> io::Result<bool> {
+        let own = rustix::process::geteuid().as_raw();
+        Ok(self.stat()?.is_some_and(|stat| stat.st_uid != own))
     }
 
     /// Returns whether the file system keeps what is here as it is: immutable, only to be appended
@@ -120,44 +136,116 @@ impl Place {
         rustix::fs::openat(&self.folder, self.name.as_slice(), flags, Mode::empty()).map(File::from)
     }
 
-    /// Reads a regular file; nothing where it is none any more.
-    fn read_file(&self) -> io::Result<Option<Seen>> {
+    /// Opens a regular file; nothing if it is not one any more.
+    fn find_file(&self) -> io::Result<Option<Found>> {
         let file = match self.open() {
             Ok(file) => file,
             Err(Errno::NOENT | Errno::LOOP) => return Ok(None),
-            Err(Errno::ACCESS | Errno::PERM) => return Ok(Some(Seen::Other)),
+            Err(Errno::ACCESS | Errno::PERM) => return Ok(Some(Found::Other)),
             Err(error) => return Err(error.into()),
         };
         let stat = rustix::fs::fstat(&file)?;
-        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-            return Ok(None);
-        }
-        let size = u64::try_from(stat.st_size).unwrap_or_default();
-        if size > MAX_COMPARED {
-            return Ok(Some(Seen::Other));
-        }
-        let permissions = stat.st_mode & 0o7777;
-        if size > LARGE {
-            let file = Arc::new(file);
-            let body = Body::Large { file, size };
-            return Ok(Some(Seen::File { body, permissions }));
-        }
+        let is_regular = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+        let file = Arc::new(file);
+        Ok(is_regular.then_some(Found::File { file, stat }))
+    }
+}
 
-        let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default());
-        file.take(MAX_COMPARED).read_to_end(&mut bytes)?;
-        let body = Body::Bytes(bytes);
-        Ok(Some(Seen::File { body, permissions }))
+/// What may be changed in a folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Room {
+    /// Nothing.
+    Closed,
+    /// Everything.
+    Open,
+    /// One's own: a folder such as `/tmp`, where everyone may only move their own.
+    Shared,
+}
+
+/// What is at a name, before it is read.
+#[derive(Debug)]
+pub(in crate::git) enum Found {
+    /// Nothing.
+    Absent,
+    /// A regular file.
+    File {
+        /// The file, open to be read.
+        file: Arc<File>,
+        /// What the system told of it when it was opened.
+        stat: Stat,
+    },
+    /// A link and its target.
+    Link(Vec<u8>),
+    /// A folder.
+    Folder,
+    /// A device, a pipe, or a file that may not be read.
+    Other,
+}
+
+impl Found {
+    /// Asks who has the file open for writing; while the answer is kept, who wants to has to wait.
+    pub(in crate::git) fn writers(&self) -> Writers {
+        match self {
+            Found::File { file, .. } => Writers::of(Arc::clone(file)),
+            _ => Writers::Unknown,
+        }
     }
 
-    /// Asks who has the regular file here open for writing.
-    pub(in crate::git) fn writers(&self) -> io::Result<Writers> {
-        if self.look_kind()? != Some(FileType::RegularFile) {
-            return Ok(Writers::Unknown);
+    /// Returns how the file is told from another one, or from a later state of its own.
+    pub(in crate::git) fn trace(&self) -> Option<Trace> {
+        match self {
+            Found::File { stat, .. } => Some(Trace::of(stat)),
+            _ => None,
         }
-        match self.open() {
-            Ok(file) => Ok(Writers::of(file)),
-            Err(Errno::NOENT | Errno::LOOP | Errno::ACCESS | Errno::PERM) => Ok(Writers::Unknown),
-            Err(error) => Err(error.into()),
+    }
+
+    /// Reads it; a large file is only handed on.
+    pub(in crate::git) fn read(&self) -> io::Result<Seen> {
+        let (file, stat) = match self {
+            Found::Absent => return Ok(Seen::Absent),
+            Found::Folder => return Ok(Seen::Folder),
+            Found::Other => return Ok(Seen::Other),
+            Found::Link(target) => return Ok(Seen::Link(target.clone())),
+            Found::File { file, stat } => (file, stat),
+        };
+        let size = u64::try_from(stat.st_size).unwrap_or_default();
+        if size > MAX_COMPARED {
+            return Ok(Seen::Other);
+        }
+        let permissions = stat.st_mode & 0o7777;
+        let body = if size > LARGE {
+            let file = Arc::clone(file);
+            Body::Large { file, size }
+        } else {
+            Body::Bytes(read_sized(file, size, MAX_COMPARED)?)
+        };
+        Ok(Seen::File { body, permissions })
+    }
+}
+
+/// What the system tells of a file without reading it, but for what a rename changes. A file that
+/// was written to within the same tick of the clock has the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::git) struct Trace {
+    /// Its file system and number there.
+    number: (u64, u64),
+    /// Its kind and permissions.
+    mode: u32,
+    /// Its size.
+    size: i64,
+    /// When its bytes were last changed.
+    changed: (i64, i64),
+}
+
+impl Trace {
+    /// Takes what matters.
+    #[allow(clippy::unnecessary_cast, reason = "the types differ between systems")]
+    pub(in crate::git) fn of(stat: &Stat) -> Trace {
+        Trace {
+            number: (stat.st_dev as u64, stat.st_ino as u64),
+            mode: stat.st_mode as u32,
+            size: stat.st_size as i64,
+            changed: (stat.st_mtime as i64, stat.st_mtime_nsec as i64),
         }
     }
 }

@@ -10,7 +10,7 @@ use gix::bstr::ByteSlice as _;
 use super::durable::Flush;
 use super::judge::Step;
 use super::{Overlap, Publisher};
-use crate::git::place::{Content, Missing, Place, Walk};
+use crate::git::place::{Content, Missing, Place, Trace, Walk};
 use crate::git::version::Mark;
 use crate::host::fault;
 
@@ -119,7 +119,7 @@ impl Publisher<'_> {
         step: Step,
         prepared: &mut Vec<Prepared>,
     ) -> anyhow::Result<Option<Step>> {
-        let Walk::Place(place) = self.top.walk(&step.change.path, Missing::Make)? else {
+        let Walk::Place(place) = self.walk(&step.change.path, Missing::Make)? else {
             return Ok(Some(step));
         };
         let Some(entry) = &step.change.new else {
@@ -166,7 +166,7 @@ impl Publisher<'_> {
     fn write(&mut self, ready: Prepared) -> anyhow::Result<()> {
         let path = ready.step.change.path.clone();
         fault::point("publish-before-exchange")?;
-        let Walk::Place(place) = self.top.walk(&path, Missing::Stop)? else {
+        let Walk::Place(place) = self.walk(&path, Missing::Stop)? else {
             self.conflict(&path);
             return self.fetch_back(&ready);
         };
@@ -247,7 +247,10 @@ impl Publisher<'_> {
             ours: ready.ours.clone(),
             lies: ready.lies.clone(),
         };
-        if self.repository.look(temporary)?.mark != held.was {
+        // The same trace suffices here: once nobody can be writing to it, its bytes are compared.
+        let trace = temporary.stat()?.map(|stat| Trace::of(&stat));
+        let is_traced = trace.is_some() && trace == ready.step.trace;
+        if !is_traced && self.repository.look(temporary)?.mark != held.was {
             self.give_back(place, temporary, &held)?;
             return Ok(false);
         }
@@ -297,7 +300,7 @@ impl Publisher<'_> {
     /// Moves a file aside, if it is what it was when it was judged.
     fn delete(&mut self, step: &Step) -> anyhow::Result<()> {
         let path = &step.change.path;
-        let Walk::Place(place) = self.top.walk(path, Missing::Stop)? else {
+        let Walk::Place(place) = self.walk(path, Missing::Stop)? else {
             return Ok(());
         };
         fault::point("publish-before-delete")?;
@@ -337,7 +340,7 @@ impl Publisher<'_> {
     fn settle(&mut self) -> anyhow::Result<()> {
         let mut undone = HashSet::new();
         for held in std::mem::take(&mut self.held) {
-            let Walk::Place(place) = self.top.walk(&held.path, Missing::Stop)? else {
+            let Walk::Place(place) = self.walk(&held.path, Missing::Stop)? else {
                 // Its folder was moved away with it.
                 held.lies
                     .as_ref()
@@ -345,8 +348,9 @@ impl Publisher<'_> {
                 continue;
             };
             let temporary = place.sibling(&held.temporary);
-            let writers = temporary.writers()?;
-            if self.repository.look(&temporary)?.mark == held.was {
+            let found = temporary.find()?;
+            let writers = found.writers();
+            if self.repository.look_at(&found)?.mark == held.was {
                 if !writers.are_there() {
                     self.put_away(&temporary, &held.was, &held.path)?;
                     continue;
@@ -365,6 +369,7 @@ impl Publisher<'_> {
 
     /// Removes the folders above a path that are empty now, nearest first.
     pub(super) fn remove_empty_folders(&mut self, path: &[u8]) -> anyhow::Result<()> {
+        self.recent.forget();
         let mut path = path;
         while let Some(end) = path.iter().rposition(|&byte| byte == b'/') {
             path = &path[..end];

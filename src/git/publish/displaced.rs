@@ -3,10 +3,8 @@
 //!
 //! The name says what the bytes were. What is found to be different is the user's and is kept.
 
-use std::ffi::OsStr;
 use std::io::ErrorKind;
-use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
@@ -15,6 +13,7 @@ use crate::git::place::{Missing, Place, Top, Walk};
 use crate::git::repository::Repository;
 use crate::git::version::Mark;
 use crate::host::file::make_folders;
+use crate::host::lease::Writers;
 
 /// How many bytes of a file's own name are part of the name under which it is put away.
 const MAX_NAME: usize = 120;
@@ -45,12 +44,17 @@ impl Repository {
         };
         for name in inside.siblings()? {
             let place = inside.sibling(&name);
-            let writers = place.writers()?;
-            if writers.are_there() {
+            let found = place.find()?;
+            let writers = found.writers();
+            if matches!(writers, Writers::Somebody) {
                 continue;
             }
             let (known, path) = parsed(&name);
-            match self.look(&place)?.mark {
+            let mark = self.look_at(&found)?.mark;
+            if writers.are_there() {
+                continue;
+            }
+            match mark {
                 Mark::File(id, _) if known == Some(id.to_string().as_str()) => place.remove()?,
                 Mark::File(..) => rescued.push(Rescued {
                     path: path.to_vec(),
@@ -82,26 +86,38 @@ impl Publisher<'_> {
         let Mark::File(id, _) = mark else {
             return temporary.remove().with_context(during);
         };
-        let folder = self.repository.displaced();
-        if self.away == 0 {
-            make_folders(&folder).with_context(|| format!("cannot make `{}`", folder.display()))?;
-        }
+        let folder = match self.away_folder.take() {
+            Some(folder) => folder,
+            None => open_or_make(&self.repository.displaced())?,
+        };
         let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
         let name = &name[..name.len().min(MAX_NAME)];
         loop {
             self.away += 1;
             let start = format!("{id}.{}.{}.", self.guard.operation, self.away);
-            match temporary
-                .move_out(&folder.join(OsStr::from_bytes(&[start.as_bytes(), name].concat())))
-            {
-                Ok(true) => return Ok(()),
-                Ok(false) => return temporary.remove().with_context(during),
+            let free = folder.sibling(&[start.as_bytes(), name].concat());
+            match temporary.move_over(&free) {
+                Ok(true) => break,
+                Ok(false) => {
+                    temporary.remove().with_context(during)?;
+                    break;
+                }
                 // Put away by a run that was interrupted.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error).with_context(during),
             }
         }
+        self.away_folder = Some(folder);
+        Ok(())
     }
+}
+
+/// Returns a place in a folder, which is made if it is not there.
+fn open_or_make(folder: &Path) -> anyhow::Result<Place> {
+    make_folders(folder)
+        .and_then(|()| Top::open(folder))
+        .and_then(|top| top.place(b"x"))
+        .with_context(|| format!("cannot make `{}`", folder.display()))
 }
 
 /// Returns the id of the bytes and the file's own name, as the name says them.

@@ -7,7 +7,7 @@ use rustix::fs::RawMode;
 use super::Publisher;
 use crate::git::diff::Change;
 use crate::git::object::{Entry, Mode};
-use crate::git::place::{Missing, Place, Seen, Walk};
+use crate::git::place::{Missing, Place, Seen, Trace, Walk};
 use crate::git::version::Mark;
 
 /// A change that can be made.
@@ -17,6 +17,8 @@ pub(super) struct Step {
     pub(super) change: Change,
     /// What is on disk, known to be what the old tree says.
     pub(super) was: Mark,
+    /// How a file on disk was told from others when it was read.
+    pub(super) trace: Option<Trace>,
     /// The permissions of the file on disk.
     pub(super) permissions: Option<RawMode>,
 }
@@ -26,7 +28,7 @@ enum Verdict {
     /// It is on disk already, or concerns a repository within.
     Nothing,
     /// It can be made.
-    Ready(Mark, Option<RawMode>),
+    Ready(Box<Step>),
     /// The path must stay as it is.
     Conflict,
 }
@@ -46,11 +48,7 @@ impl Publisher<'_> {
                     self.conflict(&change.path);
                     continue;
                 }
-                Verdict::Ready(was, permissions) => steps.push(Step {
-                    change: change.clone(),
-                    was,
-                    permissions,
-                }),
+                Verdict::Ready(step) => steps.push(*step),
             }
             if deletes {
                 leaving.insert(change.path.clone());
@@ -79,7 +77,7 @@ impl Publisher<'_> {
         if self.is_untouchable(&change.path) {
             return Ok(Verdict::Conflict);
         }
-        let place = match self.top.walk(&change.path, Missing::Stop)? {
+        let place = match self.walk(&change.path, Missing::Stop)? {
             Walk::Place(place) => place,
             Walk::Missing if change.new.is_none() || self.has_room(&change.path)? => {
                 return Ok(absent(change));
@@ -93,7 +91,7 @@ impl Publisher<'_> {
             Walk::Blocked(_) | Walk::Boundary | Walk::Refused => return Ok(Verdict::Conflict),
         };
         let verdict = self.compare(change, &place, leaving)?;
-        if matches!(verdict, Verdict::Ready(..)) && !place.is_free()? {
+        if matches!(verdict, Verdict::Ready(..)) && !self.recent.is_free(&place)? {
             return Ok(self.closed(change));
         }
         Ok(verdict)
@@ -127,7 +125,8 @@ impl Publisher<'_> {
         place: &Place,
         leaving: &BTreeSet<Vec<u8>>,
     ) -> anyhow::Result<Verdict> {
-        let found = self.repository.look(place)?;
+        let here = place.find()?;
+        let found = self.repository.look_at(&here)?;
         if found.seen.is_folder()
             && change.new.is_some()
             && !self.leaves_whole(place, &change.path, leaving)?
@@ -147,7 +146,7 @@ impl Publisher<'_> {
             return Ok(Verdict::Conflict);
         }
         // What it writes now, or keeps in memory to write, would go into a file without a name.
-        if place.writers()?.are_there() {
+        if here.writers().are_there() {
             self.done.busy.push(change.path.clone());
             return Ok(Verdict::Conflict);
         }
@@ -156,7 +155,12 @@ impl Publisher<'_> {
         } else {
             None
         };
-        Ok(Verdict::Ready(found.mark, permissions))
+        Ok(Verdict::Ready(Box::new(Step {
+            change: change.clone(),
+            was: found.mark,
+            trace: here.trace(),
+            permissions,
+        })))
     }
 
     /// Returns whether everything in a folder is among what leaves, so that a file can take its
@@ -201,7 +205,12 @@ impl Publisher<'_> {
 fn absent(change: &Change) -> Verdict {
     match (&change.old, &change.new) {
         (_, None) => Verdict::Nothing,
-        (None, Some(_)) => Verdict::Ready(Mark::Absent, None),
+        (None, Some(_)) => Verdict::Ready(Box::new(Step {
+            change: change.clone(),
+            was: Mark::Absent,
+            trace: None,
+            permissions: None,
+        })),
         // The user deleted what is to be changed.
         (Some(_), Some(_)) => Verdict::Conflict,
     }

@@ -19,7 +19,7 @@ use std::path::PathBuf;
 
 use super::diff::Change;
 use super::object::TreeId;
-use super::place::Top;
+use super::place::{Missing, Place, Recent, Top, Walk};
 use super::repository::Repository;
 use super::version::Version;
 use apply::Held;
@@ -83,6 +83,8 @@ struct Publisher<'repo> {
     repository: &'repo Repository,
     /// Its top.
     top: Top,
+    /// The folder below it that was walked to last.
+    recent: Recent,
     /// The tree that the files are brought from.
     from: TreeId,
     /// The tree that they are brought to.
@@ -101,6 +103,8 @@ struct Publisher<'repo> {
     held: Vec<Held>,
     /// How many temporary names were given out.
     names: usize,
+    /// Where files are put away, once one was.
+    away_folder: Option<Place>,
     /// How many files were put away.
     away: usize,
     /// What was done.
@@ -146,6 +150,7 @@ impl Repository {
         let publisher = Publisher {
             repository: self,
             top: Top::open(self.workdir())?,
+            recent: Recent::default(),
             from,
             to,
             old: self.version(from, paths())?,
@@ -155,6 +160,7 @@ impl Repository {
             flush: Flush::None,
             held: Vec::new(),
             names: 0,
+            away_folder: None,
             away: 0,
             done: Published::default(),
         };
@@ -177,6 +183,11 @@ impl Publisher<'_> {
             paths.dedup();
         }
         self.done
+    }
+
+    /// Walks to the folder of a path, unless it was just there.
+    fn walk(&mut self, path: &[u8], missing: Missing) -> std::io::Result<Walk> {
+        self.recent.walk(&self.top, path, missing)
     }
 
     /// Notes a path that must stay as it is.

@@ -103,8 +103,9 @@ impl Publisher<'_> {
         known: &Mark,
         path: &[u8],
     ) -> anyhow::Result<()> {
-        let writers = temporary.writers()?;
-        let mark = self.repository.look(temporary)?.mark;
+        let found = temporary.find()?;
+        let writers = found.writers();
+        let mark = self.repository.look_at(&found)?.mark;
         if mark == Mark::Absent {
             return Ok(());
         }

@@ -30,6 +30,7 @@ use crate::git::During;
 use crate::git::large::LARGE;
 use crate::git::object::BlobId;
 use crate::git::sink::Sink;
+use crate::host::file::read_sized;
 
 /// How often a file that changes while it is read is read again.
 pub(super) const ATTEMPTS: usize = 3;
@@ -394,17 +395,14 @@ pub(super) fn failed(error: &std::io::Error) -> Outcome {
 }
 
 /// Reads a file until it stands still.
-pub(super) fn read_still(mut file: &File) -> std::io::Result<(Vec<u8>, Stat)> {
+pub(super) fn read_still(file: &File) -> std::io::Result<(Vec<u8>, Stat)> {
     let mut data = Vec::new();
     for _ in 0..ATTEMPTS {
         let before = stat::look_at(file.as_fd())?;
         if before.kind != Kind::File {
             return Err(std::io::ErrorKind::NotFound.into());
         }
-        data.clear();
-        data.reserve_exact(usize::try_from(before.size).unwrap_or_default() + 1);
-        std::io::Seek::rewind(&mut file)?;
-        file.read_to_end(&mut data)?;
+        data = read_sized(file, before.size, u64::MAX)?;
         if stat::look_at(file.as_fd())?.stat == before.stat {
             return Ok((data, before.stat));
         }

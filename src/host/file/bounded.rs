@@ -8,12 +8,16 @@ use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 
+use rustix::buffer::spare_capacity;
 use rustix::fs::{CWD, FileType, Mode, OFlags};
+use rustix::io::Errno;
 
 use super::failure;
 
 /// So much memory is set aside at once; a larger file grows into it.
 const FIRST: u64 = 1 << 24;
+/// A file that grows is read on in steps of so many bytes.
+const BLOCK: usize = 64 << 10;
 
 /// Returns the bytes of a regular file that has at most `limit` of them. Links are followed.
 ///
@@ -51,6 +55,30 @@ pub fn read_named(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
 pub fn is_null_device(path: &Path) -> bool {
     path.canonicalize()
         .is_ok_and(|path| path == Path::new("/dev/null"))
+}
+
+/// Returns the bytes of an open regular file, from its first on; those as well that came since it had
+/// `size` of them, but at most about `limit`. One call mostly does: if it finds as many as it should
+/// and has room for more, there are no more.
+///
+/// # Errors
+/// The system's.
+pub fn read_sized(file: &File, size: u64, limit: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default() + 1);
+    loop {
+        if bytes.len() == bytes.capacity() {
+            bytes.reserve(BLOCK);
+        }
+        let at = bytes.len() as u64;
+        let read = match rustix::io::pread(file, spare_capacity(&mut bytes), at) {
+            Err(Errno::INTR) => continue,
+            read => read?,
+        };
+        let is_end = bytes.len() as u64 == size && bytes.len() < bytes.capacity();
+        if read == 0 || is_end || bytes.len() as u64 >= limit {
+            return Ok(bytes);
+        }
+    }
 }
 
 /// Opens a regular file for reading. Links are followed.
