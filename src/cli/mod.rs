@@ -78,7 +78,7 @@ Examples:
 /// Makes the list of commands: a variant and its match arms for each row.
 macro_rules! commands {
     ($($(#[$attribute:meta])* $name:literal $variant:ident => $module:ident,)*) => {
-        /// A command.
+        // One of the commands. clap would take a doc comment for what the program is for.
         #[derive(Subcommand)]
         enum Command {
             $(#[command(name = $name)] $(#[$attribute])* $variant($module::Args),)*

@@ -176,7 +176,8 @@ fn a_signal_while_a_command_runs_brings_nothing() {
         assert_eq!(newest(&repo), (2, "interrupted".to_owned(), files));
         let report = repo.done(&["show"]);
         assert!(
-            report.contains("- **Interrupted:** stopped by the user; nothing was brought")
+            report
+                .contains("- **Interrupted:** stopped by the user; the user's files are unchanged")
                 && report.contains("it runs")
                 && report.contains("skipped because the run was interrupted"),
             "{report}"

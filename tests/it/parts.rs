@@ -80,6 +80,26 @@ fn promise_d8_sessions_without_commands_cost_no_copy_of_the_project() {
 }
 
 #[test]
+fn an_index_that_a_power_cut_emptied_counts_for_nothing() {
+    let repo = TestRepo::new().file("a.txt", "a\n");
+    repo.commit("one");
+    begin(&repo);
+    turn(&repo, &[replace("a.txt", "b\n")]);
+
+    let records = repo.path().join(".git/teddy/worktrees");
+    let indexes: Vec<String> = names(&records)
+        .into_iter()
+        .filter(|name| name.ends_with("/index"))
+        .collect();
+    assert_eq!(indexes.len(), 1, "{indexes:?}");
+    std::fs::write(records.join(&indexes[0]), "").unwrap();
+
+    // Nothing that the plan names is in the tree, so that there is nothing to write down.
+    turn(&repo, &[create("two.txt", "2\n")]);
+    assert_eq!(repo.read("two.txt"), "2\n");
+}
+
+#[test]
 fn a_part_has_what_the_plan_names_and_the_first_command_finds_everything() {
     let repo = TestRepo::new()
         .file("a", "1\n")

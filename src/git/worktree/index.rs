@@ -1,8 +1,8 @@
 //! The index of a session's worktree, and a note of the tree that it was written for.
 //!
 //! With the note a switch reads only the trees that differ, and it alone says that all of the tree
-//! is there. It holds for the very file that was written with it. Both lie where no command can write; what a power cut took of them counts for
-//! nothing, and every file is compared.
+//! is there. It holds for the very file that was written with it. Both lie where no command can
+//! write; what a power cut took of them counts for nothing, and every file is compared.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
@@ -34,6 +34,8 @@ pub(super) struct Known {
 /// Reads what is known of a worktree's files, for a switch to a tree.
 pub(super) fn known(repository: &Repository, tree: TreeId) -> anyhow::Result<Known> {
     let Ok(index) = read(repository) else {
+        // Whoever reads it after the switch must not meet it either, even if nothing is written.
+        let _ = std::fs::remove_file(repository.gix.index_path());
         return Ok(Known {
             index: State::new(repository.gix.object_hash()),
             changes: None,
