@@ -28,7 +28,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         Some(name) => SessionName::from_ref(name)?,
         None => project.session()?,
     };
-    let adopted = adopt(&project, &session)?;
+    let adopted = adopt(&project, &session, app.user(&project, false).as_mut())?;
     project.use_session(&session)?;
     if app.global.json {
         app.print_json(&serde_json::json!({ "session": session.as_str(), "turns": adopted.turns, "plan": adopted.plan }))?;

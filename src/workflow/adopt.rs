@@ -7,6 +7,7 @@ use crate::session::draft::Draft;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::workflow::project::Project;
+use crate::workflow::user::User;
 
 /// What is accepted.
 #[derive(Debug, Clone)]
@@ -33,8 +34,13 @@ pub fn is_own_tip(project: &Project, tip: &Turn) -> bool {
 ///
 /// # Errors
 /// Where there is no such session, or the git directory cannot be written.
-pub fn adopt(project: &Project, session: &SessionName) -> anyhow::Result<Adopted> {
+pub fn adopt(
+    project: &Project,
+    session: &SessionName,
+    user: &mut dyn User,
+) -> anyhow::Result<Adopted> {
     let _session_lock = project.lock_session(session, "adopt")?;
+    project.recover(user)?;
     let tip = project.store().tip(session)?;
     let mut draft = project.store().draft(&tip)?;
     project.journal().keep_tip(session, tip.commit)?;

@@ -88,6 +88,7 @@ pub fn keep_message(
     };
     let session = project.session()?;
     let _session_lock = project.lock_session(&session, "resume")?;
+    project.recover(user)?;
     let tip = project.store().tip(&session)?;
     let mut draft = project.store().draft(&tip)?;
     if draft.is_planned() {

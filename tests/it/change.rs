@@ -7,6 +7,10 @@
 //! (a1); verdicts were found in prose (a16 and a18); a second call wrote everything again under
 //! another id (a3, a34); writers and parsers disagreed (a29); the iteration stayed 1 (a9, a26).
 
+use std::time::{Duration, Instant};
+
+use teddy::host::lock::Lock;
+
 use crate::fake::{Fake, stream};
 use crate::plans::{chat, create, plan};
 use crate::support::{Output, TestRepo};
@@ -1413,4 +1417,21 @@ fn a34_a_plan_that_waits_is_not_asked_for_again() {
         (repo.read("a.txt"), repo.read("b.txt")),
         ("a\n".to_owned(), "b\n".to_owned())
     );
+}
+
+#[test]
+fn a_change_that_another_process_works_on_is_waited_for_as_long_as_the_user_says() {
+    let repo = project();
+    put(&repo, "held", "reviewing");
+    let folder = repo.path().join(".git/teddy/changes/held");
+    let _held = Lock::take(&folder, "change impl", Duration::ZERO).unwrap();
+
+    let started = Instant::now();
+    let output = Output::of(
+        repo.teddy_command(&["change", "approve", "held", "--reason", "seen"])
+            .current_dir(repo.path())
+            .env("TEDDY_LOCK_TIMEOUT", "0.1"),
+    );
+    output.check(75, &["(change impl) is at work"]);
+    assert!(started.elapsed() < Duration::from_secs(15));
 }

@@ -169,6 +169,29 @@ fn a_lock_of_ours_is_removed_and_one_of_gits_is_only_named() {
 }
 
 #[test]
+fn a_session_is_adopted_and_a_message_kept_only_after_a_recovery() {
+    for args in [
+        ["adopt", "storm"].as_slice(),
+        &["resume", "-m", "go on", "-s", "other"],
+    ] {
+        let rig = rig();
+        rig.must(&["new", "other"]);
+        let output = rig
+            .teddy(&["execute", "-y", "-s", "storm"])
+            .env("FAILPOINTS", "publish-prepared=return(kill)")
+            .output();
+        assert!(!output.unwrap().status.success());
+        assert!(inside(&rig, "teddy/pending.json").exists());
+
+        // No model is configured, so that `resume` keeps the message and fails then.
+        let output = rig.run(args);
+        let said = said(&output);
+        assert!(said.contains("finished an interrupted turn"), "{said}");
+        assert!(!inside(&rig, "teddy/pending.json").exists(), "{args:?}");
+    }
+}
+
+#[test]
 fn a_damaged_journal_is_put_aside() {
     for bytes in [
         b"".as_slice(),

@@ -1,11 +1,15 @@
 //! What the documents show to be copied is taken by the program as it stands.
 
+use std::path::Path;
 use std::rc::Rc;
 
 use teddy::config::settings::Settings;
 use teddy::model::open::open;
 use teddy::model::outside::Outside;
 use teddy::model::settings::Settings as ModelSettings;
+
+use crate::plans::{create, execute, plan};
+use crate::support::TestRepo;
 
 /// Reads a document of the project.
 fn document(path: &str) -> String {
@@ -113,4 +117,86 @@ fn every_setting_of_a_model_is_in_the_table() {
         .filter(|name| !table.contains(&format!("| `{name}` |")))
         .collect();
     assert!(missing.is_empty(), "{missing:?}");
+}
+
+/// Returns the rows of the table below a heading, each by its first column.
+fn table(page: &str, heading: &str) -> Vec<String> {
+    let text = document(page);
+    let (_, below) = text
+        .split_once(&format!("\n{heading}\n"))
+        .unwrap_or_else(|| panic!("{page} has no `{heading}`"));
+    let rows = below.lines().skip_while(|line| !line.starts_with('|'));
+    rows.take_while(|line| line.starts_with('|'))
+        .skip(2)
+        .map(|row| row.split(" | ").next().unwrap()[2..].to_owned())
+        .collect()
+}
+
+/// Returns what stands between a pair of marks.
+fn between(text: &str, mark: char) -> Vec<&str> {
+    text.split(mark).skip(1).step_by(2).collect()
+}
+
+/// Adds the text of every source file below a folder.
+fn sources(folder: &Path, text: &mut String) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, text);
+        } else if path.extension().is_some_and(|ending| ending == "rs") {
+            text.push_str(&std::fs::read_to_string(path).unwrap());
+        }
+    }
+}
+
+#[test]
+fn what_safety_quotes_is_what_the_program_says() {
+    let mut source = String::new();
+    sources(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("src"),
+        &mut source,
+    );
+    let rows = table("docs/safety.md", "## When something went wrong");
+    let quoted: Vec<&str> = rows.iter().flat_map(|row| between(row, '"')).collect();
+    assert!(quoted.len() >= 7, "{quoted:?}");
+    for words in quoted {
+        // What is in backquotes, or left out, is filled in when the program runs.
+        let parts = words.split("...").flat_map(|part| part.split("`x`"));
+        for part in parts.map(|part| part.trim_matches([' ', ':'])) {
+            assert!(source.contains(part), "nothing says `{part}`");
+        }
+    }
+}
+
+#[test]
+fn every_file_of_ours_in_the_git_directory_is_in_the_table_of_safety() {
+    let repo = TestRepo::new()
+        .file("a.txt", "a\n")
+        .file(".gitignore", "made\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    let actions = [
+        create("made", "x\n"),
+        execute("git commit --allow-empty -qm new"),
+    ];
+    repo.run_plan(&plan("Make", &actions));
+    repo.run_plan(&plan("Change", &[execute("echo b > a.txt")]));
+    repo.done(&["log"]);
+    repo.configure("model: manual:-\n");
+    repo.teddy(&["plan", "-m", "go"]);
+    repo.teddy(&["change", "proposal", "held", "go"]);
+
+    let documented: Vec<String> = table("docs/safety.md", "## What is in `.git/teddy`")
+        .iter()
+        .flat_map(|row| between(row, '`'))
+        .map(|name| name.split('/').next().unwrap().to_owned())
+        .collect();
+    let found = std::fs::read_dir(repo.path().join(".git/teddy")).unwrap();
+    let found: Vec<String> = found
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert!(found.len() > 10, "{found:?}");
+    for name in found {
+        assert!(documented.contains(&name), "`{name}` is not in the table");
+    }
 }

@@ -30,7 +30,7 @@ use crate::git::hold::Older;
 use crate::git::object::TreeId;
 use crate::git::reference::{Expected, MoveError};
 use crate::host::clock;
-use crate::host::lock::{Lock, LockError, PATIENCE};
+use crate::host::lock::{Lock, LockError, patience};
 use crate::workflow::project::Project;
 use crate::workspace::snapshot;
 
@@ -89,7 +89,7 @@ fn lock_change(project: &Project, id: &ChangeId, command: &str) -> Result<Lock, 
             .join("changes")
             .join(id.as_str()),
         command,
-        PATIENCE,
+        patience(),
     )
 }
 
