@@ -286,7 +286,7 @@ mod tests {
         check(
             "Developer",
             Ok((
-                "Build one slice, tests first, in small steps that can be foretold",
+                "Build one slice, tests first, in small and predictable steps",
                 Origin::BuiltIn,
             )),
         );
