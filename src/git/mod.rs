@@ -32,6 +32,7 @@ pub mod repository;
 pub mod revision;
 mod sink;
 pub mod snapshot;
+mod spread;
 pub mod torn;
 pub(in crate::git) mod version;
 mod whole;

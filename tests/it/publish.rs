@@ -580,3 +580,70 @@ fn what_may_not_be_written_to_is_named_before_anything_is_written() {
     check(0o000, "a", &[], "d/b");
     check(0o000, "d/b", &[], "d/b");
 }
+
+#[test]
+fn many_files_are_published_on_every_core_as_they_are_on_one() {
+    let repo = TestRepo::new();
+    let path = |number: usize| format!("{}/{number}", number % 7);
+    let numbers = || 0..1_300;
+    let (from, to) = trees(
+        &repo,
+        |repo| numbers().for_each(|at| repo.write(&path(at), "old")),
+        |repo| {
+            numbers().for_each(|at| match at % 10 {
+                0..=5 => repo.write(&path(at), format!("new {at}")),
+                6..=8 => repo.remove(&path(at)),
+                _ => repo.write(&format!("made/{at}"), "new"),
+            });
+        },
+    );
+    repo.open().clear_displaced().unwrap();
+    // One of the user's own in each of the parts, and one that a program writes to.
+    repo.write(&path(1), "mine");
+    repo.write(&path(1_298), "mine");
+    repo.write("made/1299", "mine");
+    let _writer = held_open(&repo, &path(16));
+
+    let passing = guard(Overlap::PassOver);
+    let published = repo.open().publish(from, to, &passing).unwrap();
+    let mut expected = vec![path(1), path(1_298), "made/1299".to_owned()];
+    if cfg!(target_os = "linux") {
+        expected.push(path(16));
+    }
+    expected.sort();
+    assert_eq!(text(&published.conflicts), expected);
+    let concerned = |at: usize| {
+        let name = if at % 10 == 9 {
+            format!("made/{at}")
+        } else {
+            path(at)
+        };
+        (!expected.contains(&name)).then_some(name)
+    };
+    let of = |kinds: std::ops::RangeInclusive<usize>| {
+        let some = numbers().filter(|at| kinds.contains(&(at % 10)));
+        let mut some: Vec<String> = some.filter_map(concerned).collect();
+        some.sort();
+        some
+    };
+    let mut written = [of(0..=5), of(9..=9)].concat();
+    written.sort();
+    assert_eq!(text(&published.written), written);
+    assert_eq!(text(&published.deleted), of(6..=8));
+    for at in numbers() {
+        let Some(name) = concerned(at) else { continue };
+        match at % 10 {
+            0..=5 => assert_eq!(repo.read(&name), format!("new {at}")),
+            6..=8 => assert!(!repo.path().join(&name).exists(), "{name}"),
+            _ => assert_eq!(repo.read(&name), "new"),
+        }
+    }
+    assert_eq!(repo.read(&path(1)), "mine");
+    assert_eq!(leftovers(&repo.path()), [""; 0]);
+
+    let away = repo.path().join(".git/teddy/undo/displaced");
+    let count = || std::fs::read_dir(&away).unwrap().count();
+    assert_eq!(count(), of(0..=8).len(), "what was replaced is put away");
+    assert_eq!(repo.open().clear_displaced().unwrap(), []);
+    assert_eq!(count(), 0);
+}

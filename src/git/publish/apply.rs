@@ -1,15 +1,16 @@
 //! The writing: each path is exchanged in one step, and what was there is looked at once more.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::io::ErrorKind;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use anyhow::Context;
 use gix::bstr::ByteSlice as _;
 
 use super::durable::Flush;
 use super::judge::Step;
-use super::{Overlap, Publisher};
+use super::settle::Held;
+use super::{Overlap, Publisher, cannot_write};
 use crate::git::place::{Content, Missing, Place, Trace, Walk};
 use crate::git::version::Mark;
 use crate::host::fault;
@@ -24,21 +25,16 @@ struct Prepared {
     ours: Mark,
     /// Where it lies, whatever becomes of the name of its folder; of so many as may be open at
     /// once.
-    lies: Option<Rc<Place>>,
+    lies: Option<Arc<Place>>,
 }
 
-/// What was moved aside, as long as somebody may still write to it.
-pub(super) struct Held {
-    /// The path that it was at.
-    path: Vec<u8>,
-    /// The temporary name.
-    temporary: Vec<u8>,
-    /// What it was when it was judged.
-    was: Mark,
-    /// What is at the path now; nothing after a deletion.
-    ours: Mark,
-    /// Where it lies, as of what is prepared.
-    lies: Option<Rc<Place>>,
+/// What came of laying new versions ready.
+#[derive(Default)]
+struct Laid {
+    /// What lies ready.
+    ready: Vec<Prepared>,
+    /// What has to wait for its folder.
+    late: Vec<Step>,
 }
 
 /// How many places are kept open at once.
@@ -69,10 +65,14 @@ impl Publisher<'_> {
     ) -> anyhow::Result<()> {
         let mut late = Vec::new();
         self.flush = self.flush_of(writes.len());
-        for step in writes {
-            if let Some(step) = self.prepare(step, prepared)? {
-                late.push(step);
-            }
+        let mut failed = None;
+        for (laid, outcome) in self.spread(writes, paths, |part, steps| part.prepare_all(steps))? {
+            prepared.extend(laid.ready);
+            late.extend(laid.late);
+            failed = failed.or(outcome.err());
+        }
+        if let Some(error) = failed {
+            return Err(error);
         }
         if self.guard.overlap == Overlap::Stop && !self.done.conflicts.is_empty() {
             self.discard(prepared);
@@ -112,6 +112,18 @@ impl Publisher<'_> {
         Ok(())
     }
 
+    /// Lays new versions ready, up to the first that fails.
+    fn prepare_all(&mut self, steps: Vec<Step>) -> (Laid, anyhow::Result<()>) {
+        let mut laid = Laid::default();
+        for step in steps {
+            match self.prepare(step, &mut laid.ready) {
+                Ok(late) => laid.late.extend(late),
+                Err(error) => return (laid, Err(error)),
+            }
+        }
+        (laid, Ok(()))
+    }
+
     /// Lays the new version ready beside its place; gives the step back where its folder cannot be
     /// made yet.
     fn prepare(
@@ -138,7 +150,7 @@ impl Publisher<'_> {
             .with_context(|| cannot_write(&step.change.path))?;
         let lies = place.sibling(&temporary);
         let ours = self.repository.mark(&content, executable)?;
-        let lies = (prepared.len() < MOST_OPEN).then(|| Rc::new(lies));
+        let lies = (prepared.len() < MOST_OPEN).then(|| Arc::new(lies));
         prepared.push(Prepared {
             step,
             temporary,
@@ -276,27 +288,6 @@ impl Publisher<'_> {
         Ok(true)
     }
 
-    /// Gives the user's bytes their name back after an exchange or a deletion that came too late.
-    fn give_back(&mut self, place: &Place, temporary: &Place, held: &Held) -> anyhow::Result<()> {
-        if held.ours == Mark::Absent {
-            return match temporary.move_to(place) {
-                Ok(()) => Ok(()),
-                // The user saved anew: that save keeps the name.
-                Err(_) => self.let_go(temporary, &Mark::Absent, &held.path),
-            };
-        }
-        let returned = match temporary.exchange(place) {
-            Ok(returned) => returned,
-            Err(error) if error.kind() == ErrorKind::NotFound => false,
-            Err(error) => return Err(error).with_context(|| cannot_write(&held.path)),
-        };
-        if returned && self.repository.look(temporary)?.mark != held.ours {
-            // The user saved over our version meanwhile: the newer save keeps the name.
-            let _ = temporary.exchange(place);
-        }
-        self.let_go(temporary, &held.ours, &held.path)
-    }
-
     /// Moves a file aside, if it is what it was when it was judged.
     fn delete(&mut self, step: &Step) -> anyhow::Result<()> {
         let path = &step.change.path;
@@ -322,7 +313,7 @@ impl Publisher<'_> {
         fault::point("publish-after-delete")?;
         self.done.deleted.push(path.clone());
         let lies = if self.held.len() < MOST_OPEN {
-            Some(Rc::new(place.sibling(&name)))
+            Some(Arc::new(place.sibling(&name)))
         } else {
             None
         };
@@ -333,37 +324,6 @@ impl Publisher<'_> {
             ours: Mark::Absent,
             lies,
         });
-        Ok(())
-    }
-
-    /// Puts away what was moved aside, if nobody wrote or writes to it; else it gets its name back.
-    fn settle(&mut self) -> anyhow::Result<()> {
-        let mut undone = HashSet::new();
-        for held in std::mem::take(&mut self.held) {
-            let Walk::Place(place) = self.walk(&held.path, Missing::Stop)? else {
-                // Its folder was moved away with it.
-                held.lies
-                    .as_ref()
-                    .map_or(Ok(()), |lies| self.let_go(lies, &held.was, &held.path))?;
-                continue;
-            };
-            let temporary = place.sibling(&held.temporary);
-            let found = temporary.find()?;
-            let writers = found.writers();
-            if self.repository.look_at(&found)?.mark == held.was {
-                if !writers.are_there() {
-                    self.put_away(&temporary, &held.was, &held.path)?;
-                    continue;
-                }
-                self.done.busy.push(held.path.clone());
-            }
-            self.give_back(&place, &temporary, &held)?;
-            self.conflict(&held.path);
-            undone.insert(held.path);
-        }
-        for done in [&mut self.done.deleted, &mut self.done.written] {
-            done.retain(|path| !undone.contains(path));
-        }
         Ok(())
     }
 
@@ -399,15 +359,18 @@ impl Publisher<'_> {
     }
 }
 
+/// Returns the paths of some steps.
+fn paths(steps: &[Step]) -> Vec<&[u8]> {
+    steps
+        .iter()
+        .map(|step| step.change.path.as_slice())
+        .collect()
+}
+
 /// Returns whether the system keeps a name as it is, for a reason that no look before told.
 fn is_refused(error: &std::io::Error) -> bool {
     matches!(
         error.kind(),
         ErrorKind::PermissionDenied | ErrorKind::ResourceBusy
     )
-}
-
-/// Says what failed.
-fn cannot_write(path: &[u8]) -> String {
-    format!("cannot write `{}`", String::from_utf8_lossy(path))
 }

@@ -11,6 +11,7 @@ use anyhow::Context;
 use super::{Publisher, Rescued};
 use crate::git::place::{Missing, Place, Top, Walk};
 use crate::git::repository::Repository;
+use crate::git::spread::spread;
 use crate::git::version::Mark;
 use crate::host::file::make_folders;
 use crate::host::lease::Writers;
@@ -30,41 +31,52 @@ impl Repository {
     /// # Errors
     /// Where a file cannot be read, moved or removed.
     pub fn clear_displaced(&self) -> anyhow::Result<Vec<Rescued>> {
-        let mut rescued = Vec::new();
         let top = match Top::open(&self.displaced()) {
             Ok(top) => top,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(rescued),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => {
                 return Err(error)
                     .with_context(|| format!("cannot read `{}`", self.displaced().display()));
             }
         };
         let Walk::Place(inside) = top.walk(b"x", Missing::Stop)? else {
-            return Ok(rescued);
+            return Ok(Vec::new());
         };
-        for name in inside.siblings()? {
-            let place = inside.sibling(&name);
-            let found = place.find()?;
-            let writers = found.writers();
-            if matches!(writers, Writers::Somebody) {
-                continue;
+        let cleared = spread(self, inside.siblings()?, |repository, _, names| {
+            let mut rescued = Vec::new();
+            for name in names {
+                rescued.extend(repository.clear(&inside.sibling(&name))?);
             }
-            let (known, path) = parsed(&name);
-            let mark = self.look_at(&found)?.mark;
-            if writers.are_there() {
-                continue;
-            }
-            match mark {
-                Mark::File(id, _) if known == Some(id.to_string().as_str()) => place.remove()?,
-                Mark::File(..) => rescued.push(Rescued {
-                    path: path.to_vec(),
-                    kept: self.rescue(&place, path)?,
-                }),
-                // Nothing of ours: only files are put away.
-                _ => {}
-            }
+            Ok(rescued)
+        })?;
+        Ok(cleared.into_iter().flatten().collect())
+    }
+
+    /// Removes a file that was put away, unless somebody writes to it; one that was written to is
+    /// kept and returned.
+    fn clear(&self, place: &Place) -> anyhow::Result<Option<Rescued>> {
+        let found = place.find()?;
+        let writers = found.writers();
+        if matches!(writers, Writers::Somebody) {
+            return Ok(None);
         }
-        Ok(rescued)
+        let (known, path) = parsed(place.name());
+        let mark = self.look_at(&found)?.mark;
+        if writers.are_there() {
+            return Ok(None);
+        }
+        match mark {
+            Mark::File(id, _) if known == Some(id.to_string().as_str()) => place.remove()?,
+            Mark::File(..) => {
+                return Ok(Some(Rescued {
+                    path: path.to_vec(),
+                    kept: self.rescue(place, path)?,
+                }));
+            }
+            // Nothing of ours: only files are put away.
+            _ => {}
+        }
+        Ok(None)
     }
 }
 

@@ -36,25 +36,44 @@ enum Verdict {
 impl Publisher<'_> {
     /// Judges every change, deletions first, notes the conflicts, and returns what can be done.
     pub(super) fn judge(&mut self, changes: &[Change]) -> anyhow::Result<Vec<Step>> {
+        let (deletions, others): (Vec<_>, Vec<_>) =
+            changes.iter().cloned().partition(|it| it.new.is_none());
         let mut leaving = BTreeSet::new();
         let mut steps = Vec::new();
-        let (deletions, others): (Vec<_>, Vec<_>) =
-            changes.iter().partition(|change| change.new.is_none());
-        for change in deletions.into_iter().chain(others) {
-            let deletes = change.new.is_none();
-            match self.verdict(change, &leaving)? {
-                Verdict::Nothing => {}
-                Verdict::Conflict => {
-                    self.conflict(&change.path);
-                    continue;
+        for (verdict, change) in self.verdicts(deletions, &leaving)? {
+            match verdict {
+                Verdict::Conflict => self.conflict(&change.path),
+                Verdict::Nothing => drop(leaving.insert(change.path)),
+                Verdict::Ready(step) => {
+                    leaving.insert(change.path);
+                    steps.push(*step);
                 }
-                Verdict::Ready(step) => steps.push(*step),
             }
-            if deletes {
-                leaving.insert(change.path.clone());
+        }
+        for (verdict, change) in self.verdicts(others, &leaving)? {
+            match verdict {
+                Verdict::Conflict => self.conflict(&change.path),
+                Verdict::Nothing => {}
+                Verdict::Ready(step) => steps.push(*step),
             }
         }
         Ok(steps)
+    }
+
+    /// Judges some changes, in their order.
+    fn verdicts(
+        &mut self,
+        changes: Vec<Change>,
+        leaving: &BTreeSet<Vec<u8>>,
+    ) -> anyhow::Result<Vec<(Verdict, Change)>> {
+        let judged = self.spread(changes, paths_of, |publisher, changes| {
+            changes
+                .into_iter()
+                .map(|change| Ok((publisher.verdict(&change, leaving)?, change)))
+                .collect::<anyhow::Result<Vec<_>>>()
+        })?;
+        let judged: Vec<_> = judged.into_iter().collect::<anyhow::Result<_>>()?;
+        Ok(judged.into_iter().flatten().collect())
     }
 
     /// Judges one change.
@@ -199,6 +218,14 @@ impl Publisher<'_> {
         ends.chain([path.len()])
             .any(|end| self.guard.untouchable.contains(&path[..end]))
     }
+}
+
+/// Returns the paths of some changes.
+fn paths_of(changes: &[Change]) -> Vec<&[u8]> {
+    changes
+        .iter()
+        .map(|change| change.path.as_slice())
+        .collect()
 }
 
 /// Judges a change whose place on disk is empty.

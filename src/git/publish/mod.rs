@@ -13,17 +13,20 @@ mod displaced;
 mod durable;
 mod judge;
 mod rescue;
+mod settle;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::diff::Change;
 use super::object::TreeId;
 use super::place::{Missing, Place, Recent, Top, Walk};
 use super::repository::Repository;
+use super::spread;
 use super::version::Version;
-use apply::Held;
 use durable::Flush;
+use settle::Held;
 
 /// What a publication must respect.
 #[derive(Debug, Clone, Default)]
@@ -77,12 +80,25 @@ pub struct Rescued {
     pub kept: PathBuf,
 }
 
+impl Published {
+    /// Adds what a part of the publication did.
+    fn add(&mut self, part: Published) {
+        self.written.extend(part.written);
+        self.deleted.extend(part.deleted);
+        self.conflicts.extend(part.conflicts);
+        self.busy.extend(part.busy);
+        self.closed.extend(part.closed);
+        self.failed.extend(part.failed);
+        self.rescued.extend(part.rescued);
+    }
+}
+
 /// A publication under way.
 struct Publisher<'repo> {
     /// The repository whose worktree it is.
     repository: &'repo Repository,
     /// Its top.
-    top: Top,
+    top: Arc<Top>,
     /// The folder below it that was walked to last.
     recent: Recent,
     /// The tree that the files are brought from.
@@ -149,7 +165,7 @@ impl Repository {
         let paths = || changes.iter().map(|change| change.path.as_slice());
         let publisher = Publisher {
             repository: self,
-            top: Top::open(self.workdir())?,
+            top: Arc::new(Top::open(self.workdir())?),
             recent: Recent::default(),
             from,
             to,
@@ -169,6 +185,55 @@ impl Repository {
 }
 
 impl Publisher<'_> {
+    /// Does a part of the work on items; many are spread over the cores, and what each part did is
+    /// gathered. What a part needs of the two trees is what they say of `paths`.
+    fn spread<T: Send, R: Send>(
+        &mut self,
+        items: Vec<T>,
+        paths: impl Fn(&[T]) -> Vec<&[u8]> + Sync,
+        work: impl Fn(&mut Publisher<'_>, Vec<T>) -> R + Sync,
+    ) -> anyhow::Result<Vec<R>> {
+        let count = items.len();
+        if spread::threads(count) == 1 {
+            return Ok(vec![work(self, items)]);
+        }
+
+        let (guard, flush, top) = (self.guard, self.flush, &self.top);
+        let (from, to, names, away) = (self.from, self.to, self.names, self.away);
+        let outcomes = spread::spread(self.repository, items, |repository, start, part| {
+            let concerned = paths(&part);
+            let mut publisher = Publisher {
+                repository,
+                top: Arc::clone(top),
+                recent: Recent::default(),
+                from,
+                to,
+                old: repository.version(from, concerned.iter().copied())?,
+                new: repository.version(to, concerned.iter().copied())?,
+                guard,
+                folders: None,
+                flush,
+                held: Vec::new(),
+                // Names that other parts take are passed over: none is ever overwritten.
+                names: names + start,
+                away_folder: None,
+                away: away + start,
+                done: Published::default(),
+            };
+            drop(concerned);
+            let outcome = work(&mut publisher, part);
+            Ok((outcome, publisher.done))
+        })?;
+        (self.names, self.away) = (names + count, away + count);
+        Ok(outcomes
+            .into_iter()
+            .map(|(outcome, done)| {
+                self.done.add(done);
+                outcome
+            })
+            .collect())
+    }
+
     /// Returns what was done, sorted.
     fn finish(mut self) -> Published {
         let done = &mut self.done;
@@ -194,4 +259,9 @@ impl Publisher<'_> {
     fn conflict(&mut self, path: &[u8]) {
         self.done.conflicts.push(path.to_vec());
     }
+}
+
+/// Says what failed.
+fn cannot_write(path: &[u8]) -> String {
+    format!("cannot write `{}`", String::from_utf8_lossy(path))
 }

@@ -1,0 +1,101 @@
+//! The last look at what was moved aside, once nobody can be writing to it any more.
+
+use std::collections::HashSet;
+use std::io::ErrorKind;
+use std::sync::Arc;
+
+use anyhow::Context as _;
+
+use super::{Publisher, cannot_write};
+use crate::git::place::{Missing, Place, Walk};
+use crate::git::version::Mark;
+
+/// What was moved aside, as long as somebody may still write to it.
+pub(super) struct Held {
+    /// The path that it was at.
+    pub(super) path: Vec<u8>,
+    /// The temporary name.
+    pub(super) temporary: Vec<u8>,
+    /// What it was when it was judged.
+    pub(super) was: Mark,
+    /// What is at the path now; nothing after a deletion.
+    pub(super) ours: Mark,
+    /// Where it lies, as of what is prepared.
+    pub(super) lies: Option<Arc<Place>>,
+}
+
+impl Publisher<'_> {
+    /// Puts away what was moved aside, if nobody wrote or writes to it; else it gets its name back.
+    pub(super) fn settle(&mut self) -> anyhow::Result<()> {
+        let held = std::mem::take(&mut self.held);
+        // What is settled is known by its own bytes: the trees are not asked.
+        let settled = self.spread(
+            held,
+            |_| Vec::new(),
+            |part, held| {
+                let mut undone = Vec::new();
+                let outcome = part.settle_all(held, &mut undone);
+                (undone, outcome)
+            },
+        )?;
+        let (undone, outcomes): (Vec<_>, Vec<_>) = settled.into_iter().unzip();
+        let undone: HashSet<Vec<u8>> = undone.into_iter().flatten().collect();
+        for done in [&mut self.done.deleted, &mut self.done.written] {
+            done.retain(|path| !undone.contains(path));
+        }
+        outcomes.into_iter().collect()
+    }
+
+    /// Does the work of [`Publisher::settle`]; `undone` are the paths that got their file back.
+    fn settle_all(&mut self, all: Vec<Held>, undone: &mut Vec<Vec<u8>>) -> anyhow::Result<()> {
+        for held in all {
+            let Walk::Place(place) = self.walk(&held.path, Missing::Stop)? else {
+                // Its folder was moved away with it.
+                held.lies
+                    .as_ref()
+                    .map_or(Ok(()), |lies| self.let_go(lies, &held.was, &held.path))?;
+                continue;
+            };
+            let temporary = place.sibling(&held.temporary);
+            let found = temporary.find()?;
+            let writers = found.writers();
+            if self.repository.look_at(&found)?.mark == held.was {
+                if !writers.are_there() {
+                    self.put_away(&temporary, &held.was, &held.path)?;
+                    continue;
+                }
+                self.done.busy.push(held.path.clone());
+            }
+            self.give_back(&place, &temporary, &held)?;
+            self.conflict(&held.path);
+            undone.push(held.path);
+        }
+        Ok(())
+    }
+
+    /// Gives the user's bytes their name back after an exchange or a deletion that came too late.
+    pub(super) fn give_back(
+        &mut self,
+        place: &Place,
+        temporary: &Place,
+        held: &Held,
+    ) -> anyhow::Result<()> {
+        if held.ours == Mark::Absent {
+            return match temporary.move_to(place) {
+                Ok(()) => Ok(()),
+                // The user saved anew: that save keeps the name.
+                Err(_) => self.let_go(temporary, &Mark::Absent, &held.path),
+            };
+        }
+        let returned = match temporary.exchange(place) {
+            Ok(returned) => returned,
+            Err(error) if error.kind() == ErrorKind::NotFound => false,
+            Err(error) => return Err(error).with_context(|| cannot_write(&held.path)),
+        };
+        if returned && self.repository.look(temporary)?.mark != held.ours {
+            // The user saved over our version meanwhile: the newer save keeps the name.
+            let _ = temporary.exchange(place);
+        }
+        self.let_go(temporary, &held.ours, &held.path)
+    }
+}
