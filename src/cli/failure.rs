@@ -11,6 +11,8 @@ use crate::change::error::ChangeError;
 use crate::change::id::IdError;
 use crate::config::layer::ConfigError;
 use crate::git::absent::MissingObject;
+use crate::git::land::branch::Obstacle;
+use crate::git::land::scratch::Refused;
 use crate::git::open::OpenError;
 use crate::git::reference::MoveError;
 use crate::git::snapshot::limits::OverBudget;
@@ -22,6 +24,7 @@ use crate::session::store::StoreError;
 use crate::ui::quiet::Unapproved;
 use crate::workflow::execute::prepare::SetupFailed;
 use crate::workflow::execute::{ForeignPlan, NoPlan};
+use crate::workflow::land::error::LandError;
 use crate::workflow::message::Unanswered;
 use crate::workflow::models::NoModel;
 use crate::workflow::project::NoSession;
@@ -118,6 +121,7 @@ pub(super) fn judge(error: &anyhow::Error) -> Judged {
         usage(cause)
             .or_else(|| waits(cause))
             .or_else(|| session(cause))
+            .or_else(|| landing(cause))
             .or_else(|| repository(cause))
             .or_else(|| model(cause))
             .or_else(|| change(cause))
@@ -209,6 +213,29 @@ fn session(cause: &(dyn Error + 'static)) -> Option<Judged> {
         }
     };
     Some(Judged::of(kind, Some(hint)))
+}
+
+/// Judges why nothing was landed.
+fn landing(cause: &(dyn Error + 'static)) -> Option<Judged> {
+    if cause.is::<Refused>() {
+        let hint = "git, or a hook, has said why above; `--no-verify` skips the pre-commit and \
+                    commit-msg hooks";
+        return Some(Judged::of(Kind::CommitRefused, Some(hint.to_owned())));
+    }
+    if let Some(obstacle) = cause.downcast_ref::<Obstacle>() {
+        return Some(Judged::of(Kind::CannotLand, Some(obstacle.hint())));
+    }
+    let error: &LandError = cause.downcast_ref()?;
+    let kind = match error {
+        LandError::Nothing(_)
+        | LandError::InHead(_)
+        | LandError::Ignored(_)
+        | LandError::Unchanged(_) => Kind::NothingToLand,
+        LandError::NotInEffect(_) | LandError::NotInFiles(_) => Kind::CannotLand,
+        LandError::Range(_) => return Some(Judged::usage(Some(error.hint()))),
+        LandError::Trailer(_) => Kind::Configuration,
+    };
+    Some(Judged::of(kind, Some(error.hint())))
 }
 
 /// Judges what is wrong with the repository, its settings and its files.

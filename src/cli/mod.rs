@@ -22,6 +22,7 @@ mod gc;
 mod get_prompt;
 mod init;
 mod kind;
+mod land;
 mod log;
 mod man;
 mod new;
@@ -120,6 +121,7 @@ commands! {
     "restore" Restore => restore,
     "undo" Undo => undo,
     "redo" Redo => redo,
+    "land" Land => land,
     "retry" Retry => retry,
     "replay" Replay => replay,
     "branch" Branch => branch,

@@ -278,6 +278,7 @@ fn outcome(done: &Done, name: &str, wish: &Wish) -> String {
 fn passed_over(passed: &PassedOver) -> String {
     let why = match passed.why {
         WhyPassedOver::Unchanged => "it changed no file",
+        WhyPassedOver::Landed => "it is a landing, whose commits stay",
         WhyPassedOver::NotBrought => "its result never reached your files",
         WhyPassedOver::TakenBack => "its changes are not in your files any more",
     };

@@ -41,6 +41,8 @@ pub struct Settings {
     pub web: Web,
     /// The change workflow.
     pub change: Change,
+    /// The commits of `land`.
+    pub land: Land,
 }
 
 impl Settings {
@@ -266,6 +268,14 @@ pub struct Change {
     pub roles: BTreeMap<String, String>,
 }
 
+/// The commits of `land`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Land {
+    /// Further trailers of a message, such as `Assisted-by: {model}`.
+    pub trailers: Vec<String>,
+}
+
 impl Default for Settings {
     fn default() -> Settings {
         Settings {
@@ -284,6 +294,7 @@ impl Default for Settings {
             research: Research::default(),
             web: Web::default(),
             change: Change::default(),
+            land: Land::default(),
         }
     }
 }

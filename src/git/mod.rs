@@ -1,13 +1,15 @@
 //! The repository, and the only user of gix; knows nothing of sessions.
 //!
-//! Nothing here runs a hook, asks for a signing key, or writes the user's branch, HEAD, index,
-//! stash or config. Objects are written before the ref that reaches them.
+//! Nothing here but [`land`] runs a hook, asks for a signing key, or writes a branch of the user's or
+//! their index; nothing at all writes HEAD, stash or config. Objects are written before the ref that
+//! reaches them.
 
 pub mod absent;
 pub mod batch;
 pub mod command;
 mod damaged;
 pub mod diff;
+pub mod diffstat;
 mod durable;
 pub(in crate::git) mod filter;
 pub mod fingerprint;
@@ -17,6 +19,7 @@ pub mod hold;
 pub mod ignore;
 mod incoming;
 pub mod irregular;
+pub mod land;
 mod large;
 pub mod loose;
 pub mod merge;

@@ -5,12 +5,13 @@
 //! `2*off->return(kill)` does so at its third passing.
 
 /// Every point, in the order in which a turn passes them.
-pub const POINTS: [&str; 36] = [
+pub const POINTS: [&str; 41] = [
     "after-answer",
     "before-draft-ref",
     "after-lock",
     "recover-start",
     "recover-healed",
+    "recover-landed",
     "recover-before-publish",
     "recover-published",
     "recover-swept",
@@ -28,9 +29,13 @@ pub const POINTS: [&str; 36] = [
     "before-memos",
     "after-run",
     "after-run-snapshot",
+    "after-commit",
     "before-objects-sync",
     "before-intent",
     "after-intent",
+    "before-branch",
+    "after-branch",
+    "after-index",
     "after-ref-before-sync",
     "after-ref",
     "publish-prepared",

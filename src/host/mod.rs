@@ -9,6 +9,7 @@ pub mod editor;
 pub mod env;
 pub mod fault;
 pub mod file;
+pub mod foreground;
 pub mod helper;
 pub mod http;
 pub mod interrupt;

@@ -9,8 +9,11 @@ use super::name::SessionName;
 use crate::git::object::{CommitId, TreeId};
 use crate::host::file::{make_folders, read_regular, read_regular_text, write_atomic};
 
-/// The version of the format that is written, and the newest that is understood.
-pub const SCHEMA: u32 = 1;
+/// The newest version of the format that is understood, written where a branch of the user's moves,
+/// too: an earlier TeDDy would forget that.
+pub const SCHEMA: u32 = 2;
+/// The version that is written otherwise.
+pub const WITHOUT_BRANCH: u32 = 1;
 /// A journal is a few hundred bytes; what is longer is none.
 const MAX_BYTES: u64 = 64 * 1024;
 /// An id and a line end.
@@ -46,6 +49,26 @@ pub struct Pending {
     pub from: TreeId,
     /// Its tree after.
     pub to: TreeId,
+    /// The branch of the user's that moves first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<BranchMove>,
+}
+
+/// The move of a branch of the user's, which is the commit point of a turn that lands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BranchMove {
+    /// The full name of the branch.
+    pub name: String,
+    /// Where it is; nothing where it is new.
+    pub old: Option<CommitId>,
+    /// Where it goes.
+    pub new: CommitId,
+    /// The tree of HEAD before.
+    pub old_tree: TreeId,
+    /// Whether it is the branch that the user is on, so that the index follows.
+    pub is_current: bool,
+    /// The line in its log.
+    pub log: String,
 }
 
 /// The journal of a repository, below its common git directory.
@@ -270,6 +293,7 @@ mod tests {
             published: None,
             from: tree,
             to: tree,
+            branch: None,
         };
         journal
             .begin(&pending("one"))

@@ -31,6 +31,8 @@ pub enum Status {
     Declined,
     /// The workspace was brought back to an earlier turn.
     Restored,
+    /// What turns did was committed to a branch of the user's.
+    Landed,
 }
 
 impl Meta {
@@ -58,6 +60,7 @@ impl Meta {
             ended: None,
             workspace: None,
             restored: None,
+            landed: None,
             mistakes: Vec::new(),
             not_captured: Vec::new(),
             repository_changes: Vec::new(),
@@ -78,6 +81,7 @@ impl Status {
             Status::Rejected => "rejected",
             Status::Declined => "declined",
             Status::Restored => "restored",
+            Status::Landed => "landed",
         }
     }
 }
@@ -187,6 +191,9 @@ pub struct Meta {
     /// For a restore: where it went.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub restored: Option<Restored>,
+    /// For a landing: what landed where.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub landed: Option<Landed>,
     /// For a rejected plan: what names its mistakes, so that the same one is not asked for for
     /// ever.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -305,6 +312,33 @@ pub struct Restored {
     /// The turns that an undo took back or a redo did again, in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub over: Vec<u64>,
+}
+
+/// What landed, and where.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Landed {
+    /// The short name of the branch.
+    pub branch: String,
+    /// The commits, oldest first.
+    pub commits: Vec<LandedCommit>,
+}
+
+/// A commit on a branch of the user's that has what turns did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LandedCommit {
+    /// The commit.
+    pub commit: CommitId,
+    /// The turns, oldest first.
+    pub turns: Vec<LandedTurn>,
+}
+
+/// A turn that landed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LandedTurn {
+    /// Its number.
+    pub number: u64,
+    /// Its id, by which a turn is known in every session that has it.
+    pub turn_id: Uuid,
 }
 
 /// What asked for a restore.

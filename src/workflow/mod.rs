@@ -6,6 +6,7 @@
 pub mod adopt;
 pub mod asking;
 pub mod branch;
+pub mod carry;
 pub mod change;
 pub mod confine;
 pub mod context;
@@ -19,6 +20,7 @@ pub mod gather;
 pub mod gc;
 pub mod history;
 pub mod judge;
+pub mod land;
 pub mod lists;
 pub mod log;
 pub mod look;

@@ -54,6 +54,7 @@ pub fn start(
         published: Written::default(),
         log: "teddy: start".to_owned(),
         anyway: false,
+        branch: None,
     };
     let completed = transaction.complete(&project.checkout(), name, &step, None);
     completed.map_err(|error| match error.downcast_ref::<MoveError>() {

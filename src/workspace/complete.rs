@@ -6,13 +6,12 @@
 use anyhow::Context as _;
 
 use crate::git::hold::{Held, Older};
-use crate::git::merge::Merged;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::publish::{Guard, Overlap, Published};
 use crate::git::reference::{Expected, MoveError};
 use crate::git::repository::Repository;
 use crate::host::{fault, interrupt};
-use crate::session::journal::{Pending, SCHEMA};
+use crate::session::journal::{BranchMove, Pending, SCHEMA, WITHOUT_BRANCH};
 use crate::session::meta::Workspace;
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
@@ -20,18 +19,10 @@ use crate::text::path::shown;
 use crate::workspace::Checkout;
 use crate::workspace::file_move::Move;
 use crate::workspace::kept;
+use crate::workspace::landing;
 use crate::workspace::snapshot;
 use crate::workspace::stack::Stacks;
 use crate::workspace::stack::record::{Written, amend};
-
-/// How the user's files and a result fit together.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Fit {
-    /// They do: this is to be done.
-    Clean(Move),
-    /// They meet at these paths; nothing is to be done.
-    Overlap(Vec<Vec<u8>>, Box<WaysOut>),
-}
 
 /// A turn that is recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,48 +31,8 @@ pub struct Completed {
     pub commit: CommitId,
     /// What became of the user's files.
     pub published: Published,
-}
-
-/// What could be done about an overlap.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WaysOut {
-    /// The user's files now.
-    pub from: TreeId,
-    /// The user's side where they meet.
-    pub ours: TreeId,
-    /// The result's side where they meet.
-    pub theirs: TreeId,
-    /// Conflict markers where they meet.
-    pub markers: TreeId,
-}
-
-/// Fits a result into the user's files as they are now.
-///
-/// # Errors
-/// Where the repository cannot be read or written.
-pub fn fit(
-    repository: &Repository,
-    base: TreeId,
-    now: TreeId,
-    target: TreeId,
-) -> anyhow::Result<Fit> {
-    Ok(match repository.merge(base, now, target)? {
-        Merged::Clean(to) => Fit::Clean(Move { from: now, to }),
-        Merged::Overlap {
-            paths,
-            ours,
-            theirs,
-            markers,
-        } => Fit::Overlap(
-            paths,
-            Box::new(WaysOut {
-                from: now,
-                ours,
-                theirs,
-                markers,
-            }),
-        ),
-    })
+    /// Paths whose staged version overlaps with what landed, and stays.
+    pub staged: Vec<Vec<u8>>,
 }
 
 /// Moves a session's ref to a written turn and brings the user's files along, in a transaction.
@@ -120,10 +71,14 @@ pub(super) fn complete(
             .begin(&pending(checkout.repository, session, turn, files))
             .context("writing the journal")?;
     }
-    let moved = fault::point("after-intent")
-        .and_then(|()| turn.heed_interrupt())
-        .map_err(MoveError::Store);
-    let moved = moved.and_then(|()| {
+    let begun = fault::point("after-intent").and_then(|()| turn.heed_interrupt());
+    let branch = turn.branch.as_ref().filter(|_| begun.is_ok());
+    let landed = branch.map(|branch| landing::advance(checkout.repository, branch));
+    let landed = landed.transpose().or_else(|error| {
+        journal.finish()?;
+        Err(error)
+    })?;
+    let moved = begun.map_err(MoveError::Store).and_then(|()| {
         checkout
             .repository
             .move_reference(&session.reference(), turn.expected, turn.new, &turn.log)
@@ -137,11 +92,18 @@ pub(super) fn complete(
             .flatten()
             != Some(turn.new)
         {
+            if let Some(branch) = branch {
+                return Err(landing::not_recorded(branch, error));
+            }
             journal.finish()?;
             return Err(not_moved(session, error));
         }
     }
-    let done = after_the_ref(checkout, session, turn, &held, needed);
+    let kept = landed.map_or(Ok(Vec::new()), landing::Landed::settle);
+    let done = kept.and_then(|staged| {
+        after_the_ref(checkout, session, turn, &held, needed)
+            .map(|done| Completed { staged, ..done })
+    });
     done.with_context(|| {
         format!(
             "the turn is recorded as {}; `teddy recover` applies it to your files",
@@ -158,7 +120,7 @@ fn to_publish<'f>(
 ) -> anyhow::Result<Option<&'f Move>> {
     let last = repository.reference(&stacks(repository).reference())?;
     let is_new = turn.published.id.is_some() && turn.published.id != last;
-    Ok(files.filter(|files| is_new || files.from != files.to))
+    Ok(files.filter(|files| is_new || files.from != files.to || turn.branch.is_some()))
 }
 
 /// Does what comes after the commit point; all of it can be done again.
@@ -208,6 +170,7 @@ fn after_the_ref(
     Ok(Completed {
         commit: tip,
         published,
+        staged: Vec::new(),
     })
 }
 
@@ -328,7 +291,11 @@ fn hold_turn(
 /// Returns the intent to complete a turn.
 fn pending(repository: &Repository, session: &SessionName, turn: &Step, files: &Move) -> Pending {
     Pending {
-        schema: SCHEMA,
+        schema: if turn.branch.is_some() {
+            SCHEMA
+        } else {
+            WITHOUT_BRANCH
+        },
         operation: operation(turn.new),
         session: session.to_string(),
         commit: turn.new,
@@ -337,6 +304,7 @@ fn pending(repository: &Repository, session: &SessionName, turn: &Step, files: &
         published: turn.published.id,
         from: files.from,
         to: files.to,
+        branch: turn.branch.clone(),
     }
 }
 
@@ -352,6 +320,8 @@ pub struct Step {
     pub log: String,
     /// Whether it is made although the user asked to stop, because it records just that.
     pub anyway: bool,
+    /// A branch of the user's that moves before it.
+    pub branch: Option<BranchMove>,
 }
 
 impl Step {

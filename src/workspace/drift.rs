@@ -327,6 +327,21 @@ pub fn taken_from_others(
     )))
 }
 
+/// Returns the numbers of the turns of a session that a restore took out of the files.
+///
+/// # Errors
+/// If a patch cannot be read.
+pub fn taken_of(
+    stacks: &Stacks<'_>,
+    session: &SessionName,
+    [before, after]: [&Stack<PatchId>; 2],
+) -> anyhow::Result<Vec<u64>> {
+    let [removed, _] = differences(stacks, before, after)?;
+    let turns = turns_of(stacks, &removed)?.into_iter();
+    let own = turns.filter(|turn| turn.session == session.as_str());
+    Ok(own.map(|turn| turn.turn).collect())
+}
+
 /// Returns the turns of some patches, each once.
 fn turns_of(stacks: &Stacks<'_>, ids: &[PatchId]) -> anyhow::Result<Vec<TurnName>> {
     let name = |id: &PatchId| {

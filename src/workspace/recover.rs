@@ -19,9 +19,11 @@ use crate::session::publication::Publication;
 use crate::session::turn::Turn;
 use crate::workspace::Checkout;
 use crate::workspace::complete;
-use crate::workspace::complete::{Fit, guard, notes, publish};
+use crate::workspace::complete::{guard, notes, publish};
 use crate::workspace::file_move::Move;
+use crate::workspace::fit::{Fit, fit};
 use crate::workspace::kept;
+use crate::workspace::landing;
 use crate::workspace::stack::record::amend;
 use crate::workspace::worktrees;
 use crate::workspace::{Notice, Tell};
@@ -70,6 +72,7 @@ fn recover_to(checkout: &Checkout<'_>, depth: Depth, tell: &mut Tell<'_>) -> any
         checkout.repository.note_start()?;
     }
     fault::point("recover-healed")?;
+    found |= landing::remove_scratch(checkout)?;
     found |= finish_pending(checkout, tell)?;
     found |= clear_displaced(checkout.repository, tell)?;
     if depth == Depth::Everything {
@@ -254,6 +257,12 @@ fn finish_pending(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::Resul
         "a newer TeDDy was interrupted in this repository; use that one to finish its turn"
     );
     let session = SessionName::from_ref(&pending.session)?;
+    if pending.branch.is_some()
+        && let Some(elsewhere) = checkout_of(checkout.repository, &pending)?
+    {
+        let repository = elsewhere.as_deref().unwrap_or(checkout.repository);
+        landing::resume(checkout, repository, (&session, &pending), tell)?;
+    }
     let committed = match checkout.repository.reference(&session.reference())? {
         Some(tip) => {
             checkout.repository.has(pending.commit)
@@ -381,7 +390,7 @@ fn left(
     conflicts: &[Vec<u8>],
 ) -> anyhow::Result<Vec<Vec<u8>>> {
     let now = repository.snapshot_paths(files.to, conflicts)?.tree;
-    let (back, overlaps) = match complete::fit(checkout.repository, files.to, now, files.from)? {
+    let (back, overlaps) = match fit(checkout.repository, files.to, now, files.from)? {
         Fit::Clean(back) => (back.to, HashSet::new()),
         Fit::Overlap(paths, ways) => (ways.ours, paths.into_iter().collect()),
     };

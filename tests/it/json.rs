@@ -55,7 +55,7 @@ fn fails(repo: &TestRepo, args: &[&str], expected: (&str, i32)) {
 }
 
 /// Every command, with a call that fails where there is no repository, and how.
-const CALLS: [(&[&str], &str); 53] = [
+const CALLS: [(&[&str], &str); 54] = [
     (&["init"], "UnfitRepository"),
     (&["new", "x"], "NoRepository"),
     (&["start", "x", "-m", "x"], "NoRepository"),
@@ -75,6 +75,7 @@ const CALLS: [(&[&str], &str); 53] = [
     (&["restore", "@"], "NoRepository"),
     (&["undo"], "NoRepository"),
     (&["redo"], "NoRepository"),
+    (&["land", "-m", "x"], "NoRepository"),
     (&["retry"], "NoRepository"),
     (&["replay", "1"], "NoRepository"),
     (&["branch", "1", "x"], "NoRepository"),
@@ -360,6 +361,7 @@ fn promise_c3_every_command_says_its_result_as_json() {
         &["restore", "@", "-n"],
         &["undo"],
         &["redo"],
+        &["land", "-n"],
         &["replay", "1"],
         &["branch", "1", "alt"],
         &["sessions"],

@@ -26,9 +26,8 @@ use crate::workflow::change::work;
 use crate::workflow::project::Project;
 use crate::workflow::restore::OnOverlap;
 use crate::workflow::user::User;
-use crate::workspace::complete;
-use crate::workspace::complete::Fit;
 use crate::workspace::file_move::Move;
+use crate::workspace::fit::{Fit, fit};
 use crate::workspace::transaction::Transaction;
 
 /// What an archive came to.
@@ -106,7 +105,7 @@ fn merge(
         .collect();
     let recorded = transaction.record(&project.checkout(), tip, &forced)?;
     let (base, target) = sides(&project.repository, change, recorded.tree)?;
-    let files = match complete::fit(&project.repository, base, recorded.tree, target)? {
+    let files = match fit(&project.repository, base, recorded.tree, target)? {
         Fit::Clean(files) => files,
         Fit::Overlap(paths, ways) => {
             let to = match on_overlap {

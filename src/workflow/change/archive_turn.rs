@@ -98,6 +98,7 @@ fn step(tip: &Turn, commit: CommitId, published: Written) -> Step {
         published,
         log: "teddy: archive".to_owned(),
         anyway: false,
+        branch: None,
     }
 }
 

@@ -17,8 +17,7 @@ use crate::workflow::lookup;
 use crate::workflow::modified::{as_run, modifications};
 use crate::workflow::project::Project;
 use crate::workflow::user::{Approved, Event, User};
-use crate::workspace::complete;
-use crate::workspace::complete::Fit;
+use crate::workspace::fit::{Fit, fit};
 use crate::workspace::snapshot::left_out;
 use crate::workspace::transaction::Transaction;
 
@@ -100,11 +99,10 @@ fn bring(transaction: &Transaction, project: &Project, run: &Run<'_>) -> anyhow:
             &super::forced(&approved.plan),
         )?
     };
-    let (files, overlaps) =
-        match complete::fit(&project.repository, case.recorded.tree, now.tree, tree)? {
-            Fit::Clean(files) => (Some(files), Vec::new()),
-            Fit::Overlap(paths, _) => (None, shown(&paths)),
-        };
+    let (files, overlaps) = match fit(&project.repository, case.recorded.tree, now.tree, tree)? {
+        Fit::Clean(files) => (Some(files), Vec::new()),
+        Fit::Overlap(paths, _) => (None, shown(&paths)),
+    };
 
     let modifications = modifications(&case.judged.plan, approved, &case.judged.simulation);
     let writing = Writing {

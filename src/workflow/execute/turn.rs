@@ -67,10 +67,12 @@ pub(super) fn finish(
         log: subject,
         // An interruption is recorded because the user asked to stop.
         anyway: writing.status == Status::Interrupted,
+        branch: None,
     };
     let Completed {
         commit,
         published: done,
+        ..
     } = transaction.complete(&project.checkout(), &case.tip.session, &step, files)?;
     let mut overlaps = writing.workspace.overlaps.clone();
     overlaps.extend(shown(&done.conflicts));

@@ -6,8 +6,7 @@ use super::OnOverlap;
 use super::way::{Leg, Way};
 use crate::git::object::{Entry, TreeId};
 use crate::workflow::project::Project;
-use crate::workspace::complete;
-use crate::workspace::complete::Fit;
+use crate::workspace::fit::{Fit, fit};
 use crate::workspace::stack::series::Series;
 
 /// Where the user's files come to.
@@ -83,7 +82,7 @@ impl Carrier<'_> {
     fn follow(&mut self, now: TreeId, legs: &[Leg]) -> anyhow::Result<TreeId> {
         let (mut tree, mut frozen) = (now, Edits::new());
         for leg in legs {
-            let next = match complete::fit(&self.project.repository, leg.from, tree, leg.to)? {
+            let next = match fit(&self.project.repository, leg.from, tree, leg.to)? {
                 Fit::Clean(files) => files.to,
                 Fit::Overlap(paths, ways) => {
                     for path in paths {

@@ -2,6 +2,7 @@
 //! itself a turn.
 
 mod bring;
+mod landed;
 mod record;
 pub mod steps;
 mod way;
@@ -9,6 +10,7 @@ mod way;
 use serde::Serialize;
 
 use self::bring::{Brought, bring};
+use self::landed::still_landed;
 use self::record::{Writing, write};
 use self::steps::PassedOver;
 use self::way::{Planner, Way, hidden, is_below};
@@ -17,7 +19,6 @@ use crate::git::reference::Expected;
 use crate::git::repository::Repository;
 use crate::host::interrupt;
 use crate::session::meta::{By, Restored};
-use crate::session::name::SessionName;
 use crate::session::publication::Stack;
 use crate::session::turn::Turn;
 use crate::text::path::{lossy, shown};
@@ -25,7 +26,7 @@ use crate::text::visible::visible;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 use crate::workspace::complete::{Completed, Step, notes};
-use crate::workspace::drift::{no_record, taken_from_others};
+use crate::workspace::drift::{no_record, taken_from_others, taken_of};
 use crate::workspace::file_move::Move;
 use crate::workspace::missing::Missing;
 use crate::workspace::missing::missing;
@@ -218,27 +219,33 @@ fn carry_out(
         published,
         log: format!("teddy: restore turn {}", aim.turn.number()),
         anyway: false,
+        branch: None,
     };
-    let Completed { commit, published } =
-        transaction.complete(&project.checkout(), &tip.session, &step, Some(&files))?;
+    let Completed {
+        commit, published, ..
+    } = transaction.complete(&project.checkout(), &tip.session, &step, Some(&files))?;
     done.overlaps = shown(&published.conflicts);
     done.notes.extend(notes(&published));
     done.commit = Some(commit);
     // The files are there: what cannot be told is no failure of theirs.
-    let taken = taken(project, &tip.session, aim.planner.here);
-    done.notes.extend(taken.ok().flatten());
+    let notes = what_went(project, tip, aim.planner.here);
+    done.notes.extend(notes.unwrap_or_default());
     Ok(done)
 }
 
-/// Says which turns of other sessions went with those of this one.
-fn taken(
+/// Says which turns of other sessions went with those of this one, and which of its own are still on
+/// a branch; `tip` was the newest turn before.
+fn what_went(
     project: &Project,
-    session: &SessionName,
+    tip: &Turn,
     before: &Stack<PatchId>,
-) -> anyhow::Result<Option<String>> {
+) -> anyhow::Result<Vec<String>> {
     let stacks = Stacks::new(&project.repository);
-    let now = stacks.wanted(&project.store().tip(session)?)?;
-    taken_from_others(&stacks, session, [before, &now])
+    let now = stacks.wanted(&project.store().tip(&tip.session)?)?;
+    let own = taken_of(&stacks, &tip.session, [before, &now])?;
+    let mut notes: Vec<String> = still_landed(project, tip, &own)?.into_iter().collect();
+    notes.extend(taken_from_others(&stacks, &tip.session, [before, &now])?);
+    Ok(notes)
 }
 
 /// Refuses paths that are nowhere.

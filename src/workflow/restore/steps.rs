@@ -35,6 +35,8 @@ pub struct PassedOver {
 pub enum WhyPassedOver {
     /// It changed no file.
     Unchanged,
+    /// It only committed what others did, and a commit stays.
+    Landed,
     /// It overlapped with the user's own edits and was not brought.
     NotBrought,
     /// Another session's turn took it back.
@@ -246,7 +248,9 @@ fn why_passed(
 /// Returns why a turn never changed the user's files.
 fn why_never_there(turn: &Turn) -> anyhow::Result<Option<WhyPassedOver>> {
     let workspace = turn.meta.workspace.as_ref();
-    Ok(if !is_patch(turn) {
+    Ok(if !is_patch(turn) && turn.meta.landed.is_some() {
+        Some(WhyPassedOver::Landed)
+    } else if !is_patch(turn) {
         Some(WhyPassedOver::Unchanged)
     } else if workspace.is_some_and(|workspace| !workspace.synced) {
         Some(WhyPassedOver::NotBrought)

@@ -1,0 +1,189 @@
+//! `teddy land`
+
+use std::process::ExitCode;
+
+use super::app::App;
+use super::{complete, exit};
+use crate::git::diffstat::diffstat;
+use crate::text::counted;
+use crate::text::visible::{visible, visible_block};
+use crate::workflow::land::{Committed, Done, Message, Wish, land, turns};
+use crate::workflow::project::Project;
+use crate::workflow::user::NobodyToAsk;
+
+/// Commit what the session's turns did to your branch
+///
+/// Takes the changes of all turns in effect that have not landed yet, without your own edits, and
+/// lets git commit them: with your identity, signature and hooks. What you have staged stays staged,
+/// what you have edited stays as it is.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  teddy land                        edit the message, then commit\n  teddy land -m 'Add a login form'\n  teddy land -n                     show the message and the files\n  teddy land 3                      only turn 3\n  teddy land 2..4 --each            a commit for each of the turns 2 to 4\n  teddy land --branch login         commit to a new branch"
+)]
+pub(super) struct Args {
+    /// A turn, or a range such as `2..4`, both ends included; all that have not landed if omitted
+    #[arg(value_name = "TURN|A..B", add = complete::with(complete::turns))]
+    turns: Option<String>,
+    /// The message; several become paragraphs
+    #[arg(short, long, value_name = "TEXT", conflicts_with_all = ["each", "no_edit"])]
+    message: Vec<String>,
+    /// Make a commit for each turn, with its title
+    #[arg(long)]
+    each: bool,
+    /// Take the message made of the turns' titles and requests as it is
+    #[arg(long)]
+    no_edit: bool,
+    /// Commit to a new branch that starts at HEAD, without switching to it
+    #[arg(long, value_name = "NAME")]
+    branch: Option<String>,
+    /// Show what would be committed without committing it
+    #[arg(short = 'n', long)]
+    dry_run: bool,
+    /// Skip the pre-commit and commit-msg hooks
+    #[arg(long)]
+    no_verify: bool,
+}
+
+/// Lands and says what is where.
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    let project = app.project()?;
+    let wish = Wish {
+        message: message(&args, app)?,
+        range: args.turns,
+        each: args.each,
+        branch: args.branch,
+        dry_run: args.dry_run,
+        no_verify: args.no_verify,
+    };
+
+    let done = land(&project, &wish, app.user(&project, true).as_mut())?;
+    if app.global.json {
+        app.print_json(&done)?;
+    } else if wish.dry_run && done.overlapping.is_none() {
+        app.print(preview(&project, &done)?)?;
+        remarks(app, &done);
+    } else {
+        say(app, &done)?;
+    }
+    Ok(match done.overlaps.is_empty() {
+        true => exit::DONE,
+        false => exit::OVERLAP,
+    }
+    .into())
+}
+
+/// Returns where the message comes from.
+fn message(args: &Args, app: &App) -> anyhow::Result<Message> {
+    if !args.message.is_empty() {
+        let text = args.message.join("\n\n");
+        anyhow::ensure!(!text.trim().is_empty(), "the message is empty");
+        return Ok(Message::Given(text));
+    }
+    if args.each || args.no_edit || args.dry_run {
+        return Ok(Message::Draft);
+    }
+    if app.is_attended() {
+        return Ok(Message::Edited);
+    }
+    let why = "the commit needs a message: `-m <text>` gives it, `--no-edit` takes one made of \
+               the turns' titles and requests";
+    Err(NobodyToAsk(why.to_owned()).into())
+}
+
+/// Returns the messages and the files of commits that would be made.
+fn preview(project: &Project, done: &Done) -> anyhow::Result<String> {
+    let mut text = String::new();
+    for commit in &done.commits {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        let turns = turns(&commit.turns);
+        text.push_str(&format!("{turns} on {}\n\n", visible(&done.branch)));
+        for line in visible_block(&commit.message).lines() {
+            text.push_str(&format!("    {line}").trim_end().to_owned());
+            text.push('\n');
+        }
+        let [from, to] = commit.trees;
+        let stat = diffstat(&project.repository, from, to)?;
+        text.push_str(&format!("\n{}", visible_block(&stat)));
+    }
+    Ok(text)
+}
+
+/// Says what was committed, or why nothing was.
+fn say(app: &App, done: &Done) -> anyhow::Result<()> {
+    if let Some(turn) = done.overlapping {
+        let paths = done.overlaps.iter();
+        app.print(lines("overlap", paths))?;
+        app.warn(&format!(
+            "turn {turn} overlaps with what HEAD has there, or builds on edits of yours that are \
+             not committed; nothing was changed"
+        ));
+        app.say(
+            "hint: commit your own edits of these files first (`git commit -p`), or land the other \
+             turns (`teddy land <turn>`)",
+        );
+        return Ok(());
+    }
+
+    for commit in &done.commits {
+        app.print(line(commit))?;
+    }
+    let numbers: Vec<u64> = done
+        .commits
+        .iter()
+        .flat_map(|commit| commit.turns.iter().copied())
+        .collect();
+    let commits = counted(done.commits.len(), "commit");
+    let (turns, branch) = (turns(&numbers), visible(&done.branch));
+    app.say(&format!("Landed {turns} on {branch}: {commits}."));
+    remarks(app, done);
+    Ok(())
+}
+
+/// Returns a commit as a line: its short id, its subject, its files.
+fn line(commit: &Committed) -> String {
+    let id = commit.commit.map(|id| id.to_string()).unwrap_or_default();
+    let files = counted(commit.files.len(), "file");
+    let id = id.get(..8).unwrap_or_default();
+    format!("{id} {} ({files})\n", visible(&commit.title))
+}
+
+/// Says what else the user should know.
+fn remarks(app: &App, done: &Done) {
+    if !done.formatted.is_empty() {
+        app.say("Hooks changed files; yours have it, too:");
+        app.say(lines("  ", done.formatted.iter()).trim_end());
+    }
+    if done.overlapping.is_none() && !done.overlaps.is_empty() {
+        app.warn(
+            "what hooks changed in these files overlaps with your own edits, which stay; `git diff` \
+             shows the difference:",
+        );
+        app.say(lines("overlap", done.overlaps.iter()).trim_end());
+    }
+    if !done.staged.is_empty() {
+        app.warn(
+            "the staged version of these files overlaps with what landed and stays as it is; \
+             committing it takes that back, `git add <file>` stages the file as it is now:",
+        );
+        app.say(lines("staged", done.staged.iter()).trim_end());
+    }
+    for path in &done.ignored {
+        let path = visible(path);
+        app.say(&format!("git ignores `{path}`: it was left out."));
+    }
+    done.notes.iter().for_each(|note| app.warn(note));
+}
+
+/// Returns a line for each path, with a word before it.
+fn lines<'a>(word: &str, paths: impl Iterator<Item = &'a String>) -> String {
+    let word = if word.trim().is_empty() {
+        word.to_owned()
+    } else {
+        format!("{word} ")
+    };
+    paths
+        .map(|path| format!("{word}{}\n", visible(path)))
+        .collect()
+}

@@ -1,0 +1,218 @@
+//! The branch that is landed on: whether that can be, and its move.
+
+use std::path::PathBuf;
+
+use super::user_git::{answer, in_checkout, user_git};
+use crate::git::During as _;
+use crate::git::object::{CommitId, TreeId};
+use crate::git::reference::MoveError;
+use crate::git::repository::Repository;
+
+/// Why nothing can be landed here now.
+#[derive(Debug, thiserror::Error)]
+pub enum Obstacle {
+    /// HEAD is on no branch.
+    #[error("HEAD is detached: there is no branch to land on")]
+    Detached,
+    /// The user is in the middle of something that a commit would be a part of.
+    #[error("{0} is in progress")]
+    UnderWay(&'static str),
+    /// The index has conflicts.
+    #[error("the index has unresolved conflicts: `{0}`")]
+    Unmerged(String),
+    /// Another worktree has the branch.
+    #[error("`{branch}` is also checked out in `{}`", path.display())]
+    CheckedOut {
+        /// The branch.
+        branch: String,
+        /// The other worktree.
+        path: PathBuf,
+    },
+    /// There is a branch of that name.
+    #[error("a branch named `{0}` already exists")]
+    Exists(String),
+    /// No branch can have that name.
+    #[error("`{0}` is not a valid branch name")]
+    BadName(String),
+    /// git does not know who the user is.
+    #[error("git does not know who you are: {0}")]
+    NoIdentity(String),
+}
+
+impl Obstacle {
+    /// Returns what the user can do about it.
+    pub fn hint(&self) -> String {
+        match self {
+            Obstacle::Detached => {
+                "`--branch <name>` lands on a new branch; or `git switch <branch>` first".to_owned()
+            }
+            Obstacle::UnderWay(_) => "finish it, or abort it, first; `git status` says how".to_owned(),
+            Obstacle::Unmerged(_) => "resolve them and `git add` the files first".to_owned(),
+            Obstacle::CheckedOut { path, .. } => format!(
+                "land there (`-C {}`), or on a new branch (`--branch <name>`)",
+                path.display()
+            ),
+            Obstacle::Exists(_) | Obstacle::BadName(_) => "choose another name".to_owned(),
+            Obstacle::NoIdentity(_) => {
+                "`git config --global user.name <name>` and `git config --global user.email <address>`"
+                    .to_owned()
+            }
+        }
+    }
+}
+
+/// A branch to land on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// Its short name.
+    pub name: String,
+    /// Where it is; nothing where it has to be made.
+    pub old: Option<CommitId>,
+    /// HEAD, on which the commits stand; nothing before a repository's first commit.
+    pub base: Option<CommitId>,
+    /// Its tree.
+    pub tree: TreeId,
+    /// Whether it is the branch that the user is on.
+    pub is_current: bool,
+}
+
+impl Target {
+    /// Returns its full name.
+    pub fn reference(&self) -> String {
+        format!("refs/heads/{}", self.name)
+    }
+}
+
+/// Returns the branch to land on: a new one of this name, or the one that the user is on.
+///
+/// # Errors
+/// [`Obstacle`], or where the repository cannot be read.
+pub fn target(repository: &Repository, new: Option<&str>) -> anyhow::Result<Target> {
+    check_state(repository)?;
+    check_identity(repository)?;
+    let (base, tree) = (repository.head()?, repository.head_tree()?);
+    let current = repository.branch()?;
+    if let Some(name) = new {
+        let full = format!("refs/heads/{name}");
+        let is_name = gix::refs::FullName::try_from(full.as_str()).is_ok();
+        if !is_name || name.starts_with('-') || name == "HEAD" {
+            return Err(Obstacle::BadName(name.to_owned()).into());
+        }
+        if repository.reference(&full)?.is_some() {
+            return Err(Obstacle::Exists(name.to_owned()).into());
+        }
+        let is_current = current.as_deref() == Some(name);
+        return Ok(Target {
+            name: name.to_owned(),
+            old: None,
+            base,
+            tree,
+            is_current,
+        });
+    }
+
+    let name = current.ok_or(Obstacle::Detached)?;
+    if let Some(path) = elsewhere(repository, &name)? {
+        return Err(Obstacle::CheckedOut { branch: name, path }.into());
+    }
+    Ok(Target {
+        name,
+        old: base,
+        base,
+        tree,
+        is_current: true,
+    })
+}
+
+/// Refuses while something is under way, or conflicts wait.
+fn check_state(repository: &Repository) -> anyhow::Result<()> {
+    use gix::state::InProgress;
+    let what = match repository.gix.state() {
+        None => None,
+        Some(InProgress::Bisect) => Some("a bisection"),
+        Some(InProgress::Merge) => Some("a merge"),
+        Some(InProgress::CherryPick | InProgress::CherryPickSequence) => Some("a cherry-pick"),
+        Some(InProgress::Revert | InProgress::RevertSequence) => Some("a revert"),
+        Some(InProgress::ApplyMailbox) => Some("`git am`"),
+        Some(_) => Some("a rebase"),
+    };
+    if let Some(what) = what {
+        return Err(Obstacle::UnderWay(what).into());
+    }
+
+    let index = repository
+        .gix
+        .index_or_empty()
+        .during("reading git's index")?;
+    let conflict = index
+        .entries()
+        .iter()
+        .find(|entry| entry.stage_raw() != 0)
+        .map(|entry| entry.path(&index).to_string());
+    conflict.map_or(Ok(()), |path| Err(Obstacle::Unmerged(path).into()))
+}
+
+/// Refuses where git does not know who the user is, before anything is prepared.
+fn check_identity(repository: &Repository) -> anyhow::Result<()> {
+    for role in ["GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"] {
+        let mut git = in_checkout(user_git(repository.workdir())?, repository);
+        let output = git.args(["var", role]).output()?;
+        if !output.status.success() {
+            let words = String::from_utf8_lossy(&output.stderr);
+            let last = words.lines().rev().find(|line| !line.is_empty());
+            let why = last.unwrap_or("it has neither name nor address");
+            return Err(Obstacle::NoIdentity(why.trim_start_matches("fatal: ").to_owned()).into());
+        }
+    }
+    Ok(())
+}
+
+/// Returns another worktree that is on a branch.
+fn elsewhere(repository: &Repository, branch: &str) -> anyhow::Result<Option<PathBuf>> {
+    let own = repository.git_dir().canonicalize()?;
+    let mut others = vec![repository.gix.main_repo()];
+    for proxy in repository.gix.worktrees().during("listing worktrees")? {
+        others.push(proxy.into_repo_with_possibly_inaccessible_worktree());
+    }
+
+    // One that cannot be opened is on no branch.
+    for other in others.into_iter().flatten() {
+        let is_own = other.git_dir().canonicalize().is_ok_and(|dir| dir == own);
+        let name = other.head_name().ok().flatten();
+        let is_on = name.is_some_and(|name| name.shorten() == branch);
+        if is_on && !is_own && !other.is_bare() {
+            let path = other.workdir().unwrap_or(other.git_dir());
+            return Ok(Some(path.to_owned()));
+        }
+    }
+    Ok(None)
+}
+
+/// Moves the branch to a commit, if it is still where it was; its log, and that of HEAD if it is on
+/// it, get a line.
+///
+/// # Errors
+/// [`MoveError::Moved`] if it is not, and nothing is changed.
+pub fn advance(
+    repository: &Repository,
+    target: (&str, Option<CommitId>),
+    new: CommitId,
+    log: &str,
+) -> Result<(), MoveError> {
+    let (name, old) = target;
+    let null = repository.gix.object_hash().null();
+    let expected = old.map_or(null, Into::into).to_string();
+    let moved = user_git(repository.workdir()).and_then(|git| {
+        let mut git = in_checkout(git, repository);
+        git.args(["update-ref", "-m", log, name, &new.to_string(), &expected]);
+        answer(&mut git, &format!("move `{name}`"))
+    });
+
+    let Err(error) = moved else { return Ok(()) };
+    if repository.reference(name).ok().flatten() != old {
+        return Err(MoveError::Moved {
+            name: name.to_owned(),
+        });
+    }
+    Err(MoveError::Store(error))
+}

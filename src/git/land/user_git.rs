@@ -1,0 +1,99 @@
+//! git as the user would run it here: with their settings, identity, hooks and keys.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use crate::git::repository::Repository;
+use crate::host::{env, process};
+
+/// What points git to a repository, or to a part of one, other than the one that it runs in.
+const ELSEWHERE: [&str; 12] = [
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_CONFIG",
+    "GIT_DIR",
+    "GIT_GRAFT_FILE",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_NAMESPACE",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+    "GIT_SHALLOW_FILE",
+    "GIT_WORK_TREE",
+];
+
+/// Returns git in a folder. Whoever the user says they are, in the environment, too, stays.
+///
+/// # Errors
+/// If git is not in an absolute folder of `PATH` outside this one and the current one.
+pub(super) fn user_git(folder: &Path) -> anyhow::Result<Command> {
+    let current = env::current_dir().unwrap_or_else(|_| folder.to_owned());
+    let Some(program) = process::find_outside("git", &[folder, &current]) else {
+        anyhow::bail!("git is not installed: it is in no directory of PATH");
+    };
+
+    let mut command = process::command(program);
+    command.current_dir(folder).stdin(Stdio::null());
+    for name in ELSEWHERE {
+        command.env_remove(name);
+    }
+    command.arg("--no-pager");
+    Ok(command)
+}
+
+/// Returns git in a folder, for something that no hook should hear of.
+///
+/// # Errors
+/// As for [`user_git`].
+pub(super) fn silent_git(folder: &Path) -> anyhow::Result<Command> {
+    let mut command = user_git(folder)?;
+    command.args(["-c", "core.hooksPath=/dev/null"]);
+    Ok(command)
+}
+
+/// Points git to the repository and the files of a checkout.
+pub(super) fn in_checkout(mut command: Command, repository: &Repository) -> Command {
+    command
+        .env("GIT_DIR", repository.git_dir())
+        .env("GIT_WORK_TREE", repository.workdir());
+    command
+}
+
+/// Runs git and returns what it printed.
+///
+/// # Errors
+/// If it fails; the error has its words.
+pub(super) fn answer(command: &mut Command, what: &str) -> anyhow::Result<Vec<u8>> {
+    judge(command.output()?, what)
+}
+
+/// Runs git on some input and returns what it printed.
+///
+/// # Errors
+/// As for [`answer`].
+pub(super) fn feed(command: &mut Command, input: &[u8], what: &str) -> anyhow::Result<Vec<u8>> {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let (pipe, input) = (child.stdin.take(), input.to_vec());
+
+    // From a thread: git may print more than a pipe takes before it has read everything.
+    let writer = std::thread::spawn(move || pipe.map(|mut pipe| pipe.write_all(&input)));
+    let output = child.wait_with_output()?;
+    drop(writer.join());
+    judge(output, what)
+}
+
+/// Returns what git printed, if it was content.
+fn judge(output: Output, what: &str) -> anyhow::Result<Vec<u8>> {
+    let words = String::from_utf8_lossy(&output.stderr);
+    anyhow::ensure!(
+        output.status.success(),
+        "git cannot {what}: {}",
+        words.trim().trim_start_matches("fatal: ")
+    );
+    Ok(output.stdout)
+}

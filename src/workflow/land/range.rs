@@ -1,0 +1,264 @@
+//! Which turns land, and what of each: as far as it is in effect.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashSet};
+use std::rc::Rc;
+
+use uuid::Uuid;
+
+use super::error::LandError;
+use crate::git::diff::Change;
+use crate::git::land::branch::Target;
+use crate::git::object::{CommitId, Entry, TreeId};
+use crate::session::meta::Workspace;
+use crate::session::publication::Stack;
+use crate::session::turn::Turn;
+use crate::workflow::project::Project;
+use crate::workspace::stack::{PatchId, Stacks, is_patch};
+
+/// A turn that lands.
+#[derive(Debug, Clone)]
+pub(super) struct Landing {
+    /// The turn.
+    pub turn: Turn,
+    /// The files before it.
+    pub before: TreeId,
+    /// The files after it, as far as it is in effect and git does not ignore them.
+    pub after: TreeId,
+}
+
+/// The turns that land.
+#[derive(Debug, Default)]
+pub(super) struct Selected {
+    /// They, oldest first.
+    pub landings: Vec<Landing>,
+    /// Files of theirs that git ignores.
+    pub ignored: Vec<Vec<u8>>,
+}
+
+/// Returns the turns of a session that land on a branch: those that are named, or those in effect
+/// that have not landed.
+///
+/// # Errors
+/// [`LandError`], or where the repository cannot be read.
+pub(super) fn select(
+    project: &Project,
+    tip: &Turn,
+    range: Option<&str>,
+    target: &Target,
+) -> anyhow::Result<Selected> {
+    let named = range.map(|range| named(project, tip, range)).transpose()?;
+    let stacks = Stacks::new(&project.repository);
+    let in_effect = InEffect::new(&stacks, stacks.after(tip)?);
+    let here = match target.is_current && stacks.are_known()? {
+        true => Some(InEffect::new(&stacks, stacks.here(tip)?)),
+        false => None,
+    };
+    let candidates = candidates(project, tip, named.as_ref())?;
+
+    let mut selected = Selected::default();
+    for turn in candidates {
+        let changes = in_effect.of(project, &turn)?;
+        if changes.is_empty() {
+            if named.as_ref().is_some_and(|(from, to)| from == to) {
+                return Err(LandError::NotInEffect(turn.number()).into());
+            }
+            continue;
+        }
+        if let Some(here) = &here
+            && here.of(project, &turn)?.len() < changes.len()
+        {
+            return Err(LandError::NotInFiles(turn.number()).into());
+        }
+        selected.take(project, turn, changes, target)?;
+    }
+    if selected.landings.is_empty() && selected.ignored.is_empty() {
+        return Err(LandError::Nothing(tip.session.to_string()).into());
+    }
+    selected.ignored.sort();
+    selected.ignored.dedup();
+    Ok(selected)
+}
+
+/// Returns the numbers of the first and the last turn that are named.
+fn named(project: &Project, tip: &Turn, range: &str) -> anyhow::Result<(u64, u64)> {
+    let number = |name: &str| -> anyhow::Result<u64> {
+        let turn = project.store().turn(&tip.session, name)?;
+        let is_own = turn.session == tip.session
+            && project.repository.is_ancestor(turn.commit, tip.commit)?;
+        anyhow::ensure!(
+            is_own,
+            "`{name}` is not a turn of session `{}`; `-s <session>` names another session",
+            tip.session
+        );
+        Ok(turn.number())
+    };
+    let Some((from, to)) = range.split_once("..") else {
+        let number = number(range)?;
+        return Ok((number, number));
+    };
+
+    let from = if from.is_empty() { 0 } else { number(from)? };
+    let to = if to.is_empty() {
+        tip.number()
+    } else {
+        number(to)?
+    };
+    if from > to {
+        return Err(LandError::Range(range.to_owned()).into());
+    }
+    Ok((from, to))
+}
+
+/// Returns the turns that could land, oldest first. A turn that is named may land once more.
+fn candidates(
+    project: &Project,
+    tip: &Turn,
+    named: Option<&(u64, u64)>,
+) -> anyhow::Result<Vec<Turn>> {
+    let (mut found, mut landed) = (Vec::new(), HashSet::<Uuid>::new());
+    for turn in project.store().history(tip.clone()) {
+        let turn = turn?;
+        let number = turn.number();
+        if let Some(landing) = &turn.meta.landed {
+            let turns = landing.commits.iter().flat_map(|commit| &commit.turns);
+            landed.extend(turns.map(|turn| turn.turn_id));
+        }
+        let is_wanted = match named {
+            Some((from, to)) => (from..=to).contains(&&number),
+            None => !landed.contains(&turn.meta.turn_id),
+        };
+        let is_own = turn.meta.restored.is_none() && turn.meta.landed.is_none();
+        if is_wanted && is_own && is_patch(&turn) {
+            found.push(turn);
+        } else if named == Some(&(number, number)) {
+            return Err(LandError::Unchanged(number).into());
+        }
+    }
+    found.reverse();
+    Ok(found)
+}
+
+impl Selected {
+    /// Takes a turn with some of its changes. A file that git ignores, and that HEAD does not have,
+    /// is in nobody's commit unless they say so.
+    fn take(
+        &mut self,
+        project: &Project,
+        turn: Turn,
+        changes: Vec<Change>,
+        target: &Target,
+    ) -> anyhow::Result<()> {
+        let repository = &project.repository;
+        let paths: Vec<&[u8]> = changes
+            .iter()
+            .map(|change| change.path.as_slice())
+            .collect();
+        let standing = repository.standing(&paths)?;
+        let mut edits: BTreeMap<Vec<u8>, Option<Entry>> = BTreeMap::new();
+        for (change, standing) in changes.into_iter().zip(standing) {
+            let is_in_head = repository.entry(target.tree, &change.path)?.is_some();
+            if standing.ignored && !standing.tracked && !is_in_head {
+                self.ignored.push(change.path);
+            } else {
+                edits.insert(change.path, change.new);
+            }
+        }
+
+        if !edits.is_empty() {
+            let [before, _] = trees(project, workspace(&turn)?)?;
+            self.landings.push(Landing {
+                after: repository.tree_with(before, &edits)?,
+                before,
+                turn,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// The changes that are in a stack of turns.
+struct InEffect<'a> {
+    /// What reads patches.
+    stacks: &'a Stacks<'a>,
+    /// The stack.
+    stack: Stack<PatchId>,
+    /// What is in it, by path; where no path is set apart, all paths are the empty one.
+    known: RefCell<BTreeMap<Vec<u8>, Rc<Series>>>,
+}
+
+/// What is in the files at a path.
+struct Series {
+    /// The commits that name the changes.
+    changes: HashSet<CommitId>,
+    /// Whether it is the same everywhere.
+    is_whole: bool,
+}
+
+impl<'a> InEffect<'a> {
+    /// Looks at nothing yet.
+    fn new(stacks: &'a Stacks<'a>, stack: Stack<PatchId>) -> InEffect<'a> {
+        InEffect {
+            stacks,
+            stack,
+            known: RefCell::default(),
+        }
+    }
+
+    /// Returns those changes of a turn that are in effect.
+    fn of(&self, project: &Project, turn: &Turn) -> anyhow::Result<Vec<Change>> {
+        let workspace = workspace(turn)?;
+        let [before, after] = trees(project, workspace)?;
+        let mut found = Vec::new();
+        for change in project.repository.changes(before, after)? {
+            if self.at(&change.path)?.changes.contains(&workspace.after) {
+                found.push(change);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns what is in the files at a path.
+    fn at(&self, path: &[u8]) -> anyhow::Result<Rc<Series>> {
+        let whole = self.series(b"")?;
+        if whole.is_whole {
+            return Ok(whole);
+        }
+        self.series(path)
+    }
+
+    /// Reads what is in the files at a path, once.
+    fn series(&self, path: &[u8]) -> anyhow::Result<Rc<Series>> {
+        if let Some(known) = self.known.borrow().get(path) {
+            return Ok(Rc::clone(known));
+        }
+
+        let mut series = Series {
+            changes: HashSet::new(),
+            is_whole: self.stack.apart.is_empty(),
+        };
+        let mut next = self.stack.at(path);
+        while let Some(id) = next {
+            let patch = self.stacks.patch(id)?;
+            series.changes.insert(patch.change.after);
+            series.is_whole &= patch.below.apart.is_empty();
+            next = patch.below.at(path);
+        }
+        let series = Rc::new(series);
+        let mut known = self.known.borrow_mut();
+        known.insert(path.to_vec(), Rc::clone(&series));
+        Ok(series)
+    }
+}
+
+/// Returns the workspace of a turn that changed files.
+fn workspace(turn: &Turn) -> anyhow::Result<&Workspace> {
+    let workspace = turn.meta.workspace.as_ref();
+    workspace.ok_or_else(|| LandError::Unchanged(turn.number()).into())
+}
+
+/// Returns the files before and after a turn.
+fn trees(project: &Project, workspace: &Workspace) -> anyhow::Result<[TreeId; 2]> {
+    let tree = |id| Ok::<_, anyhow::Error>(project.repository.commit(id)?.tree);
+    Ok([tree(workspace.before)?, tree(workspace.after)?])
+}

@@ -1,0 +1,153 @@
+//! A branch of the user's that moves with a turn: the move, and what a crash left of it.
+
+use std::path::PathBuf;
+
+use crate::git::land::index::{self, NewIndex};
+use crate::git::land::{branch, scratch};
+use crate::git::reference::{Expected, MoveError};
+use crate::git::repository::Repository;
+use crate::host::fault;
+use crate::session::journal::{BranchMove, Pending};
+use crate::session::name::SessionName;
+use crate::session::turn::Turn;
+use crate::workspace::worktrees::try_lock_worktree;
+use crate::workspace::{Checkout, Notice, Tell};
+
+/// The folder below that of the worktrees in which commits are made, a folder for each session.
+const FOLDER: &str = ".landing";
+
+/// A branch that has moved, and the index that follows.
+#[must_use = "the index does not follow the branch yet"]
+pub(super) struct Landed<'a> {
+    /// The index, if the user is on the branch.
+    index: Option<NewIndex<'a>>,
+}
+
+impl Landed<'_> {
+    /// Lets the index follow. Returns the paths whose staged version overlaps with what landed, and
+    /// stays.
+    pub(super) fn settle(self) -> anyhow::Result<Vec<Vec<u8>>> {
+        fault::point("after-branch")?;
+        let Some(mut index) = self.index else {
+            return Ok(Vec::new());
+        };
+        let kept = std::mem::take(&mut index.kept);
+        index.put()?;
+        fault::point("after-index")?;
+        Ok(kept)
+    }
+}
+
+/// Moves a branch, once the index that is to follow is ready: the commit point of a landing.
+///
+/// # Errors
+/// If another process moved the branch or writes the index; nothing has changed then.
+pub(super) fn advance<'a>(
+    repository: &'a Repository,
+    to: &BranchMove,
+) -> anyhow::Result<Landed<'a>> {
+    let new = repository.commit(to.new)?.tree;
+    let index = to
+        .is_current
+        .then(|| NewIndex::prepare(repository, to.old_tree, new))
+        .transpose()?;
+    fault::point("before-branch")?;
+    branch::advance(repository, (&to.name, to.old), to.new, &to.log)?;
+    Ok(Landed { index })
+}
+
+/// Says that a branch has moved, and the session's ref did not.
+pub(super) fn not_recorded(branch: &BranchMove, error: MoveError) -> anyhow::Error {
+    anyhow::Error::new(error).context(format!(
+        "`{}` is at {} now, but that is not recorded yet; `teddy recover` does it",
+        branch.name, branch.new
+    ))
+}
+
+/// Returns the folder in which the commits of a session are made.
+pub fn scratch_folder(checkout: &Checkout<'_>, session: &SessionName) -> PathBuf {
+    checkout.worktrees.join(FOLDER).join(session.folder())
+}
+
+/// Removes the worktrees in which commits were made by processes that are gone: git takes the branch
+/// for one that is in use there. Returns whether there were any.
+///
+/// # Errors
+/// If one cannot be removed.
+pub(super) fn remove_scratch(checkout: &Checkout<'_>) -> anyhow::Result<bool> {
+    let folders = std::fs::read_dir(checkout.worktrees.join(FOLDER));
+    let mut any = false;
+    for folder in folders.into_iter().flatten().flatten() {
+        let name = folder.file_name();
+        let lock = name
+            .to_str()
+            .and_then(|name| try_lock_worktree(checkout, name, "recover"));
+        if lock.is_some() && folder.path().is_dir() {
+            any |= scratch::remove(checkout.repository, &folder.path())?;
+        }
+    }
+    Ok(any)
+}
+
+/// Finishes a landing whose branch moved, up to the session's ref; `repository` is the checkout in
+/// which it was under way. What a landing left that never got there goes.
+///
+/// # Errors
+/// If the index or a ref cannot be read or written.
+pub(super) fn resume(
+    checkout: &Checkout<'_>,
+    repository: &Repository,
+    (session, pending): (&SessionName, &Pending),
+    tell: &mut Tell<'_>,
+) -> anyhow::Result<()> {
+    let Some(to) = &pending.branch else {
+        return Ok(());
+    };
+    index::release(repository)?;
+    let now = repository.reference(&to.name)?;
+    if !has_moved(repository, to)? {
+        return Ok(());
+    }
+
+    // What the user did on the branch since they have done on an index of their own making.
+    let is_here = repository.head()? == now && now == Some(to.new);
+    if to.is_current && is_here {
+        let new = repository.commit(to.new)?.tree;
+        NewIndex::prepare(repository, to.old_tree, new)?.put()?;
+    }
+    fault::point("recover-landed")?;
+    record(checkout, session, pending)?;
+    let (name, new) = (to.name.trim_start_matches("refs/heads/"), to.new);
+    tell(Notice::Note(format!(
+        "finished a landing on `{name}`: {new}"
+    )));
+    Ok(())
+}
+
+/// Returns whether a branch has ever come to where it was to go.
+fn has_moved(repository: &Repository, to: &BranchMove) -> anyhow::Result<bool> {
+    let reaches = match repository.reference(&to.name)? {
+        Some(now) => repository.has(to.new) && repository.is_ancestor(to.new, now)?,
+        None => false,
+    };
+    Ok(reaches || repository.logged(&to.name).contains(&to.new))
+}
+
+/// Moves the session's ref to the turn that records a landing, unless it is there or somebody else
+/// moved it.
+fn record(checkout: &Checkout<'_>, session: &SessionName, pending: &Pending) -> anyhow::Result<()> {
+    let repository = checkout.repository;
+    let turn = Turn::read(repository, session, pending.commit)?;
+    let tip = repository.reference(&session.reference())?;
+    if let (Some(tip), true) = (tip, tip == turn.previous) {
+        repository.flush()?;
+        repository.move_reference(
+            &session.reference(),
+            Expected::At(tip),
+            pending.commit,
+            "teddy: recovered",
+        )?;
+        repository.sync_reference(&session.reference())?;
+    }
+    Ok(())
+}
