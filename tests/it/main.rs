@@ -33,6 +33,8 @@ mod invoke;
 mod json;
 mod kept;
 mod land;
+mod land_faults;
+mod land_random;
 mod land_refused;
 mod land_walkthrough;
 mod large;
