@@ -48,6 +48,14 @@ fn line(row: &Row) -> Line {
         .cost
         .map(|cost| format!(" ${cost:.2}"))
         .unwrap_or_default();
+    let landed = row.landed.iter().flat_map(|landed| &landed.commits);
+    let landed: Vec<String> = landed
+        .map(|landed| landed.commit.to_string()[..8].to_owned())
+        .collect();
+    let landed = match landed.as_slice() {
+        [] => String::new(),
+        ids => format!(" as {}", ids.join(", ")),
+    };
     let not_brought = match row.not_brought.as_slice() {
         [] => "",
         _ => " (not in your files)",
@@ -59,6 +67,6 @@ fn line(row: &Row) -> Line {
             Tone::Plain,
             &format!("{}{}", "  ".repeat(row.depth), row.title),
         )
-        .with(Tone::Faint, &format!("{files}{cost}"))
+        .with(Tone::Faint, &format!("{landed}{files}{cost}"))
         .with(Tone::Warning, not_brought)
 }

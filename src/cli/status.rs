@@ -10,6 +10,8 @@ use crate::text::visible::visible;
 use crate::ui::drift::lines;
 use crate::workflow::history;
 use crate::workflow::history::Standing;
+use crate::workflow::land::latest::Latest;
+use crate::workflow::land::turns;
 use crate::workspace::changed::Changed;
 
 /// Show the session, its newest turn, the waiting plan and your changes since
@@ -76,6 +78,9 @@ fn text(standing: &Standing, session: &str, turn: u64) -> String {
     if let Some(failure) = &standing.failure {
         text.push_str(&format!("The model gave no plan: {}\n", visible(failure)));
     }
+    if let Some(landed) = &standing.landed {
+        text.push_str(&landing(landed));
+    }
     if let Some(why) = &standing.workspace.unknown {
         text.push_str(&format!(
             "Your files cannot be compared: {}\n",
@@ -84,6 +89,21 @@ fn text(standing: &Standing, session: &str, turn: u64) -> String {
         return text;
     }
     text + &files(&standing.workspace, turn) + &left_out(&standing.workspace.not_captured)
+}
+
+/// Returns what has landed in words.
+fn landing(landed: &Latest) -> String {
+    let commit = landed.commits.last().map(ToString::to_string);
+    let commit = commit.unwrap_or_default();
+    let (landed_turns, branch) = (turns(&landed.turns), visible(&landed.branch));
+    let text = format!(
+        "Landed on {branch}: {landed_turns} ({})",
+        commit.get(..8).unwrap_or("nothing")
+    );
+    match landed.waiting.as_slice() {
+        [] => text + "\n",
+        waiting => format!("{text}; not yet: {}\n", turns(waiting)),
+    }
 }
 
 /// Returns what the user's files are like in words.

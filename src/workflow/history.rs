@@ -9,6 +9,7 @@ use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::meta::Origin;
 use crate::session::turn::Turn;
+use crate::workflow::land::latest::{Latest, latest};
 use crate::workflow::project::Project;
 use crate::workspace::changed::{Changed, changed_since};
 
@@ -56,6 +57,8 @@ pub struct Standing {
     pub conclusion: Option<String>,
     /// Why the model's last answer is none, where no plan waits because of it.
     pub failure: Option<String>,
+    /// The newest landing, and what has come since.
+    pub landed: Option<Latest>,
     /// The user's files.
     pub workspace: Changed,
 }
@@ -149,6 +152,7 @@ pub fn standing(project: &Project) -> anyhow::Result<Standing> {
         question: tip.question(&project.repository)?.filter(|_| is_open),
         conclusion: tip.conclusion(&project.repository)?.filter(|_| is_open),
         failure: draft.meta.failure.clone().filter(|_| !draft.is_planned()),
+        landed: latest(project, &tip)?,
         workspace: changed_since(&project.checkout(), &tip),
     })
 }

@@ -11,7 +11,7 @@ use self::remembered::Remembered;
 use crate::git::object::CommitId;
 use crate::git::repository::Repository;
 use crate::host::clock;
-use crate::session::meta::{ModelUse, Status};
+use crate::session::meta::{Landed, ModelUse, Status};
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::text::path::lossy;
@@ -60,6 +60,9 @@ pub struct Row {
     /// Those among them in which its result is not, as it could not be brought.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_brought: Vec<String>,
+    /// Of a landing: what landed where.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub landed: Option<Landed>,
     /// When it was recorded, RFC 3339; nothing if its commit has a time that no calendar has.
     pub time: Option<String>,
 }
@@ -174,6 +177,7 @@ fn row_at(project: &Project, turn: &Turn, depth: usize) -> anyhow::Result<Row> {
         after: workspace.map(|w| w.after),
         files,
         not_brought: Vec::new(),
+        landed: meta.landed.clone(),
         time: clock::of_seconds(turn.seconds),
     })
 }

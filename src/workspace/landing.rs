@@ -79,10 +79,10 @@ pub(super) fn remove_scratch(checkout: &Checkout<'_>) -> anyhow::Result<bool> {
     let mut any = false;
     for folder in folders.into_iter().flatten().flatten() {
         let name = folder.file_name();
-        let lock = name
-            .to_str()
-            .and_then(|name| try_lock_worktree(checkout, name, "recover"));
-        if lock.is_some() && folder.path().is_dir() {
+        let Some(name) = name.to_str() else { continue };
+        if scratch::is_aside(name) {
+            scratch::sweep(&folder.path());
+        } else if let Some(_lock) = try_lock_worktree(checkout, name, "recover") {
             any |= scratch::remove(checkout.repository, &folder.path())?;
         }
     }

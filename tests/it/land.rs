@@ -128,9 +128,21 @@ fn t16_a_landing_is_a_turn_that_names_its_commits_and_turns() {
     assert_eq!(lines.len(), 4, "{trailers}");
     assert_eq!(status(&repo), "");
 
+    let value = repo.json(&["status"], 0);
+    assert_eq!(
+        value["landed"],
+        json!({"turn": 4, "branch": "main", "commits": [head], "turns": [1, 2, 3], "waiting": []})
+    );
+    assert_eq!(log[0]["landed"]["commits"][0]["commit"], json!(head));
+    let short = &head[..8];
+    repo.teddy(&["log"])
+        .check(0, &[&format!("Land turns 1-3 on main as {short}")]);
+
     repo.teddy(&["land", "-m", "Again"])
         .check(1, &["nothing to land", "hint: "]);
     repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
+    let landed = format!("Landed on main: turns 1-3 ({short}); not yet: turn 5\n");
+    assert!(repo.done(&["status"]).contains(&landed));
     repo.done(&["land", "--no-edit"]);
     assert_eq!(changed(&repo), "A\td.txt");
     assert_eq!(repo.git(&["log", "-1", "--format=%s"]), "Make d");

@@ -175,6 +175,41 @@ fn a_recovery_of_a_landing_survives_a_second_fault() {
 }
 
 #[test]
+fn a_landing_that_is_killed_at_any_moment_is_nothing_or_whole() {
+    let repo = project();
+    let kills = teddy::host::env::var("TEDDY_KILLS").and_then(|kills| kills.parse().ok());
+    let (mut dice, mut landed) = (crate::gale::Dice(7), 0);
+    let mut usual = std::time::Duration::from_millis(600);
+    for number in 0..kills.unwrap_or(12) {
+        make(&repo);
+        let before = state(&repo);
+        let start = std::time::Instant::now();
+        let mut command = repo.teddy_command(&["land", "-m", "Land"]);
+        command.current_dir(repo.path());
+        command.stderr(std::process::Stdio::null());
+        let mut child = command.stdout(std::process::Stdio::null()).spawn().unwrap();
+        let wait = usual.mul_f64(dice.below(1200) as f64 / 1000.0);
+        while start.elapsed() < wait && child.try_wait().unwrap().is_none() {
+            std::thread::sleep(std::time::Duration::from_micros(500));
+        }
+        if child.try_wait().unwrap().is_some() {
+            usual = (usual + start.elapsed()) / 2;
+        }
+        let _ = child.kill();
+        child.wait().unwrap();
+
+        check(&repo, &before, &format!("kill {number}"));
+        if state(&repo)[0] == before[0] {
+            repo.done(&["land", "-m", "Land"]);
+        } else {
+            landed += 1;
+        }
+    }
+    // Some are killed before the commit, and some after it.
+    assert!(landed > 0, "{landed}");
+}
+
+#[test]
 fn what_the_user_did_after_a_crash_is_not_written_over() {
     let repo = project();
     make(&repo);

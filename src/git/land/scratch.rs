@@ -26,6 +26,8 @@ const WORKTREE: &str = "teddy-land";
 const MESSAGE: &str = "message";
 /// The ignore rules for what is linked into it, beside it, too.
 const RULES: &str = "ignored";
+/// What is in the name of a folder that goes; no session has two dots there.
+const ASIDE: &str = "..old-";
 /// More than this is no template.
 const MAX_TEMPLATE: u64 = 1 << 20;
 /// What git is told for every commit: what it writes is durable before anything points at it, and no
@@ -242,19 +244,47 @@ fn setting(name: &str, path: &Path) -> std::ffi::OsString {
         .collect()
 }
 
-/// Removes a scratch worktree, also one that a crash left; false where there is none.
+/// Removes a scratch worktree, also one that a crash left; false where there is none. It is moved
+/// away first: a hook of a TeDDy that was killed may still write in it.
 ///
 /// # Errors
-/// If it cannot be removed.
+/// If it cannot be moved away, or git goes on taking it for a worktree.
 pub fn remove(repository: &Repository, folder: &Path) -> anyhow::Result<bool> {
     if folder.symlink_metadata().is_err() {
         return Ok(false);
     }
+    let during = || format!("removing `{}`", folder.display());
+    let aside = aside(folder);
+    std::fs::rename(folder, &aside).with_context(during)?;
+    let worktree = folder.join(WORKTREE);
     let mut git = in_checkout(silent_git(repository.workdir())?, repository);
     git.args(["worktree", "remove", "--force", "--force"])
-        .arg(folder.join(WORKTREE));
+        .arg(&worktree);
     // Where the crash was early git does not know it.
     let _ = answer(&mut git, "remove the scratch worktree");
-    std::fs::remove_dir_all(folder).with_context(|| format!("removing `{}`", folder.display()))?;
+    sweep(&aside);
     Ok(true)
+}
+
+/// Returns a free name for a folder that goes.
+fn aside(folder: &Path) -> PathBuf {
+    let name = |number: u32| {
+        let mut name = folder.as_os_str().to_owned();
+        name.push(format!("{ASIDE}{number}"));
+        PathBuf::from(name)
+    };
+    (0..)
+        .map(name)
+        .find(|path| path.symlink_metadata().is_err())
+        .expect("some number is free")
+}
+
+/// Returns whether a name is that of a folder that goes.
+pub fn is_aside(name: &str) -> bool {
+    name.contains(ASIDE)
+}
+
+/// Removes a folder that was moved away, as far as that can be done now.
+pub fn sweep(aside: &Path) {
+    let _ = std::fs::remove_dir_all(aside);
 }

@@ -3,6 +3,7 @@
 
 mod commits;
 pub mod error;
+pub mod latest;
 mod message;
 mod range;
 mod record;

@@ -1,0 +1,73 @@
+//! The newest landing of a session, and what has come since.
+
+use std::collections::HashSet;
+
+use serde::Serialize;
+
+use crate::git::object::CommitId;
+use crate::session::turn::Turn;
+use crate::workflow::project::Project;
+use crate::workspace::stack::{Stacks, is_patch};
+
+/// How many turns back it is looked for.
+const MAX_BACK: usize = 32;
+
+/// The newest landing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Latest {
+    /// The number of the turn that records it.
+    pub turn: u64,
+    /// The branch.
+    pub branch: String,
+    /// The commits, oldest first.
+    pub commits: Vec<CommitId>,
+    /// The turns that landed.
+    pub turns: Vec<u64>,
+    /// The turns since that are in effect and have not landed.
+    pub waiting: Vec<u64>,
+}
+
+/// Returns the newest landing among the last turns, if there is one.
+///
+/// # Errors
+/// If the repository cannot be read.
+pub fn latest(project: &Project, tip: &Turn) -> anyhow::Result<Option<Latest>> {
+    let mut since = Vec::new();
+    for turn in project.store().history(tip.clone()).take(MAX_BACK) {
+        let turn = turn?;
+        let number = turn.number();
+        let Some(landed) = turn.meta.landed else {
+            since.push(turn);
+            continue;
+        };
+        let turns = landed.commits.iter().flat_map(|commit| &commit.turns);
+        return Ok(Some(Latest {
+            turn: number,
+            branch: landed.branch,
+            turns: turns.map(|turn| turn.number).collect(),
+            commits: landed.commits.iter().map(|landed| landed.commit).collect(),
+            waiting: waiting(project, tip, &since)?,
+        }));
+    }
+    Ok(None)
+}
+
+/// Returns those of some turns, newest first, that are in effect.
+fn waiting(project: &Project, tip: &Turn, since: &[Turn]) -> anyhow::Result<Vec<u64>> {
+    let stacks = Stacks::new(&project.repository);
+    let (mut next, mut there) = (stacks.after(tip)?.top, HashSet::new());
+    while let Some(id) = next.filter(|_| there.len() < MAX_BACK) {
+        let patch = stacks.patch(id)?;
+        there.insert(patch.change.after);
+        next = patch.below.top;
+    }
+
+    let is_waiting = |turn: &&Turn| {
+        let after = turn.meta.workspace.as_ref().map(|files| files.after);
+        let is_there = after.is_some_and(|after| there.contains(&after));
+        is_there && is_patch(turn) && turn.meta.restored.is_none()
+    };
+    let mut numbers: Vec<u64> = since.iter().filter(is_waiting).map(Turn::number).collect();
+    numbers.reverse();
+    Ok(numbers)
+}
