@@ -100,7 +100,7 @@ fn preview(project: &Project, done: &Done) -> anyhow::Result<String> {
         let turns = turns(&commit.turns);
         text.push_str(&format!("{turns} on {}\n\n", visible(&done.branch)));
         for line in visible_block(&commit.message).lines() {
-            text.push_str(&format!("    {line}").trim_end().to_owned());
+            text.push_str(format!("    {line}").trim_end());
             text.push('\n');
         }
         let [from, to] = commit.trees;
