@@ -213,6 +213,6 @@ impl Bench {
 /// Returns the commit that HEAD points at.
 fn bench_head(path: &Path) -> CommitId {
     Repository::open(path)
-        .and_then(|repository| repository.rev_parse("HEAD"))
+        .and_then(|repository| teddy::git::refs::resolve(&repository, "HEAD"))
         .expect("the bench made a commit")
 }

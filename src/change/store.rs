@@ -9,6 +9,7 @@ use super::error::ChangeError;
 use super::id::{CHANGES, ChangeId};
 use super::state::{self, State};
 use crate::git::object::{BlobId, CommitId, Entry, Mode, NewCommit, TreeId};
+use crate::git::refs;
 use crate::git::repository::Repository;
 
 /// The folder of the tree that holds the project's specs as they were when the change began.
@@ -58,8 +59,8 @@ impl ChangeStore<'_> {
     /// # Errors
     /// Where the refs cannot be read.
     pub fn ids(&self) -> anyhow::Result<Vec<(ChangeId, CommitId)>> {
-        let references = self.repository.references(CHANGES)?;
-        let named = |r: crate::git::reference::Reference| {
+        let references = refs::list(self.repository, CHANGES)?;
+        let named = |r: refs::Reference| {
             Some((
                 ChangeId::parse(r.name.strip_prefix(CHANGES)?).ok()?,
                 r.target,
@@ -73,7 +74,7 @@ impl ChangeStore<'_> {
     /// # Errors
     /// [`ChangeError::ChangeNotFound`], or where its state cannot be read.
     pub fn read(&self, id: &ChangeId) -> anyhow::Result<Change> {
-        match self.repository.reference(&id.reference())? {
+        match refs::read(self.repository, &id.reference())? {
             Some(commit) => self.at(id, commit),
             None => Err(ChangeError::ChangeNotFound(id.clone()).into()),
         }

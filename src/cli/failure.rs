@@ -14,7 +14,7 @@ use crate::git::absent::MissingObject;
 use crate::git::land::branch::Obstacle;
 use crate::git::land::scratch::Refused;
 use crate::git::open::OpenError;
-use crate::git::reference::MoveError;
+use crate::git::refs::{DamagedTable, MoveError, RefsLocked};
 use crate::git::snapshot::limits::OverBudget;
 use crate::host::lock::LockError;
 use crate::model::ModelError;
@@ -258,6 +258,12 @@ fn repository(cause: &(dyn Error + 'static)) -> Option<Judged> {
     }
     if let Some(missing) = cause.downcast_ref::<MissingObject>() {
         return Some(Judged::of(Kind::Failed, Some(missing.hint())));
+    }
+    if let Some(damaged) = cause.downcast_ref::<DamagedTable>() {
+        return Some(Judged::of(Kind::DamagedRepository, Some(damaged.hint())));
+    }
+    if let Some(locked) = cause.downcast_ref::<RefsLocked>() {
+        return Some(Judged::of(Kind::Failed, Some(locked.hint())));
     }
     let kind = if cause.is::<ConfigError>() {
         Kind::Configuration

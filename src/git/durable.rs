@@ -7,7 +7,6 @@
 //! If the system has no such flush, the objects are made durable file by file.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;
 use std::sync::Mutex;
@@ -79,26 +78,6 @@ impl Repository {
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 flushed => flushed?,
             }
-        }
-        Ok(())
-    }
-
-    /// Makes the newest move of a ref durable: its name, and the folders that were made for it.
-    ///
-    /// # Errors
-    /// As for [`Repository::flush`].
-    pub fn sync_reference(&self, name: &str) -> anyhow::Result<()> {
-        let common = self.common_dir();
-        let path = common.join(name);
-
-        for folder in path
-            .ancestors()
-            .skip(1)
-            .take_while(|folder| folder.starts_with(&common))
-        {
-            File::open(folder)
-                .and_then(|folder| folder.sync_all())
-                .with_context(|| format!("making `{name}` durable"))?;
         }
         Ok(())
     }

@@ -10,15 +10,13 @@ use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use gix::refs::TargetRef;
+use gix::refs::Target;
 use sha2::{Digest, Sha256};
 
-use super::During;
+use super::refs::store::OURS;
 use super::repository::Repository;
 use crate::host::file::read_regular;
 
-/// What TeDDy itself changes.
-const OURS: &str = "refs/teddy/";
 /// A file of git's that is larger cannot be told from another one.
 const MAX_FILE: u64 = 1 << 30;
 
@@ -117,24 +115,22 @@ impl Repository {
 
     /// Adds every ref but ours, loose or packed.
     fn add_refs(&self, parts: &mut BTreeMap<String, [u8; 32]>) -> anyhow::Result<()> {
-        let platform = self.gix.references().during("listing refs")?;
-        let mut damaged = 0;
-        for reference in platform.all().during("listing refs")? {
-            let Ok(reference) = reference else {
-                damaged += 1;
-                continue;
-            };
-            let name = reference.name().as_bstr().to_string();
+        let all = self.refs.all()?;
+        for (name, target) in all.refs {
+            let name = name.as_bstr().to_string();
             if !name.starts_with(OURS) {
-                let target = match reference.target() {
-                    TargetRef::Object(id) => digest(id.as_bytes()),
-                    TargetRef::Symbolic(name) => digest(name.as_bstr()),
+                let target = match target {
+                    Target::Object(id) => digest(id.as_bytes()),
+                    Target::Symbolic(name) => digest(name.as_bstr()),
                 };
                 parts.insert(name, target);
             }
         }
-        if damaged > 0 {
-            parts.insert("refs that are damaged".to_owned(), digest(&[damaged]));
+        for (name, bytes) in self.refs.users()? {
+            parts.insert(name, digest(&bytes));
+        }
+        if all.damaged > 0 {
+            parts.insert("refs that are damaged".to_owned(), digest(&[all.damaged]));
         }
         Ok(())
     }

@@ -123,8 +123,18 @@ fn git_dir(start: &Path) -> Result<Option<PathBuf>, Irregular> {
     if let Some(named) = env::var_os("GIT_DIR") {
         return Ok(Some(start.join(named)));
     }
-    let mut places = start.ancestors().map(|folder| folder.join(".git"));
-    let Some(found) = places.find(|place| place.symlink_metadata().is_ok()) else {
+    let is_there = |place: &Path| place.symlink_metadata().is_ok();
+    let place_in = |folder: &Path| {
+        let inside = folder.join(".git");
+        if is_there(&inside) {
+            return Some(inside);
+        }
+        let is_bare = ["HEAD", "objects", "refs"]
+            .iter()
+            .all(|name| is_there(&folder.join(name)));
+        is_bare.then(|| folder.to_owned())
+    };
+    let Some(found) = start.ancestors().find_map(place_in) else {
         return Ok(None);
     };
     if found.is_dir() {

@@ -1,8 +1,6 @@
 //! Objects: typed ids, reading, and writing that keeps what it reuses from being pruned.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-use std::str::FromStr;
 
 use gix::bstr::ByteSlice as _;
 use gix::objs::{Kind, Write, WriteTo};
@@ -11,57 +9,7 @@ use super::During;
 use super::repository::Repository;
 use super::sink::Sink;
 
-/// Makes a typed object id: hexadecimal when shown, parsed or stored.
-macro_rules! object_id {
-    ($name:ident, $doc:literal) => {
-        #[doc = $doc]
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(pub(in crate::git) gix::ObjectId);
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                self.0.fmt(f)
-            }
-        }
-
-        impl FromStr for $name {
-            type Err = anyhow::Error;
-
-            fn from_str(text: &str) -> anyhow::Result<$name> {
-                gix::ObjectId::from_hex(text.as_bytes())
-                    .map($name)
-                    .map_err(|_| anyhow::anyhow!("`{text}` is not an object id"))
-            }
-        }
-
-        impl serde::Serialize for $name {
-            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(self)
-            }
-        }
-
-        impl<'de> serde::Deserialize<'de> for $name {
-            fn deserialize<D: serde::Deserializer<'de>>(
-                deserializer: D,
-            ) -> Result<$name, D::Error> {
-                String::deserialize(deserializer)?
-                    .parse()
-                    .map_err(serde::de::Error::custom)
-            }
-        }
-    };
-}
-
-object_id!(CommitId, "The id of a commit.");
-object_id!(TreeId, "The id of a tree.");
-object_id!(BlobId, "The id of a blob.");
-
-impl BlobId {
-    /// Takes the id of an entry that is a file or a link.
-    pub fn of(id: gix::ObjectId) -> BlobId {
-        BlobId(id)
-    }
-}
+pub use super::id::{BlobId, CommitId, TreeId};
 
 /// What an entry of a tree is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use gix::bstr::BString;
 
 use super::irregular::{self, Irregular};
+use super::refs::choose;
 use super::repository::Repository;
 use super::{During, command};
 use crate::host::env;
@@ -49,6 +50,15 @@ const EXTENSIONS: [&str; 8] = [
 /// refs or list of edges.
 const ELSEWHERE: [&str; 3] = ["GIT_INDEX_FILE", "GIT_NAMESPACE", "GIT_SHALLOW_FILE"];
 
+/// What a repository is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    /// Its files: a bare one has none.
+    Files,
+    /// Its sessions.
+    Record,
+}
+
 /// Why a folder is not fit.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -58,6 +68,9 @@ pub enum OpenError {
     /// It has no worktree.
     #[error("`{0}` is a bare repository: it has no files to work on")]
     Bare(PathBuf),
+    /// It is bare, and the user's git takes such a one only where it is named.
+    #[error("`{0}` is a bare repository, which `safe.bareRepository` says must be named")]
+    Unnamed(PathBuf),
     /// It stores refs in a way that we cannot read.
     #[error("`{0}` stores its refs as `{1}`, which TeDDy cannot read")]
     RefFormat(PathBuf, String),
@@ -89,11 +102,16 @@ impl OpenError {
                 "run `teddy init` to start one here, or use `-C <dir>` to name another directory"
                     .to_owned()
             }
-            OpenError::Bare(_) => "use a clone with a worktree, or `git worktree add`".to_owned(),
-            OpenError::RefFormat(..) => {
-                "`git refs migrate --ref-format=files` converts it".to_owned()
+            OpenError::Bare(_) => {
+                "use a clone with a worktree, or `git worktree add`; `teddy sessions`, `log`, `show` and `export` work here"
+                    .to_owned()
             }
-            OpenError::Extension(..) => "a newer TeDDy may know it".to_owned(),
+            OpenError::Unnamed(git_dir) => {
+                format!("set `GIT_DIR={}` if you trust it", git_dir.display())
+            }
+            OpenError::RefFormat(..) | OpenError::Extension(..) => {
+                "a newer TeDDy may know it".to_owned()
+            }
             OpenError::TooWide(..) => "give the project a directory of its own".to_owned(),
             OpenError::Elsewhere(git_dir, _) => format!(
                 "`git --git-dir={} config --unset core.worktree`, or set `GIT_WORK_TREE` to the directory",
@@ -117,6 +135,19 @@ impl Repository {
     /// # Errors
     /// [`OpenError`], each with a hint.
     pub fn discover(start: &Path, home: Option<&Path>) -> Result<Repository, OpenError> {
+        Repository::find(start, home, Wanted::Files)
+    }
+
+    /// As [`Repository::discover`], but a bare repository will do: for what reads the record only.
+    ///
+    /// # Errors
+    /// As for [`Repository::discover`].
+    pub fn discover_record(start: &Path, home: Option<&Path>) -> Result<Repository, OpenError> {
+        Repository::find(start, home, Wanted::Record)
+    }
+
+    /// Finds the repository of a folder.
+    fn find(start: &Path, home: Option<&Path>, wanted: Wanted) -> Result<Repository, OpenError> {
         irregular::before_opening(start)?;
         let options = options();
         let trust = gix::sec::trust::Mapping {
@@ -133,7 +164,7 @@ impl Repository {
         );
         let found = found.map(|found| found.to_thread_local()).and_then(plainly);
         let found = found.map_err(|error| why_not(start, &error))?;
-        let repository = Repository::judge(found, home)?;
+        let repository = Repository::judge(found, home, wanted)?;
         for (key, name) in [
             ("core.excludesFile", "ignore"),
             ("core.attributesFile", "attributes"),
@@ -163,7 +194,7 @@ impl Repository {
     pub fn open(top: &Path) -> anyhow::Result<Repository> {
         let gix =
             gix::open_opts(top, plain()).during(format_args!("opening `{}`", top.display()))?;
-        Ok(Repository::judge(gix, None)?)
+        Ok(Repository::judge(gix, None, Wanted::Files)?)
     }
 
     /// Opens this repository with another folder as its worktree, and another file as the index of
@@ -190,6 +221,8 @@ impl Repository {
             gix.objects.enable_object_memory();
         }
         Ok(Repository {
+            refs: choose::of(&gix, &self.common)
+                .map_err(|format| OpenError::RefFormat(self.git_dir().to_owned(), format))?,
             gix,
             workdir: top.to_owned(),
             common: self.common.clone(),
@@ -198,7 +231,11 @@ impl Repository {
     }
 
     /// Refuses what cannot be worked on.
-    fn judge(mut gix: gix::Repository, home: Option<&Path>) -> Result<Repository, OpenError> {
+    fn judge(
+        mut gix: gix::Repository,
+        home: Option<&Path>,
+        wanted: Wanted,
+    ) -> Result<Repository, OpenError> {
         let git_dir = gix.git_dir().to_owned();
         if gix.git_dir_trust() != gix::sec::Trust::Full {
             // As git wants it named.
@@ -206,20 +243,18 @@ impl Repository {
                 gix.workdir().map_or(git_dir, Path::to_owned),
             ));
         }
-        if let Some(format) = gix
-            .config_snapshot()
-            .string("extensions.refStorage")
-            .filter(|f| f.as_slice() != b"files")
-        {
-            return Err(OpenError::RefFormat(git_dir, format.to_string()));
-        }
         if let Some(name) = unknown_extension(&gix) {
             return Err(OpenError::Extension(git_dir, name));
         }
-        let Some(workdir) = gix.workdir().map(Path::to_owned) else {
+        let is_bare = gix.workdir().is_none();
+        if is_bare && wanted == Wanted::Files {
             return Err(OpenError::Bare(git_dir));
-        };
-        let workdir = workdir.canonicalize().unwrap_or(workdir);
+        }
+        if is_bare && must_be_named(&gix) {
+            return Err(OpenError::Unnamed(git_dir));
+        }
+        let workdir = gix.workdir().unwrap_or(&git_dir);
+        let workdir = workdir.canonicalize().unwrap_or(workdir.to_owned());
         if is_elsewhere(&gix, &workdir) {
             return Err(OpenError::Elsewhere(git_dir, workdir));
         }
@@ -243,6 +278,8 @@ impl Repository {
             .canonicalize()
             .unwrap_or_else(|_| gix.common_dir().to_owned());
         Ok(Repository {
+            refs: choose::of(&gix, &common)
+                .map_err(|format| OpenError::RefFormat(git_dir, format))?,
             gix,
             workdir,
             common,
@@ -289,6 +326,24 @@ fn unknown_extension(gix: &gix::Repository) -> Option<String> {
     names
         .map(|name| name.to_ascii_lowercase())
         .find(|name| !EXTENSIONS.contains(&name.as_str()))
+}
+
+/// Returns whether the user's git takes a bare repository only where `GIT_DIR` names it
+/// (`safe.bareRepository`): somebody can have put it among the files of a clone. What a repository
+/// says of itself does not count.
+fn must_be_named(gix: &gix::Repository) -> bool {
+    use gix::config::Source;
+    if env::var_os("GIT_DIR").is_some() {
+        return false;
+    }
+    let config = gix.config_snapshot();
+    let value = config
+        .plumbing()
+        .strings_filter("safe.bareRepository", |section| {
+            !matches!(section.source, Source::Local | Source::Worktree)
+        });
+    let last = value.and_then(|values| values.last().map(ToString::to_string));
+    last.is_some_and(|value| value.eq_ignore_ascii_case("explicit"))
 }
 
 /// Returns whether `core.worktree` leads to a folder whose `.git` does not lead back, as that of a
@@ -353,13 +408,5 @@ fn why_not(start: &Path, error: &gix::Error) -> OpenError {
     let Some(git_dir) = git_dir else {
         return OpenError::None(start.to_owned());
     };
-    let config = read_regular_text(&git_dir.join("config"), MAX_CONFIG).unwrap_or_default();
-    if config
-        .to_lowercase()
-        .replace(' ', "")
-        .contains("refstorage=reftable")
-    {
-        return OpenError::RefFormat(git_dir, "reftable".to_owned());
-    }
     OpenError::Damaged(git_dir, format!("{error:#}"))
 }

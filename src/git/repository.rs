@@ -4,12 +4,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::command::git_in;
+use super::refs::store::RefStore;
 use crate::host::env;
 
-/// A repository with a worktree that TeDDy can work on.
+/// A repository that TeDDy can work on, or read where it is bare.
 pub struct Repository {
     /// gix's handle.
     pub(in crate::git) gix: gix::Repository,
+    /// Its refs.
+    pub(in crate::git) refs: Box<dyn RefStore + Send>,
     /// The top of the worktree.
     pub(in crate::git) workdir: PathBuf,
     /// The git directory that all linked worktrees share, without links.
@@ -19,7 +22,12 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// Returns the top of the worktree, without links.
+    /// Returns whether there are no files to work on.
+    pub fn is_bare(&self) -> bool {
+        self.gix.workdir().is_none()
+    }
+
+    /// Returns the top of the worktree, without links; of a bare repository, its git directory.
     pub fn workdir(&self) -> &Path {
         &self.workdir
     }

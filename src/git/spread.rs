@@ -2,6 +2,7 @@
 //!
 //! Few files are worked on where they are: a thread costs more than a hundred of them.
 
+use super::refs::choose;
 use super::repository::Repository;
 
 /// As many files are worth a thread.
@@ -29,8 +30,11 @@ pub(in crate::git) fn spread<T: Send, R: Send>(
     let (workdir, common) = (&repository.workdir, &repository.common);
     let read_only = repository.read_only;
     let run = |start: usize, part: Vec<T>| {
+        let gix = shared.to_thread_local();
         let own = Repository {
-            gix: shared.to_thread_local(),
+            refs: choose::of(&gix, common)
+                .map_err(|format| anyhow::anyhow!("the refs are stored as `{format}`"))?,
+            gix,
             workdir: workdir.clone(),
             common: common.clone(),
             read_only,

@@ -96,6 +96,15 @@ impl Lock {
         }
     }
 
+    /// Returns the lock for a child process, as one of its streams: it is held until that process
+    /// has ended as well, whatever becomes of this one.
+    ///
+    /// # Errors
+    /// There are too many open files.
+    pub fn share(&self) -> std::io::Result<File> {
+        self.file.try_clone()
+    }
+
     /// Opens the file and waits.
     fn wait(path: &Path, command: &str, patience: Duration) -> Result<Lock, Refusal> {
         if let Some(folder) = path.parent() {

@@ -14,7 +14,7 @@ use super::name::{SESSIONS, SessionName};
 use super::turn::Turn;
 use crate::git::hold::Older;
 use crate::git::object::{Commit, CommitId, Entry, Mode, NewCommit};
-use crate::git::reference::Expected;
+use crate::git::refs::{self, Expected};
 use crate::git::repository::Repository;
 use crate::host::{clock, fault};
 
@@ -88,8 +88,8 @@ impl<'a> Store<'a> {
     /// # Errors
     /// Where the refs cannot be read.
     pub fn sessions(&self) -> anyhow::Result<Vec<(SessionName, CommitId)>> {
-        let references = self.repository.references(SESSIONS)?;
-        let named = |r: crate::git::reference::Reference| {
+        let references = refs::list(self.repository, SESSIONS)?;
+        let named = |r: refs::Reference| {
             Some((
                 SessionName::from_ref(r.name.strip_prefix(SESSIONS)?).ok()?,
                 r.target,
@@ -111,9 +111,7 @@ impl<'a> Store<'a> {
     /// # Errors
     /// [`StoreError::NoSession`], or where the ref cannot be read.
     pub fn tip_id(&self, session: &SessionName) -> anyhow::Result<CommitId> {
-        Ok(self
-            .repository
-            .reference(&session.reference())?
+        Ok(refs::read(self.repository, &session.reference())?
             .ok_or_else(|| StoreError::NoSession(session.clone()))?)
     }
 
@@ -199,7 +197,7 @@ impl<'a> Store<'a> {
 
     /// Returns the turn that a git expression names.
     fn turn_by_revision(&self, tip: &Turn, name: &str) -> anyhow::Result<Turn> {
-        let Ok(commit) = self.repository.rev_parse(name) else {
+        let Ok(commit) = refs::resolve(self.repository, name) else {
             return Err(no_turn(tip, name));
         };
         Turn::read(self.repository, &tip.session, commit)
@@ -222,7 +220,7 @@ impl<'a> Store<'a> {
     /// # Errors
     /// Where the repository cannot be read.
     pub fn saved_draft(&self, tip: &Turn) -> anyhow::Result<Option<Commit>> {
-        let Some(id) = self.repository.reference(&tip.session.draft_reference())? else {
+        let Some(id) = refs::read(self.repository, &tip.session.draft_reference())? else {
             return Ok(None);
         };
         let commit = self.repository.commit(id)?;
@@ -302,7 +300,7 @@ impl<'a> Store<'a> {
         };
         let commit = self.write(new)?;
         let name = tip.session.draft_reference();
-        let stale = self.repository.reference(&name)?;
+        let stale = refs::read(self.repository, &name)?;
         let expected = match (draft.commit, stale) {
             (Some(saved), _) => Expected::At(saved),
             (None, Some(stale)) => Expected::At(stale),
@@ -315,10 +313,9 @@ impl<'a> Store<'a> {
             .hold(&[commit], &[tip.tree], Older::Stay)?
             .context("`git gc` removed objects of the draft; try again")?;
         fault::point("before-draft-ref")?;
-        self.repository
-            .move_reference(&name, expected, commit, "teddy: draft")?;
+        refs::move_to(self.repository, (&name, expected), commit, "teddy: draft")?;
         // An answer that was paid for must not go with a power cut.
-        self.repository.sync_reference(&name)?;
+        refs::sync(self.repository, &name)?;
         self.repository.settle(&held)?;
         draft.commit = Some(commit);
         Ok(())
@@ -329,16 +326,13 @@ impl<'a> Store<'a> {
     /// instead, as it takes no lock of git's.
     pub fn discard_draft(&self, session: &SessionName) {
         let name = session.draft_reference();
-        if matches!(self.repository.reference(&name), Ok(Some(_))) {
-            let tip = self
-                .repository
-                .reference(&session.reference())
+        if matches!(refs::read(self.repository, &name), Ok(Some(_))) {
+            let tip = refs::read(self.repository, &session.reference())
                 .ok()
                 .flatten();
-            let _ = match (self.repository.drop_loose_reference(&name), tip) {
+            let _ = match (refs::discard(self.repository, &name), tip) {
                 (Ok(false), Some(tip)) => {
-                    self.repository
-                        .move_reference(&name, Expected::Any, tip, "teddy: done")
+                    refs::move_to(self.repository, (&name, Expected::Any), tip, "teddy: done")
                 }
                 _ => Ok(()),
             };

@@ -1,7 +1,7 @@
 //! Forking a session at a turn, and going on with another one.
 
 use crate::git::object::CommitId;
-use crate::git::reference::{Expected, MoveError};
+use crate::git::refs::{self, Expected, MoveError};
 use crate::session::name::SessionName;
 use crate::session::store::StoreError;
 use crate::workflow::project::Project;
@@ -23,13 +23,13 @@ pub fn branch(
         let from = project.store().turn(&project.session()?, turn)?;
         // A ref that is there already at this very commit would count as made.
         anyhow::ensure!(
-            project.repository.reference(&name.reference())?.is_none(),
+            refs::read(&project.repository, &name.reference())?.is_none(),
             StoreError::Taken(name.clone())
         );
         let log = format!("teddy: branch from {}", from.commit);
-        let moved = project.repository.move_reference(
-            &name.reference(),
-            Expected::Absent,
+        let moved = refs::move_to(
+            &project.repository,
+            (&name.reference(), Expected::Absent),
             from.commit,
             &log,
         );

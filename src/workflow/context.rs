@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::git::refs;
 use crate::host::file::{Mode, Root};
 use crate::session::artifact;
 use crate::session::draft::Draft;
@@ -121,7 +122,7 @@ pub fn edit_context(
     user: &mut dyn User,
 ) -> anyhow::Result<Vec<Edited>> {
     let root = Root::open(project.repository.workdir())?;
-    let tree = project.repository.head_tree()?;
+    let tree = refs::head_tree(&project.repository)?;
     let exists = |path: &RepoPath| lists::exists(&project.repository, &root, tree, path);
 
     let mut wanted: Vec<Entry> = Vec::new();

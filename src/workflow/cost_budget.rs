@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use crate::change::id::ChangeId;
+use crate::git::refs;
 use crate::model::{Answer, Model, ModelError, Request, price};
 use crate::session::draft::Draft;
 use crate::session::turn::Turn;
@@ -88,11 +89,7 @@ pub fn spent(project: &Project, tip: &Turn, draft: &Draft) -> anyhow::Result<f64
 /// Where the repository cannot be read.
 pub fn spent_on_change(project: &Project, id: &ChangeId) -> anyhow::Result<f64> {
     let session = id.session();
-    if project
-        .repository
-        .reference(&session.reference())?
-        .is_none()
-    {
+    if refs::read(&project.repository, &session.reference())?.is_none() {
         return spent_on_documents(project, id);
     }
     let tip = project.store().tip(&session)?;
@@ -101,7 +98,7 @@ pub fn spent_on_change(project: &Project, id: &ChangeId) -> anyhow::Result<f64> 
 
 /// Returns what the documents of a change count against the limit.
 fn spent_on_documents(project: &Project, id: &ChangeId) -> anyhow::Result<f64> {
-    Ok(match project.repository.reference(&id.reference())? {
+    Ok(match refs::read(&project.repository, &id.reference())? {
         Some(_) => change(project, id)?.state.spent_on_documents(),
         None => 0.0,
     })

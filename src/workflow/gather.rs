@@ -6,6 +6,7 @@ use std::path::Path;
 use globset::GlobMatcher;
 
 use crate::git::object::{BlobId, Leaf, Mode, TreeId};
+use crate::git::refs;
 use crate::host::file::Root;
 use crate::model::token::TokenCache;
 use crate::session::artifact::{PLAN, REPORT, USER_PROMPT};
@@ -132,8 +133,8 @@ fn structure(leaves: &[Leaf], root: &Root) -> anyhow::Result<Vec<String>> {
 
 /// Returns the branch and what differs from its commit.
 fn status_text(project: &Project, tree: TreeId) -> anyhow::Result<String> {
-    let branch = project.repository.branch()?;
-    let mut text = match (branch, project.repository.head()?) {
+    let branch = refs::branch(&project.repository)?;
+    let mut text = match (branch, refs::head(&project.repository)?) {
         (Some(branch), Some(_)) => format!("On branch {branch}\n"),
         (Some(branch), None) => format!("On branch {branch}, no commits yet\n"),
         (None, head) => format!(
@@ -143,7 +144,7 @@ fn status_text(project: &Project, tree: TreeId) -> anyhow::Result<String> {
     };
     let changes = project
         .repository
-        .changes(project.repository.head_tree()?, tree)?;
+        .changes(refs::head_tree(&project.repository)?, tree)?;
     if changes.is_empty() {
         text.push_str("nothing to commit, working tree clean\n");
     }

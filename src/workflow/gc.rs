@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::git::hold::Older;
 use crate::git::object::{CommitId, NewCommit};
-use crate::git::reference::{Expected, Reference};
+use crate::git::refs::{self, Expected, Reference};
 use crate::git::repository::Repository;
 use crate::git::worktree::Listed;
 use crate::host::file::Root;
@@ -108,17 +108,13 @@ pub fn gc(project: &Project, wish: &Wish, user: &mut dyn User) -> anyhow::Result
 fn forget(project: &Project, session: &SessionName) -> anyhow::Result<()> {
     let tip = project.store().tip_id(session)?;
     remove_files(project, &session.folder())?;
-    project
-        .repository
-        .delete_reference(&session.reference(), Expected::At(tip))?;
-    if project
-        .repository
-        .reference(&session.draft_reference())?
-        .is_some()
-    {
-        project
-            .repository
-            .delete_reference(&session.draft_reference(), Expected::Any)?;
+    refs::delete(&project.repository, &session.reference(), Expected::At(tip))?;
+    if refs::read(&project.repository, &session.draft_reference())?.is_some() {
+        refs::delete(
+            &project.repository,
+            &session.draft_reference(),
+            Expected::Any,
+        )?;
     }
     project.journal().forget_draft(session);
     log::forget_log(&project.repository, session);
@@ -130,12 +126,12 @@ fn forget(project: &Project, session: &SessionName) -> anyhow::Result<()> {
 fn forget_checkouts(project: &Project) -> anyhow::Result<Vec<String>> {
     let (repository, mut forgotten) = (&project.repository, Vec::new());
     let linked = repository.common_dir().join("worktrees");
-    for reference in repository.references("refs/teddy/published/")? {
+    for reference in refs::list(repository, "refs/teddy/published/")? {
         let name = reference.name.strip_prefix("refs/teddy/published/linked-");
         let Some(name) = name.filter(|name| !linked.join(name).exists()) else {
             continue;
         };
-        repository.delete_reference(&reference.name, Expected::At(reference.target))?;
+        refs::delete(repository, &reference.name, Expected::At(reference.target))?;
         forgotten.push(name.to_owned());
     }
     Ok(forgotten)
@@ -145,10 +141,7 @@ fn forget_checkouts(project: &Project) -> anyhow::Result<Vec<String>> {
 fn is_idle(project: &Project, listed: &Listed, wish: &Wish) -> anyhow::Result<bool> {
     let session = SessionName::from_folder(&listed.session);
     let exists = match &session {
-        Some(session) => project
-            .repository
-            .reference(&session.reference())?
-            .is_some(),
+        Some(session) => refs::read(&project.repository, &session.reference())?.is_some(),
         None => false,
     };
     let used = age(&listed.used);
@@ -261,7 +254,7 @@ fn abandoned(repository: &Repository) -> impl Iterator<Item = PathBuf> {
 fn forget_snapshots(repository: &Repository, days: u32) -> anyhow::Result<usize> {
     let oldest = clock::now().timestamp().as_second() - i64::from(days) * 24 * 60 * 60;
     let mut forgotten = 0;
-    for reference in repository.references("refs/teddy/snapshots/")? {
+    for reference in refs::list(repository, "refs/teddy/snapshots/")? {
         let mut kept: Vec<CommitId> = Vec::new();
         let (mut at, mut old) = (Some(reference.target), 0);
         while let Some(id) = at {
@@ -324,9 +317,9 @@ fn move_to(
     repository.flush()?;
     fault::point("before-snapshot-ref")?;
     let tip = *made.last().context("the newest snapshot is always kept")?;
-    repository.move_reference(
-        &reference.name,
-        Expected::At(reference.target),
+    refs::move_to(
+        repository,
+        (&reference.name, Expected::At(reference.target)),
         tip,
         "teddy: gc",
     )?;

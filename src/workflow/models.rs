@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use crate::change::id::ChangeId;
 use crate::config::settings::Price;
+use crate::git::refs;
 use crate::git::repository::Repository;
 use crate::host::interrupt;
 use crate::model::Model;
@@ -191,7 +192,7 @@ fn recorded(project: &Project, settings: &Settings) -> anyhow::Result<Option<Vec
     else {
         return Ok(None);
     };
-    match project.repository.reference(&name.reference())? {
+    match refs::read(&project.repository, &name.reference())? {
         Some(_) => answers_of(project, &name).map(Some),
         None => Ok(None),
     }

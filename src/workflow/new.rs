@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use crate::git::object::CommitId;
-use crate::git::reference::{Expected, MoveError};
+use crate::git::refs::{self, Expected, MoveError};
 use crate::host::clock;
 use crate::session::artifact::{self, Artifacts};
 use crate::session::meta::{self, Meta, NextMeta, SCHEMA, Status};
@@ -44,7 +44,7 @@ pub fn start(
     name: &SessionName,
     agent: &Agent,
 ) -> anyhow::Result<CommitId> {
-    if project.repository.reference(&name.reference())?.is_some() {
+    if refs::read(&project.repository, &name.reference())?.is_some() {
         return Err(StoreError::Taken(name.clone()).into());
     }
     let commit = write(project, name, agent)?;

@@ -10,6 +10,7 @@ use anyhow::Context as _;
 use crate::config::layer::{self, Layer};
 use crate::config::settings::Settings;
 use crate::config::trust::{self, Trust};
+use crate::git::refs;
 use crate::git::repository::Repository;
 use crate::git::snapshot::limits::Limits;
 use crate::host::fault;
@@ -101,9 +102,28 @@ impl Project {
     /// Where there is no fit repository, or a configuration is wrong.
     pub fn open(folder: &Path, places: Places, wanted: Wanted) -> anyhow::Result<Project> {
         let repository = Repository::discover(folder, places.home.as_deref())?;
+        Project::of(repository, places, wanted)
+    }
+
+    /// Opens the project of a folder to read its record only: a bare repository will do.
+    ///
+    /// # Errors
+    /// As for [`Project::open`].
+    pub fn open_record(folder: &Path, places: Places, wanted: Wanted) -> anyhow::Result<Project> {
+        let repository = Repository::discover_record(folder, places.home.as_deref())?;
+        Project::of(repository, places, wanted)
+    }
+
+    /// Reads the settings that hold in a repository.
+    fn of(repository: Repository, places: Places, wanted: Wanted) -> anyhow::Result<Project> {
         let teddy = repository.workdir().join(".teddy");
         let record = Trust::of(&places.config, &repository.common_dir()).record();
-        let proposed = proposed(&repository, &teddy);
+        // A bare repository has no files that could propose something.
+        let proposed = if repository.is_bare() {
+            BTreeMap::new()
+        } else {
+            proposed(&repository, &teddy)
+        };
         let trusted = record.covers(&proposed);
         let mut own = match proposed.get("config.yaml") {
             Some(text) => Layer::parse(&teddy.join("config.yaml").display().to_string(), text)?,
@@ -207,7 +227,7 @@ impl Project {
         if let Some(last) = last
             // A damaged ref is that of a session all the same; whoever changes something mends it
             // first.
-            && self.repository.reference(&last.reference()).map_or(true, |commit| commit.is_some())
+            && refs::read(&self.repository, &last.reference()).map_or(true, |commit| commit.is_some())
         {
             return Ok(last);
         }
@@ -246,7 +266,7 @@ impl Project {
     pub fn free_name(&self, wanted: SessionName) -> anyhow::Result<SessionName> {
         let mut name = wanted.clone();
         let mut number = 1;
-        while self.repository.reference(&name.reference())?.is_some() {
+        while refs::read(&self.repository, &name.reference())?.is_some() {
             number += 1;
             name = wanted.numbered(number);
         }

@@ -3,6 +3,7 @@
 
 use anyhow::Context as _;
 
+use crate::git::refs;
 use crate::git::repository::Repository;
 use crate::session::artifact;
 use crate::session::draft::Draft;
@@ -98,7 +99,7 @@ fn free_name(repository: &Repository, session: &SessionName) -> anyhow::Result<S
     let mut number = 1;
     loop {
         let name = SessionName::parse(&format!("{base}-retry-{number}"))?;
-        if repository.reference(&name.reference())?.is_none() {
+        if refs::read(repository, &name.reference())?.is_none() {
             return Ok(name);
         }
         number += 1;

@@ -1,6 +1,7 @@
 //! The files below `.teddy/` that a project has beside its configuration: the memos and the list
 //! of every session.
 
+use crate::git::refs;
 use crate::git::repository::Repository;
 
 /// Where the memos are in the workspace.
@@ -12,7 +13,7 @@ pub const MAX_FILE: u64 = 1 << 20;
 
 /// Returns whether the list of every session is the user's own: git does not track it.
 pub fn is_own_global(repository: &Repository) -> bool {
-    let tree = repository.head_tree().ok();
+    let tree = refs::head_tree(repository).ok();
     tree.and_then(|tree| repository.entry(tree, GLOBAL.as_bytes()).ok())
         .flatten()
         .is_none()

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::git::refs;
 use crate::session::turn::Turn;
 use crate::workspace::Checkout;
 
@@ -34,7 +35,7 @@ pub fn other_branch(checkout: &Checkout<'_>, tip: &Turn) -> anyhow::Result<Optio
         else {
             continue;
         };
-        let now = checkout.repository.branch_or_head()?;
+        let now = refs::branch_or_head(checkout.repository)?;
         return Ok((now != then).then(|| OtherBranch {
             turn: turn.number(),
             then,

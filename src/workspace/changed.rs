@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::git::absent::MissingObject;
+use crate::git::refs;
 use crate::session::meta::NotCaptured;
 use crate::session::turn::Turn;
 use crate::text::path::lossy;
@@ -70,7 +71,7 @@ fn compare_with(checkout: &Checkout<'_>, tip: &Turn) -> anyhow::Result<Changed> 
         _ => None,
     };
     let base = last.or(tip.published()).map_or_else(
-        || checkout.repository.head_tree(),
+        || refs::head_tree(checkout.repository),
         |commit| checkout.repository.commit(commit).map(|commit| commit.tree),
     )?;
 

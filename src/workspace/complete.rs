@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use crate::git::hold::{Held, Older};
 use crate::git::object::{CommitId, TreeId};
 use crate::git::publish::{Guard, Overlap, Published};
-use crate::git::reference::{Expected, MoveError};
+use crate::git::refs::{self, Expected, MoveError};
 use crate::git::repository::Repository;
 use crate::host::{fault, interrupt};
 use crate::session::journal::{BranchMove, Pending, SCHEMA, WITHOUT_BRANCH};
@@ -48,9 +48,7 @@ pub(super) fn complete(
 ) -> anyhow::Result<Completed> {
     let journal = checkout.journal();
     let needed = to_publish(checkout.repository, turn, files)?;
-    let tip = checkout
-        .repository
-        .reference(&session.reference())?
+    let tip = refs::read(checkout.repository, &session.reference())?
         .map(|tip| checkout.repository.commit(tip))
         .transpose()?;
     let reached = snapshot::reached(
@@ -79,15 +77,16 @@ pub(super) fn complete(
         Err(error)
     })?;
     let moved = begun.map_err(MoveError::Store).and_then(|()| {
-        checkout
-            .repository
-            .move_reference(&session.reference(), turn.expected, turn.new, &turn.log)
+        refs::move_to(
+            checkout.repository,
+            (&session.reference(), turn.expected),
+            turn.new,
+            &turn.log,
+        )
     });
     if let Err(error) = moved {
         // The log of a ref can fail to be written after the ref itself.
-        if checkout
-            .repository
-            .reference(&session.reference())
+        if refs::read(checkout.repository, &session.reference())
             .ok()
             .flatten()
             != Some(turn.new)
@@ -118,7 +117,7 @@ fn to_publish<'f>(
     turn: &Step,
     files: Option<&'f Move>,
 ) -> anyhow::Result<Option<&'f Move>> {
-    let last = repository.reference(&stacks(repository).reference())?;
+    let last = refs::read(repository, &stacks(repository).reference())?;
     let is_new = turn.published.id.is_some() && turn.published.id != last;
     Ok(files.filter(|files| is_new || files.from != files.to || turn.branch.is_some()))
 }
@@ -133,7 +132,7 @@ fn after_the_ref(
 ) -> anyhow::Result<Completed> {
     let (journal, mut tip) = (checkout.journal(), turn.new);
     fault::point("after-ref-before-sync")?;
-    checkout.repository.sync_reference(&session.reference())?;
+    refs::sync(checkout.repository, &session.reference())?;
     journal.keep_tip(session, tip)?;
     checkout.repository.settle(held)?;
     fault::point("after-ref")?;
@@ -211,13 +210,13 @@ pub fn tell_overlaps(
     // Before the ref: where only one of them is written, recovery finds the turn as it was and
     // says it again.
     checkout.journal().keep_tip(session, amended)?;
-    checkout.repository.move_reference(
-        &session.reference(),
-        Expected::At(tip),
+    refs::move_to(
+        checkout.repository,
+        (&session.reference(), Expected::At(tip)),
         amended,
         "teddy: overlaps",
     )?;
-    checkout.repository.sync_reference(&session.reference())?;
+    refs::sync(checkout.repository, &session.reference())?;
     checkout.repository.settle(&held)?;
     Ok((amended, publication))
 }
@@ -231,8 +230,8 @@ pub fn note_publication(
 ) -> anyhow::Result<()> {
     let name = Stacks::new(checkout).reference();
     let Some(id) = publication else { return Ok(()) };
-    if repository.reference(&name)? != Some(id) {
-        repository.move_reference(&name, Expected::Any, id, log)?;
+    if refs::read(repository, &name)? != Some(id) {
+        refs::move_to(repository, (&name, Expected::Any), id, log)?;
     }
     Ok(())
 }
@@ -252,8 +251,7 @@ fn hold_turn(
 ) -> anyhow::Result<Held> {
     let repository = checkout.repository;
     known.extend(
-        repository
-            .reference(&session.draft_reference())?
+        refs::read(repository, &session.draft_reference())?
             .map(|commit| checkout.repository.commit(commit).map(|commit| commit.tree))
             .transpose()?,
     );
@@ -261,7 +259,8 @@ fn hold_turn(
         .commit(turn.new)
         .ok()
         .and_then(|commit| commit.parents.get(1).copied());
-    let unreached = workspace.filter(|&id| repository.head().is_ok_and(|head| head != Some(id)));
+    let unreached =
+        workspace.filter(|&id| refs::head(repository).is_ok_and(|head| head != Some(id)));
     let commits: Vec<_> = [turn.new]
         .into_iter()
         .chain(unreached)

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::git::land::index::{self, NewIndex};
 use crate::git::land::{branch, scratch};
-use crate::git::reference::{Expected, MoveError};
+use crate::git::refs::{self, Expected, MoveError};
 use crate::git::repository::Repository;
 use crate::host::fault;
 use crate::session::journal::{BranchMove, Pending};
@@ -104,13 +104,13 @@ pub(super) fn resume(
         return Ok(());
     };
     index::release(repository)?;
-    let now = repository.reference(&to.name)?;
+    let now = refs::read(repository, &to.name)?;
     if !has_moved(repository, to)? {
         return Ok(());
     }
 
     // What the user did on the branch since they have done on an index of their own making.
-    let is_here = repository.head()? == now && now == Some(to.new);
+    let is_here = refs::head(repository)? == now && now == Some(to.new);
     if to.is_current && is_here {
         let new = repository.commit(to.new)?.tree;
         NewIndex::prepare(repository, to.old_tree, new)?.put()?;
@@ -126,11 +126,11 @@ pub(super) fn resume(
 
 /// Returns whether a branch has ever come to where it was to go.
 fn has_moved(repository: &Repository, to: &BranchMove) -> anyhow::Result<bool> {
-    let reaches = match repository.reference(&to.name)? {
+    let reaches = match refs::read(repository, &to.name)? {
         Some(now) => repository.has(to.new) && repository.is_ancestor(to.new, now)?,
         None => false,
     };
-    Ok(reaches || repository.logged(&to.name).contains(&to.new))
+    Ok(reaches || refs::heal::logged(repository, &to.name).contains(&to.new))
 }
 
 /// Moves the session's ref to the turn that records a landing, unless it is there or somebody else
@@ -138,16 +138,16 @@ fn has_moved(repository: &Repository, to: &BranchMove) -> anyhow::Result<bool> {
 fn record(checkout: &Checkout<'_>, session: &SessionName, pending: &Pending) -> anyhow::Result<()> {
     let repository = checkout.repository;
     let turn = Turn::read(repository, session, pending.commit)?;
-    let tip = repository.reference(&session.reference())?;
+    let tip = refs::read(repository, &session.reference())?;
     if let (Some(tip), true) = (tip, tip == turn.previous) {
         repository.flush()?;
-        repository.move_reference(
-            &session.reference(),
-            Expected::At(tip),
+        refs::move_to(
+            repository,
+            (&session.reference(), Expected::At(tip)),
             pending.commit,
             "teddy: recovered",
         )?;
-        repository.sync_reference(&session.reference())?;
+        refs::sync(repository, &session.reference())?;
     }
     Ok(())
 }

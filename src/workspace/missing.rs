@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::git::diff::Change;
 use crate::git::object::{CommitId, Entry};
+use crate::git::refs;
 use crate::session::publication::Stack;
 use crate::session::turn::Turn;
 use crate::text::path::lossy;
@@ -113,7 +114,7 @@ pub fn missing(
 fn why_gone(checkout: &Checkout<'_>, tip: &Turn, path: &[u8]) -> anyhow::Result<WhyMissing> {
     let is_committed = checkout
         .repository
-        .entry(checkout.repository.head_tree()?, path)?
+        .entry(refs::head_tree(checkout.repository)?, path)?
         .is_some();
     let other = other_branch(checkout, tip)?.filter(|_| !is_committed);
     Ok(
@@ -138,10 +139,7 @@ fn why(
     }
     let committed = checkout
         .repository
-        .entry(checkout.repository.head_tree()?, &change.path)?;
-    let commit = checkout
-        .repository
-        .head()?
-        .filter(|_| committed.as_ref() == Some(now));
+        .entry(refs::head_tree(checkout.repository)?, &change.path)?;
+    let commit = refs::head(checkout.repository)?.filter(|_| committed.as_ref() == Some(now));
     Ok(commit.map(|commit| WhyMissing::Committed { commit }))
 }

@@ -7,9 +7,10 @@ use std::collections::HashSet;
 
 use anyhow::Context as _;
 
-use crate::git::heal::ForeignLock;
 use crate::git::object::CommitId;
 use crate::git::publish::{Guard, Overlap, Published};
+use crate::git::refs;
+use crate::git::refs::heal::ForeignLock;
 use crate::git::repository::Repository;
 use crate::host::fault;
 use crate::host::lock::holder_of;
@@ -131,14 +132,14 @@ fn clear_displaced(repository: &Repository, tell: &mut Tell<'_>) -> anyhow::Resu
 
 /// Returns the locks of git's own that are there; they are never removed.
 pub fn foreign_locks(repository: &Repository) -> Vec<ForeignLock> {
-    repository.foreign_locks()
+    refs::heal::foreign_locks(repository)
 }
 
 /// Removes the lock files of our refs that a crash left.
 fn remove_stale_locks(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
-    let removed = checkout
-        .repository
-        .remove_stale_locks(&|name| is_in_use(checkout.repository, name))?;
+    let removed = refs::heal::remove_stale_locks(checkout.repository, &|name| {
+        is_in_use(checkout.repository, name)
+    })?;
     for name in &removed {
         tell(Notice::Note(format!(
             "removed the lock of `{name}` that a crash left"
@@ -166,7 +167,7 @@ fn mend_references(
     tell: &mut Tell<'_>,
 ) -> anyhow::Result<bool> {
     let broken = match depth {
-        Depth::Tips => checkout.repository.broken_references()?,
+        Depth::Tips => refs::heal::broken(checkout.repository)?,
         Depth::Everything => incomplete_references(checkout.repository)?,
     };
     let aside = checkout.repository.teddy_dir().join("undo").join("refs");
@@ -181,15 +182,13 @@ fn mend_references(
             .transpose()?;
         // A commit that can be read is better than none, as much as is left of it.
         let commit = whole.or(known.first().copied());
-        if checkout.repository.reference(name).ok().flatten() == commit && commit.is_some() {
+        if refs::read(checkout.repository, name).ok().flatten() == commit && commit.is_some() {
             tell(Notice::Warning(format!(
                 "some of what `{name}` reaches is gone, and no earlier state of it is whole"
             )));
             continue;
         }
-        checkout
-            .repository
-            .mend(name, commit, &aside)
+        refs::heal::mend(checkout.repository, name, commit, &aside)
             .with_context(|| format!("`{name}` is damaged"))?;
         let now = commit.map_or_else(
             || "was taken away: no commit of it is left".to_owned(),
@@ -207,9 +206,9 @@ fn mend_references(
 
 /// Returns the refs that do not reach all that they should, sorted.
 fn incomplete_references(repository: &Repository) -> anyhow::Result<Vec<String>> {
-    let mut broken = repository.broken_references()?;
+    let mut broken = refs::heal::broken(repository)?;
 
-    for reference in repository.references("refs/teddy/")? {
+    for reference in refs::list(repository, "refs/teddy/")? {
         if !broken.contains(&reference.name) && !repository.is_complete(reference.target)? {
             broken.push(reference.name);
         }
@@ -220,7 +219,7 @@ fn incomplete_references(repository: &Repository) -> anyhow::Result<Vec<String>>
 
 /// Returns the commits that a ref is known to have had and that can be read, newest first.
 fn last_known(checkout: &Checkout<'_>, name: &str) -> Vec<CommitId> {
-    let logged = checkout.repository.logged(name);
+    let logged = refs::heal::logged(checkout.repository, name);
     let Some(session) = session_of(name) else {
         return logged;
     };
@@ -263,7 +262,7 @@ fn finish_pending(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::Resul
         let repository = elsewhere.as_deref().unwrap_or(checkout.repository);
         landing::resume(checkout, repository, (&session, &pending), tell)?;
     }
-    let committed = match checkout.repository.reference(&session.reference())? {
+    let committed = match refs::read(checkout.repository, &session.reference())? {
         Some(tip) => {
             checkout.repository.has(pending.commit)
                 && checkout.repository.is_ancestor(pending.commit, tip)?
@@ -364,7 +363,7 @@ fn tell_late_overlaps(
     if published.conflicts.is_empty() {
         return Ok(pending.published);
     }
-    if checkout.repository.reference(&session.reference())? == Some(pending.commit) {
+    if refs::read(checkout.repository, &session.reference())? == Some(pending.commit) {
         let told = complete::tell_overlaps(checkout, (session, pending.commit), &published, true)?;
         return Ok(told.1);
     }

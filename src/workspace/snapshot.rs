@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::git::hold::Older;
 use crate::git::object::{Commit, CommitId, NewCommit, TreeId};
-use crate::git::reference::Expected;
+use crate::git::refs::{self, Expected};
 use crate::git::repository::Repository;
 use crate::git::snapshot::Snapshot;
 use crate::git::snapshot::limits::Forced;
@@ -178,7 +178,7 @@ pub(super) fn record(
 
 /// Returns a commit with this tree: HEAD, the newest workspace commit, or a new one on them.
 fn place(repository: &Repository, tree: TreeId, tip: &Turn) -> anyhow::Result<CommitId> {
-    let (head, last) = (repository.head()?, tip.workspace);
+    let (head, last) = (refs::head(repository)?, tip.workspace);
     for known in [head, last].into_iter().flatten() {
         if repository.commit(known)?.tree == tree {
             return Ok(known);
@@ -209,7 +209,7 @@ fn place(repository: &Repository, tree: TreeId, tip: &Turn) -> anyhow::Result<Co
 /// Where the ref cannot be written.
 pub fn keep(checkout: &Checkout<'_>, commit: CommitId, reached: &[TreeId]) -> anyhow::Result<bool> {
     let (name, repository) = (kept_reference(checkout.repository), checkout.repository);
-    let old = repository.reference(&name)?;
+    let old = refs::read(repository, &name)?;
     let new = match old {
         Some(old) if old == commit || repository.commit(old)?.parents.first() == Some(&commit) => {
             return Ok(true);
@@ -228,21 +228,24 @@ pub fn keep(checkout: &Checkout<'_>, commit: CommitId, reached: &[TreeId]) -> an
         }
         None => commit,
     };
-    let head = repository.head()?;
+    let head = refs::head(repository)?;
     let unreached: Vec<_> = [commit, new]
         .into_iter()
         .filter(|id| Some(*id) != head)
         .collect();
     let whole = [
         reached,
-        &[kept_tree(checkout.repository)?, repository.head_tree()?],
+        &[
+            kept_tree(checkout.repository)?,
+            refs::head_tree(repository)?,
+        ],
     ]
     .concat();
     let Some(held) = repository.hold(&unreached, &whole, Older::Stay)? else {
         return Ok(false);
     };
     let expected = old.map_or(Expected::Absent, Expected::At);
-    repository.move_reference(&name, expected, new, "teddy: snapshot")?;
+    refs::move_to(repository, (&name, expected), new, "teddy: snapshot")?;
     repository.settle(&held)?;
     Ok(true)
 }
@@ -267,9 +270,9 @@ pub fn kept_reference(repository: &Repository) -> String {
 
 /// Returns the newest tree that is kept, HEAD's where there is none.
 pub fn kept_tree(repository: &Repository) -> anyhow::Result<TreeId> {
-    match repository.reference(&kept_reference(repository))? {
+    match refs::read(repository, &kept_reference(repository))? {
         Some(commit) => repository.commit(commit).map(|commit| commit.tree),
-        None => repository.head_tree(),
+        None => refs::head_tree(repository),
     }
 }
 

@@ -76,6 +76,7 @@ mod shell;
 mod snapshot;
 mod snapshot_random;
 mod stack;
+mod stores;
 mod storm;
 mod support;
 mod theirs;

@@ -188,14 +188,6 @@ fn what_is_no_fit_repository_is_refused_with_the_reason() {
     let bare = repo.beside("bare.git");
     repo.git(&["init", "-q", "--bare", bare.to_str().unwrap()]);
     refused(&bare, "is a bare repository");
-    let table = repo.beside("table");
-    repo.git(&[
-        "init",
-        "-q",
-        "--ref-format=reftable",
-        table.to_str().unwrap(),
-    ]);
-    refused(&table, "reftable");
     let future = repo.beside("future");
     repo.git(&["init", "-q", future.to_str().unwrap()]);
     repo.git_in(&future, &["config", "core.repositoryFormatVersion", "1"]);

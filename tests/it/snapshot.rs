@@ -1000,7 +1000,7 @@ fn what_a_tree_lacks_is_found() {
         .put("dir/c", "3")
         .commit("one");
     let opened = repo.open();
-    let whole = opened.head_tree().unwrap();
+    let whole = teddy::git::refs::head_tree(&opened).unwrap();
     repo.put("dir/b", "changed").put("new/d", "4");
     repo.git(&["add", "-A"]);
     let tree = repo.git(&["write-tree"]).parse().unwrap();

@@ -161,6 +161,10 @@ impl TestRepo {
                 .env(format!("GIT_{role}_EMAIL"), "test@localhost");
             command.env(format!("GIT_{role}_DATE"), "2026-01-02T03:04:05+00:00");
         }
+        // In which format repositories are made, if it is not git's own choice.
+        for format in ["GIT_DEFAULT_REF_FORMAT", "GIT_DEFAULT_HASH"] {
+            std::env::var_os(format).map(|value| command.env(format, value));
+        }
         command
     }
 

@@ -111,6 +111,10 @@ impl Rig {
                 .env(format!("GIT_{role}_NAME"), "Test")
                 .env(format!("GIT_{role}_EMAIL"), "test@localhost");
         }
+        // In which format repositories are made, if it is not git's own choice.
+        for format in ["GIT_DEFAULT_REF_FORMAT", "GIT_DEFAULT_HASH"] {
+            std::env::var_os(format).map(|value| command.env(format, value));
+        }
         command.current_dir(self.path()).stdin(Stdio::null());
         command
     }

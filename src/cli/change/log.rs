@@ -9,6 +9,7 @@ use super::super::complete;
 use super::super::exit;
 use crate::change::id::ChangeId;
 use crate::git::object::CommitId;
+use crate::git::refs;
 use crate::ui::style::{Line, Tone};
 use crate::workflow::change;
 use crate::workflow::change::change;
@@ -59,7 +60,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 /// Returns the commit of a step: by its number, or by an expression of git.
 pub(super) fn step(project: &Project, id: &ChangeId, name: &str) -> anyhow::Result<CommitId> {
     let Ok(number) = name.parse::<usize>() else {
-        return project.repository.rev_parse(name);
+        return refs::resolve(&project.repository, name);
     };
     let newest = change(project, id)?
         .commit

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::user_git::{answer, in_checkout, user_git};
 use crate::git::During as _;
 use crate::git::object::{CommitId, TreeId};
-use crate::git::reference::MoveError;
+use crate::git::refs::{self, MoveError, choose};
 use crate::git::repository::Repository;
 
 /// Why nothing can be landed here now.
@@ -90,15 +90,15 @@ impl Target {
 pub fn target(repository: &Repository, new: Option<&str>) -> anyhow::Result<Target> {
     check_state(repository)?;
     check_identity(repository)?;
-    let (base, tree) = (repository.head()?, repository.head_tree()?);
-    let current = repository.branch()?;
+    let (base, tree) = (refs::head(repository)?, refs::head_tree(repository)?);
+    let current = refs::branch(repository)?;
     if let Some(name) = new {
         let full = format!("refs/heads/{name}");
         let is_name = gix::refs::FullName::try_from(full.as_str()).is_ok();
         if !is_name || name.starts_with('-') || name == "HEAD" {
             return Err(Obstacle::BadName(name.to_owned()).into());
         }
-        if repository.reference(&full)?.is_some() {
+        if refs::read(repository, &full)?.is_some() {
             return Err(Obstacle::Exists(name.to_owned()).into());
         }
         let is_current = current.as_deref() == Some(name);
@@ -135,6 +135,14 @@ fn check_state(repository: &Repository) -> anyhow::Result<()> {
         Some(InProgress::Revert | InProgress::RevertSequence) => Some("a revert"),
         Some(InProgress::ApplyMailbox) => Some("`git am`"),
         Some(_) => Some("a rebase"),
+    };
+    let is_there = |name| Ok::<_, anyhow::Error>(refs::read(repository, name)?.is_some());
+    let what = match what {
+        Some(what) => Some(what),
+        // In a reftable these are no files, for which gix looks.
+        None if is_there("CHERRY_PICK_HEAD")? => Some("a cherry-pick"),
+        None if is_there("REVERT_HEAD")? => Some("a revert"),
+        None => None,
     };
     if let Some(what) = what {
         return Err(Obstacle::UnderWay(what).into());
@@ -178,7 +186,9 @@ fn elsewhere(repository: &Repository, branch: &str) -> anyhow::Result<Option<Pat
     // One that cannot be opened is on no branch.
     for other in others.into_iter().flatten() {
         let is_own = other.git_dir().canonicalize().is_ok_and(|dir| dir == own);
-        let name = other.head_name().ok().flatten();
+        let refs = choose::of(&other, other.common_dir()).ok();
+        let head = refs.and_then(|refs| refs.head().ok());
+        let name = head.and_then(|head| head.branch);
         let is_on = name.is_some_and(|name| name.shorten() == branch);
         if is_on && !is_own && !other.is_bare() {
             let path = other.workdir().unwrap_or(other.git_dir());
@@ -209,7 +219,7 @@ pub fn advance(
     });
 
     let Err(error) = moved else { return Ok(()) };
-    if repository.reference(name).ok().flatten() != old {
+    if refs::read(repository, name).ok().flatten() != old {
         return Err(MoveError::Moved {
             name: name.to_owned(),
         });

@@ -7,6 +7,7 @@ use gix::ObjectId;
 
 use super::context::ScanContext;
 use crate::git::open::plain;
+use crate::git::refs::choose;
 
 /// What a folder with a `.git` is.
 pub(super) enum Embedded {
@@ -28,13 +29,17 @@ pub(super) fn look(scan: &ScanContext<'_>, path: &[u8]) -> Embedded {
         return Embedded::None;
     }
     match gix::open_opts(&top, plain()) {
-        Ok(repo) => repo
-            .head_id()
-            .map_or(Embedded::Unborn, |id| Embedded::At(id.detach())),
+        Ok(repo) => head(&repo).map_or(Embedded::Unborn, Embedded::At),
         // A repository in a format that we do not know is still not ours to enter.
         Err(_) if git.join("HEAD").exists() && git.join("objects").is_dir() => Embedded::Unborn,
         Err(_) => Embedded::None,
     }
+}
+
+/// Returns the commit at HEAD of a repository, if there is one that can be read.
+fn head(repo: &gix::Repository) -> Option<ObjectId> {
+    let refs = choose::of(repo, repo.common_dir()).ok()?;
+    Some(refs.head().ok()?.commit?.into())
 }
 
 /// Returns the commit that an embedded repository is at.

@@ -154,8 +154,9 @@ impl SessionWorktree {
             Some(top.join(target))
         });
         let git = elsewhere.unwrap_or(git);
-        let looked_at = [top, git.join("HEAD"), git.join("logs/HEAD")];
-        let metadata = looked_at.iter().flat_map(std::fs::symlink_metadata);
+        let moves = ["HEAD", "logs/HEAD", "reftable/tables.list"].map(|name| git.join(name));
+        let looked_at = std::iter::once(&top).chain(&moves);
+        let metadata = looked_at.flat_map(std::fs::symlink_metadata);
         metadata.map(|metadata| Moment::of(&metadata)).collect()
     }
 

@@ -2,7 +2,7 @@
 
 use crate::change::id::ChangeId;
 use crate::git::object::CommitId;
-use crate::git::reference::Expected;
+use crate::git::refs::{self, Expected};
 use crate::host::clock;
 use crate::session::artifact;
 use crate::session::meta::{Meta, Status, Workspace};
@@ -52,7 +52,7 @@ pub(super) fn write(
     let worktree = project.repository.worktree_name();
     let workspace = Workspace {
         worktree,
-        branch: Some(project.repository.branch_or_head()?),
+        branch: Some(refs::branch_or_head(&project.repository)?),
         before: recorded.commit,
         after,
         synced: true,

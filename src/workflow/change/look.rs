@@ -12,6 +12,7 @@ use crate::change::store::Change;
 use crate::change::usage::Usage;
 use crate::change::{proposal, tasks};
 use crate::git::object::CommitId;
+use crate::git::refs;
 use crate::text::counted;
 use crate::workflow::change;
 use crate::workflow::change::change;
@@ -151,10 +152,7 @@ pub fn change_standing(project: &Project, id: &ChangeId) -> anyhow::Result<Stand
     let latest = review::latest(&reviews);
     let issues = latest.map(review::Review::issues).unwrap_or_default();
     let session = id.session();
-    let begun = project
-        .repository
-        .reference(&session.reference())?
-        .is_some();
+    let begun = refs::read(&project.repository, &session.reference())?.is_some();
     Ok(Standing {
         row: row(&change, commit),
         description: change.state.description.clone(),

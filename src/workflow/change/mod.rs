@@ -28,7 +28,7 @@ use crate::change::phase::{self, Event};
 use crate::change::store::{Change, ChangeStore};
 use crate::git::hold::Older;
 use crate::git::object::TreeId;
-use crate::git::reference::{Expected, MoveError};
+use crate::git::refs::{self, Expected, MoveError};
 use crate::host::clock;
 use crate::host::lock::{Lock, LockError, patience};
 use crate::workflow::project::Project;
@@ -131,17 +131,20 @@ fn save_locked(project: &Project, change: &mut Change, step: Step) -> anyhow::Re
     let expected = change.commit.map_or(Expected::Absent, Expected::At);
     let log = format!("teddy: change {wanted}");
     // The ref moves last: a crash before this line leaves only unreachable objects.
-    project
-        .repository
-        .move_reference(&change.id.reference(), expected, commit, &log)
-        .map_err(|error| match error {
-            MoveError::Moved { .. } => anyhow::anyhow!(
-                "change `{}` got another step meanwhile; nothing was changed",
-                change.id
-            ),
-            MoveError::Store(error) => error,
-        })?;
-    project.repository.sync_reference(&change.id.reference())?;
+    refs::move_to(
+        &project.repository,
+        (&change.id.reference(), expected),
+        commit,
+        &log,
+    )
+    .map_err(|error| match error {
+        MoveError::Moved { .. } => anyhow::anyhow!(
+            "change `{}` got another step meanwhile; nothing was changed",
+            change.id
+        ),
+        MoveError::Store(error) => error,
+    })?;
+    refs::sync(&project.repository, &change.id.reference())?;
     project.repository.settle(&held)?;
     *change = Change {
         commit: Some(commit),
@@ -156,16 +159,12 @@ fn save_locked(project: &Project, change: &mut Change, step: Step) -> anyhow::Re
 /// # Errors
 /// Where the repository cannot be read.
 pub fn answers_in_change(project: &Project, id: &ChangeId, model: &str) -> anyhow::Result<usize> {
-    let mut count = match project.repository.reference(&id.reference())? {
+    let mut count = match refs::read(&project.repository, &id.reference())? {
         Some(_) => change(project, id)?.state.answers_of(model),
         None => 0,
     };
     let session = id.session();
-    if project
-        .repository
-        .reference(&session.reference())?
-        .is_some()
-    {
+    if refs::read(&project.repository, &session.reference())?.is_some() {
         for turn in project.store().history(project.store().tip(&session)?) {
             count += usize::from(turn?.meta.model.is_some_and(|used| used.asked == model));
         }

@@ -12,6 +12,7 @@ use crate::change::id::ChangeId;
 use crate::change::phase::Phase;
 use crate::change::review::Issues;
 use crate::change::verdict::Verdict;
+use crate::git::refs;
 use crate::workflow::change;
 use crate::workflow::change::change;
 use crate::workflow::project::Project;
@@ -83,9 +84,7 @@ pub fn plan(
         only_minor_issues: false,
         next: String::new(),
     };
-    let known = project
-        .repository
-        .reference(&id.reference())?
+    let known = refs::read(&project.repository, &id.reference())?
         .map(|_| change(project, id))
         .transpose()?;
     match known.map(|change| (change.state.phase, change.state.iteration)) {

@@ -15,6 +15,7 @@ use crate::change::phase::Event as Happened;
 use crate::change::state::{Base, State};
 use crate::change::store::Change;
 use crate::change::{answer, proposal, review, spec, tasks};
+use crate::git::refs;
 use crate::workflow::change;
 use crate::workflow::change::change;
 use crate::workflow::change::material::material;
@@ -88,14 +89,14 @@ pub(super) fn complete(desk: &mut Desk<'_>, change: &mut Change) -> anyhow::Resu
 
 /// Reads a change, or begins it with a description.
 fn open(project: &Project, id: &ChangeId, description: Option<&str>) -> anyhow::Result<Change> {
-    if project.repository.reference(&id.reference())?.is_some() {
+    if refs::read(&project.repository, &id.reference())?.is_some() {
         return change(project, id);
     }
     let description = description.map(str::trim).filter(|text| !text.is_empty());
     let description = description.ok_or_else(|| ChangeError::MissingDescription(id.clone()))?;
     let (tree, specs) = change::changes(project).beginning(change::files_now(project)?)?;
     let base = Base {
-        commit: project.repository.head()?,
+        commit: refs::head(&project.repository)?,
         specs,
     };
     let description = crate::text::redact::redact(description);

@@ -14,6 +14,7 @@ use crate::change::review;
 use crate::change::store::Change;
 use crate::change::verdict::Verdict;
 use crate::git::object::{BlobId, Entry as Leaf, Mode, TreeId};
+use crate::git::refs;
 use crate::git::repository::Repository;
 use crate::text::diff::unified;
 use crate::text::visible::visible;
@@ -136,11 +137,7 @@ pub(super) fn last_review(change: &Change) -> Option<(usize, String)> {
 /// Where the repository cannot be read.
 pub fn span_of(project: &Project, id: &ChangeId) -> anyhow::Result<Option<(TreeId, TreeId)>> {
     let session = id.session();
-    if project
-        .repository
-        .reference(&session.reference())?
-        .is_none()
-    {
+    if refs::read(&project.repository, &session.reference())?.is_none() {
         return Ok(None);
     }
     let tip = project.store().tip(&session)?;

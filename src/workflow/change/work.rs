@@ -11,6 +11,7 @@ use crate::change::error::ChangeError;
 use crate::change::store::Change;
 use crate::change::tasks::{self, Task};
 use crate::change::usage::Taken;
+use crate::git::refs;
 use crate::git::repository::Repository;
 use crate::plan::action::Kind;
 use crate::session::artifact;
@@ -105,11 +106,7 @@ pub(super) fn open_work(
     user: &mut dyn User,
 ) -> anyhow::Result<()> {
     let session = change.id.session();
-    if project
-        .repository
-        .reference(&session.reference())?
-        .is_none()
-    {
+    if refs::read(&project.repository, &session.reference())?.is_none() {
         let agent = lookup::agent(project, AGENT)?;
         let transaction = project.enter("change", user)?;
         start(&transaction, project, &session, &agent)?;

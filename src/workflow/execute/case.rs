@@ -1,5 +1,6 @@
 //! A turn on its way through an execution.
 
+use crate::git::refs;
 use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::meta::Workspace;
@@ -67,7 +68,7 @@ impl Case<'_> {
         let here = self.recorded.commit;
         Workspace {
             worktree: project.repository.worktree_name(),
-            branch: project.repository.branch_or_head().ok(),
+            branch: refs::branch_or_head(&project.repository).ok(),
             before: here,
             after: here,
             synced: true,

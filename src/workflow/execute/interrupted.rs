@@ -4,6 +4,7 @@
 use super::Executed;
 use super::run::Run;
 use super::turn::{Writing, finish};
+use crate::git::refs;
 use crate::session::artifact;
 use crate::session::meta::{ModelUse, Status, Workspace};
 use crate::session::transition;
@@ -53,7 +54,7 @@ pub(super) fn record(
         next: transition::without_effects(&case.current(&context, &prompt)),
         workspace: Workspace {
             worktree: project.repository.worktree_name(),
-            branch: project.repository.branch_or_head().ok(),
+            branch: refs::branch_or_head(&project.repository).ok(),
             before: case.recorded.commit,
             after,
             synced: false,

@@ -7,6 +7,7 @@ use super::stage::{perform, runs_commands};
 use super::turn::{Writing, finish};
 use super::{Executed, interrupted};
 use crate::config::settings::OnFailure;
+use crate::git::refs;
 use crate::host::interrupt;
 use crate::host::lock::LockError;
 use crate::plan::run::{Effect, Ending, Interruption, Outcome};
@@ -69,9 +70,7 @@ pub(super) fn run_and_record(
 
 /// Returns whether the session has gone on from the turn that the case began at.
 fn is_recorded(project: &Project, case: &Case<'_>) -> anyhow::Result<bool> {
-    let tip = project
-        .repository
-        .reference(&case.tip.session.reference())?;
+    let tip = refs::read(&project.repository, &case.tip.session.reference())?;
     Ok(tip != Some(case.tip.commit))
 }
 
@@ -124,7 +123,7 @@ fn bring(transaction: &Transaction, project: &Project, run: &Run<'_>) -> anyhow:
         next: next_state(project, case, &left.ran.outcomes)?,
         workspace: Workspace {
             worktree: project.repository.worktree_name(),
-            branch: Some(project.repository.branch_or_head()?),
+            branch: Some(refs::branch_or_head(&project.repository)?),
             before: case.recorded.commit,
             after,
             synced: files.is_some(),

@@ -2,7 +2,7 @@
 
 use super::{Case, Executed};
 use crate::git::object::{CommitId, TreeId};
-use crate::git::reference::Expected;
+use crate::git::refs::Expected;
 use crate::git::repository::Repository;
 use crate::host::clock;
 use crate::plan::Plan;

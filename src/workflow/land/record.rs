@@ -5,7 +5,7 @@ use super::commits::Made;
 use crate::git::land::branch::Target;
 use crate::git::merge::Merged;
 use crate::git::object::TreeId;
-use crate::git::reference::Expected;
+use crate::git::refs::{self, Expected};
 use crate::git::repository::Repository;
 use crate::host::clock;
 use crate::session::artifact;
@@ -116,7 +116,7 @@ fn write(
     )?;
     let workspace = Workspace {
         worktree: repository.worktree_name(),
-        branch: Some(repository.branch_or_head()?),
+        branch: Some(refs::branch_or_head(repository)?),
         before: recorded.commit,
         after,
         synced: true,

@@ -15,7 +15,7 @@ use self::record::{Writing, write};
 use self::steps::PassedOver;
 use self::way::{Planner, Way, hidden, is_below};
 use crate::git::object::{CommitId, TreeId};
-use crate::git::reference::Expected;
+use crate::git::refs::Expected;
 use crate::git::repository::Repository;
 use crate::host::interrupt;
 use crate::session::meta::{By, Restored};

@@ -3,6 +3,7 @@
 use super::bring::Brought;
 use super::{Aim, OnOverlap, Wish};
 use crate::git::object::CommitId;
+use crate::git::refs;
 use crate::host::clock;
 use crate::session::artifact;
 use crate::session::message::subject;
@@ -63,7 +64,7 @@ pub(super) fn write(
     )?;
     let workspace = Workspace {
         worktree: repository.worktree_name(),
-        branch: Some(repository.branch_or_head()?),
+        branch: Some(refs::branch_or_head(repository)?),
         before: recorded.commit,
         after,
         synced: true,

@@ -16,6 +16,7 @@ use std::rc::Rc;
 use anyhow::Context as _;
 
 use crate::git::object::CommitId;
+use crate::git::refs;
 use crate::git::repository::Repository;
 use crate::session::publication::{Delta, Publication, Stack};
 use crate::session::store::Store;
@@ -76,7 +77,7 @@ impl<'a> Stacks<'a> {
     /// # Errors
     /// If the ref or the commit cannot be read.
     pub fn last(&self) -> anyhow::Result<Option<(CommitId, Publication)>> {
-        let Some(id) = self.repository.reference(&self.reference())? else {
+        let Some(id) = refs::read(self.repository, &self.reference())? else {
             return Ok(None);
         };
         Ok(Publication::read(self.repository, id)?.map(|publication| (id, publication)))
@@ -90,7 +91,7 @@ impl<'a> Stacks<'a> {
     pub fn are_known(&self) -> anyhow::Result<bool> {
         let here = self.repository.worktree_name();
         let is_there =
-            |name: &str| Ok::<_, anyhow::Error>(self.repository.reference(name)?.is_some());
+            |name: &str| Ok::<_, anyhow::Error>(refs::read(self.repository, name)?.is_some());
         if is_there(&self.reference())? || !is_there(&format!("refs/teddy/snapshots/{here}"))? {
             return Ok(true);
         }
@@ -123,7 +124,7 @@ impl<'a> Stacks<'a> {
             return Ok(publication.stack(id).map(PatchId::Published));
         }
 
-        let brought = self.repository.reference(&self.reference())?;
+        let brought = refs::read(self.repository, &self.reference())?;
         match self.turn_that_brought(brought, tip)? {
             Some(turn) => self.after(&turn),
             None => Ok(Stack::default()),

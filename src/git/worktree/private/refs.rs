@@ -1,8 +1,7 @@
 //! A copy of the user's refs, for commands to read: one file, however many there are.
 
-use gix::refs::TargetRef;
+use gix::refs::Target;
 
-use crate::git::During;
 use crate::git::repository::Repository;
 
 /// The first line of the file. It does not promise that annotated tags are followed: git does that
@@ -33,15 +32,14 @@ pub(super) struct Refs {
 /// Where they cannot be listed.
 pub(super) fn of(user: &Repository) -> anyhow::Result<Refs> {
     let (mut direct, mut symbolic) = (Vec::new(), Vec::new());
-    let platform = user.gix.references().during("listing refs")?;
-    for reference in platform.all().during("listing refs")?.flatten() {
-        let name = reference.name().as_bstr();
+    for (name, target) in user.refs.all()?.refs {
+        let name = name.as_bstr();
         if LEFT_OUT.iter().any(|start| name.starts_with(start)) {
             continue;
         }
-        match reference.target() {
-            TargetRef::Object(id) => direct.push((name.to_vec(), id.to_owned())),
-            TargetRef::Symbolic(target) => {
+        match target {
+            Target::Object(id) => direct.push((name.to_vec(), id)),
+            Target::Symbolic(target) => {
                 let text = format!("ref: {}\n", target.as_bstr()).into_bytes();
                 symbolic.push((name.to_vec(), text));
             }

@@ -12,11 +12,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 
-use super::During;
-use super::object::CommitId;
-use super::reference::{Expected, MoveError};
-use super::repository::Repository;
-use crate::host::file::{append_regular, make_folders, read_regular_text};
+use super::Files;
+use crate::git::During as _;
+use crate::git::id::CommitId;
+use crate::git::refs::store::RefsLocked;
+use crate::host::file::{make_folders, read_regular_text};
 
 /// A ref is an id and a line end, or another ref's name.
 const MAX_REF: u64 = 8 << 10;
@@ -27,9 +27,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// A ref that nobody else moves while this is held.
-struct Locked<'a> {
-    /// The repository.
-    repository: &'a Repository,
+pub(super) struct Locked<'a> {
+    /// The store.
+    files: &'a Files,
     /// The ref's full name.
     name: gix::refs::FullName,
     /// Its file.
@@ -40,92 +40,21 @@ struct Locked<'a> {
     file: File,
 }
 
-impl Repository {
-    /// Moves a ref, if it is still what the caller saw; its log gets a line.
-    ///
-    /// What it points at is durable before, whoever calls; the move itself is after
-    /// [`Repository::sync_reference`].
-    ///
-    /// # Errors
-    /// [`MoveError::Moved`] if it is not, and nothing is changed.
-    pub fn move_reference(
-        &self,
-        name: &str,
-        expected: Expected,
-        new: CommitId,
-        log: &str,
-    ) -> Result<(), MoveError> {
-        self.flush()?;
-
-        let during = || format!("cannot write `{name}`");
-        let locked = Locked::take(self, name).with_context(during)?;
-        let old = locked.now().with_context(during)?;
-        let is_as_seen = match expected {
-            Expected::Absent => old.is_none(),
-            Expected::At(commit) => old == Some(commit),
-            Expected::Any => true,
-        };
-        if !is_as_seen {
-            return Err(MoveError::Moved {
-                name: name.to_owned(),
-            });
-        }
-        // As git does, while the ref is locked. The log tells what was; without a line in it
-        // nothing is lost but that.
-        let _ = self.log(name, (old, new), log);
-        Ok(locked.set(new).with_context(during)?)
-    }
-
-    /// Deletes a ref that is not packed; false where it is. An older commit would show again then,
-    /// one whose objects may be gone.
-    ///
-    /// # Errors
-    /// Where it cannot be locked or removed.
-    pub fn drop_loose_reference(&self, name: &str) -> anyhow::Result<bool> {
-        let locked = Locked::take(self, name)?;
-        if locked.packed()?.is_some() {
-            return Ok(false);
-        }
-        let _ = std::fs::remove_file(self.common_dir().join("logs").join(name));
-        match std::fs::remove_file(&locked.path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                Err(error).with_context(|| format!("removing `{name}`"))
-            }
-            _ => Ok(true),
-        }
-    }
-
-    /// Adds a line to the log of a ref.
-    fn log(
-        &self,
-        name: &str,
-        (old, new): (Option<CommitId>, CommitId),
-        message: &str,
-    ) -> std::io::Result<()> {
-        let path = self.common_dir().join("logs").join(name);
-        make_folders(path.parent().unwrap_or(&path))?;
-        let seconds = crate::host::clock::now().timestamp().as_second();
-        let (_, who) = self.signatures(gix::date::Time { seconds, offset: 0 });
-        let old = old.map_or_else(|| self.gix.object_hash().null(), Into::into);
-        let line = format!(
-            "{old} {new} {} <{}> {seconds} +0000\t{message}\n",
-            who.name, who.email
-        );
-        append_regular(&path, line.as_bytes())
-    }
-}
-
 impl<'a> Locked<'a> {
     /// Locks a ref; git and gix wait for the same file.
-    fn take(repository: &'a Repository, name: &str) -> anyhow::Result<Locked<'a>> {
+    pub(super) fn take(files: &'a Files, name: &str) -> anyhow::Result<Locked<'a>> {
         let full =
             gix::refs::FullName::try_from(name).map_err(|error| anyhow::anyhow!("{error}"))?;
-        let path = repository.common_dir().join(name);
-        let lock = repository.common_dir().join(format!("{name}.lock"));
-        let file =
-            create(&lock).with_context(|| format!("cannot make the lock `{}`", lock.display()))?;
+        let path = files.common.join(name);
+        let lock = files.common.join(format!("{name}.lock"));
+        let file = match create(&lock) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                return Err(RefsLocked { lock }.into());
+            }
+            made => made.with_context(|| format!("cannot make the lock `{}`", lock.display()))?,
+        };
         Ok(Locked {
-            repository,
+            files,
             name: full,
             path,
             lock: Some(lock),
@@ -133,8 +62,13 @@ impl<'a> Locked<'a> {
         })
     }
 
+    /// Returns the file of the ref.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Returns what the ref points at, or nothing where there is none.
-    fn now(&self) -> anyhow::Result<Option<CommitId>> {
+    pub(super) fn now(&self) -> anyhow::Result<Option<CommitId>> {
         match read_regular_text(&self.path, MAX_REF) {
             Ok(text) => text.trim_end().parse().map(Some),
             // git leaves empty folders where refs were.
@@ -146,9 +80,9 @@ impl<'a> Locked<'a> {
     }
 
     /// Returns what `packed-refs` says.
-    fn packed(&self) -> anyhow::Result<Option<CommitId>> {
-        let refs = &self.repository.gix.refs;
-        // See `Repository::reference`; there may be none.
+    pub(super) fn packed(&self) -> anyhow::Result<Option<CommitId>> {
+        let refs = &self.files.gix.refs;
+        // See `Files::look_up`; there may be none.
         let _ = refs.force_refresh_packed_buffer();
         let Some(packed) = refs
             .cached_packed_buffer()
@@ -164,11 +98,15 @@ impl<'a> Locked<'a> {
             .transpose()
     }
 
-    /// Points the ref at a commit: whoever looks sees the old file or the new one.
-    fn set(mut self, new: CommitId) -> anyhow::Result<()> {
+    /// Writes what the ref is to point at; nobody sees it before [`Locked::set`].
+    pub(super) fn write(&mut self, new: CommitId) -> anyhow::Result<()> {
         self.file.write_all(format!("{new}\n").as_bytes())?;
         // A power cut must not leave a name without a content.
-        self.file.sync_data()?;
+        Ok(self.file.sync_data()?)
+    }
+
+    /// Points the ref at what was written: whoever looks sees the old file or the new one.
+    pub(super) fn set(mut self) -> anyhow::Result<()> {
         let Some(lock) = &self.lock else {
             return Ok(());
         };

@@ -1,0 +1,24 @@
+//! Which store a repository has.
+
+use std::path::Path;
+
+use super::files::Files;
+use super::reftable::Reftable;
+use super::store::RefStore;
+
+/// Returns the store that the configuration of a repository names.
+///
+/// # Errors
+/// The name of a format that we do not know.
+pub(in crate::git) fn of(
+    gix: &gix::Repository,
+    common: &Path,
+) -> Result<Box<dyn RefStore + Send>, String> {
+    let format = gix.config_snapshot().string("extensions.refStorage");
+    let (gix, common) = (gix.clone(), common.to_owned());
+    match format.map(|format| format.to_string()).as_deref() {
+        None | Some("files") => Ok(Box::new(Files::of(gix, common))),
+        Some("reftable") => Ok(Box::new(Reftable::of(gix, common))),
+        Some(other) => Err(other.to_owned()),
+    }
+}

@@ -1,0 +1,158 @@
+//! Files of refs that a crash damaged, and lock files that one left.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+use super::lock::Locked;
+use super::{Files, MAX_LOG};
+use crate::git::id::CommitId;
+use crate::git::refs::stale::outlives;
+use crate::git::refs::store::{Expected, OURS, RefStore as _, Reference};
+use crate::host::file::{make_folders, read_regular};
+
+/// A ref is an id and a line end, or another ref's name.
+const MAX_REF: u64 = 8 << 10;
+
+impl Files {
+    /// Returns the refs of ours whose files hold neither an id nor another ref's name.
+    pub(super) fn without_id(&self) -> anyhow::Result<Vec<String>> {
+        let mut found = Vec::new();
+        let files = self.loose()?;
+        for path in files.into_iter().filter(|path| !is_lock(path)) {
+            let text = read_regular(&path, MAX_REF).unwrap_or_default();
+            let text = String::from_utf8_lossy(&text);
+            let whole = text.starts_with("ref: ") || text.trim_end().parse::<CommitId>().is_ok();
+            if !whole && let Some(name) = self.name_of(&path) {
+                found.push(name);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Keeps what the file of a ref is.
+    pub(super) fn keep(&self, name: &str, aside: &Path) -> anyhow::Result<()> {
+        let path = self.common.join(name);
+        if path.is_file() {
+            make_folders(aside)?;
+            std::fs::copy(&path, aside.join(name.replace('/', "-")))
+                .with_context(|| format!("keeping what `{name}` was"))?;
+        }
+        Ok(())
+    }
+
+    /// Takes a broken ref away.
+    pub(super) fn take_away(
+        &self,
+        name: &str,
+        is_there: &dyn Fn(CommitId) -> bool,
+    ) -> anyhow::Result<()> {
+        let path = self.common.join(name);
+        if path.is_file() {
+            std::fs::remove_file(&path).with_context(|| format!("removing `{name}`"))?;
+        }
+        let packed = self.list(OURS)?;
+        let is_broken = |other: &&Reference| other.name == name && !is_there(other.target);
+        if packed.iter().any(|other| is_broken(&other)) {
+            self.delete(name, Expected::Any)?;
+        }
+        Ok(())
+    }
+
+    /// Points a ref at a commit, whatever its file is now.
+    pub(super) fn put(&self, name: &str, commit: CommitId) -> anyhow::Result<()> {
+        let mut locked = Locked::take(self, name)?;
+        locked
+            .write(commit)
+            .and_then(|()| locked.set())
+            .with_context(|| format!("writing `{name}`"))
+    }
+
+    /// Takes the lines out of a ref's log that name commits which are gone: `git fsck` reports each
+    /// of them for ever. The log as it was is kept in `aside`.
+    pub(super) fn trim_log(
+        &self,
+        name: &str,
+        aside: &Path,
+        is_there: &dyn Fn(CommitId) -> bool,
+    ) -> anyhow::Result<()> {
+        let path = self.log_of(name);
+        let Ok(text) = read_regular(&path, MAX_LOG) else {
+            return Ok(());
+        };
+        let text = String::from_utf8_lossy(&text);
+        let is_sound = |id: &str| {
+            let null = id.bytes().all(|byte| byte == b'0');
+            null || id.parse().is_ok_and(is_there)
+        };
+        let kept: String = text
+            .split_inclusive('\n')
+            .filter(|line| line.splitn(3, ' ').take(2).all(is_sound))
+            .collect();
+        if kept.len() == text.len() {
+            return Ok(());
+        }
+
+        let copy = aside.join(format!("{}.log", name.replace('/', "-")));
+        make_folders(aside)?;
+        std::fs::copy(&path, copy).with_context(|| format!("keeping the log of `{name}`"))?;
+        crate::host::file::write_atomic(&path, kept.as_bytes())
+            .with_context(|| format!("writing the log of `{name}`"))
+    }
+
+    /// Removes the lock files of our refs whose process is gone.
+    pub(super) fn unlock_stale(
+        &self,
+        is_in_use: &dyn Fn(&str) -> bool,
+    ) -> anyhow::Result<Vec<String>> {
+        let mut removed = Vec::new();
+        for path in self.loose()?.into_iter().filter(|path| is_lock(path)) {
+            let Some(name) = self.name_of(&path.with_extension("")) else {
+                continue;
+            };
+            if !is_in_use(&name) && outlives(&path) {
+                std::fs::remove_file(&path)
+                    .with_context(|| format!("removing `{}`", path.display()))?;
+                removed.push(name);
+            }
+        }
+        Ok(removed)
+    }
+
+    /// Returns every file below `refs/teddy/`.
+    fn loose(&self) -> anyhow::Result<Vec<PathBuf>> {
+        let mut folders = vec![self.common.join(OURS)];
+        let mut files = Vec::new();
+        while let Some(folder) = folders.pop() {
+            let entries = match std::fs::read_dir(&folder) {
+                Ok(entries) => entries,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+                Err(error) => {
+                    return Err(error).with_context(|| format!("listing `{}`", folder.display()));
+                }
+            };
+            for entry in entries.flatten() {
+                match entry.file_type() {
+                    Ok(kind) if kind.is_dir() => folders.push(entry.path()),
+                    Ok(kind) if kind.is_file() => files.push(entry.path()),
+                    _ => {}
+                }
+            }
+        }
+        files.sort();
+        Ok(files)
+    }
+
+    /// Returns the name of the ref that a file holds.
+    fn name_of(&self, path: &Path) -> Option<String> {
+        let name = path.strip_prefix(&self.common).ok()?.to_str()?;
+        gix::refs::FullName::try_from(name)
+            .ok()
+            .map(|_| name.to_owned())
+    }
+}
+
+/// Returns whether a file is a ref's lock.
+fn is_lock(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "lock")
+}

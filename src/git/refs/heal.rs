@@ -1,0 +1,110 @@
+//! Refs of ours that a crash damaged, and locks that one left: found, and put right.
+//!
+//! Power that is lost before a ref's bytes are on disk leaves an empty file, which breaks the
+//! user's own `git gc` and `git fetch` too. Locks that are not of TeDDy's refs are never touched,
+//! but for the one lock of a reftable (docs/decisions/0029-two-stores-of-refs.md).
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::store::OURS;
+use crate::git::id::CommitId;
+use crate::git::repository::Repository;
+
+/// How often a ref is looked at before it counts as broken: while git repacks, an object can hide
+/// for a moment.
+const LOOKS: u32 = 4;
+/// How long is waited between two looks.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// A lock of git's own.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+pub struct ForeignLock {
+    /// The file.
+    pub path: PathBuf,
+    /// How long it has been there, in seconds.
+    pub seconds: u64,
+}
+
+/// Returns the refs below `refs/teddy/` that name no object that is there, sorted.
+///
+/// # Errors
+/// Where the refs cannot be listed.
+pub fn broken(repository: &Repository) -> anyhow::Result<Vec<String>> {
+    let mut broken = seemingly_broken(repository)?;
+    for look in 1..LOOKS {
+        if broken.is_empty() {
+            break;
+        }
+        std::thread::sleep(PAUSE * look);
+        let again = seemingly_broken(&Repository::open(repository.workdir())?)?;
+        broken.retain(|name| again.contains(name));
+    }
+    Ok(broken)
+}
+
+/// Returns the refs that name no object that is found at once.
+fn seemingly_broken(repository: &Repository) -> anyhow::Result<Vec<String>> {
+    let mut broken = repository.refs.damaged()?;
+    let listed = repository.refs.list(OURS)?.into_iter();
+    let unreadable = listed.filter(|reference| !repository.is_readable(reference.target));
+    broken.extend(unreadable.map(|reference| reference.name));
+    broken.sort();
+    broken.dedup();
+    Ok(broken)
+}
+
+/// Returns the commits that a ref pointed at by its log and that are there, newest first.
+pub fn logged(repository: &Repository, name: &str) -> Vec<CommitId> {
+    let mut logged = repository.refs.logged(name);
+    logged.retain(|&id| repository.commit(id).is_ok());
+    logged
+}
+
+/// Gives a broken ref a commit, or takes it away where there is none; what it was is kept in
+/// `aside`.
+///
+/// # Errors
+/// Where the ref cannot be written.
+pub fn mend(
+    repository: &Repository,
+    name: &str,
+    commit: Option<CommitId>,
+    aside: &Path,
+) -> anyhow::Result<()> {
+    let is_there = |id| repository.is_readable(id);
+    repository.refs.mend(name, commit, aside, &is_there)
+}
+
+/// Removes the locks of refs that a process of ours left which is gone; returns what they were for.
+/// The caller holds the lock of the repository; `is_in_use` knows the refs that move without it.
+///
+/// # Errors
+/// Where one cannot be removed.
+pub fn remove_stale_locks(
+    repository: &Repository,
+    is_in_use: &dyn Fn(&str) -> bool,
+) -> anyhow::Result<Vec<String>> {
+    repository.refs.remove_stale_locks(is_in_use)
+}
+
+/// Returns the locks of git's own that stand in the way of the user's git.
+pub fn foreign_locks(repository: &Repository) -> Vec<ForeignLock> {
+    let common = repository.common_dir();
+    let names = ["index.lock", "config.lock", "shallow.lock"];
+    let others = names
+        .iter()
+        .flat_map(|name| [common.join(name), repository.git_dir().join(name)]);
+    let mut paths: Vec<PathBuf> = others.chain(repository.refs.locks()).collect();
+    paths.sort();
+    paths.dedup();
+    let age = |path: &PathBuf| {
+        let metadata = std::fs::symlink_metadata(path).ok()?;
+        let age = metadata.modified().ok()?.elapsed().unwrap_or_default();
+        Some(age.as_secs())
+    };
+    paths
+        .into_iter()
+        .filter_map(|path| age(&path).map(|seconds| ForeignLock { path, seconds }))
+        .collect()
+}

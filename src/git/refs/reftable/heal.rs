@@ -1,0 +1,108 @@
+//! What a crash left of a reftable: refs without their objects, and the lock of all refs.
+
+use std::path::Path;
+use std::time::SystemTime;
+
+use anyhow::Context as _;
+
+use super::{Reftable, tables};
+use crate::git::id::CommitId;
+use crate::git::refs::stale::outlives;
+use crate::host::boot;
+use crate::host::file::{make_folders, write_atomic};
+use crate::host::lock::{Lock, patience};
+
+/// How many lines of a ref's log are looked at.
+const MOST_LINES: usize = 50;
+
+impl Reftable {
+    /// Returns the newest lines of a ref's log, newest first: their numbers, and what each names if
+    /// that object is there.
+    pub(super) fn log_of(&self, name: &str) -> anyhow::Result<Vec<(usize, Option<CommitId>)>> {
+        let asked: String = (0..MOST_LINES)
+            .map(|number| format!("{name}@{{{number}}}\n"))
+            .collect();
+        // Git stops at the end of the log.
+        let told = self.tell(&["cat-file", "--batch-check=%(objectname)"], &asked)?;
+        let ids = told.lines().map(|line| line.parse().ok());
+        Ok(ids.enumerate().collect())
+    }
+
+    /// Keeps what a ref is, and what its log says.
+    pub(super) fn keep(&self, name: &str, aside: &Path) -> anyhow::Result<()> {
+        let now = self.seen()?.refs.get(name).copied();
+        let mut text = now.map(|id| format!("{id}\n")).unwrap_or_default();
+        for id in self.log_of(name)?.into_iter().filter_map(|(_, id)| id) {
+            text.push_str(&format!("{id}\n"));
+        }
+        make_folders(aside)?;
+        write_atomic(&aside.join(name.replace('/', "-")), text.as_bytes())
+            .with_context(|| format!("keeping what `{name}` was"))
+    }
+
+    /// Takes the lines out of a ref's log that name commits which are gone: `git fsck` reports each
+    /// of them for ever.
+    pub(super) fn trim_log(
+        &self,
+        name: &str,
+        is_there: &dyn Fn(CommitId) -> bool,
+    ) -> anyhow::Result<()> {
+        let log = self.log_of(name)?.into_iter().rev();
+        let gone = log.filter(|(_, id)| !id.is_some_and(is_there));
+        // The last ones first: whatever goes gives its number to the one behind it.
+        let gone: Vec<_> = gone
+            .map(|(number, _)| format!("{name}@{{{number}}}"))
+            .collect();
+        if gone.is_empty() {
+            return Ok(());
+        }
+        let args = ["reflog", "delete", "--rewrite"];
+        let args = args.into_iter().chain(gone.iter().map(String::as_str));
+        self.ask(&args.collect::<Vec<_>>())
+            .with_context(|| format!("writing the log of `{name}`"))?;
+        Ok(())
+    }
+
+    /// Waits for a git that outlives the process which started it, and removes the lock of all refs
+    /// if one of ours left it or the system went down since.
+    pub(super) fn unlock_stale(&self) -> anyhow::Result<Vec<String>> {
+        let folder = self.lock_folder();
+        let lock = tables::lock(&self.common);
+        if !folder.join("lock").exists() {
+            return Ok(Vec::new());
+        }
+        let held = Lock::take(&folder, "removing locks", patience())?;
+        if !held.abandoned && !is_of_an_earlier_start(&lock) {
+            return Ok(Vec::new());
+        }
+        let is_removed = self.unlock()?;
+        Ok(is_removed
+            .then(|| "reftable/tables.list".to_owned())
+            .into_iter()
+            .collect())
+    }
+
+    /// Removes the lock of all refs if nobody takes it anew within a moment; false where there is
+    /// none. The caller holds the lock of ours.
+    pub(super) fn unlock(&self) -> anyhow::Result<bool> {
+        let lock = tables::lock(&self.common);
+        if !outlives(&lock) {
+            return Ok(false);
+        }
+        std::fs::remove_file(&lock).with_context(|| format!("removing `{}`", lock.display()))?;
+        Ok(true)
+    }
+}
+
+/// Returns whether a file was last written before the system started: no process does that again.
+fn is_of_an_earlier_start(path: &Path) -> bool {
+    let written = path
+        .symlink_metadata()
+        .and_then(|metadata| metadata.modified());
+    let (Ok(written), Some(up)) = (written, boot::uptime()) else {
+        return false;
+    };
+    SystemTime::now()
+        .duration_since(written)
+        .is_ok_and(|age| age > up)
+}

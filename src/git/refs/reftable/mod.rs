@@ -1,0 +1,324 @@
+//! Refs in a reftable, through git itself: gix cannot read them.
+//!
+//! A process of git costs milliseconds, and a turn asks for its refs some thirty times. So HEAD and
+//! TeDDy's refs are read with one process and kept for as long as the list of tables is the same:
+//! tables never change, and a list that names the same ones says the same.
+
+mod heal;
+mod program;
+mod tables;
+mod transaction;
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use gix::ObjectId;
+use gix::bstr::{BStr, ByteSlice as _};
+use gix::refs::{FullName, Target};
+
+use self::tables::Lists;
+use super::store::{All, Expected, Head, Move, MoveError, OURS, RefStore, Reference};
+use crate::git::During as _;
+use crate::git::id::CommitId;
+
+/// How git is to tell of a ref: its name, its object, the ref that it leads to.
+const FORMAT: &str = "--format=%(refname)%00%(objectname)%00%(symref)";
+
+/// The refs of a repository that keeps them in a reftable.
+pub(in crate::git) struct Reftable {
+    /// gix's handle, for objects.
+    gix: gix::Repository,
+    /// The git directory that all linked worktrees share, without links.
+    common: PathBuf,
+    /// The git directory of this worktree, without links.
+    own: PathBuf,
+    /// What was last read.
+    seen: RefCell<Option<Seen>>,
+}
+
+/// What the tables say of HEAD and of TeDDy's refs.
+#[derive(Clone)]
+struct Seen {
+    /// The lists of tables that were there before it was read.
+    lists: Lists,
+    /// HEAD.
+    head: Head,
+    /// The refs that are not symbolic.
+    refs: BTreeMap<String, ObjectId>,
+}
+
+impl Reftable {
+    /// Takes the refs of a repository.
+    pub(in crate::git) fn of(gix: gix::Repository, common: PathBuf) -> Reftable {
+        let own = gix.git_dir();
+        let own = own.canonicalize().unwrap_or_else(|_| own.to_owned());
+        Reftable {
+            gix,
+            common,
+            own,
+            seen: RefCell::new(None),
+        }
+    }
+
+    /// Returns what the tables say now.
+    fn seen(&self) -> anyhow::Result<Seen> {
+        let lists = Lists::read(&self.common, &self.own)?;
+        if let Some(seen) = &*self.seen.borrow()
+            && seen.lists == lists
+        {
+            return Ok(seen.clone());
+        }
+        // To git a table that a power cut emptied is one without refs.
+        let lists = lists.sound(&self.common, &self.own)?;
+
+        let mut seen = Seen {
+            lists,
+            head: Head::default(),
+            refs: BTreeMap::new(),
+        };
+        for (name, id, target) in self.listed(&["--include-root-refs", "HEAD", OURS])? {
+            if name.as_bstr() == "HEAD" {
+                seen.head = Head {
+                    branch: target,
+                    commit: Some(CommitId(id)),
+                };
+            } else if target.is_none() {
+                seen.refs.insert(name.as_bstr().to_string(), id);
+            }
+        }
+        if seen.head.commit.is_none() {
+            seen.head.branch = Some(self.unborn()?);
+        }
+        *self.seen.borrow_mut() = Some(seen.clone());
+        Ok(seen)
+    }
+
+    /// Notes what a transaction of ours made of refs. If it is the only one since the tables were
+    /// read, what was seen is true again, without asking git.
+    fn note<'a>(&self, changes: impl IntoIterator<Item = (&'a str, Option<ObjectId>)>) {
+        let mut seen = self.seen.borrow_mut();
+        let (Some(seen), Ok(now)) = (seen.as_mut(), Lists::read(&self.common, &self.own)) else {
+            return;
+        };
+        if !now.is_next_of(&seen.lists) {
+            return;
+        }
+        seen.lists = now;
+        for (name, id) in changes {
+            match id {
+                Some(id) if name.starts_with(OURS) => seen.refs.insert(name.to_owned(), id),
+                _ => seen.refs.remove(name),
+            };
+        }
+    }
+
+    /// Returns the branch without a commit that HEAD is on.
+    fn unborn(&self) -> anyhow::Result<FullName> {
+        let name = self
+            .ask(&["symbolic-ref", "HEAD"])
+            .context("reading HEAD")?;
+        full_name(name.trim_end().as_bstr()).context("reading HEAD")
+    }
+
+    /// Returns the refs that git lists.
+    fn listed(
+        &self,
+        which: &[&str],
+    ) -> anyhow::Result<Vec<(FullName, ObjectId, Option<FullName>)>> {
+        let args = [&["for-each-ref", FORMAT], which].concat();
+        let text = self.ask(&args).context("listing refs")?;
+        text.lines().map(|line| row(line.as_bstr())).collect()
+    }
+
+    /// Returns the commit that an object is or leads to.
+    fn peeled(&self, id: ObjectId, what: &str) -> anyhow::Result<CommitId> {
+        let object = self
+            .gix
+            .find_object(id)
+            .during(format_args!("reading `{what}`"))?;
+        let commit = object
+            .peel_to_commit()
+            .during(format_args!("`{what}` is not a commit"))?;
+        Ok(CommitId(commit.id))
+    }
+}
+
+impl RefStore for Reftable {
+    fn read(&self, name: &str) -> anyhow::Result<Option<CommitId>> {
+        let id = if name.starts_with(OURS) {
+            self.seen()?.refs.get(name).copied()
+        } else {
+            let mut found = self.listed(&["--include-root-refs", name])?.into_iter();
+            let same = found.find(|(found, ..)| found.as_bstr() == name);
+            same.map(|(_, id, _)| id)
+        };
+        id.map(|id| self.peeled(id, name)).transpose()
+    }
+
+    fn list(&self, prefix: &str) -> anyhow::Result<Vec<Reference>> {
+        let refs = if prefix.starts_with(OURS) {
+            self.seen()?.refs
+        } else {
+            let found = self.listed(&[prefix])?.into_iter();
+            let direct = found.filter(|(.., target)| target.is_none());
+            direct
+                .map(|(name, id, _)| (name.as_bstr().to_string(), id))
+                .collect()
+        };
+        let ours = refs
+            .into_iter()
+            .filter(|(name, _)| name.starts_with(prefix));
+        Ok(ours
+            .map(|(name, id)| Reference {
+                name,
+                target: CommitId(id),
+            })
+            .collect())
+    }
+
+    fn all(&self) -> anyhow::Result<All> {
+        let listed = self.listed(&[])?.into_iter();
+        let refs = listed.map(|(name, id, target)| {
+            let target = target.map_or(Target::Object(id), Target::Symbolic);
+            (name, target)
+        });
+        Ok(All {
+            refs: refs.collect(),
+            damaged: 0,
+        })
+    }
+
+    fn head(&self) -> anyhow::Result<Head> {
+        Ok(self.seen()?.head)
+    }
+
+    fn resolve(&self, expression: &str) -> anyhow::Result<CommitId> {
+        let args = ["rev-parse", "--verify", "--quiet", "--end-of-options"];
+        let id = self
+            .ask(&[&args[..], &[expression]].concat())
+            .ok()
+            .and_then(|text| ObjectId::from_hex(text.trim_end()).ok())
+            .with_context(|| format!("`{expression}` names no commit"))?;
+        self.peeled(id, expression)
+    }
+
+    fn apply(&self, moves: &[Move<'_>], log: &str) -> Result<(), MoveError> {
+        let script = transaction::moving(moves)?;
+        let Err(error) = self.transact(&script, log) else {
+            self.note(moves.iter().map(|wish| (wish.name, Some(wish.to.into()))));
+            return Ok(());
+        };
+        for wish in moves {
+            let now = self.read(wish.name)?;
+            if !wish.expected.is_met(now) {
+                return Err(MoveError::Moved {
+                    name: wish.name.to_owned(),
+                });
+            }
+        }
+        let names: Vec<_> = moves
+            .iter()
+            .map(|wish| format!("`{}`", wish.name))
+            .collect();
+        let names = names.join(", ");
+        Err(error.context(format!("cannot write {names}")).into())
+    }
+
+    fn delete(&self, name: &str, expected: Expected) -> Result<(), MoveError> {
+        let script = transaction::deleting(name, expected)?;
+        let Err(error) = self.transact(&script, "teddy: delete") else {
+            self.note([(name, None)]);
+            return Ok(());
+        };
+        if !expected.is_met(self.read(name).ok().flatten()) {
+            return Err(MoveError::Moved {
+                name: name.to_owned(),
+            });
+        }
+        Err(error.context(format!("cannot delete `{name}`")).into())
+    }
+
+    /// All refs have one lock: there is none that a deletion could do without.
+    fn discard(&self, name: &str) -> anyhow::Result<bool> {
+        self.delete(name, Expected::Any)?;
+        Ok(true)
+    }
+
+    /// The names of the tables and of their list; git flushes what is in them.
+    fn sync(&self, name: &str) -> anyhow::Result<()> {
+        for folder in [tables::folder(&self.common), self.common.clone()] {
+            File::open(folder)
+                .and_then(|folder| folder.sync_all())
+                .with_context(|| format!("making `{name}` durable"))?;
+        }
+        Ok(())
+    }
+
+    fn logged(&self, name: &str) -> Vec<CommitId> {
+        let entries = self.log_of(name).unwrap_or_default();
+        entries.into_iter().filter_map(|(_, id)| id).collect()
+    }
+
+    /// None: a ref in a table has an id, or the whole table is damaged.
+    fn damaged(&self) -> anyhow::Result<Vec<String>> {
+        self.seen()?;
+        Ok(Vec::new())
+    }
+
+    fn mend(
+        &self,
+        name: &str,
+        commit: Option<CommitId>,
+        aside: &Path,
+        is_there: &dyn Fn(CommitId) -> bool,
+    ) -> anyhow::Result<()> {
+        self.keep(name, aside)?;
+        let Some(to) = commit else {
+            return Ok(self.delete(name, Expected::Any)?);
+        };
+        let expected = Expected::Any;
+        self.apply(&[Move { name, expected, to }], "teddy: mend")?;
+        self.trim_log(name, is_there)
+    }
+
+    fn remove_stale_locks(&self, _: &dyn Fn(&str) -> bool) -> anyhow::Result<Vec<String>> {
+        self.unlock_stale()
+    }
+
+    fn locks(&self) -> Vec<PathBuf> {
+        vec![tables::lock(&self.common), tables::lock(&self.own)]
+    }
+
+    fn users(&self) -> anyhow::Result<Vec<(String, Vec<u8>)>> {
+        let head = self.seen()?.head;
+        let head = match (head.branch, head.commit) {
+            (Some(name), _) => format!("ref: {name}"),
+            (None, commit) => commit.map(|id| id.to_string()).unwrap_or_default(),
+        };
+        let mut parts = vec![("HEAD".to_owned(), head.into_bytes())];
+        // There may be none.
+        let stash = self.ask(&["reflog", "show", "--format=%H", "refs/stash", "--"]);
+        parts.extend(stash.ok().map(|log| ("logs/refs/stash".to_owned(), log)));
+        Ok(parts)
+    }
+}
+
+/// Reads a line of git's list.
+fn row(line: &BStr) -> anyhow::Result<(FullName, ObjectId, Option<FullName>)> {
+    let mut fields = line.split_str(b"\0");
+    let mut next = || fields.next().unwrap_or_default();
+    let (name, id, target) = (next(), next(), next());
+    let target = (!target.is_empty()).then(|| full_name(target.as_bstr()));
+    let id = ObjectId::from_hex(id)
+        .map_err(|error| anyhow::anyhow!("{error}").context(format!("the ref `{line}`")))?;
+    Ok((full_name(name.as_bstr())?, id, target.transpose()?))
+}
+
+/// Returns the full name of a ref.
+fn full_name(name: &BStr) -> anyhow::Result<FullName> {
+    FullName::try_from(name)
+        .map_err(|error| anyhow::anyhow!("{error}").context(format!("the ref name `{name}`")))
+}

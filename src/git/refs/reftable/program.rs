@@ -1,0 +1,59 @@
+//! Asking git.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use anyhow::Context as _;
+
+use super::Reftable;
+use crate::git::command::git_in;
+
+/// What a git says that does not know the format.
+const TOO_OLD: &str = "unknown repository extension";
+
+impl Reftable {
+    /// Returns git for this repository; the caller adds the arguments.
+    pub(super) fn git(&self) -> anyhow::Result<Command> {
+        let mut command = git_in(&self.own)?;
+        command.arg("--git-dir").arg(&self.own);
+        Ok(command)
+    }
+
+    /// Returns what git prints.
+    ///
+    /// # Errors
+    /// Git's own words, if it fails.
+    pub(super) fn ask(&self, args: &[&str]) -> anyhow::Result<Vec<u8>> {
+        let output = self.git()?.args(args).output().context("starting git")?;
+        let name = args.first().copied().unwrap_or_default();
+        if output.status.success() {
+            return Ok(output.stdout);
+        }
+
+        let words = String::from_utf8_lossy(&output.stderr);
+        let is_old = words.contains(TOO_OLD);
+        let hint = if is_old {
+            "; a reftable needs git 2.45 or newer"
+        } else {
+            ""
+        };
+        anyhow::bail!("git {name} failed: {}{hint}", words.trim());
+    }
+
+    /// Returns what git prints before it stops, given lines on its standard input.
+    pub(super) fn tell(&self, args: &[&str], lines: &str) -> anyhow::Result<String> {
+        let mut command = self.git()?;
+        command
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        let mut child = command.spawn().context("starting git")?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // It need not read them all.
+            let _ = stdin.write_all(lines.as_bytes());
+        }
+        let output = child.wait_with_output().context("waiting for git")?;
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+}

@@ -1,0 +1,198 @@
+//! The tables of a reftable: which there are, and whether each is whole.
+//!
+//! Git takes a table that is empty for one without refs, and a list that is empty for a repository
+//! without any. After a power cut that would be "no sessions", said with exit code 0. So what a
+//! table begins and ends with is looked at before git is asked, as the format says it
+//! (gitformat-reftable).
+
+use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+use crate::git::refs::store::DamagedTable;
+use crate::host::file::{open_regular, read_regular_text};
+
+/// Lists of tables have a few lines.
+const MAX_LIST: u64 = 1 << 20;
+/// While git puts tables together, one of a list can be gone before it is opened.
+const LOOKS: u32 = 5;
+
+/// What every table begins with, and its end.
+const MAGIC: &[u8] = b"REFT";
+/// How long the end of a table is in the first version of the format, and in the second.
+const ENDS: [usize; 2] = [68, 72];
+
+/// The lists of tables of a worktree: the one that all share, and its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Lists(Vec<String>);
+
+impl Lists {
+    /// Reads them.
+    pub(super) fn read(common: &Path, own: &Path) -> anyhow::Result<Lists> {
+        let both = [common, own];
+        let stacks = &both[..if common == own { 1 } else { 2 }];
+        let lists = stacks.iter().map(|git_dir| {
+            let path = folder(git_dir).join("tables.list");
+            match read_regular_text(&path, MAX_LIST) {
+                Ok(text) if !text.trim().is_empty() => Ok(text),
+                Ok(_) => Err(damaged(path, "it names no table")),
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    Err(damaged(path, "it is missing"))
+                }
+                Err(error) => {
+                    Err(error).with_context(|| format!("cannot read `{}`", path.display()))
+                }
+            }
+        });
+        Ok(Lists(lists.collect::<anyhow::Result<_>>()?))
+    }
+
+    /// Returns whether exactly one transaction came after other lists, in what all worktrees share.
+    ///
+    /// Each has a number, one more than the last; the name of a table says which are in it. Putting
+    /// tables together makes no new number.
+    pub(super) fn is_next_of(&self, before: &Lists) -> bool {
+        let newest = |lists: &Lists| {
+            let name = lists.0.first()?.lines().last()?;
+            let number = name.split('-').nth(1)?.strip_prefix("0x")?;
+            u64::from_str_radix(number, 16).ok()
+        };
+        let (Some(then), Some(now)) = (newest(before), newest(self)) else {
+            return false;
+        };
+        now == then + 1 && self.0[1..] == before.0[1..]
+    }
+
+    /// Looks at every table; returns the lists as they are then.
+    pub(super) fn sound(self, common: &Path, own: &Path) -> anyhow::Result<Lists> {
+        let (mut lists, mut looks) = (self, 0);
+        loop {
+            let Err(error) = lists.check(common, own) else {
+                return Ok(lists);
+            };
+            looks += 1;
+            let now = Lists::read(common, own)?;
+            if now == lists || looks == LOOKS {
+                return Err(error);
+            }
+            lists = now;
+        }
+    }
+
+    /// Makes the tables durable that all worktrees share. The user's git does not, and a list that
+    /// is durable must name none that a power cut could still empty.
+    pub(super) fn flush(&self, common: &Path) -> anyhow::Result<()> {
+        for name in self.0.first().iter().flat_map(|list| list.lines()) {
+            let path = folder(common).join(name);
+            match open_regular(&path).and_then(|table| table.sync_all()) {
+                // It was put together with others meanwhile.
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                flushed => {
+                    flushed.with_context(|| format!("making `{}` durable", path.display()))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at every table.
+    fn check(&self, common: &Path, own: &Path) -> anyhow::Result<()> {
+        for (list, git_dir) in self.0.iter().zip([common, own]) {
+            for name in list.lines() {
+                let path = folder(git_dir).join(name);
+                let why = match ends_rightly(&path) {
+                    Ok(true) => continue,
+                    Ok(false) => "a power cut or the disk took what is in it",
+                    Err(error) if error.kind() == ErrorKind::NotFound => "it is missing",
+                    Err(error) => {
+                        return Err(error)
+                            .with_context(|| format!("cannot read `{}`", path.display()));
+                    }
+                };
+                return Err(damaged(path, why));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the folder of the tables of a git directory.
+pub(super) fn folder(git_dir: &Path) -> PathBuf {
+    git_dir.join("reftable")
+}
+
+/// Returns git's own lock of the tables of a git directory.
+pub(super) fn lock(git_dir: &Path) -> PathBuf {
+    folder(git_dir).join("tables.list.lock")
+}
+
+/// Returns the error for a file.
+fn damaged(path: PathBuf, why: &'static str) -> anyhow::Error {
+    DamagedTable { path, why }.into()
+}
+
+/// Returns whether a table begins and ends as the format says; the end repeats the beginning and
+/// has a checksum.
+fn ends_rightly(path: &Path) -> std::io::Result<bool> {
+    let mut file = open_regular(path)?;
+    let mut start = [0; 5];
+    if read_all(&mut file, &mut start)?.is_none() || &start[..4] != MAGIC {
+        return Ok(false);
+    }
+    let Some(&length) = ENDS.get(usize::from(start[4]).wrapping_sub(1)) else {
+        // A later version: git knows whether it can read it.
+        return Ok(true);
+    };
+    let size = file.metadata()?.len();
+    let Some(from) = size.checked_sub(length as u64) else {
+        return Ok(false);
+    };
+    file.seek(SeekFrom::Start(from))?;
+    let mut end = vec![0; length];
+    if read_all(&mut file, &mut end)?.is_none() || !end.starts_with(&start) {
+        return Ok(false);
+    }
+    let (body, sum) = end.split_at(length - 4);
+    Ok(crc32fast::hash(body).to_be_bytes() == sum)
+}
+
+/// Fills a buffer; nothing where the file is shorter.
+fn read_all(file: &mut std::fs::File, buffer: &mut [u8]) -> std::io::Result<Option<()>> {
+    match file.read_exact(buffer) {
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(None),
+        read => read.map(Some),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns lists with these tables.
+    fn lists(shared: &[&str], own: &str) -> Lists {
+        Lists(vec![shared.join("\n"), own.to_owned()])
+    }
+
+    #[test]
+    fn one_transaction_is_told_from_none_and_from_two() {
+        let before = lists(
+            &["0x01-0x0e-aa.ref", "0x0f-0x0f-bb.ref"],
+            "0x01-0x02-cc.ref",
+        );
+        let check = |shared: &[&str], own, expected| {
+            assert_eq!(
+                lists(shared, own).is_next_of(&before),
+                expected,
+                "{shared:?}"
+            );
+        };
+        let own = "0x01-0x02-cc.ref";
+        check(&["0x01-0x0e-aa.ref", "0x0f-0x10-dd.ref"], own, true);
+        check(&["0x01-0x10-dd.ref"], own, true);
+        check(&["0x01-0x0f-dd.ref"], own, false);
+        check(&["0x01-0x11-dd.ref"], own, false);
+        check(&["0x01-0x10-dd.ref"], "0x01-0x03-ee.ref", false);
+        check(&["strange"], own, false);
+    }
+}

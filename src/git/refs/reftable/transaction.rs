@@ -1,0 +1,174 @@
+//! Moving refs in one transaction of `git update-ref`.
+//!
+//! All refs have one lock, `tables.list.lock`, which git removes when it ends by itself. One that
+//! is killed leaves it, and then neither TeDDy nor the user's git can move any ref. So who moves
+//! refs holds a lock of TeDDy's as well, which git inherits: whoever finds that one abandoned knows
+//! that nobody of ours is at work any more, and that what stands there is ours to remove.
+
+use std::io::Write as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use gix::bstr::ByteSlice as _;
+
+use super::tables::{self, Lists};
+use super::{Reftable, full_name};
+use crate::git::refs::store::{Expected, Move, RefsLocked};
+use crate::host::clock;
+use crate::host::lock::{Lock, patience};
+
+/// How long another's lock of the refs is waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How often it is tried.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// What git says if somebody else has the lock, or was faster.
+const IS_LOCKED: [&str; 3] = [
+    "cannot lock references",
+    "data is locked",
+    "data concurrently modified",
+];
+
+/// What git is told: to make the move durable before it is seen, and to wait for the lock itself,
+/// which it can since 2.48.
+const SETTINGS: [&str; 3] = [
+    "core.fsync=reference",
+    "core.fsyncMethod=fsync",
+    "reftable.lockTimeout=2000",
+];
+
+impl Reftable {
+    /// Has git carry out a transaction: all of it, or nothing.
+    pub(super) fn transact(&self, script: &[u8], log: &str) -> anyhow::Result<()> {
+        let held = Lock::take(&self.lock_folder(), "moving refs", patience())?;
+        if held.abandoned {
+            self.unlock()?;
+        }
+
+        Lists::read(&self.common, &self.own)?.flush(&self.common)?;
+
+        let started = Instant::now();
+        loop {
+            let output = self.update_ref(script, log, &held)?.wait_with_output();
+            let output = output.context("waiting for git update-ref")?;
+            if output.status.success() {
+                return Ok(());
+            }
+            let words = String::from_utf8_lossy(&output.stderr);
+            let is_locked = IS_LOCKED.iter().any(|part| words.contains(part));
+            if is_locked && started.elapsed() < PATIENCE {
+                std::thread::sleep(PAUSE);
+                continue;
+            }
+
+            let lock = tables::lock(&self.common);
+            if is_locked && lock.exists() {
+                return Err(RefsLocked { lock }.into());
+            }
+            anyhow::bail!("git update-ref failed: {}", words.trim());
+        }
+    }
+
+    /// Starts git, and gives it its orders.
+    fn update_ref(&self, script: &[u8], log: &str, held: &Lock) -> anyhow::Result<Child> {
+        let mut command = self.git()?;
+        let seconds = clock::now().timestamp().as_second();
+        command
+            .env("GIT_COMMITTER_NAME", "TeDDy")
+            .env("GIT_COMMITTER_EMAIL", "teddy@localhost")
+            .env("GIT_COMMITTER_DATE", format!("@{seconds} +0000"));
+        for setting in SETTINGS {
+            command.args(["-c", setting]);
+        }
+        command.args(["update-ref", "--stdin", "-z", "--create-reflog", "-m", log]);
+        command
+            .stdin(Stdio::piped())
+            // The lock of ours is held until git has ended, even if this process is killed.
+            .stdout(held.share().context("sharing the lock of the refs")?)
+            .stderr(Stdio::piped())
+            // Ctrl-c is for this process, which decides what is still done.
+            .process_group(0);
+        let mut child = command.spawn().context("starting git update-ref")?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // Git stops reading at a mistake, and says which.
+            let _ = stdin.write_all(script);
+        }
+        Ok(child)
+    }
+
+    /// Returns the folder of the lock that who moves refs holds.
+    pub(super) fn lock_folder(&self) -> PathBuf {
+        self.common.join("teddy").join("refs")
+    }
+}
+
+/// Returns the orders for moving refs.
+pub(super) fn moving(moves: &[Move<'_>]) -> anyhow::Result<Vec<u8>> {
+    let mut orders = String::new();
+    for Move { name, expected, to } in moves {
+        full_name(name.as_bytes().as_bstr())?;
+        let order = match expected {
+            Expected::Absent => format!("create {name}\0{to}\0"),
+            Expected::At(old) => format!("update {name}\0{to}\0{old}\0"),
+            Expected::Any => format!("update {name}\0{to}\0\0"),
+        };
+        orders.push_str("option no-deref\0");
+        orders.push_str(&order);
+    }
+    Ok(whole(&orders))
+}
+
+/// Returns the orders for deleting a ref.
+pub(super) fn deleting(name: &str, expected: Expected) -> anyhow::Result<Vec<u8>> {
+    full_name(name.as_bytes().as_bstr())?;
+    let old = match expected {
+        Expected::At(old) => old.to_string(),
+        Expected::Absent | Expected::Any => String::new(),
+    };
+    Ok(whole(&format!("option no-deref\0delete {name}\0{old}\0")))
+}
+
+/// Returns a transaction of these orders.
+fn whole(orders: &str) -> Vec<u8> {
+    format!("start\0{orders}prepare\0commit\0").into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transaction_says_what_each_ref_must_be() {
+        let one = "1".repeat(40).parse().unwrap();
+        let two = "2".repeat(40).parse().unwrap();
+        let wish = |name, expected| Move {
+            name,
+            expected,
+            to: two,
+        };
+        let moves = [
+            wish("refs/teddy/a", Expected::Absent),
+            wish("refs/teddy/b", Expected::At(one)),
+            wish("refs/teddy/c", Expected::Any),
+        ];
+        let script = String::from_utf8(moving(&moves).unwrap()).unwrap();
+        let expected = format!(
+            "start|option no-deref|create refs/teddy/a|{two}|option no-deref|update \
+             refs/teddy/b|{two}|{one}|option no-deref|update refs/teddy/c|{two}||prepare|commit|"
+        );
+        assert_eq!(script.replace('\0', "|"), expected);
+    }
+
+    #[test]
+    fn a_name_cannot_be_an_order() {
+        let to = "1".repeat(40).parse().unwrap();
+        for name in ["refs/teddy/a\0delete refs/heads/main", "refs/teddy/a b", ""] {
+            let expected = Expected::Any;
+            moving(&[Move { name, expected, to }]).unwrap_err();
+            deleting(name, expected).unwrap_err();
+        }
+    }
+}
