@@ -83,7 +83,20 @@ impl App {
     /// # Errors
     /// Where there is none, or its configuration is wrong.
     pub(super) fn project(&self) -> anyhow::Result<Project> {
-        let mut project = self.open()?;
+        Ok(self.introduce(self.open()?))
+    }
+
+    /// Opens the project of the folder in use to read its record only: a bare repository will do.
+    ///
+    /// # Errors
+    /// As for [`App::project`].
+    pub(super) fn record(&self) -> anyhow::Result<Project> {
+        let project = Project::open_record(&self.folder()?, self.places()?, self.wanted()?)?;
+        Ok(self.introduce(project))
+    }
+
+    /// Says what the user should know of a project before it is used.
+    fn introduce(&self, mut project: Project) -> Project {
         if !project.ignored.is_empty() {
             let names = project.ignored.join(", ");
             let hint = if project.trusted {
@@ -100,7 +113,7 @@ impl App {
         }
         let folder = project.repository.teddy_dir().join("manual");
         project.hands = manual::hands(folder, choices(&project), self.paint(screen::is_screen()));
-        Ok(project)
+        project
     }
 
     /// Opens the project of the folder in use, and says nothing about it.

@@ -21,7 +21,7 @@ pub(super) struct Args {
 
 /// Writes the folders.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
-    let project = app.project()?;
+    let project = app.record()?;
     let session = project.session()?;
     let target = app.folder()?.join(
         args.folder

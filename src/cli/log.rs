@@ -23,7 +23,7 @@ pub(super) struct Args {
 
 /// Prints the list.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
-    let project = app.project()?;
+    let project = app.record()?;
     let rows = log(&project, args.max_count.unwrap_or(usize::MAX))?;
     if app.global.json {
         app.print_json(&rows)?;

@@ -18,7 +18,7 @@ pub(super) struct Args {}
 
 /// Prints the list.
 pub(super) fn run(_args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
-    let project = app.project()?;
+    let project = app.record()?;
     let rows = history::session_rows(&project)?;
     if app.global.json {
         app.print_json(&rows)?;

@@ -31,7 +31,7 @@ pub(super) struct Args {
 
 /// Prints the file.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
-    let project = app.project()?;
+    let project = app.record()?;
     let store = project.store();
     let session = project.session()?;
     let is_file =

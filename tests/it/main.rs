@@ -16,6 +16,7 @@ mod demo;
 mod disk;
 mod documents;
 mod drafts;
+mod every_repository;
 mod execute;
 #[allow(dead_code, reason = "the tests of the remote model use more of it")]
 mod fake;

@@ -1,0 +1,300 @@
+//! Repositories that are not as `git clone` makes them: bare, sparse, shallow, of a submodule, with
+//! settings that change what git does.
+
+use std::path::{Path, PathBuf};
+
+use crate::plans::{create, edit, execute, plan};
+use crate::support::{Output, TestRepo};
+
+/// Returns a project with two commits.
+fn project() -> TestRepo {
+    let repo = TestRepo::new()
+        .file("a.txt", "a\n")
+        .file("kept/b.txt", "b\n")
+        .file("left/c.txt", "c\n");
+    repo.commit("init");
+    repo.write("a.txt", "aa\n");
+    repo.commit("second");
+    repo
+}
+
+/// Goes through a turn with a command, an undo and a redo in a folder.
+#[track_caller]
+fn turn_in(repo: &TestRepo, folder: &Path) {
+    let actions = [
+        edit("a.txt", "aa", "A"),
+        create("kept/new.txt", "new\n"),
+        execute("cat a.txt > said.txt && git log --format=%s -1 >> said.txt"),
+    ];
+    std::fs::write(repo.beside("plan.md"), plan("Make it", &actions)).unwrap();
+    let run = |args: &[&str]| {
+        repo.teddy_in(folder, args).check(0, &[]);
+    };
+    run(&["new", "demo"]);
+    run(&["context", "add", "a.txt", "--session"]);
+    run(&["execute", repo.beside("plan.md").to_str().unwrap(), "-y"]);
+    let read = |path: &str| std::fs::read_to_string(folder.join(path)).unwrap();
+    assert_eq!(read("a.txt"), "A\n");
+    assert_eq!(read("said.txt"), "A\nsecond\n");
+    run(&["undo"]);
+    assert_eq!(read("a.txt"), "aa\n");
+    assert!(!folder.join("said.txt").exists());
+    run(&["redo"]);
+    assert_eq!(read("kept/new.txt"), "new\n");
+    run(&["recover"]);
+    run(&["gc"]);
+    repo.git_in(folder, &["fsck", "--no-dangling"]);
+}
+
+/// Clones a project; returns the folder of the clone.
+fn clone(repo: &TestRepo, args: &[&str]) -> PathBuf {
+    let (from, to) = (
+        format!("file://{}", repo.path().display()),
+        repo.beside("clone"),
+    );
+    let args = [
+        &["clone", "-q"],
+        args,
+        &[from.as_str(), to.to_str().unwrap()],
+    ]
+    .concat();
+    repo.git(&args);
+    to
+}
+
+#[test]
+fn a_bare_repository_shows_its_sessions_and_does_no_more() {
+    let repo = project();
+    repo.done(&["new", "demo"]);
+    repo.run_plan(&plan("Make it", &[create("new.txt", "new\n")]));
+    let bare = clone(&repo, &["--bare"]);
+    repo.git_in(
+        &bare,
+        &["fetch", "-q", "origin", "refs/teddy/*:refs/teddy/*"],
+    );
+    let objects = bare.join("objects");
+
+    for folder in [&bare, &objects] {
+        let run = |args: &[&str]| repo.teddy_in(folder, args).check(0, &[]).stdout.clone();
+        assert!(run(&["sessions"]).contains("demo"), "{}", folder.display());
+        assert!(run(&["log"]).contains("Make it"));
+        assert!(run(&["show", "1", "plan.md"]).contains("# Make it"));
+        assert!(run(&["show"]).contains("new.txt"));
+    }
+    let out = repo.beside("exported");
+    repo.teddy_in(&bare, &["export", "demo", out.to_str().unwrap()])
+        .check(0, &[]);
+    assert!(out.join("01/plan.md").exists());
+
+    for args in [
+        &["new", "x"][..],
+        &["execute", "x.md"],
+        &["undo"],
+        &["status"],
+        &["gc"],
+        &["recover"],
+    ] {
+        repo.teddy_in(&bare, args).check(
+            1,
+            &["is a bare repository", "hint: use a clone with a worktree"],
+        );
+    }
+    assert!(!bare.join("teddy/current").exists());
+    assert!(!bare.join(".teddy").exists());
+}
+
+#[test]
+fn a_bare_repository_among_the_files_is_not_entered_where_the_user_says_so() {
+    let repo = project();
+    let bare = clone(&repo, &["--bare"]);
+    let config = repo.beside("gitconfig");
+    std::fs::write(&config, "[safe]\n\tbareRepository = explicit\n").unwrap();
+    let run = |named: bool, args: &[&str]| {
+        let mut command = repo.teddy_command(args);
+        command.current_dir(&bare).env("GIT_CONFIG_GLOBAL", &config);
+        if named {
+            command.env("GIT_DIR", &bare);
+        }
+        Output::of(&mut command)
+    };
+    run(false, &["sessions"]).check(
+        1,
+        &[
+            "`safe.bareRepository` says must be named",
+            "hint: set `GIT_DIR=",
+        ],
+    );
+    run(true, &["sessions"]).check(0, &[]);
+
+    // What the repository says of itself does not count, in either direction.
+    repo.git_in(&bare, &["config", "safe.bareRepository", "all"]);
+    run(false, &["sessions"]).check(1, &["must be named"]);
+    repo.git_in(&bare, &["config", "safe.bareRepository", "explicit"]);
+    std::fs::write(&config, "").unwrap();
+    run(false, &["sessions"]).check(0, &[]);
+}
+
+#[test]
+fn attack_10_a_pipe_in_a_bare_repository_is_not_waited_at() {
+    let repo = project();
+    let bare = clone(&repo, &["--bare"]);
+    for name in ["HEAD", "config", "packed-refs"] {
+        let (path, aside) = (bare.join(name), repo.beside("aside"));
+        std::fs::rename(&path, &aside).unwrap();
+        assert!(
+            repo.command("mkfifo")
+                .arg(&path)
+                .status()
+                .unwrap()
+                .success()
+        );
+        repo.teddy_in(&bare, &["sessions"])
+            .check(1, &["it is not a regular file", name]);
+        std::fs::remove_file(&path).unwrap();
+        std::fs::rename(&aside, &path).unwrap();
+    }
+    repo.teddy_in(&bare, &["sessions"]).check(0, &[]);
+}
+
+#[test]
+fn git_that_wants_bare_repositories_named_is_content_with_ours() {
+    let repo = project();
+    let config = "[safe]\n\tbareRepository = explicit\n";
+    let home = repo.beside("home");
+    std::fs::write(home.join(".gitconfig"), config).unwrap();
+    let run = |args: &[&str]| {
+        let mut command = repo.teddy_command(args);
+        command
+            .current_dir(repo.path())
+            .env("GIT_CONFIG_GLOBAL", home.join(".gitconfig"));
+        Output::of(&mut command).check(0, &[]).stdout.clone()
+    };
+    let actions = [
+        create("new.txt", "new\n"),
+        execute("git add new.txt && git commit -qm 'By a command'"),
+    ];
+    std::fs::write(repo.beside("plan.md"), plan("Commit", &actions)).unwrap();
+    run(&["new", "demo"]);
+    run(&["execute", "../plan.md", "-y"]);
+    let chain = repo.git(&["log", "-2", "--format=%s", "teddy/sessions/demo^2"]);
+    assert_eq!(chain, "By a command\nsecond");
+    run(&["undo"]);
+    run(&["recover"]);
+    run(&["gc"]);
+}
+
+#[test]
+fn a_sparse_checkout_goes_through_a_turn_with_what_it_has() {
+    for cone in ["--cone", "--no-cone"] {
+        let repo = project();
+        repo.git(&[
+            "sparse-checkout",
+            "set",
+            cone,
+            if cone == "--cone" {
+                "kept"
+            } else {
+                "/*\n!/left/"
+            },
+        ]);
+        assert!(!repo.path().join("left").exists(), "{cone}");
+        turn_in(&repo, &repo.path());
+        assert!(!repo.path().join("left").exists(), "{cone}");
+        let left = repo.git(&["show", "teddy/sessions/demo^2:left/c.txt"]);
+        assert_eq!(left, "c", "{cone}: what is left out is not deleted");
+        assert_eq!(repo.git(&["status", "--short", "left"]), "");
+    }
+}
+
+#[test]
+fn a_sparse_index_goes_through_a_turn() {
+    let repo = project();
+    repo.git(&["sparse-checkout", "set", "--cone", "--sparse-index", "kept"]);
+    turn_in(&repo, &repo.path());
+    assert_eq!(repo.git(&["show", "teddy/sessions/demo^2:left/c.txt"]), "c");
+}
+
+#[test]
+fn a_shallow_clone_goes_through_a_turn_and_stays_shallow() {
+    let repo = project();
+    let clone = clone(&repo, &["--depth=1"]);
+    turn_in(&repo, &clone);
+    assert_eq!(
+        repo.git_in(&clone, &["rev-parse", "--is-shallow-repository"]),
+        "true"
+    );
+    let count = repo.git_in(&clone, &["rev-list", "--count", "HEAD"]);
+    assert_eq!(count, "1");
+}
+
+#[test]
+fn the_worktree_of_a_submodule_is_a_project_of_its_own() {
+    let repo = project();
+    let parent = repo.beside("parent");
+    repo.git(&["init", "-q", "-b", "main", parent.to_str().unwrap()]);
+    let from = repo.path();
+    let args = ["-c", "protocol.file.allow=always", "submodule", "add", "-q"];
+    repo.git_in(
+        &parent,
+        &[&args[..], &[from.to_str().unwrap(), "part"]].concat(),
+    );
+    repo.git_in(&parent, &["commit", "-qm", "parent"]);
+    let part = parent.join("part");
+    turn_in(&repo, &part);
+    assert!(parent.join(".git/modules/part/teddy").is_dir());
+    assert!(
+        !parent.join(".git/teddy").exists(),
+        "the parent is left alone"
+    );
+
+    // The parent takes it as it stands, and does not enter it.
+    repo.teddy_in(&parent, &["new", "above"]).check(0, &[]);
+    std::fs::write(
+        repo.beside("above.md"),
+        plan("Above", &[create("x.txt", "x\n")]),
+    )
+    .unwrap();
+    let above = repo.beside("above.md");
+    repo.teddy_in(&parent, &["execute", above.to_str().unwrap(), "-y"])
+        .check(0, &[]);
+    let tree = repo.git_in(&parent, &["rev-parse", "teddy/sessions/above^2:part"]);
+    assert_eq!(tree, repo.git_in(&part, &["rev-parse", "HEAD"]));
+}
+
+#[test]
+fn what_git_remembers_of_files_is_neither_believed_nor_broken() {
+    let repo = project();
+    let hook = repo.beside("monitor");
+    // A monitor that lies: it says that nothing has ever changed.
+    std::fs::write(
+        &hook,
+        "#!/bin/sh\necho asked >> \"$0.log\"\nprintf 'token\\0'\n",
+    )
+    .unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&hook, mode).unwrap();
+    repo.git(&["config", "core.untrackedCache", "true"]);
+    repo.git(&["config", "core.fsmonitor", hook.to_str().unwrap()]);
+    repo.git(&["config", "core.fsmonitorHookVersion", "2"]);
+    repo.git(&["update-index", "--untracked-cache", "--fsmonitor"]);
+    repo.git(&["status", "--short"]);
+    let asked = std::fs::read(repo.beside("monitor.log")).unwrap_or_default();
+
+    repo.write("a.txt", "aa, and more\n");
+    repo.write("own.txt", "own\n");
+    repo.done(&["new", "demo"]);
+    repo.run_plan(&plan(
+        "Make it",
+        &[create("new.txt", "new\n"), execute("git status --short")],
+    ));
+    repo.git(&["config", "core.fsmonitor", "false"]);
+    assert_eq!(
+        repo.git(&["show", "teddy/sessions/demo^2:a.txt"]),
+        "aa, and more"
+    );
+    assert_eq!(repo.git(&["show", "teddy/sessions/demo^2:own.txt"]), "own");
+    let now = std::fs::read(repo.beside("monitor.log")).unwrap_or_default();
+    assert_eq!(now, asked, "the program that a repository names is not run");
+    repo.done(&["undo"]);
+    assert_eq!(repo.git(&["status", "--short"]), " M a.txt\n?? own.txt");
+}
