@@ -5,7 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use anyhow::Context as _;
 use gix::bstr::BStr;
+use gix::index::{File, State};
 use gix::merge::blob::builtin_driver::text::Labels;
 use gix::merge::blob::{Platform, Resolution, ResourceKind};
 use gix::objs::Kind;
@@ -14,6 +16,7 @@ use gix::objs::tree::EntryKind;
 use super::During;
 use super::diff::Change;
 use super::object::{Entry, Mode, TreeId};
+use super::refs;
 use super::repository::Repository;
 use super::sink::Sink;
 
@@ -137,10 +140,17 @@ impl Repository {
 
     /// Prepares to merge lines; a file that is too large has none.
     fn platform(&self) -> anyhow::Result<Platform> {
-        let mut platform = self
-            .gix
+        let during = "preparing a merge";
+        let index = self.gix.index_path();
+        // Without an index gix takes attributes from HEAD, which it finds in no reftable.
+        let needs_head = !index.exists() && self.gix.head().is_err();
+        let made = needs_head
+            .then(|| self.with_index_of_head().context(during))
+            .transpose()?;
+        let gix = made.as_ref().map_or(&self.gix, |(_, made)| &made.gix);
+        let mut platform = gix
             .merge_resource_cache(Default::default())
-            .during("preparing a merge")?;
+            .during(during)?;
         let limit = &mut platform.filter.options.large_file_threshold_bytes;
         // Zero stands for no limit.
         *limit = if *limit == 0 {
@@ -149,6 +159,27 @@ impl Repository {
             MAX_MERGED.min(*limit)
         };
         Ok(platform)
+    }
+
+    /// Opens this repository with an index of what HEAD has, and returns the file of it as well.
+    fn with_index_of_head(&self) -> anyhow::Result<(tempfile::TempPath, Repository)> {
+        let tree = refs::head_tree(self)?;
+        let state = if tree == self.empty_tree() {
+            State::new(self.gix.object_hash())
+        } else {
+            let index = self.gix.index_from_tree(&tree.0);
+            index
+                .during(format_args!("reading tree {tree}"))?
+                .into_parts()
+                .0
+        };
+        let mut file = tempfile::NamedTempFile::new()?;
+        File::from_state(state, file.path().to_owned())
+            .write_to(&mut file, Default::default())
+            .during("writing an index")?;
+        let file = file.into_temp_path();
+        let opened = self.with_worktree(&self.workdir, &file)?;
+        Ok((file, opened))
     }
 
     /// Merges content and mode of one file; the versions are base, ours, theirs.

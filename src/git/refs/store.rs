@@ -96,7 +96,8 @@ pub struct DamagedTable {
 impl DamagedTable {
     /// Returns what the user can do about it.
     pub fn hint(&self) -> String {
-        "every ref is in such a table, your branches too, so TeDDy changes nothing; bring it back          from a backup, or look with `git fsck --lost-found` for the commits, which are all there"
+        "every ref is in such a table, your branches too, so nothing is changed; restore it from a \
+         backup, or let `git fsck --lost-found` find the commits"
             .to_owned()
     }
 }

@@ -262,9 +262,10 @@ impl RefStore for Reftable {
         entries.into_iter().filter_map(|(_, id)| id).collect()
     }
 
-    /// None: a ref in a table has an id, or the whole table is damaged.
+    /// None: a ref in a table has an id, or the whole table is damaged. What is sound now is made
+    /// durable: the user's git does not do it, and a power cut would take every ref.
     fn damaged(&self) -> anyhow::Result<Vec<String>> {
-        self.seen()?;
+        self.seen()?.lists.flush(&self.common)?;
         Ok(Vec::new())
     }
 
