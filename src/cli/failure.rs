@@ -35,6 +35,18 @@ use crate::workflow::user::NobodyToAsk;
 #[error("`-c {0}`: write `key=value`")]
 pub(super) struct Malformed(pub String);
 
+/// A pattern that is none.
+#[derive(Debug, thiserror::Error)]
+#[error("`{pattern}` is {what}: {why}")]
+pub(super) struct NoPattern {
+    /// What was given.
+    pub pattern: String,
+    /// What it is not.
+    pub what: &'static str,
+    /// Why.
+    pub why: String,
+}
+
 /// A file that is to be rewritten is protected.
 #[derive(Debug, thiserror::Error)]
 #[error("the file is read-only")]
@@ -141,6 +153,7 @@ fn usage(cause: &(dyn Error + 'static)) -> Option<Judged> {
     let is_usage = cause.is::<NameError>()
         || cause.is::<IdError>()
         || cause.is::<Malformed>()
+        || cause.is::<NoPattern>()
         || cause.downcast_ref().is_some_and(ConfigError::is_of_call);
     is_usage.then(|| Judged::usage(None))
 }

@@ -18,6 +18,7 @@ mod execute;
 mod exit;
 mod export;
 mod failure;
+mod find;
 mod gc;
 mod get_prompt;
 mod init;
@@ -42,6 +43,7 @@ mod status;
 mod switch;
 mod trust;
 mod undo;
+mod verify;
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -118,6 +120,7 @@ commands! {
     "log" Log => log,
     "show" Show => show,
     "diff" Diff => diff,
+    "find" Find => find,
     "restore" Restore => restore,
     "undo" Undo => undo,
     "redo" Redo => redo,
@@ -133,6 +136,7 @@ commands! {
     "change" Change => change,
     "trust" Trust => trust,
     "adopt" Adopt => adopt,
+    "verify" Verify => verify,
     "recover" Recover => recover,
     "gc" Gc => gc,
     "du" Du => du,

@@ -16,7 +16,7 @@ const MOST: usize = 8;
 ///
 /// # Errors
 /// Where the work fails; the other parts are done all the same.
-pub(in crate::git) fn spread<T: Send, R: Send>(
+pub fn spread<T: Send, R: Send>(
     repository: &Repository,
     items: Vec<T>,
     work: impl Fn(&Repository, usize, Vec<T>) -> anyhow::Result<R> + Sync,

@@ -17,3 +17,4 @@ pub mod requests;
 pub mod store;
 pub mod transition;
 pub mod turn;
+pub mod verify;

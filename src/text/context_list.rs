@@ -101,6 +101,19 @@ impl Entry {
     }
 }
 
+/// Returns what tells which paths fit a pattern.
+///
+/// # Errors
+/// Why it is no pattern.
+pub fn matcher(pattern: &str) -> Result<GlobMatcher, String> {
+    let glob = GlobBuilder::new(pattern)
+        .literal_separator(true)
+        .backslash_escape(true)
+        .build();
+    glob.map(|glob| glob.compile_matcher())
+        .map_err(|e| e.kind().to_string())
+}
+
 impl Pattern {
     /// Returns it as it is written.
     pub fn as_str(&self) -> &str {
@@ -112,12 +125,7 @@ impl Pattern {
     /// # Errors
     /// Why it is no pattern.
     pub fn matcher(&self) -> Result<GlobMatcher, String> {
-        let glob = GlobBuilder::new(&self.0)
-            .literal_separator(true)
-            .backslash_escape(true)
-            .build();
-        glob.map(|glob| glob.compile_matcher())
-            .map_err(|e| e.kind().to_string())
+        matcher(&self.0)
     }
 
     /// Returns the path that is called just like the pattern.

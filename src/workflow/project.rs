@@ -237,6 +237,11 @@ impl Project {
         }
     }
 
+    /// Returns the session that this call names, if it names one.
+    pub fn named_session(&self) -> Option<SessionName> {
+        self.wanted.clone()
+    }
+
     /// Works on a session for the rest of this call; the one in use in this worktree stays the one
     /// in use.
     pub fn work_on(&mut self, session: &SessionName) {

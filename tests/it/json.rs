@@ -55,7 +55,7 @@ fn fails(repo: &TestRepo, args: &[&str], expected: (&str, i32)) {
 }
 
 /// Every command, with a call that fails where there is no repository, and how.
-const CALLS: [(&[&str], &str); 54] = [
+const CALLS: [(&[&str], &str); 56] = [
     (&["init"], "UnfitRepository"),
     (&["new", "x"], "NoRepository"),
     (&["start", "x", "-m", "x"], "NoRepository"),
@@ -72,6 +72,8 @@ const CALLS: [(&[&str], &str); 54] = [
     (&["log"], "NoRepository"),
     (&["show"], "NoRepository"),
     (&["diff"], "NoRepository"),
+    (&["find", "x"], "NoRepository"),
+    (&["verify"], "NoRepository"),
     (&["restore", "@"], "NoRepository"),
     (&["undo"], "NoRepository"),
     (&["redo"], "NoRepository"),

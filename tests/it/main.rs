@@ -21,6 +21,7 @@ mod execute;
 #[allow(dead_code, reason = "the tests of the remote model use more of it")]
 mod fake;
 mod faults;
+mod find;
 mod fingerprint;
 mod flushes;
 mod formats;
@@ -84,4 +85,5 @@ mod theirs;
 mod tidy;
 mod tidy_circles;
 mod tools;
+mod verify;
 mod worktree;

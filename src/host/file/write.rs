@@ -38,6 +38,23 @@ impl Root {
         finish(&folder, &temporary, name, to_free_name).map_err(|e| self.fail("create", path, e))
     }
 
+    /// Creates a file, and the folders above it, in a folder that nobody else uses yet: it has its
+    /// name before its bytes are complete.
+    ///
+    /// # Errors
+    /// As for [`Root::create_new`].
+    pub fn create_aside(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        let (folder, name) = self
+            .make_parent(path)
+            .map_err(|e| self.fail("create", path, e))?;
+        let new = New {
+            bytes,
+            permissions: Permissions::New(Mode::Plain),
+            durable: false,
+        };
+        write_file(&folder, name, new).map_err(|e| failure("create", path, e))
+    }
+
     /// Gives a regular file new bytes and keeps its permissions. It becomes a new file under the
     /// same name, so that other names of the old one (hard links) keep the old bytes.
     ///

@@ -3,8 +3,7 @@
 //! Pure. Of files it shows what became of them; their contents are in the next turn's input.
 
 pub mod action;
-#[cfg(test)]
-mod read;
+pub mod read;
 
 use std::borrow::Cow;
 use std::fmt::Write as _;

@@ -1,9 +1,9 @@
 //! Reading a report again: from the Markdown to what it says.
 //!
-//! The counterpart of [`super::Report::render`], for tests: structure comes from the Markdown
-//! reader, every text is cut from the source. It proves that a report is Markdown whatever a plan,
-//! a command or a person put into it; a report of a later version has fields that it keeps as they
-//! are.
+//! The counterpart of [`super::Report::render`], for `verify` and tests: structure comes from the
+//! Markdown reader, every text is cut from the source. It proves that a report is Markdown whatever
+//! a plan, a command or a person put into it; a report of a later version has fields that it keeps
+//! as they are.
 
 use crate::text::lines::Lines;
 use crate::text::markdown::{self, Block, Node};

@@ -22,7 +22,7 @@ use super::root::GIT;
 use crate::git::During;
 use crate::git::object::CommitId;
 use crate::git::repository::Repository;
-use crate::host::file::{Mode, Root, read_regular};
+use crate::host::file::{Root, read_regular};
 
 /// What commands left in a worktree besides files.
 #[derive(Debug, Default)]
@@ -127,7 +127,7 @@ impl SessionWorktree {
 
     /// Writes the files of a git directory.
     fn fill(&self, git: &Root, user: &Repository, at: CommitId) -> anyhow::Result<()> {
-        let put = |name: &str, bytes: &[u8]| git.create_new(Path::new(name), bytes, Mode::Plain);
+        let put = |name: &str, bytes: &[u8]| git.create_aside(Path::new(name), bytes);
         for folder in ["refs/heads", "refs/tags", "objects/pack", "objects/info"] {
             git.make_folder(Path::new(folder))?;
         }
@@ -137,7 +137,7 @@ impl SessionWorktree {
         let refs = refs::of(user)?;
         put("packed-refs", &refs.packed)?;
         for (name, target) in refs.symbolic {
-            git.create_new(Path::new(OsStr::from_bytes(&name)), &target, Mode::Plain)?;
+            git.create_aside(Path::new(OsStr::from_bytes(&name)), &target)?;
         }
         let common = user.common_dir();
         let rules = RULES.map(|name| (name, common.join(name)));

@@ -1,0 +1,154 @@
+//! `teddy find`
+
+use std::process::ExitCode;
+
+use clap::ValueHint;
+
+use super::app::App;
+use super::exit;
+use super::failure::NoPattern;
+use crate::text::context_list;
+use crate::ui::style::{Line, Tone};
+use crate::workflow::find::{Match, Part, Pattern, Query, find};
+
+/// Search what all sessions recorded, newest turn first
+///
+/// Prints `session:turn:file:line: text` for each line that matches. The pattern is a regular
+/// expression of Rust's `regex` crate, the same as ripgrep's. With `-s`, only that session is
+/// searched. Exits with 1 if nothing matches.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  teddy find 'login form'                what was asked, planned, reported and printed\n  teddy find -i todo --in plan\n  teddy find 'fn main' --in code --path 'src/**/*.rs'\n  teddy find panicked --in output -s add-auth --json"
+)]
+pub(super) struct Args {
+    /// What to look for
+    pattern: String,
+    /// Where to look; repeat it for several places [default: request, plan, report and output]
+    #[arg(long = "in", value_name = "PART")]
+    parts: Vec<Where>,
+    /// Only files whose name matches this pattern: paths of code, names of artifacts
+    #[arg(long, value_name = "GLOB", value_hint = ValueHint::FilePath)]
+    path: Option<String>,
+    /// Ignore the case of letters
+    #[arg(short, long)]
+    ignore_case: bool,
+    /// Take the pattern literally
+    #[arg(short = 'F', long)]
+    fixed_strings: bool,
+    /// Show at most this many matches
+    #[arg(short = 'n', long, value_name = "N")]
+    max_count: Option<usize>,
+}
+
+/// Where to look.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Where {
+    /// What you asked for, and said about a declined plan
+    Request,
+    /// The plan: as answered, as proposed, and as it ran
+    Plan,
+    /// The report, with the diffs that it names
+    Report,
+    /// The output of commands
+    Output,
+    /// What the model got: files, prompts, web pages
+    Input,
+    /// The files that the turn changed, as they were after it
+    Code,
+}
+
+impl From<Where> for Part {
+    fn from(part: Where) -> Part {
+        match part {
+            Where::Request => Part::Request,
+            Where::Plan => Part::Plan,
+            Where::Report => Part::Report,
+            Where::Output => Part::Output,
+            Where::Input => Part::Input,
+            Where::Code => Part::Code,
+        }
+    }
+}
+
+/// Where is looked unless something else is asked for: what people and models said, and what came
+/// of it. The input repeats all of that.
+const DEFAULT: [Part; 4] = [Part::Request, Part::Plan, Part::Report, Part::Output];
+/// A longer line is cut on the screen.
+const MOST_COLUMNS: usize = 500;
+
+/// Searches and prints.
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    let project = app.project()?;
+    let pattern = Pattern::new(&args.pattern, args.ignore_case, args.fixed_strings)
+        .map_err(|why| no_pattern(&args.pattern, "not a regular expression", why))?;
+    let parts = match (args.parts.is_empty(), &args.path) {
+        (false, _) => args.parts.into_iter().map(Part::from).collect(),
+        (true, Some(_)) => vec![Part::Code],
+        (true, None) => DEFAULT.to_vec(),
+    };
+    let path = args.path.as_deref().map(|glob| {
+        context_list::matcher(glob).map_err(|why| no_pattern(glob, "not a path pattern", why))
+    });
+    let query = Query {
+        pattern,
+        parts,
+        path: path.transpose()?,
+        session: project.named_session(),
+    };
+    let mut found = find(&project, &query)?;
+    found.matches.truncate(args.max_count.unwrap_or(usize::MAX));
+    for skipped in &found.skipped {
+        app.warn(&format!("not searched: {skipped}"));
+    }
+    if app.global.json {
+        app.print_json(&found.matches)?;
+    } else {
+        let lines: Vec<_> = found
+            .matches
+            .iter()
+            .map(|found| line(found, &query.pattern))
+            .collect();
+        app.page(&project, &lines)?;
+    }
+    Ok(if found.matches.is_empty() {
+        exit::FAILED.into()
+    } else {
+        exit::DONE.into()
+    })
+}
+
+/// Says what is wrong with a pattern.
+fn no_pattern(pattern: &str, what: &'static str, why: impl ToString) -> NoPattern {
+    // The error of an expression shows it again, with a mark below; its last line says what is wrong.
+    let why = why.to_string();
+    let last = why.lines().last().unwrap_or_default();
+    NoPattern {
+        pattern: pattern.to_owned(),
+        what,
+        why: last.strip_prefix("error: ").unwrap_or(last).to_owned(),
+    }
+}
+
+/// Returns a match as a line.
+fn line(found: &Match, pattern: &Pattern) -> Line {
+    let Match { session, turn, .. } = found;
+    let line = Line::of(Tone::Strong, &format!("{session}:{turn}"))
+        .with(Tone::Faint, ":")
+        .with(Tone::Plain, &found.file);
+    let (Some(number), Some(text)) = (found.line, &found.text) else {
+        return line.with(Tone::Faint, ": binary file matches");
+    };
+    let line = line
+        .with(Tone::Faint, ":")
+        .with(Tone::Accent, &number.to_string())
+        .with(Tone::Faint, ": ");
+    let text: String = text.chars().take(MOST_COLUMNS).collect();
+    match pattern.place(&text) {
+        Some(place) if text.is_char_boundary(place.start) && text.is_char_boundary(place.end) => {
+            line.with(Tone::Plain, &text[..place.start])
+                .with(Tone::AddedPart, &text[place.clone()])
+                .with(Tone::Plain, &text[place.end..])
+        }
+        _ => line.with(Tone::Plain, &text),
+    }
+}

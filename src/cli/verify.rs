@@ -1,0 +1,74 @@
+//! `teddy verify`
+
+use std::process::ExitCode;
+
+use super::app::App;
+use super::{complete, exit};
+use crate::session::name::SessionName;
+use crate::text::counted;
+use crate::ui::style::{Line, Tone};
+use crate::workflow::verify::{Verified, verify};
+
+/// Check that sessions say the truth
+///
+/// Checks every turn against the rules of the format: numbers, ids, parents, the commits before and
+/// after it, what was approved against what ran; and that every object is there and has the bytes
+/// that its id says. Nothing is changed. Exits with 1 if anything is wrong.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  teddy verify                    all sessions\n  teddy verify add-auth --json\n  git fsck                        checks the objects of the whole repository"
+)]
+pub(super) struct Args {
+    /// Sessions to check; all of them if omitted
+    #[arg(value_name = "SESSION", add = complete::with(complete::sessions))]
+    sessions: Vec<String>,
+}
+
+/// Checks and prints.
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    let project = app.project()?;
+    let named = args.sessions.iter().map(|name| SessionName::from_ref(name));
+    let mut sessions = named.collect::<Result<Vec<_>, _>>()?;
+    if sessions.is_empty() {
+        sessions.extend(project.named_session());
+    }
+    let verified = verify(&project, &sessions)?;
+    if app.global.json {
+        app.print_json(&verified)?;
+    } else {
+        let lines: Vec<Line> = verified.iter().flat_map(lines).collect();
+        app.page(&project, &lines)?;
+        if verified.is_empty() {
+            app.say("There are no sessions.");
+        }
+    }
+    let is_sound = verified.iter().all(|one| one.faults.is_empty());
+    Ok(if is_sound { exit::DONE } else { exit::FAILED }.into())
+}
+
+/// Returns what was found of a session as lines.
+fn lines(verified: &Verified) -> Vec<Line> {
+    let name = verified.session.to_string();
+    let head = Line::of(Tone::Strong, &name).with(
+        Tone::Plain,
+        &format!(": {}, ", counted(verified.turns.saturating_sub(1), "turn")),
+    );
+    if verified.faults.is_empty() {
+        return vec![head.with(Tone::Added, "sound")];
+    }
+    let count = counted(verified.faults.len(), "fault");
+    let mut lines = vec![head.with(Tone::Removed, &count)];
+    for fault in &verified.faults {
+        let place = match fault.turn {
+            Some(turn) => format!("turn {turn}"),
+            None => fault.commit.to_string()[..8].to_owned(),
+        };
+        lines.push(
+            Line::of(Tone::Plain, "  ")
+                .with(Tone::Accent, &place)
+                .with(Tone::Plain, &format!(": {} ", fault.what))
+                .with(Tone::Faint, &format!("({})", fault.rule)),
+        );
+    }
+    lines
+}

@@ -1,0 +1,123 @@
+//! Whether objects are there and are what their ids say.
+
+use std::collections::HashSet;
+
+use gix::ObjectId;
+use gix::objs::{Find as _, Kind, TreeRefIter};
+
+use super::object::CommitId;
+use super::repository::Repository;
+use super::spread::spread;
+
+/// An object that is missing or damaged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unsound {
+    /// Its id.
+    pub id: ObjectId,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+/// What is to be read, each once.
+#[derive(Default)]
+struct Reached {
+    /// What was met.
+    seen: HashSet<ObjectId>,
+    /// The trees that are still to be read.
+    trees: Vec<ObjectId>,
+    /// The files.
+    blobs: Vec<ObjectId>,
+}
+
+/// Reads commits with everything in their trees, without their parents, and returns what is missing
+/// or damaged. What a partial clone has not fetched is not missing.
+///
+/// # Errors
+/// The object store cannot be opened.
+pub fn unsound(repository: &Repository, commits: &[CommitId]) -> anyhow::Result<Vec<Unsound>> {
+    let (mut reached, mut wrong) = (Reached::default(), Vec::new());
+    for commit in commits {
+        if !reached.seen.insert(commit.0) {
+            continue;
+        }
+        match read(repository, commit.0, Kind::Commit) {
+            Ok(_) => match repository.commit(*commit) {
+                Ok(commit) => reached.add_tree(commit.tree.0),
+                Err(error) => wrong.push(Unsound {
+                    id: commit.0,
+                    why: format!("{error:#}"),
+                }),
+            },
+            Err(why) => wrong.push(why),
+        }
+    }
+    while let Some(id) = reached.trees.pop() {
+        match read(repository, id, Kind::Tree) {
+            Ok(Some(bytes)) => wrong.extend(reached.enter(repository, id, &bytes)),
+            Ok(None) => {}
+            Err(why) => wrong.push(why),
+        }
+    }
+    let blobs = spread(repository, reached.blobs, |repository, _, blobs| {
+        let wrong = blobs
+            .into_iter()
+            .filter_map(|id| read(repository, id, Kind::Blob).err());
+        Ok(wrong.collect::<Vec<_>>())
+    })?;
+    wrong.extend(blobs.into_iter().flatten());
+    wrong.sort_by_key(|one| one.id);
+    Ok(wrong)
+}
+
+impl Reached {
+    /// Adds a tree.
+    fn add_tree(&mut self, id: ObjectId) {
+        if self.seen.insert(id) {
+            self.trees.push(id);
+        }
+    }
+
+    /// Adds what a tree names.
+    fn enter(&mut self, repository: &Repository, tree: ObjectId, bytes: &[u8]) -> Option<Unsound> {
+        for entry in TreeRefIter::from_bytes(bytes, repository.gix.object_hash()) {
+            let Ok(entry) = entry else {
+                return Some(Unsound {
+                    id: tree,
+                    why: "it is not a tree".to_owned(),
+                });
+            };
+            let id = entry.oid.to_owned();
+            if entry.mode.is_tree() {
+                self.add_tree(id);
+            } else if !entry.mode.is_commit() && self.seen.insert(id) {
+                self.blobs.push(id);
+            }
+        }
+        None
+    }
+}
+
+/// Reads an object and hashes it; nothing for one that a partial clone has not fetched.
+fn read(repository: &Repository, id: ObjectId, kind: Kind) -> Result<Option<Vec<u8>>, Unsound> {
+    let wrong = |why: String| Unsound { id, why };
+    let mut bytes = Vec::new();
+    let found = repository
+        .gix
+        .objects
+        .try_find(&id, &mut bytes)
+        .map_err(|error| wrong(error.to_string()))?
+        .map(|found| found.kind);
+    match found {
+        None if repository.is_partial() => Ok(None),
+        // What everybody has without storing it.
+        None if kind == Kind::Tree && id == repository.gix.empty_tree().id => Ok(None),
+        None => Err(wrong(format!("{kind} is missing"))),
+        Some(found) if found != kind => Err(wrong(format!("it is a {found}, not a {kind}"))),
+        Some(_) => match gix::objs::compute_hash(repository.gix.object_hash(), kind, &bytes) {
+            Ok(hashed) if hashed == id => Ok(Some(bytes)),
+            _ => Err(wrong(format!(
+                "{kind} does not have the bytes that its id says"
+            ))),
+        },
+    }
+}

@@ -1,0 +1,365 @@
+//! Whether a session's chain says the truth: the rules of `docs/formats/turn.md`, turn by turn.
+//!
+//! A chain may come from anywhere, so everything is read as a stranger's. What is wrong is a
+//! [`Fault`] and never an error; a turn that cannot be read ends what can be told of its chain.
+
+use std::collections::HashSet;
+
+use serde::Serialize;
+use uuid::Uuid;
+
+use super::artifact;
+use super::meta::{Meta, Status, Workspace};
+use super::name::SessionName;
+use super::report::read;
+use super::turn::Turn;
+use crate::git::object::{Commit, CommitId, Mode};
+use crate::git::repository::Repository;
+use crate::plan::action::Kind;
+use crate::plan::{self, Plan};
+use crate::text::path::lossy;
+use crate::text::visible::visible;
+
+/// A turn has no more parents: the turn before, the code, the publication.
+const MOST_PARENTS: usize = 3;
+
+/// Something that a chain says and that is not so.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Fault {
+    /// The turn, if its number is known.
+    pub turn: Option<u64>,
+    /// Its commit.
+    pub commit: CommitId,
+    /// The rule of `docs/formats/turn.md`, or of another page.
+    pub rule: &'static str,
+    /// What is wrong.
+    pub what: String,
+}
+
+/// What was read of a chain.
+#[derive(Debug, Default)]
+pub struct Checked {
+    /// The turns that could be read, newest first.
+    pub turns: Vec<Turn>,
+    /// What is wrong, oldest first.
+    pub faults: Vec<Fault>,
+}
+
+/// Checks the chain of a session.
+pub fn check(repository: &Repository, session: &SessionName, tip: CommitId) -> Checked {
+    let mut checked = Checked::default();
+    let mut next = Some(tip);
+    while let Some(id) = next {
+        match Turn::read(repository, session, id) {
+            Ok(turn) => {
+                next = turn.previous;
+                checked.turns.push(turn);
+            }
+            Err(error) => {
+                checked.faults.push(Fault {
+                    turn: None,
+                    commit: id,
+                    rule: "T8",
+                    what: format!("{error:#}"),
+                });
+                break;
+            }
+        }
+    }
+    let mut known = HashSet::new();
+    let mut number = None;
+    for turn in checked.turns.iter().rev() {
+        let mut look = Look {
+            repository,
+            turn,
+            faults: &mut checked.faults,
+        };
+        look.turn(number, &known);
+        known.insert(turn.meta.turn_id);
+        number = Some(turn.number());
+    }
+    checked
+}
+
+/// A look at one turn.
+struct Look<'a> {
+    /// The repository.
+    repository: &'a Repository,
+    /// The turn.
+    turn: &'a Turn,
+    /// What was found wrong.
+    faults: &'a mut Vec<Fault>,
+}
+
+impl Look<'_> {
+    /// Notes a fault.
+    fn fault(&mut self, rule: &'static str, what: impl Into<String>) {
+        self.faults.push(Fault {
+            turn: Some(self.turn.number()),
+            commit: self.turn.commit,
+            rule,
+            what: what.into(),
+        });
+    }
+
+    /// Looks at the turn; `before` is the number of the one before it, `known` are the ids of all
+    /// before it.
+    fn turn(&mut self, before: Option<u64>, known: &HashSet<Uuid>) {
+        match self.repository.commit(self.turn.commit) {
+            Ok(commit) => {
+                self.parents(&commit);
+                self.trailers(&commit);
+            }
+            Err(error) => self.fault("T3", format!("{error:#}")),
+        }
+        self.number(before);
+        self.ids(known);
+        self.artifacts();
+        if let Some(workspace) = &self.turn.meta.workspace {
+            self.workspace(workspace);
+        }
+        if matches!(self.turn.meta.status, Status::Executed | Status::Failed) {
+            self.approval();
+        }
+    }
+
+    /// The parents are the turn before, the code after it, and what is said to be in the files.
+    fn parents(&mut self, commit: &Commit) {
+        let count = commit.parents.len();
+        let status = self.turn.meta.status;
+        if self.turn.number() == 0 {
+            if count > 0 {
+                self.fault("T2", format!("turn 0 has {count} parents"));
+            }
+            if status != Status::Started {
+                let word = status.word();
+                self.fault("T2", format!("the status of turn 0 is `{word}`"));
+            }
+            return;
+        }
+        if self.turn.is_draft() {
+            let word = status.word();
+            self.fault(
+                "T10",
+                format!("a turn of the chain has the status `{word}` of a draft"),
+            );
+        }
+        if count == 0 || count > MOST_PARENTS {
+            self.fault("T3", format!("it has {count} parents"));
+        }
+        let after = self.turn.meta.workspace.as_ref().map(|it| it.after);
+        if let (Some(after), Some(code)) = (after, self.turn.workspace)
+            && after != code
+        {
+            self.fault(
+                "T3",
+                format!("its second parent is {code}, and `after` is {after}"),
+            );
+        }
+        if let (Some(after), None) = (after, self.turn.workspace) {
+            self.fault(
+                "T3",
+                format!("it has no second parent, and `after` is {after}"),
+            );
+        }
+    }
+
+    /// The number is how far it is from the start.
+    fn number(&mut self, before: Option<u64>) {
+        let number = self.turn.number();
+        match before {
+            Some(before) if before + 1 != number => {
+                self.fault(
+                    "T4",
+                    format!("its number is {number}, and {before} before it"),
+                );
+            }
+            None if number != 0 => {
+                self.fault("T4", format!("the chain begins with turn {number}"));
+            }
+            _ => {}
+        }
+    }
+
+    /// No two turns have one id; it continues a turn that is there.
+    fn ids(&mut self, known: &HashSet<Uuid>) {
+        let Meta {
+            turn_id,
+            parent_turn_id,
+            caller_turn_id,
+            ..
+        } = self.turn.meta;
+        if known.contains(&turn_id) {
+            self.fault(
+                "T1",
+                format!("its `turn_id` {turn_id} is that of an earlier turn"),
+            );
+        }
+        for (name, id) in [
+            ("parent_turn_id", parent_turn_id),
+            ("caller_turn_id", caller_turn_id),
+        ] {
+            if let Some(id) = id.filter(|id| !known.contains(id)) {
+                self.fault(
+                    "T1",
+                    format!("its `{name}` {id} is that of no earlier turn"),
+                );
+            }
+        }
+    }
+
+    /// The message says what `meta.yaml` says.
+    fn trailers(&mut self, commit: &Commit) {
+        let meta = &self.turn.meta;
+        let mut said = vec![
+            ("Teddy-Turn", meta.number.to_string()),
+            ("Teddy-Status", meta.status.word().to_owned()),
+            ("Teddy-Agent", visible(&meta.agent).into_owned()),
+        ];
+        if let Some(model) = &meta.model {
+            said.push(("Teddy-Model", visible(&model.asked).into_owned()));
+        }
+        for (key, expected) in said {
+            match trailer(commit, key) {
+                Some(found) if found == expected => {}
+                Some(found) => self.fault(
+                    "T7",
+                    format!("`{key}` is `{found}` in its message, and `{expected}` in `meta.yaml`"),
+                ),
+                None => self.fault("T7", format!("its message has no `{key}`")),
+            }
+        }
+        let session = trailer(commit, "Teddy-Session");
+        if !session.is_some_and(|name| SessionName::from_ref(name).is_ok()) {
+            self.fault("T7", "its message names no session");
+        }
+    }
+
+    /// The tree has files and nothing else, and the state for the next turn.
+    fn artifacts(&mut self) {
+        match self.repository.leaves(self.turn.tree) {
+            Ok(leaves) => {
+                for leaf in leaves.iter().filter(|leaf| leaf.mode != Mode::File) {
+                    let name = lossy(&leaf.path);
+                    self.fault("T5", format!("`{name}` is not a plain file"));
+                }
+            }
+            Err(error) => return self.fault("T5", format!("{error:#}")),
+        }
+        match self.turn.next(self.repository) {
+            Ok(next)
+                if self.turn.number() == 0 && next.parent_turn_id != self.turn.meta.turn_id =>
+            {
+                self.fault("T6", "`next/meta.yaml` continues another turn");
+            }
+            Ok(_) => {}
+            Err(error) => self.fault("T6", format!("{error:#}")),
+        }
+    }
+
+    /// The code after it follows the code before it, and is the same where nothing may have changed.
+    fn workspace(&mut self, workspace: &Workspace) {
+        let (before, after) = (workspace.before, workspace.after);
+        let read = |id: CommitId| self.repository.commit(id).map(|commit| commit.tree);
+        let (old, new) = match (read(before), read(after)) {
+            (Ok(old), Ok(new)) => (old, new),
+            (Err(error), _) | (_, Err(error)) => return self.fault("T9", format!("{error:#}")),
+        };
+        match self.repository.is_ancestor(before, after) {
+            Ok(true) => {}
+            Ok(false) => self.fault(
+                "T9",
+                format!("`after` {after} does not follow `before` {before}"),
+            ),
+            Err(error) => self.fault("T9", format!("{error:#}")),
+        }
+        let word = self.turn.meta.status.word();
+        match self.turn.meta.status {
+            Status::Rejected | Status::Declined if old != new => {
+                self.fault("T10", format!("it is {word}, and files changed"));
+            }
+            Status::Interrupted if workspace.synced && old != new => {
+                self.fault(
+                    "T13",
+                    "it was interrupted, and its result is said to be in the files",
+                );
+            }
+            _ => {}
+        }
+    }
+
+    /// What ran is what was approved: the report has the actions of the plan that ran.
+    fn approval(&mut self) {
+        let text = |name: &str| self.turn.text(self.repository, name);
+        let (plan, approved, report) = match (
+            text(artifact::PLAN),
+            text(artifact::APPROVED),
+            text(artifact::REPORT),
+        ) {
+            (Ok(plan), Ok(approved), Ok(report)) => (plan, approved, report),
+            (Err(error), ..) | (_, Err(error), _) | (.., Err(error)) => {
+                return self.fault("T5", format!("{error:#}"));
+            }
+        };
+        let Some(ran) = approved.or(plan) else {
+            return self.fault("T5", "it ran, and has no plan");
+        };
+        let Some(report) = report.as_deref().and_then(read::read) else {
+            return self.fault("R1", "it ran, and its report cannot be read");
+        };
+        let whole = self.turn.meta.status == Status::Executed;
+        for what in differences(&plan::parse(&ran).0, &report, whole) {
+            self.fault("R2", what);
+        }
+    }
+}
+
+/// Compares the actions of a plan that ran with those that a report says were approved: all of them,
+/// or where one failed those up to it.
+fn differences(plan: &Plan, report: &read::Facts, whole: bool) -> Vec<String> {
+    let is_approved = |action: &&read::Action| {
+        let status = action.field("Status").unwrap_or_default();
+        status.starts_with("Approved")
+    };
+    let reported: Vec<_> = report.actions.iter().filter(is_approved).collect();
+    let names = |names: Vec<&str>| match names.is_empty() {
+        true => "none".to_owned(),
+        false => names.join(", "),
+    };
+    let planned: Vec<&str> = plan
+        .actions
+        .iter()
+        .map(|action| action.kind.name())
+        .collect();
+    let found: Vec<&str> = reported.iter().map(|action| action.name.as_str()).collect();
+    if !planned.starts_with(&found) || (whole && planned.len() > found.len()) {
+        return vec![format!(
+            "the plan that ran has the actions {}, and the report says that these were approved: {}",
+            names(planned),
+            names(found)
+        )];
+    }
+    let mut wrong = Vec::new();
+    for (at, (action, reported)) in plan.actions.iter().zip(reported).enumerate() {
+        let Kind::Execute(execute) = &action.kind else {
+            continue;
+        };
+        let command = reported
+            .blocks
+            .iter()
+            .find(|block| block.caption == "Command:");
+        if command.is_some_and(|block| block.content.trim_end() != execute.command.trim_end()) {
+            wrong.push(format!(
+                "the command of action {} in the report is not that of the plan that ran",
+                at + 1
+            ));
+        }
+    }
+    wrong
+}
+
+/// Returns the value of a trailer.
+fn trailer<'c>(commit: &'c Commit, key: &str) -> Option<&'c str> {
+    let mut lines = commit.message.lines().rev();
+    lines.find_map(|line| line.strip_prefix(key)?.strip_prefix(": "))
+}

@@ -1,0 +1,366 @@
+//! `find`: where a pattern occurs in what sessions recorded.
+//!
+//! An object is read once, however many turns have it. Lines are searched one by one, as `grep`
+//! does: no match goes over the end of a line.
+
+use std::collections::{HashMap, HashSet};
+
+use globset::GlobMatcher;
+use regex::bytes::{Regex, RegexBuilder};
+use serde::Serialize;
+
+use crate::git::object::{BlobId, CommitId, Mode};
+use crate::git::repository::Repository;
+use crate::git::spread::spread;
+use crate::session::artifact;
+use crate::session::name::SessionName;
+use crate::session::turn::Turn;
+use crate::text::path::lossy;
+use crate::workflow::chains::{Recorded, chains};
+use crate::workflow::project::Project;
+
+/// A larger file is not searched.
+const MAX_BYTES: u64 = 64 << 20;
+/// A pattern may not need more memory than this.
+const MAX_PATTERN: usize = 16 << 20;
+/// A file with a NUL among so many first bytes is binary, as for git.
+const FIRST: usize = 8_000;
+
+/// A part of what a turn recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Part {
+    /// What the user asked for, and said about a declined plan.
+    Request,
+    /// The plan: as answered, as proposed, and as it ran.
+    Plan,
+    /// The report, with the differences that it tells of.
+    Report,
+    /// The output of commands.
+    Output,
+    /// What the model got: files, prompts, web pages.
+    Input,
+    /// The files that the turn changed, as they were after it.
+    Code,
+}
+
+/// What is looked for.
+pub struct Query {
+    /// The pattern.
+    pub pattern: Pattern,
+    /// In which parts.
+    pub parts: Vec<Part>,
+    /// In which files: names of artifacts, or paths of code.
+    pub path: Option<GlobMatcher>,
+    /// In which session only.
+    pub session: Option<SessionName>,
+}
+
+/// A pattern for lines.
+pub struct Pattern {
+    /// For one line.
+    line: Regex,
+    /// For a whole file: matches wherever a line of it does. Nothing if there is no such pattern.
+    whole: Option<Regex>,
+}
+
+/// A place where the pattern occurs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Match {
+    /// The session.
+    pub session: SessionName,
+    /// The number of the turn.
+    pub turn: u64,
+    /// The commit of the turn.
+    pub commit: CommitId,
+    /// In what it is.
+    pub part: Part,
+    /// The artifact, or the path of a file.
+    pub file: String,
+    /// The line, from 1; null for a binary file.
+    pub line: Option<usize>,
+    /// The text of the line; null for a binary file.
+    pub text: Option<String>,
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// Where, the newest turn first.
+    pub matches: Vec<Match>,
+    /// What was not searched, and why.
+    pub skipped: Vec<String>,
+}
+
+/// A file of a turn.
+struct File {
+    /// Which turn.
+    turn: usize,
+    /// Its part.
+    part: Part,
+    /// Its name.
+    name: String,
+    /// Its content.
+    blob: BlobId,
+}
+
+/// What came of searching an object.
+enum Searched {
+    /// These lines.
+    Lines(Vec<(usize, String)>),
+    /// It is binary and has the pattern.
+    Binary,
+    /// It was not searched.
+    Skipped(&'static str),
+}
+
+impl Pattern {
+    /// Compiles a pattern.
+    ///
+    /// # Errors
+    /// It is no regular expression.
+    pub fn new(text: &str, ignore_case: bool, fixed: bool) -> Result<Pattern, regex::Error> {
+        let text = if fixed {
+            regex::escape(text)
+        } else {
+            text.to_owned()
+        };
+        let build = |multi_line: bool| {
+            RegexBuilder::new(&text)
+                .case_insensitive(ignore_case)
+                .multi_line(multi_line)
+                .crlf(multi_line)
+                .size_limit(MAX_PATTERN)
+                .build()
+        };
+        // The ends of the text are ends of a line only where a line is searched.
+        let has_ends = ["\\A", "\\z", "(?-m", "(?R"]
+            .iter()
+            .any(|end| text.contains(end));
+        Ok(Pattern {
+            line: build(false)?,
+            whole: if has_ends { None } else { Some(build(true)?) },
+        })
+    }
+
+    /// Returns where the pattern occurs first in a line: for what is to be set off.
+    pub fn place(&self, line: &str) -> Option<std::ops::Range<usize>> {
+        self.line.find(line.as_bytes()).map(|found| found.range())
+    }
+
+    /// Searches a file.
+    fn search(&self, bytes: &[u8]) -> Searched {
+        if self
+            .whole
+            .as_ref()
+            .is_some_and(|whole| !whole.is_match(bytes))
+        {
+            return Searched::Lines(Vec::new());
+        }
+        let mut lines: Vec<&[u8]> = bytes.split(|&byte| byte == b'\n').collect();
+        if bytes.is_empty() || bytes.ends_with(b"\n") {
+            lines.pop();
+        }
+        let lines = lines.into_iter().enumerate();
+        let mut found = lines
+            .map(|(at, line)| (at + 1, line.strip_suffix(b"\r").unwrap_or(line)))
+            .filter(|(_, line)| self.line.is_match(line))
+            .peekable();
+        if bytes[..bytes.len().min(FIRST)].contains(&0) && found.peek().is_some() {
+            return Searched::Binary;
+        }
+        Searched::Lines(found.map(|(number, line)| (number, lossy(line))).collect())
+    }
+}
+
+/// Searches what sessions recorded.
+///
+/// # Errors
+/// There is no such session, or the repository cannot be read.
+pub fn find(project: &Project, query: &Query) -> anyhow::Result<Found> {
+    let chains = chains(project, query.session.as_ref())?;
+    let mut found = Found::default();
+    for (session, why) in &chains.broken {
+        found.skipped.push(format!("session `{session}`: {why}"));
+    }
+    let turns: Vec<(usize, &Recorded)> = chains.turns.iter().enumerate().collect();
+    let files = spread(&project.repository, turns, |repository, _, turns| {
+        let listed = turns
+            .into_iter()
+            .map(|(at, turn)| files_of(repository, query, at, turn));
+        listed.collect::<anyhow::Result<Vec<_>>>()
+    })?;
+    let files: Vec<File> = files.into_iter().flatten().flatten().collect();
+
+    let mut seen = HashSet::new();
+    let blobs = files.iter().map(|file| file.blob);
+    let blobs: Vec<BlobId> = blobs.filter(|blob| seen.insert(*blob)).collect();
+    let searched = spread(&project.repository, blobs, |repository, _, blobs| {
+        let searched = blobs.into_iter().map(|blob| {
+            let result = match repository.blob_size(blob)? > MAX_BYTES {
+                true => Searched::Skipped("it is larger than 64 MiB"),
+                false => query.pattern.search(&repository.blob(blob)?),
+            };
+            Ok((blob, result))
+        });
+        searched.collect::<anyhow::Result<Vec<_>>>()
+    })?;
+    let searched: HashMap<BlobId, Searched> = searched.into_iter().flatten().collect();
+    for file in files {
+        found.add(&chains.turns[file.turn], &file, &searched[&file.blob]);
+    }
+    Ok(found)
+}
+
+impl Found {
+    /// Adds what was found in a file of a turn.
+    fn add(&mut self, turn: &Recorded, file: &File, searched: &Searched) {
+        let matched = |line: Option<usize>, text: Option<String>| Match {
+            session: turn.session.clone(),
+            turn: turn.number,
+            commit: turn.commit,
+            part: file.part,
+            file: file.name.clone(),
+            line,
+            text,
+        };
+        match searched {
+            Searched::Lines(lines) => {
+                let lines = lines.iter();
+                self.matches
+                    .extend(lines.map(|(line, text)| matched(Some(*line), Some(text.clone()))));
+            }
+            Searched::Binary => self.matches.push(matched(None, None)),
+            Searched::Skipped(why) => {
+                let (session, number) = (&turn.session, turn.number);
+                let name = &file.name;
+                self.skipped
+                    .push(format!("`{name}` of turn {session}:{number}: {why}"));
+            }
+        }
+    }
+}
+
+/// Lists the files of a turn that are searched.
+fn files_of(
+    repository: &Repository,
+    query: &Query,
+    at: usize,
+    turn: &Recorded,
+) -> anyhow::Result<Vec<File>> {
+    let is_wanted = |name: &str| query.path.as_ref().is_none_or(|path| path.is_match(name));
+    let mut files = Vec::new();
+    let add = |name: String, part: Part, id, mode| {
+        let is_file = matches!(mode, Mode::File | Mode::Executable);
+        (is_file && is_wanted(&name)).then(|| File {
+            turn: at,
+            part,
+            name,
+            blob: BlobId::of(id),
+        })
+    };
+    if query.parts.iter().any(|part| *part != Part::Code) {
+        for leaf in repository.leaves(turn.tree)? {
+            let name = lossy(&leaf.path);
+            let part = part_of(&name).filter(|part| query.parts.contains(part));
+            files.extend(part.and_then(|part| add(name, part, leaf.id, leaf.mode)));
+        }
+    }
+    if query.parts.contains(&Part::Code) && turn.workspace.is_some() {
+        let read = Turn::read(repository, &turn.session, turn.commit)?;
+        if let Some(workspace) = &read.meta.workspace {
+            let before = repository.commit(workspace.before)?.tree;
+            let after = repository.commit(workspace.after)?.tree;
+            for change in repository.changes(before, after)? {
+                let name = lossy(&change.path);
+                let new = change.new;
+                files.extend(new.and_then(|new| add(name, Part::Code, new.id, new.mode)));
+            }
+        }
+    }
+    Ok(files)
+}
+
+/// Returns the part to which an artifact belongs; nothing for facts and what the next turn gets,
+/// which is found where it is used.
+fn part_of(name: &str) -> Option<Part> {
+    if name.starts_with(artifact::NEXT) {
+        return None;
+    }
+    if name.starts_with(artifact::OUTPUT) {
+        return Some(Part::Output);
+    }
+    if name.starts_with(artifact::CHANGES) {
+        return Some(Part::Report);
+    }
+    if name.starts_with(artifact::PAGES) {
+        return Some(Part::Input);
+    }
+    // Steps of a pipeline and answers that never ran have the same files in a folder of their own.
+    match name.rsplit('/').next().unwrap_or(name) {
+        artifact::USER_PROMPT | "declined.txt" => Some(Part::Request),
+        artifact::PLAN | artifact::APPROVED | artifact::REPLY | "output.md" => Some(Part::Plan),
+        artifact::REPORT => Some(Part::Report),
+        artifact::INPUT
+        | artifact::SYSTEM_PROMPT
+        | artifact::TURN_CONTEXT
+        | artifact::SESSION_CONTEXT => Some(Part::Input),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(pattern: &str, text: &str, expected: &[(usize, &str)]) {
+        let pattern = Pattern::new(pattern, false, false).unwrap();
+        let Searched::Lines(found) = pattern.search(text.as_bytes()) else {
+            panic!("`{text}` is no text")
+        };
+        let found: Vec<_> = found
+            .iter()
+            .map(|(at, line)| (*at, line.as_str()))
+            .collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn lines_are_searched_one_by_one() {
+        check("b", "a\nb\r\ncb\n", &[(2, "b"), (3, "cb")]);
+        check("^b$", "ab\nb\r\nb", &[(2, "b"), (3, "b")]);
+        check("\\Ab\\z", "ab\nb\nb", &[(2, "b"), (3, "b")]);
+        check("a\\sb", "a\nb\na b", &[(3, "a b")]);
+        check("^$", "a\n\nb\n", &[(2, "")]);
+        check("", "a\n", &[(1, "a")]);
+        check("x*", "", &[]);
+        check("é", "\u{e9}\n", &[(1, "é")]);
+    }
+
+    #[test]
+    fn every_artifact_belongs_to_a_part_or_to_none() {
+        let parts = [
+            ("user_prompt.txt", Some(Part::Request)),
+            ("declined.txt", Some(Part::Request)),
+            ("plan.md", Some(Part::Plan)),
+            ("approved.md", Some(Part::Plan)),
+            ("reply.md", Some(Part::Plan)),
+            ("replaced/01/plan.md", Some(Part::Plan)),
+            ("steps/01-plan/output.md", Some(Part::Plan)),
+            ("steps/01-plan/input.md", Some(Part::Input)),
+            ("report.md", Some(Part::Report)),
+            ("changes/01.diff", Some(Part::Report)),
+            ("output/01.txt", Some(Part::Output)),
+            ("input.md", Some(Part::Input)),
+            ("pages/a.md", Some(Part::Input)),
+            ("turn.context", Some(Part::Input)),
+            ("meta.yaml", None),
+            ("next/turn.context", None),
+            ("requests.yaml", None),
+        ];
+        for (name, part) in parts {
+            assert_eq!(part_of(name), part, "{name}");
+        }
+    }
+}

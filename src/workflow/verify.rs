@@ -1,0 +1,70 @@
+//! `verify`: whether sessions say the truth, and whether everything that they name is there.
+
+use serde::Serialize;
+
+use crate::git::object::CommitId;
+use crate::git::sound::unsound;
+use crate::session::name::SessionName;
+use crate::session::turn::Turn;
+use crate::session::verify::{Checked, Fault, check};
+use crate::workflow::project::Project;
+
+/// What was found of a session.
+#[derive(Debug, Clone, Serialize)]
+pub struct Verified {
+    /// The session.
+    pub session: SessionName,
+    /// How many turns were read.
+    pub turns: usize,
+    /// What is wrong.
+    pub faults: Vec<Fault>,
+}
+
+/// Verifies sessions; all of them if none is named.
+///
+/// # Errors
+/// There is no such session, or the refs cannot be read.
+pub fn verify(project: &Project, sessions: &[SessionName]) -> anyhow::Result<Vec<Verified>> {
+    let store = project.store();
+    let sessions = if sessions.is_empty() {
+        store.sessions()?
+    } else {
+        let tips = sessions
+            .iter()
+            .map(|name| Ok((name.clone(), store.tip_id(name)?)));
+        tips.collect::<anyhow::Result<_>>()?
+    };
+    let verified = sessions
+        .into_iter()
+        .map(|(session, tip)| one(project, session, tip));
+    verified.collect()
+}
+
+/// Verifies a session.
+fn one(project: &Project, session: SessionName, tip: CommitId) -> anyhow::Result<Verified> {
+    let Checked { turns, mut faults } = check(&project.repository, &session, tip);
+    let commits: Vec<CommitId> = turns.iter().flat_map(commits_of).collect();
+    for object in unsound(&project.repository, &commits)? {
+        faults.push(Fault {
+            turn: None,
+            commit: tip,
+            rule: "objects",
+            what: format!("object {}: {}", object.id, object.why),
+        });
+    }
+    Ok(Verified {
+        session,
+        turns: turns.len(),
+        faults,
+    })
+}
+
+/// Returns the commits that a turn names.
+fn commits_of(turn: &Turn) -> Vec<CommitId> {
+    let workspace = turn.meta.workspace.as_ref();
+    let code = workspace.map(|workspace| [workspace.before, workspace.after]);
+    let mut commits = vec![turn.commit];
+    commits.extend(code.into_iter().flatten());
+    commits.extend(turn.publication);
+    commits
+}

@@ -1,0 +1,165 @@
+//! `verify`: a chain that says the truth is sound, and each lie of one is named.
+
+use crate::plans::{create, edit, execute, plan};
+use crate::support::TestRepo;
+
+/// A project with some turns of every kind.
+fn history() -> TestRepo {
+    let repo = TestRepo::new().file("a.txt", "one\ntwo\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    repo.done(&["context", "add", "a.txt"]);
+    repo.run_plan(&plan("Change a", &[edit("a.txt", "two", "2")]));
+    repo.reply(&plan(
+        "Make b",
+        &[create("b.txt", "b\n"), execute("echo built > built.txt")],
+    ));
+    repo.done(&["plan", "-m", "make b"]);
+    repo.done(&["execute", "-y"]);
+    repo.done(&["undo"]);
+    repo.done(&["redo"]);
+    repo.done(&["restore", "1"]);
+    repo.done(&["branch", "2", "other"]);
+    repo.teddy_reads(&["execute", "-", "-y"], plan("Fail", &[execute("exit 3")]))
+        .check(1, &["turn 3 failed"]);
+    repo
+}
+
+/// Makes a session of the newest turn of `demo` with another message, tree or parents, and returns
+/// what is wrong with it.
+fn forged(repo: &TestRepo, forge: impl Fn(&str) -> String) -> Vec<String> {
+    let commit = repo.git(&["cat-file", "commit", "teddy/sessions/demo~3"]);
+    let forged = forge(&format!("{commit}\n"));
+    repo.write("forged", &forged);
+    let id = repo.git(&["hash-object", "-t", "commit", "-w", "forged"]);
+    repo.remove("forged");
+    repo.git(&["update-ref", "refs/teddy/sessions/forged", &id]);
+    let verified = repo.json(&["verify", "forged"], 1);
+    let faults = verified[0]["faults"].as_array().unwrap();
+    let short = |text: &str| text.split(' ').take(6).collect::<Vec<_>>().join(" ");
+    faults
+        .iter()
+        .map(|fault| {
+            let rule = fault["rule"].as_str().unwrap();
+            format!("{rule}: {}", short(fault["what"].as_str().unwrap()))
+        })
+        .collect()
+}
+
+#[test]
+fn what_teddy_records_is_sound() {
+    let repo = history();
+    assert_eq!(
+        repo.done(&["verify"]),
+        "demo: 5 turns, sound\nother: 3 turns, sound\n"
+    );
+    let verified = repo.json(&["verify", "other"], 0);
+    assert_eq!(
+        verified,
+        serde_json::json!([{ "session": "other", "turns": 4, "faults": [] }])
+    );
+    repo.teddy(&["verify", "gone"])
+        .check(1, &["there is no session `gone`"]);
+}
+
+#[test]
+fn what_a_forged_commit_says_is_named() {
+    let repo = history();
+    let replace = |from: &'static str, to: &'static str| {
+        move |commit: &str| {
+            assert!(commit.contains(from), "{commit}");
+            commit.replace(from, to)
+        }
+    };
+    let told = forged(&repo, replace("Teddy-Turn: 2", "Teddy-Turn: 7"));
+    assert_eq!(told, ["T7: `Teddy-Turn` is `7` in its message,"]);
+    let told = forged(
+        &repo,
+        replace("Teddy-Status: executed", "Teddy-Status: failed"),
+    );
+    assert_eq!(told, ["T7: `Teddy-Status` is `failed` in its message,"]);
+    let told = forged(&repo, replace("Teddy-Session: demo", "Teddy-Session: ../x"));
+    assert_eq!(told, ["T7: its message names no session"]);
+
+    // Without its code: the second parent goes.
+    let told = forged(&repo, |commit| {
+        let mut parents = 0;
+        let lines = commit.split_inclusive('\n').filter(|line| {
+            parents += usize::from(line.starts_with("parent "));
+            !(line.starts_with("parent ") && parents == 2)
+        });
+        lines.collect()
+    });
+    assert!(told[0].starts_with("T3: its second parent is"), "{told:#?}");
+
+    // The tree of the turn before: number, id and parent are its.
+    let older = repo.git(&["rev-parse", "teddy/sessions/demo~4^{tree}"]);
+    let told = forged(&repo, |commit| {
+        let (_, rest) = commit.split_once('\n').unwrap();
+        format!("tree {older}\n{rest}")
+    });
+    let rules: Vec<&str> = told
+        .iter()
+        .map(|one| one.split(':').next().unwrap())
+        .collect();
+    assert!(rules.contains(&"T4") && rules.contains(&"T1"), "{told:#?}");
+}
+
+#[test]
+fn what_ran_is_compared_with_what_was_approved() {
+    let repo = history();
+    let plan = repo.git(&["show", "teddy/sessions/demo~3:plan.md"]);
+    let other = plan.replace("echo built > built.txt", "rm -rf /");
+    assert_ne!(plan, other);
+    repo.write("plan", format!("{other}\n"));
+    let blob = repo.git(&["hash-object", "-w", "plan"]);
+    repo.remove("plan");
+    let tree = repo.git(&["ls-tree", "teddy/sessions/demo~3"]);
+    let old = repo.git(&["rev-parse", "teddy/sessions/demo~3:plan.md"]);
+    repo.write("tree", format!("{}\n", tree.replace(&old, &blob)));
+    let out = std::process::Command::new("sh")
+        .args(["-c", "git mktree < tree"])
+        .current_dir(repo.path())
+        .output()
+        .unwrap();
+    let tree = String::from_utf8(out.stdout).unwrap();
+    repo.remove("tree");
+    let told = forged(&repo, |commit| {
+        let (_, rest) = commit.split_once('\n').unwrap();
+        format!("tree {}\n{rest}", tree.trim())
+    });
+    assert_eq!(told, ["R2: the command of action 2 in"]);
+}
+
+#[test]
+fn an_object_that_is_missing_or_damaged_is_named() {
+    let repo = history();
+    repo.git(&["repack", "-adq"]);
+    repo.git(&["pack-refs", "--all"]);
+    let blob = repo.git(&["rev-parse", "teddy/sessions/demo~3:plan.md"]);
+    // Everything loose, so that one object can be taken away.
+    let packs = repo.path().join(".git/objects/pack");
+    let aside = repo.beside("packs");
+    std::fs::rename(&packs, &aside).unwrap();
+    std::fs::create_dir(&packs).unwrap();
+    for entry in std::fs::read_dir(&aside).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|end| end == "pack") {
+            let command = format!("git unpack-objects -q < '{}'", path.display());
+            let out = std::process::Command::new("sh")
+                .args(["-c", &command])
+                .current_dir(repo.path())
+                .status();
+            assert!(out.unwrap().success());
+        }
+    }
+    assert_eq!(repo.teddy(&["verify"]).code, 0);
+    repo.remove(&format!(".git/objects/{}/{}", &blob[..2], &blob[2..]));
+    let out = repo.teddy(&["verify", "demo"]);
+    assert_eq!(out.code, 1, "{out}");
+    assert!(
+        out.stdout
+            .contains(&format!("object {blob}: blob is missing (objects)")),
+        "{out}"
+    );
+}
