@@ -36,6 +36,7 @@ mod json;
 mod kept;
 mod land;
 mod land_faults;
+mod land_odd;
 mod land_random;
 mod land_refused;
 mod land_walkthrough;
