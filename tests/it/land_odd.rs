@@ -192,3 +192,20 @@ fn turns_that_undo_each_other_leave_nothing() {
     let value = repo.json(&["land", "--each"], 0);
     assert_eq!(value["commits"].as_array().unwrap().len(), 2);
 }
+
+#[test]
+fn a_tool_that_writes_hooks_anew_moves_nothing() {
+    let repo = three_turns();
+    let head = repo.git(&["rev-parse", "HEAD"]);
+    // As lefthook does when it finds them out of date.
+    hook(
+        &repo,
+        "pre-commit",
+        "h=$(git rev-parse --git-path hooks)\nprintf '#!/bin/sh\\n' > $h/commit-msg; chmod +x $h/commit-msg\ngit config --get core.hooksPath && exit 1; exit 0",
+    );
+    repo.done(&["land", "-m", "Land"]);
+    assert_eq!(repo.git(&["rev-parse", "HEAD^"]), head);
+    assert_eq!(status(&repo), "");
+    assert!(repo.path().join(".git/hooks/commit-msg").exists());
+    check_clean(&repo);
+}

@@ -12,7 +12,7 @@ use anyhow::Context as _;
 
 use super::user_git::{answer, in_checkout, user_git};
 use crate::git::repository::Repository;
-use crate::host::process;
+use crate::host::{env, process};
 
 /// Where the commit goes: a ref of the scratch worktree alone.
 pub(super) const LANDING: &str = "refs/worktree/land";
@@ -46,7 +46,7 @@ pub enum Verify {
 /// run for none, and move the user's branch itself.
 pub(super) fn wrap(
     repository: &Repository,
-    folder: &Path,
+    (folder, rules): (&Path, &Path),
     verify: Verify,
 ) -> anyhow::Result<Hooks> {
     std::fs::create_dir_all(folder)?;
@@ -65,8 +65,9 @@ pub(super) fn wrap(
         hooks.any |= hook.is_some();
         if hook.is_some() || name == last {
             let script = folder.join(name);
-            std::fs::write(&script, text(hook.as_deref(), name == last))?;
-            std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o700))?;
+            let text = text(hook.as_deref(), &settings(rules), name == last);
+            std::fs::write(&script, text)?;
+            std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o500))?;
             anyhow::ensure!(
                 process::find(&script).is_some(),
                 "no program can run in `{}`; set `worktree.root` to a directory where one can",
@@ -77,13 +78,30 @@ pub(super) fn wrap(
     Ok(hooks)
 }
 
+/// Returns what `git -c` hands down to a hook: what whoever called us gave, and the rules for what
+/// is linked. Not our folder of scripts: a tool that keeps the hooks of a repository up to date would
+/// write over them.
+fn settings(rules: &Path) -> Vec<u8> {
+    let given = env::var_os("GIT_CONFIG_PARAMETERS").unwrap_or_default();
+    let mut settings = given.into_vec();
+    if !settings.is_empty() {
+        settings.push(b' ');
+    }
+    let path = rules.as_os_str().as_bytes();
+    settings.extend(quoted(&[b"core.excludesFile=", path].concat()));
+    settings
+}
+
 /// Returns a script that starts a hook, if there is one, and then turns `HEAD` away, if it is the
 /// last one.
-fn text(hook: Option<&Path>, is_last: bool) -> Vec<u8> {
+fn text(hook: Option<&Path>, settings: &[u8], is_last: bool) -> Vec<u8> {
     let mut text = b"#!/bin/sh\n".to_vec();
     if let Some(hook) = hook {
+        text.extend_from_slice(b"export GIT_CONFIG_PARAMETERS=");
+        text.extend(quoted(settings));
+        text.push(b'\n');
         text.extend_from_slice(if is_last { b"" } else { b"exec " });
-        text.extend(quoted(hook));
+        text.extend(quoted(hook.as_os_str().as_bytes()));
         text.extend_from_slice(if is_last {
             b" \"$@\" || exit\n"
         } else {
@@ -97,10 +115,10 @@ fn text(hook: Option<&Path>, is_last: bool) -> Vec<u8> {
     text
 }
 
-/// Returns a path as one word of a shell.
-fn quoted(path: &Path) -> Vec<u8> {
+/// Returns a text as one word of a shell.
+fn quoted(text: &[u8]) -> Vec<u8> {
     let mut word = b"'".to_vec();
-    for byte in path.as_os_str().as_bytes() {
+    for byte in text {
         match byte {
             b'\'' => word.extend_from_slice(b"'\\''"),
             byte => word.push(*byte),
@@ -145,20 +163,21 @@ mod tests {
     #[test]
     fn the_last_hook_turns_head_away_if_it_is_content() {
         let check = |hook: Option<&str>, is_last, expected: &str| {
-            let text = text(hook.map(Path::new), is_last);
+            let text = text(hook.map(Path::new), b"a=b", is_last);
             assert_eq!(String::from_utf8(text).unwrap(), expected);
         };
         let away = "exec git -c core.hooksPath=/dev/null symbolic-ref HEAD refs/worktree/land\n";
+        let given = "export GIT_CONFIG_PARAMETERS='a=b'\n";
         check(
             Some("/it's/h"),
             false,
-            "#!/bin/sh\nexec '/it'\\''s/h' \"$@\"\n",
+            &format!("#!/bin/sh\n{given}exec '/it'\\''s/h' \"$@\"\n"),
         );
         check(None, true, &format!("#!/bin/sh\n{away}"));
         check(
             Some("/h"),
             true,
-            &format!("#!/bin/sh\n'/h' \"$@\" || exit\n{away}"),
+            &format!("#!/bin/sh\n{given}'/h' \"$@\" || exit\n{away}"),
         );
     }
 }

@@ -100,9 +100,10 @@ impl<'a> Scratch<'a> {
             .recursive(true)
             .mode(0o700)
             .create(folder)?;
+        let scripts = folder.join("hooks");
         let scratch = Scratch {
             repository,
-            hooks: hooks::wrap(repository, &folder.join("hooks"), verify)?,
+            hooks: hooks::wrap(repository, (&scripts, &folder.join(RULES)), verify)?,
             folder: folder.to_owned(),
             verify,
         };
