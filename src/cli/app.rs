@@ -131,7 +131,11 @@ impl App {
     pub(super) fn folder(&self) -> anyhow::Result<PathBuf> {
         let here = env::current_dir().context("the current directory no longer exists")?;
         match &self.global.directory {
-            Some(folder) if folder.is_dir() => Ok(here.join(folder)),
+            // Without `..`: what is above it by its name is not what is above it.
+            Some(folder) if folder.is_dir() => here
+                .join(folder)
+                .canonicalize()
+                .with_context(|| format!("cannot use `{}`", folder.display())),
             Some(folder) => anyhow::bail!("`{}` is not a directory", folder.display()),
             None => Ok(here),
         }

@@ -128,14 +128,17 @@ fn change(app: &App, project: &Project, edit: Edit, entries: &Entries) -> anyhow
     }
     for entry in &edited {
         let name = visible(&entry.name);
+        let near = entry.near.as_deref().map_or_else(String::new, |near| {
+            format!("; did you mean `{}`?", visible(near))
+        });
         app.say(&match (edit, entry.changed) {
             (Edit::Add, true) if entry.is_missing => {
-                format!("Added {name} ({list}); it is not there yet")
+                format!("Added {name} ({list}); it is not there yet{near}")
             }
             (Edit::Add, true) => format!("Added {name} ({list})"),
             (Edit::Add, false) => format!("{name} is there already ({list})"),
             (Edit::Remove, true) => format!("Removed {name} ({list})"),
-            (Edit::Remove, false) => format!("{name} is not there ({list})"),
+            (Edit::Remove, false) => format!("{name} is not there ({list}){near}"),
         });
     }
     Ok(())

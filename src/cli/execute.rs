@@ -44,7 +44,13 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let plan = args
         .plan
         .as_deref()
-        .map(|path| source::read(app, path))
+        .map(|path| {
+            source::read(
+                app,
+                path,
+                "`teddy execute` runs the plan that waits; `-` reads one from standard input",
+            )
+        })
         .transpose()?;
     let mut project = app.project()?;
     let mut user = app.user(&project, args.yes);

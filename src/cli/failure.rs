@@ -24,6 +24,7 @@ use crate::session::store::StoreError;
 use crate::ui::quiet::Unapproved;
 use crate::workflow::execute::prepare::SetupFailed;
 use crate::workflow::execute::{ForeignPlan, NoPlan};
+use crate::workflow::hinted::Hinted;
 use crate::workflow::land::error::LandError;
 use crate::workflow::message::Unanswered;
 use crate::workflow::models::NoModel;
@@ -65,6 +66,9 @@ pub(super) struct Unfinished {
 
 /// How a question of the model is answered.
 pub(super) const ANSWER: &str = "`teddy resume -m '<answer>'` answers and goes on";
+
+/// What helps if another process is at work.
+const WAIT: &str = "try again once it has ended; `TEDDY_LOCK_TIMEOUT=<seconds>` waits longer";
 
 /// What an error means.
 #[derive(Debug, PartialEq, Eq)]
@@ -163,7 +167,7 @@ fn waits(cause: &(dyn Error + 'static)) -> Option<Judged> {
     if let Some(LockError::Busy { .. }) = cause.downcast_ref() {
         return Some(Judged {
             code: exit::BUSY,
-            ..Judged::of(Kind::Busy, None)
+            ..Judged::of(Kind::Busy, Some(WAIT.to_owned()))
         });
     }
     if cause.is::<Unanswered>() {
@@ -172,17 +176,17 @@ fn waits(cause: &(dyn Error + 'static)) -> Option<Judged> {
             ..Judged::of(Kind::Unanswered, Some(ANSWER.to_owned()))
         });
     }
-    let kind = if cause.is::<Unapproved>() {
-        Kind::Unapproved
-    } else if cause.is::<NobodyToAsk>() {
-        Kind::NobodyToAsk
+    let (kind, hint) = if cause.is::<Unapproved>() {
+        (Kind::Unapproved, "`-y` approves it")
+    } else if let Some(NobodyToAsk { hint, .. }) = cause.downcast_ref() {
+        (Kind::NobodyToAsk, hint.as_str())
     } else {
         match cause.downcast_ref()? {
-            MoveError::Moved { .. } => Kind::Moved,
+            MoveError::Moved { .. } => (Kind::Moved, "`teddy log` shows it; run the command again"),
             MoveError::Store(_) => return None,
         }
     };
-    Some(Judged::of(kind, None))
+    Some(Judged::of(kind, Some(hint.to_owned())))
 }
 
 /// Judges what is not there, or is there already.
@@ -278,18 +282,21 @@ fn repository(cause: &(dyn Error + 'static)) -> Option<Judged> {
     if let Some(locked) = cause.downcast_ref::<RefsLocked>() {
         return Some(Judged::of(Kind::Failed, Some(locked.hint())));
     }
-    let kind = if cause.is::<ConfigError>() {
-        Kind::Configuration
-    } else if cause.is::<OverBudget>() {
-        Kind::SnapshotTooLarge
-    } else if let Some(error) = cause.downcast_ref::<UnknownAgent>() {
-        let hint = matches!(error, UnknownAgent::Untrusted { .. })
-            .then(|| "`teddy trust` shows it and remembers it".to_owned());
-        return Some(Judged::of(Kind::AgentNotFound, hint));
+    if let Some(Hinted { hint, .. }) = cause.downcast_ref() {
+        return Some(Judged::of(Kind::Failed, Some(hint.clone())));
+    }
+    let (kind, hint) = if let Some(error) = cause.downcast_ref::<ConfigError>() {
+        (Kind::Configuration, error.hint())
+    } else if let Some(error) = cause.downcast_ref::<OverBudget>() {
+        (Kind::SnapshotTooLarge, error.hint())
     } else {
-        return None;
+        let hint = match cause.downcast_ref()? {
+            UnknownAgent::Untrusted { .. } => "`teddy trust` shows it and remembers it",
+            UnknownAgent::Missing { .. } => "`teddy get-prompt` lists the agents",
+        };
+        (Kind::AgentNotFound, hint.to_owned())
     };
-    Some(Judged::of(kind, None))
+    Some(Judged::of(kind, Some(hint)))
 }
 
 /// Judges why a model gave no answer.

@@ -45,7 +45,10 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     sessions
         .iter()
         .try_for_each(|session| project.store().tip_id(session).map(drop))?;
-    let question = format!("Forget {} and every turn of it?", args.sessions.join(", "));
+    let question = format!(
+        "Delete session {} and all of its turns?",
+        args.sessions.join(", ")
+    );
     if !sessions.is_empty() && !args.yes && !app.user(&project, false).confirm(&question, "-y")? {
         app.say("Nothing was changed.");
         return Ok(exit::DONE.into());

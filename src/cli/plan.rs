@@ -59,7 +59,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let from = args
         .from
         .as_deref()
-        .map(|path| source::read(app, path))
+        .map(|path| source::read(app, path, "`--from -` reads the answer from standard input"))
         .transpose()?;
     let wish = Wish {
         message,

@@ -1,10 +1,9 @@
 //! `teddy preprocess`
 
-use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::Context as _;
 
 use super::app::App;
 use super::failure::{ReadOnly, Unfinished};
@@ -12,6 +11,7 @@ use super::{exit, source};
 use crate::host::{clipboard, file};
 use crate::plan::reading::preprocess;
 use crate::plan::repair::{Level, Repaired};
+use crate::workflow::hinted::hinted;
 
 /// Repair the code fences of a plan
 ///
@@ -35,7 +35,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let repaired = match args.file.as_deref() {
         None => from_clipboard(app, args.no_copy)?,
         Some(source::STDIN) => {
-            let repaired = preprocess(&source::read(app, source::STDIN)?);
+            let repaired = preprocess(&source::stdin()?);
             print(app, &repaired)?;
             repaired
         }
@@ -98,17 +98,13 @@ fn from_clipboard(app: &App, no_copy: bool) -> anyhow::Result<Repaired> {
 
 /// Repairs a file; one that needs nothing is not written.
 fn in_place(app: &App, name: &str) -> anyhow::Result<Repaired> {
-    let is_missing = |error: &anyhow::Error| {
-        error
-            .downcast_ref::<io::Error>()
-            .is_some_and(|error| error.kind() == io::ErrorKind::NotFound)
-    };
     let before = source::file(app, name).map_err(|error| {
-        if is_missing(&error) {
-            anyhow!("plan file not found at `{name}`")
-        } else {
-            error
+        if !source::is_missing(&error) {
+            return error;
         }
+        let near = source::near(app, name).map(|near| format!("did you mean `{near}`?"));
+        let hint = near.unwrap_or_else(|| "`teddy preprocess -` reads standard input".to_owned());
+        hinted(format!("plan file not found at `{name}`"), hint)
     })?;
     let repaired = preprocess(&before);
     if repaired.text != before {

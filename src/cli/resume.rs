@@ -85,8 +85,8 @@ impl How {
     /// Makes sure that a new session has what its first plan takes.
     pub(super) fn check(&self, app: &App, project: &Project) -> anyhow::Result<()> {
         if self.wanted.message.is_none() && !app.is_attended() {
-            let why = "stdin is not a terminal; say what to do with `-m`";
-            return Err(NobodyToAsk(why.to_owned()).into());
+            let what = "stdin is not a terminal, so nobody can be asked what to do";
+            return Err(NobodyToAsk::new(what, "`-m '<message>'` says it").into());
         }
         let usual = project
             .settings

@@ -1,11 +1,14 @@
 //! Text from files and standard input, as UTF-8 or with the place where it is none.
 
-use std::io::Read as _;
+use std::io::{self, Read as _};
 
 use anyhow::Context as _;
 
 use super::app::App;
 use crate::host::file::read_named;
+use crate::text::near::nearest;
+use crate::text::visible::visible;
+use crate::workflow::hinted::{hinted, with_hint};
 
 /// Plans, answers and messages are far smaller; a device without an end is not.
 const MAX_BYTES: u64 = 64 << 20;
@@ -16,20 +19,50 @@ pub(super) const STDIN: &str = "-";
 /// Returns a message; `-` stands for standard input.
 pub(super) fn message(text: String) -> anyhow::Result<String> {
     let text = if text == STDIN { stdin()? } else { text };
-    anyhow::ensure!(
-        !text.trim().is_empty(),
-        "the message is empty: say what you want"
-    );
+    if text.trim().is_empty() {
+        return Err(hinted(
+            "the message is empty",
+            "`-m '<message>'` says what you want",
+        ));
+    }
     Ok(text)
 }
 
-/// Reads a file, by its path from the folder in use, or standard input for `-`.
-pub(super) fn read(app: &App, path: &str) -> anyhow::Result<String> {
+/// Reads a file, by its path from the folder in use, or standard input for `-`; `otherwise` is what
+/// helps if it is not there and no name is like it.
+pub(super) fn read(app: &App, path: &str, otherwise: &str) -> anyhow::Result<String> {
     if path == STDIN {
-        stdin()
-    } else {
-        file(app, path)
+        return stdin();
     }
+    file(app, path).map_err(|error| {
+        if !is_missing(&error) {
+            return error;
+        }
+        let near = near(app, path).map(|near| format!("did you mean `{near}`?"));
+        with_hint(error, near.unwrap_or_else(|| otherwise.to_owned()))
+    })
+}
+
+/// Returns whether a file could not be read because it is not there.
+pub(super) fn is_missing(error: &anyhow::Error) -> bool {
+    error
+        .downcast_ref::<io::Error>()
+        .is_some_and(|error| error.kind() == io::ErrorKind::NotFound)
+}
+
+/// Returns the file whose path is most like one that is not there.
+pub(super) fn near(app: &App, path: &str) -> Option<String> {
+    let (folder, name) = match path.rsplit_once('/') {
+        Some((folder, name)) => (format!("{folder}/"), name),
+        None => (String::new(), path),
+    };
+    let entries = std::fs::read_dir(app.folder().ok()?.join(&folder)).ok()?;
+    let names: Vec<String> = entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    let near = nearest(name, names.iter().map(String::as_str))?;
+    Some(visible(&format!("{folder}{near}")).into_owned())
 }
 
 /// Reads a file, by its path from the folder in use.
@@ -40,9 +73,9 @@ pub(super) fn file(app: &App, path: &str) -> anyhow::Result<String> {
 }
 
 /// Reads standard input.
-fn stdin() -> anyhow::Result<String> {
+pub(super) fn stdin() -> anyhow::Result<String> {
     let mut bytes = Vec::new();
-    std::io::stdin()
+    io::stdin()
         .lock()
         .take(MAX_BYTES + 1)
         .read_to_end(&mut bytes)

@@ -10,6 +10,7 @@ use crate::text::visible::visible;
 use crate::ui::choose::choose;
 use crate::ui::drift::lines;
 use crate::workflow::branch::switch;
+use crate::workflow::hinted::hinted;
 use crate::workflow::history;
 use crate::workflow::history::changed;
 use crate::workflow::project::Project;
@@ -71,13 +72,16 @@ pub(super) fn tell_files(app: &App, files: &Changed, turn: u64) {
 /// Lets the person choose a session; nothing where they leave.
 fn chosen(app: &App, project: &Project) -> anyhow::Result<Option<SessionName>> {
     let rows = history::session_rows(project)?;
-    anyhow::ensure!(
-        !rows.is_empty(),
-        "there are no sessions; `teddy new <name>` starts one"
-    );
+    if rows.is_empty() {
+        return Err(hinted(
+            "there are no sessions",
+            "`teddy new <name>` starts one",
+        ));
+    }
     if !app.is_attended() {
-        let why = "stdin is not a terminal; name the session to switch to";
-        return Err(NobodyToAsk(why.to_owned()).into());
+        let what = "stdin is not a terminal, so no session can be chosen";
+        let hint = "`teddy switch <name>` names one; `teddy sessions` lists them";
+        return Err(NobodyToAsk::new(what, hint).into());
     }
     let shown: Vec<String> = rows
         .iter()

@@ -13,6 +13,8 @@ const MAX_BYTES: u64 = 1 << 20;
 
 /// What stands for the settings of one call.
 pub const CALL: &str = "-c";
+/// What stands for the settings in git's configuration.
+pub const GIT: &str = "git config";
 /// The largest configuration file that is read, in bytes.
 pub const MAX_CONFIG: usize = 64 * 1024;
 
@@ -55,6 +57,22 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
+    /// Returns what the user can do about it.
+    pub fn hint(&self) -> String {
+        let origin = match self {
+            ConfigError::Wrong { origin, .. } => origin.as_str(),
+            ConfigError::Read(_) => "",
+        };
+        match origin.strip_prefix(GIT) {
+            Some(key) => format!("`git config --unset teddy.{}` removes it", key.trim()),
+            None if origin.contains("/.teddy/") => {
+                "correct the file; every command reads it".to_owned()
+            }
+            None => "correct the file; `TEDDY_CONFIG=/dev/null teddy <command>` runs without it"
+                .to_owned(),
+        }
+    }
+
     /// Tells whether the settings of this call are wrong.
     pub fn is_of_call(&self) -> bool {
         matches!(self, ConfigError::Wrong { origin, .. } if origin.split(' ').next() == Some(CALL))

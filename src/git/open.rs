@@ -237,6 +237,9 @@ impl Repository {
         wanted: Wanted,
     ) -> Result<Repository, OpenError> {
         let git_dir = gix.git_dir().to_owned();
+        if let Some(workdir) = gix.workdir().filter(|workdir| !workdir.exists()) {
+            return Err(OpenError::Elsewhere(git_dir, workdir.to_owned()));
+        }
         if gix.git_dir_trust() != gix::sec::Trust::Full {
             // As git wants it named.
             return Err(OpenError::Foreign(
@@ -401,10 +404,12 @@ fn plainly(found: gix::Repository) -> gix::error::Result<gix::Repository> {
 
 /// Finds out why nothing was opened.
 fn why_not(start: &Path, error: &gix::Error) -> OpenError {
-    let git_dir = start
-        .ancestors()
-        .map(|folder| folder.join(".git"))
-        .find(|git| git.exists());
+    let named = env::var_os("GIT_DIR").map(|named| start.join(named));
+    let found = || {
+        let mut above = start.ancestors().map(|folder| folder.join(".git"));
+        above.find(|git| git.exists())
+    };
+    let git_dir = named.or_else(found);
     let Some(git_dir) = git_dir else {
         return OpenError::None(start.to_owned());
     };

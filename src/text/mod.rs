@@ -10,6 +10,7 @@ pub mod language;
 pub mod lines;
 pub mod link;
 pub mod markdown;
+pub mod near;
 pub mod path;
 pub mod redact;
 pub mod resource;

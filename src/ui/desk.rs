@@ -90,8 +90,10 @@ impl Desk for Terminal {
 /// Where there is no terminal, or the editor fails.
 pub fn edit(text: &str, core_editor: Option<&str>) -> anyhow::Result<String> {
     if !screen::is_there() {
-        let why = "there is no terminal for an editor; use `teddy context add` and `rm`";
-        return Err(NobodyToAsk(why.to_owned()).into());
+        let what = "there is no terminal for an editor";
+        let hint =
+            "`teddy context add <resource>` and `teddy context rm <resource>` change the list";
+        return Err(NobodyToAsk::new(what, hint).into());
     }
     Ok(edit_text(
         &crate::host::editor::editor(None, core_editor)?,

@@ -21,7 +21,7 @@ pub enum Approval {
 
 /// A plan was shown, and nobody could be asked.
 #[derive(Debug, thiserror::Error)]
-#[error("stdin is not a terminal, so nobody can approve this plan; pass `-y` to approve it")]
+#[error("stdin is not a terminal, so nobody can approve this plan")]
 pub struct Unapproved {
     /// What there is to decide on, for a program that decides.
     pub review: serde_json::Value,
@@ -74,30 +74,35 @@ impl<W: Write> User for Quiet<W> {
     }
 
     fn ask(&mut self, question: &Question<'_>) -> anyhow::Result<Option<String>> {
-        let why = match question {
-            Question::NextTurn { session, turn } => {
-                format!("turn {turn} of `{session}` needs a message: use `-m`")
-            }
+        let message = "`-m '<message>'` says it";
+        let (what, hint) = match question {
+            Question::NextTurn { session, turn } => (
+                format!("turn {turn} of `{session}` needs a message"),
+                message,
+            ),
             Question::Instead { title } => {
-                format!("what to do instead of \"{title}\" is not said: use `-m`")
+                let what = format!("it is not said what to do instead of `{title}`");
+                (what, message)
             }
             Question::Reason { change } => {
-                format!("why `{change}` is approved is not said: use `--reason`")
+                let what = format!("it is not said why `{change}` is approved");
+                (what, "`--reason '<why>'` says it")
             }
             Question::Answer { .. } => {
-                "the model waits for your answer; pass it with `teddy resume -m`".to_owned()
+                let what = "the model waits for your answer".to_owned();
+                (what, "`teddy resume -m '<answer>'` answers")
             }
         };
-        Err(NobodyToAsk(why).into())
+        Err(NobodyToAsk::new(what, hint).into())
     }
 
     fn confirm(&mut self, question: &str, flag: &str) -> anyhow::Result<bool> {
         match self.approval {
             Approval::All if flag == APPROVE_ALL => Ok(true),
-            Approval::All | Approval::Ask => Err(NobodyToAsk(format!(
-                "stdin is not a terminal, so nobody can answer: {question} Use `{flag}`"
-            ))
-            .into()),
+            Approval::All | Approval::Ask => {
+                let what = format!("stdin is not a terminal, so nobody can answer `{question}`");
+                Err(NobodyToAsk::new(what, format!("`{flag}` says yes")).into())
+            }
         }
     }
 
@@ -156,7 +161,7 @@ mod tests {
         let error = user.review(&sample.proposal()).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "stdin is not a terminal, so nobody can approve this plan; pass `-y` to approve it"
+            "stdin is not a terminal, so nobody can approve this plan"
         );
         let review = &error.downcast_ref::<Unapproved>().unwrap().review;
         assert_eq!(
@@ -169,19 +174,25 @@ mod tests {
         assert!(String::from_utf8(user.out).unwrap().contains("poetry lock"));
     }
 
+    /// Returns an error with its hint.
+    fn words(error: &anyhow::Error) -> String {
+        let NobodyToAsk { what, hint } = error.downcast_ref().unwrap();
+        format!("{what}: {hint}")
+    }
+
     #[test]
     fn a_message_is_never_invented() {
-        let error = |question| user(Approval::All).ask(&question).unwrap_err().to_string();
+        let error = |question| words(&user(Approval::All).ask(&question).unwrap_err());
         assert_eq!(
             error(Question::NextTurn {
                 session: "a",
                 turn: 2
             }),
-            "turn 2 of `a` needs a message: use `-m`"
+            "turn 2 of `a` needs a message: `-m '<message>'` says it"
         );
         assert_eq!(
             error(Question::Answer { message: "?" }),
-            "the model waits for your answer; pass it with `teddy resume -m`"
+            "the model waits for your answer: `teddy resume -m '<answer>'` answers"
         );
     }
 
@@ -189,11 +200,10 @@ mod tests {
     fn a_question_names_its_flag() {
         let error = user(Approval::All)
             .confirm("Overwrite 3 files?", "--exact")
-            .unwrap_err()
-            .to_string();
+            .unwrap_err();
         assert_eq!(
-            error,
-            "stdin is not a terminal, so nobody can answer: Overwrite 3 files? Use `--exact`"
+            words(&error),
+            "stdin is not a terminal, so nobody can answer `Overwrite 3 files?`: `--exact` says yes"
         );
         assert!(user(Approval::All).confirm("Run it?", "-y").unwrap());
         assert!(user(Approval::Ask).confirm("Run it?", "-y").is_err());

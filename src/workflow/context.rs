@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::git::object::TreeId;
 use crate::git::refs;
 use crate::host::file::{Mode, Root};
 use crate::session::artifact;
@@ -9,6 +10,7 @@ use crate::session::draft::Draft;
 use crate::session::input::{Material, Scope};
 use crate::session::turn::Turn;
 use crate::text::context_list::{self, Entry};
+use crate::text::near::nearest;
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
 use crate::text::visible::visible;
@@ -35,6 +37,8 @@ pub struct Edited {
     pub changed: bool,
     /// Whether it names a file or folder that is not there.
     pub is_missing: bool,
+    /// What may have been meant by something that is not there, or that the list does not have.
+    pub near: Option<String>,
 }
 
 /// A change of a list.
@@ -139,15 +143,59 @@ pub fn edit_context(
     let mut edited = Vec::new();
     change_list(project, scope, user, &mut |text| {
         let (after, changed) = apply(text, edit, &wanted, &exists);
-        let with_facts = |(entry, changed): (&Entry, bool)| Edited {
-            name: entry.name(),
-            changed,
-            is_missing: matches!(entry, Entry::Resource(Resource::File(path)) if !exists(path)),
+        let listed: Vec<String> = context_list::read(text)
+            .entries
+            .iter()
+            .map(Entry::name)
+            .collect();
+        let with_facts = |(entry, changed): (&Entry, bool)| {
+            let is_missing =
+                matches!(entry, Entry::Resource(Resource::File(path)) if !exists(path));
+            let near = match edit {
+                Edit::Add if is_missing => near_file(project, &root, tree, &entry.name()),
+                Edit::Remove if !changed => {
+                    nearest(&entry.name(), listed.iter().map(String::as_str)).map(str::to_owned)
+                }
+                _ => None,
+            };
+            Edited {
+                name: entry.name(),
+                changed,
+                is_missing,
+                near,
+            }
         };
         edited = wanted.iter().zip(changed).map(with_facts).collect();
         Ok(after)
     })?;
     Ok(edited)
+}
+
+/// Returns the file that may be meant by a name that no file has: a tracked one, or one beside the
+/// place where it would be.
+fn near_file(project: &Project, root: &Root, tree: TreeId, name: &str) -> Option<String> {
+    let tracked = project.repository.leaves(tree).unwrap_or_default();
+    let tracked = tracked
+        .into_iter()
+        .filter_map(|leaf| String::from_utf8(leaf.path).ok());
+
+    let folder = name.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let opened = match folder {
+        "" => root.names(),
+        folder => root
+            .folder(Path::new(folder))
+            .and_then(|folder| folder.names()),
+    };
+    let beside = opened.unwrap_or_default().into_iter();
+    let beside = beside
+        .filter_map(|name| name.into_string().ok())
+        .map(|name| match folder {
+            "" => name,
+            folder => format!("{folder}/{name}"),
+        });
+
+    let names: Vec<String> = tracked.chain(beside).collect();
+    nearest(name, names.iter().map(String::as_str)).map(str::to_owned)
 }
 
 /// Replaces the text of a list, `before` until now.

@@ -20,6 +20,7 @@ pub mod facts;
 pub mod find;
 pub mod gather;
 pub mod gc;
+pub mod hinted;
 pub mod history;
 pub mod judge;
 pub mod land;

@@ -9,6 +9,7 @@ use crate::config::trust;
 use crate::model::pipeline::Pipeline;
 use crate::model::pipeline::parse::{Known, parse};
 use crate::session::turn::Turn;
+use crate::workflow::hinted::hinted;
 use crate::workflow::models;
 use crate::workflow::models::Chosen;
 use crate::workflow::project::Project;
@@ -106,20 +107,27 @@ fn pipeline(project: &Project, name: &str) -> anyhow::Result<(String, Files)> {
             return Ok((text.clone(), files.clone()));
         }
     }
-    anyhow::ensure!(
-        !theirs.contains_key(&file),
-        "pipeline `{shown}` of this repository is not trusted; `teddy trust` shows it and remembers it"
-    );
+    if theirs.contains_key(&file) {
+        return Err(hinted(
+            format!("pipeline `{shown}` of this repository is not trusted"),
+            "`teddy trust` shows it and remembers it",
+        ));
+    }
     let names = pipelines(project);
-    let known = if names.is_empty() {
-        "there is none".to_owned()
+    let hint = if names.is_empty() {
+        "there is none yet; `teddy plan -m '<message>'` works without".to_owned()
     } else {
-        format!("there are {}", names.join(", "))
+        format!(
+            "`--pipeline <name>` takes one of these: {}",
+            names.join(", ")
+        )
     };
-    anyhow::bail!(
-        "there is no pipeline `{shown}` in `.teddy/{FOLDER}/` or `{}`; {known}",
-        own_folder(project).display()
-    )
+    let own = own_folder(project);
+    let what = format!(
+        "there is no pipeline `{shown}` in `.teddy/{FOLDER}/` or `{}`",
+        own.display()
+    );
+    Err(hinted(what, hint))
 }
 
 /// Returns the names of the pipelines: the repository's where that is trusted, and the user's

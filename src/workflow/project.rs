@@ -131,7 +131,7 @@ impl Project {
         };
         let ignored = own.confine(trusted);
         let users = [
-            Layer::from_pairs("git config", &repository.config_section("teddy"))?,
+            Layer::from_pairs(layer::GIT, &repository.config_section("teddy"))?,
             Layer::read(&places.config_file)?,
         ];
         if !trusted {

@@ -11,8 +11,23 @@ use crate::workspace::Notice;
 
 /// There is no person to ask.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct NobodyToAsk(pub String);
+#[error("{what}")]
+pub struct NobodyToAsk {
+    /// What nobody can be asked.
+    pub what: String,
+    /// The flag or the command that answers.
+    pub hint: String,
+}
+
+impl NobodyToAsk {
+    /// Returns the error.
+    pub fn new(what: impl Into<String>, hint: impl Into<String>) -> NobodyToAsk {
+        NobodyToAsk {
+            what: what.into(),
+            hint: hint.into(),
+        }
+    }
+}
 
 /// Someone who decides, answers and watches. `ui` implements it for a terminal.
 pub trait User {

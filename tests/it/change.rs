@@ -59,12 +59,12 @@ fn verdict(word: &str, severity: &str) -> String {
 
 /// Puts a change into a phase, as somebody with plain git would: nothing but the id and the phase
 /// in its state.
-fn put(repo: &TestRepo, id: &str, phase: &str) {
+pub(crate) fn put(repo: &TestRepo, id: &str, phase: &str) {
     put_with(repo, (id, phase), &answer("01-proposal").replace(ID, id));
 }
 
 /// As [`put`], with a proposal of our own.
-fn put_with(repo: &TestRepo, (id, phase): (&str, &str), proposal: &str) {
+pub(crate) fn put_with(repo: &TestRepo, (id, phase): (&str, &str), proposal: &str) {
     let folder = repo.beside(&format!("put-{id}"));
     std::fs::create_dir_all(folder.join("specs")).unwrap();
     let write = |name: &str, text: String| std::fs::write(folder.join(name), text).unwrap();
@@ -1407,7 +1407,7 @@ fn a34_a_plan_that_waits_is_not_asked_for_again() {
     ]);
     put(&repo, ID, "challenged");
     repo.teddy(&["change", "impl", ID])
-        .check(1, &["pass `-y` to approve it"]);
+        .check(1, &["hint: `-y` approves it"]);
     assert!(!repo.path().join("a.txt").exists());
     assert_eq!(
         repo.json(&["change", "impl", ID, "-y"], 0)["phase"],

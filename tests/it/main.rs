@@ -5,6 +5,7 @@ mod agents;
 mod approval;
 mod bad_answers;
 mod blocks;
+mod catalogue;
 mod change;
 mod command;
 mod completions;

@@ -184,7 +184,13 @@ fn all_mistakes_are_said_before_anything_is_sent() {
         Some(1)
     );
     repo.teddy(&["plan", "-m", "x", "--pipeline", "none"])
-        .check(1, &["there is no pipeline `none`", "there are bad, think"]);
+        .check(
+            1,
+            &[
+                "there is no pipeline `none`",
+                "takes one of these: bad, think",
+            ],
+        );
     repo.teddy(&["plan", "-m", "x", "--pipeline", "../think"])
         .check(1, &["is not a valid pipeline name"]);
     assert!(fake.requests().is_empty());

@@ -63,8 +63,8 @@ fn a_message_comes_from_standard_input_as_well() {
 fn without_a_message_and_a_terminal_the_flag_is_named() {
     let repo = project();
     repo.reply(&plan("Make it", &[create("b.txt", "b\n")]));
-    repo.teddy(&["plan"]).check(1, &["`-m`"]);
-    repo.teddy(&["resume"]).check(1, &["`-m`"]);
+    repo.teddy(&["plan"]).check(1, &["hint: `-m "]);
+    repo.teddy(&["resume"]).check(1, &["hint: `-m "]);
 }
 
 #[test]
@@ -287,7 +287,7 @@ fn an_empty_message_is_refused_before_a_model_is_asked() {
         &["start", "-m", ""],
     ] {
         repo.teddy(args)
-            .check(1, &["the message is empty: say what you want"]);
+            .check(1, &["the message is empty", "hint: `-m '<message>'`"]);
     }
     repo.teddy_reads(&["plan", "-m", "-"], "\n")
         .check(1, &["the message is empty"]);

@@ -125,7 +125,7 @@ fn a_turn_of_another_session_is_named_as_it_was_typed() {
     repo.done(&["new", "other"]);
     repo.write("own.txt", "mine\n");
     repo.teddy(&["restore", "demo:1", "--exact"])
-        .check(1, &["equal to turn demo:1? Use `-y`"]);
+        .check(1, &["equal to turn demo:1?`", "hint: `-y` says yes"]);
     repo.teddy(&["restore", "demo:1", "-n"])
         .check(0, &["The workspace would be as after turn demo:1: "]);
 }
@@ -243,7 +243,7 @@ fn an_undo_that_takes_edits_away_asks_as_a_restore_does() {
     repo.write("own.txt", "mine\n");
     repo.teddy(&["undo", "--exact"]).check(
         1,
-        &["stdin is not a terminal, so nobody can answer: Make 2 files equal to turn 2? Use `-y`"],
+        &["stdin is not a terminal, so nobody can answer `Make 2 files equal to turn 2?`"],
     );
     assert_eq!(repo.read("own.txt"), "mine\n");
     repo.done(&["undo", "--exact", "-y"]);

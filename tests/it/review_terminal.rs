@@ -618,7 +618,10 @@ fn a_program_that_decides_gets_the_review_as_a_value() {
     );
     repo.teddy(&["--json", "execute"]).check(
         1,
-        &["stdin is not a terminal, so nobody can approve this plan; pass `-y` to approve it"],
+        &[
+            "stdin is not a terminal, so nobody can approve this plan",
+            "hint: `-y` approves it",
+        ],
     );
     assert_eq!(draft(&repo), before);
     assert_eq!(repo.json(&["execute", "-y"], 0)["status"], "executed");

@@ -171,8 +171,10 @@ fn switch_and_the_option_and_the_variable_choose_the_session() {
         "set to nothing is not set: {out}"
     );
     repo.teddy(&["-s", "", "status"]).check(2, &["name"]);
-    repo.teddy(&["switch"])
-        .check(1, &["stdin is not a terminal", "name the session"]);
+    repo.teddy(&["switch"]).check(
+        1,
+        &["stdin is not a terminal", "hint: `teddy switch <name>`"],
+    );
     repo.teddy(&["switch", "third"])
         .check(1, &["there is no session `third`", "teddy sessions"]);
 }

@@ -120,7 +120,7 @@ pub(super) fn reproposal(args: Reproposal, app: &mut App) -> anyhow::Result<Exit
         )?
     } else {
         let read = |path: &String| {
-            let text = source::read(app, path)?;
+            let text = source::read(app, path, "`teddy change reproposal <id>` asks the author")?;
             anyhow::Ok((document(&id, path, &text), text))
         };
         revising::edit(

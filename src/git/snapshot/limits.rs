@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::git::object::BlobId;
+use crate::text::counted;
 
 /// What is left out of a snapshot; tracked files and what the plan wrote are always taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -167,7 +168,9 @@ fn matches(pattern: &[u8], name: &[u8]) -> bool {
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error(
     "{files} untracked files with {size} bytes would be recorded for the first time, most of them in `{most}`; \
-     ignore what is no work of yours in `.gitignore`, or raise `snapshot.max_new_files` ({max_files}) or `snapshot.max_new_size` ({max_size})"
+     the limits are {} (`snapshot.max_new_files`) and {} (`snapshot.max_new_size`)",
+    counted(*max_files as u64, "file"),
+    counted(*max_size, "byte")
 )]
 pub struct OverBudget {
     /// How many files.
@@ -180,6 +183,25 @@ pub struct OverBudget {
     pub max_files: usize,
     /// As many bytes may be.
     pub max_size: u64,
+}
+
+impl OverBudget {
+    /// Returns what the user can do about it.
+    pub fn hint(&self) -> String {
+        let setting = if self.files > self.max_files {
+            format!("snapshot.max_new_files={}", self.files)
+        } else {
+            format!("snapshot.max_new_size={}", self.size)
+        };
+        // A name that a shell reads otherwise is not to be pasted.
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+        let ignore = if self.most.chars().all(is_plain) {
+            format!("`echo '/{}' >> .gitignore` leaves them out", self.most)
+        } else {
+            "`.gitignore` leaves them out".to_owned()
+        };
+        format!("{ignore}; `-c {setting}` takes them once")
+    }
 }
 
 impl Limits {

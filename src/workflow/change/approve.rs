@@ -10,6 +10,7 @@ use crate::change::store::Change;
 use crate::change::tasks;
 use crate::workflow::change;
 use crate::workflow::change::change;
+use crate::workflow::hinted::hinted;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 
@@ -29,10 +30,12 @@ pub fn approve(
     project.recover(user)?;
     let mut change = change(project, id)?;
     allow(&change, Happened::Approve, "approve")?;
-    anyhow::ensure!(
-        !reason.is_empty(),
-        "an approval against a verdict needs a reason: use `--reason`"
-    );
+    if reason.is_empty() {
+        return Err(hinted(
+            "an approval against a verdict needs a reason",
+            format!("`teddy change approve {id} --reason '<why>'` says it"),
+        ));
+    }
     require_usable(id, &change.documents, user)?;
     if change.state.phase == Phase::Implementing {
         let open = tasks::read(change.documents.text(tasks::FILE))

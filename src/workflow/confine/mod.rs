@@ -13,6 +13,7 @@ use policy::Places;
 use crate::config::settings::Sandbox;
 use crate::git::worktree::SessionWorktree;
 use crate::host::sandbox::{Availability, Network, Policy, availability, describe};
+use crate::workflow::hinted::hinted;
 use crate::workflow::project::Project;
 pub(super) use remark::remark;
 
@@ -39,7 +40,10 @@ pub fn policy(project: &Project, worktree: &SessionWorktree) -> anyhow::Result<O
     if project.settings.execute.sandbox == Sandbox::Require
         && let Availability::None(why) | Availability::Partly(why) = availability()
     {
-        anyhow::bail!("`execute.sandbox` is `require`, which this machine cannot do: {why}");
+        return Err(hinted(
+            format!("`execute.sandbox` is `require`, which this machine cannot do: {why}"),
+            "`-c execute.sandbox=on` confines commands as far as it can",
+        ));
     }
     let common = project.repository.common_dir();
     let caches = tool_caches(project);

@@ -10,6 +10,7 @@ use crate::host::lock::Lock;
 use crate::session::meta::{By, Restored};
 use crate::session::publication::Stack;
 use crate::session::turn::Turn;
+use crate::workflow::hinted::{hinted, with_hint};
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
 use crate::workspace::drift::no_record;
@@ -60,7 +61,10 @@ pub fn undo(
 ) -> anyhow::Result<Done> {
     let session = LockedSession::enter(project, "undo", user)?;
     if !session.stacks.are_known()? {
-        return Err(NoRecord(session.stacks.reference()).into());
+        let error = NoRecord(session.stacks.reference()).into();
+        let hint =
+            "`teddy restore @` records which turns they have; unchanged files stay as they are";
+        return Err(with_hint(error, hint));
     }
     let here = session.stacks.here(&session.tip)?;
     let mut walk = Walk::from(session.newest.position(), Direction::Back);
@@ -97,10 +101,9 @@ pub fn redo(
     let mut to = None;
 
     for _ in 0..steps {
-        to = redo.pop();
-        anyhow::ensure!(to.is_some(), "there is nothing to redo");
+        to = Some(redo.pop().ok_or_else(nothing_to_redo)?);
     }
-    let mut walk = Walk::from(to.context("there is nothing to redo")?, Direction::Forward);
+    let mut walk = Walk::from(to.ok_or_else(nothing_to_redo)?, Direction::Forward);
     let turn = session.turn(walk.at)?;
     while walk.at > session.newest.position() {
         walk.back(project, &session.tip, &why_never_there)?;
@@ -109,6 +112,14 @@ pub fn redo(
 
     let aim = session.aim(&walk, &here, &turn, redo)?;
     carry_out(&session.transaction, project, &session.tip, &aim, wish)
+}
+
+/// Says that nothing was undone, or all of it was redone.
+fn nothing_to_redo() -> anyhow::Error {
+    hinted(
+        "there is nothing to redo",
+        "`teddy log` lists the turns; `teddy restore <turn>` goes to one",
+    )
 }
 
 /// The session in use, in which nobody else records a turn.
@@ -213,10 +224,12 @@ impl Walk {
         why_not: &dyn Fn(&Turn) -> anyhow::Result<Option<WhyPassedOver>>,
     ) -> anyhow::Result<bool> {
         let at = self.at;
-        anyhow::ensure!(
-            at > 0,
-            "there is nothing to undo: no turn of this session that changed files is in them"
-        );
+        if at == 0 {
+            return Err(hinted(
+                "there is nothing to undo: no turn of this session that changed files is in them",
+                "`teddy log` lists the turns; `teddy restore <turn>` goes back to one",
+            ));
+        }
         let store = project.store();
         let turn = store.turn(&tip.session, &at.to_string())?;
         self.at = store.turn(&tip.session, &(at - 1).to_string())?.position();

@@ -1,0 +1,77 @@
+//! Errors that nobody tells apart, but for which there is something to do.
+
+use std::error::Error;
+
+/// An error and what the user can do about it.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}")]
+pub struct Hinted {
+    /// What failed, and why.
+    what: String,
+    /// What helps: a command to type.
+    pub hint: String,
+    /// What it came from.
+    source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+/// Returns an error with a hint.
+pub fn hinted(what: impl Into<String>, hint: impl Into<String>) -> anyhow::Error {
+    Hinted {
+        what: what.into(),
+        hint: hint.into(),
+        source: None,
+    }
+    .into()
+}
+
+/// Adds a hint to an error; its last words stay what they are.
+pub fn with_hint(error: anyhow::Error, hint: impl Into<String>) -> anyhow::Error {
+    let (what, is_all) = (error.to_string(), error.source().is_none());
+    Hinted {
+        what,
+        hint: hint.into(),
+        source: (!is_all).then(|| Inner(error).into()),
+    }
+    .into()
+}
+
+/// An error without its first words.
+#[derive(Debug)]
+struct Inner(anyhow::Error);
+
+impl std::fmt::Display for Inner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0.source() {
+            Some(source) => write!(f, "{source}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Error for Inner {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.0.source()?.source()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::Context as _;
+
+    use super::*;
+
+    #[test]
+    fn a_hint_leaves_the_words_as_they_are() {
+        let io = || std::io::Error::from(std::io::ErrorKind::NotFound);
+        let error = Err::<(), _>(io()).context("reading it").context("asking");
+        let error = error.unwrap_err();
+        let words = format!("{error:#}");
+        let hinted = with_hint(error, "`true` helps");
+        assert_eq!(format!("{hinted:#}"), words);
+        assert_eq!(
+            hinted.downcast_ref::<Hinted>().unwrap().hint,
+            "`true` helps"
+        );
+        assert_eq!(format!("{:#}", super::hinted("no", "yes")), "no");
+    }
+}
