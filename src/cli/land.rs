@@ -7,6 +7,7 @@ use super::{complete, exit};
 use crate::git::diffstat::diffstat;
 use crate::text::counted;
 use crate::text::visible::{visible, visible_block};
+use crate::workflow::hinted::hinted;
 use crate::workflow::land::{Committed, Done, Message, Wish, land, turns};
 use crate::workflow::project::Project;
 use crate::workflow::user::NobodyToAsk;
@@ -76,7 +77,9 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 fn message(args: &Args, app: &App) -> anyhow::Result<Message> {
     if !args.message.is_empty() {
         let text = args.message.join("\n\n");
-        anyhow::ensure!(!text.trim().is_empty(), "the message is empty");
+        if text.trim().is_empty() {
+            return Err(hinted("the message is empty", "`-m '<message>'` gives one"));
+        }
         return Ok(Message::Given(text));
     }
     if args.each || args.no_edit || args.dry_run {
@@ -85,9 +88,9 @@ fn message(args: &Args, app: &App) -> anyhow::Result<Message> {
     if app.is_attended() {
         return Ok(Message::Edited);
     }
-    let why = "the commit needs a message: `-m <text>` gives it, `--no-edit` takes one made of \
-               the turns' titles and requests";
-    Err(NobodyToAsk(why.to_owned()).into())
+    let hint = "`-m '<message>'` gives it; `--no-edit` takes one made of the turns' titles and \
+                requests";
+    Err(NobodyToAsk::new("the commit needs a message", hint).into())
 }
 
 /// Returns the messages and the files of commits that would be made.

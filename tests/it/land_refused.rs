@@ -307,7 +307,7 @@ fn an_empty_message_stops_it() {
     );
     assert_eq!(everything(&repo), before);
     refused(&repo, &["-m", " "], &["the message is empty"]);
-    refused(&repo, &[], &["`-m <text>` gives it, `--no-edit`"]);
+    refused(&repo, &[], &["the commit needs a message", "`--no-edit`"]);
 }
 
 #[test]

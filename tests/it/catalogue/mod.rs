@@ -8,6 +8,7 @@ mod changes;
 mod command_line;
 mod context;
 mod files;
+mod land;
 mod models;
 mod plans;
 mod repositories;
@@ -130,8 +131,7 @@ fn plain(repo: &TestRepo, text: &str) -> String {
     let rules = [
         (r"process \d+", "process <pid>"),
         (r"127\.0\.0\.1:\d+", "127.0.0.1:<port>"),
-        (r"\b[0-9a-f]{40}\b", "<id>"),
-        (r"\b(?:[0-9]+[a-f]|[a-f]+[0-9])[0-9a-f]{5,}\b", "<id>"),
+        (r"\b(?:[0-9a-f]{40}|[0-9a-f]{12})\b", "<id>"),
         (r" \([0-9.]+ s\)", ""),
         (r"/worktrees/repo-\w+/", "/worktrees/<repo>/"),
         (r"\d+(?:\.\d+)? s old", "<seconds> s old"),
