@@ -22,7 +22,7 @@ fn a_folder_that_is_no_project() {
 fn a_repository_that_teddy_cannot_work_with() {
     let mut page = Page::default();
     for (key, value) in [
-        ("extensions.refStorage", "reftable"),
+        ("extensions.refStorage", "fromTheFuture"),
         ("extensions.fromTheFuture", "true"),
         ("core.worktree", "../../elsewhere"),
         ("core.worktree", "../../nowhere"),
