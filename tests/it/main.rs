@@ -24,6 +24,7 @@ mod fake;
 mod faults;
 mod find;
 mod fingerprint;
+mod first_change;
 mod flushes;
 mod formats;
 #[path = "../storm/gale.rs"]

@@ -81,8 +81,11 @@ impl File {
 }
 
 /// Returns the project's root.
+///
+/// `TEDDY_TIDY_ROOT` names a copy instead.
 fn root() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+    let copy = teddy::host::env::var("TEDDY_TIDY_ROOT");
+    PathBuf::from(copy.as_deref().unwrap_or(env!("CARGO_MANIFEST_DIR")))
 }
 
 /// Returns the files below a folder whose names end like this, sorted by path.
