@@ -97,7 +97,7 @@ fn check_costs_no_second_copy(kind: &str) {
     let Some(disk) = Disk::new(kind) else {
         return;
     };
-    let repo = TestRepo::below(&disk.mount_point());
+    let repo = TestRepo::below(&disk.mount_point(), &[]);
     repo.write("large.txt", lines('a', LARGE));
     repo.write("d/small.txt", "1\n");
     let one = repo.commit("one");
@@ -134,7 +134,7 @@ fn check_what_a_checkout_writes(kind: &str) {
     let Some(disk) = Disk::new(kind) else {
         return;
     };
-    let repo = TestRepo::below(&disk.mount_point());
+    let repo = TestRepo::below(&disk.mount_point(), &[]);
     let text = lines('a', 64 << 10);
     for name in ["run", "plain", "link", "crlf.txt", "folder"] {
         repo.write(name, &text);

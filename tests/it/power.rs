@@ -117,18 +117,23 @@ fn run(program: &str, args: &[&Path]) -> bool {
 
 /// Makes a repository with a session of one turn, all of it on the disk.
 fn project(disk: &Disk) -> TestRepo {
-    let repo = TestRepo::below(&disk.mount_point());
+    let repo = TestRepo::below(&disk.mount_point(), &[]);
     if repo.path().join(".git/reftable").exists() {
         // By default a cut takes all refs a moment after any commit of git's own.
         repo.git(&["config", "core.fsync", "committed,reference"]);
     }
+    first_turn(&repo, disk);
+    repo
+}
+
+/// Makes a session of one turn, all of it on the disk.
+fn first_turn(repo: &TestRepo, disk: &Disk) {
     repo.put("a.txt", "one\n").put("b.txt", "two\n");
     repo.commit("init");
     repo.done(&["new", "demo"]);
     repo.done(&["context", "add", "b.txt", "--session"]);
     repo.run_plan(&plan("First", &[create("first.txt", "1\n")]));
     assert!(run("sync", &["-f".as_ref(), disk.mount_point().as_ref()]));
-    repo
 }
 
 /// Checks that TeDDy and git work after a cut, and returns what recovery said.
@@ -253,6 +258,46 @@ fn a_cut_right_after_a_turn_of_few_files_or_many_keeps_all_of_them() {
         assert_eq!(repo.read("b.txt"), "two\n", "{count}");
         assert!((0..3).all(|folder| !repo.path().join(format!("d{folder}")).exists()));
         works(&repo, &format!("{system} {count} files"));
+    }
+}
+
+#[test]
+fn a_cut_after_a_turn_keeps_every_ref_of_a_reftable() {
+    for args in [
+        &["execute", "../plan.md", "-y"][..],
+        &["undo"],
+        &["branch", "1", "other"],
+    ] {
+        let Some(mut disk) = Disk::new() else { return };
+        let version = TestRepo::new().git(&["version"]);
+        let numbers = version
+            .split([' ', '.'])
+            .filter_map(|part| part.parse::<u32>().ok());
+        if numbers.lt([2, 45]) {
+            return;
+        }
+        let repo = TestRepo::below(&disk.mount_point(), &["--ref-format=reftable"]);
+        first_turn(&repo, &disk);
+        let text = plan(
+            "Second",
+            &[create("second.txt", "2\n"), edit("b.txt", "two", "2")],
+        );
+        std::fs::write(repo.beside("plan.md"), text).unwrap();
+        // Git flushes neither this nor the table in which it is; a turn stands on both.
+        repo.write("c.txt", "three\n");
+        let commit = repo.commit("a moment ago");
+        repo.done(args);
+        let tip = repo.git(&["for-each-ref", "refs/teddy/sessions"]);
+        disk.cut(&repo);
+
+        assert_eq!(repo.git(&["rev-parse", "main"]), commit, "{args:?}");
+        assert_eq!(
+            repo.git(&["for-each-ref", "refs/teddy/sessions"]),
+            tip,
+            "{args:?}"
+        );
+        works(&repo, &format!("{args:?}"));
+        repo.git(&["fsck", "--strict", "--no-dangling"]);
     }
 }
 

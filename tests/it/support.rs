@@ -28,14 +28,14 @@ impl TestRepo {
     }
 
     /// Makes an empty repository on branch `main` in a folder below this one, which may be on another
-    /// disk.
-    pub fn below(folder: &Path) -> TestRepo {
+    /// disk, with more arguments to `git init`.
+    pub fn below(folder: &Path, init: &[&str]) -> TestRepo {
         let repo = TestRepo {
             folder: tempfile::tempdir_in(folder).unwrap(),
         };
         std::fs::create_dir(repo.folder.path().join("home")).unwrap();
         std::fs::create_dir(repo.path()).unwrap();
-        repo.git(&["init", "-q", "-b", "main"]);
+        repo.git(&[&["init", "-q", "-b", "main"], init].concat());
         repo
     }
 

@@ -42,7 +42,7 @@ fn attack_11_thirty_thousand_folders_below_each_other_cost_in_proportion() {
     // A disk can take a millisecond for each folder that goes, whoever removes it.
     let memory = Path::new("/dev/shm");
     let repo = if memory.is_dir() {
-        TestRepo::below(memory)
+        TestRepo::below(memory, &[])
     } else {
         TestRepo::new()
     };
@@ -76,7 +76,7 @@ fn a_turn_with_a_command_runs_in_a_project_whose_path_has_4000_bytes() {
     }
     std::fs::create_dir_all(&folder).unwrap();
     let ground = Ground {
-        repo: TestRepo::below(&folder).file("a.txt", "one\n"),
+        repo: TestRepo::below(&folder, &[]).file("a.txt", "one\n"),
     };
     assert_eq!(ground.repo.path().as_os_str().len(), 4_000);
     ground.repo.commit("one");

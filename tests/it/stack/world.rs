@@ -145,7 +145,7 @@ pub struct World {
 fn in_memory() -> TestRepo {
     let memory = Path::new("/dev/shm");
     match tempfile::tempdir_in(memory) {
-        Ok(_) => TestRepo::below(memory),
+        Ok(_) => TestRepo::below(memory, &[]),
         Err(_) => TestRepo::new(),
     }
 }

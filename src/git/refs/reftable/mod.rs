@@ -10,9 +10,10 @@ mod tables;
 mod transaction;
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use gix::ObjectId;
@@ -36,7 +37,9 @@ pub(in crate::git) struct Reftable {
     /// The git directory of this worktree, without links.
     own: PathBuf,
     /// What was last read.
-    seen: RefCell<Option<Seen>>,
+    seen: RefCell<Option<Arc<Seen>>>,
+    /// The tables that are known to be on the disk.
+    flushed: RefCell<BTreeSet<String>>,
 }
 
 /// What the tables say of HEAD and of TeDDy's refs.
@@ -60,16 +63,17 @@ impl Reftable {
             common,
             own,
             seen: RefCell::new(None),
+            flushed: RefCell::default(),
         }
     }
 
     /// Returns what the tables say now.
-    fn seen(&self) -> anyhow::Result<Seen> {
+    fn seen(&self) -> anyhow::Result<Arc<Seen>> {
         let lists = Lists::read(&self.common, &self.own)?;
         if let Some(seen) = &*self.seen.borrow()
             && seen.lists == lists
         {
-            return Ok(seen.clone());
+            return Ok(Arc::clone(seen));
         }
         // To git a table that a power cut emptied is one without refs.
         let lists = lists.sound(&self.common, &self.own)?;
@@ -92,7 +96,8 @@ impl Reftable {
         if seen.head.commit.is_none() {
             seen.head.branch = Some(self.unborn()?);
         }
-        *self.seen.borrow_mut() = Some(seen.clone());
+        let seen = Arc::new(seen);
+        *self.seen.borrow_mut() = Some(Arc::clone(&seen));
         Ok(seen)
     }
 
@@ -106,6 +111,7 @@ impl Reftable {
         if !now.is_next_of(&seen.lists) {
             return;
         }
+        let seen = Arc::make_mut(seen);
         seen.lists = now;
         for (name, id) in changes {
             match id {
@@ -131,6 +137,11 @@ impl Reftable {
         let args = [&["for-each-ref", FORMAT], which].concat();
         let text = self.ask(&args).context("listing refs")?;
         text.lines().map(|line| row(line.as_bstr())).collect()
+    }
+
+    /// Makes durable what the tables say.
+    fn flush(&self) -> anyhow::Result<()> {
+        tables::flush(&self.common, &mut self.flushed.borrow_mut())
     }
 
     /// Returns the commit that an object is or leads to.
@@ -159,23 +170,23 @@ impl RefStore for Reftable {
     }
 
     fn list(&self, prefix: &str) -> anyhow::Result<Vec<Reference>> {
-        let refs = if prefix.starts_with(OURS) {
-            self.seen()?.refs
-        } else {
-            let found = self.listed(&[prefix])?.into_iter();
-            let direct = found.filter(|(.., target)| target.is_none());
-            direct
-                .map(|(name, id, _)| (name.as_bstr().to_string(), id))
-                .collect()
+        let reference = |name: String, id| Reference {
+            name,
+            target: CommitId(id),
         };
-        let ours = refs
-            .into_iter()
-            .filter(|(name, _)| name.starts_with(prefix));
-        Ok(ours
-            .map(|(name, id)| Reference {
-                name,
-                target: CommitId(id),
-            })
+        if prefix.starts_with(OURS) {
+            let seen = self.seen()?;
+            let from_here = seen.refs.range(prefix.to_owned()..);
+            let below = from_here.take_while(|(name, _)| name.starts_with(prefix));
+            return Ok(below
+                .map(|(name, id)| reference(name.clone(), *id))
+                .collect());
+        }
+
+        let direct = self.listed(&[prefix])?.into_iter();
+        let direct = direct.filter(|(.., target)| target.is_none());
+        Ok(direct
+            .map(|(name, id, _)| reference(name.as_bstr().to_string(), id))
             .collect())
     }
 
@@ -192,7 +203,7 @@ impl RefStore for Reftable {
     }
 
     fn head(&self) -> anyhow::Result<Head> {
-        Ok(self.seen()?.head)
+        Ok(self.seen()?.head.clone())
     }
 
     fn resolve(&self, expression: &str) -> anyhow::Result<CommitId> {
@@ -247,7 +258,7 @@ impl RefStore for Reftable {
         Ok(true)
     }
 
-    /// The names of the tables and of their list; git flushes what is in them.
+    /// The names of the tables and of their list; what is in them was flushed with the move.
     fn sync(&self, name: &str) -> anyhow::Result<()> {
         for folder in [tables::folder(&self.common), self.common.clone()] {
             File::open(folder)
@@ -265,7 +276,8 @@ impl RefStore for Reftable {
     /// None: a ref in a table has an id, or the whole table is damaged. What is sound now is made
     /// durable: the user's git does not do it, and a power cut would take every ref.
     fn damaged(&self) -> anyhow::Result<Vec<String>> {
-        self.seen()?.lists.flush(&self.common)?;
+        self.seen()?;
+        self.flush()?;
         Ok(Vec::new())
     }
 
@@ -294,7 +306,7 @@ impl RefStore for Reftable {
     }
 
     fn users(&self) -> anyhow::Result<Vec<(String, Vec<u8>)>> {
-        let head = self.seen()?.head;
+        let head = self.seen()?.head.clone();
         let head = match (head.branch, head.commit) {
             (Some(name), _) => format!("ref: {name}"),
             (None, commit) => commit.map(|id| id.to_string()).unwrap_or_default(),

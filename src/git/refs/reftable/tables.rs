@@ -5,6 +5,7 @@
 //! table begins and ends with is looked at before git is asked, as the format says it
 //! (gitformat-reftable).
 
+use std::collections::BTreeSet;
 use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
@@ -80,22 +81,6 @@ impl Lists {
         }
     }
 
-    /// Makes the tables durable that all worktrees share. The user's git does not, and a list that
-    /// is durable must name none that a power cut could still empty.
-    pub(super) fn flush(&self, common: &Path) -> anyhow::Result<()> {
-        for name in self.0.first().iter().flat_map(|list| list.lines()) {
-            let path = folder(common).join(name);
-            match open_regular(&path).and_then(|table| table.sync_all()) {
-                // It was put together with others meanwhile.
-                Err(error) if error.kind() == ErrorKind::NotFound => {}
-                flushed => {
-                    flushed.with_context(|| format!("making `{}` durable", path.display()))?;
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Looks at every table.
     fn check(&self, common: &Path, own: &Path) -> anyhow::Result<()> {
         for (list, git_dir) in self.0.iter().zip([common, own]) {
@@ -115,6 +100,36 @@ impl Lists {
         }
         Ok(())
     }
+}
+
+/// Makes the tables of a git directory durable. A list that is durable must name none that a power
+/// cut could still empty; but the user's git flushes no table by default, and git 2.47 writes the end
+/// of each after it has flushed it. `done` are those that were made durable before.
+pub(super) fn flush(git_dir: &Path, done: &mut BTreeSet<String>) -> anyhow::Result<()> {
+    let list = || read_regular_text(&folder(git_dir).join("tables.list"), MAX_LIST);
+    let mut names = list().context("making refs durable")?;
+    for _ in 0..LOOKS {
+        for name in names.lines() {
+            let path = folder(git_dir).join(name);
+            if done.contains(name) {
+                continue;
+            }
+            match open_regular(&path).and_then(|table| table.sync_all()) {
+                // It was put together with others meanwhile.
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                flushed => {
+                    flushed.with_context(|| format!("making `{}` durable", path.display()))?;
+                    done.insert(name.to_owned());
+                }
+            }
+        }
+        let now = list().context("making refs durable")?;
+        if now == names {
+            break;
+        }
+        names = now;
+    }
+    Ok(())
 }
 
 /// Returns the folder of the tables of a git directory.

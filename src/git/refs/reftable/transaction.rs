@@ -14,8 +14,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use gix::bstr::ByteSlice as _;
 
-use super::tables::{self, Lists};
-use super::{Reftable, full_name};
+use super::{Reftable, full_name, tables};
 use crate::git::refs::store::{Expected, Move, RefsLocked};
 use crate::host::clock;
 use crate::host::lock::{Lock, patience};
@@ -48,14 +47,14 @@ impl Reftable {
             self.unlock()?;
         }
 
-        Lists::read(&self.common, &self.own)?.flush(&self.common)?;
+        self.flush()?;
 
         let started = Instant::now();
         loop {
             let output = self.update_ref(script, log, &held)?.wait_with_output();
             let output = output.context("waiting for git update-ref")?;
             if output.status.success() {
-                return Ok(());
+                return self.flush();
             }
             let words = String::from_utf8_lossy(&output.stderr);
             let is_locked = IS_LOCKED.iter().any(|part| words.contains(part));
