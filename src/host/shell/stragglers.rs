@@ -12,8 +12,8 @@ const SEPARATOR: char = ':';
 /// How often it is looked again for what was born meanwhile.
 const ROUNDS: usize = 8;
 
-/// The mark of one script's processes: this process's number and something that no other script
-/// has.
+/// The mark of one script's processes: this process's number, the namespace in which that counts,
+/// and something that no other script has.
 pub(super) struct Marker {
     /// The variable's value: the marks of the scripts around this one, then its own.
     value: String,
@@ -22,7 +22,8 @@ pub(super) struct Marker {
 impl Marker {
     /// Returns a new mark.
     pub(super) fn new() -> Marker {
-        let own = format!("{}.{}", std::process::id(), uuid::Uuid::now_v7());
+        let (process, namespace) = (std::process::id(), namespace());
+        let own = format!("{process}.{namespace}.{}", uuid::Uuid::now_v7());
         let value = env::var(VARIABLE)
             .map_or_else(|| own.clone(), |around| format!("{around}{SEPARATOR}{own}"));
         Marker { value }
@@ -37,16 +38,29 @@ impl Marker {
 /// Kills what is left of scripts whose TeDDy was killed itself. For a recovery; never touches a
 /// script whose TeDDy lives.
 pub fn end_orphans() {
+    let here = namespace();
     kill(|mark| {
-        owner(mark).is_some_and(|pid| {
+        owner(mark, here).is_some_and(|pid| {
             rustix::process::test_kill_process(pid) == Err(rustix::io::Errno::SRCH)
         })
     });
 }
 
-/// Returns the process that a mark names.
-fn owner(mark: &str) -> Option<Pid> {
-    Pid::from_raw(mark.split_once('.')?.0.parse().ok()?)
+/// Returns the process that a mark names; nothing if it counts in another namespace than `here`: a
+/// host sees the processes of its containers, whose numbers mean nothing to it.
+fn owner(mark: &str, here: u64) -> Option<Pid> {
+    let mut parts = mark.split('.');
+    let (process, namespace) = (parts.next()?, parts.next()?);
+    if namespace.parse() != Ok(here) {
+        return None;
+    }
+    Pid::from_raw(process.parse().ok()?)
+}
+
+/// Returns what tells the namespace of this process's number from others; 0 where there is none.
+fn namespace() -> u64 {
+    use std::os::unix::fs::MetadataExt as _;
+    std::fs::metadata("/proc/self/ns/pid").map_or(0, |namespace| namespace.ino())
 }
 
 /// Kills every process that has a mark of some kind.
@@ -105,14 +119,21 @@ mod tests {
         // A process that has ended and was waited for: its number is free.
         let mut gone = process::command("true").spawn().unwrap();
         gone.wait().unwrap();
-        let (mut orphan, mut cared_for) = (
-            start(format!("1.a:{}.b", gone.id())),
-            start(format!("{}.c", std::process::id())),
-        );
+        let (here, gone) = (namespace(), gone.id());
+        let mut orphan = start(format!("1.{here}.a:{gone}.{here}.b"));
+        let others = [
+            format!("{}.{here}.c", std::process::id()),
+            // Of a container, where the number is somebody's.
+            format!("{gone}.{}.d", here + 1),
+            format!("{gone}.e"),
+        ];
+        let others = others.map(start);
         end_orphans();
         assert!(!orphan.wait().unwrap().success());
-        assert!(cared_for.try_wait().unwrap().is_none());
-        cared_for.kill().unwrap();
-        cared_for.wait().unwrap();
+        for mut other in others {
+            assert!(other.try_wait().unwrap().is_none());
+            other.kill().unwrap();
+            other.wait().unwrap();
+        }
     }
 }
