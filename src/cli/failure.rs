@@ -22,6 +22,7 @@ use crate::model::prompt::UnknownAgent;
 use crate::session::name::NameError;
 use crate::session::store::StoreError;
 use crate::ui::quiet::Unapproved;
+use crate::workflow::bisect::Unfit;
 use crate::workflow::execute::prepare::SetupFailed;
 use crate::workflow::execute::{ForeignPlan, NoPlan};
 use crate::workflow::hinted::Hinted;
@@ -268,6 +269,9 @@ fn repository(cause: &(dyn Error + 'static)) -> Option<Judged> {
     }
     if let Some(error) = cause.downcast_ref::<SetupFailed>() {
         return Some(Judged::of(Kind::SetupFailed, error.hint()));
+    }
+    if let Some(error) = cause.downcast_ref::<Unfit>() {
+        return Some(Judged::of(Kind::Failed, Some(error.hint().to_owned())));
     }
     if cause.is::<ReadOnly>() {
         let hint = "`teddy preprocess - < <file>` prints the repaired plan";

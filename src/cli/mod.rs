@@ -6,8 +6,10 @@
 
 mod adopt;
 mod app;
+mod bisect;
 mod branch;
 mod change;
+mod compare;
 mod complete;
 mod completions;
 mod context;
@@ -136,6 +138,8 @@ commands! {
     "change" Change => change,
     "trust" Trust => trust,
     "adopt" Adopt => adopt,
+    "compare" Compare => compare,
+    "bisect" Bisect => bisect,
     "verify" Verify => verify,
     "recover" Recover => recover,
     "gc" Gc => gc,

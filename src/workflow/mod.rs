@@ -5,10 +5,12 @@
 
 pub mod adopt;
 pub mod asking;
+pub mod bisect;
 pub mod branch;
 pub mod carry;
 pub mod chains;
 pub mod change;
+pub mod compare;
 pub mod confine;
 pub mod context;
 pub mod cost_budget;
@@ -45,6 +47,7 @@ pub mod resume;
 pub mod retry;
 mod teddy_files;
 pub mod tools;
+mod trial;
 pub mod trust;
 pub mod turn_input;
 pub mod user;

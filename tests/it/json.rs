@@ -55,7 +55,7 @@ fn fails(repo: &TestRepo, args: &[&str], expected: (&str, i32)) {
 }
 
 /// Every command, with a call that fails where there is no repository, and how.
-const CALLS: [(&[&str], &str); 56] = [
+const CALLS: [(&[&str], &str); 58] = [
     (&["init"], "UnfitRepository"),
     (&["new", "x"], "NoRepository"),
     (&["start", "x", "-m", "x"], "NoRepository"),
@@ -73,6 +73,8 @@ const CALLS: [(&[&str], &str); 56] = [
     (&["show"], "NoRepository"),
     (&["diff"], "NoRepository"),
     (&["find", "x"], "NoRepository"),
+    (&["compare", "1", "2"], "NoRepository"),
+    (&["bisect", "run", "true"], "NoRepository"),
     (&["verify"], "NoRepository"),
     (&["restore", "@"], "NoRepository"),
     (&["undo"], "NoRepository"),

@@ -88,5 +88,6 @@ mod theirs;
 mod tidy;
 mod tidy_circles;
 mod tools;
+mod trials;
 mod verify;
 mod worktree;

@@ -1,0 +1,123 @@
+//! `teddy bisect`
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+use super::app::App;
+use super::{complete, exit};
+use crate::text::visible::visible;
+use crate::ui::style::{Line, Tone, block};
+use crate::workflow::bisect::{Bisected, Culprit, Wanted, bisect};
+
+/// Find the turn that broke something
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  teddy bisect run 'cargo test'\n  teddy bisect run --good 3 make check\n  git bisect start teddy/sessions/add-auth^2 main"
+)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// What is done.
+#[derive(Subcommand)]
+enum Command {
+    Run(Run),
+}
+
+/// Run a command on what turns left, and find the first turn after which it fails
+///
+/// The command runs in a scratch worktree, confined as the commands of a plan are; your files are
+/// not touched. As for `git bisect run`, exit code 0 means good, 125 that it cannot tell, any other
+/// up to 127 bad, and a higher one stops the search.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  teddy bisect run 'cargo test'\n  teddy bisect run --good 3 --bad 9 -- cargo test --lib\n  teddy bisect run --json 'grep -q form login.html'"
+)]
+struct Run {
+    /// A turn after which it succeeds [default: the files before the first turn]
+    #[arg(long, value_name = "TURN", add = complete::with(complete::turns))]
+    good: Option<String>,
+    /// A turn after which it fails [default: the newest turn]
+    #[arg(long, value_name = "TURN", add = complete::with(complete::turns))]
+    bad: Option<String>,
+    /// The command: one word is a line for the shell, several are a program and its arguments; put
+    /// `--` before it if they have options
+    #[arg(required = true)]
+    command: Vec<String>,
+}
+
+/// Searches and prints.
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    let Command::Run(args) = args.command;
+    let project = app.project()?;
+    let command = command_line(&args.command)?;
+    let wanted = Wanted {
+        command: &command,
+        good: args.good.as_deref(),
+        bad: args.bad.as_deref(),
+    };
+    let mut user = app.user(&project, false);
+    let found = bisect(&project, &wanted, user.as_mut())?;
+    drop(user);
+    if app.global.json {
+        app.print_json(&found)?;
+    } else {
+        app.page(&project, &lines(&found))?;
+    }
+    let is_told = found.culprits.len() == 1;
+    Ok(if is_told { exit::DONE } else { exit::FAILED }.into())
+}
+
+/// Returns a command as a line for the shell.
+pub(super) fn command_line(words: &[String]) -> anyhow::Result<String> {
+    match words {
+        [line] => Ok(line.clone()),
+        words => Ok(shlex::try_join(words.iter().map(String::as_str))?),
+    }
+}
+
+/// Returns what was found as lines.
+fn lines(found: &Bisected) -> Vec<Line> {
+    match found.culprits.as_slice() {
+        [culprit] => {
+            let head = format!("{}:{} is the first bad turn", found.session, culprit.turn);
+            let mut lines = vec![Line::of(Tone::Strong, &head)];
+            lines.extend(described(culprit));
+            lines
+        }
+        culprits => {
+            let head = "The first bad turn cannot be told; it is one of these:";
+            let mut lines = vec![Line::of(Tone::Strong, head)];
+            for culprit in culprits {
+                let name = format!("  {}:{} ", found.session, culprit.turn);
+                lines.push(Line::of(Tone::Accent, &name).with(Tone::Plain, &culprit.title));
+            }
+            lines
+        }
+    }
+}
+
+/// Tells of the turn: its title and model, what was asked for, and what it changed.
+fn described(culprit: &Culprit) -> Vec<Line> {
+    let model = culprit.model.as_deref().unwrap_or("no model");
+    let mut lines = vec![
+        Line::of(Tone::Plain, &format!("  {} ", culprit.title))
+            .with(Tone::Faint, &format!("({})", visible(model))),
+    ];
+    for line in culprit.request.trim().lines().take(MOST_LINES) {
+        lines.extend(block(Tone::Faint, &format!("  > {line}")));
+    }
+    for file in culprit.files.iter().take(MOST_LINES) {
+        lines.push(Line::of(Tone::Plain, &format!("  {file}")));
+    }
+    let more = culprit.files.len().saturating_sub(MOST_LINES);
+    if more > 0 {
+        lines.push(Line::of(Tone::Faint, &format!("  ... and {more} more")));
+    }
+    lines
+}
+
+/// So many lines of a request and of a list of files are shown.
+const MOST_LINES: usize = 12;

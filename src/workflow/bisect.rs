@@ -1,0 +1,338 @@
+//! `bisect`: which turn made a command fail, in as few runs as there are halvings.
+
+use std::collections::HashMap;
+
+use anyhow::Context as _;
+use serde::Serialize;
+
+use crate::git::object::{CommitId, TreeId};
+use crate::session::artifact;
+use crate::session::turn::Turn;
+use crate::text::path::lossy;
+use crate::workflow::project::Project;
+use crate::workflow::trial::Trials;
+use crate::workflow::user::{Event, User};
+
+/// The exit code with which a command says that it cannot tell.
+const SKIP: i32 = 125;
+/// From this exit code on the search ends: a signal, or a shell that found nothing to run.
+const STOP: i32 = 128;
+
+/// What to search.
+pub struct Wanted<'a> {
+    /// The command.
+    pub command: &'a str,
+    /// A turn after which it succeeds; the files before the first turn if not given.
+    pub good: Option<&'a str>,
+    /// A turn after which it fails; the newest one if not given.
+    pub bad: Option<&'a str>,
+}
+
+/// What a run says of the files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Verdict {
+    /// The command succeeded.
+    Good,
+    /// It failed.
+    Bad,
+    /// It could not tell.
+    Skip,
+}
+
+/// A run of the command.
+#[derive(Debug, Clone, Serialize)]
+pub struct Run {
+    /// The turn on whose files it ran; 0 for those before the first turn.
+    pub turn: u64,
+    /// Their tree.
+    pub tree: TreeId,
+    /// How the command ended.
+    pub exit_code: i32,
+    /// What that says.
+    pub verdict: Verdict,
+}
+
+/// The turn that was found.
+#[derive(Debug, Clone, Serialize)]
+pub struct Culprit {
+    /// Its number.
+    pub turn: u64,
+    /// Its commit.
+    pub commit: CommitId,
+    /// Its title.
+    pub title: String,
+    /// The model that was asked.
+    pub model: Option<String>,
+    /// What the user asked for.
+    pub request: String,
+    /// The files that it changed.
+    pub files: Vec<String>,
+}
+
+/// What was found.
+#[derive(Debug, Clone, Serialize)]
+pub struct Bisected {
+    /// The session.
+    pub session: String,
+    /// The first bad turn; several where commands could not tell them apart.
+    pub culprits: Vec<Culprit>,
+    /// The runs, in their order.
+    pub runs: Vec<Run>,
+}
+
+/// The files at one moment of the session.
+struct State {
+    /// The turn after which they are so; the first one for the files before it.
+    turn: Turn,
+    /// Its number; 0 for the files before the first turn.
+    number: u64,
+    /// The files.
+    commit: CommitId,
+    /// Their tree.
+    tree: TreeId,
+}
+
+/// Searches the session in use.
+///
+/// # Errors
+/// A turn is not there, the ends are not good and bad, the command cannot be run or says that the
+/// search is to stop.
+pub fn bisect(
+    project: &Project,
+    wanted: &Wanted<'_>,
+    user: &mut dyn User,
+) -> anyhow::Result<Bisected> {
+    let session = project.session()?;
+    let states = states(project)?;
+    let position = |name: Option<&str>, default: usize| -> anyhow::Result<usize> {
+        let Some(name) = name else {
+            return Ok(default);
+        };
+        let number = project.store().turn(&session, name)?.number();
+        let at = states.iter().rposition(|state| state.number <= number);
+        Ok(at.unwrap_or(default))
+    };
+    let good = position(wanted.good, 0)?;
+    let bad = position(wanted.bad, states.len() - 1)?;
+    anyhow::ensure!(
+        good < bad,
+        "turn {} is not before turn {}: name an older turn as good",
+        states[good].number,
+        states[bad].number
+    );
+
+    let trials = Trials::begin(project, "bisect")?;
+    let (mut runs, mut known) = (Vec::new(), HashMap::new());
+    let mut judge = |at: usize| -> anyhow::Result<Verdict> {
+        let state = &states[at];
+        if let Some(verdict) = known.get(&state.tree) {
+            return Ok(*verdict);
+        }
+        let trial = trials.run(&state.turn, state.commit, wanted.command, user)?;
+        let code = trial.exit_code;
+        anyhow::ensure!(
+            code < STOP,
+            "the command ended with exit code {code} after turn {}, which stops the search: {}",
+            state.number,
+            trial.tail.last().map_or("no output", String::as_str)
+        );
+        let verdict = match code {
+            0 => Verdict::Good,
+            SKIP => Verdict::Skip,
+            _ => Verdict::Bad,
+        };
+        user.tell(Event::Note(&format!(
+            "{}: {}",
+            named(state),
+            words(verdict, code)
+        )));
+        runs.push(Run {
+            turn: state.number,
+            tree: state.tree,
+            exit_code: code,
+            verdict,
+        });
+        known.insert(state.tree, verdict);
+        Ok(verdict)
+    };
+    for (at, expected) in [(bad, Verdict::Bad), (good, Verdict::Good)] {
+        let found = judge(at)?;
+        anyhow::ensure!(found == expected, Unfit::of(&states[at], found));
+    }
+    let (first, last) = search(good, bad, judge)?;
+    let culprits = states[first..=last]
+        .iter()
+        .map(|state| culprit(project, state));
+    Ok(Bisected {
+        session: session.to_string(),
+        culprits: culprits.collect::<anyhow::Result<_>>()?,
+        runs,
+    })
+}
+
+/// An end of the range is not what it has to be.
+#[derive(Debug, thiserror::Error)]
+pub enum Unfit {
+    /// The command succeeds where it has to fail.
+    #[error("the command succeeds {0}: there is nothing to find")]
+    Good(String),
+    /// The command fails where it has to succeed.
+    #[error("the command fails {0} already")]
+    Bad(String),
+    /// The command cannot tell.
+    #[error("the command cannot tell {0} (exit code 125), where the search begins")]
+    Unclear(String),
+}
+
+impl Unfit {
+    /// Says what is wrong with an end.
+    fn of(state: &State, found: Verdict) -> Unfit {
+        let place = match state.number {
+            0 => "before the first turn".to_owned(),
+            number => format!("after turn {number}"),
+        };
+        match found {
+            Verdict::Good => Unfit::Good(place),
+            Verdict::Bad => Unfit::Bad(place),
+            Verdict::Skip => Unfit::Unclear(place),
+        }
+    }
+
+    /// Returns what the user can do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Unfit::Good(_) => "`--bad <turn>` names a turn after which it fails",
+            Unfit::Bad(_) => "`--good <turn>` names a turn after which it succeeds",
+            Unfit::Unclear(_) => "`--good <turn>` and `--bad <turn>` name other ends",
+        }
+    }
+}
+
+/// Searches between a good and a bad position, and returns the first bad one; where some could not
+/// be told, the first and the last of those that may be it.
+fn search(
+    mut good: usize,
+    mut bad: usize,
+    mut judge: impl FnMut(usize) -> anyhow::Result<Verdict>,
+) -> anyhow::Result<(usize, usize)> {
+    let mut skipped = Vec::new();
+    loop {
+        let middle = good + (bad - good) / 2;
+        let untold = (good + 1..bad).filter(|at| !skipped.contains(at));
+        let Some(at) = untold.min_by_key(|at| at.abs_diff(middle)) else {
+            return Ok((good + 1, bad));
+        };
+        match judge(at)? {
+            Verdict::Good => good = at,
+            Verdict::Bad => bad = at,
+            Verdict::Skip => skipped.push(at),
+        }
+    }
+}
+
+/// Lists what the files were, from before the first turn on.
+fn states(project: &Project) -> anyhow::Result<Vec<State>> {
+    let store = project.store();
+    let tip = store.tip(&project.session()?)?;
+    let turns = store.history(tip).collect::<anyhow::Result<Vec<_>>>()?;
+    let mut states = Vec::new();
+    for turn in turns.into_iter().rev() {
+        let Some(workspace) = &turn.meta.workspace else {
+            continue;
+        };
+        let tree = |commit| project.repository.commit(commit).map(|commit| commit.tree);
+        let (before, after) = (workspace.before, workspace.after);
+        if states.is_empty() {
+            states.push(State {
+                number: 0,
+                commit: before,
+                tree: tree(before)?,
+                turn: turn.clone(),
+            });
+        }
+        states.push(State {
+            number: turn.number(),
+            commit: after,
+            tree: tree(after)?,
+            turn,
+        });
+    }
+    anyhow::ensure!(!states.is_empty(), "the session has no turn yet");
+    Ok(states)
+}
+
+/// Tells of a turn that was found.
+fn culprit(project: &Project, state: &State) -> anyhow::Result<Culprit> {
+    let (repository, turn) = (&project.repository, &state.turn);
+    let workspace = turn.meta.workspace.as_ref();
+    let workspace = workspace.context("a turn that changed files has them recorded")?;
+    let before = repository.commit(workspace.before)?.tree;
+    let changes = repository.changes(before, state.tree)?;
+    let request = turn.text(repository, artifact::USER_PROMPT)?;
+    Ok(Culprit {
+        turn: turn.number(),
+        commit: turn.commit,
+        title: turn.title.clone(),
+        model: turn.meta.model.as_ref().map(|model| model.asked.clone()),
+        request: request.unwrap_or_default(),
+        files: changes.iter().map(|change| lossy(&change.path)).collect(),
+    })
+}
+
+/// Names the files at one moment.
+fn named(state: &State) -> String {
+    match state.number {
+        0 => "before the first turn".to_owned(),
+        number => format!("turn {number}, {}", state.turn.title),
+    }
+}
+
+/// Says what a run told.
+fn words(verdict: Verdict, code: i32) -> String {
+    match verdict {
+        Verdict::Good => "good".to_owned(),
+        Verdict::Bad => format!("bad (exit code {code})"),
+        Verdict::Skip => "skipped (exit code 125)".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Searches positions of which these are good, bad and skipped, as letters; and checks what is
+    /// found and how many runs it takes at most.
+    #[track_caller]
+    fn check(line: &str, expected: (usize, usize), most: usize) {
+        let mut runs = 0;
+        let found = search(0, line.len() - 1, |at| {
+            runs += 1;
+            Ok(match line.as_bytes()[at] {
+                b'g' => Verdict::Good,
+                b'b' => Verdict::Bad,
+                _ => Verdict::Skip,
+            })
+        });
+        assert_eq!(found.unwrap(), expected, "{line}");
+        assert!(runs <= most, "{line}: {runs} runs");
+    }
+
+    #[test]
+    fn the_first_bad_one_is_found_by_halving() {
+        check("gb", (1, 1), 0);
+        check("ggb", (2, 2), 1);
+        check("gbb", (1, 1), 1);
+        check("ggggggggbbbbbbbb", (8, 8), 4);
+        check(&format!("g{}", "b".repeat(1000)), (1, 1), 10);
+        check(&format!("{}b", "g".repeat(1000)), (1000, 1000), 10);
+    }
+
+    #[test]
+    fn what_cannot_be_told_is_gone_around_or_named() {
+        check("gg?bb", (2, 3), 3);
+        check("g?gbb", (3, 3), 3);
+        check("g???b", (1, 4), 3);
+        check("gg??gbb", (5, 5), 4);
+    }
+}

@@ -1,0 +1,245 @@
+//! `compare`: turns or sessions side by side, and what a command says of each.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use serde::Serialize;
+
+use crate::git::object::{BlobId, CommitId, Entry, Mode, TreeId};
+use crate::git::refs;
+use crate::git::repository::Repository;
+use crate::session::meta::{Status, Workspace};
+use crate::session::name::SessionName;
+use crate::session::turn::Turn;
+use crate::text::diff::counts;
+use crate::workflow::project::Project;
+use crate::workflow::trial::Trials;
+use crate::workflow::user::User;
+
+/// One side.
+#[derive(Debug, Clone, Serialize)]
+pub struct Side {
+    /// How it was named.
+    pub name: String,
+    /// The newest turn of it.
+    pub commit: CommitId,
+    /// How that ended.
+    pub status: Status,
+    /// The models that were asked, each once.
+    pub models: Vec<String>,
+    /// How many turns it is.
+    pub turns: usize,
+    /// How many files differ between before and after it.
+    pub files: usize,
+    /// The lines that came; null where a file is binary or too large to be compared.
+    pub added: Option<usize>,
+    /// The lines that went.
+    pub removed: Option<usize>,
+    /// The tokens read; null where no model told them.
+    pub tokens_in: Option<u64>,
+    /// The tokens written.
+    pub tokens_out: Option<u64>,
+    /// Dollars; null where no price is known.
+    pub cost: Option<f64>,
+    /// From the beginning to the end of its turns, in seconds; null where it is not recorded.
+    pub seconds: Option<f64>,
+    /// The files after it.
+    pub tree: TreeId,
+    /// What the command came to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run: Option<Run>,
+}
+
+/// A run of the command.
+#[derive(Debug, Clone, Serialize)]
+pub struct Run {
+    /// Its exit code.
+    pub exit_code: i32,
+    /// How long it took.
+    pub seconds: f64,
+    /// The last lines of its output.
+    pub tail: Vec<String>,
+}
+
+/// A side before it is measured.
+struct Chosen {
+    /// How it was named.
+    name: String,
+    /// Its turns, newest first.
+    turns: Vec<Turn>,
+}
+
+/// Compares turns and sessions; a session without the turns that all of the sides share.
+///
+/// # Errors
+/// One of them is not there or has no files, or the command cannot be run.
+pub fn compare(
+    project: &Project,
+    names: &[String],
+    command: Option<&str>,
+    user: &mut dyn User,
+) -> anyhow::Result<Vec<Side>> {
+    let mut chosen = names
+        .iter()
+        .map(|name| choose(project, name))
+        .collect::<anyhow::Result<Vec<_>>>()?;
+    let base = leave_shared_out(&mut chosen);
+    let mut sides = Vec::new();
+    for one in &chosen {
+        sides.push(measure(project, one, base)?);
+    }
+    let Some(command) = command else {
+        return Ok(sides);
+    };
+    let trials = Trials::begin(project, "compare")?;
+    for (side, chosen) in sides.iter_mut().zip(&chosen) {
+        let (turn, workspace) = last(chosen)?;
+        let trial = trials.run(turn, workspace.after, command, user)?;
+        side.run = Some(Run {
+            exit_code: trial.exit_code,
+            seconds: rounded(trial.duration),
+            tail: trial.tail,
+        });
+    }
+    Ok(sides)
+}
+
+/// Returns the turns that a name means: a session's, or the one.
+fn choose(project: &Project, name: &str) -> anyhow::Result<Chosen> {
+    let store = project.store();
+    let session = SessionName::from_ref(name).ok();
+    let is_session = |session: &SessionName| {
+        let found = refs::read(&project.repository, &session.reference());
+        found.is_ok_and(|found| found.is_some())
+    };
+    let turns = match session.filter(is_session) {
+        Some(session) => {
+            let tip = store.tip(&session)?;
+            store.history(tip).collect::<anyhow::Result<_>>()?
+        }
+        None => vec![store.turn(&project.session()?, name)?],
+    };
+    Ok(Chosen {
+        name: name.to_owned(),
+        turns,
+    })
+}
+
+/// Takes the turns away that all sessions share: where they come from says nothing about them.
+/// Returns what the files were after the last of these, if it has any.
+fn leave_shared_out(chosen: &mut [Chosen]) -> Option<CommitId> {
+    let commits =
+        |one: &Chosen| -> HashSet<CommitId> { one.turns.iter().map(|turn| turn.commit).collect() };
+    let shared = chosen.iter().map(commits).reduce(|mut all, next| {
+        all.retain(|commit| next.contains(commit));
+        all
+    });
+    let shared = shared.unwrap_or_default();
+    // The same thing twice shares everything, and shall not be nothing.
+    if chosen.iter().any(|one| one.turns.len() == shared.len()) {
+        return None;
+    }
+    let newest = chosen.first()?.turns.iter();
+    let newest = newest.filter(|turn| shared.contains(&turn.commit));
+    let base = newest
+        .filter_map(|turn| turn.meta.workspace.as_ref())
+        .next();
+    let base = base.map(|workspace| workspace.after);
+    for one in chosen {
+        one.turns.retain(|turn| !shared.contains(&turn.commit));
+    }
+    base
+}
+
+/// Measures a side, against the files that all sides come from if there are such.
+fn measure(project: &Project, chosen: &Chosen, base: Option<CommitId>) -> anyhow::Result<Side> {
+    let repository = &project.repository;
+    let tree = |commit| repository.commit(commit).map(|commit| commit.tree);
+    let (turn, workspace) = last(chosen)?;
+    let first = chosen.turns.iter().rev();
+    let first = first.filter_map(|turn| turn.meta.workspace.as_ref()).next();
+    let (before, after) = (
+        tree(base.unwrap_or(first.unwrap_or(workspace).before))?,
+        tree(workspace.after)?,
+    );
+    let changes = repository.changes(before, after)?;
+    let mut lines = Some((0, 0));
+    for change in &changes {
+        let (old, new) = (&change.old, &change.new);
+        let texts = text(repository, old.as_ref())?.zip(text(repository, new.as_ref())?);
+        let counted = texts.map(|(old, new)| counts(&old, &new));
+        lines = lines
+            .zip(counted)
+            .map(|(sum, one)| (sum.0 + one.added, sum.1 + one.removed));
+    }
+    let uses = || {
+        chosen
+            .turns
+            .iter()
+            .filter_map(|turn| turn.meta.model.as_ref())
+    };
+    let mut models: Vec<String> = Vec::new();
+    for model in uses().map(|model| &model.asked) {
+        if !models.contains(model) {
+            models.push(model.clone());
+        }
+    }
+    let tokens: Option<Vec<(u64, u64)>> = uses().map(|model| model.tokens()).collect();
+    let tokens = tokens.filter(|tokens| !tokens.is_empty());
+    let sum = |part: fn(&(u64, u64)) -> u64| tokens.as_ref().map(|all| all.iter().map(part).sum());
+    let costs: Option<Vec<f64>> = uses().map(|model| model.cost).collect();
+    let times: Vec<f64> = chosen.turns.iter().filter_map(seconds).collect();
+    Ok(Side {
+        name: chosen.name.clone(),
+        commit: turn.commit,
+        status: turn.meta.status,
+        models,
+        turns: chosen.turns.iter().filter(|turn| turn.number() > 0).count(),
+        files: changes.len(),
+        added: lines.map(|lines| lines.0),
+        removed: lines.map(|lines| lines.1),
+        tokens_in: sum(|tokens| tokens.0),
+        tokens_out: sum(|tokens| tokens.1),
+        cost: costs
+            .filter(|costs| !costs.is_empty())
+            .map(|costs| costs.iter().sum()),
+        seconds: (!times.is_empty()).then(|| times.iter().sum()),
+        tree: after,
+        run: None,
+    })
+}
+
+/// Returns the text of a file, empty where there is none; nothing for what has no lines.
+fn text(repository: &Repository, entry: Option<&Entry>) -> anyhow::Result<Option<String>> {
+    match entry {
+        None => Ok(Some(String::new())),
+        Some(Entry {
+            mode: Mode::File | Mode::Executable | Mode::Link,
+            id,
+        }) => {
+            let bytes = repository.small_blob(BlobId::of(*id))?;
+            Ok(bytes.and_then(|bytes| String::from_utf8(bytes).ok()))
+        }
+        Some(_) => Ok(None),
+    }
+}
+
+/// Returns the newest turn of a side that has files, and these.
+fn last(chosen: &Chosen) -> anyhow::Result<(&Turn, &Workspace)> {
+    let mut turns = chosen.turns.iter();
+    let found = turns.find_map(|turn| Some((turn, turn.meta.workspace.as_ref()?)));
+    found.with_context(|| format!("`{}` has no files: no plan has run in it", chosen.name))
+}
+
+/// Returns how long a turn took.
+fn seconds(turn: &Turn) -> Option<f64> {
+    let time = |text: &Option<String>| text.as_ref()?.parse::<jiff::Timestamp>().ok();
+    let (started, ended) = (time(&turn.meta.started)?, time(&turn.meta.ended)?);
+    Some(ended.duration_since(started).as_secs_f64())
+}
+
+/// Returns a duration in seconds, to the millisecond.
+fn rounded(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 1e3).round() / 1e3
+}

@@ -1,0 +1,164 @@
+//! `bisect` and `compare`: what turns left, tried in a scratch worktree.
+
+use serde_json::json;
+
+use crate::plans::{create, edit, execute, plan};
+use crate::support::TestRepo;
+
+/// A project of some turns, the fifth of which breaks something.
+fn history() -> TestRepo {
+    let repo = TestRepo::new().file("a.txt", "works\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    repo.done(&["context", "add", "a.txt"]);
+    for number in 1..=8 {
+        let action = match number {
+            5 => edit("a.txt", "works", "broken"),
+            _ => create(&format!("{number}.txt"), "x\n"),
+        };
+        repo.run_plan(&plan(&format!("Step {number}"), &[action]));
+    }
+    repo
+}
+
+/// Returns what may not change while something is tried.
+fn standing(repo: &TestRepo) -> [String; 3] {
+    [
+        repo.git(&["for-each-ref"]),
+        repo.git(&["status", "--porcelain"]),
+        repo.git(&["worktree", "list"]),
+    ]
+}
+
+#[test]
+fn bisect_names_the_turn_that_broke_it() {
+    let repo = history();
+    let before = standing(&repo);
+    let out = repo.teddy(&["bisect", "run", "grep -q works a.txt"]);
+    assert_eq!(out.code, 0, "{out}");
+    assert_eq!(
+        out.stdout,
+        "demo:5 is the first bad turn\n  Step 5 (no model)\n  a.txt\n"
+    );
+    assert_eq!(standing(&repo), before);
+    assert!(!repo.path().join(".git/teddy/worktrees/_trial").exists());
+
+    let found = repo.json(&["bisect", "run", "--", "grep", "-q", "works", "a.txt"], 0);
+    let runs = found["runs"].as_array().unwrap();
+    assert!(runs.len() <= 2 + 3, "both ends and the halvings: {found}");
+    assert_eq!(found["culprits"][0]["turn"], 5);
+    assert_eq!(found["culprits"][0]["files"], json!(["a.txt"]));
+    let codes: Vec<_> = runs.iter().map(|run| &run["verdict"]).collect();
+    assert_eq!(codes[..2], [&json!("bad"), &json!("good")]);
+}
+
+#[test]
+fn bisect_says_what_is_wrong_with_its_ends() {
+    let repo = history();
+    repo.teddy(&["bisect", "run", "true"]).check(
+        1,
+        &[
+            "the command succeeds after turn 8: there is nothing to find",
+            "hint: `--bad <turn>` names a turn after which it fails",
+        ],
+    );
+    repo.teddy(&["bisect", "run", "false"])
+        .check(1, &["the command fails before the first turn already"]);
+    repo.teddy(&["bisect", "run", "--good", "7", "--bad", "3", "true"])
+        .check(1, &["turn 7 is not before turn 3"]);
+    repo.teddy(&["bisect", "run", "exit 200"])
+        .check(1, &["exit code 200 after turn 8, which stops the search"]);
+    repo.teddy(&["bisect", "run", "--bad", "99", "true"])
+        .check(1, &["has no turn `99`"]);
+    repo.teddy(&["bisect", "run"]).check(2, &["<COMMAND>"]);
+}
+
+#[test]
+fn turns_that_cannot_be_told_apart_are_all_named() {
+    let repo = history();
+    let script = "test -e 6.txt -a ! -e 7.txt && exit 125; test -e 4.txt -a ! -e 6.txt && exit 125; grep -q works a.txt";
+    let found = repo.json(&["bisect", "run", script], 1);
+    let culprits = found["culprits"].as_array().unwrap().iter();
+    let turns: Vec<_> = culprits.map(|one| one["turn"].as_u64().unwrap()).collect();
+    assert_eq!(turns, [4, 5, 6, 7]);
+    let out = repo.teddy(&["bisect", "run", script]);
+    out.check(
+        1,
+        &["The first bad turn cannot be told; it is one of these:"],
+    );
+}
+
+#[test]
+fn git_bisects_the_code_of_a_session_too() {
+    let repo = history();
+    let tip = repo.git(&["rev-parse", "teddy/sessions/demo^2"]);
+    let folder = repo.beside("scratch").display().to_string();
+    repo.git(&["worktree", "add", "-q", "--detach", &folder, &tip]);
+    let folder = repo.beside("scratch");
+    repo.git_in(&folder, &["bisect", "start", &tip, "main"]);
+    repo.git_in(&folder, &["bisect", "run", "grep", "-q", "works", "a.txt"]);
+    let found = repo.git_in(&folder, &["log", "-1", "--format=%s", "refs/bisect/bad"]);
+    assert_eq!(found, "Step 5");
+}
+
+#[test]
+fn compare_puts_turns_and_sessions_side_by_side() {
+    let repo = history();
+    repo.done(&["branch", "4", "other"]);
+    repo.done(&["restore", "4"]);
+    repo.run_plan(&plan("Another", &[create("other.txt", "1\n2\n")]));
+    let sides = repo.json(
+        &["compare", "demo", "other", "--run", "grep -q works a.txt"],
+        0,
+    );
+    let told: Vec<_> = sides
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|side| {
+            let exit = &side["run"]["exit_code"];
+            json!([
+                side["name"],
+                side["turns"],
+                side["files"],
+                side["added"],
+                side["removed"],
+                exit
+            ])
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            json!(["demo", 4, 4, 4, 1, 1]),
+            // The restore is a turn as well, and brought what the branch lacks back.
+            json!(["other", 2, 1, 2, 0, 0])
+        ]
+    );
+    let out = repo.done(&["compare", "demo:5", "other:6", "--diff"]);
+    assert!(out.contains("status   executed  executed\n"), "{out}");
+    assert!(out.contains("lines    +1 -1     +2 -0\n"), "{out}");
+    assert!(out.contains("+++ b/other.txt"), "{out}");
+    repo.teddy(&["compare", "demo:0", "demo:1"])
+        .check(1, &["`demo:0` has no files: no plan has run in it"]);
+    repo.teddy(&["compare", "demo"])
+        .check(2, &["2 values required"]);
+}
+
+#[test]
+fn a_trial_is_confined_and_keeps_nothing() {
+    let repo = history();
+    let target = repo.path().join("a.txt");
+    let script = format!(
+        "echo lost > '{}'; echo new > made.txt; exit 0",
+        target.display()
+    );
+    let sides = repo.json(&["compare", "1", "2", "--run", &script], 0);
+    assert_eq!(sides[0]["run"]["exit_code"], 0);
+    if teddy::host::sandbox::availability() == teddy::host::sandbox::Availability::Full {
+        assert_eq!(repo.read("a.txt"), "broken\n");
+    }
+    assert!(!repo.path().join("made.txt").exists());
+    let run = plan("Run", &[execute("ls")]);
+    repo.run_plan(&run);
+}
