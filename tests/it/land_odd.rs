@@ -20,14 +20,50 @@ fn lands(repo: &TestRepo) {
 }
 
 #[test]
-fn ids_of_sha256_land() {
-    let repo = TestRepo::with(&["--object-format=sha256"]).file("a.txt", "a\n");
+fn every_kind_of_repository_lands() {
+    for kind in [
+        &["--object-format=sha256"][..],
+        &["--ref-format=reftable"],
+        &["--ref-format=reftable", "--object-format=sha256"],
+    ] {
+        let repo = TestRepo::with(kind).file("a.txt", "a\n");
+        repo.commit("init");
+        repo.done(&["new", "demo"]);
+        hook(&repo, "pre-commit", "test -e deep/d.txt");
+        hook(
+            &repo,
+            "commit-msg",
+            "test \"$(git branch --show-current)\" = main",
+        );
+        repo.write("a.txt", "b\n");
+        repo.git(&["add", "a.txt"]);
+        lands(&repo);
+        repo.done(&["verify"]);
+        repo.done(&["undo"]);
+    }
+}
+
+#[test]
+fn a_reftable_survives_a_kill_between_branch_and_session() {
+    use std::os::unix::process::ExitStatusExt as _;
+    let repo = TestRepo::with(&["--ref-format=reftable"]).file("a.txt", "a\n");
     repo.commit("init");
     repo.done(&["new", "demo"]);
-    hook(&repo, "pre-commit", "test -e deep/d.txt");
-    repo.write("a.txt", "b\n");
-    repo.git(&["add", "a.txt"]);
-    lands(&repo);
+    repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
+    for point in ["before-branch", "after-branch"] {
+        let mut command = repo.teddy_command(&["land", "-m", "Land"]);
+        let armed = format!("{point}=1*return(kill)");
+        let out = command.current_dir(repo.path()).env("FAILPOINTS", armed);
+        assert_eq!(out.output().unwrap().status.signal(), Some(9));
+        repo.done(&["recover"]);
+        check_clean(&repo);
+    }
+    assert_eq!(repo.json(&["log"], 0)[0]["status"], "landed");
+    assert_eq!(
+        (changed(&repo), status(&repo)),
+        ("A\td.txt".to_owned(), String::new())
+    );
+    repo.done(&["verify"]);
 }
 
 #[test]
