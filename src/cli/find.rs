@@ -78,7 +78,7 @@ const MOST_COLUMNS: usize = 500;
 
 /// Searches and prints.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
-    let project = app.project()?;
+    let project = app.record()?;
     let pattern = Pattern::new(&args.pattern, args.ignore_case, args.fixed_strings)
         .map_err(|why| no_pattern(&args.pattern, "not a regular expression", why))?;
     let parts = match (args.parts.is_empty(), &args.path) {

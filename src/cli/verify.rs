@@ -26,7 +26,7 @@ pub(super) struct Args {
 
 /// Checks and prints.
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
-    let project = app.project()?;
+    let project = app.record()?;
     let named = args.sessions.iter().map(|name| SessionName::from_ref(name));
     let mut sessions = named.collect::<Result<Vec<_>, _>>()?;
     if sessions.is_empty() {

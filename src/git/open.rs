@@ -103,7 +103,7 @@ impl OpenError {
                     .to_owned()
             }
             OpenError::Bare(_) => {
-                "use a clone with a worktree, or `git worktree add`; `teddy sessions`, `log`, `show` and `export` work here"
+                "use a clone with a worktree, or `git worktree add`; `teddy sessions`, `log`, `show`, `find`, `verify` and `export` work here"
                     .to_owned()
             }
             OpenError::Unnamed(git_dir) => {

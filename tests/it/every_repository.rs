@@ -80,6 +80,8 @@ fn a_bare_repository_shows_its_sessions_and_does_no_more() {
         assert!(run(&["log"]).contains("Make it"));
         assert!(run(&["show", "1", "plan.md"]).contains("# Make it"));
         assert!(run(&["show"]).contains("new.txt"));
+        assert!(run(&["find", "Make it"]).contains("demo:1:"));
+        run(&["verify"]);
     }
     let out = repo.beside("exported");
     repo.teddy_in(&bare, &["-s", "demo", "export", out.to_str().unwrap()])

@@ -1,7 +1,6 @@
 //! What a crash left of a reftable: refs without their objects, and the lock of all refs.
 
 use std::path::Path;
-use std::time::SystemTime;
 
 use anyhow::Context as _;
 
@@ -99,10 +98,6 @@ fn is_of_an_earlier_start(path: &Path) -> bool {
     let written = path
         .symlink_metadata()
         .and_then(|metadata| metadata.modified());
-    let (Ok(written), Some(up)) = (written, boot::uptime()) else {
-        return false;
-    };
-    SystemTime::now()
-        .duration_since(written)
-        .is_ok_and(|age| age > up)
+    let age = written.ok().and_then(|written| written.elapsed().ok());
+    matches!((age, boot::uptime()), (Some(age), Some(up)) if age > up)
 }
