@@ -215,6 +215,11 @@ mod tests {
     }
 
     #[test]
+    fn a_command_waits_for_half_a_minute_unless_it_is_told_otherwise() {
+        assert_eq!(patience(), Duration::from_secs(30));
+    }
+
+    #[test]
     fn a_holder_that_crashed_is_noticed_once() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("lock"), "process 4000000 (execute)").unwrap();

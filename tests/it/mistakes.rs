@@ -226,11 +226,13 @@ fn another_teddy_at_work_is_waited_for_and_then_named() {
     let folder = repo.path().join(".git/teddy");
     let held =
         teddy::host::lock::Lock::take(&folder, "restore", std::time::Duration::ZERO).unwrap();
-    let out = repo.teddy_reads(
-        &["execute", "-", "-y"],
-        plan("One", &[create("one.txt", "1\n")]),
-    );
-    out.check(75, &["restore"]);
+    let text = plan("One", &[create("one.txt", "1\n")]);
+    std::fs::write(repo.beside("plan.md"), &text).unwrap();
+    let started = std::time::Instant::now();
+    let mut command = repo.teddy_command(&["execute", "../plan.md", "-y"]);
+    let command = command.current_dir(repo.path());
+    crate::support::Output::of(command.env("TEDDY_LOCK_TIMEOUT", "0.5")).check(75, &["restore"]);
+    assert!(started.elapsed().as_secs_f64() > 0.5);
     drop(held);
     repo.run_plan(&plan("One", &[create("one.txt", "1\n")]));
 }

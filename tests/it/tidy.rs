@@ -1,8 +1,9 @@
 //! The rules of the house that a compiler does not know: who may use whom, what every file has,
 //! where a crate lives.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::{LazyLock, Mutex};
 
 use regex::Regex;
 
@@ -46,9 +47,10 @@ pub(crate) struct File {
 impl File {
     /// Returns the text without inline tests, which stand last.
     pub(crate) fn code(&self) -> &str {
-        let tests =
-            Regex::new(r"(?m)^#\[cfg\((all\()?test\b.*\)\]\nmod \w+ \{").expect("a good pattern");
-        tests
+        static TESTS: LazyLock<Regex> = LazyLock::new(|| {
+            Regex::new(r"(?m)^#\[cfg\((all\()?test\b.*\)\]\nmod \w+ \{").expect("a good pattern")
+        });
+        TESTS
             .find(&self.text)
             .map_or(self.text.as_str(), |found| &self.text[..found.start()])
     }
@@ -125,8 +127,17 @@ fn text(path: &str) -> String {
 
 /// Returns everything that a pattern's first group matches.
 fn all<'a>(pattern: &str, text: &'a str) -> Vec<&'a str> {
-    Regex::new(pattern)
-        .unwrap()
+    // To compile one takes longer than to look through a file.
+    static PATTERNS: Mutex<BTreeMap<String, Regex>> = Mutex::new(BTreeMap::new());
+    let known = |patterns: &mut BTreeMap<String, Regex>| {
+        let made = || Regex::new(pattern).unwrap();
+        patterns
+            .entry(pattern.to_owned())
+            .or_insert_with(made)
+            .clone()
+    };
+    let pattern = known(&mut PATTERNS.lock().unwrap());
+    pattern
         .captures_iter(text)
         .map(|found| found.get(1).unwrap().as_str())
         .collect()

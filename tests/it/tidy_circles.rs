@@ -1,6 +1,7 @@
 //! The rule of the house on imports: files do not go in circles, on any floor.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use regex::Regex;
 
@@ -18,10 +19,10 @@ fn module(file: &File) -> Module {
 
 /// Returns a file's code without its tests, comments and texts.
 fn plain(file: &File) -> String {
-    let text = Regex::new(r#"(?s)//[^\n]*|'(?:\\.|[^\\'\n])'|"(?:\\.|[^"\\])*""#)
-        .unwrap()
-        .replace_all(file.code(), "");
-    text.into_owned()
+    static TEXT: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r#"(?s)//[^\n]*|'(?:\\.|[^\\'\n])'|"(?:\\.|[^"\\])*""#).unwrap()
+    });
+    TEXT.replace_all(file.code(), "").into_owned()
 }
 
 /// Returns the paths that an import names: one for each leaf of its tree.
@@ -50,9 +51,9 @@ fn leaves(tree: &str) -> Vec<String> {
 fn target(here: &Module, path: &str, known: &BTreeSet<Module>) -> Option<Module> {
     let mut base = here.clone();
     let mut is_absolute = false;
-    let words = Regex::new(r"^\w+").unwrap();
+    static WORD: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"^\w+").unwrap());
     for word in path.split("::").map(str::trim) {
-        match words.find(word)?.as_str() {
+        match WORD.find(word)?.as_str() {
             "crate" => {
                 base.clear();
                 is_absolute = true;
@@ -76,14 +77,16 @@ fn target(here: &Module, path: &str, known: &BTreeSet<Module>) -> Option<Module>
 /// Returns which modules a file uses.
 fn uses(file: &File, known: &BTreeSet<Module>) -> BTreeSet<Module> {
     let (here, code) = (module(file), plain(file));
-    let imports = Regex::new(r"(?s)\buse\s+((?:crate|super|self)\b[^;]*);").unwrap();
-    let inline = Regex::new(r"\b(?:crate|super)(?:::\w+)+").unwrap();
-    let mut paths: Vec<String> = imports
+    static IMPORTS: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"(?s)\buse\s+((?:crate|super|self)\b[^;]*);").unwrap());
+    static INLINE: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"\b(?:crate|super)(?:::\w+)+").unwrap());
+    let mut paths: Vec<String> = IMPORTS
         .captures_iter(&code)
         .flat_map(|found| leaves(&found[1]))
         .collect();
-    let rest = imports.replace_all(&code, "");
-    paths.extend(inline.find_iter(&rest).map(|path| path.as_str().to_owned()));
+    let rest = IMPORTS.replace_all(&code, "");
+    paths.extend(INLINE.find_iter(&rest).map(|path| path.as_str().to_owned()));
     let targets = paths.iter().filter_map(|path| target(&here, path, known));
     targets.collect()
 }
