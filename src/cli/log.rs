@@ -36,7 +36,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 /// Returns a row as a line; the turns of an invoked agent are indented.
 fn line(row: &Row) -> Line {
     let tone = match row.status {
-        Status::Executed | Status::Restored | Status::Landed => Tone::Added,
+        Status::Executed | Status::Restored | Status::Landed | Status::Picked => Tone::Added,
         Status::Failed | Status::Rejected | Status::Interrupted => Tone::Removed,
         _ => Tone::Faint,
     };

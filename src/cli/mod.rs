@@ -29,6 +29,7 @@ mod land;
 mod log;
 mod man;
 mod new;
+mod pick;
 mod plan;
 mod preprocess;
 mod recover;
@@ -127,6 +128,7 @@ commands! {
     "undo" Undo => undo,
     "redo" Redo => redo,
     "land" Land => land,
+    "pick" Pick => pick,
     "retry" Retry => retry,
     "replay" Replay => replay,
     "branch" Branch => branch,

@@ -33,6 +33,8 @@ pub enum Status {
     Restored,
     /// What turns did was committed to a branch of the user's.
     Landed,
+    /// What a turn of another session did was done in this one, too.
+    Picked,
 }
 
 impl Meta {
@@ -61,6 +63,7 @@ impl Meta {
             workspace: None,
             restored: None,
             landed: None,
+            picked: None,
             mistakes: Vec::new(),
             not_captured: Vec::new(),
             repository_changes: Vec::new(),
@@ -82,6 +85,7 @@ impl Status {
             Status::Declined => "declined",
             Status::Restored => "restored",
             Status::Landed => "landed",
+            Status::Picked => "picked",
         }
     }
 }
@@ -194,6 +198,9 @@ pub struct Meta {
     /// For a landing: what landed where.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub landed: Option<Landed>,
+    /// For a pick: the turn that was picked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub picked: Option<Picked>,
     /// For a rejected plan: what names its mistakes, so that the same one is not asked for for
     /// ever.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -312,6 +319,21 @@ pub struct Restored {
     /// The turns that an undo took back or a redo did again, in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub over: Vec<u64>,
+}
+
+/// A turn that was picked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Picked {
+    /// Its session.
+    pub session: String,
+    /// Its number.
+    pub turn: u64,
+    /// Its id.
+    pub turn_id: Uuid,
+    /// Its commit.
+    pub commit: CommitId,
+    /// Its title.
+    pub title: String,
 }
 
 /// What landed, and where.

@@ -36,6 +36,7 @@ pub mod modified;
 pub mod new;
 pub mod pages;
 pub mod paths;
+pub mod pick;
 pub mod pipelines;
 pub mod plan;
 pub mod plan_source;

@@ -55,7 +55,7 @@ fn fails(repo: &TestRepo, args: &[&str], expected: (&str, i32)) {
 }
 
 /// Every command, with a call that fails where there is no repository, and how.
-const CALLS: [(&[&str], &str); 58] = [
+const CALLS: [(&[&str], &str); 59] = [
     (&["init"], "UnfitRepository"),
     (&["new", "x"], "NoRepository"),
     (&["start", "x", "-m", "x"], "NoRepository"),
@@ -80,6 +80,7 @@ const CALLS: [(&[&str], &str); 58] = [
     (&["undo"], "NoRepository"),
     (&["redo"], "NoRepository"),
     (&["land", "-m", "x"], "NoRepository"),
+    (&["pick", "x:1"], "NoRepository"),
     (&["retry"], "NoRepository"),
     (&["replay", "1"], "NoRepository"),
     (&["branch", "1", "x"], "NoRepository"),

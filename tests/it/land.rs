@@ -37,7 +37,9 @@ pub fn hook(repo: &TestRepo, name: &str, script: &str) {
 
 /// Returns what git says is the user's own.
 pub fn status(repo: &TestRepo) -> String {
-    repo.git(&["status", "--porcelain", "--untracked-files=all"])
+    // The index that is compared must not be written by looking at it.
+    let args = ["--no-optional-locks", "status", "--porcelain"];
+    repo.git(&[&args[..], &["--untracked-files=all"]].concat())
 }
 
 /// Returns the files that HEAD changed.

@@ -51,6 +51,7 @@ mod models;
 mod parts;
 mod parts_random;
 mod permissions;
+mod pick;
 mod pipeline;
 mod places;
 mod plan;

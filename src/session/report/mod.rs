@@ -282,6 +282,7 @@ fn overall(status: Status) -> (&'static str, &'static str) {
         Status::Declined => ("Skipped", "🟡"),
         Status::Restored => ("Restored", "🟢"),
         Status::Landed => ("Landed", "🟢"),
+        Status::Picked => ("Picked", "🟢"),
         Status::Started | Status::Ready | Status::Planned => ("Pending", "🟡"),
     }
 }

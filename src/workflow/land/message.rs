@@ -41,7 +41,10 @@ pub(super) fn told(repository: &Repository, turn: &Turn) -> anyhow::Result<Told>
     Ok(Told {
         name: format!("{} {}", turn.number(), turn.meta.turn_id),
         session: turn.session.to_string(),
-        title: subject(&turn.title),
+        title: match &turn.meta.picked {
+            Some(picked) => subject(&picked.title),
+            None => subject(&turn.title),
+        },
         request: request.unwrap_or_default(),
         agent: turn.meta.agent.clone(),
         model: turn.meta.model.as_ref().map(|model| model.asked.clone()),

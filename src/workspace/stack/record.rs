@@ -198,6 +198,19 @@ pub fn publish_turn(
     workspace: &Workspace,
     to: Option<TreeId>,
 ) -> anyhow::Result<Written> {
+    publish_turn_with(repository, tip, workspace, (to, &[]))
+}
+
+/// As [`publish_turn`], for a turn that may have left conflict markers in some files.
+///
+/// # Errors
+/// As for [`publish_turn`].
+pub fn publish_turn_with(
+    repository: &Repository,
+    tip: &Turn,
+    workspace: &Workspace,
+    (to, suspects): (Option<TreeId>, &[Vec<u8>]),
+) -> anyhow::Result<Written> {
     let stacks = Stacks::new(repository);
     let last = stacks.last()?;
     let change = (workspace.before != workspace.after).then_some(Delta {
@@ -215,12 +228,15 @@ pub fn publish_turn(
         Some(to) => to,
         None => repository.commit(workspace.before)?.tree,
     };
-    let marked_before = last.map_or_else(Vec::new, |(_, last)| last.marked);
+    let mut suspects = suspects.to_vec();
+    suspects.extend(last.map_or_else(Vec::new, |(_, last)| last.marked));
+    suspects.sort();
+    suspects.dedup();
     let mut recorder = Recorder::new(&stacks);
     let publication = Publication {
         change,
         applied: workspace.synced,
-        marked: marked(repository, tree, &marked_before)?,
+        marked: marked(repository, tree, &suspects)?,
         ..recorder.publication(
             Author {
                 session: tip.session.as_str(),

@@ -1,0 +1,102 @@
+//! `teddy pick`
+
+use std::process::ExitCode;
+
+use super::app::App;
+use super::{complete, exit};
+use crate::text::counted;
+use crate::text::visible::visible;
+use crate::workflow::pick::{Done, Row, Wish, pick};
+use crate::workflow::restore::OnOverlap;
+
+/// Apply what turns of other sessions did, in the session in use
+///
+/// Merges the changes of each turn into your files, three-way, and records it as a turn of its own,
+/// so that it can be undone and landed like any other.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  teddy pick other-way:3\n  teddy pick other-way:3 other-way:4 -n     show what would change\n  teddy pick other-way:@ --markers"
+)]
+pub(super) struct Args {
+    /// The turns, in this order
+    #[arg(required = true, value_name = "SESSION:TURN", add = complete::with(complete::turns))]
+    turns: Vec<String>,
+    /// Show what would change without changing anything
+    #[arg(short = 'n', long)]
+    dry_run: bool,
+    /// If edits overlap, keep yours
+    #[arg(long, group = "overlap")]
+    ours: bool,
+    /// If edits overlap, take the turn's
+    #[arg(long, group = "overlap")]
+    theirs: bool,
+    /// If edits overlap, write conflict markers
+    #[arg(long, group = "overlap")]
+    markers: bool,
+}
+
+/// Picks and says what changed.
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    let project = app.project()?;
+    let wish = Wish {
+        on_overlap: match &args {
+            Args { ours: true, .. } => OnOverlap::Ours,
+            Args { theirs: true, .. } => OnOverlap::Theirs,
+            Args { markers: true, .. } => OnOverlap::Markers,
+            _ => OnOverlap::Stop,
+        },
+        dry_run: args.dry_run,
+    };
+
+    let done = pick(
+        &project,
+        &args.turns,
+        &wish,
+        app.user(&project, true).as_mut(),
+    )?;
+    if app.global.json {
+        app.print_json(&done)?;
+    } else {
+        say(app, &done)?;
+    }
+    Ok(match done.overlaps.is_empty() {
+        true => exit::DONE,
+        false => exit::OVERLAP,
+    }
+    .into())
+}
+
+/// Says what changed, or would.
+fn say(app: &App, done: &Done) -> anyhow::Result<()> {
+    app.print(done.picked.iter().flat_map(changes).collect::<String>())?;
+    let overlaps = done.overlaps.iter();
+    app.print(
+        overlaps
+            .map(|path| format!("overlap {}\n", visible(path)))
+            .collect::<String>(),
+    )?;
+    done.notes.iter().for_each(|note| app.warn(note));
+    if done.picked.is_empty() {
+        app.warn(
+            "your own edits overlap with what the turns did; nothing was changed. Use --ours, \
+             --theirs or --markers",
+        );
+    }
+    for row in &done.picked {
+        let files = counted(row.written.len() + row.deleted.len(), "file");
+        let name = format!("{}:{}", visible(&row.session), row.turn);
+        app.say(&match row.recorded {
+            Some(turn) => format!("Picked {name} as turn {turn}: {files} changed."),
+            None => format!("Picking {name} would change {files}."),
+        });
+    }
+    Ok(())
+}
+
+/// Returns a line for each file.
+fn changes(row: &Row) -> Vec<String> {
+    let line = |word: &str, path: &String| format!("{word} {}\n", visible(path));
+    let written = row.written.iter().map(|path| line("write", path));
+    let deleted = row.deleted.iter().map(|path| line("delete", path));
+    written.chain(deleted).collect()
+}

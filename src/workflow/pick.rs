@@ -1,0 +1,302 @@
+//! Picking: what turns of other sessions did, brought into the session in use, each as a turn of its
+//! own.
+
+use serde::Serialize;
+
+use crate::git::object::{CommitId, TreeId};
+use crate::git::refs::{self, Expected};
+use crate::host::{clock, interrupt};
+use crate::session::artifact;
+use crate::session::meta::{Meta, Picked, Status, Workspace};
+use crate::session::store::NewTurn;
+use crate::session::turn::{Turn, in_next};
+use crate::text::path::{lossy, shown};
+use crate::text::visible::visible;
+use crate::workflow::carry;
+use crate::workflow::project::Project;
+use crate::workflow::restore::OnOverlap;
+use crate::workflow::user::{Event, User};
+use crate::workspace::complete::{Completed, Step, notes};
+use crate::workspace::file_move::Move;
+use crate::workspace::fit::{Fit, fit};
+use crate::workspace::snapshot::{self, Recorded};
+use crate::workspace::stack::is_patch;
+use crate::workspace::stack::record::publish_turn_with;
+use crate::workspace::transaction::Transaction;
+
+/// What is wanted of a pick.
+#[derive(Debug, Clone, Default)]
+pub struct Wish {
+    /// What to do where edits meet.
+    pub on_overlap: OnOverlap,
+    /// Only show what would change.
+    pub dry_run: bool,
+}
+
+/// What a pick did.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Done {
+    /// The session.
+    pub session: String,
+    /// The turns that were picked, in order.
+    pub picked: Vec<Row>,
+    /// Files where edits meet, left as they are.
+    pub overlaps: Vec<String>,
+    /// What the user must be told about files that were not simply written.
+    pub notes: Vec<String>,
+}
+
+/// A turn that was picked.
+#[derive(Debug, Clone, Serialize)]
+pub struct Row {
+    /// Its session.
+    pub session: String,
+    /// Its number.
+    pub turn: u64,
+    /// The number of the turn that records it; nothing after a dry run.
+    pub recorded: Option<u64>,
+    /// That turn.
+    pub commit: Option<CommitId>,
+    /// Files that were written.
+    pub written: Vec<String>,
+    /// Files that were deleted.
+    pub deleted: Vec<String>,
+}
+
+/// A turn that is picked, and where it brings the files.
+struct Fitted {
+    /// The turn.
+    source: Turn,
+    /// What happens to the files.
+    files: Move,
+    /// Where edits meet.
+    met: Vec<Vec<u8>>,
+}
+
+/// Picks turns, one after another; none of them if one overlaps.
+///
+/// # Errors
+/// If there is no such turn, one changed no file, or all of it is there already; or if the
+/// repository or the files cannot be written.
+pub fn pick(
+    project: &Project,
+    names: &[String],
+    wish: &Wish,
+    user: &mut dyn User,
+) -> anyhow::Result<Done> {
+    let session = project.session()?;
+    let _session_lock = project.lock_session(&session, "pick")?;
+    let transaction = project.enter("pick", user)?;
+    let tip = project.store().tip(&session)?;
+    let recorded = transaction.record(&project.checkout(), &tip, &[])?;
+    let mut done = Done {
+        session: session.to_string(),
+        ..Done::default()
+    };
+
+    let mut steps = Vec::new();
+    let mut now = recorded.tree;
+    for name in names {
+        let step = plan(project, &tip, name, (now, wish.on_overlap))?;
+        now = step.files.to;
+        done.overlaps.extend(shown(&step.met));
+        steps.push(step);
+    }
+    done.overlaps.sort();
+    done.overlaps.dedup();
+    if wish.on_overlap == OnOverlap::Stop && !done.overlaps.is_empty() {
+        return Ok(done);
+    }
+    done.overlaps.clear();
+    if wish.dry_run {
+        let rows = steps.iter().map(|step| row(project, step));
+        done.picked = rows.collect::<anyhow::Result<_>>()?;
+        return Ok(done);
+    }
+
+    let waiting = carry::waiting(project, &tip)?;
+    for name in names {
+        anyhow::ensure!(!interrupt::requested(), "interrupted between two turns");
+        carry_out(&transaction, project, (name, wish.on_overlap), &mut done)?;
+    }
+    if let Some(Err(error)) = waiting.map(|draft| carry::carry(project, &tip, draft)) {
+        user.tell(Event::Warning(&format!(
+            "what waits for the next turn cannot be kept: {error:#}"
+        )));
+    }
+    Ok(done)
+}
+
+/// Fits what a turn did into files.
+fn plan(
+    project: &Project,
+    tip: &Turn,
+    name: &str,
+    (now, on_overlap): (TreeId, OnOverlap),
+) -> anyhow::Result<Fitted> {
+    let source = project.store().turn(&tip.session, name)?;
+    let name = visible(name);
+    let workspace = source.meta.workspace.as_ref().filter(|_| is_patch(&source));
+    let Some(workspace) = workspace else {
+        anyhow::bail!("turn `{name}` changed no file, so there is nothing of it to pick");
+    };
+    let tree = |id| Ok::<_, anyhow::Error>(project.repository.commit(id)?.tree);
+    let [before, after] = [tree(workspace.before)?, tree(workspace.after)?];
+
+    let (to, met) = match fit(&project.repository, before, now, after)? {
+        Fit::Clean(files) => (files.to, Vec::new()),
+        Fit::Overlap(paths, ways) => {
+            let to = match on_overlap {
+                OnOverlap::Theirs | OnOverlap::Exact => ways.theirs,
+                OnOverlap::Markers => ways.markers,
+                OnOverlap::Stop | OnOverlap::Ours => ways.ours,
+            };
+            (to, paths)
+        }
+    };
+    anyhow::ensure!(
+        to != now || !met.is_empty(),
+        "what turn `{name}` did is already in your files"
+    );
+    Ok(Fitted {
+        source,
+        files: Move { from: now, to },
+        met,
+    })
+}
+
+/// Records a pick and writes its files, as they are now.
+fn carry_out(
+    transaction: &Transaction,
+    project: &Project,
+    (name, on_overlap): (&str, OnOverlap),
+    done: &mut Done,
+) -> anyhow::Result<()> {
+    let checkout = project.checkout();
+    let tip = project.store().tip(&project.session()?)?;
+    let recorded = transaction.record(&checkout, &tip, &[])?;
+    let step = &plan(project, &tip, name, (recorded.tree, on_overlap))?;
+    anyhow::ensure!(
+        on_overlap != OnOverlap::Stop || step.met.is_empty(),
+        "your files changed while turns were picked; what is left was not"
+    );
+    let files = step.files.clone();
+    let next = write(project, &tip, (step, &files), &recorded)?;
+    let Completed {
+        commit, published, ..
+    } = transaction.complete(&checkout, &tip.session, &next, Some(&files))?;
+
+    done.overlaps.extend(shown(&published.conflicts));
+    done.notes.extend(notes(&published));
+    done.picked.push(Row {
+        recorded: Some(tip.number() + 1),
+        commit: Some(commit),
+        ..row(project, step)?
+    });
+    Ok(())
+}
+
+/// Writes the turn that records a pick.
+fn write(
+    project: &Project,
+    tip: &Turn,
+    (step, files): (&Fitted, &Move),
+    recorded: &Recorded,
+) -> anyhow::Result<Step> {
+    let (repository, source) = (&project.repository, &step.source);
+    let name = format!("{}:{}", source.session, source.number());
+    let title = format!("Pick {name}: {}", source.title);
+    let mut draft = project.store().draft(tip)?;
+    draft.set_answer_aside();
+    draft.begin();
+    let trailer = format!("Teddy-Session: {}", tip.session);
+    let after = snapshot::advance(
+        repository,
+        recorded.commit,
+        files.to,
+        &format!("{title}\n\n{trailer}\n"),
+    )?;
+    let workspace = Workspace {
+        worktree: repository.worktree_name(),
+        branch: Some(refs::branch_or_head(repository)?),
+        before: recorded.commit,
+        after,
+        synced: true,
+        overlaps: Vec::new(),
+    };
+    let published = publish_turn_with(repository, tip, &workspace, (Some(files.to), &step.met))?;
+    let meta = Meta {
+        status: Status::Picked,
+        ended: Some(clock::stamp()),
+        workspace: Some(workspace),
+        picked: Some(Picked {
+            session: source.session.to_string(),
+            turn: source.number(),
+            turn_id: source.meta.turn_id,
+            commit: source.commit,
+            title: source.title.clone(),
+        }),
+        not_captured: recorded.not_captured.clone(),
+        replans: 0,
+        model: None,
+        repair: None,
+        ..draft.meta.clone()
+    };
+    let lines = files.lines(repository)?;
+    let mut artifacts = draft.standing();
+    tip.hand_on(repository, meta.turn_id, &mut artifacts)?;
+    for name in [artifact::TURN_CONTEXT, artifact::SYSTEM_PROMPT] {
+        artifacts.put(&in_next(name), draft.artifacts.text_or_empty(name));
+    }
+    artifacts.put(artifact::REPORT, report(&title, &lines));
+
+    let commit = project.store().write(NewTurn {
+        session: &tip.session,
+        title: &title,
+        done: &lines,
+        artifacts,
+        meta: &meta,
+        previous: Some(tip.commit),
+        workspace: Some(after),
+        publication: published.id,
+    })?;
+    Ok(Step {
+        expected: Expected::At(tip.commit),
+        new: commit,
+        published,
+        log: format!("teddy: pick {name}"),
+        anyway: false,
+        branch: None,
+    })
+}
+
+/// Returns which files a pick changes.
+fn row(project: &Project, step: &Fitted) -> anyhow::Result<Row> {
+    let mut row = Row {
+        session: step.source.session.to_string(),
+        turn: step.source.number(),
+        recorded: None,
+        commit: None,
+        written: Vec::new(),
+        deleted: Vec::new(),
+    };
+    let files = &step.files;
+    for change in project.repository.changes(files.from, files.to)? {
+        match change.new {
+            Some(_) => row.written.push(lossy(&change.path)),
+            None => row.deleted.push(lossy(&change.path)),
+        }
+    }
+    Ok(row)
+}
+
+/// Writes the report.
+fn report(title: &str, lines: &[String]) -> String {
+    let lines: String = lines
+        .iter()
+        .map(|line| format!("- {}\n", visible(line)))
+        .collect();
+    format!(
+        "# Execution Report: {title}\n- **Overall Status:** Picked 🟢\n\n## Changed Files\n\n{lines}"
+    )
+}
