@@ -7,6 +7,7 @@
 mod adopt;
 mod app;
 mod bisect;
+mod blame;
 mod branch;
 mod change;
 mod compare;
@@ -140,6 +141,7 @@ commands! {
     "change" Change => change,
     "trust" Trust => trust,
     "adopt" Adopt => adopt,
+    "blame" Blame => blame,
     "compare" Compare => compare,
     "bisect" Bisect => bisect,
     "verify" Verify => verify,

@@ -6,6 +6,7 @@
 
 pub mod absent;
 pub mod batch;
+pub mod blame;
 pub mod command;
 mod damaged;
 pub mod diff;

@@ -89,6 +89,16 @@ pub fn log(project: &Project, most: usize) -> anyhow::Result<Vec<Row>> {
     Ok(rows)
 }
 
+/// Returns every turn of a session, newest first, without what is missing in the files.
+///
+/// # Errors
+/// There is no such session, or the repository cannot be read.
+pub fn rows(project: &Project, session: &SessionName) -> anyhow::Result<Vec<Row>> {
+    let mut rows = whole_log(project, session, project.store().tip(session)?)?;
+    rows.reverse();
+    Ok(rows)
+}
+
 /// Forgets what was worked out of a session's turns.
 pub fn forget_log(repository: &Repository, session: &SessionName) {
     let _ = std::fs::remove_file(remembered::path(repository, session));

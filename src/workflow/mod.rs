@@ -6,6 +6,7 @@
 pub mod adopt;
 pub mod asking;
 pub mod bisect;
+pub mod blame;
 pub mod branch;
 pub mod carry;
 pub mod chains;

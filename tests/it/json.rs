@@ -73,6 +73,7 @@ const CALLS: [(&[&str], &str); 59] = [
     (&["show"], "NoRepository"),
     (&["diff"], "NoRepository"),
     (&["find", "x"], "NoRepository"),
+    (&["blame", "x"], "NoRepository"),
     (&["compare", "1", "2"], "NoRepository"),
     (&["bisect", "run", "true"], "NoRepository"),
     (&["verify"], "NoRepository"),

@@ -4,6 +4,7 @@
 mod agents;
 mod approval;
 mod bad_answers;
+mod blame;
 mod blocks;
 mod catalogue;
 mod change;

@@ -1,0 +1,134 @@
+//! `teddy blame`
+
+use std::process::ExitCode;
+
+use clap::ValueHint;
+use unicode_width::UnicodeWidthStr as _;
+
+use super::app::App;
+use super::exit;
+use crate::ui::style::{Line, Tone, block};
+use crate::workflow::blame::{Blamed, Source, blamed, request};
+use crate::workflow::paths;
+use crate::workflow::project::Project;
+
+/// Show which turn each line of a file comes from
+///
+/// Lines of landed commits are traced back to their turns, also after a rebase, an amendment or a
+/// cherry-pick, as long as the trailers are in the message. Other lines have the user's own commit,
+/// or are not committed.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Examples:\n  teddy blame src/login.rs\n  teddy blame -L 10,20 src/login.rs\n  teddy blame --prompt src/login.rs      with what was asked for\n  git blame src/login.rs"
+)]
+pub(super) struct Args {
+    /// Only these lines: `10,20`, `10,+5`, or anything else that `git blame -L` takes
+    #[arg(short = 'L', value_name = "RANGE")]
+    range: Option<String>,
+    /// Before the lines of a turn, show what was asked for
+    #[arg(long, conflicts_with = "json")]
+    prompt: bool,
+    /// The file
+    #[arg(value_hint = ValueHint::FilePath)]
+    file: String,
+}
+
+/// So many columns are for the title of a commit.
+const MOST_TITLE: usize = 30;
+/// So many lines of a request are shown.
+const MOST_LINES: usize = 12;
+
+/// Asks and prints.
+pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
+    let project = app.project()?;
+    let below = paths::below(&project.repository, &app.folder()?, &[args.file])?;
+    let path = below.first().map_or("", String::as_str);
+    let lines = blamed(&project, path, args.range.as_deref())?;
+    if app.global.json {
+        app.print_json(&lines)?;
+        return Ok(exit::DONE.into());
+    }
+    let names: Vec<String> = lines.iter().map(|line| name(&line.source)).collect();
+    let width = names.iter().map(|name| name.width()).max().unwrap_or(0);
+    let digits = lines.last().map_or(1, |line| line.line.to_string().len());
+    let mut shown = Vec::new();
+    for (at, (line, name)) in lines.iter().zip(&names).enumerate() {
+        if args.prompt && (at == 0 || lines[at - 1].source != line.source) {
+            shown.extend(asked(&project, line)?);
+        }
+        let blanks = width - name.width();
+        let tone = match line.source {
+            Source::Turn { .. } => Tone::Accent,
+            Source::Commit { .. } => Tone::Plain,
+            Source::Uncommitted => Tone::Faint,
+        };
+        shown.push(
+            Line::of(tone, name)
+                .blanks(blanks)
+                .with(Tone::Faint, &format!(" {:>digits$}) ", line.line))
+                .with(Tone::Plain, &line.text),
+        );
+    }
+    app.page(&project, &shown)?;
+    Ok(exit::DONE.into())
+}
+
+/// Returns what was asked for where a line was made, as a quotation.
+fn asked(project: &Project, line: &Blamed) -> anyhow::Result<Vec<Line>> {
+    let Source::Turn {
+        session,
+        commit: Some(commit),
+        ..
+    } = &line.source
+    else {
+        return Ok(Vec::new());
+    };
+    let request = request(project, session, *commit)?;
+    let lines = request.trim().lines().take(MOST_LINES);
+    Ok(lines
+        .flat_map(|line| block(Tone::Faint, &format!("> {line}")))
+        .collect())
+}
+
+/// Names where a line comes from, shortly.
+fn name(source: &Source) -> String {
+    match source {
+        Source::Turn {
+            session,
+            turn,
+            commit: None,
+            ..
+        } => format!("{session}:{turn} (not here)"),
+        Source::Turn {
+            session,
+            turn,
+            title,
+            model,
+            ..
+        } => {
+            let title = shortened(title.as_deref().unwrap_or_default());
+            match model {
+                Some(model) => format!("{session}:{turn} ({model}) {title}"),
+                None => format!("{session}:{turn} {title}"),
+            }
+        }
+        Source::Commit {
+            commit,
+            title,
+            author,
+            ..
+        } => {
+            let id = &commit.to_string()[..8];
+            format!("{id} ({author}) {}", shortened(title))
+        }
+        Source::Uncommitted => "not committed".to_owned(),
+    }
+}
+
+/// Cuts a title.
+fn shortened(title: &str) -> String {
+    match title.char_indices().nth(MOST_TITLE) {
+        Some((cut, _)) => format!("{}...", title[..cut].trim_end()),
+        None => title.to_owned(),
+    }
+}

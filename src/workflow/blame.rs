@@ -1,0 +1,358 @@
+//! `blame`: which turn each line of a file comes from, through landed commits too.
+//!
+//! git tells which commit a line comes from, in the user's history and in the code of the session.
+//! A commit of the first that names turns is traced into the session: a landing of several turns by
+//! what each of them brought. The names of turns stand in the message, which a rebase, an amendment
+//! and a cherry-pick keep.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use anyhow::Context as _;
+use serde::Serialize;
+
+use crate::git::blame::{Blame, Line, blame};
+use crate::git::object::CommitId;
+use crate::git::refs;
+use crate::git::repository::Repository;
+use crate::host::clock;
+use crate::session::artifact;
+use crate::session::name::SessionName;
+use crate::session::turn::Turn;
+use crate::text::path::lossy;
+use crate::workflow::log::{Row, rows};
+use crate::workflow::project::Project;
+
+/// So many commits of a plan's own are looked through for a line.
+const MOST_COMMITS: usize = 1000;
+
+/// A line and where it comes from.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Blamed {
+    /// Its number, from 1.
+    pub line: usize,
+    /// Its text.
+    pub text: String,
+    /// Where it comes from.
+    #[serde(flatten)]
+    pub source: Source,
+}
+
+/// Where a line comes from.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Source {
+    /// A turn.
+    Turn {
+        /// Its session.
+        session: String,
+        /// Its number.
+        turn: u64,
+        /// Its commit; null if the session is not here.
+        commit: Option<CommitId>,
+        /// Its title; null if the session is not here.
+        title: Option<String>,
+        /// The model that was asked.
+        model: Option<String>,
+        /// When it was recorded.
+        time: Option<String>,
+        /// The commit with which it landed, if it did.
+        landed: Option<CommitId>,
+    },
+    /// A commit of the user's.
+    Commit {
+        /// Which.
+        commit: CommitId,
+        /// The first line of its message.
+        title: String,
+        /// Who wrote it.
+        author: String,
+        /// When.
+        time: Option<String>,
+    },
+    /// Nobody committed it, and no turn made it.
+    Uncommitted,
+}
+
+/// A turn that a commit's message names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Named {
+    /// The number.
+    number: u64,
+    /// The id.
+    id: String,
+}
+
+/// Tells where the lines of a file come from, a path below the project's root.
+///
+/// # Errors
+/// There is no such file, git does not know the range, or the repository cannot be read.
+pub fn blamed(project: &Project, path: &str, range: Option<&str>) -> anyhow::Result<Vec<Blamed>> {
+    let repository = &project.repository;
+    let file = repository.workdir().join(path);
+    let found = std::fs::symlink_metadata(&file);
+    anyhow::ensure!(
+        found.is_ok_and(|found| found.is_file()),
+        "`{path}` is not a file of the project"
+    );
+    let session = project.session().ok();
+    let tip = session
+        .as_ref()
+        .and_then(|name| project.store().tip(name).ok());
+    let code = tip.and_then(|tip| tip.workspace);
+    let has_file = |commit: &CommitId| {
+        let tree = repository.commit(*commit).map(|commit| commit.tree);
+        tree.and_then(|tree| repository.entry(tree, path.as_bytes()))
+            .is_ok_and(|entry| entry.is_some())
+    };
+    let told = |commit: Option<CommitId>| match commit.filter(has_file) {
+        Some(commit) => blame(repository, (commit, path), &file, range).map(Some),
+        None => Ok(None),
+    };
+    let (history, code) = (told(refs::head(repository)?)?, told(code)?);
+    let lines = match (&history, &code) {
+        (Some(told), _) | (None, Some(told)) => told.lines.clone(),
+        (None, None) => untold(&file, range)?,
+    };
+
+    let mut tracer = Tracer {
+        project,
+        rows: HashMap::new(),
+        turns: HashMap::new(),
+    };
+    let of_code = code.as_ref().zip(session.as_ref());
+    let sources = lines.iter().enumerate().map(|(at, line)| {
+        let committed = history
+            .as_ref()
+            .and_then(|told| Some((told, told.lines.get(at)?.commit?)));
+        let source = match committed {
+            Some((told, commit)) => tracer.committed(told, commit, line)?,
+            None => match of_code {
+                Some((told, session)) => tracer.in_session(told, session, at)?,
+                None => Source::Uncommitted,
+            },
+        };
+        Ok(Blamed {
+            line: line.number,
+            text: line.text.clone(),
+            source,
+        })
+    });
+    sources.collect()
+}
+
+/// Returns what the user asked for in a turn.
+///
+/// # Errors
+/// The turn cannot be read.
+pub fn request(project: &Project, session: &str, commit: CommitId) -> anyhow::Result<String> {
+    let session = SessionName::from_ref(session)?;
+    let turn = Turn::read(&project.repository, &session, commit)?;
+    let text = turn.text(&project.repository, artifact::USER_PROMPT)?;
+    Ok(text.unwrap_or_default())
+}
+
+/// Returns the lines of a file of which no history tells.
+fn untold(file: &Path, range: Option<&str>) -> anyhow::Result<Vec<Line>> {
+    anyhow::ensure!(
+        range.is_none(),
+        "no commit and no turn has `{}`: there is no range in it",
+        file.display()
+    );
+    let bytes = crate::host::file::read_regular(file, 64 << 20)
+        .with_context(|| format!("reading `{}`", file.display()))?;
+    let text = lossy(&bytes);
+    let lines = text.lines().enumerate().map(|(at, text)| Line {
+        commit: None,
+        number: at + 1,
+        text: text.to_owned(),
+    });
+    Ok(lines.collect())
+}
+
+/// Traces commits to turns; what was worked out is kept.
+struct Tracer<'p> {
+    /// The project.
+    project: &'p Project,
+    /// The turns of sessions, newest first; nothing for one that is not here.
+    rows: HashMap<SessionName, Vec<Row>>,
+    /// The turns whose code a commit is, by session.
+    turns: HashMap<SessionName, HashMap<CommitId, usize>>,
+}
+
+impl Tracer<'_> {
+    /// Tells of a line of the user's history.
+    fn committed(&mut self, told: &Blame, commit: CommitId, line: &Line) -> anyhow::Result<Source> {
+        let repository = &self.project.repository;
+        let message = repository.commit(commit)?.message;
+        let (sessions, named) = names(&message);
+        let path = told.commits.get(&commit).map_or("", |origin| &origin.path);
+        let mut gone = None;
+        for session in &sessions {
+            let found = self.found(session, &named);
+            if found.is_empty() {
+                gone = gone.or_else(|| named.first().map(|named| (session.clone(), named.number)));
+                continue;
+            }
+            let traced = match found.as_slice() {
+                [only] => Some(*only),
+                several => several
+                    .iter()
+                    .copied()
+                    .find(|at| brought(repository, &self.rows[session][*at], path, &line.text)),
+            };
+            if let Some(at) = traced {
+                return Ok(turn(session, &self.rows[session][at], Some(commit)));
+            }
+        }
+        if let Some((session, number)) = gone {
+            return Ok(Source::Turn {
+                session: session.to_string(),
+                turn: number,
+                commit: None,
+                title: None,
+                model: None,
+                time: None,
+                landed: Some(commit),
+            });
+        }
+        let origin = told.commits.get(&commit).cloned().unwrap_or_default();
+        Ok(Source::Commit {
+            commit,
+            title: origin.summary,
+            author: origin.author,
+            time: clock::of_seconds(origin.seconds),
+        })
+    }
+
+    /// Returns which turns of a session a message names, newest first.
+    fn found(&mut self, session: &SessionName, named: &[Named]) -> Vec<usize> {
+        let rows = self.rows_of(session).iter().enumerate();
+        let is_named = |row: &Row| {
+            let id = row.turn_id.to_string();
+            named.iter().any(|named| named.id == id)
+        };
+        rows.filter(|(_, row)| is_named(row))
+            .map(|(at, _)| at)
+            .collect()
+    }
+
+    /// Returns the turns of a session, newest first.
+    fn rows_of(&mut self, session: &SessionName) -> &[Row] {
+        let project = self.project;
+        self.rows
+            .entry(session.clone())
+            .or_insert_with(|| rows(project, session).unwrap_or_default())
+    }
+
+    /// Tells of a line that no commit of the user's has: a turn may have made it.
+    fn in_session(
+        &mut self,
+        told: &Blame,
+        session: &SessionName,
+        at: usize,
+    ) -> anyhow::Result<Source> {
+        let Some(commit) = told.lines.get(at).and_then(|line| line.commit) else {
+            return Ok(Source::Uncommitted);
+        };
+        if !self.turns.contains_key(session) {
+            let turns = code_of(&self.project.repository, self.rows_of(session))?;
+            self.turns.insert(session.clone(), turns);
+        }
+        Ok(match self.turns[session].get(&commit) {
+            Some(&at) => turn(session, &self.rows[session][at], None),
+            // What the user had in the files when a turn began.
+            None => Source::Uncommitted,
+        })
+    }
+}
+
+/// Returns which turn made each commit of a session's code.
+fn code_of(repository: &Repository, rows: &[Row]) -> anyhow::Result<HashMap<CommitId, usize>> {
+    let mut turns = HashMap::new();
+    for (at, row) in rows.iter().enumerate() {
+        let (Some(before), Some(mut commit)) = (row.before, row.after) else {
+            continue;
+        };
+        // Commits that the plan's commands made are between the two.
+        for _ in 0..MOST_COMMITS {
+            if commit == before {
+                break;
+            }
+            turns.insert(commit, at);
+            match repository.commit(commit)?.parents.first() {
+                Some(parent) => commit = *parent,
+                None => break,
+            }
+        }
+    }
+    Ok(turns)
+}
+
+/// Returns whether a turn brought a line into a file.
+fn brought(repository: &Repository, row: &Row, path: &str, line: &str) -> bool {
+    let has = |commit: Option<CommitId>| {
+        let file = commit.and_then(|commit| {
+            let tree = repository.commit(commit).ok()?.tree;
+            repository.file(tree, path).ok()?
+        });
+        file.is_some_and(|bytes| lossy(&bytes).lines().any(|one| one == line))
+    };
+    has(row.after) && !has(row.before)
+}
+
+/// Returns a turn as the source of a line.
+fn turn(session: &SessionName, row: &Row, landed: Option<CommitId>) -> Source {
+    Source::Turn {
+        session: session.to_string(),
+        turn: row.number,
+        commit: Some(row.commit),
+        title: Some(row.title.clone()),
+        model: row.model.clone(),
+        time: row.time.clone(),
+        landed,
+    }
+}
+
+/// Returns the sessions and turns that a message names.
+fn names(message: &str) -> (Vec<SessionName>, Vec<Named>) {
+    let (mut sessions, mut turns) = (Vec::new(), Vec::new());
+    for line in message.lines() {
+        if let Some(name) = line.strip_prefix("Teddy-Session: ") {
+            if let Ok(name) = SessionName::from_ref(name.trim())
+                && !sessions.contains(&name)
+            {
+                sessions.push(name);
+            }
+        } else if let Some(turn) = line.strip_prefix("Teddy-Turn: ")
+            && let Some((number, id)) = turn.trim().split_once(' ')
+            && let Ok(number) = number.parse()
+        {
+            turns.push(Named {
+                number,
+                id: id.to_owned(),
+            });
+        }
+    }
+    (sessions, turns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_names_sessions_and_turns() {
+        let (sessions, turns) = names(
+            "Do it\n\nTeddy-Session: demo\nTeddy-Turn: 1 aa\nTeddy-Turn: 2 bb\n\n\
+             Teddy-Session: ../x\nTeddy-Session: demo\nTeddy-Turn: x cc\nTeddy-Turn: 7\n",
+        );
+        let sessions: Vec<String> = sessions.iter().map(ToString::to_string).collect();
+        assert_eq!(sessions, ["demo"]);
+        let turns: Vec<_> = turns
+            .iter()
+            .map(|turn| (turn.number, turn.id.as_str()))
+            .collect();
+        assert_eq!(turns, [(1, "aa"), (2, "bb")]);
+    }
+}

@@ -1,0 +1,143 @@
+//! `blame`: each line leads to its turn, landed or not.
+
+use serde_json::{Value, json};
+
+use crate::plans::{create, edit, plan};
+use crate::support::TestRepo;
+
+/// A project of two turns on a file, and an edit of the user's after each.
+fn project() -> TestRepo {
+    let repo = TestRepo::new().file("a.txt", "one\ntwo\nthree\nfour\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    repo.done(&["context", "add", "a.txt"]);
+    repo.reply(&plan("Second line", &[edit("a.txt", "two", "2")]));
+    repo.done(&["plan", "-m", "make the second line a digit"]);
+    repo.done(&["execute", "-y"]);
+    repo.run_plan(&plan(
+        "Fourth line",
+        &[edit("a.txt", "four", "4"), create("b.txt", "b\n")],
+    ));
+    let text = repo.read("a.txt");
+    repo.write("a.txt", text + "mine\n");
+    repo
+}
+
+/// Returns where the lines come from, shortly.
+fn told(repo: &TestRepo, args: &[&str]) -> Vec<String> {
+    let lines = repo.json(&[&["blame"], args].concat(), 0);
+    let short = |line: &Value| match line["kind"].as_str().unwrap() {
+        "turn" => {
+            let landed = if line["landed"].is_null() {
+                ""
+            } else {
+                " landed"
+            };
+            format!(
+                "{}:{}{landed}",
+                line["session"].as_str().unwrap(),
+                line["turn"]
+            )
+        }
+        "commit" => line["title"].as_str().unwrap().to_owned(),
+        other => other.to_owned(),
+    };
+    lines.as_array().unwrap().iter().map(short).collect()
+}
+
+#[test]
+fn lines_lead_to_turns_before_anything_landed() {
+    let repo = project();
+    assert_eq!(
+        told(&repo, &["a.txt"]),
+        ["init", "demo:1", "init", "demo:2", "uncommitted"]
+    );
+    assert_eq!(told(&repo, &["b.txt"]), ["demo:2"]);
+    assert_eq!(told(&repo, &["-L", "2,3", "a.txt"]), ["demo:1", "init"]);
+
+    let model = repo.json(&["log"], 0)[1]["model"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let shown = repo.done(&["blame", "--prompt", "a.txt"]);
+    let head = &repo.git(&["rev-parse", "HEAD"])[..8];
+    let lines: Vec<String> = shown
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect();
+    let author = repo.git(&["log", "-1", "--format=%an"]);
+    assert_eq!(
+        lines,
+        [
+            format!("{head} ({author}) init 1) one"),
+            "> make the second line a digit".to_owned(),
+            format!("demo:1 ({model}) Second line 2) 2"),
+            format!("{head} ({author}) init 3) three"),
+            "demo:2 Fourth line 4) 4".to_owned(),
+            "not committed 5) mine".to_owned(),
+        ]
+    );
+}
+
+#[test]
+fn landed_lines_are_traced_through_a_rewritten_history() {
+    let repo = project();
+    let expected = [
+        "init",
+        "demo:1 landed",
+        "init",
+        "demo:2 landed",
+        "uncommitted",
+    ];
+    repo.done(&["land", "-m", "Digits"]);
+    assert_eq!(told(&repo, &["a.txt"]), expected);
+
+    repo.git(&[
+        "commit",
+        "-q",
+        "--amend",
+        "--no-edit",
+        "--date",
+        "2001-01-01T00:00:00Z",
+    ]);
+    assert_eq!(told(&repo, &["a.txt"]), expected);
+
+    repo.git(&["stash", "-q"]);
+    repo.git(&["checkout", "-q", "-b", "base", "HEAD~"]);
+    repo.write("c.txt", "c\n");
+    repo.git(&["add", "c.txt"]);
+    repo.git(&["commit", "-qm", "other"]);
+    repo.git(&["rebase", "-q", "base", "main"]);
+    repo.git(&["stash", "pop", "-q"]);
+    assert_eq!(told(&repo, &["a.txt"]), expected);
+
+    // The session goes; its name stays in the message.
+    repo.git(&["update-ref", "-d", "refs/teddy/sessions/demo"]);
+    let lines = repo.json(&["blame", "a.txt"], 0);
+    assert_eq!(
+        (&lines[1]["session"], &lines[1]["commit"]),
+        (&json!("demo"), &Value::Null)
+    );
+    assert!(repo.done(&["blame", "a.txt"]).contains("demo:1 (not here)"));
+}
+
+#[test]
+fn what_cannot_be_blamed_is_said() {
+    let repo = project();
+    for (args, words) in [
+        (vec!["gone.txt"], "`gone.txt` is not a file of the project"),
+        (vec!["."], "is not a file of the project"),
+        (vec!["../x"], "`../x` is outside the project"),
+        (
+            vec!["-L", "90,99", "a.txt"],
+            "git blame: file a.txt has only 5 lines",
+        ),
+    ] {
+        repo.teddy(&[&["blame"], args.as_slice()].concat())
+            .check(1, &[words]);
+    }
+    repo.write("new.txt", "x\n");
+    assert_eq!(told(&repo, &["new.txt"]), ["uncommitted"]);
+    repo.teddy(&["blame", "-L", "1,1", "new.txt"])
+        .check(1, &["no commit and no turn has"]);
+}
