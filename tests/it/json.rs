@@ -55,7 +55,7 @@ fn fails(repo: &TestRepo, args: &[&str], expected: (&str, i32)) {
 }
 
 /// Every command, with a call that fails where there is no repository, and how.
-const CALLS: [(&[&str], &str); 59] = [
+const CALLS: [(&[&str], &str); 60] = [
     (&["init"], "UnfitRepository"),
     (&["new", "x"], "NoRepository"),
     (&["start", "x", "-m", "x"], "NoRepository"),
