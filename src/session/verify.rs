@@ -230,7 +230,7 @@ impl Look<'_> {
             }
         }
         let session = trailer(commit, "Teddy-Session");
-        if !session.is_some_and(|name| SessionName::from_ref(name).is_ok()) {
+        if session.is_none_or(|name| SessionName::from_ref(name).is_err()) {
             self.fault("T7", "its message names no session");
         }
     }

@@ -117,7 +117,8 @@ fn what_ran_is_compared_with_what_was_approved() {
     let tree = repo.git(&["ls-tree", "teddy/sessions/demo~3"]);
     let old = repo.git(&["rev-parse", "teddy/sessions/demo~3:plan.md"]);
     repo.write("tree", format!("{}\n", tree.replace(&old, &blob)));
-    let out = std::process::Command::new("sh")
+    let out = repo
+        .command("sh")
         .args(["-c", "git mktree < tree"])
         .current_dir(repo.path())
         .output()
@@ -146,7 +147,8 @@ fn an_object_that_is_missing_or_damaged_is_named() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|end| end == "pack") {
             let command = format!("git unpack-objects -q < '{}'", path.display());
-            let out = std::process::Command::new("sh")
+            let out = repo
+                .command("sh")
                 .args(["-c", &command])
                 .current_dir(repo.path())
                 .status();
