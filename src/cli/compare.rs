@@ -41,12 +41,6 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         return Ok(exit::DONE.into());
     }
     app.print(table(&sides))?;
-    for side in &sides {
-        let tail = side.run.iter().flat_map(|run| &run.tail);
-        for line in tail {
-            app.say(&format!("{}: {}", side.name, visible(line)));
-        }
-    }
     if let ([first, second, ..], true) = (sides.as_slice(), args.diff) {
         diff::show(app, &project, (first.tree, second.tree), |_| true)?;
     }

@@ -17,6 +17,7 @@ use crate::git::refs;
 use crate::git::repository::Repository;
 use crate::host::clock;
 use crate::session::artifact;
+use crate::session::meta::{Origin, Status};
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::text::path::lossy;
@@ -91,9 +92,10 @@ pub fn blamed(project: &Project, path: &str, range: Option<&str>) -> anyhow::Res
     let repository = &project.repository;
     let file = repository.workdir().join(path);
     let found = std::fs::symlink_metadata(&file);
+    let shown = if path.is_empty() { "." } else { path };
     anyhow::ensure!(
         found.is_ok_and(|found| found.is_file()),
-        "`{path}` is not a file of the project"
+        "`{shown}` is not a file of the project"
     );
     let session = project.session().ok();
     let tip = session
@@ -141,15 +143,23 @@ pub fn blamed(project: &Project, path: &str, range: Option<&str>) -> anyhow::Res
     sources.collect()
 }
 
-/// Returns what the user asked for in a turn.
+/// Returns what the user asked for that led to a turn: in it, or in the last one before it in which
+/// the user said something.
 ///
 /// # Errors
-/// The turn cannot be read.
+/// A turn cannot be read.
 pub fn request(project: &Project, session: &str, commit: CommitId) -> anyhow::Result<String> {
     let session = SessionName::from_ref(session)?;
     let turn = Turn::read(&project.repository, &session, commit)?;
-    let text = turn.text(&project.repository, artifact::USER_PROMPT)?;
-    Ok(text.unwrap_or_default())
+    for turn in project.store().history(turn) {
+        let turn = turn?;
+        let text = turn.text(&project.repository, artifact::USER_PROMPT)?;
+        let is_users = turn.meta.origin == Origin::User;
+        if let Some(text) = text.filter(|text| is_users && !text.trim().is_empty()) {
+            return Ok(text);
+        }
+    }
+    Ok(String::new())
 }
 
 /// Returns the lines of a file of which no history tells.
@@ -259,11 +269,22 @@ impl Tracer<'_> {
             let turns = code_of(&self.project.repository, self.rows_of(session))?;
             self.turns.insert(session.clone(), turns);
         }
-        Ok(match self.turns[session].get(&commit) {
-            Some(&at) => turn(session, &self.rows[session][at], None),
+        let Some(&found) = self.turns[session].get(&commit) else {
             // What the user had in the files when a turn began.
-            None => Source::Uncommitted,
-        })
+            return Ok(Source::Uncommitted);
+        };
+        let rows = &self.rows[session];
+        let path = told.commits.get(&commit).map_or("", |origin| &origin.path);
+        // What a restore brought back, a turn before it had made.
+        let made = rows[found..].iter().find(|row| {
+            row.status != Status::Restored
+                && brought(&self.project.repository, row, path, &told.lines[at].text)
+        });
+        let row = match rows[found].status {
+            Status::Restored => made.unwrap_or(&rows[found]),
+            _ => &rows[found],
+        };
+        Ok(turn(session, row, None))
     }
 }
 

@@ -7,7 +7,7 @@ use crate::support::TestRepo;
 
 /// A project of two turns on a file, and an edit of the user's after each.
 fn project() -> TestRepo {
-    let repo = TestRepo::new().file("a.txt", "one\ntwo\nthree\nfour\n");
+    let repo = TestRepo::new().file("a.txt", "one\ntwo\nthree\nfour\nfive\nsix\n");
     repo.commit("init");
     repo.done(&["new", "demo"]);
     repo.done(&["context", "add", "a.txt"]);
@@ -50,12 +50,48 @@ fn lines_lead_to_turns_before_anything_landed() {
     let repo = project();
     assert_eq!(
         told(&repo, &["a.txt"]),
-        ["init", "demo:1", "init", "demo:2", "uncommitted"]
+        [
+            "init",
+            "demo:1",
+            "init",
+            "demo:2",
+            "init",
+            "init",
+            "uncommitted"
+        ]
     );
     assert_eq!(told(&repo, &["b.txt"]), ["demo:2"]);
     assert_eq!(told(&repo, &["-L", "2,3", "a.txt"]), ["demo:1", "init"]);
+    // Lines that an undo took away and a redo brought back are of the turn that made them.
+    repo.done(&["undo", "2"]);
+    repo.done(&["redo"]);
+    assert_eq!(
+        told(&repo, &["a.txt"]),
+        [
+            "init",
+            "demo:1",
+            "init",
+            "init",
+            "init",
+            "init",
+            "uncommitted"
+        ]
+    );
+    repo.done(&["redo"]);
+    assert_eq!(
+        told(&repo, &["a.txt"]),
+        [
+            "init",
+            "demo:1",
+            "init",
+            "demo:2",
+            "init",
+            "init",
+            "uncommitted"
+        ]
+    );
 
-    let model = repo.json(&["log"], 0)[1]["model"]
+    let model = repo.json(&["show", "1"], 0)["model"]
         .as_str()
         .unwrap()
         .to_owned();
@@ -73,8 +109,11 @@ fn lines_lead_to_turns_before_anything_landed() {
             "> make the second line a digit".to_owned(),
             format!("demo:1 ({model}) Second line 2) 2"),
             format!("{head} ({author}) init 3) three"),
+            "> make the second line a digit".to_owned(),
             "demo:2 Fourth line 4) 4".to_owned(),
-            "not committed 5) mine".to_owned(),
+            format!("{head} ({author}) init 5) five"),
+            format!("{head} ({author}) init 6) six"),
+            "not committed 7) mine".to_owned(),
         ]
     );
 }
@@ -87,6 +126,8 @@ fn landed_lines_are_traced_through_a_rewritten_history() {
         "demo:1 landed",
         "init",
         "demo:2 landed",
+        "init",
+        "init",
         "uncommitted",
     ];
     repo.done(&["land", "-m", "Digits"]);
@@ -126,11 +167,11 @@ fn what_cannot_be_blamed_is_said() {
     let repo = project();
     for (args, words) in [
         (vec!["gone.txt"], "`gone.txt` is not a file of the project"),
-        (vec!["."], "is not a file of the project"),
+        (vec!["."], "`.` is not a file of the project"),
         (vec!["../x"], "`../x` is outside the project"),
         (
             vec!["-L", "90,99", "a.txt"],
-            "git blame: file a.txt has only 5 lines",
+            "git blame: file a.txt has only 7 lines",
         ),
     ] {
         repo.teddy(&[&["blame"], args.as_slice()].concat())
