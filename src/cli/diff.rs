@@ -10,6 +10,7 @@ use crate::text::counted;
 use crate::text::path::lossy;
 use crate::ui::diff::{Change, unified};
 use crate::ui::mistakes;
+use crate::ui::style::Line;
 use crate::workflow::dry_run::Rewrite;
 use crate::workflow::dry_run::dry_run;
 use crate::workflow::project::Project;
@@ -87,19 +88,32 @@ pub(super) fn show(
     (old, new): (TreeId, TreeId),
     wanted: fn(&str) -> bool,
 ) -> anyhow::Result<()> {
-    let (mut lines, mut rows) = (Vec::new(), Vec::new());
+    if !app.global.json {
+        return app.page(project, &lines(project, (old, new), &wanted)?);
+    }
+    let changes = project.repository.changes(old, new)?;
+    let rows = changes.into_iter().filter_map(|change| {
+        let path = lossy(&change.path);
+        let word = match (&change.old, &change.new) {
+            (None, _) => "added",
+            (_, None) => "deleted",
+            _ => "modified",
+        };
+        wanted(&path).then(|| serde_json::json!({ "path": path, "change": word }))
+    });
+    app.print_json(&rows.collect::<Vec<_>>())
+}
+
+/// Returns the difference of two trees as lines, of those paths that are wanted.
+pub(super) fn lines(
+    project: &Project,
+    (old, new): (TreeId, TreeId),
+    wanted: &dyn Fn(&str) -> bool,
+) -> anyhow::Result<Vec<Line>> {
+    let mut lines = Vec::new();
     for change in project.repository.changes(old, new)? {
         let path = lossy(&change.path);
         if !wanted(&path) {
-            continue;
-        }
-        if app.global.json {
-            let word = match (&change.old, &change.new) {
-                (None, _) => "added",
-                (_, None) => "deleted",
-                _ => "modified",
-            };
-            rows.push(serde_json::json!({ "path": path, "change": word }));
             continue;
         }
         let (before, after) = (
@@ -113,11 +127,7 @@ pub(super) fn show(
         };
         lines.extend(unified(&shown));
     }
-    if app.global.json {
-        app.print_json(&rows)
-    } else {
-        app.page(project, &lines)
-    }
+    Ok(lines)
 }
 
 /// Returns the two sides.

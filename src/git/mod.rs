@@ -15,6 +15,7 @@ mod durable;
 pub(in crate::git) mod filter;
 pub mod fingerprint;
 mod fresh;
+pub mod history;
 pub mod hold;
 pub mod id;
 pub mod ignore;

@@ -1,5 +1,6 @@
 //! What `log` and `show` tell of a turn: a row for each, worked out once and remembered.
 
+pub mod choose;
 mod remembered;
 
 use std::collections::HashMap;

@@ -44,6 +44,7 @@ mod land_random;
 mod land_refused;
 mod land_walkthrough;
 mod large;
+mod logs;
 mod long;
 mod loops;
 mod merge;

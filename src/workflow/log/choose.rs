@@ -1,0 +1,150 @@
+//! Which turns `log` lists: of one session or of all, since a time, with changes below some paths.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use super::{Row, mark_not_brought, whole_log};
+use crate::git::history;
+use crate::git::object::CommitId;
+use crate::session::name::SessionName;
+use crate::workflow::chains::chains;
+use crate::workflow::project::Project;
+
+/// What to list.
+#[derive(Debug, Clone, Default)]
+pub struct Choice {
+    /// All sessions.
+    pub all: bool,
+    /// At most so many turns.
+    pub most: Option<usize>,
+    /// Only turns since then, as git reads times.
+    pub since: Option<String>,
+    /// Only turns that changed something at or below one of these.
+    pub paths: Vec<String>,
+}
+
+/// A turn with its session.
+#[derive(Debug, Clone)]
+pub struct Listed {
+    /// The session in which it was recorded; the one in use where only that is listed.
+    pub session: SessionName,
+    /// The turn.
+    pub row: Row,
+}
+
+/// A line of a drawing of sessions.
+#[derive(Debug, Clone)]
+pub struct Node {
+    /// What git draws.
+    pub drawing: String,
+    /// The turn that stands behind it.
+    pub turn: Option<Listed>,
+    /// The sessions whose newest turn it is.
+    pub tips: Vec<SessionName>,
+}
+
+/// Lists turns, newest first.
+///
+/// # Errors
+/// Where there is no session, or the repository cannot be read.
+pub fn choose(project: &Project, choice: &Choice) -> anyhow::Result<Vec<Listed>> {
+    let since = choice.since.as_ref();
+    let since = since
+        .map(|text| history::since(&project.repository, text))
+        .transpose()?;
+    let is_below = |file: &String| {
+        choice.paths.is_empty()
+            || choice.paths.iter().any(|path| {
+                let rest = file.strip_prefix(path.as_str());
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            })
+    };
+    let is_recent = |row: &Row| {
+        let time = row.time.as_ref();
+        let seconds = time.and_then(|time| Some(time.parse::<jiff::Timestamp>().ok()?.as_second()));
+        since.is_none_or(|since| seconds.is_some_and(|seconds| seconds >= since))
+    };
+    let mut listed = listed(project, choice.all)?;
+    listed.retain(|listed| {
+        let row = &listed.row;
+        let is_wanted = choice.paths.is_empty() || row.files.iter().any(is_below);
+        is_wanted && is_recent(row)
+    });
+    listed.truncate(choice.most.unwrap_or(usize::MAX));
+    Ok(listed)
+}
+
+/// Draws the session in use, or all of them with their branches.
+///
+/// # Errors
+/// As for [`choose`].
+pub fn draw(project: &Project, all: bool, most: Option<usize>) -> anyhow::Result<Vec<Node>> {
+    let store = project.store();
+    let sessions = match all {
+        true => store.sessions()?,
+        false => {
+            let session = project.session()?;
+            let tip = store.tip_id(&session)?;
+            vec![(session, tip)]
+        }
+    };
+    if sessions.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows: HashMap<CommitId, Listed> = listed(project, all)?
+        .into_iter()
+        .map(|listed| (listed.row.commit, listed))
+        .collect();
+    let tips: Vec<CommitId> = sessions.iter().map(|(_, tip)| *tip).collect();
+    let drawn = history::graph(&project.repository, &tips, most)?;
+    let node = |line: history::Drawn| {
+        let is_tip = |(_, tip): &&(SessionName, CommitId)| Some(*tip) == line.commit;
+        let tips = sessions.iter().filter(is_tip);
+        Node {
+            tips: tips.map(|(name, _)| name.clone()).collect(),
+            turn: line.commit.and_then(|commit| rows.get(&commit).cloned()),
+            drawing: line.drawing,
+        }
+    };
+    Ok(drawn.into_iter().map(node).collect())
+}
+
+/// Returns the turns of the session in use, or of all, newest first.
+fn listed(project: &Project, all: bool) -> anyhow::Result<Vec<Listed>> {
+    let store = project.store();
+    if !all {
+        let session = project.session()?;
+        let tip = store.tip(&session)?;
+        let mut rows = whole_log(project, &session, tip.clone())?;
+        rows.reverse();
+        mark_not_brought(project, &tip, &mut rows)?;
+        let listed = rows.into_iter().map(|row| Listed {
+            session: session.clone(),
+            row,
+        });
+        return Ok(listed.collect());
+    }
+    let mut rows = HashMap::new();
+    for (session, _) in store.sessions()? {
+        // One that cannot be read hides no other; `verify` names it.
+        let Ok(tip) = store.tip(&session) else {
+            continue;
+        };
+        for row in whole_log(project, &session, tip)? {
+            rows.insert(row.commit, row);
+        }
+    }
+    let turns = chains(project, None)?.turns.into_iter();
+    let listed = turns.filter_map(|turn| {
+        let row = rows.remove(&turn.commit)?;
+        let listed = Listed {
+            session: turn.session,
+            row,
+        };
+        Some((turn.seconds, listed))
+    });
+    let mut listed: Vec<(i64, Listed)> = listed.collect();
+    // The id of a turn begins with the millisecond in which it began: for those of one second.
+    listed.sort_by_key(|(seconds, listed)| Reverse((*seconds, listed.row.turn_id)));
+    Ok(listed.into_iter().map(|(_, listed)| listed).collect())
+}

@@ -1,0 +1,118 @@
+//! `log` of several sessions, as a drawing, since a time, below a path, with what changed.
+
+use crate::plans::{create, edit, plan};
+use crate::support::TestRepo;
+
+/// A session of two turns, and one that leaves it after the first.
+fn two_sessions() -> TestRepo {
+    let repo = TestRepo::new().file("src/a.txt", "one\ntwo\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    repo.done(&["context", "add", "src/a.txt"]);
+    repo.run_plan(&plan("Change a", &[edit("src/a.txt", "two", "2")]));
+    repo.run_plan(&plan("Make b", &[create("b.txt", "b\n")]));
+    repo.done(&["branch", "1", "other"]);
+    repo.run_plan(&plan("Make c", &[create("src/c.txt", "c\n")]));
+    repo
+}
+
+/// Returns lines without the ids of commits.
+fn shown(repo: &TestRepo, args: &[&str]) -> Vec<String> {
+    let out = repo.done(&[&["log"], args].concat());
+    let without_ids = |line: &str| {
+        let is_id = |word: &&str| word.len() != 8 || !word.bytes().all(|b| b.is_ascii_hexdigit());
+        let words: Vec<&str> = line.split(' ').filter(is_id).collect();
+        words.join(" ")
+    };
+    out.lines().map(without_ids).collect()
+}
+
+#[test]
+fn a_drawing_shows_where_sessions_part() {
+    let repo = two_sessions();
+    // Of commits within a second, git has either first.
+    let parted = [
+        "* other:2 executed Make c (1 file) (other)",
+        "* demo:2 executed Make b (1 file) (demo)",
+    ];
+    let mut lines = shown(&repo, &["--graph", "--all"]);
+    for line in &mut lines[..2] {
+        *line = line.replacen("| *", "*", 1);
+    }
+    lines[..2].sort();
+    lines[..2].reverse();
+    assert_eq!(
+        lines,
+        [
+            &parted[..],
+            &[
+                "|/  ",
+                "* demo:1 executed Change a (1 file)",
+                "* demo:0 started  Start session demo",
+            ]
+        ]
+        .concat()
+    );
+    assert_eq!(
+        shown(&repo, &["--graph", "-n", "1"]),
+        ["* other:2 executed Make c (1 file) (other)"]
+    );
+}
+
+#[test]
+fn turns_of_all_sessions_are_listed_once() {
+    let repo = two_sessions();
+    assert_eq!(
+        shown(&repo, &["--all"]),
+        [
+            "other:2 executed Make c (1 file)",
+            "demo:2  executed Make b (1 file)",
+            "demo:1  executed Change a (1 file)",
+            "demo:0  started  Start session demo",
+        ]
+    );
+    let rows = repo.json(&["log", "--all", "-n", "2"], 0);
+    let told: Vec<String> = rows
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| format!("{}:{}", row["session"].as_str().unwrap(), row["number"]))
+        .collect();
+    assert_eq!(told, ["other:2", "demo:2"]);
+}
+
+#[test]
+fn turns_are_chosen_by_path_and_time() {
+    let repo = two_sessions();
+    assert_eq!(
+        shown(&repo, &["--all", "--", "src"]),
+        [
+            "other:2 executed Make c (1 file)",
+            "demo:1  executed Change a (1 file)"
+        ]
+    );
+    let out = repo.teddy_in(&repo.path().join("src"), &["log", "--", "a.txt"]);
+    assert_eq!(out.stdout.lines().count(), 1, "{out}");
+    assert_eq!(shown(&repo, &["--since", "2099-01-01"]), [""; 0]);
+    assert_eq!(shown(&repo, &["--since", "2001-01-01"]).len(), 3);
+}
+
+#[test]
+fn what_turns_changed_can_be_shown() {
+    let repo = two_sessions();
+    let stat = shown(&repo, &["--stat", "-s", "demo", "--", "b.txt"]);
+    assert_eq!(
+        stat,
+        [
+            "   2 executed Make b (1 file)",
+            " b.txt | 1 +",
+            " 1 file changed, 1 insertion(+)",
+            "",
+        ]
+    );
+    let patch = repo.done(&["log", "-p", "-s", "demo", "--", "src/a.txt"]);
+    assert!(patch.contains("+++ b/src/a.txt\n"), "{patch}");
+    assert!(patch.contains("-two\n+2\n"), "{patch}");
+    repo.teddy(&["log", "--graph", "--json"])
+        .check(2, &["cannot be used with"]);
+}
