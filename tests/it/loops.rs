@@ -205,11 +205,11 @@ fn a_message_behind_a_waiting_plan_is_kept_for_the_turn_after_it() {
 fn without_a_person_the_flag_that_answers_is_named() {
     let repo = project();
     repo.reply(&make("b"));
-    repo.teddy(&["resume"]).check(1, &["`-m`"]);
+    repo.teddy(&["resume"]).check(1, &["`-m "]);
     repo.teddy(&["resume", "-m", "go"]).check(1, &["pass `-y`"]);
     assert_eq!(repo.json(&["status"], 0)["state"], "planned");
     // Nothing is begun that cannot go on.
-    repo.teddy(&["start", "more"]).check(1, &["`-m`"]);
+    repo.teddy(&["start", "more"]).check(1, &["`-m "]);
     repo.configure("");
     repo.teddy(&["start", "more", "-m", "go"])
         .check(1, &["no model is configured"]);
