@@ -207,7 +207,14 @@ fn git_finds_it_as_a_command_of_its_own() {
 fn git_teddy_without_a_teddy_says_what_is_missing() {
     let repo = TestRepo::new();
     let alone = repo.beside("git-teddy");
-    std::fs::copy(env!("CARGO_BIN_EXE_git-teddy"), &alone).unwrap();
+    // Not copied by this process: a test beside this one that starts a program would inherit the
+    // file while it is open for writing, and a file that somebody writes to cannot be started.
+    let copied = Output::of(
+        repo.command("cp")
+            .arg(env!("CARGO_BIN_EXE_git-teddy"))
+            .arg(&alone),
+    );
+    assert_eq!(copied.code, 0, "{copied}");
     let out = Output::of(
         repo.command(alone.to_str().unwrap())
             .env("PATH", "")
