@@ -206,7 +206,8 @@ fn without_a_person_the_flag_that_answers_is_named() {
     let repo = project();
     repo.reply(&make("b"));
     repo.teddy(&["resume"]).check(1, &["`-m "]);
-    repo.teddy(&["resume", "-m", "go"]).check(1, &["`-y` approves it"]);
+    repo.teddy(&["resume", "-m", "go"])
+        .check(1, &["`-y` approves it"]);
     assert_eq!(repo.json(&["status"], 0)["state"], "planned");
     // Nothing is begun that cannot go on.
     repo.teddy(&["start", "more"]).check(1, &["`-m "]);
