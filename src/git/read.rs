@@ -1,7 +1,7 @@
 //! Reading a file of a tree to show it, or as a checkout would have it.
 
 use super::large::LARGE;
-use super::object::{BlobId, TreeId};
+use super::object::{BlobId, Entry, Mode, TreeId};
 use super::repository::Repository;
 
 impl Repository {
@@ -14,6 +14,25 @@ impl Repository {
             return Ok(None);
         }
         self.blob(id).map(Some)
+    }
+
+    /// Returns the text of one side of a difference: empty where there is no file, nothing where it
+    /// is no text, or too much of it.
+    ///
+    /// # Errors
+    /// It is missing or damaged.
+    pub fn text_of(&self, entry: Option<&Entry>) -> anyhow::Result<Option<String>> {
+        match entry {
+            None => Ok(Some(String::new())),
+            Some(Entry {
+                mode: Mode::File | Mode::Executable | Mode::Link,
+                id,
+            }) => {
+                let bytes = self.small_blob(BlobId::of(*id))?;
+                Ok(bytes.and_then(|bytes| String::from_utf8(bytes).ok()))
+            }
+            Some(_) => Ok(None),
+        }
     }
 
     /// Returns the bytes that a checkout of a tree has at a path, line ends and filters included;

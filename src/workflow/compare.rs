@@ -6,9 +6,8 @@ use std::time::Duration;
 use anyhow::Context as _;
 use serde::Serialize;
 
-use crate::git::object::{BlobId, CommitId, Entry, Mode, TreeId};
+use crate::git::object::{CommitId, TreeId};
 use crate::git::refs;
-use crate::git::repository::Repository;
 use crate::session::meta::{Status, Workspace};
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
@@ -167,7 +166,9 @@ fn measure(project: &Project, chosen: &Chosen, base: Option<CommitId>) -> anyhow
     let mut lines = Some((0, 0));
     for change in &changes {
         let (old, new) = (&change.old, &change.new);
-        let texts = text(repository, old.as_ref())?.zip(text(repository, new.as_ref())?);
+        let texts = repository
+            .text_of(old.as_ref())?
+            .zip(repository.text_of(new.as_ref())?);
         let counted = texts.map(|(old, new)| counts(&old, &new));
         lines = lines
             .zip(counted)
@@ -208,21 +209,6 @@ fn measure(project: &Project, chosen: &Chosen, base: Option<CommitId>) -> anyhow
         tree: after,
         run: None,
     })
-}
-
-/// Returns the text of a file, empty where there is none; nothing for what has no lines.
-fn text(repository: &Repository, entry: Option<&Entry>) -> anyhow::Result<Option<String>> {
-    match entry {
-        None => Ok(Some(String::new())),
-        Some(Entry {
-            mode: Mode::File | Mode::Executable | Mode::Link,
-            id,
-        }) => {
-            let bytes = repository.small_blob(BlobId::of(*id))?;
-            Ok(bytes.and_then(|bytes| String::from_utf8(bytes).ok()))
-        }
-        Some(_) => Ok(None),
-    }
 }
 
 /// Returns the newest turn of a side that has files, and these.

@@ -13,9 +13,8 @@ use crate::change::phase::Event as Happened;
 use crate::change::review;
 use crate::change::store::Change;
 use crate::change::verdict::Verdict;
-use crate::git::object::{BlobId, Entry as Leaf, Mode, TreeId};
+use crate::git::object::TreeId;
 use crate::git::refs;
-use crate::git::repository::Repository;
 use crate::text::diff::unified;
 use crate::text::visible::visible;
 use crate::workflow::change;
@@ -172,8 +171,8 @@ fn done_so_far(project: &Project, id: &ChangeId) -> anyhow::Result<String> {
             continue;
         }
         let (old, new) = (
-            text_of(&project.repository, change.old.as_ref())?,
-            text_of(&project.repository, change.new.as_ref())?,
+            &project.repository.text_of(change.old.as_ref())?,
+            &project.repository.text_of(change.new.as_ref())?,
         );
         match (old, new) {
             (Some(old), Some(new)) => text.push_str(&unified(
@@ -189,20 +188,4 @@ fn done_so_far(project: &Project, id: &ChangeId) -> anyhow::Result<String> {
     } else {
         text
     })
-}
-
-/// Returns the text of one side of a difference: empty where there is no file, nothing where it
-/// is no text, or too much of it.
-fn text_of(repository: &Repository, leaf: Option<&Leaf>) -> anyhow::Result<Option<String>> {
-    match leaf {
-        None => Ok(Some(String::new())),
-        Some(Leaf {
-            mode: Mode::File | Mode::Executable | Mode::Link,
-            id,
-        }) => {
-            let bytes = repository.small_blob(BlobId::of(*id))?;
-            Ok(bytes.and_then(|bytes| String::from_utf8(bytes).ok()))
-        }
-        Some(_) => Ok(None),
-    }
 }
