@@ -171,8 +171,8 @@ fn done_so_far(project: &Project, id: &ChangeId) -> anyhow::Result<String> {
             continue;
         }
         let (old, new) = (
-            &project.repository.text_of(change.old.as_ref())?,
-            &project.repository.text_of(change.new.as_ref())?,
+            project.repository.text_of(change.old.as_ref())?,
+            project.repository.text_of(change.new.as_ref())?,
         );
         match (old, new) {
             (Some(old), Some(new)) => text.push_str(&unified(
