@@ -21,9 +21,9 @@ use crate::text::context_list;
 use crate::text::resource::is_url;
 use crate::text::visible::visible;
 use crate::workflow::change::look;
-use crate::workflow::context;
-use crate::workflow::lookup;
-use crate::workflow::pipelines as known_pipelines;
+use crate::workflow::context::edit;
+use crate::workflow::model::agents;
+use crate::workflow::model::pipelines as known_pipelines;
 use crate::workflow::project::Project;
 
 /// The variable in which a completion script says which shell asks.
@@ -272,7 +272,7 @@ pub(super) fn turns_and_artifacts(project: &Project, current: &str) -> anyhow::R
 
 /// Returns the agents.
 pub(super) fn agents(project: &Project, _current: &str) -> anyhow::Result<Offers> {
-    Ok(lookup::prompts(project)
+    Ok(agents::prompts(project)
         .all()
         .into_iter()
         .map(|prompt| (prompt.name, prompt.description))
@@ -320,7 +320,7 @@ pub(super) fn entries(project: &Project, _current: &str) -> anyhow::Result<Offer
                 format!("/{}", entry.trim_start_matches('/'))
             }
         };
-        let list = context::read_context(project, scope).unwrap_or_default();
+        let list = edit::read_context(project, scope).unwrap_or_default();
         let entries = context_list::read(&list).entries;
         offers.extend(
             entries

@@ -7,8 +7,8 @@ use super::complete;
 use super::exit;
 use crate::session::input::{Body, Scope};
 use crate::text::visible::visible;
-use crate::workflow::context;
-use crate::workflow::context::Edit;
+use crate::workflow::context::edit;
+use crate::workflow::context::edit::Edit;
 use crate::workflow::paths;
 use crate::workflow::project::Project;
 
@@ -91,7 +91,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     match args.command {
         None => {
             let mut user = app.user(&project, false);
-            let text = context::make_context(&project, args.context_depth, user.as_mut())?;
+            let text = edit::make_context(&project, args.context_depth, user.as_mut())?;
             if app.global.json {
                 app.print_json(&serde_json::json!({ "input": text }))?
             } else {
@@ -110,7 +110,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 fn change(app: &App, project: &Project, edit: Edit, entries: &Entries) -> anyhow::Result<()> {
     let mut user = app.user(project, false);
     let resources = paths::entries(&project.repository, &app.folder()?, &entries.resources)?;
-    let edited = context::edit_context(
+    let edited = edit::edit_context(
         project,
         entries.scope.scope(),
         edit,
@@ -146,12 +146,12 @@ fn change(app: &App, project: &Project, edit: Edit, entries: &Entries) -> anyhow
 
 /// Opens a list in the editor.
 fn edit(app: &App, project: &Project, scope: Scope) -> anyhow::Result<()> {
-    let before = context::read_context(project, scope)?;
+    let before = edit::read_context(project, scope)?;
     let after =
         crate::ui::desk::edit(&before, project.repository.config("core.editor").as_deref())?;
     let text = format!("{after}\n");
     let mut user = app.user(project, false);
-    context::write_context(project, scope, (&before, &text), user.as_mut())?;
+    edit::write_context(project, scope, (&before, &text), user.as_mut())?;
     if app.global.json {
         let list = scope.title().to_lowercase();
         return app.print_json(&serde_json::json!({ "list": list, "text": text }));
@@ -162,7 +162,7 @@ fn edit(app: &App, project: &Project, scope: Scope) -> anyhow::Result<()> {
 
 /// Lists what the model will see.
 fn list(app: &App, project: &Project, depth: u64) -> anyhow::Result<()> {
-    let material = context::list_context(project, depth)?;
+    let material = edit::list_context(project, depth)?;
     let total: usize = material.resources.iter().map(|shown| shown.tokens).sum();
     if app.global.json {
         let rows: Vec<_> = material

@@ -23,12 +23,12 @@ use crate::session::name::NameError;
 use crate::session::store::StoreError;
 use crate::ui::quiet::Unapproved;
 use crate::workflow::bisect::Unfit;
+use crate::workflow::context::message::Unanswered;
 use crate::workflow::execute::prepare::SetupFailed;
 use crate::workflow::execute::{ForeignPlan, NoPlan};
 use crate::workflow::hinted::Hinted;
 use crate::workflow::land::error::LandError;
-use crate::workflow::message::Unanswered;
-use crate::workflow::models::NoModel;
+use crate::workflow::model::choose::NoModel;
 use crate::workflow::project::NoSession;
 use crate::workflow::user::NobodyToAsk;
 

@@ -6,7 +6,7 @@ use super::app::App;
 use super::complete;
 use super::exit;
 use crate::model::prompt::Prompts;
-use crate::workflow::lookup;
+use crate::workflow::model::agents;
 
 /// Print an agent's system prompt; without a name, list the agents
 ///
@@ -26,7 +26,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     // Built-in prompts need no repository.
     let prompts = app
         .project()
-        .map_or_else(|_| Prompts::default(), |project| lookup::prompts(&project));
+        .map_or_else(|_| Prompts::default(), |project| agents::prompts(&project));
     if let Some(name) = &args.name {
         let prompt = prompts.find(name)?;
         if app.global.json {

@@ -7,7 +7,7 @@ use super::complete;
 use super::exit;
 use crate::session::name::SessionName;
 use crate::workflow;
-use crate::workflow::lookup;
+use crate::workflow::model::agents;
 
 /// Start a session
 ///
@@ -27,7 +27,7 @@ pub(super) struct Args {
 pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     let name = SessionName::parse(&args.name)?;
     let mut project = app.project()?;
-    let agent = lookup::agent(
+    let agent = agents::agent(
         &project,
         &args.agent.unwrap_or_else(|| project.settings.agent.clone()),
     )?;

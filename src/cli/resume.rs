@@ -12,9 +12,9 @@ use crate::host::interrupt;
 use crate::session::name::SessionName;
 use crate::text::counted;
 use crate::workflow::execute::Asked;
-use crate::workflow::models;
-use crate::workflow::models::NoModel;
-use crate::workflow::pipelines;
+use crate::workflow::model::choose;
+use crate::workflow::model::choose::NoModel;
+use crate::workflow::model::pipelines;
 use crate::workflow::project::Project;
 use crate::workflow::resume::{Ended, Resumed, Wish, resume};
 use crate::workflow::user::{NobodyToAsk, Question, User};
@@ -103,7 +103,7 @@ impl How {
             .as_ref()
             .or(project.settings.model.as_ref())
             .ok_or(NoModel::Plan)?;
-        models::model_settings(project, model)?;
+        choose::model_settings(project, model)?;
         Ok(())
     }
 }

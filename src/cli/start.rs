@@ -7,7 +7,7 @@ use super::resume::{How, go};
 use super::{complete, exit};
 use crate::session::name::SessionName;
 use crate::workflow;
-use crate::workflow::lookup;
+use crate::workflow::model::agents;
 
 /// Start a session and run it: `new` followed by the loop of `resume`
 #[derive(clap::Args)]
@@ -38,7 +38,7 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         Some(name) => SessionName::parse(name)?,
         None => how.session_name(&project)?,
     };
-    let agent = lookup::agent(
+    let agent = agents::agent(
         &project,
         &args.agent.unwrap_or_else(|| project.settings.agent.clone()),
     )?;

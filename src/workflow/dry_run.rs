@@ -8,10 +8,10 @@ use crate::plan::diagnostic::Diagnostic;
 use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::turn::Turn;
+use crate::workflow::context::lists::lists;
 use crate::workflow::execute::forced;
 use crate::workflow::judge::judge;
 use crate::workflow::judge::{Ground, Judged};
-use crate::workflow::lists::lists;
 use crate::workflow::project::Project;
 use crate::workspace::snapshot;
 

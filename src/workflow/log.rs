@@ -16,7 +16,7 @@ use crate::session::meta::{Landed, ModelUse, Status};
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::text::path::lossy;
-use crate::workflow::lookup;
+use crate::workflow::model::agents;
 use crate::workflow::project::Project;
 use crate::workspace::complete;
 use crate::workspace::drift;
@@ -213,7 +213,7 @@ fn nesting(project: &Project, turn: &Turn) -> anyhow::Result<usize> {
     let mut seen = std::collections::BTreeSet::new();
     while let Some(id) = caller.filter(|id| seen.insert(*id)) {
         depth += 1;
-        caller = lookup::caller(project, turn, Some(id))?.and_then(|found| found.caller_turn_id);
+        caller = agents::caller(project, turn, Some(id))?.and_then(|found| found.caller_turn_id);
     }
     Ok(depth)
 }

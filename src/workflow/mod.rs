@@ -1,10 +1,12 @@
 //! One file for each thing that a user does; no argument parsing, no printing.
 //!
+//! What several of them need has a room of its own: [`context`] is what the model is given,
+//! [`model`] is who is asked, [`judge`] is whether a plan can run, [`confine`] is how its commands do.
+//!
 //! The person is `&mut dyn user::User`, so that every workflow runs in a test, in CI and at a
 //! terminal alike.
 
 pub mod adopt;
-pub mod asking;
 pub mod bisect;
 pub mod blame;
 pub mod branch;
@@ -14,43 +16,28 @@ pub mod change;
 pub mod compare;
 pub mod confine;
 pub mod context;
-pub mod cost_budget;
 pub mod demo;
 pub mod dry_run;
 pub mod du;
 pub mod execute;
-pub mod facts;
 pub mod find;
-pub mod gather;
 pub mod gc;
 pub mod hinted;
 pub mod history;
 pub mod judge;
 pub mod land;
-pub mod lists;
 pub mod log;
-pub mod look;
-pub mod lookup;
-pub mod message;
-pub mod models;
-pub mod modified;
+pub mod model;
 pub mod new;
-pub mod pages;
 pub mod paths;
 pub mod pick;
-pub mod pipelines;
 pub mod plan;
-pub mod plan_source;
 pub mod project;
 pub mod replay;
-pub mod requests;
 pub mod restore;
 pub mod resume;
 pub mod retry;
-mod teddy_files;
-pub mod tools;
 mod trial;
 pub mod trust;
-pub mod turn_input;
 pub mod user;
 pub mod verify;

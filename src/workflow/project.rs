@@ -22,7 +22,7 @@ use crate::model::outside::Outside;
 use crate::session::journal::Journal;
 use crate::session::name::SessionName;
 use crate::session::store::Store;
-use crate::workflow::teddy_files::{GLOBAL, MAX_FILE, is_own_global};
+use crate::workflow::context::teddy_files::{GLOBAL, MAX_FILE, is_own_global};
 use crate::workflow::user::{User, telling};
 use crate::workspace::transaction::Transaction;
 use crate::workspace::{Checkout, recover};

@@ -6,9 +6,9 @@ use crate::plan::run::{Effect, Ending};
 use crate::session::draft::Draft;
 use crate::session::meta::{Origin, Status};
 use crate::session::turn::Turn;
-use crate::workflow::cost_budget;
+use crate::workflow::context::message::{Left, Unanswered, keep_message};
 use crate::workflow::execute::{Asked, Executed, Wish as ExecuteWish, execute};
-use crate::workflow::message::{Left, Unanswered, keep_message};
+use crate::workflow::model::budget;
 use crate::workflow::plan::{Planned, Wish as PlanWish, plan};
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
@@ -284,7 +284,7 @@ impl Rounds<'_> {
         }
         let (tip, draft) = in_progress(self.project)?;
         let (spent, limit) = (
-            cost_budget::spent(self.project, &tip, &draft)?,
+            budget::spent(self.project, &tip, &draft)?,
             self.project.settings.limits.cost,
         );
         Ok((spent >= limit).then_some(Ended::Cost { spent, limit }))

@@ -7,13 +7,13 @@ use crate::change::usage::Taken;
 use crate::host::file::write_atomic;
 use crate::model::{Answer, Finish, Model as _, Request, price};
 use crate::text::redact::redact;
-use crate::workflow::asking::{announce, hear, tell_unknown};
 use crate::workflow::change;
 use crate::workflow::change::Wish;
-use crate::workflow::cost_budget;
-use crate::workflow::cost_budget::{CostBudget, MeteredModel, TokenEstimate};
-use crate::workflow::models;
-use crate::workflow::models::NoModel;
+use crate::workflow::model::budget;
+use crate::workflow::model::budget::{CostBudget, MeteredModel, TokenEstimate};
+use crate::workflow::model::choose;
+use crate::workflow::model::choose::NoModel;
+use crate::workflow::model::request::{announce, hear, tell_unknown};
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 
@@ -104,9 +104,9 @@ impl Desk<'_> {
     ) -> anyhow::Result<(T, Taken)> {
         let name = role_model(self.project, question.role, self.wish)?;
         let answered = change::answers_in_change(self.project, self.id, &name)?;
-        let chosen = models::model_after(self.project, &name, answered)?;
+        let chosen = choose::model_after(self.project, &name, answered)?;
         let budget = CostBudget::new(
-            cost_budget::spent_on_change(self.project, self.id)?,
+            budget::spent_on_change(self.project, self.id)?,
             self.project.settings.limits.cost,
         );
         let model = MeteredModel {

@@ -19,8 +19,8 @@ use crate::workflow::change;
 use crate::workflow::change::change;
 use crate::workflow::change::work;
 use crate::workflow::change::work::work;
+use crate::workflow::context::message::keep_message;
 use crate::workflow::execute::Executed;
-use crate::workflow::message::keep_message;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 

@@ -20,13 +20,13 @@ use crate::session::turn::Turn;
 use crate::text::context_list;
 use crate::text::resource::Resource;
 use crate::workflow::change::ask;
+use crate::workflow::context::message::{Left, Unanswered, ask_for_answer};
+use crate::workflow::context::requests;
 use crate::workflow::execute::{self, Executed};
-use crate::workflow::lookup;
-use crate::workflow::message::{Left, Unanswered, ask_for_answer};
+use crate::workflow::model::agents;
 use crate::workflow::new::start;
 use crate::workflow::plan::{self, Start};
 use crate::workflow::project::Project;
-use crate::workflow::requests;
 use crate::workflow::user::User;
 
 /// What the implementer is told.
@@ -107,7 +107,7 @@ pub(super) fn open_work(
 ) -> anyhow::Result<()> {
     let session = change.id.session();
     if refs::read(&project.repository, &session.reference())?.is_none() {
-        let agent = lookup::agent(project, AGENT)?;
+        let agent = agents::agent(project, AGENT)?;
         let transaction = project.enter("change", user)?;
         start(&transaction, project, &session, &agent)?;
     }

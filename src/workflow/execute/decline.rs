@@ -3,7 +3,7 @@
 use super::{Asked, Case, Executed, Wish, execute, record};
 use crate::host::interrupt;
 use crate::session::artifact;
-use crate::workflow::message::without_keys;
+use crate::workflow::context::message::without_keys;
 use crate::workflow::plan::{self, plan};
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, Question, User};

@@ -8,7 +8,7 @@ use crate::git::refs;
 use crate::session::artifact;
 use crate::session::meta::{ModelUse, Status, Workspace};
 use crate::session::transition;
-use crate::workflow::modified::{as_run, modifications};
+use crate::workflow::judge::modified::{as_run, modifications};
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 use crate::workspace::transaction::Transaction;

@@ -11,6 +11,7 @@ mod review;
 mod run;
 pub(in crate::workflow) mod run_env;
 pub(in crate::workflow) mod stage;
+mod tools;
 mod turn;
 
 use anyhow::Context as _;
@@ -25,15 +26,15 @@ use crate::session::artifact;
 use crate::session::meta::Status;
 use crate::session::name::SessionName;
 use crate::workflow::adopt;
+use crate::workflow::context::lists::lists;
+use crate::workflow::context::message::without_keys;
+use crate::workflow::context::requests;
 use crate::workflow::judge::Ground;
 use crate::workflow::judge::judge;
-use crate::workflow::lists::lists;
-use crate::workflow::lookup;
-use crate::workflow::message::without_keys;
+use crate::workflow::model::agents;
 use crate::workflow::new::new;
 use crate::workflow::plan::{Planned, Start, keep_plan};
 use crate::workflow::project::{NoSession, Project};
-use crate::workflow::requests;
 use crate::workflow::user::{Approved, Event, Question, User, telling};
 use crate::workspace::drift;
 use crate::workspace::drift::Drift;
@@ -213,7 +214,7 @@ fn begin(
             ..Executed::default()
         })));
     }
-    let agent = lookup::agent(project, &project.settings.agent.clone())?;
+    let agent = agents::agent(project, &project.settings.agent.clone())?;
     let transaction = project.enter("new", user)?;
     let name = project.free_name(SessionName::from_title(&plan.title))?;
     new(&transaction, project, &name, &agent)?;
@@ -303,7 +304,7 @@ fn judged_case<'a>(
         &mut telling(user),
     )?;
     let lists = lists(&project.repository, &draft, recorded.tree)?;
-    let caller = lookup::caller(project, tip, draft.meta.caller_turn_id)?;
+    let caller = agents::caller(project, tip, draft.meta.caller_turn_id)?;
     let judged = judge(
         project,
         reading.text,
@@ -332,7 +333,11 @@ pub(in crate::workflow) fn forced(plan: &Plan) -> Vec<Vec<u8>> {
     let targets = plan.targets().map(|path| path.as_str().as_bytes().to_vec());
     let mut paths: Vec<Vec<u8>> = targets.collect();
     if !plan.memos.is_empty() {
-        paths.push(crate::workflow::teddy_files::MEMOS.as_bytes().to_vec());
+        paths.push(
+            crate::workflow::context::teddy_files::MEMOS
+                .as_bytes()
+                .to_vec(),
+        );
     }
     paths
 }

@@ -14,8 +14,8 @@ use crate::plan::run::{Effect, Ending, Interruption, Outcome};
 use crate::session::meta::{NotCaptured, Status, Workspace};
 use crate::session::transition::{self, Agent, Next, Others};
 use crate::text::path::shown;
-use crate::workflow::lookup;
-use crate::workflow::modified::{as_run, modifications};
+use crate::workflow::judge::modified::{as_run, modifications};
+use crate::workflow::model::agents;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Approved, Event, User};
 use crate::workspace::fit::{Fit, fit};
@@ -219,7 +219,7 @@ fn next_state(project: &Project, case: &Case<'_>, outcomes: &[Outcome]) -> anyho
         }
     });
     let invoked: Option<Agent> = invoked
-        .map(|name| lookup::agent(project, name))
+        .map(|name| agents::agent(project, name))
         .transpose()?;
     let (context, prompt) = (case.lists.turn(), case.prompt());
     Ok(transition::after_run(

@@ -8,7 +8,7 @@ use crate::session::feedback;
 use crate::session::meta::{Origin, Status};
 use crate::session::transition;
 use crate::session::turn::Turn;
-use crate::workflow::models::NoModel;
+use crate::workflow::model::choose::NoModel;
 use crate::workflow::plan::{self, Planned, Start, plan_turn};
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};

@@ -8,8 +8,8 @@ use crate::session::meta::Approver;
 use crate::workflow::confine;
 use crate::workflow::judge;
 use crate::workflow::judge::Ground;
-use crate::workflow::look;
-use crate::workflow::look::look;
+use crate::workflow::judge::resource;
+use crate::workflow::judge::resource::look;
 use crate::workflow::plan::Start;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Approved, Decision, Event, Proposal, User};
@@ -126,7 +126,7 @@ fn review(project: &Project, case: &Case<'_>, user: &mut dyn User) -> anyhow::Re
         lists: &case.lists,
     };
     let revise = |plan: &Plan| judge::simulate(project, plan, &ground);
-    let place = look::Ground {
+    let place = resource::Ground {
         tip: case.tip,
         artifacts: &case.draft.artifacts,
         tree: case.recorded.tree,

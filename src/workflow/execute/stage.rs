@@ -25,12 +25,12 @@ use crate::plan::run::{Ran, Stage, run};
 use crate::session::meta::NotCaptured;
 use crate::text::resource::{Artifact, Resource};
 use crate::workflow::confine;
-use crate::workflow::lookup;
-use crate::workflow::pages::Pages;
-use crate::workflow::pages::pages;
+use crate::workflow::context::artifacts;
+use crate::workflow::context::pages::Pages;
+use crate::workflow::context::pages::pages;
+use crate::workflow::context::teddy_files::MEMOS;
+use crate::workflow::execute::tools::Equipment;
 use crate::workflow::project::Project;
-use crate::workflow::teddy_files::MEMOS;
-use crate::workflow::tools::Equipment;
 use crate::workflow::user::{Approved, User};
 use crate::workspace::snapshot::not_captured;
 
@@ -124,7 +124,7 @@ fn run_in(
     user: &mut dyn User,
 ) -> anyhow::Result<(Ran, Pages, Option<anyhow::Error>)> {
     let artifacts = |artifact: &Artifact| {
-        lookup::artifact(project, env.tip, artifact)
+        artifacts::artifact(project, env.tip, artifact)
             .ok()
             .flatten()
             .is_some()

@@ -8,7 +8,7 @@ use teddy::session::meta::Status;
 use teddy::session::name::SessionName;
 use teddy::workflow::branch::{branch, switch};
 use teddy::workflow::execute::{Wish as ExecuteWish, execute};
-use teddy::workflow::lookup;
+use teddy::workflow::model::agents;
 use teddy::workflow::new::new;
 use teddy::workflow::project::{Places, Project, Wanted};
 use teddy::workflow::restore::steps::{redo, undo};
@@ -479,7 +479,7 @@ impl World {
     fn begin(&mut self, at: usize) {
         let name = format!("s{}", self.sessions.len());
         let mut project = self.project(at);
-        let agent = lookup::agent(&project, "pathfinder").unwrap();
+        let agent = agents::agent(&project, "pathfinder").unwrap();
         let transaction = project.enter("new", &mut Hasty { save: None }).unwrap();
         let session = SessionName::parse(&name).unwrap();
         new(&transaction, &mut project, &session, &agent).unwrap();

@@ -2,10 +2,10 @@
 
 use crate::session::meta::Origin;
 use crate::session::turn::Turn;
-use crate::workflow::models;
-use crate::workflow::models::Chosen;
-use crate::workflow::pipelines;
-use crate::workflow::pipelines::Prepared;
+use crate::workflow::model::choose;
+use crate::workflow::model::choose::Chosen;
+use crate::workflow::model::pipelines;
+use crate::workflow::model::pipelines::Prepared;
 use crate::workflow::project::Project;
 
 /// Where a plan comes from.
@@ -21,7 +21,7 @@ pub enum PlanSource {
 /// corrected without one.
 ///
 /// # Errors
-/// As for [`models::choose`]; all mistakes of a pipeline.
+/// As for [`choose::choose`]; all mistakes of a pipeline.
 pub fn plan_source(
     project: &Project,
     tip: &Turn,
@@ -38,6 +38,6 @@ pub fn plan_source(
         Some(name) => {
             pipelines::prepare_pipeline(project, tip, name, model).map(PlanSource::Pipeline)
         }
-        None => models::choose(project, tip, model).map(PlanSource::Model),
+        None => choose::choose(project, tip, model).map(PlanSource::Model),
     }
 }

@@ -1,5 +1,9 @@
 //! Judging a plan: repaired, parsed, simulated on a snapshot, every mistake at once.
 
+mod facts;
+pub mod modified;
+pub mod resource;
+
 use crate::git::object::TreeId;
 use crate::host::file::Root;
 use crate::plan::Plan;
@@ -10,10 +14,12 @@ use crate::plan::repair::Repaired;
 use crate::plan::validate::{Facts, Simulation, validate, validate_changed};
 use crate::session::turn::Turn;
 use crate::text::resource::Resource;
-use crate::workflow::facts::Snapshotted;
-use crate::workflow::lists::Lists;
-use crate::workflow::lookup;
-use crate::workflow::pages;
+use crate::workflow::context::artifacts;
+use crate::workflow::context::lists::Lists;
+use crate::workflow::context::pages;
+use crate::workflow::context::teddy_files;
+use crate::workflow::judge::facts::Snapshotted;
+use crate::workflow::model::agents;
 use crate::workflow::project::Project;
 
 /// A plan, judged.
@@ -125,9 +131,9 @@ fn with_facts(
     run: &mut dyn FnMut(&dyn Facts) -> anyhow::Result<Simulation>,
 ) -> anyhow::Result<Simulation> {
     let root = Root::open(project.repository.workdir())?;
-    let memos = lookup::memos(&root)?;
+    let memos = teddy_files::memos(&root)?;
     let artifacts = |resource: &Resource| match resource {
-        Resource::Artifact(artifact) => lookup::artifact(project, ground.tip, artifact)
+        Resource::Artifact(artifact) => artifacts::artifact(project, ground.tip, artifact)
             .ok()
             .flatten()
             .is_some(),
@@ -139,8 +145,8 @@ fn with_facts(
         workspace: &root,
         lists: ground.lists,
         memos: &memos,
-        agents: lookup::agents(project),
-        untrusted_agents: lookup::prompts(project).untrusted(),
+        agents: agents::agents(project),
+        untrusted_agents: agents::prompts(project).untrusted(),
         search_obstacle: pages::search_obstacle(project),
         artifacts: &artifacts,
     };

@@ -9,7 +9,7 @@ use crate::host::file::{Kind, Root};
 use crate::plan::validate::{Entry, Facts};
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
-use crate::workflow::lists::Lists;
+use crate::workflow::context::lists::Lists;
 
 /// The facts of one snapshot.
 pub struct Snapshotted<'a> {

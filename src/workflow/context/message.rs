@@ -23,7 +23,7 @@ pub struct Left;
 
 /// Returns the message that is there already, and whose words it has: the wanted one, or the one
 /// that waits in the draft.
-pub(super) fn said(
+pub(in crate::workflow) fn said(
     message: Option<&str>,
     origin: Origin,
     draft: &Draft,
@@ -42,7 +42,7 @@ pub(super) fn said(
 }
 
 /// Asks the user for the message: the answer to what the model asked, or what shall be done.
-pub(super) fn ask_for_message(
+pub(in crate::workflow) fn ask_for_message(
     draft: &Draft,
     tip: &Turn,
     question: Option<String>,

@@ -10,8 +10,8 @@ use crate::model::pipeline::Pipeline;
 use crate::model::pipeline::parse::{Known, parse};
 use crate::session::turn::Turn;
 use crate::workflow::hinted::hinted;
-use crate::workflow::models;
-use crate::workflow::models::Chosen;
+use crate::workflow::model::choose;
+use crate::workflow::model::choose::Chosen;
 use crate::workflow::project::Project;
 
 /// The folder of pipelines, in `.teddy/` and in the user's own configuration.
@@ -46,7 +46,7 @@ pub fn prepare_pipeline(
     for step in &pipeline.steps {
         if !models.contains_key(&step.model) {
             let wanted = step.model.as_deref().or(model);
-            let chosen = models::choose(project, tip, wanted)
+            let chosen = choose::choose(project, tip, wanted)
                 .with_context(|| format!("step `{}` of pipeline `{name}`", step.name))?;
             models.insert(step.model.clone(), chosen);
         }
@@ -71,7 +71,7 @@ pub fn read_pipeline(project: &Project, name: &str) -> anyhow::Result<Pipeline> 
             .ok_or_else(|| "it is not there, or no .md, .txt or .xml file".to_owned())
     };
     let known = |name: &str| {
-        models::model_settings(project, name)
+        choose::model_settings(project, name)
             .map(drop)
             .map_err(|error| error.to_string())
     };

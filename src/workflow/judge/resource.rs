@@ -6,7 +6,7 @@ use crate::session::artifact::{self, Artifacts};
 use crate::session::turn::Turn;
 use crate::text::digest;
 use crate::text::resource::Resource;
-use crate::workflow::lookup;
+use crate::workflow::context::artifacts;
 use crate::workflow::project::Project;
 use crate::workflow::user::Seen;
 
@@ -32,7 +32,7 @@ pub fn look(project: &Project, ground: &Ground<'_>, resource: &Resource) -> anyh
         Resource::File(path) => look_at_file(project, ground.tree, path.as_str()),
         Resource::Url(url) => look_at_page(project, ground, url),
         Resource::Artifact(artifact) => {
-            let content = lookup::artifact(project, ground.tip, artifact)?;
+            let content = artifacts::artifact(project, ground.tip, artifact)?;
             Ok(content.map_or(Seen::Nothing("no turn has it"), Seen::Content))
         }
     }

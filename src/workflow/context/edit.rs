@@ -14,17 +14,17 @@ use crate::text::near::nearest;
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
 use crate::text::visible::visible;
-use crate::workflow::gather::Sources;
-use crate::workflow::gather::gather;
-use crate::workflow::lists;
-use crate::workflow::lists::lists;
-use crate::workflow::lookup;
-use crate::workflow::pages;
+use crate::workflow::context::collect::Sources;
+use crate::workflow::context::collect::gather;
+use crate::workflow::context::input::{Making, make_input};
+use crate::workflow::context::lists;
+use crate::workflow::context::lists::lists;
+use crate::workflow::context::pages;
+use crate::workflow::context::requests::requests;
+use crate::workflow::context::teddy_files;
+use crate::workflow::context::teddy_files::GLOBAL;
 use crate::workflow::plan;
 use crate::workflow::project::Project;
-use crate::workflow::requests::requests;
-use crate::workflow::teddy_files::GLOBAL;
-use crate::workflow::turn_input::{Making, make_input};
 use crate::workflow::user::{User, telling};
 use crate::workspace::snapshot;
 
@@ -223,7 +223,7 @@ pub fn write_context(
 /// Where the repository cannot be read.
 pub fn read_context(project: &Project, scope: Scope) -> anyhow::Result<String> {
     if scope == Scope::Global {
-        return lookup::whole_global_context(&Root::open(project.repository.workdir())?);
+        return teddy_files::whole_global_context(&Root::open(project.repository.workdir())?);
     }
     let tip = project.store().tip(&project.session()?)?;
     Ok(project
@@ -244,7 +244,7 @@ fn change_list(
         let root = Root::open(project.repository.workdir())?;
         let (path, after) = (
             Path::new(GLOBAL),
-            change(&lookup::whole_global_context(&root)?)?,
+            change(&teddy_files::whole_global_context(&root)?)?,
         );
         match root.kind(path)? {
             None => root.create_new(path, after.as_bytes(), Mode::Plain)?,

@@ -17,10 +17,11 @@ use crate::session::requests::Requests;
 use crate::session::turn::Turn;
 use crate::text::resource::{Artifact, Resource};
 use crate::workflow::adopt;
-use crate::workflow::lists::{Entry, Lists};
-use crate::workflow::lookup;
+use crate::workflow::context::artifacts;
+use crate::workflow::context::lists::{Entry, Lists};
+use crate::workflow::context::teddy_files;
+use crate::workflow::context::teddy_files::is_own_global;
 use crate::workflow::project::Project;
-use crate::workflow::teddy_files::is_own_global;
 
 /// Fetches a page as readable text.
 pub type Fetch<'a> = &'a mut dyn FnMut(&str) -> Result<String, String>;
@@ -101,7 +102,7 @@ pub fn gather(
         os: system(),
         shell: project.settings.execute.shell.clone(),
         paths: structure(&leaves, &root)?,
-        memos: lookup::memos_text(&root),
+        memos: teddy_files::memos_text(&root),
         resources: shown,
         status: status_text(project, sources.tree)?,
         session: sources.tip.session.to_string(),
@@ -197,7 +198,7 @@ impl Gatherer<'_, '_> {
         if self.requests.has_whole(artifact) {
             return Ok(Body::Request);
         }
-        let Some(turn) = lookup::turn_of(self.project, self.tip, artifact)? else {
+        let Some(turn) = artifacts::turn_of(self.project, self.tip, artifact)? else {
             return Ok(Body::Missing);
         };
         if artifact.name == USER_PROMPT && turn.meta.origin == Origin::Validation {
@@ -302,9 +303,9 @@ impl Gatherer<'_, '_> {
                     turn: number - back,
                     name: name.to_owned(),
                 };
-                let turn = lookup::turn_of(self.project, self.tip, &artifact)?;
+                let turn = artifacts::turn_of(self.project, self.tip, &artifact)?;
                 let said = turn.is_some_and(|turn| turn.meta.origin == Origin::User);
-                let is_there = lookup::artifact(self.project, self.tip, &artifact)?.is_some();
+                let is_there = artifacts::artifact(self.project, self.tip, &artifact)?.is_some();
                 if is_there && (said || name != USER_PROMPT) {
                     self.entry(Scope::Turn, &Entry::Resource(Resource::Artifact(artifact)))?;
                 }

@@ -11,7 +11,7 @@ use crate::session::input::Scope;
 use crate::text::context_list::{self, BadLine, Listed, Pattern};
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
-use crate::workflow::lookup;
+use crate::workflow::context::teddy_files;
 
 /// The lists.
 #[derive(Debug, Clone, Default)]
@@ -38,14 +38,19 @@ pub enum Entry {
 /// Where the project's folder cannot be opened.
 pub fn lists(repository: &Repository, draft: &Draft, tree: TreeId) -> anyhow::Result<Lists> {
     let root = Root::open(repository.workdir())?;
-    let global = lookup::global_context(&root);
+    let global = teddy_files::global_context(&root);
     let exists = |path: &RepoPath| exists(repository, &root, tree, path);
     Ok(Lists::read(&draft.artifacts, &global, &exists))
 }
 
 /// Returns whether there is something at a path: in a tree, or in the user's folder where git
 /// ignores it.
-pub(super) fn exists(repository: &Repository, root: &Root, tree: TreeId, path: &RepoPath) -> bool {
+pub(in crate::workflow) fn exists(
+    repository: &Repository,
+    root: &Root,
+    tree: TreeId,
+    path: &RepoPath,
+) -> bool {
     let entry = repository.entry(tree, path.as_str().as_bytes());
     let on_disk = || root.kind(std::path::Path::new(path.as_str()));
     matches!(entry, Ok(Some(_))) || matches!(on_disk(), Ok(Some(_)))

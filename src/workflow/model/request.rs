@@ -12,11 +12,11 @@ use crate::session::artifact;
 use crate::session::draft::Draft;
 use crate::session::meta::{self, ModelUse, SCHEMA, Status, StepMeta};
 use crate::session::turn::Turn;
-use crate::workflow::cost_budget;
-use crate::workflow::cost_budget::{CostBudget, MeteredModel, TokenEstimate};
-use crate::workflow::models::Notes;
-use crate::workflow::pipelines::Prepared;
-use crate::workflow::plan_source::PlanSource;
+use crate::workflow::model::budget;
+use crate::workflow::model::budget::{CostBudget, MeteredModel, TokenEstimate};
+use crate::workflow::model::choose::Notes;
+use crate::workflow::model::pipelines::Prepared;
+use crate::workflow::model::source::PlanSource;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 
@@ -72,7 +72,7 @@ pub fn ask(project: &Project, asking: Asking<'_>, user: &mut dyn User) -> anyhow
         max_tokens: None,
     };
     let budget = CostBudget::new(
-        cost_budget::spent(project, tip, draft)?,
+        budget::spent(project, tip, draft)?,
         project.settings.limits.cost,
     );
     let mut keeper = Keeper {

@@ -12,7 +12,7 @@ use crate::plan::action::execute::Execute;
 use crate::plan::run::{Executed, Outcome, Tools};
 use crate::text::resource::Artifact;
 use crate::workflow::confine;
-use crate::workflow::pages::Pages;
+use crate::workflow::context::pages::Pages;
 use crate::workflow::user::{Event, User};
 
 /// How much of a command's output is kept, in bytes.

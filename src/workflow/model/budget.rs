@@ -9,7 +9,7 @@ use crate::model::{Answer, Model, ModelError, Request, price};
 use crate::session::draft::Draft;
 use crate::session::turn::Turn;
 use crate::workflow::change::change;
-use crate::workflow::models::Chosen;
+use crate::workflow::model::choose::Chosen;
 use crate::workflow::project::Project;
 use crate::workflow::user::Estimate;
 
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
     use crate::config::settings::Price;
     use crate::model::replay::Replay;
-    use crate::workflow::models::Notes;
+    use crate::workflow::model::choose::Notes;
 
     /// Asks a model at a price for a million tokens of input, and returns what it says.
     fn check(price: Option<f64>, spent: f64, expected: Result<&str, &str>) {

@@ -1,0 +1,83 @@
+//! The agents: their prompts, built in or the project's own, and which one handed over.
+
+use std::collections::BTreeSet;
+
+use crate::model::prompt::Prompts;
+use crate::session::artifact;
+use crate::session::transition::{Agent, Caller};
+use crate::session::turn::Turn;
+use crate::text::context_list;
+use crate::workflow::context::pages;
+use crate::workflow::project::Project;
+
+/// Returns an agent by name: the project's own prompt where it is trusted, else a built-in one.
+///
+/// # Errors
+/// Where there is none; the message lists those that there are.
+pub fn agent(project: &Project, name: &str) -> anyhow::Result<Agent> {
+    let found = prompts(project).find(name)?;
+    Ok(Agent {
+        name: found.name,
+        system_prompt: found.text,
+    })
+}
+
+/// Returns the names of all agents.
+pub fn agents(project: &Project) -> BTreeSet<String> {
+    prompts(project)
+        .names()
+        .into_iter()
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Returns the prompts: the built-in ones, and the project's own once it is trusted.
+pub fn prompts(project: &Project) -> Prompts {
+    let own = project.proposed.iter().filter_map(|(path, text)| {
+        let name = path.strip_prefix("prompts/")?.strip_suffix(".xml")?;
+        Some((name.to_owned(), text.clone()))
+    });
+    let searches = pages::search_obstacle(project).is_none();
+    if project.trusted {
+        Prompts::new(own, searches)
+    } else {
+        Prompts::new([], searches).without_trust(own.map(|(name, _)| name))
+    }
+}
+
+/// Makes the prompt of a turn say of RESEARCH what holds now, whenever its session began.
+pub fn bring_prompt_up_to_date(project: &Project, artifacts: &mut artifact::Artifacts) {
+    let kept = artifacts.text_or_empty(artifact::SYSTEM_PROMPT);
+    if let Some(text) = prompts(project).brought_up_to_date(&kept) {
+        artifacts.put(artifact::SYSTEM_PROMPT, text);
+    }
+}
+
+/// Returns the turn whose agent handed over to the agent of the turn after `tip`.
+///
+/// # Errors
+/// Where the repository cannot be read.
+pub fn caller(
+    project: &Project,
+    tip: &Turn,
+    id: Option<uuid::Uuid>,
+) -> anyhow::Result<Option<Caller>> {
+    let Some(id) = id else { return Ok(None) };
+    for turn in project.store().history(tip.clone()) {
+        let turn = turn?;
+        if turn.meta.turn_id == id {
+            let text = |name: &str| {
+                turn.text(&project.repository, name)
+                    .map(Option::unwrap_or_default)
+            };
+            return Ok(Some(Caller {
+                turn_id: id,
+                caller_turn_id: turn.meta.caller_turn_id,
+                agent: turn.meta.agent.clone(),
+                system_prompt: text(artifact::SYSTEM_PROMPT)?,
+                context: context_list::read(&text(artifact::TURN_CONTEXT)?).entries,
+            }));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,8 @@
+//! The model of a turn: chosen, opened, paid for and asked.
+
+pub mod agents;
+pub mod budget;
+pub mod choose;
+pub mod pipelines;
+pub mod request;
+pub mod source;
