@@ -6,6 +6,7 @@
 mod support;
 
 use std::path::Path;
+use teddy::git::snapshot;
 
 use support::{Row, Workspace, head, median, sizes, time};
 use teddy::git::repository::Repository;
@@ -64,8 +65,7 @@ fn sample(workspace: &mut Workspace, changed: usize) -> (std::time::Duration, st
 fn snapshot(top: &Path) {
     let repository = Repository::open(top).expect("the bench made a repository");
     let index = repository.teddy_dir().join("index/main");
-    repository
-        .snapshot(&index, &Limits::default(), &[])
+    snapshot::snapshot(&repository, &index, &Limits::default(), &[])
         .expect("the files can be recorded");
 }
 

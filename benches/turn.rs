@@ -9,6 +9,8 @@ mod support;
 
 use std::path::PathBuf;
 use std::time::Duration;
+use teddy::git::publish;
+use teddy::git::snapshot;
 
 use support::{Row, Workspace, git_in, head, median, run, sample, sizes, teddy, time};
 use teddy::git::object::CommitId;
@@ -218,17 +220,13 @@ impl Bench {
         let ours = || {
             let repository = Repository::open(&top).unwrap();
             let index = repository.teddy_dir().join("index/main");
-            let now = repository
-                .snapshot(&index, &Limits::default(), &[])
-                .unwrap();
+            let now = snapshot::snapshot(&repository, &index, &Limits::default(), &[]).unwrap();
             assert_eq!(now.tree, trees[n % 2]);
             let guard = Guard {
                 operation: "bench".to_owned(),
                 ..Guard::default()
             };
-            repository
-                .publish(now.tree, trees[(n + 1) % 2], &guard)
-                .unwrap();
+            publish::publish(&repository, now.tree, trees[(n + 1) % 2], &guard).unwrap();
             n += 1;
         };
         let times = sample(SAMPLES, ours, || self.workspace.git(&["status", "--short"]));

@@ -7,6 +7,8 @@ mod support;
 
 use std::path::Path;
 use std::time::Duration;
+use teddy::git::publish;
+use teddy::git::worktree;
 
 use support::{Row, Workspace, git_in, head, median, sizes, time};
 use teddy::git::object::CommitId;
@@ -91,9 +93,7 @@ impl Bench {
         let (mut ours, mut gits) = (Vec::new(), Vec::new());
         for _ in 0..3 {
             ours.push(time(|| self.ours("made", 0)));
-            self.open()
-                .remove_session_worktree("made")
-                .expect("it was made");
+            worktree::remove_session_worktree(&self.open(), "made").expect("it was made");
             let path = self.workspace.beside("git-made").display().to_string();
             gits.push(time(|| {
                 self.workspace
@@ -158,8 +158,7 @@ impl Bench {
     fn private_once(&self) -> Duration {
         let (user, root) = (self.open(), self.workspace.beside("worktrees"));
         let at = self.commits[0];
-        let worktree = user
-            .session_worktree(&root, "private", at, Extent::Whole)
+        let worktree = worktree::session_worktree(&user, &root, "private", at, Extent::Whole)
             .expect("a worktree can be made");
         time(|| {
             worktree.make_git_dir(&user, at).expect("there is room");
@@ -186,9 +185,8 @@ impl Bench {
                     operation: "bench".to_owned(),
                     ..Guard::default()
                 };
-                let published = repository
-                    .publish(from, to, &guard)
-                    .expect("nothing is in the way");
+                let published =
+                    publish::publish(&repository, from, to, &guard).expect("nothing is in the way");
                 assert!(published.conflicts.is_empty() && !published.written.is_empty());
             }));
             gits.push(time(|| self.workspace.git(&["status", "--short"])));
@@ -199,9 +197,14 @@ impl Bench {
     /// Brings a session's worktree to a version.
     fn ours(&self, session: &str, at: usize) {
         let root = self.workspace.beside("worktrees");
-        self.open()
-            .session_worktree(&root, session, self.commits[at], Extent::Whole)
-            .expect("a worktree can be made");
+        worktree::session_worktree(
+            &self.open(),
+            &root,
+            session,
+            self.commits[at],
+            Extent::Whole,
+        )
+        .expect("a worktree can be made");
     }
 
     /// Opens the repository as a command does.

@@ -1,5 +1,7 @@
 //! The store: changes as refs, their steps as commits.
 
+use crate::git::batch;
+use crate::git::diff;
 use std::collections::BTreeMap;
 
 use anyhow::Context as _;
@@ -133,7 +135,8 @@ impl ChangeStore<'_> {
             ) => {
                 let id = specs.id.to_string().parse()?;
                 Ok((
-                    self.repository.tree_with(
+                    diff::tree_with(
+                        self.repository,
                         empty,
                         &BTreeMap::from([(BASE.as_bytes().to_vec(), Some(specs))]),
                     )?,
@@ -160,7 +163,7 @@ impl ChangeStore<'_> {
             let gone = gone.filter(|path| Documents::is_one(&String::from_utf8_lossy(path)));
             edits.extend(gone.map(|path| (path, None)));
         }
-        let batch = self.repository.batch();
+        let batch = batch::batch(self.repository);
         let state = (state::FILE.to_owned(), state::write(&change.state));
         for (path, text) in change.documents.0.clone().into_iter().chain([state]) {
             let blob = batch.blob(text.as_bytes())?;

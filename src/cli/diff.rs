@@ -1,5 +1,7 @@
 //! `teddy diff`
 
+use crate::git::diff;
+use crate::git::read;
 use std::process::ExitCode;
 
 use super::app::App;
@@ -91,7 +93,7 @@ pub(super) fn show(
     if !app.global.json {
         return app.page(project, &lines(project, (old, new), &wanted)?);
     }
-    let changes = project.repository.changes(old, new)?;
+    let changes = diff::changes(&project.repository, old, new)?;
     let rows = changes.into_iter().filter_map(|change| {
         let path = lossy(&change.path);
         let word = match (&change.old, &change.new) {
@@ -111,7 +113,7 @@ pub(super) fn lines(
     wanted: &dyn Fn(&str) -> bool,
 ) -> anyhow::Result<Vec<Line>> {
     let mut lines = Vec::new();
-    for change in project.repository.changes(old, new)? {
+    for change in diff::changes(&project.repository, old, new)? {
         let path = lossy(&change.path);
         if !wanted(&path) {
             continue;
@@ -170,7 +172,7 @@ fn content(project: &Project, entry: Option<&Entry>) -> anyhow::Result<Option<Ve
             mode: Mode::File | Mode::Executable | Mode::Link,
             id,
         }) => {
-            let bytes = project.repository.small_blob(BlobId::of(*id))?;
+            let bytes = read::small_blob(&project.repository, BlobId::of(*id))?;
             // What is too large to be compared by lines is shown as what has none.
             Ok(Some(
                 bytes.unwrap_or_else(|| format!("\0{id}").into_bytes()),

@@ -1,5 +1,6 @@
 //! Objects that are written together and become one pack: a turn with its artifacts.
 
+use crate::git::diff;
 use std::collections::BTreeMap;
 
 use gix::objs::{Kind, WriteTo as _};
@@ -17,13 +18,11 @@ pub struct Batch<'a> {
     sink: Sink,
 }
 
-impl Repository {
-    /// Starts a batch.
-    pub fn batch(&self) -> Batch<'_> {
-        Batch {
-            repository: self,
-            sink: Sink::new(self),
-        }
+/// Starts a batch.
+pub fn batch(repository: &Repository) -> Batch<'_> {
+    Batch {
+        repository,
+        sink: Sink::new(repository),
     }
 }
 
@@ -58,7 +57,7 @@ impl Batch<'_> {
         written.map(TreeId)
     }
 
-    /// Takes the tree that differs from `base` in the given paths, as [`Repository::tree_with`]
+    /// Takes the tree that differs from `base` in the given paths, as [`diff::tree_with`]
     /// does; blobs of this batch may be among them.
     ///
     /// # Errors
@@ -68,7 +67,7 @@ impl Batch<'_> {
         base: TreeId,
         edits: &BTreeMap<Vec<u8>, Option<Entry>>,
     ) -> anyhow::Result<TreeId> {
-        self.repository.tree_into(&self.sink, base, edits)
+        diff::tree_into(self.repository, &self.sink, base, edits)
     }
 
     /// Takes a commit and returns its id.
@@ -81,7 +80,7 @@ impl Batch<'_> {
             .map(CommitId)
     }
 
-    /// Writes what was taken, kept until [`Repository::settle`] or the end of the process.
+    /// Writes what was taken, kept until [`hold::settle`] or the end of the process.
     ///
     /// # Errors
     /// Where the object store cannot be written.
@@ -100,7 +99,7 @@ mod tests {
         gix::init(folder.path()).unwrap();
         let repository = Repository::open(folder.path()).unwrap();
         let time = crate::host::clock::now();
-        let batch = repository.batch();
+        let batch = batch(&repository);
         let files = ["a", "next/b", "next/deep/c"]
             .map(|path| (path.to_owned(), batch.blob(path.as_bytes()).unwrap()));
         let tree = batch.tree_of(&files).unwrap();

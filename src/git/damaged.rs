@@ -20,110 +20,109 @@ const BOOT: &str = "boot";
 /// Sane boot ids are far shorter.
 const MAX_BOOT: u64 = 1024;
 
-impl Repository {
-    /// Returns whether the system went down since [`Repository::note_start`]: the first command after
-    /// that looks for what a power cut took.
-    pub fn was_down(&self) -> bool {
-        let Some(now) = boot::id() else {
-            return false;
-        };
-        let seen = read_regular_text(&self.teddy_dir().join(BOOT), MAX_BOOT);
+/// Returns whether the system went down since [`note_start`]: the first command after
+/// that looks for what a power cut took.
+pub fn was_down(repository: &Repository) -> bool {
+    let Some(now) = boot::id() else {
+        return false;
+    };
+    let seen = read_regular_text(&repository.teddy_dir().join(BOOT), MAX_BOOT);
 
-        seen.map_or(true, |seen| seen.trim() != now)
-    }
+    seen.map_or(true, |seen| seen.trim() != now)
+}
 
-    /// Notes that what a power cut took before this start of the system has been looked for.
-    ///
-    /// # Errors
-    /// TeDDy's folder cannot be written.
-    pub fn note_start(&self) -> anyhow::Result<()> {
-        let Some(now) = boot::id() else {
-            return Ok(());
-        };
-        let folder = self.teddy_dir();
-        make_folders(&folder).with_context(|| format!("cannot create `{}`", folder.display()))?;
-        Ok(write_atomic(&folder.join(BOOT), now.as_bytes())?)
-    }
+/// Notes that what a power cut took before this start of the system has been looked for.
+///
+/// # Errors
+/// TeDDy's folder cannot be written.
+pub fn note_start(repository: &Repository) -> anyhow::Result<()> {
+    let Some(now) = boot::id() else {
+        return Ok(());
+    };
+    let folder = repository.teddy_dir();
+    make_folders(&folder).with_context(|| format!("cannot create `{}`", folder.display()))?;
+    Ok(write_atomic(&folder.join(BOOT), now.as_bytes())?)
+}
 
-    /// Moves loose objects that are empty or hold no compressed data to `undo/objects`; returns their
-    /// names.
-    ///
-    /// # Errors
-    /// One cannot be moved.
-    pub fn set_damaged_objects_aside(&self) -> anyhow::Result<Vec<String>> {
-        let mut damaged = Vec::new();
+/// Moves loose objects that are empty or hold no compressed data to `undo/objects`; returns their
+/// names.
+///
+/// # Errors
+/// One cannot be moved.
+pub fn set_damaged_objects_aside(repository: &Repository) -> anyhow::Result<Vec<String>> {
+    let mut damaged = Vec::new();
 
-        for (name, path) in self.loose_objects() {
-            if is_damaged(&path) && self.set_aside(&path, &name)? {
-                damaged.push(name);
-            }
+    for (name, path) in loose_objects(repository) {
+        if is_damaged(&path) && set_aside(repository, &path, &name)? {
+            damaged.push(name);
         }
-        damaged.sort();
-        Ok(damaged)
+    }
+    damaged.sort();
+    Ok(damaged)
+}
+
+/// Returns whether a commit can be read, and its tree.
+pub fn is_readable(repository: &Repository, id: CommitId) -> bool {
+    repository
+        .commit(id)
+        .is_ok_and(|Commit { tree, .. }| repository.gix.find_tree(tree.0).is_ok())
+}
+
+/// Returns whether everything is there that a commit reaches beyond the user's own refs, down to
+/// each file.
+///
+/// Asks git, which reads every tree: for a repair, not for every command. The user's own history
+/// can be damaged or endless; neither is ours to judge.
+///
+/// # Errors
+/// Git cannot be started.
+pub fn is_complete(repository: &Repository, id: CommitId) -> anyhow::Result<bool> {
+    let mut command = repository.git()?;
+    command.args(["rev-list", "--objects", "--quiet"]);
+    if repository.is_partial() {
+        // What the server holds is not lost.
+        command.arg("--exclude-promisor-objects");
     }
 
-    /// Returns whether a commit can be read, and its tree.
-    pub fn is_readable(&self, id: CommitId) -> bool {
-        self.commit(id)
-            .is_ok_and(|Commit { tree, .. }| self.gix.find_tree(tree.0).is_ok())
-    }
+    let output = command
+        .args([&id.to_string(), "--not", "--exclude=refs/teddy/*", "--all"])
+        .output()
+        .context("starting git rev-list")?;
+    Ok(output.status.success())
+}
 
-    /// Returns whether everything is there that a commit reaches beyond the user's own refs, down to
-    /// each file.
-    ///
-    /// Asks git, which reads every tree: for a repair, not for every command. The user's own history
-    /// can be damaged or endless; neither is ours to judge.
-    ///
-    /// # Errors
-    /// Git cannot be started.
-    pub fn is_complete(&self, id: CommitId) -> anyhow::Result<bool> {
-        let mut command = self.git()?;
-        command.args(["rev-list", "--objects", "--quiet"]);
-        if self.is_partial() {
-            // What the server holds is not lost.
-            command.arg("--exclude-promisor-objects");
-        }
+/// Returns the names and paths of what looks like a loose object.
+fn loose_objects(repository: &Repository) -> impl Iterator<Item = (String, PathBuf)> + use<> {
+    let objects = repository.gix.objects.store_ref().path().to_owned();
+    let length = repository.gix.object_hash().len_in_hex();
 
-        let output = command
-            .args([&id.to_string(), "--not", "--exclude=refs/teddy/*", "--all"])
-            .output()
-            .context("starting git rev-list")?;
-        Ok(output.status.success())
-    }
+    (0..=0xff_u8).flat_map(move |first| {
+        let start = format!("{first:02x}");
+        let files = std::fs::read_dir(objects.join(&start));
+        let named = files
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter_map(move |file| {
+                let name = format!("{start}{}", file.file_name().to_str()?);
+                let is_id = name.len() == length && name.bytes().all(|b| b.is_ascii_hexdigit());
+                is_id.then(|| (name, file.path()))
+            });
+        named.collect::<Vec<_>>()
+    })
+}
 
-    /// Returns the names and paths of what looks like a loose object.
-    fn loose_objects(&self) -> impl Iterator<Item = (String, PathBuf)> + use<> {
-        let objects = self.gix.objects.store_ref().path().to_owned();
-        let length = self.gix.object_hash().len_in_hex();
+/// Moves an object to where it can be looked at; false if it is gone.
+fn set_aside(repository: &Repository, path: &Path, name: &str) -> anyhow::Result<bool> {
+    let aside = repository.teddy_dir().join("undo").join("objects");
+    make_folders(&aside).with_context(|| format!("cannot create `{}`", aside.display()))?;
 
-        (0..=0xff_u8).flat_map(move |first| {
-            let start = format!("{first:02x}");
-            let files = std::fs::read_dir(objects.join(&start));
-            let named = files
-                .into_iter()
-                .flatten()
-                .flatten()
-                .filter_map(move |file| {
-                    let name = format!("{start}{}", file.file_name().to_str()?);
-                    let is_id = name.len() == length && name.bytes().all(|b| b.is_ascii_hexdigit());
-                    is_id.then(|| (name, file.path()))
-                });
-            named.collect::<Vec<_>>()
-        })
-    }
-
-    /// Moves an object to where it can be looked at; false if it is gone.
-    fn set_aside(&self, path: &Path, name: &str) -> anyhow::Result<bool> {
-        let aside = self.teddy_dir().join("undo").join("objects");
-        make_folders(&aside).with_context(|| format!("cannot create `{}`", aside.display()))?;
-
-        match std::fs::rename(path, aside.join(name)) {
-            // A `git gc` beside us was faster.
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-            moved => moved
-                .map(|()| true)
-                .with_context(|| format!("cannot move the damaged object `{}`", path.display())),
-        }
+    match std::fs::rename(path, aside.join(name)) {
+        // A `git gc` beside us was faster.
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        moved => moved
+            .map(|()| true)
+            .with_context(|| format!("cannot move the damaged object `{}`", path.display())),
     }
 }
 

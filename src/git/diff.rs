@@ -23,95 +23,91 @@ pub struct Change {
     pub new: Option<Entry>,
 }
 
-impl Repository {
-    /// Returns the files, links and gitlinks in which two trees differ, sorted by path.
-    ///
-    /// # Errors
-    /// Where a tree is missing or damaged.
-    pub fn changes(&self, old: TreeId, new: TreeId) -> anyhow::Result<Vec<Change>> {
-        if old == new {
-            return Ok(Vec::new());
-        }
-        let before = self
-            .gix
-            .find_tree(old.0)
-            .during(format_args!("reading tree {old}"))?;
-        let after = self
-            .gix
-            .find_tree(new.0)
-            .during(format_args!("reading tree {new}"))?;
-        let mut found = Recorder::default();
-        let hash = self.gix.object_hash();
-        gix::diff::tree(
-            TreeRefIter::from_bytes(&before.data, hash),
-            TreeRefIter::from_bytes(&after.data, hash),
-            gix::diff::tree::State::default(),
-            &self.gix.objects,
-            &mut found,
-        )
-        .map_err(|error| anyhow::anyhow!("{error}").context("comparing two trees"))?;
-        Ok(leaves(found.records))
+/// Returns the files, links and gitlinks in which two trees differ, sorted by path.
+///
+/// # Errors
+/// Where a tree is missing or damaged.
+pub fn changes(repository: &Repository, old: TreeId, new: TreeId) -> anyhow::Result<Vec<Change>> {
+    if old == new {
+        return Ok(Vec::new());
     }
+    let before = repository
+        .gix
+        .find_tree(old.0)
+        .during(format_args!("reading tree {old}"))?;
+    let after = repository
+        .gix
+        .find_tree(new.0)
+        .during(format_args!("reading tree {new}"))?;
+    let mut found = Recorder::default();
+    let hash = repository.gix.object_hash();
+    gix::diff::tree(
+        TreeRefIter::from_bytes(&before.data, hash),
+        TreeRefIter::from_bytes(&after.data, hash),
+        gix::diff::tree::State::default(),
+        &repository.gix.objects,
+        &mut found,
+    )
+    .map_err(|error| anyhow::anyhow!("{error}").context("comparing two trees"))?;
+    Ok(leaves(found.records))
 }
 
-impl Repository {
-    /// Writes the tree that differs from `base` in exactly the given paths: what is there, or
-    /// nothing.
-    ///
-    /// # Errors
-    /// Where a tree cannot be read or written.
-    pub fn tree_with(
-        &self,
-        base: TreeId,
-        edits: &BTreeMap<Vec<u8>, Option<Entry>>,
-    ) -> anyhow::Result<TreeId> {
-        let sink = Sink::new(self);
-        let tree = self.tree_into(&sink, base, edits)?;
-        sink.finish(self)?;
-        Ok(tree)
-    }
+/// Writes the tree that differs from `base` in exactly the given paths: what is there, or
+/// nothing.
+///
+/// # Errors
+/// Where a tree cannot be read or written.
+pub fn tree_with(
+    repository: &Repository,
+    base: TreeId,
+    edits: &BTreeMap<Vec<u8>, Option<Entry>>,
+) -> anyhow::Result<TreeId> {
+    let sink = Sink::new(repository);
+    let tree = tree_into(repository, &sink, base, edits)?;
+    sink.finish(repository)?;
+    Ok(tree)
+}
 
-    /// Adds the tree of [`Repository::tree_with`] to objects on their way.
-    pub(in crate::git) fn tree_into(
-        &self,
-        sink: &Sink,
-        base: TreeId,
-        edits: &BTreeMap<Vec<u8>, Option<Entry>>,
-    ) -> anyhow::Result<TreeId> {
-        let root = self
-            .gix
-            .find_tree(base.0)
-            .during(format_args!("reading tree {base}"))?;
-        let root = root
-            .decode()
-            .during(format_args!("reading tree {base}"))?
-            .into();
-        let mut editor =
-            gix::objs::tree::Editor::new(root, &self.gix.objects, self.gix.object_hash());
-        // What goes may be a file where a folder comes, or the other way round; a folder that is
-        // there already is not what goes.
-        for path in edits
-            .iter()
-            .filter(|(_, entry)| entry.is_none())
-            .map(|(path, _)| path)
-        {
-            editor
-                .remove_if_leaf(components(path))
-                .during("editing a tree")?;
-        }
-        for (path, entry) in edits {
-            let Some(entry) = entry else { continue };
-            editor
-                .upsert(components(path), entry.mode.into(), entry.id)
-                .during("editing a tree")?;
-        }
-        let written = editor.write(|tree| {
-            let mut bytes = Vec::new();
-            tree.write_to(&mut bytes)?;
-            sink.add(Kind::Tree, bytes)
-        });
-        written.map(TreeId)
+/// Adds the tree of [`tree_with`] to objects on their way.
+pub(in crate::git) fn tree_into(
+    repository: &Repository,
+    sink: &Sink,
+    base: TreeId,
+    edits: &BTreeMap<Vec<u8>, Option<Entry>>,
+) -> anyhow::Result<TreeId> {
+    let root = repository
+        .gix
+        .find_tree(base.0)
+        .during(format_args!("reading tree {base}"))?;
+    let root = root
+        .decode()
+        .during(format_args!("reading tree {base}"))?
+        .into();
+    let mut editor =
+        gix::objs::tree::Editor::new(root, &repository.gix.objects, repository.gix.object_hash());
+    // What goes may be a file where a folder comes, or the other way round; a folder that is
+    // there already is not what goes.
+    for path in edits
+        .iter()
+        .filter(|(_, entry)| entry.is_none())
+        .map(|(path, _)| path)
+    {
+        editor
+            .remove_if_leaf(components(path))
+            .during("editing a tree")?;
     }
+    for (path, entry) in edits {
+        let Some(entry) = entry else { continue };
+        editor
+            .upsert(components(path), entry.mode.into(), entry.id)
+            .during("editing a tree")?;
+    }
+    let written = editor.write(|tree| {
+        let mut bytes = Vec::new();
+        tree.write_to(&mut bytes)?;
+        sink.add(Kind::Tree, bytes)
+    });
+    written.map(TreeId)
 }
 
 /// Returns the components of a path.

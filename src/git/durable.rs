@@ -32,55 +32,53 @@ pub(in crate::git) fn note_written() {
     WRITTEN.fetch_add(1, Ordering::SeqCst);
 }
 
-impl Repository {
-    /// Makes every object durable that was written or found so far.
-    ///
-    /// # Errors
-    /// The system could not write something. It must be taken for lost: trying again proves nothing,
-    /// because the kernel forgets what it failed to write.
-    pub fn flush(&self) -> anyhow::Result<()> {
-        if self.read_only {
-            return Ok(());
-        }
-
-        let folder = self.gix.objects.store_ref().path();
-        let device = folder
-            .metadata()
-            .with_context(|| format!("looking at `{}`", folder.display()))?
-            .dev();
-
-        // Read before the flush: what a thread adds meanwhile waits for the next one.
-        let written = WRITTEN.load(Ordering::SeqCst);
-        if flushed(device) >= written {
-            return Ok(());
-        }
-
-        let during = "making objects durable";
-        if sync_whole(folder).context(during)? {
-            fresh::note_flushed(folder);
-        } else {
-            self.flush_each().context(during)?;
-        }
-
-        let mut all = FLUSHED.lock().expect("nothing panics with the lock");
-        let known = all.entry(device).or_default();
-        *known = written.max(*known);
-        Ok(())
+/// Makes every object durable that was written or found so far.
+///
+/// # Errors
+/// The system could not write something. It must be taken for lost: trying again proves nothing,
+/// because the kernel forgets what it failed to write.
+pub fn flush(repository: &Repository) -> anyhow::Result<()> {
+    if repository.read_only {
+        return Ok(());
     }
 
-    /// Makes objects durable file by file, those included that this repository borrows.
-    fn flush_each(&self) -> anyhow::Result<()> {
-        let store = self.gix.objects.store_ref();
-        fresh::flush(store.path())?;
-        for folder in store.alternate_db_paths().during("reading alternates")? {
-            match fresh::flush(&folder) {
-                // What is not there has no objects.
-                Err(error) if error.kind() == ErrorKind::NotFound => {}
-                flushed => flushed?,
-            }
-        }
-        Ok(())
+    let folder = repository.gix.objects.store_ref().path();
+    let device = folder
+        .metadata()
+        .with_context(|| format!("looking at `{}`", folder.display()))?
+        .dev();
+
+    // Read before the flush: what a thread adds meanwhile waits for the next one.
+    let written = WRITTEN.load(Ordering::SeqCst);
+    if flushed(device) >= written {
+        return Ok(());
     }
+
+    let during = "making objects durable";
+    if sync_whole(folder).context(during)? {
+        fresh::note_flushed(folder);
+    } else {
+        flush_each(repository).context(during)?;
+    }
+
+    let mut all = FLUSHED.lock().expect("nothing panics with the lock");
+    let known = all.entry(device).or_default();
+    *known = written.max(*known);
+    Ok(())
+}
+
+/// Makes objects durable file by file, those included that this repository borrows.
+fn flush_each(repository: &Repository) -> anyhow::Result<()> {
+    let store = repository.gix.objects.store_ref();
+    fresh::flush(store.path())?;
+    for folder in store.alternate_db_paths().during("reading alternates")? {
+        match fresh::flush(&folder) {
+            // What is not there has no objects.
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            flushed => flushed?,
+        }
+    }
+    Ok(())
 }
 
 /// Returns how far a file system is flushed.
@@ -104,13 +102,13 @@ mod tests {
         let repository = Repository::open(folder.path()).unwrap();
         let device = folder.path().metadata().unwrap().dev();
 
-        repository.flush().unwrap();
+        flush(&repository).unwrap();
         let first = flushed(device);
         assert!(first > 0);
 
         note_written();
         assert!(flushed(device) < WRITTEN.load(Ordering::SeqCst));
-        repository.flush().unwrap();
+        flush(&repository).unwrap();
         assert!(flushed(device) > first);
     }
 }

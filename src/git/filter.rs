@@ -41,58 +41,56 @@ pub(in crate::git) struct Filter<'repo> {
     index: gix::index::State,
 }
 
-impl Repository {
-    /// Returns the filters of a tree for the given paths.
-    ///
-    /// # Errors
-    /// Where the tree or the configuration cannot be read.
-    pub(in crate::git) fn filter<'a>(
-        &self,
-        tree: TreeId,
-        paths: impl Iterator<Item = &'a [u8]>,
-    ) -> anyhow::Result<Filter<'_>> {
-        let mut wanted = BTreeSet::from([b".gitattributes".to_vec()]);
-        for path in paths {
-            wanted.insert(path.to_vec());
-            for (at, _) in path
-                .iter()
-                .enumerate()
-                .filter(|(_, byte)| **byte == b'/')
-                .rev()
-            {
-                if !wanted.insert([&path[..at], b"/.gitattributes"].concat()) {
-                    break;
-                }
+/// Returns the filters of a tree for the given paths.
+///
+/// # Errors
+/// Where the tree or the configuration cannot be read.
+pub(in crate::git) fn filter<'a>(
+    repository: &Repository,
+    tree: TreeId,
+    paths: impl Iterator<Item = &'a [u8]>,
+) -> anyhow::Result<Filter<'_>> {
+    let mut wanted = BTreeSet::from([b".gitattributes".to_vec()]);
+    for path in paths {
+        wanted.insert(path.to_vec());
+        for (at, _) in path
+            .iter()
+            .enumerate()
+            .filter(|(_, byte)| **byte == b'/')
+            .rev()
+        {
+            if !wanted.insert([&path[..at], b"/.gitattributes"].concat()) {
+                break;
             }
         }
-        let mut index = gix::index::State::new(self.gix.object_hash());
-        let wanted = wanted.iter().map(Vec::as_slice).collect();
-        for (path, Entry { mode, id }) in self.entries_at(tree, &wanted)? {
-            if !matches!(mode, Mode::File | Mode::Executable) {
-                continue;
-            }
-            index.dangerously_push_entry(
-                Stat::default(),
-                id,
-                Flags::empty(),
-                gix::index::entry::Mode::FILE,
-                path.as_bstr(),
-            );
-        }
-        index.sort_entries();
-        let attributes = self
-            .gix
-            .attributes_only(&index, Source::IdMapping)
-            .during("reading attributes")?
-            .detach();
-        let pipeline =
-            gix::filter::Pipeline::new(&self.gix, attributes).during("preparing filters")?;
-        Ok(Filter {
-            repository: &self.gix,
-            pipeline,
-            index,
-        })
     }
+    let mut index = gix::index::State::new(repository.gix.object_hash());
+    let wanted = wanted.iter().map(Vec::as_slice).collect();
+    for (path, Entry { mode, id }) in repository.entries_at(tree, &wanted)? {
+        if !matches!(mode, Mode::File | Mode::Executable) {
+            continue;
+        }
+        index.dangerously_push_entry(
+            Stat::default(),
+            id,
+            Flags::empty(),
+            gix::index::entry::Mode::FILE,
+            path.as_bstr(),
+        );
+    }
+    index.sort_entries();
+    let attributes = repository
+        .gix
+        .attributes_only(&index, Source::IdMapping)
+        .during("reading attributes")?
+        .detach();
+    let pipeline =
+        gix::filter::Pipeline::new(&repository.gix, attributes).during("preparing filters")?;
+    Ok(Filter {
+        repository: &repository.gix,
+        pipeline,
+        index,
+    })
 }
 
 impl Filter<'_> {

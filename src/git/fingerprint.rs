@@ -80,94 +80,91 @@ impl Fingerprint {
     }
 }
 
-impl Repository {
-    /// Takes the fingerprint of what is the user's.
-    ///
-    /// # Errors
-    /// Where a part is there and cannot be read.
-    pub fn fingerprint(&self) -> anyhow::Result<Fingerprint> {
-        let (common, own) = (self.common_dir(), self.git_dir().to_owned());
-        let mut parts = BTreeMap::new();
-        for name in [
-            "config",
-            "hooks",
-            "info",
-            "objects/info/alternates",
-            "HEAD",
-            "logs/refs/stash",
-        ] {
-            add(&mut parts, name, &common.join(name))?;
-        }
-        for name in ["HEAD", "config.worktree", "info"] {
-            let name_here = if own == common {
-                name.to_owned()
-            } else {
-                format!("{}/{name}", self.worktree_name())
-            };
-            add(&mut parts, &name_here, &own.join(name))?;
-        }
-        self.add_refs(&mut parts)?;
-        if let Some(digest) = self.index_digest()? {
-            parts.insert("index".to_owned(), digest);
-        }
-        Ok(Fingerprint { parts })
+/// Takes the fingerprint of what is the user's.
+///
+/// # Errors
+/// Where a part is there and cannot be read.
+pub fn fingerprint(repository: &Repository) -> anyhow::Result<Fingerprint> {
+    let (common, own) = (repository.common_dir(), repository.git_dir().to_owned());
+    let mut parts = BTreeMap::new();
+    for name in [
+        "config",
+        "hooks",
+        "info",
+        "objects/info/alternates",
+        "HEAD",
+        "logs/refs/stash",
+    ] {
+        add(&mut parts, name, &common.join(name))?;
     }
-
-    /// Adds every ref but ours, loose or packed.
-    fn add_refs(&self, parts: &mut BTreeMap<String, [u8; 32]>) -> anyhow::Result<()> {
-        let all = self.refs.all()?;
-        for (name, target) in all.refs {
-            let name = name.as_bstr().to_string();
-            if !name.starts_with(OURS) {
-                let target = match target {
-                    Target::Object(id) => digest(id.as_bytes()),
-                    Target::Symbolic(name) => digest(name.as_bstr()),
-                };
-                parts.insert(name, target);
-            }
-        }
-        for (name, bytes) in self.refs.users()? {
-            parts.insert(name, digest(&bytes));
-        }
-        if all.damaged > 0 {
-            parts.insert("refs that are damaged".to_owned(), digest(&[all.damaged]));
-        }
-        Ok(())
-    }
-
-    /// Returns the digest of what the index says, whatever the times in it.
-    fn index_digest(&self) -> anyhow::Result<Option<[u8; 32]>> {
-        let path = self.git_dir().join("index");
-        if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
-            // A pipe would be waited at.
-            return Ok(Some(digest(b"no file")));
-        }
-        let Ok(index) = gix::index::File::at(
-            &path,
-            self.gix.object_hash(),
-            true,
-            gix::index::decode::Options::default(),
-        ) else {
-            return match read_regular(&path, MAX_FILE) {
-                Ok(bytes) => Ok(Some(digest(&bytes))),
-                Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-                Err(error) => Err(error.into()),
-            };
+    for name in ["HEAD", "config.worktree", "info"] {
+        let name_here = if own == common {
+            name.to_owned()
+        } else {
+            format!("{}/{name}", repository.worktree_name())
         };
-        let mut hasher = Sha256::new();
-        for entry in index.entries() {
-            let flags = entry.flags
-                & (gix::index::entry::Flags::SKIP_WORKTREE
-                    | gix::index::entry::Flags::INTENT_TO_ADD);
-            hasher.update(entry.path(&index));
-            hasher.update([0]);
-            hasher.update(entry.id.as_bytes());
-            hasher.update(entry.mode.bits().to_be_bytes());
-            hasher.update([u8::try_from(entry.stage_raw()).unwrap_or(u8::MAX)]);
-            hasher.update(flags.bits().to_be_bytes());
-        }
-        Ok(Some(hasher.finalize().into()))
+        add(&mut parts, &name_here, &own.join(name))?;
     }
+    add_refs(repository, &mut parts)?;
+    if let Some(digest) = index_digest(repository)? {
+        parts.insert("index".to_owned(), digest);
+    }
+    Ok(Fingerprint { parts })
+}
+
+/// Adds every ref but ours, loose or packed.
+fn add_refs(repository: &Repository, parts: &mut BTreeMap<String, [u8; 32]>) -> anyhow::Result<()> {
+    let all = repository.refs.all()?;
+    for (name, target) in all.refs {
+        let name = name.as_bstr().to_string();
+        if !name.starts_with(OURS) {
+            let target = match target {
+                Target::Object(id) => digest(id.as_bytes()),
+                Target::Symbolic(name) => digest(name.as_bstr()),
+            };
+            parts.insert(name, target);
+        }
+    }
+    for (name, bytes) in repository.refs.users()? {
+        parts.insert(name, digest(&bytes));
+    }
+    if all.damaged > 0 {
+        parts.insert("refs that are damaged".to_owned(), digest(&[all.damaged]));
+    }
+    Ok(())
+}
+
+/// Returns the digest of what the index says, whatever the times in it.
+fn index_digest(repository: &Repository) -> anyhow::Result<Option<[u8; 32]>> {
+    let path = repository.git_dir().join("index");
+    if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+        // A pipe would be waited at.
+        return Ok(Some(digest(b"no file")));
+    }
+    let Ok(index) = gix::index::File::at(
+        &path,
+        repository.gix.object_hash(),
+        true,
+        gix::index::decode::Options::default(),
+    ) else {
+        return match read_regular(&path, MAX_FILE) {
+            Ok(bytes) => Ok(Some(digest(&bytes))),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error.into()),
+        };
+    };
+    let mut hasher = Sha256::new();
+    for entry in index.entries() {
+        let flags = entry.flags
+            & (gix::index::entry::Flags::SKIP_WORKTREE | gix::index::entry::Flags::INTENT_TO_ADD);
+        hasher.update(entry.path(&index));
+        hasher.update([0]);
+        hasher.update(entry.id.as_bytes());
+        hasher.update(entry.mode.bits().to_be_bytes());
+        hasher.update([u8::try_from(entry.stage_raw()).unwrap_or(u8::MAX)]);
+        hasher.update(flags.bits().to_be_bytes());
+    }
+    Ok(Some(hasher.finalize().into()))
 }
 
 /// Adds a file, or every file of a folder.

@@ -6,6 +6,10 @@
 //! any other. These packs are small; so that they do not become many, a new one takes the ones of
 //! its size in: their number grows with the logarithm of what was written, up to [`LARGE`].
 
+use crate::git::damaged;
+use crate::git::large;
+use crate::git::pack::keep;
+use crate::git::whole;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -36,7 +40,7 @@ pub enum Older {
     Join,
 }
 
-/// Objects that are kept; [`Repository::settle`] is called once a ref reaches them.
+/// Objects that are kept; [`settle`] is called once a ref reaches them.
 #[derive(Debug, Default)]
 #[must_use = "the pack stays kept until it is settled"]
 pub struct Held {
@@ -46,217 +50,215 @@ pub struct Held {
     replaced: Vec<PathBuf>,
 }
 
-impl Repository {
-    /// Keeps a commit and its tree, as far as the tree differs from those that refs reach; nothing
-    /// where an object is gone already.
-    ///
-    /// # Errors
-    /// Where the object store cannot be written.
-    pub fn hold(
-        &self,
-        commits: &[CommitId],
-        whole: &[TreeId],
-        older: Older,
-    ) -> anyhow::Result<Option<Held>> {
-        let (mut wanted, mut gone) = (Vec::new(), Vec::new());
-        for &id in commits {
-            let Ok(Commit { tree, .. }) = self.commit(id) else {
-                return Ok(None);
-            };
-            let beyond = self.beyond(tree, whole)?;
-            wanted.push(id.0);
-            wanted.extend(beyond.there);
-            gone.extend(beyond.gone);
-        }
-        let mut keeps = self.kept(&mut wanted);
-        let mut entries = Vec::with_capacity(wanted.len());
-        let mut is_whole = gone.is_empty();
-        let mut large = Vec::new();
-        for id in wanted {
-            if let Some(stored) = self.large(id) {
-                large.push(stored);
-                continue;
-            }
-            match self.gix.find_object(id) {
-                Ok(object) => entries.push((id, deflated(object.kind, &object.data)?)),
-                Err(_) => is_whole = false,
-            }
-        }
-        if !is_whole && !self.lacks_only_promised(commits)? {
+/// Keeps a commit and its tree, as far as the tree differs from those that refs reach; nothing
+/// where an object is gone already.
+///
+/// # Errors
+/// Where the object store cannot be written.
+pub fn hold(
+    repository: &Repository,
+    commits: &[CommitId],
+    whole: &[TreeId],
+    older: Older,
+) -> anyhow::Result<Option<Held>> {
+    let (mut wanted, mut gone) = (Vec::new(), Vec::new());
+    for &id in commits {
+        let Ok(Commit { tree, .. }) = repository.commit(id) else {
             return Ok(None);
-        }
-        // Beside a repack a folder can be gone for a moment only, and what is below it was not held.
-        if gone.iter().any(|&tree| self.has(tree)) {
-            return Ok(None);
-        }
-        let size = entries
-            .iter()
-            .map(|(_, entry)| entry.len() as u64)
-            .sum::<u64>()
-            + large.iter().map(|stored| stored.size).sum::<u64>()
-            + keeps.iter().map(|keep| size_of(keep)).sum::<u64>();
-        let is_alone = entries.is_empty() && large.is_empty();
-        let mut replaced = match older {
-            Older::Stay => Vec::new(),
-            Older::Join => self.take_in(&mut entries, &large, size),
         };
-        if is_alone && replaced.len() == 1 {
-            // One pack would become itself.
-            (entries, replaced) = (Vec::new(), Vec::new());
-        }
-        if !entries.is_empty() || !large.is_empty() {
-            let mut pack = Pack::new(&self.pack_folder())?;
-            entries
-                .iter()
-                .try_for_each(|(id, entry)| pack.push(*id, entry))?;
-            for stored in large {
-                // It is not kept if it is damaged: it is as good as gone.
-                if !pack.push_blob(stored.id, stored.size, &mut stored.reader())? {
-                    return Ok(None);
-                }
-            }
-            let keep = pack.finish(self)?;
-            replaced.retain(|old| *old != keep.with_extension(""));
-            keeps.push(keep);
-        }
-        Ok(Some(Held { keeps, replaced }))
+        let beyond = whole::beyond(repository, tree, whole)?;
+        wanted.push(id.0);
+        wanted.extend(beyond.there);
+        gone.extend(beyond.gone);
     }
+    let mut keeps = kept(repository, &mut wanted);
+    let mut entries = Vec::with_capacity(wanted.len());
+    let mut is_whole = gone.is_empty();
+    let mut large = Vec::new();
+    for id in wanted {
+        if let Some(stored) = large::large(repository, id) {
+            large.push(stored);
+            continue;
+        }
+        match repository.gix.find_object(id) {
+            Ok(object) => entries.push((id, deflated(object.kind, &object.data)?)),
+            Err(_) => is_whole = false,
+        }
+    }
+    if !is_whole && !lacks_only_promised(repository, commits)? {
+        return Ok(None);
+    }
+    // Beside a repack a folder can be gone for a moment only, and what is below it was not held.
+    if gone.iter().any(|&tree| repository.has(tree)) {
+        return Ok(None);
+    }
+    let size = entries
+        .iter()
+        .map(|(_, entry)| entry.len() as u64)
+        .sum::<u64>()
+        + large.iter().map(|stored| stored.size).sum::<u64>()
+        + keeps.iter().map(|keep| size_of(keep)).sum::<u64>();
+    let is_alone = entries.is_empty() && large.is_empty();
+    let mut replaced = match older {
+        Older::Stay => Vec::new(),
+        Older::Join => take_in(repository, &mut entries, &large, size),
+    };
+    if is_alone && replaced.len() == 1 {
+        // One pack would become itself.
+        (entries, replaced) = (Vec::new(), Vec::new());
+    }
+    if !entries.is_empty() || !large.is_empty() {
+        let mut pack = Pack::new(&keep::pack_folder(repository))?;
+        entries
+            .iter()
+            .try_for_each(|(id, entry)| pack.push(*id, entry))?;
+        for stored in large {
+            // It is not kept if it is damaged: it is as good as gone.
+            if !pack.push_blob(stored.id, stored.size, &mut stored.reader())? {
+                return Ok(None);
+            }
+        }
+        let keep = pack.finish(repository)?;
+        replaced.retain(|old| *old != keep.with_extension(""));
+        keeps.push(keep);
+    }
+    Ok(Some(Held { keeps, replaced }))
+}
 
-    /// Returns whether what is missing below some commits is what a server promised to a partial
-    /// clone. `git gc` takes nothing of that away.
-    fn lacks_only_promised(&self, commits: &[CommitId]) -> anyhow::Result<bool> {
-        if !self.is_partial() {
+/// Returns whether what is missing below some commits is what a server promised to a partial
+/// clone. `git gc` takes nothing of that away.
+fn lacks_only_promised(repository: &Repository, commits: &[CommitId]) -> anyhow::Result<bool> {
+    if !repository.is_partial() {
+        return Ok(false);
+    }
+    for &id in commits {
+        if !damaged::is_complete(repository, id)? {
             return Ok(false);
         }
-        for &id in commits {
-            if !self.is_complete(id)? {
-                return Ok(false);
-            }
-        }
-        Ok(true)
     }
+    Ok(true)
+}
 
-    /// Lets `git gc` have the packs, now that a ref reaches what is in them, and removes those that
-    /// were taken in.
-    ///
-    /// # Errors
-    /// Where a file cannot be removed.
-    pub fn settle(&self, held: &Held) -> anyhow::Result<()> {
-        held.keeps.iter().try_for_each(|keep| self.release(keep))?;
-        if held.replaced.is_empty() || self.is_gits_to_pack() {
-            return Ok(());
-        }
-        let gone: HashSet<&Path> = held.replaced.iter().map(PathBuf::as_path).collect();
-        let listed: Vec<_> = self
-            .small_packs()
-            .into_iter()
-            .filter(|pack| !gone.contains(pack.as_path()))
-            .collect();
-        let names: String = listed
-            .iter()
-            .filter_map(|pack| Some(format!("{}\n", pack.file_name()?.to_str()?)))
-            .collect();
-        // The list only saves room: nothing depends on it.
-        let _ = crate::host::file::write_atomic(&self.teddy_dir().join(LIST), names.as_bytes());
-        for pack in &held.replaced {
-            // Without its index a pack is not used any more.
-            for ending in ["idx", "pack"] {
-                let path = pack.with_extension(ending);
-                match std::fs::remove_file(&path) {
-                    Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                        return Err(error)
-                            .with_context(|| format!("removing `{}`", path.display()));
-                    }
-                    _ => {}
+/// Lets `git gc` have the packs, now that a ref reaches what is in them, and removes those that
+/// were taken in.
+///
+/// # Errors
+/// Where a file cannot be removed.
+pub fn settle(repository: &Repository, held: &Held) -> anyhow::Result<()> {
+    held.keeps.iter().try_for_each(|keep| keep::release(keep))?;
+    if held.replaced.is_empty() || is_gits_to_pack(repository) {
+        return Ok(());
+    }
+    let gone: HashSet<&Path> = held.replaced.iter().map(PathBuf::as_path).collect();
+    let listed: Vec<_> = small_packs(repository)
+        .into_iter()
+        .filter(|pack| !gone.contains(pack.as_path()))
+        .collect();
+    let names: String = listed
+        .iter()
+        .filter_map(|pack| Some(format!("{}\n", pack.file_name()?.to_str()?)))
+        .collect();
+    // The list only saves room: nothing depends on it.
+    let _ = crate::host::file::write_atomic(&repository.teddy_dir().join(LIST), names.as_bytes());
+    for pack in &held.replaced {
+        // Without its index a pack is not used any more.
+        for ending in ["idx", "pack"] {
+            let path = pack.with_extension(ending);
+            match std::fs::remove_file(&path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(error).with_context(|| format!("removing `{}`", path.display()));
                 }
+                _ => {}
             }
         }
-        Ok(())
     }
+    Ok(())
+}
 
-    /// Adds what small packs of ours hold, from the smallest, while each is at most twice the size
-    /// so far; returns them.
-    fn take_in(
-        &self,
-        entries: &mut Vec<(ObjectId, Vec<u8>)>,
-        large: &[Stored],
-        mut size: u64,
-    ) -> Vec<PathBuf> {
-        let mut small: Vec<_> = self
-            .small_packs()
-            .into_iter()
-            .map(|pack| (size_of(&pack), pack))
-            .filter(|(size, _)| *size < LARGE)
-            .collect();
-        // What somebody keeps is in use; what an index of many packs names is git's to put
-        // together.
-        small.retain(|(_, pack)| !pack.with_extension("keep").exists());
-        if self.is_gits_to_pack() {
-            small.clear();
-        }
-        small.sort();
-        let mut inside: HashSet<ObjectId> = entries.iter().map(|(id, _)| *id).collect();
-        inside.extend(large.iter().map(|stored| stored.id));
-        let mut taken = Vec::new();
-        for (length, old) in small {
-            if length > 2 * size {
-                break;
-            }
-            // One that cannot be read stays as it is.
-            let Some(found) = entries_of(&old, self.gix.object_hash()) else {
-                continue;
-            };
-            entries.extend(found.into_iter().filter(|(id, _)| inside.insert(*id)));
-            size += length;
-            taken.push(old);
-        }
-        taken
+/// Adds what small packs of ours hold, from the smallest, while each is at most twice the size
+/// so far; returns them.
+fn take_in(
+    repository: &Repository,
+    entries: &mut Vec<(ObjectId, Vec<u8>)>,
+    large: &[Stored],
+    mut size: u64,
+) -> Vec<PathBuf> {
+    let mut small: Vec<_> = small_packs(repository)
+        .into_iter()
+        .map(|pack| (size_of(&pack), pack))
+        .filter(|(size, _)| *size < LARGE)
+        .collect();
+    // What somebody keeps is in use; what an index of many packs names is git's to put
+    // together.
+    small.retain(|(_, pack)| !pack.with_extension("keep").exists());
+    if is_gits_to_pack(repository) {
+        small.clear();
     }
-
-    /// Returns whether git puts the packs together itself: a `git gc` that runs has listed them and
-    /// fails where one goes, and an index over several packs would name the ones that are taken in.
-    fn is_gits_to_pack(&self) -> bool {
-        let age = |path: &Path| {
-            std::fs::metadata(path)
-                .ok()?
-                .modified()
-                .ok()
-                .map(|time| time.elapsed().unwrap_or_default())
+    small.sort();
+    let mut inside: HashSet<ObjectId> = entries.iter().map(|(id, _)| *id).collect();
+    inside.extend(large.iter().map(|stored| stored.id));
+    let mut taken = Vec::new();
+    for (length, old) in small {
+        if length > 2 * size {
+            break;
+        }
+        // One that cannot be read stays as it is.
+        let Some(found) = entries_of(&old, repository.gix.object_hash()) else {
+            continue;
         };
-        let runs = age(&self.common_dir().join("gc.pid")).is_some_and(|age| age < STALE);
-        runs || ["multi-pack-index", "multi-pack-index.d"]
-            .iter()
-            .any(|name| self.pack_folder().join(name).exists())
+        entries.extend(found.into_iter().filter(|(id, _)| inside.insert(*id)));
+        size += length;
+        taken.push(old);
     }
+    taken
+}
 
-    /// Returns the packs that were made here and are still there, without their endings.
-    fn small_packs(&self) -> Vec<PathBuf> {
-        self.listed_packs()
-            .into_iter()
-            .filter(|pack| pack.with_extension("idx").is_file())
-            .collect()
-    }
+/// Returns whether git puts the packs together itself: a `git gc` that runs has listed them and
+/// fails where one goes, and an index over several packs would name the ones that are taken in.
+fn is_gits_to_pack(repository: &Repository) -> bool {
+    let age = |path: &Path| {
+        std::fs::metadata(path)
+            .ok()?
+            .modified()
+            .ok()
+            .map(|time| time.elapsed().unwrap_or_default())
+    };
+    let runs = age(&repository.common_dir().join("gc.pid")).is_some_and(|age| age < STALE);
+    runs || ["multi-pack-index", "multi-pack-index.d"]
+        .iter()
+        .any(|name| keep::pack_folder(repository).join(name).exists())
+}
 
-    /// Takes out of `wanted` what a pack has that this process keeps; returns the `.keep` files of
-    /// these packs.
-    ///
-    /// What others keep they may let go at any moment.
-    fn kept(&self, wanted: &mut Vec<ObjectId>) -> Vec<PathBuf> {
-        let mut used = Vec::new();
-        for keep in self.keep_files().into_iter().filter(|keep| is_own(keep)) {
-            let Ok(index) = Index::at(keep.with_extension("idx"), self.gix.object_hash()) else {
-                continue;
-            };
-            let before = wanted.len();
-            wanted.retain(|id| index.lookup(id).is_none());
-            if wanted.len() < before {
-                used.push(keep);
-            }
+/// Returns the packs that were made here and are still there, without their endings.
+fn small_packs(repository: &Repository) -> Vec<PathBuf> {
+    keep::listed_packs(repository)
+        .into_iter()
+        .filter(|pack| pack.with_extension("idx").is_file())
+        .collect()
+}
+
+/// Takes out of `wanted` what a pack has that this process keeps; returns the `.keep` files of
+/// these packs.
+///
+/// What others keep they may let go at any moment.
+fn kept(repository: &Repository, wanted: &mut Vec<ObjectId>) -> Vec<PathBuf> {
+    let mut used = Vec::new();
+    for keep in keep::keep_files(repository)
+        .into_iter()
+        .filter(|keep| is_own(keep))
+    {
+        let Ok(index) = Index::at(keep.with_extension("idx"), repository.gix.object_hash()) else {
+            continue;
+        };
+        let before = wanted.len();
+        wanted.retain(|id| index.lookup(id).is_none());
+        if wanted.len() < before {
+            used.push(keep);
         }
-        let mut seen = HashSet::new();
-        wanted.retain(|id| seen.insert(*id));
-        used
     }
+    let mut seen = HashSet::new();
+    wanted.retain(|id| seen.insert(*id));
+    used
 }
 
 /// Returns the size of a pack, given by the path of any of its files.

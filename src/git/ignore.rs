@@ -25,46 +25,47 @@ pub struct Standing {
     pub ignored: bool,
 }
 
-impl Repository {
-    /// Returns how git sees some files of this worktree.
-    ///
-    /// # Errors
-    /// Where git's index or its ignore rules cannot be read.
-    pub fn standing(&self, paths: &[&[u8]]) -> anyhow::Result<Vec<Standing>> {
-        if paths.is_empty() {
-            return Ok(Vec::new());
-        }
-        self.check_rules(paths)?;
-        let index = self.gix.index_or_empty().during("reading git's index")?;
-        let source = Source::WorktreeThenIdMappingIfNotSkipped;
-        let excludes = self.gix.excludes(&index, None, source);
-        let mut rules = excludes.during("reading git's ignore rules")?;
-        let mut standing = Vec::new();
-        for path in paths {
-            let path = BStr::new(path);
-            let ignored = rules
-                .at_entry(path, Some(Mode::FILE))
-                .during("reading git's ignore rules")?
-                .is_excluded();
-            standing.push(Standing {
-                tracked: index.entry_by_path(path).is_some(),
-                ignored,
-            });
-        }
-        Ok(standing)
+/// Returns how git sees some files of this worktree.
+///
+/// # Errors
+/// Where git's index or its ignore rules cannot be read.
+pub fn standing(repository: &Repository, paths: &[&[u8]]) -> anyhow::Result<Vec<Standing>> {
+    if paths.is_empty() {
+        return Ok(Vec::new());
     }
+    check_rules(repository, paths)?;
+    let index = repository
+        .gix
+        .index_or_empty()
+        .during("reading git's index")?;
+    let source = Source::WorktreeThenIdMappingIfNotSkipped;
+    let excludes = repository.gix.excludes(&index, None, source);
+    let mut rules = excludes.during("reading git's ignore rules")?;
+    let mut standing = Vec::new();
+    for path in paths {
+        let path = BStr::new(path);
+        let ignored = rules
+            .at_entry(path, Some(Mode::FILE))
+            .during("reading git's ignore rules")?
+            .is_excluded();
+        standing.push(Standing {
+            tracked: index.entry_by_path(path).is_some(),
+            ignored,
+        });
+    }
+    Ok(standing)
+}
 
-    /// Refuses files of rules above these paths that must not be opened.
-    fn check_rules(&self, paths: &[&[u8]]) -> Result<(), Irregular> {
-        let paths = paths.iter().map(|path| Path::new(OsStr::from_bytes(path)));
-        let folders: BTreeSet<&Path> = paths.flat_map(|path| path.ancestors().skip(1)).collect();
-        folders
-            .into_iter()
-            .map(|folder| self.workdir().join(folder).join(".gitignore"))
-            // git does not follow a link here.
-            .filter(|path| !path.is_symlink())
-            .try_for_each(|path| irregular::rules(&path))
-    }
+/// Refuses files of rules above these paths that must not be opened.
+fn check_rules(repository: &Repository, paths: &[&[u8]]) -> Result<(), Irregular> {
+    let paths = paths.iter().map(|path| Path::new(OsStr::from_bytes(path)));
+    let folders: BTreeSet<&Path> = paths.flat_map(|path| path.ancestors().skip(1)).collect();
+    folders
+        .into_iter()
+        .map(|folder| repository.workdir().join(folder).join(".gitignore"))
+        // git does not follow a link here.
+        .filter(|path| !path.is_symlink())
+        .try_for_each(|path| irregular::rules(&path))
 }
 
 /// Rules.

@@ -42,31 +42,33 @@ pub(in crate::git) struct Stored {
     head: usize,
 }
 
-impl Repository {
-    /// Finds a large blob; nothing if it is not large, or cannot be read block by block.
-    pub(in crate::git) fn large(&self, id: ObjectId) -> Option<Stored> {
-        let header = self.gix.objects.header(id).ok()?;
-        if header.kind() != Kind::Blob || header.size() <= LARGE {
-            return None;
-        }
-
-        let store = self.gix.objects.store_ref();
-        let mut folders = vec![store.path().to_owned()];
-        folders.extend(store.alternate_db_paths().unwrap_or_default());
-        let found = folders
-            .iter()
-            .find_map(|folder| loose(folder, id).or_else(|| packed(folder, id)))?;
-        (found.size == header.size()).then_some(found)
+/// Finds a large blob; nothing if it is not large, or cannot be read block by block.
+pub(in crate::git) fn large(repository: &Repository, id: ObjectId) -> Option<Stored> {
+    let header = repository.gix.objects.header(id).ok()?;
+    if header.kind() != Kind::Blob || header.size() <= LARGE {
+        return None;
     }
 
-    /// Returns the id that a file's bytes have as a blob; nothing if they are not as many as its
-    /// size says.
-    ///
-    /// # Errors
-    /// It cannot be read, or the hash function refuses the bytes as a known attack.
-    pub(in crate::git) fn id_of(&self, file: &File, size: u64) -> io::Result<Option<ObjectId>> {
-        hash_of(self.gix.object_hash(), From::start(file), size)
-    }
+    let store = repository.gix.objects.store_ref();
+    let mut folders = vec![store.path().to_owned()];
+    folders.extend(store.alternate_db_paths().unwrap_or_default());
+    let found = folders
+        .iter()
+        .find_map(|folder| loose(folder, id).or_else(|| packed(folder, id)))?;
+    (found.size == header.size()).then_some(found)
+}
+
+/// Returns the id that a file's bytes have as a blob; nothing if they are not as many as its
+/// size says.
+///
+/// # Errors
+/// It cannot be read, or the hash function refuses the bytes as a known attack.
+pub(in crate::git) fn id_of(
+    repository: &Repository,
+    file: &File,
+    size: u64,
+) -> io::Result<Option<ObjectId>> {
+    hash_of(repository.gix.object_hash(), From::start(file), size)
 }
 
 /// Returns the id that so many bytes have as a blob; nothing if there are fewer or more.

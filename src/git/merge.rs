@@ -3,6 +3,7 @@
 //!
 //! Renames are not guessed at, so that what a merge does can be told path by path.
 
+use crate::git::diff;
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::Context as _;
@@ -53,232 +54,241 @@ struct Met {
     clean: bool,
 }
 
-impl Repository {
-    /// Merges two trees that both come from `base`.
-    ///
-    /// # Errors
-    /// Where an object cannot be read or written.
-    pub fn merge(&self, base: TreeId, ours: TreeId, theirs: TreeId) -> anyhow::Result<Merged> {
-        if ours == base || ours == theirs {
-            return Ok(Merged::Clean(theirs));
+/// Merges two trees that both come from `base`.
+///
+/// # Errors
+/// Where an object cannot be read or written.
+pub fn merge(
+    repository: &Repository,
+    base: TreeId,
+    ours: TreeId,
+    theirs: TreeId,
+) -> anyhow::Result<Merged> {
+    if ours == base || ours == theirs {
+        return Ok(Merged::Clean(theirs));
+    }
+    if theirs == base {
+        return Ok(Merged::Clean(ours));
+    }
+    let (ours_did, theirs_did) = (
+        by_path(diff::changes(repository, base, ours)?),
+        by_path(diff::changes(repository, base, theirs)?),
+    );
+    let sink = Sink::new(repository);
+    let mut overlap = in_the_way(&ours_did, &theirs_did);
+    let mut edits: BTreeMap<_, _> = theirs_did
+        .iter()
+        .map(|(path, change)| (path.clone(), change.new.clone()))
+        .collect();
+    for (path, met) in meet(repository, &sink, &ours_did, &theirs_did)? {
+        if !met.clean {
+            overlap.insert(path.clone());
         }
-        if theirs == base {
-            return Ok(Merged::Clean(ours));
-        }
-        let (ours_did, theirs_did) = (
-            by_path(self.changes(base, ours)?),
-            by_path(self.changes(base, theirs)?),
-        );
-        let sink = Sink::new(self);
-        let mut overlap = in_the_way(&ours_did, &theirs_did);
-        let mut edits: BTreeMap<_, _> = theirs_did
-            .iter()
-            .map(|(path, change)| (path.clone(), change.new.clone()))
-            .collect();
-        for (path, met) in self.meet(&sink, &ours_did, &theirs_did)? {
-            if !met.clean {
-                overlap.insert(path.clone());
-            }
-            edits.insert(path, met.entry);
-        }
-        let merged = if overlap.is_empty() {
-            Merged::Clean(self.tree_into(&sink, ours, &edits)?)
-        } else {
-            let divided = Divided {
-                ours: ours_did,
-                theirs: theirs_did,
-                edits,
-                overlap,
-            };
-            self.ways_out(&sink, ours, &divided)?
-        };
-
-        sink.finish(self)?;
-        Ok(merged)
+        edits.insert(path, met.entry);
     }
-
-    /// Merges each path that both sides changed differently.
-    fn meet(
-        &self,
-        sink: &Sink,
-        ours: &Edits,
-        theirs: &Edits,
-    ) -> anyhow::Result<Vec<(Vec<u8>, Met)>> {
-        let mut platform = None;
-        let mut met = Vec::new();
-        for (path, their) in theirs {
-            let Some(our) = ours.get(path).filter(|our| our.new != their.new) else {
-                continue;
-            };
-            let result = match (&our.new, &their.new) {
-                (Some(o), Some(t)) if is_file(o) && is_file(t) => {
-                    let platform = match &mut platform {
-                        Some(platform) => platform,
-                        none => none.insert(self.platform()?),
-                    };
-                    self.meet_files(
-                        sink,
-                        platform,
-                        path,
-                        [
-                            our.old.as_ref().filter(|old| is_file(old)),
-                            Some(o),
-                            Some(t),
-                        ],
-                    )?
-                }
-                // Neither lines nor modes to merge: a deletion, a link, a gitlink.
-                (our, their) => Met {
-                    entry: our.clone().or(their.clone()),
-                    clean: false,
-                },
-            };
-            met.push((path.clone(), result));
-        }
-        Ok(met)
-    }
-
-    /// Prepares to merge lines; a file that is too large has none.
-    fn platform(&self) -> anyhow::Result<Platform> {
-        let during = "preparing a merge";
-        let index = self.gix.index_path();
-        // Without an index gix takes attributes from HEAD, which it finds in no reftable.
-        let needs_head = !index.exists() && self.gix.head().is_err();
-        let made = needs_head
-            .then(|| self.with_index_of_head().context(during))
-            .transpose()?;
-        let gix = made.as_ref().map_or(&self.gix, |(_, made)| &made.gix);
-        let mut platform = gix
-            .merge_resource_cache(Default::default())
-            .during(during)?;
-        let limit = &mut platform.filter.options.large_file_threshold_bytes;
-        // Zero stands for no limit.
-        *limit = if *limit == 0 {
-            MAX_MERGED
-        } else {
-            MAX_MERGED.min(*limit)
-        };
-        Ok(platform)
-    }
-
-    /// Opens this repository with an index of what HEAD has, and returns the file of it as well.
-    fn with_index_of_head(&self) -> anyhow::Result<(tempfile::TempPath, Repository)> {
-        let tree = refs::head_tree(self)?;
-        let state = if tree == self.empty_tree() {
-            State::new(self.gix.object_hash())
-        } else {
-            let index = self.gix.index_from_tree(&tree.0);
-            index
-                .during(format_args!("reading tree {tree}"))?
-                .into_parts()
-                .0
-        };
-        let mut file = tempfile::NamedTempFile::new()?;
-        File::from_state(state, file.path().to_owned())
-            .write_to(&mut file, Default::default())
-            .during("writing an index")?;
-        let file = file.into_temp_path();
-        let opened = self.with_worktree(&self.workdir, &file)?;
-        Ok((file, opened))
-    }
-
-    /// Merges content and mode of one file; the versions are base, ours, theirs.
-    fn meet_files(
-        &self,
-        sink: &Sink,
-        platform: &mut Platform,
-        path: &[u8],
-        versions: [Option<&Entry>; 3],
-    ) -> anyhow::Result<Met> {
-        let mode = three(versions.map(|version| version.map(|entry| entry.mode)));
-        let (id, clean) = match three(versions.map(|version| version.map(|entry| entry.id))) {
-            Some(id) => (id, true),
-            None => self.meet_lines(sink, platform, path, versions)?,
-        };
-        let our_mode = versions[1].map_or(Mode::File, |ours| ours.mode);
-        Ok(Met {
-            entry: Some(Entry {
-                mode: mode.unwrap_or(our_mode),
-                id,
-            }),
-            clean: clean && mode.is_some(),
-        })
-    }
-
-    /// Merges the lines of one file, writes the result, and tells whether the sides fit together.
-    fn meet_lines(
-        &self,
-        sink: &Sink,
-        platform: &mut Platform,
-        path: &[u8],
-        versions: [Option<&Entry>; 3],
-    ) -> anyhow::Result<(gix::ObjectId, bool)> {
-        let kinds = [
-            ResourceKind::CommonAncestorOrBase,
-            ResourceKind::CurrentOrOurs,
-            ResourceKind::OtherOrTheirs,
-        ];
-        let null = self.gix.object_hash().null();
-        let during = || format!("merging `{}`", String::from_utf8_lossy(path));
-        for (version, kind) in versions.into_iter().zip(kinds) {
-            let id = version.map_or(null, |entry| entry.id);
-            platform
-                .set_resource(
-                    id,
-                    EntryKind::Blob,
-                    BStr::new(path),
-                    kind,
-                    &self.gix.objects,
-                )
-                .during(during())?;
-        }
-        let options = self.gix.blob_merge_options().during(during())?;
-        let context = self.gix.command_context().during(during())?;
-        let merge = platform
-            .prepare_merge(&self.gix.objects, options)
-            .during(during())?;
-        let labels = Labels {
-            ancestor: Some("before".into()),
-            current: Some("yours".into()),
-            other: Some("turn".into()),
-        };
-        let mut bytes = Vec::new();
-        let (pick, resolution) = merge.merge(&mut bytes, labels, &context).during(during())?;
-        let written = merge.id_by_pick(pick, &bytes, |bytes| sink.add(Kind::Blob, bytes.to_vec()));
-        let id = written?
-            .ok_or_else(|| anyhow::anyhow!("{}: a merge driver left no result", during()))?;
-        Ok((id, resolution != Resolution::Conflict))
-    }
-
-    /// Writes the trees from which a user can choose where the sides do not fit together.
-    fn ways_out(&self, sink: &Sink, ours: TreeId, divided: &Divided) -> anyhow::Result<Merged> {
-        let Divided {
+    let merged = if overlap.is_empty() {
+        Merged::Clean(diff::tree_into(repository, &sink, ours, &edits)?)
+    } else {
+        let divided = Divided {
             ours: ours_did,
             theirs: theirs_did,
             edits,
             overlap,
-        } = divided;
-        let mut kept = edits.clone();
-        kept.retain(|path, _| !overlap.contains(path));
-        let (mut taken, mut marked) = (kept.clone(), kept.clone());
-        for path in overlap {
-            let (our, their) = (ours_did.get(path), theirs_did.get(path));
-            let theirs = their.map_or(our.and_then(|our| our.old.clone()), |their| {
-                their.new.clone()
-            });
-            taken.insert(path.clone(), theirs);
-            // A file where the other side has a folder cannot be marked: ours stays.
-            if our.is_some() && their.is_some() {
-                marked.insert(path.clone(), edits.get(path).cloned().flatten());
+        };
+        ways_out(repository, &sink, ours, &divided)?
+    };
+
+    sink.finish(repository)?;
+    Ok(merged)
+}
+
+/// Merges each path that both sides changed differently.
+fn meet(
+    repository: &Repository,
+    sink: &Sink,
+    ours: &Edits,
+    theirs: &Edits,
+) -> anyhow::Result<Vec<(Vec<u8>, Met)>> {
+    let mut platform = None;
+    let mut met = Vec::new();
+    for (path, their) in theirs {
+        let Some(our) = ours.get(path).filter(|our| our.new != their.new) else {
+            continue;
+        };
+        let result = match (&our.new, &their.new) {
+            (Some(o), Some(t)) if is_file(o) && is_file(t) => {
+                let platform = match &mut platform {
+                    Some(platform) => platform,
+                    none => none.insert(merge_platform(repository)?),
+                };
+                meet_files(
+                    repository,
+                    sink,
+                    platform,
+                    path,
+                    [
+                        our.old.as_ref().filter(|old| is_file(old)),
+                        Some(o),
+                        Some(t),
+                    ],
+                )?
             }
-        }
-        Ok(Merged::Overlap {
-            paths: overlap.iter().cloned().collect(),
-            ours: self.tree_into(sink, ours, &kept)?,
-            theirs: self.tree_into(sink, ours, &taken)?,
-            markers: self.tree_into(sink, ours, &marked)?,
-        })
+            // Neither lines nor modes to merge: a deletion, a link, a gitlink.
+            (our, their) => Met {
+                entry: our.clone().or(their.clone()),
+                clean: false,
+            },
+        };
+        met.push((path.clone(), result));
     }
+    Ok(met)
+}
+
+/// Prepares to merge lines; a file that is too large has none.
+fn merge_platform(repository: &Repository) -> anyhow::Result<Platform> {
+    let during = "preparing a merge";
+    let index = repository.gix.index_path();
+    // Without an index gix takes attributes from HEAD, which it finds in no reftable.
+    let needs_head = !index.exists() && repository.gix.head().is_err();
+    let made = needs_head
+        .then(|| with_index_of_head(repository).context(during))
+        .transpose()?;
+    let gix = made.as_ref().map_or(&repository.gix, |(_, made)| &made.gix);
+    let mut platform = gix
+        .merge_resource_cache(Default::default())
+        .during(during)?;
+    let limit = &mut platform.filter.options.large_file_threshold_bytes;
+    // Zero stands for no limit.
+    *limit = if *limit == 0 {
+        MAX_MERGED
+    } else {
+        MAX_MERGED.min(*limit)
+    };
+    Ok(platform)
+}
+
+/// Opens this repository with an index of what HEAD has, and returns the file of it as well.
+fn with_index_of_head(repository: &Repository) -> anyhow::Result<(tempfile::TempPath, Repository)> {
+    let tree = refs::head_tree(repository)?;
+    let state = if tree == repository.empty_tree() {
+        State::new(repository.gix.object_hash())
+    } else {
+        let index = repository.gix.index_from_tree(&tree.0);
+        index
+            .during(format_args!("reading tree {tree}"))?
+            .into_parts()
+            .0
+    };
+    let mut file = tempfile::NamedTempFile::new()?;
+    File::from_state(state, file.path().to_owned())
+        .write_to(&mut file, Default::default())
+        .during("writing an index")?;
+    let file = file.into_temp_path();
+    let opened = repository.with_worktree(&repository.workdir, &file)?;
+    Ok((file, opened))
+}
+
+/// Merges content and mode of one file; the versions are base, ours, theirs.
+fn meet_files(
+    repository: &Repository,
+    sink: &Sink,
+    platform: &mut Platform,
+    path: &[u8],
+    versions: [Option<&Entry>; 3],
+) -> anyhow::Result<Met> {
+    let mode = three(versions.map(|version| version.map(|entry| entry.mode)));
+    let (id, clean) = match three(versions.map(|version| version.map(|entry| entry.id))) {
+        Some(id) => (id, true),
+        None => meet_lines(repository, sink, platform, path, versions)?,
+    };
+    let our_mode = versions[1].map_or(Mode::File, |ours| ours.mode);
+    Ok(Met {
+        entry: Some(Entry {
+            mode: mode.unwrap_or(our_mode),
+            id,
+        }),
+        clean: clean && mode.is_some(),
+    })
+}
+
+/// Merges the lines of one file, writes the result, and tells whether the sides fit together.
+fn meet_lines(
+    repository: &Repository,
+    sink: &Sink,
+    platform: &mut Platform,
+    path: &[u8],
+    versions: [Option<&Entry>; 3],
+) -> anyhow::Result<(gix::ObjectId, bool)> {
+    let kinds = [
+        ResourceKind::CommonAncestorOrBase,
+        ResourceKind::CurrentOrOurs,
+        ResourceKind::OtherOrTheirs,
+    ];
+    let null = repository.gix.object_hash().null();
+    let during = || format!("merging `{}`", String::from_utf8_lossy(path));
+    for (version, kind) in versions.into_iter().zip(kinds) {
+        let id = version.map_or(null, |entry| entry.id);
+        platform
+            .set_resource(
+                id,
+                EntryKind::Blob,
+                BStr::new(path),
+                kind,
+                &repository.gix.objects,
+            )
+            .during(during())?;
+    }
+    let options = repository.gix.blob_merge_options().during(during())?;
+    let context = repository.gix.command_context().during(during())?;
+    let merge = platform
+        .prepare_merge(&repository.gix.objects, options)
+        .during(during())?;
+    let labels = Labels {
+        ancestor: Some("before".into()),
+        current: Some("yours".into()),
+        other: Some("turn".into()),
+    };
+    let mut bytes = Vec::new();
+    let (pick, resolution) = merge.merge(&mut bytes, labels, &context).during(during())?;
+    let written = merge.id_by_pick(pick, &bytes, |bytes| sink.add(Kind::Blob, bytes.to_vec()));
+    let id =
+        written?.ok_or_else(|| anyhow::anyhow!("{}: a merge driver left no result", during()))?;
+    Ok((id, resolution != Resolution::Conflict))
+}
+
+/// Writes the trees from which a user can choose where the sides do not fit together.
+fn ways_out(
+    repository: &Repository,
+    sink: &Sink,
+    ours: TreeId,
+    divided: &Divided,
+) -> anyhow::Result<Merged> {
+    let Divided {
+        ours: ours_did,
+        theirs: theirs_did,
+        edits,
+        overlap,
+    } = divided;
+    let mut kept = edits.clone();
+    kept.retain(|path, _| !overlap.contains(path));
+    let (mut taken, mut marked) = (kept.clone(), kept.clone());
+    for path in overlap {
+        let (our, their) = (ours_did.get(path), theirs_did.get(path));
+        let theirs = their.map_or(our.and_then(|our| our.old.clone()), |their| {
+            their.new.clone()
+        });
+        taken.insert(path.clone(), theirs);
+        // A file where the other side has a folder cannot be marked: ours stays.
+        if our.is_some() && their.is_some() {
+            marked.insert(path.clone(), edits.get(path).cloned().flatten());
+        }
+    }
+    Ok(Merged::Overlap {
+        paths: overlap.iter().cloned().collect(),
+        ours: diff::tree_into(repository, sink, ours, &kept)?,
+        theirs: diff::tree_into(repository, sink, ours, &taken)?,
+        markers: diff::tree_into(repository, sink, ours, &marked)?,
+    })
 }
 
 /// A merge whose sides do not fit together everywhere.

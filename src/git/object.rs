@@ -82,7 +82,7 @@ pub struct NewCommit<'a> {
 }
 
 impl Repository {
-    /// Writes a blob as a pack of its own and returns its id; [`Repository::batch`] is for several.
+    /// Writes a blob as a pack of its own and returns its id; [`batch::batch`] is for several.
     ///
     /// # Errors
     /// Where the object store cannot be written.

@@ -2,11 +2,11 @@
 //! given their names at last.
 //!
 //! The `.keep` file is there first, so that no git takes the pack for one that it may put together
-//! with others; [`Repository::release`] removes it once a ref reaches what is in it. The index is
+//! with others; [`keep::release`] removes it once a ref reaches what is in it. The index is
 //! last: without it git does not see the pack.
 
 mod index;
-mod keep;
+pub mod keep;
 
 use std::fs::Permissions;
 use std::io::{BufWriter, Read, Seek as _, SeekFrom, Write};
@@ -294,12 +294,12 @@ impl Sealed {
         let keep = self.folder.join(format!("pack-{}.keep", self.name));
         keep::claim(&keep)?;
         if let Err(error) = named(self.stream, self.index, &keep) {
-            let _ = repository.release(&keep);
+            let _ = keep::release(&keep);
             return Err(error);
         }
         fresh::note_pack(&keep);
         // A pack that is not on the list is only never taken in.
-        let _ = repository.list_pack(&keep);
+        let _ = keep::list_pack(repository, &keep);
         Ok(keep)
     }
 }

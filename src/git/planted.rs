@@ -31,71 +31,77 @@ impl Moment {
     }
 }
 
-impl Repository {
-    /// Returns the present moment by the clock of the file system that holds the objects.
-    ///
-    /// # Errors
-    /// Where TeDDy's folder cannot be written.
-    pub fn moment(&self) -> anyhow::Result<Moment> {
-        let folder = self.teddy_dir();
-        make_folders(&folder).with_context(|| format!("cannot make `{}`", folder.display()))?;
-        let file = tempfile::Builder::new()
-            .prefix("moment-")
-            .tempfile_in(&folder);
-        let metadata = file
-            .and_then(|file| file.as_file().metadata())
-            .with_context(|| format!("cannot write in `{}`", folder.display()))?;
-        Ok(Moment(metadata.ctime(), metadata.ctime_nsec()))
-    }
+/// Returns the present moment by the clock of the file system that holds the objects.
+///
+/// # Errors
+/// Where TeDDy's folder cannot be written.
+pub fn moment(repository: &Repository) -> anyhow::Result<Moment> {
+    let folder = repository.teddy_dir();
+    make_folders(&folder).with_context(|| format!("cannot make `{}`", folder.display()))?;
+    let file = tempfile::Builder::new()
+        .prefix("moment-")
+        .tempfile_in(&folder);
+    let metadata = file
+        .and_then(|file| file.as_file().metadata())
+        .with_context(|| format!("cannot write in `{}`", folder.display()))?;
+    Ok(Moment(metadata.ctime(), metadata.ctime_nsec()))
+}
 
-    /// Moves loose objects to `undo/objects` that appeared or changed since a moment and are not
-    /// what their names say, and returns their names.
-    ///
-    /// # Errors
-    /// Where one cannot be moved.
-    pub fn set_false_objects_aside(&self, since: Moment) -> anyhow::Result<Vec<String>> {
-        let objects = self.common_dir().join("objects");
-        let mut found = Vec::new();
-        for first in 0..=0xff_u8 {
-            let start = format!("{first:02x}");
-            for entry in std::fs::read_dir(objects.join(&start))
-                .into_iter()
-                .flatten()
-                .flatten()
+/// Moves loose objects to `undo/objects` that appeared or changed since a moment and are not
+/// what their names say, and returns their names.
+///
+/// # Errors
+/// Where one cannot be moved.
+pub fn set_false_objects_aside(
+    repository: &Repository,
+    since: Moment,
+) -> anyhow::Result<Vec<String>> {
+    let objects = repository.common_dir().join("objects");
+    let mut found = Vec::new();
+    for first in 0..=0xff_u8 {
+        let start = format!("{first:02x}");
+        for entry in std::fs::read_dir(objects.join(&start))
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
+            let Some(name) = changed_object(repository, &start, &entry, since) else {
+                continue;
+            };
+            if !is_named_rightly(&entry.path(), &name, repository.gix.object_hash())
+                && set_object_aside(repository, &entry.path(), &name)?
             {
-                let Some(name) = self.changed_object(&start, &entry, since) else {
-                    continue;
-                };
-                if !is_named_rightly(&entry.path(), &name, self.gix.object_hash())
-                    && self.set_object_aside(&entry.path(), &name)?
-                {
-                    found.push(name);
-                }
+                found.push(name);
             }
         }
-        Ok(found)
     }
+    Ok(found)
+}
 
-    /// Returns an object's name if a file is one and appeared or changed since a moment.
-    fn changed_object(&self, start: &str, entry: &DirEntry, since: Moment) -> Option<String> {
-        let name = format!("{start}{}", entry.file_name().to_str()?);
-        let is_id = name.len() == self.gix.object_hash().len_in_hex()
-            && name.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let metadata = entry.metadata().ok().filter(|_| is_id)?;
-        (Moment(metadata.ctime(), metadata.ctime_nsec()) >= since).then_some(name)
-    }
+/// Returns an object's name if a file is one and appeared or changed since a moment.
+fn changed_object(
+    repository: &Repository,
+    start: &str,
+    entry: &DirEntry,
+    since: Moment,
+) -> Option<String> {
+    let name = format!("{start}{}", entry.file_name().to_str()?);
+    let is_id = name.len() == repository.gix.object_hash().len_in_hex()
+        && name.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let metadata = entry.metadata().ok().filter(|_| is_id)?;
+    (Moment(metadata.ctime(), metadata.ctime_nsec()) >= since).then_some(name)
+}
 
-    /// Moves a false object to where it can be looked at; false where it is gone.
-    fn set_object_aside(&self, path: &Path, name: &str) -> anyhow::Result<bool> {
-        let aside = self.teddy_dir().join("undo").join("objects");
-        make_folders(&aside).with_context(|| format!("cannot make `{}`", aside.display()))?;
-        match std::fs::rename(path, aside.join(name)) {
-            // A `git gc` beside us was faster.
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
-            moved => moved
-                .map(|()| true)
-                .with_context(|| format!("cannot move the false object `{}`", path.display())),
-        }
+/// Moves a false object to where it can be looked at; false where it is gone.
+fn set_object_aside(repository: &Repository, path: &Path, name: &str) -> anyhow::Result<bool> {
+    let aside = repository.teddy_dir().join("undo").join("objects");
+    make_folders(&aside).with_context(|| format!("cannot make `{}`", aside.display()))?;
+    match std::fs::rename(path, aside.join(name)) {
+        // A `git gc` beside us was faster.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        moved => moved
+            .map(|()| true)
+            .with_context(|| format!("cannot move the false object `{}`", path.display())),
     }
 }
 

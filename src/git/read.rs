@@ -3,48 +3,47 @@
 use super::large::LARGE;
 use super::object::{BlobId, Entry, Mode, TreeId};
 use super::repository::Repository;
+use crate::git::filter;
 
-impl Repository {
-    /// Reads a blob to be shown or compared by lines; nothing if it is too large for that.
-    ///
-    /// # Errors
-    /// It is missing, damaged or not a blob.
-    pub fn small_blob(&self, id: BlobId) -> anyhow::Result<Option<Vec<u8>>> {
-        if self.blob_size(id)? > LARGE {
-            return Ok(None);
+/// Reads a blob to be shown or compared by lines; nothing if it is too large for that.
+///
+/// # Errors
+/// It is missing, damaged or not a blob.
+pub fn small_blob(repository: &Repository, id: BlobId) -> anyhow::Result<Option<Vec<u8>>> {
+    if repository.blob_size(id)? > LARGE {
+        return Ok(None);
+    }
+    repository.blob(id).map(Some)
+}
+
+/// Returns the text of one side of a difference: empty where there is no file, nothing where it
+/// is no text, or too much of it.
+///
+/// # Errors
+/// It is missing or damaged.
+pub fn text_of(repository: &Repository, entry: Option<&Entry>) -> anyhow::Result<Option<String>> {
+    match entry {
+        None => Ok(Some(String::new())),
+        Some(Entry {
+            mode: Mode::File | Mode::Executable | Mode::Link,
+            id,
+        }) => {
+            let bytes = small_blob(repository, BlobId::of(*id))?;
+            Ok(bytes.and_then(|bytes| String::from_utf8(bytes).ok()))
         }
-        self.blob(id).map(Some)
+        Some(_) => Ok(None),
     }
+}
 
-    /// Returns the text of one side of a difference: empty where there is no file, nothing where it
-    /// is no text, or too much of it.
-    ///
-    /// # Errors
-    /// It is missing or damaged.
-    pub fn text_of(&self, entry: Option<&Entry>) -> anyhow::Result<Option<String>> {
-        match entry {
-            None => Ok(Some(String::new())),
-            Some(Entry {
-                mode: Mode::File | Mode::Executable | Mode::Link,
-                id,
-            }) => {
-                let bytes = self.small_blob(BlobId::of(*id))?;
-                Ok(bytes.and_then(|bytes| String::from_utf8(bytes).ok()))
-            }
-            Some(_) => Ok(None),
-        }
-    }
-
-    /// Returns the bytes that a checkout of a tree has at a path, line ends and filters included;
-    /// empty where there is no file.
-    ///
-    /// # Errors
-    /// Where an object cannot be read or a filter fails.
-    pub fn checked_out(&self, tree: TreeId, path: &str) -> anyhow::Result<Vec<u8>> {
-        let Some(blob) = self.file(tree, path)? else {
-            return Ok(Vec::new());
-        };
-        let path = path.as_bytes();
-        self.filter(tree, std::iter::once(path))?.smudge(path, blob)
-    }
+/// Returns the bytes that a checkout of a tree has at a path, line ends and filters included;
+/// empty where there is no file.
+///
+/// # Errors
+/// Where an object cannot be read or a filter fails.
+pub fn checked_out(repository: &Repository, tree: TreeId, path: &str) -> anyhow::Result<Vec<u8>> {
+    let Some(blob) = repository.file(tree, path)? else {
+        return Ok(Vec::new());
+    };
+    let path = path.as_bytes();
+    filter::filter(repository, tree, std::iter::once(path))?.smudge(path, blob)
 }

@@ -4,36 +4,42 @@ use super::During;
 use super::object::CommitId;
 use super::repository::Repository;
 
-impl Repository {
-    /// Returns the commit that is so many first parents back.
-    ///
-    /// # Errors
-    /// Where a commit cannot be read or has no parent.
-    pub fn first_parent(&self, from: CommitId, back: u64) -> anyhow::Result<CommitId> {
-        let mut id = from.0;
-        for _ in 0..back {
-            let commit = self
-                .gix
-                .find_commit(id)
-                .during(format_args!("reading commit {id}"))?;
-            let parent = commit.parent_ids().next().map(gix::Id::detach);
-            id = parent.ok_or_else(|| anyhow::anyhow!("commit {id} has no parent"))?;
-        }
-        Ok(CommitId(id))
-    }
-
-    /// Returns whether `ancestor` is `descendant` or reachable from it.
-    ///
-    /// # Errors
-    /// Where a commit cannot be read.
-    pub fn is_ancestor(&self, ancestor: CommitId, descendant: CommitId) -> anyhow::Result<bool> {
-        if ancestor == descendant {
-            return Ok(true);
-        }
-        let base = self
+/// Returns the commit that is so many first parents back.
+///
+/// # Errors
+/// Where a commit cannot be read or has no parent.
+pub fn first_parent(
+    repository: &Repository,
+    from: CommitId,
+    back: u64,
+) -> anyhow::Result<CommitId> {
+    let mut id = from.0;
+    for _ in 0..back {
+        let commit = repository
             .gix
-            .merge_base(ancestor.0, descendant.0)
-            .during("comparing commits")?;
-        Ok(base.is_some_and(|base| base.detach() == ancestor.0))
+            .find_commit(id)
+            .during(format_args!("reading commit {id}"))?;
+        let parent = commit.parent_ids().next().map(gix::Id::detach);
+        id = parent.ok_or_else(|| anyhow::anyhow!("commit {id} has no parent"))?;
     }
+    Ok(CommitId(id))
+}
+
+/// Returns whether `ancestor` is `descendant` or reachable from it.
+///
+/// # Errors
+/// Where a commit cannot be read.
+pub fn is_ancestor(
+    repository: &Repository,
+    ancestor: CommitId,
+    descendant: CommitId,
+) -> anyhow::Result<bool> {
+    if ancestor == descendant {
+        return Ok(true);
+    }
+    let base = repository
+        .gix
+        .merge_base(ancestor.0, descendant.0)
+        .during("comparing commits")?;
+    Ok(base.is_some_and(|base| base.detach() == ancestor.0))
 }

@@ -3,6 +3,7 @@
 //! An object that is in a pack already is not written again; one that is loose is, because what no
 //! ref reaches yet goes with the next `git gc --prune=now`.
 
+use crate::git::pack::keep;
 use std::collections::HashSet;
 use std::io::Read;
 use std::path::PathBuf;
@@ -187,7 +188,7 @@ impl Sink {
             };
             return waiting.new.into_iter().try_for_each(keep).map(|()| None);
         }
-        let folder = repository.pack_folder();
+        let folder = keep::pack_folder(repository);
         let mut pack = waiting.pack.take().map_or_else(|| Pack::new(&folder), Ok)?;
         for (id, kind, data) in waiting.new.drain(..) {
             pack.push(id, &deflated(kind, &data)?)?;
@@ -214,7 +215,7 @@ mod tests {
             (id, sink.finish(&repository).unwrap().unwrap())
         };
         let (id, first) = write();
-        repository.release(&first).unwrap();
+        keep::release(&first).unwrap();
         let (_, second) = write();
         // A repack that began in between removes what it has listed.
         for ending in ["pack", "idx"] {

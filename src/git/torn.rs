@@ -5,6 +5,7 @@
 //! stays: `git gc` fails at it, and what is in it would be taken for written. One that is being
 //! written is never met here, because it gets its name when it is whole.
 
+use crate::git::pack::keep;
 use std::collections::BTreeSet;
 use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -14,50 +15,48 @@ use anyhow::Context as _;
 use super::repository::Repository;
 use crate::host::file::{make_folders, open_regular};
 
-impl Repository {
-    /// Moves packs that are empty, and those made here that do not end as their indexes say, to
-    /// `undo/packs`; returns their names. The caller holds the lock.
-    ///
-    /// # Errors
-    /// Where a file cannot be moved.
-    pub fn set_torn_packs_aside(&self) -> anyhow::Result<Vec<String>> {
-        let files = std::fs::read_dir(self.pack_folder())
+/// Moves packs that are empty, and those made here that do not end as their indexes say, to
+/// `undo/packs`; returns their names. The caller holds the lock.
+///
+/// # Errors
+/// Where a file cannot be moved.
+pub fn set_torn_packs_aside(repository: &Repository) -> anyhow::Result<Vec<String>> {
+    let files = std::fs::read_dir(keep::pack_folder(repository))
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|file| file.path());
+    let mut torn: BTreeSet<PathBuf> = files
+        .filter(|path| is_empty(path))
+        .map(|path| path.with_extension(""))
+        .collect();
+    torn.extend(
+        keep::listed_packs(repository)
             .into_iter()
-            .flatten()
-            .flatten()
-            .map(|file| file.path());
-        let mut torn: BTreeSet<PathBuf> = files
-            .filter(|path| is_empty(path))
-            .map(|path| path.with_extension(""))
-            .collect();
-        torn.extend(
-            self.listed_packs()
-                .into_iter()
-                .filter(|pack| !ends_rightly(pack)),
-        );
-        torn.iter().try_for_each(|pack| self.set_pack_aside(pack))?;
-        Ok(torn
-            .iter()
-            .filter_map(|pack| Some(pack.file_name()?.to_str()?.to_owned()))
-            .collect())
-    }
+            .filter(|pack| !ends_rightly(pack)),
+    );
+    torn.iter()
+        .try_for_each(|pack| set_pack_aside(repository, pack))?;
+    Ok(torn
+        .iter()
+        .filter_map(|pack| Some(pack.file_name()?.to_str()?.to_owned()))
+        .collect())
+}
 
-    /// Moves the files of a pack aside, its index first.
-    fn set_pack_aside(&self, pack: &Path) -> anyhow::Result<()> {
-        let aside = self.teddy_dir().join("undo").join("packs");
-        make_folders(&aside).with_context(|| format!("cannot make `{}`", aside.display()))?;
-        for path in ["idx", "pack", "keep"].map(|ending| pack.with_extension(ending)) {
-            match std::fs::rename(&path, aside.join(path.file_name().unwrap_or_default())) {
-                Err(error) if error.kind() != ErrorKind::NotFound => {
-                    return Err(error).with_context(|| {
-                        format!("cannot move the damaged pack `{}`", path.display())
-                    });
-                }
-                _ => {}
+/// Moves the files of a pack aside, its index first.
+fn set_pack_aside(repository: &Repository, pack: &Path) -> anyhow::Result<()> {
+    let aside = repository.teddy_dir().join("undo").join("packs");
+    make_folders(&aside).with_context(|| format!("cannot make `{}`", aside.display()))?;
+    for path in ["idx", "pack", "keep"].map(|ending| pack.with_extension(ending)) {
+        match std::fs::rename(&path, aside.join(path.file_name().unwrap_or_default())) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(error)
+                    .with_context(|| format!("cannot move the damaged pack `{}`", path.display()));
             }
+            _ => {}
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// Returns whether a file is a pack or its index, and empty.

@@ -1,6 +1,8 @@
 //! How the files of one tree look on disk: whether what is there is what the tree says, and what
 //! to write so that it is.
 
+use crate::git::filter;
+use crate::git::large;
 use rustix::fs::RawMode;
 
 use super::filter::Filter;
@@ -52,81 +54,86 @@ pub(in crate::git) struct Abilities {
     pub(in crate::git) ignores_case: bool,
 }
 
-impl Repository {
-    /// Returns how the given paths of a tree look on disk.
-    ///
-    /// # Errors
-    /// Where the tree or the configuration cannot be read.
-    pub(in crate::git) fn version<'a>(
-        &self,
-        tree: TreeId,
-        paths: impl Iterator<Item = &'a [u8]>,
-    ) -> anyhow::Result<Version<'_>> {
-        Ok(Version {
-            repository: self,
-            filter: self.filter(tree, paths)?,
-            abilities: self.abilities(),
-        })
-    }
+/// Returns how the given paths of a tree look on disk.
+///
+/// # Errors
+/// Where the tree or the configuration cannot be read.
+pub(in crate::git) fn version<'a>(
+    repository: &Repository,
+    tree: TreeId,
+    paths: impl Iterator<Item = &'a [u8]>,
+) -> anyhow::Result<Version<'_>> {
+    Ok(Version {
+        repository,
+        filter: filter::filter(repository, tree, paths)?,
+        abilities: abilities(repository),
+    })
+}
 
-    /// Looks at a place, and hashes what is there.
-    ///
-    /// # Errors
-    /// Where it cannot be read.
-    pub(in crate::git) fn look(&self, place: &Place) -> anyhow::Result<Marked> {
-        self.look_at(&place.find()?)
-    }
+/// Looks at a place, and hashes what is there.
+///
+/// # Errors
+/// Where it cannot be read.
+pub(in crate::git) fn look(repository: &Repository, place: &Place) -> anyhow::Result<Marked> {
+    look_at(repository, &place.find()?)
+}
 
-    /// Looks at what was found at a place, as [`Repository::look`] does.
-    ///
-    /// # Errors
-    /// It cannot be read.
-    pub(in crate::git) fn look_at(&self, found: &Found) -> anyhow::Result<Marked> {
-        let seen = found.read()?;
-        let mark = match &seen {
-            Seen::Absent | Seen::Folder => Mark::Absent,
-            Seen::File { body, permissions } => match self.body_id(body)? {
-                Some(id) => Mark::File(id, is_executable(*permissions)),
-                None => Mark::Other,
-            },
-            Seen::Link(target) => Mark::Link(self.blob_id(target)?.0),
-            Seen::Other => Mark::Other,
-        };
-        Ok(Marked { seen, mark })
-    }
+/// Looks at what was found at a place, as [`look`] does.
+///
+/// # Errors
+/// It cannot be read.
+pub(in crate::git) fn look_at(repository: &Repository, found: &Found) -> anyhow::Result<Marked> {
+    let seen = found.read()?;
+    let mark = match &seen {
+        Seen::Absent | Seen::Folder => Mark::Absent,
+        Seen::File { body, permissions } => match body_id(repository, body)? {
+            Some(id) => Mark::File(id, is_executable(*permissions)),
+            None => Mark::Other,
+        },
+        Seen::Link(target) => Mark::Link(repository.blob_id(target)?.0),
+        Seen::Other => Mark::Other,
+    };
+    Ok(Marked { seen, mark })
+}
 
-    /// Returns the id of what is in a file; nothing if that changes while it is read.
-    pub(in crate::git) fn body_id(&self, body: &Body) -> anyhow::Result<Option<gix::ObjectId>> {
-        match body {
-            Body::Bytes(bytes) => Ok(Some(self.blob_id(bytes)?.0)),
-            Body::Large { file, size } => Ok(self.id_of(file, *size)?),
-        }
+/// Returns the id of what is in a file; nothing if that changes while it is read.
+pub(in crate::git) fn body_id(
+    repository: &Repository,
+    body: &Body,
+) -> anyhow::Result<Option<gix::ObjectId>> {
+    match body {
+        Body::Bytes(bytes) => Ok(Some(repository.blob_id(bytes)?.0)),
+        Body::Large { file, size } => Ok(large::id_of(repository, file, *size)?),
     }
+}
 
-    /// Returns what something is recognised by that was just made.
-    ///
-    /// # Errors
-    /// Where the hash function refuses its bytes.
-    pub(in crate::git) fn mark(&self, content: &Content, executable: bool) -> anyhow::Result<Mark> {
-        Ok(match content {
-            Content::File { source, .. } => match source {
-                Source::Bytes(bytes) => Mark::File(self.blob_id(bytes)?.0, executable),
-                // Its bytes were hashed when they were written.
-                Source::Stored(stored) => Mark::File(stored.id, executable),
-            },
-            Content::Link(target) => Mark::Link(self.blob_id(target)?.0),
-        })
-    }
+/// Returns what something is recognised by that was just made.
+///
+/// # Errors
+/// Where the hash function refuses its bytes.
+pub(in crate::git) fn mark(
+    repository: &Repository,
+    content: &Content,
+    executable: bool,
+) -> anyhow::Result<Mark> {
+    Ok(match content {
+        Content::File { source, .. } => match source {
+            Source::Bytes(bytes) => Mark::File(repository.blob_id(bytes)?.0, executable),
+            // Its bytes were hashed when they were written.
+            Source::Stored(stored) => Mark::File(stored.id, executable),
+        },
+        Content::Link(target) => Mark::Link(repository.blob_id(target)?.0),
+    })
+}
 
-    /// Returns what the file system of the worktree can hold.
-    pub(in crate::git) fn abilities(&self) -> Abilities {
-        let settings = self.gix.config_snapshot();
-        let setting = |key: &str, default| settings.boolean(key).unwrap_or(default);
-        Abilities {
-            executable: setting("core.fileMode", true),
-            links: setting("core.symlinks", true),
-            ignores_case: setting("core.ignoreCase", false),
-        }
+/// Returns what the file system of the worktree can hold.
+pub(in crate::git) fn abilities(repository: &Repository) -> Abilities {
+    let settings = repository.gix.config_snapshot();
+    let setting = |key: &str, default| settings.boolean(key).unwrap_or(default);
+    Abilities {
+        executable: setting("core.fileMode", true),
+        links: setting("core.symlinks", true),
+        ignores_case: setting("core.ignoreCase", false),
     }
 }
 
@@ -216,7 +223,7 @@ impl Version<'_> {
         if entry.mode == Mode::Link {
             return Ok(None);
         }
-        match self.repository.large(entry.id) {
+        match large::large(self.repository, entry.id) {
             Some(stored) if self.filter.keeps(path)? => Ok(Some(stored)),
             _ => Ok(None),
         }

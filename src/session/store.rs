@@ -1,5 +1,8 @@
 //! The store: sessions and their turns as refs and commits.
 
+use crate::git::batch;
+use crate::git::hold;
+use crate::git::revision;
 use std::collections::BTreeMap;
 
 use anyhow::Context as _;
@@ -191,7 +194,7 @@ impl<'a> Store<'a> {
         Turn::read(
             self.repository,
             &tip.session,
-            self.repository.first_parent(tip.commit, back)?,
+            revision::first_parent(self.repository, tip.commit, back)?,
         )
     }
 
@@ -308,15 +311,13 @@ impl<'a> Store<'a> {
         };
         // Before the ref: a plan whose origin is not noted does not run.
         Journal::new(&self.repository.teddy_dir()).keep_draft(&tip.session, commit, stale)?;
-        let held = self
-            .repository
-            .hold(&[commit], &[tip.tree], Older::Stay)?
+        let held = hold::hold(self.repository, &[commit], &[tip.tree], Older::Stay)?
             .context("`git gc` removed objects of the draft; try again")?;
         fault::point("before-draft-ref")?;
         refs::move_to(self.repository, (&name, expected), commit, "teddy: draft")?;
         // An answer that was paid for must not go with a power cut.
         refs::sync(self.repository, &name)?;
-        self.repository.settle(&held)?;
+        hold::settle(self.repository, &held)?;
         draft.commit = Some(commit);
         Ok(())
     }
@@ -355,7 +356,7 @@ impl<'a> Store<'a> {
             workspace: Some(workspace),
             ..turn.meta.clone()
         };
-        let batch = self.repository.batch();
+        let batch = batch::batch(self.repository);
         let blob = batch.blob(meta::write(&meta).as_bytes())?;
         let edit = BTreeMap::from([(
             artifact::META.as_bytes().to_vec(),
@@ -390,7 +391,7 @@ impl<'a> Store<'a> {
     pub fn write(&self, mut new: NewTurn<'_>) -> anyhow::Result<CommitId> {
         let asked = new.artifacts.text_or_empty(artifact::USER_PROMPT);
         new.artifacts.put(artifact::META, meta::write(new.meta));
-        let batch = self.repository.batch();
+        let batch = batch::batch(self.repository);
         let mut files = Vec::with_capacity(new.artifacts.0.len());
         for (name, content) in &new.artifacts.0 {
             files.push((name.clone(), batch.blob(content)?));

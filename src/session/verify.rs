@@ -3,6 +3,7 @@
 //! A chain may come from anywhere, so everything is read as a stranger's. What is wrong is a
 //! [`Fault`] and never an error; a turn that cannot be read ends what can be told of its chain.
 
+use crate::git::revision;
 use std::collections::HashSet;
 
 use serde::Serialize;
@@ -265,7 +266,7 @@ impl Look<'_> {
             (Ok(old), Ok(new)) => (old, new),
             (Err(error), _) | (_, Err(error)) => return self.fault("T9", format!("{error:#}")),
         };
-        match self.repository.is_ancestor(before, after) {
+        match revision::is_ancestor(self.repository, before, after) {
             Ok(true) => {}
             Ok(false) => self.fault(
                 "T9",

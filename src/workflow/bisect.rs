@@ -1,5 +1,6 @@
 //! `bisect`: which turn made a command fail, in as few runs as there are halvings.
 
+use crate::git::diff;
 use std::collections::HashMap;
 
 use anyhow::Context as _;
@@ -268,7 +269,7 @@ fn culprit(project: &Project, state: &State) -> anyhow::Result<Culprit> {
     let workspace = turn.meta.workspace.as_ref();
     let workspace = workspace.context("a turn that changed files has them recorded")?;
     let before = repository.commit(workspace.before)?.tree;
-    let changes = repository.changes(before, state.tree)?;
+    let changes = diff::changes(repository, before, state.tree)?;
     let request = turn.text(repository, artifact::USER_PROMPT)?;
     Ok(Culprit {
         turn: turn.number(),

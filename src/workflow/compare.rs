@@ -1,5 +1,7 @@
 //! `compare`: turns or sessions side by side, and what a command says of each.
 
+use crate::git::diff;
+use crate::git::read;
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -162,13 +164,12 @@ fn measure(project: &Project, chosen: &Chosen, base: Option<CommitId>) -> anyhow
         tree(base.unwrap_or(first.unwrap_or(workspace).before))?,
         tree(workspace.after)?,
     );
-    let changes = repository.changes(before, after)?;
+    let changes = diff::changes(repository, before, after)?;
     let mut lines = Some((0, 0));
     for change in &changes {
         let (old, new) = (&change.old, &change.new);
-        let texts = repository
-            .text_of(old.as_ref())?
-            .zip(repository.text_of(new.as_ref())?);
+        let texts =
+            read::text_of(repository, old.as_ref())?.zip(read::text_of(repository, new.as_ref())?);
         let counted = texts.map(|(old, new)| counts(&old, &new));
         lines = lines
             .zip(counted)

@@ -1,5 +1,6 @@
 //! Where the room goes: what TeDDy keeps for a repository, in git and beside it.
 
+use crate::git::worktree;
 use std::path::Path;
 
 use anyhow::Context as _;
@@ -48,8 +49,7 @@ pub fn du(repository: &Repository) -> anyhow::Result<Usage> {
     };
     Ok(Usage {
         objects: objects(repository)?,
-        worktrees: repository
-            .session_worktrees()
+        worktrees: worktree::session_worktrees(repository)
             .into_iter()
             .map(worktree)
             .collect(),

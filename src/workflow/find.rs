@@ -3,6 +3,7 @@
 //! An object is read once, however many turns have it. Lines are searched one by one, as `grep`
 //! does: no match goes over the end of a line.
 
+use crate::git::diff;
 use std::collections::{HashMap, HashSet};
 
 use globset::GlobMatcher;
@@ -271,7 +272,7 @@ fn files_of(
         if let Some(workspace) = &read.meta.workspace {
             let before = repository.commit(workspace.before)?.tree;
             let after = repository.commit(workspace.after)?.tree;
-            for change in repository.changes(before, after)? {
+            for change in diff::changes(repository, before, after)? {
                 let name = lossy(&change.path);
                 let new = change.new;
                 files.extend(new.and_then(|new| add(name, Part::Code, new.id, new.mode)));

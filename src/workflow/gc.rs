@@ -1,6 +1,10 @@
 //! Giving back room: worktrees that nobody used lately, undo data that has grown old, loose objects
 //! that fit into a pack. Never a session, unless it is named.
 
+use crate::git::durable;
+use crate::git::hold;
+use crate::git::incoming::quarantine;
+use crate::git::worktree;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -85,7 +89,7 @@ pub fn gc(project: &Project, wish: &Wish, user: &mut dyn User) -> anyhow::Result
     }
     worktrees::tidy_worktrees(&project.checkout(), &mut telling(user))?;
     let mut is_in_use = false;
-    for listed in project.repository.session_worktrees() {
+    for listed in worktree::session_worktrees(&project.repository) {
         if !is_idle(project, &listed, wish)? {
             continue;
         }
@@ -162,7 +166,7 @@ fn remove_worktree(project: &Project, session: &str, user: &mut dyn User) -> any
 
 /// Removes a worktree, by the name of its folder, and what is known of its files.
 fn remove_files(project: &Project, folder: &str) -> anyhow::Result<bool> {
-    let removed = project.repository.remove_session_worktree(folder)?;
+    let removed = worktree::remove_session_worktree(&project.repository, folder)?;
     let _ = std::fs::remove_file(project.index(&format!("session-{folder}")));
     Ok(removed)
 }
@@ -213,7 +217,7 @@ fn remove_caches(project: &Project, days: u32) -> anyhow::Result<bool> {
 /// Removes what a killed process had taken in from a command's repository and not yet looked at;
 /// returns how many there were.
 fn remove_incoming(repository: &Repository) -> anyhow::Result<usize> {
-    let folder = repository.incoming_dir();
+    let folder = quarantine::incoming_dir(repository);
     let Ok(root) = Root::open_strictly(&folder) else {
         return Ok(0);
     };
@@ -309,12 +313,12 @@ fn move_to(
         .iter()
         .map(|&commit| Ok(repository.commit(commit)?.tree))
         .collect::<anyhow::Result<Vec<_>>>()?;
-    let held = repository.hold(made, &trees, Older::Stay)?;
+    let held = hold::hold(repository, made, &trees, Older::Stay)?;
     let held = held.context(
         "`git gc` removed objects while they were written; nothing was forgotten, try again",
     )?;
     // Once the ref has moved the old commits can go: the new ones must be on disk by then.
-    repository.flush()?;
+    durable::flush(repository)?;
     fault::point("before-snapshot-ref")?;
     let tip = *made.last().context("the newest snapshot is always kept")?;
     refs::move_to(
@@ -323,7 +327,7 @@ fn move_to(
         tip,
         "teddy: gc",
     )?;
-    repository.settle(&held)
+    hold::settle(repository, &held)
 }
 
 /// Puts loose objects and small packs together; what no ref reaches is left to the user's own `git

@@ -3,6 +3,7 @@
 pub mod choose;
 mod remembered;
 
+use crate::git::diff;
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
@@ -199,7 +200,8 @@ fn files_between(
     before: CommitId,
     after: CommitId,
 ) -> anyhow::Result<Vec<String>> {
-    let changes = project.repository.changes(
+    let changes = diff::changes(
+        &project.repository,
         project.repository.commit(before)?.tree,
         project.repository.commit(after)?.tree,
     )?;

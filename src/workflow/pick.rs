@@ -1,6 +1,7 @@
 //! Picking: what turns of other sessions did, brought into the session in use, each as a turn of its
 //! own.
 
+use crate::git::diff;
 use serde::Serialize;
 
 use crate::git::object::{CommitId, TreeId};
@@ -281,7 +282,7 @@ fn row(project: &Project, step: &Fitted) -> anyhow::Result<Row> {
         deleted: Vec::new(),
     };
     let files = &step.files;
-    for change in project.repository.changes(files.from, files.to)? {
+    for change in diff::changes(&project.repository, files.from, files.to)? {
         match change.new {
             Some(_) => row.written.push(lossy(&change.path)),
             None => row.deleted.push(lossy(&change.path)),

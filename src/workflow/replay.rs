@@ -1,6 +1,8 @@
 //! Running a recorded plan again, offline and apart from the user's files: does it make the same
 //! tree?
 
+use crate::git::diff;
+use crate::git::worktree;
 use anyhow::Context as _;
 
 use crate::config::settings::{OnFailure, Sandbox};
@@ -61,10 +63,10 @@ pub fn replay(project: &Project, turn: &str, user: &mut dyn User) -> anyhow::Res
         patience(),
     )?;
     let tree = run_again(project, &turn, (&plan, &workspace), user);
-    project.repository.remove_session_worktree(WORKTREE)?;
+    worktree::remove_session_worktree(&project.repository, WORKTREE)?;
     let tree = tree?;
     let expected = project.repository.commit(workspace.after)?.tree;
-    let changes = project.repository.changes(expected, tree)?;
+    let changes = diff::changes(&project.repository, expected, tree)?;
     let paths: Vec<Vec<u8>> = changes.into_iter().map(|change| change.path).collect();
     Ok(Replayed {
         turn: turn.number(),

@@ -3,6 +3,7 @@
 //! The command is confined as those of a plan are. Nothing that it writes is kept, and the user's
 //! files are not touched.
 
+use crate::git::worktree;
 use std::time::Duration;
 
 use crate::git::object::CommitId;
@@ -98,7 +99,7 @@ impl<'p> Trials<'p> {
 impl Drop for Trials<'_> {
     fn drop(&mut self) {
         // What resists is removed by the next `gc`.
-        let _ = self.project.repository.remove_session_worktree(WORKTREE);
+        let _ = worktree::remove_session_worktree(&self.project.repository, WORKTREE);
     }
 }
 

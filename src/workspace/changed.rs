@@ -1,5 +1,6 @@
 //! What the user changed since the newest turn, and how far their files are from it.
 
+use crate::git::diff;
 use serde::Serialize;
 
 use crate::git::absent::MissingObject;
@@ -75,7 +76,7 @@ fn compare_with(checkout: &Checkout<'_>, tip: &Turn) -> anyhow::Result<Changed> 
         |commit| checkout.repository.commit(commit).map(|commit| commit.tree),
     )?;
 
-    let changes = checkout.repository.changes(base, now.tree)?;
+    let changes = diff::changes(checkout.repository, base, now.tree)?;
     Ok(Changed {
         changed: changes.iter().map(|change| lossy(&change.path)).collect(),
         not_captured: not_captured(&now),

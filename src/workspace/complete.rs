@@ -3,6 +3,9 @@
 //! The ref is the one commit point. Before it, nothing that anyone sees has changed; after it,
 //! the journal makes the next call finish what this one could not.
 
+use crate::git::durable;
+use crate::git::hold;
+use crate::git::publish;
 use anyhow::Context as _;
 
 use crate::git::hold::{Held, Older};
@@ -62,7 +65,7 @@ pub(super) fn complete(
         [reached, tip.map(|tip| tip.tree).into_iter().collect()].concat(),
     )?;
     fault::point("before-objects-sync")?;
-    checkout.repository.flush()?;
+    durable::flush(checkout.repository)?;
     if let Some(files) = needed {
         fault::point("before-intent")?;
         journal
@@ -134,7 +137,7 @@ fn after_the_ref(
     fault::point("after-ref-before-sync")?;
     refs::sync(checkout.repository, &session.reference())?;
     journal.keep_tip(session, tip)?;
-    checkout.repository.settle(held)?;
+    hold::settle(checkout.repository, held)?;
     fault::point("after-ref")?;
     let published = match files {
         Some(files) => publish(
@@ -204,9 +207,9 @@ pub fn tell_overlaps(
         .map(|id| checkout.repository.commit(id).map(|commit| commit.tree))
         .transpose()?;
     let whole: Vec<TreeId> = [turn.tree].into_iter().chain(reached).collect();
-    let held = checkout.repository.hold(&new, &whole, Older::Stay)?;
+    let held = hold::hold(checkout.repository, &new, &whole, Older::Stay)?;
     let held = held.context("`git gc` removed objects of the turn while it was recorded")?;
-    checkout.repository.flush()?;
+    durable::flush(checkout.repository)?;
     // Before the ref: where only one of them is written, recovery finds the turn as it was and
     // says it again.
     checkout.journal().keep_tip(session, amended)?;
@@ -217,7 +220,7 @@ pub fn tell_overlaps(
         "teddy: overlaps",
     )?;
     refs::sync(checkout.repository, &session.reference())?;
-    checkout.repository.settle(&held)?;
+    hold::settle(checkout.repository, &held)?;
     Ok((amended, publication))
 }
 
@@ -272,7 +275,7 @@ fn hold_turn(
         known.push(checkout.repository.commit(other)?.tree);
     }
     known.push(snapshot::kept_tree(checkout.repository)?);
-    if let Some(held) = repository.hold(&commits, &known, Older::Join)? {
+    if let Some(held) = hold::hold(repository, &commits, &known, Older::Join)? {
         return Ok(held);
     }
     // They name what is gone.
@@ -338,7 +341,7 @@ impl Step {
 /// Brings the files along, durably. What was set aside because nobody knows its bytes counts as a
 /// conflict.
 pub fn publish(repository: &Repository, files: &Move, guard: &Guard) -> anyhow::Result<Published> {
-    let mut published = repository.publish(files.from, files.to, guard)?;
+    let mut published = publish::publish(repository, files.from, files.to, guard)?;
     published
         .conflicts
         .extend(published.rescued.iter().map(|rescued| rescued.path.clone()));

@@ -1,6 +1,7 @@
 //! How far the user's files are from what the newest turn of the session in use says: which turns
 //! are in them, what git or the user took away since, and what was never brought.
 
+use crate::git::diff;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -107,7 +108,7 @@ fn compare(
     let is_same = extra.is_empty() && lacking.is_empty();
     drift.same_turns = Some(is_same);
     if is_same {
-        let own = checkout.repository.changes(files_of(checkout, tip)?, now)?;
+        let own = diff::changes(checkout.repository, files_of(checkout, tip)?, now)?;
         drift.missing = missing(checkout, tip, stacks, (&wanted, &own))?;
     }
     Ok(())
@@ -169,7 +170,8 @@ fn left_by(
     let (here, wanted) = (stacks.here(turn)?, stacks.wanted(turn)?);
     let (mut there, now) = (Presence::new(stacks, turn)?, now()?);
     let mut files = Vec::new();
-    for change in checkout.repository.changes(
+    for change in diff::changes(
+        checkout.repository,
         checkout.repository.commit(workspace.before)?.tree,
         checkout.repository.commit(workspace.after)?.tree,
     )? {

@@ -1,5 +1,6 @@
 //! From which tree to which one the user's files are brought.
 
+use crate::git::diff;
 use crate::git::diff::Change;
 use crate::git::object::TreeId;
 use crate::git::repository::Repository;
@@ -27,8 +28,7 @@ impl Move {
             };
             format!("{what} {}", String::from_utf8_lossy(&change.path))
         };
-        Ok(repository
-            .changes(self.from, self.to)?
+        Ok(diff::changes(repository, self.from, self.to)?
             .iter()
             .map(line)
             .collect())

@@ -1,6 +1,7 @@
 //! How a result fits into the user's files as they are now: three-way, and nothing is decided where
 //! both changed the same.
 
+use crate::git::merge;
 use crate::git::merge::Merged;
 use crate::git::object::TreeId;
 use crate::git::repository::Repository;
@@ -38,7 +39,7 @@ pub fn fit(
     now: TreeId,
     target: TreeId,
 ) -> anyhow::Result<Fit> {
-    Ok(match repository.merge(base, now, target)? {
+    Ok(match merge::merge(repository, base, now, target)? {
         Merged::Clean(to) => Fit::Clean(Move { from: now, to }),
         Merged::Overlap {
             paths,

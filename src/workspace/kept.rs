@@ -5,6 +5,8 @@
 //! One small file in the git directory for each checkout, written when files are brought to it.
 //! Where it is lost, these files are passed over from then on, as any other that git ignores.
 
+use crate::git::diff;
+use crate::git::ignore;
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
@@ -62,7 +64,7 @@ pub fn note_brought(
     let mut kept = before.clone();
     let mut brought = Vec::new();
     let conflicts: BTreeSet<&Vec<u8>> = published.conflicts.iter().collect();
-    for change in checkout.changes(files.from, files.to)? {
+    for change in diff::changes(checkout, files.from, files.to)? {
         if conflicts.contains(&change.path) {
             continue;
         }
@@ -78,7 +80,7 @@ pub fn note_brought(
     }
 
     let paths: Vec<&[u8]> = brought.iter().map(|(path, _)| path.as_slice()).collect();
-    let standing = checkout.standing(&paths)?;
+    let standing = ignore::standing(checkout, &paths)?;
     for ((path, made), standing) in brought.into_iter().zip(standing) {
         if !standing.tracked && (standing.ignored || is_passed_over(limits, checkout, &path, made))
         {

@@ -1,5 +1,7 @@
 //! A branch of the user's that moves with a turn: the move, and what a crash left of it.
 
+use crate::git::durable;
+use crate::git::revision;
 use std::path::PathBuf;
 
 use crate::git::land::index::{self, NewIndex};
@@ -127,7 +129,7 @@ pub(super) fn resume(
 /// Returns whether a branch has ever come to where it was to go.
 fn has_moved(repository: &Repository, to: &BranchMove) -> anyhow::Result<bool> {
     let reaches = match refs::read(repository, &to.name)? {
-        Some(now) => repository.has(to.new) && repository.is_ancestor(to.new, now)?,
+        Some(now) => repository.has(to.new) && revision::is_ancestor(repository, to.new, now)?,
         None => false,
     };
     Ok(reaches || refs::heal::logged(repository, &to.name).contains(&to.new))
@@ -140,7 +142,7 @@ fn record(checkout: &Checkout<'_>, session: &SessionName, pending: &Pending) -> 
     let turn = Turn::read(repository, session, pending.commit)?;
     let tip = refs::read(repository, &session.reference())?;
     if let (Some(tip), true) = (tip, tip == turn.previous) {
-        repository.flush()?;
+        durable::flush(repository)?;
         refs::move_to(
             repository,
             (&session.reference(), Expected::At(tip)),

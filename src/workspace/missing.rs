@@ -1,6 +1,7 @@
 //! What is missing in the user's files of what turns did that are said to be in them: git or the
 //! user took it away.
 
+use crate::git::diff;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -85,7 +86,8 @@ pub fn missing(
             break;
         };
         let patch = stacks.patch(id)?;
-        for change in checkout.repository.changes(
+        for change in diff::changes(
+            checkout.repository,
             checkout.repository.commit(patch.change.before)?.tree,
             checkout.repository.commit(patch.change.after)?.tree,
         )? {

@@ -3,6 +3,13 @@
 //! Runs at the start of every command that changes something, under the lock. Running it twice,
 //! or being killed in the middle of it, comes to the same.
 
+use crate::git::damaged;
+use crate::git::pack::keep;
+use crate::git::publish::displaced;
+use crate::git::publish::rescue;
+use crate::git::revision;
+use crate::git::snapshot::paths;
+use crate::git::torn;
 use std::collections::HashSet;
 
 use anyhow::Context as _;
@@ -60,7 +67,7 @@ pub fn recover_thoroughly(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyho
 fn recover_to(checkout: &Checkout<'_>, depth: Depth, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
     fault::point("recover-start")?;
     checkout.journal().move_old_notes();
-    let was_down = checkout.repository.was_down();
+    let was_down = damaged::was_down(checkout.repository);
     // Before anything that has git read its records: a pipe among them is waited at for ever.
     let mut found = worktrees::take_over_worktrees(checkout, tell)?;
     found |= set_torn_packs_aside(checkout.repository, tell)?;
@@ -70,7 +77,7 @@ fn recover_to(checkout: &Checkout<'_>, depth: Depth, tell: &mut Tell<'_>) -> any
     found |= remove_stale_locks(checkout, tell)?;
     found |= mend_references(checkout, depth, tell)?;
     if was_down {
-        checkout.repository.note_start()?;
+        damaged::note_start(checkout.repository)?;
     }
     fault::point("recover-healed")?;
     found |= landing::remove_scratch(checkout)?;
@@ -79,14 +86,14 @@ fn recover_to(checkout: &Checkout<'_>, depth: Depth, tell: &mut Tell<'_>) -> any
     if depth == Depth::Everything {
         found |= worktrees::tidy_worktrees(checkout, tell)?;
     }
-    checkout.repository.release_all()?;
+    keep::release_all(checkout.repository)?;
     Ok(found)
 }
 
 /// Puts packs aside whose bytes a power cut took; before refs are looked at, so that no object
 /// is found in one.
 fn set_torn_packs_aside(repository: &Repository, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
-    let torn = repository.set_torn_packs_aside()?;
+    let torn = torn::set_torn_packs_aside(repository)?;
     for name in &torn {
         tell(Notice::Note(format!(
             "moved `{name}`, which a power cut left without its bytes, to `.git/teddy/undo/packs`"
@@ -98,7 +105,7 @@ fn set_torn_packs_aside(repository: &Repository, tell: &mut Tell<'_>) -> anyhow:
 /// Puts objects aside that a power cut left without their bytes: they count as missing, so that
 /// whatever needs them writes them again.
 fn set_damaged_objects_aside(repository: &Repository, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
-    let damaged = repository.set_damaged_objects_aside()?;
+    let damaged = damaged::set_damaged_objects_aside(repository)?;
     if damaged.is_empty() {
         return Ok(false);
     }
@@ -121,7 +128,7 @@ fn set_damaged_objects_aside(repository: &Repository, tell: &mut Tell<'_>) -> an
 /// Removes what earlier commands replaced, and names what somebody has written to since.
 fn clear_displaced(repository: &Repository, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
     let published = Published {
-        rescued: repository.clear_displaced()?,
+        rescued: displaced::clear_displaced(repository)?,
         ..Published::default()
     };
     notes(&published)
@@ -175,10 +182,12 @@ fn mend_references(
         let known = last_known(checkout, name);
         let whole = known
             .iter()
-            .find_map(|&commit| match checkout.repository.is_complete(commit) {
-                Ok(false) => None,
-                whole => Some(whole.map(|_| commit)),
-            })
+            .find_map(
+                |&commit| match damaged::is_complete(checkout.repository, commit) {
+                    Ok(false) => None,
+                    whole => Some(whole.map(|_| commit)),
+                },
+            )
             .transpose()?;
         // A commit that can be read is better than none, as much as is left of it.
         let commit = whole.or(known.first().copied());
@@ -209,7 +218,8 @@ fn incomplete_references(repository: &Repository) -> anyhow::Result<Vec<String>>
     let mut broken = refs::heal::broken(repository)?;
 
     for reference in refs::list(repository, "refs/teddy/")? {
-        if !broken.contains(&reference.name) && !repository.is_complete(reference.target)? {
+        if !broken.contains(&reference.name) && !damaged::is_complete(repository, reference.target)?
+        {
             broken.push(reference.name);
         }
     }
@@ -265,7 +275,7 @@ fn finish_pending(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::Resul
     let committed = match refs::read(checkout.repository, &session.reference())? {
         Some(tip) => {
             checkout.repository.has(pending.commit)
-                && checkout.repository.is_ancestor(pending.commit, tip)?
+                && revision::is_ancestor(checkout.repository, pending.commit, tip)?
         }
         None => false,
     };
@@ -312,9 +322,9 @@ fn resume_publishing(
     fault::point("recover-before-publish")?;
     let mut published = publish(repository, &files, &how)?;
     fault::point("recover-published")?;
-    published
-        .rescued
-        .extend(repository.sweep_temporaries(files.from, files.to, &how)?);
+    published.rescued.extend(rescue::sweep_temporaries(
+        repository, files.from, files.to, &how,
+    )?);
     kept::note_brought(&checkout.limits, repository, &files, &published)?;
     fault::point("recover-swept")?;
     tell(Notice::Note(format!(
@@ -388,7 +398,7 @@ fn left(
     files: &Move,
     conflicts: &[Vec<u8>],
 ) -> anyhow::Result<Vec<Vec<u8>>> {
-    let now = repository.snapshot_paths(files.to, conflicts)?.tree;
+    let now = paths::snapshot_paths(repository, files.to, conflicts)?.tree;
     let (back, overlaps) = match fit(checkout.repository, files.to, now, files.from)? {
         Fit::Clean(back) => (back.to, HashSet::new()),
         Fit::Overlap(paths, ways) => (ways.ours, paths.into_iter().collect()),

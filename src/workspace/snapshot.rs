@@ -1,6 +1,12 @@
 //! The user's files as commits: what they are before a turn, on which commit that stands, and how
 //! a turn's result becomes the next one.
 
+use crate::git::batch;
+use crate::git::hold;
+use crate::git::pack::keep;
+use crate::git::revision;
+use crate::git::snapshot;
+use crate::git::snapshot::tracked;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
@@ -99,9 +105,12 @@ pub fn snapshot(checkout: &Checkout<'_>, force: &[Vec<u8>]) -> anyhow::Result<Sn
     let name = checkout.repository.worktree_name();
     let mut force: Vec<Forced> = force.iter().cloned().map(Forced::new).collect();
     force.extend(kept(checkout.repository));
-    checkout
-        .repository
-        .snapshot(&checkout.index(&name), &checkout.limits, &force)
+    snapshot::snapshot(
+        checkout.repository,
+        &checkout.index(&name),
+        &checkout.limits,
+        &force,
+    )
 }
 
 /// Says what a snapshot takes along or leaves out that the user might not expect: once in a
@@ -117,7 +126,7 @@ pub fn tell_captured(
     tell: &mut Tell<'_>,
 ) -> anyhow::Result<()> {
     if tip.number() == 0 && draft.commit.is_none() {
-        let untracked = repository.untracked(recorded.tree)?;
+        let untracked = tracked::untracked(repository, recorded.tree)?;
         if untracked > 0 {
             tell(Notice::Note(format!(
                 "snapshots of your files take {} along that git does not track; `.gitignore` or `snapshot.exclude` leaves some out",
@@ -156,9 +165,7 @@ pub(super) fn record(
         )? {
             fault::point("after-snapshot-ref")?;
             let not_captured = not_captured(&snapshot);
-            snapshot
-                .keep
-                .map_or(Ok(()), |keep| checkout.repository.release(&keep))?;
+            snapshot.keep.map_or(Ok(()), |keep| keep::release(&keep))?;
             return Ok(Recorded {
                 commit,
                 tree: snapshot.tree,
@@ -185,7 +192,7 @@ fn place(repository: &Repository, tree: TreeId, tip: &Turn) -> anyhow::Result<Co
         }
     }
     let parents = match (head, last) {
-        (Some(head), Some(last)) if repository.is_ancestor(head, last)? => vec![last],
+        (Some(head), Some(last)) if revision::is_ancestor(repository, head, last)? => vec![last],
         (head, last) => head.into_iter().chain(last).collect(),
     };
     let message = format!(
@@ -241,12 +248,12 @@ pub fn keep(checkout: &Checkout<'_>, commit: CommitId, reached: &[TreeId]) -> an
         ],
     ]
     .concat();
-    let Some(held) = repository.hold(&unreached, &whole, Older::Stay)? else {
+    let Some(held) = hold::hold(repository, &unreached, &whole, Older::Stay)? else {
         return Ok(false);
     };
     let expected = old.map_or(Expected::Absent, Expected::At);
     refs::move_to(repository, (&name, expected), new, "teddy: snapshot")?;
-    repository.settle(&held)?;
+    hold::settle(repository, &held)?;
     Ok(true)
 }
 
@@ -291,7 +298,7 @@ pub fn advance(
         return Ok(base);
     }
     // In a kept pack: no ref reaches it before the turn's does.
-    let batch = repository.batch();
+    let batch = batch::batch(repository);
     let commit = batch.commit(&NewCommit {
         tree,
         parents: &[base],

@@ -1,5 +1,7 @@
 //! The worktrees of sessions that nobody uses: put right, taken over, removed.
 
+use crate::git::worktree;
+use crate::git::worktree::former;
 use std::time::Duration;
 
 use crate::host::lock::Lock;
@@ -15,11 +17,11 @@ use crate::workspace::{Notice, Tell};
 /// Where a record cannot be removed.
 pub fn take_over_worktrees(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
     let (root, mut any) = (&checkout.worktrees, false);
-    for session in checkout.repository.former_worktrees(root) {
+    for session in former::former_worktrees(checkout.repository, root) {
         let Some(_lock) = try_lock_worktree(checkout, &session, "recover") else {
             continue;
         };
-        checkout.repository.take_over_worktree(root, &session)?;
+        former::take_over_worktree(checkout.repository, root, &session)?;
         tell(Notice::Note(format!(
             "git no longer lists the worktree of session `{session}`: an earlier TeDDy had registered it"
         )));
@@ -35,11 +37,11 @@ pub fn take_over_worktrees(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyh
 /// Where something cannot be moved out of the way.
 pub fn tidy_worktrees(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
     let mut any = false;
-    for listed in checkout.repository.session_worktrees() {
+    for listed in worktree::session_worktrees(checkout.repository) {
         let Some(_lock) = try_lock_worktree(checkout, &listed.session, "recover") else {
             continue;
         };
-        if checkout.repository.tidy_session_worktree(&listed.session)? {
+        if worktree::tidy_session_worktree(checkout.repository, &listed.session)? {
             let session = &listed.session;
             tell(Notice::Note(format!(
                 "removed what a run that was cut short left in the worktree of session `{session}`"

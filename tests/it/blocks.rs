@@ -6,6 +6,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use teddy::git::worktree;
 
 use teddy::git::worktree::Extent;
 
@@ -75,7 +76,7 @@ fn run(program: &str, args: &[&str]) -> bool {
 fn worktree(repo: &TestRepo, at: &str) -> PathBuf {
     let (user, commit) = (repo.open(), at.parse().unwrap());
     let root = repo.beside("worktrees");
-    let made = user.session_worktree(&root, "demo", commit, Extent::Whole);
+    let made = worktree::session_worktree(&user, &root, "demo", commit, Extent::Whole);
     let made = made.and_then(|made| made.make_git_dir(&user, commit));
     made.unwrap_or_else(|error| panic!("{error:#}"));
     root.join("demo")

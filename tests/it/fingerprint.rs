@@ -1,5 +1,6 @@
 //! The fingerprint of what is the user's: it tells what a command changed, and nothing else.
 
+use teddy::git::fingerprint;
 use teddy::git::fingerprint::{Difference, What};
 
 use crate::support::TestRepo;
@@ -17,9 +18,9 @@ fn repo() -> TestRepo {
 /// Does something to a repository, and compares what the fingerprint says about it.
 fn check(change: impl Fn(&TestRepo), expected: &[(&str, What)]) {
     let repo = repo();
-    let before = repo.open().fingerprint().unwrap();
+    let before = fingerprint::fingerprint(&repo.open()).unwrap();
     change(&repo);
-    let found = before.differences(&repo.open().fingerprint().unwrap());
+    let found = before.differences(&fingerprint::fingerprint(&repo.open()).unwrap());
     let expected: Vec<_> = expected
         .iter()
         .map(|&(part, what)| Difference {

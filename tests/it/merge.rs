@@ -1,6 +1,8 @@
 //! Merging trees: the same result as git's own where that is clean, and never less careful.
 
 use std::collections::BTreeMap;
+use teddy::git::batch;
+use teddy::git::merge;
 
 use teddy::git::merge::Merged;
 use teddy::git::object::{Entry, Mode, TreeId};
@@ -13,7 +15,7 @@ type Files = BTreeMap<String, (Mode, String)>;
 
 /// Writes a tree.
 fn write(repository: &Repository, files: &Files) -> TreeId {
-    let batch = repository.batch();
+    let batch = batch::batch(repository);
     let edits = files.iter().map(|(path, (mode, content))| {
         let id = batch.blob(content.as_bytes()).unwrap().into();
         (path.clone().into_bytes(), Some(Entry { mode: *mode, id }))
@@ -66,7 +68,7 @@ fn check(versions: [&[(&str, &str)]; 3], overlap: &[&str]) -> (TestRepo, Merged)
     let repo = TestRepo::new();
     let repository = repo.open();
     let [base, ours, theirs] = versions.map(|pairs| write(&repository, &files(pairs)));
-    let merged = repository.merge(base, ours, theirs).unwrap();
+    let merged = merge::merge(&repository, base, ours, theirs).unwrap();
     let paths = match &merged {
         Merged::Clean(_) => Vec::new(),
         Merged::Overlap { paths, .. } => paths
@@ -309,9 +311,7 @@ fn random_trees_are_merged_as_git_merges_them() {
         let (ours, theirs) = (random.edit(&base), random.edit(&base));
         let versions = [&base, &ours, &theirs].map(|files| write(&repository, files));
         let expected = git_merge(&repo, versions);
-        let merged = repository
-            .merge(versions[0], versions[1], versions[2])
-            .unwrap();
+        let merged = merge::merge(&repository, versions[0], versions[1], versions[2]).unwrap();
         let found = if let Merged::Clean(tree) = merged {
             Some(tree)
         } else {

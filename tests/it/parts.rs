@@ -3,6 +3,7 @@
 
 use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
+use teddy::git::worktree;
 
 use teddy::git::worktree::Extent;
 
@@ -37,7 +38,7 @@ fn room(folder: &Path) -> u64 {
 
 /// Returns where the worktree of the session `demo` is.
 fn place(repo: &TestRepo) -> PathBuf {
-    let worktrees = repo.open().session_worktrees().into_iter();
+    let worktrees = worktree::session_worktrees(&repo.open()).into_iter();
     let mut of_demo = worktrees.filter(|listed| listed.session == "demo");
     of_demo.next().unwrap().path
 }
@@ -74,7 +75,7 @@ fn promise_d8_sessions_without_commands_cost_no_copy_of_the_project() {
         repo.git(&["checkout", "-q", "--", "."]);
         repo.remove("d1/new");
     }
-    assert_eq!(repo.open().session_worktrees().len(), 20);
+    assert_eq!(worktree::session_worktrees(&repo.open()).len(), 20);
     let each = room(&cache) / 20;
     assert!(each < 64 << 10, "a session takes {each} bytes");
 }
@@ -228,8 +229,7 @@ fn a_sparse_checkout_leaves_out_of_a_part_what_it_leaves_out() {
         let commit = repo.git(&["rev-parse", "HEAD"]).parse().unwrap();
         let paths = [path.as_bytes().to_vec()];
         let root = repo.beside("worktrees");
-        user.session_worktree(&root, "demo", commit, Extent::Paths(&paths))
-            .unwrap();
+        worktree::session_worktree(&user, &root, "demo", commit, Extent::Paths(&paths)).unwrap();
         names(&root.join("demo"))
     };
     assert_eq!(sees("out/b"), [""; 0]);

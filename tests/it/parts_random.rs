@@ -3,6 +3,7 @@
 
 use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::Path;
+use teddy::git::worktree;
 
 use teddy::git::worktree::Extent;
 
@@ -89,7 +90,7 @@ fn live(seed: u64) {
         .collect();
     let (user, root) = (repo.open(), repo.beside("worktrees"));
     let open = |session: &str, at: &str, extent: Extent<'_>| {
-        let opened = user.session_worktree(&root, session, at.parse().unwrap(), extent);
+        let opened = worktree::session_worktree(&user, &root, session, at.parse().unwrap(), extent);
         opened.unwrap_or_else(|error| panic!("seed {seed}: {error:#}"))
     };
     let (part, whole) = (root.join("part"), root.join("whole"));
@@ -99,7 +100,7 @@ fn live(seed: u64) {
             open("part", at, Extent::Whole);
             let tree = repo.git(&["rev-parse", &format!("{at}^{{tree}}")]);
             let tracked = repo.git(&["ls-tree", "-rz", "--name-only", at]);
-            user.remove_session_worktree("whole").unwrap();
+            worktree::remove_session_worktree(&user, "whole").unwrap();
             open("whole", at, Extent::Whole);
             for path in tracked.split('\0') {
                 let (is, must) = (found(&part, path), found(&whole, path));
@@ -122,7 +123,7 @@ fn live(seed: u64) {
             .collect();
         let paths: Vec<Vec<u8>> = named.iter().map(|path| path.as_bytes().to_vec()).collect();
         open("part", at, Extent::Paths(&paths));
-        user.remove_session_worktree("whole").unwrap();
+        worktree::remove_session_worktree(&user, "whole").unwrap();
         open("whole", at, Extent::Whole);
         for path in named.iter().flat_map(|path| Path::new(path).ancestors()) {
             let path = path.to_str().unwrap();
@@ -233,7 +234,7 @@ fn live_as_twins(seed: u64) -> usize {
     let first = plan("Work", &[create("first", "1\n")]);
     twins.run(&["execute", "../plan.md", "-y"], &first);
     let sizes = twins.0.each_ref().map(|repo| {
-        let worktrees = repo.open().session_worktrees();
+        let worktrees = worktree::session_worktrees(&repo.open());
         names(&worktrees[0].path).len()
     });
     assert_eq!(sizes, [2, 17], "one is a part, the other one is whole");

@@ -2,6 +2,9 @@
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
+use teddy::git::publish;
+use teddy::git::publish::displaced;
+use teddy::git::publish::rescue;
 
 use teddy::git::object::TreeId;
 use teddy::git::publish::{Guard, Overlap, Published};
@@ -40,9 +43,7 @@ fn trees(
 
 /// Publishes and stops at a conflict.
 fn publish(repo: &TestRepo, from: TreeId, to: TreeId) -> Published {
-    repo.open()
-        .publish(from, to, &guard(Overlap::Stop))
-        .unwrap()
+    publish::publish(&repo.open(), from, to, &guard(Overlap::Stop)).unwrap()
 }
 
 /// Returns paths as text.
@@ -181,10 +182,7 @@ fn nothing_is_written_when_one_path_is_not_as_expected() {
         ("1".to_owned(), "mine".to_owned())
     );
 
-    let published = repo
-        .open()
-        .publish(from, to, &guard(Overlap::PassOver))
-        .unwrap();
+    let published = publish::publish(&repo.open(), from, to, &guard(Overlap::PassOver)).unwrap();
     assert_eq!(text(&published.written), ["a", "c"]);
     assert_eq!(text(&published.conflicts), ["b"]);
     assert_eq!(
@@ -250,10 +248,7 @@ fn a_file_that_a_program_has_open_for_writing_is_left_to_it() {
         "1",
         "nothing is written where something is in the way"
     );
-    let published = repo
-        .open()
-        .publish(from, to, &guard(Overlap::PassOver))
-        .unwrap();
+    let published = publish::publish(&repo.open(), from, to, &guard(Overlap::PassOver)).unwrap();
     assert_eq!(
         (text(&published.written), text(&published.conflicts)),
         (vec!["b".into()], vec!["a".into(), "gone".into()])
@@ -281,7 +276,7 @@ fn what_was_replaced_is_put_away_and_a_late_write_to_it_is_kept() {
         },
     );
     // What the making of the trees put away.
-    repo.open().clear_displaced().unwrap();
+    displaced::clear_displaced(&repo.open()).unwrap();
     publish(&repo, from, to);
     let folder = repo.path().join(".git/teddy/undo/displaced");
     let away = |end: &str| {
@@ -300,7 +295,7 @@ fn what_was_replaced_is_put_away_and_a_late_write_to_it_is_kept() {
     open(".late").write_all(b" save").unwrap();
     open(".deleted").write_all(b" save").unwrap();
     let writer = open(".open");
-    let mut rescued = repo.open().clear_displaced().unwrap();
+    let mut rescued = displaced::clear_displaced(&repo.open()).unwrap();
     rescued.sort_by(|a, b| a.path.cmp(&b.path));
     let kept: Vec<_> = rescued
         .iter()
@@ -325,7 +320,7 @@ fn what_was_replaced_is_put_away_and_a_late_write_to_it_is_kept() {
         "what somebody may still write to stays"
     );
     drop(writer);
-    assert_eq!(repo.open().clear_displaced().unwrap(), []);
+    assert_eq!(displaced::clear_displaced(&repo.open()).unwrap(), []);
     assert!(away(".open").is_none());
 }
 
@@ -372,17 +367,16 @@ fn an_uncaptured_path_is_not_touched() {
     let repo = TestRepo::new();
     let (from, to) = trees(&repo, |r| r.write("a", "1"), |r| r.write("big/file", "2"));
     let untouchable = [b"big".to_vec()].into_iter().collect();
-    let published = repo
-        .open()
-        .publish(
-            from,
-            to,
-            &Guard {
-                untouchable,
-                ..guard(Overlap::Stop)
-            },
-        )
-        .unwrap();
+    let published = publish::publish(
+        &repo.open(),
+        from,
+        to,
+        &Guard {
+            untouchable,
+            ..guard(Overlap::Stop)
+        },
+    )
+    .unwrap();
     assert_eq!(text(&published.conflicts), ["big/file"]);
 }
 
@@ -496,10 +490,7 @@ fn temporary_files_of_an_interrupted_run_are_swept() {
     repo.write("d/.teddy-tmp-test-2", "2");
     repo.write("d/.teddy-tmp-test-3", "the user's save");
     repo.write("d/.teddy-tmp-other-1", "1");
-    let rescued = repo
-        .open()
-        .sweep_temporaries(from, to, &guard(Overlap::Stop))
-        .unwrap();
+    let rescued = rescue::sweep_temporaries(&repo.open(), from, to, &guard(Overlap::Stop)).unwrap();
     assert_eq!(rescued.len(), 1);
     assert_eq!(
         std::fs::read_to_string(&rescued[0].kept).unwrap(),
@@ -519,9 +510,7 @@ fn a_folder_goes_with_the_last_file_that_was_moved_aside_in_it() {
     let (from, to) = trees(&repo, |r| r.write("d/e/a", "1"), |r| r.remove("d"));
     publish(&repo, from, to);
     repo.write("d/e/.teddy-tmp-test-1", "1");
-    repo.open()
-        .sweep_temporaries(from, to, &guard(Overlap::Stop))
-        .unwrap();
+    rescue::sweep_temporaries(&repo.open(), from, to, &guard(Overlap::Stop)).unwrap();
     assert!(!repo.path().join("d").exists());
 }
 
@@ -597,7 +586,7 @@ fn many_files_are_published_on_every_core_as_they_are_on_one() {
             });
         },
     );
-    repo.open().clear_displaced().unwrap();
+    displaced::clear_displaced(&repo.open()).unwrap();
     // One of the user's own in each of the parts, and one that a program writes to.
     repo.write(&path(1), "mine");
     repo.write(&path(1_298), "mine");
@@ -605,7 +594,7 @@ fn many_files_are_published_on_every_core_as_they_are_on_one() {
     let _writer = held_open(&repo, &path(16));
 
     let passing = guard(Overlap::PassOver);
-    let published = repo.open().publish(from, to, &passing).unwrap();
+    let published = publish::publish(&repo.open(), from, to, &passing).unwrap();
     let mut expected = vec![path(1), path(1_298), "made/1299".to_owned()];
     if cfg!(target_os = "linux") {
         expected.push(path(16));
@@ -644,6 +633,6 @@ fn many_files_are_published_on_every_core_as_they_are_on_one() {
     let away = repo.path().join(".git/teddy/undo/displaced");
     let count = || std::fs::read_dir(&away).unwrap().count();
     assert_eq!(count(), of(0..=8).len(), "what was replaced is put away");
-    assert_eq!(repo.open().clear_displaced().unwrap(), []);
+    assert_eq!(displaced::clear_displaced(&repo.open()).unwrap(), []);
     assert_eq!(count(), 0);
 }

@@ -5,6 +5,10 @@ use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
+use teddy::git::pack::keep;
+use teddy::git::snapshot;
+use teddy::git::snapshot::paths;
+use teddy::git::whole;
 
 use teddy::git::repository::Repository;
 use teddy::git::snapshot::Snapshot;
@@ -18,7 +22,7 @@ fn take(top: &Path, limits: &Limits, force: &[&str]) -> Snapshot {
     let repo = Repository::open(top).expect("the repository opens");
     let index = repo.teddy_dir().join("index").join(repo.worktree_name());
     let force: Vec<Forced> = force.iter().map(|path| Forced::new(*path)).collect();
-    repo.snapshot(&index, limits, &force).expect("a snapshot")
+    snapshot::snapshot(&repo, &index, limits, &force).expect("a snapshot")
 }
 
 /// Returns the tree that git makes of a worktree, with a copy of its index and objects elsewhere.
@@ -459,9 +463,8 @@ fn a_required_filter_that_fails_is_an_error_that_names_the_file() {
     check(&repo);
     repo.git(&["config", "filter.f.required", "true"]);
     let opened = Repository::open(&repo.path()).unwrap();
-    let error = opened
-        .snapshot(&repo.beside("index"), &Limits::none(), &[])
-        .unwrap_err();
+    let error =
+        snapshot::snapshot(&opened, &repo.beside("index"), &Limits::none(), &[]).unwrap_err();
     assert!(
         format!("{error:#}").starts_with("cannot record `dir/a.x`: its filter failed"),
         "{error:#}"
@@ -773,7 +776,7 @@ fn promise_d4_what_a_turn_made_is_taken_with_just_that_content() {
     };
     let index = repo.path().join(".git/teddy/index/main");
     let force = [made("dist/a", "made\n"), made(".env", "A=1\n")];
-    let take = || repo.open().snapshot(&index, &limits, &force).unwrap();
+    let take = || snapshot::snapshot(&repo.open(), &index, &limits, &force).unwrap();
     for _ in 0..2 {
         assert_eq!(paths(&repo, &take()), ".env .gitignore dist/a");
     }
@@ -828,7 +831,7 @@ fn a_folder_that_nobody_ignored_stops_the_snapshot() {
         .put("modules/d", "4")
         .put("e", "5");
     let index = repo.path().join(".git/teddy/index/main");
-    let error = repo.open().snapshot(&index, &limits, &[]).unwrap_err();
+    let error = snapshot::snapshot(&repo.open(), &index, &limits, &[]).unwrap_err();
     assert!(
         error.to_string().starts_with("3 untracked files with 3 bytes would be recorded for the first time, most of them in `modules`"),
         "{error}"
@@ -921,9 +924,9 @@ fn many_new_objects_become_one_kept_pack() {
     assert!(repo.git(&["count-objects"]).starts_with("0 objects"));
     assert_eq!(snapshot.tree.to_string(), gits_tree(&repo, &repo.path()));
     let opened = Repository::open(&repo.path()).unwrap();
-    assert_eq!(opened.release_all().unwrap(), 0);
+    assert_eq!(keep::release_all(&opened).unwrap(), 0);
     assert!(keep.exists());
-    opened.release(&keep).unwrap();
+    keep::release(&keep).unwrap();
     assert!(!keep.exists());
 }
 
@@ -987,7 +990,7 @@ fn a_few_paths_can_be_read_again() {
         "never/there",
     ];
     let paths: Vec<Vec<u8>> = paths.iter().map(|path| path.as_bytes().to_vec()).collect();
-    let snapshot = opened.snapshot_paths(base, &paths).unwrap();
+    let snapshot = paths::snapshot_paths(&opened, base, &paths).unwrap();
     std::fs::remove_file(repo.path().join("not asked for")).unwrap();
     assert_eq!(snapshot.tree, check(&repo).tree);
 }
@@ -1005,8 +1008,7 @@ fn what_a_tree_lacks_is_found() {
     repo.git(&["add", "-A"]);
     let tree = repo.git(&["write-tree"]).parse().unwrap();
     let missing = || {
-        opened
-            .beyond(tree, &[whole])
+        whole::beyond(&opened, tree, &[whole])
             .unwrap()
             .there
             .into_iter()
@@ -1033,7 +1035,7 @@ fn what_a_tree_lacks_is_found() {
     let lost = repo.git(&["rev-parse", &format!("{tree}:new")]);
     let objects = repo.path().join(".git/objects");
     std::fs::remove_file(objects.join(&lost[..2]).join(&lost[2..])).unwrap();
-    let gone = repo.open().beyond(tree, &[whole]).unwrap().gone;
+    let gone = whole::beyond(&repo.open(), tree, &[whole]).unwrap().gone;
     let gone: Vec<String> = gone.iter().map(ToString::to_string).collect();
     assert_eq!(gone, [lost]);
 }

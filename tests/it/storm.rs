@@ -3,6 +3,10 @@
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
+use teddy::git::batch;
+use teddy::git::publish;
+use teddy::git::publish::displaced;
+use teddy::git::publish::rescue;
 
 use teddy::git::object::TreeId;
 use teddy::git::publish::{Guard, Overlap};
@@ -45,7 +49,7 @@ fn save(path: &Path, text: &str, in_place: bool) {
 /// object would make every look-up go through hundreds.
 fn versions(repo: &TestRepo) -> Vec<(TreeId, TreeId)> {
     let repository = repo.open();
-    let batch = repository.batch();
+    let batch = batch::batch(&repository);
     let tree = |text: Option<String>| {
         let file = text.map(|text| ("file".to_owned(), batch.blob(text.as_bytes()).unwrap()));
         let files: Vec<_> = file.into_iter().collect();
@@ -77,10 +81,10 @@ fn round(repo: &TestRepo, (number, (from, to)): (u64, (TreeId, TreeId)), longest
             }
             save(path, saved, number.is_multiple_of(2));
         });
-        repository.publish(from, to, &guard(Overlap::Stop)).unwrap()
+        publish::publish(&repository, from, to, &guard(Overlap::Stop)).unwrap()
     });
     // A save to what was put away is found by the next command.
-    let late = repository.clear_displaced().unwrap();
+    let late = displaced::clear_displaced(&repository).unwrap();
     let rescued = published
         .rescued
         .iter()
@@ -158,13 +162,13 @@ fn child() {
     };
     let [path, from, to] = told.split('\n').collect::<Vec<_>>().try_into().unwrap();
     let repository = teddy::git::repository::Repository::open(Path::new(path)).unwrap();
-    repository
-        .publish(
-            from.parse().unwrap(),
-            to.parse().unwrap(),
-            &guard(Overlap::Stop),
-        )
-        .unwrap();
+    publish::publish(
+        &repository,
+        from.parse().unwrap(),
+        to.parse().unwrap(),
+        &guard(Overlap::Stop),
+    )
+    .unwrap();
 }
 
 #[test]
@@ -187,9 +191,7 @@ fn a_killed_publication_is_finished_by_the_next() {
     let (started, mut child) = start();
     assert!(child.wait().unwrap().success());
     let longest = u64::try_from(started.elapsed().as_micros()).unwrap();
-    repo.open()
-        .publish(to, from, &guard(Overlap::Stop))
-        .unwrap();
+    publish::publish(&repo.open(), to, from, &guard(Overlap::Stop)).unwrap();
     let mut halfway = 0;
     for round in 0..KILLS {
         let (_, mut child) = start();
@@ -208,14 +210,10 @@ fn a_killed_publication_is_finished_by_the_next() {
         let tree: TreeId = repo.tree().parse().unwrap();
         halfway += u64::from(tree != from && tree != to);
         let repository = repo.open();
-        repository
-            .publish(from, to, &guard(Overlap::PassOver))
-            .unwrap();
-        repository
-            .sweep_temporaries(from, to, &guard(Overlap::PassOver))
-            .unwrap();
+        publish::publish(&repository, from, to, &guard(Overlap::PassOver)).unwrap();
+        rescue::sweep_temporaries(&repository, from, to, &guard(Overlap::PassOver)).unwrap();
         assert_eq!(repo.tree().parse::<TreeId>().unwrap(), to, "round {round}");
-        repository.publish(to, from, &guard(Overlap::Stop)).unwrap();
+        publish::publish(&repository, to, from, &guard(Overlap::Stop)).unwrap();
     }
     assert!(halfway > 0, "no kill hit a publication halfway");
 }

@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use teddy::git::worktree;
 
 use teddy::git::worktree::{Extent, SessionWorktree};
 
@@ -16,7 +17,7 @@ fn open(repo: &TestRepo, at: &str) -> SessionWorktree {
 fn try_open(repo: &TestRepo, at: &str) -> anyhow::Result<SessionWorktree> {
     let (user, commit) = (repo.open(), at.parse().unwrap());
     let root = repo.beside("worktrees");
-    let worktree = user.session_worktree(&root, "demo", commit, Extent::Whole)?;
+    let worktree = worktree::session_worktree(&user, &root, "demo", commit, Extent::Whole)?;
     worktree.make_git_dir(&user, commit)?;
     Ok(worktree)
 }
@@ -99,7 +100,7 @@ fn a_new_worktree_has_the_files_of_the_commit_and_the_users_git_does_not_know_it
         Path::new("d/e")
     );
     assert_eq!(repo.git(&["worktree", "list"]).lines().count(), 1);
-    let listed: Vec<_> = repo.open().session_worktrees();
+    let listed: Vec<_> = worktree::session_worktrees(&repo.open());
     let listed: Vec<_> = listed
         .iter()
         .map(|listed| (listed.session.as_str(), listed.path.clone()))
@@ -113,7 +114,7 @@ fn a_lost_worktree_is_made_anew() {
     let (repo, commit) = every_kind();
     open(&repo, &commit);
     std::fs::remove_dir_all(place(&repo)).unwrap();
-    assert_eq!(repo.open().session_worktrees().len(), 1);
+    assert_eq!(worktree::session_worktrees(&repo.open()).len(), 1);
     assert!(open(&repo, &commit).fresh);
     check(&repo, &commit);
 }
@@ -192,14 +193,14 @@ fn check_times_stay(bring: impl Fn(&TestRepo, &str) -> SessionWorktree) {
 fn open_at(repo: &TestRepo, at: &str, paths: &[&str]) -> SessionWorktree {
     let paths: Vec<Vec<u8>> = paths.iter().map(|path| path.as_bytes().to_vec()).collect();
     let (user, commit) = (repo.open(), at.parse().unwrap());
-    let worktree = user
-        .session_worktree(
-            &repo.beside("worktrees"),
-            "demo",
-            commit,
-            Extent::Paths(&paths),
-        )
-        .unwrap();
+    let worktree = worktree::session_worktree(
+        &user,
+        &repo.beside("worktrees"),
+        "demo",
+        commit,
+        Extent::Paths(&paths),
+    )
+    .unwrap();
     worktree.make_git_dir(&user, commit).unwrap();
     worktree
 }
@@ -389,7 +390,7 @@ fn a_damaged_worktree_is_made_anew() {
         );
         open(&repo, &commit);
         check(&repo, &commit);
-        let listed = repo.open().session_worktrees();
+        let listed = worktree::session_worktrees(&repo.open());
         assert_eq!(
             (listed.len(), listed[0].path.clone()),
             (1, place(&repo)),
@@ -423,20 +424,20 @@ fn it_works_from_a_linked_worktree_and_is_removed_again() {
     repo.git(&["worktree", "add", "-q", "../linked"]);
     let linked =
         teddy::git::repository::Repository::discover(&repo.beside("linked"), None).unwrap();
-    let worktree = linked
-        .session_worktree(
-            &repo.beside("worktrees"),
-            "demo",
-            commit.parse().unwrap(),
-            Extent::Whole,
-        )
-        .unwrap();
+    let worktree = worktree::session_worktree(
+        &linked,
+        &repo.beside("worktrees"),
+        "demo",
+        commit.parse().unwrap(),
+        Extent::Whole,
+    )
+    .unwrap();
     worktree
         .make_git_dir(&linked, commit.parse().unwrap())
         .unwrap();
     check(&repo, &commit);
-    assert!(linked.remove_session_worktree("demo").unwrap());
-    assert!(!linked.remove_session_worktree("demo").unwrap());
+    assert!(worktree::remove_session_worktree(&linked, "demo").unwrap());
+    assert!(!worktree::remove_session_worktree(&linked, "demo").unwrap());
     assert!(!place(&repo).exists());
     assert_eq!(repo.git(&["worktree", "list"]).lines().count(), 2);
 }
@@ -457,14 +458,14 @@ fn shallow_and_sha256_repositories_have_worktrees_too() {
         let repository =
             teddy::git::repository::Repository::discover(&repo.beside(name), None).unwrap();
         for _ in 0..2 {
-            let worktree = repository
-                .session_worktree(
-                    &repo.beside("worktrees"),
-                    name,
-                    at.parse().unwrap(),
-                    Extent::Whole,
-                )
-                .unwrap();
+            let worktree = worktree::session_worktree(
+                &repository,
+                &repo.beside("worktrees"),
+                name,
+                at.parse().unwrap(),
+                Extent::Whole,
+            )
+            .unwrap();
             worktree
                 .make_git_dir(&repository, at.parse().unwrap())
                 .unwrap();
@@ -611,14 +612,14 @@ fn a_list_of_what_to_bring_is_a_file_of_the_project() {
 fn the_worktrees_are_the_users_alone_to_read() {
     let repo = TestRepo::new().file("a", "1");
     let commit = repo.commit("one");
-    repo.open()
-        .session_worktree(
-            &repo.beside("new/root"),
-            "s",
-            commit.parse().unwrap(),
-            Extent::Whole,
-        )
-        .unwrap();
+    worktree::session_worktree(
+        &repo.open(),
+        &repo.beside("new/root"),
+        "s",
+        commit.parse().unwrap(),
+        Extent::Whole,
+    )
+    .unwrap();
     assert_eq!(
         std::fs::metadata(repo.beside("new/root"))
             .unwrap()

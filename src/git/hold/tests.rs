@@ -1,5 +1,9 @@
 //! What is held, taken in and let go.
 
+use crate::git::batch;
+use crate::git::hold;
+use crate::git::pack::keep;
+use crate::git::whole;
 use gix::objs::{Kind, Write as _, WriteTo as _};
 
 use super::*;
@@ -34,7 +38,7 @@ fn commit(repository: &Repository, content: &str) -> CommitId {
 /// Returns whether all of a commit's files are there.
 fn is_whole(repository: &Repository, id: CommitId) -> bool {
     let tree = repository.commit(id).unwrap().tree;
-    let beyond = repository.beyond(tree, &[]).unwrap();
+    let beyond = whole::beyond(repository, tree, &[]).unwrap();
     let is_there = |&id: &ObjectId| repository.has(id);
     beyond.gone.is_empty() && beyond.there.iter().all(is_there)
 }
@@ -64,16 +68,15 @@ fn prune(repository: &Repository) {
 fn what_is_held_outlives_a_prune() {
     let (folder, repository) = repository();
     let id = commit(&repository, "one");
-    let held = repository
-        .hold(&[id], &[], Older::Join)
+    let held = hold::hold(&repository, &[id], &[], Older::Join)
         .unwrap()
         .expect("all is there");
     prune(&repository);
     let fresh = Repository::open(folder.path()).unwrap();
     assert!(is_whole(&fresh, id));
-    assert_eq!(repository.keep_files().len(), 1);
-    repository.settle(&held).unwrap();
-    assert_eq!(repository.keep_files(), Vec::<PathBuf>::new());
+    assert_eq!(keep::keep_files(&repository).len(), 1);
+    hold::settle(&repository, &held).unwrap();
+    assert_eq!(keep::keep_files(&repository), Vec::<PathBuf>::new());
 }
 
 #[test]
@@ -82,25 +85,27 @@ fn what_is_gone_already_cannot_be_held() {
     let id = commit(&repository, "one");
     prune(&repository);
     let fresh = Repository::open(folder.path()).unwrap();
-    assert!(fresh.hold(&[id], &[], Older::Join).unwrap().is_none());
-    assert!(repository.keep_files().is_empty());
+    assert!(
+        hold::hold(&fresh, &[id], &[], Older::Join)
+            .unwrap()
+            .is_none()
+    );
+    assert!(keep::keep_files(&repository).is_empty());
 }
 
 #[test]
 fn what_is_kept_is_not_kept_twice() {
     let (_folder, repository) = repository();
     let id = commit(&repository, "one");
-    let _held = repository
-        .hold(&[id], &[], Older::Join)
+    let _held = hold::hold(&repository, &[id], &[], Older::Join)
         .unwrap()
         .expect("all is there");
-    let again = repository
-        .hold(&[id], &[], Older::Join)
+    let again = hold::hold(&repository, &[id], &[], Older::Join)
         .unwrap()
         .expect("all is there");
     assert_eq!(
-        (again.keeps, repository.keep_files().len()),
-        (repository.keep_files(), 1)
+        (again.keeps, keep::keep_files(&repository).len()),
+        (keep::keep_files(&repository), 1)
     );
 }
 
@@ -109,7 +114,7 @@ fn a_pack_does_not_take_itself_in() {
     let (folder, repository) = repository();
     let mut ids = Vec::new();
     for n in 0..3 {
-        let batch = repository.batch();
+        let batch = batch::batch(&repository);
         let blob = batch.blob(format!("content {n}").as_bytes()).unwrap();
         let tree = batch.tree_of(&[("a".to_owned(), blob)]).unwrap();
         let time = crate::host::clock::now();
@@ -124,11 +129,10 @@ fn a_pack_does_not_take_itself_in() {
                 .unwrap(),
         );
         batch.finish().unwrap();
-        let held = repository
-            .hold(&[ids[n]], &[], Older::Join)
+        let held = hold::hold(&repository, &[ids[n]], &[], Older::Join)
             .unwrap()
             .expect("all is there");
-        repository.settle(&held).unwrap();
+        hold::settle(&repository, &held).unwrap();
         let fresh = Repository::open(folder.path()).unwrap();
         assert!(ids.iter().all(|&id| is_whole(&fresh, id)));
     }
@@ -140,13 +144,12 @@ fn packs_stay_few_and_lose_nothing() {
     let mut ids = Vec::new();
     for n in 0..100 {
         ids.push(commit(&repository, &format!("content {n}")));
-        let held = repository
-            .hold(&[ids[n]], &[], Older::Join)
+        let held = hold::hold(&repository, &[ids[n]], &[], Older::Join)
             .unwrap()
             .expect("all is there");
-        repository.settle(&held).unwrap();
+        hold::settle(&repository, &held).unwrap();
     }
-    let packs = std::fs::read_dir(repository.pack_folder())
+    let packs = std::fs::read_dir(keep::pack_folder(&repository))
         .unwrap()
         .flatten()
         .filter(|file| file.path().extension().unwrap() == "pack");
@@ -164,25 +167,23 @@ fn no_pack_goes_while_git_collects() {
     std::fs::write(repository.common_dir().join("gc.pid"), "1 here").unwrap();
     for n in 0..4 {
         let id = commit(&repository, &format!("content {n}"));
-        let held = repository
-            .hold(&[id], &[], Older::Join)
+        let held = hold::hold(&repository, &[id], &[], Older::Join)
             .unwrap()
             .expect("all is there");
-        repository.settle(&held).unwrap();
+        hold::settle(&repository, &held).unwrap();
     }
-    assert_eq!(repository.small_packs().len(), 4);
+    assert_eq!(hold::small_packs(&repository).len(), 4);
 }
 
 #[test]
 fn a_damaged_pack_is_not_taken_in() {
     let (folder, repository) = repository();
     let first = commit(&repository, "one");
-    let held = repository
-        .hold(&[first], &[], Older::Join)
+    let held = hold::hold(&repository, &[first], &[], Older::Join)
         .unwrap()
         .expect("all is there");
-    repository.settle(&held).unwrap();
-    let [small] = repository.small_packs().try_into().expect("one pack");
+    hold::settle(&repository, &held).unwrap();
+    let [small] = hold::small_packs(&repository).try_into().expect("one pack");
     let (path, mut bytes) = (
         small.with_extension("pack"),
         std::fs::read(small.with_extension("pack")).unwrap(),
@@ -192,11 +193,10 @@ fn a_damaged_pack_is_not_taken_in() {
     std::fs::remove_file(&path).unwrap();
     std::fs::write(&path, bytes).unwrap();
     let second = commit(&repository, "two");
-    let held = repository
-        .hold(&[second], &[], Older::Join)
+    let held = hold::hold(&repository, &[second], &[], Older::Join)
         .unwrap()
         .expect("all is there");
-    repository.settle(&held).unwrap();
+    hold::settle(&repository, &held).unwrap();
     assert!(path.is_file());
     prune(&repository);
     assert!(
@@ -211,20 +211,18 @@ fn a_damaged_pack_is_not_taken_in() {
 fn what_a_crashed_process_of_this_number_kept_is_kept_anew() {
     let (folder, repository) = repository();
     let id = commit(&repository, "one");
-    let held = repository
-        .hold(&[id], &[], Older::Stay)
+    let held = hold::hold(&repository, &[id], &[], Older::Stay)
         .unwrap()
         .expect("all is there");
-    repository.settle(&held).unwrap();
-    let [old] = repository.small_packs().try_into().expect("one pack");
+    hold::settle(&repository, &held).unwrap();
+    let [old] = hold::small_packs(&repository).try_into().expect("one pack");
     std::fs::write(
         old.with_extension("keep"),
         format!("teddy {}\n", std::process::id()),
     )
     .unwrap();
     let more = commit(&repository, "two");
-    let _held = repository
-        .hold(&[id, more], &[], Older::Stay)
+    let _held = hold::hold(&repository, &[id, more], &[], Older::Stay)
         .unwrap()
         .expect("all is there");
     for ending in ["keep", "idx", "pack"] {

@@ -1,5 +1,6 @@
 //! What HEAD reaches and the user's repository lacks, in one pack.
 
+use crate::git::pack::keep;
 use std::collections::HashSet;
 
 use gix::ObjectId;
@@ -108,7 +109,7 @@ impl Walk<'_> {
         next.extend(links.ok_or_else(|| Unsound(format!("{kind} {id} is malformed")))?);
         let pack = match &mut self.found.pack {
             Some(pack) => pack,
-            none => none.insert(Pack::new(&self.repository.pack_folder())?),
+            none => none.insert(Pack::new(&keep::pack_folder(self.repository))?),
         };
         pack.push(id, &deflated(kind, &data)?)
     }

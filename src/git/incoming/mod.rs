@@ -7,11 +7,12 @@
 
 mod collect;
 mod head;
-mod quarantine;
+pub mod quarantine;
 mod store;
 
 use crate::git::object::CommitId;
 use crate::git::repository::Repository;
+use crate::git::revision;
 use crate::host::file::Root;
 use collect::Collected;
 use quarantine::Quarantine;
@@ -36,63 +37,71 @@ pub struct Received {
 #[error("{0}")]
 struct Unsound(String);
 
-impl Repository {
-    /// Takes in the commits that HEAD of another git directory has on top of `before`.
-    ///
-    /// # Errors
-    /// Where the user's repository cannot be read or written.
-    pub(in crate::git) fn receive(&self, git: &Root, before: CommitId) -> anyhow::Result<Received> {
-        let mut received = Received {
-            commit: None,
-            remarks: refs_remark(git).into_iter().collect(),
-        };
-        let Some(head) = head::read(git, self.gix.object_hash()) else {
-            let words = "HEAD of the commands' repository names no commit; what they committed was not taken";
-            received.remarks.push(words.to_owned());
-            return Ok(received);
-        };
-        if head == before {
-            return Ok(received);
-        }
-        match self.take(git, head, before) {
-            Ok(true) => received.commit = Some(head),
-            Ok(false) => {}
-            Err(error) => match error.downcast::<Unsound>() {
-                Ok(why) => received.remarks.push(format!(
-                    "commit {head} of the commands was not taken: {why}"
-                )),
-                Err(error) => return Err(error),
-            },
-        }
-        Ok(received)
+/// Takes in the commits that HEAD of another git directory has on top of `before`.
+///
+/// # Errors
+/// Where the user's repository cannot be read or written.
+pub(in crate::git) fn receive(
+    repository: &Repository,
+    git: &Root,
+    before: CommitId,
+) -> anyhow::Result<Received> {
+    let mut received = Received {
+        commit: None,
+        remarks: refs_remark(git).into_iter().collect(),
+    };
+    let Some(head) = head::read(git, repository.gix.object_hash()) else {
+        let words =
+            "HEAD of the commands' repository names no commit; what they committed was not taken";
+        received.remarks.push(words.to_owned());
+        return Ok(received);
+    };
+    if head == before {
+        return Ok(received);
     }
+    match take(repository, git, head, before) {
+        Ok(true) => received.commit = Some(head),
+        Ok(false) => {}
+        Err(error) => match error.downcast::<Unsound>() {
+            Ok(why) => received.remarks.push(format!(
+                "commit {head} of the commands was not taken: {why}"
+            )),
+            Err(error) => return Err(error),
+        },
+    }
+    Ok(received)
+}
 
-    /// Takes in a commit with all that it reaches; false where it only stands somewhere else and
-    /// nothing is new.
-    fn take(&self, git: &Root, head: CommitId, before: CommitId) -> anyhow::Result<bool> {
-        let quarantine = Quarantine::new(self)?;
-        let store = Store::new(self, git, &quarantine);
-        let Collected { new, edges, pack } = collect::collect(self, store, head)?;
-        let follows = edges
-            .iter()
-            .any(|&edge| edge == before || self.is_ancestor(before, edge).unwrap_or(false));
-        if !follows {
-            anyhow::ensure!(
-                new == 0,
-                Unsound("it does not follow the commit that the plan began with".to_owned())
-            );
-            return Ok(false);
-        }
-        let sealed = pack.map(|pack| pack.seal(self)).transpose()?;
-        if let Some(sealed) = &sealed {
-            quarantine.show(sealed)?;
-            quarantine.check_rules(self, sealed)?;
-        }
-        quarantine.check_links(self, head, before)?;
-        // It stays kept until this process ends: by then a ref reaches it, or nobody needs it.
-        sealed.map(|sealed| sealed.finish(self)).transpose()?;
-        Ok(true)
+/// Takes in a commit with all that it reaches; false where it only stands somewhere else and
+/// nothing is new.
+fn take(
+    repository: &Repository,
+    git: &Root,
+    head: CommitId,
+    before: CommitId,
+) -> anyhow::Result<bool> {
+    let quarantine = Quarantine::new(repository)?;
+    let store = Store::new(repository, git, &quarantine);
+    let Collected { new, edges, pack } = collect::collect(repository, store, head)?;
+    let follows = edges.iter().any(|&edge| {
+        edge == before || revision::is_ancestor(repository, before, edge).unwrap_or(false)
+    });
+    if !follows {
+        anyhow::ensure!(
+            new == 0,
+            Unsound("it does not follow the commit that the plan began with".to_owned())
+        );
+        return Ok(false);
     }
+    let sealed = pack.map(|pack| pack.seal(repository)).transpose()?;
+    if let Some(sealed) = &sealed {
+        quarantine.show(sealed)?;
+        quarantine.check_rules(repository, sealed)?;
+    }
+    quarantine.check_links(repository, head, before)?;
+    // It stays kept until this process ends: by then a ref reaches it, or nobody needs it.
+    sealed.map(|sealed| sealed.finish(repository)).transpose()?;
+    Ok(true)
 }
 
 /// Says which refs commands made, which are gone with their repository.

@@ -28,12 +28,10 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(5
 /// How much of git's words is read.
 const MAX_WORDS: u64 = 16 * 1024;
 
-impl Repository {
-    /// Returns the folder of what commands made and nobody has looked at yet. What lies in it while
-    /// no process of ours works is what a killed one left.
-    pub fn incoming_dir(&self) -> PathBuf {
-        self.teddy_dir().join(FOLDER)
-    }
+/// Returns the folder of what commands made and nobody has looked at yet. What lies in it while
+/// no process of ours works is what a killed one left.
+pub fn incoming_dir(repository: &Repository) -> PathBuf {
+    repository.teddy_dir().join(FOLDER)
 }
 
 /// A folder of objects that only we know of; removed when dropped.
@@ -45,7 +43,7 @@ pub(super) struct Quarantine {
 impl Quarantine {
     /// Makes an empty one.
     pub(super) fn new(repository: &Repository) -> anyhow::Result<Quarantine> {
-        let all = repository.incoming_dir();
+        let all = incoming_dir(repository);
         let made =
             make_folders(&all).and_then(|()| tempfile::Builder::new().prefix("").tempdir_in(&all));
         let folder = made.with_context(|| format!("cannot write in `{}`", all.display()))?;

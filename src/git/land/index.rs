@@ -5,6 +5,8 @@
 //! old one, and renamed over it once the branch has moved. The lock is a second name of a file of
 //! ours, so that one that a crash left is told from the lock of a git that is at work.
 
+use crate::git::diff;
+use crate::git::merge;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;
@@ -70,8 +72,8 @@ impl<'a> NewIndex<'a> {
             copied => drop(copied?),
         }
         let staged = staged(repository, old)?;
-        let before = repository.tree_with(old, &staged)?;
-        let after = match repository.merge(old, before, new)? {
+        let before = diff::tree_with(repository, old, &staged)?;
+        let after = match merge::merge(repository, old, before, new)? {
             Merged::Clean(tree) => tree,
             Merged::Overlap { paths, ours, .. } => {
                 self.kept = paths;
@@ -80,7 +82,7 @@ impl<'a> NewIndex<'a> {
         };
 
         let mut lines = Vec::new();
-        for change in repository.changes(before, after)? {
+        for change in diff::changes(repository, before, after)? {
             let line = match &change.new {
                 Some(entry) => format!("{} {}\t", mode(entry.mode), entry.id),
                 None => format!("0 {}\t", repository.gix.object_hash().null()),

@@ -1,13 +1,14 @@
 //! Objects read and written back.
 
 use super::*;
+use crate::git::batch;
 
 #[test]
 fn paths_are_looked_up_together_as_they_are_one_by_one() {
     let folder = tempfile::tempdir().unwrap();
     gix::init(folder.path()).unwrap();
     let repository = Repository::open(folder.path()).unwrap();
-    let batch = repository.batch();
+    let batch = batch::batch(&repository);
     let files = ["a", "b/x", "b.c", "b-d/x", "d/e/f", "d/e.f", "z"]
         .map(|path| (path.to_owned(), batch.blob(path.as_bytes()).unwrap()));
     let tree = batch.tree_of(&files).unwrap();

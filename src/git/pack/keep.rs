@@ -80,104 +80,105 @@ pub(super) fn lock(file: &File) -> std::io::Result<()> {
     }
 }
 
-impl Repository {
-    /// Lets `git gc` have a pack, now that a ref reaches what is in it.
-    ///
-    /// # Errors
-    /// Where the `.keep` file cannot be removed.
-    pub fn release(&self, keep: &Path) -> anyhow::Result<()> {
-        keep.file_name().map(|name| own().remove(name));
-        for _ in 0..MOST_LOOKS {
-            if remove_unneeded(keep).context("releasing a pack")? || !keep.exists() {
-                break;
-            }
-            // A program that this process starts just now has what is open here until it runs; else
-            // somebody shares it.
-            std::thread::sleep(LOOK);
+/// Lets `git gc` have a pack, now that a ref reaches what is in it.
+///
+/// # Errors
+/// Where the `.keep` file cannot be removed.
+pub fn release(keep: &Path) -> anyhow::Result<()> {
+    keep.file_name().map(|name| own().remove(name));
+    for _ in 0..MOST_LOOKS {
+        if remove_unneeded(keep).context("releasing a pack")? || !keep.exists() {
+            break;
         }
-        Ok(())
+        // A program that this process starts just now has what is open here until it runs; else
+        // somebody shares it.
+        std::thread::sleep(LOOK);
     }
+    Ok(())
+}
 
-    /// Lets `git gc` have the packs whose runs are over, and removes what these did not finish;
-    /// returns how many packs. The caller holds the lock and has made its own objects reachable.
-    ///
-    /// # Errors
-    /// Where a file of ours cannot be removed.
-    pub fn release_all(&self) -> anyhow::Result<usize> {
-        let mut over = 0;
-        for keep in self.keep_files() {
-            over += usize::from(remove_unneeded(&keep).context("releasing a pack")?);
+/// Lets `git gc` have the packs whose runs are over, and removes what these did not finish;
+/// returns how many packs. The caller holds the lock and has made its own objects reachable.
+///
+/// # Errors
+/// Where a file of ours cannot be removed.
+pub fn release_all(repository: &Repository) -> anyhow::Result<usize> {
+    let mut over = 0;
+    for keep in keep_files(repository) {
+        over += usize::from(remove_unneeded(&keep).context("releasing a pack")?);
+    }
+    remove_unfinished(repository)?;
+    Ok(over)
+}
+
+/// Removes the packs that were begun by processes that are no more.
+fn remove_unfinished(repository: &Repository) -> anyhow::Result<()> {
+    for file in std::fs::read_dir(pack_folder(repository))
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        let name = file.file_name().to_string_lossy().into_owned();
+        let owner = name
+            .strip_prefix(TEMPORARY)
+            .and_then(|rest| rest.split_once('-')?.0.parse().ok());
+        if owner.is_some_and(|owner| {
+            !crate::host::process::is_alive(owner) && unneeded(&file.path(), owner).is_some()
+        }) {
+            std::fs::remove_file(file.path())
+                .with_context(|| format!("removing the unfinished pack `{name}`"))?;
         }
-        self.remove_unfinished()?;
-        Ok(over)
     }
+    Ok(())
+}
 
-    /// Removes the packs that were begun by processes that are no more.
-    fn remove_unfinished(&self) -> anyhow::Result<()> {
-        for file in std::fs::read_dir(self.pack_folder())
-            .into_iter()
-            .flatten()
-            .flatten()
-        {
-            let name = file.file_name().to_string_lossy().into_owned();
-            let owner = name
-                .strip_prefix(TEMPORARY)
-                .and_then(|rest| rest.split_once('-')?.0.parse().ok());
-            if owner.is_some_and(|owner| {
-                !crate::host::process::is_alive(owner) && unneeded(&file.path(), owner).is_some()
-            }) {
-                std::fs::remove_file(file.path())
-                    .with_context(|| format!("removing the unfinished pack `{name}`"))?;
-            }
-        }
-        Ok(())
-    }
+/// Returns the packs that were made here by their list, without their endings; some are gone.
+pub(in crate::git) fn listed_packs(repository: &Repository) -> Vec<PathBuf> {
+    let (folder, list) = (
+        pack_folder(repository),
+        [FORMER_LIST, LIST].map(|list| {
+            read_regular_text(&repository.teddy_dir().join(list), MAX_LIST).unwrap_or_default()
+        }),
+    );
+    let plain = |name: &&str| {
+        name.strip_prefix("pack-")
+            .is_some_and(|id| !id.is_empty() && id.bytes().all(|b| b.is_ascii_hexdigit()))
+    };
+    list.iter()
+        .flat_map(|list| list.lines())
+        .filter(plain)
+        .map(|name| folder.join(name))
+        .collect()
+}
 
-    /// Returns the packs that were made here by their list, without their endings; some are gone.
-    pub(in crate::git) fn listed_packs(&self) -> Vec<PathBuf> {
-        let (folder, list) = (
-            self.pack_folder(),
-            [FORMER_LIST, LIST].map(|list| {
-                read_regular_text(&self.teddy_dir().join(list), MAX_LIST).unwrap_or_default()
-            }),
-        );
-        let plain = |name: &&str| {
-            name.strip_prefix("pack-")
-                .is_some_and(|id| !id.is_empty() && id.bytes().all(|b| b.is_ascii_hexdigit()))
-        };
-        list.iter()
-            .flat_map(|list| list.lines())
-            .filter(plain)
-            .map(|name| folder.join(name))
-            .collect()
-    }
+/// Notes that a pack was made here.
+pub(super) fn list_pack(repository: &Repository, keep: &Path) -> std::io::Result<()> {
+    let name = keep
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    make_folders(&repository.teddy_dir())?;
+    append_regular(
+        &repository.teddy_dir().join(LIST),
+        format!("{name}\n").as_bytes(),
+    )
+}
 
-    /// Notes that a pack was made here.
-    pub(super) fn list_pack(&self, keep: &Path) -> std::io::Result<()> {
-        let name = keep
-            .file_stem()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
-        make_folders(&self.teddy_dir())?;
-        append_regular(&self.teddy_dir().join(LIST), format!("{name}\n").as_bytes())
-    }
+/// Returns the folder of packs.
+pub(in crate::git) fn pack_folder(repository: &Repository) -> PathBuf {
+    repository.gix.objects.store_ref().path().join("pack")
+}
 
-    /// Returns the folder of packs.
-    pub(in crate::git) fn pack_folder(&self) -> PathBuf {
-        self.gix.objects.store_ref().path().join("pack")
-    }
-
-    /// Returns the `.keep` files that are there, ours or not.
-    pub(in crate::git) fn keep_files(&self) -> Vec<PathBuf> {
-        let files = std::fs::read_dir(self.pack_folder())
-            .into_iter()
-            .flatten()
-            .filter_map(|file| Some(file.ok()?.path()));
-        files
-            .filter(|path| path.extension().is_some_and(|ending| ending == "keep"))
-            .collect()
-    }
+/// Returns the `.keep` files that are there, ours or not.
+pub(in crate::git) fn keep_files(repository: &Repository) -> Vec<PathBuf> {
+    let files = std::fs::read_dir(pack_folder(repository))
+        .into_iter()
+        .flatten()
+        .filter_map(|file| Some(file.ok()?.path()));
+    files
+        .filter(|path| path.extension().is_some_and(|ending| ending == "keep"))
+        .collect()
 }
 
 /// Returns whether this process keeps a pack by this `.keep` file.

@@ -1,5 +1,6 @@
 //! The writing: each path is exchanged in one step, and what was there is looked at once more.
 
+use crate::git::version;
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -149,7 +150,7 @@ impl Publisher<'_> {
             .lay(&place, &content)
             .with_context(|| cannot_write(&step.change.path))?;
         let lies = place.sibling(&temporary);
-        let ours = self.repository.mark(&content, executable)?;
+        let ours = version::mark(self.repository, &content, executable)?;
         let lies = (prepared.len() < MOST_OPEN).then(|| Arc::new(lies));
         prepared.push(Prepared {
             step,
@@ -222,7 +223,7 @@ impl Publisher<'_> {
                     self.new.is(
                         &change.path,
                         change.new.as_ref(),
-                        &self.repository.look(place)?,
+                        &version::look(self.repository, place)?,
                     )
                 }
             }
@@ -262,7 +263,7 @@ impl Publisher<'_> {
         // The same trace suffices here: once nobody can be writing to it, its bytes are compared.
         let trace = temporary.stat()?.map(|stat| Trace::of(&stat));
         let is_traced = trace.is_some() && trace == ready.step.trace;
-        if !is_traced && self.repository.look(temporary)?.mark != held.was {
+        if !is_traced && version::look(self.repository, temporary)?.mark != held.was {
             self.give_back(place, temporary, &held)?;
             return Ok(false);
         }
@@ -278,7 +279,7 @@ impl Publisher<'_> {
         temporary: &Place,
         ready: &Prepared,
     ) -> anyhow::Result<bool> {
-        if self.repository.look(place)?.mark != ready.step.was {
+        if version::look(self.repository, place)?.mark != ready.step.was {
             self.let_go(temporary, &ready.ours, &ready.step.change.path)?;
             return Ok(false);
         }

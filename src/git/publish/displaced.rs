@@ -3,6 +3,8 @@
 //!
 //! The name says what the bytes were. What is found to be different is the user's and is kept.
 
+use crate::git::publish::rescue;
+use crate::git::version;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -19,65 +21,63 @@ use crate::host::lease::Writers;
 /// How many bytes of a file's own name are part of the name under which it is put away.
 const MAX_NAME: usize = 120;
 
-impl Repository {
-    /// Returns the folder of what was put away.
-    pub(super) fn displaced(&self) -> PathBuf {
-        self.teddy_dir().join("undo").join("displaced")
-    }
+/// Returns the folder of what was put away.
+pub(super) fn displaced(repository: &Repository) -> PathBuf {
+    repository.teddy_dir().join("undo").join("displaced")
+}
 
-    /// Removes what earlier publications put away, unless somebody has written to it since: that is
-    /// kept and named. What somebody still has open for writing stays. The caller holds the lock.
-    ///
-    /// # Errors
-    /// Where a file cannot be read, moved or removed.
-    pub fn clear_displaced(&self) -> anyhow::Result<Vec<Rescued>> {
-        let top = match Top::open(&self.displaced()) {
-            Ok(top) => top,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => {
-                return Err(error)
-                    .with_context(|| format!("cannot read `{}`", self.displaced().display()));
-            }
-        };
-        let Walk::Place(inside) = top.walk(b"x", Missing::Stop)? else {
-            return Ok(Vec::new());
-        };
-        let cleared = spread(self, inside.siblings()?, |repository, _, names| {
-            let mut rescued = Vec::new();
-            for name in names {
-                rescued.extend(repository.clear(&inside.sibling(&name))?);
-            }
-            Ok(rescued)
-        })?;
-        Ok(cleared.into_iter().flatten().collect())
-    }
+/// Removes what earlier publications put away, unless somebody has written to it since: that is
+/// kept and named. What somebody still has open for writing stays. The caller holds the lock.
+///
+/// # Errors
+/// Where a file cannot be read, moved or removed.
+pub fn clear_displaced(repository: &Repository) -> anyhow::Result<Vec<Rescued>> {
+    let top = match Top::open(&displaced(repository)) {
+        Ok(top) => top,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => {
+            return Err(error)
+                .with_context(|| format!("cannot read `{}`", displaced(repository).display()));
+        }
+    };
+    let Walk::Place(inside) = top.walk(b"x", Missing::Stop)? else {
+        return Ok(Vec::new());
+    };
+    let cleared = spread(repository, inside.siblings()?, |repository, _, names| {
+        let mut rescued = Vec::new();
+        for name in names {
+            rescued.extend(clear(repository, &inside.sibling(&name))?);
+        }
+        Ok(rescued)
+    })?;
+    Ok(cleared.into_iter().flatten().collect())
+}
 
-    /// Removes a file that was put away, unless somebody writes to it; one that was written to is
-    /// kept and returned.
-    fn clear(&self, place: &Place) -> anyhow::Result<Option<Rescued>> {
-        let found = place.find()?;
-        let writers = found.writers();
-        if matches!(writers, Writers::Somebody) {
-            return Ok(None);
-        }
-        let (known, path) = parsed(place.name());
-        let mark = self.look_at(&found)?.mark;
-        if writers.are_there() {
-            return Ok(None);
-        }
-        match mark {
-            Mark::File(id, _) if known == Some(id.to_string().as_str()) => place.remove()?,
-            Mark::File(..) => {
-                return Ok(Some(Rescued {
-                    path: path.to_vec(),
-                    kept: self.rescue(place, path)?,
-                }));
-            }
-            // Nothing of ours: only files are put away.
-            _ => {}
-        }
-        Ok(None)
+/// Removes a file that was put away, unless somebody writes to it; one that was written to is
+/// kept and returned.
+fn clear(repository: &Repository, place: &Place) -> anyhow::Result<Option<Rescued>> {
+    let found = place.find()?;
+    let writers = found.writers();
+    if matches!(writers, Writers::Somebody) {
+        return Ok(None);
     }
+    let (known, path) = parsed(place.name());
+    let mark = version::look_at(repository, &found)?.mark;
+    if writers.are_there() {
+        return Ok(None);
+    }
+    match mark {
+        Mark::File(id, _) if known == Some(id.to_string().as_str()) => place.remove()?,
+        Mark::File(..) => {
+            return Ok(Some(Rescued {
+                path: path.to_vec(),
+                kept: rescue::rescue(repository, place, path)?,
+            }));
+        }
+        // Nothing of ours: only files are put away.
+        _ => {}
+    }
+    Ok(None)
 }
 
 impl Publisher<'_> {
@@ -100,7 +100,7 @@ impl Publisher<'_> {
         };
         let folder = match self.away_folder.take() {
             Some(folder) => folder,
-            None => open_or_make(&self.repository.displaced())?,
+            None => open_or_make(&displaced(self.repository))?,
         };
         let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or(path);
         let name = &name[..name.len().min(MAX_NAME)];

@@ -5,6 +5,7 @@
 //! included. A turn mostly changes a few files: they are flushed one by one, and so are the folders
 //! whose names changed.
 
+use crate::git::diff;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io::{self, ErrorKind};
@@ -74,7 +75,7 @@ impl Publisher<'_> {
         if sync_whole(self.repository.workdir()).context(WORDS)? || self.folders.is_some() {
             return Ok(());
         }
-        let changes = self.repository.changes(self.from, self.to)?;
+        let changes = diff::changes(self.repository, self.from, self.to)?;
         let paths = changes.iter().map(|change| change.path.as_slice());
         self.flush_folders(&all_folders_of(paths)).context(WORDS)?;
         Ok(())

@@ -1,5 +1,6 @@
 //! The look before the first write: which paths are as the old tree says, and which are not.
 
+use crate::git::version;
 use std::collections::BTreeSet;
 
 use rustix::fs::RawMode;
@@ -145,7 +146,7 @@ impl Publisher<'_> {
         leaving: &BTreeSet<Vec<u8>>,
     ) -> anyhow::Result<Verdict> {
         let here = place.find()?;
-        let found = self.repository.look_at(&here)?;
+        let found = version::look_at(self.repository, &here)?;
         if found.seen.is_folder()
             && change.new.is_some()
             && !self.leaves_whole(place, &change.path, leaving)?
@@ -159,7 +160,7 @@ impl Publisher<'_> {
             return Ok(Verdict::Conflict);
         }
         if found.seen.is_absent()
-            && self.repository.abilities().ignores_case
+            && version::abilities(self.repository).ignores_case
             && has_twin(place, &change.path, leaving)?
         {
             return Ok(Verdict::Conflict);

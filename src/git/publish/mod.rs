@@ -9,12 +9,14 @@
 //! ignored files, repositories within, and what no snapshot holds.
 
 mod apply;
-mod displaced;
+pub mod displaced;
 mod durable;
 mod judge;
-mod rescue;
+pub mod rescue;
 mod settle;
 
+use crate::git::diff;
+use crate::git::version;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -127,61 +129,64 @@ struct Publisher<'repo> {
     done: Published,
 }
 
-impl Repository {
-    /// Brings the worktree's files from tree `from` to tree `to`; the caller holds the lock.
-    ///
-    /// Can be run again after a crash: what is done is passed over, what is not is done.
-    ///
-    /// # Errors
-    /// Where an object cannot be read, a filter fails or a file cannot be written; then what was
-    /// done so far stays, each file whole, and another run finishes it.
-    pub fn publish(&self, from: TreeId, to: TreeId, guard: &Guard) -> anyhow::Result<Published> {
-        let (mut publisher, changes) = self.publisher(from, to, guard)?;
-        if changes.is_empty() {
-            return Ok(Published::default());
-        }
-        let steps = publisher.judge(&changes)?;
-        if guard.overlap == Overlap::Stop && !publisher.done.conflicts.is_empty() {
-            return Ok(publisher.finish());
-        }
-        publisher.apply(steps)?;
-        Ok(publisher.finish())
+/// Brings the worktree's files from tree `from` to tree `to`; the caller holds the lock.
+///
+/// Can be run again after a crash: what is done is passed over, what is not is done.
+///
+/// # Errors
+/// Where an object cannot be read, a filter fails or a file cannot be written; then what was
+/// done so far stays, each file whole, and another run finishes it.
+pub fn publish(
+    repository: &Repository,
+    from: TreeId,
+    to: TreeId,
+    guard: &Guard,
+) -> anyhow::Result<Published> {
+    let (mut publisher, changes) = publisher(repository, from, to, guard)?;
+    if changes.is_empty() {
+        return Ok(Published::default());
     }
+    let steps = publisher.judge(&changes)?;
+    if guard.overlap == Overlap::Stop && !publisher.done.conflicts.is_empty() {
+        return Ok(publisher.finish());
+    }
+    publisher.apply(steps)?;
+    Ok(publisher.finish())
+}
 
-    /// Gathers what a publication needs, and what the trees differ in.
-    fn publisher<'repo>(
-        &'repo self,
-        from: TreeId,
-        to: TreeId,
-        guard: &'repo Guard,
-    ) -> anyhow::Result<(Publisher<'repo>, Vec<Change>)> {
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-        anyhow::ensure!(
-            guard.operation.bytes().all(plain),
-            "`{}` cannot be part of a file name",
-            guard.operation
-        );
-        let changes = self.changes(from, to)?;
-        let paths = || changes.iter().map(|change| change.path.as_slice());
-        let publisher = Publisher {
-            repository: self,
-            top: Arc::new(Top::open(self.workdir())?),
-            recent: Recent::default(),
-            from,
-            to,
-            old: self.version(from, paths())?,
-            new: self.version(to, paths())?,
-            guard,
-            folders: durable::folders_of(paths()),
-            flush: Flush::None,
-            held: Vec::new(),
-            names: 0,
-            away_folder: None,
-            away: 0,
-            done: Published::default(),
-        };
-        Ok((publisher, changes))
-    }
+/// Gathers what a publication needs, and what the trees differ in.
+fn publisher<'repo>(
+    repository: &'repo Repository,
+    from: TreeId,
+    to: TreeId,
+    guard: &'repo Guard,
+) -> anyhow::Result<(Publisher<'repo>, Vec<Change>)> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    anyhow::ensure!(
+        guard.operation.bytes().all(plain),
+        "`{}` cannot be part of a file name",
+        guard.operation
+    );
+    let changes = diff::changes(repository, from, to)?;
+    let paths = || changes.iter().map(|change| change.path.as_slice());
+    let publisher = Publisher {
+        repository,
+        top: Arc::new(Top::open(repository.workdir())?),
+        recent: Recent::default(),
+        from,
+        to,
+        old: version::version(repository, from, paths())?,
+        new: version::version(repository, to, paths())?,
+        guard,
+        folders: durable::folders_of(paths()),
+        flush: Flush::None,
+        held: Vec::new(),
+        names: 0,
+        away_folder: None,
+        away: 0,
+        done: Published::default(),
+    };
+    Ok((publisher, changes))
 }
 
 impl Publisher<'_> {
@@ -208,8 +213,8 @@ impl Publisher<'_> {
                 recent: Recent::default(),
                 from,
                 to,
-                old: repository.version(from, concerned.iter().copied())?,
-                new: repository.version(to, concerned.iter().copied())?,
+                old: version::version(repository, from, concerned.iter().copied())?,
+                new: version::version(repository, to, concerned.iter().copied())?,
                 guard,
                 folders: None,
                 flush,

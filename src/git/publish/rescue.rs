@@ -1,5 +1,6 @@
 //! Temporary files: their names, and what becomes of one whose bytes nobody knows.
 
+use crate::git::version;
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::io::{ErrorKind, Read};
@@ -21,66 +22,68 @@ use crate::host::file::make_folders;
 /// How every temporary file in the user's worktree begins.
 pub const TEMPORARY: &str = ".teddy-tmp-";
 
-impl Repository {
-    /// Removes the temporary files that an interrupted publication left, once no other is running.
-    ///
-    /// One whose bytes are in neither tree is a save of the user's that was moved aside: it goes
-    /// to `undo/rescued` in TeDDy's folder and is named.
-    ///
-    /// # Errors
-    /// Where a file cannot be read, moved or removed.
-    pub fn sweep_temporaries(
-        &self,
-        from: TreeId,
-        to: TreeId,
-        guard: &Guard,
-    ) -> anyhow::Result<Vec<Rescued>> {
-        let (mut publisher, changes) = self.publisher(from, to, guard)?;
-        let prefix = publisher.prefix();
-        let known: HashSet<gix::ObjectId> = changes
-            .iter()
-            .flat_map(|change| [&change.old, &change.new])
-            .flatten()
-            .map(|entry| entry.id)
+/// Removes the temporary files that an interrupted publication left, once no other is running.
+///
+/// One whose bytes are in neither tree is a save of the user's that was moved aside: it goes
+/// to `undo/rescued` in TeDDy's folder and is named.
+///
+/// # Errors
+/// Where a file cannot be read, moved or removed.
+pub fn sweep_temporaries(
+    repository: &Repository,
+    from: TreeId,
+    to: TreeId,
+    guard: &Guard,
+) -> anyhow::Result<Vec<Rescued>> {
+    let (mut publisher, changes) = super::publisher(repository, from, to, guard)?;
+    let prefix = publisher.prefix();
+    let known: HashSet<gix::ObjectId> = changes
+        .iter()
+        .flat_map(|change| [&change.old, &change.new])
+        .flatten()
+        .map(|entry| entry.id)
+        .collect();
+    let mut folders = BTreeSet::new();
+    for change in &changes {
+        folders.extend(folders_of(&change.path).map(<[u8]>::to_vec));
+    }
+    for folder in folders {
+        let Walk::Place(inside) = publisher
+            .top
+            .walk(&[folder.as_slice(), b"x"].concat(), Missing::Stop)?
+        else {
+            continue;
+        };
+        let names: Vec<_> = inside
+            .siblings()?
+            .into_iter()
+            .filter(|name| name.starts_with(&prefix))
             .collect();
-        let mut folders = BTreeSet::new();
-        for change in &changes {
-            folders.extend(folders_of(&change.path).map(<[u8]>::to_vec));
+        for name in &names {
+            publisher.sweep(
+                &inside.sibling(name),
+                &[folder.as_slice(), name].concat(),
+                &changes,
+                &known,
+            )?;
         }
-        for folder in folders {
-            let Walk::Place(inside) = publisher
-                .top
-                .walk(&[folder.as_slice(), b"x"].concat(), Missing::Stop)?
-            else {
-                continue;
-            };
-            let names: Vec<_> = inside
-                .siblings()?
-                .into_iter()
-                .filter(|name| name.starts_with(&prefix))
-                .collect();
-            for name in &names {
-                publisher.sweep(
-                    &inside.sibling(name),
-                    &[folder.as_slice(), name].concat(),
-                    &changes,
-                    &known,
-                )?;
-            }
-            // What was moved aside kept its folder from going with it.
-            if !names.is_empty() {
-                publisher.remove_empty_folders(&[folder.as_slice(), b"x"].concat())?;
-            }
+        // What was moved aside kept its folder from going with it.
+        if !names.is_empty() {
+            publisher.remove_empty_folders(&[folder.as_slice(), b"x"].concat())?;
         }
-        Ok(publisher.done.rescued)
     }
+    Ok(publisher.done.rescued)
+}
 
-    /// Moves a file to where bytes of unknown origin are kept, and returns where that is.
-    pub(super) fn rescue(&self, file: &Place, path: &[u8]) -> anyhow::Result<PathBuf> {
-        let folder = self.teddy_dir().join("undo").join("rescued");
-        make_folders(&folder).with_context(|| format!("cannot make `{}`", folder.display()))?;
-        keep(&folder, file, path)
-    }
+/// Moves a file to where bytes of unknown origin are kept, and returns where that is.
+pub(super) fn rescue(
+    repository: &Repository,
+    file: &Place,
+    path: &[u8],
+) -> anyhow::Result<PathBuf> {
+    let folder = repository.teddy_dir().join("undo").join("rescued");
+    make_folders(&folder).with_context(|| format!("cannot make `{}`", folder.display()))?;
+    keep(&folder, file, path)
 }
 
 impl Publisher<'_> {
@@ -105,12 +108,12 @@ impl Publisher<'_> {
     ) -> anyhow::Result<()> {
         let found = temporary.find()?;
         let writers = found.writers();
-        let mark = self.repository.look_at(&found)?.mark;
+        let mark = version::look_at(self.repository, &found)?.mark;
         if mark == Mark::Absent {
             return Ok(());
         }
         if mark != *known || writers.are_there() {
-            let kept = self.repository.rescue(temporary, path)?;
+            let kept = rescue(self.repository, temporary, path)?;
             self.done.rescued.push(Rescued {
                 path: path.to_vec(),
                 kept,
@@ -131,7 +134,7 @@ impl Publisher<'_> {
         changes: &[Change],
         ids: &HashSet<gix::ObjectId>,
     ) -> anyhow::Result<()> {
-        let found = self.repository.look(temporary)?;
+        let found = version::look(self.repository, temporary)?;
         let mut known = match (&found.seen, &found.mark) {
             (
                 Seen::File {

@@ -1,5 +1,6 @@
 //! The last look at what was moved aside, once nobody can be writing to it any more.
 
+use crate::git::version;
 use std::collections::HashSet;
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -59,7 +60,7 @@ impl Publisher<'_> {
             let temporary = place.sibling(&held.temporary);
             let found = temporary.find()?;
             let writers = found.writers();
-            if self.repository.look_at(&found)?.mark == held.was {
+            if version::look_at(self.repository, &found)?.mark == held.was {
                 if !writers.are_there() {
                     self.put_away(&temporary, &held.was, &held.path)?;
                     continue;
@@ -92,7 +93,7 @@ impl Publisher<'_> {
             Err(error) if error.kind() == ErrorKind::NotFound => false,
             Err(error) => return Err(error).with_context(|| cannot_write(&held.path)),
         };
-        if returned && self.repository.look(temporary)?.mark != held.ours {
+        if returned && version::look(self.repository, temporary)?.mark != held.ours {
             // The user saved over our version meanwhile: the newer save keeps the name.
             let _ = temporary.exchange(place);
         }

@@ -4,6 +4,7 @@
 //! user's own `git gc` and `git fetch` too. Locks that are not of TeDDy's refs are never touched,
 //! but for the one lock of a reftable (docs/decisions/0029-two-stores-of-refs.md).
 
+use crate::git::damaged;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -47,7 +48,7 @@ pub fn broken(repository: &Repository) -> anyhow::Result<Vec<String>> {
 fn seemingly_broken(repository: &Repository) -> anyhow::Result<Vec<String>> {
     let mut broken = repository.refs.damaged()?;
     let listed = repository.refs.list(OURS)?.into_iter();
-    let unreadable = listed.filter(|reference| !repository.is_readable(reference.target));
+    let unreadable = listed.filter(|reference| !damaged::is_readable(repository, reference.target));
     broken.extend(unreadable.map(|reference| reference.name));
     broken.sort();
     broken.dedup();
@@ -72,7 +73,7 @@ pub fn mend(
     commit: Option<CommitId>,
     aside: &Path,
 ) -> anyhow::Result<()> {
-    let is_there = |id| repository.is_readable(id);
+    let is_there = |id| damaged::is_readable(repository, id);
     repository.refs.mend(name, commit, aside, &is_there)
 }
 

@@ -15,6 +15,7 @@ pub use store::{DamagedTable, Expected, Move, MoveError, Reference, RefsLocked};
 use super::During as _;
 use super::id::{CommitId, TreeId};
 use super::repository::Repository;
+use crate::git::durable;
 
 /// Returns the commit that a ref points at, or nothing where there is no such ref.
 ///
@@ -52,7 +53,7 @@ pub fn move_to(
 /// # Errors
 /// [`MoveError::Moved`] if one is not, and nothing is changed.
 pub fn apply(repository: &Repository, moves: &[Move<'_>], log: &str) -> Result<(), MoveError> {
-    repository.flush()?;
+    durable::flush(repository)?;
     repository.refs.apply(moves, log)
 }
 
@@ -76,7 +77,7 @@ pub fn discard(repository: &Repository, name: &str) -> anyhow::Result<bool> {
 /// Makes the newest move of a ref durable.
 ///
 /// # Errors
-/// As for [`Repository::flush`].
+/// As for [`durable::flush`].
 pub fn sync(repository: &Repository, name: &str) -> anyhow::Result<()> {
     repository.refs.sync(name)
 }

@@ -15,11 +15,11 @@ mod folder;
 mod large;
 pub mod limits;
 mod list;
-mod paths;
+pub mod paths;
 mod rules;
 mod scan;
 mod stat;
-mod tracked;
+pub mod tracked;
 mod tree;
 mod walk;
 
@@ -45,74 +45,72 @@ pub struct Snapshot {
     pub tree: TreeId,
     /// What is not in it, sorted by path.
     pub left_out: Vec<LeftOut>,
-    /// The `.keep` file of the pack that was written, if anything was new; [`Repository::release`]
+    /// The `.keep` file of the pack that was written, if anything was new; [`keep::release`]
     /// it when a ref reaches the tree.
     pub keep: Option<PathBuf>,
 }
 
-impl Repository {
-    /// Records the files of this worktree.
-    ///
-    /// `index` is the private index of this worktree; it is made and replaced as needed. Paths in
-    /// `force` are taken even where they are ignored, or larger than untracked files may be.
-    ///
-    /// # Errors
-    /// Where a required filter fails, git's index is damaged or the object store cannot be
-    /// written. A file that cannot be read is left out instead.
-    pub fn snapshot(
-        &self,
-        index: &Path,
-        limits: &Limits,
-        force: &[Forced],
-    ) -> anyhow::Result<Snapshot> {
-        // What the tree reaches already, git may have written a moment ago, and not flushed.
-        durable::note_written();
+/// Records the files of this worktree.
+///
+/// `index` is the private index of this worktree; it is made and replaced as needed. Paths in
+/// `force` are taken even where they are ignored, or larger than untracked files may be.
+///
+/// # Errors
+/// Where a required filter fails, git's index is damaged or the object store cannot be
+/// written. A file that cannot be read is left out instead.
+pub fn snapshot(
+    repository: &Repository,
+    index: &Path,
+    limits: &Limits,
+    force: &[Forced],
+) -> anyhow::Result<Snapshot> {
+    // What the tree reaches already, git may have written a moment ago, and not flushed.
+    durable::note_written();
 
-        let folder = index.parent().context("the private index has no folder")?;
-        let file = if self.read_only {
-            None
-        } else {
-            Some(beside(folder)?)
-        };
-        let stamp = file
-            .as_ref()
-            .map(|file| stat::look_at(file.as_file()))
-            .transpose()?
-            .map(|seen| seen.stat.mtime);
-        let cache = Cache::load(index, self.gix.object_hash()).filter(|cache| self.is_whole(cache));
-        let scan = ScanContext::new(self, limits, force)?
-            .with_cache(cache, Stamp(stamp.unwrap_or_default()));
+    let folder = index.parent().context("the private index has no folder")?;
+    let file = if repository.read_only {
+        None
+    } else {
+        Some(beside(folder)?)
+    };
+    let stamp = file
+        .as_ref()
+        .map(|file| stat::look_at(file.as_file()))
+        .transpose()?
+        .map(|seen| seen.stat.mtime);
+    let cache = Cache::load(index, repository.gix.object_hash())
+        .filter(|cache| is_whole(repository, cache));
+    let scan = ScanContext::new(repository, limits, force)?
+        .with_cache(cache, Stamp(stamp.unwrap_or_default()));
 
-        let mut folders = walk::walk(&scan)?;
-        let sink = Sink::new(self);
-        content::read_all(&scan, &mut folders, &sink)?;
-        let mut gix = self.gix.clone();
-        gix.objects.refresh_never();
-        let trees = tree::write(&scan, &gix, &folders, &sink)?;
-        let keep = sink.finish(self)?;
-        let root = *trees.first().context("the walk found no top folder")?;
-        let mut basis = scan.basis;
-        basis.root = root;
-        basis.tracking = scan.tracking()?;
-        if let Some(file) = file.filter(|_| !is_as_saved(&scan, &folders, basis.root)) {
-            // The private index only saves time: a full disk is no reason to fail.
-            let _ = save(&scan, &folders, &trees).save(&basis, file, index);
-        }
-        let mut left_out: Vec<LeftOut> =
-            folders.into_iter().flat_map(|folder| folder.left).collect();
-        left_out.sort();
-        Ok(Snapshot {
-            tree: TreeId(root),
-            left_out,
-            keep,
-        })
+    let mut folders = walk::walk(&scan)?;
+    let sink = Sink::new(repository);
+    content::read_all(&scan, &mut folders, &sink)?;
+    let mut gix = repository.gix.clone();
+    gix.objects.refresh_never();
+    let trees = tree::write(&scan, &gix, &folders, &sink)?;
+    let keep = sink.finish(repository)?;
+    let root = *trees.first().context("the walk found no top folder")?;
+    let mut basis = scan.basis;
+    basis.root = root;
+    basis.tracking = scan.tracking()?;
+    if let Some(file) = file.filter(|_| !is_as_saved(&scan, &folders, basis.root)) {
+        // The private index only saves time: a full disk is no reason to fail.
+        let _ = save(&scan, &folders, &trees).save(&basis, file, index);
     }
+    let mut left_out: Vec<LeftOut> = folders.into_iter().flat_map(|folder| folder.left).collect();
+    left_out.sort();
+    Ok(Snapshot {
+        tree: TreeId(root),
+        left_out,
+        keep,
+    })
+}
 
-    /// Returns whether the objects that a private index names are still there: it is no root for
-    /// `git gc`, which keeps all that a tree reaches or nothing.
-    fn is_whole(&self, cache: &Cache) -> bool {
-        cache.basis.root == self.gix.empty_tree().id || self.has(cache.basis.root)
-    }
+/// Returns whether the objects that a private index names are still there: it is no root for
+/// `git gc`, which keeps all that a tree reaches or nothing.
+fn is_whole(repository: &Repository, cache: &Cache) -> bool {
+    cache.basis.root == repository.gix.empty_tree().id || repository.has(cache.basis.root)
 }
 
 /// Makes the file that becomes the private index. Its time is the file system's own, and older than

@@ -17,92 +17,93 @@ use crate::git::object::{Entry, Mode as EntryMode};
 use crate::git::repository::Repository;
 use crate::git::sink::Sink;
 
-impl Repository {
-    /// Returns a tree like `base` in which these paths are as on disk: files and links recorded,
-    /// what is not there removed. Neither ignore rules nor limits are asked. A folder on disk
-    /// takes the place of a file only if a path below it is given too.
-    ///
-    /// # Errors
-    /// Where a path cannot be read, a required filter fails, or the object store cannot be read or
-    /// written.
-    pub fn snapshot_paths(&self, base: TreeId, paths: &[Vec<u8>]) -> anyhow::Result<Snapshot> {
-        let limits = Limits::none();
-        let scan = ScanContext::new(self, &limits, &[])?;
-        let sink = Sink::new(self);
-        let mut reader = Reader::new(&scan, &self.gix, &sink);
-        let root = self.gix.find_tree(base.0).during("reading a tree")?;
-        let root = TreeRef::from_bytes(&root.data, self.gix.object_hash())
-            .during("reading a tree")?
-            .into_owned();
-        let mut editor =
-            gix::objs::tree::Editor::new(root, &self.gix.objects, self.gix.object_hash());
-        // Removals first: a file may have made room for a folder.
-        let mut found = Vec::new();
-        let known = self.entries_at(base, &paths.iter().map(Vec::as_slice).collect())?;
-        for path in paths {
-            let before = known.get(path.as_slice());
-            match self.read_path(&mut reader, &scan, path, before)? {
-                Some(entry) => found.push((path, entry)),
-                None => drop(
-                    editor
-                        .remove_if_leaf(parts(path))
-                        .during("editing a tree")?,
-                ),
-            }
-        }
-        for (path, (kind, id)) in found {
-            editor
-                .upsert(parts(path), kind, id)
-                .during("editing a tree")?;
-        }
-        let tree = editor.write(|tree| {
-            let mut data = Vec::new();
-            tree.write_to(&mut data)?;
-            sink.add(ObjectKind::Tree, data)
-        })?;
-        Ok(Snapshot {
-            tree: TreeId(tree),
-            left_out: Vec::new(),
-            keep: sink.finish(self)?,
-        })
-    }
-
-    /// Returns what a path is on disk; nothing where there is neither file nor link nor repository.
-    fn read_path(
-        &self,
-        reader: &mut Reader<'_, '_>,
-        scan: &ScanContext<'_>,
-        path: &[u8],
-        before: Option<&Entry>,
-    ) -> anyhow::Result<Option<(EntryKind, gix::ObjectId)>> {
-        let (folder, name) = path.rsplit_once_str(b"/").unwrap_or((b"", path));
-        let seen = scan
-            .open(folder, OFlags::RDONLY | OFlags::DIRECTORY)
-            .and_then(|folder| stat::look(folder, name));
-        let seen = match seen {
-            Ok(seen) => seen,
-            Err(error) if is_absent(&error) => return Ok(None),
-            Err(error) => anyhow::bail!("cannot read `{}`: {}", shown(path), error.kind()),
-        };
-        match seen.kind {
-            Kind::Folder => Ok(embedded::commit(scan, path).map(|id| (EntryKind::Commit, id))),
-            Kind::Special => anyhow::bail!(
-                "cannot record `{}`: it is not a file, directory or link",
-                shown(path)
+/// Returns a tree like `base` in which these paths are as on disk: files and links recorded,
+/// what is not there removed. Neither ignore rules nor limits are asked. A folder on disk
+/// takes the place of a file only if a path below it is given too.
+///
+/// # Errors
+/// Where a path cannot be read, a required filter fails, or the object store cannot be read or
+/// written.
+pub fn snapshot_paths(
+    repository: &Repository,
+    base: TreeId,
+    paths: &[Vec<u8>],
+) -> anyhow::Result<Snapshot> {
+    let limits = Limits::none();
+    let scan = ScanContext::new(repository, &limits, &[])?;
+    let sink = Sink::new(repository);
+    let mut reader = Reader::new(&scan, &repository.gix, &sink);
+    let root = repository.gix.find_tree(base.0).during("reading a tree")?;
+    let root = TreeRef::from_bytes(&root.data, repository.gix.object_hash())
+        .during("reading a tree")?
+        .into_owned();
+    let mut editor =
+        gix::objs::tree::Editor::new(root, &repository.gix.objects, repository.gix.object_hash());
+    // Removals first: a file may have made room for a folder.
+    let mut found = Vec::new();
+    let known = repository.entries_at(base, &paths.iter().map(Vec::as_slice).collect())?;
+    for path in paths {
+        let before = known.get(path.as_slice());
+        match read_path(&mut reader, &scan, path, before)? {
+            Some(entry) => found.push((path, entry)),
+            None => drop(
+                editor
+                    .remove_if_leaf(parts(path))
+                    .during("editing a tree")?,
             ),
-            Kind::File | Kind::Link => {
-                let before = before.map(|entry| match entry.mode {
-                    EntryMode::Executable => Mode::FILE_EXECUTABLE,
-                    EntryMode::Link => Mode::SYMLINK,
-                    _ => Mode::FILE,
-                });
-                let kind = kind_of(scan, &seen, before);
-                match reader.read(path, kind, true)? {
-                    Outcome::Read(id, _) => Ok(Some((kind, id))),
-                    Outcome::Gone | Outcome::LeftOut(_) => Ok(None),
-                    Outcome::Unreadable(why) => {
-                        anyhow::bail!("cannot read `{}`: {why}", shown(path))
-                    }
+        }
+    }
+    for (path, (kind, id)) in found {
+        editor
+            .upsert(parts(path), kind, id)
+            .during("editing a tree")?;
+    }
+    let tree = editor.write(|tree| {
+        let mut data = Vec::new();
+        tree.write_to(&mut data)?;
+        sink.add(ObjectKind::Tree, data)
+    })?;
+    Ok(Snapshot {
+        tree: TreeId(tree),
+        left_out: Vec::new(),
+        keep: sink.finish(repository)?,
+    })
+}
+
+/// Returns what a path is on disk; nothing where there is neither file nor link nor repository.
+fn read_path(
+    reader: &mut Reader<'_, '_>,
+    scan: &ScanContext<'_>,
+    path: &[u8],
+    before: Option<&Entry>,
+) -> anyhow::Result<Option<(EntryKind, gix::ObjectId)>> {
+    let (folder, name) = path.rsplit_once_str(b"/").unwrap_or((b"", path));
+    let seen = scan
+        .open(folder, OFlags::RDONLY | OFlags::DIRECTORY)
+        .and_then(|folder| stat::look(folder, name));
+    let seen = match seen {
+        Ok(seen) => seen,
+        Err(error) if is_absent(&error) => return Ok(None),
+        Err(error) => anyhow::bail!("cannot read `{}`: {}", shown(path), error.kind()),
+    };
+    match seen.kind {
+        Kind::Folder => Ok(embedded::commit(scan, path).map(|id| (EntryKind::Commit, id))),
+        Kind::Special => anyhow::bail!(
+            "cannot record `{}`: it is not a file, directory or link",
+            shown(path)
+        ),
+        Kind::File | Kind::Link => {
+            let before = before.map(|entry| match entry.mode {
+                EntryMode::Executable => Mode::FILE_EXECUTABLE,
+                EntryMode::Link => Mode::SYMLINK,
+                _ => Mode::FILE,
+            });
+            let kind = kind_of(scan, &seen, before);
+            match reader.read(path, kind, true)? {
+                Outcome::Read(id, _) => Ok(Some((kind, id))),
+                Outcome::Gone | Outcome::LeftOut(_) => Ok(None),
+                Outcome::Unreadable(why) => {
+                    anyhow::bail!("cannot read `{}`: {why}", shown(path))
                 }
             }
         }

@@ -43,20 +43,18 @@ pub(super) struct Name {
     pub(super) below: Range<usize>,
 }
 
-impl Repository {
-    /// Returns how many files of a tree git does not track in this worktree; ours do not count.
-    ///
-    /// # Errors
-    /// Where the tree or git's index cannot be read.
-    pub fn untracked(&self, tree: TreeId) -> anyhow::Result<usize> {
-        let index = Index::load(&self.gix)?.state;
-        let leaves = self.leaves(tree)?;
-        let untracked = leaves.iter().filter(|leaf| {
-            let path = leaf.path.as_bstr();
-            !path.starts_with(b".teddy/") && index.entry_by_path(path).is_none()
-        });
-        Ok(untracked.count())
-    }
+/// Returns how many files of a tree git does not track in this worktree; ours do not count.
+///
+/// # Errors
+/// Where the tree or git's index cannot be read.
+pub fn untracked(repository: &Repository, tree: TreeId) -> anyhow::Result<usize> {
+    let index = Index::load(&repository.gix)?.state;
+    let leaves = repository.leaves(tree)?;
+    let untracked = leaves.iter().filter(|leaf| {
+        let path = leaf.path.as_bstr();
+        !path.starts_with(b".teddy/") && index.entry_by_path(path).is_none()
+    });
+    Ok(untracked.count())
 }
 
 impl Index {

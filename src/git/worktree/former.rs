@@ -4,6 +4,7 @@
 //! ours, by the reason of its lock or by the place that it names, which must be where we would have
 //! put it; the worktree is taken over where it should be, and the record is removed.
 
+use crate::git::worktree::record;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -21,59 +22,65 @@ const RECORDS: &str = "worktrees";
 /// More bytes than this are in no file that git wrote there.
 const MAX_FILE: u64 = 16 * 1024;
 
-impl Repository {
-    /// Returns the sessions whose worktrees git knows, as far as that can be told, sorted. `root` is
-    /// the folder of worktrees.
-    pub fn former_worktrees(&self, root: &Path) -> Vec<String> {
-        let Ok(records) = self.git_records() else {
-            return Vec::new();
-        };
-        let names = records.names().unwrap_or_default();
-        let sessions = names
-            .iter()
-            .filter_map(|name| session_of(&records, name, root));
-        let mut sessions: Vec<_> = sessions.collect();
-        sessions.sort();
-        sessions.dedup();
-        sessions
-    }
+/// Returns the sessions whose worktrees git knows, as far as that can be told, sorted. `root` is
+/// the folder of worktrees.
+pub fn former_worktrees(repository: &Repository, root: &Path) -> Vec<String> {
+    let Ok(records) = git_records(repository) else {
+        return Vec::new();
+    };
+    let names = records.names().unwrap_or_default();
+    let sessions = names
+        .iter()
+        .filter_map(|name| session_of(&records, name, root));
+    let mut sessions: Vec<_> = sessions.collect();
+    sessions.sort();
+    sessions.dedup();
+    sessions
+}
 
-    /// Takes over the worktree of a session that git knows. The caller holds the session's lock.
-    ///
-    /// # Errors
-    /// Where git's record of it cannot be removed.
-    pub fn take_over_worktree(&self, root: &Path, session: &str) -> anyhow::Result<()> {
-        let root = WorktreeRoot::make(root, &self.common_dir())?;
-        self.take_over(&root, session)
-    }
+/// Takes over the worktree of a session that git knows. The caller holds the session's lock.
+///
+/// # Errors
+/// Where git's record of it cannot be removed.
+pub fn take_over_worktree(
+    repository: &Repository,
+    root: &Path,
+    session: &str,
+) -> anyhow::Result<()> {
+    let root = WorktreeRoot::make(root, &repository.common_dir())?;
+    take_over(repository, &root, session)
+}
 
-    /// Takes over the worktree of a session that git knows, if it does.
-    pub(super) fn take_over(&self, root: &WorktreeRoot, session: &str) -> anyhow::Result<()> {
-        let Ok(records) = self.git_records() else {
-            return Ok(());
-        };
-        for name in records.names()? {
-            if session_of(&records, &name, root.path()).as_deref() != Some(session) {
-                continue;
-            }
-            if !root.is_ours(session) && root.look(session)?.is_some() {
-                root.claim(session)?;
-                self.worktree_record(session).keep_root(root.path())?;
-                root.remove_git_dir(session)?;
-            }
-            records
-                .remove(&name)
-                .with_context(|| format!("removing git's record of the worktree of `{session}`"))?;
+/// Takes over the worktree of a session that git knows, if it does.
+pub(super) fn take_over(
+    repository: &Repository,
+    root: &WorktreeRoot,
+    session: &str,
+) -> anyhow::Result<()> {
+    let Ok(records) = git_records(repository) else {
+        return Ok(());
+    };
+    for name in records.names()? {
+        if session_of(&records, &name, root.path()).as_deref() != Some(session) {
+            continue;
         }
-        // As git does once the last one is gone.
-        let _ = std::fs::remove_dir(self.common_dir().join(RECORDS));
-        Ok(())
+        if !root.is_ours(session) && root.look(session)?.is_some() {
+            root.claim(session)?;
+            record::worktree_record(repository, session).keep_root(root.path())?;
+            root.remove_git_dir(session)?;
+        }
+        records
+            .remove(&name)
+            .with_context(|| format!("removing git's record of the worktree of `{session}`"))?;
     }
+    // As git does once the last one is gone.
+    let _ = std::fs::remove_dir(repository.common_dir().join(RECORDS));
+    Ok(())
+}
 
-    /// Opens the folder of git's records.
-    fn git_records(&self) -> std::io::Result<Root> {
-        Root::open_strictly(&self.common_dir().join(RECORDS))
-    }
+/// Opens the folder of git's records.
+fn git_records(repository: &Repository) -> std::io::Result<Root> {
+    Root::open_strictly(&repository.common_dir().join(RECORDS))
 }
 
 /// Returns the session for which a version before this one made a record.

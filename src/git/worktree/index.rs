@@ -4,6 +4,7 @@
 //! is there. It holds for the very file that was written with it. Both lie where no command can
 //! write; what a power cut took of them counts for nothing, and every file is compared.
 
+use crate::git::diff;
 use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
@@ -42,7 +43,7 @@ pub(super) fn known(repository: &Repository, tree: TreeId) -> anyhow::Result<Kno
         });
     };
     let changes = noted(repository)
-        .map(|known| repository.changes(known, tree))
+        .map(|known| diff::changes(repository, known, tree))
         .transpose()?;
     Ok(Known { index, changes })
 }

@@ -10,7 +10,7 @@
 //! command could write decides nothing but what the plan's result is.
 
 pub mod bring;
-mod former;
+pub mod former;
 mod glance;
 mod index;
 mod leftovers;
@@ -74,111 +74,112 @@ pub struct Listed {
     pub used: PathBuf,
 }
 
-impl Repository {
-    /// Returns the session's worktree below `root`, as far as `extent` says with the files of `at`
-    /// and nothing else that is not ignored; makes it where there is none. The caller holds the
-    /// session's lock.
-    ///
-    /// # Errors
-    /// Where something else is in its place, or a file cannot be read or written.
-    pub fn session_worktree(
-        &self,
-        root: &Path,
-        session: &str,
-        at: CommitId,
-        extent: Extent<'_>,
-    ) -> anyhow::Result<SessionWorktree> {
-        anyhow::ensure!(is_plain(session), "`{session}` cannot name a worktree");
-        let root = WorktreeRoot::make(root, &self.common_dir())?;
-        let path = root.place(session);
-        let during = || {
-            format!(
-                "the worktree of session `{session}` at `{}`",
-                path.display()
-            )
-        };
-        self.take_over(&root, session).with_context(during)?;
-        let found = make_room(&root, session)?;
-        root.clear(session).with_context(during)?;
-        // A git directory of a run that was cut short.
-        root.remove_git_dir(session).with_context(during)?;
-        root.worktree(session).with_context(during)?;
-        self.worktree_record(session).check_index();
-        let mut worktree = SessionWorktree {
-            repository: self.with_worktree(&path, &self.worktree_record(session).index())?,
-            record: self.worktree_record(session),
-            fresh: found == Found::Nothing,
-            session: session.to_owned(),
-            path: path.clone(),
-            root,
-        };
-        worktree.bring_to(self, at, extent).with_context(during)?;
-        Ok(worktree)
-    }
+/// Returns the session's worktree below `root`, as far as `extent` says with the files of `at`
+/// and nothing else that is not ignored; makes it where there is none. The caller holds the
+/// session's lock.
+///
+/// # Errors
+/// Where something else is in its place, or a file cannot be read or written.
+pub fn session_worktree(
+    repository: &Repository,
+    root: &Path,
+    session: &str,
+    at: CommitId,
+    extent: Extent<'_>,
+) -> anyhow::Result<SessionWorktree> {
+    anyhow::ensure!(is_plain(session), "`{session}` cannot name a worktree");
+    let root = WorktreeRoot::make(root, &repository.common_dir())?;
+    let path = root.place(session);
+    let during = || {
+        format!(
+            "the worktree of session `{session}` at `{}`",
+            path.display()
+        )
+    };
+    former::take_over(repository, &root, session).with_context(during)?;
+    let found = make_room(&root, session)?;
+    root.clear(session).with_context(during)?;
+    // A git directory of a run that was cut short.
+    root.remove_git_dir(session).with_context(during)?;
+    root.worktree(session).with_context(during)?;
+    record::worktree_record(repository, session).check_index();
+    let mut worktree = SessionWorktree {
+        repository: repository
+            .with_worktree(&path, &record::worktree_record(repository, session).index())?,
+        record: record::worktree_record(repository, session),
+        fresh: found == Found::Nothing,
+        session: session.to_owned(),
+        path: path.clone(),
+        root,
+    };
+    worktree
+        .bring_to(repository, at, extent)
+        .with_context(during)?;
+    Ok(worktree)
+}
 
-    /// Returns the worktrees of sessions that are remembered, sorted by session.
-    pub fn session_worktrees(&self) -> Vec<Listed> {
-        let listed = |session: String| {
-            let record = self.worktree_record(&session);
-            Some(Listed {
-                path: record.root()?.join(&session),
-                used: record.used(),
-                session,
-            })
-        };
-        let sessions = self.recorded_worktrees().into_iter();
-        sessions.filter_map(listed).collect()
-    }
+/// Returns the worktrees of sessions that are remembered, sorted by session.
+pub fn session_worktrees(repository: &Repository) -> Vec<Listed> {
+    let listed = |session: String| {
+        let record = record::worktree_record(repository, &session);
+        Some(Listed {
+            path: record.root()?.join(&session),
+            used: record.used(),
+            session,
+        })
+    };
+    let sessions = record::recorded_worktrees(repository).into_iter();
+    sessions.filter_map(listed).collect()
+}
 
-    /// Removes the worktree of a session, and what is remembered of it; false where there is none.
-    /// The caller holds the session's lock.
-    ///
-    /// # Errors
-    /// Where it cannot be moved out of the way.
-    pub fn remove_session_worktree(&self, session: &str) -> anyhow::Result<bool> {
-        let record = self.worktree_record(session);
-        let Some(path) = record.root() else {
-            return Ok(false);
-        };
-        // What was made for another repository, such as the one that this is a copy of, is not ours
-        // to remove.
-        let root = self.own_root(&path).filter(|root| root.is_ours(session));
-        if let Some(root) = root {
-            let during = || format!("removing `{}`", root.place(session).display());
-            root.remove_worktree(session).with_context(during)?;
-            match root.forget(session) {
-                // What is mounted in it is not ours to remove, and stops nobody: tried again later.
-                Err(error) if error.kind() == ErrorKind::CrossesDevices => return Ok(true),
-                forgotten => forgotten.with_context(during)?,
-            }
+/// Removes the worktree of a session, and what is remembered of it; false where there is none.
+/// The caller holds the session's lock.
+///
+/// # Errors
+/// Where it cannot be moved out of the way.
+pub fn remove_session_worktree(repository: &Repository, session: &str) -> anyhow::Result<bool> {
+    let record = record::worktree_record(repository, session);
+    let Some(path) = record.root() else {
+        return Ok(false);
+    };
+    // What was made for another repository, such as the one that this is a copy of, is not ours
+    // to remove.
+    let root = own_root(repository, &path).filter(|root| root.is_ours(session));
+    if let Some(root) = root {
+        let during = || format!("removing `{}`", root.place(session).display());
+        root.remove_worktree(session).with_context(during)?;
+        match root.forget(session) {
+            // What is mounted in it is not ours to remove, and stops nobody: tried again later.
+            Err(error) if error.kind() == ErrorKind::CrossesDevices => return Ok(true),
+            forgotten => forgotten.with_context(during)?,
         }
-        record.remove()?;
-        Ok(true)
     }
+    record.remove()?;
+    Ok(true)
+}
 
-    /// Puts right what a command or a crash left in a session's worktree, and returns whether
-    /// anything was. The caller holds the session's lock.
-    ///
-    /// # Errors
-    /// Where something cannot be moved out of the way.
-    pub fn tidy_session_worktree(&self, session: &str) -> anyhow::Result<bool> {
-        let record = self.worktree_record(session);
-        let root = record.root().and_then(|path| self.own_root(&path));
-        let Some(root) = root.filter(|root| root.is_ours(session)) else {
-            return Ok(false);
-        };
-        let left = root.has_leftovers(session);
-        if left {
-            root.remove_git_dir(session)?;
-            root.clear(session)?;
-        }
-        Ok(left)
+/// Puts right what a command or a crash left in a session's worktree, and returns whether
+/// anything was. The caller holds the session's lock.
+///
+/// # Errors
+/// Where something cannot be moved out of the way.
+pub fn tidy_session_worktree(repository: &Repository, session: &str) -> anyhow::Result<bool> {
+    let record = record::worktree_record(repository, session);
+    let root = record.root().and_then(|path| own_root(repository, &path));
+    let Some(root) = root.filter(|root| root.is_ours(session)) else {
+        return Ok(false);
+    };
+    let left = root.has_leftovers(session);
+    if left {
+        root.remove_git_dir(session)?;
+        root.clear(session)?;
     }
+    Ok(left)
+}
 
-    /// Opens the folder of worktrees at a path that was noted.
-    fn own_root(&self, path: &Path) -> Option<WorktreeRoot> {
-        WorktreeRoot::open(path, &self.common_dir())
-    }
+/// Opens the folder of worktrees at a path that was noted.
+fn own_root(repository: &Repository, path: &Path) -> Option<WorktreeRoot> {
+    WorktreeRoot::open(path, &repository.common_dir())
 }
 
 /// What is at the place of a worktree.

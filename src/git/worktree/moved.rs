@@ -4,6 +4,8 @@
 //! A moved file keeps its size and its time, and has the content that it had; so it is told from
 //! what a command made. Nothing is opened whose size and time are not those of a file that is gone.
 
+use crate::git::large;
+use crate::git::version;
 use std::collections::BTreeMap;
 use std::fs::Metadata;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -172,15 +174,15 @@ impl SessionWorktree {
                 return Ok(false);
             };
             let size = file.metadata()?.len();
-            let id = self.repository.id_of(&file, size);
+            let id = large::id_of(&self.repository, &file, size);
             return Ok(id.is_ok_and(|id| id == Some(entry.id)));
         }
         let Walk::Place(place) = Top::open_own(&self.path)?.walk(&found.path, Missing::Stop)?
         else {
             return Ok(false);
         };
-        let mut version = self.repository.version(old, std::iter::once(from))?;
-        version.is(from, Some(entry), &self.repository.look(&place)?)
+        let mut version = version::version(&self.repository, old, std::iter::once(from))?;
+        version.is(from, Some(entry), &version::look(&self.repository, &place)?)
     }
 
     /// Returns every file and link of the worktree.

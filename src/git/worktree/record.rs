@@ -26,23 +26,21 @@ pub(super) struct Record {
     folder: PathBuf,
 }
 
-impl Repository {
-    /// Returns the record of a session's worktree, be there one or not.
-    pub(super) fn worktree_record(&self, session: &str) -> Record {
-        Record {
-            folder: self.teddy_dir().join(RECORDS).join(session),
-        }
+/// Returns the record of a session's worktree, be there one or not.
+pub(super) fn worktree_record(repository: &Repository, session: &str) -> Record {
+    Record {
+        folder: repository.teddy_dir().join(RECORDS).join(session),
     }
+}
 
-    /// Returns the sessions that have a record, sorted.
-    pub(super) fn recorded_worktrees(&self) -> Vec<String> {
-        let names = Root::open(&self.teddy_dir().join(RECORDS)).and_then(|root| root.names());
-        let names = names.unwrap_or_default().into_iter();
-        names
-            .filter_map(|name| name.into_string().ok())
-            .filter(|name| super::root::is_plain(name))
-            .collect()
-    }
+/// Returns the sessions that have a record, sorted.
+pub(super) fn recorded_worktrees(repository: &Repository) -> Vec<String> {
+    let names = Root::open(&repository.teddy_dir().join(RECORDS)).and_then(|root| root.names());
+    let names = names.unwrap_or_default().into_iter();
+    names
+        .filter_map(|name| name.into_string().ok())
+        .filter(|name| super::root::is_plain(name))
+        .collect()
 }
 
 impl Record {

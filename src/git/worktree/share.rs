@@ -4,6 +4,8 @@
 //! That the user's file is the right one is asked of the new file once it has the blocks: what the
 //! user writes from then on is not in it.
 
+use crate::git::filter;
+use crate::git::version;
 use anyhow::Context as _;
 use gix::index::State;
 use gix::index::entry::Mode as IndexMode;
@@ -92,7 +94,7 @@ impl Switch<'_> {
         let Walk::Place(place) = self.top.walk(path, Missing::Make)? else {
             return Ok(Attempt::Write);
         };
-        let keeps_bit = self.repository.abilities().executable;
+        let keeps_bit = version::abilities(self.repository).executable;
         Ok(
             match place.share_from(&source, is_executable && keeps_bit) {
                 Ok(()) => Attempt::Made(place),
@@ -105,7 +107,7 @@ impl Switch<'_> {
     /// Returns the filters of the files to write.
     fn filter_of(&self, new: &State, to_write: &[usize]) -> anyhow::Result<Filter<'_>> {
         let paths = to_write.iter().map(|&at| new.entry(at).path(new).as_ref());
-        self.repository.filter(self.tree, paths)
+        filter::filter(self.repository, self.tree, paths)
     }
 
     /// Returns the times and numbers of a new file, if it has just what a checkout writes.
@@ -122,7 +124,7 @@ impl Switch<'_> {
         let Seen::File { body, .. } = place.look()? else {
             return Ok(None);
         };
-        let is_same = self.repository.body_id(&body)? == Some(entry.id)
+        let is_same = version::body_id(self.repository, &body)? == Some(entry.id)
             && match body {
                 Body::Bytes(bytes) => filter.writes_as_is(path, &bytes)?,
                 Body::Large { .. } => filter.keeps(path)?,

@@ -6,6 +6,8 @@
 //! keeps its time, and a build tool sees nothing new. Where no command will see the files, only
 //! those are looked at that matter; the next whole switch finds the others.
 
+use crate::git::large;
+use crate::git::version;
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 
@@ -111,15 +113,22 @@ impl Switch<'_> {
             };
             let version = match &mut version {
                 Some(version) => version,
-                none => none.insert(
-                    self.repository
-                        .version(self.tree, paths.iter().map(Vec::as_slice))?,
-                ),
+                none => none.insert(version::version(
+                    self.repository,
+                    self.tree,
+                    paths.iter().map(Vec::as_slice),
+                )?),
             };
             // The time is taken before the file is read: a later write shows.
             let stat = place.stat()?;
             match stat {
-                Some(stat) if version.is(path, Some(&entry), &self.repository.look(&place)?)? => {
+                Some(stat)
+                    if version.is(
+                        path,
+                        Some(&entry),
+                        &version::look(self.repository, &place)?,
+                    )? =>
+                {
                     new.entries_mut()[at].stat = as_in_index(&stat)
                 }
                 _ => to_write.push(at),
@@ -184,7 +193,7 @@ impl Switch<'_> {
     fn write(&self, new: &mut State, to_write: &[usize]) -> anyhow::Result<()> {
         let (large, others): (Vec<usize>, Vec<usize>) = to_write
             .iter()
-            .partition(|&&at| self.repository.large(new.entry(at).id).is_some());
+            .partition(|&&at| large::large(self.repository, new.entry(at).id).is_some());
         self.check_out(new, &others)?;
         self.write_large(new, &large)
     }
@@ -197,9 +206,7 @@ impl Switch<'_> {
             .collect();
         let mut version = match paths.is_empty() {
             true => return Ok(()),
-            false => self
-                .repository
-                .version(self.tree, paths.iter().map(Vec::as_slice))?,
+            false => version::version(self.repository, self.tree, paths.iter().map(Vec::as_slice))?,
         };
         for (&at, path) in large.iter().zip(&paths) {
             let during = || format!("cannot write `{}`", path.to_str_lossy());

@@ -1,5 +1,6 @@
 //! The way of a worktree to a commit, with all of its files or a part of them.
 
+use crate::git::version;
 use gix::index::entry::stat::Options as StatOptions;
 
 use super::glance::glance;
@@ -75,7 +76,7 @@ pub(super) fn switch(
 /// plan meets files there that it does not name.
 fn reach<'a>(repository: &Repository, extent: Extent<'a>) -> Extent<'a> {
     let is_wanted = fault::emulated("whole-worktree").is_some();
-    if is_wanted || repository.abilities().ignores_case {
+    if is_wanted || version::abilities(repository).ignores_case {
         Extent::Whole
     } else {
         extent

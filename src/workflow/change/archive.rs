@@ -3,6 +3,7 @@
 //! A three-way merge against the specs as they were when the change began, brought to the user's
 //! files as a turn's result is: their own edits stay, and where the two meet nothing is written.
 
+use crate::git::diff;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -186,8 +187,8 @@ fn sides(
             new.insert(leaf.path, entry);
         }
     }
-    let base = repository.tree_with(now, &old)?;
-    let target = repository.tree_with(base, &new)?;
+    let base = diff::tree_with(repository, now, &old)?;
+    let target = diff::tree_with(repository, base, &new)?;
     Ok((base, target))
 }
 

@@ -18,6 +18,7 @@ pub mod reproposal;
 pub mod review;
 mod work;
 
+use crate::git::hold;
 use anyhow::Context as _;
 
 use crate::change::entry::Entry;
@@ -124,9 +125,12 @@ fn save_locked(project: &Project, change: &mut Change, step: Step) -> anyhow::Re
     let message = message::render(&title, &lines, &after.state);
     let (commit, tree) = changes(project).write(&after, &message)?;
     let before = change.commit.map(|_| change.tree);
-    let held = project
-        .repository
-        .hold(&[commit], before.as_slice(), Older::Join)?;
+    let held = hold::hold(
+        &project.repository,
+        &[commit],
+        before.as_slice(),
+        Older::Join,
+    )?;
     let held = held.context("`git gc` removed objects of the step while it was recorded; nothing was changed, try again")?;
     let expected = change.commit.map_or(Expected::Absent, Expected::At);
     let log = format!("teddy: change {wanted}");
@@ -145,7 +149,7 @@ fn save_locked(project: &Project, change: &mut Change, step: Step) -> anyhow::Re
         MoveError::Store(error) => error,
     })?;
     refs::sync(&project.repository, &change.id.reference())?;
-    project.repository.settle(&held)?;
+    hold::settle(&project.repository, &held)?;
     *change = Change {
         commit: Some(commit),
         tree,

@@ -13,7 +13,9 @@ use crate::change::phase::Event as Happened;
 use crate::change::review;
 use crate::change::store::Change;
 use crate::change::verdict::Verdict;
+use crate::git::diff;
 use crate::git::object::TreeId;
+use crate::git::read;
 use crate::git::refs;
 use crate::text::diff::unified;
 use crate::text::visible::visible;
@@ -161,7 +163,7 @@ fn done_so_far(project: &Project, id: &ChangeId) -> anyhow::Result<String> {
         return Ok("(nothing)\n".to_owned());
     };
     let mut text = String::new();
-    for change in project.repository.changes(before, after)? {
+    for change in diff::changes(&project.repository, before, after)? {
         let path = String::from_utf8_lossy(&change.path).into_owned();
         let shown = visible(&path);
         if text.len() > MAX_DIFF {
@@ -171,8 +173,8 @@ fn done_so_far(project: &Project, id: &ChangeId) -> anyhow::Result<String> {
             continue;
         }
         let (old, new) = (
-            project.repository.text_of(change.old.as_ref())?,
-            project.repository.text_of(change.new.as_ref())?,
+            read::text_of(&project.repository, change.old.as_ref())?,
+            read::text_of(&project.repository, change.new.as_ref())?,
         );
         match (old, new) {
             (Some(old), Some(new)) => text.push_str(&unified(

@@ -1,5 +1,6 @@
 //! Gathering what `input.md` shows: from one snapshot, so that it is one moment of the project.
 
+use crate::git::diff;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -143,9 +144,11 @@ fn status_text(project: &Project, tree: TreeId) -> anyhow::Result<String> {
             head.map(|id| id.to_string()).unwrap_or_default()
         ),
     };
-    let changes = project
-        .repository
-        .changes(refs::head_tree(&project.repository)?, tree)?;
+    let changes = diff::changes(
+        &project.repository,
+        refs::head_tree(&project.repository)?,
+        tree,
+    )?;
     if changes.is_empty() {
         text.push_str("nothing to commit, working tree clean\n");
     }

@@ -1,5 +1,6 @@
 //! The requests of a session: what its turns hand on, and what the turn in progress adds.
 
+use crate::git::revision;
 use uuid::Uuid;
 
 use crate::git::repository::Repository;
@@ -171,7 +172,7 @@ fn first_request(
 ) -> anyhow::Result<Option<Request>> {
     for number in 1..end.min(FIRST_TURNS) {
         let back = from.number().saturating_sub(number);
-        let commit = repository.first_parent(from.commit, back)?;
+        let commit = revision::first_parent(repository, from.commit, back)?;
         let turn = Turn::read(repository, &from.session, commit)?;
         if let Some(request) = request_of_turn(repository, &turn, u64::MAX)? {
             return Ok(Some(request));

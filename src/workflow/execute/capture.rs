@@ -4,6 +4,9 @@
 //! was done in them is not brought, so it is not recorded either, and it is said. What went where
 //! nothing can be recorded stays where it was.
 
+use crate::git::diff;
+use crate::git::snapshot;
+use crate::git::snapshot::paths;
 use std::collections::{BTreeMap, HashSet};
 
 use crate::git::diff::Change;
@@ -57,7 +60,7 @@ pub(super) fn capture(
     let index = project.index(&format!("session-{}", env.name));
     let repository = &opened.worktree.repository;
     let written: Vec<Forced> = opened.written.iter().cloned().map(Forced::new).collect();
-    let mut snapshot = repository.snapshot(&index, &project.limits(), &written)?;
+    let mut snapshot = snapshot::snapshot(repository, &index, &project.limits(), &written)?;
     add_written(repository, &mut snapshot, opened.written)?;
 
     let mut captured = Captured {
@@ -88,7 +91,7 @@ fn add_written(
     }
     let mut paths = written.to_vec();
     paths.retain(|path| secret.contains(&shown(path)));
-    snapshot.tree = repository.snapshot_paths(snapshot.tree, &paths)?.tree;
+    snapshot.tree = paths::snapshot_paths(repository, snapshot.tree, &paths)?.tree;
     Ok(())
 }
 
@@ -119,7 +122,7 @@ fn leave_repositories(
         let entry = entry.as_ref();
         entry.is_some_and(|entry| entry.mode == Mode::Gitlink)
     };
-    let mut changed = repository.changes(env.tree, captured.tree)?;
+    let mut changed = diff::changes(repository, env.tree, captured.tree)?;
     changed.retain(|change| is_link(&change.old) || is_link(&change.new));
 
     let mut edits = Edits::new();
@@ -151,7 +154,7 @@ fn take_moved(
     opened: &Opened<'_>,
     captured: &mut Captured,
 ) -> anyhow::Result<()> {
-    let mut gone = repository.changes(env.tree, captured.tree)?;
+    let mut gone = diff::changes(repository, env.tree, captured.tree)?;
     gone.retain(|change| change.new.is_none());
     let trees = (env.tree, captured.tree);
     let moved = opened.worktree.moved(opened.before, &gone, trees)?;
@@ -159,7 +162,7 @@ fn take_moved(
 
     let paths: Vec<Vec<u8>> = taken.into_iter().map(|moved| moved.to).collect();
     if !paths.is_empty() {
-        captured.tree = repository.snapshot_paths(captured.tree, &paths)?.tree;
+        captured.tree = paths::snapshot_paths(repository, captured.tree, &paths)?.tree;
         let names: HashSet<String> = paths.iter().map(|path| shown(path)).collect();
         captured
             .not_captured
@@ -185,7 +188,7 @@ impl Captured {
     /// Changes paths of the tree.
     fn edit(&mut self, repository: &Repository, edits: &Edits) -> anyhow::Result<()> {
         if !edits.is_empty() {
-            self.tree = repository.tree_with(self.tree, edits)?;
+            self.tree = diff::tree_with(repository, self.tree, edits)?;
         }
         Ok(())
     }

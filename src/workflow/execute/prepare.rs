@@ -1,6 +1,7 @@
 //! The session's worktree before a run: the user's files, what git ignores and commands need, the
 //! set-up, a git directory.
 
+use crate::git::worktree;
 use anyhow::Context as _;
 
 use super::run_env::RunEnv;
@@ -49,7 +50,13 @@ pub(super) fn prepare(
     user: &mut dyn User,
 ) -> anyhow::Result<Prepared> {
     let repository = &project.repository;
-    let opened = repository.session_worktree(&project.worktrees(), env.name, env.before, extent);
+    let opened = worktree::session_worktree(
+        repository,
+        &project.worktrees(),
+        env.name,
+        env.before,
+        extent,
+    );
     let mut worktree = opened.context("the session's worktree cannot be made; nothing was run")?;
     if let Extent::Paths(_) = extent {
         return Ok(Prepared {
@@ -91,7 +98,7 @@ fn set_up(
     let ended = run_setup(project, env, setup, worktree, user)?;
     worktree.remove_git_dir()?;
     if ended != End::Exited(0) {
-        project.repository.remove_session_worktree(env.name)?;
+        worktree::remove_session_worktree(&project.repository, env.name)?;
         return Err(SetupFailed {
             code: ended.code(),
             offline: !settings.network,

@@ -1,5 +1,8 @@
 //! The stage: the session's worktree at the user's files, the run in it, and what it left.
 
+use crate::git::fingerprint;
+use crate::git::planted;
+use crate::git::snapshot::paths;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -192,9 +195,7 @@ fn take(
 ) -> anyhow::Result<Taken> {
     let worktree = &prepared.worktree;
     let Some(began) = began else {
-        let snapshot = worktree
-            .repository
-            .snapshot_paths(env.tree, &written)
+        let snapshot = paths::snapshot_paths(&worktree.repository, env.tree, &written)
             .context("recording what the plan did")?;
         fault::point("after-run-snapshot")?;
         return Ok(Taken {
@@ -252,11 +253,11 @@ impl Began {
         let unconfined = if is_confined {
             None
         } else {
-            Some(repository.fingerprint()?)
+            Some(fingerprint::fingerprint(repository)?)
         };
         Ok(Began {
             unconfined,
-            moment: repository.moment()?,
+            moment: planted::moment(repository)?,
             files: prepared.worktree.before()?,
         })
     }
@@ -266,7 +267,7 @@ impl Began {
         if self.unconfined.is_none() {
             return Ok(Vec::new());
         }
-        let names = project.repository.set_false_objects_aside(self.moment)?;
+        let names = planted::set_false_objects_aside(&project.repository, self.moment)?;
         Ok(names
             .iter()
             .map(|name| format!("object {name} was not what its name says and was set aside"))
@@ -278,7 +279,7 @@ impl Began {
         let Some(before) = &self.unconfined else {
             return Ok(Vec::new());
         };
-        let changes = before.differences(&project.repository.fingerprint()?);
+        let changes = before.differences(&fingerprint::fingerprint(&project.repository)?);
         Ok(changes.iter().map(ToString::to_string).collect())
     }
 }

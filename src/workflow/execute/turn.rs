@@ -1,6 +1,7 @@
 //! The commit of a turn: its artifacts, its message, and its way to the session and the files.
 
 use super::{Case, Executed};
+use crate::git::diff;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::refs::Expected;
 use crate::git::repository::Repository;
@@ -253,7 +254,8 @@ fn summary(repository: &Repository, writing: &Writing<'_>) -> anyhow::Result<Vec
         })
         .collect();
     let tree = |id: CommitId| -> anyhow::Result<TreeId> { Ok(repository.commit(id)?.tree) };
-    let changes = repository.changes(
+    let changes = diff::changes(
+        repository,
         tree(writing.workspace.before)?,
         tree(writing.workspace.after)?,
     )?;

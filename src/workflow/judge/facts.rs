@@ -1,5 +1,6 @@
 //! What validation knows of the world: one snapshot of the workspace, the context lists, the memos.
 
+use crate::git::read;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -75,7 +76,7 @@ impl Facts for Snapshotted<'_> {
                 .map(|entry| entry.mode)
             {
                 Some(Mode::File | Mode::Executable) => Entry::File {
-                    bytes: self.repository.checked_out(self.tree, path.as_str())?,
+                    bytes: read::checked_out(self.repository, self.tree, path.as_str())?,
                 },
                 Some(Mode::Tree) => Entry::Folder,
                 Some(Mode::Link) => Entry::Link,

@@ -1,6 +1,7 @@
 //! Looking at a resource before it is read: from the snapshot that is reviewed, nothing fetched.
 
 use crate::git::object::{BlobId, Entry, Mode, TreeId};
+use crate::git::read;
 use crate::git::repository::Repository;
 use crate::session::artifact::{self, Artifacts};
 use crate::session::turn::Turn;
@@ -46,7 +47,7 @@ fn look_at_file(project: &Project, tree: TreeId, path: &str) -> anyhow::Result<S
             if is_large(&project.repository, entry.as_ref())? {
                 return Ok(Seen::Nothing("it is too large to be shown"));
             }
-            Seen::Content(project.repository.checked_out(tree, path)?)
+            Seen::Content(read::checked_out(&project.repository, tree, path)?)
         }
         Some(Mode::Tree) => {
             let below = format!("{path}/");

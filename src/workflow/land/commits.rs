@@ -6,6 +6,7 @@ use super::range::{Landing, Selected};
 use super::{Message, Wish};
 use crate::git::land::branch::Target;
 use crate::git::land::scratch::{Edit, Scratch, Wanted, template};
+use crate::git::merge;
 use crate::git::merge::Merged;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::repository::Repository;
@@ -129,7 +130,7 @@ fn put(
     landing: &Landing,
 ) -> anyhow::Result<Result<TreeId, Overlap>> {
     Ok(
-        match repository.merge(landing.before, tree, landing.after)? {
+        match merge::merge(repository, landing.before, tree, landing.after)? {
             Merged::Clean(tree) => Ok(tree),
             Merged::Overlap { paths, .. } => Err(Overlap {
                 turn: landing.turn.number(),

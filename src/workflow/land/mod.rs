@@ -8,6 +8,7 @@ mod message;
 mod range;
 mod record;
 
+use crate::git::diff;
 use serde::Serialize;
 
 use self::commits::{Made, Plan, Planned};
@@ -231,7 +232,7 @@ fn committed(project: &Project, made: &[Made]) -> anyhow::Result<Vec<Committed>>
 
 /// Returns the paths that differ between two trees.
 fn files(project: &Project, [from, to]: [TreeId; 2]) -> anyhow::Result<Vec<String>> {
-    let changes = project.repository.changes(from, to)?;
+    let changes = diff::changes(&project.repository, from, to)?;
     let path = |change: &Change| lossy(&change.path);
     Ok(changes.iter().map(path).collect())
 }

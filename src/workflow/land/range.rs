@@ -1,5 +1,8 @@
 //! Which turns land, and what of each: as far as it is in effect.
 
+use crate::git::diff;
+use crate::git::ignore;
+use crate::git::revision;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
@@ -85,7 +88,7 @@ fn named(project: &Project, tip: &Turn, range: &str) -> anyhow::Result<(u64, u64
     let number = |name: &str| -> anyhow::Result<u64> {
         let turn = project.store().turn(&tip.session, name)?;
         let is_own = turn.session == tip.session
-            && project.repository.is_ancestor(turn.commit, tip.commit)?;
+            && revision::is_ancestor(&project.repository, turn.commit, tip.commit)?;
         anyhow::ensure!(
             is_own,
             "`{name}` is not a turn of session `{}`; `-s <session>` names another session",
@@ -154,7 +157,7 @@ impl Selected {
             .iter()
             .map(|change| change.path.as_slice())
             .collect();
-        let standing = repository.standing(&paths)?;
+        let standing = ignore::standing(repository, &paths)?;
         let mut edits: BTreeMap<Vec<u8>, Option<Entry>> = BTreeMap::new();
         for (change, standing) in changes.into_iter().zip(standing) {
             let is_in_head = repository.entry(target.tree, &change.path)?.is_some();
@@ -168,7 +171,7 @@ impl Selected {
         if !edits.is_empty() {
             let [before, _] = trees(project, workspace(&turn)?)?;
             self.landings.push(Landing {
-                after: repository.tree_with(before, &edits)?,
+                after: diff::tree_with(repository, before, &edits)?,
                 before,
                 turn,
             });
@@ -210,7 +213,7 @@ impl<'a> InEffect<'a> {
         let workspace = workspace(turn)?;
         let [before, after] = trees(project, workspace)?;
         let mut found = Vec::new();
-        for change in project.repository.changes(before, after)? {
+        for change in diff::changes(&project.repository, before, after)? {
             if self.at(&change.path)?.changes.contains(&workspace.after) {
                 found.push(change);
             }

@@ -3,6 +3,7 @@
 
 use super::commits::Made;
 use crate::git::land::branch::Target;
+use crate::git::merge;
 use crate::git::merge::Merged;
 use crate::git::object::TreeId;
 use crate::git::refs::{self, Expected};
@@ -83,7 +84,8 @@ fn formatted(repository: &Repository, now: TreeId, made: &[Made]) -> anyhow::Res
         overlaps: Vec::new(),
     };
     for commit in made {
-        formatted.tree = match repository.merge(commit.wanted, formatted.tree, commit.tree)? {
+        formatted.tree = match merge::merge(repository, commit.wanted, formatted.tree, commit.tree)?
+        {
             Merged::Clean(tree) => tree,
             Merged::Overlap { paths, ours, .. } => {
                 formatted.overlaps.extend(paths);

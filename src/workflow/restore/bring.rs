@@ -1,5 +1,6 @@
 //! Bringing trees along a way: three-way at each leg, so that the user's own edits stay.
 
+use crate::git::diff;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::OnOverlap;
@@ -133,9 +134,8 @@ impl Carrier<'_> {
             if frozen.is_empty() {
                 return Ok(next);
             }
-            let kept = repository.tree_with(next, frozen)?;
-            let displaced: Vec<Vec<u8>> = repository
-                .changes(next, kept)?
+            let kept = diff::tree_with(repository, next, frozen)?;
+            let displaced: Vec<Vec<u8>> = diff::changes(repository, next, kept)?
                 .into_iter()
                 .map(|change| change.path)
                 .filter(|path| !frozen.contains_key(path))
@@ -154,7 +154,7 @@ impl Carrier<'_> {
 
     /// Returns what a tree has in the parts of the legs that were gone.
     fn inside(&self, now: TreeId, tree: TreeId) -> anyhow::Result<Edits> {
-        let changes = self.project.repository.changes(now, tree)?;
+        let changes = diff::changes(&self.project.repository, now, tree)?;
         Ok(changes
             .into_iter()
             .filter(|change| self.parts.contains(self.way.part_of(&change.path)))
@@ -167,8 +167,8 @@ impl Carrier<'_> {
     fn compose(&mut self, now: TreeId, mut edits: Edits) -> anyhow::Result<()> {
         let repository = &self.project.repository;
         loop {
-            let tree = repository.tree_with(now, &edits)?;
-            let changes = repository.changes(now, tree)?.into_iter();
+            let tree = diff::tree_with(repository, now, &edits)?;
+            let changes = diff::changes(repository, now, tree)?.into_iter();
             let done: Edits = changes.map(|change| (change.path, change.new)).collect();
             if done == edits {
                 self.brought.tree = tree;

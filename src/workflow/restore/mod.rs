@@ -7,6 +7,7 @@ mod record;
 pub mod steps;
 mod way;
 
+use crate::git::diff;
 use serde::Serialize;
 
 use self::bring::{Brought, bring};
@@ -276,7 +277,7 @@ fn tell_changes(
     (files, target): (&Move, TreeId),
     done: &mut Done,
 ) -> anyhow::Result<()> {
-    for change in project.repository.changes(files.from, files.to)? {
+    for change in diff::changes(&project.repository, files.from, files.to)? {
         let path = lossy(&change.path);
         if change.new.is_some() {
             done.written.push(path)
@@ -285,7 +286,7 @@ fn tell_changes(
         }
     }
 
-    let own = project.repository.changes(target, files.to)?;
+    let own = diff::changes(&project.repository, target, files.to)?;
     done.kept = own.iter().map(|change| lossy(&change.path)).collect();
     if done.same_turns {
         done.missing = missing(
@@ -316,11 +317,11 @@ fn restrict(
     if paths.is_empty() {
         return Ok(tree);
     }
-    let changes = repository.changes(elsewhere, tree)?;
+    let changes = diff::changes(repository, elsewhere, tree)?;
     let edits = changes
         .into_iter()
         .filter(|change| is_below(&change.path, paths))
         .map(|change| (change.path, change.new))
         .collect();
-    repository.tree_with(elsewhere, &edits)
+    diff::tree_with(repository, elsewhere, &edits)
 }

@@ -1,6 +1,7 @@
 //! The way from what is in the user's files to what shall be: patches backwards and forwards,
 //! between the user's own edits, part by part.
 
+use crate::git::diff;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::os::unix::ffi::OsStrExt as _;
 
@@ -293,13 +294,13 @@ pub(super) fn hidden(project: &Project, now: TreeId, way: &Way) -> anyhow::Resul
     for leg in way.legs() {
         let mut absent = BTreeSet::new();
         for tree in [leg.from, leg.to] {
-            let gone = repository.changes(tree, now)?.into_iter();
+            let gone = diff::changes(repository, tree, now)?.into_iter();
             absent.extend(
                 gone.filter(|change| change.new.is_none())
                     .map(|change| change.path),
             );
         }
-        for change in repository.changes(leg.from, leg.to)? {
+        for change in diff::changes(repository, leg.from, leg.to)? {
             let is_there = || {
                 let path = std::ffi::OsStr::from_bytes(&change.path);
                 let file = repository.workdir().join(path).symlink_metadata();

@@ -1,5 +1,6 @@
 //! Writing publications: before the turn that names them, as objects that no ref reaches yet.
 
+use crate::git::batch;
 use std::collections::BTreeMap;
 
 use anyhow::Context as _;
@@ -80,7 +81,7 @@ impl<'a> Recorder<'a> {
     /// If the repository cannot be written.
     pub fn write(self, publication: &Publication, tree: TreeId) -> anyhow::Result<Written> {
         // In a kept pack: no ref reaches it before the turn's does.
-        let batch = self.stacks.repository.batch();
+        let batch = batch::batch(self.stacks.repository);
         let id = batch.commit(&NewCommit {
             tree,
             parents: &publication.parents(),

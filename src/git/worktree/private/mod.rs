@@ -10,6 +10,8 @@ mod config;
 mod refs;
 mod tracked;
 
+use crate::git::diff;
+use crate::git::incoming;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -83,11 +85,11 @@ impl SessionWorktree {
         let Some(git) = self.left_git_dir() else {
             return Ok(TakenBack::default());
         };
-        let received = user.receive(&git, before)?;
+        let received = incoming::receive(user, &git, before)?;
         let mut tracked = self.staged(&git, user.gix.object_hash());
         if let Some(commit) = received.commit {
             let (from, to) = (user.commit(before)?.tree, user.commit(commit)?.tree);
-            let new = user.changes(from, to)?.into_iter();
+            let new = diff::changes(user, from, to)?.into_iter();
             tracked.extend(
                 new.filter(|change| change.new.is_some())
                     .map(|change| change.path),
