@@ -1,7 +1,7 @@
 //! The store: changes as refs, their steps as commits.
 
-use crate::git::batch;
 use crate::git::diff;
+use crate::git::object::batch;
 use std::collections::BTreeMap;
 
 use anyhow::Context as _;

@@ -1,7 +1,7 @@
 //! `teddy diff`
 
 use crate::git::diff;
-use crate::git::read;
+use crate::git::object::read;
 use std::process::ExitCode;
 
 use super::app::App;

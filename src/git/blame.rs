@@ -5,8 +5,8 @@ use std::path::Path;
 
 use anyhow::Context as _;
 
-use super::object::CommitId;
 use super::repository::Repository;
+use crate::git::object::CommitId;
 
 /// A line of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]

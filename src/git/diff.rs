@@ -8,9 +8,9 @@ use gix::diff::tree::recorder;
 use gix::objs::{Kind, TreeRefIter, WriteTo};
 
 use super::During;
-use super::object::{Entry, Mode, TreeId};
 use super::repository::Repository;
-use super::sink::Sink;
+use crate::git::object::writer::Sink;
+use crate::git::object::{Entry, Mode, TreeId};
 
 /// One path that two trees do not agree about; never a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]

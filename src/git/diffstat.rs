@@ -1,7 +1,7 @@
 //! How much two trees differ, as git shows it.
 
-use super::object::TreeId;
 use super::repository::Repository;
+use crate::git::object::TreeId;
 
 /// Returns what `git diff --stat` says of two trees.
 ///

@@ -18,9 +18,9 @@ use gix::index::entry::{Flags, Stat};
 use gix::worktree::stack::state::attributes::Source;
 
 use super::During;
-use super::large::{From, Hashed};
-use super::object::{Entry, Mode, TreeId};
 use super::repository::Repository;
+use crate::git::object::large::{From, Hashed};
+use crate::git::object::{Entry, Mode, TreeId};
 
 /// How a blob becomes a file.
 const AT_ONCE: Options = Options {

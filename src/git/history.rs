@@ -2,8 +2,8 @@
 
 use anyhow::Context as _;
 
-use super::object::CommitId;
 use super::repository::Repository;
+use crate::git::object::CommitId;
 
 /// A line of a drawing.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -16,10 +16,10 @@ use gix::objs::tree::EntryKind;
 
 use super::During;
 use super::diff::Change;
-use super::object::{Entry, Mode, TreeId};
 use super::refs;
 use super::repository::Repository;
-use super::sink::Sink;
+use crate::git::object::writer::Sink;
+use crate::git::object::{Entry, Mode, TreeId};
 
 /// The largest file whose lines are merged. Three versions of one are in memory at once.
 const MAX_MERGED: u64 = 32 << 20;

@@ -4,46 +4,33 @@
 //! their index; nothing at all writes HEAD, stash or config. Objects are written before the ref that
 //! reaches them.
 
-pub mod absent;
-pub mod batch;
 pub mod blame;
 pub mod command;
-pub mod damaged;
 pub mod diff;
 pub mod diffstat;
-pub mod durable;
 pub(in crate::git) mod filter;
 pub mod fingerprint;
-mod fresh;
 pub mod history;
-pub mod hold;
-pub mod id;
 pub mod ignore;
 pub mod incoming;
 pub mod irregular;
+pub mod keep;
 pub mod land;
-mod large;
 pub mod merge;
 pub mod object;
 pub mod open;
-pub mod pack;
 pub(in crate::git) mod place;
-pub mod planted;
 pub mod publish;
-pub mod read;
 pub mod refs;
 pub mod repository;
 pub mod revision;
-mod sink;
 pub mod snapshot;
 pub mod sound;
 pub mod spread;
-pub mod torn;
 pub(in crate::git) mod version;
-pub mod whole;
 pub mod worktree;
 
-use absent::MissingObject;
+use object::absent::MissingObject;
 
 /// Turns gix's errors into ours, with what was being done.
 pub(crate) trait During<T> {

@@ -1,8 +1,8 @@
 //! The way from a commit to its parents.
 
 use super::During;
-use super::object::CommitId;
 use super::repository::Repository;
+use crate::git::object::CommitId;
 
 /// Returns the commit that is so many first parents back.
 ///

@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use gix::ObjectId;
 use gix::objs::{Find as _, Kind, TreeRefIter};
 
-use super::object::CommitId;
 use super::repository::Repository;
 use super::spread::spread;
+use crate::git::object::CommitId;
 
 /// An object that is missing or damaged.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,14 +2,14 @@
 //! to write so that it is.
 
 use crate::git::filter;
-use crate::git::large;
+use crate::git::object::large;
 use rustix::fs::RawMode;
 
 use super::filter::Filter;
-use super::large::Stored;
-use super::object::{BlobId, Entry, Mode, TreeId};
 use super::place::{Body, Content, Found, Place, Seen, Source};
 use super::repository::Repository;
+use crate::git::object::large::Stored;
+use crate::git::object::{BlobId, Entry, Mode, TreeId};
 
 /// The files of a tree, as a checkout would write them.
 pub(in crate::git) struct Version<'repo> {

@@ -1,7 +1,7 @@
 //! The store: sessions and their turns as refs and commits.
 
-use crate::git::batch;
-use crate::git::hold;
+use crate::git::keep::hold;
+use crate::git::object::batch;
 use crate::git::revision;
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use super::message::Message;
 use super::meta::{self, Meta, Status, Workspace};
 use super::name::{SESSIONS, SessionName};
 use super::turn::Turn;
-use crate::git::hold::Older;
+use crate::git::keep::hold::Older;
 use crate::git::object::{Commit, CommitId, Entry, Mode, NewCommit};
 use crate::git::refs::{self, Expected};
 use crate::git::repository::Repository;

@@ -1,7 +1,7 @@
 //! `compare`: turns or sessions side by side, and what a command says of each.
 
 use crate::git::diff;
-use crate::git::read;
+use crate::git::object::read;
 use std::collections::HashSet;
 use std::time::Duration;
 

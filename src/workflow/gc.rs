@@ -1,9 +1,9 @@
 //! Giving back room: worktrees that nobody used lately, undo data that has grown old, loose objects
 //! that fit into a pack. Never a session, unless it is named.
 
-use crate::git::durable;
-use crate::git::hold;
 use crate::git::incoming::quarantine;
+use crate::git::keep::durable;
+use crate::git::keep::hold;
 use crate::git::worktree;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::Context as _;
 use serde::Serialize;
 
-use crate::git::hold::Older;
+use crate::git::keep::hold::Older;
 use crate::git::object::{CommitId, NewCommit};
 use crate::git::refs::{self, Expected, Reference};
 use crate::git::repository::Repository;

@@ -3,7 +3,7 @@
 use crate::git::diff;
 use serde::Serialize;
 
-use crate::git::absent::MissingObject;
+use crate::git::object::absent::MissingObject;
 use crate::git::refs;
 use crate::session::meta::NotCaptured;
 use crate::session::turn::Turn;

@@ -3,12 +3,12 @@
 //! The ref is the one commit point. Before it, nothing that anyone sees has changed; after it,
 //! the journal makes the next call finish what this one could not.
 
-use crate::git::durable;
-use crate::git::hold;
+use crate::git::keep::durable;
+use crate::git::keep::hold;
 use crate::git::publish;
 use anyhow::Context as _;
 
-use crate::git::hold::{Held, Older};
+use crate::git::keep::hold::{Held, Older};
 use crate::git::object::{CommitId, TreeId};
 use crate::git::publish::{Guard, Overlap, Published};
 use crate::git::refs::{self, Expected, MoveError};

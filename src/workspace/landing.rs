@@ -1,6 +1,6 @@
 //! A branch of the user's that moves with a turn: the move, and what a crash left of it.
 
-use crate::git::durable;
+use crate::git::keep::durable;
 use crate::git::revision;
 use std::path::PathBuf;
 

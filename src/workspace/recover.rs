@@ -3,13 +3,13 @@
 //! Runs at the start of every command that changes something, under the lock. Running it twice,
 //! or being killed in the middle of it, comes to the same.
 
-use crate::git::damaged;
-use crate::git::pack::keep;
+use crate::git::keep::damaged;
+use crate::git::keep::pack::keep;
+use crate::git::keep::torn_packs;
 use crate::git::publish::displaced;
 use crate::git::publish::rescue;
 use crate::git::revision;
 use crate::git::snapshot::paths;
-use crate::git::torn;
 use std::collections::HashSet;
 
 use anyhow::Context as _;
@@ -93,7 +93,7 @@ fn recover_to(checkout: &Checkout<'_>, depth: Depth, tell: &mut Tell<'_>) -> any
 /// Puts packs aside whose bytes a power cut took; before refs are looked at, so that no object
 /// is found in one.
 fn set_torn_packs_aside(repository: &Repository, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
-    let torn = torn::set_torn_packs_aside(repository)?;
+    let torn = torn_packs::set_torn_packs_aside(repository)?;
     for name in &torn {
         tell(Notice::Note(format!(
             "moved `{name}`, which a power cut left without its bytes, to `.git/teddy/undo/packs`"

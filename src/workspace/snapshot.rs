@@ -1,16 +1,16 @@
 //! The user's files as commits: what they are before a turn, on which commit that stands, and how
 //! a turn's result becomes the next one.
 
-use crate::git::batch;
-use crate::git::hold;
-use crate::git::pack::keep;
+use crate::git::keep::hold;
+use crate::git::keep::pack::keep;
+use crate::git::object::batch;
 use crate::git::revision;
 use crate::git::snapshot;
 use crate::git::snapshot::tracked;
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use crate::git::hold::Older;
+use crate::git::keep::hold::Older;
 use crate::git::object::{Commit, CommitId, NewCommit, TreeId};
 use crate::git::refs::{self, Expected};
 use crate::git::repository::Repository;

@@ -1,8 +1,8 @@
 //! Merging trees: the same result as git's own where that is clean, and never less careful.
 
 use std::collections::BTreeMap;
-use teddy::git::batch;
 use teddy::git::merge;
+use teddy::git::object::batch;
 
 use teddy::git::merge::Merged;
 use teddy::git::object::{Entry, Mode, TreeId};

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
-use teddy::git::pack::keep;
+use teddy::git::keep::missing;
+use teddy::git::keep::pack::keep;
 use teddy::git::snapshot;
 use teddy::git::snapshot::paths;
-use teddy::git::whole;
 
 use teddy::git::repository::Repository;
 use teddy::git::snapshot::Snapshot;
@@ -1008,7 +1008,7 @@ fn what_a_tree_lacks_is_found() {
     repo.git(&["add", "-A"]);
     let tree = repo.git(&["write-tree"]).parse().unwrap();
     let missing = || {
-        whole::beyond(&opened, tree, &[whole])
+        missing::beyond(&opened, tree, &[whole])
             .unwrap()
             .there
             .into_iter()
@@ -1035,7 +1035,7 @@ fn what_a_tree_lacks_is_found() {
     let lost = repo.git(&["rev-parse", &format!("{tree}:new")]);
     let objects = repo.path().join(".git/objects");
     std::fs::remove_file(objects.join(&lost[..2]).join(&lost[2..])).unwrap();
-    let gone = whole::beyond(&repo.open(), tree, &[whole]).unwrap().gone;
+    let gone = missing::beyond(&repo.open(), tree, &[whole]).unwrap().gone;
     let gone: Vec<String> = gone.iter().map(ToString::to_string).collect();
     assert_eq!(gone, [lost]);
 }

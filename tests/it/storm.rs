@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
-use teddy::git::batch;
+use teddy::git::object::batch;
 use teddy::git::publish;
 use teddy::git::publish::displaced;
 use teddy::git::publish::rescue;

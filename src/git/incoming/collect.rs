@@ -1,6 +1,6 @@
 //! What HEAD reaches and the user's repository lacks, in one pack.
 
-use crate::git::pack::keep;
+use crate::git::keep::pack::keep;
 use std::collections::HashSet;
 
 use gix::ObjectId;
@@ -8,8 +8,8 @@ use gix::objs::{CommitRef, Exists as _, Kind, TagRef, TreeRefIter};
 
 use super::Unsound;
 use super::store::Store;
+use crate::git::keep::pack::{Pack, deflated};
 use crate::git::object::CommitId;
-use crate::git::pack::{Pack, deflated};
 use crate::git::repository::Repository;
 
 /// So many new objects are taken at most.

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 
 use super::{MAX_OBJECT, Unsound};
+use crate::git::keep::pack::Sealed;
 use crate::git::object::CommitId;
-use crate::git::pack::Sealed;
 use crate::git::repository::Repository;
 use crate::host::file::{Root, make_folders};
 

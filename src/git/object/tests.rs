@@ -1,7 +1,7 @@
 //! Objects read and written back.
 
 use super::*;
-use crate::git::batch;
+use crate::git::object::batch;
 
 #[test]
 fn paths_are_looked_up_together_as_they_are_one_by_one() {

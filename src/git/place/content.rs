@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rustix::fs::RawMode;
 
-use crate::git::large::Stored;
+use crate::git::object::large::Stored;
 
 /// What is on disk at a name.
 #[derive(Debug, Clone)]

@@ -8,7 +8,7 @@ use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::{Body, Place, Seen};
-use crate::git::large::LARGE;
+use crate::git::object::large::LARGE;
 use crate::host::file::read_sized;
 use crate::host::lease::Writers;
 

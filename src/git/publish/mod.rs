@@ -22,11 +22,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::diff::Change;
-use super::object::TreeId;
 use super::place::{Missing, Place, Recent, Top, Walk};
 use super::repository::Repository;
 use super::spread;
 use super::version::Version;
+use crate::git::object::TreeId;
 use durable::Flush;
 use settle::Held;
 

@@ -12,7 +12,7 @@ use anyhow::Context;
 
 use super::{Guard, Publisher, Rescued};
 use crate::git::diff::Change;
-use crate::git::large::From;
+use crate::git::object::large::From;
 use crate::git::object::{Mode, TreeId};
 use crate::git::place::{Body, Missing, Place, Seen, Walk};
 use crate::git::repository::Repository;

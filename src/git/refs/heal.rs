@@ -4,12 +4,12 @@
 //! user's own `git gc` and `git fetch` too. Locks that are not of TeDDy's refs are never touched,
 //! but for the one lock of a reftable (docs/decisions/0029-two-stores-of-refs.md).
 
-use crate::git::damaged;
+use crate::git::keep::damaged;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::store::OURS;
-use crate::git::id::CommitId;
+use crate::git::object::id::CommitId;
 use crate::git::repository::Repository;
 
 /// How often a ref is looked at before it counts as broken: while git repacks, an object can hide

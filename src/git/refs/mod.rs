@@ -13,9 +13,9 @@ pub mod store;
 pub use store::{DamagedTable, Expected, Move, MoveError, Reference, RefsLocked};
 
 use super::During as _;
-use super::id::{CommitId, TreeId};
 use super::repository::Repository;
-use crate::git::durable;
+use crate::git::keep::durable;
+use crate::git::object::id::{CommitId, TreeId};
 
 /// Returns the commit that a ref points at, or nothing where there is no such ref.
 ///

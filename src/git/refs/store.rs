@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use gix::refs::{FullName, Target};
 
-use crate::git::id::CommitId;
+use crate::git::object::id::CommitId;
 
 /// Where TeDDy's refs are.
 pub(in crate::git) const OURS: &str = "refs/teddy/";

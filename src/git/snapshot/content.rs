@@ -27,9 +27,9 @@ use super::folder::{Listing, Scanned, join};
 use super::limits::{LeftOut, Reason, shown};
 use super::stat::{self, Kind, is_absent};
 use crate::git::During;
-use crate::git::large::LARGE;
 use crate::git::object::BlobId;
-use crate::git::sink::Sink;
+use crate::git::object::large::LARGE;
+use crate::git::object::writer::Sink;
 use crate::host::file::read_sized;
 
 /// How often a file that changes while it is read is read again.

@@ -10,7 +10,7 @@ use rustix::fd::AsFd as _;
 use super::content::{ATTEMPTS, Filtered, Outcome, Reader, failed, read_still};
 use super::limits::Reason;
 use super::stat::{self, Seen};
-use crate::git::large::{From, hash_of};
+use crate::git::object::large::{From, hash_of};
 
 impl Reader<'_, '_> {
     /// Takes a large file, block by block.

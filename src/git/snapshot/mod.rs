@@ -32,10 +32,10 @@ use self::context::ScanContext;
 use self::folder::{Listing, Scanned};
 use self::limits::{Forced, LeftOut, Limits};
 use self::stat::Stamp;
-use super::durable;
-use super::object::TreeId;
 use super::repository::Repository;
-use super::sink::Sink;
+use crate::git::keep::durable;
+use crate::git::object::TreeId;
+use crate::git::object::writer::Sink;
 use crate::host::file::make_folders;
 
 /// The user's files at one moment.

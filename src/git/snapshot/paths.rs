@@ -13,9 +13,9 @@ use super::limits::{Limits, shown};
 use super::stat::{self, Kind, is_absent};
 use super::{Snapshot, TreeId, embedded};
 use crate::git::During;
+use crate::git::object::writer::Sink;
 use crate::git::object::{Entry, Mode as EntryMode};
 use crate::git::repository::Repository;
-use crate::git::sink::Sink;
 
 /// Returns a tree like `base` in which these paths are as on disk: files and links recorded,
 /// what is not there removed. Neither ignore rules nor limits are asked. A folder on disk

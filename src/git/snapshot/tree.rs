@@ -7,7 +7,7 @@ use gix::objs::{Kind, WriteTo as _};
 use super::cache::{Entry, Standing, mark};
 use super::context::ScanContext;
 use super::folder::{Listing, Scanned};
-use crate::git::sink::Sink;
+use crate::git::object::writer::Sink;
 
 /// Writes the trees that are new; returns the tree of each folder, null where nothing is in it.
 /// The folders are in the order of their paths.

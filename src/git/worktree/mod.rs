@@ -33,8 +33,8 @@ use anyhow::Context;
 
 use self::record::Record;
 use self::root::{WorktreeRoot, is_plain};
-use super::object::CommitId;
 use super::repository::Repository;
+use crate::git::object::CommitId;
 use crate::host::file::Kind;
 
 /// How much of a worktree must be as its commit says.

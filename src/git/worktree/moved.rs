@@ -4,7 +4,7 @@
 //! A moved file keeps its size and its time, and has the content that it had; so it is told from
 //! what a command made. Nothing is opened whose size and time are not those of a file that is gone.
 
-use crate::git::large;
+use crate::git::object::large;
 use crate::git::version;
 use std::collections::BTreeMap;
 use std::fs::Metadata;
@@ -18,9 +18,9 @@ use gix::index::entry::Mode as IndexMode;
 
 use super::{SessionWorktree, index};
 use crate::git::diff::Change;
+use crate::git::keep::corrupt::Moment;
 use crate::git::object::{Entry, TreeId};
 use crate::git::place::{Missing, Top, Walk};
-use crate::git::planted::Moment;
 use crate::host::file::{open_regular, read_regular_text};
 
 /// More names than this are not looked at.

@@ -6,7 +6,7 @@
 //! keeps its time, and a build tool sees nothing new. Where no command will see the files, only
 //! those are looked at that matter; the next whole switch finds the others.
 
-use crate::git::large;
+use crate::git::object::large;
 use crate::git::version;
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;

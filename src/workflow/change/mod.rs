@@ -18,7 +18,7 @@ pub mod reproposal;
 pub mod review;
 mod work;
 
-use crate::git::hold;
+use crate::git::keep::hold;
 use anyhow::Context as _;
 
 use crate::change::entry::Entry;
@@ -27,7 +27,7 @@ use crate::change::id::ChangeId;
 use crate::change::message;
 use crate::change::phase::{self, Event};
 use crate::change::store::{Change, ChangeStore};
-use crate::git::hold::Older;
+use crate::git::keep::hold::Older;
 use crate::git::object::TreeId;
 use crate::git::refs::{self, Expected, MoveError};
 use crate::host::clock;

@@ -15,7 +15,7 @@ use crate::change::store::Change;
 use crate::change::verdict::Verdict;
 use crate::git::diff;
 use crate::git::object::TreeId;
-use crate::git::read;
+use crate::git::object::read;
 use crate::git::refs;
 use crate::text::diff::unified;
 use crate::text::visible::visible;

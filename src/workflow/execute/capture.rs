@@ -10,8 +10,8 @@ use crate::git::snapshot::paths;
 use std::collections::{BTreeMap, HashSet};
 
 use crate::git::diff::Change;
+use crate::git::keep::corrupt::Moment;
 use crate::git::object::{Entry, Mode, TreeId};
-use crate::git::planted::Moment;
 use crate::git::repository::Repository;
 use crate::git::snapshot::Snapshot;
 use crate::git::snapshot::limits::{Forced, LeftOut, Reason, shown};

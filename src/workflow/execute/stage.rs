@@ -1,7 +1,7 @@
 //! The stage: the session's worktree at the user's files, the run in it, and what it left.
 
 use crate::git::fingerprint;
-use crate::git::planted;
+use crate::git::keep::corrupt;
 use crate::git::snapshot::paths;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,8 +12,8 @@ use super::capture::{Captured, Opened, capture};
 use super::prepare::{Prepared, prepare};
 use super::run_env::{Reach, RunEnv};
 use crate::git::fingerprint::Fingerprint;
+use crate::git::keep::corrupt::Moment;
 use crate::git::object::{CommitId, TreeId};
-use crate::git::planted::Moment;
 use crate::git::worktree::Extent;
 use crate::git::worktree::moved::Before;
 use crate::git::worktree::private::TakenBack;
@@ -257,7 +257,7 @@ impl Began {
         };
         Ok(Began {
             unconfined,
-            moment: planted::moment(repository)?,
+            moment: corrupt::moment(repository)?,
             files: prepared.worktree.before()?,
         })
     }
@@ -267,7 +267,7 @@ impl Began {
         if self.unconfined.is_none() {
             return Ok(Vec::new());
         }
-        let names = planted::set_false_objects_aside(&project.repository, self.moment)?;
+        let names = corrupt::set_false_objects_aside(&project.repository, self.moment)?;
         Ok(names
             .iter()
             .map(|name| format!("object {name} was not what its name says and was set aside"))

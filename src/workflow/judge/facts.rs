@@ -1,6 +1,6 @@
 //! What validation knows of the world: one snapshot of the workspace, the context lists, the memos.
 
-use crate::git::read;
+use crate::git::object::read;
 use std::collections::BTreeSet;
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! Looking at a resource before it is read: from the snapshot that is reviewed, nothing fetched.
 
+use crate::git::object::read;
 use crate::git::object::{BlobId, Entry, Mode, TreeId};
-use crate::git::read;
 use crate::git::repository::Repository;
 use crate::session::artifact::{self, Artifacts};
 use crate::session::turn::Turn;

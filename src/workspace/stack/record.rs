@@ -1,6 +1,6 @@
 //! Writing publications: before the turn that names them, as objects that no ref reaches yet.
 
-use crate::git::batch;
+use crate::git::object::batch;
 use std::collections::BTreeMap;
 
 use anyhow::Context as _;

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 
 use super::lock::Locked;
 use super::{Files, MAX_LOG};
-use crate::git::id::CommitId;
+use crate::git::object::id::CommitId;
 use crate::git::refs::stale::outlives;
 use crate::git::refs::store::{Expected, OURS, RefStore as _, Reference};
 use crate::host::file::{make_folders, read_regular};

@@ -14,7 +14,7 @@ use anyhow::Context as _;
 
 use super::Files;
 use crate::git::During as _;
-use crate::git::id::CommitId;
+use crate::git::object::id::CommitId;
 use crate::git::refs::store::RefsLocked;
 use crate::host::file::{make_folders, read_regular_text};
 

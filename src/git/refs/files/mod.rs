@@ -14,7 +14,7 @@ use gix::refs::{FullName, Target};
 use self::lock::Locked;
 use super::store::{All, Expected, Head, Move, MoveError, RefStore, Reference};
 use crate::git::During as _;
-use crate::git::id::CommitId;
+use crate::git::object::id::CommitId;
 use crate::host::clock;
 use crate::host::file::{append_regular, make_folders, read_regular};
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Context as _;
 
 use super::{Reftable, tables};
-use crate::git::id::CommitId;
+use crate::git::object::id::CommitId;
 use crate::git::refs::stale::outlives;
 use crate::host::boot;
 use crate::host::file::{make_folders, write_atomic};

@@ -23,7 +23,7 @@ use gix::refs::{FullName, Target};
 use self::tables::Lists;
 use super::store::{All, Expected, Head, Move, MoveError, OURS, RefStore, Reference};
 use crate::git::During as _;
-use crate::git::id::CommitId;
+use crate::git::object::id::CommitId;
 
 /// How git is to tell of a ref: its name, its object, the ref that it leads to.
 const FORMAT: &str = "--format=%(refname)%00%(objectname)%00%(symref)";

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use super::object::{Commit, CommitId};
-use super::repository::Repository;
+use crate::git::object::{Commit, CommitId};
+use crate::git::repository::Repository;
 use crate::host::boot;
 use crate::host::file::{make_folders, open_regular, read_regular_text, write_atomic};
 

@@ -1,15 +1,22 @@
 //! Objects: typed ids, reading, and writing that keeps what it reuses from being pruned.
 
+pub mod absent;
+pub mod batch;
+pub mod id;
+pub mod large;
+pub mod read;
+pub mod writer;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use gix::bstr::ByteSlice as _;
 use gix::objs::{Kind, Write, WriteTo};
 
-use super::During;
-use super::repository::Repository;
-use super::sink::Sink;
+use crate::git::During;
+use crate::git::repository::Repository;
+use writer::Sink;
 
-pub use super::id::{BlobId, CommitId, TreeId};
+pub use id::{BlobId, CommitId, TreeId};
 
 /// What an entry of a tree is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

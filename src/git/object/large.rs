@@ -17,7 +17,7 @@ use gix::prelude::HeaderExt as _;
 use gix::zlib::{Decompress, FlushDecompress, Status};
 use gix_pack::data::entry::Header;
 
-use super::repository::Repository;
+use crate::git::repository::Repository;
 use crate::host::file::open_regular;
 
 /// A content of more bytes is not held in memory.

@@ -20,10 +20,10 @@ use gix::zlib::Compression;
 use gix::zlib::stream::deflate;
 use tempfile::NamedTempFile;
 
-use super::durable;
-use super::fresh;
-use super::large::Hashed;
-use super::repository::Repository;
+use crate::git::keep::durable;
+use crate::git::keep::fresh;
+use crate::git::object::large::Hashed;
+use crate::git::repository::Repository;
 use crate::host::file::make_folders;
 use index::Entry;
 pub(in crate::git) use keep::is_own;

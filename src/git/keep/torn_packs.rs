@@ -5,14 +5,14 @@
 //! stays: `git gc` fails at it, and what is in it would be taken for written. One that is being
 //! written is never met here, because it gets its name when it is whole.
 
-use crate::git::pack::keep;
+use crate::git::keep::pack::keep;
 use std::collections::BTreeSet;
 use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use super::repository::Repository;
+use crate::git::repository::Repository;
 use crate::host::file::{make_folders, open_regular};
 
 /// Moves packs that are empty, and those made here that do not end as their indexes say, to

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 
 use gix::ObjectId;
 
-use super::During;
-use super::object::TreeId;
-use super::repository::Repository;
+use crate::git::During;
+use crate::git::object::TreeId;
+use crate::git::repository::Repository;
 
 /// What a tree holds beyond others.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -14,9 +14,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::Context as _;
 
-use super::During as _;
-use super::fresh;
-use super::repository::Repository;
+use crate::git::During as _;
+use crate::git::keep::fresh;
+use crate::git::repository::Repository;
 use crate::host::sync::sync_whole;
 
 /// Counts what was written. It begins with what other programs wrote before this one started: HEAD's

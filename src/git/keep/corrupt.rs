@@ -14,7 +14,7 @@ use anyhow::Context as _;
 use gix::zlib::Decompress;
 use gix::zlib::stream::inflate;
 
-use super::repository::Repository;
+use crate::git::repository::Repository;
 use crate::host::file::make_folders;
 
 /// More bytes than this in one object are taken for a trap.

@@ -1,9 +1,9 @@
 //! What is held, taken in and let go.
 
-use crate::git::batch;
-use crate::git::hold;
-use crate::git::pack::keep;
-use crate::git::whole;
+use crate::git::keep::hold;
+use crate::git::keep::missing;
+use crate::git::keep::pack::keep;
+use crate::git::object::batch;
 use gix::objs::{Kind, Write as _, WriteTo as _};
 
 use super::*;
@@ -38,7 +38,7 @@ fn commit(repository: &Repository, content: &str) -> CommitId {
 /// Returns whether all of a commit's files are there.
 fn is_whole(repository: &Repository, id: CommitId) -> bool {
     let tree = repository.commit(id).unwrap().tree;
-    let beyond = whole::beyond(repository, tree, &[]).unwrap();
+    let beyond = missing::beyond(repository, tree, &[]).unwrap();
     let is_there = |&id: &ObjectId| repository.has(id);
     beyond.gone.is_empty() && beyond.there.iter().all(is_there)
 }

@@ -3,7 +3,7 @@
 //! An object that is in a pack already is not written again; one that is loose is, because what no
 //! ref reaches yet goes with the next `git gc --prune=now`.
 
-use crate::git::pack::keep;
+use crate::git::keep::pack::keep;
 use std::collections::HashSet;
 use std::io::Read;
 use std::path::PathBuf;
@@ -13,9 +13,9 @@ use anyhow::Context as _;
 use gix::ObjectId;
 use gix::objs::{Exists as _, Kind};
 
-use super::large::{Hashed, LARGE};
-use super::pack::{Pack, deflated};
-use super::repository::Repository;
+use crate::git::keep::pack::{Pack, deflated};
+use crate::git::object::large::{Hashed, LARGE};
+use crate::git::repository::Repository;
 
 /// More new objects than this do not wait in memory.
 const MANY: usize = 500;

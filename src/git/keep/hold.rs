@@ -6,10 +6,10 @@
 //! any other. These packs are small; so that they do not become many, a new one takes the ones of
 //! its size in: their number grows with the logarithm of what was written, up to [`LARGE`].
 
-use crate::git::damaged;
-use crate::git::large;
-use crate::git::pack::keep;
-use crate::git::whole;
+use crate::git::keep::damaged;
+use crate::git::keep::missing;
+use crate::git::keep::pack::keep;
+use crate::git::object::large;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,10 +18,10 @@ use anyhow::Context as _;
 use gix::ObjectId;
 use gix_pack::index::File as Index;
 
-use super::large::Stored;
-use super::object::{Commit, CommitId, TreeId};
-use super::pack::{LIST, Pack, deflated, is_own};
-use super::repository::Repository;
+use crate::git::keep::pack::{LIST, Pack, deflated, is_own};
+use crate::git::object::large::Stored;
+use crate::git::object::{Commit, CommitId, TreeId};
+use crate::git::repository::Repository;
 use crate::host::file::read_regular;
 
 /// Packs of this size are not taken in by newer ones.
@@ -66,7 +66,7 @@ pub fn hold(
         let Ok(Commit { tree, .. }) = repository.commit(id) else {
             return Ok(None);
         };
-        let beyond = whole::beyond(repository, tree, whole)?;
+        let beyond = missing::beyond(repository, tree, whole)?;
         wanted.push(id.0);
         wanted.extend(beyond.there);
         gone.extend(beyond.gone);

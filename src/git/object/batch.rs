@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use gix::objs::{Kind, WriteTo as _};
 
-use super::During;
-use super::object::{BlobId, CommitId, Entry, NewCommit, TreeId};
-use super::repository::Repository;
-use super::sink::Sink;
+use crate::git::During;
+use crate::git::object::writer::Sink;
+use crate::git::object::{BlobId, CommitId, Entry, NewCommit, TreeId};
+use crate::git::repository::Repository;
 
 /// Objects on their way; none is there to be read before [`Batch::finish`].
 pub struct Batch<'a> {

@@ -1,9 +1,9 @@
 //! Reading a file of a tree to show it, or as a checkout would have it.
 
-use super::large::LARGE;
-use super::object::{BlobId, Entry, Mode, TreeId};
-use super::repository::Repository;
 use crate::git::filter;
+use crate::git::object::large::LARGE;
+use crate::git::object::{BlobId, Entry, Mode, TreeId};
+use crate::git::repository::Repository;
 
 /// Reads a blob to be shown or compared by lines; nothing if it is too large for that.
 ///
