@@ -15,6 +15,7 @@ use crate::git::land::scratch::Refused;
 use crate::git::object::absent::MissingObject;
 use crate::git::open::OpenError;
 use crate::git::refs::{DamagedTable, MoveError, RefsLocked};
+use crate::git::sign::make::SignError;
 use crate::git::snapshot::limits::OverBudget;
 use crate::host::lock::LockError;
 use crate::model::ModelError;
@@ -233,7 +234,7 @@ fn session(cause: &(dyn Error + 'static)) -> Option<Judged> {
     Some(Judged::of(kind, Some(hint)))
 }
 
-/// Judges why nothing was landed.
+/// Judges why nothing was landed, or signed.
 fn landing(cause: &(dyn Error + 'static)) -> Option<Judged> {
     if cause.is::<Refused>() {
         let hint = "git, or a hook, has said why above; `--no-verify` skips the pre-commit and \
@@ -242,6 +243,9 @@ fn landing(cause: &(dyn Error + 'static)) -> Option<Judged> {
     }
     if let Some(obstacle) = cause.downcast_ref::<Obstacle>() {
         return Some(Judged::of(Kind::CannotLand, Some(obstacle.hint())));
+    }
+    if let Some(error) = cause.downcast_ref::<SignError>() {
+        return Some(Judged::of(Kind::CannotSign, Some(error.hint())));
     }
     let error: &LandError = cause.downcast_ref()?;
     let kind = match error {

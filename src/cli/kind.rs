@@ -46,6 +46,7 @@ kinds! {
     NothingToLand,
     CannotLand,
     CommitRefused,
+    CannotSign,
     NoPlan,
     ForeignPlan,
     AgentNotFound,

@@ -41,6 +41,7 @@ mod resume;
 mod retry;
 mod sessions;
 mod show;
+mod sign;
 mod source;
 mod start;
 mod status;
@@ -145,6 +146,7 @@ commands! {
     "compare" Compare => compare,
     "bisect" Bisect => bisect,
     "verify" Verify => verify,
+    "sign" Sign => sign,
     "recover" Recover => recover,
     "gc" Gc => gc,
     "du" Du => du,

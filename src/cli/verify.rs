@@ -6,6 +6,7 @@ use super::app::App;
 use super::{complete, exit};
 use crate::session::name::SessionName;
 use crate::text::counted;
+use crate::text::visible::visible;
 use crate::ui::style::{Line, Tone};
 use crate::workflow::verify::{Verified, verify};
 
@@ -13,7 +14,8 @@ use crate::workflow::verify::{Verified, verify};
 ///
 /// Checks every turn against the rules of the format: numbers, ids, parents, the commits before and
 /// after it, what was approved against what ran; and that every object is there and has the bytes
-/// that its id says. Nothing is changed. Exits with 1 if anything is wrong.
+/// that its id says. Says who has signed a session, if somebody has, as far as git accepts the
+/// signature. Nothing is changed. Exits with 1 if anything is wrong.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  teddy verify                    all sessions\n  teddy verify add-auth --json\n  git fsck                        checks the objects of the whole repository"
@@ -46,6 +48,20 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
     Ok(if is_sound { exit::DONE } else { exit::FAILED }.into())
 }
 
+/// Returns who has signed a sound session, when, and how much of it.
+fn signed(verified: &Verified) -> String {
+    let Some(signature) = &verified.signature else {
+        return "not signed".to_owned();
+    };
+    let covered = match signature.turn {
+        Some(turn) if !signature.is_whole => format!(" up to turn {turn}"),
+        _ => String::new(),
+    };
+    let signer = signature.signer.as_deref().unwrap_or(&signature.tagger);
+    let time = signature.signed.as_deref().unwrap_or("an unknown time");
+    format!("signed{covered} by {} at {time}", visible(signer))
+}
+
 /// Returns what was found of a session as lines.
 fn lines(verified: &Verified) -> Vec<Line> {
     let name = verified.session.to_string();
@@ -54,7 +70,8 @@ fn lines(verified: &Verified) -> Vec<Line> {
         &format!(": {}, ", counted(verified.turns.saturating_sub(1), "turn")),
     );
     if verified.faults.is_empty() {
-        return vec![head.with(Tone::Added, "sound")];
+        let head = head.with(Tone::Added, "sound");
+        return vec![head.with(Tone::Plain, &format!(", {}", signed(verified)))];
     }
     let count = counted(verified.faults.len(), "fault");
     let mut lines = vec![head.with(Tone::Removed, &count)];

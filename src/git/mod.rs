@@ -1,8 +1,8 @@
 //! The repository, and the only user of gix; knows nothing of sessions.
 //!
-//! Nothing here but [`land`] runs a hook, asks for a signing key, or writes a branch of the user's or
-//! their index; nothing at all writes HEAD, stash or config. Objects are written before the ref that
-//! reaches them.
+//! Nothing here but [`land`] runs a hook, or writes a branch of the user's or their index, and nothing
+//! but that and [`sign`] asks for a signing key; nothing at all writes HEAD, stash or config. Objects
+//! are written before the ref that reaches them.
 
 pub mod blame;
 pub mod command;
@@ -24,9 +24,11 @@ pub mod publish;
 pub mod refs;
 pub mod repository;
 pub mod revision;
+pub mod sign;
 pub mod snapshot;
 pub mod sound;
 pub mod spread;
+mod user_git;
 pub(in crate::git) mod version;
 pub mod worktree;
 

@@ -14,6 +14,7 @@ pub mod name;
 pub mod publication;
 pub mod report;
 pub mod requests;
+pub mod signature;
 pub mod store;
 pub mod transition;
 pub mod turn;

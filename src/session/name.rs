@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::git::refs::signed::SIGNED;
+
 /// The longest name, in bytes.
 pub const MAX_NAME: usize = 100;
 
@@ -110,6 +112,11 @@ impl SessionName {
     /// Returns the ref of the turn in progress.
     pub fn draft_reference(&self) -> String {
         format!("{DRAFTS}{}", self.0)
+    }
+
+    /// Returns the ref of the session's signature.
+    pub fn signed_reference(&self) -> String {
+        format!("{SIGNED}{}", self.0)
     }
 }
 

@@ -23,6 +23,7 @@ use crate::session::name::SessionName;
 use crate::workflow::confine;
 use crate::workflow::log;
 use crate::workflow::project::Project;
+use crate::workflow::sign;
 use crate::workflow::user::{Event, User, telling};
 use crate::workspace::snapshot::KEEPER;
 use crate::workspace::worktrees;
@@ -101,8 +102,9 @@ pub fn gc(project: &Project, wish: &Wish, user: &mut dyn User) -> anyhow::Result
     }
     done.caches = !is_in_use && remove_caches(project, wish.idle_days)?;
     done.checkouts = forget_checkouts(project)?;
-    done.undo_files =
-        remove_old(&project.repository, wish.undo_days)? + remove_incoming(&project.repository)?;
+    done.undo_files = remove_old(&project.repository, wish.undo_days)?
+        + remove_left(&quarantine::incoming_dir(&project.repository))?
+        + remove_left(&sign::scratch_dir(&project.repository))?;
     done.snapshots = forget_snapshots(&project.repository, wish.undo_days)?;
     pack(&project.repository)?;
     Ok(done)
@@ -117,6 +119,14 @@ fn forget(project: &Project, session: &SessionName) -> anyhow::Result<()> {
         refs::delete(
             &project.repository,
             &session.draft_reference(),
+            Expected::Any,
+        )?;
+    }
+    // It would keep every turn.
+    if refs::held(&project.repository, &session.signed_reference())?.is_some() {
+        refs::delete(
+            &project.repository,
+            &session.signed_reference(),
             Expected::Any,
         )?;
     }
@@ -214,11 +224,10 @@ fn remove_caches(project: &Project, days: u32) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-/// Removes what a killed process had taken in from a command's repository and not yet looked at;
-/// returns how many there were.
-fn remove_incoming(repository: &Repository) -> anyhow::Result<usize> {
-    let folder = quarantine::incoming_dir(repository);
-    let Ok(root) = Root::open_strictly(&folder) else {
+/// Removes what a killed process has left in a folder: what it had taken in from a command's
+/// repository and not yet looked at, or what it was about to sign; returns how many there were.
+fn remove_left(folder: &Path) -> anyhow::Result<usize> {
+    let Ok(root) = Root::open_strictly(folder) else {
         return Ok(0);
     };
     let names = root.names()?.into_iter();

@@ -37,6 +37,7 @@ pub mod replay;
 pub mod restore;
 pub mod resume;
 pub mod retry;
+pub mod sign;
 mod trial;
 pub mod trust;
 pub mod user;

@@ -1,10 +1,12 @@
-//! `verify`: whether sessions say the truth, and whether everything that they name is there.
+//! `verify`: whether sessions say the truth, whether everything that they name is there, and who has
+//! signed them.
 
 use serde::Serialize;
 
 use crate::git::object::CommitId;
 use crate::git::sound::unsound;
 use crate::session::name::SessionName;
+use crate::session::signature::{self, SessionSignature};
 use crate::session::turn::Turn;
 use crate::session::verify::{Checked, Fault, check};
 use crate::workflow::project::Project;
@@ -16,6 +18,8 @@ pub struct Verified {
     pub session: SessionName,
     /// How many turns were read.
     pub turns: usize,
+    /// Its signature; nothing if it has none.
+    pub signature: Option<SessionSignature>,
     /// What is wrong.
     pub faults: Vec<Fault>,
 }
@@ -52,9 +56,12 @@ fn one(project: &Project, session: SessionName, tip: CommitId) -> anyhow::Result
             what: format!("object {}: {}", object.id, object.why),
         });
     }
+    let named = (&session, tip);
+    let signature = signature::verify(&project.repository, named, &turns, &mut faults)?;
     Ok(Verified {
         session,
         turns: turns.len(),
+        signature,
         faults,
     })
 }

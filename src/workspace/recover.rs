@@ -191,7 +191,7 @@ fn mend_references(
             .transpose()?;
         // A commit that can be read is better than none, as much as is left of it.
         let commit = whole.or(known.first().copied());
-        if refs::read(checkout.repository, name).ok().flatten() == commit && commit.is_some() {
+        if refs::held(checkout.repository, name).ok().flatten() == commit && commit.is_some() {
             tell(Notice::Warning(format!(
                 "some of what `{name}` reaches is gone, and no earlier state of it is whole"
             )));

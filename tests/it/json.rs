@@ -55,7 +55,7 @@ fn fails(repo: &TestRepo, args: &[&str], expected: (&str, i32)) {
 }
 
 /// Every command, with a call that fails where there is no repository, and how.
-const CALLS: [(&[&str], &str); 60] = [
+const CALLS: [(&[&str], &str); 61] = [
     (&["init"], "UnfitRepository"),
     (&["new", "x"], "NoRepository"),
     (&["start", "x", "-m", "x"], "NoRepository"),
@@ -77,6 +77,7 @@ const CALLS: [(&[&str], &str); 60] = [
     (&["compare", "1", "2"], "NoRepository"),
     (&["bisect", "run", "true"], "NoRepository"),
     (&["verify"], "NoRepository"),
+    (&["sign"], "NoRepository"),
     (&["restore", "@"], "NoRepository"),
     (&["undo"], "NoRepository"),
     (&["redo"], "NoRepository"),

@@ -81,6 +81,7 @@ mod sandbox;
 mod screen;
 mod sessions;
 mod shell;
+mod sign;
 mod snapshot;
 mod snapshot_random;
 mod stack;

@@ -51,12 +51,12 @@ fn what_teddy_records_is_sound() {
     let repo = history();
     assert_eq!(
         repo.done(&["verify"]),
-        "demo: 5 turns, sound\nother: 3 turns, sound\n"
+        "demo: 5 turns, sound, not signed\nother: 3 turns, sound, not signed\n"
     );
     let verified = repo.json(&["verify", "other"], 0);
     assert_eq!(
         verified,
-        serde_json::json!([{ "session": "other", "turns": 4, "faults": [] }])
+        serde_json::json!([{ "session": "other", "turns": 4, "signature": null, "faults": [] }])
     );
     repo.teddy(&["verify", "gone"])
         .check(1, &["there is no session `gone`"]);

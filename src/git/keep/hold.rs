@@ -16,9 +16,12 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use gix::ObjectId;
+use gix::objs::Kind;
 use gix_pack::index::File as Index;
 
+use crate::git::During as _;
 use crate::git::keep::pack::{LIST, Pack, deflated, is_own};
+use crate::git::object::id::TagId;
 use crate::git::object::large::Stored;
 use crate::git::object::{Commit, CommitId, TreeId};
 use crate::git::repository::Repository;
@@ -123,6 +126,22 @@ pub fn hold(
         keeps.push(keep);
     }
     Ok(Some(Held { keeps, replaced }))
+}
+
+/// Keeps a new tag, given as the bytes of the object.
+///
+/// # Errors
+/// Where the object store cannot be written.
+pub fn hold_tag(repository: &Repository, bytes: &[u8]) -> anyhow::Result<(TagId, Held)> {
+    let id = gix::objs::compute_hash(repository.gix.object_hash(), Kind::Tag, bytes)
+        .during("naming a tag")?;
+    let mut pack = Pack::new(&keep::pack_folder(repository))?;
+    pack.push(id, &deflated(Kind::Tag, bytes)?)?;
+    let held = Held {
+        keeps: vec![pack.finish(repository)?],
+        replaced: Vec::new(),
+    };
+    Ok((TagId(id), held))
 }
 
 /// Returns whether what is missing below some commits is what a server promised to a partial

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use super::user_git::{answer, in_checkout, user_git};
 use crate::git::During as _;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::refs::{self, MoveError, choose};
 use crate::git::repository::Repository;
+use crate::git::user_git::{answer, in_checkout, user_git};
 
 /// Why nothing can be landed here now.
 #[derive(Debug, thiserror::Error)]
@@ -161,7 +161,7 @@ fn check_state(repository: &Repository) -> anyhow::Result<()> {
 }
 
 /// Refuses where git does not know who the user is, before anything is prepared.
-fn check_identity(repository: &Repository) -> anyhow::Result<()> {
+pub(in crate::git) fn check_identity(repository: &Repository) -> anyhow::Result<()> {
     for role in ["GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"] {
         let mut git = in_checkout(user_git(repository.workdir())?, repository);
         let output = git.args(["var", role]).output()?;

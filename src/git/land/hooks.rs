@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use super::user_git::{answer, in_checkout, user_git};
 use crate::git::repository::Repository;
+use crate::git::user_git::{answer, in_checkout, user_git};
 use crate::host::{env, process};
 
 /// Where the commit goes: a ref of the scratch worktree alone.

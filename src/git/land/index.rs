@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 
-use super::user_git::{answer, feed, in_checkout, silent_git};
 use crate::git::merge::Merged;
 use crate::git::object::{Entry, Mode, TreeId};
 use crate::git::repository::Repository;
+use crate::git::user_git::{answer, feed, in_checkout, silent_git};
 
 /// What git and we lock the index with.
 const LOCK: &str = "index.lock";

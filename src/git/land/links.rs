@@ -6,8 +6,8 @@ use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use super::user_git::{answer, in_checkout, silent_git};
 use crate::git::repository::Repository;
+use crate::git::user_git::{answer, in_checkout, silent_git};
 use crate::host::file::read_regular;
 
 /// So many files and folders are linked; more are no dependencies of a project.

@@ -10,4 +10,3 @@ pub mod hooks;
 pub mod index;
 mod links;
 pub mod scratch;
-mod user_git;

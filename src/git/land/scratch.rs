@@ -12,10 +12,10 @@ use anyhow::Context as _;
 
 use super::hooks::{self, Hooks, LANDING, Verify};
 use super::links::link_ignored;
-use super::user_git::{answer, in_checkout, silent_git, user_git};
 use crate::git::keep::durable::note_written;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::repository::Repository;
+use crate::git::user_git::{answer, in_checkout, silent_git, user_git};
 use crate::host::file::read_regular_text;
 use crate::host::foreground::{self, Foreground};
 use crate::host::interrupt;

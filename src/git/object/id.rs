@@ -47,6 +47,7 @@ macro_rules! object_id {
 object_id!(CommitId, "The id of a commit.");
 object_id!(TreeId, "The id of a tree.");
 object_id!(BlobId, "The id of a blob.");
+object_id!(TagId, "The id of an annotated tag.");
 
 impl BlobId {
     /// Takes the id of an entry that is a file or a link.

@@ -5,6 +5,7 @@ pub mod batch;
 pub mod id;
 pub mod large;
 pub mod read;
+pub mod tag;
 pub mod writer;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -8,8 +8,10 @@ use crate::git::keep::damaged;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::store::OURS;
-use crate::git::object::id::CommitId;
+use super::signed::SIGNED;
+use super::store::{OURS, Reference};
+use crate::git::object::id::{CommitId, TagId};
+use crate::git::object::tag::signed_tag;
 use crate::git::repository::Repository;
 
 /// How often a ref is looked at before it counts as broken: while git repacks, an object can hide
@@ -48,21 +50,38 @@ pub fn broken(repository: &Repository) -> anyhow::Result<Vec<String>> {
 fn seemingly_broken(repository: &Repository) -> anyhow::Result<Vec<String>> {
     let mut broken = repository.refs.damaged()?;
     let listed = repository.refs.list(OURS)?.into_iter();
-    let unreadable = listed.filter(|reference| !damaged::is_readable(repository, reference.target));
+    let is_sound = |reference: &Reference| is_sound(repository, &reference.name, reference.target);
+    let unreadable = listed.filter(|reference| !is_sound(reference));
     broken.extend(unreadable.map(|reference| reference.name));
     broken.sort();
     broken.dedup();
     Ok(broken)
 }
 
-/// Returns the commits that a ref pointed at by its log and that are there, newest first.
+/// Returns whether what a ref of ours names can be read: a commit with its tree, or where signatures
+/// are any object. Whether that is a good one is not a question of damage.
+fn is_sound(repository: &Repository, name: &str, id: CommitId) -> bool {
+    if !name.starts_with(SIGNED) {
+        return damaged::is_readable(repository, id);
+    }
+    match signed_tag(repository, TagId(id.0)) {
+        Ok(tag) => damaged::is_readable(repository, tag.commit),
+        Err(_) => repository.gix.find_object(id.0).is_ok(),
+    }
+}
+
+/// Returns what a ref pointed at by its log and what is there, newest first.
 pub fn logged(repository: &Repository, name: &str) -> Vec<CommitId> {
     let mut logged = repository.refs.logged(name);
-    logged.retain(|&id| repository.commit(id).is_ok());
+    if name.starts_with(SIGNED) {
+        logged.retain(|&id| is_sound(repository, name, id));
+    } else {
+        logged.retain(|&id| repository.commit(id).is_ok());
+    }
     logged
 }
 
-/// Gives a broken ref a commit, or takes it away where there is none; what it was is kept in
+/// Gives a broken ref what it had before, or takes it away where there is none; what it was is kept in
 /// `aside`.
 ///
 /// # Errors
@@ -73,7 +92,7 @@ pub fn mend(
     commit: Option<CommitId>,
     aside: &Path,
 ) -> anyhow::Result<()> {
-    let is_there = |id| damaged::is_readable(repository, id);
+    let is_there = |id| is_sound(repository, name, id);
     repository.refs.mend(name, commit, aside, &is_there)
 }
 

@@ -7,6 +7,7 @@ pub(in crate::git) mod choose;
 mod files;
 pub mod heal;
 mod reftable;
+pub mod signed;
 mod stale;
 pub mod store;
 
@@ -23,6 +24,15 @@ use crate::git::object::id::{CommitId, TreeId};
 /// Where the ref cannot be read or points at something else than a commit.
 pub fn read(repository: &Repository, name: &str) -> anyhow::Result<Option<CommitId>> {
     repository.refs.read(name)
+}
+
+/// Returns what a ref holds, which below [`signed::SIGNED`] is the id of a tag; nothing where there is
+/// no such ref.
+///
+/// # Errors
+/// Where the ref cannot be read.
+pub fn held(repository: &Repository, name: &str) -> anyhow::Result<Option<CommitId>> {
+    repository.refs.held(name)
 }
 
 /// Returns the refs below a prefix such as `refs/teddy/sessions/`, sorted by name.

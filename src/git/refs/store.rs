@@ -122,11 +122,18 @@ pub(in crate::git) struct All {
 
 /// Where refs are kept, and how.
 ///
+/// To a store an id is an id. That a ref of ours points at a commit, or below `signed::SIGNED` at a
+/// tag, is the business of whoever moves it.
+///
 /// Moves are all or nothing, each with what its ref must be before. What they point at is durable
 /// when they are asked for; they themselves are after [`RefStore::sync`].
 pub(in crate::git) trait RefStore {
     /// Returns the commit that a ref points at, or nothing where there is no such ref.
     fn read(&self, name: &str) -> anyhow::Result<Option<CommitId>>;
+
+    /// Returns the id that a ref holds, whatever object it is of; nothing where there is no such ref,
+    /// or it is symbolic.
+    fn held(&self, name: &str) -> anyhow::Result<Option<CommitId>>;
 
     /// Returns the refs below a prefix that are not symbolic, sorted by name; a single damaged one
     /// is left out.

@@ -37,3 +37,13 @@ fn a_landing_that_is_refused() {
     page.refused(&repo, &["land", "2", "--no-edit"]);
     page.compare("land");
 }
+
+#[test]
+fn a_signature_that_cannot_be_made() {
+    let repo = project();
+    let mut page = Page::default();
+    repo.git(&["config", "gpg.format", "ssh"]);
+    page.refused(&repo, &["sign"]);
+    page.refused(&repo, &["sign", "dmeo"]);
+    page.compare("sign");
+}

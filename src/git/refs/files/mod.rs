@@ -41,17 +41,27 @@ impl Files {
         Files { gix, common }
     }
 
-    /// Looks a ref up once.
-    fn look_up(&self, name: &str) -> anyhow::Result<Option<CommitId>> {
+    /// Finds a ref, as it is now.
+    fn find(&self, name: &str) -> anyhow::Result<Option<gix::Reference<'_>>> {
         // gix tells a new `packed-refs` from the one that it has read by the time alone: of two
         // that git writes within a tick of the clock it would go on with the first, and a turn on
         // an older one would be lost. There may be none.
         let _ = self.gix.refs.force_refresh_packed_buffer();
-        let found = self
-            .gix
+        self.gix
             .try_find_reference(name)
-            .during(format_args!("reading `{name}`"))?;
-        let Some(mut reference) = found else {
+            .during(format_args!("reading `{name}`"))
+    }
+
+    /// Looks once at what a ref holds.
+    fn look_at(&self, name: &str) -> anyhow::Result<Option<CommitId>> {
+        let found = self.find(name)?;
+        let id = found.and_then(|reference| Some(reference.target().try_id()?.to_owned()));
+        Ok(id.map(CommitId))
+    }
+
+    /// Looks a ref up once.
+    fn look_up(&self, name: &str) -> anyhow::Result<Option<CommitId>> {
+        let Some(mut reference) = self.find(name)? else {
             return Ok(None);
         };
         let commit = reference.peel_to_commit();
@@ -88,6 +98,19 @@ impl RefStore for Files {
         // the file was looked for: it seems to be gone, or older than it is.
         for _ in 0..LOOKS {
             let again = self.look_up(name)?;
+            if again == found {
+                break;
+            }
+            found = again;
+        }
+        Ok(found)
+    }
+
+    fn held(&self, name: &str) -> anyhow::Result<Option<CommitId>> {
+        let mut found = self.look_at(name)?;
+        // As for `read`.
+        for _ in 0..LOOKS {
+            let again = self.look_at(name)?;
             if again == found {
                 break;
             }
@@ -189,7 +212,7 @@ impl RefStore for Files {
         }) else {
             return Ok(());
         };
-        let now = self.read(name).ok().flatten();
+        let now = self.held(name).ok().flatten();
         if matches!(expected, Expected::At(commit) if now != Some(commit)) {
             return Err(MoveError::Moved {
                 name: name.to_owned(),

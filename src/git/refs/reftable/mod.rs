@@ -28,6 +28,9 @@ use crate::git::object::id::CommitId;
 /// How git is to tell of a ref: its name, its object, the ref that it leads to.
 const FORMAT: &str = "--format=%(refname)%00%(objectname)%00%(symref)";
 
+/// A ref as git lists it: its name, its object, the ref that it leads to.
+type Row = (FullName, ObjectId, Option<FullName>);
+
 /// The refs of a repository that keeps them in a reftable.
 pub(in crate::git) struct Reftable {
     /// gix's handle, for objects.
@@ -130,13 +133,16 @@ impl Reftable {
     }
 
     /// Returns the refs that git lists.
-    fn listed(
-        &self,
-        which: &[&str],
-    ) -> anyhow::Result<Vec<(FullName, ObjectId, Option<FullName>)>> {
+    fn listed(&self, which: &[&str]) -> anyhow::Result<Vec<Row>> {
         let args = [&["for-each-ref", FORMAT], which].concat();
         let text = self.ask(&args).context("listing refs")?;
         text.lines().map(|line| row(line.as_bstr())).collect()
+    }
+
+    /// Returns what git lists of one ref.
+    fn row_of(&self, name: &str) -> anyhow::Result<Option<Row>> {
+        let mut rows = self.listed(&["--include-root-refs", name])?.into_iter();
+        Ok(rows.find(|(found, ..)| found.as_bstr() == name))
     }
 
     /// Makes durable what the tables say.
@@ -162,11 +168,19 @@ impl RefStore for Reftable {
         let id = if name.starts_with(OURS) {
             self.seen()?.refs.get(name).copied()
         } else {
-            let mut found = self.listed(&["--include-root-refs", name])?.into_iter();
-            let same = found.find(|(found, ..)| found.as_bstr() == name);
-            same.map(|(_, id, _)| id)
+            self.row_of(name)?.map(|(_, id, _)| id)
         };
         id.map(|id| self.peeled(id, name)).transpose()
+    }
+
+    fn held(&self, name: &str) -> anyhow::Result<Option<CommitId>> {
+        let id = if name.starts_with(OURS) {
+            self.seen()?.refs.get(name).copied()
+        } else {
+            let direct = self.row_of(name)?.filter(|(.., target)| target.is_none());
+            direct.map(|(_, id, _)| id)
+        };
+        Ok(id.map(CommitId))
     }
 
     fn list(&self, prefix: &str) -> anyhow::Result<Vec<Reference>> {
@@ -223,7 +237,7 @@ impl RefStore for Reftable {
             return Ok(());
         };
         for wish in moves {
-            let now = self.read(wish.name)?;
+            let now = self.held(wish.name)?;
             if !wish.expected.is_met(now) {
                 return Err(MoveError::Moved {
                     name: wish.name.to_owned(),
@@ -244,7 +258,7 @@ impl RefStore for Reftable {
             self.note([(name, None)]);
             return Ok(());
         };
-        if !expected.is_met(self.read(name).ok().flatten()) {
+        if !expected.is_met(self.held(name).ok().flatten()) {
             return Err(MoveError::Moved {
                 name: name.to_owned(),
             });
@@ -320,7 +334,7 @@ impl RefStore for Reftable {
 }
 
 /// Reads a line of git's list.
-fn row(line: &BStr) -> anyhow::Result<(FullName, ObjectId, Option<FullName>)> {
+fn row(line: &BStr) -> anyhow::Result<Row> {
     let mut fields = line.split_str(b"\0");
     let mut next = || fields.next().unwrap_or_default();
     let (name, id, target) = (next(), next(), next());

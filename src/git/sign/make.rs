@@ -1,0 +1,291 @@
+//! Making a signed tag, which is in nobody's refs until somebody puts it there.
+//!
+//! `git tag` can only write to `refs/tags`, which is the user's. So it runs in an empty repository of
+//! its own that borrows the objects of the user's, with what the user's git settings say here about
+//! identity, keys and programs. What it makes is read from there.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+
+use anyhow::Context as _;
+
+use super::ask_nobody;
+use crate::git::land::branch::check_identity;
+use crate::git::object::id::CommitId;
+use crate::git::object::tag;
+use crate::git::repository::Repository;
+use crate::git::user_git::{answer, in_checkout, silent_git, user_git};
+use crate::host::file::{make_folders, read_regular};
+use crate::host::foreground::{self, Foreground};
+use crate::host::interrupt;
+
+/// The sections of the user's settings that say who signs with what.
+const SECTIONS: [&str; 4] = ["author.", "committer.", "gpg.", "user."];
+/// Where git and what it starts say why they failed.
+const WORDS: &str = "words";
+/// No more of that is read.
+const MAX_WORDS: u64 = 16 << 10;
+
+/// A tag to sign.
+pub struct TagWanted<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The commit.
+    pub commit: CommitId,
+    /// The message.
+    pub message: &'a str,
+}
+
+/// Whether a person can be asked for a passphrase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Passphrase {
+    /// They sit at the terminal.
+    Ask,
+    /// Nobody is there: a key that needs one cannot be used.
+    Never,
+}
+
+/// Why there is no signature.
+#[derive(Debug, thiserror::Error)]
+pub enum SignError {
+    /// No key is named, and git does not look for one.
+    #[error("git has no key to sign with: `user.signingKey` is not set")]
+    NoKey,
+    /// git made no tag, and said why where the user saw it.
+    #[error("git made no signature ({0})")]
+    Seen(ExitStatus),
+    /// git made no tag.
+    #[error("git made no signature: {0}")]
+    Told(String),
+}
+
+impl SignError {
+    /// Returns what the user can do about it.
+    pub fn hint(&self) -> String {
+        match self {
+            SignError::NoKey => {
+                "`git config --global gpg.format ssh` and `git config --global user.signingKey \
+                 ~/.ssh/id_ed25519.pub` sign with a key of ssh"
+                    .to_owned()
+            }
+            SignError::Told(words) if needs_passphrase(words) => {
+                "add the key to your agent first (`ssh-add`, or sign something with `gpg`), or run \
+                 the command at a terminal"
+                    .to_owned()
+            }
+            SignError::Seen(_) | SignError::Told(_) => {
+                "see `gpg.format`, `gpg.program` and `user.signingKey` in `git help config`; `git \
+                 tag -s` must work here"
+                    .to_owned()
+            }
+        }
+    }
+}
+
+/// Has git sign a tag, and returns the bytes of the object. `all` is a folder for scratch repositories.
+///
+/// # Errors
+/// [`SignError`], [`Obstacle`](crate::git::land::branch::Obstacle) where git does not know who the
+/// user is, or the folder cannot be written.
+pub fn signed(
+    repository: &Repository,
+    all: &Path,
+    wanted: &TagWanted<'_>,
+    passphrase: Passphrase,
+) -> anyhow::Result<Vec<u8>> {
+    check_identity(repository)?;
+    let settings = settings(repository)?;
+    check_key(&settings)?;
+    let scratch = Scratch::make(repository, all)?;
+    scratch.tag(wanted, &settings, passphrase)?;
+
+    let bytes = scratch.read(wanted.name)?;
+    let made = tag::parse(&bytes).context("reading what git signed")?;
+    anyhow::ensure!(
+        made.commit == wanted.commit && made.name == wanted.name,
+        "git signed something else than commit {}",
+        wanted.commit
+    );
+    Ok(bytes)
+}
+
+/// Returns the settings that say who signs with what, as they hold in the user's repository.
+fn settings(repository: &Repository) -> anyhow::Result<Vec<(String, OsString)>> {
+    let mut git = in_checkout(user_git(repository.workdir())?, repository);
+    let listed = answer(git.args(["config", "--list", "-z"]), "list its settings")?;
+
+    let entries = listed.split(|&byte| byte == 0).filter_map(|entry| {
+        let (key, value) = match entry.iter().position(|&byte| byte == b'\n') {
+            Some(at) => (&entry[..at], &entry[at + 1..]),
+            // A key alone is true.
+            None => (entry, &b"true"[..]),
+        };
+        let key = std::str::from_utf8(key).ok()?.to_owned();
+        let is_wanted = SECTIONS.iter().any(|section| key.starts_with(section));
+        is_wanted.then(|| (key, OsString::from_vec(value.to_vec())))
+    });
+    Ok(entries.collect())
+}
+
+/// Refuses a signature with ssh where no key is named: git's own words for that differ from version
+/// to version, and gpg finds a key by itself.
+fn check_key(settings: &[(String, OsString)]) -> anyhow::Result<()> {
+    let value = |key: &str| settings.iter().rev().find(|(name, _)| name == key);
+    let is_ssh = value("gpg.format").is_some_and(|(_, format)| format == "ssh");
+    let has_key = value("user.signingkey").is_some_and(|(_, key)| !key.is_empty())
+        || value("gpg.ssh.defaultkeycommand").is_some();
+    anyhow::ensure!(has_key || !is_ssh, SignError::NoKey);
+    Ok(())
+}
+
+/// Returns whether words tell of a passphrase that nobody was asked for.
+fn needs_passphrase(words: &str) -> bool {
+    let words = words.to_lowercase();
+    ["passphrase", "ioctl", "pinentry", "no tty"]
+        .iter()
+        .any(|sign| words.contains(sign))
+}
+
+/// An empty repository that borrows the user's objects; removed when dropped.
+struct Scratch<'a> {
+    /// The user's repository.
+    repository: &'a Repository,
+    /// The git directory.
+    folder: tempfile::TempDir,
+}
+
+impl<'a> Scratch<'a> {
+    /// Makes it.
+    fn make(repository: &'a Repository, all: &Path) -> anyhow::Result<Scratch<'a>> {
+        let made =
+            make_folders(all).and_then(|()| tempfile::Builder::new().prefix("").tempdir_in(all));
+        let folder = made.with_context(|| format!("cannot write in `{}`", all.display()))?;
+        let scratch = Scratch { repository, folder };
+
+        let mut git = silent_git(repository.workdir())?;
+        let hash = repository.gix.object_hash();
+        git.args(["init", "--quiet", "--bare", "--template="])
+            .arg(format!("--object-format={hash}"))
+            .arg(scratch.path());
+        answer(&mut git, "make a scratch repository for the signature")?;
+        // Not by a variable: there paths end at a colon.
+        let mut objects = repository.common_dir().join("objects").into_os_string();
+        objects.push("\n");
+        let info = scratch.path().join("objects").join("info");
+        make_folders(&info)?;
+        std::fs::write(info.join("alternates"), objects.into_vec())?;
+        Ok(scratch)
+    }
+
+    /// Returns the git directory.
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("git")
+    }
+
+    /// Has git make the tag.
+    fn tag(
+        &self,
+        wanted: &TagWanted<'_>,
+        settings: &[(String, OsString)],
+        passphrase: Passphrase,
+    ) -> anyhow::Result<()> {
+        let message = self.folder.path().join("message");
+        std::fs::write(&message, wanted.message)?;
+        let mut git = self.git()?;
+        git.env("GIT_CONFIG_COUNT", settings.len().to_string());
+        for (number, (key, value)) in settings.iter().enumerate() {
+            git.env(format!("GIT_CONFIG_KEY_{number}"), key);
+            git.env(format!("GIT_CONFIG_VALUE_{number}"), value);
+        }
+        git.args(["tag", "--sign", "--cleanup=verbatim", "--file"])
+            .arg(&message)
+            .args([wanted.name, &wanted.commit.to_string()]);
+
+        let words = self.folder.path().join(WORDS);
+        let way = match passphrase {
+            Passphrase::Ask => Foreground::Terminal,
+            Passphrase::Never => {
+                ask_nobody(&mut git);
+                git.stderr(File::create(&words)?);
+                Foreground::Watched
+            }
+        };
+        let status = foreground::run(&mut git, way).context("cannot start `git tag`")?;
+        anyhow::ensure!(
+            !interrupt::requested(),
+            "interrupted before anything was changed"
+        );
+        if status.success() {
+            return Ok(());
+        }
+        Err(match passphrase {
+            Passphrase::Ask => SignError::Seen(status),
+            Passphrase::Never => SignError::Told(told(&words)),
+        }
+        .into())
+    }
+
+    /// Returns the bytes of the tag.
+    fn read(&self, name: &str) -> anyhow::Result<Vec<u8>> {
+        let name = format!("refs/tags/{name}");
+        answer(
+            self.git()?.args(["cat-file", "tag", &name]),
+            "read what it signed",
+        )
+    }
+
+    /// Returns git in this repository, where relative paths in settings mean what they mean to the
+    /// user's git.
+    fn git(&self) -> anyhow::Result<Command> {
+        let mut git = silent_git(self.repository.workdir())?;
+        git.env("GIT_DIR", self.path());
+        Ok(git)
+    }
+}
+
+/// Returns what git and the program that signs have said, in a line.
+fn told(words: &Path) -> String {
+    let words = read_regular(words, MAX_WORDS).unwrap_or_default();
+    let words = String::from_utf8_lossy(&words);
+    let lines = words.lines().map(|line| {
+        let line = line.trim();
+        let line = line.strip_prefix("error: ").unwrap_or(line);
+        line.strip_prefix("fatal: ").unwrap_or(line)
+    });
+    // Status lines are for programs, and a message that was left in the scratch repository is gone.
+    let said = lines.filter(|line| {
+        !line.is_empty() && !line.starts_with("[GNUPG:]") && !line.contains("TAG_EDITMSG")
+    });
+    let said: Vec<&str> = said.map(|line| line.trim_end_matches(['.', '?'])).collect();
+    match said.is_empty() {
+        true => "it did not say why".to_owned(),
+        false => said.join("; "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_must_be_named_for_ssh_alone() {
+        let check = |settings: &[(&str, &str)], expected: bool| {
+            let own = |(key, value): &(&str, &str)| ((*key).to_owned(), OsString::from(value));
+            let settings: Vec<_> = settings.iter().map(own).collect();
+            assert_eq!(check_key(&settings).is_ok(), expected, "{settings:?}");
+        };
+        check(&[], true);
+        check(&[("gpg.format", "openpgp")], true);
+        check(&[("gpg.format", "ssh")], false);
+        check(&[("gpg.format", "ssh"), ("user.signingkey", "")], false);
+        check(&[("gpg.format", "ssh"), ("user.signingkey", "~/key")], true);
+        check(
+            &[("gpg.format", "ssh"), ("gpg.ssh.defaultkeycommand", "x")],
+            true,
+        );
+        check(&[("gpg.format", "ssh"), ("gpg.format", "openpgp")], true);
+    }
+}

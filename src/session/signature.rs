@@ -1,0 +1,111 @@
+//! The signature of a session: a tag at `refs/teddy/signed/<session>` (docs/formats/turn.md).
+
+use serde::Serialize;
+
+use super::name::SessionName;
+use super::turn::Turn;
+use super::verify::Fault;
+use crate::git::object::CommitId;
+use crate::git::object::id::TagId;
+use crate::git::object::tag::{SignedTag, signed_tag};
+use crate::git::refs::signed;
+use crate::git::repository::Repository;
+use crate::git::sign::check::{Accepted, check};
+use crate::host::clock;
+use crate::text::visible::visible;
+
+/// The rule of `docs/formats/turn.md` that it must follow.
+const RULE: &str = "T19";
+
+/// A signature that was found, and what it says of a chain.
+#[derive(Debug, Clone, Serialize)]
+pub struct SessionSignature {
+    /// The tag.
+    pub tag: TagId,
+    /// The newest turn that it covers, with all before it; nothing if that is not in the chain.
+    pub turn: Option<u64>,
+    /// Whether it covers the whole session.
+    pub is_whole: bool,
+    /// Who made it, as they call themselves.
+    pub tagger: String,
+    /// When, as they say.
+    pub signed: Option<String>,
+    /// Whose key it is, by the user's own list of keys; nothing if git does not accept it.
+    pub signer: Option<String>,
+    /// The key.
+    pub key: Option<String>,
+}
+
+/// Returns the name of the tag that signs a session: by this name git finds the ref.
+pub fn tag_name(session: &SessionName) -> String {
+    format!("teddy/signed/{session}")
+}
+
+/// Checks the signature of a session, given by name, tip and turns, newest first; nothing where there is
+/// none. What is wrong with it is added to the faults.
+///
+/// # Errors
+/// The refs cannot be read, or git cannot be started.
+pub fn verify(
+    repository: &Repository,
+    (session, tip): (&SessionName, CommitId),
+    turns: &[Turn],
+    faults: &mut Vec<Fault>,
+) -> anyhow::Result<Option<SessionSignature>> {
+    let Some(id) = signed::read(repository, &session.signed_reference())? else {
+        return Ok(None);
+    };
+    let mut fault = |turn: Option<u64>, commit: CommitId, what: String| {
+        faults.push(Fault {
+            turn,
+            commit,
+            rule: RULE,
+            what: format!("its signature: {what}"),
+        });
+    };
+    let tag = match signed_tag(repository, id) {
+        Ok(tag) => tag,
+        Err(error) => {
+            fault(None, tip, format!("{error:#}"));
+            return Ok(None);
+        }
+    };
+
+    let covered = turns.iter().find(|turn| turn.commit == tag.commit);
+    let turn = covered.map(Turn::number);
+    if turn.is_none() {
+        let what = format!(
+            "it is of commit {}, which is no turn of the session",
+            tag.commit
+        );
+        fault(None, tag.commit, what);
+    }
+    if tag.name != tag_name(session) {
+        let what = format!("it was made for `{}`", visible(&tag.name));
+        fault(turn, tag.commit, what);
+    }
+    let accepted = check(repository, id)?;
+    if let Err(why) = &accepted {
+        fault(turn, tag.commit, why.clone());
+    }
+    let is_whole = tag.commit == tip;
+    Ok(Some(of((id, tag), (turn, is_whole), accepted.ok())))
+}
+
+/// Puts together what is known of a signature.
+fn of(
+    (id, tag): (TagId, SignedTag),
+    (turn, is_whole): (Option<u64>, bool),
+    accepted: Option<Accepted>,
+) -> SessionSignature {
+    let (signer, key) = accepted.map(|it| (it.signer, it.key)).unzip();
+    SessionSignature {
+        tag: id,
+        turn,
+        is_whole,
+        tagger: tag.tagger,
+        signed: clock::of_seconds(tag.seconds),
+        signer,
+        key,
+    }
+}

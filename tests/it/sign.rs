@@ -1,0 +1,351 @@
+//! `sign`: a session gets a signed tag, and `verify` says whose it is and what it covers.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::plans::{create, edit, plan};
+use crate::support::{Output, TestRepo};
+
+/// Where the signature is.
+const SIGNED: &str = "refs/teddy/signed/demo";
+
+/// A session with two turns.
+fn session(init: &[&str]) -> TestRepo {
+    let repo = TestRepo::with(init).file("a.txt", "one\ntwo\n");
+    repo.commit("init");
+    repo.done(&["new", "demo"]);
+    repo.done(&["context", "add", "a.txt"]);
+    repo.run_plan(&plan("Change a", &[edit("a.txt", "two", "2")]));
+    repo.run_plan(&plan("Make b", &[create("b.txt", "b\n")]));
+    repo
+}
+
+/// Makes a key of ssh that needs this passphrase; nothing if there is no ssh-keygen, without which git
+/// has nothing to sign with either.
+fn key(repo: &TestRepo, name: &str, passphrase: &str) -> Option<PathBuf> {
+    let key = repo.beside(name);
+    let made = repo
+        .command("ssh-keygen")
+        .args(["-q", "-t", "ed25519", "-C", "test", "-N", passphrase, "-f"])
+        .arg(&key)
+        .status();
+    made.ok()?.success().then_some(key)
+}
+
+/// Has git sign with a key of ssh, and know it as that of `test@localhost`.
+fn use_key(repo: &TestRepo, key: &str) {
+    let public = repo.beside(&format!("{key}.pub"));
+    let text = std::fs::read_to_string(&public).unwrap();
+    let signers = repo.beside("signers");
+    std::fs::write(&signers, format!("test@localhost {text}")).unwrap();
+    repo.git(&["config", "gpg.format", "ssh"]);
+    repo.git(&["config", "user.signingKey", public.to_str().unwrap()]);
+    let signers = signers.to_str().unwrap();
+    repo.git(&["config", "gpg.ssh.allowedSignersFile", signers]);
+}
+
+/// A session and a key to sign it with; nothing without ssh-keygen.
+fn signable(init: &[&str]) -> Option<TestRepo> {
+    let repo = session(init);
+    key(&repo, "key", "")?;
+    use_key(&repo, "key");
+    Some(repo)
+}
+
+/// Returns what `verify` finds wrong.
+fn faults(repo: &TestRepo) -> Vec<String> {
+    let verified = repo.json(&["verify", "demo"], 1);
+    let faults = verified[0]["faults"].as_array().unwrap();
+    let what = |fault: &Value| {
+        assert_eq!(fault["rule"], "T19", "{fault}");
+        fault["what"].as_str().unwrap().to_owned()
+    };
+    faults.iter().map(what).collect()
+}
+
+/// Returns all that a refused signature leaves as it is.
+fn everything(repo: &TestRepo) -> String {
+    repo.git(&["for-each-ref"]) + &repo.git(&["count-objects", "-v"])
+}
+
+/// Signs a session, which is refused, and checks that nothing has changed.
+fn refused(repo: &TestRepo, words: &[&str]) {
+    let before = everything(repo);
+    repo.teddy(&["sign"]).check(1, words);
+    assert_eq!(everything(repo), before);
+    let left = std::fs::read_dir(repo.path().join(".git/teddy/signing"));
+    assert_eq!(left.map_or(0, Iterator::count), 0);
+}
+
+#[test]
+fn t19_a_session_is_signed_and_verified_in_every_format() {
+    for init in [
+        ["--object-format=sha1", "--ref-format=files"],
+        ["--object-format=sha256", "--ref-format=files"],
+        ["--object-format=sha1", "--ref-format=reftable"],
+        ["--object-format=sha256", "--ref-format=reftable"],
+    ] {
+        let Some(repo) = signable(&init) else { return };
+        assert_eq!(repo.done(&["verify"]), "demo: 2 turns, sound, not signed\n");
+        let users = repo.users();
+        let tip = repo.git(&["rev-parse", "teddy/sessions/demo"]);
+        let done = repo.json(&["sign"], 0);
+        let tag = repo.git(&["rev-parse", SIGNED]);
+        assert_eq!(
+            done,
+            json!({ "session": "demo", "turn": 2, "commit": tip, "tag": tag, "ref": SIGNED })
+        );
+        assert_eq!(repo.users(), users, "a signature is no tag of the user's");
+        assert_eq!(repo.git(&["cat-file", "-t", SIGNED]), "tag");
+        repo.git(&["verify-tag", "teddy/signed/demo"]);
+        assert_eq!(repo.git(&["rev-parse", "teddy/signed/demo^{commit}"]), tip);
+
+        let verified = repo.json(&["verify"], 0);
+        let signature = &verified[0]["signature"];
+        assert_eq!(signature["signer"], "test@localhost");
+        assert_eq!(signature["tagger"], "Test <test@localhost>");
+        assert_eq!(signature["signed"], "2026-01-02T03:04:05Z");
+        assert_eq!(
+            (&signature["turn"], &signature["is_whole"]),
+            (&json!(2), &json!(true))
+        );
+        assert!(signature["key"].as_str().unwrap().starts_with("SHA256:"));
+
+        // Later turns are not covered, until they are signed, too.
+        repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
+        let line =
+            "demo: 3 turns, sound, signed up to turn 2 by test@localhost at 2026-01-02T03:04:05Z\n";
+        assert_eq!(repo.done(&["verify"]), line);
+        let out = repo.teddy(&["sign", "demo"]).check(0, &[]).stderr.clone();
+        assert_eq!(out, format!("Signed `demo`, turns 1-3: {SIGNED}\n"));
+        let line = "demo: 3 turns, sound, signed by test@localhost at 2026-01-02T03:04:05Z\n";
+        assert_eq!(repo.done(&["verify"]), line);
+        repo.git(&["fsck", "--strict", "--no-dangling"]);
+    }
+}
+
+#[test]
+fn recovery_takes_a_signature_for_sound_and_gives_a_lost_one_back() {
+    for refs in ["files", "reftable"] {
+        let Some(repo) = signable(&[&format!("--ref-format={refs}")]) else {
+            return;
+        };
+        repo.done(&["sign"]);
+        let first = repo.git(&["rev-parse", SIGNED]);
+        repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
+        for command in [&["recover"][..], &["gc"], &["undo"]] {
+            let out = repo.teddy(command);
+            assert!(out.code == 0 && !out.stderr.contains("damaged"), "{out}");
+            assert_eq!(repo.git(&["rev-parse", SIGNED]), first);
+        }
+        repo.git(&["pack-refs", "--all"]);
+        // The time of the tests is long ago.
+        repo.git(&["config", "gc.reflogExpire", "never"]);
+        repo.git(&["gc", "-q", "--prune=now"]);
+        repo.done(&["verify"]);
+
+        // A tag whose object is gone: the one before is there again.
+        let bytes = repo.git(&["cat-file", "tag", SIGNED]);
+        repo.write("lost", bytes.replace("Session demo", "Session lost") + "\n");
+        let lost = repo.git(&["hash-object", "-t", "tag", "-w", "lost"]);
+        repo.remove("lost");
+        repo.git(&["update-ref", SIGNED, &lost]);
+        repo.remove(&format!(".git/objects/{}/{}", &lost[..2], &lost[2..]));
+        let words = format!("`{SIGNED}` was damaged and is at {first} again");
+        repo.teddy(&["recover"]).check(0, &[&words]);
+        assert_eq!(repo.git(&["rev-parse", SIGNED]), first);
+        let again = repo.teddy(&["recover"]);
+        assert!(!again.stderr.contains("damaged"), "{again}");
+        repo.git(&["fsck", "--strict", "--no-dangling"]);
+    }
+}
+
+#[test]
+fn a_signature_goes_with_its_session_and_travels_with_it() {
+    let Some(repo) = signable(&[]) else { return };
+    repo.done(&["sign"]);
+    let other = repo.beside("other.git");
+    repo.git(&["init", "-q", "--bare", other.to_str().unwrap()]);
+    let sessions = "refs/teddy/sessions/*:refs/teddy/sessions/*";
+    let signed = "refs/teddy/signed/*:refs/teddy/signed/*";
+    let push = || repo.git(&["push", "-q", other.to_str().unwrap(), sessions, signed]);
+    push();
+    repo.run_plan(&plan("Make c", &[create("c.txt", "c\n")]));
+    repo.done(&["sign"]);
+    push();
+    let signers = repo.git(&["config", "gpg.ssh.allowedSignersFile"]);
+    repo.git_in(&other, &["config", "gpg.ssh.allowedSignersFile", &signers]);
+    let line = "demo: 3 turns, sound, signed by test@localhost at 2026-01-02T03:04:05Z\n";
+    assert_eq!(
+        repo.teddy_in(&other, &["verify"]).check(0, &[]).stdout,
+        line
+    );
+
+    repo.done(&["gc", "demo", "-y"]);
+    assert_eq!(repo.git(&["for-each-ref", "refs/teddy/signed"]), "");
+}
+
+#[test]
+fn a_signature_that_git_does_not_accept_is_a_fault() {
+    let Some(repo) = signable(&[]) else { return };
+    repo.done(&["sign"]);
+    let signers = repo.beside("signers");
+    let known = std::fs::read(&signers).unwrap();
+
+    key(&repo, "other", "").unwrap();
+    let other = std::fs::read_to_string(repo.beside("other.pub")).unwrap();
+    std::fs::write(&signers, format!("other@localhost {other}")).unwrap();
+    let words =
+        "its signature: its key is nobody's in the file that `gpg.ssh.allowedSignersFile` names";
+    assert_eq!(faults(&repo), [words]);
+    repo.git(&["config", "--unset", "gpg.ssh.allowedSignersFile"]);
+    let words = "its signature: git cannot tell whose key it is: `gpg.ssh.allowedSignersFile` names \
+                 no file that is there";
+    assert_eq!(faults(&repo), [words]);
+    std::fs::write(&signers, known).unwrap();
+    use_key(&repo, "key");
+    assert_eq!(repo.json(&["verify"], 0)[0]["faults"], json!([]));
+
+    // What it says was changed since, or it says nothing that a tag says.
+    let tag = repo.git(&["cat-file", "tag", SIGNED]) + "\n";
+    let forge = |kind: &str, text: &str| {
+        repo.write("forged", text);
+        let id = repo.git(&["hash-object", "-t", kind, "-w", "--literally", "forged"]);
+        repo.remove("forged");
+        repo.git(&["update-ref", SIGNED, &id]);
+        faults(&repo)
+    };
+    let told = forge("tag", &tag.replace("turns 1-2", "turns 1-9"));
+    assert_eq!(told, ["its signature: it is not what the key has signed"]);
+    let told = forge("tag", &tag[..tag.find("-----").unwrap()]);
+    assert_eq!(told, ["its signature: it has no signature"]);
+    let told = forge("tag", &tag.replace("type commit", "type blob"));
+    assert_eq!(told, ["its signature: it is the tag of a blob"]);
+    let told = forge("blob", "x");
+    assert!(told[0].ends_with("is a blob, not a tag"), "{told:?}");
+    // Nobody's fault but the forger's: recovery leaves it to `verify`.
+    let out = repo.teddy(&["recover"]);
+    assert!(!out.stderr.contains("damaged"), "{out}");
+    repo.done(&["sign"]);
+    assert_eq!(repo.json(&["verify"], 0)[0]["faults"], json!([]));
+}
+
+#[test]
+fn a_signature_of_something_else_is_a_fault() {
+    let Some(repo) = signable(&[]) else { return };
+    repo.done(&["sign"]);
+    repo.done(&["branch", "1", "fork"]);
+    repo.run_plan(&plan("Make d", &[create("d.txt", "d\n")]));
+    repo.done(&["sign", "fork"]);
+    let tip = repo.git(&["rev-parse", "teddy/sessions/fork"]);
+    let tag = repo.git(&["rev-parse", "refs/teddy/signed/fork"]);
+    repo.git(&["update-ref", SIGNED, &tag]);
+    let told = faults(&repo);
+    assert_eq!(
+        told,
+        [
+            format!("its signature: it is of commit {tip}, which is no turn of the session"),
+            "its signature: it was made for `teddy/signed/fork`".to_owned()
+        ]
+    );
+    repo.teddy(&["verify", "demo"]).check(1, &[]);
+    assert!(
+        repo.done(&["verify", "fork"])
+            .contains("sound, signed by test@localhost")
+    );
+}
+
+#[test]
+fn what_is_missing_for_a_signature_is_said() {
+    let repo = session(&[]);
+    repo.git(&["config", "gpg.format", "ssh"]);
+    refused(
+        &repo,
+        &[
+            "git has no key to sign with",
+            "hint: `git config --global gpg.format ssh`",
+        ],
+    );
+    repo.git(&["config", "user.signingKey", "/nowhere/key"]);
+    refused(&repo, &["git made no signature: ", "`user.signingKey`"]);
+    repo.git(&["config", "gpg.format", "openpgp"]);
+    repo.git(&["config", "gpg.program", "/nowhere/gpg"]);
+    refused(
+        &repo,
+        &["git made no signature: ", "/nowhere/gpg", "`gpg.program`"],
+    );
+
+    let mut command = repo.teddy_command(&["sign"]);
+    let command = command
+        .current_dir(repo.path())
+        .stdin(std::process::Stdio::null());
+    for role in ["AUTHOR", "COMMITTER"] {
+        command.env_remove(format!("GIT_{role}_NAME"));
+        command.env_remove(format!("GIT_{role}_EMAIL"));
+    }
+    repo.git(&["config", "user.useConfigOnly", "true"]);
+    Output::of(command).check(1, &["git does not know who you are", "user.email"]);
+    repo.teddy(&["sign", "dema"])
+        .check(1, &["there is no session `dema`"]);
+}
+
+#[test]
+fn nobody_is_asked_for_a_passphrase_without_a_terminal() {
+    let repo = session(&[]);
+    if key(&repo, "locked", "secret").is_none() {
+        return;
+    }
+    use_key(&repo, "locked");
+    // Without its public half as well, as some keep their keys.
+    let private = repo.beside("locked");
+    for key in [repo.beside("locked.pub"), private] {
+        repo.git(&["config", "user.signingKey", key.to_str().unwrap()]);
+        refused(
+            &repo,
+            &[
+                "git made no signature: ",
+                "passphrase",
+                "hint: add the key to your agent",
+            ],
+        );
+    }
+}
+
+#[test]
+fn the_key_of_the_place_is_used_whatever_the_settings_are_written_in() {
+    let Some(repo) = signable(&[]) else { return };
+    // An identity for the repositories below a folder, as many have it.
+    let key = repo.git(&["config", "user.signingKey"]);
+    repo.git(&["config", "--unset", "user.signingKey"]);
+    let work = repo.beside("work.config");
+    std::fs::write(&work, format!("[user]\n\tsigningKey = {key}\n")).unwrap();
+    let condition = format!("includeIf.gitdir:{}/.git.path", repo.path().display());
+    repo.git(&["config", &condition, work.to_str().unwrap()]);
+    repo.done(&["sign"]);
+    assert!(repo.done(&["verify"]).contains("signed by test@localhost"));
+}
+
+#[test]
+fn a_signature_is_there_or_not_when_it_is_killed() {
+    let Some(repo) = signable(&[]) else { return };
+    let mut command = repo.teddy_command(&["sign"]);
+    let out = Output::of(
+        command
+            .current_dir(repo.path())
+            .env("FAILPOINTS", "before-signed-ref=return(kill)"),
+    );
+    assert_ne!(out.code, 0);
+    assert_eq!(repo.git(&["for-each-ref", "refs/teddy/signed"]), "");
+    repo.done(&["sign"]);
+    let keeps = std::fs::read_dir(repo.path().join(".git/objects/pack")).unwrap();
+    let keeps = keeps.filter(|file| {
+        file.as_ref()
+            .unwrap()
+            .path()
+            .extension()
+            .is_some_and(|it| it == "keep")
+    });
+    assert_eq!(keeps.count(), 0);
+    repo.done(&["verify"]);
+}
