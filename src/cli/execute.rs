@@ -8,12 +8,19 @@ use super::exit::{self, Code};
 use super::failure::{ANSWER, Unfinished};
 use super::plan::json as plan_json;
 use super::source;
+use crate::plan::Plan;
+use crate::plan::action::Action;
+use crate::plan::diagnostic::Diagnostic;
 use crate::plan::run::{Ending, Interruption, Outcome};
 use crate::session::meta::Status;
+use crate::session::name::SessionName;
 use crate::ui::quiet::Unapproved;
 use crate::ui::{markdown, mistakes};
+use crate::workflow::execute::ExecuteOptions;
 use crate::workflow::execute::decline::execute_or_plan;
-use crate::workflow::execute::{Asked, Executed, Wish};
+use crate::workflow::execute::result::{
+    AnswerStatus, ExecuteResult, RecordedTurn, RefusedPlan, ReviewedPlan, TurnEnding, UndecidedPlan,
+};
 
 /// Check, review and run the plan; record the turn; update your files
 ///
@@ -54,22 +61,39 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         .transpose()?;
     let mut project = app.project()?;
     let mut user = app.user(&project, args.yes);
-    let wish = Wish {
-        plan,
+    let options = ExecuteOptions {
         replan: !args.no_replan,
         model: args.model,
         yolo: false,
     };
-    let executed = execute_or_plan(&mut project, &wish, user.as_mut()).map_err(unapproved)?;
+    let result = execute_or_plan(&mut project, plan.as_deref(), &options, user.as_mut());
+    let result = result.map_err(unapproved)?;
     drop(user);
-    show(app, &executed)?;
-    if executed.asked == Some(Asked::Answered) {
-        app.say("Your answer is kept for the next turn. Next: teddy resume");
+
+    match &result {
+        ExecuteResult::Refused(refused) => show_refused(app, refused)?,
+        ExecuteResult::Reviewed(ReviewedPlan::Undecided(undecided)) => {
+            show_undecided(app, undecided)?;
+        }
+        ExecuteResult::Reviewed(ReviewedPlan::Recorded(recorded)) => {
+            show(app, recorded)?;
+            tell_answer(app, recorded);
+        }
     }
-    if let Some(question) = executed.unanswered() {
-        tell_question(app, question, ANSWER);
+    Ok(result_code(&result).into())
+}
+
+/// Says what became of the model's question.
+fn tell_answer(app: &App, recorded: &RecordedTurn) {
+    let Some(question) = &recorded.question else {
+        return;
+    };
+    match question.answer {
+        AnswerStatus::Answered => {
+            app.say("Your answer is kept for the next turn. Next: teddy resume");
+        }
+        AnswerStatus::Open | AnswerStatus::UserLeft => tell_question(app, &question.text, ANSWER),
     }
-    Ok(code(&executed).into())
 }
 
 /// Puts what there is to decide on beside the error that nobody decided.
@@ -87,51 +111,57 @@ fn unapproved(error: anyhow::Error) -> anyhow::Error {
     Unfinished { shown, error }.into()
 }
 
-/// Returns the exit code of a result.
-pub(super) fn code(executed: &Executed) -> Code {
-    match executed.status {
-        _ if executed.interruption == Some(Interruption::User) => exit::INTERRUPTED,
+/// Returns the exit code of an execution.
+fn result_code(result: &ExecuteResult) -> Code {
+    match result {
         _ if crate::host::interrupt::requested() => exit::INTERRUPTED,
-        Some(Status::Interrupted) => exit::FAILED,
-        Some(Status::Rejected) => exit::REJECTED,
-        _ if !executed.overlaps.is_empty() => exit::OVERLAP,
-        _ if executed.unanswered().is_some() => exit::WAITS,
-        Some(Status::Failed) => exit::FAILED,
-        _ => exit::DONE,
+        ExecuteResult::Refused(_) => exit::REJECTED,
+        ExecuteResult::Reviewed(ReviewedPlan::Undecided(_)) => exit::DONE,
+        ExecuteResult::Reviewed(ReviewedPlan::Recorded(recorded)) => code(recorded),
     }
 }
 
-/// Says what came of an execution.
-pub(super) fn show(app: &App, executed: &Executed) -> anyhow::Result<()> {
-    if app.global.json {
-        return app.print_json(&json(executed));
+/// Returns the exit code of a turn.
+pub(super) fn code(recorded: &RecordedTurn) -> Code {
+    match &recorded.ending {
+        TurnEnding::Interrupted { cause, .. } if *cause == Interruption::User => exit::INTERRUPTED,
+        _ if crate::host::interrupt::requested() => exit::INTERRUPTED,
+        TurnEnding::Interrupted { .. } => exit::FAILED,
+        TurnEnding::Rejected { .. } => exit::REJECTED,
+        _ if !recorded.is_synced() => exit::OVERLAP,
+        _ if recorded.unanswered().is_some() => exit::WAITS,
+        TurnEnding::Ran { failed: true, .. } => exit::FAILED,
+        TurnEnding::Ran { .. } | TurnEnding::Declined { .. } => exit::DONE,
     }
-    let Some(commit) = executed.commit else {
-        show_unrecorded(app, executed);
-        return Ok(());
-    };
-    let word = executed.status.map_or("recorded", Status::word);
-    let id = commit.to_string();
-    app.print(format!("turn {} {word} {}\n", executed.turn, &id[..12]))?;
-    for path in &executed.overlaps {
+}
+
+/// Says what came of a turn.
+pub(super) fn show(app: &App, recorded: &RecordedTurn) -> anyhow::Result<()> {
+    if app.global.json {
+        return app.print_json(&json(recorded));
+    }
+    let RecordedTurn { turn, commit, .. } = recorded;
+    let (word, id) = (recorded.status().word(), commit.to_string());
+    app.print(format!("turn {turn} {word} {}\n", &id[..12]))?;
+    for path in &recorded.overlaps {
         app.warn(&format!(
             "`{path}` overlaps with your own edits and was left as it is"
         ));
     }
-    executed.notes.iter().for_each(|note| app.warn(note));
-    if let Some(why) = &executed.interruption {
+    recorded.notes.iter().for_each(|note| app.warn(note));
+    if let Some(cause) = recorded.interruption() {
         app.warn(&format!(
-            "the plan was interrupted: {why}; your files are unchanged"
+            "the plan was interrupted: {cause}; your files are unchanged"
         ));
         app.say(&format!(
-            "`teddy execute` runs it again, `teddy diff {0}` shows what it did, `teddy restore {0}` applies that.",
-            executed.turn
+            "`teddy execute` runs it again, `teddy diff {turn}` shows what it did, `teddy restore {turn}` applies that."
         ));
     }
-    if !executed.overlaps.is_empty() {
+    if !recorded.is_synced() {
         app.say("The result is in the turn: `teddy restore @ --theirs` takes it, `--markers` writes conflict markers, `--ours` keeps your side.");
     }
-    if let Some(planned) = &executed.replanned {
+
+    if let Some(planned) = recorded.replanned() {
         app.say(&match planned.title.as_str() {
             "" => format!(
                 "The model answered for turn {}, but that is not a plan. Next: teddy execute",
@@ -142,33 +172,48 @@ pub(super) fn show(app: &App, executed: &Executed) -> anyhow::Result<()> {
                 planned.turn
             ),
         });
-    } else if executed.status == Some(Status::Rejected) {
+    } else if matches!(recorded.ending, TurnEnding::Rejected { .. }) {
         app.say(&format!(
-            "`teddy show {} report.md` says what is wrong.",
-            executed.turn
+            "`teddy show {turn} report.md` says what is wrong."
         ));
     }
-    if let Some(said) = &executed.conclusion {
+    if let Some(said) = recorded.conclusion() {
         tell_conclusion(app, said);
     }
     Ok(())
 }
 
-/// Says why nothing was recorded.
-fn show_unrecorded(app: &App, executed: &Executed) {
-    if executed.status != Some(Status::Rejected) {
-        app.say(&format!(
-            "Nothing was run; the plan of turn {} is waiting.",
-            executed.turn
-        ));
-        return;
+/// Says that the plan is left undecided.
+fn show_undecided(app: &App, undecided: &UndecidedPlan) -> anyhow::Result<()> {
+    if app.global.json {
+        let mut shown = unrecorded_json(&undecided.plan, "planned", &[]);
+        shown["session"] = serde_json::json!(undecided.session.as_str());
+        shown["turn"] = serde_json::json!(undecided.turn);
+        shown["workspace"] = serde_json::json!(undecided.drift);
+        return app.print_json(&shown);
     }
-    app.tell_lines(&mistakes::rejected(&executed.diagnostics));
-    app.warn(if executed.session.is_empty() {
-        "the plan is rejected and no session was started"
-    } else {
-        "this is not a plan; nothing was recorded and no model was asked"
+    app.say(&format!(
+        "Nothing was run; the plan of turn {} is waiting.",
+        undecided.turn
+    ));
+    Ok(())
+}
+
+/// Says why a text was not taken as a plan.
+fn show_refused(app: &App, refused: &RefusedPlan) -> anyhow::Result<()> {
+    if app.global.json {
+        let word = Status::Rejected.word();
+        let mut shown = unrecorded_json(&refused.plan, word, &refused.diagnostics);
+        let session = refused.session.as_ref().map_or("", SessionName::as_str);
+        shown["session"] = serde_json::json!(session);
+        return app.print_json(&shown);
+    }
+    app.tell_lines(&mistakes::rejected(&refused.diagnostics));
+    app.warn(match refused.session {
+        None => "the plan is rejected and no session was started",
+        Some(_) => "this is not a plan; nothing was recorded and no model was asked",
     });
+    Ok(())
 }
 
 /// Shows what the model asks, whole, and says how it is answered.
@@ -184,10 +229,59 @@ pub(super) fn tell_conclusion(app: &App, said: &str) {
     app.say_lines(&markdown::quoted(said));
 }
 
-/// Returns the result as JSON.
-pub(super) fn json(executed: &Executed) -> serde_json::Value {
-    let action = |(index, action): (usize, &crate::plan::action::Action)| {
-        let outcome = executed.outcomes.get(index);
+/// Returns a turn as JSON.
+pub(super) fn json(recorded: &RecordedTurn) -> serde_json::Value {
+    let diagnostics = match &recorded.ending {
+        TurnEnding::Rejected { diagnostics, .. } => diagnostics.as_slice(),
+        _ => &[],
+    };
+    serde_json::json!({
+        "session": recorded.session.as_str(),
+        "turn": recorded.turn,
+        "commit": recorded.commit,
+        "status": recorded.status().word(),
+        "before": recorded.before,
+        "after": recorded.after,
+        "synced": recorded.is_synced(),
+        "overlaps": recorded.overlaps,
+        "notes": recorded.notes,
+        "interruption": recorded.interruption().map(ToString::to_string),
+        "actions": actions_json(&recorded.plan, recorded.ending.outcomes()),
+        "diagnostics": diagnostics,
+        "replanned": recorded.replanned().map(plan_json),
+        "question": recorded.unanswered(),
+        "conclusion": recorded.conclusion(),
+        "workspace": recorded.drift,
+    })
+}
+
+/// Returns a plan that was not run as JSON: the same fields as a turn's, without a commit.
+fn unrecorded_json(plan: &Plan, status: &str, diagnostics: &[Diagnostic]) -> serde_json::Value {
+    serde_json::json!({
+        "session": "",
+        "turn": 0,
+        "commit": null,
+        "status": status,
+        "before": null,
+        "after": null,
+        "synced": false,
+        "overlaps": [],
+        "notes": [],
+        "interruption": null,
+        "actions": actions_json(plan, &[]),
+        "diagnostics": diagnostics,
+        "replanned": null,
+        "question": null,
+        "conclusion": null,
+        "workspace": null,
+    })
+}
+
+/// Returns the actions of a plan as JSON, with what they came to if they ran.
+fn actions_json(plan: &Plan, outcomes: &[Outcome]) -> Vec<serde_json::Value> {
+    let actions = plan.actions.iter().enumerate();
+    let json = |(index, action): (usize, &Action)| {
+        let outcome = outcomes.get(index);
         serde_json::json!({
             "index": index,
             "kind": action.kind.name(),
@@ -198,24 +292,7 @@ pub(super) fn json(executed: &Executed) -> serde_json::Value {
             "duration_ms": outcome.map(|o| o.duration.as_millis()),
         })
     };
-    serde_json::json!({
-        "session": executed.session,
-        "turn": executed.turn,
-        "commit": executed.commit,
-        "status": executed.status.map_or("planned", Status::word),
-        "before": executed.before,
-        "after": executed.after,
-        "synced": executed.synced,
-        "overlaps": executed.overlaps,
-        "notes": executed.notes,
-        "interruption": executed.interruption.as_ref().map(ToString::to_string),
-        "actions": executed.plan.actions.iter().enumerate().map(action).collect::<Vec<_>>(),
-        "diagnostics": executed.diagnostics,
-        "replanned": executed.replanned.as_ref().map(plan_json),
-        "question": executed.unanswered(),
-        "conclusion": executed.conclusion,
-        "workspace": executed.drift,
-    })
+    actions.map(json).collect()
 }
 
 /// Returns the word for an ending.

@@ -11,7 +11,6 @@ use super::source;
 use crate::host::interrupt;
 use crate::session::name::SessionName;
 use crate::text::counted;
-use crate::workflow::execute::Asked;
 use crate::workflow::model::choose;
 use crate::workflow::model::choose::NoModel;
 use crate::workflow::model::pipelines;
@@ -131,12 +130,12 @@ pub(super) fn go(app: &App, mut project: Project, how: How) -> anyhow::Result<Ex
     };
     let mut user = app.user(&project, how.yes || how.yolo);
     let mut turns = Vec::new();
-    let resumed = resume(&mut project, &wish, user.as_mut(), &mut |executed| {
+    let resumed = resume(&mut project, &wish, user.as_mut(), &mut |recorded| {
         if app.global.json {
-            turns.push(execute_json(executed));
+            turns.push(execute_json(recorded));
             return Ok(());
         }
-        show(app, executed)
+        show(app, recorded)
     });
     drop(user);
     let resumed = resumed.map_err(|error| Unfinished {
@@ -153,10 +152,10 @@ pub(super) fn go(app: &App, mut project: Project, how: How) -> anyhow::Result<Ex
 
 /// Says why the loop ended, where the user cannot know.
 fn tell_end(app: &App, resumed: &Resumed) {
-    let asked = resumed.last.as_ref().and_then(|last| last.asked);
+    let user_left = resumed.last.as_ref().is_some_and(|last| last.user_left());
     match &resumed.ended {
         // Who left at the question has it on the screen.
-        Ended::Question(_) if asked == Some(Asked::Left) => {
+        Ended::Question(_) if user_left => {
             app.say(&format!("The model waits for your answer: {ANSWER}."));
         }
         Ended::Question(question) => tell_question(app, question, ANSWER),
@@ -192,7 +191,7 @@ fn code_of(resumed: &Resumed, is_alone: bool) -> Code {
     if interrupt::requested() {
         return exit::INTERRUPTED;
     }
-    let last = resumed.last.as_ref().map_or(exit::DONE, code);
+    let last = resumed.last.as_ref().map_or(exit::DONE, |last| code(last));
     match resumed.ended {
         Ended::Question(_) => exit::WAITS,
         Ended::Turns(_) | Ended::Cost { .. } | Ended::NextCall(_) | Ended::Unfinished

@@ -130,7 +130,8 @@ pub fn plan_turn(
         &recorded,
         &mut telling(user),
     )?;
-    let drift = drift::tell_drift(&project.checkout(), tip, recorded.tree, &mut telling(user))?;
+    let drift = drift::drift(&project.checkout(), tip, recorded.tree)?;
+    drift::tell_drift(&drift, tip.number(), &mut telling(user));
     let lists = lists(&project.repository, &draft, recorded.tree)?;
     let requests = requests::requests_but_for(project, tip, &draft, &message)?;
     begin(&mut draft, &message, origin);

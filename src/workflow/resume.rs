@@ -7,7 +7,8 @@ use crate::session::draft::Draft;
 use crate::session::meta::{Origin, Status};
 use crate::session::turn::Turn;
 use crate::workflow::context::message::{Left, Unanswered, keep_message};
-use crate::workflow::execute::{Asked, Executed, Wish as ExecuteWish, execute};
+use crate::workflow::execute::result::{RecordedTurn, ReviewedPlan, TurnEnding};
+use crate::workflow::execute::{ExecuteOptions, execute};
 use crate::workflow::model::budget;
 use crate::workflow::plan::{Planned, Wish as PlanWish, plan};
 use crate::workflow::project::Project;
@@ -44,7 +45,7 @@ pub struct Wish {
 #[derive(Debug, Clone)]
 pub struct Resumed {
     /// The last turn that was executed.
-    pub last: Option<Executed>,
+    pub last: Option<Box<RecordedTurn>>,
     /// The plan that waits at the end.
     pub waiting: Option<Planned>,
     /// Why it ended.
@@ -82,7 +83,7 @@ pub enum Ended {
 }
 
 /// Hears of each turn as soon as it is recorded.
-pub type Heard<'a> = &'a mut dyn FnMut(&Executed) -> anyhow::Result<()>;
+pub type Heard<'a> = &'a mut dyn FnMut(&RecordedTurn) -> anyhow::Result<()>;
 
 /// Goes on with the session in use until the user leaves, the work is done, or an unattended loop
 /// ends.
@@ -138,7 +139,7 @@ struct Rounds<'a> {
     /// How many turns were executed.
     turns: u32,
     /// The last of them.
-    last: Option<Executed>,
+    last: Option<Box<RecordedTurn>>,
     /// The plan that waits.
     waiting: Option<Planned>,
 }
@@ -150,14 +151,14 @@ impl Rounds<'_> {
             if let Some(ended) = self.plan_where_none_waits(user)? {
                 return Ok(ended);
             }
-            let executed = self.execute(user)?;
-            if executed.commit.is_none() {
-                return Ok(Ended::Undecided(executed.turn));
-            }
-            heard(&executed)?;
+            let recorded = match self.execute(user)? {
+                ReviewedPlan::Undecided(plan) => return Ok(Ended::Undecided(plan.turn)),
+                ReviewedPlan::Recorded(recorded) => recorded,
+            };
+            heard(&recorded)?;
 
-            let ended = self.why_stop(&executed)?;
-            self.last = Some(executed);
+            let ended = self.why_stop(&recorded)?;
+            self.last = Some(recorded);
             if let Some(ended) = ended {
                 return Ok(ended);
             }
@@ -219,18 +220,17 @@ impl Rounds<'_> {
     }
 
     /// Executes the plan that waits.
-    fn execute(&mut self, user: &mut dyn User) -> anyhow::Result<Executed> {
-        let wanted = ExecuteWish {
-            plan: None,
+    fn execute(&mut self, user: &mut dyn User) -> anyhow::Result<ReviewedPlan> {
+        let options = ExecuteOptions {
             replan: true,
             model: self.wish.model.clone(),
             yolo: self.wish.yolo,
         };
-        let executed = execute(self.project, &wanted, user)?;
-        if executed.commit.is_none() {
-            return Ok(executed);
-        }
-        if let Some(instead) = &executed.instead {
+        let reviewed = execute(self.project, &options, user)?;
+        let ReviewedPlan::Recorded(recorded) = &reviewed else {
+            return Ok(reviewed);
+        };
+        if let Some(instead) = recorded.instead() {
             // What the user says now comes before what they said earlier.
             let later = self
                 .message
@@ -240,34 +240,34 @@ impl Rounds<'_> {
             self.message = Some(format!("{instead}{later}"));
         }
         self.turns += 1;
-        self.waiting.clone_from(&executed.replanned);
-        Ok(executed)
+        self.waiting = recorded.replanned().cloned();
+        Ok(reviewed)
     }
 
     /// Returns why the loop ends after a turn, if it does.
-    fn why_stop(&self, executed: &Executed) -> anyhow::Result<Option<Ended>> {
-        if !executed.overlaps.is_empty() && executed.interruption.is_none() {
-            return Ok(Some(Ended::Overlap));
-        }
-        if let Some(question) = executed
-            .unanswered()
-            .filter(|_| executed.interruption.is_none())
-        {
-            return Ok(Some(Ended::Question(question.to_owned())));
-        }
-        if executed.interruption.is_some() || executed.asked == Some(Asked::Left) {
+    fn why_stop(&self, recorded: &RecordedTurn) -> anyhow::Result<Option<Ended>> {
+        if recorded.interruption().is_some() {
             return Ok(Some(Ended::Left));
         }
-        if let Some(said) = &executed.conclusion {
-            return Ok(Some(Ended::Complete(said.clone())));
+        if !recorded.overlaps.is_empty() {
+            return Ok(Some(Ended::Overlap));
+        }
+        if let Some(question) = recorded.unanswered() {
+            return Ok(Some(Ended::Question(question.to_owned())));
+        }
+        if recorded.user_left() {
+            return Ok(Some(Ended::Left));
+        }
+        if let Some(said) = recorded.conclusion() {
+            return Ok(Some(Ended::Complete(said.to_owned())));
         }
         if self.wish.yolo
-            && let Some(ended) = self.why_stop_alone(executed)?
+            && let Some(ended) = self.why_stop_alone(recorded)?
         {
             return Ok(Some(ended));
         }
         if self.wish.once {
-            return Ok(Some(if is_unfinished(executed) {
+            return Ok(Some(if is_unfinished(recorded) {
                 Ended::Unfinished
             } else {
                 Ended::Left
@@ -278,8 +278,15 @@ impl Rounds<'_> {
     }
 
     /// Returns why a loop without a person ends after a turn.
-    fn why_stop_alone(&self, executed: &Executed) -> anyhow::Result<Option<Ended>> {
-        if executed.status == Some(Status::Rejected) && executed.replanned.is_none() {
+    fn why_stop_alone(&self, recorded: &RecordedTurn) -> anyhow::Result<Option<Ended>> {
+        let is_rejected = matches!(
+            recorded.ending,
+            TurnEnding::Rejected {
+                replanned: None,
+                ..
+            }
+        );
+        if is_rejected {
             return Ok(Some(Ended::Rejected));
         }
         let (tip, draft) = in_progress(self.project)?;
@@ -293,22 +300,23 @@ impl Rounds<'_> {
 
 /// Returns whether a turn's plan shows that the work goes on behind it: it only looked, or handed
 /// over.
-fn is_unfinished(executed: &Executed) -> bool {
-    let done = executed
+fn is_unfinished(recorded: &RecordedTurn) -> bool {
+    let outcomes = recorded.ending.outcomes();
+    let done = recorded
         .plan
         .actions
         .iter()
-        .zip(&executed.outcomes)
+        .zip(outcomes)
         .filter(|(_, outcome)| outcome.ending == Ending::Success);
     let works = |kind: &Kind| matches!(kind, Kind::Create(_) | Kind::Edit(_) | Kind::Execute(_));
-    let hands_over = executed.outcomes.iter().any(|outcome| {
+    let hands_over = outcomes.iter().any(|outcome| {
         matches!(
             outcome.effect,
             Some(Effect::Invoke { .. } | Effect::Conclude { .. })
         )
     });
     let worked = done.clone().any(|(action, _)| works(&action.kind));
-    executed.status == Some(Status::Executed) && (hands_over || !worked)
+    recorded.status() == Status::Executed && (hands_over || !worked)
 }
 
 /// Returns the newest turn and the turn in progress.

@@ -183,21 +183,12 @@ fn left_by(
     Ok((!files.is_empty()).then_some(files))
 }
 
-/// Tells the user before a turn what of the turns is not in their files.
-///
-/// # Errors
-/// If the repository cannot be read.
-pub fn tell_drift(
-    checkout: &Checkout<'_>,
-    tip: &Turn,
-    now: TreeId,
-    tell: &mut Tell<'_>,
-) -> anyhow::Result<Drift> {
-    let drift = drift(checkout, tip, now)?;
-    for sentence in drift.sentences(tip.number()) {
+/// Tells the user before a turn what of the turns is not in their files; `tip` is the number of the
+/// newest turn.
+pub fn tell_drift(drift: &Drift, tip: u64, tell: &mut Tell<'_>) {
+    for sentence in drift.sentences(tip) {
         tell(Notice::Warning(sentence));
     }
-    Ok(drift)
 }
 
 /// Says whether what a turn was to bring is in a file; each stack is looked through once.

@@ -5,17 +5,19 @@ use std::process::ExitCode;
 use super::super::app::App;
 use super::super::complete;
 use super::super::execute::{code, tell_question};
-use super::super::exit;
+use super::super::exit::{self, Code};
 use super::super::source;
 use super::How;
 use crate::change::id::ChangeId;
 use crate::change::phase::Phase;
+use crate::host::interrupt;
 use crate::text::counted;
 use crate::workflow::change::Wish;
 use crate::workflow::change::implement::{
-    Implemented, implement as do_tasks, implement_and_review,
+    ImplementStop, Implemented, implement as do_tasks, implement_and_review,
 };
-use crate::workflow::execute::Executed;
+use crate::workflow::change::work::WorkStop;
+use crate::workflow::execute::result::{RecordedTurn, TurnEnding};
 
 /// Implement a change: run the open tasks as turns of its session, then review and fix
 ///
@@ -75,8 +77,11 @@ fn wish(args: Args) -> anyhow::Result<Wish> {
 
 /// Prints what came of it, and returns the exit code.
 pub(super) fn show(app: &App, implemented: &Implemented) -> anyhow::Result<ExitCode> {
+    let stopped = implemented.stopped.as_ref();
     if app.global.json {
-        app.print_json(implemented)?;
+        let mut shown = serde_json::to_value(implemented)?;
+        shown["stopped"] = serde_json::json!(stopped.map(|why| words(implemented, why)));
+        app.print_json(&shown)?;
     } else {
         let Implemented {
             change,
@@ -97,27 +102,85 @@ pub(super) fn show(app: &App, implemented: &Implemented) -> anyhow::Result<ExitC
                 implemented.issues.words()
             ));
         }
-        if let Some(why) = &implemented.stopped {
-            app.warn(&format!("stopped: {why}"));
+        if let Some(why) = stopped {
+            app.warn(&format!("stopped: {}", words(implemented, why)));
         }
         app.say(&format!("Next: {}", implemented.next));
     }
-    if let Some(question) = implemented.at.as_ref().and_then(Executed::unanswered)
+    let work = stopped.and_then(ImplementStop::work);
+    if let Some(question) = work.and_then(WorkStop::question)
         && !app.global.json
     {
-        let change = &implemented.change;
-        let hint = format!("`teddy change impl {change} -m '<answer>'` answers and goes on");
-        tell_question(app, question, &hint);
+        tell_question(app, question, &answer_hint(&implemented.change));
     }
-    let stopped = implemented
-        .at
-        .as_ref()
-        .map(code)
-        .filter(|code| *code != exit::DONE);
-    Ok(if implemented.phase == Phase::Complete {
-        exit::DONE
-    } else {
-        stopped.unwrap_or(exit::FAILED)
+    Ok(match (implemented.phase, work) {
+        (Phase::Complete, _) => exit::DONE,
+        (_, Some(stop)) => stop_code(stop),
+        (_, None) => exit::FAILED,
     }
     .into())
+}
+
+/// Returns the exit code of work that stopped.
+fn stop_code(stop: &WorkStop) -> Code {
+    match stop {
+        WorkStop::Turn(recorded) if code(recorded) != exit::DONE => code(recorded),
+        _ if interrupt::requested() => exit::INTERRUPTED,
+        WorkStop::Question(_) => exit::WAITS,
+        _ => exit::FAILED,
+    }
+}
+
+/// Says why an implementation stopped.
+fn words(implemented: &Implemented, stop: &ImplementStop) -> String {
+    let change = &implemented.change;
+    match stop {
+        ImplementStop::Task { number, why } => {
+            format!("task {number}: {}", work_words(change, why))
+        }
+        ImplementStop::Fix { review, why } => {
+            format!("review {review}: {}", work_words(change, why))
+        }
+        ImplementStop::TooManyRounds(rounds) => {
+            format!("the review still finds problems after {rounds} rounds")
+        }
+        ImplementStop::ReviewRejects => {
+            "the review rejects the implementation as a whole".to_owned()
+        }
+    }
+}
+
+/// Says why a piece of work stopped.
+fn work_words(change: &ChangeId, stop: &WorkStop) -> String {
+    match stop {
+        WorkStop::NothingPlanned => "nothing was planned".to_owned(),
+        WorkStop::Question(_) => asks(change),
+        WorkStop::Undecided => "nothing was run; the plan is waiting".to_owned(),
+        WorkStop::Unfinished(turns) => format!("{turns} turns did not finish it"),
+        WorkStop::Turn(recorded) => turn_words(change, recorded),
+    }
+}
+
+/// Says why nothing follows a turn.
+fn turn_words(change: &ChangeId, recorded: &RecordedTurn) -> String {
+    match &recorded.ending {
+        TurnEnding::Interrupted { cause, .. } => format!("interrupted: {cause}"),
+        _ if !recorded.is_synced() => format!(
+            "the result overlaps with your own edits; `teddy -s {} restore @ --theirs` takes it, `--ours` keeps your side",
+            change.session()
+        ),
+        TurnEnding::Rejected { .. } => "the plan was rejected".to_owned(),
+        TurnEnding::Declined { .. } => "you declined the plan".to_owned(),
+        TurnEnding::Ran { .. } => asks(change),
+    }
+}
+
+/// Says that the model waits for an answer.
+fn asks(change: &ChangeId) -> String {
+    format!("the model asks you something; `teddy change impl {change} -m '<answer>'` answers")
+}
+
+/// Says how the model's question is answered.
+fn answer_hint(change: &ChangeId) -> String {
+    format!("`teddy change impl {change} -m '<answer>'` answers and goes on")
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::challenge::require_usable;
 use super::review::{last_review, review_locked};
-use super::work::{Work, Worked};
+use super::work::{Work, WorkStop, Worked};
 use super::{Step, Wish, allow, now};
 use crate::change::entry::Entry;
 use crate::change::error::next_step;
@@ -20,7 +20,6 @@ use crate::workflow::change::change;
 use crate::workflow::change::work;
 use crate::workflow::change::work::work;
 use crate::workflow::context::message::keep_message;
-use crate::workflow::execute::Executed;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 
@@ -44,20 +43,51 @@ pub struct Implemented {
     /// Its issues.
     pub issues: Issues,
     /// Why it stopped before it was complete.
-    pub stopped: Option<String>,
-    /// The turn at which it stopped.
     #[serde(skip)]
-    pub at: Option<Executed>,
+    pub stopped: Option<ImplementStop>,
     /// What comes next.
     pub next: String,
 }
 
+/// Why an implementation stopped before it was complete.
+#[derive(Debug, Clone)]
+pub enum ImplementStop {
+    /// A task stopped.
+    Task {
+        /// Its number.
+        number: String,
+        /// Why.
+        why: WorkStop,
+    },
+    /// Fixing what a review found stopped.
+    Fix {
+        /// The number of the review.
+        review: usize,
+        /// Why.
+        why: WorkStop,
+    },
+    /// After so many rounds the review still finds problems.
+    TooManyRounds(u32),
+    /// The review rejects the implementation as a whole.
+    ReviewRejects,
+}
+
+impl ImplementStop {
+    /// Returns why the work on a task or a fix stopped, if that is what stopped.
+    pub fn work(&self) -> Option<&WorkStop> {
+        match self {
+            ImplementStop::Task { why, .. } | ImplementStop::Fix { why, .. } => Some(why),
+            ImplementStop::TooManyRounds(_) | ImplementStop::ReviewRejects => None,
+        }
+    }
+}
+
 /// How far the tasks came.
-enum Progress {
+enum TaskProgress {
     /// All of them are done.
     Ready,
     /// Something stops them.
-    Stopped(String, Box<Executed>),
+    Stopped(ImplementStop),
 }
 
 /// Implements a change: tasks, then reviews and fixes until it is approved or the limit is reached.
@@ -78,16 +108,14 @@ pub fn implement_and_review(
     loop {
         if due_fix(&change).is_some() {
             if result.fixes >= most && result.reviews > 0 {
-                result.stopped = Some(format!(
-                    "the review still finds problems after {most} rounds"
-                ));
+                result.stopped = Some(ImplementStop::TooManyRounds(most));
                 break;
             }
             result.fixes += 1;
         }
-        if let Progress::Stopped(why, at) = tasks_and_fix(project, &mut change, (wish, &mut *user))?
+        if let TaskProgress::Stopped(why) = tasks_and_fix(project, &mut change, (wish, &mut *user))?
         {
-            (result.stopped, result.at) = (Some(why), Some(*at));
+            result.stopped = Some(why);
             break;
         }
         let judgement = review_locked(project, &mut change, (wish, &mut *user))?;
@@ -96,8 +124,7 @@ pub fn implement_and_review(
         match judgement.verdict {
             Verdict::Approved => break,
             Verdict::Rejected => {
-                result.stopped =
-                    Some("the review rejects the implementation as a whole".to_owned());
+                result.stopped = Some(ImplementStop::ReviewRejects);
                 break;
             }
             Verdict::NeedsRevision => {}
@@ -121,8 +148,8 @@ pub fn implement(
     keep_message(project, wish.message.clone(), user)?;
     let mut result = Implemented::of(&change);
     result.fixes = u32::from(due_fix(&change).is_some());
-    if let Progress::Stopped(why, at) = tasks_and_fix(project, &mut change, (wish, user))? {
-        (result.stopped, result.at) = (Some(why), Some(*at));
+    if let TaskProgress::Stopped(why) = tasks_and_fix(project, &mut change, (wish, user))? {
+        result.stopped = Some(why);
     }
     Ok(result.finish(&change))
 }
@@ -173,7 +200,7 @@ fn tasks_and_fix(
     project: &mut Project,
     change: &mut Change,
     doing: (&Wish, &mut dyn User),
-) -> anyhow::Result<Progress> {
+) -> anyhow::Result<TaskProgress> {
     let (wish, user) = doing;
     while let Some(task) = tasks::read(change.documents.text(tasks::FILE))
         .into_iter()
@@ -190,16 +217,16 @@ fn tasks_and_fix(
             (wish, &mut *user),
         )? {
             Worked::Done(turn, taken) => tick(project, change, &task, (turn, taken))?,
-            Worked::Stopped(why, at) => {
-                return Ok(Progress::Stopped(
-                    format!("task {}: {why}", task.number),
-                    at,
-                ));
+            Worked::Stopped(why) => {
+                return Ok(TaskProgress::Stopped(ImplementStop::Task {
+                    number: task.number,
+                    why,
+                }));
             }
         }
     }
     let Some((number, body)) = due_fix(change) else {
-        return Ok(Progress::Ready);
+        return Ok(TaskProgress::Ready);
     };
     user.tell(Event::Note(&format!("fixing what review {number} found")));
     match work(
@@ -227,9 +254,12 @@ fn tasks_and_fix(
                     lines: Vec::new(),
                 },
             )?;
-            Ok(Progress::Ready)
+            Ok(TaskProgress::Ready)
         }
-        Worked::Stopped(why, at) => Ok(Progress::Stopped(format!("review {number}: {why}"), at)),
+        Worked::Stopped(why) => Ok(TaskProgress::Stopped(ImplementStop::Fix {
+            review: number,
+            why,
+        })),
     }
 }
 
@@ -294,7 +324,6 @@ impl Implemented {
             verdict: None,
             issues: Issues::default(),
             stopped: None,
-            at: None,
             next: String::new(),
         }
     }

@@ -16,7 +16,7 @@ pub mod plan;
 pub mod proposal;
 pub mod reproposal;
 pub mod review;
-mod work;
+pub mod work;
 
 use crate::git::keep::hold;
 use anyhow::Context as _;

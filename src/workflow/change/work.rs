@@ -22,7 +22,8 @@ use crate::text::resource::Resource;
 use crate::workflow::change::ask;
 use crate::workflow::context::message::{Left, Unanswered, ask_for_answer};
 use crate::workflow::context::requests;
-use crate::workflow::execute::{self, Executed};
+use crate::workflow::execute::result::{DeclineReply, RecordedTurn, ReviewedPlan, TurnEnding};
+use crate::workflow::execute::{ExecuteOptions, execute};
 use crate::workflow::model::agents;
 use crate::workflow::new::start;
 use crate::workflow::plan::{self, Start};
@@ -50,8 +51,34 @@ pub(super) struct Work {
 pub(super) enum Worked {
     /// It is done, by the turn of this number.
     Done(u64, Option<Taken>),
-    /// It stopped; why, and the turn that says more.
-    Stopped(String, Box<Executed>),
+    /// It stopped before that.
+    Stopped(WorkStop),
+}
+
+/// Why a piece of work stopped before it was done.
+#[derive(Debug, Clone)]
+pub enum WorkStop {
+    /// The user left, and nothing was planned.
+    NothingPlanned,
+    /// The model waits for the answer to this question.
+    Question(String),
+    /// The user left the plan undecided.
+    Undecided,
+    /// A turn ended in such a way that the user must look at it first.
+    Turn(Box<RecordedTurn>),
+    /// So many turns did not finish it.
+    Unfinished(u32),
+}
+
+impl WorkStop {
+    /// Returns the question for whose answer the model waits.
+    pub fn question(&self) -> Option<&str> {
+        match self {
+            WorkStop::Question(question) => Some(question),
+            WorkStop::Turn(recorded) => recorded.unanswered(),
+            _ => None,
+        }
+    }
 }
 
 impl Work {
@@ -125,45 +152,39 @@ pub(super) fn work(
     let (wish, user) = doing;
     let model = ask::role_model(project, Role::Implementer, wish)?;
     let mut said: Option<String> = None;
-    let mut last = Executed::default();
     for _ in 0..MAX_TURNS {
         if let Some((turn, taken)) = settled(project, change, work)? {
             return Ok(Worked::Done(turn, taken));
         }
         match prepare(project, (change, work), (&model, said.take()), user) {
             Err(error) if error.is::<Left>() => {
-                return Ok(Worked::Stopped(
-                    "nothing was planned".to_owned(),
-                    Box::new(last),
-                ));
+                return Ok(Worked::Stopped(WorkStop::NothingPlanned));
             }
             Err(error) => match error.downcast() {
                 Ok(Unanswered(question)) => {
-                    last.question = Some(question);
-                    return Ok(Worked::Stopped(asks(change), Box::new(last)));
+                    return Ok(Worked::Stopped(WorkStop::Question(question)));
                 }
                 Err(error) => return Err(error),
             },
             Ok(()) => {}
         }
-        let executing = execute::Wish {
-            plan: None,
+        let options = ExecuteOptions {
             replan: true,
             model: Some(model.clone()),
             yolo: false,
         };
-        last = execute::execute(project, &executing, user)?;
-        if let Some(why) = stops(change, &last)? {
-            return Ok(Worked::Stopped(why, Box::new(last)));
+        let recorded = match execute(project, &options, user)? {
+            ReviewedPlan::Undecided(_) => return Ok(Worked::Stopped(WorkStop::Undecided)),
+            ReviewedPlan::Recorded(recorded) => recorded,
+        };
+        if must_stop(&recorded) {
+            return Ok(Worked::Stopped(WorkStop::Turn(recorded)));
         }
-        said = last.instead.clone();
+        said = recorded.instead().map(ToOwned::to_owned);
     }
     match settled(project, change, work)? {
         Some((turn, taken)) => Ok(Worked::Done(turn, taken)),
-        None => Ok(Worked::Stopped(
-            format!("{MAX_TURNS} turns did not finish it"),
-            Box::new(last),
-        )),
+        None => Ok(Worked::Stopped(WorkStop::Unfinished(MAX_TURNS))),
     }
 }
 
@@ -303,35 +324,15 @@ fn taken_since(project: &Project, tip: &Turn, noted: u64) -> anyhow::Result<Opti
     Ok(sum)
 }
 
-/// Returns why the work stops after a turn, if it does.
-fn stops(change: &Change, executed: &Executed) -> anyhow::Result<Option<String>> {
-    let session = change.id.session();
-    let why = |text: &str| Ok(Some(text.to_owned()));
-    if let Some(interruption) = &executed.interruption {
-        return why(&format!("interrupted: {interruption}"));
-    }
-    if executed.commit.is_none() {
-        return why("nothing was run; the plan is waiting");
-    }
-    if !executed.overlaps.is_empty() {
-        return Ok(Some(format!(
-            "the result overlaps with your own edits; `teddy -s {session} restore @ --theirs` takes it, `--ours` keeps your side"
-        )));
-    }
-    match executed.status {
-        Some(Status::Rejected) if executed.replanned.is_none() => why("the plan was rejected"),
-        Some(Status::Declined) if executed.instead.is_none() => why("you declined the plan"),
-        _ if executed.unanswered().is_some() => Ok(Some(asks(change))),
-        _ => Ok(None),
-    }
-}
-
-/// Says that the model waits for an answer.
-fn asks(change: &Change) -> String {
-    format!(
-        "the model asks you something; `teddy change impl {} -m '<answer>'` answers",
-        change.id
-    )
+/// Returns whether the work cannot go on by itself after a turn.
+fn must_stop(recorded: &RecordedTurn) -> bool {
+    let is_settled = match &recorded.ending {
+        TurnEnding::Ran { .. } => true,
+        TurnEnding::Interrupted { .. } => false,
+        TurnEnding::Rejected { replanned, .. } => replanned.is_some(),
+        TurnEnding::Declined { reply, .. } => matches!(reply, DeclineReply::Instead { .. }),
+    };
+    !is_settled || !recorded.overlaps.is_empty() || recorded.unanswered().is_some()
 }
 
 /// Returns the user's answer to what the model asked in the newest turn, if it did.

@@ -12,6 +12,7 @@ use crate::workflow::context::lists::Lists;
 use crate::workflow::judge::Judged;
 use crate::workflow::project::Project;
 use crate::workflow::user::Approved;
+use crate::workspace::drift::Drift;
 use crate::workspace::snapshot::Recorded;
 
 /// A turn on its way through an execution.
@@ -32,6 +33,8 @@ pub(super) struct Case<'a> {
     pub(super) requests: Requests,
     /// The plan.
     pub(super) judged: Judged,
+    /// How far the user's files are from the newest turn.
+    pub(super) drift: Drift,
     /// What the user had approved when their files changed.
     pub(super) earlier: Option<Approved>,
 }

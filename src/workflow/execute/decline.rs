@@ -1,6 +1,7 @@
 //! A plan that the user does not want: recorded with their words, and planned again with them.
 
-use super::{Asked, Case, Executed, Wish, execute, record};
+use super::result::{DeclineReply, ExecuteResult, RecordedTurn, ReviewedPlan, TurnEnding};
+use super::{Case, ExecuteOptions, execute, execute_text, record};
 use crate::host::interrupt;
 use crate::session::artifact;
 use crate::workflow::context::message::without_keys;
@@ -8,32 +9,45 @@ use crate::workflow::plan::{self, plan};
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, Question, User};
 
-/// Executes, and plans again where the user declined the plan and said what shall be done instead.
+/// Executes a plan from elsewhere or the one that waits, and plans again if the user declined it
+/// and said what should be done instead.
 ///
 /// # Errors
-/// As for [`execute`]. Where no other plan can be made, that is a warning: the turn is recorded,
-/// and the words wait for the next one.
+/// As for [`execute`] and [`execute_text`]. If no other plan can be made, that is a warning: the
+/// turn is recorded, and the message waits for the next one.
 pub fn execute_or_plan(
     project: &mut Project,
-    wish: &Wish,
+    text: Option<&str>,
+    options: &ExecuteOptions,
     user: &mut dyn User,
-) -> anyhow::Result<Executed> {
-    let mut executed = execute(project, wish, user)?;
-    if executed.instead.is_none() {
-        return Ok(executed);
-    }
+) -> anyhow::Result<ExecuteResult> {
+    let mut result = match text {
+        Some(text) => execute_text(project, text, options, user)?,
+        None => ExecuteResult::Reviewed(execute(project, options, user)?),
+    };
+    let ExecuteResult::Reviewed(ReviewedPlan::Recorded(recorded)) = &mut result else {
+        return Ok(result);
+    };
+    let TurnEnding::Declined {
+        reply: DeclineReply::Instead { replanned, .. },
+        ..
+    } = &mut recorded.ending
+    else {
+        return Ok(result);
+    };
+
     // Without a message of its own it takes the one that waits.
     let wanted = plan::Wish {
-        model: wish.model.clone(),
+        model: options.model.clone(),
         ..plan::Wish::default()
     };
     match plan(project, &wanted, user) {
-        Ok(planned) => executed.replanned = Some(planned),
+        Ok(planned) => *replanned = Some(Box::new(planned)),
         Err(error) => user.tell(Event::Warning(&format!(
             "no other plan was made: {error:#}; your message is kept for `teddy plan`"
         ))),
     }
-    Ok(executed)
+    Ok(result)
 }
 
 /// Records that the user did not want the plan; what they want instead waits as the next turn's
@@ -43,7 +57,7 @@ pub(super) fn decline(
     case: Case<'_>,
     words: Option<String>,
     user: &mut dyn User,
-) -> anyhow::Result<Executed> {
+) -> anyhow::Result<RecordedTurn> {
     let words = match words {
         Some(words) => Some(words),
         None => user.ask(&Question::Instead {
@@ -54,17 +68,23 @@ pub(super) fn decline(
         !interrupt::requested(),
         "interrupted before the plan was declined; it is still waiting"
     );
-    let words = words.map(|words| without_keys(words, user));
-    let session = case.tip.session.clone();
-    let mut executed =
-        record::record_declined(project, case, words.as_deref().unwrap_or_default(), user)?;
-    executed.asked = words.is_none().then_some(Asked::Left);
-    executed.instead = words.filter(|words| !words.trim().is_empty());
-    if let Some(words) = &executed.instead {
-        let tip = project.store().tip(&session)?;
+    let reply = match words.map(|words| without_keys(words, user)) {
+        None => DeclineReply::Left,
+        Some(words) if words.trim().is_empty() => DeclineReply::Nothing,
+        Some(message) => DeclineReply::Instead {
+            message,
+            replanned: None,
+        },
+    };
+
+    let mut recorded = record::record_declined(project, case, reply, user)?;
+    if let Some(message) = recorded.instead() {
+        let tip = project.store().tip(&recorded.session)?;
         let mut draft = project.store().draft(&tip)?;
-        draft.artifacts.put(artifact::USER_PROMPT, words.as_str());
+        draft.artifacts.put(artifact::USER_PROMPT, message);
         project.store().save_draft(&tip, &mut draft)?;
+        // What the user wants instead answers what the model had asked, too.
+        recorded.question = None;
     }
-    Ok(executed)
+    Ok(recorded)
 }

@@ -1,10 +1,11 @@
 //! A run that was cut short: what ran is on record, nothing of it is in the user's files, and the
 //! plan waits again.
 
-use super::Executed;
+use super::result::{RecordedTurn, TurnEnding};
 use super::run::Run;
 use super::turn::{Writing, finish};
 use crate::git::refs;
+use crate::plan::run::Interruption;
 use crate::session::artifact;
 use crate::session::meta::{ModelUse, Status, Workspace};
 use crate::session::transition;
@@ -30,7 +31,7 @@ pub(super) fn record(
     project: &Project,
     mut run: Run<'_>,
     user: &mut dyn User,
-) -> anyhow::Result<Executed> {
+) -> anyhow::Result<RecordedTurn> {
     // What the plan left may be what cannot be written; that it ran is told in any case.
     let taken = run.commit(project, run.left.taken.base, run.left.taken.tree);
     let after = taken.or_else(|error| {
@@ -44,12 +45,13 @@ pub(super) fn record(
     } = &run;
     let (context, prompt) = (case.lists.turn(), case.prompt());
     let writing = Writing {
-        status: Status::Interrupted,
+        ending: TurnEnding::Interrupted {
+            outcomes: left.ran.outcomes.clone(),
+            cause: left.ran.interruption.clone().unwrap_or(Interruption::User),
+        },
         plan: &approved.plan,
         approved: as_run(&case.judged.plan, approved),
-        outcomes: &left.ran.outcomes,
         memos: &[],
-        interruption: left.ran.interruption.as_ref(),
         modifications: &modifications(&case.judged.plan, approved, &case.judged.simulation),
         next: transition::without_effects(&case.current(&context, &prompt)),
         workspace: Workspace {
@@ -63,16 +65,14 @@ pub(super) fn record(
         repository_changes: left.taken.repository_changes.clone(),
         not_captured: case.recorded.not_captured.clone(),
     };
-    let mut executed = finish(transaction, project, case, &writing, None)?;
-    executed.outcomes.clone_from(&left.ran.outcomes);
-    executed.interruption.clone_from(&left.ran.interruption);
+    let recorded = finish(transaction, project, case, writing, None)?;
 
     if let Err(error) = wait_again(project, &run) {
         user.tell(Event::Warning(&format!(
             "the plan cannot be kept for another run: {error:#}"
         )));
     }
-    Ok(executed)
+    Ok(recorded)
 }
 
 /// Makes the plan that was interrupted the plan of the next turn, as it was proposed.

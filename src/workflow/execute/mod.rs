@@ -7,6 +7,7 @@ mod interrupted;
 pub mod prepare;
 mod record;
 mod reject;
+pub mod result;
 mod review;
 mod run;
 pub(in crate::workflow) mod run_env;
@@ -17,13 +18,12 @@ mod turn;
 use anyhow::Context as _;
 
 use self::case::Case;
-use crate::git::object::CommitId;
+use self::result::{
+    AnswerStatus, ExecuteResult, RecordedTurn, RefusedPlan, ReviewedPlan, TurnEnding,
+};
 use crate::plan::Plan;
-use crate::plan::diagnostic::Diagnostic;
 use crate::plan::reading;
-use crate::plan::run::{Interruption, Outcome};
 use crate::session::artifact;
-use crate::session::meta::Status;
 use crate::session::name::SessionName;
 use crate::workflow::adopt;
 use crate::workflow::context::lists::lists;
@@ -33,18 +33,15 @@ use crate::workflow::judge::Ground;
 use crate::workflow::judge::judge;
 use crate::workflow::model::agents;
 use crate::workflow::new::new;
-use crate::workflow::plan::{Planned, Start, keep_plan};
+use crate::workflow::plan::{Start, keep_plan};
 use crate::workflow::project::{NoSession, Project};
 use crate::workflow::user::{Approved, Event, Question, User, telling};
 use crate::workspace::drift;
-use crate::workspace::drift::Drift;
 use crate::workspace::snapshot;
 
-/// What is wanted of an execution.
+/// How a plan is executed.
 #[derive(Debug, Clone, Default)]
-pub struct Wish {
-    /// A plan from elsewhere; the draft's without it.
-    pub plan: Option<String>,
+pub struct ExecuteOptions {
     /// Whether a rejected plan goes back to the model.
     pub replan: bool,
     /// The model that is asked again.
@@ -53,121 +50,74 @@ pub struct Wish {
     pub yolo: bool,
 }
 
-/// What came of an execution.
-#[derive(Debug, Clone, Default)]
-pub struct Executed {
-    /// The session; empty where none was begun.
-    pub session: String,
-    /// The turn.
-    pub turn: u64,
-    /// The turn's commit; nothing where nothing was recorded.
-    pub commit: Option<CommitId>,
-    /// How the turn ended; nothing where the user left it as it was.
-    pub status: Option<Status>,
-    /// The workspace commit before.
-    pub before: Option<CommitId>,
-    /// The workspace commit after.
-    pub after: Option<CommitId>,
-    /// Whether the result is in the user's files.
-    pub synced: bool,
-    /// Where it meets the user's own edits.
-    pub overlaps: Vec<String>,
-    /// What the user must be told about files that were not simply written.
-    pub notes: Vec<String>,
-    /// The plan.
-    pub plan: Plan,
-    /// What each action came to.
-    pub outcomes: Vec<Outcome>,
-    /// Every mistake of a rejected plan.
-    pub diagnostics: Vec<Diagnostic>,
-    /// What cut the run short: nothing of it is in the user's files, and the plan waits again.
-    pub interruption: Option<Interruption>,
-    /// The plan that was made instead.
-    pub replanned: Option<Planned>,
-    /// What the user wants instead of a declined plan.
-    pub instead: Option<String>,
-    /// What the model asks the user after it.
-    pub question: Option<String>,
-    /// What became of a question to the user: the model's, or what to do instead.
-    pub asked: Option<Asked>,
-    /// What the model said when it called the work done.
-    pub conclusion: Option<String>,
-    /// How far the user's files were from the turn before, if that was looked at.
-    pub drift: Option<Drift>,
-}
-
-impl Executed {
-    /// Returns the question for whose answer the model waits.
-    pub fn unanswered(&self) -> Option<&str> {
-        let open = self.asked != Some(Asked::Answered) && self.instead.is_none();
-        self.question.as_deref().filter(|_| open)
-    }
-}
-
-/// What became of a question to the user.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Asked {
-    /// It is answered; the answer is the next turn's message.
-    Answered,
-    /// The user left instead.
-    Left,
-    /// Nobody could be asked.
-    Nobody,
-}
-
-/// Executes a plan in the session in use; without one, a session is begun that is named after the
-/// plan.
+/// Executes the plan that waits in the session in use.
 ///
 /// # Errors
-/// Where no plan waits, or the repository, the worktree or the files cannot be written.
+/// If no plan waits, or the repository, the worktree or the files cannot be written.
 pub fn execute(
-    project: &mut Project,
-    wish: &Wish,
+    project: &Project,
+    options: &ExecuteOptions,
     user: &mut dyn User,
-) -> anyhow::Result<Executed> {
-    let session = match (project.session(), &wish.plan) {
-        (Err(error), Some(text)) if error.is::<NoSession>() => match begin(project, text, user)? {
+) -> anyhow::Result<ReviewedPlan> {
+    let session = project.session()?;
+    let _session_lock = project.lock_session(&session, "execute")?;
+    project.recover(user)?;
+
+    let tip = project.store().tip(&session)?;
+    let draft = project.store().draft(&tip)?;
+    anyhow::ensure!(draft.is_planned(), NoPlan(session));
+    anyhow::ensure!(
+        adopt::is_own_draft(project, &tip, &draft),
+        ForeignPlan(session)
+    );
+
+    let case = open_case(project, Start { tip: &tip, draft }, None, user)?;
+    finish(project, case, options, user)
+}
+
+/// Executes a plan from elsewhere in the session in use; without one, a session is started that is
+/// named after the plan.
+///
+/// # Errors
+/// If the repository, the worktree or the files cannot be written.
+pub fn execute_text(
+    project: &mut Project,
+    text: &str,
+    options: &ExecuteOptions,
+    user: &mut dyn User,
+) -> anyhow::Result<ExecuteResult> {
+    let session = match project.session() {
+        Err(error) if error.is::<NoSession>() => match begin(project, text, user)? {
             Ok(session) => session,
-            Err(rejected) => return Ok(*rejected),
+            Err(refused) => return Ok(ExecuteResult::Refused(refused)),
         },
-        (session, _) => session?,
+        session => session?,
     };
-    if let Some(refused) = wish.plan.as_deref().and_then(refuse) {
-        return Ok(Executed {
-            session: session.to_string(),
-            ..refused
-        });
+    if let Some(refused) = refuse(text, &session) {
+        return Ok(ExecuteResult::Refused(refused));
     }
+
     let _session_lock = project.lock_session(&session, "execute")?;
     project.recover(user)?;
     let tip = project.store().tip(&session)?;
-    let start = Start {
-        tip: &tip,
-        draft: project.store().draft(&tip)?,
-    };
-    let case = match &wish.plan {
-        Some(text) => adopt(project, start, text, user)?,
-        None => {
-            anyhow::ensure!(start.draft.is_planned(), NoPlan(session));
-            anyhow::ensure!(
-                adopt::is_own_draft(project, &tip, &start.draft),
-                ForeignPlan(session)
-            );
-            open_case(project, start, None, user)?
-        }
-    };
-    let drift = drift::tell_drift(
-        &project.checkout(),
-        &tip,
-        case.recorded.tree,
-        &mut telling(user),
-    )?;
-    let mut executed = review::go(project, case, wish, user)?;
-    executed.drift = Some(drift);
-    executed.asked = executed
-        .asked
-        .or(answer(project, &tip.session, &executed, user)?);
-    Ok(executed)
+    let draft = project.store().draft(&tip)?;
+    let case = adopt(project, Start { tip: &tip, draft }, text, user)?;
+    finish(project, case, options, user).map(ExecuteResult::Reviewed)
+}
+
+/// Takes a plan that was judged through its review and its run.
+fn finish(
+    project: &Project,
+    case: Case<'_>,
+    options: &ExecuteOptions,
+    user: &mut dyn User,
+) -> anyhow::Result<ReviewedPlan> {
+    drift::tell_drift(&case.drift, case.tip.number(), &mut telling(user));
+    let mut reviewed = review::review_and_run(project, case, options, user)?;
+    if let ReviewedPlan::Recorded(recorded) = &mut reviewed {
+        ask_for_answer(project, recorded, user)?;
+    }
+    Ok(reviewed)
 }
 
 /// No plan waits.
@@ -182,18 +132,17 @@ pub struct ForeignPlan(pub SessionName);
 
 /// Returns what is wrong with a text that is not a plan at all. Nothing of it is recorded and no
 /// model is asked to correct it: it is the wrong file.
-fn refuse(text: &str) -> Option<Executed> {
+fn refuse(text: &str, session: &SessionName) -> Option<RefusedPlan> {
     let reading::Reading {
         plan,
         diagnostics,
         is_plan,
         ..
     } = reading::read(text);
-    (!is_plan).then(|| Executed {
+    (!is_plan).then(|| RefusedPlan {
+        session: Some(session.clone()),
         plan,
         diagnostics,
-        status: Some(Status::Rejected),
-        ..Executed::default()
     })
 }
 
@@ -202,17 +151,16 @@ fn begin(
     project: &mut Project,
     text: &str,
     user: &mut dyn User,
-) -> anyhow::Result<Result<SessionName, Box<Executed>>> {
+) -> anyhow::Result<Result<SessionName, RefusedPlan>> {
     let reading::Reading {
         plan, diagnostics, ..
     } = reading::read(text);
     if !diagnostics.is_empty() {
-        return Ok(Err(Box::new(Executed {
+        return Ok(Err(RefusedPlan {
+            session: None,
             plan,
             diagnostics,
-            status: Some(Status::Rejected),
-            ..Executed::default()
-        })));
+        }));
     }
     let agent = agents::agent(project, &project.settings.agent.clone())?;
     let transaction = project.enter("new", user)?;
@@ -315,6 +263,7 @@ fn judged_case<'a>(
         },
     )?;
     Ok(Case {
+        drift: drift::drift(&project.checkout(), tip, recorded.tree)?,
         question: tip.question(&project.repository)?,
         requests: requests::requests_with(project, tip, &draft)?,
         tip,
@@ -343,26 +292,32 @@ pub(in crate::workflow) fn forced(plan: &Plan) -> Vec<Vec<u8>> {
 }
 
 /// Asks the user for the answer that the plan waits for; it becomes the next turn's message.
-fn answer(
+fn ask_for_answer(
     project: &Project,
-    session: &SessionName,
-    executed: &Executed,
+    recorded: &mut RecordedTurn,
     user: &mut dyn User,
-) -> anyhow::Result<Option<Asked>> {
-    let ran = matches!(executed.status, Some(Status::Executed | Status::Failed));
-    let question = executed.question.as_deref();
-    let Some(message) = question.filter(|_| ran && executed.interruption.is_none()) else {
-        return Ok(None);
+) -> anyhow::Result<()> {
+    let ran = matches!(recorded.ending, TurnEnding::Ran { .. });
+    let Some(question) = recorded.question.as_mut().filter(|_| ran) else {
+        return Ok(());
     };
-    let answer = match user.ask(&Question::Answer { message }) {
+
+    let asked = Question::Answer {
+        message: &question.text,
+    };
+    let answer = match user.ask(&asked) {
         Ok(Some(answer)) => without_keys(answer, user),
-        Ok(None) => return Ok(Some(Asked::Left)),
+        Ok(None) => {
+            question.answer = AnswerStatus::UserLeft;
+            return Ok(());
+        }
         // The session waits with the question, and the next message answers it.
-        Err(_) => return Ok(Some(Asked::Nobody)),
+        Err(_) => return Ok(()),
     };
-    let tip = project.store().tip(session)?;
+    let tip = project.store().tip(&recorded.session)?;
     let mut draft = project.store().draft(&tip)?;
     draft.artifacts.put(artifact::USER_PROMPT, answer);
     project.store().save_draft(&tip, &mut draft)?;
-    Ok(Some(Asked::Answered))
+    question.answer = AnswerStatus::Answered;
+    Ok(())
 }

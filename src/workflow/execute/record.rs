@@ -1,17 +1,18 @@
 //! Recording a turn whose plan ran, or was declined.
 
 use super::case::Case;
+use super::interrupted;
+use super::result::{DeclineReply, RecordedTurn, TurnEnding};
 use super::run::Run;
 use super::run_env::{Reach, RunEnv};
 use super::stage::{perform, runs_commands};
 use super::turn::{Writing, finish};
-use super::{Executed, interrupted};
 use crate::config::settings::OnFailure;
 use crate::git::refs;
 use crate::host::interrupt;
 use crate::host::lock::LockError;
 use crate::plan::run::{Effect, Ending, Interruption, Outcome};
-use crate::session::meta::{NotCaptured, Status, Workspace};
+use crate::session::meta::{NotCaptured, Workspace};
 use crate::session::transition::{self, Agent, Next, Others};
 use crate::text::path::shown;
 use crate::workflow::judge::modified::{as_run, modifications};
@@ -34,7 +35,7 @@ pub(super) fn run_and_record(
     mut case: Case<'_>,
     approved: Approved,
     user: &mut dyn User,
-) -> anyhow::Result<Executed> {
+) -> anyhow::Result<RecordedTurn> {
     anyhow::ensure!(
         !interrupt::requested(),
         "interrupted before anything was run"
@@ -75,7 +76,11 @@ fn is_recorded(project: &Project, case: &Case<'_>) -> anyhow::Result<bool> {
 }
 
 /// Records what a plan did and brings it to the user's files.
-fn bring(transaction: &Transaction, project: &Project, run: &Run<'_>) -> anyhow::Result<Executed> {
+fn bring(
+    transaction: &Transaction,
+    project: &Project,
+    run: &Run<'_>,
+) -> anyhow::Result<RecordedTurn> {
     let Run {
         case,
         approved,
@@ -104,23 +109,22 @@ fn bring(transaction: &Transaction, project: &Project, run: &Run<'_>) -> anyhow:
     };
 
     let modifications = modifications(&case.judged.plan, approved, &case.judged.simulation);
+    let next = next_state(project, case, &left.ran.outcomes)?;
     let writing = Writing {
-        status: if left.ran.failed {
-            Status::Failed
-        } else {
-            Status::Executed
+        ending: TurnEnding::Ran {
+            outcomes: left.ran.outcomes.clone(),
+            failed: left.ran.failed,
+            conclusion: next.conclusion.clone(),
         },
         plan: &approved.plan,
         approved: as_run(&case.judged.plan, approved),
-        outcomes: &left.ran.outcomes,
         memos: if left.ran.failed {
             &[]
         } else {
             &approved.memos
         },
-        interruption: None,
         modifications: &modifications,
-        next: next_state(project, case, &left.ran.outcomes)?,
+        next,
         workspace: Workspace {
             worktree: project.repository.worktree_name(),
             branch: Some(refs::branch_or_head(&project.repository)?),
@@ -132,15 +136,13 @@ fn bring(transaction: &Transaction, project: &Project, run: &Run<'_>) -> anyhow:
         repository_changes: left.taken.repository_changes.clone(),
         not_captured: union(&case.recorded.not_captured, &left.taken.not_captured),
     };
-    let mut executed = finish(transaction, project, case, &writing, files.as_ref())?;
-    executed.conclusion = writing.next.conclusion;
-    executed.notes.extend(left_out(
+    let mut recorded = finish(transaction, project, case, writing, files.as_ref())?;
+    recorded.notes.extend(left_out(
         &[&case.recorded.not_captured, &case.tip.meta.not_captured],
         &left.taken.not_captured,
         "stays in the session's worktree",
     ));
-    executed.outcomes.clone_from(&left.ran.outcomes);
-    Ok(executed)
+    Ok(recorded)
 }
 
 /// Takes the lock to record what a plan did, which is worth a longer wait than a command is.
@@ -165,13 +167,13 @@ fn enter_at_last(project: &Project, user: &mut dyn User) -> anyhow::Result<Trans
 pub(super) fn record_declined(
     project: &Project,
     mut case: Case<'_>,
-    words: &str,
+    reply: DeclineReply,
     user: &mut dyn User,
-) -> anyhow::Result<Executed> {
+) -> anyhow::Result<RecordedTurn> {
     let next = transition::without_effects(&case.current(&case.lists.turn(), &case.prompt()));
     let transaction = project.enter("execute", user)?;
-    if !words.trim().is_empty() {
-        case.draft.artifacts.put("declined.txt", words);
+    if let DeclineReply::Instead { message, .. } = &reply {
+        case.draft.artifacts.put("declined.txt", message.as_str());
     }
     let plan = case.judged.plan.clone();
     let outcomes: Vec<Outcome> = plan
@@ -180,21 +182,17 @@ pub(super) fn record_declined(
         .map(|_| Outcome::of(Ending::Skipped, "the user declined the plan"))
         .collect();
     let writing = Writing {
-        status: Status::Declined,
+        ending: TurnEnding::Declined { outcomes, reply },
         plan: &plan,
         approved: None,
-        outcomes: &outcomes,
         memos: &[],
-        interruption: None,
         modifications: &[],
         next,
         workspace: case.still(project),
         repository_changes: Vec::new(),
         not_captured: case.recorded.not_captured.clone(),
     };
-    let mut executed = finish(&transaction, project, &case, &writing, None)?;
-    executed.outcomes = outcomes;
-    Ok(executed)
+    finish(&transaction, project, &case, writing, None)
 }
 
 /// Joins what was left out of two snapshots.

@@ -1,8 +1,10 @@
 //! A plan that is wrong: recorded as rejected, and sent back to the model.
 
+use super::ExecuteOptions;
 use super::case::Case;
+use super::result::{RecordedTurn, TurnEnding};
 use super::turn::{Writing, finish};
-use super::{Executed, Wish};
+use crate::plan::diagnostic::Diagnostic;
 use crate::session::artifact;
 use crate::session::feedback;
 use crate::session::meta::{Origin, Status};
@@ -17,9 +19,9 @@ use crate::workflow::user::{Event, User};
 pub(super) fn reject(
     project: &Project,
     case: Case<'_>,
-    wish: &Wish,
+    options: &ExecuteOptions,
     user: &mut dyn User,
-) -> anyhow::Result<Executed> {
+) -> anyhow::Result<RecordedTurn> {
     let session = case.tip.session.clone();
     let diagnostics = case.judged.simulation.diagnostics.clone();
     let text = case.draft.artifacts.text_or_empty(artifact::PLAN);
@@ -33,25 +35,27 @@ pub(super) fn reject(
     });
     let again = worth_asking(project, &case);
     // Who wrote the plan corrects it.
-    let model = wish.model.clone().or_else(|| {
+    let model = options.model.clone().or_else(|| {
         case.draft
             .meta
             .model
             .as_ref()
             .map(|model| model.asked.clone())
     });
-    let mut executed = record(project, &case, user)?;
-    executed.diagnostics = diagnostics;
-    if !wish.replan {
-        return Ok(executed);
+    let mut recorded = record(project, &case, &diagnostics, user)?;
+    if !options.replan {
+        return Ok(recorded);
     }
     if let Err(why) = again {
         user.tell(Event::Note(&why));
-        return Ok(executed);
+        return Ok(recorded);
     }
     let tip = project.store().tip(&session)?;
-    executed.replanned = replan(project, &tip, message, Again { model, user })?;
-    Ok(executed)
+    recorded.ending = TurnEnding::Rejected {
+        diagnostics,
+        replanned: replan(project, &tip, message, Again { model, user })?.map(Box::new),
+    };
+    Ok(recorded)
 }
 
 /// Who is asked again, and who watches.
@@ -63,25 +67,31 @@ struct Again<'a> {
 }
 
 /// Records the turn as rejected.
-fn record(project: &Project, case: &Case<'_>, user: &mut dyn User) -> anyhow::Result<Executed> {
+fn record(
+    project: &Project,
+    case: &Case<'_>,
+    diagnostics: &[Diagnostic],
+    user: &mut dyn User,
+) -> anyhow::Result<RecordedTurn> {
     let (context, prompt) = (case.lists.turn(), case.prompt());
     let next =
         transition::after_rejection(&case.current(&context, &prompt), &case.judged.mistaken());
     let transaction = project.enter("execute", user)?;
     let writing = Writing {
-        status: Status::Rejected,
+        ending: TurnEnding::Rejected {
+            diagnostics: diagnostics.to_vec(),
+            replanned: None,
+        },
         plan: &case.judged.plan,
         approved: None,
-        outcomes: &[],
         memos: &[],
-        interruption: None,
         modifications: &[],
         next,
         workspace: case.still(project),
         repository_changes: Vec::new(),
         not_captured: case.recorded.not_captured.clone(),
     };
-    finish(&transaction, project, case, &writing, None)
+    finish(&transaction, project, case, writing, None)
 }
 
 /// Returns why asking again is of no use, if it is not.

@@ -2,7 +2,8 @@
 
 use std::time::Instant;
 
-use super::{Case, Executed, Wish, decline, forced, open_case, record, reject};
+use super::result::{RecordedTurn, ReviewedPlan, UndecidedPlan};
+use super::{Case, ExecuteOptions, decline, forced, open_case, record, reject};
 use crate::plan::Plan;
 use crate::session::meta::Approver;
 use crate::workflow::confine;
@@ -19,36 +20,38 @@ use crate::workspace::snapshot;
 const MAX_REVIEWS: u32 = 3;
 
 /// Takes a plan through its review and everything after it; the session is locked.
-pub(super) fn go(
+pub(super) fn review_and_run(
     project: &Project,
     mut case: Case<'_>,
-    wish: &Wish,
+    options: &ExecuteOptions,
     user: &mut dyn User,
-) -> anyhow::Result<Executed> {
+) -> anyhow::Result<ReviewedPlan> {
     for review_number in 1.. {
         // Where the files changed under the review, what no longer fits is the person's to leave
         // out.
         if case.earlier.is_none() && !case.judged.diagnostics().is_empty() {
-            return turn_down(project, case, wish, user);
+            return turn_down(project, case, options, user);
         }
         let chosen = match review(project, &case, user)? {
-            Decision::Quit => return Ok(left(&case)),
-            Decision::Skip(words) => return decline::decline(project, case, words, user),
+            Decision::Quit => return Ok(undecided(case)),
+            Decision::Skip(words) => {
+                return decline::decline(project, case, words, user).map(recorded);
+            }
             // Nothing that runs is nothing that was wanted, and nobody has to say it twice.
             Decision::Run(chosen) if chosen.is_empty() => {
-                return decline::decline(project, case, Some(String::new()), user);
+                return decline::decline(project, case, Some(String::new()), user).map(recorded);
             }
             Decision::Run(chosen) => chosen,
         };
         // Nobody has looked at what no longer fits: it was approved beforehand.
         if !case.judged.diagnostics().is_empty() && !fits(project, &case, &chosen)? {
-            return turn_down(project, case, wish, user);
+            return turn_down(project, case, options, user);
         }
         // The plan runs on what was reviewed in any case; an editor that saves all the time must
         // not keep it from running, as its saves are brought together with the result afterwards.
         if is_still_so(project, &mut case, &chosen)? || review_number == MAX_REVIEWS {
-            case.draft.meta.approved_by = Some(approver(user, wish));
-            return record::run_and_record(project, case, chosen, user);
+            case.draft.meta.approved_by = Some(approver(user, options));
+            return record::run_and_record(project, case, chosen, user).map(recorded);
         }
         user.tell(Event::Warning(
             "your files changed while the plan was reviewed; it is validated again",
@@ -80,8 +83,8 @@ fn is_still_so(project: &Project, case: &mut Case<'_>, chosen: &Approved) -> any
 }
 
 /// Returns who lets a plan run.
-fn approver(user: &dyn User, wish: &Wish) -> Approver {
-    match (user.approves_unseen(), wish.yolo) {
+fn approver(user: &dyn User, options: &ExecuteOptions) -> Approver {
+    match (user.approves_unseen(), options.yolo) {
         (false, _) => Approver::Person,
         (true, false) => Approver::Yes,
         (true, true) => Approver::Yolo,
@@ -92,13 +95,13 @@ fn approver(user: &dyn User, wish: &Wish) -> Approver {
 fn turn_down(
     project: &Project,
     case: Case<'_>,
-    wish: &Wish,
+    options: &ExecuteOptions,
     user: &mut dyn User,
-) -> anyhow::Result<Executed> {
+) -> anyhow::Result<ReviewedPlan> {
     user.tell(Event::Rejected {
         diagnostics: case.judged.diagnostics(),
     });
-    reject::reject(project, case, wish, user)
+    reject::reject(project, case, options, user).map(recorded)
 }
 
 /// Returns whether what was chosen of a plan fits the user's files.
@@ -146,12 +149,17 @@ fn review(project: &Project, case: &Case<'_>, user: &mut dyn User) -> anyhow::Re
     user.review(&proposal)
 }
 
-/// Returns what is to say where the user leaves everything as it is.
-fn left(case: &Case<'_>) -> Executed {
-    Executed {
-        session: case.tip.session.to_string(),
+/// Returns what came of a plan whose turn is recorded.
+fn recorded(turn: RecordedTurn) -> ReviewedPlan {
+    ReviewedPlan::Recorded(Box::new(turn))
+}
+
+/// Returns what came of a review that the user left without a decision.
+fn undecided(case: Case<'_>) -> ReviewedPlan {
+    ReviewedPlan::Undecided(Box::new(UndecidedPlan {
+        session: case.tip.session.clone(),
         turn: case.draft.meta.number,
-        plan: case.judged.plan.clone(),
-        ..Executed::default()
-    }
+        plan: case.judged.plan,
+        drift: case.drift,
+    }))
 }

@@ -1,13 +1,14 @@
 //! The commit of a turn: its artifacts, its message, and its way to the session and the files.
 
-use super::{Case, Executed};
+use super::Case;
+use super::result::{ModelQuestion, RecordedTurn, TurnEnding};
 use crate::git::diff;
 use crate::git::object::{CommitId, TreeId};
 use crate::git::refs::Expected;
 use crate::git::repository::Repository;
 use crate::host::clock;
 use crate::plan::Plan;
-use crate::plan::run::{Ending, Interruption, Outcome};
+use crate::plan::run::{Ending, Outcome};
 use crate::session::artifact::{self, Artifacts};
 use crate::session::meta::{self, Meta, NextMeta, NotCaptured, SCHEMA, Status, Workspace};
 use crate::session::report::action::{bounded, difference_name, output_name, proposed_name};
@@ -26,17 +27,13 @@ use crate::workspace::transaction::Transaction;
 /// Everything that a turn is written from.
 pub(super) struct Writing<'a> {
     /// How it ended.
-    pub status: Status,
+    pub ending: TurnEnding,
     /// The plan as it ran, or as proposed.
     pub plan: &'a Plan,
     /// The text of what ran, where that is not the plan as proposed.
     pub approved: Option<String>,
-    /// What each action came to.
-    pub outcomes: &'a [Outcome],
     /// For each memo whether it was applied.
     pub memos: &'a [bool],
-    /// What cut the run short.
-    pub interruption: Option<&'a Interruption>,
     /// The user's changes.
     pub modifications: &'a [(usize, Modification)],
     /// The first state of the next turn.
@@ -54,12 +51,12 @@ pub(super) fn finish(
     transaction: &Transaction,
     project: &Project,
     case: &Case<'_>,
-    writing: &Writing<'_>,
+    writing: Writing<'_>,
     files: Option<&Move>,
-) -> anyhow::Result<Executed> {
+) -> anyhow::Result<RecordedTurn> {
     let to = files.map(|files| files.to);
     let published = publish_turn(&project.repository, case.tip, &writing.workspace, to)?;
-    let (commit, meta) = write(project, case, writing, published.id)?;
+    let (commit, meta) = write(project, case, &writing, published.id)?;
     let subject = format!("teddy: turn {} {}", meta.number, meta.status.word());
     let step = Step {
         expected: Expected::At(case.tip.commit),
@@ -67,7 +64,7 @@ pub(super) fn finish(
         published,
         log: subject,
         // An interruption is recorded because the user asked to stop.
-        anyway: writing.status == Status::Interrupted,
+        anyway: meta.status == Status::Interrupted,
         branch: None,
     };
     let Completed {
@@ -77,19 +74,18 @@ pub(super) fn finish(
     } = transaction.complete(&project.checkout(), &case.tip.session, &step, files)?;
     let mut overlaps = writing.workspace.overlaps.clone();
     overlaps.extend(shown(&done.conflicts));
-    Ok(Executed {
-        session: case.tip.session.to_string(),
+    Ok(RecordedTurn {
+        session: case.tip.session.clone(),
         turn: meta.number,
-        commit: Some(commit),
-        status: Some(writing.status),
-        before: Some(writing.workspace.before),
-        after: Some(writing.workspace.after),
-        synced: overlaps.is_empty(),
+        commit,
+        before: writing.workspace.before,
+        after: writing.workspace.after,
+        plan: writing.plan.clone(),
+        ending: writing.ending,
+        question: writing.next.question.map(ModelQuestion::open),
         overlaps,
         notes: notes(&done),
-        plan: writing.plan.clone(),
-        question: writing.next.question.clone(),
-        ..Executed::default()
+        drift: case.drift.clone(),
     })
 }
 
@@ -101,12 +97,13 @@ fn write(
     publication: Option<CommitId>,
 ) -> anyhow::Result<(CommitId, Meta)> {
     let ended = clock::stamp();
+    let status = writing.ending.status();
     let meta = Meta {
-        status: writing.status,
+        status,
         ended: Some(ended.clone()),
-        interruption: writing.interruption.map(ToString::to_string),
+        interruption: writing.ending.interruption().map(ToString::to_string),
         workspace: Some(writing.workspace.clone()),
-        mistakes: if writing.status == Status::Rejected {
+        mistakes: if status == Status::Rejected {
             case.judged.mistakes()
         } else {
             Vec::new()
@@ -120,7 +117,7 @@ fn write(
         artifacts.put(artifact::APPROVED, approved.as_str());
     }
     artifacts.put(artifact::REPORT, report(project, case, writing, &meta));
-    outputs(&mut artifacts, writing.outcomes);
+    outputs(&mut artifacts, writing.ending.outcomes());
     changes(
         &mut artifacts,
         writing,
@@ -157,15 +154,15 @@ fn report(project: &Project, case: &Case<'_>, writing: &Writing<'_>, meta: &Meta
     let prompt = case.draft.artifacts.text_or_empty(artifact::USER_PROMPT);
     // A machine's words are in their own file; a report of them would show them to later turns.
     let prompt = Some(prompt).filter(|_| case.draft.is_asked_by_user());
-    let rejected = writing.status == Status::Rejected;
+    let rejected = meta.status == Status::Rejected;
     let text = Report {
         plan_name: &plan_name,
-        status: writing.status,
+        status: meta.status,
         started: meta.started.as_deref().unwrap_or_default(),
         ended: meta.ended.as_deref().unwrap_or_default(),
         user_prompt: prompt.as_deref().unwrap_or_default(),
         plan: writing.plan,
-        outcomes: writing.outcomes,
+        outcomes: writing.ending.outcomes(),
         memos: writing.memos,
         proposed_memos: &case.judged.plan.memos,
         modifications: writing.modifications,
@@ -204,7 +201,7 @@ fn outputs(artifacts: &mut Artifacts, outcomes: &[Outcome]) {
 
 /// Keeps the whole of each difference of which the report shows a part.
 fn changes(artifacts: &mut Artifacts, writing: &Writing<'_>, limit: usize) {
-    let ran = writing.outcomes.iter().enumerate();
+    let ran = writing.ending.outcomes().iter().enumerate();
     let ran = ran.map(|(index, outcome)| (difference_name(index), &outcome.difference));
     let proposed = writing.modifications.iter().map(|(index, changed)| {
         let (Modification::File(change) | Modification::Action(change)) = changed;
@@ -242,7 +239,7 @@ fn next_artifacts(artifacts: &mut Artifacts, next: &Next) {
 
 /// Says what was done, a line for each action and file.
 fn summary(repository: &Repository, writing: &Writing<'_>) -> anyhow::Result<Vec<String>> {
-    let actions = writing.plan.actions.iter().zip(writing.outcomes);
+    let actions = writing.plan.actions.iter().zip(writing.ending.outcomes());
     let mut lines: Vec<String> = actions
         .map(|(action, outcome)| {
             let ending = match outcome.ending {
@@ -265,7 +262,7 @@ fn summary(repository: &Repository, writing: &Writing<'_>) -> anyhow::Result<Vec
             crate::text::counted(changes.len(), "file")
         ));
     }
-    if let Some(why) = writing.interruption {
+    if let Some(why) = writing.ending.interruption() {
         lines.push(format!("your files were not updated: {why}"));
     } else if !writing.workspace.synced {
         lines

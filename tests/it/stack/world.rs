@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use teddy::session::meta::Status;
 use teddy::session::name::SessionName;
 use teddy::workflow::branch::{branch, switch};
-use teddy::workflow::execute::{Wish as ExecuteWish, execute};
+use teddy::workflow::execute::result::{ExecuteResult, ReviewedPlan};
+use teddy::workflow::execute::{ExecuteOptions, execute_text};
 use teddy::workflow::model::agents;
 use teddy::workflow::new::new;
 use teddy::workflow::project::{Places, Project, Wanted};
@@ -345,17 +346,16 @@ impl World {
         let mut user = Hasty {
             save: Some(Box::new(|| saves.into_iter().for_each(|save| save()))),
         };
-        let wish = ExecuteWish {
-            plan: Some(plan),
-            ..ExecuteWish::default()
-        };
         let mut project = self.project(at);
-        let done = execute(&mut project, &wish, &mut user).map_err(|error| format!("{error:#}"))?;
-        if done.status != Some(Status::Executed) {
-            return Err(format!("the plan failed: {done:?}"));
+        let result = execute_text(&mut project, &plan, &ExecuteOptions::default(), &mut user);
+        match result.map_err(|error| format!("{error:#}"))? {
+            ExecuteResult::Reviewed(ReviewedPlan::Recorded(turn))
+                if turn.status() == Status::Executed =>
+            {
+                Ok((turn.after.to_string(), turn.is_synced()))
+            }
+            other => Err(format!("the plan failed: {other:?}")),
         }
-        let after = done.after.ok_or("a turn has no files")?;
-        Ok((after.to_string(), done.synced))
     }
 
     /// Executes a plan with commands. What supervises them is the program started anew, which is a
