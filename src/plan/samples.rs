@@ -14,7 +14,7 @@ use super::action::invoke::Invoke;
 use super::action::prune::Prune;
 use super::action::read::Read;
 use super::action::research::Research;
-use super::action::{Action, Kind};
+use super::action::{Action, ActionKind};
 use super::memo::{Change, Verb};
 use super::{Field, Plan};
 use crate::text::path::RepoPath;
@@ -138,7 +138,7 @@ fn message() -> impl Strategy<Value = String> {
 }
 
 /// The nine kinds of actions.
-fn kind() -> impl Strategy<Value = Kind> {
+fn kind() -> impl Strategy<Value = ActionKind> {
     let pair = (
         content().prop_filter("not empty", |t| !t.is_empty()),
         content(),
@@ -150,7 +150,7 @@ fn kind() -> impl Strategy<Value = Kind> {
             language: "xml".into(),
         });
     let file_kinds = prop_oneof![
-        (path(), file(), any::<bool>()).prop_map(|(path, content, overwrite)| Kind::Create(
+        (path(), file(), any::<bool>()).prop_map(|(path, content, overwrite)| ActionKind::Create(
             Create {
                 path,
                 content,
@@ -159,34 +159,34 @@ fn kind() -> impl Strategy<Value = Kind> {
             }
         )),
         (path(), proptest::collection::vec(pair, 1..3))
-            .prop_map(|(path, pairs)| Kind::Edit(Edit { path, pairs })),
-        resource().prop_map(|resource| Kind::Read(Read { resource })),
-        resource().prop_map(|resource| Kind::Prune(Prune { resource })),
+            .prop_map(|(path, pairs)| ActionKind::Edit(Edit { path, pairs })),
+        resource().prop_map(|resource| ActionKind::Read(Read { resource })),
+        resource().prop_map(|resource| ActionKind::Prune(Prune { resource })),
     ];
     let resources = || proptest::collection::vec(resource(), 0..3);
     prop_oneof![
         file_kinds,
-        execute().prop_map(Kind::Execute),
+        execute().prop_map(ActionKind::Execute),
         proptest::collection::vec(content(), 1..3).prop_filter_map("queries", queries),
-        message().prop_map(|message| Kind::ChatWithUser(ChatWithUser { message })),
-        (resources(), message()).prop_map(|(resources, message)| Kind::Invoke(Invoke {
+        message().prop_map(|message| ActionKind::ChatWithUser(ChatWithUser { message })),
+        (resources(), message()).prop_map(|(resources, message)| ActionKind::Invoke(Invoke {
             agent: "Architect".into(),
             resources,
             message
         })),
         (resources(), message())
-            .prop_map(|(resources, message)| Kind::Conclude(Conclude { resources, message })),
+            .prop_map(|(resources, message)| ActionKind::Conclude(Conclude { resources, message })),
     ]
 }
 
 /// Makes a RESEARCH of queries that are not blank.
-fn queries(texts: Vec<String>) -> Option<Kind> {
+fn queries(texts: Vec<String>) -> Option<ActionKind> {
     let queries: Vec<String> = texts
         .iter()
         .map(|t| t.trim_end_matches(['\n', '\r']).to_owned())
         .filter(|q| !q.trim().is_empty())
         .collect();
-    (!queries.is_empty()).then_some(Kind::Research(Research { queries }))
+    (!queries.is_empty()).then_some(ActionKind::Research(Research { queries }))
 }
 
 /// Commands with every field.
@@ -266,7 +266,7 @@ pub fn plan() -> impl Strategy<Value = Plan> {
 }
 
 /// Says what an action is, in one line.
-pub fn say(kind: &Kind) -> String {
+pub fn say(kind: &ActionKind) -> String {
     let list = |items: &[Resource]| {
         items
             .iter()
@@ -275,16 +275,16 @@ pub fn say(kind: &Kind) -> String {
             .join(",")
     };
     match kind {
-        Kind::Create(c) => format!(
+        ActionKind::Create(c) => format!(
             "CREATE {} {:?} {}{}",
             c.path,
             c.content,
             c.language,
             if c.overwrite { "!" } else { "" }
         ),
-        Kind::Read(r) => format!("READ {}", r.resource),
-        Kind::Prune(p) => format!("PRUNE {}", p.resource),
-        Kind::Edit(e) => {
+        ActionKind::Read(r) => format!("READ {}", r.resource),
+        ActionKind::Prune(p) => format!("PRUNE {}", p.resource),
+        ActionKind::Edit(e) => {
             format!(
                 "EDIT {} {:?}",
                 e.path,
@@ -294,7 +294,7 @@ pub fn say(kind: &Kind) -> String {
                     .collect::<Vec<_>>()
             )
         }
-        Kind::Execute(e) => {
+        ActionKind::Execute(e) => {
             let cwd = e
                 .cwd
                 .as_ref()
@@ -311,14 +311,14 @@ pub fn say(kind: &Kind) -> String {
                 if e.allow_failure { " may fail" } else { "" }
             )
         }
-        Kind::Research(r) => format!("RESEARCH {:?}", r.queries),
-        Kind::ChatWithUser(c) => format!("CHAT {:?}", c.message),
-        Kind::Invoke(i) => format!(
+        ActionKind::Research(r) => format!("RESEARCH {:?}", r.queries),
+        ActionKind::ChatWithUser(c) => format!("CHAT {:?}", c.message),
+        ActionKind::Invoke(i) => format!(
             "INVOKE {} [{}] {:?}",
             i.agent,
             list(&i.resources),
             i.message
         ),
-        Kind::Conclude(c) => format!("CONCLUDE [{}] {:?}", list(&c.resources), c.message),
+        ActionKind::Conclude(c) => format!("CONCLUDE [{}] {:?}", list(&c.resources), c.message),
     }
 }

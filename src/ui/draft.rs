@@ -11,7 +11,7 @@ use super::style::{Line, Tone};
 use super::summary;
 use crate::plan::Plan;
 use crate::plan::action::edit::Pair;
-use crate::plan::action::{Action, Kind};
+use crate::plan::action::{Action, ActionKind};
 use crate::plan::diagnostic::Diagnostic;
 use crate::plan::memo;
 use crate::plan::validate::Step;
@@ -143,8 +143,8 @@ impl Draft {
             return Ok(());
         };
         let resource = match &self.plan.actions[at].kind {
-            Kind::Read(read) => &read.resource,
-            Kind::Prune(prune) => &prune.resource,
+            ActionKind::Read(read) => &read.resource,
+            ActionKind::Prune(prune) => &prune.resource,
             _ => return Ok(()),
         };
         if !self.seen.contains_key(resource) {
@@ -186,8 +186,8 @@ impl Draft {
 }
 
 /// Returns the labels of the pairs, where there is more than one.
-fn pairs(kind: &Kind) -> Vec<Line> {
-    let Kind::Edit(edit) = kind else {
+fn pairs(kind: &ActionKind) -> Vec<Line> {
+    let ActionKind::Edit(edit) = kind else {
         return Vec::new();
     };
     if edit.pairs.len() < 2 {
@@ -223,8 +223,8 @@ fn first_difference(pair: &Pair) -> (&str, &str) {
 
 /// Switches the pairs off that an EDIT had lost when it was approved; says whether that is all that
 /// became of it.
-fn switched(proposed: &Kind, taken: &Kind, item: &mut Item) -> bool {
-    let (Kind::Edit(proposed), Kind::Edit(taken)) = (proposed, taken) else {
+fn switched(proposed: &ActionKind, taken: &ActionKind, item: &mut Item) -> bool {
+    let (ActionKind::Edit(proposed), ActionKind::Edit(taken)) = (proposed, taken) else {
         return false;
     };
     if item.pairs.is_empty()
@@ -244,7 +244,7 @@ fn switched(proposed: &Kind, taken: &Kind, item: &mut Item) -> bool {
 
 /// Takes the pairs that are switched off out of an EDIT.
 fn drop_pairs(action: &mut Action, item: &Item) {
-    if let Kind::Edit(edit) = &mut action.kind {
+    if let ActionKind::Edit(edit) = &mut action.kind {
         let mut switches = item.pairs.iter().map(|pair| pair.on);
         edit.pairs.retain(|_| switches.next().unwrap_or(true));
     }

@@ -17,7 +17,7 @@ use crate::host::editor::MAX_EDITED;
 use crate::host::file::read_regular_text;
 use crate::plan::action::create::Create;
 use crate::plan::action::edit::{Edit, Pair};
-use crate::plan::action::{Action, Kind};
+use crate::plan::action::{Action, ActionKind};
 use crate::plan::memo;
 use crate::plan::validate::Step;
 use crate::text::edit::apply;
@@ -56,9 +56,9 @@ pub trait Desk {
 pub fn edit(desk: &mut dyn Desk, action: &Action, step: &Step) -> anyhow::Result<Option<Action>> {
     desk.show(&[Line::default()]);
     match &action.kind {
-        Kind::Create(create) => save_as(desk, action, create, step),
-        Kind::Edit(edit) => final_version(desk, action, edit, step),
-        Kind::Read(_) | Kind::Prune(_) => {
+        ActionKind::Create(create) => save_as(desk, action, create, step),
+        ActionKind::Edit(edit) => final_version(desk, action, edit, step),
+        ActionKind::Read(_) | ActionKind::Prune(_) => {
             desk.show(&preview::action(action, step));
             desk.key("(c)lose › ", &['c'])?;
             Ok(None)
@@ -100,8 +100,8 @@ pub fn edit_memo(
 }
 
 /// Tells whether an action has something to change.
-pub fn can_be_changed(kind: &Kind) -> bool {
-    !matches!(kind, Kind::Read(_) | Kind::Prune(_))
+pub fn can_be_changed(kind: &ActionKind) -> bool {
+    !matches!(kind, ActionKind::Read(_) | ActionKind::Prune(_))
 }
 
 /// CREATE: the content in the editor, the path at the prompt.
@@ -141,7 +141,7 @@ fn save_as(
     {
         field.value = field.value.replace(create.path.as_str(), path.as_str());
     }
-    changed.kind = Kind::Create(Create {
+    changed.kind = ActionKind::Create(Create {
         path,
         content,
         ..create.clone()
@@ -226,7 +226,7 @@ fn final_version(
 
 /// Returns what takes a file from its original to its final content: one pair; or, where no pair
 /// can say it, such as a lost final newline, the whole file anew.
-fn whole_file(edit: &Edit, before: &str, after: String) -> Kind {
+fn whole_file(edit: &Edit, before: &str, after: String) -> ActionKind {
     let first = edit.pairs.first();
     let (line, language) = first.map_or((0, String::new()), |pair| {
         (pair.line, pair.language.clone())
@@ -241,11 +241,11 @@ fn whole_file(edit: &Edit, before: &str, after: String) -> Kind {
         language,
     };
     match apply(before, &pair.find, &pair.replace) {
-        Ok((found, _)) if found == after => Kind::Edit(Edit {
+        Ok((found, _)) if found == after => ActionKind::Edit(Edit {
             path: edit.path.clone(),
             pairs: vec![pair],
         }),
-        _ => Kind::Create(Create {
+        _ => ActionKind::Create(Create {
             path: edit.path.clone(),
             content: after,
             language: pair.language,

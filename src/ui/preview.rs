@@ -9,7 +9,7 @@ use super::style::{Line, Tone, block};
 use super::{markdown, mistakes, risk, summary};
 use crate::plan::action::edit::Pair;
 use crate::plan::action::execute::Execute;
-use crate::plan::action::{Action, Kind};
+use crate::plan::action::{Action, ActionKind};
 use crate::plan::validate::Step;
 use crate::text::resource::Resource;
 
@@ -64,9 +64,9 @@ fn item(draft: &Draft, list: &Checklist, index: usize) -> Vec<Line> {
 }
 
 /// Returns what an action does.
-fn content(kind: &Kind, step: &Step) -> Vec<Line> {
+fn content(kind: &ActionKind, step: &Step) -> Vec<Line> {
     match kind {
-        Kind::Create(create) => {
+        ActionKind::Create(create) => {
             let after = step.after.as_deref().unwrap_or(create.content.as_bytes());
             diff::unified(&Change {
                 path: create.path.as_str(),
@@ -74,7 +74,7 @@ fn content(kind: &Kind, step: &Step) -> Vec<Line> {
                 after: Some(after),
             })
         }
-        Kind::Edit(edit) => match step.after.as_deref() {
+        ActionKind::Edit(edit) => match step.after.as_deref() {
             Some(after) => diff::unified(&Change {
                 path: edit.path.as_str(),
                 before: step.before.as_deref(),
@@ -82,21 +82,21 @@ fn content(kind: &Kind, step: &Step) -> Vec<Line> {
             }),
             None => edit.pairs.iter().flat_map(replaced).collect(),
         },
-        Kind::Execute(execute) => command(execute),
-        Kind::Research(research) => research
+        ActionKind::Execute(execute) => command(execute),
+        ActionKind::Research(research) => research
             .queries
             .iter()
             .flat_map(|query| block(Tone::Accent, query))
             .collect(),
-        Kind::Read(read) => vec![named("joins the context", &read.resource)],
-        Kind::Prune(prune) => vec![named("leaves the context", &prune.resource)],
-        Kind::ChatWithUser(chat) => markdown::rendered(&chat.message),
-        Kind::Invoke(invoke) => handed(
+        ActionKind::Read(read) => vec![named("joins the context", &read.resource)],
+        ActionKind::Prune(prune) => vec![named("leaves the context", &prune.resource)],
+        ActionKind::ChatWithUser(chat) => markdown::rendered(&chat.message),
+        ActionKind::Invoke(invoke) => handed(
             &format!("{} takes over, with", invoke.agent),
             &invoke.resources,
             &invoke.message,
         ),
-        Kind::Conclude(conclude) => {
+        ActionKind::Conclude(conclude) => {
             handed("concludes, with", &conclude.resources, &conclude.message)
         }
     }
@@ -136,7 +136,7 @@ fn handed(what: &str, resources: &[Resource], message: &str) -> Vec<Line> {
 fn pair_of(draft: &Draft, part: Part, pair: usize) -> Option<&Pair> {
     match part {
         Part::Action(at) => match &draft.plan.actions[at].kind {
-            Kind::Edit(edit) => edit.pairs.get(pair),
+            ActionKind::Edit(edit) => edit.pairs.get(pair),
             _ => None,
         },
         Part::Memo(_) => None,

@@ -4,7 +4,7 @@
 
 mod later;
 
-use crate::plan::action::{Action, Kind};
+use crate::plan::action::{Action, ActionKind};
 use crate::plan::repair::{Level, Note, Repaired};
 use crate::plan::validate::Step;
 use crate::text::path::is_deceptive;
@@ -108,7 +108,7 @@ fn unconfined(proposal: &Proposal<'_>) -> Option<String> {
         .plan
         .actions
         .iter()
-        .filter(|a| matches!(a.kind, Kind::Execute(_)))
+        .filter(|a| matches!(a.kind, ActionKind::Execute(_)))
         .count();
     let free = !proposal.confinement.starts_with("sandboxed");
     let what = if proposal.confinement.starts_with("partly") {
@@ -146,11 +146,11 @@ fn overwritten(action: &Action, step: &Step) -> Option<String> {
     let after = step.after.as_deref()?;
     let lines = before.split_inclusive(|&b| b == b'\n').count();
     match &action.kind {
-        Kind::Create(create) => Some(format!(
+        ActionKind::Create(create) => Some(format!(
             "{} is there already: its {lines} lines are replaced",
             create.path
         )),
-        Kind::Edit(edit) if after.is_empty() => {
+        ActionKind::Edit(edit) if after.is_empty() => {
             Some(format!("{} becomes empty: its {lines} lines go", edit.path))
         }
         _ => None,
@@ -158,8 +158,8 @@ fn overwritten(action: &Action, step: &Step) -> Option<String> {
 }
 
 /// Says that a command changes how programs are found or loaded.
-fn own_environment(kind: &Kind) -> Option<String> {
-    let Kind::Execute(execute) = kind else {
+fn own_environment(kind: &ActionKind) -> Option<String> {
+    let ActionKind::Execute(execute) = kind else {
         return None;
     };
     let steers = |name: &str| {
@@ -177,26 +177,26 @@ fn own_environment(kind: &Kind) -> Option<String> {
 }
 
 /// Returns what the model wrote in an action.
-fn texts(kind: &Kind) -> Vec<&str> {
+fn texts(kind: &ActionKind) -> Vec<&str> {
     match kind {
-        Kind::Create(create) => vec![&create.content],
-        Kind::Edit(edit) => edit
+        ActionKind::Create(create) => vec![&create.content],
+        ActionKind::Edit(edit) => edit
             .pairs
             .iter()
             .map(|pair| pair.replace.as_str())
             .collect(),
-        Kind::Execute(execute) => {
+        ActionKind::Execute(execute) => {
             let env = execute
                 .env
                 .iter()
                 .flat_map(|(name, value)| [name.as_str(), value.as_str()]);
             env.chain([execute.command.as_str()]).collect()
         }
-        Kind::Research(research) => research.queries.iter().map(String::as_str).collect(),
-        Kind::ChatWithUser(chat) => vec![&chat.message],
-        Kind::Invoke(invoke) => vec![&invoke.message, &invoke.agent],
-        Kind::Conclude(conclude) => vec![&conclude.message],
-        Kind::Read(_) | Kind::Prune(_) => Vec::new(),
+        ActionKind::Research(research) => research.queries.iter().map(String::as_str).collect(),
+        ActionKind::ChatWithUser(chat) => vec![&chat.message],
+        ActionKind::Invoke(invoke) => vec![&invoke.message, &invoke.agent],
+        ActionKind::Conclude(conclude) => vec![&conclude.message],
+        ActionKind::Read(_) | ActionKind::Prune(_) => Vec::new(),
     }
 }
 
@@ -216,7 +216,7 @@ mod tests {
     use crate::text::path::RepoPath;
 
     /// Returns an action of a kind.
-    fn action(kind: Kind) -> Action {
+    fn action(kind: ActionKind) -> Action {
         Action {
             line: 1,
             fields: Vec::new(),
@@ -227,7 +227,7 @@ mod tests {
     /// Returns a CREATE.
     fn create(path: &str, content: &str) -> Action {
         let path = RepoPath::parse(path).unwrap();
-        action(Kind::Create(Create {
+        action(ActionKind::Create(Create {
             path,
             content: content.to_owned(),
             language: String::new(),
@@ -300,7 +300,7 @@ mod tests {
             timeout: None,
         };
         check(
-            &action(Kind::Execute(execute)),
+            &action(ActionKind::Execute(execute)),
             &Step::default(),
             &["a command sets LD_PRELOAD for itself"],
         );

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use crate::plan::action::create::Create;
 use crate::plan::action::edit::{Edit, Pair};
 use crate::plan::action::execute::Execute;
-use crate::plan::action::{Action, Kind};
+use crate::plan::action::{Action, ActionKind};
 use crate::plan::repair::{Level, Repaired};
 use crate::plan::validate::{Entry, Facts, Simulation, validate};
 use crate::plan::{self, Plan};
@@ -150,7 +150,7 @@ impl Facts for Files {
 }
 
 /// Returns an action at a line.
-pub(super) fn action(line: usize, kind: Kind) -> Action {
+pub(super) fn action(line: usize, kind: ActionKind) -> Action {
     Action {
         line,
         fields: Vec::new(),
@@ -159,9 +159,9 @@ pub(super) fn action(line: usize, kind: Kind) -> Action {
 }
 
 /// Returns a CREATE.
-pub(super) fn create(name: &str, content: &str) -> Kind {
+pub(super) fn create(name: &str, content: &str) -> ActionKind {
     let path = RepoPath::parse(name).unwrap();
-    Kind::Create(Create {
+    ActionKind::Create(Create {
         path,
         content: content.to_owned(),
         language: String::new(),
@@ -170,22 +170,22 @@ pub(super) fn create(name: &str, content: &str) -> Kind {
 }
 
 /// Returns an EDIT whose pairs start at a line, ten lines apart.
-pub(super) fn edit(name: &str, line: usize, pairs: &[(&str, &str)]) -> Kind {
+pub(super) fn edit(name: &str, line: usize, pairs: &[(&str, &str)]) -> ActionKind {
     let pair = |(at, &(find, replace)): (usize, &(&str, &str))| Pair {
         line: line + 10 * at,
         find: find.to_owned(),
         replace: replace.to_owned(),
         language: String::new(),
     };
-    Kind::Edit(Edit {
+    ActionKind::Edit(Edit {
         path: RepoPath::parse(name).unwrap(),
         pairs: pairs.iter().enumerate().map(pair).collect(),
     })
 }
 
 /// Returns an EXECUTE.
-pub(super) fn execute(command: &str) -> Kind {
-    Kind::Execute(Execute {
+pub(super) fn execute(command: &str) -> ActionKind {
+    ActionKind::Execute(Execute {
         command: command.to_owned(),
         language: "shell".to_owned(),
         cwd: None,

@@ -15,7 +15,7 @@ use super::question;
 use super::risk;
 use super::room::Room;
 use super::style::{Line, Tone, wrap_all};
-use crate::plan::action::Kind;
+use crate::plan::action::ActionKind;
 use crate::plan::action::execute::Execute;
 use crate::plan::memo::{self, Verb};
 use crate::plan::{Plan, Status};
@@ -283,7 +283,7 @@ fn number_of(plan: &Plan, name: &str) -> usize {
         .map(|action| &action.kind)
         .filter(|kind| kind.name() == name);
     match name {
-        "EDIT" | "READ" => named.map(Kind::target).collect::<BTreeSet<_>>().len(),
+        "EDIT" | "READ" => named.map(ActionKind::target).collect::<BTreeSet<_>>().len(),
         _ => named.count(),
     }
 }
@@ -293,14 +293,14 @@ fn listed(proposal: &Proposal<'_>, index: usize) -> Vec<Line> {
     let kind = &proposal.plan.actions[index].kind;
     let line = Line::plain("      ").with(Tone::Plain, &kind.target());
     match kind {
-        Kind::Execute(execute) => command(execute),
-        Kind::Create(_) | Kind::Edit(_) => {
+        ActionKind::Execute(execute) => command(execute),
+        ActionKind::Create(_) | ActionKind::Edit(_) => {
             vec![
                 line.with(Tone::Plain, "  ")
                     .join(diff::counted(changed(proposal, index))),
             ]
         }
-        Kind::Research(research) => research
+        ActionKind::Research(research) => research
             .queries
             .iter()
             .map(|query| Line::plain(&format!("      {query}")))

@@ -1,7 +1,7 @@
 //! Going on with a session: execute what waits, else ask and plan, again and again.
 
 use crate::model::ModelError;
-use crate::plan::action::Kind;
+use crate::plan::action::ActionKind;
 use crate::plan::run::{Effect, Ending};
 use crate::session::draft::Draft;
 use crate::session::meta::{Origin, Status};
@@ -308,7 +308,12 @@ fn is_unfinished(recorded: &RecordedTurn) -> bool {
         .iter()
         .zip(outcomes)
         .filter(|(_, outcome)| outcome.ending == Ending::Success);
-    let works = |kind: &Kind| matches!(kind, Kind::Create(_) | Kind::Edit(_) | Kind::Execute(_));
+    let works = |kind: &ActionKind| {
+        matches!(
+            kind,
+            ActionKind::Create(_) | ActionKind::Edit(_) | ActionKind::Execute(_)
+        )
+    };
     let hands_over = outcomes.iter().any(|outcome| {
         matches!(
             outcome.effect,

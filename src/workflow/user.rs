@@ -1,7 +1,7 @@
 //! The person at the other end, as the workflows see them.
 
 use crate::plan::Plan;
-use crate::plan::action::{Action, Kind};
+use crate::plan::action::{Action, ActionKind};
 use crate::plan::diagnostic::Diagnostic;
 use crate::plan::memo;
 use crate::plan::repair::Repaired;
@@ -153,7 +153,8 @@ impl Approved {
 
     /// Returns the actions that run; an EDIT that lost all of its pairs has nothing to do.
     pub fn running(&self) -> impl Iterator<Item = &Action> {
-        let has_work = |kind: &Kind| !matches!(kind, Kind::Edit(edit) if edit.pairs.is_empty());
+        let has_work =
+            |kind: &ActionKind| !matches!(kind, ActionKind::Edit(edit) if edit.pairs.is_empty());
         let chosen = self.plan.actions.iter().zip(&self.actions);
         chosen
             .filter(move |(action, chosen)| **chosen && has_work(&action.kind))

@@ -5,8 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use super::field;
-use super::heading::{self, Act, Section};
+use super::heading::{self, Section};
+use super::{ActionRow, field};
 use crate::text::lines::Lines;
 use crate::text::markdown::{self, Block, Code, Node};
 
@@ -18,7 +18,7 @@ pub enum Border {
     /// Level 2 with the name of a section.
     Section(Section),
     /// Level 3 with the name of an action.
-    Action(Act),
+    Action(&'static ActionRow),
     /// The name of an action at another level, or other words at level 3 with an action's fields
     /// below.
     Unknown,
@@ -37,7 +37,7 @@ pub fn border(lines: &Lines<'_>, blocks: &[Block], index: usize) -> Option<Borde
     match (level, heading::section(text), heading::action(text)) {
         (1, ..) => Some(Border::Title),
         (2, Some(section), _) => Some(Border::Section(section)),
-        (3, _, Some(act)) => Some(Border::Action(act)),
+        (3, _, Some(row)) => Some(Border::Action(row)),
         (_, _, Some(_)) => Some(Border::Unknown),
         (3, ..) => fields_follow(lines, blocks, index).then_some(Border::Unknown),
         _ => None,

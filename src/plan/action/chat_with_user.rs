@@ -1,19 +1,21 @@
 //! CHAT_WITH_USER: says something to the user and waits for the answer.
 
 use super::body::Body;
-use super::heading::Act;
-use super::{Kind, Row};
+use super::shape::{BodyShape, SummaryGroup};
+use super::{ActionKind, ActionRow};
 
-/// The line of the table.
-pub const ROW: Row = Row {
-    act: Act::Chat,
+/// The row of the table.
+pub static ROW: ActionRow = ActionRow {
     name: "CHAT_WITH_USER",
     aliases: &["PROMPT"],
+    other_names: &["CHAT", "ASK_USER", "ASK", "MESSAGE", "REPLY", "RESPOND"],
     keys: &[],
-    shape: "a message alone",
-    message: true,
-    labels: false,
-    read: |body| read(body).map(Kind::ChatWithUser),
+    other_keys: &[],
+    shape: BodyShape::Message,
+    group: SummaryGroup::Messages,
+    unit: ("message", "messages"),
+    counts_targets: false,
+    read: |body| read(body).map(ActionKind::ChatWithUser),
 };
 
 /// A message.

@@ -1,21 +1,24 @@
 //! CONCLUDE: returns to the agent that handed over.
 
 use super::body::Body;
-use super::heading::Act;
-use super::{Kind, Row, resource_list};
+use super::shape::{BodyShape, SummaryGroup};
+use super::{ActionKind, ActionRow, resource_list};
 use crate::plan::Field;
+use crate::plan::spelling::key::HANDOFF_KEYS;
 use crate::text::resource::Resource;
 
-/// The line of the table.
-pub const ROW: Row = Row {
-    act: Act::Conclude,
+/// The row of the table.
+pub static ROW: ActionRow = ActionRow {
     name: "CONCLUDE",
     aliases: &["RETURN"],
+    other_names: &[],
     keys: &["Handoff Resources", "Description"],
-    shape: "a list and a message",
-    message: true,
-    labels: false,
-    read: |body| read(body).map(Kind::Conclude),
+    other_keys: &[HANDOFF_KEYS],
+    shape: BodyShape::Message,
+    group: SummaryGroup::Messages,
+    unit: ("return", "returns"),
+    counts_targets: false,
+    read: |body| read(body).map(ActionKind::Conclude),
 };
 
 /// A return.

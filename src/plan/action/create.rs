@@ -1,18 +1,19 @@
 //! CREATE: makes a file that is not there yet.
 
 use super::body::Body;
-use super::heading::Act;
-use super::{Kind, Row, write_block};
+use super::shape::{BodyShape, SummaryGroup};
+use super::{ActionKind, ActionRow, write_block};
 use crate::plan::Field;
 use crate::plan::diagnostic::quote;
+use crate::plan::spelling::key::PATH_KEYS;
 use crate::text::link;
 use crate::text::path::RepoPath;
 
-/// The line of the table.
-pub const ROW: Row = Row {
-    act: Act::Create,
+/// The row of the table.
+pub static ROW: ActionRow = ActionRow {
     name: "CREATE",
     aliases: &[],
+    other_names: &["WRITE", "NEW_FILE"],
     keys: &[
         "File Path",
         "Description",
@@ -20,10 +21,12 @@ pub const ROW: Row = Row {
         "Final Newline",
         "Line Endings",
     ],
-    shape: "a list and one code block",
-    message: false,
-    labels: false,
-    read: |body| read(body).map(Kind::Create),
+    other_keys: &[PATH_KEYS],
+    shape: BodyShape::File,
+    group: SummaryGroup::Files,
+    unit: ("file", "files"),
+    counts_targets: false,
+    read: |body| read(body).map(ActionKind::Create),
 };
 
 /// A file to make.

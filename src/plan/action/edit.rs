@@ -1,22 +1,26 @@
 //! EDIT: replaces exact, unique places of a file.
 
 use super::body::{Body, Part};
-use super::heading::{Act, Label};
-use super::{Kind, Row, foreign, write_block};
+use super::heading::Label;
+use super::shape::{BodyShape, SummaryGroup};
+use super::{ActionKind, ActionRow, foreign, write_block};
 use crate::plan::Field;
+use crate::plan::spelling::key::PATH_KEYS;
 use crate::text::link;
 use crate::text::path::RepoPath;
 
-/// The line of the table.
-pub const ROW: Row = Row {
-    act: Act::Edit,
+/// The row of the table.
+pub static ROW: ActionRow = ActionRow {
     name: "EDIT",
     aliases: &[],
+    other_names: &["MODIFY", "UPDATE", "CHANGE"],
     keys: &["File Path", "Description"],
-    shape: "a list and pairs of FIND and REPLACE, each label with one code block",
-    message: false,
-    labels: true,
-    read: |body| read(body).map(Kind::Edit),
+    other_keys: &[PATH_KEYS],
+    shape: BodyShape::Pairs,
+    group: SummaryGroup::Files,
+    unit: ("file", "files"),
+    counts_targets: true,
+    read: |body| read(body).map(ActionKind::Edit),
 };
 
 /// A file to change.

@@ -2,24 +2,24 @@
 
 use std::time::Duration;
 
-use super::body::Body;
-use super::heading::Act;
+use super::body::{Body, without_optional};
 use super::script;
-use super::take::without_optional;
-use super::{Kind, Row, write_block};
+use super::shape::{BodyShape, SummaryGroup};
+use super::{ActionKind, ActionRow, write_block};
 use crate::plan::Field;
 use crate::plan::diagnostic::quote;
+use crate::plan::spelling::key::COMMAND;
 use crate::text::link;
 use crate::text::path::RepoPath;
 
 /// The longest time limit that a plan may ask for, in seconds: a day.
 const MAX_TIMEOUT: u64 = 86_400;
 
-/// The line of the table.
-pub const ROW: Row = Row {
-    act: Act::Execute,
+/// The row of the table.
+pub static ROW: ActionRow = ActionRow {
     name: "EXECUTE",
     aliases: &[],
+    other_names: &["RUN", "EXEC", "SHELL", "BASH", "COMMAND", "TERMINAL"],
     keys: &[
         "Description",
         "Expected Outcome",
@@ -28,10 +28,47 @@ pub const ROW: Row = Row {
         "Allow Failure",
         "Timeout",
     ],
-    shape: "a list and one code block",
-    message: false,
-    labels: false,
-    read: |body| read(body).map(Kind::Execute),
+    other_keys: &[
+        (
+            "cwd",
+            &[
+                "workingdirectory",
+                "workingdir",
+                "workdir",
+                "directory",
+                "folder",
+            ],
+        ),
+        (
+            "env",
+            &[
+                "environment",
+                "environmentvariables",
+                "envvars",
+                "envvariables",
+                "variables",
+            ],
+        ),
+        (
+            "Timeout",
+            &[
+                "timelimit",
+                "timeoutseconds",
+                "timeoutinseconds",
+                "timeouts",
+            ],
+        ),
+        (
+            "Expected Outcome",
+            &["expected", "expectedresult", "expectedoutput", "outcome"],
+        ),
+        (COMMAND, &["command", "cmd", "shellcommand", "script"]),
+    ],
+    shape: BodyShape::Script,
+    group: SummaryGroup::Commands,
+    unit: ("command", "commands"),
+    counts_targets: false,
+    read: |body| read(body).map(ActionKind::Execute),
 };
 
 /// A command to run.

@@ -1,48 +1,6 @@
 //! What a heading of a plan says: a section, an action, or just words.
 
-use super::{ROWS, Row};
-
-/// An action's name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Act {
-    /// CREATE.
-    Create,
-    /// READ.
-    Read,
-    /// EDIT.
-    Edit,
-    /// EXECUTE.
-    Execute,
-    /// RESEARCH.
-    Research,
-    /// CHAT_WITH_USER.
-    Chat,
-    /// INVOKE.
-    Invoke,
-    /// CONCLUDE.
-    Conclude,
-    /// PRUNE.
-    Prune,
-}
-
-impl Act {
-    /// Returns its line of the table.
-    pub fn row(self) -> &'static Row {
-        ROWS.iter()
-            .find(|row| row.act == self)
-            .expect("the table has a line for every action")
-    }
-
-    /// Returns its name as the format spells it.
-    pub fn name(self) -> &'static str {
-        self.row().name
-    }
-
-    /// Returns whether free text follows the heading and its list.
-    pub fn is_message(self) -> bool {
-        matches!(self, Act::Chat | Act::Invoke | Act::Conclude)
-    }
-}
+use super::{ActionRow, ROWS};
 
 /// A section of a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -78,7 +36,7 @@ pub fn section(text: &str) -> Option<Section> {
 /// Returns the action that a level 3 heading opens: the name in capitals, or
 /// in any case between backticks, with or without number, emphasis and colon; blanks may stand for
 /// `_`.
-pub fn action(text: &str) -> Option<Act> {
+pub fn action(text: &str) -> Option<&'static ActionRow> {
     let name = bare(text).replace([' ', '-'], "_");
     let quoted = unnumbered(text)
         .trim_start_matches(['*', '_'])
@@ -92,7 +50,7 @@ pub fn action(text: &str) -> Option<Act> {
     };
     ROWS.iter()
         .find(|row| same(row.name) || row.aliases.iter().any(|a| same(a)))
-        .map(|row| row.act)
+        .copied()
 }
 
 /// Returns whether a paragraph's line or a heading of an EDIT is the label `FIND:` or `REPLACE:`,
@@ -151,7 +109,7 @@ mod tests {
 
     /// Compares which action a heading opens; an empty text for none.
     fn check(text: &str, expected: &str) {
-        let found = action(text).map(Act::name).unwrap_or_default();
+        let found = action(text).map(|row| row.name).unwrap_or_default();
         assert_eq!(found, expected, "for {text:?}");
     }
 

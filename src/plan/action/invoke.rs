@@ -1,21 +1,27 @@
 //! INVOKE: hands over to another agent.
 
 use super::body::Body;
-use super::heading::Act;
-use super::{Kind, Row, resource_list};
+use super::shape::{BodyShape, SummaryGroup};
+use super::{ActionKind, ActionRow, resource_list};
 use crate::plan::Field;
+use crate::plan::spelling::key::HANDOFF_KEYS;
 use crate::text::resource::Resource;
 
-/// The line of the table.
-pub const ROW: Row = Row {
-    act: Act::Invoke,
+/// The row of the table.
+pub static ROW: ActionRow = ActionRow {
     name: "INVOKE",
     aliases: &[],
+    other_names: &[],
     keys: &["Agent", "Handoff Resources", "Description"],
-    shape: "a list and a message",
-    message: true,
-    labels: false,
-    read: |body| read(body).map(Kind::Invoke),
+    other_keys: &[
+        ("Agent", &["targetagent", "agentname", "nextagent"]),
+        HANDOFF_KEYS,
+    ],
+    shape: BodyShape::Message,
+    group: SummaryGroup::Messages,
+    unit: ("agent", "agents"),
+    counts_targets: false,
+    read: |body| read(body).map(ActionKind::Invoke),
 };
 
 /// A hand-over.

@@ -15,7 +15,9 @@ pub mod prune;
 pub mod read;
 pub mod research;
 mod script;
-mod take;
+pub mod shape;
+
+use std::fmt;
 
 use super::Field;
 use crate::text::fence::fence_for;
@@ -23,44 +25,140 @@ use crate::text::link;
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
 use body::Body;
-use heading::Act;
+use shape::{BodyShape, SummaryGroup};
 
 /// The shortest fence that is written.
 const MIN_FENCE: usize = 4;
 
-/// One line of the table of actions.
-#[derive(Debug)]
-pub struct Row {
-    /// Which action it is.
-    pub act: Act,
+/// What an action is, apart from its value.
+pub struct ActionRow {
     /// The name as the format spells it.
     pub name: &'static str,
-    /// Other names that are read.
+    /// Other names that the format allows.
     pub aliases: &'static [&'static str],
-    /// The fields that mean something, as the format spells them.
+    /// Names that models use instead, and that mean nothing else.
+    pub other_names: &'static [&'static str],
+    /// The fields that mean something, as the format spells them; first the one that names what it
+    /// acts on, if there is one.
     pub keys: &'static [&'static str],
-    /// What stands below the heading, in words.
-    pub shape: &'static str,
-    /// Whether all that follows the list is a message.
-    pub message: bool,
-    /// Whether it has the labels FIND and REPLACE.
-    pub labels: bool,
+    /// Keys that models use instead, in small letters and without blanks, by the format's key.
+    pub other_keys: &'static [OtherKeys],
+    /// What stands below the list.
+    pub shape: BodyShape,
+    /// Where the summary of a plan counts it.
+    pub group: SummaryGroup,
+    /// What it is counted as: one, and several.
+    pub unit: (&'static str, &'static str),
+    /// Whether two of them on the same target count as one.
+    pub counts_targets: bool,
     /// Reads it; `None` and a diagnostic where it cannot be read.
-    pub read: fn(&mut Body<'_>) -> Option<Kind>,
+    pub read: fn(&mut Body<'_>) -> Option<ActionKind>,
 }
 
-/// The actions.
-pub static ROWS: [Row; 9] = [
-    create::ROW,
-    read::ROW,
-    edit::ROW,
-    execute::ROW,
-    research::ROW,
-    chat_with_user::ROW,
-    invoke::ROW,
-    conclude::ROW,
-    prune::ROW,
-];
+/// A key of the format with the keys that models use instead of it.
+pub type OtherKeys = (&'static str, &'static [&'static str]);
+
+impl ActionRow {
+    /// Returns whether free text follows the heading and its list.
+    pub fn is_message(&self) -> bool {
+        self.shape == BodyShape::Message
+    }
+
+    /// Returns whether all of it is a message: it has no fields.
+    pub fn is_message_alone(&self) -> bool {
+        self.is_message() && self.keys.is_empty()
+    }
+
+    /// Returns whether it has the labels FIND and REPLACE.
+    pub fn has_labels(&self) -> bool {
+        self.shape == BodyShape::Pairs
+    }
+
+    /// Returns the key of the path or resource that it acts on.
+    pub fn target_key(&self) -> Option<&'static str> {
+        let first = self.keys.first().copied();
+        first.filter(|key| matches!(*key, "File Path" | "Resource"))
+    }
+
+    /// Says what stands below its heading, as a hint does.
+    pub fn layout(&self) -> &'static str {
+        match self.shape {
+            BodyShape::ListAlone => "a list alone",
+            BodyShape::File | BodyShape::Script => "a list and one code block",
+            BodyShape::Pairs => {
+                "a list and pairs of FIND and REPLACE, each label with one code block"
+            }
+            BodyShape::Queries => "a list and one code block for each query",
+            BodyShape::Message if self.keys.is_empty() => "a message alone",
+            BodyShape::Message => "a list and a message",
+        }
+    }
+}
+
+impl fmt::Debug for ActionRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+// A name stands for one row only; the tests of the table say so.
+impl PartialEq for ActionRow {
+    fn eq(&self, other: &ActionRow) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for ActionRow {}
+
+/// Makes the table, and the value that is one of the actions, from one line for each.
+macro_rules! actions {
+    ($($(#[$doc:meta])* $file:ident::$value:ident,)*) => {
+        /// The actions, in the order in which messages list them.
+        pub static ROWS: &[&ActionRow] = &[$(&$file::ROW),*];
+
+        /// What an action does.
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub enum ActionKind {
+            $($(#[$doc])* $value($file::$value),)*
+        }
+
+        impl ActionKind {
+            /// Returns its row of the table.
+            pub fn row(&self) -> &'static ActionRow {
+                match self {
+                    $(ActionKind::$value(_) => &$file::ROW,)*
+                }
+            }
+        }
+
+        $(impl From<$file::$value> for ActionKind {
+            fn from(value: $file::$value) -> ActionKind {
+                ActionKind::$value(value)
+            }
+        })*
+    };
+}
+
+actions! {
+    /// Makes a file.
+    create::Create,
+    /// Brings a resource into the context.
+    read::Read,
+    /// Changes a file.
+    edit::Edit,
+    /// Runs a command.
+    execute::Execute,
+    /// Searches the web.
+    research::Research,
+    /// Talks to the user.
+    chat_with_user::ChatWithUser,
+    /// Hands over to another agent.
+    invoke::Invoke,
+    /// Returns to the agent that handed over.
+    conclude::Conclude,
+    /// Takes a resource out of the context.
+    prune::Prune,
+}
 
 /// One `### ACTION` of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,85 +168,47 @@ pub struct Action {
     /// The whole list below the heading, in order, as the report repeats it.
     pub fields: Vec<Field>,
     /// What it does.
-    pub kind: Kind,
+    pub kind: ActionKind,
 }
 
-/// What an action does.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kind {
-    /// Makes a file.
-    Create(create::Create),
-    /// Brings a resource into the context.
-    Read(read::Read),
-    /// Changes a file.
-    Edit(edit::Edit),
-    /// Runs a command.
-    Execute(execute::Execute),
-    /// Searches the web.
-    Research(research::Research),
-    /// Talks to the user.
-    ChatWithUser(chat_with_user::ChatWithUser),
-    /// Hands over to another agent.
-    Invoke(invoke::Invoke),
-    /// Returns to the agent that handed over.
-    Conclude(conclude::Conclude),
-    /// Takes a resource out of the context.
-    Prune(prune::Prune),
-}
-
-impl Kind {
-    /// Returns which action it is.
-    pub fn act(&self) -> Act {
-        match self {
-            Kind::Create(_) => Act::Create,
-            Kind::Read(_) => Act::Read,
-            Kind::Edit(_) => Act::Edit,
-            Kind::Execute(_) => Act::Execute,
-            Kind::Research(_) => Act::Research,
-            Kind::ChatWithUser(_) => Act::Chat,
-            Kind::Invoke(_) => Act::Invoke,
-            Kind::Conclude(_) => Act::Conclude,
-            Kind::Prune(_) => Act::Prune,
-        }
-    }
-
+impl ActionKind {
     /// Returns the action's name as the format spells it.
     pub fn name(&self) -> &'static str {
-        self.act().name()
+        self.row().name
     }
 
     /// Returns its fields that follow from its value, in the format's order; a `Description`
     /// without a value marks the place of the action's own.
     pub fn fields(&self) -> Vec<Field> {
         match self {
-            Kind::Create(create) => create.fields(),
-            Kind::Read(read) => read.fields(),
-            Kind::Edit(edit) => edit.fields(),
-            Kind::Execute(execute) => execute.fields(),
-            Kind::Research(_) => vec![Field::new("Description", "")],
-            Kind::ChatWithUser(_) => Vec::new(),
-            Kind::Invoke(invoke) => invoke.fields(),
-            Kind::Conclude(conclude) => conclude.fields(),
-            Kind::Prune(prune) => prune.fields(),
+            ActionKind::Create(create) => create.fields(),
+            ActionKind::Read(read) => read.fields(),
+            ActionKind::Edit(edit) => edit.fields(),
+            ActionKind::Execute(execute) => execute.fields(),
+            ActionKind::Research(_) => vec![Field::new("Description", "")],
+            ActionKind::ChatWithUser(_) => Vec::new(),
+            ActionKind::Invoke(invoke) => invoke.fields(),
+            ActionKind::Conclude(conclude) => conclude.fields(),
+            ActionKind::Prune(prune) => prune.fields(),
         }
     }
 
     /// Writes what stands below its list; messages are left to `border`.
     pub fn write(&self, out: &mut String) {
         match self {
-            Kind::Create(create) => create.write(out),
-            Kind::Edit(edit) => edit.write(out),
-            Kind::Execute(execute) => execute.write(out),
-            Kind::Research(research) => research.write(out),
+            ActionKind::Create(create) => create.write(out),
+            ActionKind::Edit(edit) => edit.write(out),
+            ActionKind::Execute(execute) => execute.write(out),
+            ActionKind::Research(research) => research.write(out),
             _ => {}
         }
     }
 
     /// Returns the same without the lines in which it stands.
     #[must_use]
-    pub fn without_lines(&self) -> Kind {
+    pub fn without_lines(&self) -> ActionKind {
         let mut kind = self.clone();
-        if let Kind::Edit(edit) = &mut kind {
+        if let ActionKind::Edit(edit) = &mut kind {
             edit.pairs.iter_mut().for_each(|pair| pair.line = 0);
         }
         kind
@@ -157,8 +217,8 @@ impl Kind {
     /// Returns the file that it writes itself, if it writes one.
     pub fn path(&self) -> Option<&RepoPath> {
         match self {
-            Kind::Create(create) => Some(&create.path),
-            Kind::Edit(edit) => Some(&edit.path),
+            ActionKind::Create(create) => Some(&create.path),
+            ActionKind::Edit(edit) => Some(&edit.path),
             _ => None,
         }
     }
@@ -166,16 +226,16 @@ impl Kind {
     /// Returns its message.
     pub fn message(&self) -> Option<&str> {
         match self {
-            Kind::ChatWithUser(chat) => Some(&chat.message),
-            Kind::Invoke(invoke) => Some(&invoke.message),
-            Kind::Conclude(conclude) => Some(&conclude.message),
+            ActionKind::ChatWithUser(chat) => Some(&chat.message),
+            ActionKind::Invoke(invoke) => Some(&invoke.message),
+            ActionKind::Conclude(conclude) => Some(&conclude.message),
             _ => None,
         }
     }
 
     /// Returns the keys of its row of the table.
     pub fn keys(&self) -> &'static [&'static str] {
-        self.act().row().keys
+        self.row().keys
     }
 
     /// Returns what it acts on, in one line: a path, a URL, an agent, the first line of a command,
@@ -188,19 +248,19 @@ impl Kind {
                 .to_owned()
         };
         match self {
-            Kind::Create(create) => create.path.to_string(),
-            Kind::Read(read) => read.resource.to_string(),
-            Kind::Edit(edit) => edit.path.to_string(),
-            Kind::Execute(execute) => first_line(&execute.command),
-            Kind::Research(research) => research
+            ActionKind::Create(create) => create.path.to_string(),
+            ActionKind::Read(read) => read.resource.to_string(),
+            ActionKind::Edit(edit) => edit.path.to_string(),
+            ActionKind::Execute(execute) => first_line(&execute.command),
+            ActionKind::Research(research) => research
                 .queries
                 .first()
                 .map(|q| first_line(q))
                 .unwrap_or_default(),
-            Kind::ChatWithUser(chat) => first_line(&chat.message),
-            Kind::Invoke(invoke) => invoke.agent.clone(),
-            Kind::Conclude(conclude) => first_line(&conclude.message),
-            Kind::Prune(prune) => prune.resource.to_string(),
+            ActionKind::ChatWithUser(chat) => first_line(&chat.message),
+            ActionKind::Invoke(invoke) => invoke.agent.clone(),
+            ActionKind::Conclude(conclude) => first_line(&conclude.message),
+            ActionKind::Prune(prune) => prune.resource.to_string(),
         }
     }
 }

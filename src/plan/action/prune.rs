@@ -1,21 +1,24 @@
 //! PRUNE: takes a resource out of the context of the next turn.
 
 use super::body::Body;
-use super::heading::Act;
-use super::{Kind, Row, write_resource};
+use super::shape::{BodyShape, SummaryGroup};
+use super::{ActionKind, ActionRow, write_resource};
 use crate::plan::Field;
+use crate::plan::spelling::key::RESOURCE_KEYS;
 use crate::text::resource::Resource;
 
-/// The line of the table.
-pub const ROW: Row = Row {
-    act: Act::Prune,
+/// The row of the table.
+pub static ROW: ActionRow = ActionRow {
     name: "PRUNE",
     aliases: &[],
+    other_names: &[],
     keys: &["Resource", "File Path", "Description"],
-    shape: "a list alone",
-    message: false,
-    labels: false,
-    read: |body| read(body).map(Kind::Prune),
+    other_keys: &[RESOURCE_KEYS],
+    shape: BodyShape::ListAlone,
+    group: SummaryGroup::Context,
+    unit: ("resource", "resources"),
+    counts_targets: false,
+    read: |body| read(body).map(ActionKind::Prune),
 };
 
 /// A resource to drop.

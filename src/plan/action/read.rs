@@ -1,21 +1,24 @@
 //! READ: brings a resource into the context of the next turn.
 
 use super::body::Body;
-use super::heading::Act;
-use super::{Kind, Row, write_resource};
+use super::shape::{BodyShape, SummaryGroup};
+use super::{ActionKind, ActionRow, write_resource};
 use crate::plan::Field;
+use crate::plan::spelling::key::RESOURCE_KEYS;
 use crate::text::resource::Resource;
 
-/// The line of the table.
-pub const ROW: Row = Row {
-    act: Act::Read,
+/// The row of the table.
+pub static ROW: ActionRow = ActionRow {
     name: "READ",
     aliases: &[],
+    other_names: &["OPEN", "VIEW"],
     keys: &["Resource", "File Path", "Description"],
-    shape: "a list alone",
-    message: false,
-    labels: false,
-    read: |body| read(body).map(Kind::Read),
+    other_keys: &[RESOURCE_KEYS],
+    shape: BodyShape::ListAlone,
+    group: SummaryGroup::Context,
+    unit: ("resource", "resources"),
+    counts_targets: true,
+    read: |body| read(body).map(ActionKind::Read),
 };
 
 /// A resource to read.

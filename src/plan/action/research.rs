@@ -1,19 +1,22 @@
 //! RESEARCH: searches the web.
 
 use super::body::Body;
-use super::heading::Act;
-use super::{Kind, Row, write_block};
+use super::shape::{BodyShape, SummaryGroup};
+use super::{ActionKind, ActionRow, write_block};
+use crate::plan::spelling::key::QUERY;
 
-/// The line of the table.
-pub const ROW: Row = Row {
-    act: Act::Research,
+/// The row of the table.
+pub static ROW: ActionRow = ActionRow {
     name: "RESEARCH",
     aliases: &[],
+    other_names: &["WEB_SEARCH", "SEARCH_WEB"],
     keys: &["Description"],
-    shape: "a list and one code block for each query",
-    message: false,
-    labels: false,
-    read: |body| read(body).map(Kind::Research),
+    other_keys: &[(QUERY, &["query", "queries", "searchquery", "search"])],
+    shape: BodyShape::Queries,
+    group: SummaryGroup::Web,
+    unit: ("search", "searches"),
+    counts_targets: false,
+    read: |body| read(body).map(ActionKind::Research),
 };
 
 /// Queries to run.

@@ -16,10 +16,11 @@ use std::collections::BTreeSet;
 
 use super::Plan;
 use super::action::Action;
+use super::action::ActionRow;
 use super::action::body::Body;
 use super::action::border::Border;
 use super::action::foreign;
-use super::action::heading::{self, Act, Section};
+use super::action::heading::{self, Section};
 use super::diagnostic::{Diagnostic, in_order, quote};
 use crate::text::lines::Lines;
 use crate::text::markdown::{self, Block, Node};
@@ -163,14 +164,13 @@ impl Reader<'_> {
                     ),
                 }
             }
-            Some(Border::Action(act)) => self.action(act, region, plan),
+            Some(Border::Action(row)) => self.action(row, region, plan),
             Some(Border::Unknown) => self.unknown(region),
         }
     }
 
     /// Reads an action.
-    fn action(&mut self, act: Act, region: &Region, plan: &mut Plan) {
-        let row = act.row();
+    fn action(&mut self, row: &'static ActionRow, region: &Region, plan: &mut Plan) {
         let name = row.name;
         if self.section != Some(Section::Plan) {
             self.wrong(
@@ -202,7 +202,7 @@ impl Reader<'_> {
     /// Says that a heading is none of the format's.
     fn unknown(&mut self, region: &Region) {
         let text = quote(&heading::bare(&region.text).replace('`', ""));
-        let known = heading::action(&region.text).map(Act::name);
+        let known = heading::action(&region.text).map(|row| row.name);
         match (known, self.section) {
             (Some(name), _) => {
                 let hint = format!("write ### `{name}`");
@@ -217,10 +217,9 @@ impl Reader<'_> {
             }
             (None, Some(Section::Plan)) if region.level == 3 => {
                 let hint = match text.split([' ', ':']).next().and_then(heading::action) {
-                    Some(act) => format!(
-                        "write ### `{}` alone; the rest belongs below it",
-                        act.name()
-                    ),
+                    Some(row) => {
+                        format!("write ### `{}` alone; the rest belongs below it", row.name)
+                    }
                     None => format!("the actions are {}", heading::allowed()),
                 };
                 self.wrong(region.line, format!("unknown action `{text}`"), hint);

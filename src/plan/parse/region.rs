@@ -74,5 +74,5 @@ pub fn split(lines: &Lines<'_>, blocks: &[Block]) -> Vec<Region> {
 
 /// Returns whether a region is an action with a message.
 fn is_message(region: &Region) -> bool {
-    matches!(region.border, Some(Border::Action(act)) if act.is_message())
+    matches!(region.border, Some(Border::Action(row)) if row.is_message())
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::{Reading, read_exactly, unwrapped, without_thoughts};
 use crate::plan::action::field::{has_weight, is_fence};
-use crate::plan::action::{Action, Kind};
+use crate::plan::action::{Action, ActionKind};
 use crate::plan::repair::{Level, Note, Repaired, Spelling, is_cut_off, repair_as};
 use crate::plan::spelling::{self, Remark};
 use crate::text::fence::{Line, split_lines};
@@ -91,7 +91,7 @@ impl Attempt {
 
     /// Returns whether another one does the same.
     fn says_the_same(&self, other: &Attempt) -> bool {
-        let kinds = |attempt: &Attempt| -> Vec<Kind> {
+        let kinds = |attempt: &Attempt| -> Vec<ActionKind> {
             let actions = attempt.reading.plan.actions.iter();
             actions.map(|action| action.kind.without_lines()).collect()
         };
@@ -143,12 +143,12 @@ pub(super) fn says_more(free: &Reading, exact: &Reading) -> bool {
 /// in a message, the end of a tag that was opened above the plan.
 pub(super) fn is_misspelled(reading: &Reading, reply: &str) -> bool {
     let fields = |action: &Action| {
-        let act = action.kind.act();
+        let row = action.kind.row();
         let swallowed = action.kind.message().is_some_and(spelling::holds_action);
         swallowed
             || action.fields.iter().any(|field| {
                 let nothing = has_weight(&field.key) && spelling::is_nothing(&field.value);
-                nothing || spelling::is_misread(field, act)
+                nothing || spelling::is_misread(field, row)
             })
     };
     let tail = reading.repaired.text.trim_end().rsplit('\n').next();

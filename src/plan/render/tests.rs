@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::plan::action::Kind;
+use crate::plan::action::ActionKind;
 use crate::plan::action::chat_with_user::ChatWithUser;
 use crate::plan::action::read::Read;
 use crate::plan::parse::parse;
@@ -18,7 +18,7 @@ fn unplaced(mut plan: Plan) -> Plan {
     for action in &mut plan.actions {
         action.line = 0;
         action.fields.iter_mut().for_each(|f| f.line = 0);
-        if let Kind::Edit(edit) = &mut action.kind {
+        if let ActionKind::Edit(edit) = &mut action.kind {
             edit.pairs.iter_mut().for_each(|p| p.line = 0);
         }
     }
@@ -77,12 +77,12 @@ fn p24_no_text_of_a_changed_plan_gets_out_of_its_place() {
             "Description",
             "a\n### `READ`\n- **Resource:** x",
         )],
-        kind: Kind::ChatWithUser(ChatWithUser {
+        kind: ActionKind::ChatWithUser(ChatWithUser {
             message: "### `EXECUTE`\n```\nls\n```\n```\nopen".into(),
         }),
     };
     let find = Action {
-        kind: Kind::Read(Read {
+        kind: ActionKind::Read(Read {
             resource: Resource::parse("a").expect("a path"),
         }),
         ..action.clone()

@@ -6,7 +6,8 @@ use super::line::{Fence, Info};
 use super::state::{Block, Nesting, Place, State};
 use super::step::{Move, outside, scope};
 use super::token::{Glued, Token, TokenKind};
-use crate::plan::action::heading::{Act, Label, Section};
+use crate::plan::action::heading::{Label, Section};
+use crate::plan::action::shape::BodyShape;
 
 /// Plan structure that was taken for content, as bits of [`Block::looks`].
 mod look {
@@ -139,7 +140,7 @@ fn left_open(state: State, block: Block, how: How) -> Cost {
         Place::Label(Label::Replace) if state.find_open => 0,
         Place::Label(_) if inner.info == Info::Bare => cost::OPEN_EDIT,
         Place::Label(_) => cost::OPEN_EDIT_TAGGED,
-        Place::Message(_) => cost::OPEN_MESSAGE,
+        Place::Message => cost::OPEN_MESSAGE,
         _ if block.document && inner.info == Info::Bare => cost::OPEN_BARE,
         _ if block.document => cost::OPEN_DOCUMENT,
         _ => cost::OPEN_CODE,
@@ -159,7 +160,7 @@ fn keep(state: State, block: Block, fence: Fence, emit: &mut impl FnMut(Move)) {
         let opens = fence.mark == block.mark && (tagged || fence.info == Info::Bare);
         let query = matches!(
             state.place,
-            Place::Action(Act::Research) | Place::Tail(Act::Research)
+            Place::Action(BodyShape::Queries) | Place::Tail(BodyShape::Queries)
         );
         let price =
             cost::INNER + if query { cost::INNER_IN_QUERY } else { 0 } + rivalry(&block, fence);
@@ -220,10 +221,13 @@ fn look_alike(state: State, block: Block, token: &Token) -> Move {
         (Place::Start, _) => (0, 0),
         // A block where none belongs is as likely a second plan as anything else.
         (
-            Place::Tail(Act::Create | Act::Edit | Act::Execute),
+            Place::Tail(BodyShape::File | BodyShape::Pairs | BodyShape::Script),
             TokenKind::Section(Section::Plan),
         ) => (look::PLAN, 0),
-        (Place::Tail(Act::Create | Act::Edit | Act::Execute), TokenKind::Section(_)) => (0, 0),
+        (
+            Place::Tail(BodyShape::File | BodyShape::Pairs | BodyShape::Script),
+            TokenKind::Section(_),
+        ) => (0, 0),
         (_, TokenKind::Action(_)) => action_look(state, block),
         (_, TokenKind::Section(Section::Plan)) => plan_look(state, block),
         (Place::Head(_), TokenKind::Section(_)) => (0, cost::LOOK_SECTION_IN_SECTION),
@@ -251,7 +255,7 @@ fn look_alike(state: State, block: Block, token: &Token) -> Move {
 /// Returns the kind and the cost of an action heading as content.
 fn action_look(state: State, block: Block) -> (u8, Cost) {
     let around = match state.place {
-        Place::Message(_) => Some(block.inner.map_or(block.info, |inner| inner.info)),
+        Place::Message => Some(block.inner.map_or(block.info, |inner| inner.info)),
         _ => block.inner.map(|inner| inner.info),
     };
     let in_code = if block.document {
@@ -270,7 +274,7 @@ fn action_look(state: State, block: Block) -> (u8, Cost) {
 
 /// Returns the kind and the cost of `## Action Plan` as content.
 fn plan_look(state: State, block: Block) -> (u8, Cost) {
-    if block.inner.is_some() || matches!(state.place, Place::Message(_)) {
+    if block.inner.is_some() || matches!(state.place, Place::Message) {
         return action_look(state, block);
     }
     let in_code = if block.document {

@@ -54,7 +54,7 @@ fn closer(block: &Block, tokens: &[Token], state: State) -> Option<usize> {
                 return closes.then_some(at);
             }
             TokenKind::Action(_)
-                if matches!(state.place, Place::Message(_)) && block.info == Info::Code =>
+                if matches!(state.place, Place::Message) && block.info == Info::Code =>
             {
                 return None;
             }

@@ -11,8 +11,8 @@ use super::near;
 use super::note::note;
 use super::pass::Step;
 use super::view::View;
-use crate::plan::action::ROWS;
-use crate::plan::action::heading::{Act, Section};
+use crate::plan::action::heading::Section;
+use crate::plan::action::{ActionRow, ROWS};
 use crate::plan::spelling;
 
 /// How many lines above a plan are looked at.
@@ -112,16 +112,16 @@ fn open_tag(lines: &[Line<'_>]) -> Option<Note> {
 /// Says that the last line of a plan is the beginning of a line that the grammar knows.
 pub(super) fn last_line(lines: &[Line<'_>]) -> Option<Note> {
     let last = last_solid(lines).filter(|&at| !matches!(lines[at].kind, Kind::Fence(_)))?;
-    let act = lines.iter().rev().find_map(|line| match line.kind {
-        Kind::Action(act) => Some(act),
+    let row = lines.iter().rev().find_map(|line| match line.kind {
+        Kind::Action(row) => Some(row),
         _ => None,
     });
     let text = lines[last].text.trim();
     let cut = is_part_of_heading(text)
-        || is_part_of_label(text, act)
+        || is_part_of_label(text, row)
         || matches!(text, "`" | "``" | "~" | "~~")
-        || !act.is_some_and(Act::is_message) && is_part_of_item(text)
-        || lines[last].ending.is_empty() && act.is_some_and(|act| is_open_setting(text, act));
+        || !row.is_some_and(ActionRow::is_message) && is_part_of_item(text)
+        || lines[last].ending.is_empty() && row.is_some_and(|row| is_open_setting(text, row));
     cut.then(|| note(last, &format!("{CUT}: its last line is not complete")))
 }
 
@@ -158,13 +158,13 @@ fn is_part_of_heading(text: &str) -> bool {
 }
 
 /// Returns whether a line is the beginning of a label.
-fn is_part_of_label(text: &str, act: Option<Act>) -> bool {
+fn is_part_of_label(text: &str, row: Option<&'static ActionRow>) -> bool {
     let name = text
         .trim_matches(['`', '*', '#', '_', ' '])
         .trim_end_matches(':');
     let marked = text.starts_with(['`', '*', '#']);
     let whole = text.ends_with([':', '`', '*']) && name.len() > 3;
-    act == Some(Act::Edit)
+    row.is_some_and(ActionRow::has_labels)
         && !whole
         && (name.is_empty() && marked
             || !name.is_empty()
@@ -175,8 +175,8 @@ fn is_part_of_label(text: &str, act: Option<Act>) -> bool {
 
 /// Returns whether a line is a setting of an action that writes or runs something, and could go on:
 /// half of a folder's name is another folder.
-fn is_open_setting(text: &str, act: Act) -> bool {
-    matches!(act, Act::Create | Act::Edit | Act::Execute) && spelling::is_open_setting(text, act)
+fn is_open_setting(text: &str, row: &'static ActionRow) -> bool {
+    row.shape.takes_effect() && spelling::is_open_setting(text, row)
 }
 
 /// Returns whether a line is the beginning of a field.
@@ -221,10 +221,16 @@ mod tests {
             assert!(!is_part_of_heading(text), "{text:?}");
         }
         for text in ["`", "`FI", "`FIND", "`REPLACE", "**REPL", "FIN", "#### `F"] {
-            assert!(is_part_of_label(text, Some(Act::Edit)), "{text:?}");
+            assert!(
+                is_part_of_label(text, Some(&crate::plan::action::edit::ROW)),
+                "{text:?}"
+            );
         }
         for text in ["`FIND:`", "REPLACE:", "Fine.", "`FIND`:"] {
-            assert!(!is_part_of_label(text, Some(Act::Edit)), "{text:?}");
+            assert!(
+                !is_part_of_label(text, Some(&crate::plan::action::edit::ROW)),
+                "{text:?}"
+            );
         }
         for text in [
             "-",

@@ -56,7 +56,7 @@ fn closes(fence: Fence, outer: Fence) -> bool {
 /// Returns what a line is in another spelling; `known` has the sections that need none.
 fn respelled(line: &str, below: &str, known: &[Section]) -> Option<Kind> {
     let label = || name::label(line, below).map(Kind::Label);
-    let action = || name::action(line, below).map(|heading| Kind::Action(heading.act));
+    let action = || name::action(line, below).map(|heading| Kind::Action(heading.row));
     let section = || {
         let (found, level) = name::section(line)?;
         (level == 2 || !known.contains(&found)).then_some(Kind::Section(found))
@@ -90,12 +90,12 @@ fn name_sections(lines: &mut [Line<'_>], inside: &[bool]) {
 
 /// Reads fields without bullets as items, and sentences as such.
 fn see_text(lines: &mut [Line<'_>]) {
-    let mut act = None;
+    let mut row = None;
     for line in lines {
         match line.kind {
-            Kind::Action(found) => act = Some(found),
-            Kind::Section(_) | Kind::Title { .. } => act = None,
-            Kind::Text if spelling::is_field(line.text, act) => line.kind = Kind::List,
+            Kind::Action(found) => row = Some(found),
+            Kind::Section(_) | Kind::Title { .. } => row = None,
+            Kind::Text if spelling::is_field(line.text, row) => line.kind = Kind::List,
             Kind::Text if spelling::is_prose(line.text) => line.kind = Kind::Sentence,
             _ => {}
         }

@@ -2,7 +2,8 @@
 //!
 //! Whether it is that, or a line of some content, is decided by the pass.
 
-use crate::plan::action::heading::{self, Act, Label, Section};
+use crate::plan::action::ActionRow;
+use crate::plan::action::heading::{self, Label, Section};
 use crate::text::fence;
 
 /// A line with its reading.
@@ -24,7 +25,7 @@ pub(super) enum Kind {
     /// A fence, whatever its indentation.
     Fence(Fence),
     /// A heading of level 3 with the name of an action.
-    Action(Act),
+    Action(&'static ActionRow),
     /// A heading of level 2 with the name of a section.
     Section(Section),
     /// `FIND:` or `REPLACE:`.
@@ -154,7 +155,7 @@ fn headed(body: &str, indent: usize) -> Option<Kind> {
 
 /// Reads the name of an action, as the parser does; one in backticks ends a block also where more
 /// words follow, to which the parser objects.
-fn action(text: &str) -> Option<Act> {
+fn action(text: &str) -> Option<&'static ActionRow> {
     let unnumbered = text
         .trim_start_matches(|c: char| c.is_ascii_digit())
         .trim_start_matches(['.', ')', ' ']);
@@ -206,6 +207,7 @@ fn is_rule(body: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::action;
 
     fn check(lines: &[&str], expected: Kind) {
         for line in lines {
@@ -225,15 +227,15 @@ mod tests {
                 "### 1. READ",
                 " ### `READ` ###",
             ],
-            Kind::Action(Act::Read),
+            Kind::Action(&action::read::ROW),
         );
         check(
             &["### `CHAT WITH USER`", "### CHAT_WITH_USER", "### `PROMPT`"],
-            Kind::Action(Act::Chat),
+            Kind::Action(&action::chat_with_user::ROW),
         );
         check(
             &["### RETURN", "### `CONCLUDE`"],
-            Kind::Action(Act::Conclude),
+            Kind::Action(&action::conclude::ROW),
         );
         check(
             &[
@@ -242,7 +244,7 @@ mod tests {
                 "### CREATE:",
                 "### `create`",
             ],
-            Kind::Action(Act::Create),
+            Kind::Action(&action::create::ROW),
         );
         check(
             &[

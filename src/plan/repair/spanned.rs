@@ -2,14 +2,15 @@
 
 use super::line::Line;
 use super::token::{Token, TokenKind, ending};
-use crate::plan::action::heading::Act;
+use crate::plan::action::ActionRow;
+use crate::plan::action::shape::BodyShape;
 use crate::text::{fence, language};
 
 /// The code that an action or a label asks for.
 #[derive(Clone, Copy, Default)]
 struct Asked<'a> {
     /// The action.
-    act: Option<Act>,
+    row: Option<&'static ActionRow>,
     /// The ending of its file.
     ending: Option<&'a str>,
     /// Its block was seen.
@@ -22,9 +23,9 @@ pub(super) fn mark(lines: &[Line<'_>], tokens: &mut [Token]) {
     let mut asked = Asked::default();
     for at in 0..tokens.len() {
         match tokens[at].kind {
-            TokenKind::Action(act) => {
+            TokenKind::Action(row) => {
                 asked = Asked {
-                    act: Some(act),
+                    row: Some(row),
                     ..Asked::default()
                 };
             }
@@ -52,9 +53,9 @@ fn language_of<'a>(asked: Asked<'a>, opener: &'a str) -> Option<&'a str> {
     let info = fence::read(opener).map_or("", |fence| fence.info);
     let named = info.split([' ', '\t', ',']).next();
     let named = named.filter(|word| language::is_known(word));
-    match asked.act? {
-        Act::Execute => Some(named.unwrap_or("sh")),
-        Act::Create | Act::Edit => asked
+    match asked.row?.shape {
+        BodyShape::Script => Some(named.unwrap_or("sh")),
+        BodyShape::File | BodyShape::Pairs => asked
             .ending
             .filter(|word| language::is_known(word))
             .or(named),

@@ -2,7 +2,8 @@
 
 use super::line::{Fence, Info};
 use super::token::File;
-use crate::plan::action::heading::{Act, Label, Section};
+use crate::plan::action::heading::{Label, Section};
+use crate::plan::action::shape::BodyShape;
 
 /// A state of the pass: what the next steps may be depends on nothing else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,15 +42,15 @@ pub(super) enum Place {
     /// Below `## Action Plan`.
     Top,
     /// Below the heading of an action that has no free text.
-    Action(Act),
+    Action(BodyShape),
     /// Below a label.
     Label(Label),
     /// Between FIND's block and REPLACE.
     Between,
     /// Behind an action's block.
-    Tail(Act),
+    Tail(BodyShape),
     /// In an action's message.
-    Message(Act),
+    Message,
     /// Behind the fence around the whole plan.
     Done,
     /// At the end.
@@ -141,7 +142,7 @@ impl State {
     /// Returns the state in a block that a fence opens here.
     pub fn opened(self, fence: Fence) -> Self {
         let document = match (fence.info, self.file) {
-            _ if self.place == Place::Action(Act::Execute) => false,
+            _ if self.place == Place::Action(BodyShape::Script) => false,
             (Info::Bare | Info::Odd, file) => !matches!(file, File::Code | File::Other),
             (info, _) => info == Info::Document,
         };
@@ -180,9 +181,9 @@ impl State {
             _ => Nesting::Unknown,
         };
         match self.place {
-            Place::Action(Act::Execute) | Place::Head(Section::Memos) => Nesting::Spans,
-            Place::Action(Act::Create) | Place::Label(_) => of_file,
-            Place::Action(Act::Research) | Place::Tail(Act::Research) => Nesting::Unknown,
+            Place::Action(BodyShape::Script) | Place::Head(Section::Memos) => Nesting::Spans,
+            Place::Action(BodyShape::File) | Place::Label(_) => of_file,
+            Place::Action(BodyShape::Queries) | Place::Tail(BodyShape::Queries) => Nesting::Unknown,
             _ => Nesting::Anywhere,
         }
     }
@@ -191,9 +192,11 @@ impl State {
     pub fn closed(self, block: &Block) -> Self {
         let place = match self.place {
             Place::Head(section) => Place::After(section),
-            Place::Action(act @ (Act::Create | Act::Execute | Act::Research)) => Place::Tail(act),
+            Place::Action(shape @ (BodyShape::File | BodyShape::Script | BodyShape::Queries)) => {
+                Place::Tail(shape)
+            }
             Place::Label(Label::Find) => Place::Between,
-            Place::Label(Label::Replace) => Place::Tail(Act::Edit),
+            Place::Label(Label::Replace) => Place::Tail(BodyShape::Pairs),
             same => {
                 return State {
                     block: None,
@@ -271,10 +274,10 @@ impl Place {
             Place::End => 6,
             Place::Head(section) => 16 + section as u64,
             Place::After(section) => 32 + section as u64,
-            Place::Action(act) => 48 + act as u64,
+            Place::Action(shape) => 48 + shape as u64,
             Place::Label(label) => 64 + label as u64,
-            Place::Tail(act) => 80 + act as u64,
-            Place::Message(act) => 96 + act as u64,
+            Place::Tail(shape) => 80 + shape as u64,
+            Place::Message => 7,
         }
     }
 }

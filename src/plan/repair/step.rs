@@ -5,7 +5,8 @@ use super::event::{Event, Scope};
 use super::line::{Fence, Info};
 use super::state::{Block, Nesting, Place, State};
 use super::token::{File, Gap, Glued, Rule, Token, TokenKind};
-use crate::plan::action::heading::{Act, Label, Section};
+use crate::plan::action::heading::{Label, Section};
+use crate::plan::action::shape::BodyShape;
 
 /// A step of a reading.
 #[derive(Debug, Clone, Copy)]
@@ -71,7 +72,7 @@ pub(super) fn outside(state: State, token: &Token, emit: &mut impl FnMut(Move)) 
     match token.kind {
         TokenKind::Gap(gap) => emit(over_gap(state, gap)),
         TokenKind::Fence(fence) => at_fence(state, fence, token, emit),
-        TokenKind::Action(act) => emit(at_action(state, act)),
+        TokenKind::Action(row) => emit(at_action(state, row.shape)),
         TokenKind::Section(section) => emit(at_section(state, section)),
         TokenKind::Label(label, glued) => emit(at_label(state, label, glued)),
         TokenKind::Title { spaced, late, only } => at_title(state, [spaced, late, only], emit),
@@ -89,7 +90,7 @@ fn over_gap(state: State, gap: Gap) -> Move {
         return Move::to(state, 0);
     }
     match state.place {
-        Place::Start | Place::Message(_) | Place::Done | Place::End => Move::to(state, 0),
+        Place::Start | Place::Message | Place::Done | Place::End => Move::to(state, 0),
         Place::Title | Place::Action(_) => {
             let file = if gap.file == File::Unknown {
                 state.file
@@ -116,7 +117,7 @@ fn over_gap(state: State, gap: Gap) -> Move {
         }
         _ if gap.text || gap.list => prose(state, cost::PROSE),
         // Behind a document a sentence may be its own.
-        Place::Tail(Act::Create | Act::Edit) if state.file != File::Code => {
+        Place::Tail(BodyShape::File | BodyShape::Pairs) if state.file != File::Code => {
             prose(state, cost::PROSE)
         }
         _ => prose(state, cost::TRIFLE),
@@ -153,13 +154,13 @@ fn leave(state: State) -> (Cost, bool) {
         ),
         Place::Head(_) if state.prose => (0, false),
         Place::Head(_) => (cost::MISSING, false),
-        Place::Action(Act::Read | Act::Prune) => (unlisted, false),
+        Place::Action(BodyShape::ListAlone) => (unlisted, false),
         Place::Action(_) => (cost::MISSING_BLOCK + unlisted, true),
         Place::Label(_) | Place::Between => (cost::MISSING_BLOCK, true),
         Place::After(_)
         | Place::Top
         | Place::Tail(_)
-        | Place::Message(_)
+        | Place::Message
         | Place::Done
         | Place::End => (0, false),
     }
@@ -177,11 +178,10 @@ fn move_on(state: State, next: State, event: Option<Event>) -> Move {
 }
 
 /// Returns the step at an action's heading.
-fn at_action(state: State, act: Act) -> Move {
-    let place = if act.is_message() {
-        Place::Message(act)
-    } else {
-        Place::Action(act)
+fn at_action(state: State, shape: BodyShape) -> Move {
+    let place = match shape {
+        BodyShape::Message => Place::Message,
+        other => Place::Action(other),
     };
     let early = matches!(state.place, Place::Title | Place::Head(_) | Place::After(_));
     if state.place == Place::Done {
@@ -222,7 +222,7 @@ fn at_section(state: State, section: Section) -> Move {
         ) => 0,
         (Place::After(Section::Memos) | Place::Head(Section::Memos), Section::Plan) => 0,
         (Place::Title | Place::After(_) | Place::Head(_), _) => cost::MISSING,
-        (Place::Message(_), _) => return Move::to(state, cost::SECTION_IN_MESSAGE),
+        (Place::Message, _) => return Move::to(state, cost::SECTION_IN_MESSAGE),
         (Place::Done, _) => return second_plan(state),
         _ => return prose(state, 2 * cost::PROSE),
     };
@@ -239,21 +239,24 @@ fn at_label(state: State, label: Label, glued: Glued) -> Move {
     };
     let unlisted = if state.listed { 0 } else { cost::MISSING };
     match (state.place, label) {
-        (Place::Action(Act::Edit), Label::Find) => Move {
+        (Place::Action(BodyShape::Pairs), Label::Find) => Move {
             state: next,
             cost: price + unlisted,
             event,
         },
-        (Place::Tail(Act::Edit), Label::Find) | (Place::Between, Label::Replace) => Move {
+        (Place::Tail(BodyShape::Pairs), Label::Find) | (Place::Between, Label::Replace) => Move {
             state: next,
             cost: price,
             event,
         },
         (
-            Place::Action(Act::Edit) | Place::Tail(Act::Edit) | Place::Between | Place::Label(_),
+            Place::Action(BodyShape::Pairs)
+            | Place::Tail(BodyShape::Pairs)
+            | Place::Between
+            | Place::Label(_),
             _,
         ) => Move::doing(Event::Broken, next, cost::MISSING_BLOCK),
-        (Place::Message(_) | Place::Done | Place::Start, _) => Move::to(state, 0),
+        (Place::Message | Place::Done | Place::Start, _) => Move::to(state, 0),
         _ => prose(state, cost::PROSE),
     }
 }
@@ -348,8 +351,8 @@ fn at_fence(state: State, fence: Fence, token: &Token, emit: &mut impl FnMut(Mov
 /// Passes the step in which a fence ends the whole plan.
 fn end_wrapper(state: State, fence: Fence, emit: &mut impl FnMut(Move)) {
     let complete = match state.place {
-        Place::Tail(_) | Place::Message(_) => true,
-        Place::Action(Act::Read | Act::Prune) => state.listed,
+        Place::Tail(_) | Place::Message => true,
+        Place::Action(BodyShape::ListAlone) => state.listed,
         _ => false,
     };
     let trailing = match fence.info {
@@ -367,16 +370,18 @@ fn end_wrapper(state: State, fence: Fence, emit: &mut impl FnMut(Move)) {
 fn open(state: State, fence: Fence, token: &Token, emit: &mut impl FnMut(Move)) {
     let in_list = matches!(
         state.place,
-        Place::Action(_) | Place::Message(_) | Place::Tail(Act::Research)
+        Place::Action(_) | Place::Message | Place::Tail(BodyShape::Queries)
     );
     if fence.indent > 3 && !(in_list && fence.indent <= 9) {
         return emit(Move::to(state, 0));
     }
     let price = match state.place {
         Place::Head(_) if state.prose => cost::STRAY_AFTER_PROSE,
-        Place::Head(_) | Place::Label(_) | Place::Tail(Act::Research) | Place::Message(_) => 0,
-        Place::Action(Act::Create | Act::Execute | Act::Research) if state.listed => 0,
-        Place::Action(Act::Create | Act::Execute | Act::Research) => cost::MISSING,
+        Place::Head(_) | Place::Label(_) | Place::Tail(BodyShape::Queries) | Place::Message => 0,
+        Place::Action(BodyShape::File | BodyShape::Script | BodyShape::Queries) if state.listed => {
+            0
+        }
+        Place::Action(BodyShape::File | BodyShape::Script | BodyShape::Queries) => cost::MISSING,
         _ if state.prose => cost::STRAY_AFTER_PROSE,
         _ => cost::STRAY,
     };
@@ -391,7 +396,7 @@ fn open(state: State, fence: Fence, token: &Token, emit: &mut impl FnMut(Move)) 
         .map_or(Nesting::Anywhere, |block| block.nesting);
     let event = Event::Open(scope(state), nesting);
     let opened = Move::doing(event, inside, price + odd);
-    let rule = if opened.cost == 0 && !matches!(state.place, Place::Message(_)) {
+    let rule = if opened.cost == 0 && !matches!(state.place, Place::Message) {
         token.rule
     } else {
         Rule::Broken
@@ -426,7 +431,7 @@ fn surplus(state: State, fence: Fence, emit: &mut impl FnMut(Move)) {
 /// Returns whose fences stand at a place.
 pub(super) fn scope(state: State) -> Scope {
     match state.place {
-        Place::Message(_) => Scope::Message,
+        Place::Message => Scope::Message,
         Place::Head(Section::Rationale) => Scope::Rationale,
         _ => Scope::Content,
     }

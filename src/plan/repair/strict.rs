@@ -3,7 +3,9 @@
 //! It knows nothing of repair and forgives nothing, so that a test that compares its results
 //! proves that the emitted fences mean to any Markdown reader what the repair meant.
 
-use crate::plan::action::heading::{Act, Label, Section};
+use crate::plan::action::ActionRow;
+use crate::plan::action::heading::{Label, Section};
+use crate::plan::action::shape::BodyShape;
 use crate::plan::repair::line::{self, Kind};
 use crate::text::markdown::{self, Block, Code, Node};
 
@@ -52,7 +54,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Deed>, String> {
             blocks = rest;
             continue;
         }
-        let Kind::Action(act) = kind(head) else {
+        let Kind::Action(row) = kind(head) else {
             return Err(format!("line {}: no action", head.first));
         };
         let len = rest
@@ -60,7 +62,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Deed>, String> {
             .position(|b| matches!(kind(b), Kind::Action(_)))
             .unwrap_or(rest.len());
         let last = rest.get(len).map_or(lines.len(), |next| next.first - 1);
-        deeds.push(deed(text, act, &rest[..len], head.first..last)?);
+        deeds.push(deed(text, row, &rest[..len], head.first..last)?);
         blocks = &rest[len..];
     }
     Ok(deeds)
@@ -69,12 +71,12 @@ pub(super) fn read(text: &str) -> Result<Vec<Deed>, String> {
 /// Reads one action.
 fn deed(
     text: &str,
-    act: Act,
+    row: &'static ActionRow,
     body: &[Block],
     span: std::ops::Range<usize>,
 ) -> Result<Deed, String> {
-    let name = act.name();
-    if act.is_message() {
+    let name = row.name;
+    if row.is_message() {
         let open = body.iter().any(
             |b| matches!(&b.node, Node::Code(code) if !code.closed && code.fence_char.is_some()),
         );
@@ -94,10 +96,10 @@ fn deed(
     }
     let (path, codes) = parts(text, body)?;
     let labels: Vec<_> = codes.iter().map(|(label, _)| *label).collect();
-    let fits = match act {
-        Act::Create | Act::Execute => labels == [None],
-        Act::Research => !labels.is_empty() && labels.iter().all(Option::is_none),
-        Act::Edit => {
+    let fits = match row.shape {
+        BodyShape::File | BodyShape::Script => labels == [None],
+        BodyShape::Queries => !labels.is_empty() && labels.iter().all(Option::is_none),
+        BodyShape::Pairs => {
             !labels.is_empty()
                 && labels
                     .chunks(2)

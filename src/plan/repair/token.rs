@@ -3,7 +3,8 @@
 //! A gap is one step of the pass however long it is, which is what makes the pass fast.
 
 use super::line::{Fence, Info, Kind, Line, is_document, is_markdown};
-use crate::plan::action::heading::{self, Act, Label, Section};
+use crate::plan::action::ActionRow;
+use crate::plan::action::heading::{self, Label, Section};
 use crate::text::language;
 
 /// A step of the pass.
@@ -44,7 +45,7 @@ pub(super) enum TokenKind {
     /// A fence.
     Fence(Fence),
     /// An action's heading.
-    Action(Act),
+    Action(&'static ActionRow),
     /// A section's heading.
     Section(Section),
     /// A label, and whether the line before would swallow it.
@@ -111,7 +112,7 @@ pub(super) fn tokens(lines: &[Line<'_>]) -> Vec<Token> {
     for (at, line) in lines.iter().enumerate() {
         let known = match line.kind {
             Kind::Fence(fence) => Some(TokenKind::Fence(fence)),
-            Kind::Action(act) => Some(TokenKind::Action(act)),
+            Kind::Action(row) => Some(TokenKind::Action(row)),
             Kind::Section(section) => Some(TokenKind::Section(section)),
             Kind::Label(label) => Some(TokenKind::Label(label, glued(lines, at))),
             Kind::Title { spaced } if preamble => Some(TokenKind::Title {

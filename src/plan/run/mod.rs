@@ -14,7 +14,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use super::Plan;
-use super::action::{Action, Kind};
+use super::action::{Action, ActionKind};
 use crate::host::file::{Root, reason};
 use crate::host::shell;
 use crate::plan::action::execute::Execute;
@@ -170,7 +170,7 @@ const INTERRUPTED: &str = "skipped because the run was interrupted";
 
 /// Returns why an action is not tried.
 fn why_not(ran: &Ran, action: &Action, chosen: bool) -> Option<&'static str> {
-    let nothing_left = matches!(&action.kind, Kind::Edit(edit) if edit.pairs.is_empty());
+    let nothing_left = matches!(&action.kind, ActionKind::Edit(edit) if edit.pairs.is_empty());
     match () {
         () if !chosen || nothing_left => Some("skipped by the user"),
         () if ran.interruption.is_some() => Some(INTERRUPTED),
@@ -182,30 +182,30 @@ fn why_not(ran: &Ran, action: &Action, chosen: bool) -> Option<&'static str> {
 /// Returns whether the plan goes on after a failure: its command ran, and is allowed to fail.
 fn is_allowed(action: &Action, outcome: &Outcome) -> bool {
     outcome.exit_code.is_some()
-        && matches!(&action.kind, Kind::Execute(execute) if execute.allow_failure)
+        && matches!(&action.kind, ActionKind::Execute(execute) if execute.allow_failure)
 }
 
 /// Does what one action says.
 fn act(action: &Action, stage: &mut Stage<'_>) -> Result<Outcome, ActionError> {
     error::point("before-action")?;
     Ok(match &action.kind {
-        Kind::Create(create) => write::create(stage.root, create)?,
-        Kind::Edit(edit) => write::edit(stage.root, edit)?,
-        Kind::Execute(execute) => command::execute(stage, execute)?,
-        Kind::Research(research) => command::research(stage.tools, &research.queries),
-        Kind::Read(read) => context::read(stage, &read.resource)?,
-        Kind::Prune(prune) => {
+        ActionKind::Create(create) => write::create(stage.root, create)?,
+        ActionKind::Edit(edit) => write::edit(stage.root, edit)?,
+        ActionKind::Execute(execute) => command::execute(stage, execute)?,
+        ActionKind::Research(research) => command::research(stage.tools, &research.queries),
+        ActionKind::Read(read) => context::read(stage, &read.resource)?,
+        ActionKind::Prune(prune) => {
             let effect = Effect::Remove(prune.resource.clone());
             Outcome::with("it is not in the context of the next turn", effect)
         }
-        Kind::ChatWithUser(chat) => Outcome::with(
+        ActionKind::ChatWithUser(chat) => Outcome::with(
             "the user is asked",
             Effect::Chat {
                 message: chat.message.clone(),
             },
         ),
-        Kind::Invoke(invoke) => context::invoke(invoke),
-        Kind::Conclude(conclude) => {
+        ActionKind::Invoke(invoke) => context::invoke(invoke),
+        ActionKind::Conclude(conclude) => {
             let (resources, message) = (conclude.resources.clone(), conclude.message.clone());
             Outcome::with("concluded", Effect::Conclude { resources, message })
         }

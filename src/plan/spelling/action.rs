@@ -9,8 +9,10 @@ use super::name::{self, ActionHeading};
 use super::passage::{Passage, below};
 use std::ops::Range;
 
+use crate::plan::action::ActionRow;
 use crate::plan::action::field::{canonical, is_fence};
-use crate::plan::action::heading::{self, Act, Label, unlisted};
+use crate::plan::action::heading::{self, Label, unlisted};
+use crate::plan::action::shape::BodyShape;
 use crate::text::lines::Lines;
 use crate::text::link;
 use crate::text::markdown::{Block, Item, Node};
@@ -20,7 +22,7 @@ struct Speller<'a, 'b> {
     /// The text.
     lines: &'a Lines<'a>,
     /// Which action.
-    act: Act,
+    row: &'static ActionRow,
     /// The changes.
     edits: &'b mut LineEdits<'a>,
     /// The path or resource that a field names.
@@ -61,7 +63,7 @@ pub(super) fn respell<'a>(
     } = place;
     let mut speller = Speller {
         lines,
-        act: heading.act,
+        row: heading.row,
         edits,
         named: None,
         agent: false,
@@ -108,7 +110,7 @@ impl Speller<'_, '_> {
         match &block.node {
             Node::List { items, .. } => {
                 let fields = items.iter().all(|item| self.item(item));
-                if !self.act.is_message() {
+                if !self.row.is_message() {
                     self.fields_in_items(block);
                 }
                 fields
@@ -118,12 +120,12 @@ impl Speller<'_, '_> {
                 level,
                 setext: false,
                 text,
-            } if !self.act.is_message() => {
+            } if !self.row.is_message() => {
                 let read = *level > 3 && heading::label(text).is_some();
                 self.heading_below(block.first, read);
                 true
             }
-            Node::Quote if !self.act.is_message() => {
+            Node::Quote if !self.row.is_message() => {
                 self.quotation(block);
                 true
             }
@@ -134,7 +136,7 @@ impl Speller<'_, '_> {
     /// Puts a list into the field without a bullet that it belongs to; returns whether it does.
     fn nests(&mut self, above: &Block, list: &Block) -> bool {
         let line = above.last;
-        let field = key::field(self.lines.get(line), Some(self.act));
+        let field = key::field(self.lines.get(line), Some(self.row));
         let open = field.is_some_and(|field| {
             field.value.is_empty() && ["env", "Handoff Resources"].contains(&field.key)
         });
@@ -154,7 +156,7 @@ impl Speller<'_, '_> {
     /// Takes lines below an item that are fields of their own by their marks.
     fn fields_in_items(&mut self, list: &Block) {
         for line in list.first..=list.last {
-            if let Some(field) = key::unlisted_field(self.lines.get(line), self.act) {
+            if let Some(field) = key::unlisted_field(self.lines.get(line), self.row) {
                 self.field(line, field, None);
             }
         }
@@ -180,7 +182,7 @@ impl Speller<'_, '_> {
             .iter()
             .filter(|block| matches!(block.node, Node::List { .. }));
         let nested: Vec<usize> = lists.flat_map(|block| block.first..=block.last).collect();
-        let Some(field) = key::field(text, Some(self.act)) else {
+        let Some(field) = key::field(text, Some(self.row)) else {
             return self.unknown_item(line);
         };
         for more in line + 1..=last {
@@ -197,10 +199,8 @@ impl Speller<'_, '_> {
     /// is its path.
     fn unknown_item(&mut self, line: usize) -> bool {
         let text = self.lines.get(line);
-        let wanted = match self.act {
-            Act::Create | Act::Edit => "File Path",
-            Act::Read | Act::Prune => "Resource",
-            _ => return false,
+        let Some(wanted) = self.row.target_key() else {
+            return false;
         };
         let linked = key::split(text).filter(|(key, value)| {
             canonical(key).is_none() && value.starts_with('[') && link::read(value).is_ok()
@@ -216,8 +216,8 @@ impl Speller<'_, '_> {
     /// Takes a paragraph: fields without bullets, labels, sentences. Returns whether all of it was
     /// fields.
     fn paragraph(&mut self, first: usize, last: usize) -> bool {
-        let (lines, act) = (self.lines, self.act);
-        let keyed = |line: usize| key::field(lines.get(line), Some(act));
+        let (lines, row) = (self.lines, self.row);
+        let keyed = |line: usize| key::field(lines.get(line), Some(row));
         if keyed(first).is_some() {
             let until = (first..=last)
                 .find(|&line| self.label(line).is_some() || is_fence(self.lines.get(line)))
@@ -230,7 +230,7 @@ impl Speller<'_, '_> {
                             && line + 1 < until
                             && keyed(line + 1).is_none() => {}
                     Some(field) => self.field(line, field, None),
-                    None if self.act.is_message() => {
+                    None if self.row.is_message() => {
                         self.edits.insert(line, "");
                         return false;
                     }
@@ -246,7 +246,7 @@ impl Speller<'_, '_> {
             }
             return until > last;
         }
-        if !self.act.is_message() {
+        if !self.row.is_message() {
             self.words(first, last);
         }
         false
@@ -277,7 +277,7 @@ impl Speller<'_, '_> {
     fn leave_out_words(&mut self, first: usize, last: usize) {
         let texts: Vec<&str> = (first..=last).map(|line| self.lines.get(line)).collect();
         let behind = self.fenced.iter().all(|block| block.start < first);
-        let shown = self.act == Act::Execute && !behind && is_output(&texts.join(" "));
+        let shown = self.row.shape == BodyShape::Script && !behind && is_output(&texts.join(" "));
         if !(shown || (behind && self.proposed)) {
             self.edits.leave_out_words(first..=last, &texts);
         }
@@ -311,7 +311,7 @@ impl Speller<'_, '_> {
 
     /// Reads a line as a label of this action.
     fn label(&self, line: usize) -> Option<Label> {
-        if self.act != Act::Edit {
+        if !self.row.has_labels() {
             return None;
         }
         let text = self.lines.get(line);

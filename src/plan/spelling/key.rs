@@ -2,84 +2,49 @@
 
 use super::condition::{is_crossed_out, is_struck_out};
 use crate::plan::action::field::{canonical, has_weight};
-use crate::plan::action::heading::{Act, unlisted};
+use crate::plan::action::heading::unlisted;
+use crate::plan::action::{ActionRow, OtherKeys};
 
 /// The field that holds a command; no field of the format, its value stands for the block.
 pub const COMMAND: &str = "Command";
 /// The field that holds a query; no field of the format, its value stands for a block.
 pub const QUERY: &str = "Query";
-/// Keys of a path.
-const PATHS: [&str; 10] = [
-    "path",
-    "file",
-    "filename",
-    "target",
-    "targetfile",
-    "targetpath",
-    "location",
-    "resource",
-    "relativepath",
-    "fullpath",
-];
-/// Keys of what READ and PRUNE name.
-const RESOURCES: [&str; 9] = [
-    "path",
-    "file",
-    "filename",
-    "target",
-    "url",
-    "link",
-    "page",
-    "source",
-    "targetfile",
-];
-/// Other keys of EXECUTE.
-const EXECUTE: [(&str, &[&str]); 5] = [
-    (
-        "cwd",
-        &[
-            "workingdirectory",
-            "workingdir",
-            "workdir",
-            "directory",
-            "folder",
-        ],
-    ),
-    (
-        "env",
-        &[
-            "environment",
-            "environmentvariables",
-            "envvars",
-            "envvariables",
-            "variables",
-        ],
-    ),
-    (
-        "Timeout",
-        &[
-            "timelimit",
-            "timeoutseconds",
-            "timeoutinseconds",
-            "timeouts",
-        ],
-    ),
-    (
-        "Expected Outcome",
-        &["expected", "expectedresult", "expectedoutput", "outcome"],
-    ),
-    (COMMAND, &["command", "cmd", "shellcommand", "script"]),
-];
-/// Other keys of RESEARCH.
-const RESEARCH: [(&str, &[&str]); 1] = [(QUERY, &["query", "queries", "searchquery", "search"])];
-/// Other keys of INVOKE and CONCLUDE.
-const HAND_OVER: [(&str, &[&str]); 2] = [
-    ("Agent", &["targetagent", "agentname", "nextagent"]),
-    (
-        "Handoff Resources",
-        &["resources", "handofffiles", "handoff", "files"],
-    ),
-];
+/// What models write instead of the key of a path.
+pub const PATH_KEYS: OtherKeys = (
+    "File Path",
+    &[
+        "path",
+        "file",
+        "filename",
+        "target",
+        "targetfile",
+        "targetpath",
+        "location",
+        "resource",
+        "relativepath",
+        "fullpath",
+    ],
+);
+/// What models write instead of the key of a resource.
+pub const RESOURCE_KEYS: OtherKeys = (
+    "Resource",
+    &[
+        "path",
+        "file",
+        "filename",
+        "target",
+        "url",
+        "link",
+        "page",
+        "source",
+        "targetfile",
+    ],
+);
+/// What models write instead of the key of the resources that go along with a message.
+pub const HANDOFF_KEYS: OtherKeys = (
+    "Handoff Resources",
+    &["resources", "handofffiles", "handoff", "files"],
+);
 /// The keys of the header.
 const HEADER: [&str; 3] = ["Status", "Plan Type", "Agent"];
 /// The longest key, in bytes.
@@ -99,9 +64,9 @@ pub struct KeyedLine<'a> {
 }
 
 /// Reads a line as a field that means something in an action, or in the header.
-pub fn field(line: &str, act: Option<Act>) -> Option<KeyedLine<'_>> {
+pub fn field<'a>(line: &'a str, row: Option<&'static ActionRow>) -> Option<KeyedLine<'a>> {
     let (key, value) = split(line)?;
-    let key = known(key, act)?;
+    let key = known(key, row)?;
     // A box that is not ticked says as much as `false`.
     let unticked =
         unlisted(line).starts_with("[ ]") && matches!(key, "Overwrite" | "Allow Failure");
@@ -113,11 +78,11 @@ pub fn field(line: &str, act: Option<Act>) -> Option<KeyedLine<'_>> {
 
 /// Returns the field that a line without a bullet is though Markdown reads it as more of the item
 /// above: one with marks, or one that changes what the action does.
-pub fn unlisted_field(line: &str, act: Act) -> Option<KeyedLine<'_>> {
+pub fn unlisted_field<'a>(line: &'a str, row: &'static ActionRow) -> Option<KeyedLine<'a>> {
     if unlisted(line) != line {
         return None;
     }
-    let found = field(line, Some(act))?;
+    let found = field(line, Some(row))?;
     let own =
         line.starts_with(MARKS) || (has_weight(found.key) && line.starts_with(char::is_alphabetic));
     own.then_some(found)
@@ -153,12 +118,12 @@ pub fn split(line: &str) -> Option<(&str, &str)> {
 }
 
 /// Returns the key of the format that a key stands for in an action, or in the header.
-pub fn known(key: &str, act: Option<Act>) -> Option<&'static str> {
+pub fn known(key: &str, row: Option<&'static ActionRow>) -> Option<&'static str> {
     let own = canonical(key);
-    let Some(act) = act else {
+    let Some(row) = row else {
         return own.filter(|key| HEADER.contains(key));
     };
-    if let Some(key) = own.filter(|key| act.row().keys.contains(key)) {
+    if let Some(key) = own.filter(|key| row.keys.contains(key)) {
         return Some(key);
     }
     let plain: String = key
@@ -166,18 +131,9 @@ pub fn known(key: &str, act: Option<Act>) -> Option<&'static str> {
         .filter(|c| c.is_alphanumeric())
         .collect::<String>()
         .to_lowercase();
-    let of = |table: &[(&'static str, &[&str])]| {
-        let row = table.iter().find(|(_, keys)| keys.contains(&&*plain));
-        row.map(|(key, _)| *key)
-    };
-    match act {
-        Act::Create | Act::Edit => PATHS.contains(&&*plain).then_some("File Path"),
-        Act::Read | Act::Prune => RESOURCES.contains(&&*plain).then_some("Resource"),
-        Act::Execute => of(&EXECUTE),
-        Act::Research => of(&RESEARCH),
-        Act::Invoke | Act::Conclude => of(&HAND_OVER).filter(|key| act.row().keys.contains(key)),
-        Act::Chat => None,
-    }
+    let other = row.other_keys.iter();
+    let mut same = other.filter(|(_, keys)| keys.contains(&&*plain));
+    same.next().map(|(key, _)| *key)
 }
 
 /// Removes a leading `1.` or `1)`.
@@ -195,7 +151,8 @@ mod tests {
 
     /// Compares what a line of an EXECUTE is read as.
     fn check(line: &str, expected: Option<(&str, &str)>) {
-        let found = field(line, Some(Act::Execute)).map(|found| (found.key, found.value));
+        let found = field(line, Some(&crate::plan::action::execute::ROW))
+            .map(|found| (found.key, found.value));
         assert_eq!(found, expected, "{line:?}");
     }
 

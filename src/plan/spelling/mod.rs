@@ -12,7 +12,7 @@ mod action;
 mod condition;
 mod edits;
 mod html;
-mod key;
+pub(super) mod key;
 pub mod name;
 mod passage;
 mod prose;
@@ -27,8 +27,9 @@ mod unwrap;
 mod value;
 
 use crate::plan::Field;
+use crate::plan::action::ActionRow;
 use crate::plan::action::field;
-use crate::plan::action::heading::Act;
+use crate::plan::action::shape::BodyShape;
 use crate::text::lines::Lines;
 use crate::text::markdown;
 use edits::LineEdits;
@@ -103,25 +104,25 @@ pub fn respell(given: &str) -> Respelled {
 }
 
 /// Returns whether a line is a field of an action, or of the header, with or without its bullet.
-pub fn is_field(line: &str, act: Option<Act>) -> bool {
-    key::field(line, act).is_some()
+pub fn is_field(line: &str, row: Option<&'static ActionRow>) -> bool {
+    key::field(line, row).is_some()
 }
 
 /// Returns whether a line is a field that changes what an action does, and could go on.
-pub fn is_open_setting(line: &str, act: Act) -> bool {
-    let found = key::field(line, Some(act)).filter(|found| field::has_weight(found.key));
+pub fn is_open_setting(line: &str, row: &'static ActionRow) -> bool {
+    let found = key::field(line, Some(row)).filter(|found| field::has_weight(found.key));
     found.is_some_and(|found| !found.value.ends_with([')', '`', '"', '>']))
 }
 
 /// Returns whether the parser takes a field for something else than what it says: a setting of a
 /// command under another key, a path in quotes, a value that holds a further field.
-pub fn is_misread(field: &Field, act: Act) -> bool {
+pub fn is_misread(field: &Field, row: &'static ActionRow) -> bool {
     let texts = std::iter::once(&field.value).chain(&field.items);
-    if texts.into_iter().any(|text| holds_field(text, act)) {
+    if texts.into_iter().any(|text| holds_field(text, row)) {
         return true;
     }
-    let other = field::canonical(&field.key).is_none() && act == Act::Execute;
-    let known = key::known(&field.key, Some(act)).is_some_and(field::has_weight);
+    let other = field::canonical(&field.key).is_none() && row.shape == BodyShape::Script;
+    let known = key::known(&field.key, Some(row)).is_some_and(field::has_weight);
     let path = matches!(field.key.as_str(), "File Path" | "Resource");
     (other && known) || (path && field.value.starts_with(['"', '\'', '“']))
 }
@@ -143,11 +144,11 @@ pub fn holds_action(message: &str) -> bool {
 
 /// Returns whether a value goes on with a field that changes what its action does; a longer one is
 /// not looked at, as every word of it could begin one.
-fn holds_field(value: &str, act: Act) -> bool {
+fn holds_field(value: &str, row: &'static ActionRow) -> bool {
     value.len() <= MAX_VALUE
         && value
             .match_indices(' ')
-            .filter_map(|(at, _)| key::unlisted_field(&value[at + 1..], act))
+            .filter_map(|(at, _)| key::unlisted_field(&value[at + 1..], row))
             .any(|found| field::has_weight(found.key))
 }
 

@@ -7,26 +7,12 @@ use super::condition::{is_aside, is_condition, is_crossed_out, is_output};
 use super::key;
 use super::value;
 use crate::plan::action::field::is_fence;
-use crate::plan::action::heading::{self, Act, Label, Section, unlisted};
-use crate::plan::action::{ROWS, Row};
+use crate::plan::action::heading::{self, Label, Section, unlisted};
+use crate::plan::action::shape::BodyShape;
+use crate::plan::action::{ActionRow, ROWS};
 use crate::text::link;
 use crate::text::markdown::heading_text;
 
-/// Other names of actions that mean one thing only.
-const OTHER_NAMES: [(Act, &[&str]); 6] = [
-    (
-        Act::Execute,
-        &["RUN", "EXEC", "SHELL", "BASH", "COMMAND", "TERMINAL"],
-    ),
-    (Act::Create, &["WRITE", "NEW_FILE"]),
-    (Act::Edit, &["MODIFY", "UPDATE", "CHANGE"]),
-    (Act::Read, &["OPEN", "VIEW"]),
-    (Act::Research, &["WEB_SEARCH", "SEARCH_WEB"]),
-    (
-        Act::Chat,
-        &["CHAT", "ASK_USER", "ASK", "MESSAGE", "REPLY", "RESPOND"],
-    ),
-];
 /// Words that stand between an action's name and what it acts on.
 const FILLERS: [&str; 9] = [
     "file", "files", "action", "command", "resource", "the", "a", "an", "new",
@@ -70,7 +56,7 @@ const SEPARATORS: [char; 10] = [' ', '\t', '\u{a0}', ':', '-', '–', '—', '�
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActionHeading {
     /// Which action.
-    pub act: Act,
+    pub row: &'static ActionRow,
     /// What the heading says behind the name.
     pub rest: String,
     /// Whether the parser reads it as it is.
@@ -90,9 +76,9 @@ impl ActionHeading {
 pub fn action(line: &str, below: &str) -> Option<ActionHeading> {
     let (level, text) = heading_of(line).filter(|(_, text)| !text.contains("<!--"))?;
     if level == 3 && line.contains("### ") && heading::action(text).is_some() {
-        let act = heading::action(text)?;
+        let row = heading::action(text)?;
         return Some(ActionHeading {
-            act,
+            row,
             rest: String::new(),
             exact: true,
             sure: true,
@@ -104,9 +90,9 @@ pub fn action(line: &str, below: &str) -> Option<ActionHeading> {
         return None;
     }
     let alone = found.own && found.rest.is_empty() && level > 0;
-    let sure = alone && (found.loud || found.act == Act::Chat);
+    let sure = alone && (found.loud || found.row.is_message_alone());
     let heading = ActionHeading {
-        act: found.act,
+        row: found.row,
         rest: found.rest.to_owned(),
         exact: false,
         sure,
@@ -217,7 +203,7 @@ pub fn heading_of(line: &str) -> Option<(usize, &str)> {
 /// A name at the start of a heading's words.
 struct Found<'a> {
     /// Whose name.
-    act: Act,
+    row: &'static ActionRow,
     /// It is the format's own.
     own: bool,
     /// It is in capitals or in backticks.
@@ -228,21 +214,21 @@ struct Found<'a> {
 
 /// Reads the name of an action at the start of some words.
 fn named(text: &str) -> Option<Found<'_>> {
-    let own = |row: &'static Row| {
-        std::iter::once(row.name)
-            .chain(row.aliases.iter().copied())
-            .map(|name| (row.act, name, true))
-    };
-    let other = OTHER_NAMES
-        .iter()
-        .flat_map(|(act, names)| names.iter().map(|name| (*act, *name, false)));
-    let names = ROWS.iter().flat_map(own).chain(other);
-    let fits = names.filter_map(|(act, name, own)| Some((act, own, strip_name(text, name)?)));
-    let (act, own, rest) = fits.min_by_key(|(_, _, rest)| rest.len())?;
+    let own = ROWS.iter().flat_map(|row| {
+        let names = std::iter::once(&row.name).chain(row.aliases);
+        names.map(|name| (*row, *name, true))
+    });
+    let other = ROWS.iter().flat_map(|row| {
+        let names = row.other_names.iter();
+        names.map(|name| (*row, *name, false))
+    });
+    let names = own.chain(other);
+    let fits = names.filter_map(|(row, name, own)| Some((row, own, strip_name(text, name)?)));
+    let (row, own, rest) = fits.min_by_key(|(_, _, rest)| rest.len())?;
     let name = &text[..text.len() - rest.len()];
     let quoted = rest.starts_with('`');
     Some(Found {
-        act,
+        row,
         own,
         loud: quoted || !name.chars().any(char::is_lowercase),
         rest: rest
@@ -274,22 +260,22 @@ fn strip_name<'a>(words: &'a str, name: &str) -> Option<&'a str> {
 /// Returns whether a heading begins a message to the user by its words alone.
 fn is_spoken(found: &Found<'_>, level: usize) -> bool {
     let alone = found.rest.is_empty() && (found.own || found.loud);
-    found.act == Act::Chat && (2..=4).contains(&level) && (alone || (found.own && found.loud))
+    found.row.is_message_alone() && (2..=4).contains(&level) && (alone || (found.own && found.loud))
 }
 
 /// Returns whether the line below a heading fits its action.
 fn confirms(heading: &ActionHeading, below: &str) -> bool {
-    let field = key::field(below, Some(heading.act)).is_some();
+    let field = key::field(below, Some(heading.row)).is_some();
     let target = heading.target().is_some();
-    match heading.act {
-        Act::Create => field || (target && is_fence(below)),
-        Act::Edit => field || (target && (is_fence(below) || heading::label(below).is_some())),
-        Act::Read | Act::Prune => field || target,
-        Act::Research => field || (is_fence(below) && !is_output(&heading.rest)),
-        Act::Execute => field || is_command(&heading.rest, below),
-        Act::Chat => false,
-        Act::Invoke | Act::Conclude => field,
-    }
+    let fits = match heading.row.shape {
+        BodyShape::ListAlone => target,
+        BodyShape::File => target && is_fence(below),
+        BodyShape::Pairs => target && (is_fence(below) || heading::label(below).is_some()),
+        BodyShape::Queries => is_fence(below) && !is_output(&heading.rest),
+        BodyShape::Script => is_command(&heading.rest, below),
+        BodyShape::Message => false,
+    };
+    field || fits
 }
 
 /// Returns whether the block below a heading is a command by its fence: one whose language is a

@@ -7,7 +7,7 @@ use super::edits::LineEdits;
 use super::key;
 use super::name::{self, ActionHeading};
 use crate::plan::action::field::has_weight;
-use crate::plan::action::heading::{self, Act, Section};
+use crate::plan::action::heading::{self, Section};
 use crate::text::lines::Lines;
 use crate::text::markdown::{self, Block, Node};
 
@@ -42,12 +42,12 @@ pub(super) enum PassageRole {
 impl Passage {
     /// Returns whether it is an action with a message.
     pub fn is_message(&self) -> bool {
-        matches!(&self.role, PassageRole::Action(heading) if heading.act.is_message())
+        matches!(&self.role, PassageRole::Action(heading) if heading.row.is_message())
     }
 
     /// Returns whether it is an EDIT.
     fn is_edit(&self) -> bool {
-        matches!(&self.role, PassageRole::Action(heading) if heading.act == Act::Edit)
+        matches!(&self.role, PassageRole::Action(heading) if heading.row.has_labels())
     }
 
     /// Returns whether it is an action.
@@ -176,7 +176,7 @@ fn role(
             let keyed = |action: &ActionHeading| {
                 let sure = action.exact || action.sure;
                 sure || !open.is(Section::Rationale)
-                    || key::field(below, Some(action.act)).is_some()
+                    || key::field(below, Some(action.row)).is_some()
             };
             if let Some(action) = name::action(line, below).filter(keyed) {
                 return Some(PassageRole::Action(action));
@@ -208,7 +208,7 @@ fn role(
 pub(super) fn message_end(lines: &Lines<'_>, block: &Block) -> Option<ActionHeading> {
     let below = below(lines, block.last);
     let heading = name::action(lines.get(block.first), below)?;
-    let keyed = key::field(below, Some(heading.act))
+    let keyed = key::field(below, Some(heading.row))
         .is_some_and(|field| has_weight(field.key) || field.key == "Description");
     let sure = heading.sure || keyed;
     (heading.exact || (sure && !is_proposed(lines, block.first))).then_some(heading)

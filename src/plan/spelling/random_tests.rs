@@ -2,8 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::plan::action::heading::Act;
-use crate::plan::action::{Action, Kind, border, write_block};
+use crate::plan::action::{Action, ActionKind, border, write_block};
 use crate::plan::reading::read;
 use crate::plan::render;
 use crate::plan::repair::{Level, repair};
@@ -31,9 +30,9 @@ impl Choices {
 }
 
 /// Returns the headings that mean an action, where fields or a block follow.
-fn headings(act: Act) -> &'static [&'static str] {
-    match act {
-        Act::Create => &[
+fn headings(row: &'static crate::plan::action::ActionRow) -> &'static [&'static str] {
+    match row.name {
+        "CREATE" => &[
             "### `CREATE`",
             "### Create",
             "### Step 2 - CREATE",
@@ -42,7 +41,7 @@ fn headings(act: Act) -> &'static [&'static str] {
             "## CREATE",
             "### Create file",
         ],
-        Act::Read => &[
+        "READ" => &[
             "### `READ`",
             "### Read",
             "### 1. READ",
@@ -50,7 +49,7 @@ fn headings(act: Act) -> &'static [&'static str] {
             "### [READ]",
             "##### READ",
         ],
-        Act::Edit => &[
+        "EDIT" => &[
             "### `EDIT`",
             "### Edit",
             "### Action 1: EDIT",
@@ -59,7 +58,7 @@ fn headings(act: Act) -> &'static [&'static str] {
             "### EDIT - change it",
             "###EDIT",
         ],
-        Act::Execute => &[
+        "EXECUTE" => &[
             "### `EXECUTE`",
             "### Execute",
             "### RUN",
@@ -67,32 +66,33 @@ fn headings(act: Act) -> &'static [&'static str] {
             "### Run the tests",
             "### ▶️ Execute command",
         ],
-        Act::Research => &[
+        "RESEARCH" => &[
             "### `RESEARCH`",
             "### Research",
             "### 5) RESEARCH",
             "### RESEARCH: how others do it",
         ],
-        Act::Chat => &[
+        "CHAT_WITH_USER" => &[
             "### `CHAT_WITH_USER`",
             "### CHAT\\_WITH\\_USER",
             "### Chat with user",
             "### PROMPT",
             "#### CHAT_WITH_USER",
         ],
-        Act::Invoke => &[
+        "INVOKE" => &[
             "### `INVOKE`",
             "### INVOKE",
             "### Step 9: INVOKE",
             "### Invoke",
         ],
-        Act::Conclude => &[
+        "CONCLUDE" => &[
             "### `CONCLUDE`",
             "### RETURN",
             "### **CONCLUDE**",
             "#### CONCLUDE",
         ],
-        Act::Prune => &["### `PRUNE`", "### Prune", "### 7. Prune", "### 🧹 PRUNE"],
+        "PRUNE" => &["### `PRUNE`", "### Prune", "### 7. Prune", "### 🧹 PRUNE"],
+        other => panic!("no spellings of {other}"),
     }
 }
 
@@ -152,22 +152,22 @@ fn resource(resource: &Resource, choices: &mut Choices) -> String {
 fn action(action: &Action, choices: &mut Choices, out: &mut String) {
     let kind = &action.kind;
     let way = choices.of(&["list", "bold", "plain", "numbered", "star", "box"]);
-    out.push_str(choices.of(headings(kind.act())));
+    out.push_str(choices.of(headings(kind.row())));
     out.push('\n');
     let key = match kind {
-        Kind::Create(create) => Some((
+        ActionKind::Create(create) => Some((
             choices.of(&["File Path", "Path", "File", "file_path"]),
             path(create.path.as_str(), choices),
         )),
-        Kind::Edit(edit) => Some((
+        ActionKind::Edit(edit) => Some((
             choices.of(&["File Path", "Path", "Filename"]),
             path(edit.path.as_str(), choices),
         )),
-        Kind::Read(read) => Some((
+        ActionKind::Read(read) => Some((
             choices.of(&["Resource", "File", "File Path"]),
             resource(&read.resource, choices),
         )),
-        Kind::Prune(prune) => Some((
+        ActionKind::Prune(prune) => Some((
             choices.of(&["Resource", "Path"]),
             resource(&prune.resource, choices),
         )),
@@ -191,7 +191,7 @@ fn action(action: &Action, choices: &mut Choices, out: &mut String) {
             key => field(key, &own.value, way, out),
         }
     }
-    if let Kind::Execute(execute) = kind
+    if let ActionKind::Execute(execute) = kind
         && execute.cwd.is_none()
     {
         field(
@@ -216,10 +216,10 @@ fn nested(field: &Field, out: &mut String) {
 }
 
 /// Writes what stands below the fields.
-fn body(kind: &Kind, choices: &mut Choices, out: &mut String) {
+fn body(kind: &ActionKind, choices: &mut Choices, out: &mut String) {
     out.push('\n');
     match kind {
-        Kind::Edit(edit) => {
+        ActionKind::Edit(edit) => {
             // Beside a FIND other words only show something, so all pairs have the same ones.
             let [find, replace] = [
                 ["`FIND:`", "`REPLACE:`"],
@@ -326,7 +326,7 @@ fn spell(plan: &Plan, choices: &mut Choices) -> String {
 }
 
 /// Returns what a plan does, whatever its lines are.
-fn meaning(plan: &Plan) -> (Vec<Kind>, Vec<(bool, String)>, String, String) {
+fn meaning(plan: &Plan) -> (Vec<ActionKind>, Vec<(bool, String)>, String, String) {
     let memo = |memo: &memo::Change| (memo.verb == memo::Verb::Add, memo.text.clone());
     (
         plan.actions
@@ -345,19 +345,19 @@ fn tame(mut plan: Plan) -> Plan {
     plan.rationale = words(&plan.rationale);
     for action in &mut plan.actions {
         match &mut action.kind {
-            Kind::Create(create) => create.content = words(&create.content),
-            Kind::Edit(edit) => edit.pairs.iter_mut().for_each(|pair| {
+            ActionKind::Create(create) => create.content = words(&create.content),
+            ActionKind::Edit(edit) => edit.pairs.iter_mut().for_each(|pair| {
                 pair.find = words(&pair.find);
                 pair.replace = format!("new {}", words(&pair.replace));
             }),
-            Kind::Execute(execute) => execute.command = words(&execute.command),
-            Kind::Research(research) => research
+            ActionKind::Execute(execute) => execute.command = words(&execute.command),
+            ActionKind::Research(research) => research
                 .queries
                 .iter_mut()
                 .for_each(|query| *query = words(query).trim_end().to_owned()),
-            Kind::ChatWithUser(chat) => chat.message = quiet(&chat.message),
-            Kind::Invoke(invoke) => invoke.message = quiet(&invoke.message),
-            Kind::Conclude(conclude) => conclude.message = quiet(&conclude.message),
+            ActionKind::ChatWithUser(chat) => chat.message = quiet(&chat.message),
+            ActionKind::Invoke(invoke) => invoke.message = quiet(&invoke.message),
+            ActionKind::Conclude(conclude) => conclude.message = quiet(&conclude.message),
             _ => {}
         }
     }

@@ -1,6 +1,6 @@
 //! Plans whose words condition, strike out or only show an action: none of it is run or written.
 
-use crate::plan::action::Kind;
+use crate::plan::action::ActionKind;
 use crate::plan::reading::read;
 use crate::plan::samples::say;
 
@@ -144,7 +144,7 @@ fn p31_tildes_and_crosses_in_the_text_of_a_field_strike_nothing_out() {
         );
         let found = read(&text);
         assert_eq!(found.diagnostics, vec![], "{text}");
-        let Kind::Execute(execute) = &found.plan.actions[0].kind else {
+        let ActionKind::Execute(execute) = &found.plan.actions[0].kind else {
             panic!("{text}");
         };
         assert_eq!(execute.expected_outcome, value);

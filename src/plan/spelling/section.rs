@@ -98,7 +98,7 @@ fn title(lines: &Lines<'_>, passages: &mut [Passage], first: usize, edits: &mut 
     if let PassageRole::Action(action) = &passages[first].role {
         edits.insert(
             at.unwrap_or(1).min(passages[1].line),
-            format!("# {}\n", action.act.name()),
+            format!("# {}\n", action.row.name),
         );
         edits.tell(
             1,

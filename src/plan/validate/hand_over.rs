@@ -5,7 +5,7 @@ use super::resource::check_there;
 use super::{Diagnostic, Judge, Mistake, label};
 use crate::plan::action::conclude::Conclude;
 use crate::plan::action::invoke::Invoke;
-use crate::plan::action::{Action, Kind};
+use crate::plan::action::{Action, ActionKind};
 use crate::text::visible::visible;
 
 /// Judges an INVOKE.
@@ -60,7 +60,8 @@ pub(super) fn check_conclude(
 /// Judges that a plan hands over at most once, as the last thing that it does.
 pub(super) fn check_order(judge: &mut Judge<'_>) {
     let plan = judge.plan;
-    let leaves = |action: &Action| matches!(action.kind, Kind::Invoke(_) | Kind::Conclude(_));
+    let leaves =
+        |action: &Action| matches!(action.kind, ActionKind::Invoke(_) | ActionKind::Conclude(_));
     let leaving: Vec<usize> = (0..plan.actions.len())
         .filter(|&n| leaves(&plan.actions[n]))
         .collect();

@@ -24,7 +24,7 @@ mod world;
 use std::collections::BTreeSet;
 
 use super::Plan;
-use super::action::{Action, Kind};
+use super::action::{Action, ActionKind};
 use super::diagnostic::{Diagnostic, in_order};
 use crate::text::edit::Place;
 use crate::text::path::RepoPath;
@@ -181,8 +181,8 @@ fn simulate(plan: &Plan, facts: &dyn Facts) -> anyhow::Result<Simulation> {
 /// Returns whether an EXECUTE could change what an action meets.
 fn touches_files(action: &Action) -> bool {
     match &action.kind {
-        Kind::Create(_) | Kind::Edit(_) => true,
-        Kind::Read(read) => matches!(read.resource, Resource::File(_)),
+        ActionKind::Create(_) | ActionKind::Edit(_) => true,
+        ActionKind::Read(read) => matches!(read.resource, Resource::File(_)),
         _ => false,
     }
 }
@@ -230,21 +230,21 @@ impl<'a> Judge<'a> {
     /// Judges one action and does in the mind what it does.
     fn action(&mut self, action: &'a Action) -> anyhow::Result<()> {
         match &action.kind {
-            Kind::Create(create) => create::check(self, action, create),
-            Kind::Edit(edit) => edit::check(self, action, edit),
-            Kind::Read(read) => resource::check_there(self, action, &read.resource),
-            Kind::Prune(prune) => {
+            ActionKind::Create(create) => create::check(self, action, create),
+            ActionKind::Edit(edit) => edit::check(self, action, edit),
+            ActionKind::Read(read) => resource::check_there(self, action, &read.resource),
+            ActionKind::Prune(prune) => {
                 resource::check_prune(self, action, &prune.resource);
                 Ok(())
             }
-            Kind::Execute(execute) => command::check(self, action, execute),
-            Kind::Invoke(invoke) => hand_over::check_invoke(self, action, invoke),
-            Kind::Conclude(conclude) => hand_over::check_conclude(self, action, conclude),
-            Kind::Research(_) => {
+            ActionKind::Execute(execute) => command::check(self, action, execute),
+            ActionKind::Invoke(invoke) => hand_over::check_invoke(self, action, invoke),
+            ActionKind::Conclude(conclude) => hand_over::check_conclude(self, action, conclude),
+            ActionKind::Research(_) => {
                 research::check(self, action);
                 Ok(())
             }
-            Kind::ChatWithUser(_) => Ok(()),
+            ActionKind::ChatWithUser(_) => Ok(()),
         }
     }
 

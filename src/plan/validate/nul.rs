@@ -3,7 +3,7 @@
 
 use super::{Diagnostic, Simulation, label};
 use crate::plan::Plan;
-use crate::plan::action::Kind;
+use crate::plan::action::ActionKind;
 
 /// Notes every action with a NUL.
 pub(super) fn check(plan: &Plan, simulation: &mut Simulation) {
@@ -25,11 +25,11 @@ pub(super) fn check(plan: &Plan, simulation: &mut Simulation) {
 }
 
 /// Names the text of an action that has a NUL.
-fn holder(kind: &Kind) -> Option<&'static str> {
+fn holder(kind: &ActionKind) -> Option<&'static str> {
     let has = |text: &str| text.contains('\0');
     match kind {
-        Kind::Create(create) if has(&create.content) => Some("the content"),
-        Kind::Edit(edit)
+        ActionKind::Create(create) if has(&create.content) => Some("the content"),
+        ActionKind::Edit(edit)
             if edit
                 .pairs
                 .iter()
@@ -37,8 +37,8 @@ fn holder(kind: &Kind) -> Option<&'static str> {
         {
             Some("a pair")
         }
-        Kind::Execute(execute) if has(&execute.command) => Some("the command"),
-        Kind::Execute(execute) if execute.env.iter().any(|(_, value)| has(value)) => {
+        ActionKind::Execute(execute) if has(&execute.command) => Some("the command"),
+        ActionKind::Execute(execute) if execute.env.iter().any(|(_, value)| has(value)) => {
             Some("a variable")
         }
         _ => None,

@@ -2,7 +2,7 @@
 
 use super::world::Found;
 use super::{Judge, Mistake};
-use crate::plan::action::{Action, Kind};
+use crate::plan::action::{Action, ActionKind};
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
 use crate::text::visible::visible;
@@ -66,7 +66,8 @@ fn absent(judge: &Judge<'_>, path: &RepoPath) -> anyhow::Result<Option<Mistake>>
 pub(super) fn check_prune(judge: &mut Judge<'_>, action: &Action, resource: &Resource) {
     let shown = resource.to_string();
     let shown = visible(&shown);
-    let same = |a: &Action| matches!(&a.kind, Kind::Prune(prune) if prune.resource == *resource);
+    let same =
+        |a: &Action| matches!(&a.kind, ActionKind::Prune(prune) if prune.resource == *resource);
     let first = judge
         .plan
         .actions

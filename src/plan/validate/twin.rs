@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::Facts;
 use crate::plan::Plan;
-use crate::plan::action::Kind;
+use crate::plan::action::ActionKind;
 use crate::text::path::{RepoPath, fold};
 
 /// The spellings in use for each name that the plan creates.
@@ -20,7 +20,7 @@ impl Twins {
             spellings: HashMap::new(),
         };
         for action in &plan.actions {
-            if let Kind::Create(create) = &action.kind {
+            if let ActionKind::Create(create) = &action.kind {
                 for name in names(&create.path) {
                     twins.spellings.entry(fold(name)).or_default();
                 }

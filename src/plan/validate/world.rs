@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::twin::Twins;
 use super::{Entry, Facts};
 use crate::plan::Plan;
-use crate::plan::action::Kind;
+use crate::plan::action::ActionKind;
 use crate::text::edit;
 use crate::text::path::RepoPath;
 use crate::text::resource::Resource;
@@ -145,7 +145,7 @@ impl<'a> World<'a> {
     /// Reads those files, as many as the limits allow.
     fn collect_others(&self, plan: &Plan) -> anyhow::Result<Vec<(String, String)>> {
         let named = plan.actions.iter().filter_map(|action| match &action.kind {
-            Kind::Edit(edit) => Some(edit.path.clone()),
+            ActionKind::Edit(edit) => Some(edit.path.clone()),
             _ => None,
         });
         let listed = self

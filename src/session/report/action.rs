@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{Modification, block, item};
-use crate::plan::action::{Action, Kind};
+use crate::plan::action::{Action, ActionKind};
 use crate::plan::run::{Effect, Ending, Outcome};
 use crate::text::edit::Tier;
 use crate::text::redact::redact;
@@ -161,24 +161,27 @@ fn details(text: &mut String, action: &Action, outcome: &Outcome, told: Told<'_>
         difference(text, "Change of the file:", &outcome.difference, place);
     }
     match &action.kind {
-        Kind::Execute(execute) => {
+        ActionKind::Execute(execute) => {
             text.push_str("\nCommand:\n");
             block(text, "shell", &execute.command);
             output(text, outcome, told);
         }
-        Kind::Research(research) => {
+        ActionKind::Research(research) => {
             for query in &research.queries {
                 block(text, "text", query);
             }
             output(text, outcome, told);
         }
-        Kind::ChatWithUser(chat) => message(text, &chat.message),
-        Kind::Invoke(invoke) => message(text, &invoke.message),
-        Kind::Conclude(conclude) => message(text, &conclude.message),
-        Kind::Read(_) if matches!(outcome.effect, Some(Effect::Add(_))) => {
+        ActionKind::ChatWithUser(chat) => message(text, &chat.message),
+        ActionKind::Invoke(invoke) => message(text, &invoke.message),
+        ActionKind::Conclude(conclude) => message(text, &conclude.message),
+        ActionKind::Read(_) if matches!(outcome.effect, Some(Effect::Add(_))) => {
             text.push_str("\nContent was successfully read. The resource has been added to the context for the next turn.\n");
         }
-        Kind::Create(_) | Kind::Read(_) | Kind::Edit(_) | Kind::Prune(_) => {}
+        ActionKind::Create(_)
+        | ActionKind::Read(_)
+        | ActionKind::Edit(_)
+        | ActionKind::Prune(_) => {}
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Draft;
 use crate::plan::Plan;
-use crate::plan::action::Kind;
+use crate::plan::action::ActionKind;
 use crate::plan::diagnostic::Diagnostic;
 use crate::ui::checklist::{Checklist, Item, Part};
 use crate::workflow::user::{Approved, Proposal};
@@ -83,7 +83,7 @@ impl Draft {
         };
         let pair = match part {
             Part::Action(at) => match &self.plan.actions[at].kind {
-                Kind::Edit(edit) => edit
+                ActionKind::Edit(edit) => edit
                     .pairs
                     .iter()
                     .rposition(|pair| pair.line <= diagnostic.line),

@@ -49,7 +49,7 @@ fn a_pair_that_needs_a_switched_off_pair_says_so() {
     assert_eq!(list.problem(), Some(problem));
     let approved = draft.approved(&list);
     assert_eq!(approved.modified, [1]);
-    let Kind::Edit(edit) = &approved.plan.actions[1].kind else {
+    let ActionKind::Edit(edit) = &approved.plan.actions[1].kind else {
         panic!("an EDIT stays one")
     };
     assert_eq!(edit.pairs.len(), 1);

@@ -58,7 +58,7 @@ impl Desk for Script {
 }
 
 /// Returns what a script makes of an action.
-fn changed(script: &mut Script, kind: Kind, step: &Step) -> Option<Kind> {
+fn changed(script: &mut Script, kind: ActionKind, step: &Step) -> Option<ActionKind> {
     edit(script, &sample::action(1, kind), step)
         .unwrap()
         .map(|action| action.kind)
@@ -188,12 +188,12 @@ fn any_file_is_brought_to_the_content_that_was_saved() {
         };
         let after =
             match changed(&mut script, sample::edit("f", 7, &[("a\n", "b\n")]), &step).unwrap() {
-                Kind::Edit(edit) => {
+                ActionKind::Edit(edit) => {
                     apply(before, &edit.pairs[0].find, &edit.pairs[0].replace)
                         .unwrap()
                         .0
                 }
-                Kind::Create(create) if create.overwrite => create.content,
+                ActionKind::Create(create) if create.overwrite => create.content,
                 other => panic!("{other:?}"),
             };
         assert_eq!(after, saved, "from {before:?}");
@@ -302,7 +302,7 @@ fn a_memo_is_changed_as_the_line_of_a_plan_until_it_is_one() {
 #[test]
 fn queries_are_separated_by_blank_lines() {
     let research = |queries: &[&str]| {
-        Kind::Research(Research {
+        ActionKind::Research(Research {
             queries: queries.iter().map(|&q| q.to_owned()).collect(),
         })
     };

@@ -1,7 +1,7 @@
 //! Keys and what they cost; the help and the page of the review.
 
 use super::*;
-use crate::plan::action::Kind;
+use crate::plan::action::ActionKind;
 use crate::ui::sample;
 
 /// Returns what a preview beside the list says, `keys` after it was opened.
@@ -164,7 +164,7 @@ fn promise_a6_what_fits_is_switched_as_it_was_and_what_does_not_is_named() {
     );
     let approved = modify.approved();
     assert_eq!(approved.actions, [true, false, true, false]);
-    let Kind::Edit(edit) = &approved.plan.actions[0].kind else {
+    let ActionKind::Edit(edit) = &approved.plan.actions[0].kind else {
         panic!("{approved:?}");
     };
     assert_eq!(edit.pairs.len(), 1);

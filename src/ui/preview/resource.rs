@@ -1,7 +1,7 @@
 //! What READ and PRUNE name: the file, folder, page or artifact itself, as much of it as a person
 //! reads.
 
-use crate::plan::action::Kind;
+use crate::plan::action::ActionKind;
 use crate::text::resource::Resource;
 use crate::ui::checklist::{Checklist, Part};
 use crate::ui::draft::Draft;
@@ -17,8 +17,8 @@ const MAX_BYTES: usize = 256 << 10;
 /// where one writes it.
 pub(super) fn content(draft: &Draft, list: &Checklist, at: usize) -> Vec<Line> {
     let resource = match &draft.plan.actions[at].kind {
-        Kind::Read(read) => &read.resource,
-        Kind::Prune(prune) => &prune.resource,
+        ActionKind::Read(read) => &read.resource,
+        ActionKind::Prune(prune) => &prune.resource,
         _ => return Vec::new(),
     };
     let mut lines = vec![Line::default()];
@@ -58,8 +58,8 @@ fn written<'a>(
             .any(|item| item.on && item.part == Part::Action(index))
     };
     let writes = |index: &usize| match &draft.plan.actions[*index].kind {
-        Kind::Create(create) => create.path == *path,
-        Kind::Edit(edit) => edit.path == *path,
+        ActionKind::Create(create) => create.path == *path,
+        ActionKind::Edit(edit) => edit.path == *path,
         _ => false,
     };
     let last = (0..at).rev().find(|index| writes(index) && is_on(*index))?;

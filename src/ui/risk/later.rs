@@ -1,6 +1,6 @@
 //! Files that some program runs or obeys later, without another question.
 
-use crate::plan::action::{Action, Kind};
+use crate::plan::action::{Action, ActionKind};
 
 /// A rule: the file names or folders that it is about, and who runs them.
 struct Rule {
@@ -163,8 +163,8 @@ const RULES: &[Rule] = &[
 /// Returns when the file that an action writes is run by something else.
 pub(super) fn reason(action: &Action) -> Option<&'static str> {
     match &action.kind {
-        Kind::Create(create) => of_path(create.path.as_str()),
-        Kind::Edit(edit) => of_path(edit.path.as_str()),
+        ActionKind::Create(create) => of_path(create.path.as_str()),
+        ActionKind::Edit(edit) => of_path(edit.path.as_str()),
         _ => None,
     }
 }

@@ -2,7 +2,7 @@
 //! full.
 
 use super::{Group, Room, command, facts, groups, risks};
-use crate::plan::action::Kind;
+use crate::plan::action::ActionKind;
 use crate::plan::memo::Verb;
 use crate::ui::style::{Line, Tone, wrap_all};
 use crate::workflow::user::Proposal;
@@ -18,7 +18,7 @@ pub(super) fn lines(proposal: &Proposal<'_>, room: Room) -> Vec<Line> {
     lines.extend(memos(proposal));
     lines.push(Line::plain(&format!(" {}", counts(proposal).join(", "))));
     for kind in proposal.plan.actions.iter().map(|action| &action.kind) {
-        if let Kind::Execute(execute) = kind {
+        if let ActionKind::Execute(execute) = kind {
             lines.extend(command(execute));
         }
     }

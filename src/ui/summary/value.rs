@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::risk;
 use super::changed;
-use crate::plan::action::Kind;
+use crate::plan::action::ActionKind;
 use crate::plan::memo::Verb;
 use crate::workflow::user::Proposal;
 
@@ -35,17 +35,17 @@ fn action(proposal: &Proposal<'_>, index: usize) -> Value {
     let kind = &proposal.plan.actions[index].kind;
     let mut value = json!({ "index": index, "kind": kind.name(), "target": kind.target(), "description": proposal.plan.actions[index].description() });
     match kind {
-        Kind::Create(_) | Kind::Edit(_) => {
+        ActionKind::Create(_) | ActionKind::Edit(_) => {
             let counts = changed(proposal, index);
             value["added"] = counts.added.into();
             value["removed"] = counts.removed.into();
         }
-        Kind::Execute(execute) => value["command"] = execute.command.as_str().into(),
-        Kind::Research(research) => value["queries"] = research.queries.as_slice().into(),
-        Kind::ChatWithUser(chat) => value["message"] = chat.message.as_str().into(),
-        Kind::Invoke(invoke) => value["message"] = invoke.message.as_str().into(),
-        Kind::Conclude(conclude) => value["message"] = conclude.message.as_str().into(),
-        Kind::Read(_) | Kind::Prune(_) => {}
+        ActionKind::Execute(execute) => value["command"] = execute.command.as_str().into(),
+        ActionKind::Research(research) => value["queries"] = research.queries.as_slice().into(),
+        ActionKind::ChatWithUser(chat) => value["message"] = chat.message.as_str().into(),
+        ActionKind::Invoke(invoke) => value["message"] = invoke.message.as_str().into(),
+        ActionKind::Conclude(conclude) => value["message"] = conclude.message.as_str().into(),
+        ActionKind::Read(_) | ActionKind::Prune(_) => {}
     }
     value
 }

@@ -13,7 +13,7 @@ use crate::change::tasks::{self, Task};
 use crate::change::usage::Taken;
 use crate::git::refs;
 use crate::git::repository::Repository;
-use crate::plan::action::Kind;
+use crate::plan::action::ActionKind;
 use crate::session::artifact;
 use crate::session::meta::{Origin, Status};
 use crate::session::turn::Turn;
@@ -274,11 +274,16 @@ fn worked(repository: &Repository, turn: &Turn) -> anyhow::Result<bool> {
     }
     let text = turn.text(repository, artifact::PLAN)?.unwrap_or_default();
     let (plan, _) = crate::plan::parse(&text);
-    let does = |kind: &Kind| matches!(kind, Kind::Create(_) | Kind::Edit(_) | Kind::Execute(_));
-    let hands_over = |kind: &Kind| {
+    let does = |kind: &ActionKind| {
         matches!(
             kind,
-            Kind::ChatWithUser(_) | Kind::Invoke(_) | Kind::Conclude(_)
+            ActionKind::Create(_) | ActionKind::Edit(_) | ActionKind::Execute(_)
+        )
+    };
+    let hands_over = |kind: &ActionKind| {
+        matches!(
+            kind,
+            ActionKind::ChatWithUser(_) | ActionKind::Invoke(_) | ActionKind::Conclude(_)
         )
     };
     Ok(plan.actions.iter().any(|action| does(&action.kind))

@@ -21,7 +21,7 @@ use crate::host::fault;
 use crate::host::file::{Mode, Root};
 use crate::host::sandbox::Network;
 use crate::host::supervisor::Launcher;
-use crate::plan::action::Kind;
+use crate::plan::action::ActionKind;
 use crate::plan::action::read::Read;
 use crate::plan::memo::{self, Change};
 use crate::plan::run::{Ran, Stage, run};
@@ -288,7 +288,7 @@ impl Began {
 pub(super) fn runs_commands(approved: &Approved) -> bool {
     approved
         .running()
-        .any(|action| matches!(action.kind, Kind::Execute(_)))
+        .any(|action| matches!(action.kind, ActionKind::Execute(_)))
 }
 
 /// Applies the approved memos in the worktree.
@@ -325,7 +325,7 @@ fn targets(approved: &Approved) -> Vec<Vec<u8>> {
         .actions
         .iter()
         .filter_map(|action| match &action.kind {
-            Kind::Read(Read {
+            ActionKind::Read(Read {
                 resource: Resource::File(path),
             }) => Some(path),
             _ => None,

@@ -7,7 +7,7 @@ pub mod resource;
 use crate::git::object::TreeId;
 use crate::host::file::Root;
 use crate::plan::Plan;
-use crate::plan::action::Kind;
+use crate::plan::action::ActionKind;
 use crate::plan::diagnostic::Diagnostic;
 use crate::plan::reading::{self, Reading};
 use crate::plan::repair::Repaired;
@@ -55,7 +55,9 @@ impl Judged {
     pub fn mistaken(&self) -> Vec<Resource> {
         let edits = self.plan.actions.iter().zip(&self.simulation.steps);
         let wrong = edits.filter_map(|(action, step)| match &action.kind {
-            Kind::Edit(edit) if step.places.len() < edit.pairs.len() && step.before.is_some() => {
+            ActionKind::Edit(edit)
+                if step.places.len() < edit.pairs.len() && step.before.is_some() =>
+            {
                 Some(Resource::File(edit.path.clone()))
             }
             _ => None,
@@ -68,7 +70,7 @@ impl Judged {
     pub fn mistakes(&self) -> Vec<String> {
         let mut names = Vec::new();
         for (action, step) in self.plan.actions.iter().zip(&self.simulation.steps) {
-            let Kind::Edit(edit) = &action.kind else {
+            let ActionKind::Edit(edit) = &action.kind else {
                 continue;
             };
             let fits = |index: usize| step.places.iter().any(|(at, _)| *at == index);

@@ -1,7 +1,7 @@
 //! What the user changed in a plan: as differences against the proposal, and as the plan that ran.
 
 use crate::plan::Plan;
-use crate::plan::action::{Action, Kind};
+use crate::plan::action::{Action, ActionKind};
 use crate::plan::render;
 use crate::plan::run::difference;
 use crate::plan::validate::{Simulation, Step};
@@ -34,10 +34,10 @@ pub fn modifications(
 }
 
 /// Returns what an action would have made of its file; `None` where nobody knows.
-fn proposed_file(kind: &Kind, step: &Step) -> Option<String> {
+fn proposed_file(kind: &ActionKind, step: &Step) -> Option<String> {
     let path = match kind {
-        Kind::Create(create) => &create.path,
-        Kind::Edit(edit) => &edit.path,
+        ActionKind::Create(create) => &create.path,
+        ActionKind::Edit(edit) => &edit.path,
         _ => return None,
     };
     let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();

@@ -44,7 +44,7 @@ fn unplaced(plan: Plan) -> Plan {
     for action in &mut plan.actions {
         action.line = 0;
         action.fields.clear();
-        if let teddy::plan::action::Kind::Edit(edit) = &mut action.kind {
+        if let teddy::plan::action::ActionKind::Edit(edit) = &mut action.kind {
             edit.pairs.iter_mut().for_each(|pair| pair.line = 0);
         }
     }

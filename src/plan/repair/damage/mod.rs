@@ -10,7 +10,7 @@ mod remarks;
 
 use super::strict::{self, Deed};
 use super::{Level, repair};
-use crate::plan::action::{Action, Kind};
+use crate::plan::action::{Action, ActionKind};
 use crate::plan::reading;
 use corpus::{Corpus, Dice};
 use plan::{ALL, Damage, Plan, SLIPS};
@@ -164,13 +164,13 @@ fn accepted(text: &str) -> Option<Vec<Deed>> {
     let deed = |action: &Action| {
         let name = action.kind.name();
         let (path, parts) = match &action.kind {
-            Kind::Create(create) => (create.path.to_string(), vec![create.content.clone()]),
-            Kind::Edit(edit) => {
+            ActionKind::Create(create) => (create.path.to_string(), vec![create.content.clone()]),
+            ActionKind::Edit(edit) => {
                 let parts = edit.pairs.iter();
                 let parts = parts.flat_map(|pair| [pair.find.clone(), pair.replace.clone()]);
                 (edit.path.to_string(), parts.collect())
             }
-            Kind::Execute(execute) => ("-".to_owned(), vec![execute.command.clone()]),
+            ActionKind::Execute(execute) => ("-".to_owned(), vec![execute.command.clone()]),
             other => (other.target(), Vec::new()),
         };
         Deed { name, path, parts }

@@ -7,7 +7,7 @@ fn later_actions_see_what_earlier_ones_did() {
     let mut world = World::new();
     let ran = world.check(
         vec![
-            Kind::Create(create("new/b.rs", "fn b() {}\n")),
+            ActionKind::Create(create("new/b.rs", "fn b() {}\n")),
             edit("new/b.rs", &[("fn b() {}\n", "fn c() {}\n")]),
             edit("new/b.rs", &[("fn c() {}\n", "fn d() {}\nfn e() {}\n")]),
             execute("write gen.rs text"),
@@ -35,20 +35,20 @@ fn later_actions_see_what_earlier_ones_did() {
 fn a_file_is_made_only_where_none_is() {
     let mut world = World::new();
     world.check(
-        vec![Kind::Create(create("src/a.rs", "x\n"))],
+        vec![ActionKind::Create(create("src/a.rs", "x\n"))],
         &["Failure: `src/a.rs` already exists"],
     );
     world.check(
-        vec![Kind::Create(create("src", "x\n"))],
+        vec![ActionKind::Create(create("src", "x\n"))],
         &["Failure: `src` already exists and is not a file"],
     );
     assert_eq!(world.get("src/a.rs").as_deref(), Some("one\ntwo\nthree\n"));
     world.check(
-        vec![Kind::Create(create("empty.txt", "x"))],
+        vec![ActionKind::Create(create("empty.txt", "x"))],
         &["Success: filled the empty file, 1 line"],
     );
     world.check(
-        vec![Kind::Create(Create {
+        vec![ActionKind::Create(Create {
             overwrite: true,
             ..create("src/a.rs", "x\ny\n")
         })],
@@ -137,7 +137,7 @@ fn no_action_goes_through_a_link_or_into_another_repository() {
     symlink(outside.path(), world.folder.path().join("out")).expect("the link can be made");
     world.put("vendor/.git/HEAD", b"ref: refs/heads/main\n");
     for kind in [
-        Kind::Create(create("out/new", "x\n")),
+        ActionKind::Create(create("out/new", "x\n")),
         edit("out/x", &[("secret\n", "b\n")]),
         read("out/x"),
         read("out"),
@@ -150,7 +150,7 @@ fn no_action_goes_through_a_link_or_into_another_repository() {
             ran.outcomes[0]
         );
     }
-    let in_out = Kind::Execute(Execute {
+    let in_out = ActionKind::Execute(Execute {
         cwd: Some(path("out")),
         ..command("ls")
     });
@@ -165,7 +165,7 @@ fn no_action_goes_through_a_link_or_into_another_repository() {
         1
     );
     world.check(
-        vec![Kind::Create(create("vendor/lib/x", "x\n"))],
+        vec![ActionKind::Create(create("vendor/lib/x", "x\n"))],
         &["Failure: `vendor/lib/x` is in `vendor`, which is a repository of its own"],
     );
 }

@@ -7,9 +7,9 @@ fn what_comes_after_a_failure_is_skipped() {
     let mut world = World::new();
     let ran = world.check(
         vec![
-            Kind::Create(create("kept", "x\n")),
+            ActionKind::Create(create("kept", "x\n")),
             execute("exit 3"),
-            Kind::Create(create("never", "x\n")),
+            ActionKind::Create(create("never", "x\n")),
             read("src"),
         ],
         &[
@@ -43,7 +43,7 @@ fn what_comes_after_a_failure_is_skipped() {
 fn a_command_that_may_fail_does_not_stop_the_plan() {
     let mut world = World::new();
     let may_fail = |text: &str| {
-        Kind::Execute(Execute {
+        ActionKind::Execute(Execute {
             allow_failure: true,
             ..command(text)
         })
@@ -72,7 +72,7 @@ fn a_command_that_cannot_run_is_a_failure() {
         &["Failure: the command cannot be run: no temporary file"],
     );
     let run_in = |cwd: &str| {
-        Kind::Execute(Execute {
+        ActionKind::Execute(Execute {
             cwd: Some(path(cwd)),
             ..command("ls")
         })
@@ -82,7 +82,7 @@ fn a_command_that_cannot_run_is_a_failure() {
         vec![run_in("nope")],
         &["Failure: there is no directory `nope` to run in"],
     );
-    let with_env = Kind::Execute(Execute {
+    let with_env = ActionKind::Execute(Execute {
         env: vec![("LD_PRELOAD".to_owned(), "x".to_owned())],
         ..command("ls")
     });
@@ -98,7 +98,7 @@ fn what_the_user_switched_off_is_skipped_and_stops_nothing() {
     let kinds = vec![
         execute("exit 1"),
         edit("src/a.rs", &[]),
-        Kind::Create(create("b", "x\n")),
+        ActionKind::Create(create("b", "x\n")),
     ];
     let ran = world.run(kinds, &[0]);
     assert_eq!(
@@ -115,12 +115,12 @@ fn what_the_user_switched_off_is_skipped_and_stops_nothing() {
 #[test]
 fn an_interrupt_ends_the_run_after_the_action() {
     let mut world = World::new();
-    let stop = Kind::Execute(Execute {
+    let stop = ActionKind::Execute(Execute {
         allow_failure: true,
         ..command("stop")
     });
     let ran = world.check(
-        vec![stop, Kind::Create(create("never", "x\n"))],
+        vec![stop, ActionKind::Create(create("never", "x\n"))],
         &[
             "Failure: stopped by the user",
             "Skipped: skipped because the run was interrupted",
@@ -134,7 +134,7 @@ fn an_interrupt_ends_the_run_after_the_action() {
         ..World::new()
     };
     let ran = world.check(
-        vec![Kind::Create(create("never", "x\n"))],
+        vec![ActionKind::Create(create("never", "x\n"))],
         &["Skipped: skipped because the run was interrupted"],
     );
     assert_eq!(ran.interruption, Some(Interruption::User));
@@ -184,7 +184,7 @@ fn a_read_that_fails_adds_nothing() {
 fn a_search_succeeds_if_one_query_does() {
     let mut world = World::new();
     let research = |queries: &[&str]| {
-        Kind::Research(Research {
+        ActionKind::Research(Research {
             queries: queries.iter().map(|q| (*q).to_owned()).collect(),
         })
     };
@@ -214,16 +214,16 @@ fn what_the_plan_says_to_others_becomes_an_effect() {
     let message = || "hello".to_owned();
     let ran = world.run(
         vec![
-            Kind::Prune(Prune {
+            ActionKind::Prune(Prune {
                 resource: resource(),
             }),
-            Kind::ChatWithUser(ChatWithUser { message: message() }),
-            Kind::Invoke(Invoke {
+            ActionKind::ChatWithUser(ChatWithUser { message: message() }),
+            ActionKind::Invoke(Invoke {
                 agent: "Architect".to_owned(),
                 resources: vec![resource()],
                 message: message(),
             }),
-            Kind::Conclude(Conclude {
+            ActionKind::Conclude(Conclude {
                 resources: vec![],
                 message: message(),
             }),

@@ -55,7 +55,7 @@ impl World {
     }
 
     /// Runs actions, all of them but those that are not chosen.
-    fn run(&mut self, kinds: Vec<Kind>, left_out: &[usize]) -> Ran {
+    fn run(&mut self, kinds: Vec<ActionKind>, left_out: &[usize]) -> Ran {
         let action = |(n, kind)| Action {
             line: n + 1,
             fields: Vec::new(),
@@ -80,7 +80,7 @@ impl World {
     }
 
     /// Compares how each action ended.
-    fn check(&mut self, kinds: Vec<Kind>, expected: &[&str]) -> Ran {
+    fn check(&mut self, kinds: Vec<ActionKind>, expected: &[&str]) -> Ran {
         let ran = self.run(kinds, &[]);
         assert_eq!(said(&ran), expected);
         ran
@@ -178,14 +178,14 @@ fn create(to: &str, content: &str) -> Create {
 }
 
 /// Returns an EDIT.
-fn edit(to: &str, pairs: &[(&str, &str)]) -> Kind {
+fn edit(to: &str, pairs: &[(&str, &str)]) -> ActionKind {
     let pair = |(find, replace): &(&str, &str)| Pair {
         line: 1,
         find: (*find).to_owned(),
         replace: (*replace).to_owned(),
         language: String::new(),
     };
-    Kind::Edit(Edit {
+    ActionKind::Edit(Edit {
         path: path(to),
         pairs: pairs.iter().map(pair).collect(),
     })
@@ -205,13 +205,13 @@ fn command(text: &str) -> Execute {
 }
 
 /// Returns an EXECUTE.
-fn execute(text: &str) -> Kind {
-    Kind::Execute(command(text))
+fn execute(text: &str) -> ActionKind {
+    ActionKind::Execute(command(text))
 }
 
 /// Returns a READ.
-fn read(what: &str) -> Kind {
-    Kind::Read(Read {
+fn read(what: &str) -> ActionKind {
+    ActionKind::Read(Read {
         resource: Resource::parse(what).expect("a plain resource"),
     })
 }

@@ -2,7 +2,8 @@
 
 use super::Speller;
 use crate::plan::action::field::{self, is_fence};
-use crate::plan::action::heading::{Act, unlisted};
+use crate::plan::action::heading::unlisted;
+use crate::plan::action::shape::BodyShape;
 use crate::plan::spelling::key::{COMMAND, KeyedLine, QUERY};
 use crate::plan::spelling::name::ActionHeading;
 use crate::plan::spelling::passage::{self, Passage};
@@ -142,7 +143,7 @@ impl Speller<'_, '_> {
 
     /// Adds the blocks of texts that stood in fields, behind everything else.
     pub(super) fn add_blocks(&mut self, passage: &Passage) {
-        let language = if self.act == Act::Execute {
+        let language = if self.row.shape == BodyShape::Script {
             "shell"
         } else {
             "text"
@@ -169,7 +170,7 @@ impl Speller<'_, '_> {
             texts.any(|text| text.contains(command))
                 || self.blocks.iter().any(|text| text.contains(command))
         };
-        self.act == Act::Execute && !shown.into_iter().all(is_run)
+        self.row.shape == BodyShape::Script && !shown.into_iter().all(is_run)
     }
 
     /// Writes the heading as the format does, and what it says behind the name as a field. A
@@ -186,34 +187,28 @@ impl Speller<'_, '_> {
         if differs || self.names_another_command(heading) {
             return;
         }
-        let name = self.act.name();
+        let name = self.row.name;
         let words = self.lines.get(line).trim();
         self.edits
             .tell(line, format!("read `{words}` as the action {name}"));
         self.edits.replace(line, format!("### `{name}`"));
-        let field = match self.act {
-            Act::Create | Act::Edit if self.named.is_none() => "File Path",
-            Act::Read | Act::Prune if self.named.is_none() => "Resource",
-            Act::Invoke if !self.agent && !heading.rest.is_empty() => {
-                let agent = heading.rest.trim_matches(['`', '*', ' ']);
-                self.edits.insert(line + 1, format!("- **Agent:** {agent}"));
-                return;
-            }
-            Act::Chat if !heading.rest.is_empty() => {
-                self.edits.insert(line + 1, heading.rest.as_str());
-                self.edits.insert(line + 1, "");
-                return;
-            }
-            _ => return,
-        };
-        if let Some(target) = target {
+
+        let row = self.row;
+        if row.keys.contains(&"Agent") && !self.agent && !heading.rest.is_empty() {
+            let agent = heading.rest.trim_matches(['`', '*', ' ']);
+            self.edits.insert(line + 1, format!("- **Agent:** {agent}"));
+        } else if row.is_message_alone() && !heading.rest.is_empty() {
+            self.edits.insert(line + 1, heading.rest.as_str());
+            self.edits.insert(line + 1, "");
+        }
+        let key = row.target_key().filter(|_| self.named.is_none());
+        if let Some((key, target)) = key.zip(target) {
             let link = if is_url(&target) {
                 link::write_url(&target)
             } else {
                 link::write_path(&target)
             };
-            self.edits
-                .insert(line + 1, format!("- **{field}:** {link}"));
+            self.edits.insert(line + 1, format!("- **{key}:** {link}"));
         }
     }
 }

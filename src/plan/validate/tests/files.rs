@@ -44,7 +44,7 @@ fn a_file_is_created_where_nothing_is() {
 #[test]
 fn an_overwrite_replaces_a_file_as_a_whole() {
     let mut kind = create("hidden.rs", "new\n");
-    if let Kind::Create(create) = &mut kind {
+    if let ActionKind::Create(create) = &mut kind {
         create.overwrite = true;
     }
     let simulation = validate(&plan(vec![kind]), &snapshot()).expect("the snapshot can be read");
@@ -204,7 +204,7 @@ fn blank_and_equal_pairs_are_mistakes_even_without_the_file() {
 2 EDIT src/a.rs: FIND 2 of 2 and its REPLACE are equal (leave the pair out, or write what should be there into REPLACE)",
     );
     check(
-        vec![Kind::Execute(execute("make gen")), edit("gen.rs", &[("a\n", "a\n")])],
+        vec![ActionKind::Execute(execute("make gen")), edit("gen.rs", &[("a\n", "a\n")])],
         "1 EDIT gen.rs: FIND and its REPLACE are equal (leave the pair out, or write what should be there into REPLACE)
 action 2 is provisional and wrong",
     );

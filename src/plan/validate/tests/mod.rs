@@ -99,8 +99,8 @@ fn path(text: &str) -> RepoPath {
 }
 
 /// Returns a CREATE.
-fn create(to: &str, content: &str) -> Kind {
-    Kind::Create(Create {
+fn create(to: &str, content: &str) -> ActionKind {
+    ActionKind::Create(Create {
         path: path(to),
         content: content.to_owned(),
         language: String::new(),
@@ -109,14 +109,14 @@ fn create(to: &str, content: &str) -> Kind {
 }
 
 /// Returns an EDIT; its pairs are at lines 1, 2, and so on.
-fn edit(to: &str, pairs: &[(&str, &str)]) -> Kind {
+fn edit(to: &str, pairs: &[(&str, &str)]) -> ActionKind {
     let pair = |(n, (find, replace)): (usize, &(&str, &str))| Pair {
         line: n + 1,
         find: (*find).to_owned(),
         replace: (*replace).to_owned(),
         language: String::new(),
     };
-    Kind::Edit(Edit {
+    ActionKind::Edit(Edit {
         path: path(to),
         pairs: pairs.iter().enumerate().map(pair).collect(),
     })
@@ -136,26 +136,26 @@ fn execute(command: &str) -> Execute {
 }
 
 /// Returns a READ.
-fn read(what: &str) -> Kind {
-    Kind::Read(Read {
+fn read(what: &str) -> ActionKind {
+    ActionKind::Read(Read {
         resource: Resource::parse(what).expect("a plain resource"),
     })
 }
 
 /// Returns a PRUNE.
-fn prune(what: &str) -> Kind {
-    Kind::Prune(Prune {
+fn prune(what: &str) -> ActionKind {
+    ActionKind::Prune(Prune {
         resource: Resource::parse(what).expect("a plain resource"),
     })
 }
 
 /// Returns an INVOKE.
-fn invoke(agent: &str, resources: &[&str]) -> Kind {
+fn invoke(agent: &str, resources: &[&str]) -> ActionKind {
     let resources = resources
         .iter()
         .map(|r| Resource::parse(r).expect("a plain resource"))
         .collect();
-    Kind::Invoke(Invoke {
+    ActionKind::Invoke(Invoke {
         agent: agent.to_owned(),
         resources,
         message: String::new(),
@@ -163,15 +163,15 @@ fn invoke(agent: &str, resources: &[&str]) -> Kind {
 }
 
 /// Returns a CONCLUDE.
-fn conclude() -> Kind {
-    Kind::Conclude(Conclude {
+fn conclude() -> ActionKind {
+    ActionKind::Conclude(Conclude {
         resources: Vec::new(),
         message: "done".to_owned(),
     })
 }
 
 /// Returns a plan with the actions at lines 10, 20, and so on.
-fn plan(kinds: Vec<Kind>) -> Plan {
+fn plan(kinds: Vec<ActionKind>) -> Plan {
     let action = |(n, kind)| Action {
         line: (n + 1) * 10,
         fields: Vec::new(),
@@ -212,7 +212,7 @@ fn said(plan: &Plan, facts: &Snapshot) -> String {
 }
 
 /// Compares what is said about the actions.
-fn check(kinds: Vec<Kind>, expected: &str) {
+fn check(kinds: Vec<ActionKind>, expected: &str) {
     assert_eq!(said(&plan(kinds), &snapshot()), expected);
 }
 

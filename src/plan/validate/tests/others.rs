@@ -25,7 +25,7 @@ fn a_file_that_the_plan_creates_can_be_edited_and_read() {
 fn what_a_command_may_put_right_is_judged_when_it_runs() {
     check(
         vec![
-            Kind::Execute(execute("make gen")),
+            ActionKind::Execute(execute("make gen")),
             create("README.md", "x\n"),
             edit("gen.rs", &[("a\n", "b\n")]),
             edit("src/a.rs", &[("not there yet\n", "b\n")]),
@@ -39,7 +39,7 @@ fn what_a_command_may_put_right_is_judged_when_it_runs() {
 #[test]
 fn what_no_command_can_put_right_stays_a_mistake() {
     check(
-        vec![Kind::Execute(execute("make gen")), edit("hidden.rs", &[("secret\n", "b\n")])],
+        vec![ActionKind::Execute(execute("make gen")), edit("hidden.rs", &[("secret\n", "b\n")])],
         "20 EDIT hidden.rs: `hidden.rs` is in no context list (READ it in this plan and edit it in the next one, when its text is before you)
 action 2 is provisional and wrong",
     );
@@ -48,11 +48,11 @@ action 2 is provisional and wrong",
 #[test]
 fn a_command_needs_text_and_a_folder() {
     check(
-        vec![Kind::Execute(execute(" \n"))],
+        vec![ActionKind::Execute(execute(" \n"))],
         "10 EXECUTE: there is no command (put the command into the code block)",
     );
     let run_in = |cwd: &str| {
-        Kind::Execute(Execute {
+        ActionKind::Execute(Execute {
             cwd: Some(path(cwd)),
             ..execute("ls")
         })
@@ -72,7 +72,7 @@ fn a_command_needs_text_and_a_folder() {
         "10 EXECUTE ls: `link` is a symbolic link (run in a directory of the project)",
     );
     check(
-        vec![Kind::Execute(execute("mkdir out")), run_in("out")],
+        vec![ActionKind::Execute(execute("mkdir out")), run_in("out")],
         "action 2 is provisional",
     );
 }
@@ -80,7 +80,7 @@ fn a_command_needs_text_and_a_folder() {
 #[test]
 fn variables_that_decide_what_runs_are_refused() {
     let with = |env: &[(&str, &str)]| {
-        Kind::Execute(Execute {
+        ActionKind::Execute(Execute {
             env: env
                 .iter()
                 .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
@@ -177,7 +177,7 @@ fn a_plan_hands_over_once_and_at_its_end() {
     check(
         vec![
             conclude(),
-            Kind::ChatWithUser(ChatWithUser {
+            ActionKind::ChatWithUser(ChatWithUser {
                 message: "hi".to_owned(),
             }),
         ],
@@ -225,8 +225,8 @@ fn nul_is_looked_for_in_a_plan_that_a_person_changed() {
     let kinds = vec![
         create("n", "a\0"),
         edit("src/a.rs", &[("one\n", "\0\n")]),
-        Kind::Execute(execute("a\0b")),
-        Kind::Execute(variable),
+        ActionKind::Execute(execute("a\0b")),
+        ActionKind::Execute(variable),
     ];
     let plan = plan(kinds);
     assert_eq!(

@@ -5,7 +5,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
-use crate::plan::action::Kind;
+use crate::plan::action::ActionKind;
 use crate::plan::diagnostic::Diagnostic;
 use crate::plan::memo::Change;
 use crate::plan::repair::Note;
@@ -166,8 +166,8 @@ fn blocks(action: &action::Action, outcome: Option<&Outcome>) -> Vec<CodeBlock> 
     let change = || block("Change of the file:", "diff", &outcome.difference);
     let mut found: Vec<CodeBlock> = changed.then(change).into_iter().collect();
     found.extend(match &action.kind {
-        Kind::Execute(execute) => vec![block("Command:", "shell", &execute.command)],
-        Kind::Research(research) => research
+        ActionKind::Execute(execute) => vec![block("Command:", "shell", &execute.command)],
+        ActionKind::Research(research) => research
             .queries
             .iter()
             .map(|query| block("", "text", query))
@@ -178,7 +178,11 @@ fn blocks(action: &action::Action, outcome: Option<&Outcome>) -> Vec<CodeBlock> 
             .into_iter()
             .collect(),
     });
-    if matches!(action.kind, Kind::Execute(_) | Kind::Research(_)) && !outcome.output.is_empty() {
+    if matches!(
+        action.kind,
+        ActionKind::Execute(_) | ActionKind::Research(_)
+    ) && !outcome.output.is_empty()
+    {
         let raw = String::from_utf8_lossy(&outcome.output);
         let shown: String = crate::text::visible::strip_ansi(&raw)
             .lines()

@@ -4,23 +4,26 @@
 //! The readers of the nine actions take from it what they need and leave a diagnostic for each
 //! mistake; none of them looks at Markdown again.
 
+mod parts;
+
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::heading::{self, Label};
-use super::{Row, field};
+use super::{ActionRow, field};
 use crate::plan::Field;
 use crate::plan::diagnostic::{Diagnostic, quote};
 use crate::text::lines::Lines;
 use crate::text::markdown::{Block, Code, Item, Node};
+pub use parts::without_optional;
 
 /// An action that is being read.
 #[derive(Debug)]
 pub struct Body<'a> {
     /// The plan's lines.
-    pub(super) lines: &'a Lines<'a>,
+    pub(in crate::plan::action) lines: &'a Lines<'a>,
     /// The action's row of the table.
-    pub(super) row: &'static Row,
+    pub(in crate::plan::action) row: &'static ActionRow,
     /// The line of the heading.
     pub line: usize,
     /// The list below the heading.
@@ -28,7 +31,7 @@ pub struct Body<'a> {
     /// What follows, in order.
     pub parts: Vec<Part>,
     /// The lines of a message, for actions that have one.
-    pub(super) message: Range<usize>,
+    pub(in crate::plan::action) message: Range<usize>,
     /// Whether a label came; what looks like a field behind it is none.
     labelled: bool,
     /// The mistakes so far.
@@ -67,7 +70,7 @@ impl<'a> Body<'a> {
     /// Cuts the blocks below a heading. `end` is the line behind the action's last.
     pub fn new(
         lines: &'a Lines<'a>,
-        row: &'static Row,
+        row: &'static ActionRow,
         (line, end): (usize, usize),
         blocks: &[Block],
     ) -> Body<'a> {
@@ -81,7 +84,7 @@ impl<'a> Body<'a> {
             labelled: false,
             found: Vec::new(),
         };
-        if row.message {
+        if row.is_message() {
             body.cut_message(blocks);
         } else {
             for block in blocks {
@@ -142,7 +145,7 @@ impl<'a> Body<'a> {
                 text,
                 setext: false,
                 level: 4..,
-            } if self.row.labels && heading::label(text).is_some() => {
+            } if self.row.has_labels() && heading::label(text).is_some() => {
                 self.cut_text(block.first, block.first);
             }
             Node::Rule => {}
@@ -155,7 +158,7 @@ impl<'a> Body<'a> {
         let entry = field::read(self.lines, item, field::Own::All);
         let label = self
             .row
-            .labels
+            .has_labels()
             .then(|| entry.as_ref().and_then(|e| heading::label(&e.field.key)))
             .flatten();
         match (entry, label) {
@@ -199,7 +202,7 @@ impl<'a> Body<'a> {
         let mut said = false;
         for line in first..=last {
             let text = self.lines.get(line).trim();
-            match heading::label(text).filter(|_| self.row.labels) {
+            match heading::label(text).filter(|_| self.row.has_labels()) {
                 Some(label) => {
                     self.label_at(line, label);
                     said = false;
@@ -260,7 +263,7 @@ impl<'a> Body<'a> {
         let mut seen = BTreeSet::new();
         for found in &self.fields {
             let key = found.key.as_str();
-            let condition = field::is_condition(key) && !self.row.message;
+            let condition = field::is_condition(key) && !self.row.is_message();
             if !field::has_weight(key) && !condition {
                 continue;
             }

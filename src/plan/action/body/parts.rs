@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use super::body::{Body, Part};
+use super::{Body, Part};
 use crate::plan::Field;
 use crate::plan::diagnostic::{Diagnostic, quote};
 use crate::text::link;
@@ -201,7 +201,10 @@ impl Body<'_> {
                 self.wrong(
                     *line,
                     format!("unexpected {what}"),
-                    format!("{name} has {}; leave everything else out", self.row.shape),
+                    format!(
+                        "{name} has {}; leave everything else out",
+                        self.row.layout()
+                    ),
                 );
             }
             Part::Label { line, .. } => self.wrong(
