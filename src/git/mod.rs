@@ -28,6 +28,7 @@ pub mod sign;
 pub mod snapshot;
 pub mod sound;
 pub mod spread;
+pub(in crate::git) mod stat;
 mod user_git;
 pub(in crate::git) mod version;
 pub mod worktree;

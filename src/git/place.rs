@@ -22,7 +22,7 @@ use gix::bstr::BStr;
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use crate::host::file::open_here;
+use crate::host::file::{Mounts, open_beneath};
 pub(in crate::git) use content::{Body, Content, Seen, Source};
 pub(in crate::git) use look::{Found, Trace};
 pub(in crate::git) use recent::Recent;
@@ -37,16 +37,6 @@ pub(in crate::git) struct Top {
     folder: OwnedFd,
     /// How far the folders below belong to it.
     mounts: Mounts,
-}
-
-/// What the walk does about other file systems that are mounted below the top.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mounts {
-    /// They are entered: a person may keep part of a project elsewhere.
-    Entered,
-    /// They are an error: nobody has a reason to mount something in a folder of ours, and what is
-    /// mounted there is not ours to change.
-    Refused,
 }
 
 /// What the walk to a path came to.
@@ -125,7 +115,12 @@ impl Top {
             let name = &path[start..end];
             let next = step(&folder, name, missing);
             if self.mounts == Mounts::Refused && next.is_ok() {
-                open_here(&folder, OsStr::from_bytes(name), folder_flags())?;
+                open_beneath(
+                    &folder,
+                    Path::new(OsStr::from_bytes(name)),
+                    folder_flags(),
+                    self.mounts,
+                )?;
             }
             folder = match next {
                 Ok(next) => next,
@@ -158,7 +153,8 @@ impl Top {
         if ends().count() > DEEP {
             return None;
         }
-        let folder = open_at_once(&self.folder, &path[..last], self.mounts)?;
+        let above = Path::new(OsStr::from_bytes(&path[..last]));
+        let folder = open_beneath(&self.folder, above, folder_flags(), self.mounts).ok()?;
         for end in ends() {
             if exists(&self.folder, &[&path[..end], b"/.git"].concat()).ok()? {
                 return Some(Walk::Boundary);
@@ -378,22 +374,6 @@ fn step(folder: &OwnedFd, name: &[u8], missing: Missing) -> Result<OwnedFd, Errn
         }
         opened => opened,
     }
-}
-
-/// Opens a folder with one call; nothing where the system has no such call, or something is in the
-/// way.
-#[cfg(target_os = "linux")]
-fn open_at_once(top: &OwnedFd, path: &[u8], mounts: Mounts) -> Option<OwnedFd> {
-    use rustix::fs::ResolveFlags;
-    let mut rules = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    rules.set(ResolveFlags::NO_XDEV, mounts == Mounts::Refused);
-    rustix::fs::openat2(top, path, folder_flags(), Mode::empty(), rules).ok()
-}
-
-/// Returns nothing: there is no such call.
-#[cfg(not(target_os = "linux"))]
-fn open_at_once(_top: &OwnedFd, _path: &[u8], _mounts: Mounts) -> Option<OwnedFd> {
-    None
 }
 
 /// Returns how a folder is opened.

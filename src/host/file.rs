@@ -23,11 +23,12 @@ use std::path::{Component, Path};
 use rustix::fs::{AtFlags, FileType, Mode as Bits, OFlags, Stat};
 use rustix::io::Errno;
 
+pub use beneath::{Mounts, open_beneath};
 pub use bounded::{append_regular, is_null_device, open_regular};
 pub use bounded::{read_named, read_regular, read_regular_text, read_sized};
 pub use failure::{failure, reason};
 pub use make::make_folders;
-pub use remove::{open_here, remove_at};
+pub use remove::remove_at;
 pub use state::{write_atomic, write_cache};
 
 /// A folder that is opened once, and everything below it.

@@ -14,7 +14,7 @@ use gix::index::entry::stat::Time;
 use gix::objs::tree::EntryKind;
 
 use super::bytes::{checksum, put, put_stat, put_time, stat_at, time_at, u32_at, u64_at};
-use super::stat::Stamp;
+use crate::git::stat::Stamp;
 use crate::host::file::read_regular;
 
 /// An index of ten million files is smaller.

@@ -25,11 +25,11 @@ use super::cache::{Standing, mark};
 use super::context::ScanContext;
 use super::folder::{Listing, Scanned, join};
 use super::limits::{LeftOut, Reason, shown};
-use super::stat::{self, Kind, is_absent};
 use crate::git::During;
 use crate::git::object::BlobId;
 use crate::git::object::large::LARGE;
 use crate::git::object::writer::Sink;
+use crate::git::stat::{self, Kind, is_absent};
 use crate::host::file::read_sized;
 
 /// How often a file that changes while it is read is read again.

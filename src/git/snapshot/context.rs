@@ -12,9 +12,9 @@ use rustix::fs::OFlags;
 
 use super::cache::{Basis, Cache, Entry};
 use super::limits::{Forced, Limits};
-use super::stat::{self, Kind, Seen, Stamp};
 use super::tracked::Index;
 use crate::git::repository::Repository;
+use crate::git::stat::{self, Kind, Seen, Stamp};
 use crate::host::file::read_regular;
 
 /// Files of rules are far smaller.

@@ -7,8 +7,8 @@ use gix::objs::tree::EntryKind;
 
 use super::cache::{Entry, Standing};
 use super::context::ScanContext;
-use super::stat::{Kind, Seen};
 use super::tracked::Tracked;
+use crate::git::stat::{Kind, Seen};
 
 /// Returns what a file or link is in the tree; its id is null if it must be read.
 pub(super) fn judge(

@@ -9,8 +9,8 @@ use rustix::fd::AsFd as _;
 
 use super::content::{ATTEMPTS, Filtered, Outcome, Reader, failed, read_still};
 use super::limits::Reason;
-use super::stat::{self, Seen};
 use crate::git::object::large::{From, hash_of};
+use crate::git::stat::{self, Seen};
 
 impl Reader<'_, '_> {
     /// Takes a large file, block by block.

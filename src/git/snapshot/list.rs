@@ -14,8 +14,8 @@ use super::entry::{basis, judge};
 use super::folder::{Listing, Scanned, Task, join};
 use super::limits::{LeftOut, Reason, shown};
 use super::rules::{self, Rules};
-use super::stat::{Kind, Seen, look};
 use super::tracked::{Name, Tracked};
+use crate::git::stat::{Kind, Seen, look};
 
 /// The longest path that the system takes, with its final zero.
 const MAX_PATH: usize = 4096;
@@ -184,7 +184,7 @@ impl<'a, 'r> List<'a, 'r> {
                 tracked,
             }),
             Err(error) => {
-                if !super::stat::is_absent(&error) {
+                if !crate::git::stat::is_absent(&error) {
                     self.leave(&path, Reason::Unreadable(error.kind().to_string()));
                     self.inherit(name, tracked.file.as_ref());
                 }

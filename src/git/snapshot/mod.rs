@@ -18,7 +18,6 @@ mod list;
 pub mod paths;
 mod rules;
 mod scan;
-mod stat;
 pub mod tracked;
 mod tree;
 mod walk;
@@ -31,11 +30,11 @@ use self::cache::{Cache, Folder, Writer};
 use self::context::ScanContext;
 use self::folder::{Listing, Scanned};
 use self::limits::{Forced, LeftOut, Limits};
-use self::stat::Stamp;
 use super::repository::Repository;
 use crate::git::keep::durable;
 use crate::git::object::TreeId;
 use crate::git::object::writer::Sink;
+use crate::git::stat::{self, Stamp};
 use crate::host::file::make_folders;
 
 /// The user's files at one moment.

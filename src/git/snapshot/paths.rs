@@ -10,12 +10,12 @@ use super::content::{Outcome, Reader};
 use super::context::ScanContext;
 use super::entry::kind_of;
 use super::limits::{Limits, shown};
-use super::stat::{self, Kind, is_absent};
 use super::{Snapshot, TreeId, embedded};
 use crate::git::During;
 use crate::git::object::writer::Sink;
 use crate::git::object::{Entry, Mode as EntryMode};
 use crate::git::repository::Repository;
+use crate::git::stat::{self, Kind, is_absent};
 
 /// Returns a tree like `base` in which these paths are as on disk: files and links recorded,
 /// what is not there removed. Neither ignore rules nor limits are asked. A folder on disk

@@ -9,8 +9,8 @@ use rustix::fd::OwnedFd;
 
 use super::context::ScanContext;
 use super::limits::shown;
-use super::stat::{Kind, look};
 use crate::git::During;
+use crate::git::stat::{Kind, look};
 
 /// git itself refuses larger files of attributes; those of rules are far smaller.
 const MAX_RULES: u64 = 64 << 20;

@@ -13,7 +13,7 @@ use super::folder::{Listing, Scanned, Task, join};
 use super::limits::{LeftOut, Reason, shown};
 use super::list::List;
 use super::rules::Rules;
-use super::stat::{Kind, Seen, is_absent, look, look_at};
+use crate::git::stat::{Kind, Seen, is_absent, look, look_at};
 
 /// Looks at a folder; returns what is in it and the folders to look at next.
 pub(super) fn scan_folder(

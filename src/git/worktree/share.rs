@@ -11,10 +11,10 @@ use gix::index::State;
 use gix::index::entry::Mode as IndexMode;
 use gix::index::entry::Stat;
 
-use super::survey::as_in_index;
 use super::switch::Switch;
 use crate::git::filter::Filter;
 use crate::git::place::{Body, Missing, Place, Seen, Top, Walk};
+use crate::git::stat::as_in_index;
 
 /// Smaller files are written as fast as they are compared, and fill a block or a few.
 const LARGE: u64 = 16 << 10;

@@ -2,14 +2,19 @@
 //!
 //! Folders of one depth are looked at by all processors; no file is read.
 
+use std::ffi::OsStr;
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 use gix::bstr::ByteSlice;
-use gix::index::entry::{Flags, Mode, Stage, Stat, stat::Options};
+use gix::index::entry::{Flags, Mode, Stage, stat::Options};
 use gix::index::{Entry, State};
 use rustix::fs::{AtFlags, Dir, FileType, Mode as Permissions, OFlags};
+
+use crate::git::stat::as_in_index;
+use crate::host::file::{Mounts, open_beneath};
 
 /// The most threads that look at once; more than that wait for each other.
 const MAX_THREADS: usize = 8;
@@ -143,13 +148,10 @@ impl Look<'_> {
     /// Looks at one folder.
     fn at(&self, folder: &Folder, found: &mut Found) -> anyhow::Result<()> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let path = folder.path.strip_suffix(b"/").unwrap_or(b".");
-        let mut open = Dir::new(rustix::fs::openat(
-            &self.top,
-            path,
-            flags,
-            Permissions::empty(),
-        )?)?;
+        let path = folder.path.strip_suffix(b"/").unwrap_or_default();
+        // A command may still be at work, and put a link where a folder was.
+        let path = Path::new(OsStr::from_bytes(path));
+        let mut open = Dir::new(open_beneath(&self.top, path, flags, Mounts::Entered)?)?;
         let children = self.children(folder);
         while let Some(entry) = open.read() {
             let entry = entry?;
@@ -253,30 +255,5 @@ fn is_mode(mode: Mode, raw: rustix::fs::RawMode) -> bool {
         FileType::RegularFile => mode == Mode::FILE,
         FileType::Symlink => mode == Mode::SYMLINK,
         _ => false,
-    }
-}
-
-/// Returns what the index keeps of a file's times and numbers; it keeps 32 bits of each.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the index keeps the low bits"
-)]
-pub(super) fn as_in_index(stat: &rustix::fs::Stat) -> Stat {
-    use gix::index::entry::stat::Time;
-    Stat {
-        mtime: Time {
-            secs: stat.st_mtime as u32,
-            nsecs: stat.st_mtime_nsec as u32,
-        },
-        ctime: Time {
-            secs: stat.st_ctime as u32,
-            nsecs: stat.st_ctime_nsec as u32,
-        },
-        dev: stat.st_dev as u32,
-        ino: stat.st_ino as u32,
-        uid: stat.st_uid,
-        gid: stat.st_gid,
-        size: stat.st_size as u32,
     }
 }

@@ -18,11 +18,12 @@ use gix::index::{Entry as IndexEntry, State};
 use gix::worktree::stack::state::attributes;
 
 use super::path::parent;
-use super::survey::{Survey, as_in_index};
+use super::survey::Survey;
 use crate::git::During;
 use crate::git::object::{Entry, Mode, TreeId};
 use crate::git::place::{Missing, Place, Top, Walk};
 use crate::git::repository::Repository;
+use crate::git::stat::as_in_index;
 
 /// So few files are written faster by one thread than by several that have to be started.
 const FEW: usize = 64;

@@ -5,13 +5,14 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::Path;
 
 use rustix::fs::{AtFlags, FileType, Mode as Bits, OFlags};
 use rustix::io::Errno;
 
 use super::Root;
+use super::beneath::{Mounts, open_beneath};
 use super::folder::{LISTED, names};
 
 /// So many folders below each other are open at once.
@@ -133,10 +134,10 @@ fn is_folder(folder: &OwnedFd, name: &OsStr) -> bool {
 
 /// Opens a folder so that it can be emptied, as package managers and vandals leave them not to be.
 fn enter(folder: &OwnedFd, name: &OsStr) -> Result<OwnedFd, Errno> {
-    let inside = match open_here(folder, name, LISTED) {
+    let inside = match open_below(folder, name, LISTED) {
         Err(Errno::ACCESS | Errno::PERM) => {
-            give_rights(&open_here(folder, name, PLACE)?)?;
-            open_here(folder, name, LISTED)?
+            give_rights(&open_below(folder, name, PLACE)?)?;
+            open_below(folder, name, LISTED)?
         }
         opened => opened?,
     };
@@ -166,43 +167,7 @@ fn give_rights(folder: &OwnedFd) -> Result<(), Errno> {
     rustix::fs::chmod(place, Bits::from_raw_mode(OWNER))
 }
 
-/// Opens a folder of a name, on the same file system.
-///
-/// # Errors
-/// The system's; `XDEV` if something is mounted there.
-#[cfg(target_os = "linux")]
-pub fn open_here(folder: &OwnedFd, name: &OsStr, flags: OFlags) -> Result<OwnedFd, Errno> {
-    use rustix::fs::ResolveFlags;
-    let rules = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
-    loop {
-        match rustix::fs::openat2(folder.as_fd(), name, flags, Bits::empty(), rules) {
-            Err(Errno::INTR | Errno::AGAIN) => {}
-            Err(Errno::NOSYS) => return open_on_the_same_device(folder, name, flags),
-            opened => return opened,
-        }
-    }
-}
-
-/// Opens a folder of a name, on the same file system.
-///
-/// # Errors
-/// The system's; `XDEV` if something is mounted there.
-#[cfg(not(target_os = "linux"))]
-pub fn open_here(folder: &OwnedFd, name: &OsStr, flags: OFlags) -> Result<OwnedFd, Errno> {
-    open_on_the_same_device(folder, name, flags)
-}
-
-/// Opens a folder of a name and compares where it is.
-fn open_on_the_same_device(
-    folder: &OwnedFd,
-    name: &OsStr,
-    flags: OFlags,
-) -> Result<OwnedFd, Errno> {
-    let opened = rustix::fs::openat(folder.as_fd(), name, flags, Bits::empty())?;
-    let device = |folder: &OwnedFd| Ok::<_, Errno>(rustix::fs::fstat(folder)?.st_dev);
-    if device(&opened)? == device(folder)? {
-        Ok(opened)
-    } else {
-        Err(Errno::XDEV)
-    }
+/// Opens a folder of a name, if nothing is mounted there.
+fn open_below(folder: &OwnedFd, name: &OsStr, flags: OFlags) -> Result<OwnedFd, Errno> {
+    open_beneath(folder, Path::new(name), flags, Mounts::Refused)
 }

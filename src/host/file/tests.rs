@@ -1,6 +1,7 @@
 //! Files below a root, on the real file system.
 
 use std::fs;
+use std::os::fd::AsFd as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
 
@@ -136,6 +137,40 @@ fn the_walk_follows_no_link_either() {
     assert_eq!(walk("a/c/d", beneath::Missing::Fail), Err(Errno::NOENT));
     assert_eq!(walk("a/c/d", beneath::Missing::Make), Ok(()));
     assert!(s.path("a/c/d").is_dir());
+}
+
+#[test]
+fn steps_open_what_one_call_opens() {
+    let s = Scratch::new();
+    fs::create_dir_all(s.path("a/b")).unwrap();
+    fs::write(s.path("a/b/file"), "text").unwrap();
+    symlink("file", s.path("a/b/link")).unwrap();
+    symlink("b", s.path("a/out")).unwrap();
+    let is_open = |opened: rustix::io::Result<_>| {
+        opened.map(drop).map_err(|error| match error {
+            // One call says LOOP for a link on the way; a step that wants a folder says NOTDIR.
+            Errno::LOOP | Errno::NOTDIR => "a link",
+            Errno::NOENT => "nothing",
+            other => panic!("{other}"),
+        })
+    };
+    for (path, expected) in [
+        ("", Ok(())),
+        ("a/b", Ok(())),
+        ("a/b/file", Ok(())),
+        ("a/b/link", Err("a link")),
+        ("a/out/file", Err("a link")),
+        ("a/none/file", Err("nothing")),
+    ] {
+        let (top, path) = (&s.root.folder, Path::new(path));
+        for mounts in [beneath::Mounts::Entered, beneath::Mounts::Refused] {
+            let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+            let at_once = beneath::open_beneath(top, path, flags, mounts);
+            assert_eq!(is_open(at_once), expected, "{}", path.display());
+            let steps = beneath::step_by_step(top.as_fd(), path, flags | OFlags::NOFOLLOW, mounts);
+            assert_eq!(is_open(steps), expected, "{} by steps", path.display());
+        }
+    }
 }
 
 #[test]

@@ -1,0 +1,139 @@
+//! What the file system tells of a file without reading it, and when that suffices.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use gix::index::entry::Stat;
+use gix::index::entry::stat::{Options, Time};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{AtFlags, FileType, OFlags};
+use rustix::io::Errno;
+
+use crate::host::file::{Mounts, open_beneath};
+
+/// What is at a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::git) enum Kind {
+    /// A regular file.
+    File,
+    /// A symbolic link.
+    Link,
+    /// A folder.
+    Folder,
+    /// A pipe, socket or device.
+    Special,
+}
+
+impl From<FileType> for Kind {
+    fn from(file_type: FileType) -> Kind {
+        match file_type {
+            FileType::RegularFile => Kind::File,
+            FileType::Symlink => Kind::Link,
+            FileType::Directory => Kind::Folder,
+            _ => Kind::Special,
+        }
+    }
+}
+
+/// What the file system tells of one name.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::git) struct Seen {
+    /// What it is.
+    pub(in crate::git) kind: Kind,
+    /// Times, numbers and size as git's index keeps them.
+    pub(in crate::git) stat: Stat,
+    /// The whole size.
+    pub(in crate::git) size: u64,
+    /// Whether its owner may execute it.
+    pub(in crate::git) executable: bool,
+}
+
+impl From<rustix::fs::Stat> for Seen {
+    #[allow(clippy::unnecessary_cast, reason = "the types differ between systems")]
+    fn from(s: rustix::fs::Stat) -> Seen {
+        Seen {
+            kind: FileType::from_raw_mode(s.st_mode).into(),
+            stat: as_in_index(&s),
+            size: s.st_size as u64,
+            executable: s.st_mode & 0o100 != 0,
+        }
+    }
+}
+
+/// Returns what git's index keeps of a file's times and numbers: the low 32 bits of each.
+#[allow(clippy::unnecessary_cast, reason = "the types differ between systems")]
+pub(in crate::git) fn as_in_index(s: &rustix::fs::Stat) -> Stat {
+    Stat {
+        mtime: Time {
+            secs: s.st_mtime as u32,
+            nsecs: s.st_mtime_nsec as u32,
+        },
+        ctime: Time {
+            secs: s.st_ctime as u32,
+            nsecs: s.st_ctime_nsec as u32,
+        },
+        dev: s.st_dev as u32,
+        ino: s.st_ino as u32,
+        uid: s.st_uid,
+        gid: s.st_gid,
+        size: s.st_size as u32,
+    }
+}
+
+/// Returns what is at a name of an open folder, links not followed.
+pub(in crate::git) fn look(folder: impl AsFd, name: &[u8]) -> io::Result<Seen> {
+    Ok(rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?.into())
+}
+
+/// Returns what an open file is.
+pub(in crate::git) fn look_at(file: impl AsFd) -> io::Result<Seen> {
+    Ok(rustix::fs::fstat(file)?.into())
+}
+
+/// Opens a path below an open folder without following a link anywhere.
+pub(in crate::git) fn open_below(
+    top: impl AsFd,
+    path: &[u8],
+    flags: OFlags,
+) -> io::Result<OwnedFd> {
+    let path = Path::new(OsStr::from_bytes(path));
+    // Without NONBLOCK the opening of a pipe would wait for somebody who writes.
+    Ok(open_beneath(
+        top,
+        path,
+        flags | OFlags::NONBLOCK,
+        Mounts::Entered,
+    )?)
+}
+
+/// Returns whether a failure means that there is nothing at a path.
+pub(in crate::git) fn is_absent(error: &io::Error) -> bool {
+    // A link where a folder was reads as ELOOP: what was below it is gone.
+    let link = error.raw_os_error() == Some(Errno::LOOP.raw_os_error());
+    link || matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
+
+/// How stats are compared: as the user's git is set up, and to the nanosecond.
+pub(in crate::git) fn options(gix: &gix::Repository) -> Options {
+    Options {
+        use_nsec: true,
+        ..gix.stat_options().unwrap_or_default()
+    }
+}
+
+/// The moment from which on a time stamp proves nothing: a file that was changed in it may have
+/// been changed again without a trace.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::git) struct Stamp(pub(in crate::git) Time);
+
+impl Stamp {
+    /// Returns whether something with this stat may have changed without a trace.
+    pub(in crate::git) fn is_racy(self, stat: &Stat) -> bool {
+        stat.mtime >= self.0
+    }
+}
