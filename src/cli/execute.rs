@@ -15,7 +15,7 @@ use crate::plan::run::{Ending, Interruption, Outcome};
 use crate::session::meta::Status;
 use crate::session::name::SessionName;
 use crate::ui::quiet::Unapproved;
-use crate::ui::{markdown, mistakes};
+use crate::ui::{markdown, mistakes, notice};
 use crate::workflow::execute::ExecuteOptions;
 use crate::workflow::execute::decline::execute_or_plan;
 use crate::workflow::execute::result::{
@@ -148,7 +148,7 @@ pub(super) fn show(app: &App, recorded: &RecordedTurn) -> anyhow::Result<()> {
             "`{path}` overlaps with your own edits and was left as it is"
         ));
     }
-    recorded.notes.iter().for_each(|note| app.warn(note));
+    notes(recorded).iter().for_each(|note| app.warn(note));
     if let Some(cause) = recorded.interruption() {
         app.warn(&format!(
             "the plan was interrupted: {cause}; your files are unchanged"
@@ -181,6 +181,13 @@ pub(super) fn show(app: &App, recorded: &RecordedTurn) -> anyhow::Result<()> {
         tell_conclusion(app, said);
     }
     Ok(())
+}
+
+/// Says what became of files that were not simply written.
+fn notes(recorded: &RecordedTurn) -> Vec<String> {
+    let obstacles = recorded.obstacles.iter().map(notice::obstacle);
+    let left_out = notice::left_out(&recorded.not_captured, "stays in the session's worktree");
+    obstacles.chain(left_out).collect()
 }
 
 /// Says that the plan is left undecided.
@@ -244,7 +251,7 @@ pub(super) fn json(recorded: &RecordedTurn) -> serde_json::Value {
         "after": recorded.after,
         "synced": recorded.is_synced(),
         "overlaps": recorded.overlaps,
-        "notes": recorded.notes,
+        "notes": notes(recorded),
         "interruption": recorded.interruption().map(ToString::to_string),
         "actions": actions_json(&recorded.plan, recorded.ending.outcomes()),
         "diagnostics": diagnostics,

@@ -7,6 +7,7 @@ use super::{complete, exit};
 use crate::git::diffstat::diffstat;
 use crate::text::counted;
 use crate::text::visible::{visible, visible_block};
+use crate::ui::notice;
 use crate::workflow::hinted::hinted;
 use crate::workflow::land::{Committed, Done, Message, Wish, land, turns};
 use crate::workflow::project::Project;
@@ -59,7 +60,10 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
 
     let done = land(&project, &wish, app.user(&project, true).as_mut())?;
     if app.global.json {
-        app.print_json(&done)?;
+        let mut shown = serde_json::to_value(&done)?;
+        let notes: Vec<String> = done.obstacles.iter().map(notice::obstacle).collect();
+        shown["notes"] = serde_json::json!(notes);
+        app.print_json(&shown)?;
     } else if wish.dry_run && done.overlapping.is_none() {
         app.print(preview(&project, &done)?)?;
         remarks(app, &done);
@@ -176,7 +180,8 @@ fn remarks(app: &App, done: &Done) {
         let path = visible(path);
         app.say(&format!("git ignores `{path}`: it was left out."));
     }
-    done.notes.iter().for_each(|note| app.warn(note));
+    let notes = done.obstacles.iter().map(notice::obstacle);
+    notes.for_each(|note| app.warn(&note));
 }
 
 /// Returns a line for each path, with a word before it.

@@ -6,6 +6,7 @@ use super::app::App;
 use super::{complete, exit};
 use crate::text::counted;
 use crate::text::visible::visible;
+use crate::ui::notice;
 use crate::workflow::pick::{Done, Row, Wish, pick};
 use crate::workflow::restore::OnOverlap;
 
@@ -55,7 +56,10 @@ pub(super) fn run(args: Args, app: &mut App) -> anyhow::Result<ExitCode> {
         app.user(&project, true).as_mut(),
     )?;
     if app.global.json {
-        app.print_json(&done)?;
+        let mut shown = serde_json::to_value(&done)?;
+        let notes: Vec<String> = done.obstacles.iter().map(notice::obstacle).collect();
+        shown["notes"] = serde_json::json!(notes);
+        app.print_json(&shown)?;
     } else {
         say(app, &done)?;
     }
@@ -75,7 +79,8 @@ fn say(app: &App, done: &Done) -> anyhow::Result<()> {
             .map(|path| format!("overlap {}\n", visible(path)))
             .collect::<String>(),
     )?;
-    done.notes.iter().for_each(|note| app.warn(note));
+    let notes = done.obstacles.iter().map(notice::obstacle);
+    notes.for_each(|note| app.warn(&note));
     if done.picked.is_empty() {
         app.warn(
             "your own edits overlap with what the turns did; nothing was changed. Use --ours, \

@@ -9,6 +9,7 @@ use super::exit;
 use crate::text::counted;
 use crate::text::visible::visible;
 use crate::ui::missing::lines;
+use crate::ui::notice;
 use crate::workflow::project::Project;
 use crate::workflow::restore::steps::{PassedOver, WhyPassedOver};
 use crate::workflow::restore::{Done, OnOverlap, Wish, restore};
@@ -166,10 +167,14 @@ fn carry_out(
 /// Says what changed, or would.
 fn show(app: &App, (done, name): (&Done, &str), wish: &Wish) -> anyhow::Result<ExitCode> {
     if app.global.json {
-        app.print_json(done)?;
+        let mut shown = serde_json::to_value(done)?;
+        let notes: Vec<String> = done.notes.iter().map(notice::restore_note).collect();
+        shown["notes"] = serde_json::json!(notes);
+        app.print_json(&shown)?;
     } else {
         app.print(changes(done))?;
-        done.notes.iter().for_each(|note| app.warn(note));
+        let notes = done.notes.iter().map(notice::restore_note);
+        notes.for_each(|note| app.warn(&note));
         if done.overlaps.is_empty() {
             app.say(&outcome(done, name, wish));
             lines(&done.missing, name)

@@ -20,6 +20,7 @@ pub mod markdown;
 pub mod missing;
 pub mod mistakes;
 pub mod modify;
+pub mod notice;
 pub mod person;
 pub mod preview;
 pub mod progress;

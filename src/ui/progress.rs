@@ -10,7 +10,8 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use super::mistakes::rejected;
-use super::style::{Line, Paint, Tone, block, wrap_all};
+use super::notice;
+use super::style::{Line, Paint, Tone, wrap_all};
 use crate::plan::run::{Ending, Outcome};
 use crate::text::counted;
 use crate::workflow::user::{Estimate, Event};
@@ -88,8 +89,10 @@ impl<W: Write> Progress<W> {
             Event::Started { index, label } => self.started(*index, label),
             Event::Output { bytes } => self.printed(bytes),
             Event::Finished { index, outcome } => self.finished(*index, outcome),
-            Event::Note(text) => self.lines(block(Tone::Plain, text)),
-            Event::Warning(text) => self.always(block(Tone::Warning, text)),
+            Event::Notice(notice) if notice::is_warning(notice) => {
+                self.always(notice::lines(notice));
+            }
+            Event::Notice(notice) => self.lines(notice::lines(notice)),
         }
     }
 
@@ -281,6 +284,8 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
+    use crate::workflow::notice::Notice;
+    use crate::workspace::notice::FilesNotice;
 
     /// Returns what is written when events are told.
     fn told(width: fn() -> Option<usize>, quiet: bool, events: &[Event<'_>]) -> String {
@@ -339,11 +344,23 @@ mod tests {
     #[test]
     fn lines_are_folded_on_a_terminal_alone() {
         assert_eq!(
-            told(|| Some(9), false, &[Event::Note("one two three")]),
+            told(
+                || Some(9),
+                false,
+                &[Event::Notice(Notice::ModelRemark(
+                    "one two three".to_owned()
+                ))]
+            ),
             "one two \n↪ three\n"
         );
         assert_eq!(
-            told(|| None, false, &[Event::Note("one two three")]),
+            told(
+                || None,
+                false,
+                &[Event::Notice(Notice::ModelRemark(
+                    "one two three".to_owned()
+                ))]
+            ),
             "one two three\n"
         );
     }
@@ -358,9 +375,13 @@ mod tests {
             quiet: false,
         };
         let mut progress = Progress::new(&mut out, manner);
-        progress.tell(&Event::Note("one two three"));
+        progress.tell(&Event::Notice(Notice::ModelRemark(
+            "one two three".to_owned(),
+        )));
         WIDTH.store(9, Ordering::SeqCst);
-        progress.tell(&Event::Note("one two three"));
+        progress.tell(&Event::Notice(Notice::ModelRemark(
+            "one two three".to_owned(),
+        )));
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "one two three\none two \n↪ three\n"
@@ -417,9 +438,14 @@ mod tests {
             told(
                 || None,
                 true,
-                &[Event::Note("a"), Event::Warning("b\u{1b}[2J")]
+                &[
+                    Event::Notice(Notice::ModelRemark("a".to_owned())),
+                    Event::Notice(Notice::Files(FilesNotice::ReferenceIncomplete(
+                        "b\u{1b}[2J".to_owned()
+                    ))),
+                ]
             ),
-            "b\\u{1b}[2J\n"
+            "some of what `b\\u{1b}[2J` reaches is gone, and no earlier state of it is whole\n"
         );
     }
 

@@ -10,6 +10,7 @@ use crate::git::object::{CommitId, TreeId};
 use crate::session::artifact;
 use crate::session::turn::Turn;
 use crate::text::path::lossy;
+use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
 use crate::workflow::trial::Trials;
 use crate::workflow::user::{Event, User};
@@ -143,11 +144,10 @@ pub fn bisect(
             SKIP => Verdict::Skip,
             _ => Verdict::Bad,
         };
-        user.tell(Event::Note(&format!(
-            "{}: {}",
-            named(state),
-            words(verdict, code)
-        )));
+        user.tell(Event::Notice(Notice::TurnTried {
+            turn: (state.number > 0).then(|| (state.number, state.turn.title.clone())),
+            exit_code: code,
+        }));
         runs.push(Run {
             turn: state.number,
             tree: state.tree,
@@ -279,23 +279,6 @@ fn culprit(project: &Project, state: &State) -> anyhow::Result<Culprit> {
         request: request.unwrap_or_default(),
         files: changes.iter().map(|change| lossy(&change.path)).collect(),
     })
-}
-
-/// Names the files at one moment.
-fn named(state: &State) -> String {
-    match state.number {
-        0 => "before the first turn".to_owned(),
-        number => format!("turn {number}, {}", state.turn.title),
-    }
-}
-
-/// Says what a run told.
-fn words(verdict: Verdict, code: i32) -> String {
-    match verdict {
-        Verdict::Good => "good".to_owned(),
-        Verdict::Bad => format!("bad (exit code {code})"),
-        Verdict::Skip => "skipped (exit code 125)".to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ use crate::host::{clock, fault};
 use crate::session::name::SessionName;
 use crate::workflow::confine;
 use crate::workflow::log;
+use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
 use crate::workflow::sign;
 use crate::workflow::user::{Event, User, telling};
@@ -166,9 +167,7 @@ fn is_idle(project: &Project, listed: &Listed, wish: &Wish) -> anyhow::Result<bo
 fn remove_worktree(project: &Project, session: &str, user: &mut dyn User) -> anyhow::Result<bool> {
     let Some(_session_lock) = worktrees::try_lock_worktree(&project.checkout(), session, "gc")
     else {
-        user.tell(Event::Note(&format!(
-            "session `{session}` is in use; its worktree stays"
-        )));
+        user.tell(Event::Notice(Notice::WorktreeInUse(session.to_string())));
         return Ok(false);
     };
     remove_files(project, session)

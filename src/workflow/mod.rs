@@ -29,6 +29,7 @@ pub mod land;
 pub mod log;
 pub mod model;
 pub mod new;
+pub mod notice;
 pub mod paths;
 pub mod pick;
 pub mod plan;

@@ -14,12 +14,14 @@ use crate::session::turn::{Turn, in_next};
 use crate::text::path::{lossy, shown};
 use crate::text::visible::visible;
 use crate::workflow::carry;
+use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
 use crate::workflow::restore::OnOverlap;
 use crate::workflow::user::{Event, User};
-use crate::workspace::complete::{Completed, Step, notes};
+use crate::workspace::complete::{Completed, Step};
 use crate::workspace::file_move::Move;
 use crate::workspace::fit::{Fit, fit};
+use crate::workspace::notice::{FileObstacle, obstacles};
 use crate::workspace::snapshot::{self, Recorded};
 use crate::workspace::stack::is_patch;
 use crate::workspace::stack::record::publish_turn_with;
@@ -43,8 +45,9 @@ pub struct Done {
     pub picked: Vec<Row>,
     /// Files where edits meet, left as they are.
     pub overlaps: Vec<String>,
-    /// What the user must be told about files that were not simply written.
-    pub notes: Vec<String>,
+    /// What stood in the way of writing files, other than an overlap.
+    #[serde(skip)]
+    pub obstacles: Vec<FileObstacle>,
 }
 
 /// A turn that was picked.
@@ -121,9 +124,7 @@ pub fn pick(
         carry_out(&transaction, project, (name, wish.on_overlap), &mut done)?;
     }
     if let Some(Err(error)) = waiting.map(|draft| carry::carry(project, &tip, draft)) {
-        user.tell(Event::Warning(&format!(
-            "what waits for the next turn cannot be kept: {error:#}"
-        )));
+        user.tell(Event::Notice(Notice::DraftNotKept(format!("{error:#}"))));
     }
     Ok(done)
 }
@@ -188,7 +189,7 @@ fn carry_out(
     } = transaction.complete(&checkout, &tip.session, &next, Some(&files))?;
 
     done.overlaps.extend(shown(&published.conflicts));
-    done.notes.extend(notes(&published));
+    done.obstacles.extend(obstacles(&published));
     done.picked.push(Row {
         recorded: Some(tip.number() + 1),
         commit: Some(commit),

@@ -20,7 +20,7 @@ use crate::workflow::model::agents;
 use crate::workflow::model::request::{Asking, ask};
 use crate::workflow::model::source::plan_source;
 use crate::workflow::project::Project;
-use crate::workflow::user::{User, telling};
+use crate::workflow::user::{User, tell_drift, telling};
 use crate::workspace::drift;
 use crate::workspace::drift::Drift;
 use crate::workspace::snapshot;
@@ -131,7 +131,7 @@ pub fn plan_turn(
         &mut telling(user),
     )?;
     let drift = drift::drift(&project.checkout(), tip, recorded.tree)?;
-    drift::tell_drift(&drift, tip.number(), &mut telling(user));
+    tell_drift(&drift, tip.number(), user);
     let lists = lists(&project.repository, &draft, recorded.tree)?;
     let requests = requests::requests_but_for(project, tip, &draft, &message)?;
     begin(&mut draft, &message, origin);

@@ -16,6 +16,7 @@ use crate::workflow::model::budget::TokenEstimate;
 use crate::workflow::model::request::{Asking, ask};
 use crate::workflow::model::source::PlanSource;
 use crate::workflow::model::source::plan_source;
+use crate::workflow::notice::Notice;
 use crate::workflow::plan;
 use crate::workflow::plan::{Answered, Planned, take_answer};
 use crate::workflow::project::Project;
@@ -139,8 +140,7 @@ fn ask_again(
         .map(|workspace| project.repository.commit(workspace.before))
         .transpose()?;
     if before.is_some_and(|before| before.tree != recorded.tree) {
-        let words = "your files are not as they were before the turn; the plan is checked against those of now. `teddy restore @` takes them back";
-        user.tell(Event::Note(words));
+        user.tell(Event::Notice(Notice::FilesDiffer));
     }
     take_answer(
         project,
@@ -173,9 +173,10 @@ fn tell_other_steps(
         let step = sent
             .trim_start_matches("steps/01-")
             .trim_end_matches("/input.md");
-        user.tell(Event::Warning(&format!(
-            "pipeline `{name}` is not as it was: step `{step}` was sent something else"
-        )));
+        user.tell(Event::Notice(Notice::StepChanged {
+            pipeline: name.clone(),
+            step: step.to_owned(),
+        }));
     }
     Ok(())
 }

@@ -7,7 +7,9 @@ use crate::plan::memo;
 use crate::plan::repair::Repaired;
 use crate::plan::validate::Simulation;
 use crate::text::resource::Resource;
-use crate::workspace::Notice;
+use crate::workflow::notice::Notice;
+use crate::workspace::drift::Drift;
+use crate::workspace::notice::FilesNotice;
 
 /// There is no person to ask.
 #[derive(Debug, thiserror::Error)]
@@ -253,22 +255,21 @@ pub enum Event<'a> {
         /// Its result.
         outcome: &'a crate::plan::run::Outcome,
     },
-    /// A sentence for the user.
-    Note(&'a str),
-    /// A sentence that the user should not miss.
-    Warning(&'a str),
+    /// Something that the user should hear of.
+    Notice(Notice),
 }
 
-impl<'a> From<&'a Notice> for Event<'a> {
-    fn from(notice: &'a Notice) -> Event<'a> {
-        match notice {
-            Notice::Note(text) => Event::Note(text),
-            Notice::Warning(text) => Event::Warning(text),
-        }
-    }
+/// Returns what passes notices about the files on to the user.
+pub fn telling<'a>(user: &'a mut dyn User) -> impl FnMut(FilesNotice) + 'a {
+    |notice| user.tell(Event::Notice(Notice::Files(notice)))
 }
 
-/// Returns what passes notices on to the user.
-pub fn telling<'a>(user: &'a mut dyn User) -> impl FnMut(Notice) + 'a {
-    |notice| user.tell(Event::from(&notice))
+/// Tells the user before a turn what of the turns is not in their files; `turn` is the number of
+/// the newest one.
+pub fn tell_drift(drift: &Drift, turn: u64, user: &mut dyn User) {
+    let drift = Box::new(drift.clone());
+    user.tell(Event::Notice(Notice::Files(FilesNotice::Drifted {
+        drift,
+        turn,
+    })));
 }

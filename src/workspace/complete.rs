@@ -350,31 +350,6 @@ pub fn publish(repository: &Repository, files: &Move, guard: &Guard) -> anyhow::
     Ok(published)
 }
 
-/// Says what a publication found in its way, other than an overlap.
-pub fn notes(published: &Published) -> Vec<String> {
-    let busy = published.busy.iter().map(|path| {
-        let path = String::from_utf8_lossy(path);
-        format!(
-            "`{path}` is open for writing in another program; once that has closed it, `teddy restore @ --theirs` writes the turn's version"
-        )
-    });
-    let closed = published.closed.iter().map(|path| {
-        let path = String::from_utf8_lossy(path);
-        format!("`{path}` or its directory is read-only; once it is writable, `teddy restore @ --theirs` writes the turn's version")
-    });
-    let failed = published.failed.iter().map(|why| {
-        format!("{why}; once that works, `teddy restore @ --theirs` writes the turn's version")
-    });
-    let rescued = published.rescued.iter().map(|rescued| {
-        let (path, kept) = (
-            String::from_utf8_lossy(&rescued.path),
-            rescued.kept.display(),
-        );
-        format!("bytes of yours that were saved to `{path}` meanwhile are in `{kept}`")
-    });
-    busy.chain(closed).chain(failed).chain(rescued).collect()
-}
-
 /// Returns what a publication respects.
 pub fn guard(operation: &str, overlap: Overlap) -> Guard {
     Guard {

@@ -13,7 +13,6 @@ use crate::session::name::SessionName;
 use crate::session::publication::Stack;
 use crate::session::turn::Turn;
 use crate::text::path::{lossy, shown};
-use crate::text::visible::visible;
 use crate::workspace::Checkout;
 use crate::workspace::branch::{OtherBranch, other_branch};
 use crate::workspace::marks::marked;
@@ -22,12 +21,9 @@ use crate::workspace::missing::missing;
 use crate::workspace::stack::series::{Part, differences};
 use crate::workspace::stack::{PatchId, Stacks, is_patch};
 use crate::workspace::turn_files::files_of;
-use crate::workspace::{Notice, Tell};
 
 /// How many turns back the last one that changed files, or ran here, is looked for.
 const MAX_BACK: usize = 32;
-/// How many turns or files a sentence names.
-const MAX_NAMED: usize = 4;
 
 /// A turn of any session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -183,14 +179,6 @@ fn left_by(
     Ok((!files.is_empty()).then_some(files))
 }
 
-/// Tells the user before a turn what of the turns is not in their files; `tip` is the number of the
-/// newest turn.
-pub fn tell_drift(drift: &Drift, tip: u64, tell: &mut Tell<'_>) {
-    for sentence in drift.sentences(tip) {
-        tell(Notice::Warning(sentence));
-    }
-}
-
 /// Says whether what a turn was to bring is in a file; each stack is looked through once.
 struct Presence<'a> {
     /// What reads stacks.
@@ -241,65 +229,10 @@ impl Drift {
     pub fn is_as_left(&self) -> bool {
         self.same_turns != Some(false) && self.missing.is_empty() && self.no_record.is_none()
     }
-
-    /// Returns what the user should know before they go on; `tip` is the number of the newest turn.
-    pub fn sentences(&self, tip: u64) -> Vec<String> {
-        let mut sentences = Vec::new();
-        if let Some(branch) = &self.branch {
-            let place = |name: &str| match name {
-                "HEAD" => "no branch".to_owned(),
-                name => format!("`{}`", visible(name)),
-            };
-            let [then, now] = [&branch.then, &branch.now].map(|name| place(name));
-            let turn = branch.turn;
-            sentences.push(format!(
-                "you were on {then} at turn {turn}, you are on {now} now"
-            ));
-        }
-        if let Some(reference) = &self.no_record {
-            sentences.push(no_record(reference));
-        }
-        sentences.extend(self.other_turns(tip));
-        if let Some(NotBrought { turn, files }) = &self.not_brought {
-            let files = named(files.iter().map(|file| format!("`{}`", visible(file))));
-            sentences.push(format!(
-                "the result of turn {turn} is not in your files ({files}); `teddy restore {turn} --theirs` takes it, `--markers` writes conflict markers, `--ours` keeps your side"
-            ));
-        }
-        if !self.marked.is_empty() {
-            let files = named(
-                self.marked
-                    .iter()
-                    .map(|file| format!("`{}`", visible(file))),
-            );
-            sentences.push(format!("conflict markers are in {files}"));
-        }
-        sentences
-    }
-
-    /// Returns that other turns are in the files than after the newest one.
-    fn other_turns(&self, tip: u64) -> Option<String> {
-        let is_told = |lacking: &TurnName| {
-            let told = self.not_brought.as_ref();
-            told.is_some_and(|told| told.turn == lacking.turn && told.turn == tip)
-        };
-        let what = match (self.extra.as_slice(), self.lacking.as_slice()) {
-            ([], []) => return None,
-            ([], [one]) if is_told(one) => return None,
-            ([], lacking) => format!("they lack {}", list_of(lacking)),
-            (extra, []) => format!("they have {}", list_of(extra)),
-            (extra, lacking) => {
-                format!("they have {} and lack {}", list_of(extra), list_of(lacking))
-            }
-        };
-        Some(format!(
-            "your files are not as after turn {tip}: {what}; `teddy restore @` takes them there"
-        ))
-    }
 }
 
-/// Says which turns of other sessions a restore of this one took out of the files. That a turn is
-/// gone from a file in which both had worked surprises whoever undoes only their own.
+/// Returns the turns of other sessions that a restore of this one took out of the files. That a
+/// turn is gone from a file in which both had worked surprises whoever undoes only their own.
 ///
 /// # Errors
 /// If a patch cannot be read.
@@ -307,17 +240,11 @@ pub fn taken_from_others(
     stacks: &Stacks<'_>,
     session: &SessionName,
     [before, after]: [&Stack<PatchId>; 2],
-) -> anyhow::Result<Option<String>> {
+) -> anyhow::Result<Vec<TurnName>> {
     let [removed, _] = differences(stacks, before, after)?;
     let mut turns = turns_of(stacks, &removed)?;
     turns.retain(|turn| turn.session != session.as_str());
-    let Some(first) = turns.first() else {
-        return Ok(None);
-    };
-    let (what, other) = (list_of(&turns), visible(&first.session));
-    Ok(Some(format!(
-        "this took {what} out of your files as well; `teddy switch {other}` and `teddy restore @` bring it back"
-    )))
+    Ok(turns)
 }
 
 /// Returns the numbers of the turns of a session that a restore took out of the files.
@@ -349,90 +276,9 @@ fn turns_of(stacks: &Stacks<'_>, ids: &[PatchId]) -> anyhow::Result<Vec<TurnName
     Ok(turns)
 }
 
-/// Returns some turns as a sentence names them.
-fn list_of(turns: &[TurnName]) -> String {
-    let name = |turn: &TurnName| format!("turn {} of {}", turn.turn, visible(&turn.session));
-    named(turns.iter().map(name))
-}
-
-/// Returns that nobody knows which turns are in the files.
+/// Says that nobody knows which turns are in the files.
 pub fn no_record(reference: &str) -> String {
     format!(
         "it is not known which turns are in your files, as `{reference}` is not there: all that is in them counts as yours"
     )
-}
-
-/// Returns the first of some names, and how many more there are.
-fn named(names: impl ExactSizeIterator<Item = String>) -> String {
-    let more = names.len().saturating_sub(MAX_NAMED);
-    let mut text = names.take(MAX_NAMED).collect::<Vec<_>>().join(", ");
-    if more > 0 {
-        text.push_str(&format!(" and {more} more"));
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Returns turns of a session.
-    fn turns(session: &str, numbers: &[u64]) -> Vec<TurnName> {
-        let name = |turn: &u64| TurnName {
-            session: session.to_owned(),
-            turn: *turn,
-        };
-        numbers.iter().map(name).collect()
-    }
-
-    #[test]
-    fn files_that_are_as_after_the_turn_need_no_word() {
-        let drift = Drift {
-            same_turns: Some(true),
-            ..Drift::default()
-        };
-        assert_eq!(drift.sentences(3), [""; 0]);
-    }
-
-    #[test]
-    fn all_that_is_wrong_is_said() {
-        let drift = Drift {
-            lacking: turns("one", &[3]),
-            not_brought: Some(NotBrought {
-                turn: 3,
-                files: vec!["a\u{7}".to_owned()],
-            }),
-            marked: vec!["b".to_owned()],
-            branch: Some(OtherBranch {
-                turn: 3,
-                then: "feature".to_owned(),
-                now: "HEAD".to_owned(),
-            }),
-            no_record: Some("refs/teddy/published/main".to_owned()),
-            ..Drift::default()
-        };
-        assert_eq!(
-            drift.sentences(3),
-            [
-                "you were on `feature` at turn 3, you are on no branch now",
-                "it is not known which turns are in your files, as `refs/teddy/published/main` is not there: all that is in them counts as yours",
-                "the result of turn 3 is not in your files (`a\\u{7}`); `teddy restore 3 --theirs` takes it, `--markers` writes conflict markers, `--ours` keeps your side",
-                "conflict markers are in `b`",
-            ]
-        );
-    }
-
-    #[test]
-    fn many_turns_are_counted() {
-        let drift = Drift {
-            extra: turns("two", &[6, 5, 4, 3, 2, 1]),
-            ..Drift::default()
-        };
-        assert_eq!(
-            drift.sentences(1),
-            [
-                "your files are not as after turn 1: they have turn 6 of two, turn 5 of two, turn 4 of two, turn 3 of two and 2 more; `teddy restore @` takes them there"
-            ]
-        );
-    }
 }

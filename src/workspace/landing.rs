@@ -12,8 +12,9 @@ use crate::host::fault;
 use crate::session::journal::{BranchMove, Pending};
 use crate::session::name::SessionName;
 use crate::session::turn::Turn;
+use crate::workspace::Checkout;
+use crate::workspace::notice::{FilesNotice, Tell};
 use crate::workspace::worktrees::try_lock_worktree;
-use crate::workspace::{Checkout, Notice, Tell};
 
 /// The folder below that of the worktrees in which commits are made, a folder for each session.
 const FOLDER: &str = ".landing";
@@ -119,10 +120,10 @@ pub(super) fn resume(
     }
     fault::point("recover-landed")?;
     record(checkout, session, pending)?;
-    let (name, new) = (to.name.trim_start_matches("refs/heads/"), to.new);
-    tell(Notice::Note(format!(
-        "finished a landing on `{name}`: {new}"
-    )));
+    tell(FilesNotice::LandingFinished {
+        branch: to.name.trim_start_matches("refs/heads/").to_owned(),
+        commit: to.new,
+    });
     Ok(())
 }
 

@@ -2,7 +2,7 @@
 //! and put right after a crash.
 //!
 //! Knows sessions and turns, but neither plans nor models, and asks nobody: what the user should
-//! hear of is a [`Notice`].
+//! hear of is a [`notice::FilesNotice`].
 
 pub mod branch;
 pub mod changed;
@@ -14,6 +14,7 @@ pub mod kept;
 pub mod landing;
 pub mod marks;
 pub mod missing;
+pub mod notice;
 pub mod recover;
 pub mod snapshot;
 pub mod stack;
@@ -38,18 +39,6 @@ pub struct Checkout<'a> {
     /// The folder that holds the worktrees of the repository's sessions.
     pub worktrees: PathBuf,
 }
-
-/// Something that the user should hear of.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Notice {
-    /// Something that was done for them.
-    Note(String),
-    /// Something that may need their attention.
-    Warning(String),
-}
-
-/// Whoever passes notices on to the user.
-pub type Tell<'a> = dyn FnMut(Notice) + 'a;
 
 impl<'a> Checkout<'a> {
     /// Returns the sessions.

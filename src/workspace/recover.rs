@@ -27,14 +27,14 @@ use crate::session::publication::Publication;
 use crate::session::turn::Turn;
 use crate::workspace::Checkout;
 use crate::workspace::complete;
-use crate::workspace::complete::{guard, notes, publish};
+use crate::workspace::complete::{guard, publish};
 use crate::workspace::file_move::Move;
 use crate::workspace::fit::{Fit, fit};
 use crate::workspace::kept;
 use crate::workspace::landing;
+use crate::workspace::notice::{FilesNotice, ReferenceRepair, Tell, obstacles};
 use crate::workspace::stack::record::amend;
 use crate::workspace::worktrees;
-use crate::workspace::{Notice, Tell};
 
 /// How far what the refs reach is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,9 +95,7 @@ fn recover_to(checkout: &Checkout<'_>, depth: Depth, tell: &mut Tell<'_>) -> any
 fn set_torn_packs_aside(repository: &Repository, tell: &mut Tell<'_>) -> anyhow::Result<bool> {
     let torn = torn_packs::set_torn_packs_aside(repository)?;
     for name in &torn {
-        tell(Notice::Note(format!(
-            "moved `{name}`, which a power cut left without its bytes, to `.git/teddy/undo/packs`"
-        )));
+        tell(FilesNotice::TornPackMoved(name.clone()));
     }
     Ok(!torn.is_empty())
 }
@@ -116,12 +114,7 @@ fn set_damaged_objects_aside(repository: &Repository, tell: &mut Tell<'_>) -> an
         let _ = std::fs::remove_file(index.path());
     }
 
-    let count = damaged.len();
-    let objects = if count == 1 { "object" } else { "objects" };
-    tell(Notice::Warning(format!(
-        "moved {count} damaged {objects} to `.git/teddy/undo/objects`: a power cut or the disk \
-         took the content"
-    )));
+    tell(FilesNotice::DamagedObjectsMoved(damaged.len()));
     Ok(true)
 }
 
@@ -131,10 +124,15 @@ fn clear_displaced(repository: &Repository, tell: &mut Tell<'_>) -> anyhow::Resu
         rescued: displaced::clear_displaced(repository)?,
         ..Published::default()
     };
-    notes(&published)
-        .into_iter()
-        .for_each(|note| tell(Notice::Warning(note)));
+    tell_obstacles(&published, tell);
     Ok(!published.rescued.is_empty())
+}
+
+/// Tells what stood in the way of a publication.
+fn tell_obstacles(published: &Published, tell: &mut Tell<'_>) {
+    for found in obstacles(published) {
+        tell(FilesNotice::Obstacle(found));
+    }
 }
 
 /// Returns the locks of git's own that are there; they are never removed.
@@ -148,9 +146,7 @@ fn remove_stale_locks(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::R
         is_in_use(checkout.repository, name)
     })?;
     for name in &removed {
-        tell(Notice::Note(format!(
-            "removed the lock of `{name}` that a crash left"
-        )));
+        tell(FilesNotice::StaleLockRemoved(name.clone()));
     }
     Ok(!removed.is_empty())
 }
@@ -192,23 +188,19 @@ fn mend_references(
         // A commit that can be read is better than none, as much as is left of it.
         let commit = whole.or(known.first().copied());
         if refs::held(checkout.repository, name).ok().flatten() == commit && commit.is_some() {
-            tell(Notice::Warning(format!(
-                "some of what `{name}` reaches is gone, and no earlier state of it is whole"
-            )));
+            tell(FilesNotice::ReferenceIncomplete(name.clone()));
             continue;
         }
         refs::heal::mend(checkout.repository, name, commit, &aside)
             .with_context(|| format!("`{name}` is damaged"))?;
-        let now = commit.map_or_else(
-            || "was taken away: no commit of it is left".to_owned(),
-            |commit| match number_of(checkout.repository, name, commit) {
-                Some(number) => {
-                    format!("is at turn {number} ({commit}) again; what came after it is lost")
-                }
-                None => format!("is at {commit} again"),
-            },
-        );
-        tell(Notice::Warning(format!("`{name}` was damaged and {now}")));
+        let turn = |commit| match number_of(checkout.repository, name, commit) {
+            Some(number) => ReferenceRepair::Turn { number, commit },
+            None => ReferenceRepair::Commit(commit),
+        };
+        tell(FilesNotice::ReferenceRepaired {
+            name: name.clone(),
+            repair: commit.map_or(ReferenceRepair::Removed, turn),
+        });
     }
     Ok(!broken.is_empty())
 }
@@ -253,10 +245,7 @@ fn finish_pending(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::Resul
     let pending = match journal.read().context("reading the journal")? {
         Entry::None => return Ok(false),
         Entry::Damaged(aside) => {
-            let aside = aside.display();
-            tell(Notice::Warning(format!(
-                "the journal was damaged and is now `{aside}`; `teddy status` shows where things stand"
-            )));
+            tell(FilesNotice::JournalDamaged(aside));
             return Ok(true);
         }
         Entry::Pending(pending) => pending,
@@ -280,11 +269,7 @@ fn finish_pending(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::Resul
         None => false,
     };
     if committed && !resume_publishing(checkout, &session, &pending, tell)? {
-        let aside = journal.put_aside()?;
-        tell(Notice::Warning(format!(
-            "what was left to do is in `{}`",
-            aside.display()
-        )));
+        tell(FilesNotice::PendingPutAside(journal.put_aside()?));
         return Ok(true);
     }
     fault::point("before-clear")?;
@@ -301,17 +286,15 @@ fn resume_publishing(
     tell: &mut Tell<'_>,
 ) -> anyhow::Result<bool> {
     let Some(elsewhere) = checkout_of(checkout.repository, pending)? else {
-        let gone = pending.workspace.display();
-        tell(Notice::Warning(format!(
-            "`{gone}` is gone, so a turn of `{session}` cannot be applied there"
-        )));
+        tell(FilesNotice::CheckoutGone {
+            path: pending.workspace.clone(),
+            session: session.clone(),
+        });
         return Ok(false);
     };
     let repository = elsewhere.as_deref().unwrap_or(checkout.repository);
     if !checkout.repository.has(pending.from) || !checkout.repository.has(pending.to) {
-        tell(Notice::Warning(format!(
-            "objects of the interrupted turn of `{session}` are gone; `teddy restore @` applies it"
-        )));
+        tell(FilesNotice::ObjectsGone(session.clone()));
         return Ok(false);
     }
     let files = Move {
@@ -327,24 +310,19 @@ fn resume_publishing(
     )?);
     kept::note_brought(&checkout.limits, repository, &files, &published)?;
     fault::point("recover-swept")?;
-    tell(Notice::Note(format!(
-        "finished an interrupted turn of `{session}`: {} files",
-        published.written.len() + published.deleted.len()
-    )));
+    tell(FilesNotice::TurnFinished {
+        session: session.clone(),
+        files: published.written.len() + published.deleted.len(),
+    });
     let told: HashSet<_> = published.busy.iter().chain(&published.closed).collect();
     for path in published
         .conflicts
         .iter()
         .filter(|path| !told.contains(path))
     {
-        tell(Notice::Warning(format!(
-            "`{}` was changed meanwhile and is left as it is",
-            String::from_utf8_lossy(path)
-        )));
+        tell(FilesNotice::ChangedMeanwhile(path.clone()));
     }
-    notes(&published)
-        .into_iter()
-        .for_each(|note| tell(Notice::Warning(note)));
+    tell_obstacles(&published, tell);
     checkout.journal().keep_tip(session, pending.commit)?;
     // A path that cannot be looked at holds nothing up.
     let left = left(checkout, repository, &files, &published.conflicts)

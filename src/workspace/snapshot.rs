@@ -20,12 +20,10 @@ use crate::host::{clock, fault};
 use crate::session::draft::Draft;
 use crate::session::meta::NotCaptured;
 use crate::session::turn::Turn;
-use crate::text::counted;
-use crate::text::visible::visible;
 use crate::workspace::Checkout;
 use crate::workspace::kept;
 use crate::workspace::kept::kept;
-use crate::workspace::{Notice, Tell};
+use crate::workspace::notice::{FilesNotice, Tell};
 
 /// How often the files are recorded anew because objects were pruned meanwhile.
 const MAX_RECORDS: u32 = 4;
@@ -34,9 +32,6 @@ const MAX_RECORDS: u32 = 4;
 const MAX_REACHED: usize = 3;
 /// The subject of the commits that keep workspace commits.
 pub const KEEPER: &str = "Snapshots of the workspace";
-
-/// The files left out of a snapshot that are named one by one.
-const MAX_LEFT_OUT: usize = 5;
 
 /// The user's files, recorded.
 #[derive(Debug, Clone)]
@@ -77,24 +72,12 @@ pub fn not_captured(snapshot: &Snapshot) -> Vec<NotCaptured> {
         .collect()
 }
 
-/// Says which files are left out that are not told already.
-pub fn left_out(told: &[&Vec<NotCaptured>], left: &[NotCaptured], how: &str) -> Vec<String> {
+/// Returns the files that are left out and are not told already.
+pub fn newly_left_out(told: &[&Vec<NotCaptured>], left: &[NotCaptured]) -> Vec<NotCaptured> {
     let known = |file: &NotCaptured| (file.path.clone(), file.reason.clone());
     let told: HashSet<_> = told.iter().copied().flatten().map(known).collect();
     let is_new = |file: &&NotCaptured| !told.contains(&known(file));
-    let new: Vec<&NotCaptured> = left.iter().filter(is_new).collect();
-    let line = |file: &&NotCaptured| {
-        let (path, why) = (visible(&file.path), &file.reason);
-        format!("`{path}` {how}: {why}")
-    };
-    let more = new.len().saturating_sub(MAX_LEFT_OUT);
-    let more =
-        (more > 0).then(|| format!("{} more; `teddy status` names all", counted(more, "file")));
-    new.iter()
-        .take(MAX_LEFT_OUT)
-        .map(line)
-        .chain(more)
-        .collect()
+    left.iter().filter(is_new).cloned().collect()
 }
 
 /// Takes a snapshot of the user's files.
@@ -128,15 +111,14 @@ pub fn tell_captured(
     if tip.number() == 0 && draft.commit.is_none() {
         let untracked = tracked::untracked(repository, recorded.tree)?;
         if untracked > 0 {
-            tell(Notice::Note(format!(
-                "snapshots of your files take {} along that git does not track; `.gitignore` or `snapshot.exclude` leaves some out",
-                counted(untracked, "file")
-            )));
+            tell(FilesNotice::UntrackedCaptured(untracked));
         }
     }
     let known = [&tip.meta.not_captured, &draft.meta.not_captured];
-    let notes = left_out(&known, &recorded.not_captured, "is in no snapshot");
-    notes.into_iter().for_each(|note| tell(Notice::Note(note)));
+    let new = newly_left_out(&known, &recorded.not_captured);
+    if !new.is_empty() {
+        tell(FilesNotice::NotCaptured(new));
+    }
     draft.meta.not_captured.clone_from(&recorded.not_captured);
     Ok(())
 }

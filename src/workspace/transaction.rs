@@ -6,8 +6,9 @@ use crate::session::name::SessionName;
 use crate::session::turn::Turn;
 use crate::workspace::complete::{self, Completed, Step};
 use crate::workspace::file_move::Move;
+use crate::workspace::notice::Tell;
 use crate::workspace::snapshot::{self, Recorded};
-use crate::workspace::{Checkout, Tell, recover};
+use crate::workspace::{Checkout, recover};
 
 /// The lock under which refs and the user's files change, held by whoever has recovered first.
 /// Whatever needs both takes one.

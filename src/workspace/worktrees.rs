@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::host::lock::Lock;
 use crate::session::name::SessionName;
 use crate::workspace::Checkout;
-use crate::workspace::{Notice, Tell};
+use crate::workspace::notice::{FilesNotice, Tell};
 
 /// Takes over the worktrees that a version before this one registered with git, where commands
 /// could write in git's record of them and stop the user's own git. Returns whether there were
@@ -22,9 +22,7 @@ pub fn take_over_worktrees(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyh
             continue;
         };
         former::take_over_worktree(checkout.repository, root, &session)?;
-        tell(Notice::Note(format!(
-            "git no longer lists the worktree of session `{session}`: an earlier TeDDy had registered it"
-        )));
+        tell(FilesNotice::WorktreeTakenOver(session.clone()));
         any = true;
     }
     Ok(any)
@@ -42,10 +40,7 @@ pub fn tidy_worktrees(checkout: &Checkout<'_>, tell: &mut Tell<'_>) -> anyhow::R
             continue;
         };
         if worktree::tidy_session_worktree(checkout.repository, &listed.session)? {
-            let session = &listed.session;
-            tell(Notice::Note(format!(
-                "removed what a run that was cut short left in the worktree of session `{session}`"
-            )));
+            tell(FilesNotice::LeftoversRemoved(listed.session));
             any = true;
         }
     }

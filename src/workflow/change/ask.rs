@@ -14,6 +14,7 @@ use crate::workflow::model::budget::{CostBudget, MeteredModel, TokenEstimate};
 use crate::workflow::model::choose;
 use crate::workflow::model::choose::NoModel;
 use crate::workflow::model::request::{announce, hear, tell_unknown};
+use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 
@@ -114,11 +115,10 @@ impl Desk<'_> {
             budget,
             weight: TokenEstimate::default(),
         };
-        self.user.tell(Event::Note(&format!(
-            "{}: {}",
-            question.role.word(),
-            question.about
-        )));
+        self.user.tell(Event::Notice(Notice::RoleAsked {
+            role: question.role.word(),
+            about: question.about.to_owned(),
+        }));
         let mut taken = Taken {
             model: name,
             ..Taken::default()
@@ -139,12 +139,11 @@ impl Desk<'_> {
             if taken.calls >= MAX_ANSWERS {
                 return Err(self.useless((question.role, question.about), &text, &mistakes));
             }
-            self.user.tell(Event::Warning(&format!(
-                "the answer is not {}; asking again:\n{}",
-                question.about,
-                mistakes.join("\n")
-            )));
             request.message = again(&question.message, &text, &mistakes);
+            self.user.tell(Event::Notice(Notice::AnswerUnusable {
+                about: question.about.to_owned(),
+                mistakes,
+            }));
         }
     }
 

@@ -17,6 +17,7 @@ use crate::change::{answer, proposal, section};
 use crate::workflow::change;
 use crate::workflow::change::change;
 use crate::workflow::change::material::material;
+use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 
@@ -132,11 +133,11 @@ pub(super) fn require_usable(
     if is_usable(&findings) {
         return Ok(());
     }
-    let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
-    user.tell(Event::Warning(&lines.join("\n")));
+    let count = findings.len();
+    user.tell(Event::Notice(Notice::DocumentMistakes(findings)));
     Err(ChangeError::Invalid {
         id: id.clone(),
-        count: findings.len(),
+        count,
     }
     .into())
 }

@@ -20,6 +20,7 @@ use crate::workflow::change::change;
 use crate::workflow::change::work;
 use crate::workflow::change::work::work;
 use crate::workflow::context::message::keep_message;
+use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 
@@ -168,10 +169,7 @@ fn begin(
     require_usable(id, &change.documents, user)?;
     let stale = change.state.stale(&change.documents);
     if !stale.is_empty() {
-        user.tell(Event::Warning(&format!(
-            "edited since it was challenged: {}",
-            stale.join(", ")
-        )));
+        user.tell(Event::Notice(Notice::EditedDocuments(stale)));
     }
     if change.state.phase == Phase::Challenged {
         let entry = Entry::of("implement", &now());
@@ -206,10 +204,10 @@ fn tasks_and_fix(
         .into_iter()
         .find(|task| !task.done)
     {
-        user.tell(Event::Note(&format!(
-            "task {}: {}",
-            task.number, task.title
-        )));
+        user.tell(Event::Notice(Notice::TaskStarted {
+            number: task.number.clone(),
+            title: task.title.clone(),
+        }));
         match work(
             project,
             change,
@@ -228,7 +226,7 @@ fn tasks_and_fix(
     let Some((number, body)) = due_fix(change) else {
         return Ok(TaskProgress::Ready);
     };
-    user.tell(Event::Note(&format!("fixing what review {number} found")));
+    user.tell(Event::Notice(Notice::FixStarted(number)));
     match work(
         project,
         change,

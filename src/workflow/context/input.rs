@@ -10,6 +10,7 @@ use crate::workflow::context::lists::Lists;
 use crate::workflow::context::pages::Pages;
 use crate::workflow::context::requests;
 use crate::workflow::model::budget::TokenEstimate;
+use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 use crate::workspace::snapshot::Recorded;
@@ -77,8 +78,11 @@ pub fn make_input(
         });
     if tokens > project.settings.context.budget {
         let budget = project.settings.context.budget;
-        let largest = largest(&material);
-        user.tell(Event::Warning(&format!("the context has {tokens} tokens, over the budget of {budget}; the largest are {largest}")));
+        user.tell(Event::Notice(Notice::OverBudget {
+            tokens,
+            budget,
+            largest: largest(&material),
+        }));
     }
     let text = redact_values(&input::render(&material), &[])
         .text
@@ -90,13 +94,12 @@ pub fn make_input(
 }
 
 /// Names the largest resources.
-fn largest(material: &Material) -> String {
+fn largest(material: &Material) -> Vec<(String, usize)> {
     let mut resources: Vec<_> = material.resources.iter().collect();
     resources.sort_by_key(|shown| std::cmp::Reverse(shown.tokens));
-    let names: Vec<String> = resources
+    resources
         .iter()
         .take(3)
-        .map(|shown| format!("{} ({})", shown.resource, shown.tokens))
-        .collect();
-    names.join(", ")
+        .map(|shown| (shown.resource.to_string(), shown.tokens))
+        .collect()
 }

@@ -5,6 +5,7 @@ use crate::session::draft::Draft;
 use crate::session::meta::Origin;
 use crate::session::turn::Turn;
 use crate::text::redact::redact_values;
+use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, NobodyToAsk, Question, User};
 
@@ -34,10 +35,7 @@ pub(in crate::workflow) fn said(
     }
     let (waiting, origin) = draft.waiting_message()?;
     let first = waiting.trim().lines().next().unwrap_or_default();
-    user.tell(Event::Note(&format!(
-        "Using the waiting message: {}",
-        cut(first)
-    )));
+    user.tell(Event::Notice(Notice::MessageUsed(cut(first))));
     Some((waiting, origin))
 }
 
@@ -92,9 +90,7 @@ pub fn keep_message(
     let tip = project.store().tip(&session)?;
     let mut draft = project.store().draft(&tip)?;
     if draft.is_planned() {
-        user.tell(Event::Warning(
-            "your message was not used, because a plan is waiting",
-        ));
+        user.tell(Event::Notice(Notice::MessageNotUsed));
         return Ok(());
     }
     let message = without_keys(message, user);
@@ -106,7 +102,7 @@ pub fn keep_message(
     draft.meta.origin = Origin::User;
     draft.artifacts.put(artifact::USER_PROMPT, message);
     project.store().save_draft(&tip, &mut draft)?;
-    user.tell(Event::Note("your message is kept for the next turn"));
+    user.tell(Event::Notice(Notice::MessageKept));
     Ok(())
 }
 
@@ -122,9 +118,7 @@ fn cut(line: &str) -> String {
 pub fn without_keys(message: String, user: &mut dyn User) -> String {
     let clean = redact_values(&message, &[]);
     if clean.count > 0 {
-        user.tell(Event::Warning(
-            "what looks like a key was taken out of the message; it is neither recorded nor sent",
-        ));
+        user.tell(Event::Notice(Notice::KeyRemoved));
     }
     clean.text.into_owned()
 }

@@ -5,6 +5,7 @@ use super::{Case, ExecuteOptions, execute, execute_text, record};
 use crate::host::interrupt;
 use crate::session::artifact;
 use crate::workflow::context::message::without_keys;
+use crate::workflow::notice::Notice;
 use crate::workflow::plan::{self, plan};
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, Question, User};
@@ -43,9 +44,7 @@ pub fn execute_or_plan(
     };
     match plan(project, &wanted, user) {
         Ok(planned) => *replanned = Some(Box::new(planned)),
-        Err(error) => user.tell(Event::Warning(&format!(
-            "no other plan was made: {error:#}; your message is kept for `teddy plan`"
-        ))),
+        Err(error) => user.tell(Event::Notice(Notice::NoPlanInstead(format!("{error:#}")))),
     }
     Ok(result)
 }

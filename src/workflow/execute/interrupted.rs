@@ -10,6 +10,7 @@ use crate::session::artifact;
 use crate::session::meta::{ModelUse, Status, Workspace};
 use crate::session::transition;
 use crate::workflow::judge::modified::{as_run, modifications};
+use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 use crate::workspace::transaction::Transaction;
@@ -68,9 +69,7 @@ pub(super) fn record(
     let recorded = finish(transaction, project, case, writing, None)?;
 
     if let Err(error) = wait_again(project, &run) {
-        user.tell(Event::Warning(&format!(
-            "the plan cannot be kept for another run: {error:#}"
-        )));
+        user.tell(Event::Notice(Notice::PlanNotKept(format!("{error:#}"))));
     }
     Ok(recorded)
 }

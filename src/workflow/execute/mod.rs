@@ -33,9 +33,10 @@ use crate::workflow::judge::Ground;
 use crate::workflow::judge::judge;
 use crate::workflow::model::agents;
 use crate::workflow::new::new;
+use crate::workflow::notice::Notice;
 use crate::workflow::plan::{Start, keep_plan};
 use crate::workflow::project::{NoSession, Project};
-use crate::workflow::user::{Approved, Event, Question, User, telling};
+use crate::workflow::user::{Approved, Event, Question, User, tell_drift, telling};
 use crate::workspace::drift;
 use crate::workspace::snapshot;
 
@@ -112,7 +113,7 @@ fn finish(
     options: &ExecuteOptions,
     user: &mut dyn User,
 ) -> anyhow::Result<ReviewedPlan> {
-    drift::tell_drift(&case.drift, case.tip.number(), &mut telling(user));
+    tell_drift(&case.drift, case.tip.number(), user);
     let mut reviewed = review::review_and_run(project, case, options, user)?;
     if let ReviewedPlan::Recorded(recorded) = &mut reviewed {
         ask_for_answer(project, recorded, user)?;
@@ -166,7 +167,7 @@ fn begin(
     let transaction = project.enter("new", user)?;
     let name = project.free_name(SessionName::from_title(&plan.title))?;
     new(&transaction, project, &name, &agent)?;
-    user.tell(Event::Note(&format!("Started session {name}.")));
+    user.tell(Event::Notice(Notice::SessionStarted(name.clone())));
     Ok(Ok(name))
 }
 

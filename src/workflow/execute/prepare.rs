@@ -11,6 +11,7 @@ use crate::host::sandbox::Network;
 use crate::host::shell::{End, Script, run};
 use crate::host::supervisor::Launcher;
 use crate::workflow::confine;
+use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 
@@ -94,7 +95,7 @@ fn set_up(
     }
     bring(project, worktree)?;
     worktree.make_git_dir(&project.repository, env.before)?;
-    user.tell(Event::Note(&format!("preparing the worktree: {setup}")));
+    user.tell(Event::Notice(Notice::SetupStarted(setup.to_owned())));
     let ended = run_setup(project, env, setup, worktree, user)?;
     worktree.remove_git_dir()?;
     if ended != End::Exited(0) {

@@ -17,10 +17,11 @@ use crate::session::transition::{self, Agent, Next, Others};
 use crate::text::path::shown;
 use crate::workflow::judge::modified::{as_run, modifications};
 use crate::workflow::model::agents;
+use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Approved, Event, User};
 use crate::workspace::fit::{Fit, fit};
-use crate::workspace::snapshot::left_out;
+use crate::workspace::snapshot::newly_left_out;
 use crate::workspace::transaction::Transaction;
 
 /// How often the lock is waited for again once a plan has run.
@@ -137,11 +138,10 @@ fn bring(
         not_captured: union(&case.recorded.not_captured, &left.taken.not_captured),
     };
     let mut recorded = finish(transaction, project, case, writing, files.as_ref())?;
-    recorded.notes.extend(left_out(
+    recorded.not_captured = newly_left_out(
         &[&case.recorded.not_captured, &case.tip.meta.not_captured],
         &left.taken.not_captured,
-        "stays in the session's worktree",
-    ));
+    );
     Ok(recorded)
 }
 
@@ -153,9 +153,7 @@ fn enter_at_last(project: &Project, user: &mut dyn User) -> anyhow::Result<Trans
                 if matches!(error.downcast_ref(), Some(LockError::Busy { .. }))
                     && !interrupt::requested() =>
             {
-                user.tell(Event::Warning(&format!(
-                    "{error}; waiting to record what the plan did"
-                )));
+                user.tell(Event::Notice(Notice::WaitingToRecord(error.to_string())));
             }
             entered => return entered,
         }

@@ -11,6 +11,7 @@ use crate::session::meta::{Origin, Status};
 use crate::session::transition;
 use crate::session::turn::Turn;
 use crate::workflow::model::choose::NoModel;
+use crate::workflow::notice::{NoReplan, Notice};
 use crate::workflow::plan::{self, Planned, Start, plan_turn};
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
@@ -47,7 +48,7 @@ pub(super) fn reject(
         return Ok(recorded);
     }
     if let Err(why) = again {
-        user.tell(Event::Note(&why));
+        user.tell(Event::Notice(Notice::NotReplanned(why)));
         return Ok(recorded);
     }
     let tip = project.store().tip(&session)?;
@@ -95,13 +96,10 @@ fn record(
 }
 
 /// Returns why asking again is of no use, if it is not.
-fn worth_asking(project: &Project, case: &Case<'_>) -> Result<(), String> {
+fn worth_asking(project: &Project, case: &Case<'_>) -> Result<(), NoReplan> {
     let max = project.settings.replan.max;
     if case.draft.meta.replans >= max {
-        return Err(format!(
-            "{} plans in a row were rejected; say what to do with `teddy plan -m`",
-            case.draft.meta.replans + 1
-        ));
+        return Err(NoReplan::TooMany(case.draft.meta.replans + 1));
     }
     let before = &case.tip.meta.mistakes;
     if case.tip.meta.status == Status::Rejected
@@ -111,9 +109,7 @@ fn worth_asking(project: &Project, case: &Case<'_>) -> Result<(), String> {
             .iter()
             .any(|mistake| before.contains(mistake))
     {
-        return Err(
-            "the same mistake was made twice; say what to do with `teddy plan -m`".to_owned(),
-        );
+        return Err(NoReplan::SameMistake);
     }
     Ok(())
 }
@@ -136,13 +132,13 @@ fn replan(
     match plan_turn(project, &wish, Start { tip, draft }, user) {
         Ok(planned) => Ok(Some(planned)),
         Err(error) if error.is::<NoModel>() => {
-            user.tell(Event::Note("no model is configured to correct the plan"));
+            user.tell(Event::Notice(Notice::NotReplanned(NoReplan::NoModel)));
             Ok(None)
         }
         Err(error) => {
-            user.tell(Event::Warning(&format!(
-                "the model could not be asked again: {error:#}"
-            )));
+            user.tell(Event::Notice(Notice::NotReplanned(NoReplan::Failed(
+                format!("{error:#}"),
+            ))));
             Ok(None)
         }
     }

@@ -4,10 +4,11 @@ use crate::git::object::CommitId;
 use crate::plan::Plan;
 use crate::plan::diagnostic::Diagnostic;
 use crate::plan::run::{Interruption, Outcome};
-use crate::session::meta::Status;
+use crate::session::meta::{NotCaptured, Status};
 use crate::session::name::SessionName;
 use crate::workflow::plan::Planned;
 use crate::workspace::drift::Drift;
+use crate::workspace::notice::FileObstacle;
 
 /// What came of executing a text that was given, or the plan that waits.
 #[derive(Debug, Clone)]
@@ -72,8 +73,10 @@ pub struct RecordedTurn {
     pub question: Option<ModelQuestion>,
     /// The files that overlap with the user's own edits and were left as they were.
     pub overlaps: Vec<String>,
-    /// What the user must be told about files that were not simply written.
-    pub notes: Vec<String>,
+    /// What stood in the way of writing files, other than an overlap.
+    pub obstacles: Vec<FileObstacle>,
+    /// Files of the plan's that no snapshot takes and that stay in the session's worktree.
+    pub not_captured: Vec<NotCaptured>,
     /// How far the user's files were from the turn before.
     pub drift: Drift,
 }

@@ -11,6 +11,7 @@ use crate::workflow::judge;
 use crate::workflow::judge::Ground;
 use crate::workflow::judge::resource;
 use crate::workflow::judge::resource::look;
+use crate::workflow::notice::Notice;
 use crate::workflow::plan::Start;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Approved, Decision, Event, Proposal, User};
@@ -53,9 +54,7 @@ pub(super) fn review_and_run(
             case.draft.meta.approved_by = Some(approver(user, options));
             return record::run_and_record(project, case, chosen, user).map(recorded);
         }
-        user.tell(Event::Warning(
-            "your files changed while the plan was reviewed; it is validated again",
-        ));
+        user.tell(Event::Notice(Notice::ChangedUnderReview));
         case = open_case(
             project,
             Start {

@@ -19,8 +19,9 @@ use crate::text::context_list;
 use crate::text::path::shown;
 use crate::text::resource::Artifact;
 use crate::workflow::project::Project;
-use crate::workspace::complete::{Completed, Step, notes};
+use crate::workspace::complete::{Completed, Step};
 use crate::workspace::file_move::Move;
+use crate::workspace::notice::obstacles;
 use crate::workspace::stack::record::publish_turn;
 use crate::workspace::transaction::Transaction;
 
@@ -84,7 +85,8 @@ pub(super) fn finish(
         ending: writing.ending,
         question: writing.next.question.map(ModelQuestion::open),
         overlaps,
-        notes: notes(&done),
+        obstacles: obstacles(&done),
+        not_captured: Vec::new(),
         drift: case.drift.clone(),
     })
 }

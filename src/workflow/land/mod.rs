@@ -22,10 +22,11 @@ use crate::host::fault;
 use crate::session::turn::Turn;
 use crate::text::path::{lossy, shown};
 use crate::workflow::carry;
+use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
-use crate::workspace::complete::notes;
 use crate::workspace::landing::scratch_folder;
+use crate::workspace::notice::{FileObstacle, obstacles};
 
 /// The turns that a title names one by one.
 const MAX_NAMED: usize = 4;
@@ -82,8 +83,9 @@ pub struct Done {
     pub staged: Vec<String>,
     /// Files that git ignores, left out.
     pub ignored: Vec<String>,
-    /// What the user must be told about files that were not simply written.
-    pub notes: Vec<String>,
+    /// What stood in the way of writing files, other than an overlap.
+    #[serde(skip)]
+    pub obstacles: Vec<FileObstacle>,
 }
 
 /// A commit on the branch.
@@ -165,9 +167,7 @@ fn commit(
     done.commits = committed(project, &made)?;
     tell(recording, &mut done);
     if let Some(Err(error)) = waiting.map(|draft| carry::carry(project, tip, draft)) {
-        user.tell(Event::Warning(&format!(
-            "what waits for the next turn cannot be kept: {error:#}"
-        )));
+        user.tell(Event::Notice(Notice::DraftNotKept(format!("{error:#}"))));
     }
     drop(transaction);
     // Now only: until here they were nobody's.
@@ -188,7 +188,7 @@ fn tell(recording: Recording, done: &mut Done) {
     done.turn = Some(turn);
     done.commit = Some(completed.commit);
     done.staged = shown(&completed.staged);
-    done.notes = notes(&completed.published);
+    done.obstacles = obstacles(&completed.published);
     done.overlaps = shown(&formatted.overlaps);
     done.overlaps.extend(shown(&completed.published.conflicts));
     let published = completed.published;

@@ -17,6 +17,7 @@ use crate::workflow::model::budget::{CostBudget, MeteredModel, TokenEstimate};
 use crate::workflow::model::choose::Notes;
 use crate::workflow::model::pipelines::Prepared;
 use crate::workflow::model::source::PlanSource;
+use crate::workflow::notice::Notice;
 use crate::workflow::project::Project;
 use crate::workflow::user::{Event, User};
 
@@ -211,8 +212,11 @@ fn ask_steps(
                 request,
             } => {
                 place = position;
-                let at = format!("Step {} of {count}: {}", position + 1, step.name);
-                user.tell(Event::Note(&at));
+                user.tell(Event::Notice(Notice::StepStarted {
+                    number: position + 1,
+                    of: count,
+                    name: step.name.clone(),
+                }));
                 let input = format!("{}/input.md", folder(position, &step.name));
                 keeper.draft.artifacts.put(&input, request.whole_text());
                 announce(&model(step.model.as_deref()), request, user);
@@ -274,7 +278,7 @@ pub fn announce(model: &MeteredModel, request: &Request, user: &mut dyn User) {
 /// nothing came.
 pub fn hear(notes: &[Notes], text: &str, user: &mut dyn User) {
     for note in notes.iter().flat_map(|notes| notes.take()) {
-        user.tell(Event::Note(&note));
+        user.tell(Event::Notice(Notice::ModelRemark(note)));
     }
     user.tell(Event::Received { text });
 }
@@ -333,9 +337,10 @@ pub fn tell_unknown(model: &str, price: Option<&Price>, usage: Usage, user: &mut
         .err()
         .and_then(price::Unknown::setting)
     {
-        user.tell(Event::Note(&format!(
-            "the cost is unknown: the price of model `{model}` has no `{setting}`; `limits.cost` counts those tokens as plain input"
-        )));
+        user.tell(Event::Notice(Notice::PriceMissing {
+            model: model.to_owned(),
+            setting,
+        }));
     }
 }
 
@@ -349,13 +354,8 @@ fn keep(
     let Failure { step, error } = failure;
     if let Some(partial) = error.partial() {
         draft.artifacts.put(artifact::REPLY, partial);
-        let place = format!(
-            "`git show teddy/drafts/{}:{}`",
-            tip.session,
-            artifact::REPLY
-        );
-        user.tell(Event::Warning(&format!(
-            "what arrived was not taken as a plan; {place} shows it"
+        user.tell(Event::Notice(Notice::PartialAnswerKept(
+            tip.session.clone(),
         )));
     }
     let during = step.map(|step| format!("step `{step}`"));

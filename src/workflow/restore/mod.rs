@@ -3,6 +3,7 @@
 
 mod bring;
 mod landed;
+pub mod note;
 mod record;
 pub mod steps;
 mod way;
@@ -12,6 +13,7 @@ use serde::Serialize;
 
 use self::bring::{Brought, bring};
 use self::landed::still_landed;
+use self::note::RestoreNote;
 use self::record::{Writing, write};
 use self::steps::PassedOver;
 use self::way::{Planner, Way, hidden, is_below};
@@ -26,11 +28,12 @@ use crate::text::path::{lossy, shown};
 use crate::text::visible::visible;
 use crate::workflow::project::Project;
 use crate::workflow::user::User;
-use crate::workspace::complete::{Completed, Step, notes};
-use crate::workspace::drift::{no_record, taken_from_others, taken_of};
+use crate::workspace::complete::{Completed, Step};
+use crate::workspace::drift::{taken_from_others, taken_of};
 use crate::workspace::file_move::Move;
 use crate::workspace::missing::Missing;
 use crate::workspace::missing::missing;
+use crate::workspace::notice::obstacles;
 use crate::workspace::stack::{PatchId, Stacks};
 use crate::workspace::transaction::Transaction;
 use crate::workspace::turn_files::{files_of, first_after};
@@ -88,7 +91,8 @@ pub struct Done {
     /// Files where edits meet, left as they are.
     pub overlaps: Vec<String>,
     /// What the user must be told about files that were not simply written.
-    pub notes: Vec<String>,
+    #[serde(skip)]
+    pub notes: Vec<RestoreNote>,
     /// Files that no snapshot has, left as they are.
     pub not_captured: Vec<String>,
 }
@@ -195,7 +199,8 @@ fn carry_out(
             && brought.stopped.is_empty()
             && aim.way.ends_in(aim.planner.stacks, &aim.wanted, wish)?;
     if !is_known {
-        done.notes.push(no_record(&aim.planner.stacks.reference()));
+        done.notes
+            .push(RestoreNote::NoRecord(aim.planner.stacks.reference()));
     }
     tell_changes(project, (tip, aim), (&files, target), &mut done)?;
     if wish.dry_run {
@@ -226,7 +231,8 @@ fn carry_out(
         commit, published, ..
     } = transaction.complete(&project.checkout(), &tip.session, &step, Some(&files))?;
     done.overlaps = shown(&published.conflicts);
-    done.notes.extend(notes(&published));
+    done.notes
+        .extend(obstacles(&published).into_iter().map(RestoreNote::Obstacle));
     done.commit = Some(commit);
     // The files are there: what cannot be told is no failure of theirs.
     let notes = what_went(project, tip, aim.planner.here);
@@ -240,13 +246,16 @@ fn what_went(
     project: &Project,
     tip: &Turn,
     before: &Stack<PatchId>,
-) -> anyhow::Result<Vec<String>> {
+) -> anyhow::Result<Vec<RestoreNote>> {
     let stacks = Stacks::new(&project.repository);
     let now = stacks.wanted(&project.store().tip(&tip.session)?)?;
     let own = taken_of(&stacks, &tip.session, [before, &now])?;
-    let mut notes: Vec<String> = still_landed(project, tip, &own)?.into_iter().collect();
-    notes.extend(taken_from_others(&stacks, &tip.session, [before, &now])?);
-    Ok(notes)
+    let landed = still_landed(project, tip, &own)?;
+    let others = taken_from_others(&stacks, &tip.session, [before, &now])?;
+
+    let landed = (!landed.is_empty()).then_some(RestoreNote::StillLanded(landed));
+    let others = (!others.is_empty()).then_some(RestoreNote::TakenFromOthers(others));
+    Ok(landed.into_iter().chain(others).collect())
 }
 
 /// Refuses paths that are nowhere.

@@ -1,0 +1,405 @@
+//! The words for what happened on the way.
+
+use super::drift;
+use super::style::{Line, Tone, block};
+use crate::change::finding::Finding;
+use crate::git::object::CommitId;
+use crate::session::artifact;
+use crate::session::meta::NotCaptured;
+use crate::text::counted;
+use crate::text::visible::visible;
+use crate::workflow::land::turns;
+use crate::workflow::notice::{NoReplan, Notice};
+use crate::workflow::restore::note::{LandedCommit, RestoreNote};
+use crate::workspace::drift::no_record;
+use crate::workspace::notice::{FileObstacle, FilesNotice, ReferenceRepair};
+
+/// How many digits of a commit's id are told.
+const SHORT: usize = 8;
+/// How many files one notice names.
+const MAX_FILES: usize = 5;
+/// The exit code with which the command of a bisection says that a turn cannot be tried.
+const SKIP: i32 = 125;
+
+/// Returns whether the user should not miss a notice: it is shown with `-q` as well.
+pub fn is_warning(notice: &Notice) -> bool {
+    match notice {
+        Notice::Files(notice) => is_files_warning(notice),
+        Notice::NotReplanned(why) => matches!(why, NoReplan::Failed(_)),
+        Notice::MessageNotUsed
+        | Notice::KeyRemoved
+        | Notice::DraftNotKept(_)
+        | Notice::OverBudget { .. }
+        | Notice::PartialAnswerKept(_)
+        | Notice::StepChanged { .. }
+        | Notice::ChangedUnderReview
+        | Notice::NoPlanInstead(_)
+        | Notice::WaitingToRecord(_)
+        | Notice::PlanNotKept(_)
+        | Notice::DocumentMistakes(_)
+        | Notice::EditedDocuments(_)
+        | Notice::AnswerUnusable { .. } => true,
+        Notice::SessionStarted(_)
+        | Notice::MessageUsed(_)
+        | Notice::MessageKept
+        | Notice::StepStarted { .. }
+        | Notice::ModelRemark(_)
+        | Notice::PriceMissing { .. }
+        | Notice::FilesDiffer
+        | Notice::SetupStarted(_)
+        | Notice::TurnTried { .. }
+        | Notice::WorktreeInUse(_)
+        | Notice::TaskStarted { .. }
+        | Notice::FixStarted(_)
+        | Notice::RoleAsked { .. } => false,
+    }
+}
+
+/// Returns whether the user should not miss a notice about the files.
+fn is_files_warning(notice: &FilesNotice) -> bool {
+    !matches!(
+        notice,
+        FilesNotice::UntrackedCaptured(_)
+            | FilesNotice::NotCaptured(_)
+            | FilesNotice::WorktreeTakenOver(_)
+            | FilesNotice::LeftoversRemoved(_)
+            | FilesNotice::LandingFinished { .. }
+            | FilesNotice::TornPackMoved(_)
+            | FilesNotice::StaleLockRemoved(_)
+            | FilesNotice::TurnFinished { .. }
+    )
+}
+
+/// Returns the lines of a notice.
+pub fn lines(notice: &Notice) -> Vec<Line> {
+    let tone = if is_warning(notice) {
+        Tone::Warning
+    } else {
+        Tone::Plain
+    };
+    let sentences = sentences(notice);
+    sentences
+        .iter()
+        .flat_map(|sentence| block(tone, sentence))
+        .collect()
+}
+
+/// Returns what a notice says, mostly one sentence.
+fn sentences(notice: &Notice) -> Vec<String> {
+    let sentence = match notice {
+        Notice::Files(notice) => return files_sentences(notice),
+        Notice::SessionStarted(name) => format!("Started session {name}."),
+        Notice::MessageUsed(first) => format!("Using the waiting message: {first}"),
+        Notice::MessageKept => "your message is kept for the next turn".to_owned(),
+        Notice::MessageNotUsed => {
+            "your message was not used, because a plan is waiting".to_owned()
+        }
+        Notice::KeyRemoved => {
+            "what looks like a key was taken out of the message; it is neither recorded nor sent"
+                .to_owned()
+        }
+        Notice::DraftNotKept(why) => format!("what waits for the next turn cannot be kept: {why}"),
+        Notice::OverBudget {
+            tokens,
+            budget,
+            largest,
+        } => over_budget(*tokens, *budget, largest),
+        Notice::StepStarted { number, of, name } => format!("Step {number} of {of}: {name}"),
+        Notice::ModelRemark(text) => text.clone(),
+        Notice::PriceMissing { model, setting } => format!(
+            "the cost is unknown: the price of model `{model}` has no `{setting}`; `limits.cost` counts those tokens as plain input"
+        ),
+        Notice::PartialAnswerKept(session) => format!(
+            "what arrived was not taken as a plan; `git show teddy/drafts/{session}:{}` shows it",
+            artifact::REPLY
+        ),
+        Notice::StepChanged { pipeline, step } => format!(
+            "pipeline `{pipeline}` is not as it was: step `{step}` was sent something else"
+        ),
+        Notice::FilesDiffer => "your files are not as they were before the turn; the plan is checked against those of now. `teddy restore @` takes them back".to_owned(),
+        Notice::ChangedUnderReview => {
+            "your files changed while the plan was reviewed; it is validated again".to_owned()
+        }
+        Notice::NotReplanned(why) => no_replan(why),
+        Notice::NoPlanInstead(why) => {
+            format!("no other plan was made: {why}; your message is kept for `teddy plan`")
+        }
+        Notice::SetupStarted(command) => format!("preparing the worktree: {command}"),
+        Notice::WaitingToRecord(held) => format!("{held}; waiting to record what the plan did"),
+        Notice::PlanNotKept(why) => format!("the plan cannot be kept for another run: {why}"),
+        Notice::TurnTried { turn, exit_code } => {
+            format!("{}: {}", turn_words(turn.as_ref()), verdict(*exit_code))
+        }
+        Notice::WorktreeInUse(session) => {
+            format!("session `{session}` is in use; its worktree stays")
+        }
+        Notice::DocumentMistakes(findings) => {
+            let lines: Vec<String> = findings.iter().map(Finding::to_string).collect();
+            lines.join("\n")
+        }
+        Notice::EditedDocuments(names) => {
+            format!("edited since it was challenged: {}", names.join(", "))
+        }
+        Notice::TaskStarted { number, title } => format!("task {number}: {title}"),
+        Notice::FixStarted(review) => format!("fixing what review {review} found"),
+        Notice::RoleAsked { role, about } => format!("{role}: {about}"),
+        Notice::AnswerUnusable { about, mistakes } => format!(
+            "the answer is not {about}; asking again:\n{}",
+            mistakes.join("\n")
+        ),
+    };
+    vec![sentence]
+}
+
+/// Says that the context is too large, and what is the most of it.
+fn over_budget(tokens: usize, budget: usize, largest: &[(String, usize)]) -> String {
+    let largest: Vec<String> = largest
+        .iter()
+        .map(|(resource, tokens)| format!("{resource} ({tokens})"))
+        .collect();
+    format!(
+        "the context has {tokens} tokens, over the budget of {budget}; the largest are {}",
+        largest.join(", ")
+    )
+}
+
+/// Says why the model is not asked again.
+fn no_replan(why: &NoReplan) -> String {
+    match why {
+        NoReplan::TooMany(plans) => {
+            format!("{plans} plans in a row were rejected; say what to do with `teddy plan -m`")
+        }
+        NoReplan::SameMistake => {
+            "the same mistake was made twice; say what to do with `teddy plan -m`".to_owned()
+        }
+        NoReplan::NoModel => "no model is configured to correct the plan".to_owned(),
+        NoReplan::Failed(why) => format!("the model could not be asked again: {why}"),
+    }
+}
+
+/// Names a turn that a bisection tried.
+fn turn_words(turn: Option<&(u64, String)>) -> String {
+    match turn {
+        None => "before the first turn".to_owned(),
+        Some((number, title)) => format!("turn {number}, {title}"),
+    }
+}
+
+/// Says what an exit code means to a bisection.
+fn verdict(exit_code: i32) -> String {
+    match exit_code {
+        0 => "good".to_owned(),
+        SKIP => format!("skipped (exit code {SKIP})"),
+        code => format!("bad (exit code {code})"),
+    }
+}
+
+/// Returns what a notice about the files says.
+fn files_sentences(notice: &FilesNotice) -> Vec<String> {
+    let sentence = match notice {
+        FilesNotice::Drifted { drift, turn } => return drift::sentences(drift, *turn),
+        FilesNotice::NotCaptured(files) => return left_out(files, "is in no snapshot"),
+        FilesNotice::UntrackedCaptured(count) => format!(
+            "snapshots of your files take {} along that git does not track; `.gitignore` or `snapshot.exclude` leaves some out",
+            counted(*count, "file")
+        ),
+        FilesNotice::WorktreeTakenOver(session) => format!(
+            "git no longer lists the worktree of session `{session}`: an earlier TeDDy had registered it"
+        ),
+        FilesNotice::LeftoversRemoved(session) => format!(
+            "removed what a run that was cut short left in the worktree of session `{session}`"
+        ),
+        FilesNotice::LandingFinished { branch, commit } => {
+            format!("finished a landing on `{branch}`: {commit}")
+        }
+        FilesNotice::TornPackMoved(name) => format!(
+            "moved `{name}`, which a power cut left without its bytes, to `.git/teddy/undo/packs`"
+        ),
+        FilesNotice::DamagedObjectsMoved(count) => format!(
+            "moved {} to `.git/teddy/undo/objects`: a power cut or the disk took the content",
+            counted(*count, "damaged object")
+        ),
+        FilesNotice::StaleLockRemoved(name) => {
+            format!("removed the lock of `{name}` that a crash left")
+        }
+        FilesNotice::ReferenceIncomplete(name) => {
+            format!("some of what `{name}` reaches is gone, and no earlier state of it is whole")
+        }
+        FilesNotice::ReferenceRepaired { name, repair } => {
+            format!("`{name}` was damaged and {}", repair_words(*repair))
+        }
+        FilesNotice::JournalDamaged(aside) => format!(
+            "the journal was damaged and is now `{}`; `teddy status` shows where things stand",
+            aside.display()
+        ),
+        FilesNotice::PendingPutAside(aside) => {
+            format!("what was left to do is in `{}`", aside.display())
+        }
+        FilesNotice::CheckoutGone { path, session } => format!(
+            "`{}` is gone, so a turn of `{session}` cannot be applied there",
+            path.display()
+        ),
+        FilesNotice::ObjectsGone(session) => format!(
+            "objects of the interrupted turn of `{session}` are gone; `teddy restore @` applies it"
+        ),
+        FilesNotice::TurnFinished { session, files } => {
+            format!("finished an interrupted turn of `{session}`: {files} files")
+        }
+        FilesNotice::ChangedMeanwhile(path) => format!(
+            "`{}` was changed meanwhile and is left as it is",
+            String::from_utf8_lossy(path)
+        ),
+        FilesNotice::Obstacle(found) => obstacle(found),
+    };
+    vec![sentence]
+}
+
+/// Says what a damaged ref is now.
+fn repair_words(repair: ReferenceRepair) -> String {
+    match repair {
+        ReferenceRepair::Removed => "was taken away: no commit of it is left".to_owned(),
+        ReferenceRepair::Turn { number, commit } => {
+            format!("is at turn {number} ({commit}) again; what came after it is lost")
+        }
+        ReferenceRepair::Commit(commit) => format!("is at {commit} again"),
+    }
+}
+
+/// Says what stood in the way of writing a file.
+pub fn obstacle(found: &FileObstacle) -> String {
+    match found {
+        FileObstacle::Busy(path) => format!(
+            "`{}` is open for writing in another program; once that has closed it, `teddy restore @ --theirs` writes the turn's version",
+            String::from_utf8_lossy(path)
+        ),
+        FileObstacle::ReadOnly(path) => format!(
+            "`{}` or its directory is read-only; once it is writable, `teddy restore @ --theirs` writes the turn's version",
+            String::from_utf8_lossy(path)
+        ),
+        FileObstacle::Failed(why) => {
+            format!("{why}; once that works, `teddy restore @ --theirs` writes the turn's version")
+        }
+        FileObstacle::SavedMeanwhile { path, kept } => format!(
+            "bytes of yours that were saved to `{}` meanwhile are in `{}`",
+            String::from_utf8_lossy(path),
+            kept.display()
+        ),
+    }
+}
+
+/// Says what a restore has to tell.
+pub fn restore_note(note: &RestoreNote) -> String {
+    match note {
+        RestoreNote::NoRecord(reference) => no_record(reference),
+        RestoreNote::Obstacle(found) => obstacle(found),
+        RestoreNote::StillLanded(commits) => still_landed(commits),
+        RestoreNote::TakenFromOthers(turns) => {
+            let other = turns.first().map_or("", |turn| turn.session.as_str());
+            format!(
+                "this took {} out of your files as well; `teddy switch {}` and `teddy restore @` bring it back",
+                drift::list_of(turns),
+                visible(other)
+            )
+        }
+    }
+}
+
+/// Says where turns are that were taken out of the files only, and how they are taken out there.
+fn still_landed(landed: &[LandedCommit]) -> String {
+    let short = |id: &CommitId| id.to_string()[..SHORT].to_owned();
+    let place = |landed: &LandedCommit| {
+        let has = if landed.turns.len() == 1 {
+            "has"
+        } else {
+            "have"
+        };
+        let (turns, branch) = (turns(&landed.turns), visible(&landed.branch));
+        format!(
+            "{turns} {has} landed as {} on {branch}",
+            short(&landed.commit)
+        )
+    };
+    let places: Vec<String> = landed.iter().map(place).collect();
+    let commits: Vec<String> = landed.iter().map(|landed| short(&landed.commit)).collect();
+    format!(
+        "{}, which stays there; `git revert {}` takes it back",
+        places.join(", "),
+        commits.join(" ")
+    )
+}
+
+/// Says of some files that they are left out, a sentence each, up to a limit.
+pub fn left_out(files: &[NotCaptured], how: &str) -> Vec<String> {
+    let line = |file: &NotCaptured| format!("`{}` {how}: {}", visible(&file.path), file.reason);
+    let more = files.len().saturating_sub(MAX_FILES);
+    let more =
+        (more > 0).then(|| format!("{} more; `teddy status` names all", counted(more, "file")));
+    files.iter().take(MAX_FILES).map(line).chain(more).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Checks what a notice says, and whether it is a warning.
+    #[track_caller]
+    fn check(notice: &Notice, expected: (bool, &[&str])) {
+        assert_eq!(
+            (is_warning(notice), sentences(notice)),
+            (
+                expected.0,
+                expected.1.iter().map(|line| (*line).to_owned()).collect()
+            )
+        );
+    }
+
+    #[test]
+    fn a_bisection_tells_each_turn_with_its_verdict() {
+        let tried = |turn: u64, exit_code| Notice::TurnTried {
+            turn: (turn > 0).then(|| (turn, "Add b".to_owned())),
+            exit_code,
+        };
+        check(&tried(0, 0), (false, &["before the first turn: good"]));
+        check(&tried(2, 1), (false, &["turn 2, Add b: bad (exit code 1)"]));
+        check(
+            &tried(2, SKIP),
+            (false, &["turn 2, Add b: skipped (exit code 125)"]),
+        );
+    }
+
+    #[test]
+    fn only_the_first_files_that_are_left_out_are_named() {
+        let files = (1..=MAX_FILES + 2).map(|number| NotCaptured {
+            path: format!("{number}\u{7}"),
+            reason: "too large".to_owned(),
+        });
+        check(
+            &Notice::Files(FilesNotice::NotCaptured(files.collect())),
+            (
+                false,
+                &[
+                    "`1\\u{7}` is in no snapshot: too large",
+                    "`2\\u{7}` is in no snapshot: too large",
+                    "`3\\u{7}` is in no snapshot: too large",
+                    "`4\\u{7}` is in no snapshot: too large",
+                    "`5\\u{7}` is in no snapshot: too large",
+                    "2 files more; `teddy status` names all",
+                ],
+            ),
+        );
+    }
+
+    #[test]
+    fn what_a_restore_left_on_a_branch_is_told_once() {
+        let landed = |digit: &str, turns: &[u64]| LandedCommit {
+            commit: digit.repeat(40).parse().unwrap(),
+            turns: turns.to_vec(),
+            branch: "main".to_owned(),
+        };
+        let note = RestoreNote::StillLanded(vec![landed("a", &[1]), landed("b", &[2, 3])]);
+        assert_eq!(
+            restore_note(&note),
+            "turn 1 has landed as aaaaaaaa on main, turns 2, 3 have landed as bbbbbbbb on main, which stays there; `git revert aaaaaaaa bbbbbbbb` takes it back"
+        );
+    }
+}

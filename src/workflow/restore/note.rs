@@ -1,0 +1,29 @@
+//! What a restore has to say besides the files that it changed; `ui` has the words.
+
+use crate::git::object::CommitId;
+use crate::workspace::drift::TurnName;
+use crate::workspace::notice::FileObstacle;
+
+/// Something that the user should hear of after a restore.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RestoreNote {
+    /// The ref that would say which turns are in the files is gone.
+    NoRecord(String),
+    /// Something stood in the way of writing a file.
+    Obstacle(FileObstacle),
+    /// Turns that were taken out of the files are still on a branch.
+    StillLanded(Vec<LandedCommit>),
+    /// Turns of other sessions went out of the files with those that were taken out.
+    TakenFromOthers(Vec<TurnName>),
+}
+
+/// A commit on a branch with turns that a restore took out of the files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LandedCommit {
+    /// The commit.
+    pub commit: CommitId,
+    /// The numbers of these turns.
+    pub turns: Vec<u64>,
+    /// The branch.
+    pub branch: String,
+}
